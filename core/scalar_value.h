@@ -1,0 +1,45 @@
+// One value of a scalar type, and the meaning of every scalar operation on values: the reference
+// interpreter computes with this, generated code must agree with it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/scalar_type.h"
+
+namespace mdh {
+
+// Immutable. Integers and bool live in `bits` (sign- or zero-extended to 64 bits), fp32 and fp64 in
+// `real` (fp32 rounded to fp32 after every operation).
+class ScalarValue {
+ public:
+  static ScalarValue Bool(bool value);
+  // Wraps modulo 2^bits of the integer type.
+  static ScalarValue Integer(ScalarType type, int64_t value);
+  // Rounds to the floating-point type.
+  static ScalarValue Real(ScalarType type, double value);
+  static ScalarValue Zero(ScalarType type);
+  // Reads SizeBytes(type) bytes in the machine's byte order.
+  static ScalarValue Load(ScalarType type, const void* from);
+  void Store(void* to) const;
+
+  ScalarType type() const { return type_; }
+  bool as_bool() const { return bits_ != 0; }
+  int64_t as_int64() const { return bits_; }                            // integers and bool
+  uint64_t as_uint64() const { return static_cast<uint64_t>(bits_); }
+  double as_double() const;                                             // any type, converted
+
+  // A literal of the text form that reads back as the same value: "1.5", "-3", "true", "inf".
+  std::string ToString() const;
+
+  friend bool operator==(const ScalarValue&, const ScalarValue&) = default;
+
+ private:
+  ScalarValue(ScalarType type, int64_t bits, double real)
+      : type_(type), bits_(bits), real_(real) {}
+  ScalarType type_;
+  int64_t bits_;
+  double real_;
+};
+
+}  // namespace mdh

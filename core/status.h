@@ -1,0 +1,44 @@
+// Results and errors: canonical codes, one spelling for the whole project.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace mdh {
+
+// A value or the reason why there is none. Codes used here and what they mean to a user:
+//   InvalidArgument      the expression, the sizes or the request is wrong; the message names the thing
+//   OutOfRange           an index leaves its extent, a size overflows
+//   FailedPrecondition   the environment does not allow it (no compiler, foreign database, ...)
+//   NotFound, AlreadyExists, ResourceExhausted, Unavailable, DeadlineExceeded, Cancelled, Internal
+template <typename T>
+using Result = absl::StatusOr<T>;
+using Status = absl::Status;
+
+// Returns from the enclosing function if `expression` (a Status) is an error.
+#define MDH_RETURN_IF_ERROR(expression)                         \
+  do {                                                          \
+    if (::mdh::Status mdh_status = (expression); !mdh_status.ok()) return mdh_status; \
+  } while (false)
+
+#define MDH_CONCAT_INNER(a, b) a##b
+#define MDH_CONCAT(a, b) MDH_CONCAT_INNER(a, b)
+
+// Declares `lhs` and gives it the value of `expression` (a Result<T>), or returns its error.
+#define MDH_ASSIGN_OR_RETURN(lhs, expression) \
+  MDH_ASSIGN_OR_RETURN_IMPL(MDH_CONCAT(mdh_result_, __LINE__), lhs, expression)
+#define MDH_ASSIGN_OR_RETURN_IMPL(result, lhs, expression) \
+  auto result = (expression);                              \
+  if (!result.ok()) return std::move(result).status();     \
+  lhs = *std::move(result)
+
+// Calls one of several lambdas on the alternative that a std::variant holds; a missing case does not
+// compile.
+template <typename... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <typename... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;
+
+}  // namespace mdh

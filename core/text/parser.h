@@ -1,0 +1,40 @@
+// The text form of expressions (.mdh files): the paper's notation in ASCII. Grammar in grammar.md.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/expression.h"
+#include "core/status.h"
+
+namespace mdh {
+
+// Values for the parameters between < and > of a definition, e.g. {"T": "fp32", "I": "1024"}.
+// They take precedence over the defaults that the text gives.
+using Bindings = std::map<std::string, std::string>;
+
+// Parses one definition and instantiates it.
+// Errors: InvalidArgument (or what Expression::Create says); the message is
+//   source_name:LINE:COLUMN: expected X, found Y
+// followed by the line and a caret under the column. A parameter without a value, a binding for a
+// parameter that does not exist, and a value that is no size or type are errors that name it.
+Result<Expression> ParseExpression(std::string_view text, const Bindings& bindings = {},
+                                   std::string_view source_name = "<text>");
+
+// A parameter of a definition and its default.
+struct ParameterDeclaration {
+  std::string name;
+  bool is_type;          // before the bar; else a size
+  std::string default_value;   // empty: none
+};
+// Name and parameters of the definition, without instantiating it.
+struct DefinitionHeader {
+  std::string name;
+  std::vector<ParameterDeclaration> parameters;
+};
+Result<DefinitionHeader> ParseHeader(std::string_view text,
+                                     std::string_view source_name = "<text>");
+
+}  // namespace mdh

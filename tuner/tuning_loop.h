@@ -1,0 +1,64 @@
+// The tuning loop: space, technique, generator and runner put together for one expression.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "codegen/kernel.h"
+#include "core/expression.h"
+#include "core/status.h"
+#include "core/tuning_parameters.h"
+#include "tuner/measure/runner.h"
+#include "tuner/search/abort_condition.h"
+
+namespace mdh {
+
+struct TuningOptions {
+  std::string technique = "annealing";
+  uint64_t seed = 1;
+  AbortCondition abort = AbortCondition::Duration(60'000'000'000);
+  // Configurations from earlier runs to start from, besides the default one.
+  std::vector<TuningParameters> start;
+  MeasureOptions measure;
+};
+
+struct Trial {
+  int64_t number = 0;               // from 1
+  TuningParameters parameters;
+  Measurement measurement;
+};
+
+struct TuningResult {
+  TuningParameters parameters;      // the best
+  Kernel kernel;
+  Measurement measurement;          // of the best, measured again at the end on new inputs
+  int64_t loop_nest_ns = 0;         // the untuned loop nest, one thread
+  int64_t default_ns = 0;           // the configuration from rules, all threads; 0 if it failed
+  int64_t trials = 0;
+  int64_t failed_trials = 0;
+  int64_t elapsed_ns = 0;
+  std::string low_level_table;
+};
+
+// Called after every trial, from the thread that called Tune. `best_ns` is 0 before the first valid
+// trial; `elapsed_ns` counts from the start of the search.
+struct TuningProgress {
+  const Trial* trial;
+  int64_t trials;
+  int64_t failed_trials;
+  int64_t best_ns;
+  const TuningParameters* best;
+  int64_t elapsed_ns;
+};
+
+// Searches until `options.abort` holds or `cancelled` becomes true, and gives the best found so far.
+// Errors: NotFound (technique), what the runner says, Cancelled if there is no valid trial yet,
+// FailedPrecondition if no candidate was valid (the message has the commonest reason).
+Result<TuningResult> Tune(const Expression& expression, Runner& runner,
+                          const TuningOptions& options,
+                          const std::function<void(const TuningProgress&)>& on_trial,
+                          const std::atomic<bool>& cancelled);
+
+}  // namespace mdh

@@ -1,0 +1,13 @@
+// Where a daemon listens when nobody says otherwise: daemon and clients must agree on it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace mdh {
+
+// "unix:<runtime_directory>/mdhd.sock", or "unix:/tmp/mdhd-<user_id>.sock" if runtime_directory
+// ($XDG_RUNTIME_DIR) is empty.
+std::string DefaultEndpoint(std::string_view runtime_directory, unsigned user_id);
+
+}  // namespace mdh

@@ -9,9 +9,9 @@ namespace mdh {
 
 struct SearchProgress {
   int64_t elapsed_ns = 0;
-  int64_t evaluations = 0;        // failed ones included
+  int64_t evaluations = 0;  // failed ones included
   int64_t valid_evaluations = 0;
-  std::optional<double> best_cost;
+  std::optional<double> best_cost = std::nullopt;
 };
 
 class AbortCondition {

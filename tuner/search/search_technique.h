@@ -14,7 +14,8 @@ namespace mdh {
 // Outcome of one evaluation: a cost (smaller is better), or nullopt for a failed one.
 using Cost = std::optional<double>;
 
-// Not thread-safe. Everything random comes from the seed: same seed and same reports, same proposals.
+// Not thread-safe. Everything random comes from the seed: same seed and same reports, same
+// proposals.
 class SearchTechnique {
  public:
   virtual ~SearchTechnique() = default;

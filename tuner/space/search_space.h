@@ -38,8 +38,8 @@ class SearchSpace {
   // A random valid configuration, by descending with a random value at each parameter and starting
   // again at dead ends; nullopt after a bounded number of attempts.
   std::optional<Configuration> Sample(Rng& rng) const;
-  // A random valid configuration that differs from `from` in one chosen parameter, and in others only
-  // where their values had to be repaired (nearest value in range); nullopt if none was found.
+  // A random valid configuration that differs from `from` in one chosen parameter, and in others
+  // only where their values had to be repaired (nearest value in range); nullopt if none was found.
   std::optional<Configuration> Neighbour(absl::Span<const int64_t> from, Rng& rng) const;
   // All valid configurations in lexicographic order of the ranges, while `visit` returns true.
   void Enumerate(const std::function<bool(const Configuration&)>& visit) const;

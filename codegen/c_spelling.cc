@@ -1,0 +1,311 @@
+#include "codegen/c_spelling.h"
+
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/substitute.h"
+
+namespace mdh {
+namespace {
+
+ScalarType MaskType(ScalarType type) {   // of the lanes of a vector comparison
+  switch (SizeBytes(type)) {
+    case 1: return ScalarType::kInt8;
+    case 2: return ScalarType::kInt16;
+    case 4: return ScalarType::kInt32;
+    default: return ScalarType::kInt64;
+  }
+}
+
+std::string MathFunction(ScalarOp op, ScalarType type) {
+  const std::string suffix = type == ScalarType::kFloat32 ? "f" : "";
+  const std::string name(Info(op).name);
+  if (op == ScalarOp::kAbs) return absl::StrCat("fabs", suffix);
+  return absl::StrCat(name, suffix);
+}
+
+// Body of the scalar function for `op`; $0 is the C type of the result.
+std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand) {
+  const std::string c = CType(type);
+  switch (op) {
+    case ScalarOp::kMin: return "return a < b ? a : b;";
+    case ScalarOp::kMax: return "return a > b ? a : b;";
+    case ScalarOp::kSelect: return "return m ? a : b;";
+    case ScalarOp::kAbs:
+      if (IsFloatingPoint(type)) return absl::StrCat("return ", MathFunction(op, type), "(a);");
+      return IsSigned(type) ? absl::StrCat("return (", c, ")(a < 0 ? -a : a);") : "return a;";
+    case ScalarOp::kRsqrt:
+      return absl::StrCat("return 1 / ", MathFunction(ScalarOp::kSqrt, type), "(a);");
+    case ScalarOp::kDiv:
+      if (IsSigned(type)) {
+        return absl::StrCat("return b == 0 ? 0 : b == -1 ? (", c, ")-a : (", c, ")(a / b);");
+      }
+      return absl::StrCat("return b == 0 ? 0 : (", c, ")(a / b);");
+    case ScalarOp::kRem:
+      if (IsSigned(type)) {
+        return absl::StrCat("return b == 0 || b == -1 ? 0 : (", c, ")(a % b);");
+      }
+      return absl::StrCat("return b == 0 ? 0 : (", c, ")(a % b);");
+    case ScalarOp::kCast: {
+      if (type == ScalarType::kBool) return "return a != 0;";
+      if (!IsFloatingPoint(operand) || IsFloatingPoint(type)) {
+        return absl::StrCat("return (", c, ")a;");
+      }
+      const int bits = SizeBytes(type) * 8;
+      const double above = std::ldexp(1.0, IsSigned(type) ? bits - 1 : bits);
+      const std::string low =
+          IsSigned(type) ? absl::StrFormat("INT%d_MIN", bits) : std::string("0");
+      return absl::StrFormat("return a != a ? 0 : a <= %.1f ? %s : a >= %.1f ? %sINT%d_MAX : (%s)a;",
+                             IsSigned(type) ? -above : 0.0, low, above,
+                             IsSigned(type) ? "" : "U", bits, c);
+    }
+    default: break;
+  }
+  if (Info(op).operands == 2) return absl::StrCat("return ", MathFunction(op, type), "(a, b);");
+  return absl::StrCat("return ", MathFunction(op, type), "(a);");
+}
+
+std::string Parameters(ScalarOp op, const std::string& type, const std::string& mask) {
+  if (op == ScalarOp::kSelect) return absl::StrCat(mask, " m, ", type, " a, ", type, " b");
+  if (Info(op).operands == 2) return absl::StrCat(type, " a, ", type, " b");
+  return absl::StrCat(type, " a");
+}
+
+bool IsComparison(ScalarOp op) { return op >= ScalarOp::kEq && op <= ScalarOp::kGe; }
+
+}  // namespace
+
+std::string CType(ScalarType type) {
+  switch (type) {
+    case ScalarType::kBool: return "uint8_t";
+    case ScalarType::kFloat32: return "float";
+    case ScalarType::kFloat64: return "double";
+    default: return absl::StrCat(Name(type), "_t");
+  }
+}
+
+std::string ShortName(ScalarType type) {
+  const char kind = type == ScalarType::kBool ? 'b'
+                    : IsFloatingPoint(type)   ? 'f'
+                    : IsSigned(type)          ? 'i'
+                                              : 'u';
+  return absl::StrFormat("%c%d", kind, SizeBytes(type) * 8);
+}
+
+std::string CType(ValueType type) {
+  if (type.lanes == 1) return CType(type.scalar);
+  return absl::StrCat(ShortName(type.scalar), "x", type.lanes);
+}
+
+std::string CLiteral(const ScalarValue& value) {
+  const ScalarType type = value.type();
+  if (type == ScalarType::kBool) return value.as_bool() ? "1" : "0";
+  if (IsFloatingPoint(type)) {
+    const double x = value.as_double();
+    const bool single = type == ScalarType::kFloat32;
+    if (std::isnan(x)) return single ? "__builtin_nanf(\"\")" : "__builtin_nan(\"\")";
+    if (std::isinf(x)) {
+      return absl::StrCat(x < 0 ? "-" : "", single ? "__builtin_inff()" : "__builtin_inf()");
+    }
+    std::string text = single ? absl::StrFormat("%.9g", x) : absl::StrFormat("%.17g", x);
+    if (text.find_first_of(".e") == std::string::npos) text += ".0";
+    return single ? text + "f" : text;
+  }
+  const int bits = SizeBytes(type) * 8;
+  if (!IsSigned(type)) return absl::StrFormat("UINT%d_C(%d)", bits, value.as_uint64());
+  if (bits == 64 && value.as_int64() == INT64_MIN) return "INT64_MIN";
+  if (bits < 64) return absl::StrFormat("%d", value.as_int64());
+  return absl::StrFormat("INT64_C(%d)", value.as_int64());
+}
+
+namespace {
+
+// Words of C, C++ and their libraries' headers that generated code includes, and names that generated
+// code uses itself.
+constexpr std::string_view kReservedWords =
+    " auto break case char const continue default do double else enum extern float for goto if inline "
+    "int long register restrict return short signed sizeof static struct switch typedef union unsigned "
+    "void volatile while class new delete this template typename namespace operator private public "
+    "protected virtual friend using try catch throw bool true false and or not xor asm typeof typeid "
+    "concept requires alignas alignof mutable explicit nullptr static_assert decltype constexpr "
+    "char8_t char16_t char32_t wchar_t compl bitand bitor export const_cast static_cast "
+    "reinterpret_cast dynamic_cast and_eq or_eq not_eq xor_eq co_await co_return co_yield consteval "
+    "constinit noexcept thread_local linux unix NULL INFINITY NAN I errno main abs exp log log2 pow sin "
+    "cos tan sqrt tanh floor ceil j0 j1 jn y0 y1 yn gamma signgam div free malloc calloc realloc exit "
+    "abort rand random system labs llabs atoi "
+    "thread threads scratch stage part part_end first parts empty slot lane t stride own error ";
+
+// Suffixes of names that generated code derives from the user's.
+constexpr std::string_view kReservedSuffixes =
+    " cor mm l3 l2 l1 begin end packed partial slot from at total s ";
+
+bool ContainsWord(std::string_view words, std::string_view word) {
+  return absl::StrContains(words, absl::StrCat(" ", word, " "));
+}
+
+bool IsNumbered(std::string_view name, std::string_view stem) {   // "at0", "total12", "f32x8"
+  return absl::ConsumePrefix(&name, stem) && !name.empty() &&
+         name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string CIdentifier(const std::string& name) {
+  if (name.starts_with("_") || name.starts_with("mdh_")) return "v" + name;
+  const size_t underscore = name.rfind('_');
+  const bool derived =
+      underscore != std::string::npos &&
+      ContainsWord(kReservedSuffixes, std::string_view(name).substr(underscore + 1));
+  bool generated = false;
+  for (const std::string_view stem :
+       {"at", "total", "next", "f32x", "f64x", "b8x", "i8x", "i16x", "i32x", "i64x", "u8x", "u16x",
+        "u32x", "u64x"}) {
+    generated |= IsNumbered(name, stem);
+  }
+  for (const std::string_view stem : {"load_", "store_", "gather_", "scatter_", "splat_", "tile_", "stage_"}) {
+    generated |= name.starts_with(stem);
+  }
+  const bool typedef_name = name.ends_with("_t");
+  return derived || generated || typedef_name || ContainsWord(kReservedWords, name) ? name + "_" : name;
+}
+
+bool IsNativeOperator(ScalarOp op, ValueType type, ValueType operand) {
+  switch (op) {
+    case ScalarOp::kAdd: case ScalarOp::kSub: case ScalarOp::kMul: case ScalarOp::kNeg:
+    case ScalarOp::kBitAnd: case ScalarOp::kBitOr: case ScalarOp::kBitXor:
+    case ScalarOp::kAnd: case ScalarOp::kOr: return true;
+    case ScalarOp::kDiv: return IsFloatingPoint(type.scalar);
+    case ScalarOp::kNot: return true;
+    default: return IsComparison(op) && operand.lanes == 1;
+  }
+}
+
+void CPrelude::Define(const std::string& name, const std::string& text) {
+  if (defined_.insert(name).second) functions_ += text;
+}
+
+std::string CPrelude::VectorType(ValueType type) {
+  const std::string name = CType(type);
+  if (type.lanes > 1 && defined_.insert(name).second) {
+    const int bytes = SizeBytes(type.scalar) * type.lanes;
+    absl::StrAppendFormat(&types_, "typedef %s %s __attribute__((vector_size(%d)));\n",
+                          CType(type.scalar), name, bytes);
+    absl::StrAppendFormat(&types_,
+                          "typedef %s %s_unaligned __attribute__((vector_size(%d), aligned(%d), "
+                          "may_alias));\n",
+                          CType(type.scalar), name, bytes, SizeBytes(type.scalar));
+  }
+  return name;
+}
+
+std::string CPrelude::SplatFunction(ValueType type) {
+  const std::string vector = VectorType(type);
+  const std::string name = absl::StrCat("splat_", vector);
+  std::string lanes = "x";
+  for (int l = 1; l < type.lanes; ++l) lanes += ", x";
+  Define(name, absl::Substitute("static inline $0 $1($2 x) { return ($0){$3}; }\n", vector, name,
+                                CType(type.scalar), lanes));
+  return name;
+}
+
+std::string CPrelude::LoadFunction(ValueType type, bool contiguous) {
+  const std::string vector = VectorType(type);
+  const std::string element = CType(type.scalar);
+  const std::string name = absl::StrCat(contiguous ? "load_" : "gather_", vector);
+  if (contiguous) {
+    Define(name, absl::Substitute("static inline $0 $1(const $2* p) { return *(const $0_unaligned*)p; }\n",
+                                  vector, name, element));
+  } else {
+    std::string lanes = "p[0]";
+    for (int l = 1; l < type.lanes; ++l) absl::StrAppend(&lanes, ", p[", l, " * stride]");
+    Define(name, absl::Substitute("static inline $0 $1(const $2* p, int64_t stride) {\n  return ($0){$3};\n}\n",
+                                  vector, name, element, lanes));
+  }
+  return name;
+}
+
+std::string CPrelude::StoreFunction(ValueType type, bool contiguous) {
+  const std::string vector = VectorType(type);
+  const std::string element = CType(type.scalar);
+  const std::string name = absl::StrCat(contiguous ? "store_" : "scatter_", vector);
+  if (contiguous) {
+    Define(name, absl::Substitute("static inline void $1($2* p, $0 x) { *($0_unaligned*)p = x; }\n", vector,
+                                  name, element));
+  } else {
+    std::string body;
+    for (int l = 0; l < type.lanes; ++l) {
+      absl::StrAppend(&body, "  p[", l, " * stride] = x[", l, "];\n");
+    }
+    Define(name, absl::Substitute("static inline void $1($2* p, int64_t stride, $0 x) {\n$3}\n", vector,
+                                  name, element, body));
+  }
+  return name;
+}
+
+std::string CPrelude::OperationFunction(ScalarOp op, ValueType type, ValueType operand) {
+  std::string stem(Info(op).name);
+  switch (op) {
+    case ScalarOp::kCast: stem = absl::StrCat("to_", ShortName(type.scalar)); break;
+    case ScalarOp::kSelect: stem = "select"; break;
+    case ScalarOp::kDiv: stem = "div"; break;
+    case ScalarOp::kRem: stem = "rem"; break;
+    case ScalarOp::kEq: stem = "eq"; break;
+    case ScalarOp::kNe: stem = "ne"; break;
+    case ScalarOp::kLt: stem = "lt"; break;
+    case ScalarOp::kLe: stem = "le"; break;
+    case ScalarOp::kGt: stem = "gt"; break;
+    case ScalarOp::kGe: stem = "ge"; break;
+    default: break;
+  }
+  const std::string operand_type = operand.lanes > 1 ? VectorType(operand) : CType(operand);
+  const std::string result_type = type.lanes > 1 ? VectorType(type) : CType(type);
+  const std::string name =
+      absl::StrCat("mdh_", stem, "_", ShortName(operand.scalar),
+                   operand.lanes > 1 ? absl::StrCat("x", operand.lanes) : std::string());
+  if (defined_.contains(name)) return name;
+  if (type.lanes == 1) {
+    Define(name, absl::Substitute("static inline $0 $1($2) { $3 }\n", result_type, name,
+                                  Parameters(op, operand_type, "uint8_t"),
+                                  ScalarBody(op, type.scalar, operand.scalar)));
+    return name;
+  }
+  const std::string bools = VectorType({ScalarType::kBool, type.lanes});
+  const std::string head =
+      absl::Substitute("static inline $0 $1($2) {\n", result_type, name, Parameters(op, operand_type, bools));
+  auto mask_of = [&](ScalarType scalar) { return VectorType({MaskType(scalar), type.lanes}); };
+  if (IsComparison(op)) {
+    const std::string bytes = VectorType({ScalarType::kInt8, type.lanes});
+    Define(name, absl::Substitute("$0  return ($1)(__builtin_convertvector(a $2 b, $3) & 1);\n}\n", head,
+                                  bools, Info(op).name, bytes));
+  } else if (op == ScalarOp::kMin || op == ScalarOp::kMax) {
+    const std::string mask = mask_of(type.scalar);
+    Define(name, absl::Substitute("$0  const $1 m = ($1)(a $2 b);\n  return ($3)((m & ($1)a) | (~m & ($1)b));\n}\n",
+                                  head, mask, op == ScalarOp::kMin ? "<" : ">", result_type));
+  } else if (op == ScalarOp::kSelect) {
+    const std::string mask = mask_of(type.scalar);
+    Define(name,
+           absl::Substitute("$0  const $1 k = -__builtin_convertvector(m, $1);\n"
+                            "  return ($2)((k & ($1)a) | (~k & ($1)b));\n}\n",
+                            head, mask, result_type));
+  } else if (op == ScalarOp::kCast && type.scalar != ScalarType::kBool &&
+             (!IsFloatingPoint(operand.scalar) || IsFloatingPoint(type.scalar))) {
+    Define(name, absl::Substitute("$0  return __builtin_convertvector(a, $1);\n}\n", head, result_type));
+  } else {
+    const std::string scalar =
+        OperationFunction(op, {type.scalar, 1}, {operand.scalar, 1});
+    const std::string arguments = Info(op).operands == 2 ? "a[l], b[l]" : "a[l]";
+    Define(name, absl::Substitute("$0  $1 r;\n  for (int l = 0; l < $2; ++l) r[l] = $3($4);\n  return r;\n}\n",
+                                  head, result_type, type.lanes, scalar, arguments));
+  }
+  return name;
+}
+
+std::string CPrelude::ToString() const {
+  std::string text = types_;
+  return text + functions_;
+}
+
+}  // namespace mdh

@@ -1,0 +1,29 @@
+// A C translation unit around a loop program: prelude, functions, stages, entry points, header file.
+#pragma once
+
+#include <string>
+
+#include "codegen/kernel.h"
+#include "codegen/loop_program.h"
+
+namespace mdh {
+
+// What the printed unit says about itself and is called.
+struct CUnitOptions {
+  std::string entry;                        // "mdh_matmul"
+  std::string description;                  // lines for the comment at its head, without "//"
+  std::vector<KernelArgument> arguments;    // inputs, then outputs
+};
+
+// "mdh_" and the expression's name.
+std::string EntryName(const Expression& expression);
+// Lines that say which element of which array each access means.
+std::string DescribeIndexMap(const Expression& expression,
+                             const std::vector<KernelArgument>& arguments);
+
+// The whole source, with the three functions that codegen/kernel.h promises.
+std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options);
+// The header that declares them.
+std::string PrintCHeader(const CUnitOptions& options);
+
+}  // namespace mdh

@@ -1,0 +1,157 @@
+// The plain loop nest: one loop per dimension, one accumulator, no decomposition at all.
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/c_spelling.h"
+#include "codegen/c_unit.h"
+#include "codegen/kernel.h"
+#include "codegen/scalar_code.h"
+#include "core/text/printer.h"
+
+namespace mdh {
+namespace {
+
+class Builder {
+ public:
+  explicit Builder(const Expression& expression) : expression_(expression) {
+    auto unique = [&](const std::string& name) {
+      std::string identifier = CIdentifier(name);
+      while (!taken_.insert(identifier).second) identifier += "_";
+      names_.Reserve(identifier);
+      return identifier;
+    };
+    for (const Dimension& d : expression.dimensions()) index_names_.push_back(unique(d.name));
+    auto declare = [&](const Buffer& buffer, bool is_output) {
+      arguments_.push_back({unique(buffer.name), buffer.type, buffer.elements(), is_output});
+    };
+    for (const Buffer& buffer : expression.inputs()) declare(buffer, false);
+    for (const Buffer& buffer : expression.outputs()) declare(buffer, true);
+    names_.Reserve("empty");
+  }
+
+  const std::vector<KernelArgument>& arguments() const { return arguments_; }
+
+  // Loops over concatenated dimensions around, reductions inside.
+  Block Build() {
+    Block point = expression_.has_reduction() ? BuildReduction() : BuildPoint();
+    Block block = Nest(/*reduced=*/false, std::move(point));
+    Block guarded;
+    guarded.push_back({If{{{Condition::Kind::kEqual, Index::Variable("thread"), Index(0), ""}},
+                          std::make_shared<const Block>(std::move(block)), nullptr}});
+    return guarded;
+  }
+
+ private:
+  Block Nest(bool reduced, Block body) const {
+    for (int d = expression_.rank(); d-- > 0;) {
+      if (expression_.is_reduction(d) != reduced) continue;
+      Block loop;
+      loop.push_back({For{index_names_[d], Index(0), Index(expression_.dimensions()[d].size), 1, false,
+                          std::make_shared<const Block>(std::move(body))}});
+      body = std::move(loop);
+    }
+    return body;
+  }
+
+  Index Offset(const AffineIndex& linear, bool with_reductions) const {
+    Index offset(0);
+    for (int d = 0; d < expression_.rank(); ++d) {
+      if (expression_.is_reduction(d) && !with_reductions) continue;
+      offset = offset + Index::Variable(index_names_[d]) * linear.coefficients[d];
+    }
+    return offset + Index(linear.constant);
+  }
+
+  std::vector<Value> Values(Block& block) {
+    return EmitFunction(
+        expression_.function(),
+        [&](int p) {
+          const Expression::AccessRef ref = expression_.input_access(p);
+          const Buffer& buffer = expression_.inputs()[ref.buffer];
+          return MakeLoad(arguments_[ref.buffer].name, Offset(buffer.Linearized(ref.access), true),
+                          {buffer.type, 1}, 1);
+        },
+        names_, block);
+  }
+
+  void Store(const std::vector<Value>& values, Block& block) const {
+    for (size_t r = 0; r < values.size(); ++r) {
+      const Expression::AccessRef ref = expression_.output_access(static_cast<int>(r));
+      const Buffer& buffer = expression_.outputs()[ref.buffer];
+      block.push_back({StoreElements{arguments_[expression_.inputs().size() + ref.buffer].name,
+                                     Offset(buffer.Linearized(ref.access), false), values[r], 1}});
+    }
+  }
+
+  Block BuildPoint() {
+    Block block;
+    Store(Values(block), block);
+    return block;
+  }
+
+  Block BuildReduction() {
+    Block block, body, start, combine;
+    std::vector<Value> results;
+    for (const TypedName& result : expression_.function().results()) {
+      const std::string name = names_.Unique(result.name);
+      block.push_back({DeclareValue{name, MakeLiteral(ScalarValue::Zero(result.type)), true}});
+      results.push_back(MakeNamed(name, {result.type, 1}));
+    }
+    block.push_back({DeclareFlag{"empty", {}, true}});
+    std::vector<Value> values = Values(body);
+    auto name_all = [&](std::vector<Value>& all, Block& where) {
+      for (Value& value : all) {
+        const std::string name = names_.Unique("t");
+        where.push_back({DeclareValue{name, value}});
+        value = MakeNamed(name, value->type);
+      }
+    };
+    name_all(values, body);
+    std::vector<Value> combined =
+        EmitCombination(expression_.reduction(), results, values, names_, combine);
+    if (combined.size() > 1) name_all(combined, combine);
+    for (size_t r = 0; r < results.size(); ++r) {
+      const std::string& name = std::get<NamedValue>(results[r]->form).name;
+      start.push_back({Assign{name, values[r]}});
+      combine.push_back({Assign{name, combined[r]}});
+    }
+    start.push_back({ClearFlag{"empty"}});
+    body.push_back({If{{{Condition::Kind::kFlag, Index(0), Index(0), "empty"}},
+                       std::make_shared<const Block>(std::move(start)),
+                       std::make_shared<const Block>(std::move(combine))}});
+    for (Statement& statement : Nest(/*reduced=*/true, std::move(body))) {
+      block.push_back(std::move(statement));
+    }
+    Store(results, block);
+    return block;
+  }
+
+  const Expression& expression_;
+  std::set<std::string> taken_;
+  NameAllocator names_;
+  std::vector<std::string> index_names_;
+  std::vector<KernelArgument> arguments_;
+};
+
+}  // namespace
+
+Kernel GenerateLoopNest(const Expression& expression) {
+  Builder builder(expression);
+  LoopProgram program;
+  program.stages.push_back({"The whole computation on one thread.", builder.Build()});
+  const CUnitOptions options{
+      EntryName(expression),
+      absl::StrCat("Plain loop nest.\n\n", ToText(expression), "\nIndex map:\n",
+                   DescribeIndexMap(expression, builder.arguments())),
+      builder.arguments()};
+  Kernel kernel;
+  kernel.entry = options.entry;
+  kernel.source = PrintCUnit(program, options);
+  kernel.header = PrintCHeader(options);
+  kernel.arguments = options.arguments;
+  kernel.compile_options = {"-std=gnu11", "-O2", "-march=native", "-fopenmp", "-ffp-contract=off",
+                            "-fno-math-errno", "-fwrapv", "-lm"};
+  return kernel;
+}
+
+}  // namespace mdh

@@ -1,0 +1,181 @@
+#include "codegen/loop_plan.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "codegen/c_spelling.h"
+
+namespace mdh {
+namespace {
+
+// Footprint of a part in one buffer dimension: 1 + the largest difference of indices.
+int64_t Footprint(const Buffer& buffer, size_t x, const std::vector<int64_t>& tile) {
+  int64_t low = INT64_MAX, high = INT64_MIN;
+  for (const IndexFunction& access : buffer.accesses) {
+    low = std::min(low, access.indices[x].constant);
+    high = std::max(high, access.indices[x].constant);
+  }
+  int64_t extent = high - low + 1;
+  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+  for (size_t d = 0; d < coefficients.size(); ++d) extent += coefficients[d] * (tile[d] - 1);
+  return extent;
+}
+
+int64_t RoundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+bool DependsOn(const Buffer& buffer, int d) {
+  for (const IndexFunction& access : buffer.accesses) {
+    for (const AffineIndex& index : access.indices) {
+      if (index.coefficients[d] != 0) return true;
+    }
+  }
+  return false;
+}
+
+LoopPlan::LoopPlan(const LowLevelExpression& low_level)
+    : expression_(low_level.expression()),
+      independent_accumulators_(low_level.parameters().independent_accumulators) {
+  PlanNames();
+  PlanLoops(low_level);
+  PlanStaging(low_level);
+}
+
+void LoopPlan::PlanNames() {
+  std::set<std::string> taken;
+  auto unique = [&](const std::string& name) {
+    std::string identifier = CIdentifier(name);
+    while (!taken.insert(identifier).second) identifier += "_";
+    return identifier;
+  };
+  for (const Dimension& dimension : expression_.dimensions()) {
+    index_names_.push_back(unique(dimension.name));
+  }
+  for (const Buffer& buffer : expression_.inputs()) input_names_.push_back(unique(buffer.name));
+  for (const Buffer& buffer : expression_.outputs()) output_names_.push_back(unique(buffer.name));
+}
+
+void LoopPlan::PlanLoops(const LowLevelExpression& low_level) {
+  const SystemModel& model = low_level.model();
+  const TuningParameters& p = low_level.parameters();
+  const int layers = static_cast<int>(model.layers.size());
+  int innermost_memory = -1;
+  for (int l = 0; l < layers; ++l) {
+    if (model.layers[l].role == LayerRole::kMemory) innermost_memory = l;
+  }
+  const int cores = model.LayerWith(LayerRole::kCores);
+  core_tile_ = p.tile[cores];
+  core_order_ = p.order[cores];
+  register_tile_ = p.tile[innermost_memory];
+  if (const int lanes = model.LayerWith(LayerRole::kLanes); lanes > 0) {
+    for (int d = 0; d < rank(); ++d) {
+      if (p.tile[lanes - 1][d] > 1) {
+        vector_dimension_ = d;
+        lanes_ = static_cast<int>(p.tile[lanes - 1][d]);
+      }
+    }
+  }
+  std::vector<int64_t> enclosing = core_tile_;
+  for (int l = 0; l < layers; ++l) {
+    if (model.layers[l].role != LayerRole::kMemory) continue;
+    for (const int d : p.order[l]) {
+      const bool innermost = l == innermost_memory;
+      if (innermost && is_reduction(d) && p.accumulate_in == AccumulateIn::kRegisters) {
+        inner_reductions_.push_back(d);
+        continue;
+      }
+      if (p.tile[l][d] == enclosing[d] && (!innermost || size(d) % p.tile[l][d] == 0)) continue;
+      const std::string suffix =
+          innermost ? "" : absl::StrCat("_", absl::AsciiStrToLower(model.layers[l].name));
+      outer_loops_.push_back({l, d, p.tile[l][d], absl::StrCat(index_names_[d], suffix)});
+    }
+    enclosing = p.tile[l];
+  }
+}
+
+void LoopPlan::PlanStaging(const LowLevelExpression& low_level) {
+  const TuningParameters& p = low_level.parameters();
+  for (size_t b = 0; b < expression_.inputs().size(); ++b) {
+    const InputParameters& input = p.inputs[b];
+    if (input.stage_layer == InputParameters::kInPlace) continue;
+    const Buffer& buffer = expression_.inputs()[b];
+    const bool whole = input.stage_layer == InputParameters::kWholeBuffer;
+    StagedCopy copy{.input = static_cast<int>(b), .layer = input.stage_layer,
+                    .name = absl::StrCat(input_names_[b], "_packed"),
+                    .extents = buffer.extents, .strides = {},
+                    .strip_dimension = input.strip_dimension, .strip = 1, .elements = 1,
+                    .layout = input.layout, .ready_after = 0};
+    for (size_t x = 0; x < buffer.extents.size() && !whole; ++x) {
+      copy.extents[x] = Footprint(buffer, x, p.tile[input.stage_layer]);
+    }
+    if (copy.strip_dimension >= 0) {
+      const AffineIndex& index = buffer.accesses[0].indices[copy.strip_dimension];
+      for (int d = 0; d < rank(); ++d) {
+        if (index.coefficients[d] != 0) copy.strip = register_tile_[d];
+      }
+      int64_t& extent = copy.extents[copy.strip_dimension];
+      extent = RoundUp(extent, copy.strip);
+    }
+    copy.strides.assign(buffer.extents.size(), 0);
+    int64_t stride = copy.strip;
+    for (size_t n = input.layout.size(); n-- > 0;) {
+      const int x = input.layout[n];
+      const int64_t step = x == copy.strip_dimension ? copy.strip : 1;
+      copy.strides[x] = stride / step;
+      stride *= copy.extents[x] / step;
+    }
+    copy.elements = stride;
+    for (size_t n = 0; n < outer_loops_.size() && !whole; ++n) {
+      if (outer_loops_[n].layer <= copy.layer && DependsOn(buffer, outer_loops_[n].dimension)) {
+        copy.ready_after = n + 1;
+      }
+    }
+    staged_.push_back(std::move(copy));
+  }
+}
+
+int64_t LoopPlan::total_core_parts() const {
+  int64_t parts = 1;
+  for (int d = 0; d < rank(); ++d) parts *= core_parts(d);
+  return parts;
+}
+
+int64_t LoopPlan::reduction_parts() const {
+  int64_t parts = 1;
+  for (int d = 0; d < rank(); ++d) {
+    if (is_reduction(d)) parts *= core_parts(d);
+  }
+  return parts;
+}
+
+bool LoopPlan::is_inner_reduction(int d) const {
+  return std::find(inner_reductions_.begin(), inner_reductions_.end(), d) !=
+         inner_reductions_.end();
+}
+
+std::vector<TilePiece> LoopPlan::Pieces(int d, int64_t points) const {
+  std::vector<TilePiece> pieces;
+  int width = d == vector_dimension_ ? lanes_ : 1;
+  for (int64_t offset = 0; offset < points; offset += width) {
+    // Narrower vectors for the rest; single points along a reduction, whose results would need
+    // accumulators of their own for every width.
+    while (width > points - offset) width = is_reduction(d) ? 1 : width / 2;
+    pieces.push_back({offset, width});
+  }
+  return pieces;
+}
+
+const StagedCopy* LoopPlan::StagedInput(int input) const {
+  for (const StagedCopy& copy : staged_) {
+    if (copy.input == input) return &copy;
+  }
+  return nullptr;
+}
+
+}  // namespace mdh

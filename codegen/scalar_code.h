@@ -1,0 +1,37 @@
+// Scalar functions as statements of a loop program.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/loop_program.h"
+#include "core/combine_operator.h"
+
+namespace mdh {
+
+// Gives names that nothing else in the function uses.
+class NameAllocator {
+ public:
+  void Reserve(const std::string& name) { taken_[name]; }
+  // `name` itself, or with a number appended.
+  std::string Unique(const std::string& name);
+
+ private:
+  std::map<std::string, int> taken_;
+};
+
+// Appends the statements that evaluate `function` to `block` and gives the results. Values used once
+// are nested into the expression that uses them; others get a name. `argument(p)` is called for the
+// parameters that the function really uses.
+std::vector<Value> EmitFunction(const ScalarFunction& function,
+                                const std::function<Value(int)>& argument, NameAllocator& names,
+                                Block& block);
+
+// left (+) right for tuples of results. The values may refer to `left` more than once.
+std::vector<Value> EmitCombination(const CombineOperator& combine, const std::vector<Value>& left,
+                                   const std::vector<Value>& right, NameAllocator& names,
+                                   Block& block);
+
+}  // namespace mdh

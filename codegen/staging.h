@@ -1,0 +1,17 @@
+// Packing: copies the part of an input that a part of a layer needs into scratch memory, with a
+// permuted layout (paper, tuning parameters D3 and D4; appendix F, buffer size reduction).
+#pragma once
+
+#include <vector>
+
+#include "codegen/loop_plan.h"
+#include "codegen/loop_program.h"
+
+namespace mdh {
+
+// `ranges`: what the part covers in each MDA dimension. `shared`: all threads pack together, each its
+// share of the outermost dimension of the copy; otherwise one thread packs everything.
+Block BuildPacking(const LoopPlan& plan, const StagedCopy& copy,
+                   const std::vector<DimensionRange>& ranges, bool shared);
+
+}  // namespace mdh

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/scalar_type.h"
 #include "core/scalar_value.h"
@@ -23,38 +23,69 @@ namespace mdh {
 // Operand types: both operands of a binary operation have the same type. Comparisons give bool.
 // The numeric values are part of the wire format and of digests: append only.
 enum class ScalarOp : uint8_t {
-  kParameter = 1,   // the function's parameter number `immediate`
-  kConstant = 2,    // `constant`
-  kCast = 3,        // operand 0 converted to `type`
-  kSelect = 4,      // operand 0 (bool) ? operand 1 : operand 2
+  kParameter = 1,  // the function's parameter number `immediate`
+  kConstant = 2,   // `constant`
+  kCast = 3,       // operand 0 converted to `type`
+  kSelect = 4,     // operand 0 (bool) ? operand 1 : operand 2
   // Unary.
-  kNeg = 10, kNot = 11 /* bool */, kAbs = 12, kSqrt = 13, kRsqrt = 14, kExp = 15, kLog = 16,
-  kLog2 = 17, kTanh = 18, kFloor = 19, kCeil = 20, kSin = 21, kCos = 22,   // from kSqrt: fp only
+  kNeg = 10,
+  kNot = 11 /* bool */,
+  kAbs = 12,
+  kSqrt = 13,
+  kRsqrt = 14,
+  kExp = 15,
+  kLog = 16,
+  kLog2 = 17,
+  kTanh = 18,
+  kFloor = 19,
+  kCeil = 20,
+  kSin = 21,
+  kCos = 22,  // from kSqrt: fp only
   // Binary.
-  kAdd = 40, kSub = 41, kMul = 42, kDiv = 43, kRem = 44 /* integers */, kMin = 45, kMax = 46,
-  kPow = 47 /* fp */, kBitAnd = 48, kBitOr = 49, kBitXor = 50 /* integers */,
-  kAnd = 60, kOr = 61 /* bool */,
-  kEq = 70, kNe = 71, kLt = 72, kLe = 73, kGt = 74, kGe = 75,
+  kAdd = 40,
+  kSub = 41,
+  kMul = 42,
+  kDiv = 43,
+  kRem = 44 /* integers */,
+  kMin = 45,
+  kMax = 46,
+  kPow = 47 /* fp */,
+  kBitAnd = 48,
+  kBitOr = 49,
+  kBitXor = 50 /* integers */,
+  kAnd = 60,
+  kOr = 61 /* bool */,
+  kEq = 70,
+  kNe = 71,
+  kLt = 72,
+  kLe = 73,
+  kGt = 74,
+  kGe = 75,
 };
 
 struct ScalarOpInfo {
   ScalarOp op;
-  std::string_view name;      // name of the function in the text form, or the operator's spelling
+  absl::string_view name;  // name of the function in the text form, or the operator's spelling
   int operands;
   bool is_infix;
-  int precedence;             // of infix operators, larger binds tighter; 0 otherwise
+  int precedence;  // of infix operators, larger binds tighter; 0 otherwise
   bool is_commutative;
-  int flops;                  // counted operations on floating-point values (0 for cast, select, ...)
+  int flops;  // counted operations on floating-point values (0 for cast, select, ...)
 };
 const ScalarOpInfo& Info(ScalarOp op);
+absl::Span<const ScalarOpInfo> AllScalarOps();
+
+// Whether swapping the two operands never changes a bit of the result: min and max on floating
+// point are not among them, because of NaN and -0.
+bool IsCommutative(ScalarOp op, ScalarType operand_type);
 
 // One operation. Operands are numbers of earlier instructions of the same function.
 struct ScalarInstruction {
   ScalarOp op;
-  ScalarType type;                                      // of the result
+  ScalarType type;  // of the result
   std::vector<int> operands;
-  int parameter = -1;                                   // kParameter only
-  ScalarValue constant = ScalarValue::Bool(false);      // kConstant only
+  int parameter = -1;                               // kParameter only
+  ScalarValue constant = ScalarValue::Bool(false);  // kConstant only
 
   friend bool operator==(const ScalarInstruction&, const ScalarInstruction&) = default;
 };
@@ -66,13 +97,15 @@ struct TypedName {
   friend bool operator==(const TypedName&, const TypedName&) = default;
 };
 
-// f : parameters -> results. Immutable, built valid; equal instructions are shared (value numbering)
-// and dead ones removed, so instruction lists are short and stable. Thread-safe.
+// f : parameters -> results. Immutable, built valid; equal instructions are shared (value
+// numbering) and dead ones removed, so instruction lists are short and stable. Thread-safe.
 class ScalarFunction {
  public:
-  // `results[r]` is the number of the instruction that computes result r.
+  static constexpr size_t kMaxInstructions = 4096;
+
+  // `result_instructions[r]` is the number of the instruction that computes result r.
   // Errors: InvalidArgument for a wrong operand count, operand number, operand or result type,
-  // duplicate parameter or result names.
+  // duplicate parameter or result names, more than kMaxInstructions instructions.
   static Result<ScalarFunction> Create(std::string name, std::vector<TypedName> parameters,
                                        std::vector<TypedName> results,
                                        std::vector<ScalarInstruction> instructions,
@@ -87,10 +120,17 @@ class ScalarFunction {
   // Values of the results for the given arguments (same number and types as parameters()).
   std::vector<ScalarValue> Evaluate(absl::Span<const ScalarValue> arguments) const;
 
-  // Floating-point operations of one application (paper's and BLAS's counting: * and + are one each).
+  // As Evaluate, for many applications in a row: the value of instruction n is left in
+  // (*values)[n], and the results are those that result_instructions() points to.
+  void EvaluateInto(absl::Span<const ScalarValue> arguments,
+                    std::vector<ScalarValue>* values) const;
+
+  // Floating-point operations of one application (paper's and BLAS's counting: * and + are one
+  // each).
   int64_t FloatingPointOperations() const;
 
-  // The same computation; names are ignored.
+  // The same computation: names, the order of instructions and the operand order of commutative
+  // operations are ignored. (CanonicalForm of core/scalar_canonical.h decides.)
   bool EquivalentTo(const ScalarFunction& other) const;
 
  private:

@@ -5,6 +5,9 @@
 #include <optional>
 #include <string_view>
 
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
 namespace mdh {
 
 // bool is stored as one byte, 0 or 1. The numeric values are part of the wire format and of
@@ -25,10 +28,10 @@ enum class ScalarType : uint8_t {
 
 struct ScalarTypeInfo {
   ScalarType type;
-  std::string_view name;      // as in the text form: "fp32", "int8", "bool"
+  absl::string_view name;  // as in the text form: "fp32", "int8", "bool"
   int size_bytes;
   bool is_floating_point;
-  bool is_signed;             // floating-point types count as signed
+  bool is_signed;  // floating-point types count as signed
 };
 
 const ScalarTypeInfo& Info(ScalarType type);
@@ -37,11 +40,9 @@ const ScalarTypeInfo& Info(ScalarType type);
 std::optional<ScalarType> ScalarTypeFromName(std::string_view name);
 
 // All types, in the order of their values.
-const ScalarType* begin(const struct AllScalarTypes&);
-const ScalarType* end(const struct AllScalarTypes&);
-struct AllScalarTypes {};
+absl::Span<const ScalarTypeInfo> AllScalarTypes();
 
-inline std::string_view Name(ScalarType type) { return Info(type).name; }
+inline absl::string_view Name(ScalarType type) { return Info(type).name; }
 inline int SizeBytes(ScalarType type) { return Info(type).size_bytes; }
 inline bool IsFloatingPoint(ScalarType type) { return Info(type).is_floating_point; }
 inline bool IsInteger(ScalarType type) {

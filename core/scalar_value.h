@@ -2,6 +2,7 @@
 // interpreter computes with this, generated code must agree with it.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -16,7 +17,7 @@ class ScalarValue {
   static ScalarValue Bool(bool value);
   // Wraps modulo 2^bits of the integer type.
   static ScalarValue Integer(ScalarType type, int64_t value);
-  // Rounds to the floating-point type.
+  // Rounds to the floating-point type; every nan becomes the same nan.
   static ScalarValue Real(ScalarType type, double value);
   static ScalarValue Zero(ScalarType type);
   // Reads SizeBytes(type) bytes in the machine's byte order.
@@ -25,18 +26,21 @@ class ScalarValue {
 
   ScalarType type() const { return type_; }
   bool as_bool() const { return bits_ != 0; }
-  int64_t as_int64() const { return bits_; }                            // integers and bool
+  int64_t as_int64() const { return bits_; }  // integers and bool
   uint64_t as_uint64() const { return static_cast<uint64_t>(bits_); }
-  double as_double() const;                                             // any type, converted
+  double as_double() const;  // any type, converted
 
   // A literal of the text form that reads back as the same value: "1.5", "-3", "true", "inf".
   std::string ToString() const;
 
-  friend bool operator==(const ScalarValue&, const ScalarValue&) = default;
+  // Identity of type and bits: nan equals nan, 0.0 and -0.0 differ.
+  friend bool operator==(const ScalarValue& a, const ScalarValue& b) {
+    return a.type_ == b.type_ && a.bits_ == b.bits_ &&
+           std::bit_cast<uint64_t>(a.real_) == std::bit_cast<uint64_t>(b.real_);
+  }
 
  private:
-  ScalarValue(ScalarType type, int64_t bits, double real)
-      : type_(type), bits_(bits), real_(real) {}
+  ScalarValue(ScalarType type, int64_t bits, double real) : type_(type), bits_(bits), real_(real) {}
   ScalarType type_;
   int64_t bits_;
   double real_;

@@ -1,0 +1,218 @@
+// Building and evaluating scalar functions.
+#include "core/scalar_function.h"
+
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "core/scalar_canonical.h"
+
+namespace mdh {
+namespace {
+
+Status InInstruction(absl::string_view function, size_t number, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("function '", function, "', instruction ", number, ": ", what));
+}
+
+Status CheckInstruction(absl::string_view function, absl::Span<const TypedName> parameters,
+                        absl::Span<const ScalarInstruction> instructions, size_t number) {
+  const ScalarInstruction& instruction = instructions[number];
+  const ScalarOpInfo& info = Info(instruction.op);
+  if (static_cast<int>(instruction.operands.size()) != info.operands) {
+    return InInstruction(function, number,
+                         absl::StrCat("operation '", info.name, "' takes ", info.operands,
+                                      " operands, not ", instruction.operands.size()));
+  }
+  std::vector<ScalarType> types;
+  for (int operand : instruction.operands) {
+    if (operand < 0 || static_cast<size_t>(operand) >= number) {
+      return InInstruction(function, number,
+                           absl::StrCat("operand ", operand, " is no earlier instruction"));
+    }
+    types.push_back(instructions[operand].type);
+  }
+  ScalarType type = instruction.type;  // a cast has any type
+  if (instruction.op == ScalarOp::kParameter) {
+    if (instruction.parameter < 0 ||
+        static_cast<size_t>(instruction.parameter) >= parameters.size()) {
+      return InInstruction(function, number,
+                           absl::StrCat("there is no parameter ", instruction.parameter));
+    }
+    type = parameters[instruction.parameter].type;
+  } else if (instruction.op == ScalarOp::kConstant) {
+    type = instruction.constant.type();
+  } else if (instruction.op != ScalarOp::kCast) {
+    Result<ScalarType> result_type = ResultType(instruction.op, types);
+    if (!result_type.ok()) {
+      return InInstruction(function, number, result_type.status().message());
+    }
+    type = *result_type;
+  }
+  if (type != instruction.type) {
+    return InInstruction(
+        function, number,
+        absl::StrCat("'", info.name, "' has type ", Name(type), ", not ", Name(instruction.type)));
+  }
+  return absl::OkStatus();
+}
+
+Status CheckNames(absl::string_view function, absl::Span<const TypedName> parameters,
+                  absl::Span<const TypedName> results) {
+  std::set<absl::string_view> names;
+  for (absl::Span<const TypedName> group : {parameters, results}) {
+    for (const TypedName& name : group) {
+      if (!names.insert(name.name).second) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "function '", function, "' has two parameters or results called '", name.name, "'"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status CheckResults(absl::string_view function, absl::Span<const TypedName> results,
+                    absl::Span<const ScalarInstruction> instructions,
+                    absl::Span<const int> result_instructions) {
+  if (results.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("function '", function, "' has no result"));
+  }
+  if (results.size() != result_instructions.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("function '", function, "' has ", results.size(),
+                                                   " results but computes ",
+                                                   result_instructions.size()));
+  }
+  for (size_t r = 0; r < results.size(); ++r) {
+    const int instruction = result_instructions[r];
+    if (instruction < 0 || static_cast<size_t>(instruction) >= instructions.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("function '", function, "': result '", results[r].name,
+                       "' is computed by instruction ", instruction, ", which does not exist"));
+    }
+    if (instructions[instruction].type != results[r].type) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "function '", function, "': result '", results[r].name, "' has type ",
+          Name(results[r].type), " but its value has type ", Name(instructions[instruction].type)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Marks what the results need.
+std::vector<bool> Live(absl::Span<const ScalarInstruction> instructions,
+                       absl::Span<const int> result_instructions) {
+  std::vector<bool> live(instructions.size(), false);
+  for (int result : result_instructions) live[result] = true;
+  for (size_t n = instructions.size(); n-- > 0;) {
+    if (!live[n]) continue;
+    for (int operand : instructions[n].operands) live[operand] = true;
+  }
+  return live;
+}
+
+// Drops dead instructions and shares equal ones. The order of the remaining ones is kept.
+void Simplify(std::vector<ScalarInstruction>* instructions, std::vector<int>* result_instructions) {
+  using Key = std::tuple<ScalarOp, ScalarType, int, std::string, std::vector<int>>;
+  const std::vector<bool> live = Live(*instructions, *result_instructions);
+  std::map<Key, int> numbers;
+  std::vector<int> renumbered(instructions->size(), -1);
+  std::vector<ScalarInstruction> kept;
+  for (size_t n = 0; n < instructions->size(); ++n) {
+    if (!live[n]) continue;
+    ScalarInstruction instruction = std::move((*instructions)[n]);
+    for (int& operand : instruction.operands) operand = renumbered[operand];
+    std::array<char, 8> constant{};
+    if (instruction.op == ScalarOp::kConstant) instruction.constant.Store(constant.data());
+    std::vector<int> operands = instruction.operands;
+    if (operands.size() == 2 && operands[0] > operands[1] &&
+        IsCommutative(instruction.op, kept[operands[0]].type)) {
+      std::swap(operands[0], operands[1]);
+    }
+    const auto [entry, is_new] =
+        numbers.try_emplace(Key(instruction.op, instruction.type, instruction.parameter,
+                                std::string(constant.data(), constant.size()), std::move(operands)),
+                            static_cast<int>(kept.size()));
+    renumbered[n] = entry->second;
+    if (is_new) kept.push_back(std::move(instruction));
+  }
+  for (int& result : *result_instructions) result = renumbered[result];
+  *instructions = std::move(kept);
+}
+
+}  // namespace
+
+Result<ScalarFunction> ScalarFunction::Create(std::string name, std::vector<TypedName> parameters,
+                                              std::vector<TypedName> results,
+                                              std::vector<ScalarInstruction> instructions,
+                                              std::vector<int> result_instructions) {
+  MDH_RETURN_IF_ERROR(CheckNames(name, parameters, results));
+  if (instructions.size() > kMaxInstructions) {
+    return absl::InvalidArgumentError(absl::StrCat("function '", name, "' has ",
+                                                   instructions.size(), " instructions; at most ",
+                                                   kMaxInstructions, " are allowed"));
+  }
+  for (size_t n = 0; n < instructions.size(); ++n) {
+    MDH_RETURN_IF_ERROR(CheckInstruction(name, parameters, instructions, n));
+    // Fields that mean nothing for the operation must not tell equal instructions apart.
+    ScalarInstruction& instruction = instructions[n];
+    if (instruction.op != ScalarOp::kParameter) instruction.parameter = -1;
+    if (instruction.op != ScalarOp::kConstant) instruction.constant = ScalarValue::Bool(false);
+  }
+  MDH_RETURN_IF_ERROR(CheckResults(name, results, instructions, result_instructions));
+  Simplify(&instructions, &result_instructions);
+  ScalarFunction function;
+  function.name_ = std::move(name);
+  function.parameters_ = std::move(parameters);
+  function.results_ = std::move(results);
+  function.instructions_ = std::move(instructions);
+  function.result_instructions_ = std::move(result_instructions);
+  return function;
+}
+
+void ScalarFunction::EvaluateInto(absl::Span<const ScalarValue> arguments,
+                                  std::vector<ScalarValue>* values) const {
+  values->clear();
+  for (const ScalarInstruction& instruction : instructions_) {
+    if (instruction.op == ScalarOp::kParameter) {
+      values->push_back(arguments[instruction.parameter]);
+    } else if (instruction.op == ScalarOp::kConstant) {
+      values->push_back(instruction.constant);
+    } else {
+      std::array<ScalarValue, 3> operands = {instruction.constant, instruction.constant,
+                                             instruction.constant};
+      for (size_t o = 0; o < instruction.operands.size(); ++o) {
+        operands[o] = (*values)[instruction.operands[o]];
+      }
+      values->push_back(Apply(instruction.op, instruction.type,
+                              absl::MakeConstSpan(operands.data(), instruction.operands.size())));
+    }
+  }
+}
+
+std::vector<ScalarValue> ScalarFunction::Evaluate(absl::Span<const ScalarValue> arguments) const {
+  std::vector<ScalarValue> values;
+  EvaluateInto(arguments, &values);
+  std::vector<ScalarValue> results;
+  results.reserve(result_instructions_.size());
+  for (int instruction : result_instructions_) results.push_back(values[instruction]);
+  return results;
+}
+
+int64_t ScalarFunction::FloatingPointOperations() const {
+  int64_t flops = 0;
+  for (const ScalarInstruction& instruction : instructions_) {
+    if (IsFloatingPoint(instruction.type)) flops += Info(instruction.op).flops;
+  }
+  return flops;
+}
+
+bool ScalarFunction::EquivalentTo(const ScalarFunction& other) const {
+  return CanonicalForm(*this) == CanonicalForm(other);
+}
+
+}  // namespace mdh

@@ -1,0 +1,116 @@
+#include "core/constraints.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+
+namespace mdh {
+
+int InnermostMemoryLayer(const SystemModel& model) {
+  int innermost = -1;
+  for (size_t l = 0; l < model.layers.size(); ++l) {
+    if (model.layers[l].role == LayerRole::kMemory) innermost = static_cast<int>(l);
+  }
+  return innermost;
+}
+
+bool CanStage(const Buffer& buffer) {
+  if (buffer.extents.empty()) return false;
+  for (const IndexFunction& access : buffer.accesses) {
+    for (size_t x = 0; x < access.indices.size(); ++x) {
+      const std::vector<int64_t>& coefficients = access.indices[x].coefficients;
+      if (coefficients != buffer.accesses[0].indices[x].coefficients) return false;
+      for (const int64_t c : coefficients) {
+        if (c < 0) return false;
+      }
+    }
+  }
+  return true;
+}
+
+int PlainDimension(const Buffer& buffer, int x) {
+  int plain = -1;
+  for (const IndexFunction& access : buffer.accesses) {
+    if (access.indices[x].constant != 0) return -1;
+  }
+  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+  for (size_t d = 0; d < coefficients.size(); ++d) {
+    if (coefficients[d] == 0) continue;
+    if (coefficients[d] != 1 || plain >= 0) return -1;
+    plain = static_cast<int>(d);
+  }
+  return plain;
+}
+
+namespace {
+
+// Lanes per dimension: all 1, or one of them more.
+std::vector<int64_t> Lanes(const Expression& expression, const SystemModel& model,
+                           const TuningParameters& p) {
+  const int lanes = model.LayerWith(LayerRole::kLanes);
+  if (lanes <= 0) return std::vector<int64_t>(expression.rank(), 1);
+  return p.tile[lanes - 1];
+}
+
+int64_t Pieces(int64_t points, int64_t lanes, bool reduced) {
+  const int64_t rest = points % lanes;
+  if (reduced) return points / lanes + rest;
+  return points / lanes + __builtin_popcountll(rest);
+}
+
+}  // namespace
+
+int64_t UnrolledOperations(const Expression& expression, const SystemModel& model,
+                           const TuningParameters& p) {
+  const std::vector<int64_t>& tile = p.tile[InnermostMemoryLayer(model)];
+  const std::vector<int64_t> lanes = Lanes(expression, model, p);
+  double operations = static_cast<double>(expression.function().instructions().size() + 1);
+  for (int d = 0; d < expression.rank(); ++d) {
+    const bool reduced = expression.is_reduction(d);
+    const int64_t rest = expression.dimensions()[d].size % tile[d];
+    const int64_t pieces = Pieces(tile[d], lanes[d], reduced) +
+                           (rest == 0 ? 0 : Pieces(rest, lanes[d], reduced));
+    operations *= static_cast<double>(pieces);
+  }
+  return static_cast<int64_t>(std::min(operations, 9e18));
+}
+
+int64_t AccumulatorRegisters(const Expression& expression, const SystemModel& model,
+                             const DeviceDescription& device, const TuningParameters& p) {
+  const std::vector<int64_t>& tile = p.tile[InnermostMemoryLayer(model)];
+  const std::vector<int64_t> lanes = Lanes(expression, model, p);
+  double vectors = 1;
+  int64_t width = 1;
+  for (int d = 0; d < expression.rank(); ++d) {
+    width = std::max(width, lanes[d]);
+    if (expression.is_reduction(d) && !p.independent_accumulators) continue;
+    vectors *= static_cast<double>(Pieces(tile[d], lanes[d], expression.is_reduction(d)));
+  }
+  double registers = 0;
+  for (const TypedName& result : expression.function().results()) {
+    const int64_t bytes = width * SizeBytes(result.type);
+    registers += vectors * static_cast<double>((bytes + device.simd_bytes - 1) / device.simd_bytes);
+  }
+  return static_cast<int64_t>(std::min(registers, 9e18));
+}
+
+int64_t StagedElements(const Expression& expression, const TuningParameters& p, int b, int layer) {
+  const Buffer& buffer = expression.inputs()[b];
+  if (layer == InputParameters::kWholeBuffer) return buffer.elements();
+  int64_t elements = 1;
+  for (size_t x = 0; x < buffer.extents.size(); ++x) {
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (const IndexFunction& access : buffer.accesses) {
+      low = std::min(low, access.indices[x].constant);
+      high = std::max(high, access.indices[x].constant);
+    }
+    int64_t extent = high - low + 1;
+    const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+    for (int d = 0; d < expression.rank(); ++d) extent += coefficients[d] * (p.tile[layer][d] - 1);
+    elements *= extent;   // no overflow: at most the buffer's elements
+  }
+  return elements;
+}
+
+}  // namespace mdh

@@ -1,0 +1,41 @@
+// Single constraints on tuning parameters (paper, Section 3.4 and appendix C.1), shared by Validate and
+// by the search space that must offer only what Validate accepts.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/device_description.h"
+#include "core/expression.h"
+#include "core/system_model.h"
+#include "core/tuning_parameters.h"
+
+namespace mdh {
+
+// Bounds of the limits; larger programs compile for minutes, larger copies do not pay.
+inline constexpr int64_t kMaxUnrolledOperations = 6000;
+inline constexpr int64_t kMaxSharedScratchBytes = int64_t{1} << 30;
+inline constexpr int kMaxLanes = 64;
+
+// Index of the innermost layer with role kMemory: its tiles are the register tiles.
+int InnermostMemoryLayer(const SystemModel& model);
+
+// Whether copies of this input can be described at all: all accesses move alike, and forward.
+bool CanStage(const Buffer& buffer);
+// The one MDA dimension that buffer dimension x is, or -1: candidates for strips.
+int PlainDimension(const Buffer& buffer, int x);
+
+// Operations in all variants of the unrolled register tile, counting one per point and piece.
+int64_t UnrolledOperations(const Expression& expression, const SystemModel& model,
+                           const TuningParameters& parameters);
+
+// Accumulators of one register tile in vector registers of `device`.
+int64_t AccumulatorRegisters(const Expression& expression, const SystemModel& model,
+                             const DeviceDescription& device, const TuningParameters& parameters);
+
+// Elements of the copy of input b that a part of layer `layer` needs (kWholeBuffer: of the buffer);
+// strips not counted.
+int64_t StagedElements(const Expression& expression, const TuningParameters& parameters, int b,
+                       int layer);
+
+}  // namespace mdh

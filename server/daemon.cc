@@ -1,0 +1,182 @@
+#include "server/daemon.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/device_catalogue.h"
+#include "server/device_service.h"
+#include "server/expression_service.h"
+#include "server/job_queue.h"
+#include "server/kernel_service.h"
+#include "server/listen_address.h"
+#include "server/lookup_table.h"
+#include "server/sqlite_store.h"
+#include "server/tuning_backend.h"
+#include "server/tuning_service.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kMaxMessageBytes = 1 << 20;
+// Calls that are still open when the daemon stops are ended after this.
+constexpr std::chrono::milliseconds kStopGrace(500);
+
+// Members are destroyed in reverse order: the server before the services before what they use.
+class RunningDaemon : public Daemon {
+ public:
+  explicit RunningDaemon(DaemonOptions options) : options_(std::move(options)) {}
+  ~RunningDaemon() override { Stop(); }
+
+  // In this order; each needs those before.
+  Status ClaimSockets();
+  Status OpenStore();
+  Status StartDevice();
+  Status StartJobs();
+  Status Serve();
+
+  void Stop() override;
+  const std::vector<std::string>& addresses() const override { return addresses_; }
+
+ private:
+  const DaemonOptions options_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<TuningBackend> backend_;
+  std::unique_ptr<DeviceCatalogue> catalogue_;
+  std::unique_ptr<LookupTable> lookup_table_;
+  std::unique_ptr<JobQueue> jobs_;
+  std::unique_ptr<KernelServiceImpl> kernel_service_;
+  std::unique_ptr<TuningServiceImpl> tuning_service_;
+  std::unique_ptr<DeviceServiceImpl> device_service_;
+  std::unique_ptr<ExpressionServiceImpl> expression_service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::vector<std::string> addresses_;
+};
+
+Status RunningDaemon::ClaimSockets() {
+  for (const std::string& address : options_.listen) {
+    const std::string path = UnixSocketPath(address);
+    if (!path.empty()) MDH_RETURN_IF_ERROR(ClaimUnixSocket(path));
+  }
+  return absl::OkStatus();
+}
+
+Status RunningDaemon::OpenStore() {
+  MDH_ASSIGN_OR_RETURN(store_, OpenSqliteStore({options_.database, options_.max_database_bytes}));
+  spdlog::info("database={}", options_.database);
+  return absl::OkStatus();
+}
+
+Status RunningDaemon::StartDevice() {
+  MDH_ASSIGN_OR_RETURN(
+      backend_, StartCpuBackend({options_.runner, options_.work_directory, options_.threads}));
+  const DeviceDescription& device = backend_->device();
+  spdlog::info("found CPU '{}', {} hardware threads, vectors of {} bytes, L1 {} L2 {} L3 {} bytes",
+               device.name, device.cores, device.simd_bytes, device.l1_bytes, device.l2_bytes,
+               device.l3_bytes);
+  if (const Status can_tune = backend_->CanTune(); can_tune.ok()) {
+    spdlog::info("found compilers: {}", device.compiler);
+  } else {
+    spdlog::warn("only lookups are served, tuning is refused: {}", std::string(can_tune.message()));
+  }
+  spdlog::info("found no GPU: this version tunes for CPUs only");
+  catalogue_ = std::make_unique<DeviceCatalogue>(*backend_, *store_);
+  return absl::OkStatus();
+}
+
+Status RunningDaemon::StartJobs() {
+  lookup_table_ = std::make_unique<LookupTable>(catalogue_->environment());
+  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningRecord> records, store_->AllRecords());
+  for (const v1::TuningRecord& record : records) lookup_table_->Put(record);
+  spdlog::info("records={}", records.size());
+  JobQueueOptions options;
+  options.max_queued = options_.max_queued_jobs;
+  MDH_ASSIGN_OR_RETURN(
+      jobs_, JobQueue::Start(*store_, *lookup_table_, *backend_, *catalogue_, std::move(options)));
+  return absl::OkStatus();
+}
+
+Status RunningDaemon::Serve() {
+  kernel_service_ = std::make_unique<KernelServiceImpl>(*lookup_table_, *store_, options_.limits);
+  tuning_service_ = std::make_unique<TuningServiceImpl>(*jobs_, *lookup_table_, options_.limits);
+  device_service_ = std::make_unique<DeviceServiceImpl>(*catalogue_, options_.version);
+  expression_service_ = std::make_unique<ExpressionServiceImpl>(options_.limits);
+
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  // Without this two daemons may share a TCP port, and calls go to either.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  std::vector<int> ports(options_.listen.size(), 0);
+  for (size_t i = 0; i < ports.size(); ++i) {
+    builder.AddListeningPort(options_.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
+  }
+  builder.RegisterService(kernel_service_.get());
+  builder.RegisterService(tuning_service_.get());
+  builder.RegisterService(device_service_.get());
+  builder.RegisterService(expression_service_.get());
+  server_ = builder.BuildAndStart();
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const std::string& address = options_.listen[i];
+    if (server_ == nullptr || ports[i] == 0) {
+      return absl::UnavailableError(absl::StrCat("cannot listen on ", address));
+    }
+    const std::string path = UnixSocketPath(address);
+    if (!path.empty() && chmod(path.c_str(), options_.socket_mode) != 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the mode of socket ", path, ": ", std::strerror(errno)));
+    }
+    addresses_.push_back(path.empty()
+                             ? absl::StrCat(address.substr(0, address.rfind(':')), ":", ports[i])
+                             : address);
+    spdlog::info("listening on {}", addresses_.back());
+  }
+  return absl::OkStatus();
+}
+
+void RunningDaemon::Stop() {
+  if (server_ == nullptr) return;
+  spdlog::info("stopping");
+  server_->GetHealthCheckService()->SetServingStatus(false);
+  // Watchers see their jobs end before the server goes away.
+  jobs_->Drain();
+  server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
+  server_->Wait();
+  server_.reset();
+  jobs_.reset();
+  backend_.reset();
+  store_.reset();
+  spdlog::info("stopped");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& options, StartFailure& failure) {
+  auto daemon = std::make_unique<RunningDaemon>(options);
+  failure = StartFailure::kUsage;
+  for (const std::string& address : options.listen) {
+    MDH_RETURN_IF_ERROR(CheckListenAddress(address, options.allow_any_host));
+  }
+  failure = StartFailure::kListen;
+  MDH_RETURN_IF_ERROR(daemon->ClaimSockets());
+  failure = StartFailure::kDatabase;
+  MDH_RETURN_IF_ERROR(daemon->OpenStore());
+  failure = StartFailure::kInternal;
+  MDH_RETURN_IF_ERROR(daemon->StartDevice());
+  failure = StartFailure::kDatabase;
+  MDH_RETURN_IF_ERROR(daemon->StartJobs());
+  failure = StartFailure::kListen;
+  MDH_RETURN_IF_ERROR(daemon->Serve());
+  return std::unique_ptr<Daemon>(std::move(daemon));
+}
+
+}  // namespace mdh

@@ -1,0 +1,48 @@
+// The daemon put together: store, device, jobs and services behind one gRPC server.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "server/expression_conversion.h"
+
+namespace mdh {
+
+struct DaemonOptions {
+  std::vector<std::string> listen;  // "unix:/path" or "HOST:PORT"; at least one
+  bool allow_any_host = false;
+  mode_t socket_mode = 0600;
+  std::string database;
+  int64_t max_database_bytes = 0;  // 0: no limit
+  std::string runner;              // path of mdh-runner
+  std::string work_directory;
+  int threads = 0;  // of kernels; 0: all cores
+  int max_queued_jobs = 256;
+  ExpressionLimits limits;
+  std::string version;
+};
+
+// What went wrong at start; the exit codes of mdhd.
+enum class StartFailure { kInternal = 1, kUsage = 2, kListen = 3, kDatabase = 4 };
+
+// Thread-safe but for Stop, which is called once.
+class Daemon {
+ public:
+  // Starts to serve. On errors `failure` says what they are about.
+  static Result<std::unique_ptr<Daemon>> Start(const DaemonOptions& options, StartFailure& failure);
+  // As Stop.
+  virtual ~Daemon() = default;
+
+  // Refuses new jobs, cancels running ones and stores their best, ends the runner, closes
+  // everything and removes the sockets.
+  virtual void Stop() = 0;
+  // Addresses in the form for clients, with the ports that were chosen.
+  virtual const std::vector<std::string>& addresses() const = 0;
+};
+
+}  // namespace mdh

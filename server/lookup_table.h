@@ -1,0 +1,51 @@
+// The read path of lookups: all records in memory, their replies serialised ahead.
+#pragma once
+
+#include <grpcpp/support/slice.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "core/status.h"
+#include "mdh/v1/kernel.pb.h"
+#include "mdh/v1/record.pb.h"
+#include "server/kernel_key.h"
+
+namespace mdh {
+
+// Thread-safe; readers do not wait for each other.
+class LookupTable {
+ public:
+  explicit LookupTable(KeyEnvironment environment) : environment_(std::move(environment)) {}
+
+  // Adds a record or replaces the one with the same key.
+  void Put(const v1::TuningRecord& record);
+
+  // A serialised LookupKernelResponse with the best match for `asked`, whose empty fields stand for
+  // this daemon's environment. Of several equally good matches, the fastest.
+  // Errors: InvalidArgument without a digest; NotFound, saying what there is instead.
+  Result<grpc::Slice> Find(const v1::KernelKey& asked, v1::MatchKind weakest) const;
+
+  // The record with exactly this key. Errors: NotFound.
+  Result<v1::TuningRecord> FindRecord(const v1::KernelKey& key) const;
+
+  const KeyEnvironment& environment() const { return environment_; }
+
+ private:
+  struct Entry {
+    v1::TuningRecord record;
+    grpc::Slice exact_reply;
+    grpc::Slice compatible_reply;
+  };
+  static Status Missing(const v1::KernelKey& asked, const std::vector<Entry>* entries);
+
+  const KeyEnvironment environment_;
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, std::vector<Entry>> entries_
+      ABSL_GUARDED_BY(mutex_);  // by digest
+};
+
+}  // namespace mdh

@@ -1,0 +1,190 @@
+// mdhd: reads flags and environment, starts the daemon, waits for a signal, stops it.
+#include <fcntl.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "proto/endpoint.h"
+#include "server/daemon.h"
+
+namespace {
+
+constexpr const char* kFooter =
+    "Every option can be given by the environment variable named beside it; a flag takes "
+    "precedence.\n"
+    "\n"
+    "SIGTERM and SIGINT stop the daemon: new jobs are refused, running ones are cancelled and the\n"
+    "best that they found is stored.\n"
+    "\n"
+    "Exit codes:\n"
+    "  0  stopped by a signal\n"
+    "  1  internal error\n"
+    "  2  wrong usage\n"
+    "  3  cannot listen, e.g. because another mdhd uses the socket\n"
+    "  4  the database cannot be used: of another application, of a newer mdhd, damaged, in use "
+    "by\n"
+    "     another mdhd, or the disk is full\n"
+    "Without a compiler the daemon starts and serves lookups; tuning is refused.";
+
+// Written to by the signal handler, which can reach nothing else.
+int stop_pipe[2] = {-1, -1};
+
+void OnStopSignal(int) {
+  const int saved_errno = errno;
+  [[maybe_unused]] const ssize_t written = write(stop_pipe[1], "s", 1);
+  errno = saved_errno;
+}
+
+bool CatchStopSignals() {
+  if (pipe2(stop_pipe, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+  fcntl(stop_pipe[0], F_SETFL, 0);  // the reader waits
+  struct sigaction action = {};
+  action.sa_handler = OnStopSignal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);  // a runner that died is an error of its calls, not of the daemon
+  return true;
+}
+
+void WaitForStopSignal() {
+  char byte = 0;
+  while (read(stop_pipe[0], &byte, 1) < 0 && errno == EINTR) {
+  }
+}
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string DefaultDatabase() {
+  const std::string state = Environment("XDG_STATE_HOME");
+  if (!state.empty()) return state + "/mdhd/mdhd.sqlite";
+  return Environment("HOME") + "/.local/state/mdhd/mdhd.sqlite";
+}
+
+std::string DefaultRunner() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (self.parent_path() / "mdh-runner").string();
+}
+
+// A quarter of the memory: inputs, outputs, a reference and staged copies must fit side by side.
+int64_t DefaultBufferLimit() {
+  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE) / 4;
+}
+
+void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_level) {
+  app.add_option("--listen", options.listen,
+                 "unix:/path or HOST:PORT (port 0: any); may be given several times")
+      ->envname("MDHD_LISTEN")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_flag("--insecure-listen", options.allow_any_host,
+               "allow addresses that other machines can reach");
+  app.add_option_function<std::string>(
+         "--socket-mode",
+         [&options](const std::string& mode) {
+           options.socket_mode = static_cast<mode_t>(std::stoul(mode, nullptr, 8));
+         },
+         "octal permissions of Unix sockets [600]")
+      ->envname("MDHD_SOCKET_MODE")
+      ->check([](const std::string& mode) {
+        const bool is_octal = !mode.empty() && mode.size() <= 4 &&
+                              mode.find_first_not_of("01234567") == std::string::npos;
+        return is_octal ? std::string() : "'" + mode + "' is no octal number";
+      });
+  app.add_option("--database", options.database, "SQLite file; made if it is not there")
+      ->envname("MDHD_DATABASE")
+      ->capture_default_str();
+  app.add_option("--max-database-bytes", options.max_database_bytes,
+                 "refuse to let the database grow further; 0: no limit")
+      ->envname("MDHD_MAX_DATABASE_BYTES")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--runner", options.runner, "program that compiles, runs and times candidates")
+      ->envname("MDHD_RUNNER")
+      ->capture_default_str();
+  app.add_option("--work-directory", options.work_directory,
+                 "folder for candidates; private, emptied at start")
+      ->envname("MDHD_WORK_DIRECTORY")
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "threads of a kernel; 0: all cores")
+      ->envname("MDHD_THREADS")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  app.add_option("--max-queued-jobs", options.max_queued_jobs, "jobs that may wait")
+      ->envname("MDHD_MAX_QUEUED_JOBS")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  app.add_option("--max-buffer-bytes", options.limits.buffer_bytes,
+                 "bytes of all buffers of one expression")
+      ->envname("MDHD_MAX_BUFFER_BYTES")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--log-level", log_level, "what goes to standard error")
+      ->envname("MDHD_LOG_LEVEL")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+}
+
+int Run(const mdh::DaemonOptions& options) {
+  spdlog::info("mdhd {} pid={}", options.version, getpid());
+  mdh::StartFailure failure = mdh::StartFailure::kInternal;
+  mdh::Result<std::unique_ptr<mdh::Daemon>> daemon = mdh::Daemon::Start(options, failure);
+  if (!daemon.ok()) {
+    std::fprintf(stderr, "mdhd: error: %s\n", std::string(daemon.status().message()).c_str());
+    return static_cast<int>(failure);
+  }
+  WaitForStopSignal();
+  (*daemon)->Stop();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  umask(0077);
+  mdh::DaemonOptions options;
+  options.version = MDH_VERSION;
+  options.database = DefaultDatabase();
+  options.runner = DefaultRunner();
+  options.listen = {mdh::DefaultEndpoint(Environment("XDG_RUNTIME_DIR"), getuid())};
+  options.limits.buffer_bytes = DefaultBufferLimit();
+  std::string log_level = "info";
+
+  CLI::App app{
+      "mdhd: tunes computations written as Multi-Dimensional Homomorphisms and serves kernels.",
+      "mdhd"};
+  app.footer(kFooter);
+  app.set_version_flag("--version", "mdhd " MDH_VERSION);
+  AddOptions(app, options, log_level);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::fprintf(stderr, "mdhd: error: %s\n", error.what());
+    return static_cast<int>(mdh::StartFailure::kUsage);
+  }
+  if (options.work_directory.empty()) {
+    const std::filesystem::path temporary = std::filesystem::temp_directory_path();
+    options.work_directory = (temporary / ("mdhd-" + std::to_string(getpid()))).string();
+  }
+  spdlog::set_default_logger(spdlog::stderr_color_mt("mdhd"));
+  spdlog::set_level(spdlog::level::from_str(log_level));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  if (!CatchStopSignals()) {
+    std::fprintf(stderr, "mdhd: error: cannot make a pipe\n");
+    return static_cast<int>(mdh::StartFailure::kInternal);
+  }
+  return Run(options);
+}

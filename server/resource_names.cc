@@ -1,0 +1,41 @@
+#include "server/resource_names.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace mdh {
+namespace {
+
+constexpr std::string_view kJobs = "tuningJobs/";
+constexpr std::string_view kRecords = "records/";
+constexpr std::string_view kKernels = "kernels/";
+
+// The part after `prefix`.
+Result<std::string> ParseName(std::string_view name, std::string_view prefix) {
+  if (name.substr(0, prefix.size()) != prefix || name.size() == prefix.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", std::string(name), "' is no resource name of the form ", std::string(prefix), "..."));
+  }
+  return std::string(name.substr(prefix.size()));
+}
+
+}  // namespace
+
+std::string JobName(int64_t number) { return absl::StrCat(std::string(kJobs), number); }
+
+Result<int64_t> ParseJobName(std::string_view name) {
+  MDH_ASSIGN_OR_RETURN(const std::string digits, ParseName(name, kJobs));
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(digits, &number) || number <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", std::string(name), "' does not end with the number of a job"));
+  }
+  return number;
+}
+
+std::string RecordName(std::string_view id) { return std::string(kRecords).append(id); }
+std::string KernelName(std::string_view id) { return std::string(kKernels).append(id); }
+Result<std::string> ParseRecordName(std::string_view name) { return ParseName(name, kRecords); }
+Result<std::string> ParseKernelName(std::string_view name) { return ParseName(name, kKernels); }
+
+}  // namespace mdh

@@ -1,0 +1,22 @@
+// Names of resources: "tuningJobs/17", "records/{id}", "kernels/{id}".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/status.h"
+
+namespace mdh {
+
+std::string JobName(int64_t number);
+// Errors: InvalidArgument.
+Result<int64_t> ParseJobName(std::string_view name);
+
+std::string RecordName(std::string_view id);
+std::string KernelName(std::string_view id);
+// The id in a name of either. Errors: InvalidArgument.
+Result<std::string> ParseKernelName(std::string_view name);
+Result<std::string> ParseRecordName(std::string_view name);
+
+}  // namespace mdh

@@ -1,0 +1,157 @@
+#include "server/sqlite_database.h"
+
+#include <sqlite3.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+
+namespace mdh {
+
+void SqliteStatement::Finalize::operator()(sqlite3_stmt* statement) const {
+  sqlite3_finalize(statement);
+}
+
+SqliteStatement& SqliteStatement::Bind(int index, int64_t value) {
+  sqlite3_bind_int64(statement_.get(), index, value);
+  return *this;
+}
+
+SqliteStatement& SqliteStatement::BindText(int index, std::string_view value) {
+  sqlite3_bind_text64(statement_.get(), index, value.data(), value.size(), SQLITE_TRANSIENT,
+                      SQLITE_UTF8);
+  return *this;
+}
+
+SqliteStatement& SqliteStatement::BindBytes(int index, std::string_view value) {
+  sqlite3_bind_blob64(statement_.get(), index, value.data(), value.size(), SQLITE_TRANSIENT);
+  return *this;
+}
+
+SqliteStatement& SqliteStatement::BindNull(int index) {
+  sqlite3_bind_null(statement_.get(), index);
+  return *this;
+}
+
+Result<bool> SqliteStatement::Step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return database_->Error();
+}
+
+Status SqliteStatement::Run() {
+  SqliteReset reset(*this);
+  while (true) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, Step());
+    if (!has_row) return absl::OkStatus();
+  }
+}
+
+void SqliteStatement::Reset() {
+  sqlite3_reset(statement_.get());
+  sqlite3_clear_bindings(statement_.get());
+}
+
+int64_t SqliteStatement::Integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+
+std::string SqliteStatement::Bytes(int column) const {
+  const void* data = sqlite3_column_blob(statement_.get(), column);
+  const int size = sqlite3_column_bytes(statement_.get(), column);
+  return data == nullptr ? std::string() : std::string(static_cast<const char*>(data), size);
+}
+
+void SqliteDatabase::Close::operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
+
+Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& path) {
+  sqlite3* connection = nullptr;
+  const int code = sqlite3_open_v2(
+      path.c_str(), &connection,
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+      nullptr);
+  std::unique_ptr<SqliteDatabase> database(new SqliteDatabase(path, connection));
+  if (connection == nullptr) return absl::ResourceExhaustedError("out of memory in SQLite");
+  if (code != SQLITE_OK) return database->Error();
+  return database;
+}
+
+Result<SqliteStatement> SqliteDatabase::Prepare(const char* sql) {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v3(connection_.get(), sql, -1, SQLITE_PREPARE_PERSISTENT, &statement,
+                         nullptr) != SQLITE_OK) {
+    return Error();
+  }
+  return SqliteStatement(this, statement);
+}
+
+Status SqliteDatabase::Execute(const std::string& sql) {
+  if (sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+    return Error();
+  }
+  return absl::OkStatus();
+}
+
+Result<int64_t> SqliteDatabase::QueryInteger(const char* sql) {
+  MDH_ASSIGN_OR_RETURN(SqliteStatement statement, Prepare(sql));
+  MDH_ASSIGN_OR_RETURN(const bool has_row, statement.Step());
+  if (!has_row) return absl::NotFoundError(absl::StrCat("no row: ", sql));
+  return statement.Integer(0);
+}
+
+Result<std::string> SqliteDatabase::QueryText(const char* sql) {
+  MDH_ASSIGN_OR_RETURN(SqliteStatement statement, Prepare(sql));
+  MDH_ASSIGN_OR_RETURN(const bool has_row, statement.Step());
+  if (!has_row) return absl::NotFoundError(absl::StrCat("no row: ", sql));
+  return statement.Bytes(0);
+}
+
+int64_t SqliteDatabase::Changes() const { return sqlite3_changes64(connection_.get()); }
+
+Status SqliteDatabase::Error() const {
+  const int code = sqlite3_extended_errcode(connection_.get());
+  const std::string database = absl::StrCat("database ", path_);
+  const std::string reason = sqlite3_errmsg(connection_.get());
+  const int system_error = sqlite3_system_errno(connection_.get());
+  if (code == SQLITE_FULL || system_error == ENOSPC || system_error == EDQUOT) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(database, ": the disk is full or the database's size limit is reached"));
+  }
+  switch (code & 0xff) {
+    case SQLITE_CONSTRAINT:
+      return absl::AlreadyExistsError(absl::StrCat(database, ": ", reason));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return absl::UnavailableError(absl::StrCat(database, " is busy: ", reason));
+    case SQLITE_NOTADB:
+      return absl::FailedPreconditionError(absl::StrCat(database, " is no SQLite database"));
+    case SQLITE_CORRUPT:
+      return absl::FailedPreconditionError(absl::StrCat(database, " is damaged: ", reason));
+    case SQLITE_CANTOPEN:
+      return absl::FailedPreconditionError(absl::StrCat(database, " cannot be opened: ", reason));
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return absl::FailedPreconditionError(absl::StrCat(database, " cannot be written: ", reason));
+    default:
+      return absl::InternalError(absl::StrCat(database, ": ", reason));
+  }
+}
+
+Result<std::unique_ptr<SqliteTransaction>> SqliteTransaction::Begin(SqliteDatabase& database) {
+  MDH_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
+  return std::unique_ptr<SqliteTransaction>(new SqliteTransaction(database));
+}
+
+SqliteTransaction::~SqliteTransaction() {
+  // SQLite may have rolled back by itself (disk full); then this is an error without consequence.
+  if (is_open_) database_.Execute("ROLLBACK").IgnoreError();
+}
+
+Status SqliteTransaction::Commit() {
+  MDH_RETURN_IF_ERROR(database_.Execute("COMMIT"));
+  is_open_ = false;
+  return absl::OkStatus();
+}
+
+}  // namespace mdh

@@ -1,0 +1,105 @@
+// One connection to an SQLite file, with errors as statuses. Knows nothing of what is stored.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/status.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace mdh {
+
+class SqliteDatabase;
+
+// A prepared statement. Not thread-safe. Must not outlive its database.
+class SqliteStatement {
+ public:
+  SqliteStatement() = default;
+
+  // Binds parameter number `index`, from 1. Text and bytes are copied.
+  SqliteStatement& Bind(int index, int64_t value);
+  SqliteStatement& BindText(int index, std::string_view value);
+  SqliteStatement& BindBytes(int index, std::string_view value);
+  SqliteStatement& BindNull(int index);
+  // True if there is a row to read.
+  Result<bool> Step();
+  // Steps to the end and resets.
+  Status Run();
+  // Ends the execution and clears the parameters; then it can be used again.
+  void Reset();
+
+  // Columns of the current row, from 0.
+  int64_t Integer(int column) const;
+  std::string Bytes(int column) const;  // of text or bytes
+
+ private:
+  friend class SqliteDatabase;
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  SqliteStatement(const SqliteDatabase* database, sqlite3_stmt* statement)
+      : database_(database), statement_(statement) {}
+  const SqliteDatabase* database_ = nullptr;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+// Resets a statement at the end of a scope, so that no read transaction stays open.
+class SqliteReset {
+ public:
+  explicit SqliteReset(SqliteStatement& statement) : statement_(statement) {}
+  ~SqliteReset() { statement_.Reset(); }
+  SqliteReset(const SqliteReset&) = delete;
+  SqliteReset& operator=(const SqliteReset&) = delete;
+
+ private:
+  SqliteStatement& statement_;
+};
+
+class SqliteDatabase {
+ public:
+  // Opens the file, or makes it. Errors: FailedPrecondition (no such folder, no permission).
+  static Result<std::unique_ptr<SqliteDatabase>> Open(const std::string& path);
+
+  Result<SqliteStatement> Prepare(const char* sql);
+  // Runs statements that give no rows.
+  Status Execute(const std::string& sql);
+  // The first column of the first row. Errors: NotFound if there is no row.
+  Result<int64_t> QueryInteger(const char* sql);
+  Result<std::string> QueryText(const char* sql);
+  // Rows that the last statement changed.
+  int64_t Changes() const;
+
+  // The latest error: ResourceExhausted (disk full), AlreadyExists (a constraint), Unavailable
+  // (busy), FailedPrecondition (no database, damaged, not writable, cannot be opened) or Internal.
+  Status Error() const;
+  const std::string& path() const { return path_; }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* connection) const;
+  };
+  SqliteDatabase(std::string path, sqlite3* connection)
+      : path_(std::move(path)), connection_(connection) {}
+  std::string path_;
+  std::unique_ptr<sqlite3, Close> connection_;
+};
+
+// A transaction that is rolled back unless it was committed.
+class SqliteTransaction {
+ public:
+  // Takes the write lock at once.
+  static Result<std::unique_ptr<SqliteTransaction>> Begin(SqliteDatabase& database);
+  ~SqliteTransaction();
+  Status Commit();
+
+ private:
+  explicit SqliteTransaction(SqliteDatabase& database) : database_(database) {}
+  SqliteDatabase& database_;
+  bool is_open_ = true;
+};
+
+}  // namespace mdh

@@ -1,0 +1,53 @@
+#include "server/tuning_request.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/search/search_technique.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kDefaultBudgetNs = 60'000'000'000;
+constexpr int64_t kMaxBudgetNs = 24 * 3600 * int64_t{1'000'000'000};
+
+}  // namespace
+
+Result<v1::TuningOptions> CheckTuningOptions(v1::TuningOptions options) {
+  if (options.budget_ns() < 0 || options.budget_ns() > kMaxBudgetNs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the budget of ", options.budget_ns(), " ns is not between 0 and 24 hours"));
+  }
+  if (options.max_trials() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the number of trials, ", options.max_trials(), ", is negative"));
+  }
+  if (options.budget_ns() == 0) options.set_budget_ns(kDefaultBudgetNs);
+  if (options.seed() == 0) options.set_seed(1);
+  if (options.technique().empty()) options.set_technique("annealing");
+  MDH_RETURN_IF_ERROR(SearchTechniqueNamed(options.technique()).status());
+  return options;
+}
+
+TuningOptions FromProto(const v1::TuningOptions& options) {
+  TuningOptions result;
+  result.technique = options.technique();
+  result.seed = options.seed();
+  result.abort = AbortCondition::Duration(options.budget_ns());
+  if (options.max_trials() > 0) {
+    result.abort = std::move(result.abort) || AbortCondition::Evaluations(options.max_trials());
+  }
+  return result;
+}
+
+int64_t RemainingTime(const v1::TuningOptions& options, int64_t trials, int64_t elapsed_ns) {
+  int64_t remaining = std::max<int64_t>(0, options.budget_ns() - elapsed_ns);
+  if (options.max_trials() > 0 && trials > 0) {
+    const double per_trial = static_cast<double>(elapsed_ns) / static_cast<double>(trials);
+    const double left = per_trial * static_cast<double>(options.max_trials() - trials);
+    remaining = std::min(remaining, static_cast<int64_t>(std::max(0.0, left)));
+  }
+  return remaining;
+}
+
+}  // namespace mdh

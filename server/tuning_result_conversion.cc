@@ -1,0 +1,60 @@
+#include "server/tuning_result_conversion.h"
+
+#include "core/text/printer.h"
+#include "server/device_catalogue.h"
+#include "server/kernel_key.h"
+#include "server/resource_names.h"
+
+namespace mdh {
+namespace {
+
+// What the generated functions ask of `scratch`.
+constexpr int kScratchAlignmentBytes = 64;
+
+}  // namespace
+
+v1::TuningRecord MakeRecord(const Expression& expression, const v1::KernelKey& key,
+                            const TuningResult& result) {
+  v1::TuningRecord record;
+  record.set_name(RecordName(KernelId(key)));
+  *record.mutable_key() = key;
+  record.set_expression_name(expression.name());
+  record.set_expression_text(ToText(expression));
+  record.set_parameters(ToText(result.parameters));
+  record.set_time_ns(result.measurement.time_ns());
+  record.set_loop_nest_time_ns(result.loop_nest_ns);
+  record.set_default_time_ns(result.default_ns);
+  record.set_trials(result.trials);
+  record.set_failed_trials(result.failed_trials);
+  record.set_search_time_ns(result.elapsed_ns);
+  record.set_flops(expression.FloatingPointOperations());
+  record.set_compulsory_bytes(expression.CompulsoryBytes());
+  record.set_is_double_precision(IsDoublePrecision(expression));
+  record.set_low_level_table(result.low_level_table);
+  return record;
+}
+
+v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel, int threads) {
+  v1::Kernel proto;
+  proto.set_name(KernelName(KernelId(key)));
+  proto.set_entry(kernel.entry);
+  proto.set_language(kernel.language);
+  proto.set_source(kernel.source);
+  proto.set_header(kernel.header);
+  for (const KernelArgument& argument : kernel.arguments) {
+    v1::KernelArgument* to = proto.add_arguments();
+    to->set_name(argument.name);
+    to->set_type(static_cast<v1::ScalarType>(argument.type));
+    to->set_elements(argument.elements);
+    to->set_size_bytes(argument.elements * SizeBytes(argument.type));
+    to->set_is_output(argument.is_output);
+  }
+  proto.set_stages(kernel.stages);
+  proto.set_compiler(kernel.compiler == Compiler::kClang ? "clang" : "gcc");
+  for (const std::string& option : kernel.compile_options) proto.add_compile_options(option);
+  proto.set_threads(threads);
+  proto.set_scratch_alignment_bytes(kScratchAlignmentBytes);
+  return proto;
+}
+
+}  // namespace mdh

@@ -1,0 +1,20 @@
+// Results of tuning as they are stored and sent.
+#pragma once
+
+#include "codegen/kernel.h"
+#include "core/expression.h"
+#include "mdh/v1/kernel.pb.h"
+#include "mdh/v1/record.pb.h"
+#include "tuner/tuning_loop.h"
+
+namespace mdh {
+
+// The record of a result under `key`; its name is derived from the key. Peaks, search options and
+// the time of creation are left to the caller.
+v1::TuningRecord MakeRecord(const Expression& expression, const v1::KernelKey& key,
+                            const TuningResult& result);
+
+// `threads`: of the measurement.
+v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel, int threads);
+
+}  // namespace mdh

@@ -1,0 +1,146 @@
+#include "server/tuning_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "proto/grpc_status.h"
+#include "server/resource_names.h"
+#include "server/tuning_request.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kDefaultPageSize = 50;
+constexpr int kMaxPageSize = 1'000;
+constexpr int kMaxRequestIdBytes = 64;
+// Each watcher holds a thread of the server.
+constexpr int kMaxWatchers = 128;
+// How soon a watcher that went away is noticed.
+constexpr absl::Duration kWatchPoll = absl::Milliseconds(200);
+
+template <typename Response>
+grpc::Status Reply(Result<Response> result, Response* response) {
+  if (!result.ok()) return ToGrpcStatus(result.status());
+  *response = *std::move(result);
+  return grpc::Status::OK;
+}
+
+bool IsFinal(v1::TuningJobState state) {
+  return state == v1::TUNING_JOB_STATE_SUCCEEDED || state == v1::TUNING_JOB_STATE_FAILED ||
+         state == v1::TUNING_JOB_STATE_CANCELLED;
+}
+
+}  // namespace
+
+Result<v1::CreateTuningJobResponse> TuningServiceImpl::Create(
+    const v1::CreateTuningJobRequest& request) {
+  if (request.request_id().size() > kMaxRequestIdBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("request_id is longer than ", kMaxRequestIdBytes, " bytes"));
+  }
+  MDH_ASSIGN_OR_RETURN(Expression expression, FromProto(request.expression(), limits_));
+  MDH_ASSIGN_OR_RETURN(v1::TuningOptions options, CheckTuningOptions(request.options()));
+  return jobs_.Create(
+      {std::move(expression), std::move(options), request.force(), request.request_id()});
+}
+
+Result<v1::GetTuningJobResponse> TuningServiceImpl::Get(const v1::GetTuningJobRequest& request) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(request.name()));
+  v1::GetTuningJobResponse response;
+  MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Get(number));
+  if (!response.job().record().empty()) {
+    Result<v1::TuningRecord> record = lookup_table_.FindRecord(response.job().key());
+    if (record.ok()) *response.mutable_record() = *std::move(record);
+  }
+  return response;
+}
+
+Result<v1::ListTuningJobsResponse> TuningServiceImpl::List(
+    const v1::ListTuningJobsRequest& request) {
+  if (request.page_size() < 0) return absl::InvalidArgumentError("page_size is negative");
+  int64_t before = 0;
+  if (!request.page_token().empty() &&
+      (!absl::SimpleAtoi(request.page_token(), &before) || before <= 0)) {
+    return absl::InvalidArgumentError("page_token is not one that this service gave");
+  }
+  const int limit =
+      request.page_size() == 0 ? kDefaultPageSize : std::min(request.page_size(), kMaxPageSize);
+  // One more than asked for tells whether there is a next page.
+  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, jobs_.List(before, limit + 1));
+  const bool has_more = static_cast<int>(jobs.size()) > limit;
+  if (has_more) jobs.pop_back();
+  v1::ListTuningJobsResponse response;
+  if (has_more) {
+    MDH_ASSIGN_OR_RETURN(const int64_t last, ParseJobName(jobs.back().name()));
+    response.set_next_page_token(absl::StrCat(last));
+  }
+  for (v1::TuningJob& job : jobs) *response.add_jobs() = std::move(job);
+  return response;
+}
+
+Result<v1::CancelTuningJobResponse> TuningServiceImpl::Cancel(
+    const v1::CancelTuningJobRequest& request) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(request.name()));
+  v1::CancelTuningJobResponse response;
+  MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Cancel(number));
+  return response;
+}
+
+Status TuningServiceImpl::Watch(const grpc::ServerContext& context,
+                                const v1::WatchTuningJobRequest& request,
+                                grpc::ServerWriter<v1::WatchTuningJobResponse>& writer) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(request.name()));
+  const absl::Cleanup leave = [this] { --watchers_; };
+  if (++watchers_ > kMaxWatchers) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("more than ", kMaxWatchers, " clients watch jobs; try again later"));
+  }
+  int64_t sequence = request.after_sequence();
+  while (!context.IsCancelled()) {
+    MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningProgress> news,
+                         jobs_.WaitForProgress(number, sequence, kWatchPoll));
+    for (v1::TuningProgress& progress : news) {
+      sequence = std::max(sequence, progress.sequence());
+      const bool is_last = IsFinal(progress.state());
+      v1::WatchTuningJobResponse response;
+      *response.mutable_progress() = std::move(progress);
+      if (!writer.Write(response) || is_last) return absl::OkStatus();
+    }
+  }
+  return absl::CancelledError("the client went away");
+}
+
+grpc::Status TuningServiceImpl::CreateTuningJob(grpc::ServerContext*,
+                                                const v1::CreateTuningJobRequest* request,
+                                                v1::CreateTuningJobResponse* response) {
+  return Reply(Create(*request), response);
+}
+
+grpc::Status TuningServiceImpl::GetTuningJob(grpc::ServerContext*,
+                                             const v1::GetTuningJobRequest* request,
+                                             v1::GetTuningJobResponse* response) {
+  return Reply(Get(*request), response);
+}
+
+grpc::Status TuningServiceImpl::ListTuningJobs(grpc::ServerContext*,
+                                               const v1::ListTuningJobsRequest* request,
+                                               v1::ListTuningJobsResponse* response) {
+  return Reply(List(*request), response);
+}
+
+grpc::Status TuningServiceImpl::CancelTuningJob(grpc::ServerContext*,
+                                                const v1::CancelTuningJobRequest* request,
+                                                v1::CancelTuningJobResponse* response) {
+  return Reply(Cancel(*request), response);
+}
+
+grpc::Status TuningServiceImpl::WatchTuningJob(
+    grpc::ServerContext* context, const v1::WatchTuningJobRequest* request,
+    grpc::ServerWriter<v1::WatchTuningJobResponse>* writer) {
+  return ToGrpcStatus(Watch(*context, *request, *writer));
+}
+
+}  // namespace mdh

@@ -1,0 +1,49 @@
+// mdh.v1.TuningService: jobs.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+
+#include "mdh/v1/tuning.grpc.pb.h"
+#include "server/expression_conversion.h"
+#include "server/job_queue.h"
+
+namespace mdh {
+
+class TuningServiceImpl final : public v1::TuningService::Service {
+ public:
+  // All must outlive the service.
+  TuningServiceImpl(JobQueue& jobs, const LookupTable& lookup_table, ExpressionLimits limits)
+      : jobs_(jobs), lookup_table_(lookup_table), limits_(limits) {}
+
+  grpc::Status CreateTuningJob(grpc::ServerContext* context,
+                               const v1::CreateTuningJobRequest* request,
+                               v1::CreateTuningJobResponse* response) override;
+  grpc::Status GetTuningJob(grpc::ServerContext* context, const v1::GetTuningJobRequest* request,
+                            v1::GetTuningJobResponse* response) override;
+  grpc::Status ListTuningJobs(grpc::ServerContext* context,
+                              const v1::ListTuningJobsRequest* request,
+                              v1::ListTuningJobsResponse* response) override;
+  grpc::Status CancelTuningJob(grpc::ServerContext* context,
+                               const v1::CancelTuningJobRequest* request,
+                               v1::CancelTuningJobResponse* response) override;
+  grpc::Status WatchTuningJob(grpc::ServerContext* context,
+                              const v1::WatchTuningJobRequest* request,
+                              grpc::ServerWriter<v1::WatchTuningJobResponse>* writer) override;
+
+ private:
+  Result<v1::CreateTuningJobResponse> Create(const v1::CreateTuningJobRequest& request);
+  Result<v1::GetTuningJobResponse> Get(const v1::GetTuningJobRequest& request);
+  Result<v1::ListTuningJobsResponse> List(const v1::ListTuningJobsRequest& request);
+  Result<v1::CancelTuningJobResponse> Cancel(const v1::CancelTuningJobRequest& request);
+  Status Watch(const grpc::ServerContext& context, const v1::WatchTuningJobRequest& request,
+               grpc::ServerWriter<v1::WatchTuningJobResponse>& writer);
+
+  JobQueue& jobs_;
+  const LookupTable& lookup_table_;
+  const ExpressionLimits limits_;
+  std::atomic<int> watchers_ = 0;
+};
+
+}  // namespace mdh

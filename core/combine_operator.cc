@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/identifier.h"
 
 namespace mdh {
 namespace {
@@ -92,6 +93,10 @@ Result<ScalarFunction> ComponentWise(ScalarOp op, absl::Span<const ScalarType> t
 
 Status CheckSignature(const ScalarFunction& f) {
   const size_t arity = f.results().size();
+  if (!IsIdentifier(f.name())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", f.name(), "' is no name for a combine operator"));
+  }
   if (f.parameters().size() != 2 * arity) {
     return absl::InvalidArgumentError(absl::StrCat("combine operator '", f.name(), "' with ", arity,
                                                    " results must have ", 2 * arity,

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "absl/strings/string_view.h"
 #include "core/scalar_function.h"

@@ -10,6 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "core/identifier.h"
 #include "core/scalar_canonical.h"
 
 namespace mdh {
@@ -67,6 +68,10 @@ Status CheckNames(absl::string_view function, absl::Span<const TypedName> parame
   std::set<absl::string_view> names;
   for (absl::Span<const TypedName> group : {parameters, results}) {
     for (const TypedName& name : group) {
+      if (!IsIdentifier(name.name)) {
+        return absl::InvalidArgumentError(absl::StrCat("function '", function, "': '", name.name,
+                                                       "' is no name for a parameter or result"));
+      }
       if (!names.insert(name.name).second) {
         return absl::InvalidArgumentError(absl::StrCat(
             "function '", function, "' has two parameters or results called '", name.name, "'"));

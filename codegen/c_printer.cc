@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/str_join.h"
 #include "core/status.h"
 
@@ -20,7 +21,7 @@ bool IsPromoted(ValueType type) {
          type.scalar != ScalarType::kBool;
 }
 
-std::string_view NativeSpelling(ScalarOp op) {
+absl::string_view NativeSpelling(ScalarOp op) {
   switch (op) {
     case ScalarOp::kAnd: return "&";   // bool is 0 or 1
     case ScalarOp::kOr: return "|";

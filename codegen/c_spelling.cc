@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/substitute.h"
 
@@ -125,7 +126,7 @@ namespace {
 
 // Words of C, C++ and their libraries' headers that generated code includes, and names that generated
 // code uses itself.
-constexpr std::string_view kReservedWords =
+constexpr absl::string_view kReservedWords =
     " auto break case char const continue default do double else enum extern float for goto if inline "
     "int long register restrict return short signed sizeof static struct switch typedef union unsigned "
     "void volatile while class new delete this template typename namespace operator private public "
@@ -139,36 +140,36 @@ constexpr std::string_view kReservedWords =
     "thread threads scratch stage part part_end first parts empty slot lane t stride own error ";
 
 // Suffixes of names that generated code derives from the user's.
-constexpr std::string_view kReservedSuffixes =
+constexpr absl::string_view kReservedSuffixes =
     " cor mm l3 l2 l1 begin end packed partial slot from at total s ";
 
-bool ContainsWord(std::string_view words, std::string_view word) {
+bool ContainsWord(absl::string_view words, absl::string_view word) {
   return absl::StrContains(words, absl::StrCat(" ", word, " "));
 }
 
-bool IsNumbered(std::string_view name, std::string_view stem) {   // "at0", "total12", "f32x8"
+bool IsNumbered(absl::string_view name, absl::string_view stem) {   // "at0", "total12", "f32x8"
   return absl::ConsumePrefix(&name, stem) && !name.empty() &&
-         name.find_first_not_of("0123456789") == std::string_view::npos;
+         name.find_first_not_of("0123456789") == absl::string_view::npos;
 }
 
 }  // namespace
 
 std::string CIdentifier(const std::string& name) {
-  if (name.starts_with("_") || name.starts_with("mdh_")) return "v" + name;
+  if (absl::StartsWith(name, "_") || absl::StartsWith(name, "mdh_")) return "v" + name;
   const size_t underscore = name.rfind('_');
   const bool derived =
       underscore != std::string::npos &&
-      ContainsWord(kReservedSuffixes, std::string_view(name).substr(underscore + 1));
+      ContainsWord(kReservedSuffixes, absl::string_view(name).substr(underscore + 1));
   bool generated = false;
-  for (const std::string_view stem :
+  for (const absl::string_view stem :
        {"at", "total", "next", "f32x", "f64x", "b8x", "i8x", "i16x", "i32x", "i64x", "u8x", "u16x",
         "u32x", "u64x"}) {
     generated |= IsNumbered(name, stem);
   }
-  for (const std::string_view stem : {"load_", "store_", "gather_", "scatter_", "splat_", "tile_", "stage_"}) {
-    generated |= name.starts_with(stem);
+  for (const absl::string_view stem : {"load_", "store_", "gather_", "scatter_", "splat_", "tile_", "stage_"}) {
+    generated |= absl::StartsWith(name, stem);
   }
-  const bool typedef_name = name.ends_with("_t");
+  const bool typedef_name = absl::EndsWith(name, "_t");
   return derived || generated || typedef_name || ContainsWord(kReservedWords, name) ? name + "_" : name;
 }
 

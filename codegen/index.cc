@@ -1,6 +1,7 @@
 #include "codegen/index.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace mdh {
 
@@ -62,7 +63,7 @@ Index Min(const Index& a, const Index& b) {
 }
 
 std::string Index::Print(const Node& node, int precedence) {
-  auto binary = [&](int own, std::string_view spelling, int right) {
+  auto binary = [&](int own, absl::string_view spelling, int right) {
     std::string text =
         absl::StrCat(Print(*node.a, own), " ", spelling, " ", Print(*node.b, right));
     return own < precedence ? absl::StrCat("(", text, ")") : text;

@@ -2,6 +2,10 @@
 // its constraints, generated from expression and system model.
 #pragma once
 
+#include <memory>
+#include <optional>
+
+#include "absl/types/span.h"
 #include "core/device_description.h"
 #include "core/expression.h"
 #include "core/system_model.h"
@@ -23,6 +27,8 @@ class MdhSpace {
 
  private:
   struct Layout;
+  static TuningParameters DecodeWith(const Layout& layout,
+                                     absl::Span<const int64_t> configuration);
   std::shared_ptr<const Layout> layout_;
   std::shared_ptr<const SearchSpace> space_;
 };

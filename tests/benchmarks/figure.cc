@@ -1,0 +1,72 @@
+#include "tests/benchmarks/figure.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace mdh {
+namespace {
+
+nlohmann::ordered_json NumberOrNull(const std::optional<double>& number) {
+  return number.has_value() ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
+}
+
+std::string RatioText(const std::optional<double>& ratio) {
+  return ratio.has_value() ? absl::StrFormat("%.2f", *ratio) : "-";
+}
+
+}  // namespace
+
+std::optional<double> Figure::ratio_to_floor() const {
+  if (!floor.has_value() || value <= 0) return std::nullopt;
+  return *floor / value;
+}
+
+std::string ToJson(const std::vector<Figure>& figures) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Figure& figure : figures) {
+    list.push_back({{"case", figure.name},
+                    {"metric", figure.metric},
+                    {"value", figure.value},
+                    {"unit", figure.unit},
+                    {"peers", figure.peers},
+                    {"ratio_to_best_peer", NumberOrNull(figure.ratio_to_best_peer)},
+                    {"floor", NumberOrNull(figure.floor)},
+                    {"ratio_to_floor", NumberOrNull(figure.ratio_to_floor())},
+                    {"correct", figure.correct}});
+  }
+  return list.dump(2) + "\n";
+}
+
+Status WriteJson(const std::vector<Figure>& figures, const std::string& path) {
+  std::ofstream stream(path);
+  stream << ToJson(figures);
+  stream.close();
+  if (!stream) return absl::FailedPreconditionError(absl::StrCat(path, " cannot be written"));
+  return absl::OkStatus();
+}
+
+std::string FormatSeconds(double seconds) {
+  if (seconds < 1e-3) return absl::StrFormat("%.3g us", seconds * 1e6);
+  if (seconds < 1) return absl::StrFormat("%.3g ms", seconds * 1e3);
+  return absl::StrFormat("%.3g s", seconds);
+}
+
+std::string TableHeader() {
+  return absl::StrFormat("%-26s %9s %9s %9s %8s  %s\n", "case", "time", "of peer", "of floor",
+                         "correct", "peers");
+}
+
+std::string TableRow(const Figure& figure) {
+  std::string peers;
+  for (const auto& [name, value] : figure.peers) {
+    absl::StrAppend(&peers, peers.empty() ? "" : ", ", name, " ", FormatSeconds(value));
+  }
+  return absl::StrFormat("%-26s %9s %9s %9s %8s  %s\n", figure.name, FormatSeconds(figure.value),
+                         RatioText(figure.ratio_to_best_peer), RatioText(figure.ratio_to_floor()),
+                         figure.correct ? "yes" : "NO", peers);
+}
+
+}  // namespace mdh

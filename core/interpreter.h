@@ -1,5 +1,5 @@
-// The reference interpreter: the definition of md_hom executed point by point (paper, Definition 4).
-// Slow and obvious; every generated kernel is judged by it.
+// The reference interpreter: the definition of md_hom executed point by point (paper, Definition
+// 4). Slow and obvious; every generated kernel is judged by it.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,72 @@
+// Canonical form of expressions.
+#include "core/canonical.h"
+
+#include <array>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace mdh {
+namespace {
+
+std::string Canonical(const IndexFunction& access) {
+  return absl::StrCat("(",
+                      absl::StrJoin(access.indices, "|",
+                                    [](std::string* out, const AffineIndex& index) {
+                                      absl::StrAppend(out, absl::StrJoin(index.coefficients, ","),
+                                                      "+", index.constant);
+                                    }),
+                      ")");
+}
+
+std::string Canonical(const Buffer& buffer) {
+  return absl::StrCat(
+      Name(buffer.type), "[", absl::StrJoin(buffer.extents, ","), "]",
+      absl::StrJoin(buffer.accesses, "", [](std::string* out, const IndexFunction& access) {
+        absl::StrAppend(out, Canonical(access));
+      }));
+}
+
+std::string Bytes(const ScalarValue& value) {
+  std::array<char, 8> bytes{};
+  value.Store(bytes.data());
+  return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
+}
+
+std::string Canonical(const CombineOperator& combine) {
+  if (combine.is_concat()) return "cc";
+  std::string text = absl::StrCat("pw ", CanonicalForm(combine.function()));
+  if (combine.identity().has_value()) {
+    absl::StrAppend(
+        &text, " identity ",
+        absl::StrJoin(*combine.identity(), ",", [](std::string* out, const ScalarValue& value) {
+          absl::StrAppend(out, Bytes(value));
+        }));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string CanonicalForm(const Expression& expression) {
+  std::string text = "mdh-canonical 1\n";
+  for (const Dimension& dimension : expression.dimensions()) {
+    absl::StrAppend(&text, "dimension ", dimension.size, "\n");
+  }
+  for (const CombineOperator& combine : expression.combine_operators()) {
+    absl::StrAppend(&text, "combine ", Canonical(combine), "\n");
+  }
+  for (const Buffer& buffer : expression.inputs()) {
+    absl::StrAppend(&text, "input ", Canonical(buffer), "\n");
+  }
+  for (const Buffer& buffer : expression.outputs()) {
+    absl::StrAppend(&text, "output ", Canonical(buffer), "\n");
+  }
+  absl::StrAppend(&text, "function ", CanonicalForm(expression.function()), "\n");
+  return text;
+}
+
+std::string Digest(const Expression& expression) { return Sha256Hex(CanonicalForm(expression)); }
+
+}  // namespace mdh

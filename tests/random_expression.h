@@ -1,0 +1,40 @@
+// Random valid expressions and inputs for them: what property tests run over.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "core/expression.h"
+#include "core/interpreter.h"
+
+namespace mdh {
+
+using Rng = std::mt19937_64;
+
+struct RandomExpressionOptions {
+  int max_rank = 5;
+  int64_t max_points = 4096;  // product of the sizes
+  int64_t max_buffer_elements = 1 << 16;
+  int max_operations = 8;  // of f, before the ones that bound its results
+  // Floating-point values are small integers throughout if the inputs are those of RandomInputs:
+  // only
+  // + - * min max, comparisons and selects, and no sum that leaves the exact range. Whatever the
+  // order of a reduction, whether a*b+c is contracted or not: every correct kernel gives the same
+  // bits.
+  bool exact = true;
+};
+
+// Rank 1 to max_rank; sizes small, often odd or prime; views permuted, strided, shifted, reversed,
+// diagonal, 0-dimensional, with several accesses per buffer, with and without given extents; f over
+// several types with 1 to 3 results; cc, named and custom operators with and without identity. The
+// same generator state gives the same expression on every machine.
+Expression RandomExpression(Rng& rng, const RandomExpressionOptions& options = {});
+
+// Contents for all inputs: integers from -4 to 4 (0 to 8 for unsigned types), in any type.
+std::vector<BufferBytes> RandomInputs(Rng& rng, const Expression& expression);
+
+// A number in [0, bound), the same on every machine.
+int64_t Below(Rng& rng, int64_t bound);
+
+}  // namespace mdh

@@ -1,0 +1,182 @@
+#include "client/client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/canonical.h"
+#include "core/text/printer.h"
+#include "mdh/v1/device.grpc.pb.h"
+#include "mdh/v1/kernel.grpc.pb.h"
+#include "mdh/v1/tuning.grpc.pb.h"
+#include "proto/grpc_status.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kListDevicesLimitNs = 180'000'000'000;
+constexpr std::string_view kRecords = "records/";
+
+std::chrono::system_clock::time_point After(int64_t nanoseconds) {
+  return std::chrono::system_clock::now() + std::chrono::nanoseconds(nanoseconds);
+}
+
+class GrpcClient : public Client {
+ public:
+  GrpcClient(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options)
+      : options_(options),
+        kernels_(v1::KernelService::NewStub(channel)),
+        tuning_(v1::TuningService::NewStub(channel)),
+        devices_(v1::DeviceService::NewStub(channel)) {}
+
+  Result<v1::LookupKernelResponse> Lookup(const v1::KernelKey& key,
+                                          v1::MatchKind weakest_match) override;
+  Result<v1::Kernel> GetKernel(const std::string& name) override;
+  Result<v1::CreateTuningJobResponse> CreateJob(const Expression& expression,
+                                                const TuneOptions& options) override;
+  Status Watch(const std::string& name, int64_t after_sequence,
+               const OnProgress& on_progress) override;
+  Result<v1::GetTuningJobResponse> GetJob(const std::string& name) override;
+  Result<v1::ListTuningJobsResponse> ListJobs(int page_size,
+                                              const std::string& page_token) override;
+  Result<v1::TuningJob> Cancel(const std::string& name) override;
+  Result<v1::ListDevicesResponse> ListDevices() override;
+
+ private:
+  // Calls `method` of `stub` and gives its response.
+  template <typename Service, typename Request, typename Response>
+  Result<Response> Call(Service& stub,
+                        grpc::Status (Service::*method)(grpc::ClientContext*, const Request&,
+                                                        Response*),
+                        const Request& request, int64_t limit_ns) const {
+    grpc::ClientContext context;
+    context.set_deadline(After(limit_ns));
+    Response response;
+    MDH_RETURN_IF_ERROR(FromGrpcStatus((stub.*method)(&context, request, &response)));
+    return response;
+  }
+
+  const ClientOptions options_;
+  const std::unique_ptr<v1::KernelService::Stub> kernels_;
+  const std::unique_ptr<v1::TuningService::Stub> tuning_;
+  const std::unique_ptr<v1::DeviceService::Stub> devices_;
+};
+
+Result<v1::LookupKernelResponse> GrpcClient::Lookup(const v1::KernelKey& key,
+                                                    v1::MatchKind weakest_match) {
+  v1::LookupKernelRequest request;
+  *request.mutable_key() = key;
+  request.set_weakest_match(weakest_match);
+  return Call(*kernels_, &v1::KernelService::Stub::LookupKernel, request, options_.call_limit_ns);
+}
+
+Result<v1::Kernel> GrpcClient::GetKernel(const std::string& name) {
+  v1::GetKernelRequest request;
+  const bool is_record = name.starts_with(kRecords);
+  request.set_name(is_record ? "kernels/" + name.substr(kRecords.size()) : name);
+  MDH_ASSIGN_OR_RETURN(
+      v1::GetKernelResponse response,
+      Call(*kernels_, &v1::KernelService::Stub::GetKernel, request, options_.call_limit_ns));
+  return std::move(*response.mutable_kernel());
+}
+
+Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const Expression& expression,
+                                                          const TuneOptions& options) {
+  v1::CreateTuningJobRequest request;
+  request.mutable_expression()->mutable_text()->set_text(ToText(expression));
+  request.mutable_options()->set_budget_ns(options.budget_ns);
+  request.mutable_options()->set_max_trials(options.max_trials);
+  request.mutable_options()->set_seed(options.seed);
+  request.mutable_options()->set_technique(options.technique);
+  request.set_force(options.force);
+  request.set_request_id(options.request_id);
+  return Call(*tuning_, &v1::TuningService::Stub::CreateTuningJob, request, options_.call_limit_ns);
+}
+
+Status GrpcClient::Watch(const std::string& name, int64_t after_sequence,
+                         const OnProgress& on_progress) {
+  v1::WatchTuningJobRequest request;
+  request.set_name(name);
+  request.set_after_sequence(after_sequence);
+  grpc::ClientContext context;
+  const auto reader = tuning_->WatchTuningJob(&context, request);
+  v1::WatchTuningJobResponse response;
+  while (reader->Read(&response)) {
+    if (on_progress) on_progress(response.progress());
+  }
+  return FromGrpcStatus(reader->Finish());
+}
+
+Result<v1::GetTuningJobResponse> GrpcClient::GetJob(const std::string& name) {
+  v1::GetTuningJobRequest request;
+  request.set_name(name);
+  return Call(*tuning_, &v1::TuningService::Stub::GetTuningJob, request, options_.call_limit_ns);
+}
+
+Result<v1::ListTuningJobsResponse> GrpcClient::ListJobs(int page_size,
+                                                        const std::string& page_token) {
+  v1::ListTuningJobsRequest request;
+  request.set_page_size(page_size);
+  request.set_page_token(page_token);
+  return Call(*tuning_, &v1::TuningService::Stub::ListTuningJobs, request, options_.call_limit_ns);
+}
+
+Result<v1::TuningJob> GrpcClient::Cancel(const std::string& name) {
+  v1::CancelTuningJobRequest request;
+  request.set_name(name);
+  MDH_ASSIGN_OR_RETURN(
+      v1::CancelTuningJobResponse response,
+      Call(*tuning_, &v1::TuningService::Stub::CancelTuningJob, request, options_.call_limit_ns));
+  return std::move(*response.mutable_job());
+}
+
+Result<v1::ListDevicesResponse> GrpcClient::ListDevices() {
+  return Call(*devices_, &v1::DeviceService::Stub::ListDevices, v1::ListDevicesRequest(),
+              kListDevicesLimitNs);
+}
+
+}  // namespace
+
+v1::KernelKey Client::KeyOf(const Expression& expression) {
+  v1::KernelKey key;
+  key.set_canonical_form(CanonicalForm(expression));
+  key.set_expression_digest(Sha256Hex(key.canonical_form()));
+  return key;
+}
+
+Result<std::unique_ptr<Client>> Client::Connect(const std::string& target,
+                                                const ClientOptions& options) {
+  const auto channel = grpc::CreateChannel(target, grpc::InsecureChannelCredentials());
+  const auto limit = After(options.connect_limit_ns);
+  grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
+  // A first failure is final: nobody waits for a daemon that is not there.
+  while (state == GRPC_CHANNEL_IDLE || state == GRPC_CHANNEL_CONNECTING) {
+    if (!channel->WaitForStateChange(state, limit)) break;
+    state = channel->GetState(/*try_to_connect=*/true);
+  }
+  if (state != GRPC_CHANNEL_READY) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot connect to ", target, "; is mdhd running there?"));
+  }
+  return std::make_unique<GrpcClient>(channel, options);
+}
+
+Result<v1::TuningRecord> Client::Tune(const Expression& expression, const TuneOptions& options,
+                                      const OnProgress& on_progress) {
+  MDH_ASSIGN_OR_RETURN(const v1::CreateTuningJobResponse created, CreateJob(expression, options));
+  MDH_RETURN_IF_ERROR(Watch(created.job().name(), 0, on_progress));
+  MDH_ASSIGN_OR_RETURN(v1::GetTuningJobResponse ended, GetJob(created.job().name()));
+  if (ended.job().state() == v1::TUNING_JOB_STATE_CANCELLED) {
+    return absl::CancelledError(absl::StrCat(ended.job().name(), " was cancelled"));
+  }
+  if (ended.job().has_error()) {
+    return absl::Status(static_cast<absl::StatusCode>(ended.job().error().code()),
+                        ended.job().error().message());
+  }
+  return std::move(*ended.mutable_record());
+}
+
+}  // namespace mdh

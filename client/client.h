@@ -1,0 +1,90 @@
+// The C++ client of mdhd.
+//
+//   MDH_ASSIGN_OR_RETURN(auto client, mdh::Client::Connect("unix:/run/user/1000/mdhd.sock"));
+//   MDH_ASSIGN_OR_RETURN(auto matmul, mdh::ParseExpression(text, {{"I", "1024"}}));
+//   MDH_ASSIGN_OR_RETURN(auto job, client->Tune(matmul, {.budget_ns = 60'000'000'000}));
+//   MDH_ASSIGN_OR_RETURN(auto kernel, client->GetKernel(job.record()));
+//
+// Results are messages of mdh.v1; their comments say what the fields mean.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/expression.h"
+#include "core/status.h"
+#include "mdh/v1/device.pb.h"
+#include "mdh/v1/kernel.pb.h"
+#include "mdh/v1/record.pb.h"
+#include "mdh/v1/tuning.pb.h"
+
+namespace mdh {
+
+struct ClientOptions {
+  int64_t connect_limit_ns = 5'000'000'000;
+  // Of one call, but for Watch and Tune, which last as long as the job, and ListDevices, which may
+  // have to measure first.
+  int64_t call_limit_ns = 30'000'000'000;
+};
+
+struct TuneOptions {
+  int64_t budget_ns = 0;   // 0: the daemon's default, 60 s
+  int64_t max_trials = 0;  // 0: no limit but the budget
+  uint64_t seed = 0;       // 0: the daemon's default, 1
+  std::string technique;   // empty: the daemon's default, "annealing"
+  bool force = false;      // search again even if there is a record
+  std::string request_id;  // the same id gives the same job; empty: none
+};
+
+// Thread-safe. Errors of every call: what the daemon says, with its message; Unavailable if it
+// cannot be reached; DeadlineExceeded.
+class Client {
+ public:
+  using OnProgress = std::function<void(const v1::TuningProgress&)>;
+
+  // `target`: "unix:/path" or "HOST:PORT". Errors: Unavailable, naming the target.
+  static Result<std::unique_ptr<Client>> Connect(const std::string& target,
+                                                 const ClientOptions& options = {});
+  virtual ~Client() = default;
+
+  // The key of `expression` on the daemon's device. A caller that looks the same expression up
+  // often keeps it, and saves its computation.
+  static v1::KernelKey KeyOf(const Expression& expression);
+
+  // Errors: NotFound.
+  virtual Result<v1::LookupKernelResponse> Lookup(
+      const v1::KernelKey& key, v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT) = 0;
+  Result<v1::LookupKernelResponse> Lookup(const Expression& expression,
+                                          v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT) {
+    return Lookup(KeyOf(expression), weakest_match);
+  }
+  // `name`: of a kernel or of its record. Errors: NotFound.
+  virtual Result<v1::Kernel> GetKernel(const std::string& name) = 0;
+
+  // Creates a job, waits for its end and gives its record. `on_progress` is called from this
+  // thread. Errors: Cancelled if the job was cancelled, even if a record was stored; what the job
+  // failed with.
+  Result<v1::TuningRecord> Tune(const Expression& expression, const TuneOptions& options,
+                                const OnProgress& on_progress = {});
+  // Returns at once.
+  virtual Result<v1::CreateTuningJobResponse> CreateJob(const Expression& expression,
+                                                        const TuneOptions& options) = 0;
+  // Waits for the end of a job; `on_progress` is called from this thread for every step after
+  // `after_sequence`. Errors: NotFound.
+  virtual Status Watch(const std::string& name, int64_t after_sequence,
+                       const OnProgress& on_progress) = 0;
+  // The job, and its record if it has one. Errors: NotFound.
+  virtual Result<v1::GetTuningJobResponse> GetJob(const std::string& name) = 0;
+  // One page, the newest first.
+  virtual Result<v1::ListTuningJobsResponse> ListJobs(int page_size,
+                                                      const std::string& page_token) = 0;
+  // Errors: NotFound.
+  virtual Result<v1::TuningJob> Cancel(const std::string& name) = 0;
+
+  virtual Result<v1::ListDevicesResponse> ListDevices() = 0;
+};
+
+}  // namespace mdh

@@ -1,0 +1,26 @@
+// Times, sizes and speeds for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "mdh/v1/record.pb.h"
+
+namespace mdh {
+
+std::string FormatTime(int64_t nanoseconds);      // "1.23 ms"
+std::string FormatBytes(int64_t bytes);           // "4.00 MiB"
+std::string FormatFlops(double flops_per_s);      // "12.3 GFLOP/s"
+std::string FormatBandwidth(double bytes_per_s);  // "12.3 GB/s"
+
+// What a device could do at best: the longer of operations over peak and bytes over bandwidth.
+struct Bound {
+  double time_ns = 0;  // 0: not known
+  bool is_bandwidth = false;
+};
+Bound LowerBound(const v1::TuningRecord& record);
+
+// Several lines: time, speed, share of the bound, speed-ups, trials, low-level expression.
+std::string FormatRecord(const v1::TuningRecord& record);
+
+}  // namespace mdh

@@ -1,0 +1,21 @@
+// Finding a record for what the command line names.
+#pragma once
+
+#include "client/client.h"
+#include "client/commands/command.h"
+#include "client/commands/expression_arguments.h"
+
+namespace mdh {
+
+struct LookupArguments {
+  ExpressionArguments expression;  // a file, or a digest instead of it
+  bool compatible = false;
+};
+
+void AddLookupArguments(CLI::App& command, LookupArguments& arguments);
+
+// Sets `client` and `found`, or reports the error and returns its code.
+ExitCode ConnectAndLookup(const GlobalOptions& options, const LookupArguments& arguments,
+                          std::unique_ptr<Client>& client, v1::LookupKernelResponse& found);
+
+}  // namespace mdh

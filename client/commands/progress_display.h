@@ -1,0 +1,30 @@
+// Progress of a job on standard error: a bar on a terminal, a line now and then elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "mdh/v1/tuning.pb.h"
+
+namespace mdh {
+
+// One line without its end, e.g. "[#####.....] 50 %  120 trials (3 failed)  best 1.23 ms  30.0 s
+// left".
+std::string FormatProgress(const v1::TuningProgress& progress);
+
+// Not thread-safe.
+class ProgressDisplay {
+ public:
+  explicit ProgressDisplay(bool is_terminal) : is_terminal_(is_terminal) {}
+
+  void Show(const v1::TuningProgress& progress);
+  // Ends the bar's line.
+  void Finish();
+
+ private:
+  const bool is_terminal_;
+  int64_t shown_at_ns_ = -1;  // `elapsed_ns` of the latest line
+  bool line_is_open_ = false;
+};
+
+}  // namespace mdh

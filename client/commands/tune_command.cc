@@ -1,0 +1,137 @@
+// mdh tune, mdh watch.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/commands/cancel_on_interrupt.h"
+#include "client/commands/command.h"
+#include "client/commands/expression_arguments.h"
+#include "client/commands/formatting.h"
+#include "client/commands/job_name.h"
+#include "client/commands/progress_display.h"
+
+namespace mdh {
+namespace {
+
+struct TuneArguments {
+  ExpressionArguments expression;
+  std::string budget = "60s";
+  TuneOptions options;
+  bool detach = false;
+};
+
+// Prints how a job ended.
+ExitCode ReportEnd(const GlobalOptions& options, const v1::GetTuningJobResponse& ended) {
+  const v1::TuningJob& job = ended.job();
+  if (options.json) {
+    PrintJson(ended);
+  } else if (ended.has_record()) {
+    std::printf("%s", FormatRecord(ended.record()).c_str());
+  }
+  if (job.state() == v1::TUNING_JOB_STATE_CANCELLED) {
+    return Fail(ExitCode::kCancelled,
+                absl::StrCat(job.name(), " was cancelled",
+                             job.record().empty() ? " before there was a result"
+                                                  : "; the best so far is stored"));
+  }
+  if (job.state() == v1::TUNING_JOB_STATE_FAILED) {
+    return Fail(ExitCode::kServerError,
+                absl::StrCat(job.name(), " failed: ", job.error().message()));
+  }
+  return ExitCode::kOk;
+}
+
+ExitCode WatchToEnd(const GlobalOptions& options, Client& client, const std::string& job) {
+  ProgressDisplay display(isatty(STDERR_FILENO) != 0);
+  const Status watched =
+      client.Watch(job, 0, [&](const v1::TuningProgress& step) { display.Show(step); });
+  display.Finish();
+  if (!watched.ok()) return Fail(watched);
+  const Result<v1::GetTuningJobResponse> ended = client.GetJob(job);
+  if (!ended.ok()) return Fail(ended.status());
+  return ReportEnd(options, *ended);
+}
+
+ExitCode Tune(const GlobalOptions& options, const TuneArguments& arguments) {
+  const Result<Expression> expression = LoadExpression(arguments.expression);
+  if (!expression.ok()) {
+    return Fail(ExitCode::kBadExpression, std::string(expression.status().message()));
+  }
+  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
+  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
+  const Result<v1::CreateTuningJobResponse> created =
+      (*client)->CreateJob(*expression, arguments.options);
+  if (!created.ok()) return Fail(created.status());
+  const std::string& job = created->job().name();
+  if (arguments.detach) {
+    if (options.json) {
+      PrintJson(*created);
+    } else {
+      std::printf("%s\n", job.c_str());
+    }
+    return ExitCode::kOk;
+  }
+  // A job that others asked for first is theirs: then Ctrl-C only stops watching.
+  std::optional<CancelOnInterrupt> cancel;
+  if (!created->joined()) {
+    cancel.emplace([&] { (void)(*client)->Cancel(job); });
+  }
+  return WatchToEnd(options, **client, job);
+}
+
+ExitCode Watch(const GlobalOptions& options, const std::string& job) {
+  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
+  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
+  return WatchToEnd(options, **client, JobNameFromArgument(job));
+}
+
+// Sets `budget_ns` from "60s", "2m", "1h30m" or a number of seconds.
+std::string ParseBudget(const std::string& text, int64_t& budget_ns) {
+  absl::Duration duration;
+  const bool is_number =
+      !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
+  if (!absl::ParseDuration(is_number ? text + "s" : text, &duration) ||
+      duration <= absl::ZeroDuration() || duration > absl::Hours(24)) {
+    return absl::StrCat("'", text, "' is no duration between 0 and 24 hours, such as 60s or 2m");
+  }
+  budget_ns = absl::ToInt64Nanoseconds(duration);
+  return "";
+}
+
+}  // namespace
+
+void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
+  auto tune_arguments = std::make_shared<TuneArguments>();
+  CLI::App* tune = app.add_subcommand("tune", "search the best kernel for an expression");
+  AddExpressionArguments(*tune, tune_arguments->expression);
+  tune->add_option("--budget", tune_arguments->budget, "duration of the search")
+      ->capture_default_str()
+      ->check([tune_arguments](const std::string& text) {
+        return ParseBudget(text, tune_arguments->options.budget_ns);
+      });
+  tune->add_option("--trials", tune_arguments->options.max_trials, "most configurations to try")
+      ->check(CLI::PositiveNumber);
+  tune->add_option("--seed", tune_arguments->options.seed, "seed of the search [1]");
+  tune->add_option("--technique", tune_arguments->options.technique,
+                   "search technique [annealing]");
+  tune->add_flag("--force", tune_arguments->options.force,
+                 "search again even if there is a result, starting from it");
+  tune->add_option("--request-id", tune_arguments->options.request_id,
+                   "the same id gives the same job");
+  tune->add_flag("--detach", tune_arguments->detach, "print the job's name and do not wait");
+  tune->callback([&options, &selected, tune_arguments] {
+    selected = [&options, tune_arguments] { return Tune(options, *tune_arguments); };
+  });
+
+  auto job = std::make_shared<std::string>();
+  CLI::App* watch = app.add_subcommand("watch", "wait for the end of a job");
+  watch->add_option("JOB", *job, "number or name")->required();
+  watch->callback(
+      [&options, &selected, job] { selected = [&options, job] { return Watch(options, *job); }; });
+}
+
+}  // namespace mdh

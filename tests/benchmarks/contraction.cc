@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "tests/benchmarks/peers.h"
 
 namespace mdh {
@@ -34,6 +36,15 @@ std::optional<Contraction> AsContraction(const Expression& expression) {
     *kind = found;
   }
   return contraction;
+}
+
+Contraction Transposed(const Contraction& contraction) {
+  auto exchange = [](Contraction::Dimension d) {
+    std::swap(d.a, d.b);
+    return d;
+  };
+  return {exchange(contraction.batch), exchange(contraction.j), exchange(contraction.i),
+          exchange(contraction.k)};
 }
 
 }  // namespace mdh

@@ -26,15 +26,6 @@ std::optional<BlasMatrix> AsBlasMatrix(int64_t rows, int64_t row_stride, int64_t
   return std::nullopt;
 }
 
-// The same computation as c^T = b^T a^T.
-Contraction Transposed(const Contraction& from) {
-  auto exchange = [](Contraction::Dimension d) {
-    std::swap(d.a, d.b);
-    return d;
-  };
-  return {exchange(from.batch), exchange(from.j), exchange(from.i), exchange(from.k)};
-}
-
 struct Gemm {
   BlasMatrix a, b;
   blasint m, n, k, ldc;

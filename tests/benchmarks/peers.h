@@ -40,13 +40,18 @@ struct Contraction {
 // business.
 std::optional<Contraction> AsContraction(const Expression& expression);
 
+// The same computation as c^T = b^T a^T: the two inputs change places.
+Contraction Transposed(const Contraction& contraction);
+
 // Each gives every way that its library offers; none if it has none for the case.
 std::vector<Peer> OpenBlasPeers(const Contraction& contraction, const PeerBuffers& buffers);
 std::vector<Peer> OneDnnContractionPeers(const Contraction& contraction,
                                          const PeerBuffers& buffers);
 // For mcc.mdh (image NHWC, filter KRSC, result NPQK; parameters N P Q K R S C SH SW) and conv2d.mdh
 // (the same with N = K = C = SH = SW = 1). `onednn_prepacked` keeps the filter in the layout that
-// oneDNN likes best, reordered once, outside the timed calls; `onednn_plain` takes it as it is.
+// oneDNN likes best, reordered once, outside the timed calls; `onednn_plain` takes it as it is, so
+// every call reorders it. (Convolving with the plain layout itself is left to oneDNN's reference
+// code, which takes seconds.)
 std::vector<Peer> OneDnnConvolutionPeers(const Bindings& sizes, const PeerBuffers& buffers);
 
 }  // namespace mdh

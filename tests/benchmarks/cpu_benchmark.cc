@@ -5,9 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
-#include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "tests/benchmarks/interleave.h"
 #include "tests/benchmarks/loaded_kernel.h"
 #include "tests/benchmarks/peers.h"
+#include "tuner/measure/comparison.h"
 #include "tuner/measure/runner.h"
 #include "tuner/tuning_loop.h"
 
@@ -40,6 +42,8 @@ struct Options {
   uint64_t seed = 1;
 };
 
+constexpr std::byte kPoison{0xff};  // four of them are a NaN
+
 // A dense fp32 buffer, aligned like the runner's.
 class FloatBuffer {
  public:
@@ -47,7 +51,7 @@ class FloatBuffer {
       : data_(static_cast<float*>(
             std::aligned_alloc(64, static_cast<size_t>((elements * 4 + 63) / 64 * 64)))),
         elements_(elements) {
-    std::fill_n(data_.get(), elements_, std::nanf(""));
+    std::memset(data_.get(), std::to_integer<int>(kPoison), static_cast<size_t>(size_bytes()));
   }
   // Multiples of 1/4 in [-2, 2]: most sums of products are exact in any order.
   void FillRandomly(std::mt19937_64& random) {
@@ -55,7 +59,7 @@ class FloatBuffer {
     std::generate_n(data_.get(), elements_, [&] { return 0.25f * float(quarters(random)); });
   }
   float* data() const { return data_.get(); }
-  absl::Span<const float> span() const { return {data_.get(), static_cast<size_t>(elements_)}; }
+  int64_t size_bytes() const { return elements_ * static_cast<int64_t>(sizeof(float)); }
 
  private:
   struct Free {
@@ -65,18 +69,13 @@ class FloatBuffer {
   int64_t elements_;
 };
 
-// Relative to the element or to the root mean square of the expected buffer, with a margin that
-// grows with the length of the sums. NaN never agrees.
-bool Agrees(absl::Span<const float> got, absl::Span<const float> expected, double sum_length) {
-  double squares = 0;
-  for (float value : expected) squares += static_cast<double>(value) * value;
-  const double scale = std::sqrt(squares / static_cast<double>(expected.size()));
-  const double epsilon = 0x1p-23 * (16 + 2 * std::sqrt(sum_length));
-  for (size_t n = 0; n < expected.size(); ++n) {
-    const double limit = epsilon * std::max<double>(std::abs(expected[n]), scale);
-    if (!(std::abs(static_cast<double>(got[n]) - expected[n]) <= limit)) return false;
-  }
-  return true;
+// By the rule that judges candidates: re-association may change results, NaN never agrees.
+bool Agrees(const Expression& expression, const FloatBuffer& got, const FloatBuffer& expected) {
+  const auto* first = reinterpret_cast<const std::byte*>(expected.data());
+  const ReferenceBuffer reference =
+      MakeReference(expression, 0, std::vector<std::byte>(first, first + expected.size_bytes()));
+  return !FirstMismatch(reference, reinterpret_cast<const std::byte*>(got.data()), kPoison)
+              .has_value();
 }
 
 // Seconds that no implementation can beat: the operations at the measured peak, and the bytes that
@@ -139,7 +138,7 @@ class CpuCase {
     }
     figure.correct = true;
     for (const FloatBuffer& expected : results) {
-      figure.correct = figure.correct && Agrees(result.span(), expected.span(), SumLength());
+      figure.correct = figure.correct && Agrees(expression_, result, expected);
     }
     return figure;
   }
@@ -152,16 +151,6 @@ class CpuCase {
     for (const FloatBuffer& input : inputs_) arguments.push_back(input.data());
     arguments.push_back(result.data());
     return arguments;
-  }
-
-  double SumLength() const {
-    double length = 1;
-    for (int d = 0; d < expression_.rank(); ++d) {
-      if (expression_.is_reduction(d)) {
-        length *= static_cast<double>(expression_.dimensions()[d].size);
-      }
-    }
-    return length;
   }
 
   // Adds one result buffer per peer.

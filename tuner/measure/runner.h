@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,16 +17,18 @@
 namespace mdh {
 
 struct RunnerOptions {
-  std::string program;            // path of mdh-runner
-  std::string work_directory;     // private, made if it is not there; emptied at start
-  int threads = 0;                // threads of a kernel; 0: all cores
+  std::string program;         // path of mdh-runner
+  std::string work_directory;  // made if it is not there; files go to a folder in it
+  int threads = 0;             // threads of a kernel; 0: all cores
+  // Where compilers are looked for, as $PATH; not given: this process's.
+  std::optional<std::string> path;
 };
 
 struct MeasureOptions {
   int64_t compile_limit_ns = 30'000'000'000;
-  int64_t run_limit_ns = 10'000'000'000;       // for one candidate, checks excluded
+  int64_t run_limit_ns = 10'000'000'000;  // for one candidate, checks excluded
   int min_repeats = 3;
-  int64_t target_time_ns = 30'000'000;         // repeat until this much was timed, or max_repeats
+  int64_t target_time_ns = 30'000'000;  // repeat until this much was timed, or max_repeats
   int max_repeats = 200;
   // A candidate whose first call takes longer than factor * this is not repeated; 0: off.
   int64_t best_so_far_ns = 0;
@@ -33,18 +36,19 @@ struct MeasureOptions {
 };
 
 struct MachinePeaks {
-  double fp32_flops_per_s = 0;       // all cores, fused multiply-adds counted as two
+  double fp32_flops_per_s = 0;  // all cores, fused multiply-adds counted as two
   double fp64_flops_per_s = 0;
-  double memory_bytes_per_s = 0;     // reading arrays larger than the caches, all cores
+  double memory_bytes_per_s = 0;  // reading arrays larger than the caches, all cores
 };
 
 // Client side. Not thread-safe: one caller at a time. A runner that dies is started again, and the
 // call that it served reports the failure of its candidates.
 class Runner {
  public:
-  // Errors: FailedPrecondition if the program is missing, or no compiler works (named in the message).
+  // Errors: FailedPrecondition if the program is missing, or no compiler works (named in the
+  // message).
   static Result<std::unique_ptr<Runner>> Start(RunnerOptions options);
-  virtual ~Runner() = default;      // ends the process and its children, removes the directory
+  virtual ~Runner() = default;  // ends the process and its children, removes the directory
 
   // The device with `compiler` filled in.
   virtual const DeviceDescription& device() const = 0;
@@ -59,8 +63,8 @@ class Runner {
                                                    const MeasureOptions& options) = 0;
   // Measured once per process and kept.
   virtual Result<MachinePeaks> Peaks() = 0;
-  // Makes a running Measure return soon, its remaining candidates as kTimeout with reason
-  // "cancelled". May be called from any thread.
+  // Makes a running call return soon: Measure with its remaining candidates as kTimeout with reason
+  // "cancelled", the others with Cancelled. May be called from any thread.
   virtual void Interrupt() = 0;
 };
 

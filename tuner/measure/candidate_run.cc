@@ -1,0 +1,191 @@
+// The part of a run that happens in the parent: memory, waiting, limits, reading what was recorded.
+#include "tuner/measure/candidate_run.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/measure/clock.h"
+#include "tuner/measure/guarded_memory.h"
+#include "tuner/measure/run_control.h"
+
+namespace mdh {
+namespace {
+
+// Loading, filling and copying buffers: generous, only there so that nothing lasts for ever.
+constexpr int64_t kAsideLimit = 120'000'000'000;
+// What libraries, stacks and heaps of the threads may reserve.
+constexpr int64_t kBaseMemory = int64_t{4} << 30;
+constexpr int64_t kMemoryPerThread = int64_t{192} << 20;
+
+int64_t VirtualSize() {
+  std::ifstream stream("/proc/self/statm");
+  int64_t pages = 0;
+  stream >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+Result<SharedRun> MakeShared(const CandidateRun& run, absl::Span<const GuardedMemory> outputs) {
+  using Zones = GuardedMemory::Zones;
+  using Sharing = GuardedMemory::Sharing;
+  SharedRun shared;
+  MDH_ASSIGN_OR_RETURN(shared.control_memory,
+                       GuardedMemory::Create(sizeof(RunControl), Zones::kNone, Sharing::kShared));
+  new (shared.control_memory.data()) RunControl();
+  const int64_t most_times = std::max(run.options.max_repeats, 1) + 2;
+  MDH_ASSIGN_OR_RETURN(
+      shared.times_memory,
+      GuardedMemory::Create(most_times * int64_t{sizeof(int64_t)}, Zones::kNone, Sharing::kShared));
+  for (const GuardedMemory& output : outputs) {
+    for (std::vector<GuardedMemory>* copies : {&shared.first, &shared.last}) {
+      MDH_ASSIGN_OR_RETURN(GuardedMemory copy,
+                           GuardedMemory::Create(static_cast<int64_t>(output.accessible().size()),
+                                                 Zones::kNone, Sharing::kShared));
+      copies->push_back(std::move(copy));
+    }
+  }
+  std::random_device random;
+  shared.token = (uint64_t{random()} << 32 | random()) | 1;
+  return shared;
+}
+
+// When the child must have ended, as far as one can say now.
+int64_t Deadline(const RunControl& control, int64_t forked_ns, int64_t run_limit_ns) {
+  if (const int64_t done = control.done_calling_ns.load(); done != 0) return done + kAsideLimit;
+  if (const int64_t since = control.calling_since_ns.load(); since != 0)
+    return since + run_limit_ns;
+  return forked_ns + kAsideLimit;
+}
+
+void Await(ChildProcess& child, const CandidateRun& run, const RunControl& control,
+           Supervisor& supervisor, RunRecord& record) {
+  const int64_t forked_ns = NowNs();
+  std::optional<ChildEnd> end;
+  while (!(end = child.Poll())) {
+    const int64_t left = Deadline(control, forked_ns, run.options.run_limit_ns) - NowNs();
+    record.timed_out = left <= 0;
+    record.interrupted = supervisor.interrupted();
+    if (record.timed_out || record.interrupted) {
+      child.Kill();
+      continue;
+    }
+    supervisor.Wait(std::min<int64_t>(left, 50'000'000));
+  }
+  record.end = *end;
+}
+
+// "write to input M, 12 bytes behind its end". Empty if the address is near no buffer.
+std::string DescribeFault(const CandidateRun& run, const RunControl& control,
+                          absl::Span<const GuardedMemory> outputs) {
+  if (control.fault_signal == 0) return "";
+  constexpr int64_t kNear = 1 << 16;
+  const auto address = static_cast<int64_t>(control.fault_address);
+  const std::string access = control.fault_is_write ? "write to " : "read of ";
+  const auto describe = [&](const std::string& kind, const std::string& name, int64_t base,
+                            int64_t size) -> std::string {
+    const int64_t offset = address - base;
+    if (offset < -kNear || offset >= size + kNear) return "";
+    const std::string buffer = absl::StrCat(access, kind, name);
+    if (offset < 0) return absl::StrCat(buffer, ", ", -offset, " bytes in front of it");
+    if (offset >= size) return absl::StrCat(buffer, ", ", offset - size, " bytes behind its end");
+    return absl::StrCat(buffer, " at byte ", offset);
+  };
+  for (const InputBuffer& input : run.inputs) {
+    const auto base = reinterpret_cast<intptr_t>(input.data);
+    std::string text = describe("input ", input.name, base, input.size_bytes);
+    if (!text.empty()) return text;
+  }
+  for (size_t b = 0; b <= outputs.size(); ++b) {
+    if (control.data[b] == 0) continue;
+    const bool is_scratch = b == outputs.size();
+    std::string text =
+        describe(is_scratch ? "" : "output ", is_scratch ? "scratch memory" : run.outputs[b].name,
+                 static_cast<int64_t>(control.data[b]),
+                 is_scratch ? control.scratch_bytes : run.outputs[b].size_bytes);
+    if (!text.empty()) return text;
+  }
+  return absl::StrCat(access, "address 0x", absl::Hex(control.fault_address));
+}
+
+Snapshot SnapshotOf(absl::Span<const GuardedMemory> copies, std::byte poison) {
+  Snapshot snapshot = {.poison = poison, .accessible = {}};
+  for (const GuardedMemory& copy : copies) {
+    snapshot.accessible.emplace_back(copy.data(), static_cast<size_t>(copy.size()));
+  }
+  return snapshot;
+}
+
+void ReadShared(const CandidateRun& run, const std::shared_ptr<SharedRun>& shared,
+                absl::Span<const GuardedMemory> outputs, RunRecord& record) {
+  const RunControl& control = shared->control();
+  if (control.done_token.load() == shared->token && record.end.signal == 0 &&
+      record.end.exit_code == 0) {
+    record.phase = RunRecord::Phase::kDone;
+  } else if (control.calling_since_ns.load() != 0) {
+    record.phase = RunRecord::Phase::kCalling;
+  }
+  record.message.assign(control.message, strnlen(control.message, sizeof(control.message)));
+  record.fault = DescribeFault(run, control, outputs);
+  if (record.phase != RunRecord::Phase::kDone) return;
+  record.first_ns = control.first_ns;
+  const int64_t most = shared->times_memory.size() / int64_t{sizeof(int64_t)};
+  const int64_t timed = std::min(control.timed_calls, most);
+  record.times_ns.assign(shared->times(), shared->times() + timed);
+  record.first = SnapshotOf(shared->first, kFirstPoison);
+  if (control.have_last) record.last = SnapshotOf(shared->last, kLastPoison);
+  record.scratch_bytes = control.scratch_bytes;
+  if (control.scratch_damaged) record.scratch_damage = control.scratch_damage;
+  record.keep_alive = shared;
+}
+
+}  // namespace
+
+std::string CallShim(const std::string& entry, int arguments) {
+  std::string call;
+  for (int a = 0; a < arguments; ++a) absl::StrAppend(&call, a == 0 ? "" : ", ", "a[", a, "]");
+  return absl::StrCat("\nint mdh_call(void* const* a) { return ", entry, "(", call, "); }\n");
+}
+
+Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor) {
+  if (run.outputs.size() > kMostArguments) {
+    return absl::InvalidArgumentError(absl::StrCat("a kernel with ", run.outputs.size(),
+                                                   " outputs cannot be run; at most ",
+                                                   kMostArguments, " are possible"));
+  }
+  // Private as a caller's buffers are (pages of shared memory are slower); made here so that their
+  // addresses are known if the child ends early.
+  std::vector<GuardedMemory> outputs;
+  int64_t output_bytes = 0;
+  for (const OutputBuffer& buffer : run.outputs) {
+    MDH_ASSIGN_OR_RETURN(GuardedMemory output,
+                         GuardedMemory::Create(buffer.size_bytes, GuardedMemory::Zones::kBothSides,
+                                               GuardedMemory::Sharing::kPrivate));
+    outputs.push_back(std::move(output));
+    output_bytes += buffer.size_bytes;
+  }
+  MDH_ASSIGN_OR_RETURN(SharedRun made, MakeShared(run, outputs));
+  const auto shared = std::make_shared<SharedRun>(std::move(made));
+  int64_t physical = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  ChildLimits limits;
+  limits.cpu_s = (run.options.run_limit_ns / 1'000'000'000 + 1) * (run.threads + 1) +
+                 kAsideLimit / 1'000'000'000;
+  limits.address_space_bytes =
+      VirtualSize() + physical + kBaseMemory + kMemoryPerThread * run.threads;
+  limits.may_write_files = false;
+  MDH_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Fork(limits, [&] {
+                         return RunInChild(run, *shared, outputs);
+                       }));
+  RunRecord record;
+  Await(child, run, shared->control(), supervisor, record);
+  for (const GuardedMemory& output : outputs) record.data_offsets.push_back(output.data_offset());
+  ReadShared(run, shared, outputs, record);
+  return record;
+}
+
+}  // namespace mdh

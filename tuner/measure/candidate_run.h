@@ -1,0 +1,76 @@
+// Runs one compiled kernel in a process of its own and records what it did. Judges nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/scalar_type.h"
+#include "core/status.h"
+#include "tuner/measure/child_process.h"
+#include "tuner/measure/measurement.h"
+#include "tuner/measure/runner.h"
+
+namespace mdh {
+
+struct OutputBuffer {
+  std::string name;
+  ScalarType type;
+  int64_t size_bytes;
+};
+
+struct InputBuffer {
+  std::string name;
+  const std::byte* data;  // read-only memory that the child inherits
+  int64_t size_bytes;
+};
+
+struct CandidateRun {
+  std::string library;  // compiled from a source with CallShim at its end
+  std::string entry;
+  int threads = 1;
+  std::vector<InputBuffer> inputs;
+  std::vector<OutputBuffer> outputs;
+  MeasureOptions options;
+  // One more call on freshly poisoned outputs after the timed ones.
+  bool final_call = true;
+};
+
+// Outputs after one call: for each buffer the bytes of zone, data, zone.
+struct Snapshot {
+  std::byte poison;  // what the outputs were filled with before the call, see PoisonFor
+  std::vector<absl::Span<const std::byte>> accessible;
+};
+
+// What one run left behind. The snapshots live as long as `keep_alive`.
+struct RunRecord {
+  enum class Phase : uint8_t { kLoading = 1, kCalling = 2, kDone = 3 };
+  Phase phase = Phase::kLoading;  // kDone only if the child came to its regular end
+  bool timed_out = false;
+  bool interrupted = false;
+  ChildEnd end;
+  std::string message;            // why it could not be called or what it returned; else empty
+  std::string fault;              // where the first bad access happened, for people; else empty
+  int64_t first_ns = 0;           // duration of the first call
+  std::vector<int64_t> times_ns;  // of those that count
+  std::optional<Snapshot> first;
+  std::optional<Snapshot> last;
+  std::vector<int64_t> data_offsets;  // of each output in its accessible bytes
+  int64_t scratch_bytes = 0;
+  std::optional<int64_t> scratch_damage;  // as FirstDamage
+  std::shared_ptr<const void> keep_alive;
+};
+
+// C source to append to a kernel's: `int mdh_call(void* const*)` calls `entry` with `arguments`
+// pointers, so that kernels with any number of arguments can be called.
+std::string CallShim(const std::string& entry, int arguments);
+
+// Errors: ResourceExhausted if memory or processes for it are missing. Whatever the kernel does is
+// in the record.
+Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor);
+
+}  // namespace mdh

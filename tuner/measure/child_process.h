@@ -1,0 +1,79 @@
+// Child processes with limits, each the leader of a process group, so that all it starts ends with
+// it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/status.h"
+
+namespace mdh {
+
+// 0: no limit.
+struct ChildLimits {
+  int64_t cpu_s = 0;
+  int64_t address_space_bytes = 0;
+  bool may_write_files = true;
+};
+
+struct ChildEnd {
+  int exit_code = 0;
+  int signal = 0;  // 0: it exited with exit_code
+};
+
+// "SIGSEGV (segmentation fault)".
+std::string SignalName(int signal);
+
+// Owns the child: the destructor kills it and its process group. Not thread-safe.
+class ChildProcess {
+ public:
+  // Forks. The child runs `body` and exits with its result; it has default signal handling,
+  // /dev/null as standard streams, no core file, and dies when its parent does. Only for processes
+  // with a single thread. Errors: ResourceExhausted.
+  static Result<ChildProcess> Fork(const ChildLimits& limits, const std::function<int()>& body);
+
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&& other) noexcept;
+  ~ChildProcess();
+
+  // How the child ended, nullopt while it runs. Whatever is left of its process group is killed.
+  std::optional<ChildEnd> Poll();
+  // Kills the process group and waits for the child's end.
+  void Kill();
+
+ private:
+  explicit ChildProcess(pid_t pid) : pid_(pid) {}
+  void Reap();
+  pid_t pid_ = -1;  // -1: moved from or reaped
+  std::optional<ChildEnd> end_;
+};
+
+// How a process that waits for children learns that it should stop.
+class Supervisor {
+ public:
+  virtual ~Supervisor() = default;
+  // Returns when a child ended (or may have), after `timeout_ns`, or when interrupted.
+  virtual void Wait(int64_t timeout_ns) = 0;
+  // The caller no longer wants the result of the current request.
+  virtual bool interrupted() const = 0;
+};
+
+// Must be called once, before the first Wait of a SignalSupervisor or the first fork: makes the end
+// of a child wake a waiting ppoll.
+void PrepareToSupervise();
+
+// Waits without anything that interrupts. For tests and programs without a client.
+class PatientSupervisor final : public Supervisor {
+ public:
+  void Wait(int64_t timeout_ns) override;
+  bool interrupted() const override { return false; }
+};
+
+// ppoll on `fd` (-1: none) that ends early when a child ends. True if `fd` is readable.
+bool WaitForChildOrInput(int fd, int64_t timeout_ns);
+
+}  // namespace mdh

@@ -1,0 +1,82 @@
+// When a kernel's result counts as right.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/expression.h"
+#include "core/scalar_type.h"
+#include "core/scalar_value.h"
+
+namespace mdh {
+
+// What a buffer must contain.
+//
+// Integers and bool must be equal. Floating-point values may differ as far as re-association of the
+// combine operators can make them:
+//   |got - reference| <= eps * (16 + 2 * sqrt(R)) * max(|reference|, rms)
+// where R is the number of values combined for one result and rms the root mean square of the
+// buffer's finite reference values (so that a value near zero among large ones is judged by what it
+// was computed from). NaN never passes, infinity only where the reference has the same infinity.
+struct ReferenceBuffer {
+  std::string name;
+  ScalarType type;
+  std::vector<std::byte> bytes;
+  // Elements that an index function reaches; empty: all. The others may be zero or untouched.
+  std::vector<bool> reached;
+  double rms = 0;        // floating point only
+  double tolerance = 0;  // eps * (16 + 2 * sqrt(R)); floating point only
+
+  int64_t elements() const { return static_cast<int64_t>(bytes.size()) / SizeBytes(type); }
+};
+
+// The reference of output buffer `output` of `expression`, whose contents are `bytes`.
+ReferenceBuffer MakeReference(const Expression& expression, int output,
+                              std::vector<std::byte> bytes);
+
+struct Mismatch {
+  int64_t element;  // linear index
+  std::string expected;
+  std::string got;
+};
+
+// The first element that is wrong. `got`: as many bytes as the reference has; `poison`: the byte
+// that they were filled with before the kernel ran.
+std::optional<Mismatch> FirstMismatch(const ReferenceBuffer& reference, const std::byte* got,
+                                      std::byte poison);
+
+// Whether `element` of the reference agrees with what it should be, by the same rule.
+std::optional<Mismatch> ElementMismatch(const ReferenceBuffer& reference, int64_t element,
+                                        const ScalarValue& expected);
+
+// Whether some reached element is NaN.
+bool ContainsNan(const ReferenceBuffer& reference);
+// Whether some reached element is NaN or infinite.
+bool ContainsNonFinite(const ReferenceBuffer& reference);
+// Whether all reached elements are equal, or the only one is zero: such a result hides mistakes.
+bool IsConstant(const ReferenceBuffer& reference);
+
+// Elements of an output buffer that are reached; empty if all are.
+std::vector<bool> ReachedElements(const Expression& expression, int output);
+
+// Calls `visit` for every combination of indices of the dimensions that are not reduced, 0 in the
+// reduced ones, in lexicographic order.
+template <typename Visit>
+void ForEachResultPoint(const Expression& expression, const Visit& visit) {
+  std::vector<int64_t> index(static_cast<size_t>(expression.rank()), 0);
+  while (true) {
+    visit(index);
+    int d = expression.rank() - 1;
+    for (; d >= 0; --d) {
+      if (expression.is_reduction(d)) continue;
+      if (++index[d] < expression.dimensions()[d].size) break;
+      index[d] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+}  // namespace mdh

@@ -1,0 +1,321 @@
+// Finding compilers and running them.
+#include "tuner/measure/compilers.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "core/canonical.h"
+#include "tuner/measure/clock.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kCompilerMemory = int64_t{4} << 30;
+constexpr int64_t kProbeLimit = 30'000'000'000;
+
+constexpr char kProbe[] = R"(int mdh_probe(int n) {
+  int sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+  for (int i = 0; i < n; ++i) sum += i;
+  return sum;
+}
+)";
+
+std::string CommandOf(Compiler compiler) {
+  return compiler == Compiler::kClang ? "clang" : "gcc";
+}
+
+std::string FindProgram(const std::string& path, const std::string& name) {
+  for (const absl::string_view folder : absl::StrSplit(path, ':', absl::SkipEmpty())) {
+    std::string candidate = absl::StrCat(folder, "/", name);
+    std::error_code ignored;
+    if (access(candidate.c_str(), X_OK) == 0 &&
+        !std::filesystem::is_directory(candidate, ignored)) {
+      return candidate;
+    }
+  }
+  return "";
+}
+
+// Replaces the child by a program. Only returns, with 127, if that fails.
+int Execute(const std::vector<std::string>& command, const std::string& output,
+            const std::string& temporary_directory) {
+  const int log = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (log >= 0) {
+    dup2(log, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+  }
+  setenv("TMPDIR", temporary_directory.c_str(), 1);
+  setenv("LC_ALL", "C", 1);
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  execv(arguments[0], arguments.data());
+  return 127;
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+}
+
+// The line that says what is wrong, without the name of the folder.
+std::string FirstError(const std::string& log, const std::string& directory) {
+  std::string first;
+  for (const absl::string_view line : absl::StrSplit(log, '\n', absl::SkipWhitespace())) {
+    if (first.empty()) first = std::string(line);
+    if (absl::StrContains(line, "error:") || absl::StrContains(line, "undefined reference")) {
+      first = std::string(line);
+      break;
+    }
+  }
+  return absl::StrReplaceAll(first, {{directory + "/", ""}});
+}
+
+// What a program prints; empty if it fails.
+std::string OutputOf(const std::vector<std::string>& command, const std::string& directory,
+                     Supervisor& supervisor) {
+  const std::string log = directory + "/version.log";
+  Result<ChildProcess> child =
+      ChildProcess::Fork({.cpu_s = 10}, [&] { return Execute(command, log, directory); });
+  if (!child.ok()) return "";
+  const int64_t deadline = NowNs() + kProbeLimit;
+  std::optional<ChildEnd> end;
+  while (!(end = child->Poll()) && NowNs() < deadline) supervisor.Wait(100'000'000);
+  if (!end || end->signal != 0 || end->exit_code != 0) return "";
+  return std::string(absl::StripAsciiWhitespace(ReadFile(log)));
+}
+
+}  // namespace
+
+Status WriteFile(const std::string& path, std::string_view text) {
+  const auto failed = [&] {
+    const std::string message = absl::StrCat("cannot write ", path, ": ", std::strerror(errno));
+    return errno == ENOSPC || errno == EDQUOT ? absl::ResourceExhaustedError(message)
+                                              : absl::FailedPreconditionError(message);
+  };
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return failed();
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const Status status = failed();
+      close(fd);
+      return status;
+    }
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return close(fd) == 0 ? absl::OkStatus() : failed();
+}
+
+// A compilation under way.
+struct Compilers::Running {
+  std::string stem;
+  int64_t started_ns;
+  int64_t deadline_ns;
+  ChildProcess child;
+};
+
+const std::optional<CompilerProgram>& Compilers::program(Compiler compiler) const {
+  return compiler == Compiler::kClang ? clang_ : gcc_;
+}
+
+std::string Compilers::Description() const {
+  std::vector<std::string> working;
+  for (const Compiler compiler : {Compiler::kGcc, Compiler::kClang}) {
+    if (program(compiler)) {
+      working.push_back(absl::StrCat(CommandOf(compiler), " ", program(compiler)->version));
+    }
+  }
+  return absl::StrJoin(working, ", ");
+}
+
+Result<Compilers> Compilers::Find(const std::string& path, std::string directory, int processes,
+                                  Supervisor& supervisor) {
+  Compilers compilers(std::move(directory), std::max(processes, 1));
+  for (const Compiler compiler : {Compiler::kGcc, Compiler::kClang}) {
+    MDH_RETURN_IF_ERROR(compilers.Try(compiler, path, supervisor));
+  }
+  if (compilers.gcc_ || compilers.clang_) return compilers;
+  return absl::FailedPreconditionError(
+      compilers.failures_.empty() ? "no C compiler found: install gcc or clang"
+                                  : absl::StrCat("no C compiler works: ", compilers.failures_));
+}
+
+// Leaves the program out if it is not there or does not compile OpenMP.
+Status Compilers::Try(Compiler compiler, const std::string& path, Supervisor& supervisor) {
+  std::string found = FindProgram(path, CommandOf(compiler));
+  if (found.empty() && compiler == Compiler::kGcc) {
+    found = FindProgram(path, "cc");
+    if (!found.empty() &&
+        absl::StrContains(OutputOf({found, "--version"}, directory_, supervisor), "clang")) {
+      return absl::OkStatus();
+    }
+  }
+  if (found.empty()) return absl::OkStatus();
+  const std::string version =
+      compiler == Compiler::kGcc
+          ? OutputOf({found, "-dumpfullversion", "-dumpversion"}, directory_, supervisor)
+          : OutputOf({found, "-dumpversion"}, directory_, supervisor);
+  std::optional<CompilerProgram>& slot = compiler == Compiler::kClang ? clang_ : gcc_;
+  slot = CompilerProgram{found, version};
+  MDH_ASSIGN_OR_RETURN(
+      const std::vector<CompileOutcome> outcomes,
+      Compile({{compiler, kProbe, {"-O2", "-fopenmp"}}}, kProbeLimit, supervisor));
+  if (outcomes[0].library.empty()) {
+    slot.reset();
+    absl::StrAppend(&failures_, failures_.empty() ? "" : "; ", found, ": ", outcomes[0].reason);
+  }
+  return absl::OkStatus();
+}
+
+Result<Compilers::Running> Compilers::StartJob(const CompileJob& job, const std::string& stem,
+                                               int64_t limit_ns) const {
+  const std::string base = absl::StrCat(directory_, "/", stem);
+  MDH_RETURN_IF_ERROR(WriteFile(base + ".c", job.source));
+  // The log is made here, so that a directory that cannot be written is not taken for an error of
+  // the compiler.
+  MDH_RETURN_IF_ERROR(WriteFile(base + ".log", ""));
+  std::vector<std::string> command = {
+      program(job.compiler)->path, "-shared", "-fPIC", "-o", base + ".so", base + ".c"};
+  command.insert(command.end(), job.options.begin(), job.options.end());
+  command.push_back("-lm");
+  const ChildLimits limits = {.cpu_s = limit_ns / 1'000'000'000 + 1,
+                              .address_space_bytes = kCompilerMemory};
+  MDH_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Fork(limits, [&] {
+                         return Execute(command, base + ".log", directory_);
+                       }));
+  const int64_t now = NowNs();
+  return Running{stem, now, now + limit_ns, std::move(child)};
+}
+
+CompileOutcome Compilers::Finish(const Running& running, const ChildEnd& end) {
+  const std::string base = absl::StrCat(directory_, "/", running.stem);
+  CompileOutcome outcome;
+  outcome.compile_ns = NowNs() - running.started_ns;
+  if (end.signal == 0 && end.exit_code == 0) {
+    outcome.library = base + ".so";
+    Remember(running.stem);
+  } else {
+    outcome.reason = FirstError(ReadFile(base + ".log"), directory_);
+    if (outcome.reason.empty()) {
+      outcome.reason = end.signal != 0
+                           ? absl::StrCat("the compiler ended by ", SignalName(end.signal))
+                           : absl::StrCat("the compiler ended with exit status ", end.exit_code);
+    }
+    unlink((base + ".so").c_str());
+  }
+  unlink((base + ".c").c_str());
+  unlink((base + ".log").c_str());
+  return outcome;
+}
+
+void Compilers::Remember(const std::string& stem) {
+  recent_.remove(stem);
+  recent_.push_front(stem);
+}
+
+void Compilers::ForgetOldLibraries() {
+  while (recent_.size() > kMostLibraries) {
+    unlink(absl::StrCat(directory_, "/", recent_.back(), ".so").c_str());
+    recent_.pop_back();
+  }
+}
+
+std::vector<size_t> Compilers::Plan(absl::Span<const CompileJob> jobs,
+                                    absl::Span<const std::string> stems,
+                                    std::vector<CompileOutcome>& outcomes) {
+  std::set<std::string> planned;
+  std::vector<size_t> waiting;
+  for (size_t j = 0; j < jobs.size(); ++j) {
+    if (!program(jobs[j].compiler)) {
+      outcomes[j].reason = absl::StrCat(CommandOf(jobs[j].compiler), " is not installed");
+    } else if (std::find(recent_.begin(), recent_.end(), stems[j]) != recent_.end()) {
+      outcomes[j].library = absl::StrCat(directory_, "/", stems[j], ".so");
+      Remember(stems[j]);
+    } else if (planned.insert(stems[j]).second) {
+      waiting.push_back(j);
+    }
+  }
+  return waiting;
+}
+
+std::optional<CompileOutcome> Compilers::Check(Running& running, Supervisor& supervisor) {
+  std::optional<ChildEnd> end = running.child.Poll();
+  const bool late = !end && NowNs() > running.deadline_ns;
+  if (late || (!end && supervisor.interrupted())) {
+    running.child.Kill();
+    end = running.child.Poll();
+  }
+  if (!end) return std::nullopt;
+  CompileOutcome outcome = Finish(running, *end);
+  if (late) {
+    outcome.reason = absl::StrFormat("compiling took longer than %g s",
+                                     (running.deadline_ns - running.started_ns) * 1e-9);
+  }
+  return outcome;
+}
+
+Result<std::vector<CompileOutcome>> Compilers::Compile(absl::Span<const CompileJob> jobs,
+                                                       int64_t limit_ns, Supervisor& supervisor) {
+  ForgetOldLibraries();
+  std::vector<CompileOutcome> outcomes(jobs.size());
+  std::vector<std::string> stems;
+  for (const CompileJob& job : jobs) {
+    stems.push_back(Sha256Hex(absl::StrCat(CommandOf(job.compiler), "\n",
+                                           absl::StrJoin(job.options, "\n"), "\n\n", job.source))
+                        .substr(0, 32));
+  }
+  const std::vector<size_t> waiting = Plan(jobs, stems, outcomes);
+  std::map<std::string, CompileOutcome> finished;  // by stem
+  std::vector<Running> running;
+  size_t next = 0;
+  while (next < waiting.size() || !running.empty()) {
+    if (supervisor.interrupted()) next = waiting.size();
+    while (next < waiting.size() && static_cast<int>(running.size()) < processes_) {
+      const size_t job = waiting[next++];
+      MDH_ASSIGN_OR_RETURN(Running started, StartJob(jobs[job], stems[job], limit_ns));
+      running.push_back(std::move(started));
+    }
+    if (running.empty()) break;
+    supervisor.Wait(100'000'000);
+    for (auto it = running.begin(); it != running.end();) {
+      std::optional<CompileOutcome> outcome = Check(*it, supervisor);
+      if (outcome) finished[it->stem] = *std::move(outcome);
+      it = outcome ? running.erase(it) : it + 1;
+    }
+  }
+  for (size_t j = 0; j < jobs.size(); ++j) {
+    const auto found = finished.find(stems[j]);
+    if (found != finished.end()) outcomes[j] = found->second;
+    outcomes[j].interrupted = supervisor.interrupted() && outcomes[j].library.empty();
+    if (absl::StrContains(outcomes[j].reason, std::strerror(ENOSPC))) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("cannot write to ", directory_, ": ", std::strerror(ENOSPC)));
+    }
+  }
+  return outcomes;
+}
+
+}  // namespace mdh

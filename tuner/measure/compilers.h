@@ -1,0 +1,86 @@
+// The C compilers of this machine, and compiling kernels with them, several at a time.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/status.h"
+#include "core/tuning_parameters.h"
+#include "tuner/measure/child_process.h"
+
+namespace mdh {
+
+struct CompilerProgram {
+  std::string path;
+  std::string version;  // "12.2.0"
+};
+
+// One source to compile to a shared library.
+struct CompileJob {
+  Compiler compiler = Compiler::kGcc;
+  std::string source;
+  std::vector<std::string> options;
+};
+
+struct CompileOutcome {
+  std::string library;  // path; empty if there is none
+  std::string reason;   // the first error, on one line
+  bool interrupted = false;
+  int64_t compile_ns = 0;  // 0 if the library was there already
+};
+
+// Not thread-safe. The latest kMostLibraries libraries stay in the directory and are not compiled
+// again; a path is good until the next call.
+class Compilers {
+ public:
+  static constexpr size_t kMostLibraries = 256;
+
+  // Looks for gcc (or a cc that is one) and clang in `path` (as $PATH) and tries whether they
+  // compile OpenMP. `directory`: for sources and libraries. `processes`: how many compilations run
+  // at a time. Errors: FailedPrecondition if none works, ResourceExhausted if the disk is full.
+  static Result<Compilers> Find(const std::string& path, std::string directory, int processes,
+                                Supervisor& supervisor);
+
+  const std::optional<CompilerProgram>& program(Compiler compiler) const;
+  // "gcc 12.2.0, clang 14.0.6": those that work.
+  std::string Description() const;
+
+  // One outcome for each job, in order; equal jobs are compiled once. Errors: FailedPrecondition or
+  // ResourceExhausted, naming the directory, if files cannot be written there.
+  Result<std::vector<CompileOutcome>> Compile(absl::Span<const CompileJob> jobs, int64_t limit_ns,
+                                              Supervisor& supervisor);
+
+ private:
+  struct Running;
+  Compilers(std::string directory, int processes)
+      : directory_(std::move(directory)), processes_(processes) {}
+  Status Try(Compiler compiler, const std::string& path, Supervisor& supervisor);
+  Result<Running> StartJob(const CompileJob& job, const std::string& stem, int64_t limit_ns) const;
+  CompileOutcome Finish(const Running& running, const ChildEnd& end);
+  // The jobs that must be run; the outcomes of those that cannot be or are done already.
+  std::vector<size_t> Plan(absl::Span<const CompileJob> jobs, absl::Span<const std::string> stems,
+                           std::vector<CompileOutcome>& outcomes);
+  // Ends a compilation that is late or no longer wanted; nullopt while it goes on.
+  std::optional<CompileOutcome> Check(Running& running, Supervisor& supervisor);
+  void Remember(const std::string& stem);
+  void ForgetOldLibraries();
+
+  std::string directory_;
+  int processes_;
+  std::optional<CompilerProgram> gcc_;
+  std::optional<CompilerProgram> clang_;
+  std::string failures_;           // why compilers that were found do not work
+  std::list<std::string> recent_;  // stems of the libraries in the directory, latest first
+};
+
+// Writes a new file. Errors: ResourceExhausted if the disk is full, else FailedPrecondition; the
+// message names the path.
+Status WriteFile(const std::string& path, std::string_view text);
+
+}  // namespace mdh

@@ -1,0 +1,179 @@
+// Starting with posix_spawn, ending by session.
+#include "tuner/measure/process_session.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "tuner/measure/child_process.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kSocketInProgram = 3;
+// A runner that is asked to end kills its children and goes; this is for one that hangs.
+constexpr absl::Duration kPatience = absl::Seconds(2);
+
+std::vector<std::string> EnvironmentWith(const std::optional<std::string>& path) {
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!path || !absl::StartsWith(*variable, "PATH=")) environment.emplace_back(*variable);
+  }
+  if (path) environment.push_back("PATH=" + *path);
+  return environment;
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& string : strings) pointers.push_back(string.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Default signal handling whatever this process does, a session of its own, no other descriptors.
+int Spawn(const std::string& program, const std::optional<std::string>& path, int socket,
+          pid_t* pid) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_RDWR, 0);
+  posix_spawn_file_actions_adddup2(&actions, socket, kSocketInProgram);
+  posix_spawn_file_actions_addclosefrom_np(&actions, kSocketInProgram + 1);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t all;
+  sigfillset(&all);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  std::vector<std::string> arguments = {program, absl::StrCat("--socket-fd=", kSocketInProgram)};
+  std::vector<std::string> environment = EnvironmentWith(path);
+  const int error = posix_spawn(pid, program.c_str(), &actions, &attributes,
+                                Pointers(arguments).data(), Pointers(environment).data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  return error;
+}
+
+struct ProcessState {
+  pid_t session;
+  char state;
+};
+
+// Fields after the command name, which may contain anything but ends at the last ')'.
+std::optional<ProcessState> ReadState(const std::filesystem::path& folder) {
+  std::ifstream stream(folder / "stat");
+  const std::string line((std::istreambuf_iterator<char>(stream)),
+                         std::istreambuf_iterator<char>());
+  const size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(line.substr(name_end + 1));
+  ProcessState state = {};
+  int parent = 0;
+  int group = 0;
+  if (!(fields >> state.state >> parent >> group >> state.session)) return std::nullopt;
+  return state;
+}
+
+// Kills what is left of a session whose leader has ended but is not reaped, so that its number
+// belongs to nobody else.
+void KillSession(pid_t session) {
+  // What is killed may have started something a moment before.
+  for (bool found = true; found;) {
+    found = false;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+      int pid = 0;
+      if (!absl::SimpleAtoi(entry.path().filename().string(), &pid) || pid == session) continue;
+      const std::optional<ProcessState> state = ReadState(entry.path());
+      if (!state || state->session != session || state->state == 'Z') continue;
+      kill(pid, SIGKILL);
+      found = true;
+    }
+    if (found) absl::SleepFor(absl::Milliseconds(1));
+  }
+}
+
+bool HasEnded(pid_t pid, int options) {
+  siginfo_t info = {};
+  int rc = 0;
+  do {
+    rc = waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT | options);
+  } while (rc < 0 && errno == EINTR);
+  return rc < 0 || info.si_pid == pid;
+}
+
+}  // namespace
+
+Result<ProcessSession> ProcessSession::Start(const std::string& program,
+                                             const std::optional<std::string>& path) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot make a socket for ", program, ": ", std::strerror(errno)));
+  }
+  FileDescriptor ours(pair[0]);
+  FileDescriptor theirs(pair[1]);
+  if (theirs.get() == kSocketInProgram) {
+    // dup2 to itself would leave it closed on exec.
+    theirs = FileDescriptor(fcntl(theirs.get(), F_DUPFD_CLOEXEC, kSocketInProgram + 1));
+  }
+  pid_t pid = -1;
+  const int error = Spawn(program, path, theirs.get(), &pid);
+  if (error != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot start the runner ", program, ": ", std::strerror(error)));
+  }
+  return ProcessSession(pid, std::move(ours));
+}
+
+ProcessSession::ProcessSession(ProcessSession&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), socket_(std::move(other.socket_)) {}
+
+ProcessSession& ProcessSession::operator=(ProcessSession&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  socket_ = std::move(other.socket_);
+  return *this;
+}
+
+ProcessSession::~ProcessSession() { End(); }
+
+std::string ProcessSession::End() {
+  if (pid_ < 0) return "";
+  socket_.Close();
+  const absl::Time deadline = absl::Now() + kPatience;
+  for (absl::Duration pause = absl::Microseconds(200); !HasEnded(pid_, WNOHANG);
+       pause = std::min(2 * pause, absl::Milliseconds(20))) {
+    if (absl::Now() > deadline) kill(pid_, SIGKILL);
+    absl::SleepFor(pause);
+  }
+  KillSession(pid_);
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  return WIFSIGNALED(status) ? SignalName(WTERMSIG(status))
+                             : absl::StrCat("exit status ", WEXITSTATUS(status));
+}
+
+}  // namespace mdh

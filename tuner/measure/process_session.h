@@ -1,0 +1,39 @@
+// A helper program in a session of its own, connected by a socket pair, that can be ended with
+// everything it has started.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "core/status.h"
+#include "tuner/measure/file_descriptor.h"
+
+namespace mdh {
+
+// Owns the process: the destructor ends it. Not thread-safe. May be used in processes with many
+// threads.
+class ProcessSession {
+ public:
+  // Starts `program --socket-fd=3`. `path`: $PATH of the program, that of this process if not
+  // given. Errors: FailedPrecondition, naming the program.
+  static Result<ProcessSession> Start(const std::string& program,
+                                      const std::optional<std::string>& path);
+  ProcessSession(ProcessSession&& other) noexcept;
+  ProcessSession& operator=(ProcessSession&& other) noexcept;
+  ~ProcessSession();
+
+  int socket() const { return socket_.get(); }
+  pid_t pid() const { return pid_; }
+  // Closes the socket, which asks the program to end, kills it if it does not, and kills every
+  // process of its session. Says how the program ended: "exit status 0", "SIGKILL (killed)".
+  std::string End();
+
+ private:
+  ProcessSession(pid_t pid, FileDescriptor socket) : pid_(pid), socket_(std::move(socket)) {}
+  pid_t pid_ = -1;  // -1: none
+  FileDescriptor socket_;
+};
+
+}  // namespace mdh

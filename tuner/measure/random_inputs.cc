@@ -1,0 +1,119 @@
+// One drawing function per kind of type.
+#include "tuner/measure/random_inputs.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mdh {
+namespace {
+
+// splitmix64: fast enough to fill gigabytes, and good enough for test data.
+class Bits {
+ public:
+  explicit Bits(uint64_t seed) : state_(seed) {}
+  uint64_t Next() {
+    uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+  int64_t Below(int64_t bound) {
+    return static_cast<int64_t>((Next() >> 1) % static_cast<uint64_t>(bound));
+  }
+  double Unit() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }  // [0, 1)
+
+ private:
+  uint64_t state_;
+};
+
+// True about once in `length` draws, within bounds that let both values occur.
+bool Rarely(Bits& bits, int64_t length) {
+  return bits.Below(std::clamp<int64_t>(length, 4, 1024)) == 0;
+}
+
+double DrawReal(InputDistribution distribution, Bits& bits, int64_t length) {
+  switch (distribution) {
+    case InputDistribution::kQuarters:
+      return static_cast<double>(bits.Below(17) - 8) / 4;
+    case InputDistribution::kPositive:
+      return 0.25 + 2 * bits.Unit();
+    case InputDistribution::kUnits: {
+      const double sign = bits.Below(2) == 0 ? 1 : -1;
+      if (!Rarely(bits, length)) return sign;
+      return bits.Below(2) == 0 ? 2 * sign : sign / 2;
+    }
+    case InputDistribution::kSparse:
+      return 0.25 + 0.25 * bits.Unit();
+  }
+  return 0;
+}
+
+// Truncated to the type by the caller.
+int64_t DrawInteger(InputDistribution distribution, bool is_signed, Bits& bits, int64_t length) {
+  switch (distribution) {
+    case InputDistribution::kQuarters:
+      return is_signed ? bits.Below(17) - 8 : bits.Below(9);
+    case InputDistribution::kPositive:
+      return static_cast<int64_t>(bits.Next());
+    case InputDistribution::kUnits:
+      return static_cast<int64_t>(bits.Next() | 1);
+    case InputDistribution::kSparse:
+      return Rarely(bits, length) ? 1 + bits.Below(7) : 0;
+  }
+  return 0;
+}
+
+bool DrawBool(InputDistribution distribution, Bits& bits, int64_t length) {
+  switch (distribution) {
+    case InputDistribution::kQuarters:
+      return bits.Below(2) == 0;
+    case InputDistribution::kPositive:
+    case InputDistribution::kUnits:
+      return !Rarely(bits, length);
+    case InputDistribution::kSparse:
+      return Rarely(bits, length);
+  }
+  return false;
+}
+
+template <typename T, typename Draw>
+void Fill(int64_t elements, std::byte* to, const Draw& draw) {
+  for (int64_t e = 0; e < elements; ++e) {
+    const T value = static_cast<T>(draw());
+    std::memcpy(to + e * int64_t{sizeof(T)}, &value, sizeof(T));
+  }
+}
+
+}  // namespace
+
+void FillRandom(InputDistribution distribution, ScalarType type, int64_t elements,
+                int64_t reduction_length, uint64_t seed, std::byte* to) {
+  Bits bits(seed);
+  const auto real = [&] { return DrawReal(distribution, bits, reduction_length); };
+  const auto integer = [&] {
+    return DrawInteger(distribution, IsSigned(type), bits, reduction_length);
+  };
+  switch (type) {
+    case ScalarType::kBool:
+      return Fill<bool>(elements, to,
+                        [&] { return DrawBool(distribution, bits, reduction_length); });
+    case ScalarType::kInt8:
+    case ScalarType::kUint8:
+      return Fill<uint8_t>(elements, to, integer);
+    case ScalarType::kInt16:
+    case ScalarType::kUint16:
+      return Fill<uint16_t>(elements, to, integer);
+    case ScalarType::kInt32:
+    case ScalarType::kUint32:
+      return Fill<uint32_t>(elements, to, integer);
+    case ScalarType::kInt64:
+    case ScalarType::kUint64:
+      return Fill<uint64_t>(elements, to, integer);
+    case ScalarType::kFloat32:
+      return Fill<float>(elements, to, real);
+    case ScalarType::kFloat64:
+      return Fill<double>(elements, to, real);
+  }
+}
+
+}  // namespace mdh

@@ -1,0 +1,31 @@
+// Random contents for input buffers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/scalar_type.h"
+
+namespace mdh {
+
+// Which values are drawn. The first is for sums: with it results do not depend on the order of
+// reductions as long as they are moderately long. The others are for computations for which the
+// first gives NaN, or the same value everywhere (a product of many values is zero when one is).
+enum class InputDistribution : uint8_t {
+  kQuarters,  // floating point: multiples of 1/4 in [-2, 2]; integers: small; bool: either
+  kPositive,  // floating point: [0.25, 2.25); integers: any; bool: mostly true
+  kUnits,     // floating point: mostly 1 and -1, some 2 and 1/2; integers: odd; bool: mostly true
+  kSparse,    // floating point: [0.25, 0.5); integers: mostly zero; bool: mostly false
+};
+
+inline constexpr InputDistribution kAllDistributions[] = {
+    InputDistribution::kQuarters, InputDistribution::kPositive, InputDistribution::kUnits,
+    InputDistribution::kSparse};
+
+// Fills `elements` elements of `type`; the same seed gives the same contents. `reduction_length`:
+// how many values are combined; that rare values are about that rare.
+void FillRandom(InputDistribution distribution, ScalarType type, int64_t elements,
+                int64_t reduction_length, uint64_t seed, std::byte* to);
+
+}  // namespace mdh

@@ -1,0 +1,61 @@
+// What the process that runs a kernel and the one that waits for it share.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/status.h"
+#include "tuner/measure/candidate_run.h"
+#include "tuner/measure/guarded_memory.h"
+
+namespace mdh {
+
+inline constexpr int kMostArguments = 64;
+
+// Lies in shared memory between inaccessible pages; written by the child only.
+struct RunControl {
+  std::atomic<int64_t> calling_since_ns;  // 0: not there yet
+  std::atomic<int64_t> done_calling_ns;   // 0: not there yet
+  // The parent's token at the regular end: a kernel that ends the process cannot look like that.
+  std::atomic<uint64_t> done_token;
+  int64_t first_ns;
+  int64_t timed_calls;
+  bool have_last;
+  int64_t scratch_bytes;
+  int64_t scratch_damage;
+  bool scratch_damaged;
+  // Addresses of the writable buffers in the child: outputs, then scratch.
+  uintptr_t data[kMostArguments + 1];
+  uintptr_t fault_address;
+  int fault_signal;
+  bool fault_is_write;
+  char message[256];
+};
+
+// Poison of outputs before the first and before the last call.
+inline constexpr std::byte kFirstPoison{0xA5};
+inline constexpr std::byte kLastPoison{0x5A};
+
+// Floating-point buffers are poisoned with NaN (all bits set), so that adding to them shows.
+inline std::byte PoisonFor(ScalarType type, std::byte poison) {
+  return IsFloatingPoint(type) ? std::byte{0xFF} : poison;
+}
+
+// Everything shared of one run.
+struct SharedRun {
+  GuardedMemory control_memory;
+  GuardedMemory times_memory;
+  std::vector<GuardedMemory> first;  // copies of the outputs' accessible bytes
+  std::vector<GuardedMemory> last;
+  uint64_t token = 0;
+
+  RunControl& control() const { return *reinterpret_cast<RunControl*>(control_memory.data()); }
+  int64_t* times() const { return reinterpret_cast<int64_t*>(times_memory.data()); }
+};
+
+// The child's part: loads the library, calls the kernel, records. Returns the exit status.
+int RunInChild(const CandidateRun& run, SharedRun& shared, std::vector<GuardedMemory>& outputs);
+
+}  // namespace mdh

@@ -1,0 +1,242 @@
+// The part of a run that happens in the child: everything here may be disturbed by the kernel.
+#include <dlfcn.h>
+#include <signal.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/measure/clock.h"
+#include "tuner/measure/run_control.h"
+
+namespace mdh {
+namespace {
+
+using Call = int (*)(void* const*);
+using ScratchBytes = int64_t (*)(int);
+
+// For the signal handler only; set in the forked child, which runs one kernel and ends.
+RunControl* g_control = nullptr;
+
+void RecordFault(int number, siginfo_t* info, [[maybe_unused]] void* context) {
+  if (g_control->fault_signal == 0) {
+    g_control->fault_signal = number;
+    g_control->fault_address = reinterpret_cast<uintptr_t>(info->si_addr);
+#if defined(__x86_64__)
+    const auto* machine = static_cast<const ucontext_t*>(context);
+    g_control->fault_is_write = (machine->uc_mcontext.gregs[REG_ERR] & 2) != 0;
+#endif
+  }
+  // SA_RESETHAND has restored the default: the instruction faults again and ends the process.
+}
+
+void InstallFaultHandler(RunControl& control) {
+  g_control = &control;
+  struct sigaction action = {};
+  action.sa_sigaction = RecordFault;
+  action.sa_flags = SA_SIGINFO | SA_RESETHAND | SA_NODEFER;
+  for (const int number : {SIGSEGV, SIGBUS}) sigaction(number, &action, nullptr);
+}
+
+int Fail(RunControl& control, const std::string& message) {
+  std::snprintf(control.message, sizeof(control.message), "%s", message.c_str());
+  return 1;
+}
+
+// libgomp and libomp read these when they are loaded.
+void SetUpOpenMp(int threads) {
+  setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
+  setenv("OMP_DYNAMIC", "false", 1);
+  setenv("OMP_PROC_BIND", threads > 1 ? "true" : "false", 1);
+  setenv("OMP_WAIT_POLICY", "active", 1);
+}
+
+int64_t AvailableMemory() {
+  std::ifstream stream("/proc/meminfo");
+  std::string key;
+  int64_t kilobytes = 0;
+  std::string unit;
+  while (stream >> key >> kilobytes && std::getline(stream, unit)) {
+    if (key == "MemAvailable:") return kilobytes << 10;
+  }
+  return int64_t{1} << 62;
+}
+
+// One kernel, its arguments and the record of its calls.
+class Execution {
+ public:
+  Execution(const CandidateRun& run, SharedRun& shared, std::vector<GuardedMemory>& outputs)
+      : run_(run), shared_(shared), control_(shared.control()), outputs_(outputs) {}
+
+  // Loads the library and makes scratch memory. A message if that fails.
+  std::string Prepare() {
+    void* library = dlopen(run_.library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return absl::StrCat("the kernel cannot be loaded: ", dlerror());
+    call_ = reinterpret_cast<Call>(dlsym(library, "mdh_call"));
+    const std::string scratch_name = run_.entry + "_scratch_bytes";
+    const auto scratch_bytes = reinterpret_cast<ScratchBytes>(dlsym(library, scratch_name.c_str()));
+    if (call_ == nullptr) return "the kernel's library has no mdh_call";
+    if (scratch_bytes == nullptr) return absl::StrCat("the kernel has no ", scratch_name);
+    control_.scratch_bytes = scratch_bytes(run_.threads);
+    return MakeArguments();
+  }
+
+  // Calls the kernel as often as the options say. A message if it reports failure.
+  std::string Perform() {
+    Poison(kFirstPoison);
+    const int64_t start = NowNs();
+    control_.calling_since_ns.store(start);
+    if (!CallOnce(&control_.first_ns)) return Failure();
+    Save(shared_.first);
+    if (!CallRepeatedly(start)) return Failure();
+    if (run_.final_call && time_for_final_call_) {
+      Poison(kLastPoison);
+      int64_t ignored = 0;
+      if (!CallOnce(&ignored)) return Failure();
+      Save(shared_.last);
+      control_.have_last = true;
+    }
+    control_.done_calling_ns.store(NowNs());
+    CheckScratch();
+    return "";
+  }
+
+ private:
+  std::string MakeArguments() {
+    const int64_t bytes = control_.scratch_bytes;
+    const auto exhausted = [&] {
+      return absl::StrCat("the kernel's scratch memory of ", bytes, " bytes is not available");
+    };
+    if (bytes < 0) return absl::StrCat(run_.entry, "_scratch_bytes gave ", bytes);
+    if (bytes > AvailableMemory() / 10 * 9) return exhausted();
+    Result<GuardedMemory> scratch = GuardedMemory::Create(bytes, GuardedMemory::Zones::kBothSides,
+                                                          GuardedMemory::Sharing::kPrivate);
+    if (!scratch.ok()) return exhausted();
+    scratch_ = *std::move(scratch);
+    std::memset(scratch_.data(), 0xFF, static_cast<size_t>(bytes));
+    for (const InputBuffer& input : run_.inputs) {
+      arguments_.push_back(const_cast<std::byte*>(input.data));
+    }
+    for (size_t b = 0; b < outputs_.size(); ++b) {
+      arguments_.push_back(outputs_[b].data());
+      control_.data[b] = reinterpret_cast<uintptr_t>(outputs_[b].data());
+    }
+    arguments_.push_back(scratch_.data());
+    control_.data[outputs_.size()] = reinterpret_cast<uintptr_t>(scratch_.data());
+    return "";
+  }
+
+  void Poison(std::byte poison) {
+    for (size_t b = 0; b < outputs_.size(); ++b) {
+      const std::byte value = PoisonFor(run_.outputs[b].type, poison);
+      std::memset(outputs_[b].data(), static_cast<int>(value),
+                  static_cast<size_t>(outputs_[b].size()));
+    }
+  }
+
+  bool CallOnce(int64_t* duration_ns) {
+    const int64_t start = NowNs();
+    returned_ = call_(arguments_.data());
+    *duration_ns = NowNs() - start;
+    return returned_ == 0;
+  }
+
+  std::string Failure() const {
+    return returned_ == 1 ? std::string("the kernel could not allocate its scratch memory")
+                          : absl::StrCat("the kernel returned ", returned_);
+  }
+
+  // The first call of a fast kernel is mostly the start of threads, so it does not tell whether the
+  // kernel is slow; a second one does.
+  bool IsHopeless() {
+    constexpr int64_t kStartUp = 20'000'000;
+    const MeasureOptions& options = run_.options;
+    if (options.best_so_far_ns <= 0) return false;
+    const double limit = options.slow_factor * static_cast<double>(options.best_so_far_ns);
+    if (static_cast<double>(control_.first_ns) <= limit) return false;
+    if (control_.first_ns > kStartUp) {
+      Record(control_.first_ns);
+      return true;
+    }
+    int64_t second = 0;
+    if (!CallOnce(&second)) return true;
+    Record(second);
+    return static_cast<double>(second) > limit;
+  }
+
+  void Record(int64_t duration_ns) {
+    shared_.times()[control_.timed_calls] = duration_ns;
+    ++control_.timed_calls;
+  }
+
+  bool CallRepeatedly(int64_t start) {
+    const MeasureOptions& options = run_.options;
+    if (IsHopeless()) return returned_ == 0;
+    time_for_final_call_ = true;
+    int64_t sum = 0;
+    int64_t longest = control_.first_ns;
+    while (control_.timed_calls < options.max_repeats) {
+      const bool enough =
+          control_.timed_calls >= options.min_repeats && sum >= options.target_time_ns;
+      // Two more calls of that length, one of them the final one, must fit into the limit.
+      time_for_final_call_ = NowNs() - start + 3 * longest < options.run_limit_ns;
+      if (enough || !time_for_final_call_) break;
+      int64_t duration = 0;
+      if (!CallOnce(&duration)) return false;
+      Record(duration);
+      sum += duration;
+      longest = std::max(longest, duration);
+    }
+    if (control_.timed_calls == 0) Record(control_.first_ns);
+    return true;
+  }
+
+  void Save(std::vector<GuardedMemory>& copies) {
+    for (size_t b = 0; b < outputs_.size(); ++b) {
+      const absl::Span<std::byte> from = outputs_[b].accessible();
+      std::memcpy(copies[b].data(), from.data(), from.size());
+    }
+  }
+
+  void CheckScratch() {
+    const std::optional<int64_t> damage =
+        FirstDamage(scratch_.accessible(), scratch_.data_offset(), scratch_.size());
+    control_.scratch_damaged = damage.has_value();
+    control_.scratch_damage = damage.value_or(0);
+  }
+
+  const CandidateRun& run_;
+  SharedRun& shared_;
+  RunControl& control_;
+  std::vector<GuardedMemory>& outputs_;
+  GuardedMemory scratch_;
+  Call call_ = nullptr;
+  std::vector<void*> arguments_;
+  int returned_ = 0;
+  bool time_for_final_call_ = false;
+};
+
+}  // namespace
+
+int RunInChild(const CandidateRun& run, SharedRun& shared, std::vector<GuardedMemory>& outputs) {
+  RunControl& control = shared.control();
+  InstallFaultHandler(control);
+  SetUpOpenMp(run.threads);
+  Execution execution(run, shared, outputs);
+  if (const std::string message = execution.Prepare(); !message.empty()) {
+    return Fail(control, message);
+  }
+  if (const std::string message = execution.Perform(); !message.empty()) {
+    return Fail(control, message);
+  }
+  control.done_token.store(shared.token);
+  return 0;
+}
+
+}  // namespace mdh

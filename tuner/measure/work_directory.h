@@ -1,0 +1,36 @@
+// The runner's private folder of files.
+#pragma once
+
+#include <string>
+
+#include "core/status.h"
+#include "tuner/measure/file_descriptor.h"
+
+namespace mdh {
+
+// Owns the folder `directory`/candidates, and `directory` against other users of this class.
+// Whatever else lies in `directory` is left alone. Move-only.
+class WorkDirectory {
+ public:
+  // Makes `directory` if it is not there, and an empty folder in it.
+  // Errors: FailedPrecondition, naming the directory, if it cannot be made or is in use;
+  // ResourceExhausted if the disk is full.
+  static Result<WorkDirectory> Create(const std::string& directory);
+  WorkDirectory(WorkDirectory&&) = default;
+  WorkDirectory& operator=(WorkDirectory&&) = delete;
+  // Removes the folder, and the directory if nothing else is in it.
+  ~WorkDirectory();
+
+  // Where files go.
+  std::string files() const { return directory_ + "/candidates"; }
+  // Makes the folder anew. Errors: as Create.
+  Status Empty();
+
+ private:
+  WorkDirectory(std::string directory, FileDescriptor lock)
+      : directory_(std::move(directory)), lock_(std::move(lock)) {}
+  std::string directory_;
+  FileDescriptor lock_;  // invalid: moved from
+};
+
+}  // namespace mdh

@@ -87,7 +87,7 @@ std::string CPrinter::PrintOperation(const ValueNode& node, const Operation& ope
     if (op == ScalarOp::kNot) {
       text = node.type.lanes == 1 ? absl::StrCat("!", inner) : absl::StrCat("(", inner, " ^ 1)");
     } else {
-      text = absl::StrCat("-", inner);
+      text = inner[0] == '-' ? absl::StrCat("-(", inner, ")") : absl::StrCat("-", inner);
     }
   } else {
     // C itself uses a floating-point scalar in every lane; integers it might have to narrow.

@@ -244,29 +244,42 @@ class Rules {
   void ChooseCoreTiles() {
     std::vector<int64_t> tile(e_.rank());
     for (int d = 0; d < e_.rank(); ++d) tile[d] = size(d);
-    // A few parts per core in the first concatenated dimensions, as whole register tiles.
-    int64_t parts = 1;
-    const int64_t wanted = device_.cores;
-    for (int d = 0; d < e_.rank() && parts < wanted; ++d) {
-      if (e_.is_reduction(d)) continue;
-      parts *= Split(tile, d, (wanted + parts - 1) / parts);
-    }
-    for (int d = 0; d < e_.rank() && parts < wanted; ++d) {
-      if (!e_.is_reduction(d) || e_.points() < 100000) continue;
-      parts *= Split(tile, d, (wanted + parts - 1) / parts);
-    }
     p_.tile[0] = tile;
+    int64_t wanted = device_.cores;
+    wanted = SplitOverCores(/*reduced=*/false, wanted);
+    if (wanted > 1 && e_.points() >= 100000) SplitOverCores(/*reduced=*/true, wanted);
     ShrinkInsideCores();
   }
 
-  // Cuts dimension d into at most `parts` parts of whole register tiles; gives the number of parts.
-  int64_t Split(std::vector<int64_t>& tile, int d, int64_t parts) {
-    const int64_t unit = registers()[d];
-    const int64_t tiles = (size(d) + unit - 1) / unit;
-    parts = std::min(parts, tiles);
-    if (parts <= 1) return 1;
-    tile[d] = std::min(size(d), (tiles + parts - 1) / parts * unit);
-    return (size(d) + tile[d] - 1) / tile[d];
+  // Cuts dimensions into parts, the one that balances best first, until there are `wanted` parts or
+  // nothing is left to cut. Gives the number of parts still wanted per part.
+  int64_t SplitOverCores(bool reduced, int64_t wanted) {
+    while (wanted > 1) {
+      int best = -1;
+      int64_t best_tile = 0;
+      double best_score = 0;
+      for (int d = 0; d < e_.rank(); ++d) {
+        if (e_.is_reduction(d) != reduced || p_.tile[0][d] != size(d)) continue;
+        // Parts of whole inner tiles, the largest that balance.
+        for (int l = 1; l <= innermost_; ++l) {
+          const int64_t unit = p_.tile[l][d];
+          const int64_t units = (size(d) + unit - 1) / unit;
+          const int64_t tile = std::min(size(d), (units + wanted - 1) / wanted * unit);
+          if (tile == size(d)) continue;
+          const double score = static_cast<double>(size(d)) / static_cast<double>(tile * wanted) - 0.02 * l - 0.01 * d;
+          if (score > best_score) {
+            best_score = score;
+            best = d;
+            best_tile = tile;
+          }
+        }
+      }
+      if (best < 0) break;
+      p_.tile[0][best] = best_tile;
+      const int64_t parts = (size(best) + best_tile - 1) / best_tile;
+      wanted = (wanted + parts - 1) / parts;
+    }
+    return wanted;
   }
 
   // Inner tiles must divide those around them: take the largest multiple of the register tile that

@@ -92,12 +92,14 @@ class Builder {
   Block BuildReduction() {
     Block block, body, start, combine;
     std::vector<Value> results;
+    const auto& identity = expression_.reduction().identity();
     for (const TypedName& result : expression_.function().results()) {
-      const std::string name = names_.Unique(result.name);
-      block.push_back({DeclareValue{name, MakeLiteral(ScalarValue::Zero(result.type)), true}});
+      const std::string name = names_.Unique(CIdentifier(result.name));
+      const ScalarValue from = identity ? (*identity)[results.size()] : ScalarValue::Zero(result.type);
+      block.push_back({DeclareValue{name, MakeLiteral(from), true}});
       results.push_back(MakeNamed(name, {result.type, 1}));
     }
-    block.push_back({DeclareFlag{"empty", {}, true}});
+    if (!identity) block.push_back({DeclareFlag{"empty", {}, true}});
     std::vector<Value> values = Values(body);
     auto name_all = [&](std::vector<Value>& all, Block& where) {
       for (Value& value : all) {
@@ -115,10 +117,14 @@ class Builder {
       start.push_back({Assign{name, values[r]}});
       combine.push_back({Assign{name, combined[r]}});
     }
-    start.push_back({ClearFlag{"empty"}});
-    body.push_back({If{{{Condition::Kind::kFlag, Index(0), Index(0), "empty"}},
-                       std::make_shared<const Block>(std::move(start)),
-                       std::make_shared<const Block>(std::move(combine))}});
+    if (identity) {
+      for (Statement& statement : combine) body.push_back(std::move(statement));
+    } else {   // the first point starts the result
+      start.push_back({ClearFlag{"empty"}});
+      body.push_back({If{{{Condition::Kind::kFlag, Index(0), Index(0), "empty"}},
+                         std::make_shared<const Block>(std::move(start)),
+                         std::make_shared<const Block>(std::move(combine))}});
+    }
     for (Statement& statement : Nest(/*reduced=*/true, std::move(body))) {
       block.push_back(std::move(statement));
     }

@@ -1,0 +1,54 @@
+#include "codegen/c_spelling.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(CSpellingTest, Types) {
+  EXPECT_EQ(CType(ScalarType::kBool), "uint8_t");
+  EXPECT_EQ(CType(ScalarType::kInt16), "int16_t");
+  EXPECT_EQ(CType(ValueType{ScalarType::kFloat32, 8}), "f32x8");
+  EXPECT_EQ(CType(ValueType{ScalarType::kUint64, 2}), "u64x2");
+}
+
+TEST(CSpellingTest, LiteralsKeepTypeAndValue) {
+  EXPECT_EQ(CLiteral(ScalarValue::Real(ScalarType::kFloat32, 2)), "2.0f");
+  EXPECT_EQ(CLiteral(ScalarValue::Real(ScalarType::kFloat64, 0.1)), "0.10000000000000001");
+  EXPECT_EQ(CLiteral(ScalarValue::Real(ScalarType::kFloat32, -INFINITY)), "-__builtin_inff()");
+  EXPECT_EQ(CLiteral(ScalarValue::Integer(ScalarType::kInt64, std::numeric_limits<int64_t>::min())),
+            "INT64_MIN");
+  EXPECT_EQ(CLiteral(ScalarValue::Integer(ScalarType::kUint64, -1)),
+            "UINT64_C(18446744073709551615)");
+  EXPECT_EQ(CLiteral(ScalarValue::Bool(true)), "1");
+}
+
+TEST(CSpellingTest, IdentifiersAvoidKeywordsAndGeneratedNames) {
+  EXPECT_EQ(CIdentifier("A"), "A");
+  for (const char* name : {"for", "class", "I", "part", "thread", "i_cor", "A_packed", "f32x8", "at0",
+                           "tile_x", "size_t", "sqrt", "y1"}) {
+    EXPECT_EQ(CIdentifier(name), std::string(name) + "_");
+  }
+  EXPECT_EQ(CIdentifier("mdh_min"), "vmdh_min");
+  EXPECT_EQ(CIdentifier("__builtin_trap"), "v__builtin_trap");
+}
+
+TEST(CPreludeTest, DefinesEachThingOnceAndWhatItNeedsBeforeIt) {
+  CPrelude prelude;
+  const ValueType type{ScalarType::kInt32, 4};
+  EXPECT_EQ(prelude.OperationFunction(ScalarOp::kDiv, type, type), "mdh_div_i32x4");
+  EXPECT_EQ(prelude.OperationFunction(ScalarOp::kDiv, type, type), "mdh_div_i32x4");
+  const std::string text = prelude.ToString();
+  EXPECT_EQ(text.find("mdh_div_i32x4(i32x4"), text.rfind("mdh_div_i32x4(i32x4"));
+  EXPECT_LT(text.find("mdh_div_i32(int32_t"), text.find("mdh_div_i32x4(i32x4"));
+  EXPECT_THAT(text, HasSubstr("b == 0 ? 0"));
+}
+
+}  // namespace
+}  // namespace mdh

@@ -1,0 +1,221 @@
+#include "tests/property/kernel_judge.h"
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace mdh {
+namespace {
+
+constexpr size_t kGuard = 64;
+constexpr unsigned char kPoison = 0xA5;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// Memory with guard bytes on both sides, filled with poison.
+class GuardedBytes {
+ public:
+  explicit GuardedBytes(size_t size)
+      : size_(size), total_((size + 2 * kGuard + 63) / 64 * 64),
+        bytes_(static_cast<unsigned char*>(std::aligned_alloc(64, total_))) {
+    std::memset(bytes_, kPoison, total_);
+  }
+  ~GuardedBytes() { std::free(bytes_); }
+  GuardedBytes(const GuardedBytes&) = delete;
+  GuardedBytes& operator=(const GuardedBytes&) = delete;
+
+  unsigned char* data() { return bytes_ + kGuard; }
+  bool GuardsIntact() const {
+    for (size_t n = 0; n < total_; ++n) {
+      if ((n < kGuard || n >= kGuard + size_) && bytes_[n] != kPoison) return false;
+    }
+    return true;
+  }
+
+ private:
+  size_t size_, total_;
+  unsigned char* bytes_;
+};
+
+// Which elements of each output are written at all.
+std::vector<std::vector<bool>> ReachedElements(const Expression& expression) {
+  std::vector<std::vector<bool>> reached;
+  for (const Buffer& buffer : expression.outputs()) reached.emplace_back(buffer.elements(), false);
+  std::vector<int64_t> at(expression.rank(), 0);
+  for (bool more = true; more;) {
+    for (size_t b = 0; b < expression.outputs().size(); ++b) {
+      const Buffer& buffer = expression.outputs()[b];
+      for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+        reached[b][buffer.Linearized(static_cast<int>(a)).Evaluate(at)] = true;
+      }
+    }
+    more = false;
+    for (int d = expression.rank(); d-- > 0 && !more;) {
+      if (expression.is_reduction(d)) continue;
+      if (++at[d] < expression.dimensions()[d].size) more = true; else at[d] = 0;
+    }
+  }
+  return reached;
+}
+
+// Calls with the kernel's argument list, whose length is only known here.
+class LoadedKernel {
+ public:
+  LoadedKernel(const Kernel& kernel, void* library)
+      : stages_(kernel.stages),
+        entry_(dlsym(library, kernel.entry.c_str())),
+        body_(dlsym(library, (kernel.entry + "_body").c_str())),
+        scratch_bytes_(reinterpret_cast<int64_t (*)(int)>(
+            dlsym(library, (kernel.entry + "_scratch_bytes").c_str()))) {}
+
+  bool complete() const { return entry_ && body_ && scratch_bytes_; }
+  int64_t scratch_bytes(int threads) const { return scratch_bytes_(threads); }
+
+  // threads = 0: the OpenMP entry.
+  int Run(int threads, const std::vector<void*>& buffers, void* scratch) const {
+    std::vector<void*> arguments = buffers;
+    arguments.push_back(scratch);
+    if (threads == 0) return CallEntry(arguments);
+    for (int stage = 0; stage < stages_; ++stage) {
+      for (int thread = 0; thread < threads; ++thread) CallBody(stage, thread, threads, arguments);
+    }
+    return 0;
+  }
+
+ private:
+  // Pointer arguments beyond those a function declares are ignored by the calling convention.
+  int CallEntry(std::vector<void*> a) const {
+    a.resize(16, nullptr);
+    using F = int (*)(void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*,
+                      void*, void*, void*, void*);
+    return reinterpret_cast<F>(entry_)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10],
+                                       a[11], a[12], a[13], a[14], a[15]);
+  }
+  void CallBody(int stage, int thread, int threads, std::vector<void*> a) const {
+    a.resize(16, nullptr);
+    using F = void (*)(int, int, int, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*,
+                       void*, void*, void*, void*, void*, void*);
+    reinterpret_cast<F>(body_)(stage, thread, threads, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8],
+                               a[9], a[10], a[11], a[12], a[13], a[14], a[15]);
+  }
+
+  int stages_;
+  void* entry_;
+  void* body_;
+  int64_t (*scratch_bytes_)(int);
+};
+
+// What is wrong with one run, or an empty string.
+std::string RunOnce(const Expression& expression, const LoadedKernel& kernel, int threads,
+                    const std::vector<BufferBytes>& inputs, const std::vector<BufferBytes>& expected,
+                    const std::vector<std::vector<bool>>& reached) {
+  std::vector<void*> buffers;
+  for (const BufferBytes& input : inputs) {
+    buffers.push_back(const_cast<std::byte*>(input.data()));
+  }
+  std::vector<std::unique_ptr<GuardedBytes>> outputs;
+  for (const Buffer& buffer : expression.outputs()) {
+    outputs.push_back(std::make_unique<GuardedBytes>(buffer.size_bytes()));
+    buffers.push_back(outputs.back()->data());
+  }
+  GuardedBytes scratch(static_cast<size_t>(kernel.scratch_bytes(threads == 0 ? 2 : threads)));
+  const int status = kernel.Run(threads, buffers, threads == 0 ? nullptr : scratch.data());
+  if (status != 0) return absl::StrCat("the entry returned ", status);
+  if (!scratch.GuardsIntact()) return "wrote outside its scratch memory";
+  for (size_t b = 0; b < outputs.size(); ++b) {
+    const Buffer& buffer = expression.outputs()[b];
+    const int size = SizeBytes(buffer.type);
+    if (!outputs[b]->GuardsIntact()) return absl::StrCat("wrote outside ", buffer.name);
+    for (int64_t n = 0; n < buffer.elements(); ++n) {
+      unsigned char* got = outputs[b]->data() + n * size;
+      if (!reached[b][n]) {
+        for (int byte = 0; byte < size; ++byte) {
+          if (got[byte] != kPoison) return absl::StrCat("wrote ", buffer.name, "[", n, "], which no index function reaches");
+        }
+        continue;
+      }
+      const ScalarValue value = ScalarValue::Load(buffer.type, got);
+      const ScalarValue want = ScalarValue::Load(buffer.type, expected[b].data() + n * size);
+      if (!(value == want)) {
+        return absl::StrCat(buffer.name, "[", n, "] is ", value.ToString(), ", expected ", want.ToString(),
+                            threads == 0 ? " (OpenMP entry)" : absl::StrCat(" (body, ", threads, " threads)"));
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "mdh-test-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) std::abort();
+  path_ = pattern;
+}
+
+TemporaryDirectory::~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+
+Status CompileKernel(const Kernel& kernel, const std::string& directory, const std::string& name) {
+  const std::string stem = directory + "/" + name;
+  std::ofstream(stem + ".c") << kernel.source;
+  const std::string command =
+      absl::StrCat("gcc -shared -fPIC -w -o ", stem, ".so ", stem, ".c ", absl::StrJoin(kernel.compile_options, " "),
+                   " 2> ", stem, ".log");
+  if (std::system(command.c_str()) != 0) {
+    return absl::InternalError(absl::StrCat("the kernel does not compile:\n", ReadFile(stem + ".log")));
+  }
+  return absl::OkStatus();
+}
+
+Status JudgeKernel(const Expression& expression, const Kernel& kernel, const std::string& library,
+                   const std::vector<BufferBytes>& inputs, const std::vector<BufferBytes>& expected) {
+  const std::vector<std::vector<bool>> reached = ReachedElements(expression);
+  int channel[2];
+  if (pipe(channel) != 0) return absl::InternalError("no pipe");
+  const pid_t child = fork();
+  if (child == 0) {
+    close(channel[0]);
+    setenv("OMP_NUM_THREADS", "2", 1);
+    std::string wrong;
+    void* loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (loaded == nullptr) {
+      wrong = dlerror();
+    } else {
+      const LoadedKernel runnable(kernel, loaded);
+      if (!runnable.complete()) wrong = "a function is missing";
+      for (const int threads : {0, 1, 3, 7}) {
+        if (wrong.empty()) wrong = RunOnce(expression, runnable, threads, inputs, expected, reached);
+      }
+    }
+    const ssize_t written = write(channel[1], wrong.data(), wrong.size());
+    _exit(written == static_cast<ssize_t>(wrong.size()) && wrong.empty() ? 0 : 1);
+  }
+  close(channel[1]);
+  std::string wrong;
+  char chunk[512];
+  for (ssize_t n; (n = read(channel[0], chunk, sizeof chunk)) > 0;) wrong.append(chunk, n);
+  close(channel[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) return absl::InternalError(absl::StrCat("died of signal ", WTERMSIG(status)));
+  if (!wrong.empty()) return absl::InternalError(wrong);
+  return absl::OkStatus();
+}
+
+}  // namespace mdh

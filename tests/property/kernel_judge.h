@@ -1,0 +1,38 @@
+// Compiles generated kernels and holds them against the reference interpreter.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/kernel.h"
+#include "core/expression.h"
+#include "core/interpreter.h"
+#include "core/status.h"
+
+namespace mdh {
+
+// A directory under the system's temporary one; removed with everything in it.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Compiles `kernel` with its own options to a shared object. Errors: Internal with the compiler's
+// output.
+Status CompileKernel(const Kernel& kernel, const std::string& directory, const std::string& name);
+
+// Runs a compiled kernel in a process of its own and compares every output element, bit by bit, with
+// `expected`; elements that no index function reaches, and 64 guard bytes around outputs and scratch,
+// must be untouched. Runs it through its OpenMP entry and through its body with 1, 3 and 7 threads.
+// Errors: Internal, saying what differs.
+Status JudgeKernel(const Expression& expression, const Kernel& kernel, const std::string& library,
+                   const std::vector<BufferBytes>& inputs, const std::vector<BufferBytes>& expected);
+
+}  // namespace mdh

@@ -1,0 +1,109 @@
+#include "tests/property/random_pairs.h"
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/default_parameters.h"
+#include "codegen/kernel.h"
+#include "core/text/printer.h"
+#include "tests/property/kernel_judge.h"
+#include "tests/random_expression.h"
+#include "tuner/mdh_space.h"
+
+namespace mdh {
+namespace {
+
+SystemModel RandomModel(Rng& rng) {
+  switch (Below(rng, 8)) {
+    case 0: return OpenMpModel();
+    case 1: return OpenMpL3Model();
+    case 2: return OpenMpL3SimdModel();
+    default: return OpenMpSimdRegistersModel();
+  }
+}
+
+DeviceDescription RandomDevice(Rng& rng) {
+  DeviceDescription device;
+  device.cores = static_cast<int>(1 + Below(rng, 5));
+  device.simd_bytes = 16 << Below(rng, 3);
+  device.vector_registers = Below(rng, 2) == 0 ? 16 : 32;
+  device.l1_bytes = Below(rng, 2) == 0 ? 1024 : 32 << 10;   // small caches: more levels are used
+  device.l2_bytes = 16 * device.l1_bytes;
+  device.compiler = "gcc";
+  return device;
+}
+
+// One pair; nullopt if the space gave no configuration, else an empty string or what is wrong.
+std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory) {
+  Rng rng(seed);
+  RandomExpressionOptions options;
+  options.max_points = 2048;
+  const Expression expression = RandomExpression(rng, options);
+  const SystemModel model = RandomModel(rng);
+  const DeviceDescription device = RandomDevice(rng);
+  TuningParameters parameters;
+  if (Below(rng, 10) == 0) {
+    parameters = DefaultParameters(expression, model, device);
+  } else {
+    const MdhSpace space(expression, model, device);
+    const std::optional<Configuration> configuration = space.space().Sample(rng);
+    if (!configuration) return std::nullopt;
+    parameters = space.Decode(*configuration);
+    const std::optional<Configuration> encoded = space.Encode(parameters);
+    if (!encoded || *encoded != *configuration) return "Encode(Decode(configuration)) differs";
+  }
+  std::string wrong;
+  const Result<LowLevelExpression> low = Lower(expression, model, device, parameters);
+  if (!low.ok()) return absl::StrCat("lowering: ", low.status().message());
+  const Result<Kernel> kernel = GenerateOpenMp(*low, device);
+  if (!kernel.ok()) return absl::StrCat("generating: ", kernel.status().message());
+  const std::vector<BufferBytes> inputs = RandomInputs(rng, expression);
+  const Result<std::vector<BufferBytes>> expected = Interpret(expression, inputs);
+  if (!expected.ok()) return absl::StrCat("interpreting: ", expected.status().message());
+  const std::string name = absl::StrCat("k", seed);
+  Status status = CompileKernel(*kernel, directory, name);
+  if (status.ok()) {
+    status = JudgeKernel(expression, *kernel, absl::StrCat(directory, "/", name, ".so"), inputs, *expected);
+  }
+  for (const char* suffix : {".so", ".c", ".log"}) {
+    std::remove(absl::StrCat(directory, "/", name, suffix).c_str());
+  }
+  if (status.ok()) return "";
+  return absl::StrCat(std::string(status.message()), "\nseed ", seed, "\n", ToText(expression), "\n",
+                      ToText(parameters), "\n", device.Fingerprint(), "\n", kernel->source);
+}
+
+}  // namespace
+
+PairReport JudgeRandomPairs(const PairOptions& options,
+                            const std::function<void(const std::string&)>& on_failure) {
+  const TemporaryDirectory directory;
+  PairReport report;
+  std::mutex mutex;
+  std::atomic<int> next = 0;
+  auto work = [&] {
+    for (int n = next++; n < options.pairs; n = next++) {
+      const std::optional<std::string> wrong = JudgeOne(options.seed * 1000003 + n, directory.path());
+      const std::lock_guard lock(mutex);
+      if (!wrong) {
+        ++report.without_configuration;
+        continue;
+      }
+      ++report.pairs;
+      if (!wrong->empty()) {
+        ++report.failures;
+        on_failure(*wrong);
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < options.processes; ++t) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  return report;
+}
+
+}  // namespace mdh

@@ -120,7 +120,8 @@ std::vector<bool> Live(absl::Span<const ScalarInstruction> instructions,
   return live;
 }
 
-// Drops dead instructions and shares equal ones. The order of the remaining ones is kept.
+// Drops dead instructions and conversions to the same type, and shares equal instructions. The
+// order of the remaining ones is kept.
 void Simplify(std::vector<ScalarInstruction>* instructions, std::vector<int>* result_instructions) {
   using Key = std::tuple<ScalarOp, ScalarType, int, std::string, std::vector<int>>;
   const std::vector<bool> live = Live(*instructions, *result_instructions);
@@ -133,6 +134,11 @@ void Simplify(std::vector<ScalarInstruction>* instructions, std::vector<int>* re
     for (int& operand : instruction.operands) operand = renumbered[operand];
     std::array<char, 8> constant{};
     if (instruction.op == ScalarOp::kConstant) instruction.constant.Store(constant.data());
+    if (instruction.op == ScalarOp::kCast &&
+        kept[instruction.operands[0]].type == instruction.type) {
+      renumbered[n] = instruction.operands[0];
+      continue;
+    }
     std::vector<int> operands = instruction.operands;
     if (operands.size() == 2 && operands[0] > operands[1] &&
         IsCommutative(instruction.op, kept[operands[0]].type)) {

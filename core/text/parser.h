@@ -26,8 +26,8 @@ Result<Expression> ParseExpression(std::string_view text, const Bindings& bindin
 // A parameter of a definition and its default.
 struct ParameterDeclaration {
   std::string name;
-  bool is_type;          // before the bar; else a size
-  std::string default_value;   // empty: none
+  bool is_type;               // before the bar; else a size
+  std::string default_value;  // empty: none
 };
 // Name and parameters of the definition, without instantiating it.
 struct DefinitionHeader {

@@ -52,7 +52,8 @@ TEST_F(TuningParametersTest, TextReadsBack) {
 
 TEST_F(TuningParametersTest, BadTextIsNamed) {
   EXPECT_THAT(ParseTuningParameters("model=x").status().message(), HasSubstr("'tile' is missing"));
-  EXPECT_THAT(ParseTuningParameters("model=x; model=y").status().message(), HasSubstr("'model' is given twice"));
+  EXPECT_THAT(ParseTuningParameters("model=x; model=y").status().message(),
+              HasSubstr("'model' is given twice"));
   std::string text = kParameters;
   EXPECT_THAT(ParseTuningParameters(text.replace(text.find("48"), 2, "4x")).status().message(),
               HasSubstr("'4x' is no integer"));
@@ -67,8 +68,9 @@ TEST_F(TuningParametersTest, AcceptsSizesThatDoNotDivide) {
 
 TEST_F(TuningParametersTest, RejectsEachViolationByName) {
   TuningParameters p = parameters_;
-  p.tile[2][0] = 18;   // does not divide 48
-  EXPECT_THAT(Error(p), HasSubstr("tile of layer L2 in dimension i is 18, which does not divide 48"));
+  p.tile[2][0] = 18;  // does not divide 48
+  EXPECT_THAT(Error(p),
+              HasSubstr("tile of layer L2 in dimension i is 18, which does not divide 48"));
   p = parameters_;
   p.tile[0][0] = 101;
   EXPECT_THAT(Error(p), HasSubstr("not in 1..100"));
@@ -102,11 +104,13 @@ TEST_F(TuningParametersTest, TableHasOneRowPerMdhLevel) {
   const auto low = Lower(expression_, model_, device_, parameters_);
   ASSERT_TRUE(low.ok()) << low.status();
   EXPECT_EQ(low->operators().size(), 18u);
-  EXPECT_EQ(low->operators()[0].parts, 1);    // (1,2): 64 / 64
-  EXPECT_EQ(low->operators()[1].parts, 3);    // (1,1): 100 / 48
+  EXPECT_EQ(low->operators()[0].parts, 1);  // (1,2): 64 / 64
+  EXPECT_EQ(low->operators()[1].parts, 3);  // (1,1): 100 / 48
   const std::string table = low->ToTable();
   EXPECT_THAT(table, HasSubstr("3  | (1,1)  COR,1"));
-  EXPECT_THAT(table, HasSubstr("(De/re)-composition of matmul (i = 100, j = 64, k = 30) for OpenMP+SIMD+RM"));
+  EXPECT_THAT(
+      table,
+      HasSubstr("(De/re)-composition of matmul (i = 100, j = 64, k = 30) for OpenMP+SIMD+RM"));
 }
 
 }  // namespace

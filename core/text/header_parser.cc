@@ -1,0 +1,144 @@
+// Parameters of definitions and their values.
+#include "core/text/header_parser.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace mdh {
+namespace {
+
+// Reads over a default: up to a comma, bar or > outside of parentheses.
+void SkipDefault(TokenStream* stream) {
+  for (int open = 0; stream->Peek().kind != Token::Kind::kEnd; stream->Next()) {
+    const Token& token = stream->Peek();
+    if (open == 0 && (token.Is(",") || token.Is("|") || token.Is(">") || token.Is(":="))) return;
+    if (token.Is("(")) ++open;
+    if (token.Is(")")) --open;
+  }
+}
+
+Status ParseParameters(TokenStream* stream, bool is_type, HeaderSyntax* header) {
+  return ParseCommaSeparated(stream, [&]() -> Status {
+    ParameterSyntax parameter{{}, is_type};
+    MDH_ASSIGN_OR_RETURN(parameter.name,
+                         stream->ExpectName(is_type ? "a type parameter" : "a size parameter"));
+    for (const ParameterSyntax& other : header->parameters) {
+      if (!other.name.Is(parameter.name.text)) continue;
+      return stream->ErrorAt(parameter.name,
+                             absl::StrCat("two parameters are called '", other.name.text, "'"));
+    }
+    const bool hides = ScalarTypeFromName(std::string(parameter.name.text)).has_value() ||
+                       IsBuiltInFunction(parameter.name.text);
+    if (is_type && hides) {
+      return stream->ErrorAt(parameter.name, absl::StrCat("'", parameter.name.text,
+                                                          "' is the name of a type or function"));
+    }
+    if (stream->Accept("=")) {
+      parameter.default_begin = stream->position();
+      SkipDefault(stream);
+      parameter.default_end = stream->position();
+      if (parameter.default_begin == parameter.default_end) {
+        return stream->Unexpected(is_type ? "a type" : "a size");
+      }
+    }
+    header->parameters.push_back(parameter);
+    return absl::OkStatus();
+  });
+}
+
+Status BindType(const ParameterSyntax& parameter, const std::string* binding, TokenStream* stream,
+                TypeNames* types) {
+  const std::string name(parameter.name.text);
+  std::optional<ScalarType> type;
+  if (binding != nullptr) {
+    type = ScalarTypeFromName(*binding);
+    if (!type.has_value()) {
+      return stream->ErrorAt(
+          parameter.name,
+          absl::StrCat("the value '", *binding, "' of parameter '", name, "' is no type"));
+    }
+  } else {
+    stream->Seek(parameter.default_begin);
+    MDH_ASSIGN_OR_RETURN(type, ParseType(stream, *types));
+  }
+  types->emplace(name, *type);
+  return absl::OkStatus();
+}
+
+Status BindSize(const ParameterSyntax& parameter, const std::string* binding, TokenStream* stream,
+                SizeValues* sizes) {
+  const std::string name(parameter.name.text);
+  int64_t size = 0;
+  if (binding != nullptr) {
+    if (!absl::SimpleAtoi(*binding, &size)) {
+      return stream->ErrorAt(parameter.name,
+                             absl::StrCat("the value '", *binding, "' of parameter '", name,
+                                          "' is no 64-bit integer"));
+    }
+  } else {
+    stream->Seek(parameter.default_begin);
+    MDH_ASSIGN_OR_RETURN(size, ParseSize(stream, *sizes));
+  }
+  sizes->emplace(name, size);
+  return absl::OkStatus();
+}
+
+Status CheckBindings(const HeaderSyntax& header, const Bindings& bindings,
+                     const TokenStream& stream) {
+  std::vector<absl::string_view> names;
+  for (const ParameterSyntax& parameter : header.parameters) names.push_back(parameter.name.text);
+  for (const auto& [name, value] : bindings) {
+    if (std::count(names.begin(), names.end(), name) > 0) continue;
+    return stream.ErrorAt(
+        header.name,
+        absl::StrCat("'", header.name.text, "' has no parameter '", name, "'; its parameters are ",
+                     names.empty() ? "none" : absl::StrJoin(names, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Result<HeaderSyntax> ParseHeaderSyntax(TokenStream* stream) {
+  HeaderSyntax header;
+  MDH_ASSIGN_OR_RETURN(header.name, stream->ExpectName("the name of a definition"));
+  if (stream->Accept("<")) {
+    if (!stream->Peek().Is("|")) {
+      MDH_RETURN_IF_ERROR(ParseParameters(stream, /*is_type=*/true, &header));
+    }
+    if (stream->Accept("|")) {
+      MDH_RETURN_IF_ERROR(ParseParameters(stream, /*is_type=*/false, &header));
+    }
+    MDH_RETURN_IF_ERROR(stream->Expect(">"));
+  }
+  MDH_RETURN_IF_ERROR(stream->Expect(":="));
+  return header;
+}
+
+Status BindParameters(const HeaderSyntax& header, const Bindings& bindings, TokenStream* stream,
+                      TypeNames* types, SizeValues* sizes) {
+  MDH_RETURN_IF_ERROR(CheckBindings(header, bindings, *stream));
+  const size_t position = stream->position();
+  for (const ParameterSyntax& parameter : header.parameters) {
+    const auto entry = bindings.find(std::string(parameter.name.text));
+    const std::string* binding = entry == bindings.end() ? nullptr : &entry->second;
+    const bool has_default = parameter.default_end > parameter.default_begin;
+    if (binding == nullptr && !has_default) {
+      return stream->ErrorAt(parameter.name,
+                             absl::StrCat("parameter '", parameter.name.text, "' has no value"));
+    }
+    MDH_RETURN_IF_ERROR(parameter.is_type ? BindType(parameter, binding, stream, types)
+                                          : BindSize(parameter, binding, stream, sizes));
+    if (binding == nullptr && stream->position() != parameter.default_end) {
+      return stream->Unexpected("',' or '>'");
+    }
+  }
+  stream->Seek(position);
+  return absl::OkStatus();
+}
+
+}  // namespace mdh

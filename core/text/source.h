@@ -1,0 +1,28 @@
+// A text with a name, and errors that point into it.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "core/status.h"
+
+namespace mdh {
+
+// Does not own the text.
+class Source {
+ public:
+  Source(absl::string_view name, absl::string_view text) : name_(name), text_(text) {}
+
+  absl::string_view text() const { return text_; }
+
+  // "NAME:LINE:COLUMN: MESSAGE", then the line and a caret under the column. Lines and columns (of
+  // bytes) count from 1. Of a very long line the part around the column is shown.
+  Status ErrorAt(size_t offset, absl::string_view message,
+                 absl::StatusCode code = absl::StatusCode::kInvalidArgument) const;
+
+ private:
+  absl::string_view name_;
+  absl::string_view text_;
+};
+
+}  // namespace mdh

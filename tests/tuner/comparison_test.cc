@@ -1,0 +1,125 @@
+#include "tuner/measure/comparison.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "gtest/gtest.h"
+#include "tests/tuner/hand_written.h"
+
+namespace mdh {
+namespace {
+
+constexpr std::byte kPoison{0xFF};
+
+template <typename T>
+std::vector<std::byte> Bytes(const std::vector<T>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+template <typename T>
+ReferenceBuffer Reference(const std::vector<T>& values, ScalarType type) {
+  return MakeReference(AddExpression(static_cast<int64_t>(values.size()), type), 0, Bytes(values));
+}
+
+template <typename T>
+std::optional<Mismatch> Compare(const std::vector<T>& reference, const std::vector<T>& got,
+                                ScalarType type) {
+  return FirstMismatch(Reference(reference, type), Bytes(got).data(), kPoison);
+}
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+TEST(Comparison, EqualBytesPass) {
+  EXPECT_EQ(Compare<float>({1, 2, 3}, {1, 2, 3}, ScalarType::kFloat32), std::nullopt);
+  EXPECT_EQ(Compare<int32_t>({1, 2, 3}, {1, 2, 3}, ScalarType::kInt32), std::nullopt);
+}
+
+TEST(Comparison, IntegersMustBeEqual) {
+  const auto mismatch = Compare<int32_t>({1, 2, 3}, {1, 2, 4}, ScalarType::kInt32);
+  ASSERT_TRUE(mismatch.has_value());
+  EXPECT_EQ(mismatch->element, 2);
+  EXPECT_EQ(mismatch->expected, "3");
+  EXPECT_EQ(mismatch->got, "4");
+}
+
+TEST(Comparison, BoolsMustBeZeroOrOneAsExpected) {
+  EXPECT_TRUE(Compare<uint8_t>({1, 0}, {1, 1}, ScalarType::kBool).has_value());
+  EXPECT_TRUE(Compare<uint8_t>({1, 0}, {3, 0}, ScalarType::kBool).has_value());
+  EXPECT_EQ(Compare<uint8_t>({1, 0}, {1, 0}, ScalarType::kBool), std::nullopt);
+}
+
+TEST(Comparison, FloatingPointMayDifferByRounding) {
+  EXPECT_EQ(Compare<float>({1.0f}, {1.000001f}, ScalarType::kFloat32), std::nullopt);
+  EXPECT_TRUE(Compare<float>({1.0f}, {1.0001f}, ScalarType::kFloat32).has_value());
+  EXPECT_TRUE(Compare<double>({1.0}, {1.000001}, ScalarType::kFloat64).has_value());
+  EXPECT_EQ(Compare<float>({0.0f, 1.0f}, {-0.0f, 1.0f}, ScalarType::kFloat32), std::nullopt);
+}
+
+TEST(Comparison, AValueNearZeroIsJudgedByTheBuffersScale) {
+  EXPECT_EQ(Compare<float>({1e-9f, 100.0f}, {1e-6f, 100.0f}, ScalarType::kFloat32), std::nullopt);
+  EXPECT_TRUE(Compare<float>({1e-9f, 1e-9f}, {1e-6f, 1e-9f}, ScalarType::kFloat32).has_value());
+}
+
+TEST(Comparison, NanNeverPasses) {
+  EXPECT_TRUE(Compare<float>({1}, {kNan}, ScalarType::kFloat32).has_value());
+  EXPECT_TRUE(Compare<float>({kNan}, {kNan}, ScalarType::kFloat32).has_value());
+  EXPECT_TRUE(ContainsNan(Reference<float>({1, kNan}, ScalarType::kFloat32)));
+}
+
+TEST(Comparison, InfinityPassesOnlyWhereItIsExpected) {
+  EXPECT_EQ(Compare<float>({1, kInf}, {1, kInf}, ScalarType::kFloat32), std::nullopt);
+  EXPECT_TRUE(Compare<float>({1, kInf}, {1, -kInf}, ScalarType::kFloat32).has_value());
+  EXPECT_TRUE(Compare<float>({1, 2}, {1, kInf}, ScalarType::kFloat32).has_value());
+  EXPECT_TRUE(Compare<float>({1, kInf}, {1, 3e38f}, ScalarType::kFloat32).has_value());
+}
+
+TEST(Comparison, ConstantResultsAreRecognized) {
+  EXPECT_TRUE(IsConstant(Reference<float>({2, 2, 2}, ScalarType::kFloat32)));
+  EXPECT_FALSE(IsConstant(Reference<float>({2, 2, 3}, ScalarType::kFloat32)));
+  EXPECT_TRUE(IsConstant(Reference<float>({0}, ScalarType::kFloat32)));
+  EXPECT_FALSE(IsConstant(Reference<float>({2}, ScalarType::kFloat32)));
+}
+
+// out[2i] = a[i] in a buffer of 2n elements: every other element is not reached.
+Expression EveryOther(int64_t n) {
+  const ScalarType type = ScalarType::kInt32;
+  ScalarFunction f = *ScalarFunction::Create("f", {{"x", type}}, {{"z", type}},
+                                             {{ScalarOp::kParameter, type, {}, 0}}, {0});
+  ExpressionSpec spec{"every_other",
+                      {{"i", n}},
+                      {{"a", type, {}, {{{{{1}, 0}}}}}},
+                      {{"out", type, {2 * n}, {{{{{2}, 0}}}}, true}},
+                      std::move(f),
+                      {CombineOperator::Concat()}};
+  return *Expression::Create(std::move(spec));
+}
+
+TEST(Comparison, UnreachedElementsMayBeZeroOrUntouched) {
+  const ReferenceBuffer reference = MakeReference(EveryOther(2), 0, Bytes<int32_t>({5, 0, 6, 0}));
+  EXPECT_EQ(reference.reached, (std::vector<bool>{true, false, true, false}));
+  const auto compare = [&](const std::vector<int32_t>& got) {
+    return FirstMismatch(reference, Bytes(got).data(), std::byte{0xFF});
+  };
+  EXPECT_EQ(compare({5, 0, 6, 0}), std::nullopt);
+  EXPECT_EQ(compare({5, -1, 6, -1}), std::nullopt);
+  EXPECT_EQ(compare({5, 7, 6, 0})->element, 1);
+  EXPECT_EQ(compare({5, 0, 7, 0})->element, 2);
+}
+
+TEST(Comparison, ReachedIsEmptyWhereEverythingIsReached) {
+  EXPECT_TRUE(ReachedElements(AddExpression(10), 0).empty());
+}
+
+TEST(Comparison, OneElementAgainstAValue) {
+  const ReferenceBuffer reference = Reference<float>({1, 2}, ScalarType::kFloat32);
+  EXPECT_EQ(ElementMismatch(reference, 1, ScalarValue::Real(ScalarType::kFloat32, 2)),
+            std::nullopt);
+  EXPECT_EQ(ElementMismatch(reference, 1, ScalarValue::Real(ScalarType::kFloat32, 3))->element, 1);
+}
+
+}  // namespace
+}  // namespace mdh

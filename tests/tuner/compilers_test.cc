@@ -1,0 +1,162 @@
+#include "tuner/measure/compilers.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/temporary_directory.h"
+#include "tuner/measure/clock.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+constexpr int64_t kLimit = 30'000'000'000;
+
+class CompilersTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { PrepareToSupervise(); }
+
+  Result<Compilers> Find(const std::string& path) {
+    return Compilers::Find(path, directory_.path(), 2, supervisor_);
+  }
+  Compilers FindAll() { return *Find(std::getenv("PATH")); }
+
+  // A program in a folder of its own that does `script`.
+  std::string FolderWith(const std::string& name, const std::string& script) {
+    const std::filesystem::path folder = directory_.path() / ("folder_of_" + name);
+    std::filesystem::create_directory(folder);
+    std::ofstream(folder / name) << "#!/bin/sh\n" << script << "\n";
+    chmod((folder / name).c_str(), 0755);
+    return folder;
+  }
+
+  TemporaryDirectory directory_;
+  PatientSupervisor supervisor_;
+};
+
+TEST_F(CompilersTest, FindsAWorkingCompilerAndItsVersion) {
+  const Compilers compilers = FindAll();
+  EXPECT_THAT(compilers.Description(), MatchesRegex("(gcc|clang) [0-9]+(\\.[0-9]+)*.*"));
+}
+
+TEST_F(CompilersTest, NoCompilerIsAnErrorThatSaysWhatToInstall) {
+  const auto compilers = Find("");
+  EXPECT_EQ(compilers.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(compilers.status().message(), "no C compiler found: install gcc or clang");
+}
+
+TEST_F(CompilersTest, ACompilerThatDoesNotWorkIsNamedWithItsReason) {
+  const auto compilers = Find(FolderWith("gcc", "echo 'gcc: error: broken installation'; exit 1"));
+  EXPECT_EQ(compilers.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(compilers.status().message(), HasSubstr("folder_of_gcc/gcc"));
+  EXPECT_THAT(compilers.status().message(), HasSubstr("broken installation"));
+}
+
+TEST_F(CompilersTest, KernelsForACompilerThatIsNotThereFail) {
+  Compilers compilers = FindAll();
+  if (!compilers.program(Compiler::kGcc)) GTEST_SKIP() << "gcc is not installed";
+  Compilers only_gcc =
+      *Find(FolderWith("gcc", "exec " + compilers.program(Compiler::kGcc)->path + " \"$@\""));
+  const auto outcomes = *only_gcc.Compile({{Compiler::kClang, "int f;", {}}}, kLimit, supervisor_);
+  EXPECT_EQ(outcomes[0].reason, "clang is not installed");
+  EXPECT_TRUE(outcomes[0].library.empty());
+}
+
+TEST_F(CompilersTest, CompilesManyAndEqualOnesOnce) {
+  Compilers compilers = FindAll();
+  const Compiler compiler = compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang;
+  std::vector<CompileJob> jobs;
+  for (int i = 0; i < 5; ++i) {
+    jobs.push_back({compiler, "int f(void) { return " + std::to_string(i % 3) + "; }\n", {"-O1"}});
+  }
+  const auto outcomes = *compilers.Compile(jobs, kLimit, supervisor_);
+  ASSERT_EQ(outcomes.size(), 5u);
+  for (const CompileOutcome& outcome : outcomes) {
+    EXPECT_TRUE(std::filesystem::exists(outcome.library)) << outcome.reason;
+    EXPECT_GT(outcome.compile_ns, 0);
+  }
+  EXPECT_EQ(outcomes[0].library, outcomes[3].library);
+  EXPECT_NE(outcomes[0].library, outcomes[1].library);
+  const auto again = *compilers.Compile(jobs, kLimit, supervisor_);
+  EXPECT_EQ(again[2].library, outcomes[2].library);
+  EXPECT_EQ(again[2].compile_ns, 0);
+}
+
+TEST_F(CompilersTest, TheFirstErrorIsTheReason) {
+  Compilers compilers = FindAll();
+  const Compiler compiler = compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang;
+  const auto outcomes =
+      *compilers.Compile({{compiler, "int f(void) {\n  return undeclared_name;\n}\n", {}},
+                          {compiler, "int g(void) { return 1; }\n", {}}},
+                         kLimit, supervisor_);
+  EXPECT_THAT(outcomes[0].reason, HasSubstr(".c:2:10: error:"));
+  EXPECT_THAT(outcomes[0].reason, HasSubstr("undeclared_name"));
+  EXPECT_THAT(outcomes[0].reason, Not(HasSubstr(directory_.path().string())));
+  EXPECT_FALSE(outcomes[1].library.empty());
+}
+
+TEST_F(CompilersTest, ACompilationThatLastsTooLongIsStopped) {
+  Compilers compilers = FindAll();
+  if (!compilers.program(Compiler::kGcc)) GTEST_SKIP() << "gcc is not installed";
+  const std::string gcc = compilers.program(Compiler::kGcc)->path;
+  Compilers slow = *Find(FolderWith(
+      "gcc", "case \"$*\" in *-DSLOW*) exec sleep 1000;; esac\nexec " + gcc + " \"$@\""));
+  const int64_t start = NowNs();
+  const auto outcomes =
+      *slow.Compile({{Compiler::kGcc, "int f;\n", {"-DSLOW"}}}, 300'000'000, supervisor_);
+  EXPECT_LT(NowNs() - start, 10'000'000'000);
+  EXPECT_EQ(outcomes[0].reason, "compiling took longer than 0.3 s");
+}
+
+TEST_F(CompilersTest, AMissingDirectoryIsAnErrorThatNamesIt) {
+  Compilers compilers = FindAll();
+  const Compiler compiler = compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang;
+  std::filesystem::remove_all(directory_.path());
+  const auto outcomes = compilers.Compile({{compiler, "int f;\n", {}}}, kLimit, supervisor_);
+  EXPECT_EQ(outcomes.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(outcomes.status().message(), HasSubstr(directory_.path().string()));
+  EXPECT_THAT(outcomes.status().message(), HasSubstr("No such file or directory"));
+}
+
+TEST_F(CompilersTest, AFullDiskIsAnErrorThatNamesTheFile) {
+  const Status status = WriteFile("/dev/full", "text");
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr("/dev/full: No space left on device"));
+}
+
+TEST_F(CompilersTest, ACompilerThatFillsTheDiskIsNotACompileError) {
+  Compilers compilers = FindAll();
+  if (!compilers.program(Compiler::kGcc)) GTEST_SKIP() << "gcc is not installed";
+  const std::string gcc = compilers.program(Compiler::kGcc)->path;
+  Compilers full = *Find(FolderWith(
+      "gcc", "case \"$*\" in *-DFULL*) echo 'k.s: No space left on device'; exit 1;; esac\nexec " +
+                 gcc + " \"$@\""));
+  const auto outcomes =
+      full.Compile({{Compiler::kGcc, "int f;\n", {"-DFULL"}}}, kLimit, supervisor_);
+  EXPECT_EQ(outcomes.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(CompilersTest, OnlyLibrariesStayInTheDirectory) {
+  Compilers compilers = FindAll();
+  const Compiler compiler = compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang;
+  ASSERT_TRUE(
+      compilers
+          .Compile({{compiler, "int f;\n", {}}, {compiler, "error\n", {}}}, kLimit, supervisor_)
+          .ok());
+  for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
+    EXPECT_TRUE(entry.path().extension() == ".so" || entry.path().filename() == "version.log")
+        << entry.path();
+  }
+}
+
+}  // namespace
+}  // namespace mdh

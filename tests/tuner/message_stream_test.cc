@@ -1,0 +1,61 @@
+#include "tuner/measure/message_stream.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "mdh/v1/runner.pb.h"
+#include "tuner/measure/file_descriptor.h"
+
+namespace mdh {
+namespace {
+
+class MessageStream : public ::testing::Test {
+ protected:
+  MessageStream() {
+    int pair[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    ours_ = FileDescriptor(pair[0]);
+    theirs_ = FileDescriptor(pair[1]);
+  }
+  FileDescriptor ours_;
+  FileDescriptor theirs_;
+  v1::RunnerRequest message_;
+};
+
+TEST_F(MessageStream, CarriesMessagesLargerThanTheSocketsBuffer) {
+  v1::RunnerRequest sent;
+  sent.set_id(7);
+  sent.mutable_set_problem()->set_expression(std::string(5'000'000, 'x'));
+  std::thread sender([&] {
+    EXPECT_TRUE(SendMessage(ours_.get(), sent).ok());
+    EXPECT_TRUE(SendMessage(ours_.get(), v1::RunnerRequest()).ok());
+  });
+  ASSERT_TRUE(ReceiveMessage(theirs_.get(), message_).ok());
+  EXPECT_EQ(message_.SerializeAsString(), sent.SerializeAsString());
+  ASSERT_TRUE(ReceiveMessage(theirs_.get(), message_).ok());
+  EXPECT_EQ(message_.id(), 0u);
+  sender.join();
+}
+
+TEST_F(MessageStream, AClosedSocketIsUnavailable) {
+  theirs_.Close();
+  EXPECT_TRUE(absl::IsUnavailable(SendMessage(ours_.get(), message_)));
+  EXPECT_TRUE(absl::IsUnavailable(ReceiveMessage(ours_.get(), message_)));
+}
+
+TEST_F(MessageStream, SilenceEndsAtTheDeadline) {
+  EXPECT_TRUE(absl::IsDeadlineExceeded(ReceiveMessage(ours_.get(), message_, 10'000'000)));
+}
+
+TEST_F(MessageStream, NonsenseIsAnError) {
+  ASSERT_EQ(write(theirs_.get(), "\xff\xff\xff\xff", 4), 4);
+  EXPECT_TRUE(absl::IsInternal(ReceiveMessage(ours_.get(), message_)));
+  ASSERT_EQ(write(theirs_.get(), "\x02\x00\x00\x00\xff\xff", 6), 6);
+  EXPECT_TRUE(absl::IsInternal(ReceiveMessage(ours_.get(), message_)));
+}
+
+}  // namespace
+}  // namespace mdh

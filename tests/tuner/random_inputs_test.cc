@@ -1,0 +1,78 @@
+#include "tuner/measure/random_inputs.h"
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "gtest/gtest.h"
+
+namespace mdh {
+namespace {
+
+template <typename T>
+std::vector<T> Draw(InputDistribution distribution, ScalarType type, uint64_t seed = 1) {
+  std::vector<T> values(10000);
+  FillRandom(distribution, type, 10000, 100, seed, reinterpret_cast<std::byte*>(values.data()));
+  return values;
+}
+
+TEST(RandomInputs, QuartersAreMultiplesOfAQuarterBetweenMinusTwoAndTwo) {
+  std::set<float> met;
+  for (const float value : Draw<float>(InputDistribution::kQuarters, ScalarType::kFloat32)) {
+    EXPECT_EQ(value * 4, std::floor(value * 4));
+    met.insert(value);
+  }
+  EXPECT_EQ(met.size(), 17u);
+  EXPECT_EQ(*met.begin(), -2);
+  EXPECT_EQ(*met.rbegin(), 2);
+}
+
+TEST(RandomInputs, PositiveValuesStayInTheirInterval) {
+  for (const double value : Draw<double>(InputDistribution::kPositive, ScalarType::kFloat64)) {
+    EXPECT_GE(value, 0.25);
+    EXPECT_LT(value, 2.25);
+  }
+}
+
+TEST(RandomInputs, UnitsNeverVanishInAProduct) {
+  for (const float value : Draw<float>(InputDistribution::kUnits, ScalarType::kFloat32)) {
+    EXPECT_TRUE(std::abs(value) == 1 || std::abs(value) == 2 || std::abs(value) == 0.5);
+  }
+  for (const int32_t value : Draw<int32_t>(InputDistribution::kUnits, ScalarType::kInt32)) {
+    EXPECT_NE(value % 2, 0);
+  }
+}
+
+TEST(RandomInputs, BoolsAreZeroOrOneAndBothOccur) {
+  for (const InputDistribution distribution : kAllDistributions) {
+    int ones = 0;
+    for (const uint8_t value : Draw<uint8_t>(distribution, ScalarType::kBool)) {
+      EXPECT_LE(value, 1);
+      ones += value;
+    }
+    EXPECT_GT(ones, 0);
+    EXPECT_LT(ones, 10000);
+  }
+}
+
+TEST(RandomInputs, EveryTypeAndDistributionFillsAllElementsAndOnlyThem) {
+  for (const InputDistribution distribution : kAllDistributions) {
+    for (const ScalarTypeInfo& info : AllScalarTypes()) {
+      const ScalarType type = info.type;
+      const size_t size = static_cast<size_t>(SizeBytes(type));
+      std::vector<std::byte> bytes(64 * size + 8, std::byte{0xEE});
+      FillRandom(distribution, type, 64, 1, 7, bytes.data());
+      for (size_t at = 64 * size; at < bytes.size(); ++at) EXPECT_EQ(bytes[at], std::byte{0xEE});
+    }
+  }
+}
+
+TEST(RandomInputs, TheSeedDecides) {
+  EXPECT_EQ(Draw<float>(InputDistribution::kQuarters, ScalarType::kFloat32, 5),
+            Draw<float>(InputDistribution::kQuarters, ScalarType::kFloat32, 5));
+  EXPECT_NE(Draw<float>(InputDistribution::kQuarters, ScalarType::kFloat32, 5),
+            Draw<float>(InputDistribution::kQuarters, ScalarType::kFloat32, 6));
+}
+
+}  // namespace
+}  // namespace mdh

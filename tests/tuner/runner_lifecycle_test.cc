@@ -1,0 +1,251 @@
+// Starting, losing and ending runners, and what they say about machine and problem.
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "gmock/gmock.h"
+#include "tests/server/matmul_expression.h"
+#include "tests/tuner/runner_fixture.h"
+#include "tuner/measure/clock.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+
+// Living processes whose parent is this one, and theirs.
+std::vector<pid_t> Descendants() {
+  std::vector<std::pair<pid_t, pid_t>> parents;  // child, parent
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    int pid = 0;
+    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
+    std::ifstream stream(entry.path() / "stat");
+    const std::string line((std::istreambuf_iterator<char>(stream)),
+                           std::istreambuf_iterator<char>());
+    const size_t name_end = line.rfind(')');
+    if (name_end == std::string::npos || line[name_end + 2] == 'Z') continue;
+    parents.emplace_back(pid, std::stoi(line.substr(name_end + 4)));
+  }
+  std::vector<pid_t> found = {getpid()};
+  for (size_t at = 0; at < found.size(); ++at) {
+    for (const auto& [child, parent] : parents) {
+      if (parent == found[at]) found.push_back(child);
+    }
+  }
+  found.erase(found.begin());
+  return found;
+}
+
+class RunnerLifecycle : public RunnerTest {
+ protected:
+  std::string FolderWith(const std::string& name, const std::string& script) {
+    const std::filesystem::path folder = directory_.path() / ("folder_of_" + name);
+    std::filesystem::create_directory(folder);
+    std::ofstream(folder / name) << "#!/bin/sh\n" << script << "\n";
+    chmod((folder / name).c_str(), 0755);
+    return folder;
+  }
+};
+
+TEST_F(RunnerLifecycle, DescribesTheDeviceWithItsCompilers) {
+  StartRunner();
+  EXPECT_THAT(runner_->device().compiler, MatchesRegex("(gcc|clang) [0-9].*"));
+  EXPECT_GE(runner_->device().cores, 1);
+}
+
+TEST_F(RunnerLifecycle, AMissingProgramIsNamed) {
+  RunnerOptions options = Options();
+  options.program = directory_.File("nothing-here");
+  const auto runner = Runner::Start(options);
+  EXPECT_EQ(runner.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(runner.status().message(), HasSubstr(options.program));
+  EXPECT_THAT(runner.status().message(), HasSubstr("No such file"));
+}
+
+TEST_F(RunnerLifecycle, AProgramThatIsNoRunnerIsNamed) {
+  RunnerOptions options = Options();
+  options.program = FolderWith("impostor", "exit 3") + "/impostor";
+  const auto runner = Runner::Start(options);
+  EXPECT_EQ(runner.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(runner.status().message(), HasSubstr("ended before it was ready: exit status 3"));
+}
+
+TEST_F(RunnerLifecycle, NoCompilerOnTheMachine) {
+  RunnerOptions options = Options();
+  options.path = "";
+  const auto runner = Runner::Start(options);
+  EXPECT_EQ(runner.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(runner.status().message(), "no C compiler found: install gcc or clang");
+  EXPECT_THAT(Descendants(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(options.work_directory));
+}
+
+TEST_F(RunnerLifecycle, AWorkDirectoryThatCannotBeMadeIsNamed) {
+  std::ofstream(directory_.File("file")) << "text";
+  RunnerOptions options = Options();
+  options.work_directory = directory_.File("file/below");
+  const auto runner = Runner::Start(options);
+  EXPECT_EQ(runner.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(runner.status().message(), HasSubstr(options.work_directory));
+}
+
+TEST_F(RunnerLifecycle, AWorkDirectoryThatVanishesIsNamed) {
+  StartRunner();
+  std::filesystem::remove_all(directory_.File("runner"));
+  const auto measured = runner_->Measure({RightAddKernel(kSize)}, {});
+  EXPECT_EQ(measured.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(measured.status().message(), HasSubstr(directory_.File("runner")));
+}
+
+TEST_F(RunnerLifecycle, LeavesNothingBehind) {
+  StartRunner();
+  EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
+  EXPECT_EQ(Descendants().size(), 1u);
+  runner_.reset();
+  EXPECT_THAT(Descendants(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(directory_.File("runner")));
+}
+
+TEST_F(RunnerLifecycle, AKilledRunnerFailsItsCandidatesAndTheNextMeasureWorks) {
+  StartRunner();
+  const std::vector<pid_t> before = Descendants();
+  ASSERT_EQ(before.size(), 1u);
+  std::thread killer([&] {
+    // Until the candidate runs: one process more than the runner.
+    for (int i = 0; i < 2000 && Descendants().size() < 2; ++i) usleep(5000);
+    usleep(300'000);
+    kill(before[0], SIGKILL);
+  });
+  const Kernel endless = AddKernel(kSize, "  while (1) usleep(1000);\n");
+  const auto measured = runner_->Measure({RightAddKernel(kSize), endless, RightAddKernel(kSize)},
+                                         {.run_limit_ns = 100'000'000'000});
+  killer.join();
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  const Measurement& lost = (*measured)[1];
+  EXPECT_EQ(lost.outcome, TrialOutcome::kLaunchError);
+  EXPECT_EQ(lost.reason, "the runner ended: SIGKILL (killed)");
+  EXPECT_EQ((*measured)[2].outcome, TrialOutcome::kLaunchError);
+  EXPECT_THAT(Descendants(), IsEmpty());  // the candidate went with it
+  EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
+  EXPECT_NE(Descendants(), before);
+}
+
+TEST_F(RunnerLifecycle, CompilationsEndWithTheRunner) {
+  const std::string folder = FolderWith(
+      "gcc", "case \"$*\" in *-DSLOW*) sleep 1000; exit 1;; esac\nexec /usr/bin/gcc \"$@\"");
+  RunnerOptions options = Options();
+  options.path = folder + ":/usr/bin:/bin";
+  runner_ = *Runner::Start(options);
+  ASSERT_TRUE(runner_->SetProblem(AddExpression(kSize), 1).ok());
+  Kernel slow = RightAddKernel(kSize);
+  slow.compile_options = {"-DSLOW"};
+  const std::vector<pid_t> before = Descendants();
+  std::thread killer([&] {
+    // Runner, shell, sleep.
+    for (int i = 0; i < 2000 && Descendants().size() < 3; ++i) usleep(5000);
+    kill(before[0], SIGKILL);
+  });
+  const auto measured = runner_->Measure({slow}, {});
+  killer.join();
+  EXPECT_EQ((*measured)[0].outcome, TrialOutcome::kLaunchError);
+  EXPECT_THAT(Descendants(), IsEmpty());
+}
+
+TEST_F(RunnerLifecycle, ARunnerThatDiesWhileIdleIsStartedAgain) {
+  StartRunner();
+  kill(Descendants().at(0), SIGKILL);
+  usleep(100'000);
+  const Measurement lost = MeasureOne(RightAddKernel(kSize));
+  EXPECT_EQ(lost.outcome, TrialOutcome::kLaunchError);
+  EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
+}
+
+TEST_F(RunnerLifecycle, MeasureNeedsAProblem) {
+  runner_ = *Runner::Start(Options());
+  const auto measured = runner_->Measure({RightAddKernel(kSize)}, {});
+  EXPECT_EQ(measured.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(runner_->LoopNestTime().status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(RunnerLifecycle, ProblemsCanBeChanged) {
+  StartRunner();
+  ASSERT_TRUE(runner_->SetProblem(AddExpression(17), 2).ok());
+  EXPECT_EQ(MeasureOne(RightAddKernel(17)).outcome, TrialOutcome::kOk);
+  EXPECT_EQ(MeasureOne(RightAddKernel(18)).outcome, TrialOutcome::kOutOfBounds);
+  ASSERT_TRUE(runner_->SetProblem(AddExpression(18), 2).ok());
+  EXPECT_EQ(MeasureOne(RightAddKernel(18)).outcome, TrialOutcome::kOk);
+}
+
+// sqrt(x - 3) is NaN for every value that is drawn.
+TEST_F(RunnerLifecycle, AProblemWithoutAResultIsRefused) {
+  const ScalarType type = ScalarType::kFloat32;
+  ScalarFunction f =
+      *ScalarFunction::Create("f", {{"x", type}}, {{"z", type}},
+                              {{ScalarOp::kParameter, type, {}, 0},
+                               {ScalarOp::kConstant, type, {}, -1, ScalarValue::Real(type, 3)},
+                               {ScalarOp::kSub, type, {0, 1}},
+                               {ScalarOp::kSqrt, type, {2}}},
+                              {3});
+  ExpressionSpec spec{"root",
+                      {{"i", 8}},
+                      {{"a", type, {}, {{{{{1}, 0}}}}}},
+                      {{"out", type, {}, {{{{{1}, 0}}}}}},
+                      std::move(f),
+                      {CombineOperator::Concat()}};
+  const Expression expression = *Expression::Create(std::move(spec));
+  StartRunner();
+  const Status status = runner_->SetProblem(expression, 1);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("root"));
+  EXPECT_THAT(status.message(), HasSubstr("NaN"));
+}
+
+TEST_F(RunnerLifecycle, BuffersThatDoNotFitIntoMemoryAreRefused) {
+  runner_ = *Runner::Start(Options());
+  const Status status = runner_->SetProblem(AddExpression(int64_t{1} << 42), 1);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr("add"));
+}
+
+TEST_F(RunnerLifecycle, LargeProblemsTakeTheirReferenceFromTheLoopNest) {
+  runner_ = *Runner::Start(Options());
+  const Status status = runner_->SetProblem(MatMulExpression(150, 130, 140), 1);
+  ASSERT_TRUE(status.ok()) << status;
+  const int64_t time = *runner_->LoopNestTime();
+  EXPECT_GT(time, 100'000);
+  EXPECT_EQ(*runner_->LoopNestTime(), time);
+  const Measurement measurement = MeasureOne(GenerateLoopNest(MatMulExpression(150, 130, 140)));
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
+}
+
+TEST_F(RunnerLifecycle, SmallProblemsAreInterpretedAndTheLoopNestAgrees) {
+  runner_ = *Runner::Start(Options());
+  ASSERT_TRUE(runner_->SetProblem(MatMulExpression(15, 13, 14), 1).ok());
+  EXPECT_GT(*runner_->LoopNestTime(), 0);
+  const Measurement measurement = MeasureOne(GenerateLoopNest(MatMulExpression(15, 13, 14)));
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
+}
+
+TEST_F(RunnerLifecycle, PeaksAreSensible) {
+  runner_ = *Runner::Start(Options());
+  const MachinePeaks peaks = *runner_->Peaks();
+  EXPECT_GT(peaks.fp32_flops_per_s, 1e9);
+  EXPECT_LT(peaks.fp32_flops_per_s, 1e15);
+  EXPECT_GT(peaks.fp64_flops_per_s, 1e9 / 2);
+  EXPECT_GT(peaks.fp32_flops_per_s, peaks.fp64_flops_per_s);
+  EXPECT_GT(peaks.memory_bytes_per_s, 1e8);
+  EXPECT_LT(peaks.memory_bytes_per_s, 1e14);
+  EXPECT_EQ(runner_->Peaks()->fp32_flops_per_s, peaks.fp32_flops_per_s);  // kept
+}
+
+}  // namespace
+}  // namespace mdh

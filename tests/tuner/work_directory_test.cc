@@ -1,0 +1,65 @@
+#include "tuner/measure/work_directory.h"
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/temporary_directory.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(WorkDirectory, IsMadeAndRemoved) {
+  TemporaryDirectory base;
+  const std::string path = base.File("a/b");
+  {
+    const auto directory = WorkDirectory::Create(path);
+    ASSERT_TRUE(directory.ok());
+    std::ofstream(directory->files() + "/file") << "text";
+    EXPECT_TRUE(std::filesystem::exists(path + "/candidates/file"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(WorkDirectory, LeavesForeignFilesAloneAndEmptiesItsOwn) {
+  TemporaryDirectory base;
+  std::ofstream(base.File("foreign")) << "text";
+  std::filesystem::create_directory(base.File("candidates"));
+  std::ofstream(base.File("candidates/old")) << "text";
+  {
+    const auto directory = WorkDirectory::Create(base.path());
+    ASSERT_TRUE(directory.ok());
+    EXPECT_FALSE(std::filesystem::exists(base.File("candidates/old")));
+  }
+  EXPECT_TRUE(std::filesystem::exists(base.File("foreign")));
+  EXPECT_FALSE(std::filesystem::exists(base.File("candidates")));
+}
+
+TEST(WorkDirectory, HasOneUserAtATime) {
+  TemporaryDirectory base;
+  std::optional<Result<WorkDirectory>> first = WorkDirectory::Create(base.path());
+  ASSERT_TRUE(first->ok());
+  const auto second = WorkDirectory::Create(base.path());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(second.status().message(), HasSubstr(base.path().string()));
+  EXPECT_THAT(second.status().message(), HasSubstr("in use"));
+  EXPECT_TRUE(std::filesystem::exists(base.File("candidates")));
+  first.reset();
+  EXPECT_TRUE(WorkDirectory::Create(base.path()).ok());
+}
+
+TEST(WorkDirectory, APathThatCannotBeMadeIsNamed) {
+  TemporaryDirectory base;
+  std::ofstream(base.File("file")) << "text";
+  const auto directory = WorkDirectory::Create(base.File("file/below"));
+  EXPECT_EQ(directory.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(directory.status().message(), HasSubstr(base.File("file/below")));
+  EXPECT_THAT(directory.status().message(), HasSubstr("Not a directory"));
+}
+
+}  // namespace
+}  // namespace mdh

@@ -28,7 +28,8 @@ class Builder {
     Block packing;
     for (const StagedCopy& copy : plan_.staged()) {
       if (copy.layer != InputParameters::kWholeBuffer) continue;
-      for (Statement& s : BuildPacking(plan_, copy, {}, /*shared=*/true)) packing.push_back(std::move(s));
+      for (Statement& s : BuildPacking(plan_, copy, {}, /*shared=*/true))
+        packing.push_back(std::move(s));
     }
     if (!packing.empty()) {
       program_.stages.push_back({"Pack whole inputs, each thread its share.", std::move(packing)});
@@ -36,22 +37,23 @@ class Builder {
     if (plan_.reduction_parts() > 1) {
       for (size_t b = 0; b < plan_.expression().outputs().size(); ++b) {
         const Buffer& buffer = plan_.expression().outputs()[b];
-        program_.scratch.push_back({PartialName(b), buffer.type,
-                                    buffer.elements() * plan_.reduction_parts(), false});
+        program_.scratch.push_back(
+            {PartialName(b), buffer.type, buffer.elements() * plan_.reduction_parts(), false});
       }
     }
     program_.stages.push_back({"Compute, each thread its share of the parts.", BuildCompute()});
     if (plan_.reduction_parts() > 1) {
-      program_.stages.push_back({"Combine the results of the parts along reductions.", BuildCombine()});
+      program_.stages.push_back(
+          {"Combine the results of the parts along reductions.", BuildCombine()});
     }
     return std::move(program_);
   }
 
  private:
   struct State {
-    std::vector<DimensionRange> ranges;    // of the part that encloses the current position
-    std::vector<int64_t> points;           // of the register tile, as far as it is fixed
-    std::vector<Index> origins;            // of the register tile
+    std::vector<DimensionRange> ranges;  // of the part that encloses the current position
+    std::vector<int64_t> points;         // of the register tile, as far as it is fixed
+    std::vector<Index> origins;          // of the register tile
   };
 
   std::string PartialName(size_t b) const { return plan_.output_name(b) + "_partial"; }
@@ -70,7 +72,8 @@ class Builder {
     if (parts == 1) {
       Block block;
       block.push_back({If{{{Condition::Kind::kEqual, Index::Variable("thread"), Index(0), ""}},
-                          Share(std::move(body)), nullptr}});
+                          Share(std::move(body)),
+                          nullptr}});
       return block;
     }
     Block block;
@@ -153,10 +156,11 @@ class Builder {
     const int d = loop.dimension;
     Block body;
     State inside = state;
-    inside.ranges[d] = EnterPart(loop.variable, loop.step, plan_.size(d), state.ranges[d].end, body);
+    inside.ranges[d] =
+        EnterPart(loop.variable, loop.step, plan_.size(d), state.ranges[d].end, body);
     EmitLoops(n + 1, inside, body);
-    block.push_back({For{loop.variable, state.ranges[d].begin, state.ranges[d].end, loop.step, false,
-                         Share(std::move(body))}});
+    block.push_back({For{loop.variable, state.ranges[d].begin, state.ranges[d].end, loop.step,
+                         false, Share(std::move(body))}});
   }
 
   // Whole register tiles in a loop, then the partial one at the end of the dimension.
@@ -170,8 +174,8 @@ class Builder {
     inside.origins[d] = Index::Variable(loop.variable);
     Block body;
     EmitLoops(n + 1, inside, body);
-    block.push_back({For{loop.variable, range.begin, range.end, loop.step, rest != 0,
-                         Share(std::move(body))}});
+    block.push_back(
+        {For{loop.variable, range.begin, range.end, loop.step, rest != 0, Share(std::move(body))}});
     if (rest == 0) return;
     inside.points[d] = rest;
     Block rest_body;
@@ -196,8 +200,8 @@ class Builder {
         if (loop.dimension == d) variable = loop.variable;
       }
       if (variable.empty()) continue;
-      const Index begin = plan_.core_parts(d) > 1
-                              ? Index::Variable(plan_.index_name(d) + "_cor") : Index(0);
+      const Index begin =
+          plan_.core_parts(d) > 1 ? Index::Variable(plan_.index_name(d) + "_cor") : Index(0);
       conditions.push_back({Condition::Kind::kEqual, Index::Variable(variable), begin, ""});
     }
     return conditions;
@@ -208,7 +212,7 @@ class Builder {
     std::vector<Index> origins = state.origins;
     for (int d = 0; d < plan_.rank(); ++d) {
       if (plan_.is_inner_reduction(d) || points[d] != 0) continue;
-      points[d] = plan_.register_tile(d);       // one part only: it starts where its range starts
+      points[d] = plan_.register_tile(d);  // one part only: it starts where its range starts
       origins[d] = state.ranges[d].begin;
     }
     const std::vector<Condition> first = FirstConditions();
@@ -233,10 +237,14 @@ class Builder {
     switch (p.role) {
       case TileParameter::Role::kOutput:
         return plan_.reduction_parts() > 1 ? PartialName(p.index) + "_slot" : p.parameter.name;
-      case TileParameter::Role::kOrigin: return origins[p.index].ToString();
-      case TileParameter::Role::kRangeBegin: return state.ranges[p.index].begin.ToString();
-      case TileParameter::Role::kRangeEnd: return state.ranges[p.index].end.ToString();
-      default: return p.parameter.name;
+      case TileParameter::Role::kOrigin:
+        return origins[p.index].ToString();
+      case TileParameter::Role::kRangeBegin:
+        return state.ranges[p.index].begin.ToString();
+      case TileParameter::Role::kRangeEnd:
+        return state.ranges[p.index].end.ToString();
+      default:
+        return p.parameter.name;
     }
   }
 
@@ -269,7 +277,8 @@ class Builder {
     const bool shared = !dimensions.empty() && plan_.size(dimensions[0]) > 1;
     if (shared) return body;
     block.push_back({If{{{Condition::Kind::kEqual, Index::Variable("thread"), Index(0), ""}},
-                        Share(std::move(body)), nullptr}});
+                        Share(std::move(body)),
+                        nullptr}});
     return block;
   }
 
@@ -313,7 +322,8 @@ class Builder {
     for (int r = 0; r < results; ++r) {
       loop.push_back({Assign{std::get<NamedValue>(total[r]->form).name, combined[r]}});
     }
-    body.push_back({For{"slot", Index(1), Index(plan_.reduction_parts()), 1, false, Share(std::move(loop))}});
+    body.push_back(
+        {For{"slot", Index(1), Index(plan_.reduction_parts()), 1, false, Share(std::move(loop))}});
     for (int r = 0; r < results; ++r) {
       const auto [buffer, offset] = element(r);
       body.push_back({StoreElements{plan_.output_name(buffer), offset, total[r], 1}});

@@ -1,5 +1,5 @@
-// From a low-level expression to a loop program (paper, appendix E): the fused loop nest of the three
-// phases, staging of inputs, and the stage that combines the results of cores.
+// From a low-level expression to a loop program (paper, appendix E): the fused loop nest of the
+// three phases, staging of inputs, and the stage that combines the results of cores.
 #pragma once
 
 #include "codegen/loop_plan.h"

@@ -4,8 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "core/status.h"
 
 namespace mdh {
@@ -23,20 +23,34 @@ bool IsPromoted(ValueType type) {
 
 absl::string_view NativeSpelling(ScalarOp op) {
   switch (op) {
-    case ScalarOp::kAnd: return "&";   // bool is 0 or 1
-    case ScalarOp::kOr: return "|";
-    default: return Info(op).name;
+    case ScalarOp::kAnd:
+      return "&";  // bool is 0 or 1
+    case ScalarOp::kOr:
+      return "|";
+    default:
+      return Info(op).name;
   }
 }
 
 // Precedence of C's operators, larger binds tighter.
 int CPrecedence(ScalarOp op) {
   switch (op) {
-    case ScalarOp::kMul: case ScalarOp::kDiv: return 12;
-    case ScalarOp::kAdd: case ScalarOp::kSub: return 11;
-    case ScalarOp::kLt: case ScalarOp::kLe: case ScalarOp::kGt: case ScalarOp::kGe: return 9;
-    case ScalarOp::kEq: case ScalarOp::kNe: return 8;
-    default: return 5;   // bit operations: always in parentheses
+    case ScalarOp::kMul:
+    case ScalarOp::kDiv:
+      return 12;
+    case ScalarOp::kAdd:
+    case ScalarOp::kSub:
+      return 11;
+    case ScalarOp::kLt:
+    case ScalarOp::kLe:
+    case ScalarOp::kGt:
+    case ScalarOp::kGe:
+      return 9;
+    case ScalarOp::kEq:
+    case ScalarOp::kNe:
+      return 8;
+    default:
+      return 5;  // bit operations: always in parentheses
   }
 }
 
@@ -133,8 +147,10 @@ std::string CPrinter::PrintCondition(const Condition& condition) {
       return absl::StrCat(PrintIndex(condition.a), " < ", PrintIndex(condition.b));
     case Condition::Kind::kEqual:
       return absl::StrCat(PrintIndex(condition.a), " == ", PrintIndex(condition.b));
-    case Condition::Kind::kFlag: return condition.flag;
-    case Condition::Kind::kNotFlag: return absl::StrCat("!", condition.flag);
+    case Condition::Kind::kFlag:
+      return condition.flag;
+    case Condition::Kind::kNotFlag:
+      return absl::StrCat("!", condition.flag);
   }
   return "";
 }
@@ -152,11 +168,12 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
       Overloaded{
           [&](const Comment& s) { absl::StrAppend(&out, indent, "// ", s.text, "\n"); },
           [&](const DeclareIndex& s) {
-            absl::StrAppend(&out, indent, "const int64_t ", s.name, " = ", PrintIndex(s.value), ";\n");
+            absl::StrAppend(&out, indent, "const int64_t ", s.name, " = ", PrintIndex(s.value),
+                            ";\n");
           },
           [&](const DeclareValue& s) {
-            absl::StrAppend(&out, indent, s.is_mutable ? "" : "const ", Declaration(s.value->type), " ",
-                            s.name, " = ", PrintValue(*s.value, 0), ";\n");
+            absl::StrAppend(&out, indent, s.is_mutable ? "" : "const ", Declaration(s.value->type),
+                            " ", s.name, " = ", PrintValue(*s.value, 0), ";\n");
           },
           [&](const Assign& s) {
             const auto* operation = std::get_if<Operation>(&s.value->form);
@@ -175,7 +192,8 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
           [&](const StoreElements& s) {
             const std::string value = PrintValue(*s.value, 0);
             if (s.value->type.lanes == 1) {
-              absl::StrAppend(&out, indent, s.pointer, "[", PrintIndex(s.offset), "] = ", value, ";\n");
+              absl::StrAppend(&out, indent, s.pointer, "[", PrintIndex(s.offset), "] = ", value,
+                              ";\n");
               return;
             }
             const bool contiguous = s.stride == 1;
@@ -185,13 +203,14 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
                             contiguous ? "" : absl::StrCat(s.stride, ", "), value, ");\n");
           },
           [&](const DeclarePointer& s) {
-            absl::StrAppend(&out, indent, s.is_const ? "const " : "", CType(s.type), "* restrict ", s.name,
-                            " = ", s.base, s.offset.IsZero() ? "" : " + ",
+            absl::StrAppend(&out, indent, s.is_const ? "const " : "", CType(s.type), "* restrict ",
+                            s.name, " = ", s.base, s.offset.IsZero() ? "" : " + ",
                             s.offset.IsZero() ? "" : PrintIndex(s.offset), ";\n");
           },
           [&](const For& s) {
-            absl::StrAppend(&out, indent, "for (int64_t ", s.variable, " = ", PrintIndex(s.begin), "; ",
-                            s.variable, s.whole_steps ? absl::StrCat(" + ", s.step, " <= ") : " < ",
+            absl::StrAppend(&out, indent, "for (int64_t ", s.variable, " = ", PrintIndex(s.begin),
+                            "; ", s.variable,
+                            s.whole_steps ? absl::StrCat(" + ", s.step, " <= ") : " < ",
                             PrintIndex(s.end), "; ", s.variable,
                             s.step == 1 ? "++" : absl::StrCat(" += ", s.step), ") {\n");
             PrintBlock(*s.body, depth + 1, out);
@@ -212,7 +231,8 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
           },
           [&](const ClearFlag& s) { absl::StrAppend(&out, indent, s.name, " = 0;\n"); },
           [&](const Call& s) {
-            absl::StrAppend(&out, indent, s.function, "(", absl::StrJoin(s.arguments, ", "), ");\n");
+            absl::StrAppend(&out, indent, s.function, "(", absl::StrJoin(s.arguments, ", "),
+                            ");\n");
           }},
       statement.form);
 }
@@ -233,9 +253,15 @@ std::string CPrinter::ParameterList(const std::vector<Parameter>& parameters) {
       case Parameter::Kind::kInput:
         absl::StrAppend(out, "const ", CType(p.type), "* restrict ", p.name);
         break;
-      case Parameter::Kind::kOutput: absl::StrAppend(out, CType(p.type), "* restrict ", p.name); break;
-      case Parameter::Kind::kIndex: absl::StrAppend(out, "const int64_t ", p.name); break;
-      case Parameter::Kind::kFlag: absl::StrAppend(out, "const int ", p.name); break;
+      case Parameter::Kind::kOutput:
+        absl::StrAppend(out, CType(p.type), "* restrict ", p.name);
+        break;
+      case Parameter::Kind::kIndex:
+        absl::StrAppend(out, "const int64_t ", p.name);
+        break;
+      case Parameter::Kind::kFlag:
+        absl::StrAppend(out, "const int ", p.name);
+        break;
     }
   });
 }
@@ -243,7 +269,8 @@ std::string CPrinter::ParameterList(const std::vector<Parameter>& parameters) {
 std::string CPrinter::Print(const Function& function) {
   std::string out;
   if (!function.comment.empty()) absl::StrAppend(&out, "// ", function.comment, "\n");
-  absl::StrAppend(&out, "static inline void ", function.name, "(", ParameterList(function.parameters), ") {\n");
+  absl::StrAppend(&out, "static inline void ", function.name, "(",
+                  ParameterList(function.parameters), ") {\n");
   PrintBlock(function.body, 1, out);
   absl::StrAppend(&out, "}\n");
   return out;

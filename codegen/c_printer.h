@@ -8,8 +8,8 @@
 
 namespace mdh {
 
-// One class knows indentation and spelling; what a translation unit's prelude must define collects in
-// `prelude`, which must outlive the printer.
+// One class knows indentation and spelling; what a translation unit's prelude must define collects
+// in `prelude`, which must outlive the printer.
 class CPrinter {
  public:
   explicit CPrinter(CPrelude& prelude) : prelude_(prelude) {}

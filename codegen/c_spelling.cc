@@ -3,21 +3,25 @@
 #include <cmath>
 
 #include "absl/strings/match.h"
-#include "absl/strings/strip.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/strings/substitute.h"
 
 namespace mdh {
 namespace {
 
-ScalarType MaskType(ScalarType type) {   // of the lanes of a vector comparison
+ScalarType MaskType(ScalarType type) {  // of the lanes of a vector comparison
   switch (SizeBytes(type)) {
-    case 1: return ScalarType::kInt8;
-    case 2: return ScalarType::kInt16;
-    case 4: return ScalarType::kInt32;
-    default: return ScalarType::kInt64;
+    case 1:
+      return ScalarType::kInt8;
+    case 2:
+      return ScalarType::kInt16;
+    case 4:
+      return ScalarType::kInt32;
+    default:
+      return ScalarType::kInt64;
   }
 }
 
@@ -32,9 +36,12 @@ std::string MathFunction(ScalarOp op, ScalarType type) {
 std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand) {
   const std::string c = CType(type);
   switch (op) {
-    case ScalarOp::kMin: return "return a < b ? a : b;";
-    case ScalarOp::kMax: return "return a > b ? a : b;";
-    case ScalarOp::kSelect: return "return m ? a : b;";
+    case ScalarOp::kMin:
+      return "return a < b ? a : b;";
+    case ScalarOp::kMax:
+      return "return a > b ? a : b;";
+    case ScalarOp::kSelect:
+      return "return m ? a : b;";
     case ScalarOp::kAbs:
       if (IsFloatingPoint(type)) return absl::StrCat("return ", MathFunction(op, type), "(a);");
       return IsSigned(type) ? absl::StrCat("return (", c, ")(a < 0 ? -a : a);") : "return a;";
@@ -59,11 +66,12 @@ std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand) {
       const double above = std::ldexp(1.0, IsSigned(type) ? bits - 1 : bits);
       const std::string low =
           IsSigned(type) ? absl::StrFormat("INT%d_MIN", bits) : std::string("0");
-      return absl::StrFormat("return a != a ? 0 : a <= %.1f ? %s : a >= %.1f ? %sINT%d_MAX : (%s)a;",
-                             IsSigned(type) ? -above : 0.0, low, above,
-                             IsSigned(type) ? "" : "U", bits, c);
+      return absl::StrFormat(
+          "return a != a ? 0 : a <= %.1f ? %s : a >= %.1f ? %sINT%d_MAX : (%s)a;",
+          IsSigned(type) ? -above : 0.0, low, above, IsSigned(type) ? "" : "U", bits, c);
     }
-    default: break;
+    default:
+      break;
   }
   if (Info(op).operands == 2) return absl::StrCat("return ", MathFunction(op, type), "(a, b);");
   return absl::StrCat("return ", MathFunction(op, type), "(a);");
@@ -81,10 +89,14 @@ bool IsComparison(ScalarOp op) { return op >= ScalarOp::kEq && op <= ScalarOp::k
 
 std::string CType(ScalarType type) {
   switch (type) {
-    case ScalarType::kBool: return "uint8_t";
-    case ScalarType::kFloat32: return "float";
-    case ScalarType::kFloat64: return "double";
-    default: return absl::StrCat(Name(type), "_t");
+    case ScalarType::kBool:
+      return "uint8_t";
+    case ScalarType::kFloat32:
+      return "float";
+    case ScalarType::kFloat64:
+      return "double";
+    default:
+      return absl::StrCat(Name(type), "_t");
   }
 }
 
@@ -124,18 +136,24 @@ std::string CLiteral(const ScalarValue& value) {
 
 namespace {
 
-// Words of C, C++ and their libraries' headers that generated code includes, and names that generated
-// code uses itself.
+// Words of C, C++ and their libraries' headers that generated code includes, and names that
+// generated code uses itself.
 constexpr absl::string_view kReservedWords =
-    " auto break case char const continue default do double else enum extern float for goto if inline "
-    "int long register restrict return short signed sizeof static struct switch typedef union unsigned "
+    " auto break case char const continue default do double else enum extern float for goto if "
+    "inline "
+    "int long register restrict return short signed sizeof static struct switch typedef union "
+    "unsigned "
     "void volatile while class new delete this template typename namespace operator private public "
-    "protected virtual friend using try catch throw bool true false and or not xor asm typeof typeid "
+    "protected virtual friend using try catch throw bool true false and or not xor asm typeof "
+    "typeid "
     "concept requires alignas alignof mutable explicit nullptr static_assert decltype constexpr "
     "char8_t char16_t char32_t wchar_t compl bitand bitor export const_cast static_cast "
-    "reinterpret_cast dynamic_cast and_eq or_eq not_eq xor_eq co_await co_return co_yield consteval "
-    "constinit noexcept thread_local linux unix NULL INFINITY NAN I errno main abs exp log log2 pow sin "
-    "cos tan sqrt tanh floor ceil j0 j1 jn y0 y1 yn gamma signgam div free malloc calloc realloc exit "
+    "reinterpret_cast dynamic_cast and_eq or_eq not_eq xor_eq co_await co_return co_yield "
+    "consteval "
+    "constinit noexcept thread_local linux unix NULL INFINITY NAN I errno main abs exp log log2 "
+    "pow sin "
+    "cos tan sqrt tanh floor ceil j0 j1 jn y0 y1 yn gamma signgam div free malloc calloc realloc "
+    "exit "
     "abort rand random system labs llabs atoi "
     "thread threads scratch stage part part_end first parts empty slot lane t stride own error ";
 
@@ -147,7 +165,7 @@ bool ContainsWord(absl::string_view words, absl::string_view word) {
   return absl::StrContains(words, absl::StrCat(" ", word, " "));
 }
 
-bool IsNumbered(absl::string_view name, absl::string_view stem) {   // "at0", "total12", "f32x8"
+bool IsNumbered(absl::string_view name, absl::string_view stem) {  // "at0", "total12", "f32x8"
   return absl::ConsumePrefix(&name, stem) && !name.empty() &&
          name.find_first_not_of("0123456789") == absl::string_view::npos;
 }
@@ -161,26 +179,37 @@ std::string CIdentifier(const std::string& name) {
       underscore != std::string::npos &&
       ContainsWord(kReservedSuffixes, absl::string_view(name).substr(underscore + 1));
   bool generated = false;
-  for (const absl::string_view stem :
-       {"at", "total", "next", "f32x", "f64x", "b8x", "i8x", "i16x", "i32x", "i64x", "u8x", "u16x",
-        "u32x", "u64x"}) {
+  for (const absl::string_view stem : {"at", "total", "next", "f32x", "f64x", "b8x", "i8x", "i16x",
+                                       "i32x", "i64x", "u8x", "u16x", "u32x", "u64x"}) {
     generated |= IsNumbered(name, stem);
   }
-  for (const absl::string_view stem : {"load_", "store_", "gather_", "scatter_", "splat_", "tile_", "stage_"}) {
+  for (const absl::string_view stem :
+       {"load_", "store_", "gather_", "scatter_", "splat_", "tile_", "stage_"}) {
     generated |= absl::StartsWith(name, stem);
   }
   const bool typedef_name = absl::EndsWith(name, "_t");
-  return derived || generated || typedef_name || ContainsWord(kReservedWords, name) ? name + "_" : name;
+  return derived || generated || typedef_name || ContainsWord(kReservedWords, name) ? name + "_"
+                                                                                    : name;
 }
 
 bool IsNativeOperator(ScalarOp op, ValueType type, ValueType operand) {
   switch (op) {
-    case ScalarOp::kAdd: case ScalarOp::kSub: case ScalarOp::kMul: case ScalarOp::kNeg:
-    case ScalarOp::kBitAnd: case ScalarOp::kBitOr: case ScalarOp::kBitXor:
-    case ScalarOp::kAnd: case ScalarOp::kOr: return true;
-    case ScalarOp::kDiv: return IsFloatingPoint(type.scalar);
-    case ScalarOp::kNot: return true;
-    default: return IsComparison(op) && operand.lanes == 1;
+    case ScalarOp::kAdd:
+    case ScalarOp::kSub:
+    case ScalarOp::kMul:
+    case ScalarOp::kNeg:
+    case ScalarOp::kBitAnd:
+    case ScalarOp::kBitOr:
+    case ScalarOp::kBitXor:
+    case ScalarOp::kAnd:
+    case ScalarOp::kOr:
+      return true;
+    case ScalarOp::kDiv:
+      return IsFloatingPoint(type.scalar);
+    case ScalarOp::kNot:
+      return true;
+    default:
+      return IsComparison(op) && operand.lanes == 1;
   }
 }
 
@@ -217,13 +246,15 @@ std::string CPrelude::LoadFunction(ValueType type, bool contiguous) {
   const std::string element = CType(type.scalar);
   const std::string name = absl::StrCat(contiguous ? "load_" : "gather_", vector);
   if (contiguous) {
-    Define(name, absl::Substitute("static inline $0 $1(const $2* p) { return *(const $0_unaligned*)p; }\n",
-                                  vector, name, element));
+    Define(name, absl::Substitute(
+                     "static inline $0 $1(const $2* p) { return *(const $0_unaligned*)p; }\n",
+                     vector, name, element));
   } else {
     std::string lanes = "p[0]";
     for (int l = 1; l < type.lanes; ++l) absl::StrAppend(&lanes, ", p[", l, " * stride]");
-    Define(name, absl::Substitute("static inline $0 $1(const $2* p, int64_t stride) {\n  return ($0){$3};\n}\n",
-                                  vector, name, element, lanes));
+    Define(name, absl::Substitute(
+                     "static inline $0 $1(const $2* p, int64_t stride) {\n  return ($0){$3};\n}\n",
+                     vector, name, element, lanes));
   }
   return name;
 }
@@ -233,15 +264,15 @@ std::string CPrelude::StoreFunction(ValueType type, bool contiguous) {
   const std::string element = CType(type.scalar);
   const std::string name = absl::StrCat(contiguous ? "store_" : "scatter_", vector);
   if (contiguous) {
-    Define(name, absl::Substitute("static inline void $1($2* p, $0 x) { *($0_unaligned*)p = x; }\n", vector,
-                                  name, element));
+    Define(name, absl::Substitute("static inline void $1($2* p, $0 x) { *($0_unaligned*)p = x; }\n",
+                                  vector, name, element));
   } else {
     std::string body;
     for (int l = 0; l < type.lanes; ++l) {
       absl::StrAppend(&body, "  p[", l, " * stride] = x[", l, "];\n");
     }
-    Define(name, absl::Substitute("static inline void $1($2* p, int64_t stride, $0 x) {\n$3}\n", vector,
-                                  name, element, body));
+    Define(name, absl::Substitute("static inline void $1($2* p, int64_t stride, $0 x) {\n$3}\n",
+                                  vector, name, element, body));
   }
   return name;
 }
@@ -249,17 +280,38 @@ std::string CPrelude::StoreFunction(ValueType type, bool contiguous) {
 std::string CPrelude::OperationFunction(ScalarOp op, ValueType type, ValueType operand) {
   std::string stem(Info(op).name);
   switch (op) {
-    case ScalarOp::kCast: stem = absl::StrCat("to_", ShortName(type.scalar)); break;
-    case ScalarOp::kSelect: stem = "select"; break;
-    case ScalarOp::kDiv: stem = "div"; break;
-    case ScalarOp::kRem: stem = "rem"; break;
-    case ScalarOp::kEq: stem = "eq"; break;
-    case ScalarOp::kNe: stem = "ne"; break;
-    case ScalarOp::kLt: stem = "lt"; break;
-    case ScalarOp::kLe: stem = "le"; break;
-    case ScalarOp::kGt: stem = "gt"; break;
-    case ScalarOp::kGe: stem = "ge"; break;
-    default: break;
+    case ScalarOp::kCast:
+      stem = absl::StrCat("to_", ShortName(type.scalar));
+      break;
+    case ScalarOp::kSelect:
+      stem = "select";
+      break;
+    case ScalarOp::kDiv:
+      stem = "div";
+      break;
+    case ScalarOp::kRem:
+      stem = "rem";
+      break;
+    case ScalarOp::kEq:
+      stem = "eq";
+      break;
+    case ScalarOp::kNe:
+      stem = "ne";
+      break;
+    case ScalarOp::kLt:
+      stem = "lt";
+      break;
+    case ScalarOp::kLe:
+      stem = "le";
+      break;
+    case ScalarOp::kGt:
+      stem = "gt";
+      break;
+    case ScalarOp::kGe:
+      stem = "ge";
+      break;
+    default:
+      break;
   }
   const std::string operand_type = operand.lanes > 1 ? VectorType(operand) : CType(operand);
   const std::string result_type = type.lanes > 1 ? VectorType(type) : CType(type);
@@ -274,32 +326,34 @@ std::string CPrelude::OperationFunction(ScalarOp op, ValueType type, ValueType o
     return name;
   }
   const std::string bools = VectorType({ScalarType::kBool, type.lanes});
-  const std::string head =
-      absl::Substitute("static inline $0 $1($2) {\n", result_type, name, Parameters(op, operand_type, bools));
+  const std::string head = absl::Substitute("static inline $0 $1($2) {\n", result_type, name,
+                                            Parameters(op, operand_type, bools));
   auto mask_of = [&](ScalarType scalar) { return VectorType({MaskType(scalar), type.lanes}); };
   if (IsComparison(op)) {
     const std::string bytes = VectorType({ScalarType::kInt8, type.lanes});
-    Define(name, absl::Substitute("$0  return ($1)(__builtin_convertvector(a $2 b, $3) & 1);\n}\n", head,
-                                  bools, Info(op).name, bytes));
+    Define(name, absl::Substitute("$0  return ($1)(__builtin_convertvector(a $2 b, $3) & 1);\n}\n",
+                                  head, bools, Info(op).name, bytes));
   } else if (op == ScalarOp::kMin || op == ScalarOp::kMax) {
     const std::string mask = mask_of(type.scalar);
-    Define(name, absl::Substitute("$0  const $1 m = ($1)(a $2 b);\n  return ($3)((m & ($1)a) | (~m & ($1)b));\n}\n",
-                                  head, mask, op == ScalarOp::kMin ? "<" : ">", result_type));
+    Define(name,
+           absl::Substitute(
+               "$0  const $1 m = ($1)(a $2 b);\n  return ($3)((m & ($1)a) | (~m & ($1)b));\n}\n",
+               head, mask, op == ScalarOp::kMin ? "<" : ">", result_type));
   } else if (op == ScalarOp::kSelect) {
     const std::string mask = mask_of(type.scalar);
-    Define(name,
-           absl::Substitute("$0  const $1 k = -__builtin_convertvector(m, $1);\n"
-                            "  return ($2)((k & ($1)a) | (~k & ($1)b));\n}\n",
-                            head, mask, result_type));
+    Define(name, absl::Substitute("$0  const $1 k = -__builtin_convertvector(m, $1);\n"
+                                  "  return ($2)((k & ($1)a) | (~k & ($1)b));\n}\n",
+                                  head, mask, result_type));
   } else if (op == ScalarOp::kCast && type.scalar != ScalarType::kBool &&
              (!IsFloatingPoint(operand.scalar) || IsFloatingPoint(type.scalar))) {
-    Define(name, absl::Substitute("$0  return __builtin_convertvector(a, $1);\n}\n", head, result_type));
+    Define(name,
+           absl::Substitute("$0  return __builtin_convertvector(a, $1);\n}\n", head, result_type));
   } else {
-    const std::string scalar =
-        OperationFunction(op, {type.scalar, 1}, {operand.scalar, 1});
+    const std::string scalar = OperationFunction(op, {type.scalar, 1}, {operand.scalar, 1});
     const std::string arguments = Info(op).operands == 2 ? "a[l], b[l]" : "a[l]";
-    Define(name, absl::Substitute("$0  $1 r;\n  for (int l = 0; l < $2; ++l) r[l] = $3($4);\n  return r;\n}\n",
-                                  head, result_type, type.lanes, scalar, arguments));
+    Define(name, absl::Substitute(
+                     "$0  $1 r;\n  for (int l = 0; l < $2; ++l) r[l] = $3($4);\n  return r;\n}\n",
+                     head, result_type, type.lanes, scalar, arguments));
   }
   return name;
 }

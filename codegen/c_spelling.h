@@ -1,5 +1,5 @@
-// How C (GNU dialect of gcc and clang, with vector extensions) spells types, literals and operations.
-// Everything that differs between targets of the C family belongs in this table.
+// How C (GNU dialect of gcc and clang, with vector extensions) spells types, literals and
+// operations. Everything that differs between targets of the C family belongs in this table.
 #pragma once
 
 #include <set>

@@ -34,22 +34,23 @@ ScratchLayout LayOut(const std::vector<ScratchBuffer>& scratch) {
 
 std::string ArgumentDeclarations(const CUnitOptions& options, bool restricted) {
   return absl::StrJoin(options.arguments, ", ", [&](std::string* out, const KernelArgument& a) {
-    absl::StrAppend(out, a.is_output ? "" : "const ", CType(a.type), restricted ? "* restrict " : "* ",
-                    a.name);
+    absl::StrAppend(out, a.is_output ? "" : "const ", CType(a.type),
+                    restricted ? "* restrict " : "* ", a.name);
   });
 }
 
 std::string ArgumentNames(const CUnitOptions& options) {
-  return absl::StrJoin(options.arguments, ", ", [](std::string* out, const KernelArgument& a) {
-    out->append(a.name);
-  });
+  return absl::StrJoin(options.arguments, ", ",
+                       [](std::string* out, const KernelArgument& a) { out->append(a.name); });
 }
 
 bool Mentions(const std::string& text, const std::string& identifier) {
   auto is_word = [](char c) { return absl::ascii_isalnum(c) || c == '_'; };
-  for (size_t at = text.find(identifier); at != std::string::npos; at = text.find(identifier, at + 1)) {
+  for (size_t at = text.find(identifier); at != std::string::npos;
+       at = text.find(identifier, at + 1)) {
     const size_t end = at + identifier.size();
-    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) return true;
+    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end])))
+      return true;
   }
   return false;
 }
@@ -64,10 +65,12 @@ std::string PrintStage(const LoopProgram& program, const ScratchLayout& layout, 
     if (!Mentions(body, buffer.name)) continue;
     std::string offset = absl::StrCat(layout.offsets[n]);
     if (buffer.per_thread) {
-      offset = absl::StrCat(layout.shared_bytes + layout.offsets[n], " + thread * ", layout.thread_bytes);
+      offset = absl::StrCat(layout.shared_bytes + layout.offsets[n], " + thread * ",
+                            layout.thread_bytes);
     }
     const std::string type = CType(buffer.type);
-    absl::StrAppend(&pointers, "  ", type, "* restrict ", buffer.name, " = (", type, "*)(scratch + ", offset, ");\n");
+    absl::StrAppend(&pointers, "  ", type, "* restrict ", buffer.name, " = (", type,
+                    "*)(scratch + ", offset, ");\n");
   }
   std::string unused;
   for (const std::string name : {"thread", "threads", "scratch"}) {
@@ -77,13 +80,15 @@ std::string PrintStage(const LoopProgram& program, const ScratchLayout& layout, 
     if (!Mentions(body + pointers, a.name)) absl::StrAppend(&unused, "  (void)", a.name, ";\n");
   }
   return absl::Substitute(
-      "// $0\nstatic void stage_$1(const int64_t thread, const int64_t threads, $2, char* restrict scratch) {\n"
+      "// $0\nstatic void stage_$1(const int64_t thread, const int64_t threads, $2, char* restrict "
+      "scratch) {\n"
       "$3$4$5}\n\n",
       stage.comment, number, ArgumentDeclarations(options, true), unused, pointers, body);
 }
 
 // $0 entry, $1 arguments, $2 their names, $3 shared bytes, $4 bytes per thread, $5 stages, $6 cases
-constexpr char kEntryPoints[] = R"(int64_t $0_scratch_bytes(int threads) { return $3 + (int64_t)threads * $4; }
+constexpr char kEntryPoints[] =
+    R"(int64_t $0_scratch_bytes(int threads) { return $3 + (int64_t)threads * $4; }
 
 void $0_body(int stage, int thread, int threads, $1, void* scratch) {
   switch (stage) {
@@ -139,7 +144,8 @@ std::string DescribeIndexMap(const Expression& expression,
         absl::StrAppend(&sum, sum.empty() ? "" : " + ", linear.constant);
       }
       absl::StrAppend(&text, "  ", buffer.name, ": ",
-                      ToText(buffer.accesses[a], expression.dimensions()), "   ", name, "[", sum, "]\n");
+                      ToText(buffer.accesses[a], expression.dimensions()), "   ", name, "[", sum,
+                      "]\n");
     }
   };
   for (const Buffer& buffer : expression.inputs()) describe(buffer);
@@ -157,15 +163,18 @@ std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) 
   }
   for (size_t n = 0; n < program.stages.size(); ++n) {
     stages += PrintStage(program, layout, n, options, printer);
-    absl::StrAppend(&cases, "    case ", n, ": stage_", n, "(thread, threads, ", ArgumentNames(options),
-                    ", (char*)scratch); break;\n");
+    absl::StrAppend(&cases, "    case ", n, ": stage_", n, "(thread, threads, ",
+                    ArgumentNames(options), ", (char*)scratch); break;\n");
   }
   std::string comment;
-  for (const absl::string_view line : absl::StrSplit(absl::StripTrailingAsciiWhitespace(options.description), '\n')) {
+  for (const absl::string_view line :
+       absl::StrSplit(absl::StripTrailingAsciiWhitespace(options.description), '\n')) {
     absl::StrAppend(&comment, line.empty() ? "//" : "// ", line, "\n");
   }
   return absl::StrCat(
-      comment, "\n#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n",
+      comment,
+      "\n#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include "
+      "<omp.h>\n#endif\n\n",
       "static inline int64_t mdh_min(int64_t a, int64_t b) { return a < b ? a : b; }\n",
       "// First of `items` that belongs to `thread`.\n",
       "static inline int64_t mdh_share(int64_t items, int64_t thread, int64_t threads) {\n",
@@ -183,16 +192,19 @@ std::string PrintCHeader(const CUnitOptions& options) {
                     a.is_output ? ", written" : ", read", "\n");
   }
   return absl::Substitute(
-      "#ifndef $0\n#define $0\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+      "#ifndef $0\n#define $0\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" "
+      "{\n#endif\n\n"
       "// Computes with all OpenMP threads. Row-major, dense arrays that do not overlap:\n$4"
-      "// scratch: $1_scratch_bytes(omp_get_max_threads()) bytes, aligned to 64, or NULL to allocate them\n"
+      "// scratch: $1_scratch_bytes(omp_get_max_threads()) bytes, aligned to 64, or NULL to "
+      "allocate them\n"
       "// within the call. Returns 0, or 1 if that allocation failed.\n"
       "int $1($2, void* scratch);\n\n"
-      "// The same for callers with threads of their own: each of `threads` threads calls this for every\n"
+      "// The same for callers with threads of their own: each of `threads` threads calls this for "
+      "every\n"
       "// stage 0 .. $3, with a barrier between the stages.\n"
       "void $1_body(int stage, int thread, int threads, $2, void* scratch);\n\n"
       "int64_t $1_scratch_bytes(int threads);\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif  // $0\n",
-      guard, options.entry, ArgumentDeclarations(options, false), "stages - 1", sizes);
+      guard, options.entry, ArgumentDeclarations(options, false), options.stages - 1, sizes);
 }
 
 }  // namespace mdh

@@ -1,4 +1,5 @@
-// A C translation unit around a loop program: prelude, functions, stages, entry points, header file.
+// A C translation unit around a loop program: prelude, functions, stages, entry points, header
+// file.
 #pragma once
 
 #include <string>
@@ -10,9 +11,10 @@ namespace mdh {
 
 // What the printed unit says about itself and is called.
 struct CUnitOptions {
-  std::string entry;                        // "mdh_matmul"
-  std::string description;                  // lines for the comment at its head, without "//"
-  std::vector<KernelArgument> arguments;    // inputs, then outputs
+  std::string entry;                      // "mdh_matmul"
+  std::string description;                // lines for the comment at its head, without "//"
+  std::vector<KernelArgument> arguments;  // inputs, then outputs
+  int stages = 1;
 };
 
 // "mdh_" and the expression's name.

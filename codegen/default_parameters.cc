@@ -84,8 +84,10 @@ class Rules {
 
   int64_t FullLanes() const {
     int64_t bytes = 1;
-    for (const TypedName& t : e_.function().parameters()) bytes = std::max<int64_t>(bytes, SizeBytes(t.type));
-    for (const TypedName& t : e_.function().results()) bytes = std::max<int64_t>(bytes, SizeBytes(t.type));
+    for (const TypedName& t : e_.function().parameters())
+      bytes = std::max<int64_t>(bytes, SizeBytes(t.type));
+    for (const TypedName& t : e_.function().results())
+      bytes = std::max<int64_t>(bytes, SizeBytes(t.type));
     return std::max<int64_t>(1, device_.simd_bytes / bytes);
   }
 
@@ -93,12 +95,13 @@ class Rules {
   double Reuse(const Buffer& buffer) const {
     double points = 1;
     for (int d = 0; d < e_.rank(); ++d) points *= static_cast<double>(size(d));
-    return points * static_cast<double>(buffer.accesses.size()) / static_cast<double>(buffer.elements());
+    return points * static_cast<double>(buffer.accesses.size()) /
+           static_cast<double>(buffer.elements());
   }
 
   void ChooseLanes() {
     if (!HasLanes()) return;
-    double best = static_cast<double>(FullLanes()) * 1.5;   // no lanes
+    double best = static_cast<double>(FullLanes()) * 1.5;  // no lanes
     for (int d = 0; d < e_.rank(); ++d) {
       const int64_t lanes = RoundDownToPowerOfTwo(std::min(size(d), FullLanes()));
       if (lanes == 1) continue;
@@ -109,13 +112,14 @@ class Rules {
         lanes_ = lanes;
       }
     }
-    if (vector_dimension_ >= 0) p_.tile[m_.LayerWith(LayerRole::kLanes) - 1][vector_dimension_] = lanes_;
+    if (vector_dimension_ >= 0)
+      p_.tile[m_.LayerWith(LayerRole::kLanes) - 1][vector_dimension_] = lanes_;
   }
 
   // ---- Register tile ----
 
   bool Fits() {
-    const int64_t spare = device_.vector_registers >= 32 ? 6 : 3;   // operands beside accumulators
+    const int64_t spare = device_.vector_registers >= 32 ? 6 : 3;  // operands beside accumulators
     return AccumulatorRegisters(e_, m_, device_, p_) <= device_.vector_registers - spare &&
            UnrolledOperations(e_, m_, p_) <= kMaxUnrolledOperations / 2;
   }
@@ -223,7 +227,8 @@ class Rules {
 
   void ChooseCacheTiles() {
     std::vector<int> reduced, concatenated;
-    for (int d = e_.rank() - 1; d >= 0; --d) (e_.is_reduction(d) ? reduced : concatenated).push_back(d);
+    for (int d = e_.rank() - 1; d >= 0; --d)
+      (e_.is_reduction(d) ? reduced : concatenated).push_back(d);
     std::vector<int64_t> tile = registers();
     // Reductions first: what one register tile reads stays in the first-level cache.
     Grow(tile, reduced, 0.75 * static_cast<double>(device_.l1_bytes));
@@ -231,7 +236,8 @@ class Rules {
       const bool outermost = l == 1;
       double bytes = 0.5 * static_cast<double>(device_.l2_bytes);
       if (outermost && innermost_ > 2) {
-        bytes = std::max(2 * bytes, 0.5 * static_cast<double>(device_.l3_bytes) / std::max(1, device_.cores));
+        bytes = std::max(2 * bytes,
+                         0.5 * static_cast<double>(device_.l3_bytes) / std::max(1, device_.cores));
       }
       Grow(tile, concatenated, bytes);
       if (outermost) Grow(tile, reduced, bytes);
@@ -266,7 +272,8 @@ class Rules {
           const int64_t units = (size(d) + unit - 1) / unit;
           const int64_t tile = std::min(size(d), (units + wanted - 1) / wanted * unit);
           if (tile == size(d)) continue;
-          const double score = static_cast<double>(size(d)) / static_cast<double>(tile * wanted) - 0.02 * l - 0.01 * d;
+          const double score = static_cast<double>(size(d)) / static_cast<double>(tile * wanted) -
+                               0.02 * l - 0.01 * d;
           if (score > best_score) {
             best_score = score;
             best = d;
@@ -301,8 +308,8 @@ class Rules {
     RepairChain();
   }
 
-  // A whole dimension is the only extent that need not be a multiple: if one inside was whole and the
-  // one around it is not, everything is settled by the register tile.
+  // A whole dimension is the only extent that need not be a multiple: if one inside was whole and
+  // the one around it is not, everything is settled by the register tile.
   void RepairChain() {
     for (int d = 0; d < e_.rank(); ++d) {
       for (int l = innermost_ - 1; l >= 0; --l) {
@@ -313,7 +320,8 @@ class Rules {
       }
       int64_t outer = size(d);
       for (int l = 0; l <= innermost_; ++l) {
-        if (p_.tile[l][d] > outer || (outer % p_.tile[l][d] != 0 && outer != size(d))) p_.tile[l][d] = outer;
+        if (p_.tile[l][d] > outer || (outer % p_.tile[l][d] != 0 && outer != size(d)))
+          p_.tile[l][d] = outer;
         outer = p_.tile[l][d];
       }
     }
@@ -329,7 +337,8 @@ class Rules {
       const int64_t stride = Stride(buffer, 0, vector_dimension_);
       int strip = -1;
       for (size_t x = 0; x < buffer.extents.size(); ++x) {
-        if (PlainDimension(buffer, static_cast<int>(x)) == vector_dimension_) strip = static_cast<int>(x);
+        if (PlainDimension(buffer, static_cast<int>(x)) == vector_dimension_)
+          strip = static_cast<int>(x);
       }
       if (stride == 0 || strip < 0) continue;
       const bool rows_far_apart = stride == 1 && buffer.extents.size() > 1 && Reuse(buffer) >= 64 &&

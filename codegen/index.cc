@@ -9,8 +9,7 @@ Index::Index(int64_t constant)
     : node_(std::make_shared<Node>(Node{Kind::kConstant, constant, "", nullptr, nullptr})) {}
 
 Index Index::Variable(std::string name) {
-  return Index(
-      std::make_shared<Node>(Node{Kind::kVariable, 0, std::move(name), nullptr, nullptr}));
+  return Index(std::make_shared<Node>(Node{Kind::kVariable, 0, std::move(name), nullptr, nullptr}));
 }
 
 Index Index::Make(Kind kind, const Index& a, const Index& b) {
@@ -25,7 +24,7 @@ Index operator+(const Index& a, const Index& b) {
   if (a.IsZero()) return b;
   if (b.IsZero()) return a;
   if (a.is_constant() && b.is_constant()) return Index(a.constant() + b.constant());
-  if (a.is_constant()) return b + a;   // constants last
+  if (a.is_constant()) return b + a;  // constants last
   if (b.is_constant() && b.constant() < 0) return a - Index(-b.constant());
   return Index::Make(Index::Kind::kAdd, a, b);
 }
@@ -64,20 +63,25 @@ Index Min(const Index& a, const Index& b) {
 
 std::string Index::Print(const Node& node, int precedence) {
   auto binary = [&](int own, absl::string_view spelling, int right) {
-    std::string text =
-        absl::StrCat(Print(*node.a, own), " ", spelling, " ", Print(*node.b, right));
+    std::string text = absl::StrCat(Print(*node.a, own), " ", spelling, " ", Print(*node.b, right));
     return own < precedence ? absl::StrCat("(", text, ")") : text;
   };
   switch (node.kind) {
     case Kind::kConstant:
       return node.constant < 0 && precedence > 0 ? absl::StrCat("(", node.constant, ")")
                                                  : absl::StrCat(node.constant);
-    case Kind::kVariable: return node.name;
-    case Kind::kAdd: return binary(1, "+", 1);
-    case Kind::kSub: return binary(1, "-", 2);
-    case Kind::kMul: return binary(2, "*", 3);
-    case Kind::kDiv: return binary(2, "/", 3);
-    case Kind::kMod: return binary(2, "%", 3);
+    case Kind::kVariable:
+      return node.name;
+    case Kind::kAdd:
+      return binary(1, "+", 1);
+    case Kind::kSub:
+      return binary(1, "-", 2);
+    case Kind::kMul:
+      return binary(2, "*", 3);
+    case Kind::kDiv:
+      return binary(2, "/", 3);
+    case Kind::kMod:
+      return binary(2, "%", 3);
     case Kind::kMin:
       return absl::StrCat("mdh_min(", Print(*node.a, 0), ", ", Print(*node.b, 0), ")");
   }

@@ -11,18 +11,18 @@ namespace mdh {
 // checked here: Expression::Create has bounded every offset.
 class Index {
  public:
-  Index(int64_t constant);                 // NOLINT: an integer is an index
+  Index(int64_t constant);  // NOLINT: an integer is an index
   static Index Variable(std::string name);
 
   friend Index operator+(const Index& a, const Index& b);
   friend Index operator-(const Index& a, const Index& b);
   friend Index operator*(const Index& a, int64_t factor);
-  friend Index operator/(const Index& a, int64_t divisor);   // of non-negative values
-  friend Index operator%(const Index& a, int64_t divisor);   // of non-negative values
+  friend Index operator/(const Index& a, int64_t divisor);  // of non-negative values
+  friend Index operator%(const Index& a, int64_t divisor);  // of non-negative values
   friend Index Min(const Index& a, const Index& b);
 
   bool is_constant() const;
-  int64_t constant() const;                // only if is_constant()
+  int64_t constant() const;  // only if is_constant()
   bool IsZero() const { return is_constant() && constant() == 0; }
   bool IsVariable() const;
 

@@ -12,7 +12,7 @@
 namespace mdh {
 
 struct KernelArgument {
-  std::string name;         // C identifier, the buffer's name where that is one
+  std::string name;  // C identifier, the buffer's name where that is one
   ScalarType type;
   int64_t elements;
   bool is_output;
@@ -28,11 +28,11 @@ struct KernelArgument {
 //       and free it within the call. Returns 0, or 1 if that allocation failed.
 // Inputs are `const T*`, outputs `T*`, in the order of the expression's views; row-major and dense.
 struct Kernel {
-  std::string entry;                       // C identifier, starts with "mdh_"
+  std::string entry;  // C identifier, starts with "mdh_"
   std::string language = "OpenMP C";
-  std::string source;                      // one translation unit
-  std::string header;                      // declares the three functions, for C and C++
-  std::vector<KernelArgument> arguments;   // inputs, then outputs
+  std::string source;                     // one translation unit
+  std::string header;                     // declares the three functions, for C and C++
+  std::vector<KernelArgument> arguments;  // inputs, then outputs
   int stages = 1;
   Compiler compiler = Compiler::kGcc;
   // Options that the measurement used and that users should use, without -o and input.

@@ -37,7 +37,8 @@ class Builder {
     Block block = Nest(/*reduced=*/false, std::move(point));
     Block guarded;
     guarded.push_back({If{{{Condition::Kind::kEqual, Index::Variable("thread"), Index(0), ""}},
-                          std::make_shared<const Block>(std::move(block)), nullptr}});
+                          std::make_shared<const Block>(std::move(block)),
+                          nullptr}});
     return guarded;
   }
 
@@ -46,8 +47,8 @@ class Builder {
     for (int d = expression_.rank(); d-- > 0;) {
       if (expression_.is_reduction(d) != reduced) continue;
       Block loop;
-      loop.push_back({For{index_names_[d], Index(0), Index(expression_.dimensions()[d].size), 1, false,
-                          std::make_shared<const Block>(std::move(body))}});
+      loop.push_back({For{index_names_[d], Index(0), Index(expression_.dimensions()[d].size), 1,
+                          false, std::make_shared<const Block>(std::move(body))}});
       body = std::move(loop);
     }
     return body;
@@ -95,7 +96,8 @@ class Builder {
     const auto& identity = expression_.reduction().identity();
     for (const TypedName& result : expression_.function().results()) {
       const std::string name = names_.Unique(CIdentifier(result.name));
-      const ScalarValue from = identity ? (*identity)[results.size()] : ScalarValue::Zero(result.type);
+      const ScalarValue from =
+          identity ? (*identity)[results.size()] : ScalarValue::Zero(result.type);
       block.push_back({DeclareValue{name, MakeLiteral(from), true}});
       results.push_back(MakeNamed(name, {result.type, 1}));
     }
@@ -119,7 +121,7 @@ class Builder {
     }
     if (identity) {
       for (Statement& statement : combine) body.push_back(std::move(statement));
-    } else {   // the first point starts the result
+    } else {  // the first point starts the result
       start.push_back({ClearFlag{"empty"}});
       body.push_back({If{{{Condition::Kind::kFlag, Index(0), Index(0), "empty"}},
                          std::make_shared<const Block>(std::move(start)),
@@ -155,8 +157,15 @@ Kernel GenerateLoopNest(const Expression& expression) {
   kernel.source = PrintCUnit(program, options);
   kernel.header = PrintCHeader(options);
   kernel.arguments = options.arguments;
-  kernel.compile_options = {"-std=gnu11", "-O2", "-march=native", "-fopenmp", "-ffp-contract=off",
-                            "-fno-math-errno", "-fwrapv", "-lm"};
+  kernel.compile_options = {"-std=gnu11",
+                            "-O2",
+                            "-march=native",
+                            "-fopenmp",
+                            "-ffp-contract=off",
+                            "-fno-math-errno",
+                            "-fno-tree-slp-vectorize",
+                            "-fwrapv",
+                            "-lm"};
   return kernel;
 }
 

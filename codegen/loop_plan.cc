@@ -106,11 +106,16 @@ void LoopPlan::PlanStaging(const LowLevelExpression& low_level) {
     if (input.stage_layer == InputParameters::kInPlace) continue;
     const Buffer& buffer = expression_.inputs()[b];
     const bool whole = input.stage_layer == InputParameters::kWholeBuffer;
-    StagedCopy copy{.input = static_cast<int>(b), .layer = input.stage_layer,
+    StagedCopy copy{.input = static_cast<int>(b),
+                    .layer = input.stage_layer,
                     .name = absl::StrCat(input_names_[b], "_packed"),
-                    .extents = buffer.extents, .strides = {},
-                    .strip_dimension = input.strip_dimension, .strip = 1, .elements = 1,
-                    .layout = input.layout, .ready_after = 0};
+                    .extents = buffer.extents,
+                    .strides = {},
+                    .strip_dimension = input.strip_dimension,
+                    .strip = 1,
+                    .elements = 1,
+                    .layout = input.layout,
+                    .ready_after = 0};
     for (size_t x = 0; x < buffer.extents.size() && !whole; ++x) {
       copy.extents[x] = Footprint(buffer, x, p.tile[input.stage_layer]);
     }

@@ -14,8 +14,8 @@ namespace mdh {
 // Range of one dimension at some point of the loop nest.
 struct DimensionRange {
   Index begin;
-  Index end;      // exclusive
-  Index length;   // end - begin, folded where it is known
+  Index end;     // exclusive
+  Index length;  // end - begin, folded where it is known
 };
 
 // One sequential loop: parts of `step` points of one dimension.
@@ -35,16 +35,16 @@ struct TilePiece {
 // The copy of an input buffer that one part of a layer needs (paper: D3, D4).
 struct StagedCopy {
   int input;
-  int layer;                        // InputParameters::stage_layer
-  std::string name;                 // of the scratch buffer
-  std::vector<int64_t> extents;     // per buffer dimension, of a full part, strips rounded up
-  std::vector<int64_t> strides;     // elements of the copy per step of one in a buffer dimension;
-                                    // in the strip dimension per step of one *between* strips
-  int strip_dimension;              // -1: none
-  int64_t strip;                    // its width; 1: none
+  int layer;                     // InputParameters::stage_layer
+  std::string name;              // of the scratch buffer
+  std::vector<int64_t> extents;  // per buffer dimension, of a full part, strips rounded up
+  std::vector<int64_t> strides;  // elements of the copy per step of one in a buffer dimension;
+                                 // in the strip dimension per step of one *between* strips
+  int strip_dimension;           // -1: none
+  int64_t strip;                 // its width; 1: none
   int64_t elements;
-  std::vector<int> layout;          // order of the buffer's dimensions, outermost first
-  size_t ready_after;               // number of planned loops that enclose the copying
+  std::vector<int> layout;  // order of the buffer's dimensions, outermost first
+  size_t ready_after;       // number of planned loops that enclose the copying
 };
 
 // Immutable after construction; plain facts, no statements.
@@ -72,8 +72,8 @@ class LoopPlan {
   bool is_inner_reduction(int d) const;
 
   int64_t register_tile(int d) const { return register_tile_[d]; }
-  int64_t remainder(int d) const { return size(d) % register_tile_[d]; }   // points of the last tile
-  int vector_dimension() const { return vector_dimension_; }   // -1: none
+  int64_t remainder(int d) const { return size(d) % register_tile_[d]; }  // points of the last tile
+  int vector_dimension() const { return vector_dimension_; }              // -1: none
   int lanes() const { return lanes_; }
   // How `points` points of dimension d are covered: whole vectors first.
   std::vector<TilePiece> Pieces(int d, int64_t points) const;

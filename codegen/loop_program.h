@@ -1,11 +1,12 @@
-// LoopProgram: the small imperative tree between a low-level expression and source text. Structure is
-// shared by all targets; printers add the target's spelling.
+// LoopProgram: the small imperative tree between a low-level expression and source text. Structure
+// is shared by all targets; printers add the target's spelling.
 //
-// Semantics: a program is a list of functions. A function's statements run in order. Index variables
-// are 64-bit integers, assigned once. Values have a scalar type and a number of lanes; operations work
-// lane by lane and mean what core/scalar_function.h says. A scalar operand of an operation with more
-// lanes is used in every lane. Memory is accessed through named pointers at element offsets; two
-// pointers never overlap, except that a pointer may be declared as an offset into another one.
+// Semantics: a program is a list of functions. A function's statements run in order. Index
+// variables are 64-bit integers, assigned once. Values have a scalar type and a number of lanes;
+// operations work lane by lane and mean what core/scalar_function.h says. A scalar operand of an
+// operation with more lanes is used in every lane. Memory is accessed through named pointers at
+// element offsets; two pointers never overlap, except that a pointer may be declared as an offset
+// into another one.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ struct LoadElements {
   Index offset;
   int64_t stride;
 };
-struct Operation {   // never kParameter or kConstant
+struct Operation {  // never kParameter or kConstant
   ScalarOp op;
   std::vector<Value> operands;
 };
@@ -70,7 +71,7 @@ Value MakeNamed(std::string name, ValueType type);
 Value MakeLoad(std::string pointer, Index offset, ValueType type, int64_t stride);
 // Operands with fewer lanes than the widest are used in every lane.
 Value MakeOperation(ScalarOp op, ScalarType type, std::vector<Value> operands);
-Value MakeSplat(Value scalar, int lanes);   // `scalar` itself if lanes == 1
+Value MakeSplat(Value scalar, int lanes);  // `scalar` itself if lanes == 1
 Value MakeLane(Value vector, int lane);
 
 // ---- Statements ----
@@ -94,7 +95,7 @@ struct Assign {
   std::string name;
   Value value;
 };
-struct StoreElements {   // lanes of `value` at offset, offset + stride, ...
+struct StoreElements {  // lanes of `value` at offset, offset + stride, ...
   std::string pointer;
   Index offset;
   Value value;
@@ -113,22 +114,22 @@ struct For {
   Index begin;
   Index end;
   int64_t step;
-  bool whole_steps;   // true: only steps that fit before `end` entirely; false: while variable < end
+  bool whole_steps;  // true: only steps that fit before `end` entirely; false: while variable < end
   std::shared_ptr<const Block> body;
 };
 // Loop whose variable continues where the loop with the same variable before it ended: the rest.
 struct Condition {
   enum class Kind { kLess, kEqual, kFlag, kNotFlag };
   Kind kind;
-  Index a, b;            // kLess, kEqual
-  std::string flag;      // kFlag, kNotFlag: an int variable
+  Index a, b;        // kLess, kEqual
+  std::string flag;  // kFlag, kNotFlag: an int variable
 };
 struct If {
   std::vector<Condition> all_of;
   std::shared_ptr<const Block> then_block;
-  std::shared_ptr<const Block> else_block;   // may be null
+  std::shared_ptr<const Block> else_block;  // may be null
 };
-struct DeclareFlag {     // int variable; true iff all conditions hold
+struct DeclareFlag {  // int variable; true iff all conditions hold
   std::string name;
   std::vector<Condition> all_of;
   bool is_mutable = false;
@@ -138,7 +139,7 @@ struct ClearFlag {
 };
 struct Call {
   std::string function;
-  std::vector<std::string> arguments;   // expressions over variables in scope
+  std::vector<std::string> arguments;  // expressions over variables in scope
 };
 
 struct Statement {
@@ -150,10 +151,10 @@ struct Statement {
 // ---- Functions ----
 
 struct Parameter {
-  enum class Kind { kInput, kOutput, kIndex, kFlag };   // const T*, T*, int64_t, int
+  enum class Kind { kInput, kOutput, kIndex, kFlag };  // const T*, T*, int64_t, int
   Kind kind;
   std::string name;
-  ScalarType type = ScalarType::kInt64;   // pointers only
+  ScalarType type = ScalarType::kInt64;  // pointers only
 };
 
 struct Function {
@@ -171,15 +172,15 @@ struct ScratchBuffer {
   bool per_thread;
 };
 
-// What all threads do between two barriers. Its body sees the kernel's arguments, the scratch buffers
-// by name, and the index variables `thread` and `threads`.
+// What all threads do between two barriers. Its body sees the kernel's arguments, the scratch
+// buffers by name, and the index variables `thread` and `threads`.
 struct Stage {
   std::string comment;
   Block body;
 };
 
 struct LoopProgram {
-  std::vector<Function> functions;    // called by the stages; callees first
+  std::vector<Function> functions;  // called by the stages; callees first
   std::vector<Stage> stages;
   std::vector<ScratchBuffer> scratch;
 };

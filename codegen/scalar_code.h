@@ -22,9 +22,9 @@ class NameAllocator {
   std::map<std::string, int> taken_;
 };
 
-// Appends the statements that evaluate `function` to `block` and gives the results. Values used once
-// are nested into the expression that uses them; others get a name. `argument(p)` is called for the
-// parameters that the function really uses.
+// Appends the statements that evaluate `function` to `block` and gives the results. Values used
+// once are nested into the expression that uses them; others get a name. `argument(p)` is called
+// for the parameters that the function really uses.
 std::vector<Value> EmitFunction(const ScalarFunction& function,
                                 const std::function<Value(int)>& argument, NameAllocator& names,
                                 Block& block);

@@ -33,8 +33,7 @@ class PackingBuilder {
  public:
   PackingBuilder(const LoopPlan& plan, const StagedCopy& copy,
                  const std::vector<DimensionRange>& ranges, bool shared)
-      : plan_(plan), buffer_(plan.expression().inputs()[copy.input]), copy_(copy),
-        shared_(shared) {
+      : plan_(plan), buffer_(plan.expression().inputs()[copy.input]), copy_(copy), shared_(shared) {
     const std::vector<int64_t> strides = buffer_.strides();
     for (size_t x = 0; x < buffer_.extents.size(); ++x) {
       const bool whole = copy.layer == InputParameters::kWholeBuffer;
@@ -91,12 +90,13 @@ class PackingBuilder {
     auto strip_loop = [&](const Index& width) {
       Block body, loop;
       EmitCopy(Index::Variable("lane"), body);
-      loop.push_back({For{"lane", Index(0), width, 1, false,
-                          std::make_shared<const Block>(std::move(body))}});
+      loop.push_back(
+          {For{"lane", Index(0), width, 1, false, std::make_shared<const Block>(std::move(body))}});
       return loop;
     };
     if (length.is_constant() && length.constant() % copy_.strip == 0) {
-      for (Statement& statement : strip_loop(Index(copy_.strip))) block.push_back(std::move(statement));
+      for (Statement& statement : strip_loop(Index(copy_.strip)))
+        block.push_back(std::move(statement));
       return;
     }
     const Index rest = length - position_[x];
@@ -113,9 +113,9 @@ class PackingBuilder {
       to = to + position_[x] * copy_.strides[x];
     }
     if (copy_.strip_dimension >= 0) from = from + lane * strides[copy_.strip_dimension];
-    block.push_back({StoreElements{
-        copy_.name, to + lane,
-        MakeLoad(plan_.input_name(copy_.input), from, {buffer_.type, 1}, 1), 1}});
+    block.push_back(
+        {StoreElements{copy_.name, to + lane,
+                       MakeLoad(plan_.input_name(copy_.input), from, {buffer_.type, 1}, 1), 1}});
   }
 
   const LoopPlan& plan_;

@@ -9,8 +9,8 @@
 
 namespace mdh {
 
-// `ranges`: what the part covers in each MDA dimension. `shared`: all threads pack together, each its
-// share of the outermost dimension of the copy; otherwise one thread packs everything.
+// `ranges`: what the part covers in each MDA dimension. `shared`: all threads pack together, each
+// its share of the outermost dimension of the copy; otherwise one thread packs everything.
 Block BuildPacking(const LoopPlan& plan, const StagedCopy& copy,
                    const std::vector<DimensionRange>& ranges, bool shared);
 

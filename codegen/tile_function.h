@@ -1,5 +1,5 @@
-// The register tile (paper: the innermost memory layer, registers and lanes) as one function: results
-// of a small box of points live in named variables while the innermost reductions run.
+// The register tile (paper: the innermost memory layer, registers and lanes) as one function:
+// results of a small box of points live in named variables while the innermost reductions run.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace mdh {
 // A parameter of a tile function and what the caller must pass.
 struct TileParameter {
   enum class Role {
-    kInput,          // pointer of input `index`, in place
-    kStaged,         // pointer of the staged copy of input `index`
-    kOutput,         // pointer of output `index`
-    kOrigin,         // first point of the tile in dimension `index`
-    kRangeBegin,     // range of the inner reduction in dimension `index`
+    kInput,       // pointer of input `index`, in place
+    kStaged,      // pointer of the staged copy of input `index`
+    kOutput,      // pointer of output `index`
+    kOrigin,      // first point of the tile in dimension `index`
+    kRangeBegin,  // range of the inner reduction in dimension `index`
     kRangeEnd,
-    kVariable,       // a loop variable of the caller, by its name
-    kFirst,          // flag: no partial results are in the outputs yet
+    kVariable,  // a loop variable of the caller, by its name
+    kFirst,     // flag: no partial results are in the outputs yet
   };
   Role role;
   int index = 0;
@@ -33,13 +33,10 @@ struct TileFunction {
   std::vector<TileParameter> parameters;
 };
 
-// `points[d]`: points of the tile in dimension d (of an inner reduction: ignored). `accumulates`: the
-// caller runs reductions around the tile, so that results may have to be added to the outputs.
+// `points[d]`: points of the tile in dimension d (of an inner reduction: ignored). `accumulates`:
+// the caller runs reductions around the tile, so that results may have to be added to the outputs.
 TileFunction BuildTileFunction(const LoopPlan& plan, const std::vector<int64_t>& points,
                                bool accumulates);
-
-// Name of the caller's variable that holds the origin of a staged copy in dimension d; empty: 0.
-std::string StagedOriginName(const LoopPlan& plan, const StagedCopy& copy, int d);
 
 // Whether the caller's range of inner reduction d is the whole dimension.
 bool CoversWholeDimension(const LoopPlan& plan, int d);

@@ -69,8 +69,8 @@ int64_t UnrolledOperations(const Expression& expression, const SystemModel& mode
   for (int d = 0; d < expression.rank(); ++d) {
     const bool reduced = expression.is_reduction(d);
     const int64_t rest = expression.dimensions()[d].size % tile[d];
-    const int64_t pieces = Pieces(tile[d], lanes[d], reduced) +
-                           (rest == 0 ? 0 : Pieces(rest, lanes[d], reduced));
+    const int64_t pieces =
+        Pieces(tile[d], lanes[d], reduced) + (rest == 0 ? 0 : Pieces(rest, lanes[d], reduced));
     operations *= static_cast<double>(pieces);
   }
   return static_cast<int64_t>(std::min(operations, 9e18));
@@ -108,7 +108,7 @@ int64_t StagedElements(const Expression& expression, const TuningParameters& p, 
     int64_t extent = high - low + 1;
     const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
     for (int d = 0; d < expression.rank(); ++d) extent += coefficients[d] * (p.tile[layer][d] - 1);
-    elements *= extent;   // no overflow: at most the buffer's elements
+    elements *= extent;  // no overflow: at most the buffer's elements
   }
   return elements;
 }

@@ -1,5 +1,5 @@
-// Single constraints on tuning parameters (paper, Section 3.4 and appendix C.1), shared by Validate and
-// by the search space that must offer only what Validate accepts.
+// Single constraints on tuning parameters (paper, Section 3.4 and appendix C.1), shared by Validate
+// and by the search space that must offer only what Validate accepts.
 #pragma once
 
 #include <cstdint>

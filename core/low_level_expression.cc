@@ -33,8 +33,8 @@ std::vector<int> RowMajor(const Buffer& buffer) {
 }
 
 // Execution order of a layer's dimensions: with results in registers, reductions come last.
-std::vector<int> ExecutionOrder(const Expression& e, const SystemModel& m, const TuningParameters& p,
-                                int layer) {
+std::vector<int> ExecutionOrder(const Expression& e, const SystemModel& m,
+                                const TuningParameters& p, int layer) {
   std::vector<int> order = p.order[layer];
   if (layer >= InnermostMemoryLayer(m) && p.accumulate_in == AccumulateIn::kRegisters) {
     std::stable_partition(order.begin(), order.end(), [&](int d) { return !e.is_reduction(d); });
@@ -52,25 +52,34 @@ Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel
   const int innermost_memory = InnermostMemoryLayer(model);
   const bool in_registers = parameters.accumulate_in == AccumulateIn::kRegisters;
   const std::string main_memory = OuterRegion(model);
-  const std::string inner_region = model.LayerWith(LayerRole::kRegisters) >= 0
-                                       ? model.layers[model.LayerWith(LayerRole::kRegisters)].memory_region
-                                       : model.layers[innermost_memory].memory_region;
+  const std::string inner_region =
+      model.LayerWith(LayerRole::kRegisters) >= 0
+          ? model.layers[model.LayerWith(LayerRole::kRegisters)].memory_region
+          : model.layers[innermost_memory].memory_region;
   for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
     const std::vector<int> order = ExecutionOrder(expression, model, parameters, l);
     for (size_t position = 0; position < order.size(); ++position) {
       const int d = order[position];
       const int64_t outer = l == 0 ? expression.dimensions()[d].size : parameters.tile[l - 1][d];
       const int64_t tile = parameters.tile[l][d];
-      LowLevelOperator op{.parts = (outer + tile - 1) / tile, .tile = tile, .level = {l, d},
-                          .asm_layer = l, .asm_dimension = static_cast<int>(position),
-                          .input_memory = {}, .input_layout = {}, .output_memory = {}, .output_layout = {}};
+      LowLevelOperator op{.parts = (outer + tile - 1) / tile,
+                          .tile = tile,
+                          .level = {l, d},
+                          .asm_layer = l,
+                          .asm_dimension = static_cast<int>(position),
+                          .input_memory = {},
+                          .input_layout = {},
+                          .output_memory = {},
+                          .output_layout = {}};
       for (size_t b = 0; b < expression.inputs().size(); ++b) {
         const InputParameters& input = parameters.inputs[b];
         const bool packed = input.stage_layer == InputParameters::kWholeBuffer ||
                             (input.stage_layer >= 0 && l > input.stage_layer);
-        op.input_memory.push_back(packed && input.stage_layer >= 0 ? RegionInside(model, input.stage_layer)
-                                                                   : main_memory);
-        op.input_layout.push_back(packed ? OneBased(input.layout) : RowMajor(expression.inputs()[b]));
+        op.input_memory.push_back(packed && input.stage_layer >= 0
+                                      ? RegionInside(model, input.stage_layer)
+                                      : main_memory);
+        op.input_layout.push_back(packed ? OneBased(input.layout)
+                                         : RowMajor(expression.inputs()[b]));
       }
       const bool reduces_in_registers =
           l > innermost_memory ||
@@ -89,13 +98,15 @@ Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel
 
 std::string LowLevelExpression::ToTable() const {
   auto names = [](const std::vector<Buffer>& buffers, const std::string& column) {
-    return absl::StrCat(column, " ", absl::StrJoin(buffers, ",", [](std::string* out, const Buffer& b) {
+    return absl::StrCat(column, " ",
+                        absl::StrJoin(buffers, ",", [](std::string* out, const Buffer& b) {
                           out->append(b.name);
                         }));
   };
   std::vector<std::vector<std::string>> rows;
-  rows.push_back({"0", "D1", "D2", names(expression_.inputs(), "D3"), names(expression_.inputs(), "D4"), "S1", "S2",
-                  names(expression_.inputs(), "S3"), names(expression_.outputs(), "S5"), "R1", "R2",
+  rows.push_back({"0", "D1", "D2", names(expression_.inputs(), "D3"),
+                  names(expression_.inputs(), "D4"), "S1", "S2", names(expression_.inputs(), "S3"),
+                  names(expression_.outputs(), "S5"), "R1", "R2",
                   names(expression_.outputs(), "R3"), names(expression_.outputs(), "R4")});
   auto layouts = [](const std::vector<std::vector<int>>& all) {
     return absl::StrJoin(all, " ", [](std::string* out, const std::vector<int>& layout) {
@@ -103,20 +114,23 @@ std::string LowLevelExpression::ToTable() const {
     });
   };
   for (const LowLevelOperator& op : operators_) {
-    const std::string level = absl::StrCat("(", op.level.layer + 1, ",", op.level.dimension + 1, ")");
+    const std::string level =
+        absl::StrCat("(", op.level.layer + 1, ",", op.level.dimension + 1, ")");
     const std::string where = absl::StrCat(model_.layers[op.asm_layer].name, ",", op.asm_dimension);
-    rows.push_back({absl::StrCat(op.parts), level, where, absl::StrJoin(op.input_memory, " "), layouts(op.input_layout),
-                    level, where, absl::StrJoin(scalar_input_memory_, " "), scalar_output_memory_, level, where,
+    rows.push_back({absl::StrCat(op.parts), level, where, absl::StrJoin(op.input_memory, " "),
+                    layouts(op.input_layout), level, where,
+                    absl::StrJoin(scalar_input_memory_, " "), scalar_output_memory_, level, where,
                     absl::StrJoin(op.output_memory, " "), layouts(op.output_layout)});
   }
   std::vector<size_t> width(rows[0].size(), 0);
   for (const auto& row : rows) {
     for (size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
   }
-  std::string dimensions = absl::StrJoin(expression_.dimensions(), ", ", [](std::string* out, const Dimension& d) {
-    absl::StrAppend(out, d.name, " = ", d.size);
-  });
-  std::string table = absl::StrCat("(De/re)-composition of ", expression_.name(), " (", dimensions, ") for ", model_.name, "\n");
+  std::string dimensions = absl::StrJoin(
+      expression_.dimensions(), ", ",
+      [](std::string* out, const Dimension& d) { absl::StrAppend(out, d.name, " = ", d.size); });
+  std::string table = absl::StrCat("(De/re)-composition of ", expression_.name(), " (", dimensions,
+                                   ") for ", model_.name, "\n");
   for (size_t r = 0; r < rows.size(); ++r) {
     std::string line;
     for (size_t c = 0; c < rows[r].size(); ++c) {

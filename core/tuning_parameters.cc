@@ -25,7 +25,8 @@ Result<std::vector<T>> ParseRow(absl::string_view text) {
   for (const absl::string_view item : absl::StrSplit(text, ',')) {
     T value;
     if (!absl::SimpleAtoi(item, &value)) {
-      return absl::InvalidArgumentError(absl::StrCat("tuning parameters: '", item, "' is no integer"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("tuning parameters: '", item, "' is no integer"));
     }
     row.push_back(value);
   }
@@ -76,12 +77,13 @@ Result<InputParameters> ParseInput(absl::string_view text) {
 }  // namespace
 
 std::string ToText(const TuningParameters& p) {
-  const std::string inputs = absl::StrJoin(p.inputs, "|", [](std::string* out, const InputParameters& input) {
-    absl::StrAppend(out, StageName(input.stage_layer), ":", absl::StrJoin(input.layout, ","), ":",
-                    input.strip_dimension);
-  });
-  return absl::StrCat("model=", p.system_model, "; tile=", JoinRows(p.tile), "; order=", JoinRows(p.order),
-                      "; inputs=", inputs, "; accumulate=",
+  const std::string inputs =
+      absl::StrJoin(p.inputs, "|", [](std::string* out, const InputParameters& input) {
+        absl::StrAppend(out, StageName(input.stage_layer), ":", absl::StrJoin(input.layout, ","),
+                        ":", input.strip_dimension);
+      });
+  return absl::StrCat("model=", p.system_model, "; tile=", JoinRows(p.tile),
+                      "; order=", JoinRows(p.order), "; inputs=", inputs, "; accumulate=",
                       p.accumulate_in == AccumulateIn::kRegisters ? "registers" : "output",
                       "; chains=", p.independent_accumulators ? "independent" : "one",
                       "; compiler=", p.compiler == Compiler::kGcc ? "gcc" : "clang");
@@ -89,25 +91,30 @@ std::string ToText(const TuningParameters& p) {
 
 Result<TuningParameters> ParseTuningParameters(std::string_view text) {
   std::map<std::string, std::string> fields;
-  for (const absl::string_view field : absl::StrSplit(absl::string_view(text.data(), text.size()), ';')) {
+  for (const absl::string_view field :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), ';')) {
     const std::pair<absl::string_view, absl::string_view> pair =
         absl::StrSplit(absl::StripAsciiWhitespace(field), absl::MaxSplits('=', 1));
     if (!fields.emplace(pair.first, pair.second).second) {
-      return absl::InvalidArgumentError(absl::StrCat("tuning parameters: '", pair.first, "' is given twice"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("tuning parameters: '", pair.first, "' is given twice"));
     }
   }
-  for (const char* name : {"model", "tile", "order", "inputs", "accumulate", "chains", "compiler"}) {
+  for (const char* name :
+       {"model", "tile", "order", "inputs", "accumulate", "chains", "compiler"}) {
     if (!fields.contains(name)) {
       return absl::InvalidArgumentError(absl::StrCat("tuning parameters: '", name, "' is missing"));
     }
   }
   if (fields.size() != 7) return absl::InvalidArgumentError("tuning parameters: unknown field");
   // The word chosen for a field with two possible ones.
-  auto is_first = [&](const std::string& name, absl::string_view yes, absl::string_view no) -> Result<bool> {
+  auto is_first = [&](const std::string& name, absl::string_view yes,
+                      absl::string_view no) -> Result<bool> {
     if (fields[name] == yes) return true;
     if (fields[name] == no) return false;
-    return absl::InvalidArgumentError(absl::StrCat("tuning parameters: ", name, " is '", fields[name],
-                                                   "', expected '", yes, "' or '", no, "'"));
+    return absl::InvalidArgumentError(absl::StrCat("tuning parameters: ", name, " is '",
+                                                   fields[name], "', expected '", yes, "' or '", no,
+                                                   "'"));
   };
   TuningParameters p;
   p.system_model = fields["model"];

@@ -38,8 +38,8 @@ struct InputParameters {
 
 // Where results accumulate (R3).
 enum class AccumulateIn : uint8_t {
-  kRegisters = 1,    // reductions of the innermost memory layer run inside the register tile
-  kOutput = 2,       // the loop order is free; results go to memory after every register tile
+  kRegisters = 1,  // reductions of the innermost memory layer run inside the register tile
+  kOutput = 2,     // the loop order is free; results go to memory after every register tile
 };
 
 enum class Compiler : uint8_t { kGcc = 1, kClang = 2 };
@@ -47,14 +47,14 @@ enum class Compiler : uint8_t { kGcc = 1, kClang = 2 };
 // One value for every parameter. Plain data; whether it is valid for an expression, a system model
 // and a device is what Validate says.
 struct TuningParameters {
-  std::string system_model;                     // by name
+  std::string system_model;  // by name
   // 0: extent of one part on [layer][dimension] in points. Decreasing along the layers; a part of
   // layer l is cut into ceil(extent[l-1] / extent[l]) parts, the last one perhaps smaller.
   std::vector<std::vector<int64_t>> tile;
   // D1 = S1 = R1 for each layer: order of the dimensions' loops, outermost first. Layers are nested
   // in the system model's order.
   std::vector<std::vector<int>> order;
-  std::vector<InputParameters> inputs;          // one per input buffer
+  std::vector<InputParameters> inputs;  // one per input buffer
   AccumulateIn accumulate_in = AccumulateIn::kRegisters;
   // Unrolled reductions keep one accumulator per unrolled step instead of one chain.
   bool independent_accumulators = false;

@@ -47,16 +47,20 @@ class Validator {
                      " and order ", p_.order.size());
     }
     for (size_t l = 0; l < layers; ++l) {
-      if (p_.tile[l].size() != rank) return Invalid("tile of layer ", m_.layers[l].name, " needs ", rank, " extents");
+      if (p_.tile[l].size() != rank)
+        return Invalid("tile of layer ", m_.layers[l].name, " needs ", rank, " extents");
       if (!IsPermutation(p_.order[l], rank)) {
-        return Invalid("order of layer ", m_.layers[l].name, " is no permutation of ", rank, " dimensions");
+        return Invalid("order of layer ", m_.layers[l].name, " is no permutation of ", rank,
+                       " dimensions");
       }
     }
     if (p_.inputs.size() != e_.inputs().size()) {
-      return Invalid("there are ", e_.inputs().size(), " inputs, parameters for ", p_.inputs.size());
+      return Invalid("there are ", e_.inputs().size(), " inputs, parameters for ",
+                     p_.inputs.size());
     }
     if (m_.LayerWith(LayerRole::kCores) != 0 || InnermostMemoryLayer(m_) < 1) {
-      return Invalid("model ", m_.name, " cannot be lowered to OpenMP: cores must be outermost, around memory");
+      return Invalid("model ", m_.name,
+                     " cannot be lowered to OpenMP: cores must be outermost, around memory");
     }
     return absl::OkStatus();
   }
@@ -68,17 +72,19 @@ class Validator {
       for (size_t l = 0; l < m_.layers.size(); ++l) {
         const int64_t tile = p_.tile[l][d];
         if (tile < 1 || tile > outer) {
-          return Invalid("tile of layer ", m_.layers[l].name, " in dimension ", e_.dimensions()[d].name,
-                         " is ", tile, ", not in 1..", outer);
+          return Invalid("tile of layer ", m_.layers[l].name, " in dimension ",
+                         e_.dimensions()[d].name, " is ", tile, ", not in 1..", outer);
         }
         if (outer % tile != 0 && outer != size) {
-          return Invalid("tile of layer ", m_.layers[l].name, " in dimension ", e_.dimensions()[d].name,
-                         " is ", tile, ", which does not divide ", outer, ", the tile around it");
+          return Invalid("tile of layer ", m_.layers[l].name, " in dimension ",
+                         e_.dimensions()[d].name, " is ", tile, ", which does not divide ", outer,
+                         ", the tile around it");
         }
         outer = tile;
       }
       if (outer != 1) {
-        return Invalid("tile of the innermost layer in dimension ", e_.dimensions()[d].name, " must be 1");
+        return Invalid("tile of the innermost layer in dimension ", e_.dimensions()[d].name,
+                       " must be 1");
       }
     }
     return absl::OkStatus();
@@ -96,14 +102,17 @@ class Validator {
         return Invalid("lanes must be a power of two up to ", kMaxLanes, ", not ", lanes);
       }
       if (e_.is_reduction(d) && !e_.reduction().identity()) {
-        return Invalid("lanes on the reduced dimension ", e_.dimensions()[d].name, " need an operator with an identity");
+        return Invalid("lanes on the reduced dimension ", e_.dimensions()[d].name,
+                       " need an operator with an identity");
       }
     }
     if (p_.independent_accumulators && e_.has_reduction() && !e_.reduction().identity()) {
       return Invalid("independent accumulators need an operator with an identity");
     }
-    if (const int64_t operations = UnrolledOperations(e_, m_, p_); operations > kMaxUnrolledOperations) {
-      return Invalid("the register tile unrolls to ", operations, " operations, the limit is ", kMaxUnrolledOperations);
+    if (const int64_t operations = UnrolledOperations(e_, m_, p_);
+        operations > kMaxUnrolledOperations) {
+      return Invalid("the register tile unrolls to ", operations, " operations, the limit is ",
+                     kMaxUnrolledOperations);
     }
     return absl::OkStatus();
   }
@@ -115,11 +124,14 @@ class Validator {
       return Invalid("layout of ", buffer.name, " is no permutation of its dimensions");
     }
     if (input.stage_layer == InputParameters::kInPlace) {
-      if (input.strip_dimension != -1) return Invalid("strips of ", buffer.name, " need a packed copy");
+      if (input.strip_dimension != -1)
+        return Invalid("strips of ", buffer.name, " need a packed copy");
       return absl::OkStatus();
     }
     if (!CanStage(buffer)) {
-      return Invalid(buffer.name, " cannot be packed: its accesses differ in more than constants, or run backwards");
+      return Invalid(
+          buffer.name,
+          " cannot be packed: its accesses differ in more than constants, or run backwards");
     }
     if (input.stage_layer != InputParameters::kWholeBuffer &&
         (input.stage_layer < 0 || input.stage_layer >= InnermostMemoryLayer(m_) ||
@@ -128,9 +140,11 @@ class Validator {
                      ", which is no memory layer around the register tile");
     }
     if (input.strip_dimension == -1) return absl::OkStatus();
-    if (input.strip_dimension < 0 || input.strip_dimension >= static_cast<int>(buffer.extents.size()) ||
+    if (input.strip_dimension < 0 ||
+        input.strip_dimension >= static_cast<int>(buffer.extents.size()) ||
         PlainDimension(buffer, input.strip_dimension) < 0) {
-      return Invalid("strip dimension ", input.strip_dimension, " of ", buffer.name, " is not one plain index");
+      return Invalid("strip dimension ", input.strip_dimension, " of ", buffer.name,
+                     " is not one plain index");
     }
     return absl::OkStatus();
   }
@@ -142,12 +156,14 @@ class Validator {
       const InputParameters& input = p_.inputs[b];
       if (input.stage_layer == InputParameters::kInPlace) continue;
       const Buffer& buffer = e_.inputs()[b];
-      double bytes = static_cast<double>(StagedElements(e_, p_, static_cast<int>(b), input.stage_layer)) *
-                     SizeBytes(buffer.type);
-      if (input.strip_dimension >= 0) {   // the last strip is stored whole
+      double bytes =
+          static_cast<double>(StagedElements(e_, p_, static_cast<int>(b), input.stage_layer)) *
+          SizeBytes(buffer.type);
+      if (input.strip_dimension >= 0) {  // the last strip is stored whole
         const int64_t strip = registers[PlainDimension(buffer, input.strip_dimension)];
-        bytes *= 1 + static_cast<double>(strip - 1) / static_cast<double>(
-            std::max<int64_t>(1, std::min(strip, buffer.extents[input.strip_dimension])));
+        bytes *= 1 + static_cast<double>(strip - 1) /
+                         static_cast<double>(std::max<int64_t>(
+                             1, std::min(strip, buffer.extents[input.strip_dimension])));
       }
       (input.stage_layer == InputParameters::kWholeBuffer ? shared_bytes : thread_bytes) += bytes;
     }
@@ -162,11 +178,12 @@ class Validator {
     const double cache = static_cast<double>(device_.l2_bytes) +
                          static_cast<double>(device_.l3_bytes) / std::max(1, device_.cores);
     if (thread_bytes > std::max(4 * cache, 64.0 * 1024)) {
-      return Invalid("packed copies take ", thread_bytes, " bytes a thread, more than 4 times its caches");
+      return Invalid("packed copies take ", thread_bytes,
+                     " bytes a thread, more than 4 times its caches");
     }
     if (shared_bytes > static_cast<double>(kMaxSharedScratchBytes)) {
-      return Invalid("packed copies and partial results take ", shared_bytes, " bytes, the limit is ",
-                     kMaxSharedScratchBytes);
+      return Invalid("packed copies and partial results take ", shared_bytes,
+                     " bytes, the limit is ", kMaxSharedScratchBytes);
     }
     return absl::OkStatus();
   }

@@ -11,8 +11,9 @@ namespace mdh {
 namespace {
 
 // Part counts per level that are offered; beyond, neighbours differ too little to be worth a trial.
-constexpr int64_t kFactors[] = {1,  2,  3,  4,  5,  6,  7,  8,   10,  12,  14,  16,  20,  24,  28,  32, 40,
-                                48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 384, 512, 768, 1024};
+constexpr int64_t kFactors[] = {1,   2,   3,   4,   5,   6,   7,   8,   10,  12,  14,
+                                16,  20,  24,  28,  32,  40,  48,  56,  64,  80,  96,
+                                112, 128, 160, 192, 224, 256, 384, 512, 768, 1024};
 constexpr int64_t kMaxRegisterFactor = 16;
 constexpr int64_t kPartsPerCore = 64;
 constexpr int64_t kSlotsPerCore = 4;
@@ -52,15 +53,18 @@ struct MdhSpace::Layout {
   SystemModel model;
   DeviceDescription device;
   int rank;
-  int innermost;              // layer of the register tiles
-  int lanes_layer;            // layer whose tiles are the lanes, or -1
+  int innermost;    // layer of the register tiles
+  int lanes_layer;  // layer whose tiles are the lanes, or -1
 
-  int vector_dimension = 0, lanes = 1, tiles = 2;   // tiles: innermost layer first
+  int vector_dimension = 0, lanes = 1, tiles = 2;  // tiles: innermost layer first
   int orders, inputs, accumulate, chains, compiler, count;
   std::vector<int> input_start;
 
   Layout(Expression e, SystemModel m, DeviceDescription d)
-      : expression(std::move(e)), model(std::move(m)), device(std::move(d)), rank(expression.rank()),
+      : expression(std::move(e)),
+        model(std::move(m)),
+        device(std::move(d)),
+        rank(expression.rank()),
         innermost(InnermostMemoryLayer(model)),
         lanes_layer(model.LayerWith(LayerRole::kLanes) - 1) {
     if (lanes_layer < 0) lanes_layer = -1;
@@ -103,11 +107,14 @@ struct MdhSpace::Layout {
   std::vector<int64_t> LaneCounts(int64_t d) const {
     if (d < 0) return {1};
     int64_t bytes = 1;
-    for (const TypedName& t : expression.function().results()) bytes = std::max<int64_t>(bytes, SizeBytes(t.type));
-    for (const TypedName& t : expression.function().parameters()) bytes = std::max<int64_t>(bytes, SizeBytes(t.type));
+    for (const TypedName& t : expression.function().results())
+      bytes = std::max<int64_t>(bytes, SizeBytes(t.type));
+    for (const TypedName& t : expression.function().parameters())
+      bytes = std::max<int64_t>(bytes, SizeBytes(t.type));
     const int64_t full = std::max<int64_t>(2, device.simd_bytes / bytes);
     std::vector<int64_t> counts;
-    for (int64_t n = 2; n <= std::min<int64_t>({2 * full, size(static_cast<int>(d)), kMaxLanes}); n *= 2) {
+    for (int64_t n = 2; n <= std::min<int64_t>({2 * full, size(static_cast<int>(d)), kMaxLanes});
+         n *= 2) {
       if (n * 4 >= full) counts.push_back(n);
     }
     if (counts.empty()) counts.push_back(2);
@@ -130,7 +137,8 @@ struct MdhSpace::Layout {
     if (model.LayerWith(LayerRole::kRegisters) < 0) return {lanes_here};
     int64_t accumulators = 1;
     for (int x = 0; x < d; ++x) {
-      if (!expression.is_reduction(x)) accumulators *= tile(prefix, innermost, x) / lanes_of(prefix, x);
+      if (!expression.is_reduction(x))
+        accumulators *= tile(prefix, innermost, x) / lanes_of(prefix, x);
     }
     std::vector<int64_t> values;
     for (int64_t n = 1; n <= kMaxRegisterFactor; ++n) {
@@ -143,7 +151,7 @@ struct MdhSpace::Layout {
 
   std::vector<int64_t> Tiles(absl::Span<const int64_t> prefix, int layer, int d) const {
     const int64_t inner = tile(prefix, layer + 1, d);
-    int64_t parts_before = 1;   // of the core layer, in the dimensions before d
+    int64_t parts_before = 1;  // of the core layer, in the dimensions before d
     int64_t slots_before = 1;
     for (int x = 0; layer == 0 && x < d; ++x) {
       const int64_t parts = (size(x) + tile(prefix, 0, x) - 1) / tile(prefix, 0, x);
@@ -190,7 +198,8 @@ struct MdhSpace::Layout {
 };
 
 MdhSpace::MdhSpace(Expression expression, SystemModel model, DeviceDescription device)
-    : layout_(std::make_shared<Layout>(std::move(expression), std::move(model), std::move(device))) {
+    : layout_(
+          std::make_shared<Layout>(std::move(expression), std::move(model), std::move(device))) {
   const std::shared_ptr<const Layout> at = layout_;
   using Prefix = absl::Span<const int64_t>;
   std::vector<TuningParameter> parameters;
@@ -202,9 +211,10 @@ MdhSpace::MdhSpace(Expression expression, SystemModel model, DeviceDescription d
   add("lanes", [at](Prefix p) { return at->LaneCounts(p[at->vector_dimension]); });
   for (int l = at->innermost; l >= 0; --l) {
     for (int d = 0; d < at->rank; ++d) {
-      add(absl::StrCat("tile_", at->model.layers[l].name, "_", dimension_name(d)), [at, l, d](Prefix p) {
-        return l == at->innermost ? at->RegisterTiles(p, d) : at->Tiles(p, l, d);
-      });
+      add(absl::StrCat("tile_", at->model.layers[l].name, "_", dimension_name(d)),
+          [at, l, d](Prefix p) {
+            return l == at->innermost ? at->RegisterTiles(p, d) : at->Tiles(p, l, d);
+          });
     }
   }
   for (int l = 0; l <= at->innermost; ++l) {
@@ -218,7 +228,8 @@ MdhSpace::MdhSpace(Expression expression, SystemModel model, DeviceDescription d
     const Buffer& buffer = at->expression.inputs()[b];
     const int start = at->input_start[b];
     add(absl::StrCat("stage_", buffer.name), [at, b](Prefix) { return at->StageLayers(b); });
-    add(absl::StrCat("strip_", buffer.name), [at, b](Prefix p) { return at->StripDimensions(p, b); });
+    add(absl::StrCat("strip_", buffer.name),
+        [at, b](Prefix p) { return at->StripDimensions(p, b); });
     const int rank = static_cast<int>(buffer.extents.size());
     for (int n = 0; n + 1 < rank; ++n) {
       add(absl::StrCat("layout_", buffer.name, "_", n), [start, rank, n](Prefix p) {
@@ -257,7 +268,8 @@ TuningParameters MdhSpace::DecodeWith(const Layout& at, absl::Span<const int64_t
     for (int d = 0; d < at.rank; ++d) p.tile[l][d] = at.tile(c, l, d);
     const std::vector<int> active = at.ActiveDimensions(c, l);
     std::vector<int> order = FromDigits(
-        active, c.subspan(at.order_position(l, 0), active.empty() ? 0 : std::min<size_t>(active.size(), at.rank - 1)));
+        active, c.subspan(at.order_position(l, 0),
+                          active.empty() ? 0 : std::min<size_t>(active.size(), at.rank - 1)));
     for (int d = 0; d < at.rank; ++d) {
       if (std::find(active.begin(), active.end(), d) == active.end()) order.push_back(d);
     }

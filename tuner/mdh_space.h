@@ -27,8 +27,7 @@ class MdhSpace {
 
  private:
   struct Layout;
-  static TuningParameters DecodeWith(const Layout& layout,
-                                     absl::Span<const int64_t> configuration);
+  static TuningParameters DecodeWith(const Layout& layout, absl::Span<const int64_t> configuration);
   std::shared_ptr<const Layout> layout_;
   std::shared_ptr<const SearchSpace> space_;
 };

@@ -31,8 +31,8 @@ TEST(CSpellingTest, LiteralsKeepTypeAndValue) {
 
 TEST(CSpellingTest, IdentifiersAvoidKeywordsAndGeneratedNames) {
   EXPECT_EQ(CIdentifier("A"), "A");
-  for (const char* name : {"for", "class", "I", "part", "thread", "i_cor", "A_packed", "f32x8", "at0",
-                           "tile_x", "size_t", "sqrt", "y1"}) {
+  for (const char* name : {"for", "class", "I", "part", "thread", "i_cor", "A_packed", "f32x8",
+                           "at0", "tile_x", "size_t", "sqrt", "y1"}) {
     EXPECT_EQ(CIdentifier(name), std::string(name) + "_");
   }
   EXPECT_EQ(CIdentifier("mdh_min"), "vmdh_min");

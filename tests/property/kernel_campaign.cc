@@ -1,5 +1,5 @@
-// kernel_campaign [PAIRS [SEED]]: judges random pairs of expression and configuration, 5,000 unless told;
-// prints what is needed to reproduce a failure. Exit status 1 if there was one.
+// kernel_campaign [PAIRS [SEED]]: judges random pairs of expression and configuration, 5,000 unless
+// told; prints what is needed to reproduce a failure. Exit status 1 if there was one.
 #include <cstdio>
 #include <cstdlib>
 

@@ -32,7 +32,8 @@ std::string ReadFile(const std::string& path) {
 class GuardedBytes {
  public:
   explicit GuardedBytes(size_t size)
-      : size_(size), total_((size + 2 * kGuard + 63) / 64 * 64),
+      : size_(size),
+        total_((size + 2 * kGuard + 63) / 64 * 64),
         bytes_(static_cast<unsigned char*>(std::aligned_alloc(64, total_))) {
     std::memset(bytes_, kPoison, total_);
   }
@@ -68,7 +69,10 @@ std::vector<std::vector<bool>> ReachedElements(const Expression& expression) {
     more = false;
     for (int d = expression.rank(); d-- > 0 && !more;) {
       if (expression.is_reduction(d)) continue;
-      if (++at[d] < expression.dimensions()[d].size) more = true; else at[d] = 0;
+      if (++at[d] < expression.dimensions()[d].size)
+        more = true;
+      else
+        at[d] = 0;
     }
   }
   return reached;
@@ -102,17 +106,17 @@ class LoadedKernel {
   // Pointer arguments beyond those a function declares are ignored by the calling convention.
   int CallEntry(std::vector<void*> a) const {
     a.resize(16, nullptr);
-    using F = int (*)(void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*,
-                      void*, void*, void*, void*);
-    return reinterpret_cast<F>(entry_)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10],
-                                       a[11], a[12], a[13], a[14], a[15]);
+    using F = int (*)(void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*,
+                      void*, void*, void*, void*, void*);
+    return reinterpret_cast<F>(entry_)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9],
+                                       a[10], a[11], a[12], a[13], a[14], a[15]);
   }
   void CallBody(int stage, int thread, int threads, std::vector<void*> a) const {
     a.resize(16, nullptr);
-    using F = void (*)(int, int, int, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*,
-                       void*, void*, void*, void*, void*, void*);
-    reinterpret_cast<F>(body_)(stage, thread, threads, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8],
-                               a[9], a[10], a[11], a[12], a[13], a[14], a[15]);
+    using F = void (*)(int, int, int, void*, void*, void*, void*, void*, void*, void*, void*, void*,
+                       void*, void*, void*, void*, void*, void*, void*);
+    reinterpret_cast<F>(body_)(stage, thread, threads, a[0], a[1], a[2], a[3], a[4], a[5], a[6],
+                               a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15]);
   }
 
   int stages_;
@@ -123,7 +127,8 @@ class LoadedKernel {
 
 // What is wrong with one run, or an empty string.
 std::string RunOnce(const Expression& expression, const LoadedKernel& kernel, int threads,
-                    const std::vector<BufferBytes>& inputs, const std::vector<BufferBytes>& expected,
+                    const std::vector<BufferBytes>& inputs,
+                    const std::vector<BufferBytes>& expected,
                     const std::vector<std::vector<bool>>& reached) {
   std::vector<void*> buffers;
   for (const BufferBytes& input : inputs) {
@@ -146,15 +151,18 @@ std::string RunOnce(const Expression& expression, const LoadedKernel& kernel, in
       unsigned char* got = outputs[b]->data() + n * size;
       if (!reached[b][n]) {
         for (int byte = 0; byte < size; ++byte) {
-          if (got[byte] != kPoison) return absl::StrCat("wrote ", buffer.name, "[", n, "], which no index function reaches");
+          if (got[byte] != kPoison)
+            return absl::StrCat("wrote ", buffer.name, "[", n,
+                                "], which no index function reaches");
         }
         continue;
       }
       const ScalarValue value = ScalarValue::Load(buffer.type, got);
       const ScalarValue want = ScalarValue::Load(buffer.type, expected[b].data() + n * size);
       if (!(value == want)) {
-        return absl::StrCat(buffer.name, "[", n, "] is ", value.ToString(), ", expected ", want.ToString(),
-                            threads == 0 ? " (OpenMP entry)" : absl::StrCat(" (body, ", threads, " threads)"));
+        return absl::StrCat(
+            buffer.name, "[", n, "] is ", value.ToString(), ", expected ", want.ToString(),
+            threads == 0 ? " (OpenMP entry)" : absl::StrCat(" (body, ", threads, " threads)"));
       }
     }
   }
@@ -175,16 +183,18 @@ Status CompileKernel(const Kernel& kernel, const std::string& directory, const s
   const std::string stem = directory + "/" + name;
   std::ofstream(stem + ".c") << kernel.source;
   const std::string command =
-      absl::StrCat("gcc -shared -fPIC -w -o ", stem, ".so ", stem, ".c ", absl::StrJoin(kernel.compile_options, " "),
-                   " 2> ", stem, ".log");
+      absl::StrCat("gcc -shared -fPIC -w -o ", stem, ".so ", stem, ".c ",
+                   absl::StrJoin(kernel.compile_options, " "), " 2> ", stem, ".log");
   if (std::system(command.c_str()) != 0) {
-    return absl::InternalError(absl::StrCat("the kernel does not compile:\n", ReadFile(stem + ".log")));
+    return absl::InternalError(
+        absl::StrCat("the kernel does not compile:\n", ReadFile(stem + ".log")));
   }
   return absl::OkStatus();
 }
 
 Status JudgeKernel(const Expression& expression, const Kernel& kernel, const std::string& library,
-                   const std::vector<BufferBytes>& inputs, const std::vector<BufferBytes>& expected) {
+                   const std::vector<BufferBytes>& inputs,
+                   const std::vector<BufferBytes>& expected) {
   const std::vector<std::vector<bool>> reached = ReachedElements(expression);
   int channel[2];
   if (pipe(channel) != 0) return absl::InternalError("no pipe");
@@ -200,7 +210,8 @@ Status JudgeKernel(const Expression& expression, const Kernel& kernel, const std
       const LoadedKernel runnable(kernel, loaded);
       if (!runnable.complete()) wrong = "a function is missing";
       for (const int threads : {0, 1, 3, 7}) {
-        if (wrong.empty()) wrong = RunOnce(expression, runnable, threads, inputs, expected, reached);
+        if (wrong.empty())
+          wrong = RunOnce(expression, runnable, threads, inputs, expected, reached);
       }
     }
     const ssize_t written = write(channel[1], wrong.data(), wrong.size());
@@ -213,7 +224,8 @@ Status JudgeKernel(const Expression& expression, const Kernel& kernel, const std
   close(channel[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  if (WIFSIGNALED(status)) return absl::InternalError(absl::StrCat("died of signal ", WTERMSIG(status)));
+  if (WIFSIGNALED(status))
+    return absl::InternalError(absl::StrCat("died of signal ", WTERMSIG(status)));
   if (!wrong.empty()) return absl::InternalError(wrong);
   return absl::OkStatus();
 }

@@ -19,10 +19,14 @@ namespace {
 
 SystemModel RandomModel(Rng& rng) {
   switch (Below(rng, 8)) {
-    case 0: return OpenMpModel();
-    case 1: return OpenMpL3Model();
-    case 2: return OpenMpL3SimdModel();
-    default: return OpenMpSimdRegistersModel();
+    case 0:
+      return OpenMpModel();
+    case 1:
+      return OpenMpL3Model();
+    case 2:
+      return OpenMpL3SimdModel();
+    default:
+      return OpenMpSimdRegistersModel();
   }
 }
 
@@ -31,7 +35,7 @@ DeviceDescription RandomDevice(Rng& rng) {
   device.cores = static_cast<int>(1 + Below(rng, 5));
   device.simd_bytes = 16 << Below(rng, 3);
   device.vector_registers = Below(rng, 2) == 0 ? 16 : 32;
-  device.l1_bytes = Below(rng, 2) == 0 ? 1024 : 32 << 10;   // small caches: more levels are used
+  device.l1_bytes = Below(rng, 2) == 0 ? 1024 : 32 << 10;  // small caches: more levels are used
   device.l2_bytes = 16 * device.l1_bytes;
   device.compiler = "gcc";
   return device;
@@ -67,14 +71,15 @@ std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory)
   const std::string name = absl::StrCat("k", seed);
   Status status = CompileKernel(*kernel, directory, name);
   if (status.ok()) {
-    status = JudgeKernel(expression, *kernel, absl::StrCat(directory, "/", name, ".so"), inputs, *expected);
+    status = JudgeKernel(expression, *kernel, absl::StrCat(directory, "/", name, ".so"), inputs,
+                         *expected);
   }
   for (const char* suffix : {".so", ".c", ".log"}) {
     std::remove(absl::StrCat(directory, "/", name, suffix).c_str());
   }
   if (status.ok()) return "";
-  return absl::StrCat(std::string(status.message()), "\nseed ", seed, "\n", ToText(expression), "\n",
-                      ToText(parameters), "\n", device.Fingerprint(), "\n", kernel->source);
+  return absl::StrCat(std::string(status.message()), "\nseed ", seed, "\n", ToText(expression),
+                      "\n", ToText(parameters), "\n", device.Fingerprint(), "\n", kernel->source);
 }
 
 }  // namespace
@@ -87,7 +92,8 @@ PairReport JudgeRandomPairs(const PairOptions& options,
   std::atomic<int> next = 0;
   auto work = [&] {
     for (int n = next++; n < options.pairs; n = next++) {
-      const std::optional<std::string> wrong = JudgeOne(options.seed * 1000003 + n, directory.path());
+      const std::optional<std::string> wrong =
+          JudgeOne(options.seed * 1000003 + n, directory.path());
       const std::lock_guard lock(mutex);
       if (!wrong) {
         ++report.without_configuration;

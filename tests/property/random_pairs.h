@@ -10,13 +10,13 @@ namespace mdh {
 struct PairOptions {
   int pairs = 500;
   uint64_t seed = 1;
-  int processes = 2;      // compilers and kernels at the same time
+  int processes = 2;  // compilers and kernels at the same time
 };
 
 struct PairReport {
-  int pairs = 0;          // judged
+  int pairs = 0;  // judged
   int failures = 0;
-  int without_configuration = 0;   // expressions for which no random configuration was found
+  int without_configuration = 0;  // expressions for which no random configuration was found
 };
 
 // Calls `on_failure` with everything needed to reproduce a failing pair.

@@ -1,0 +1,245 @@
+#include "codegen/tile_accumulators.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace mdh {
+namespace {
+
+Value Widen(Value value, int width) {
+  return value->type.lanes == width ? value : MakeSplat(std::move(value), width);
+}
+
+Condition Flag(Condition::Kind kind, const std::string& name) {
+  return {kind, Index(0), Index(0), name};
+}
+
+std::shared_ptr<const Block> Own(Block block) {
+  return std::make_shared<const Block>(std::move(block));
+}
+
+}  // namespace
+
+bool TileAccumulators::HasIdentity() const {
+  return expression().reduction().identity().has_value();
+}
+
+std::string TileAccumulators::PointKey(const TilePoint& point) const {
+  std::string key;
+  for (int d = 0; d < plan_.rank(); ++d) {
+    if (!plan_.is_reduction(d)) absl::StrAppend(&key, point.pieces[d].offset, "|");
+  }
+  return key;
+}
+
+// "C_i0_j8": the output and the offsets within the tile.
+std::string TileAccumulators::NameOf(int r, const TilePoint& point, const std::string& suffix) {
+  std::string name = plan_.output_name(expression().output_access(r).buffer);
+  for (int d = 0; d < plan_.rank(); ++d) {
+    if (!plan_.is_reduction(d) && points_[d] > 1) {
+      absl::StrAppend(&name, "_", plan_.index_name(d), point.pieces[d].offset);
+    }
+  }
+  return names_.Unique(name + suffix);
+}
+
+// The accumulator of a point for one unrolled step, by number; made when first asked for.
+size_t TileAccumulators::Find(const TilePoint& point, const TilePoint& step, size_t step_number,
+                              bool& is_new) {
+  const int v = plan_.vector_dimension();
+  const bool lanes_reduced = v >= 0 && plan_.is_reduction(v);
+  const int width = lanes_reduced ? step.pieces[v].width : point.width();
+  std::string suffix;
+  if (lanes_reduced && width == 1) suffix = "_s";  // points that fill no vector
+  if (plan_.independent_accumulators() && step_number > 0 && suffix.empty()) {
+    suffix = absl::StrCat("_chain", step_number);
+  }
+  auto [position, inserted] = numbers_.try_emplace(PointKey(point) + suffix, accumulators_.size());
+  is_new = inserted;
+  if (inserted) {
+    Accumulator accumulator{point, width, {}};
+    for (int r = 0; r < results(); ++r) accumulator.names.push_back(NameOf(r, point, suffix));
+    accumulators_.push_back(std::move(accumulator));
+  }
+  return position->second;
+}
+
+Value TileAccumulators::Named(const Accumulator& accumulator, int r) const {
+  return MakeNamed(accumulator.names[r], {result_type(r), accumulator.width});
+}
+
+void TileAccumulators::NameIt(Value& value, Block& block) {
+  if (std::holds_alternative<NamedValue>(value->form)) return;
+  const std::string name = names_.Unique("t");
+  block.push_back({DeclareValue{name, value}});
+  value = MakeNamed(name, value->type);
+}
+
+void TileAccumulators::Accumulate(const TilePoint& point, const TilePoint& step, size_t step_number,
+                                  std::vector<Value> values, Block& block) {
+  bool is_new;
+  const Accumulator& accumulator = accumulators_[Find(point, step, step_number, is_new)];
+  if (!has_loops_ && is_new) {
+    for (int r = 0; r < results(); ++r) {
+      block.push_back({DeclareValue{accumulator.names[r], Widen(values[r], accumulator.width),
+                                    /*is_mutable=*/true}});
+    }
+    return;
+  }
+  if (!NeedsFlag() || step_number > 0) return Combine(accumulator, values, block);
+  // No neutral element: the first point of the reduction starts the accumulator.
+  for (Value& value : values) NameIt(value, block);
+  Block start, combine;
+  for (int r = 0; r < results(); ++r) {
+    start.push_back({Assign{accumulator.names[r], Widen(values[r], accumulator.width)}});
+  }
+  Combine(accumulator, values, combine);
+  block.push_back({If{
+      {Flag(Condition::Kind::kFlag, "empty")}, Own(std::move(start)), Own(std::move(combine))}});
+}
+
+void TileAccumulators::EndBlock(Block& block) const {
+  if (NeedsFlag()) block.push_back({ClearFlag{"empty"}});
+}
+
+// accumulator = accumulator (+) values.
+void TileAccumulators::Combine(const Accumulator& accumulator, const std::vector<Value>& values,
+                               Block& block) {
+  std::vector<Value> left;
+  for (int r = 0; r < results(); ++r) left.push_back(Named(accumulator, r));
+  AssignTuple(accumulator.names, accumulator.width,
+              EmitCombination(expression().reduction(), left, values, names_, block), block);
+}
+
+// Assigns all at once: with several results, one may depend on the old value of another.
+void TileAccumulators::AssignTuple(const std::vector<std::string>& targets, int width,
+                                   std::vector<Value> values, Block& block) {
+  if (values.size() > 1) {
+    for (Value& value : values) NameIt(value, block);
+  }
+  for (size_t r = 0; r < values.size(); ++r) {
+    block.push_back({Assign{targets[r], Widen(values[r], width)}});
+  }
+}
+
+void TileAccumulators::Declare(Block& body) const {
+  if (!has_loops_) return;
+  for (const Accumulator& accumulator : accumulators_) {
+    for (int r = 0; r < results(); ++r) {
+      const ScalarValue start = HasIdentity() ? (*expression().reduction().identity())[r]
+                                              : ScalarValue::Zero(result_type(r));
+      body.push_back(
+          {DeclareValue{accumulator.names[r], Widen(MakeLiteral(start), accumulator.width),
+                        /*is_mutable=*/true}});
+    }
+  }
+  if (!HasIdentity()) body.push_back({DeclareFlag{"empty", {}, /*is_mutable=*/true}});
+}
+
+// Lane l with lane l + n/2, and again for half of them.
+std::vector<Value> TileAccumulators::CombineLanes(const Accumulator& accumulator, Block& body) {
+  std::vector<std::vector<Value>> lanes;
+  for (int l = 0; l < accumulator.width; ++l) {
+    std::vector<Value> lane;
+    for (int r = 0; r < results(); ++r) lane.push_back(MakeLane(Named(accumulator, r), l));
+    lanes.push_back(std::move(lane));
+  }
+  while (lanes.size() > 1) {
+    const size_t half = lanes.size() / 2;
+    for (size_t l = 0; l < half; ++l) {
+      lanes[l] = EmitCombination(expression().reduction(), lanes[l], lanes[l + half], names_, body);
+    }
+    lanes.resize(half);
+  }
+  return lanes[0];
+}
+
+// Vectors over a reduced dimension are combined over their lanes, then chains and single points.
+std::vector<TileAccumulators::Final> TileAccumulators::CombineAccumulators(Block& body) {
+  std::map<std::string, std::vector<size_t>> by_point;
+  std::vector<std::string> order;
+  for (size_t n = 0; n < accumulators_.size(); ++n) {
+    const std::string key = PointKey(accumulators_[n].point);
+    if (!by_point.contains(key)) order.push_back(key);
+    by_point[key].push_back(n);
+  }
+  std::vector<Final> finals;
+  for (const std::string& key : order) {
+    const std::vector<size_t>& parts = by_point[key];
+    const Accumulator& leader = accumulators_[parts[0]];
+    const int width = leader.point.width();  // of the result: reduced lanes are gone
+    if (parts.size() == 1 && leader.width == width) {
+      finals.push_back({leader.point, width, leader.names});
+      continue;
+    }
+    std::vector<Value> total;
+    for (const size_t n : parts) {
+      const Accumulator& part = accumulators_[n];
+      std::vector<Value> value;
+      if (part.width > width) {
+        value = CombineLanes(part, body);
+      } else {
+        for (int r = 0; r < results(); ++r) value.push_back(Named(part, r));
+      }
+      total = total.empty() ? value
+                            : EmitCombination(expression().reduction(), total, value, names_, body);
+      for (Value& v : total) NameIt(v, body);
+    }
+    Final final{leader.point, width, {}};
+    for (int r = 0; r < results(); ++r) {
+      final.names.push_back(NameOf(r, final.point, "_total"));
+      body.push_back({DeclareValue{final.names[r], total[r], /*is_mutable=*/true}});
+    }
+    finals.push_back(std::move(final));
+  }
+  return finals;
+}
+
+TileAccumulators::OutputElement TileAccumulators::ElementOf(
+    int r, const TilePoint& point, const std::vector<Index>& origins) const {
+  const Expression::AccessRef ref = expression().output_access(r);
+  const AffineIndex linear = expression().outputs()[ref.buffer].Linearized(ref.access);
+  Index offset(0);
+  int64_t constant = linear.constant;
+  for (int d = 0; d < plan_.rank(); ++d) {
+    if (plan_.is_reduction(d)) continue;  // reduced dimensions are accessed at index 0
+    offset = offset + origins[d] * linear.coefficients[d];
+    constant += linear.coefficients[d] * point.pieces[d].offset;
+  }
+  const int v = plan_.vector_dimension();
+  return {plan_.output_name(ref.buffer), offset + Index(constant),
+          v >= 0 && !plan_.is_reduction(v) ? linear.coefficients[v] : 1};
+}
+
+void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
+                                    const std::vector<Index>& origins, Block& body) {
+  Block add;
+  for (const Final& final : finals) {
+    std::vector<Value> old, now;
+    for (int r = 0; r < results(); ++r) {
+      const OutputElement at = ElementOf(r, final.point, origins);
+      const ValueType type{result_type(r), final.width};
+      old.push_back(MakeLoad(at.pointer, at.offset, type, at.stride));
+      NameIt(old.back(), add);
+      now.push_back(MakeNamed(final.names[r], type));
+    }
+    AssignTuple(final.names, final.width,
+                EmitCombination(expression().reduction(), old, now, names_, add), add);
+  }
+  body.push_back({If{{Flag(Condition::Kind::kNotFlag, "first")}, Own(std::move(add)), nullptr}});
+}
+
+void TileAccumulators::StoreResults(const std::vector<Index>& origins, bool accumulates,
+                                    Block& body) {
+  const std::vector<Final> finals = CombineAccumulators(body);
+  if (accumulates) AddToOutputs(finals, origins, body);
+  for (const Final& final : finals) {
+    for (int r = 0; r < results(); ++r) {
+      const OutputElement at = ElementOf(r, final.point, origins);
+      const ValueType type{result_type(r), final.width};
+      body.push_back(
+          {StoreElements{at.pointer, at.offset, MakeNamed(final.names[r], type), at.stride}});
+    }
+  }
+}
+
+}  // namespace mdh

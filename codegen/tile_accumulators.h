@@ -1,0 +1,81 @@
+// Accumulators of a register tile: named variables for its results, how values are combined into
+// them, and how they reach the outputs (paper, re-composition phase).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/loop_plan.h"
+#include "codegen/loop_program.h"
+#include "codegen/scalar_code.h"
+#include "codegen/tile_shape.h"
+
+namespace mdh {
+
+// Refers to its arguments. `points`: points of the tile per dimension. `has_loops`: the reductions
+// of the tile run in loops, so accumulators live across blocks and must start from something.
+class TileAccumulators {
+ public:
+  TileAccumulators(const LoopPlan& plan, std::vector<int64_t> points, bool has_loops,
+                   NameAllocator& names)
+      : plan_(plan), points_(std::move(points)), has_loops_(has_loops), names_(names) {}
+
+  // Combines the values of f at result `point`, reduction step `step` (number `step_number` of its
+  // block) into their accumulator.
+  void Accumulate(const TilePoint& point, const TilePoint& step, size_t step_number,
+                  std::vector<Value> values, Block& block);
+  // After each block of points.
+  void EndBlock(Block& block) const;
+  // Declares what Accumulate has used; goes before the loops.
+  void Declare(Block& body) const;
+  // Combines each result's accumulators and stores it at `origins`; with `accumulates`, adds what
+  // is in the output already unless the flag `first` is set.
+  void StoreResults(const std::vector<Index>& origins, bool accumulates, Block& body);
+
+ private:
+  struct Accumulator {
+    TilePoint point;
+    int width;
+    std::vector<std::string> names;  // one per result of f
+  };
+  // A result of the tile: what is left when lanes and chains are combined.
+  struct Final {
+    TilePoint point;
+    int width;
+    std::vector<std::string> names;
+  };
+  struct OutputElement {
+    std::string pointer;
+    Index offset;
+    int64_t stride;
+  };
+
+  const Expression& expression() const { return plan_.expression(); }
+  int results() const { return static_cast<int>(expression().function().results().size()); }
+  ScalarType result_type(int r) const { return expression().function().results()[r].type; }
+  bool HasIdentity() const;
+  bool NeedsFlag() const { return has_loops_ && !HasIdentity(); }
+  std::string PointKey(const TilePoint& point) const;
+  std::string NameOf(int r, const TilePoint& point, const std::string& suffix);
+  size_t Find(const TilePoint& point, const TilePoint& step, size_t step_number, bool& is_new);
+  Value Named(const Accumulator& accumulator, int r) const;
+  void NameIt(Value& value, Block& block);
+  void Combine(const Accumulator& accumulator, const std::vector<Value>& values, Block& block);
+  void AssignTuple(const std::vector<std::string>& targets, int width, std::vector<Value> values,
+                   Block& block);
+  std::vector<Value> CombineLanes(const Accumulator& accumulator, Block& body);
+  std::vector<Final> CombineAccumulators(Block& body);
+  OutputElement ElementOf(int r, const TilePoint& point, const std::vector<Index>& origins) const;
+  void AddToOutputs(const std::vector<Final>& finals, const std::vector<Index>& origins,
+                    Block& body);
+
+  const LoopPlan& plan_;
+  const std::vector<int64_t> points_;
+  const bool has_loops_;
+  NameAllocator& names_;
+  std::vector<Accumulator> accumulators_;
+  std::map<std::string, size_t> numbers_;
+};
+
+}  // namespace mdh

@@ -1,0 +1,103 @@
+#include "codegen/tile_inputs.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace mdh {
+namespace {
+
+// The smallest constant of the accesses: where a copy starts relative to the part's origin.
+int64_t CopyConstant(const Buffer& buffer, const StagedCopy& copy, size_t x) {
+  if (copy.layer == InputParameters::kWholeBuffer) return 0;
+  int64_t low = INT64_MAX;
+  for (const IndexFunction& access : buffer.accesses) {
+    low = std::min(low, access.indices[x].constant);
+  }
+  return low;
+}
+
+}  // namespace
+
+std::string StagedOriginName(const LoopPlan& plan, const StagedCopy& copy, int d) {
+  std::string name = plan.core_parts(d) > 1 ? plan.index_name(d) + "_cor" : "";
+  for (const PlannedLoop& loop : plan.outer_loops()) {
+    if (loop.dimension == d && loop.layer <= copy.layer) name = loop.variable;
+  }
+  return name;
+}
+
+void TileInputs::StartBlock() {
+  loads_.clear();
+  bases_.clear();
+}
+
+TileInputs::Address TileInputs::AddressOf(int parameter) const {
+  const Expression::AccessRef ref = plan_.expression().input_access(parameter);
+  const Buffer& buffer = plan_.expression().inputs()[ref.buffer];
+  Address address;
+  address.step.assign(plan_.rank(), 0);
+  const StagedCopy* copy = plan_.StagedInput(ref.buffer);
+  if (copy == nullptr) {
+    address.pointer = plan_.input_name(ref.buffer);
+    const AffineIndex linear = buffer.Linearized(ref.access);
+    address.constant = linear.constant;
+    for (int d = 0; d < plan_.rank(); ++d) {
+      address.base = address.base + origins_[d] * linear.coefficients[d];
+      address.step[d] = linear.coefficients[d];
+    }
+    return address;
+  }
+  address.pointer = copy->name;
+  for (size_t x = 0; x < buffer.extents.size(); ++x) {
+    const AffineIndex& index = buffer.accesses[ref.access].indices[x];
+    const bool strip = static_cast<int>(x) == copy->strip_dimension;
+    address.constant += copy->strides[x] * (index.constant - CopyConstant(buffer, *copy, x));
+    for (int d = 0; d < plan_.rank(); ++d) {
+      const int64_t coefficient = index.coefficients[d];
+      if (coefficient == 0) continue;
+      address.base =
+          address.base + (origins_[d] - CopyOrigin(*copy, d)) * (coefficient * copy->strides[x]);
+      address.step[d] += coefficient * (strip ? 1 : copy->strides[x]);
+    }
+  }
+  return address;
+}
+
+Index TileInputs::CopyOrigin(const StagedCopy& copy, int d) const {
+  if (copy.layer == InputParameters::kWholeBuffer) return Index(0);
+  const std::string name = StagedOriginName(plan_, copy, d);
+  return name.empty() ? Index(0) : Index::Variable(name);
+}
+
+Value TileInputs::Load(int parameter, const TilePoint& point, Block& block) {
+  const Address address = AddressOf(parameter);
+  const ScalarType type = plan_.expression().function().parameters()[parameter].type;
+  int64_t offset = address.constant;
+  for (int d = 0; d < plan_.rank(); ++d) offset += address.step[d] * point.pieces[d].offset;
+  const int v = plan_.vector_dimension();
+  const int64_t stride = v >= 0 ? address.step[v] : 0;
+  const int width = v >= 0 && stride != 0 ? point.pieces[v].width : 1;
+  const std::string base = address.base.ToString();
+  const std::string key =
+      absl::StrJoin({address.pointer, base, absl::StrCat(offset), absl::StrCat(width)}, "|");
+  if (const auto known = loads_.find(key); known != loads_.end()) return known->second;
+
+  Index at = address.base;
+  if (!at.is_constant() && !at.IsVariable()) {
+    std::string& name = bases_[absl::StrCat(address.pointer, "|", base)];
+    if (name.empty()) {
+      name = names_.Unique(absl::StrCat(address.pointer, "_at"));
+      block.push_back({DeclareIndex{name, at}});
+    }
+    at = Index::Variable(name);
+  }
+  const ValueType value_type{type, width};
+  const std::string name = names_.Unique(absl::StrCat(address.pointer, "_0"));
+  block.push_back(
+      {DeclareValue{name, MakeLoad(address.pointer, at + Index(offset), value_type, stride)}});
+  return loads_[key] = MakeNamed(name, value_type);
+}
+
+}  // namespace mdh

@@ -1,0 +1,48 @@
+// Loads of a register tile: where each input is read, in place or in a packed copy, and what was
+// read already.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/loop_plan.h"
+#include "codegen/loop_program.h"
+#include "codegen/scalar_code.h"
+#include "codegen/tile_shape.h"
+
+namespace mdh {
+
+// Name of the caller's variable that holds the origin of a staged copy in dimension d; empty: 0.
+std::string StagedOriginName(const LoopPlan& plan, const StagedCopy& copy, int d);
+
+// Refers to its arguments; `origins` changes as the tile's loops are entered.
+class TileInputs {
+ public:
+  TileInputs(const LoopPlan& plan, const std::vector<Index>& origins, NameAllocator& names)
+      : plan_(plan), origins_(origins), names_(names) {}
+
+  // Forgets what was loaded: another block of statements begins.
+  void StartBlock();
+  // The value of a parameter of f at a point; every element is loaded once per block.
+  Value Load(int parameter, const TilePoint& point, Block& block);
+
+ private:
+  // base (symbolic) + constant + a static part per unrolled step of each dimension.
+  struct Address {
+    std::string pointer;
+    Index base = Index(0);
+    int64_t constant = 0;
+    std::vector<int64_t> step;  // elements per unrolled step
+  };
+  Address AddressOf(int parameter) const;
+  Index CopyOrigin(const StagedCopy& copy, int d) const;
+
+  const LoopPlan& plan_;
+  const std::vector<Index>& origins_;
+  NameAllocator& names_;
+  std::map<std::string, Value> loads_;
+  std::map<std::string, std::string> bases_;
+};
+
+}  // namespace mdh

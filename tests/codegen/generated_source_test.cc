@@ -1,0 +1,145 @@
+// Golden sources of generated kernels. MDH_UPDATE_GOLDEN=1 in the environment rewrites them; review
+// their diff like code.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "codegen/default_parameters.h"
+#include "codegen/kernel.h"
+#include "core/text/parser.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+DeviceDescription Avx2Device() {
+  DeviceDescription device;
+  device.name = "test";
+  device.cores = 2;
+  device.simd_bytes = 32;
+  device.vector_registers = 16;
+  device.l3_bytes = 8 << 20;
+  device.compiler = "gcc";
+  return device;
+}
+
+std::string ReadText(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+void ExpectGolden(const std::string& name, const std::string& text) {
+  const std::string path = std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden/" + name;
+  if (std::getenv("MDH_UPDATE_GOLDEN") != nullptr) {
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path) << text;
+  }
+  EXPECT_EQ(text, ReadText(path)) << path;
+}
+
+std::string DefaultSource(const std::string& text) {
+  const Result<Expression> expression = ParseExpression(text);
+  EXPECT_TRUE(expression.ok()) << expression.status();
+  const SystemModel model = OpenMpSimdRegistersModel();
+  const DeviceDescription device = Avx2Device();
+  const auto low = Lower(*expression, model, device, DefaultParameters(*expression, model, device));
+  EXPECT_TRUE(low.ok()) << low.status();
+  return GenerateOpenMp(*low, device)->source;
+}
+
+std::string Source(const std::string& text, const std::string& parameters) {
+  const Result<Expression> expression = ParseExpression(text);
+  EXPECT_TRUE(expression.ok()) << expression.status();
+  const Result<TuningParameters> parsed = ParseTuningParameters(parameters);
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  const auto low =
+      Lower(*expression, *SystemModelNamed(parsed->system_model), Avx2Device(), *parsed);
+  EXPECT_TRUE(low.ok()) << low.status();
+  return GenerateOpenMp(*low, Avx2Device())->source;
+}
+
+constexpr char kMatMul[] = R"(
+matmul :=
+  out_view<fp32>( C: (i,j,k) -> (i,j) ) o
+  md_hom<100,500,64>( f, (++, ++, +) ) o
+  inp_view<fp32,fp32>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )
+where f(a, b) -> c { c = a * b }
+)";
+
+constexpr char kDot[] = R"(
+dot :=
+  out_view<fp32>( s: (k) -> () ) o
+  md_hom<1000000>( f, (+) ) o
+  inp_view<fp32,fp32>( x: (k) -> (k), y: (k) -> (k) )
+where f(x, y) -> s { s = x * y }
+)";
+
+constexpr char kJacobi[] = R"(
+jacobi1d :=
+  out_view<fp32>( y: (i) -> (i) ) o
+  md_hom<1000>( f, (++) ) o
+  inp_view<fp32>( x: (i) -> (i), (i+1), (i+2) )
+where f(a, b, c) -> y { y = 0.25 * a + 0.5 * b + 0.25 * c }
+)";
+
+constexpr char kCustom[] = R"(
+larger :=
+  out_view<int32,int32>( best: (i,k) -> (i), at: (i,k) -> (i) ) o
+  md_hom<8,100>( f, (++, pick) ) o
+  inp_view<int32,int32>( x: (i,k) -> (i,k), p: (i,k) -> (k) )
+where f(x, p) -> (b, a) { b = x a = p },
+      pick(b1, a1, b2, a2) -> (b, a) { b = b1 >= b2 ? b1 : b2 a = b1 >= b2 ? a1 : a2 }
+)";
+
+TEST(GeneratedSourceTest, MatMulWithDefaults) { ExpectGolden("matmul.c", DefaultSource(kMatMul)); }
+TEST(GeneratedSourceTest, DotSplitsTheReductionOverLanesAndCores) {
+  ExpectGolden("dot.c", DefaultSource(kDot));
+}
+TEST(GeneratedSourceTest, JacobiLoadsEachElementOnce) {
+  ExpectGolden("jacobi1d.c", DefaultSource(kJacobi));
+}
+TEST(GeneratedSourceTest, CustomOperatorWithoutIdentity) {
+  ExpectGolden("larger.c", DefaultSource(kCustom));
+}
+
+TEST(GeneratedSourceTest, PackedTilesOfBothInputs) {
+  ExpectGolden("matmul_packed.c",
+               Source(kMatMul,
+                      "model=OpenMP+SIMD+RM; tile=48,500,64|48,96,32|12,48,32|6,16,2|1,8,1|1,1,1; "
+                      "order=1,0,2|2,1,0|0,1,2|1,0,2|0,1,2|0,1,2; inputs=2:0,1:0|1:1,0:1; "
+                      "accumulate=registers; chains=one; compiler=gcc"));
+}
+
+TEST(GeneratedSourceTest, ResultsInTheOutputWhenTheLoopOrderIsFree) {
+  ExpectGolden(
+      "matmul_output.c",
+      Source(
+          kMatMul,
+          "model=OpenMP; tile=50,500,64|50,500,32|10,50,16|1,1,1; order=0,1,2|2,1,0|2,0,1|2,1,0; "
+          "inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=output; chains=one; compiler=gcc"));
+}
+
+TEST(GeneratedSourceTest, PlainLoopNest) {
+  ExpectGolden("matmul_loop_nest.c", GenerateLoopNest(*ParseExpression(kMatMul)).source);
+}
+
+TEST(GeneratedSourceTest, HeaderDeclaresTheThreeFunctionsForCAndCxx) {
+  const Kernel kernel = GenerateLoopNest(*ParseExpression(kMatMul));
+  EXPECT_THAT(kernel.header, HasSubstr("extern \"C\""));
+  EXPECT_THAT(
+      kernel.header,
+      HasSubstr("int mdh_matmul(const float* A, const float* B, float* C, void* scratch);"));
+  EXPECT_THAT(kernel.header, HasSubstr("int64_t mdh_matmul_scratch_bytes(int threads);"));
+  EXPECT_THAT(kernel.header, HasSubstr("void mdh_matmul_body(int stage, int thread, int threads,"));
+}
+
+}  // namespace
+}  // namespace mdh

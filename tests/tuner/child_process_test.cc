@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "gtest/gtest.h"
+#include "tests/tuner/processes.h"
 #include "tuner/measure/clock.h"
 
 namespace mdh {
@@ -33,8 +34,6 @@ ChildEnd Await(ChildProcess& child) {
   while (!(end = child.Poll())) supervisor.Wait(50'000'000);
   return *end;
 }
-
-bool IsAlive(pid_t pid) { return kill(pid, 0) == 0; }
 
 class ChildProcessTest : public ::testing::Test {
  protected:

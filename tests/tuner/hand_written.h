@@ -10,12 +10,13 @@
 
 namespace mdh {
 
-// out[i] = a[i] + b[i].
+// out[i] = a[i] + b[i]; || for bool.
 inline Expression AddExpression(int64_t size, ScalarType type = ScalarType::kFloat32) {
   const IndexFunction i = {{{{1}, 0}}};
   const ScalarInstruction a{ScalarOp::kParameter, type, {}, 0};
   const ScalarInstruction b{ScalarOp::kParameter, type, {}, 1};
-  const ScalarInstruction sum{ScalarOp::kAdd, type, {0, 1}};
+  const ScalarInstruction sum{
+      type == ScalarType::kBool ? ScalarOp::kOr : ScalarOp::kAdd, type, {0, 1}};
   ScalarFunction f =
       *ScalarFunction::Create("f", {{"x", type}, {"y", type}}, {{"z", type}}, {a, b, sum}, {2});
   ExpressionSpec spec{"add",

@@ -8,9 +8,9 @@
 #include <fstream>
 #include <thread>
 
-#include "absl/strings/numbers.h"
 #include "gmock/gmock.h"
 #include "tests/server/matmul_expression.h"
+#include "tests/tuner/processes.h"
 #include "tests/tuner/runner_fixture.h"
 #include "tuner/measure/clock.h"
 
@@ -20,30 +20,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
-
-// Living processes whose parent is this one, and theirs.
-std::vector<pid_t> Descendants() {
-  std::vector<std::pair<pid_t, pid_t>> parents;  // child, parent
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    int pid = 0;
-    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
-    std::ifstream stream(entry.path() / "stat");
-    const std::string line((std::istreambuf_iterator<char>(stream)),
-                           std::istreambuf_iterator<char>());
-    const size_t name_end = line.rfind(')');
-    if (name_end == std::string::npos || line[name_end + 2] == 'Z') continue;
-    parents.emplace_back(pid, std::stoi(line.substr(name_end + 4)));
-  }
-  std::vector<pid_t> found = {getpid()};
-  for (size_t at = 0; at < found.size(); ++at) {
-    for (const auto& [child, parent] : parents) {
-      if (parent == found[at]) found.push_back(child);
-    }
-  }
-  found.erase(found.begin());
-  return found;
-}
 
 class RunnerLifecycle : public RunnerTest {
  protected:

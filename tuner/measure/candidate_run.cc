@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -80,37 +81,54 @@ void Await(ChildProcess& child, const CandidateRun& run, const RunControl& contr
   record.end = *end;
 }
 
-// "write to input M, 12 bytes behind its end". Empty if the address is near no buffer.
-std::string DescribeFault(const CandidateRun& run, const RunControl& control,
-                          absl::Span<const GuardedMemory> outputs) {
+// A buffer of the child and how far a bad access was from it.
+struct Neighbour {
+  std::string name;
+  int64_t offset;  // of the access from the buffer's start
+  int64_t size;
+
+  int64_t distance() const { return offset < 0 ? -offset : offset >= size ? offset - size + 1 : 0; }
+};
+
+std::vector<Neighbour> NeighboursOf(int64_t address, const CandidateRun& run,
+                                    const RunControl& control) {
+  std::vector<Neighbour> neighbours;
+  for (const InputBuffer& input : run.inputs) {
+    const auto base = static_cast<int64_t>(reinterpret_cast<intptr_t>(input.data));
+    neighbours.push_back({"input " + input.name, address - base, input.size_bytes});
+  }
+  const auto add = [&](std::string name, uintptr_t base, int64_t size) {
+    if (base != 0)
+      neighbours.push_back({std::move(name), address - static_cast<int64_t>(base), size});
+  };
+  for (size_t b = 0; b < run.outputs.size(); ++b) {
+    add("output " + run.outputs[b].name, control.data[b], run.outputs[b].size_bytes);
+  }
+  add("scratch memory", control.data[run.outputs.size()], control.scratch_bytes);
+  return neighbours;
+}
+
+// "write to input M at byte 12". Empty if there was no bad access.
+std::string DescribeFault(const CandidateRun& run, const RunControl& control) {
   if (control.fault_signal == 0) return "";
   constexpr int64_t kNear = 1 << 16;
-  const auto address = static_cast<int64_t>(control.fault_address);
   const std::string access = control.fault_is_write ? "write to " : "read of ";
-  const auto describe = [&](const std::string& kind, const std::string& name, int64_t base,
-                            int64_t size) -> std::string {
-    const int64_t offset = address - base;
-    if (offset < -kNear || offset >= size + kNear) return "";
-    const std::string buffer = absl::StrCat(access, kind, name);
-    if (offset < 0) return absl::StrCat(buffer, ", ", -offset, " bytes in front of it");
-    if (offset >= size) return absl::StrCat(buffer, ", ", offset - size, " bytes behind its end");
-    return absl::StrCat(buffer, " at byte ", offset);
-  };
-  for (const InputBuffer& input : run.inputs) {
-    const auto base = reinterpret_cast<intptr_t>(input.data);
-    std::string text = describe("input ", input.name, base, input.size_bytes);
-    if (!text.empty()) return text;
+  const std::vector<Neighbour> neighbours =
+      NeighboursOf(static_cast<int64_t>(control.fault_address), run, control);
+  const auto nearest = std::min_element(
+      neighbours.begin(), neighbours.end(),
+      [](const Neighbour& a, const Neighbour& b) { return a.distance() < b.distance(); });
+  if (nearest == neighbours.end() || nearest->distance() > kNear) {
+    return absl::StrCat(access, "address 0x", absl::Hex(control.fault_address));
   }
-  for (size_t b = 0; b <= outputs.size(); ++b) {
-    if (control.data[b] == 0) continue;
-    const bool is_scratch = b == outputs.size();
-    std::string text =
-        describe(is_scratch ? "" : "output ", is_scratch ? "scratch memory" : run.outputs[b].name,
-                 static_cast<int64_t>(control.data[b]),
-                 is_scratch ? control.scratch_bytes : run.outputs[b].size_bytes);
-    if (!text.empty()) return text;
+  const std::string buffer = access + nearest->name;
+  if (nearest->offset < 0) {
+    return absl::StrCat(buffer, ", ", -nearest->offset, " bytes in front of it");
   }
-  return absl::StrCat(access, "address 0x", absl::Hex(control.fault_address));
+  if (nearest->offset < nearest->size) {
+    return absl::StrCat(buffer, " at byte ", nearest->offset);
+  }
+  return absl::StrCat(buffer, ", ", nearest->offset - nearest->size, " bytes behind its end");
 }
 
 Snapshot SnapshotOf(absl::Span<const GuardedMemory> copies, std::byte poison) {
@@ -122,7 +140,7 @@ Snapshot SnapshotOf(absl::Span<const GuardedMemory> copies, std::byte poison) {
 }
 
 void ReadShared(const CandidateRun& run, const std::shared_ptr<SharedRun>& shared,
-                absl::Span<const GuardedMemory> outputs, RunRecord& record) {
+                RunRecord& record) {
   const RunControl& control = shared->control();
   if (control.done_token.load() == shared->token && record.end.signal == 0 &&
       record.end.exit_code == 0) {
@@ -131,7 +149,7 @@ void ReadShared(const CandidateRun& run, const std::shared_ptr<SharedRun>& share
     record.phase = RunRecord::Phase::kCalling;
   }
   record.message.assign(control.message, strnlen(control.message, sizeof(control.message)));
-  record.fault = DescribeFault(run, control, outputs);
+  record.fault = DescribeFault(run, control);
   if (record.phase != RunRecord::Phase::kDone) return;
   record.first_ns = control.first_ns;
   const int64_t most = shared->times_memory.size() / int64_t{sizeof(int64_t)};
@@ -184,7 +202,7 @@ Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor) 
   RunRecord record;
   Await(child, run, shared->control(), supervisor, record);
   for (const GuardedMemory& output : outputs) record.data_offsets.push_back(output.data_offset());
-  ReadShared(run, shared, outputs, record);
+  ReadShared(run, shared, record);
   return record;
 }
 

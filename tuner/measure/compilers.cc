@@ -39,9 +39,7 @@ constexpr char kProbe[] = R"(int mdh_probe(int n) {
 }
 )";
 
-std::string CommandOf(Compiler compiler) {
-  return compiler == Compiler::kClang ? "clang" : "gcc";
-}
+std::string CommandOf(Compiler compiler) { return compiler == Compiler::kClang ? "clang" : "gcc"; }
 
 std::string FindProgram(const std::string& path, const std::string& name) {
   for (const absl::string_view folder : absl::StrSplit(path, ':', absl::SkipEmpty())) {
@@ -180,9 +178,8 @@ Status Compilers::Try(Compiler compiler, const std::string& path, Supervisor& su
           : OutputOf({found, "-dumpversion"}, directory_, supervisor);
   std::optional<CompilerProgram>& slot = compiler == Compiler::kClang ? clang_ : gcc_;
   slot = CompilerProgram{found, version};
-  MDH_ASSIGN_OR_RETURN(
-      const std::vector<CompileOutcome> outcomes,
-      Compile({{compiler, kProbe, {"-O2", "-fopenmp"}}}, kProbeLimit, supervisor));
+  MDH_ASSIGN_OR_RETURN(const std::vector<CompileOutcome> outcomes,
+                       Compile({{compiler, kProbe, {"-O2", "-fopenmp"}}}, kProbeLimit, supervisor));
   if (outcomes[0].library.empty()) {
     slot.reset();
     absl::StrAppend(&failures_, failures_.empty() ? "" : "; ", found, ": ", outcomes[0].reason);

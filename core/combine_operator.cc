@@ -138,6 +138,9 @@ Result<CombineOperator> CombineOperator::PointWise(PointWiseKind kind,
   if (kind == PointWiseKind::kCustom) {
     return absl::InvalidArgumentError("a custom combine operator needs a function");
   }
+  for (ScalarType type : types) {
+    MDH_RETURN_IF_ERROR(ResultType(OpOf(kind), {type, type}).status());
+  }
   CombineOperator result;
   result.kind_ = kind;
   MDH_ASSIGN_OR_RETURN(result.function_, ComponentWise(OpOf(kind), types));

@@ -1,0 +1,19 @@
+// Messages of errors as std::string, which test output shows as text.
+#pragma once
+
+#include <string>
+
+#include "core/status.h"
+
+namespace mdh {
+
+inline std::string ErrorMessage(const Status& status) {
+  return status.ok() ? "no error" : std::string(status.message());
+}
+
+template <typename T>
+std::string ErrorMessage(const Result<T>& result) {
+  return ErrorMessage(result.status());
+}
+
+}  // namespace mdh

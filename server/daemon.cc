@@ -76,8 +76,10 @@ Status RunningDaemon::OpenStore() {
 }
 
 Status RunningDaemon::StartDevice() {
-  MDH_ASSIGN_OR_RETURN(
-      backend_, StartCpuBackend({options_.runner, options_.work_directory, options_.threads}));
+  MDH_ASSIGN_OR_RETURN(backend_, StartCpuBackend({.program = options_.runner,
+                                                  .work_directory = options_.work_directory,
+                                                  .threads = options_.threads,
+                                                  .path = {}}));
   const DeviceDescription& device = backend_->device();
   spdlog::info("found CPU '{}', {} hardware threads, vectors of {} bytes, L1 {} L2 {} L3 {} bytes",
                device.name, device.cores, device.simd_bytes, device.l1_bytes, device.l2_bytes,

@@ -69,7 +69,7 @@ Result<std::vector<TypedName>> FromProto(
   std::vector<TypedName> result;
   for (const v1::TypedName& name : names) {
     MDH_ASSIGN_OR_RETURN(const ScalarType type,
-                         TypeFromProto(name.type(), "'" + name.name() + "'"));
+                         TypeFromProto(name.type(), absl::StrCat("'", name.name(), "'")));
     result.push_back({name.name(), type});
   }
   return result;

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "proto/endpoint.h"
 #include "server/daemon.h"
 
@@ -101,7 +102,7 @@ void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_lev
       ->check([](const std::string& mode) {
         const bool is_octal = !mode.empty() && mode.size() <= 4 &&
                               mode.find_first_not_of("01234567") == std::string::npos;
-        return is_octal ? std::string() : "'" + mode + "' is no octal number";
+        return is_octal ? std::string() : absl::StrCat("'", mode, "' is no octal number");
       });
   app.add_option("--database", options.database, "SQLite file; made if it is not there")
       ->envname("MDHD_DATABASE")

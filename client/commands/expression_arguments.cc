@@ -36,7 +36,8 @@ void AddExpressionArguments(CLI::App& command, ExpressionArguments& arguments,
       ->check([](const std::string& binding) {
         const size_t equals = binding.find('=');
         const bool is_binding = equals != std::string::npos && equals > 0;
-        return is_binding ? std::string() : "'" + binding + "' is not of the form NAME=VALUE";
+        return is_binding ? std::string()
+                          : absl::StrCat("'", binding, "' is not of the form NAME=VALUE");
       });
 }
 

@@ -118,8 +118,9 @@ void AddKernelCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
       ->capture_default_str();
   kernel->add_option("--name", arguments->name, "name of the files [the expression's name]")
       ->check([](const std::string& name) {
-        return name.find('/') == std::string::npos ? std::string()
-                                                   : "'" + name + "' is no name of a file";
+        return name.find('/') == std::string::npos
+                   ? std::string()
+                   : absl::StrCat("'", name, "' is no name of a file");
       });
   kernel->callback([&options, &selected, arguments] {
     selected = [&options, arguments] { return WriteKernel(options, *arguments); };

@@ -1,0 +1,138 @@
+#include "server/lookup_table.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/matmul_expression.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+
+const KeyEnvironment& Here() {
+  static const KeyEnvironment* here = new KeyEnvironment{"cpu A", "gcc 12"};
+  return *here;
+}
+
+v1::TuningRecord Record(const v1::KernelKey& key, int64_t time_ns) {
+  v1::TuningRecord record;
+  *record.mutable_key() = key;
+  record.set_time_ns(time_ns);
+  return record;
+}
+
+v1::LookupKernelResponse Parse(const Result<grpc::Slice>& reply) {
+  v1::LookupKernelResponse response;
+  EXPECT_TRUE(reply.ok()) << reply.status();
+  if (reply.ok()) response.ParseFromArray(reply->begin(), static_cast<int>(reply->size()));
+  return response;
+}
+
+// What a client asks that knows the expression only.
+v1::KernelKey Asked(const v1::KernelKey& key) {
+  v1::KernelKey asked;
+  asked.set_expression_digest(key.expression_digest());
+  asked.set_canonical_form(key.canonical_form());
+  return asked;
+}
+
+class LookupTableTest : public ::testing::Test {
+ protected:
+  const v1::KernelKey key_ = MakeKernelKey(MatMulExpression(4, 5, 6), Here());
+  LookupTable table_{Here()};
+};
+
+TEST_F(LookupTableTest, FindsTheRecordOfThisDevice) {
+  table_.Put(Record(key_, 100));
+  const v1::LookupKernelResponse found =
+      Parse(table_.Find(Asked(key_), v1::MATCH_KIND_UNSPECIFIED));
+  EXPECT_EQ(found.match(), v1::MATCH_KIND_EXACT);
+  EXPECT_EQ(found.record().time_ns(), 100);
+}
+
+TEST_F(LookupTableTest, ANewRecordReplacesTheOldOne) {
+  table_.Put(Record(key_, 100));
+  table_.Put(Record(key_, 90));
+  EXPECT_EQ(Parse(table_.Find(key_, v1::MATCH_KIND_EXACT)).record().time_ns(), 90);
+  EXPECT_EQ(table_.FindRecord(key_)->time_ns(), 90);
+}
+
+TEST_F(LookupTableTest, NamesDoNotMatterButSizesDo) {
+  table_.Put(Record(key_, 100));
+  const Expression renamed = MatMulExpression(4, 5, 6, ScalarType::kFloat32, "other");
+  EXPECT_TRUE(table_.Find(MakeKernelKey(renamed, Here()), v1::MATCH_KIND_EXACT).ok());
+  const Expression larger = MatMulExpression(4, 5, 7);
+  EXPECT_EQ(table_.Find(MakeKernelKey(larger, Here()), v1::MATCH_KIND_EXACT).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(LookupTableTest, ADigestThatCollidesIsNoMatch) {
+  table_.Put(Record(key_, 100));
+  v1::KernelKey forged = Asked(key_);
+  forged.set_canonical_form("another meaning");
+  EXPECT_EQ(table_.Find(forged, v1::MATCH_KIND_COMPATIBLE).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(LookupTableTest, AnotherDeviceIsNeverHandedOut) {
+  v1::KernelKey elsewhere = key_;
+  elsewhere.set_device_fingerprint("cpu B");
+  table_.Put(Record(elsewhere, 100));
+  const Status status = table_.Find(Asked(key_), v1::MATCH_KIND_COMPATIBLE).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("1 for other devices"));
+  EXPECT_TRUE(table_.Find(elsewhere, v1::MATCH_KIND_EXACT).ok());
+}
+
+TEST_F(LookupTableTest, AnotherCompilerIsHandedOutOnRequestOnly) {
+  v1::KernelKey older = key_;
+  older.set_compiler("gcc 11");
+  table_.Put(Record(older, 100));
+  const Status status = table_.Find(Asked(key_), v1::MATCH_KIND_EXACT).status();
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("1 for this device with another compiler, generator"));
+  const v1::LookupKernelResponse found = Parse(table_.Find(Asked(key_), v1::MATCH_KIND_COMPATIBLE));
+  EXPECT_EQ(found.match(), v1::MATCH_KIND_COMPATIBLE);
+  EXPECT_EQ(found.record().key().compiler(), "gcc 11");
+}
+
+TEST_F(LookupTableTest, WithoutACompilerEveryCompilerFits) {
+  LookupTable without_compiler({"cpu A", ""});
+  without_compiler.Put(Record(key_, 100));
+  EXPECT_EQ(Parse(without_compiler.Find(Asked(key_), v1::MATCH_KIND_EXACT)).match(),
+            v1::MATCH_KIND_EXACT);
+}
+
+TEST_F(LookupTableTest, OfSeveralMatchesTheFastestIsGiven) {
+  v1::KernelKey older = key_;
+  for (const int64_t time_ns : {300, 100, 200}) {
+    older.set_compiler("gcc " + std::to_string(time_ns));
+    table_.Put(Record(older, time_ns));
+  }
+  EXPECT_EQ(Parse(table_.Find(Asked(key_), v1::MATCH_KIND_COMPATIBLE)).record().time_ns(), 100);
+}
+
+TEST_F(LookupTableTest, AKeyWithoutDigestIsInvalid) {
+  EXPECT_EQ(table_.Find(v1::KernelKey(), v1::MATCH_KIND_EXACT).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(LookupTableTest, EveryFieldOfTheKeyIsInItsId) {
+  const std::string id = KernelId(key_);
+  EXPECT_EQ(id.size(), 32u);
+  v1::KernelKey other = key_;
+  other.set_compiler("gcc 13");
+  EXPECT_NE(KernelId(other), id);
+  other = key_;
+  other.set_device_fingerprint("cpu B");
+  EXPECT_NE(KernelId(other), id);
+  other = key_;
+  other.set_generator_version(key_.generator_version() + 1);
+  EXPECT_NE(KernelId(other), id);
+  other = key_;
+  other.set_canonical_form("another meaning");
+  EXPECT_NE(KernelId(other), id);
+}
+
+}  // namespace
+}  // namespace mdh

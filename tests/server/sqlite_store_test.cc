@@ -1,0 +1,244 @@
+#include "server/sqlite_store.h"
+
+#include <sqlite3.h>
+#include <sys/mount.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/resource_names.h"
+#include "tests/server/temporary_directory.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+v1::TuningRecord Record(const std::string& id, int64_t time_ns) {
+  v1::TuningRecord record;
+  record.set_name(RecordName(id));
+  record.mutable_key()->set_expression_digest("digest of " + id);
+  record.mutable_key()->set_canonical_form("canonical form of " + id);
+  record.set_time_ns(time_ns);
+  return record;
+}
+
+v1::Kernel KernelWithSource(const std::string& source) {
+  v1::Kernel kernel;
+  kernel.set_source(source);
+  return kernel;
+}
+
+v1::TuningJob Job(v1::TuningJobState state, const std::string& request_id = "") {
+  v1::TuningJob job;
+  job.set_state(state);
+  job.set_request_id(request_id);
+  return job;
+}
+
+void RunSql(const std::string& path, const char* sql) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(database);
+  sqlite3_close(database);
+}
+
+class SqliteStoreTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Store> Open() {
+    Result<std::unique_ptr<Store>> store = OpenSqliteStore({.path = path_});
+    EXPECT_TRUE(store.ok()) << store.status();
+    return *std::move(store);
+  }
+  // The message with which opening is refused.
+  std::string Refusal() {
+    const Status status = OpenSqliteStore({.path = path_}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    return std::string(status.message());
+  }
+
+  TemporaryDirectory directory_;
+  const std::string path_ = directory_.File("folder/mdhd.sqlite");
+};
+
+TEST_F(SqliteStoreTest, WhatWasStoredIsThereAfterARestart) {
+  {
+    const std::unique_ptr<Store> store = Open();
+    ASSERT_TRUE(store->PutResult(Record("a", 100), KernelWithSource("int a;")).ok());
+    ASSERT_TRUE(store->InsertJob(Job(v1::TUNING_JOB_STATE_SUCCEEDED)).ok());
+    v1::MachinePeaks peaks;
+    peaks.set_fp32_flops_per_s(5);
+    ASSERT_TRUE(store->PutPeaks("cpu", peaks).ok());
+  }
+  const std::unique_ptr<Store> store = Open();
+  const Result<std::vector<v1::TuningRecord>> records = store->AllRecords();
+  ASSERT_TRUE(records.ok());
+  ASSERT_THAT(*records, SizeIs(1));
+  EXPECT_EQ(records->front().SerializeAsString(), Record("a", 100).SerializeAsString());
+  EXPECT_EQ(store->GetKernel("a")->source(), "int a;");
+  EXPECT_EQ(store->GetJob(1)->name(), "tuningJobs/1");
+  EXPECT_EQ((*store->GetPeaks("cpu"))->fp32_flops_per_s(), 5);
+  EXPECT_FALSE(store->GetPeaks("another cpu")->has_value());
+}
+
+TEST_F(SqliteStoreTest, AWorseResultDoesNotReplaceABetterOne) {
+  const std::unique_ptr<Store> store = Open();
+  ASSERT_TRUE(store->PutResult(Record("a", 100), KernelWithSource("first")).ok());
+  EXPECT_EQ(store->PutResult(Record("a", 101), KernelWithSource("worse"))->time_ns(), 100);
+  EXPECT_EQ(store->PutResult(Record("a", 100), KernelWithSource("equal"))->time_ns(), 100);
+  EXPECT_EQ(store->GetKernel("a")->source(), "first");
+  EXPECT_EQ(store->PutResult(Record("a", 99), KernelWithSource("better"))->time_ns(), 99);
+  EXPECT_EQ(store->GetKernel("a")->source(), "better");
+  EXPECT_THAT(*store->AllRecords(), SizeIs(1));
+}
+
+TEST_F(SqliteStoreTest, MissingThingsAreNotFound) {
+  const std::unique_ptr<Store> store = Open();
+  EXPECT_EQ(store->GetKernel("b").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store->GetJob(7).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store->UpdateJob(7, Job(v1::TUNING_JOB_STATE_FAILED)).code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_FALSE(store->FindJobByRequest("r")->has_value());
+}
+
+TEST_F(SqliteStoreTest, JobsAreListedFromTheNewestInPages) {
+  const std::unique_ptr<Store> store = Open();
+  for (int number = 1; number <= 5; ++number) {
+    EXPECT_EQ(*store->InsertJob(Job(v1::TUNING_JOB_STATE_SUCCEEDED)), number);
+  }
+  const Result<std::vector<v1::TuningJob>> first = store->ListJobs(0, 2);
+  ASSERT_THAT(*first, SizeIs(2));
+  EXPECT_EQ(first->at(0).name(), "tuningJobs/5");
+  EXPECT_EQ(first->at(1).name(), "tuningJobs/4");
+  const Result<std::vector<v1::TuningJob>> rest = store->ListJobs(4, 10);
+  ASSERT_THAT(*rest, SizeIs(3));
+  EXPECT_EQ(rest->at(0).name(), "tuningJobs/3");
+}
+
+TEST_F(SqliteStoreTest, UnfinishedJobsAreThoseQueuedOrRunning) {
+  const std::unique_ptr<Store> store = Open();
+  ASSERT_TRUE(store->InsertJob(Job(v1::TUNING_JOB_STATE_QUEUED)).ok());
+  ASSERT_TRUE(store->InsertJob(Job(v1::TUNING_JOB_STATE_RUNNING)).ok());
+  ASSERT_TRUE(store->InsertJob(Job(v1::TUNING_JOB_STATE_CANCELLED)).ok());
+  EXPECT_THAT(*store->UnfinishedJobs(), SizeIs(2));
+  ASSERT_TRUE(store->UpdateJob(1, Job(v1::TUNING_JOB_STATE_FAILED)).ok());
+  const Result<std::vector<v1::TuningJob>> left = store->UnfinishedJobs();
+  ASSERT_THAT(*left, SizeIs(1));
+  EXPECT_EQ(left->front().name(), "tuningJobs/2");
+}
+
+TEST_F(SqliteStoreTest, ARequestIdBelongsToOneJob) {
+  const std::unique_ptr<Store> store = Open();
+  ASSERT_TRUE(store->InsertJob(Job(v1::TUNING_JOB_STATE_QUEUED, "r")).ok());
+  EXPECT_EQ(store->InsertJob(Job(v1::TUNING_JOB_STATE_QUEUED, "r")).status().code(),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ((*store->FindJobByRequest("r"))->name(), "tuningJobs/1");
+}
+
+TEST_F(SqliteStoreTest, ASecondDaemonIsRefused) {
+  const std::unique_ptr<Store> store = Open();
+  EXPECT_THAT(Refusal(), HasSubstr(path_ + " is in use by another mdhd"));
+}
+
+TEST_F(SqliteStoreTest, ADatabaseOfAnotherApplicationIsRefusedAndUntouched) {
+  std::filesystem::create_directories(directory_.path() / "folder");
+  RunSql(path_, "CREATE TABLE songs (title TEXT); PRAGMA application_id = 7");
+  EXPECT_THAT(Refusal(), HasSubstr(path_ + " belongs to another application"));
+  RunSql(path_, "INSERT INTO songs VALUES ('still there')");
+}
+
+TEST_F(SqliteStoreTest, ADatabaseWithTablesButNoMarkIsRefused) {
+  std::filesystem::create_directories(directory_.path() / "folder");
+  RunSql(path_, "CREATE TABLE songs (title TEXT)");
+  EXPECT_THAT(Refusal(), HasSubstr("belongs to another application"));
+}
+
+TEST_F(SqliteStoreTest, ANewerSchemaIsRefused) {
+  Open();
+  RunSql(path_, "PRAGMA user_version = 99");
+  EXPECT_THAT(Refusal(), HasSubstr("schema version 99"));
+}
+
+TEST_F(SqliteStoreTest, AFileThatIsNoDatabaseIsRefused) {
+  std::filesystem::create_directories(directory_.path() / "folder");
+  std::ofstream(path_)
+      << "This is a letter and certainly no database, however long one looks at it.";
+  EXPECT_THAT(Refusal(), HasSubstr(path_ + " is no SQLite database"));
+}
+
+TEST_F(SqliteStoreTest, ADamagedDatabaseIsRefused) {
+  {
+    const std::unique_ptr<Store> store = Open();
+    for (int i = 0; i < 200; ++i) {
+      ASSERT_TRUE(
+          store->PutResult(Record(std::to_string(i), 1), KernelWithSource(std::string(500, 'x')))
+              .ok());
+    }
+  }
+  {
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(3 * 4096);
+    file << std::string(3 * 4096, '\xa5');
+  }
+  EXPECT_THAT(Refusal(), HasSubstr(path_ + " is damaged"));
+}
+
+TEST_F(SqliteStoreTest, AFolderThatCannotBeMadeIsRefused) {
+  std::ofstream(directory_.File("file")) << "no folder";
+  const Status status = OpenSqliteStore({.path = directory_.File("file/mdhd.sqlite")}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("file/mdhd.sqlite"));
+}
+
+// Stores results until that fails; then what was acknowledged must be there, and nothing else.
+void ExpectNothingLostWhenFull(const SqliteStoreOptions& options) {
+  int stored = 0;
+  {
+    Result<std::unique_ptr<Store>> store = OpenSqliteStore(options);
+    ASSERT_TRUE(store.ok()) << store.status();
+    Status status;
+    while (status.ok() && stored < 10'000) {
+      status = (*store)
+                   ->PutResult(Record(std::to_string(stored), 1),
+                               KernelWithSource(std::string(20'000, 'x')))
+                   .status();
+      if (status.ok()) ++stored;
+    }
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("full"));
+    EXPECT_THAT(*(*store)->AllRecords(), SizeIs(stored));
+    EXPECT_EQ((*store)
+                  ->InsertJob(Job(v1::TUNING_JOB_STATE_QUEUED, std::string(60'000, 'r')))
+                  .status()
+                  .code(),
+              absl::StatusCode::kResourceExhausted);
+  }
+  Result<std::unique_ptr<Store>> store = OpenSqliteStore(options);
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_GT(stored, 0);
+  EXPECT_THAT(*(*store)->AllRecords(), SizeIs(stored));
+  EXPECT_THAT(*(*store)->UnfinishedJobs(), IsEmpty());
+  EXPECT_TRUE((*store)->GetKernel(std::to_string(stored - 1)).ok());
+}
+
+TEST_F(SqliteStoreTest, NothingIsLostAtTheSizeLimit) {
+  ExpectNothingLostWhenFull({.path = path_, .max_bytes = 1 << 20});
+}
+
+TEST_F(SqliteStoreTest, NothingIsLostOnAFullDisk) {
+  const std::string disk = directory_.File("disk");
+  std::filesystem::create_directories(disk);
+  if (mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=2m") != 0) {
+    GTEST_SKIP() << "cannot mount a small file system: " << std::strerror(errno);
+  }
+  ExpectNothingLostWhenFull({.path = disk + "/mdhd.sqlite"});
+  EXPECT_EQ(umount(disk.c_str()), 0);
+}
+
+}  // namespace
+}  // namespace mdh

@@ -1,0 +1,86 @@
+#include "server/tuning_request.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/device_catalogue.h"
+#include "server/resource_names.h"
+#include "tests/server/matmul_expression.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(TuningRequest, DefaultsAreFilledIn) {
+  const Result<v1::TuningOptions> options = CheckTuningOptions({});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->budget_ns(), 60'000'000'000);
+  EXPECT_EQ(options->seed(), 1u);
+  EXPECT_EQ(options->technique(), "annealing");
+}
+
+TEST(TuningRequest, ValuesOutOfBoundsAreRefused) {
+  v1::TuningOptions options;
+  options.set_budget_ns(-1);
+  EXPECT_EQ(CheckTuningOptions(options).status().code(), absl::StatusCode::kInvalidArgument);
+  options.set_budget_ns(25 * 3600 * int64_t{1'000'000'000});
+  EXPECT_THAT(std::string(CheckTuningOptions(options).status().message()), HasSubstr("24 hours"));
+  options.set_budget_ns(1);
+  options.set_max_trials(-5);
+  EXPECT_THAT(std::string(CheckTuningOptions(options).status().message()), HasSubstr("-5"));
+  options.set_max_trials(0);
+  options.set_technique("guessing");
+  EXPECT_EQ(CheckTuningOptions(options).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(TuningRequest, TimeLeftIsBoundByBudgetAndTrials) {
+  v1::TuningOptions options;
+  options.set_budget_ns(1000);
+  EXPECT_EQ(RemainingTime(options, 5, 400), 600);
+  EXPECT_EQ(RemainingTime(options, 5, 1400), 0);
+  options.set_max_trials(10);
+  EXPECT_EQ(RemainingTime(options, 8, 400), 100);
+  EXPECT_EQ(RemainingTime(options, 12, 400), 0);
+}
+
+TEST(TuningRequest, TheSearchEndsAtTheFirstLimit) {
+  v1::TuningOptions options;
+  options.set_budget_ns(1000);
+  options.set_max_trials(10);
+  const TuningOptions search = FromProto(options);
+  EXPECT_FALSE(search.abort.Holds({.elapsed_ns = 999, .evaluations = 9}));
+  EXPECT_TRUE(search.abort.Holds({.elapsed_ns = 1000, .evaluations = 9}));
+  EXPECT_TRUE(search.abort.Holds({.elapsed_ns = 0, .evaluations = 10}));
+}
+
+TEST(ResourceNames, NamesAreParsedBack) {
+  EXPECT_EQ(*ParseJobName(JobName(17)), 17);
+  EXPECT_EQ(*ParseRecordName(RecordName("ab")), "ab");
+  EXPECT_EQ(*ParseKernelName(KernelName("ab")), "ab");
+}
+
+TEST(ResourceNames, OtherNamesAreRefused) {
+  for (const char* name : {"", "17", "tuningJobs/", "tuningJobs/x", "tuningJobs/0", "tuningJobs/-1",
+                           "jobs/1", "tuningJobs/99999999999999999999"}) {
+    EXPECT_EQ(ParseJobName(name).status().code(), absl::StatusCode::kInvalidArgument) << name;
+  }
+  EXPECT_FALSE(ParseKernelName("records/ab").ok());
+  EXPECT_FALSE(ParseRecordName("kernels/ab").ok());
+}
+
+TEST(Plausibility, FasterThanThePeakByHalfIsImplausible) {
+  v1::MachinePeaks peaks;
+  peaks.set_fp32_flops_per_s(2e12);
+  peaks.set_fp64_flops_per_s(1e12);
+  const Expression single = MatMulExpression(100, 100, 100);
+  EXPECT_TRUE(CheckPlausible(single, 700, peaks).ok());
+  EXPECT_EQ(CheckPlausible(single, 600, peaks).code(), absl::StatusCode::kInternal);
+  const Expression in_double = MatMulExpression(100, 100, 100, ScalarType::kFloat64);
+  EXPECT_FALSE(CheckPlausible(in_double, 700, peaks).ok());
+  EXPECT_TRUE(CheckPlausible(in_double, 1400, peaks).ok());
+  EXPECT_TRUE(CheckPlausible(single, 1, v1::MachinePeaks()).ok());
+  EXPECT_TRUE(CheckPlausible(MatMulExpression(9, 9, 9, ScalarType::kInt32), 1, peaks).ok());
+}
+
+}  // namespace
+}  // namespace mdh

@@ -89,7 +89,7 @@ Result<IndexBounds> BoundsOf(const AffineIndex& index, const std::vector<Dimensi
       return absl::OutOfRangeError("does not fit in 63 bits");
     }
     bounds.smallest_at.push_back(coefficient < 0 ? last : 0);
-    bounds.largest_at.push_back(coefficient < 0 ? 0 : last);
+    bounds.largest_at.push_back(coefficient > 0 ? last : 0);
   }
   return bounds;
 }

@@ -1,0 +1,136 @@
+// One digest per meaning.
+#include "core/canonical.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/text/parser.h"
+#include "core/text/printer.h"
+#include "tests/random_expression.h"
+
+namespace mdh {
+namespace {
+
+constexpr char kMatVec[] = R"(
+matvec :=
+  out_view<fp32>( w: (i,k) -> (i) ) o
+  md_hom<4,3>( f, (++, +) ) o
+  inp_view<fp32,fp32>( M: (i,k) -> (i,k), v: (i,k) -> (k) )
+where f(M, v) -> w { w = M * v }
+)";
+
+Expression Parse(const std::string& text) {
+  const Result<Expression> expression = ParseExpression(text);
+  EXPECT_TRUE(expression.ok()) << expression.status() << "\n" << text;
+  return *expression;
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+// If this fails and the canonical form was changed on purpose: raise its version, since all stored
+// digests are void.
+TEST(CanonicalTest, TheFormIsPinned) {
+  EXPECT_EQ(CanonicalForm(Parse(kMatVec)),
+            "mdh-canonical 1\n"
+            "dimension 4\n"
+            "dimension 3\n"
+            "combine cc\n"
+            "combine pw (fp32,fp32)->(fp32){1:fp32:0();1:fp32:1();40:fp32(0,1);=>2} identity "
+            "0000000000000000\n"
+            "input fp32[4,3](1,0+0|0,1+0)\n"
+            "input fp32[3](0,1+0)\n"
+            "output fp32[4](1,0+0)\n"
+            "function (fp32,fp32)->(fp32){1:fp32:0();1:fp32:1();42:fp32(0,1);=>2}\n");
+  EXPECT_EQ(Digest(Parse(kMatVec)),
+            "d196a937020626de255785f48bd6ba15aab3619d8d461e6774e05587bfb51fb3");
+}
+
+TEST(CanonicalTest, NamesDoNotMatter) {
+  const std::string digest = Digest(Parse(kMatVec));
+  EXPECT_EQ(Digest(Parse(R"(
+other<T = fp32 | A = 4, B = 3> :=
+  out_view<T>( result: (x,y) -> (x) ) o
+  md_hom<A,B>( g, (cc, plus) ) o
+  inp_view<T,T>( left[A,B]: (x,y) -> (x,y), right: (x,y) -> (y) )
+where g(l, r) -> p { let q = r * l; p = q },
+      plus(one, two) -> three identity (0) { three = two + one }
+)")),
+            digest);
+}
+
+TEST(CanonicalTest, EveryChangeOfMeaningMatters) {
+  const std::vector<std::pair<std::string, std::string>> changes = {
+      {"<4,3>", "<5,3>"},
+      {"(++, +)", "(++, *)"},
+      {"(++, +)", "(++, max)"},
+      {"M: (i,k) -> (i,k)", "M: (i,k) -> (k,i)"},
+      {"M: (i,k) -> (i,k)", "M: (i,k) -> (i,k+1)"},
+      {"M: (i,k) -> (i,k)", "M: (i,k) -> (i,2*k)"},
+      {"M: (i,k) -> (i,k)", "M: (i,k) -> (i,2-k)"},
+      {"M: (i,k) -> (i,k)", "M[4,5]: (i,k) -> (i,k)"},
+      {"v: (i,k) -> (k)", "v: (i,k) -> ()"},
+      {"w: (i,k) -> (i)", "w: (i,k) -> (i+1)"},
+      {"w: (i,k) -> (i)", "w: (i,k) -> (2*i)"},
+      {"M * v", "M + v"},
+      {"M * v", "M - v"},
+      {"M * v", "v - M"},
+      {"M * v", "M * v + 1"},
+      {"M * v", "M * v + 2"},
+      {"M * v", "M * v - 0.0"},
+      {"M * v", "M * v + -0.0"},
+      {"M * v", "M"},
+      {"M * v", "min(M, v)"},
+      {"M * v", "min(v, M)"},
+      {"M * v }", "M * v }, g(a, b) -> c { c = a + b }"},
+      {"M * v }", "M * v }, g(a, b) -> c identity (1) { c = a + b }"},
+  };
+  std::map<std::string, std::string> texts = {{Digest(Parse(kMatVec)), kMatVec}};
+  for (const auto& [from, to] : changes) {
+    std::string text = Replaced(kMatVec, from, to);
+    if (to.find("g(a, b)") != std::string::npos) text = Replaced(text, "(++, +)", "(++, g)");
+    const auto [entry, is_new] = texts.emplace(Digest(Parse(text)), text);
+    EXPECT_TRUE(is_new) << text << "\nhas the digest of\n" << entry->second;
+  }
+  std::string doubles = Replaced(kMatVec, "<fp32>", "<fp64>");
+  doubles = Replaced(doubles, "<fp32,fp32>", "<fp64,fp64>");
+  EXPECT_TRUE(texts.emplace(Digest(Parse(doubles)), doubles).second);
+}
+
+TEST(CanonicalTest, OrderOfLetsAndOfCommutativeOperandsDoesNotMatter) {
+  const auto with_body = [](const std::string& body) {
+    return Digest(Parse(Replaced(kMatVec, "w = M * v", body)));
+  };
+  EXPECT_EQ(with_body("let a = exp(M); let b = sin(v); w = a * b + a"),
+            with_body("let b = sin(v); let a = exp(M); w = a + b * a"));
+  EXPECT_EQ(with_body("w = exp(M) * exp(M)"),
+            with_body("let e = exp(M); let dead = e + v; w = e * e"));
+  EXPECT_NE(with_body("w = exp(M) - sin(v)"), with_body("w = sin(v) - exp(M)"));
+}
+
+TEST(CanonicalTest, RandomExpressionsKeepTheirDigestUnderRenaming) {
+  Rng rng(11);
+  for (int n = 0; n < 300; ++n) {
+    const Expression expression = RandomExpression(rng, {.exact = n % 2 == 0});
+    ExpressionSpec spec{.name = "renamed",
+                        .dimensions = expression.dimensions(),
+                        .inputs = expression.inputs(),
+                        .outputs = expression.outputs(),
+                        .function = expression.function(),
+                        .combine_operators = expression.combine_operators()};
+    for (Dimension& dimension : spec.dimensions)
+      dimension.name = absl::StrCat("r_", dimension.name);
+    for (Buffer& buffer : spec.inputs) buffer.name = absl::StrCat("r_", buffer.name);
+    for (Buffer& buffer : spec.outputs) buffer.name = absl::StrCat("r_", buffer.name);
+    EXPECT_EQ(Digest(*Expression::Create(std::move(spec))), Digest(expression));
+  }
+}
+
+}  // namespace
+}  // namespace mdh

@@ -63,6 +63,12 @@ Status CheckInstruction(absl::string_view function, absl::Span<const TypedName> 
   return absl::OkStatus();
 }
 
+Status CheckLength(absl::string_view function, size_t length, size_t limit) {
+  if (length <= limit) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("function '", function, "' has ", length,
+                                                 " instructions; at most ", limit, " are allowed"));
+}
+
 Status CheckNames(absl::string_view function, absl::Span<const TypedName> parameters,
                   absl::Span<const TypedName> results) {
   std::set<absl::string_view> names;
@@ -162,11 +168,8 @@ Result<ScalarFunction> ScalarFunction::Create(std::string name, std::vector<Type
                                               std::vector<ScalarInstruction> instructions,
                                               std::vector<int> result_instructions) {
   MDH_RETURN_IF_ERROR(CheckNames(name, parameters, results));
-  if (instructions.size() > kMaxInstructions) {
-    return absl::InvalidArgumentError(absl::StrCat("function '", name, "' has ",
-                                                   instructions.size(), " instructions; at most ",
-                                                   kMaxInstructions, " are allowed"));
-  }
+  // Before equal instructions are shared there may be more, but not without bound.
+  MDH_RETURN_IF_ERROR(CheckLength(name, instructions.size(), 16 * kMaxInstructions));
   for (size_t n = 0; n < instructions.size(); ++n) {
     MDH_RETURN_IF_ERROR(CheckInstruction(name, parameters, instructions, n));
     // Fields that mean nothing for the operation must not tell equal instructions apart.
@@ -176,6 +179,7 @@ Result<ScalarFunction> ScalarFunction::Create(std::string name, std::vector<Type
   }
   MDH_RETURN_IF_ERROR(CheckResults(name, results, instructions, result_instructions));
   Simplify(&instructions, &result_instructions);
+  MDH_RETURN_IF_ERROR(CheckLength(name, instructions.size(), kMaxInstructions));
   ScalarFunction function;
   function.name_ = std::move(name);
   function.parameters_ = std::move(parameters);

@@ -99,7 +99,9 @@ Result<std::vector<Token>> Tokenize(const Source& source) {
     }
     offset += tokens.back().text.size();
   }
-  tokens.push_back({Token::Kind::kEnd, "", text.size()});
+  // Errors at the end point behind the last token, not to what may follow it.
+  const size_t end = tokens.empty() ? 0 : tokens.back().offset + tokens.back().text.size();
+  tokens.push_back({Token::Kind::kEnd, "", end});
   return tokens;
 }
 

@@ -107,6 +107,15 @@ TEST(ScalarFunctionTest, CanonicalFormOfALongChainIsFound) {
   EXPECT_GT(CanonicalForm(*f).size(), 4096u);
 }
 
+TEST(ScalarFunctionTest, TheLimitCountsWhatRemains) {
+  std::vector<ScalarInstruction> chain = {Parameter(0)};
+  for (int n = 1; n <= 4096; ++n) chain.push_back(Op(ScalarOp::kAdd, {n - 1, 0}));
+  EXPECT_EQ(ErrorMessage(Make(chain, 4096)),
+            "function 'f' has 4097 instructions; at most 4096 are allowed");
+  EXPECT_TRUE(Make(chain, 4095).ok());
+  EXPECT_TRUE(Make(std::vector<ScalarInstruction>(65536, Parameter(0)), 0).ok());
+}
+
 TEST(ScalarFunctionTest, Errors) {
   EXPECT_EQ(ErrorMessage(Make({Parameter(0), Op(ScalarOp::kAdd, {0})}, 1)),
             "function 'f', instruction 1: operation '+' takes 2 operands, not 1");
@@ -144,8 +153,8 @@ TEST(ScalarFunctionTest, ErrorsOfNamesAndCounts) {
             "function 'f': 'true' is no name for a parameter or result");
   EXPECT_EQ(create({}, {}, {}), "function 'f' has no result");
   EXPECT_EQ(create({}, {{"r", kF32}}, {}), "function 'f' has 1 results but computes 0");
-  EXPECT_EQ(ErrorMessage(Make(std::vector<ScalarInstruction>(4097, Parameter(0)), 0)),
-            "function 'f' has 4097 instructions; at most 4096 are allowed");
+  EXPECT_EQ(ErrorMessage(Make(std::vector<ScalarInstruction>(65537, Parameter(0)), 0)),
+            "function 'f' has 65537 instructions; at most 65536 are allowed");
 }
 
 TEST(Sha256HexTest, KnownValues) {

@@ -1,0 +1,176 @@
+// What the parser says of wrong texts: golden/bad_expressions.txt has a case per kind of error.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "core/text/parser.h"
+#include "tests/error_message.h"
+
+namespace mdh {
+namespace {
+
+const std::string kGoldenFile =
+    std::string(MDH_SOURCE_DIR) + "/tests/core/golden/bad_expressions.txt";
+
+struct Case {
+  std::string title;
+  std::string text;
+  std::string error;
+};
+
+std::vector<Case> ReadCases() {
+  std::ifstream file(kGoldenFile);
+  std::stringstream content;
+  content << file.rdbuf();
+  std::vector<Case> cases;
+  std::vector<std::string> parts = absl::StrSplit(content.str(), "==== ");
+  for (size_t n = 1; n < parts.size(); ++n) {
+    const size_t line = parts[n].find('\n') + 1;
+    const size_t error = parts[n].find("---- error\n", line);
+    cases.push_back({parts[n].substr(0, line - 1), parts[n].substr(line, error - line),
+                     parts[n].substr(error + 11)});
+  }
+  return cases;
+}
+
+// MDH_UPDATE_GOLDEN=1 in the environment rewrites the errors of the golden file.
+TEST(ParserErrorsTest, GoldenTexts) {
+  const std::vector<Case> cases = ReadCases();
+  EXPECT_GE(cases.size(), 80u);
+  std::string updated;
+  for (const Case& one : cases) {
+    const std::string error =
+        absl::StrCat(ErrorMessage(ParseExpression(one.text, {}, "bad.mdh")), "\n\n");
+    absl::StrAppend(&updated, "==== ", one.title, "\n", one.text, "---- error\n", error);
+    if (std::getenv("MDH_UPDATE_GOLDEN") == nullptr) {
+      EXPECT_EQ(error, one.error) << one.title << "\n" << one.text;
+    }
+  }
+  if (std::getenv("MDH_UPDATE_GOLDEN") != nullptr) std::ofstream(kGoldenFile) << updated;
+}
+
+constexpr char kDot[] = R"(dot<T = fp32 | K> :=
+  out_view<T>( s: (k) -> () ) o
+  md_hom<K>( f, (+) ) o
+  inp_view<T,T>( x: (k) -> (k), y: (k) -> (k) )
+where f(x, y) -> s { s = x * y })";
+
+TEST(ParserErrorsTest, Bindings) {
+  const auto error = [](const Bindings& bindings) {
+    return ErrorMessage(ParseExpression(kDot, bindings, "dot.mdh"));
+  };
+  const std::string line = "\ndot<T = fp32 | K> :=\n";
+  EXPECT_EQ(error({{"K", "8"}, {"T", "int16"}}), "no error");
+  EXPECT_EQ(error({}), "dot.mdh:1:16: parameter 'K' has no value" + line + "               ^");
+  EXPECT_EQ(error({{"K", "8"}, {"J", "8"}}),
+            "dot.mdh:1:1: 'dot' has no parameter 'J'; its parameters are T, K" + line + "^");
+  EXPECT_EQ(error({{"K", "eight"}}),
+            "dot.mdh:1:16: the value 'eight' of parameter 'K' is no 64-bit integer" + line +
+                "               ^");
+  EXPECT_EQ(error({{"K", "9223372036854775808"}}),
+            "dot.mdh:1:16: the value '9223372036854775808' of parameter 'K' is no 64-bit integer" +
+                line + "               ^");
+  EXPECT_EQ(error({{"K", "8"}, {"T", "half"}}),
+            "dot.mdh:1:5: the value 'half' of parameter 'T' is no type" + line + "    ^");
+}
+
+TEST(ParserErrorsTest, CodesAreThoseOfExpressions) {
+  const auto code = [](const Bindings& bindings) {
+    return ParseExpression(kDot, bindings).status().code();
+  };
+  EXPECT_EQ(code({{"K", "0"}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({{"K", "9223372036854775807"}}), absl::StatusCode::kOutOfRange);
+}
+
+std::string Repeated(const std::string& text, int times) {
+  std::string result;
+  for (int n = 0; n < times; ++n) result += text;
+  return result;
+}
+
+std::string WithBody(const std::string& body) {
+  return absl::StrCat(std::string(kDot, sizeof(kDot) - 1 - 11), " s = ", body, " }");
+}
+
+std::string FirstLine(const Status& status) {
+  return std::string(std::string(status.message()).substr(0, ErrorMessage(status).find('\n')));
+}
+
+Status ErrorOfBody(const std::string& body) {
+  return ParseExpression(WithBody(body), {{"K", "8"}}).status();
+}
+
+TEST(ParserLimitsTest, LargeTexts) {
+  const std::string text = Repeated("# a comment\n", 100'000);
+  EXPECT_EQ(ErrorMessage(ParseExpression(text)),
+            "the text has 1200000 bytes; at most 1048576 are allowed");
+  EXPECT_TRUE(ParseExpression(text.substr(0, 600'000) + kDot, {{"K", "8"}}).ok());
+}
+
+TEST(ParserLimitsTest, Nesting) {
+  EXPECT_TRUE(ErrorOfBody(Repeated("(", 150) + "x" + Repeated(")", 150)).ok());
+  for (const std::string& deep :
+       {Repeated("(", 100'000), Repeated("-", 100'000), Repeated("!", 100'000),
+        Repeated("abs(", 100'000), Repeated("x < y ? x : ", 50'000), Repeated("x < y ? ", 50'000),
+        Repeated("- -(", 50'000)}) {
+    const Status status = ErrorOfBody(deep);
+    EXPECT_TRUE(absl::StrContains(FirstLine(status), "nested deeper than 200 levels"))
+        << FirstLine(status);
+  }
+  for (const std::string& deep :
+       {Repeated("(", 100'000) + "1" + Repeated(")", 100'000), Repeated("-", 100'000) + "1"}) {
+    const Status status = ParseExpression("e<|K = " + deep + "> := out_view").status();
+    EXPECT_TRUE(absl::StrContains(FirstLine(status), "nested deeper than 200 levels"))
+        << FirstLine(status);
+  }
+}
+
+TEST(ParserLimitsTest, LongChains) {
+  EXPECT_TRUE(ErrorOfBody(Repeated("y + ", 4000) + "x").ok());
+  EXPECT_TRUE(absl::StrContains(FirstLine(ErrorOfBody(Repeated("y + ", 5000) + "x")),
+                                "instructions; at most 4096 are allowed"));
+  EXPECT_TRUE(absl::StrContains(FirstLine(ErrorOfBody(Repeated("y + ", 200'000) + "x")),
+                                "function 'f' is too long"));
+}
+
+TEST(ParserLimitsTest, ManyDimensionsAndAccesses) {
+  std::vector<std::string> names;
+  for (int d = 0; d < 65; ++d) names.push_back(absl::StrCat("i", d));
+  const std::string tuple = absl::StrCat("(", absl::StrJoin(names, ","), ")");
+  const Status dimensions = ParseExpression("e := out_view<fp32>( w: " + tuple + " -> ()").status();
+  EXPECT_TRUE(absl::StrContains(FirstLine(dimensions), "more than 64 dimensions"));
+  const Status rank =
+      ParseExpression("e := out_view<fp32>( w: (i) -> (" + Repeated("i,", 100) + "i)").status();
+  EXPECT_TRUE(absl::StrContains(FirstLine(rank), "a buffer of more than 64 dimensions"));
+  const Status accesses =
+      ParseExpression("e := out_view<fp32>( w: (i) -> (i)" + Repeated(",(i)", 9000)).status();
+  EXPECT_TRUE(absl::StrContains(FirstLine(accesses), "more than 8192 accesses"));
+}
+
+// Every prefix of a text, and every text with a byte changed, is parsed or refused.
+TEST(ParserLimitsTest, DamagedTextsAreNoDanger) {
+  const std::string text = kDot;
+  for (size_t length = 0; length < text.size(); ++length) {
+    EXPECT_FALSE(ParseExpression(text.substr(0, length), {{"K", "8"}}).ok());
+  }
+  int parsed = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    for (int byte = 0; byte < 256; ++byte) {
+      std::string damaged = text;
+      damaged[at] = static_cast<char>(byte);
+      parsed += ParseExpression(damaged, {{"K", "8"}}).ok() ? 1 : 0;
+    }
+  }
+  EXPECT_GT(parsed, 0);
+}
+
+}  // namespace
+}  // namespace mdh

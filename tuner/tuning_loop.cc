@@ -23,9 +23,20 @@ constexpr size_t kFinalists = 3;
 constexpr int kFinalRounds = 2;
 // The final figure is timed this much longer than a trial.
 constexpr int kFinalTimeFactor = 4;
+// A candidate that is this many times slower than the best ends as a timeout, but none does before
+// the second time has passed: calls of a good one must fit in.
+constexpr int64_t kHopelessFactor = 30;
+constexpr int64_t kLeastRunLimit = 1'000'000'000;
 
 bool WasCancelled(const Measurement& measurement) {
   return measurement.outcome == TrialOutcome::kTimeout && measurement.reason == "cancelled";
+}
+
+// What the search compares. Noise only ever adds to a time, so of a few calls the fastest says
+// most; the figure that is reported in the end is a median of many.
+int64_t SearchTime(const Measurement& measurement) {
+  if (measurement.outcome != TrialOutcome::kOk || measurement.times_ns.empty()) return 0;
+  return *std::min_element(measurement.times_ns.begin(), measurement.times_ns.end());
 }
 
 std::string IdentityOf(const Kernel& kernel) {
@@ -77,8 +88,7 @@ class TuningRun {
             .evaluations = trials_,
             .valid_evaluations = trials_ - failed_trials_,
             .best_cost = best_.empty() ? std::nullopt
-                                       : std::optional<double>(static_cast<double>(
-                                             best_.front().measurement.time_ns()))};
+                                       : std::optional<double>(static_cast<double>(best_ns()))};
   }
 
   // How long the measurements at the end will take.
@@ -106,26 +116,32 @@ class TuningRun {
     std::vector<TuningParameters> first = {rules};
     first.insert(first.end(), options_.start.begin(), options_.start.end());
     MDH_RETURN_IF_ERROR(EvaluateKnown(first, known));
-    // The technique hands out those that are known and so learns about them.
+    // The technique proposes what is known first; it learns about that before it goes on.
+    const int num_known = static_cast<int>(known.size());
     technique_->Initialize(space_.space(), std::move(known), options_.seed);
     searching_ = true;
+    MDH_RETURN_IF_ERROR(EvaluateProposals(technique_->Propose(num_known)));
     const int batch = std::max(2 * runner_.device().cores, 2);
     while (!cancelled_) {
       const int allowed = Allowance(batch);
       if (allowed == 0) break;
       const std::vector<Configuration> proposals = technique_->Propose(allowed);
       if (proposals.empty()) break;
-      std::vector<Candidate> candidates;
-      for (const Configuration& configuration : proposals) {
-        if (ReportKnown(configuration)) continue;
-        candidates.push_back({.parameters = space_.Decode(configuration),
-                              .configuration = configuration,
-                              .kernel = {},
-                              .measurement = {}});
-      }
-      MDH_RETURN_IF_ERROR(Evaluate(candidates));
+      MDH_RETURN_IF_ERROR(EvaluateProposals(proposals));
     }
     return absl::OkStatus();
+  }
+
+  Status EvaluateProposals(const std::vector<Configuration>& proposals) {
+    std::vector<Candidate> candidates;
+    for (const Configuration& configuration : proposals) {
+      if (ReportKnown(configuration)) continue;
+      candidates.push_back({.parameters = space_.Decode(configuration),
+                            .configuration = configuration,
+                            .kernel = {},
+                            .measurement = {}});
+    }
+    return Evaluate(candidates);
   }
 
   // The configuration from rules and those of earlier runs, which need not be in the space. The
@@ -161,6 +177,7 @@ class TuningRun {
   }
 
   Status Evaluate(std::vector<Candidate>& candidates) {
+    if (candidates.empty()) return absl::OkStatus();
     const int64_t before_ns = NowNs();
     MDH_RETURN_IF_ERROR(MeasureNew(candidates));
     for (Candidate& candidate : candidates) {
@@ -188,7 +205,12 @@ class TuningRun {
       if (to_measure.emplace(identity, kernels.size()).second) kernels.push_back(candidate.kernel);
     }
     MeasureOptions options = options_.measure;
-    if (!best_.empty()) options.best_so_far_ns = best_.front().measurement.time_ns();
+    if (!best_.empty()) {
+      options.best_so_far_ns = best_ns();
+      // What is hopeless is not waited for.
+      options.run_limit_ns =
+          std::min(options.run_limit_ns, std::max(kHopelessFactor * best_ns(), kLeastRunLimit));
+    }
     if (!kernels.empty()) {
       MDH_ASSIGN_OR_RETURN(const std::vector<Measurement> measurements,
                            runner_.Measure(kernels, options));
@@ -220,7 +242,7 @@ class TuningRun {
     }
     if (candidate.configuration) {
       const Cost cost =
-          valid ? Cost(static_cast<double>(candidate.measurement.time_ns())) : std::nullopt;
+          valid ? Cost(static_cast<double>(SearchTime(candidate.measurement))) : std::nullopt;
       evaluated_[*candidate.configuration] = cost;
       if (searching_) technique_->Report(*candidate.configuration, cost);
     }
@@ -232,7 +254,7 @@ class TuningRun {
     on_trial_({.trial = &trial,
                .trials = trials_,
                .failed_trials = failed_trials_,
-               .best_ns = best_.empty() ? 0 : best_.front().measurement.time_ns(),
+               .best_ns = best_ns(),
                .best = best_.empty() ? nullptr : &best_.front().parameters,
                .elapsed_ns = NowNs() - start_ns_});
   }
@@ -243,13 +265,13 @@ class TuningRun {
       if (IdentityOf(kept.kernel) == identity) return;
     }
     best_.push_back(candidate);
-    SortBest();
+    SortBest(SearchTime);
     if (best_.size() > kFinalists) best_.pop_back();
   }
 
-  void SortBest() {
-    std::stable_sort(best_.begin(), best_.end(), [](const Candidate& a, const Candidate& b) {
-      return a.measurement.time_ns() < b.measurement.time_ns();
+  void SortBest(const std::function<int64_t(const Measurement&)>& time) {
+    std::stable_sort(best_.begin(), best_.end(), [&](const Candidate& a, const Candidate& b) {
+      return time(a.measurement) < time(b.measurement);
     });
   }
 
@@ -279,11 +301,12 @@ class TuningRun {
       if (best_[k].measurement.outcome == TrialOutcome::kOk) {
         remaining.push_back(best_[k]);
       } else {
-        ++reasons_[absl::StrCat(std::string(Name(finals[k].outcome)), " on new inputs: ", finals[k].reason)];
+        ++reasons_[absl::StrCat(std::string(Name(finals[k].outcome)),
+                                " on new inputs: ", finals[k].reason)];
       }
     }
     best_ = std::move(remaining);
-    SortBest();
+    SortBest(&Measurement::time_ns);
     return absl::OkStatus();
   }
 
@@ -322,6 +345,9 @@ class TuningRun {
     result.low_level_table = low_level.ToTable();
     return result;
   }
+
+  // Of the best so far, as the search compares; 0 if there is none.
+  int64_t best_ns() const { return best_.empty() ? 0 : SearchTime(best_.front().measurement); }
 
   const Expression& expression_;
   Runner& runner_;

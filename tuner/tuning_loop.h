@@ -20,30 +20,31 @@ struct TuningOptions {
   uint64_t seed = 1;
   AbortCondition abort = AbortCondition::Duration(60'000'000'000);
   // Configurations from earlier runs to start from, besides the default one.
-  std::vector<TuningParameters> start;
-  MeasureOptions measure;
+  std::vector<TuningParameters> start = {};
+  MeasureOptions measure = {};
 };
 
 struct Trial {
-  int64_t number = 0;               // from 1
+  int64_t number = 0;  // from 1
   TuningParameters parameters;
   Measurement measurement;
 };
 
 struct TuningResult {
-  TuningParameters parameters;      // the best
+  TuningParameters parameters;  // the best
   Kernel kernel;
-  Measurement measurement;          // of the best, measured again at the end on new inputs
-  int64_t loop_nest_ns = 0;         // the untuned loop nest, one thread
-  int64_t default_ns = 0;           // the configuration from rules, all threads; 0 if it failed
+  Measurement measurement;   // of the best, measured again at the end on new inputs
+                             // unless cancelled
+  int64_t loop_nest_ns = 0;  // the untuned loop nest, one thread
+  int64_t default_ns = 0;    // the configuration from rules, all threads; 0 if it failed
   int64_t trials = 0;
   int64_t failed_trials = 0;
   int64_t elapsed_ns = 0;
   std::string low_level_table;
 };
 
-// Called after every trial, from the thread that called Tune. `best_ns` is 0 before the first valid
-// trial; `elapsed_ns` counts from the start of the search.
+// Called after every trial, from the thread that called Tune. `best_ns` is the fastest call of the
+// best configuration, 0 before the first valid trial; `elapsed_ns` counts from the start of Tune.
 struct TuningProgress {
   const Trial* trial;
   int64_t trials;
@@ -53,9 +54,12 @@ struct TuningProgress {
   int64_t elapsed_ns;
 };
 
-// Searches until `options.abort` holds or `cancelled` becomes true, and gives the best found so far.
-// Errors: NotFound (technique), what the runner says, Cancelled if there is no valid trial yet,
-// FailedPrecondition if no candidate was valid (the message has the commonest reason).
+// Searches until `options.abort` holds or `cancelled` becomes true, and gives the best found so
+// far. The time that the measurements at the end need is kept free of a Duration. `cancelled` is
+// looked at between measurements: who sets it should also call runner.Interrupt(). After a
+// cancellation the measurements at the end are left out. Errors: NotFound (technique), what the
+// runner says, Cancelled if there is no valid trial yet, FailedPrecondition if no candidate was
+// valid (the message has the commonest reason).
 Result<TuningResult> Tune(const Expression& expression, Runner& runner,
                           const TuningOptions& options,
                           const std::function<void(const TuningProgress&)>& on_trial,

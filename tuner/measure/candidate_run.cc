@@ -1,7 +1,7 @@
 // The part of a run that happens in the parent: memory, waiting, limits, reading what was recorded.
 #include "tuner/measure/candidate_run.h"
 
-#include <sys/resource.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -131,6 +131,12 @@ std::string DescribeFault(const CandidateRun& run, const RunControl& control) {
   return absl::StrCat(buffer, ", ", nearest->offset - nearest->size, " bytes behind its end");
 }
 
+// clang's OpenMP library announces itself in shared memory under this name, and does not take it
+// back if its process ends in any but the regular way.
+void RemoveOpenMpRegistration(pid_t pid) {
+  shm_unlink(absl::StrCat("/__KMP_REGISTERED_LIB_", pid, "_", getuid()).c_str());
+}
+
 Snapshot SnapshotOf(absl::Span<const GuardedMemory> copies, std::byte poison) {
   Snapshot snapshot = {.poison = poison, .accessible = {}};
   for (const GuardedMemory& copy : copies) {
@@ -195,12 +201,13 @@ Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor) 
                  kAsideLimit / 1'000'000'000;
   limits.address_space_bytes =
       VirtualSize() + physical + kBaseMemory + kMemoryPerThread * run.threads;
-  limits.may_write_files = false;
   MDH_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Fork(limits, [&] {
                          return RunInChild(run, *shared, outputs);
                        }));
   RunRecord record;
+  const pid_t pid = child.pid();
   Await(child, run, shared->control(), supervisor, record);
+  RemoveOpenMpRegistration(pid);
   for (const GuardedMemory& output : outputs) record.data_offsets.push_back(output.data_offset());
   ReadShared(run, shared, record);
   return record;

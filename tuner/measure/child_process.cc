@@ -42,7 +42,6 @@ void ApplyLimits(const ChildLimits& limits) {
   if (limits.address_space_bytes > 0) {
     SetLimit(RLIMIT_AS, static_cast<rlim_t>(limits.address_space_bytes));
   }
-  if (!limits.may_write_files) SetLimit(RLIMIT_FSIZE, 0);
 }
 
 // Between fork and the body: leave nothing of the parent's that the body could harm or trip over.

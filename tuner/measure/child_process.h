@@ -17,7 +17,6 @@ namespace mdh {
 struct ChildLimits {
   int64_t cpu_s = 0;
   int64_t address_space_bytes = 0;
-  bool may_write_files = true;
 };
 
 struct ChildEnd {
@@ -40,6 +39,8 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&& other) noexcept;
   ~ChildProcess();
 
+  // Of the child; -1 when it has ended.
+  pid_t pid() const { return pid_; }
   // How the child ended, nullopt while it runs. Whatever is left of its process group is killed.
   std::optional<ChildEnd> Poll();
   // Kills the process group and waits for the child's end.

@@ -13,8 +13,8 @@ namespace {
 // t is accepted with probability 1/e. One round starts hot and cools as 1/n; rounds that find
 // nothing end and the next one starts from the best, at half the heat, so that the search narrows
 // down without knowing when it will be stopped.
-constexpr double kHottest = 0.30;
-constexpr double kColdestStart = 0.04;
+constexpr double kHottest = 0.10;
+constexpr double kColdestStart = 0.02;
 constexpr double kCooling = 0.10;  // temperature = start / (1 + kCooling * reports of the round)
 constexpr int kStagnation = 40;    // reports without a new best that end a round
 constexpr int kRandomFirst = 8;    // samples before the walk starts: where is it good at all?
@@ -26,6 +26,7 @@ class SimulatedAnnealing final : public SearchTechnique {
     *this = SimulatedAnnealing();
     space_ = &space;
     rng_.seed(seed);
+    has_start_ = !start.empty();
     proposed_ = ProposedSet(space, std::move(start));
   }
 
@@ -73,7 +74,7 @@ class SimulatedAnnealing final : public SearchTechnique {
   }
 
   std::optional<Configuration> NewConfiguration() {
-    if (random_proposed_ < kRandomFirst || !current_cost_) {
+    if (!current_cost_ || (!has_start_ && random_proposed_ < kRandomFirst)) {
       ++random_proposed_;
       return proposed_.NewSample(*space_, rng_);
     }
@@ -108,6 +109,7 @@ class SimulatedAnnealing final : public SearchTechnique {
   int since_best_ = 0;
   int in_round_ = 0;
   int random_proposed_ = 0;
+  bool has_start_ = false;
 };
 
 }  // namespace

@@ -1,0 +1,300 @@
+#include "tuner/tuning_loop.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "core/canonical.h"
+#include "gmock/gmock.h"
+#include "tests/server/matmul_expression.h"
+#include "tests/tuner/runner_fixture.h"
+#include "tuner/mdh_space.h"
+#include "tuner/measure/clock.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Answers with costs that are a function of the kernel, without running anything.
+class RecordedRunner final : public Runner {
+ public:
+  RecordedRunner() : device_(*DescribeHostCpu()) {
+    device_.cores = 2;
+    device_.compiler = "gcc 12.2.0";
+  }
+
+  const DeviceDescription& device() const override { return device_; }
+  Status SetProblem(const Expression&, uint64_t seed) override {
+    ++problems_;
+    seed_ = seed;
+    return set_problem_ ? set_problem_(problems_) : absl::OkStatus();
+  }
+  Result<int64_t> LoopNestTime() override { return 1'000'000'000; }
+  Result<std::vector<Measurement>> Measure(absl::Span<const Kernel> kernels,
+                                           const MeasureOptions&) override {
+    std::vector<Measurement> measured;
+    for (const Kernel& kernel : kernels) {
+      const bool is_new = problems_ > 1 || searched_.insert(kernel.source).second;
+      EXPECT_TRUE(is_new);
+      measured.push_back(answer_(kernel));
+    }
+    return measured;
+  }
+  Result<MachinePeaks> Peaks() override { return MachinePeaks{}; }
+  void Interrupt() override {}
+
+  static Measurement Ok(int64_t time_ns) {
+    Measurement measurement;
+    measurement.times_ns = {time_ns, time_ns + 2, time_ns + 1};
+    return measurement;
+  }
+  static Measurement Fail(TrialOutcome outcome, const std::string& reason) {
+    Measurement measurement;
+    measurement.outcome = outcome;
+    measurement.reason = reason;
+    return measurement;
+  }
+  static int64_t CostOf(const Kernel& kernel) {
+    return 1'000'000 + std::stoll(Sha256Hex(kernel.source).substr(0, 6), nullptr, 16);
+  }
+
+  DeviceDescription device_;
+  int problems_ = 0;
+  uint64_t seed_ = 0;
+  std::set<std::string> searched_;
+  std::function<Status(int problem)> set_problem_;
+  std::function<Measurement(const Kernel&)> answer_ = [](const Kernel& kernel) {
+    return Ok(CostOf(kernel));
+  };
+};
+
+class TuningLoop : public ::testing::Test {
+ protected:
+  Result<TuningResult> Search(TuningOptions options) {
+    return Tune(
+        expression_, runner_, options,
+        [&](const TuningProgress& progress) {
+          trials_.push_back(*progress.trial);
+          best_.push_back(progress.best_ns);
+          if (on_trial_) on_trial_(progress);
+        },
+        cancelled_);
+  }
+  static TuningOptions Evaluations(int64_t count) {
+    return {.abort = AbortCondition::Evaluations(count)};
+  }
+
+  Expression expression_ = MatMulExpression(96, 80, 64);
+  RecordedRunner runner_;
+  std::atomic<bool> cancelled_ = false;
+  std::vector<Trial> trials_;
+  std::vector<int64_t> best_;
+  std::function<void(const TuningProgress&)> on_trial_;
+};
+
+TEST_F(TuningLoop, MakesExactlyAsManyTrialsAsAsked) {
+  const TuningResult result = *Search(Evaluations(37));
+  EXPECT_EQ(result.trials, 37);
+  EXPECT_EQ(result.failed_trials, 0);
+  ASSERT_EQ(trials_.size(), 37u);
+  for (size_t t = 0; t < trials_.size(); ++t) {
+    EXPECT_EQ(trials_[t].number, static_cast<int64_t>(t) + 1);
+  }
+}
+
+TEST_F(TuningLoop, GivesTheBestOfAllTrials) {
+  const TuningResult result = *Search(Evaluations(40));
+  int64_t best = trials_[0].measurement.time_ns();
+  for (const Trial& trial : trials_) best = std::min(best, trial.measurement.time_ns());
+  EXPECT_EQ(result.measurement.time_ns(), best);
+  EXPECT_EQ(RecordedRunner::CostOf(result.kernel) + 1, best);  // the median of what Ok gives
+  EXPECT_TRUE(std::is_sorted(best_.rbegin(), best_.rend()));
+  EXPECT_EQ(result.default_ns, trials_[0].measurement.time_ns());
+  EXPECT_EQ(result.loop_nest_ns, 1'000'000'000);
+  EXPECT_THAT(result.low_level_table, HasSubstr("COR"));
+  EXPECT_TRUE(
+      Validate(expression_, OpenMpSimdRegistersModel(), runner_.device(), result.parameters).ok());
+}
+
+TEST_F(TuningLoop, SameSeedSameTrials) {
+  ASSERT_TRUE(Search(Evaluations(30)).ok());
+  const std::vector<Trial> first = std::move(trials_);
+  trials_.clear();
+  runner_.problems_ = 0;
+  runner_.searched_.clear();
+  ASSERT_TRUE(Search(Evaluations(30)).ok());
+  ASSERT_EQ(trials_.size(), first.size());
+  for (size_t t = 0; t < first.size(); ++t) {
+    EXPECT_EQ(trials_[t].parameters, first[t].parameters);
+  }
+}
+
+TEST_F(TuningLoop, RandomSearchWorksToo) {
+  TuningOptions options = Evaluations(20);
+  options.technique = "random";
+  EXPECT_EQ(Search(options)->trials, 20);
+}
+
+TEST_F(TuningLoop, AnUnknownTechniqueIsNamed) {
+  TuningOptions options = Evaluations(20);
+  options.technique = "guessing";
+  const auto result = Search(options);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(result.status().message(), HasSubstr("guessing"));
+}
+
+TEST_F(TuningLoop, StartConfigurationsComeRightAfterTheDefault) {
+  ASSERT_TRUE(Search(Evaluations(30)).ok());
+  const TuningParameters start = trials_[20].parameters;
+  trials_.clear();
+  runner_.problems_ = 0;
+  runner_.searched_.clear();
+  TuningOptions options = Evaluations(10);
+  options.seed = 99;
+  options.start = {start, start};
+  TuningParameters invalid = start;
+  invalid.tile.clear();
+  options.start.push_back(invalid);
+  ASSERT_TRUE(Search(options).ok());
+  EXPECT_EQ(trials_.size(), 10u);
+  EXPECT_EQ(trials_[1].parameters, start);
+}
+
+TEST_F(TuningLoop, OneTrialIsMadeEvenWithoutTime) {
+  const TuningResult result = *Search({.abort = AbortCondition::Duration(0)});
+  EXPECT_EQ(result.trials, 1);
+  EXPECT_EQ(result.default_ns, result.measurement.time_ns());
+}
+
+TEST_F(TuningLoop, EndsWhenTheCostIsReached) {
+  const TuningResult result =
+      *Search({.abort = AbortCondition::CostReached(5e6) || AbortCondition::Evaluations(500)});
+  EXPECT_LT(result.trials, 500);
+  EXPECT_LE(result.measurement.time_ns(), 5'000'001);
+}
+
+TEST_F(TuningLoop, FailedTrialsAreCountedAndTheRunGoesOn) {
+  runner_.answer_ = [](const Kernel& kernel) {
+    const int64_t cost = RecordedRunner::CostOf(kernel);
+    return cost % 2 == 0 ? RecordedRunner::Ok(cost)
+                         : RecordedRunner::Fail(TrialOutcome::kWrongResult, "C[0] is wrong");
+  };
+  const TuningResult result = *Search(Evaluations(40));
+  EXPECT_EQ(result.trials, 40);
+  EXPECT_GT(result.failed_trials, 5);
+  EXPECT_LT(result.failed_trials, 35);
+  EXPECT_EQ(result.measurement.outcome, TrialOutcome::kOk);
+}
+
+TEST_F(TuningLoop, WithoutAValidTrialTheCommonestReasonIsGiven) {
+  runner_.answer_ = [](const Kernel& kernel) {
+    return RecordedRunner::CostOf(kernel) % 8 == 0
+               ? RecordedRunner::Fail(TrialOutcome::kCrash, "SIGSEGV")
+               : RecordedRunner::Fail(TrialOutcome::kTimeout, "did not end within 1 s");
+  };
+  const auto result = Search(Evaluations(20));
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(result.status().message(), HasSubstr("none of 20 configurations of matmul"));
+  EXPECT_THAT(result.status().message(), HasSubstr("timeout: did not end within 1 s"));
+}
+
+TEST_F(TuningLoop, AWinnerThatFailsOnNewInputsIsPassedOver) {
+  std::string winner;
+  runner_.answer_ = [&](const Kernel& kernel) {
+    const int64_t cost = RecordedRunner::CostOf(kernel);
+    if (runner_.problems_ == 2 && cost < best_.back() + 1) {
+      winner = kernel.source;
+      return RecordedRunner::Fail(TrialOutcome::kWrongResult, "C[1] is wrong");
+    }
+    return RecordedRunner::Ok(cost);
+  };
+  const TuningResult result = *Search(Evaluations(30));
+  EXPECT_FALSE(winner.empty());
+  EXPECT_NE(result.kernel.source, winner);
+  EXPECT_EQ(result.measurement.outcome, TrialOutcome::kOk);
+  EXPECT_EQ(runner_.seed_, 2u);
+}
+
+TEST_F(TuningLoop, CancellingGivesTheBestSoFar) {
+  on_trial_ = [&](const TuningProgress& progress) { cancelled_ = progress.trials >= 10; };
+  runner_.answer_ = [&](const Kernel& kernel) {
+    return cancelled_ ? RecordedRunner::Fail(TrialOutcome::kTimeout, "cancelled")
+                      : RecordedRunner::Ok(RecordedRunner::CostOf(kernel));
+  };
+  const TuningResult result = *Search(Evaluations(1000));
+  EXPECT_GE(result.trials, 10);
+  EXPECT_LT(result.trials, 20);
+  EXPECT_EQ(result.failed_trials, 0);
+  EXPECT_EQ(runner_.problems_, 1);  // nothing is measured again
+}
+
+TEST_F(TuningLoop, CancellingBeforeTheFirstTrialIsAnError) {
+  cancelled_ = true;
+  runner_.answer_ = [](const Kernel&) {
+    return RecordedRunner::Fail(TrialOutcome::kTimeout, "cancelled");
+  };
+  EXPECT_EQ(Search(Evaluations(10)).status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(TuningLoop, ErrorsOfTheRunnerArePassedOn) {
+  runner_.set_problem_ = [](int) { return absl::ResourceExhaustedError("no memory"); };
+  EXPECT_EQ(Search(Evaluations(10)).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(TuningLoop, ARunnerThatDiesBeforeTheEndCostsNothing) {
+  runner_.set_problem_ = [](int problem) {
+    return problem == 2 ? absl::UnavailableError("the runner ended") : absl::OkStatus();
+  };
+  EXPECT_EQ(Search(Evaluations(10))->trials, 10);
+  EXPECT_EQ(runner_.problems_, 3);
+}
+
+TEST_F(TuningLoop, AnInterruptionAtTheEndKeepsWhatWasFound) {
+  runner_.set_problem_ = [](int problem) {
+    return problem == 2 ? absl::CancelledError("cancelled") : absl::OkStatus();
+  };
+  EXPECT_EQ(Search(Evaluations(10))->trials, 10);
+}
+
+// With a real runner.
+using TuningWithRunner = RunnerTest;
+
+TEST_F(TuningWithRunner, MatMulOfUnevenSizes) {
+  Result<std::unique_ptr<Runner>> started = Runner::Start(Options());
+  ASSERT_TRUE(started.ok()) << started.status();
+  std::vector<std::string> failures;
+  const std::atomic<bool> cancelled = false;
+  const auto result = Tune(
+      MatMulExpression(61, 53, 47), **started, {.abort = AbortCondition::Evaluations(16)},
+      [&](const TuningProgress& progress) {
+        const Measurement& measurement = progress.trial->measurement;
+        if (measurement.outcome != TrialOutcome::kOk) failures.push_back(measurement.reason);
+      },
+      cancelled);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->trials, 16);
+  // Slow candidates are possible, wrong ones are not.
+  EXPECT_THAT(failures, Each(HasSubstr("did not end")));
+  EXPECT_GT(result->default_ns, 0);
+  EXPECT_GT(result->loop_nest_ns, 0);
+  EXPECT_GE(result->measurement.times_ns.size(), 6u);
+  EXPECT_THAT(result->kernel.source, HasSubstr(result->kernel.entry));
+}
+
+TEST_F(TuningWithRunner, TheDurationIsKeptApproximately) {
+  Result<std::unique_ptr<Runner>> started = Runner::Start(Options());
+  ASSERT_TRUE(started.ok()) << started.status();
+  const std::atomic<bool> cancelled = false;
+  const auto result = Tune(MatMulExpression(64, 64, 64), **started,
+                           {.abort = AbortCondition::Duration(6'000'000'000)}, nullptr, cancelled);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_GT(result->elapsed_ns, 3'000'000'000);
+  EXPECT_LT(result->elapsed_ns, 30'000'000'000);  // the machine may be busy
+}
+
+}  // namespace
+}  // namespace mdh

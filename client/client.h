@@ -31,12 +31,12 @@ struct ClientOptions {
 };
 
 struct TuneOptions {
-  int64_t budget_ns = 0;   // 0: the daemon's default, 60 s
-  int64_t max_trials = 0;  // 0: no limit but the budget
-  uint64_t seed = 0;       // 0: the daemon's default, 1
-  std::string technique;   // empty: the daemon's default, "annealing"
-  bool force = false;      // search again even if there is a record
-  std::string request_id;  // the same id gives the same job; empty: none
+  int64_t budget_ns = 0;        // 0: the daemon's default, 60 s
+  int64_t max_trials = 0;       // 0: no limit but the budget
+  uint64_t seed = 0;            // 0: the daemon's default, 1
+  std::string technique = "";   // empty: the daemon's default, "annealing"
+  bool force = false;           // search again even if there is a record
+  std::string request_id = "";  // the same id gives the same job; empty: none
 };
 
 // Thread-safe. Errors of every call: what the daemon says, with its message; Unavailable if it

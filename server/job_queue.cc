@@ -284,6 +284,9 @@ void JobQueue::RunJob(const std::shared_ptr<Job>& job) {
   absl::MutexLock lock(&mutex_);
   if (record.ok()) {
     job->proto.set_record(record->name());
+    // The search ends with a measurement on new inputs, which is what counts.
+    job->proto.mutable_progress()->set_best_time_ns(record->time_ns());
+    job->proto.mutable_progress()->set_best_parameters(record->parameters());
     Finish(job, job->cancelled ? v1::TUNING_JOB_STATE_CANCELLED : v1::TUNING_JOB_STATE_SUCCEEDED,
            absl::OkStatus());
   } else if (absl::IsCancelled(record.status())) {

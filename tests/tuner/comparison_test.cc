@@ -67,7 +67,7 @@ TEST(Comparison, AValueNearZeroIsJudgedByTheBuffersScale) {
 TEST(Comparison, NanNeverPasses) {
   EXPECT_TRUE(Compare<float>({1}, {kNan}, ScalarType::kFloat32).has_value());
   EXPECT_TRUE(Compare<float>({kNan}, {kNan}, ScalarType::kFloat32).has_value());
-  EXPECT_TRUE(ContainsNan(Reference<float>({1, kNan}, ScalarType::kFloat32)));
+  EXPECT_TRUE(Reference<float>({1, kNan}, ScalarType::kFloat32).contains_nan);
 }
 
 TEST(Comparison, InfinityPassesOnlyWhereItIsExpected) {

@@ -119,6 +119,7 @@ ReferenceBuffer MakeReference(const Expression& expression, int output,
                                .bytes = std::move(bytes),
                                .reached = ReachedElements(expression, output)};
   if (IsFloatingPoint(reference.type)) {
+    reference.contains_nan = AnyReal(reference, [](double value) { return std::isnan(value); });
     reference.rms = RootMeanSquare(reference);
     reference.tolerance = Epsilon(reference.type) *
                           (16 + 2 * std::sqrt(static_cast<double>(ReductionLength(expression))));
@@ -129,7 +130,7 @@ ReferenceBuffer MakeReference(const Expression& expression, int output,
 std::optional<Mismatch> FirstMismatch(const ReferenceBuffer& reference, const std::byte* got,
                                       std::byte poison) {
   // Most results are equal bit by bit, since the inputs are small multiples of powers of two.
-  if (reference.reached.empty() && !ContainsNan(reference) &&
+  if (reference.reached.empty() && !reference.contains_nan &&
       std::memcmp(reference.bytes.data(), got, reference.bytes.size()) == 0) {
     return std::nullopt;
   }
@@ -154,10 +155,6 @@ std::optional<Mismatch> ElementMismatch(const ReferenceBuffer& reference, int64_
                          : expected == got;
   if (right) return std::nullopt;
   return Mismatch{element, expected.ToString(), got.ToString()};
-}
-
-bool ContainsNan(const ReferenceBuffer& reference) {
-  return AnyReal(reference, [](double value) { return std::isnan(value); });
 }
 
 bool ContainsNonFinite(const ReferenceBuffer& reference) {

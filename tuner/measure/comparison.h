@@ -27,8 +27,9 @@ struct ReferenceBuffer {
   std::vector<std::byte> bytes;
   // Elements that an index function reaches; empty: all. The others may be zero or untouched.
   std::vector<bool> reached;
-  double rms = 0;        // floating point only
-  double tolerance = 0;  // eps * (16 + 2 * sqrt(R)); floating point only
+  bool contains_nan = false;  // in a reached element
+  double rms = 0;             // floating point only
+  double tolerance = 0;       // eps * (16 + 2 * sqrt(R)); floating point only
 
   int64_t elements() const { return static_cast<int64_t>(bytes.size()) / SizeBytes(type); }
 };
@@ -52,8 +53,6 @@ std::optional<Mismatch> FirstMismatch(const ReferenceBuffer& reference, const st
 std::optional<Mismatch> ElementMismatch(const ReferenceBuffer& reference, int64_t element,
                                         const ScalarValue& expected);
 
-// Whether some reached element is NaN.
-bool ContainsNan(const ReferenceBuffer& reference);
 // Whether some reached element is NaN or infinite.
 bool ContainsNonFinite(const ReferenceBuffer& reference);
 // Whether all reached elements are equal, or the only one is zero: such a result hides mistakes.

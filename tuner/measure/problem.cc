@@ -50,7 +50,7 @@ Quality QualityOf(absl::Span<const ReferenceBuffer> references) {
   Quality worst = Quality::kGood;
   for (const ReferenceBuffer& reference : references) {
     Quality quality = Quality::kGood;
-    if (ContainsNan(reference)) {
+    if (reference.contains_nan) {
       quality = Quality::kNan;
     } else if (ContainsNonFinite(reference)) {
       quality = Quality::kInfinite;

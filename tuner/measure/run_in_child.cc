@@ -90,18 +90,15 @@ class Execution {
   // Calls the kernel as often as the options say. A message if it reports failure.
   std::string Perform() {
     Poison(kFirstPoison);
-    const int64_t start = NowNs();
-    control_.calling_since_ns.store(start);
+    start_ns_ = NowNs();
+    control_.calling_since_ns.store(start_ns_);
     if (!CallOnce(&control_.first_ns)) return Failure();
     Save(shared_.first);
-    if (!CallRepeatedly(start)) return Failure();
-    if (run_.final_call && time_for_final_call_) {
-      Poison(kLastPoison);
-      int64_t ignored = 0;
-      if (!CallOnce(&ignored)) return Failure();
-      Save(shared_.last);
-      control_.have_last = true;
-    }
+    longest_ns_ = control_.first_ns;
+    if (IsLong()) Record(control_.first_ns);
+    if (!IsHopeless() && !CallRepeatedly()) return Failure();
+    if (returned_ != 0) return Failure();
+    if (control_.timed_calls == 0) Record(control_.first_ns);
     control_.done_calling_ns.store(NowNs());
     CheckScratch();
     return "";
@@ -152,18 +149,17 @@ class Execution {
                           : absl::StrCat("the kernel returned ", returned_);
   }
 
-  // The first call of a fast kernel is mostly the start of threads, so it does not tell whether the
-  // kernel is slow; a second one does.
+  // The first call of a fast kernel is mostly the start of threads and so tells nothing of its
+  // time; that of a long one counts.
+  bool IsLong() const { return control_.first_ns > 20'000'000; }
+
+  // Whether the candidate is far slower than the best. May call it once more to find out.
   bool IsHopeless() {
-    constexpr int64_t kStartUp = 20'000'000;
     const MeasureOptions& options = run_.options;
     if (options.best_so_far_ns <= 0) return false;
     const double limit = options.slow_factor * static_cast<double>(options.best_so_far_ns);
     if (static_cast<double>(control_.first_ns) <= limit) return false;
-    if (control_.first_ns > kStartUp) {
-      Record(control_.first_ns);
-      return true;
-    }
+    if (IsLong()) return true;
     int64_t second = 0;
     if (!CallOnce(&second)) return true;
     Record(second);
@@ -173,27 +169,36 @@ class Execution {
   void Record(int64_t duration_ns) {
     shared_.times()[control_.timed_calls] = duration_ns;
     ++control_.timed_calls;
+    timed_ns_ += duration_ns;
+    longest_ns_ = std::max(longest_ns_, duration_ns);
   }
 
-  bool CallRepeatedly(int64_t start) {
+  // Two more calls, one of them the final one, fit into the limit.
+  bool HaveTime() const {
+    return NowNs() - start_ns_ + 3 * longest_ns_ < run_.options.run_limit_ns;
+  }
+
+  // The timed calls and the final one.
+  bool CallRepeatedly() {
     const MeasureOptions& options = run_.options;
-    if (IsHopeless()) return returned_ == 0;
-    time_for_final_call_ = true;
-    int64_t sum = 0;
-    int64_t longest = control_.first_ns;
-    while (control_.timed_calls < options.max_repeats) {
-      const bool enough =
-          control_.timed_calls >= options.min_repeats && sum >= options.target_time_ns;
-      // Two more calls of that length, one of them the final one, must fit into the limit.
-      time_for_final_call_ = NowNs() - start + 3 * longest < options.run_limit_ns;
-      if (enough || !time_for_final_call_) break;
-      int64_t duration = 0;
+    // Of a long kernel the final call is one of those that count.
+    const bool count_final = run_.final_call && IsLong();
+    const int64_t repeats = count_final ? options.min_repeats - 1 : options.min_repeats;
+    const auto enough = [&] {
+      return control_.timed_calls >= options.max_repeats ||
+             (control_.timed_calls >= repeats && timed_ns_ >= options.target_time_ns);
+    };
+    int64_t duration = 0;
+    while (!enough() && HaveTime()) {
       if (!CallOnce(&duration)) return false;
       Record(duration);
-      sum += duration;
-      longest = std::max(longest, duration);
     }
-    if (control_.timed_calls == 0) Record(control_.first_ns);
+    if (!run_.final_call || !HaveTime()) return true;
+    Poison(kLastPoison);
+    if (!CallOnce(&duration)) return false;
+    Save(shared_.last);
+    control_.have_last = true;
+    if (count_final && control_.timed_calls < options.max_repeats) Record(duration);
     return true;
   }
 
@@ -219,7 +224,9 @@ class Execution {
   Call call_ = nullptr;
   std::vector<void*> arguments_;
   int returned_ = 0;
-  bool time_for_final_call_ = false;
+  int64_t start_ns_ = 0;
+  int64_t timed_ns_ = 0;
+  int64_t longest_ns_ = 0;
 };
 
 }  // namespace

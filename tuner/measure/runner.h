@@ -32,7 +32,7 @@ struct MeasureOptions {
   int max_repeats = 200;
   // A candidate whose first call takes longer than factor * this is not repeated; 0: off.
   int64_t best_so_far_ns = 0;
-  double slow_factor = 2.0;
+  double slow_factor = 1.5;
 };
 
 struct MachinePeaks {

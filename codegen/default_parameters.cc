@@ -209,6 +209,14 @@ class Rules {
     return bytes;
   }
 
+  // Whether some input is read more than once by points that are far apart.
+  bool ReadsAgain() const {
+    for (const Buffer& buffer : e_.inputs()) {
+      if (Reuse(buffer) > 1.5 && buffer.size_bytes() > device_.l1_bytes / 4) return true;
+    }
+    return false;
+  }
+
   // Doubles the extents of the dimensions, in turn, while the part stays within `bytes`.
   void Grow(std::vector<int64_t>& tile, const std::vector<int>& dimensions, double bytes) const {
     bool grown = true;
@@ -229,6 +237,12 @@ class Rules {
     std::vector<int> reduced, concatenated;
     for (int d = e_.rank() - 1; d >= 0; --d)
       (e_.is_reduction(d) ? reduced : concatenated).push_back(d);
+    if (!ReadsAgain()) {  // nothing that a cache could keep
+      for (int l = 1; l < innermost_; ++l) {
+        for (int d = 0; d < e_.rank(); ++d) p_.tile[l][d] = size(d);
+      }
+      return;
+    }
     std::vector<int64_t> tile = registers();
     // Reductions first: what one register tile reads stays in the first-level cache.
     Grow(tile, reduced, 0.75 * static_cast<double>(device_.l1_bytes));

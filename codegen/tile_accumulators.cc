@@ -153,7 +153,48 @@ std::vector<Value> TileAccumulators::CombineLanes(const Accumulator& accumulator
   return lanes[0];
 }
 
-// Vectors over a reduced dimension are combined over their lanes, then chains and single points.
+// Accumulators of one result: vectors are combined as vectors, then over their lanes, then with
+// single points.
+std::vector<Value> TileAccumulators::CombineParts(const std::vector<size_t>& parts, int width,
+                                                  Block& body) {
+  Accumulator vectors, total;
+  auto add = [&](const Accumulator& part, Accumulator& sum) {
+    if (sum.names.empty()) {
+      sum = part;
+      return;
+    }
+    std::vector<Value> left, right;
+    for (int r = 0; r < results(); ++r) {
+      left.push_back(Named(sum, r));
+      right.push_back(Named(part, r));
+    }
+    std::vector<Value> values =
+        EmitCombination(expression().reduction(), left, right, names_, body);
+    for (int r = 0; r < results(); ++r) {
+      NameIt(values[r], body);
+      sum.names[r] = std::get<NamedValue>(values[r]->form).name;
+    }
+  };
+  for (const size_t n : parts) {
+    if (accumulators_[n].width > width) add(accumulators_[n], vectors);
+  }
+  if (!vectors.names.empty()) {
+    std::vector<Value> values = CombineLanes(vectors, body);
+    total = {vectors.point, width, {}};
+    for (Value& value : values) {
+      NameIt(value, body);
+      total.names.push_back(std::get<NamedValue>(value->form).name);
+    }
+  }
+  for (const size_t n : parts) {
+    if (accumulators_[n].width == width) add(accumulators_[n], total);
+  }
+  std::vector<Value> values;
+  for (int r = 0; r < results(); ++r) values.push_back(Named(total, r));
+  return values;
+}
+
+// One final value per result, under a name that is assigned to later.
 std::vector<TileAccumulators::Final> TileAccumulators::CombineAccumulators(Block& body) {
   std::map<std::string, std::vector<size_t>> by_point;
   std::vector<std::string> order;
@@ -171,19 +212,7 @@ std::vector<TileAccumulators::Final> TileAccumulators::CombineAccumulators(Block
       finals.push_back({leader.point, width, leader.names});
       continue;
     }
-    std::vector<Value> total;
-    for (const size_t n : parts) {
-      const Accumulator& part = accumulators_[n];
-      std::vector<Value> value;
-      if (part.width > width) {
-        value = CombineLanes(part, body);
-      } else {
-        for (int r = 0; r < results(); ++r) value.push_back(Named(part, r));
-      }
-      total = total.empty() ? value
-                            : EmitCombination(expression().reduction(), total, value, names_, body);
-      for (Value& v : total) NameIt(v, body);
-    }
+    std::vector<Value> total = CombineParts(parts, width, body);
     Final final{leader.point, width, {}};
     for (int r = 0; r < results(); ++r) {
       final.names.push_back(NameOf(r, final.point, "_total"));

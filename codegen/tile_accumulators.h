@@ -65,6 +65,7 @@ class TileAccumulators {
   void AssignTuple(const std::vector<std::string>& targets, int width, std::vector<Value> values,
                    Block& block);
   std::vector<Value> CombineLanes(const Accumulator& accumulator, Block& body);
+  std::vector<Value> CombineParts(const std::vector<size_t>& parts, int width, Block& body);
   std::vector<Final> CombineAccumulators(Block& body);
   OutputElement ElementOf(int r, const TilePoint& point, const std::vector<Index>& origins) const;
   void AddToOutputs(const std::vector<Final>& finals, const std::vector<Index>& origins,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/combine_laws.h"
 #include "core/identifier.h"
 
 namespace mdh {
@@ -154,6 +155,11 @@ Result<CombineOperator> CombineOperator::PointWise(
     ScalarFunction f, std::optional<std::vector<ScalarValue>> identity) {
   MDH_RETURN_IF_ERROR(CheckSignature(f));
   if (identity.has_value()) MDH_RETURN_IF_ERROR(CheckIdentity(f, *identity));
+  // Of tuples, often only some can occur: samples would refuse operators that are fine on those.
+  if (f.results().size() == 1) {
+    MDH_RETURN_IF_ERROR(
+        CheckCombineLaws(f, identity.has_value() ? std::optional((*identity)[0]) : std::nullopt));
+  }
   CombineOperator result;
   result.function_ = std::move(f);
   result.identity_ = std::move(identity);

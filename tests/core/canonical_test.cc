@@ -89,7 +89,7 @@ TEST(CanonicalTest, EveryChangeOfMeaningMatters) {
       {"M * v", "min(M, v)"},
       {"M * v", "min(v, M)"},
       {"M * v }", "M * v }, g(a, b) -> c { c = a + b }"},
-      {"M * v }", "M * v }, g(a, b) -> c identity (1) { c = a + b }"},
+      {"M * v }", "M * v }, g(a, b) -> c identity (-0.0) { c = a + b }"},
   };
   std::map<std::string, std::string> texts = {{Digest(Parse(kMatVec)), kMatVec}};
   for (const auto& [from, to] : changes) {

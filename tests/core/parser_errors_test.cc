@@ -127,18 +127,20 @@ TEST(ParserLimitsTest, Nesting) {
   }
   for (const std::string& deep :
        {Repeated("(", 100'000) + "1" + Repeated(")", 100'000), Repeated("-", 100'000) + "1"}) {
-    const Status status = ParseExpression("e<|K = " + deep + "> := out_view").status();
+    const Status status = ParseExpression(absl::StrCat("e<|K = ", deep, "> := out_view")).status();
     EXPECT_TRUE(absl::StrContains(FirstLine(status), "nested deeper than 200 levels"))
         << FirstLine(status);
   }
 }
 
+std::string Chain(int length) { return absl::StrCat(Repeated("y + ", length), "x"); }
+
 TEST(ParserLimitsTest, LongChains) {
-  EXPECT_TRUE(ErrorOfBody(Repeated("y + ", 4000) + "x").ok());
-  EXPECT_TRUE(absl::StrContains(FirstLine(ErrorOfBody(Repeated("y + ", 5000) + "x")),
+  EXPECT_TRUE(ErrorOfBody(Chain(4000)).ok());
+  EXPECT_TRUE(absl::StrContains(FirstLine(ErrorOfBody(Chain(5000))),
                                 "instructions; at most 4096 are allowed"));
-  EXPECT_TRUE(absl::StrContains(FirstLine(ErrorOfBody(Repeated("y + ", 200'000) + "x")),
-                                "function 'f' is too long"));
+  EXPECT_TRUE(
+      absl::StrContains(FirstLine(ErrorOfBody(Chain(200'000))), "function 'f' is too long"));
 }
 
 TEST(ParserLimitsTest, ManyDimensionsAndAccesses) {

@@ -107,7 +107,7 @@ TEST_F(TuningParametersTest, TableHasOneRowPerMdhLevel) {
   EXPECT_EQ(low->operators()[0].parts, 1);  // (1,2): 64 / 64
   EXPECT_EQ(low->operators()[1].parts, 3);  // (1,1): 100 / 48
   const std::string table = low->ToTable();
-  EXPECT_THAT(table, HasSubstr("3  | (1,1)  COR,1"));
+  EXPECT_THAT(table, HasSubstr("3 | (1,1)  COR,1"));
   EXPECT_THAT(
       table,
       HasSubstr("(De/re)-composition of matmul (i = 100, j = 64, k = 30) for OpenMP+SIMD+RM"));

@@ -54,6 +54,15 @@ TEST_F(CompilersTest, NoCompilerIsAnErrorThatSaysWhatToInstall) {
   EXPECT_EQ(compilers.status().message(), "no C compiler found: install gcc or clang");
 }
 
+TEST_F(CompilersTest, ACcThatIsGccWillDo) {
+  const Compilers compilers = FindAll();
+  if (!compilers.program(Compiler::kGcc)) GTEST_SKIP() << "gcc is not installed";
+  const std::string gcc = compilers.program(Compiler::kGcc)->path;
+  const auto found = Find(FolderWith("cc", "exec " + gcc + " \"$@\""));
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->program(Compiler::kGcc)->version, compilers.program(Compiler::kGcc)->version);
+}
+
 TEST_F(CompilersTest, ACompilerThatDoesNotWorkIsNamedWithItsReason) {
   const auto compilers = Find(FolderWith("gcc", "echo 'gcc: error: broken installation'; exit 1"));
   EXPECT_EQ(compilers.status().code(), absl::StatusCode::kFailedPrecondition);

@@ -1,6 +1,7 @@
 // Starting, losing and ending runners, and what they say about machine and problem.
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -140,8 +141,49 @@ TEST_F(RunnerLifecycle, ARunnerThatDiesWhileIdleIsStartedAgain) {
   StartRunner();
   kill(Descendants().at(0), SIGKILL);
   usleep(100'000);
-  const Measurement lost = MeasureOne(RightAddKernel(kSize));
-  EXPECT_EQ(lost.outcome, TrialOutcome::kLaunchError);
+  EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
+}
+
+// Killed in the middle of a run, the daemon can clean nothing up.
+TEST_F(RunnerLifecycle, ARunnerAndItsCandidateEndWithTheirDaemon) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t daemon = fork();
+  if (daemon == 0) {
+    const std::unique_ptr<Runner> runner = *Runner::Start(Options());
+    if (!runner->SetProblem(AddExpression(kSize), 1).ok()) _exit(1);
+    std::thread reporter([&] {
+      for (int i = 0; i < 2000 && Descendants().size() < 2; ++i) usleep(5000);
+      usleep(500'000);  // compiled by now
+      const std::vector<pid_t> pids = Descendants();
+      if (write(ends[1], pids.data(), 2 * sizeof(pid_t)) < 0) _exit(1);
+    });
+    runner->Measure({AddKernel(kSize, "  while (1) usleep(1000);\n")}, {}).IgnoreError();
+    _exit(1);
+  }
+  pid_t pids[2] = {};
+  ASSERT_EQ(read(ends[0], pids, sizeof(pids)), static_cast<ssize_t>(sizeof(pids)));
+  EXPECT_TRUE(IsAlive(pids[0]));
+  kill(daemon, SIGKILL);
+  waitpid(daemon, nullptr, 0);
+  for (int i = 0; i < 1000 && (IsAlive(pids[0]) || IsAlive(pids[1])); ++i) usleep(5000);
+  EXPECT_FALSE(IsAlive(pids[0]));
+  EXPECT_FALSE(IsAlive(pids[1]));
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_F(RunnerLifecycle, InterruptEndsSetProblemToo) {
+  runner_ = *Runner::Start(Options());
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+    runner_->Interrupt();
+  });
+  // The plain loop nest of this takes minutes.
+  const Status status = runner_->SetProblem(MatMulExpression(4000, 4000, 4000), 1);
+  other.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+  ASSERT_TRUE(runner_->SetProblem(AddExpression(kSize), 1).ok());
   EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
 }
 

@@ -158,6 +158,12 @@ ProcessSession& ProcessSession::operator=(ProcessSession&& other) noexcept {
 
 ProcessSession::~ProcessSession() { End(); }
 
+bool ProcessSession::IsGone() const {
+  char byte = 0;
+  const ssize_t received = recv(socket_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return received == 0 || (received < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 std::string ProcessSession::End() {
   if (pid_ < 0) return "";
   socket_.Close();

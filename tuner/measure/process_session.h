@@ -26,6 +26,8 @@ class ProcessSession {
 
   int socket() const { return socket_.get(); }
   pid_t pid() const { return pid_; }
+  // Whether the program has closed its side of the socket.
+  bool IsGone() const;
   // Closes the socket, which asks the program to end, kills it if it does not, and kills every
   // process of its session. Says how the program ended: "exit status 0", "SIGKILL (killed)".
   std::string End();

@@ -159,8 +159,9 @@ class RunnerClient final : public Runner {
   Status EnsureProcess(bool with_problem) {
     {
       absl::MutexLock lock(&mutex_);
-      if (session_) return absl::OkStatus();
+      if (session_ && !session_->IsGone()) return absl::OkStatus();
     }
+    EndProcess();
     MDH_RETURN_IF_ERROR(StartProcess());
     if (!with_problem || !problem_) return absl::OkStatus();
     v1::RunnerRequest request;

@@ -27,6 +27,9 @@ constexpr int kFinalTimeFactor = 4;
 // the second time has passed: calls of a good one must fit in.
 constexpr int64_t kHopelessFactor = 30;
 constexpr int64_t kLeastRunLimit = 1'000'000'000;
+// The same for compiling.
+constexpr int64_t kLongCompileFactor = 10;
+constexpr int64_t kLeastCompileLimit = 8'000'000'000;
 
 bool WasCancelled(const Measurement& measurement) {
   return measurement.outcome == TrialOutcome::kTimeout && measurement.reason == "cancelled";
@@ -207,7 +210,10 @@ class TuningRun {
     MeasureOptions options = options_.measure;
     if (!best_.empty()) {
       options.best_so_far_ns = best_ns();
-      // What is hopeless is not waited for.
+      // What is hopeless is not waited for, and neither is code that has grown out of proportion.
+      options.compile_limit_ns = std::min(
+          options.compile_limit_ns,
+          std::max(kLongCompileFactor * best_.front().measurement.compile_ns, kLeastCompileLimit));
       options.run_limit_ns =
           std::min(options.run_limit_ns, std::max(kHopelessFactor * best_ns(), kLeastRunLimit));
     }

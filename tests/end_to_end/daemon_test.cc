@@ -18,7 +18,7 @@ class DaemonStartTest : public DaemonTest {
   // Expects that mdhd ends by itself with this code and message.
   void ExpectRefusal(int code, const std::string& message,
                      const std::vector<std::string>& more = {}) const {
-    const Ended ended = Run(DaemonWords(more));
+    const Ended ended = RunProgram(DaemonWords(more));
     EXPECT_EQ(ended.code, code) << ended.err;
     EXPECT_THAT(ended.err, HasSubstr("mdhd: error: "));
     EXPECT_THAT(ended.err, HasSubstr(message));
@@ -50,10 +50,10 @@ TEST_F(DaemonStartTest, CtrlCStopsItToo) {
 }
 
 TEST_F(DaemonStartTest, HelpAndVersionNeedNothing) {
-  const Ended help = Run({ProgramPath("mdhd"), "--help"});
+  const Ended help = RunProgram({ProgramPath("mdhd"), "--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_THAT(help.out, HasSubstr("Exit codes:"));
-  const Ended version = Run({ProgramPath("mdhd"), "--version"});
+  const Ended version = RunProgram({ProgramPath("mdhd"), "--version"});
   EXPECT_EQ(version.code, 0);
   EXPECT_THAT(version.out, ::testing::StartsWith("mdhd "));
 }
@@ -74,7 +74,7 @@ TEST_F(DaemonStartTest, ASocketInUseIsRefused) {
 TEST_F(DaemonStartTest, ADatabaseInUseIsRefused) {
   StartDaemon();
   const Ended ended =
-      Run({ProgramPath("mdhd"), "--listen", address_ + "2", "--database", database_});
+      RunProgram({ProgramPath("mdhd"), "--listen", address_ + "2", "--database", database_});
   EXPECT_EQ(ended.code, 4);
   EXPECT_THAT(ended.err, HasSubstr("database " + database_ + " is in use by another mdhd"));
 }
@@ -146,16 +146,16 @@ TEST_F(DaemonStartTest, ListensOnLoopbackOnRequest) {
     log = daemon_->err();
     return std::regex_search(log, port, pattern);
   })) << log;
-  EXPECT_EQ(Run({ProgramPath("mdh"), "--server", port[1].str(), "jobs"}).code, 0);
-  EXPECT_EQ(Run({ProgramPath("mdh"), "jobs"}, {"MDH_SERVER=" + port[1].str()}).code, 0);
+  EXPECT_EQ(RunProgram({ProgramPath("mdh"), "--server", port[1].str(), "jobs"}).code, 0);
+  EXPECT_EQ(RunProgram({ProgramPath("mdh"), "jobs"}, {"MDH_SERVER=" + port[1].str()}).code, 0);
 }
 
 TEST_F(DaemonStartTest, TheEnvironmentConfiguresAndFlagsTakePrecedence) {
   const std::string other = directory_.File("other.sqlite");
   StartDaemon({}, {"MDHD_DATABASE=/nowhere/at/all.sqlite", "MDHD_LOG_LEVEL=info"});
   StopDaemon();
-  const Ended ended = Run({ProgramPath("mdhd"), "--database", other},
-                          {"MDHD_LISTEN=0.0.0.0:0", "MDHD_LOG_LEVEL=off"});
+  const Ended ended = RunProgram({ProgramPath("mdhd"), "--database", other},
+                                 {"MDHD_LISTEN=0.0.0.0:0", "MDHD_LOG_LEVEL=off"});
   EXPECT_EQ(ended.code, 2);
   EXPECT_THAT(ended.err, HasSubstr("0.0.0.0:0"));
 }

@@ -45,7 +45,7 @@ class DaemonTest : public ::testing::Test {
     words.insert(words.begin(), {ProgramPath("mdh"), "--server", address_});
     return words;
   }
-  Ended Mdh(const std::vector<std::string>& words) const { return Run(MdhWords(words)); }
+  Ended Mdh(const std::vector<std::string>& words) const { return RunProgram(MdhWords(words)); }
   // Runs mdh with --json, expects success and parses what it prints.
   nlohmann::json MdhJson(std::vector<std::string> words) const {
     words.push_back("--json");

@@ -118,8 +118,8 @@ struct Ended {
   std::string err;
 };
 
-inline Ended Run(const std::vector<std::string>& words,
-                 const std::vector<std::string>& environment = {}) {
+inline Ended RunProgram(const std::vector<std::string>& words,
+                        const std::vector<std::string>& environment = {}) {
   Program program(words, environment);
   const int code = program.Wait();
   return {code, program.out(), program.err()};

@@ -78,9 +78,9 @@ TEST_F(TuneTest, AWrittenKernelCompilesAndComputes) {
                               " && cc -std=c11 -DSTAGES=" + std::to_string(int{launch["stages"]}) +
                               " -c caller.c && " + std::string(launch["compiler"]) +
                               " -fopenmp caller.o matmul.o -o caller -lm && ./caller";
-  const Ended called = Run({"/bin/sh", "-c", command});
+  const Ended called = RunProgram({"/bin/sh", "-c", command});
   EXPECT_EQ(called.code, 0) << called.out << called.err;
-  EXPECT_EQ(Run({"c++", "-fsyntax-only", "-x", "c++", folder + "/matmul.h"}).code, 0);
+  EXPECT_EQ(RunProgram({"c++", "-fsyntax-only", "-x", "c++", folder + "/matmul.h"}).code, 0);
 }
 
 TEST_F(TuneTest, EverythingIsFoundAfterARestart) {

@@ -220,9 +220,10 @@ Result<Figure> RunCase(const BenchmarkCase& one, const Options& options, Runner&
 Status RunGroup(const Options& options, const std::string& directory) {
   MDH_ASSIGN_OR_RETURN(const std::vector<BenchmarkCase> cases,
                        LoadCases(options.cases_file, options.pattern));
-  MDH_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Runner> runner,
-      Runner::Start({.program = options.runner, .work_directory = directory + "/runner"}));
+  RunnerOptions runner_options;
+  runner_options.program = options.runner;
+  runner_options.work_directory = directory + "/runner";
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Runner> runner, Runner::Start(runner_options));
   MDH_ASSIGN_OR_RETURN(const MachinePeaks peaks, runner->Peaks());
   absl::PrintF("%s, %d threads, %s; peak %.0f GFLOP/s (fp32), %.1f GB/s; %g s of tuning a case\n",
                runner->device().name, runner->device().cores, runner->device().compiler,

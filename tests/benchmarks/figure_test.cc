@@ -1,0 +1,151 @@
+// Cases, figures and interleaved measuring: what every group of benchmarks shares.
+#include "tests/benchmarks/figure.h"
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/text/parser.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/benchmarks/benchmark_case.h"
+#include "tests/benchmarks/interleave.h"
+#include "tests/benchmarks/peers.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr char kCases[] = MDH_SOURCE_DIR "/tests/benchmarks/cases.json";
+
+Result<Expression> ExpressionOf(const BenchmarkCase& one) {
+  const std::string path = std::string(MDH_SOURCE_DIR "/client/expressions/") + one.expression;
+  MDH_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  return ParseExpression(text, one.bindings, path);
+}
+
+TEST(BenchmarkCases, CountWhatTheirExpressionsCount) {
+  const Result<std::vector<BenchmarkCase>> cases = LoadCases(kCases, "*");
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  for (const BenchmarkCase& one : *cases) {
+    const Result<Expression> expression = ExpressionOf(one);
+    ASSERT_TRUE(expression.ok()) << one.id << ": " << expression.status();
+    // The papers count one addition too many per reduction, and no halo of a stencil.
+    const double bytes = static_cast<double>(expression->CompulsoryBytes());
+    EXPECT_NEAR(one.compulsory_bytes / bytes, 1.0, 0.02) << one.id;
+    const double flops = static_cast<double>(expression->FloatingPointOperations());
+    EXPECT_NEAR(one.flops / flops, 1.0, 0.02) << one.id;
+  }
+}
+
+TEST(BenchmarkCases, AreChosenByPattern) {
+  const Result<std::vector<BenchmarkCase>> cases = LoadCases(kCases, "matmul_10*_64");
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  ASSERT_THAT(*cases, SizeIs(1));
+  EXPECT_EQ(cases->front().bindings.at("J"), "500");
+}
+
+TEST(BenchmarkCases, ErrorsNameFileAndPattern) {
+  EXPECT_THAT(LoadCases(kCases, "nothing").status().message(), HasSubstr("matches 'nothing'"));
+  EXPECT_THAT(LoadCases("/absent.json", "*").status().message(),
+              HasSubstr("/absent.json cannot be read"));
+  const std::string path = ::testing::TempDir() + "/mdh_bad_cases.json";
+  std::ofstream(path) << R"([{"id": "x"}])";
+  const Status status = LoadCases(path, "*").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr(path));
+  std::filesystem::remove(path);
+}
+
+TEST(Contractions, TransposedMatMulHasItsStrides) {
+  const Result<std::vector<BenchmarkCase>> cases = LoadCases(kCases, "matmul_t_10_500_64");
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  const Result<Expression> expression = ExpressionOf(cases->front());
+  ASSERT_TRUE(expression.ok()) << expression.status();
+  const std::optional<Contraction> found = AsContraction(*expression);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->i.size, 10);
+  EXPECT_EQ(found->i.a, 1);
+  EXPECT_EQ(found->i.c, 1);
+  EXPECT_EQ(found->j.b, 64);
+  EXPECT_EQ(found->k.a, 10);
+  EXPECT_EQ(found->batch.size, 1);
+}
+
+TEST(Contractions, AStencilIsNone) {
+  const Result<std::vector<BenchmarkCase>> cases = LoadCases(kCases, "jacobi3d_256");
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  const Result<Expression> expression = ExpressionOf(cases->front());
+  ASSERT_TRUE(expression.ok()) << expression.status();
+  EXPECT_FALSE(AsContraction(*expression).has_value());
+}
+
+Figure ExampleFigure() {
+  Figure figure;
+  figure.name = "matmul_1024";
+  figure.metric = "time";
+  figure.value = 0.02;
+  figure.unit = "s";
+  figure.peers = {{"library", 0.015}};
+  figure.ratio_to_best_peer = 0.75;
+  figure.floor = 0.01;
+  figure.correct = true;
+  return figure;
+}
+
+TEST(Figures, JsonHasEveryFieldAndNullForTheUnknown) {
+  Figure alone = ExampleFigure();
+  alone.peers.clear();
+  alone.ratio_to_best_peer.reset();
+  const nlohmann::json list = nlohmann::json::parse(ToJson({ExampleFigure(), alone}));
+  ASSERT_THAT(list, SizeIs(2));
+  EXPECT_EQ(list[0]["case"], "matmul_1024");
+  EXPECT_EQ(list[0]["metric"], "time");
+  EXPECT_EQ(list[0]["value"], 0.02);
+  EXPECT_EQ(list[0]["unit"], "s");
+  EXPECT_EQ(list[0]["peers"]["library"], 0.015);
+  EXPECT_EQ(list[0]["ratio_to_best_peer"], 0.75);
+  EXPECT_EQ(list[0]["floor"], 0.01);
+  EXPECT_EQ(list[0]["ratio_to_floor"], 0.5);
+  EXPECT_EQ(list[0]["correct"], true);
+  EXPECT_TRUE(list[1]["peers"].empty());
+  EXPECT_TRUE(list[1]["ratio_to_best_peer"].is_null());
+}
+
+TEST(Figures, UnwritableFileIsAnErrorThatNamesIt) {
+  EXPECT_THAT(WriteJson({}, "/absent/figures.json").message(),
+              HasSubstr("/absent/figures.json cannot be written"));
+}
+
+TEST(Figures, RowShowsPeersAndWrongResults) {
+  Figure figure = ExampleFigure();
+  EXPECT_THAT(TableRow(figure), HasSubstr("library 15 ms"));
+  figure.correct = false;
+  EXPECT_THAT(TableRow(figure), HasSubstr("NO"));
+}
+
+TEST(Interleaving, CallsEveryContenderInEveryRound) {
+  std::vector<int> calls(2);
+  const std::vector<std::function<void()>> contenders = {[&] { ++calls[0]; }, [&] { ++calls[1]; }};
+  const auto times = MeasureInterleaved(
+      contenders, {.min_rounds = 3, .max_rounds = 5, .duration_ns = 0, .window_ns = 1000});
+  ASSERT_THAT(times, SizeIs(2));
+  EXPECT_THAT(times[0], SizeIs(3));
+  EXPECT_THAT(times[1], SizeIs(3));
+  EXPECT_GE(calls[0], 6);
+  EXPECT_GE(calls[1], 6);
+}
+
+TEST(Interleaving, MediansOfTimesAndOfRatios) {
+  EXPECT_EQ(Median({3, 1, 2}), 2);
+  EXPECT_EQ(Median({4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(MedianRatio({2, 6, 4}, {1, 2, 4}), 2);
+}
+
+}  // namespace
+}  // namespace mdh

@@ -1,0 +1,71 @@
+// The scripts of deploy/ refuse what they do not understand, before they install or build anything.
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct ScriptEnd {
+  int exit_code;
+  std::string output;  // standard output and error
+};
+
+ScriptEnd RunScript(const std::string& words) {
+  FILE* pipe = popen((MDH_SOURCE_DIR "/deploy/" + words + " 2>&1 </dev/null").c_str(), "r");
+  std::string output;
+  char buffer[4096];
+  while (const size_t count = std::fread(buffer, 1, sizeof buffer, pipe)) {
+    output.append(buffer, count);
+  }
+  const int state = pclose(pipe);
+  return {WIFEXITED(state) ? WEXITSTATUS(state) : -1, output};
+}
+
+TEST(Scripts, PackagesListsAndNamesAnUnknownSet) {
+  const ScriptEnd list = RunScript("packages --list build test benchmarks");
+  EXPECT_EQ(list.exit_code, 0);
+  EXPECT_THAT(list.output, HasSubstr("libgrpc++-dev\n"));
+  EXPECT_THAT(list.output, HasSubstr("libdnnl-dev\n"));
+  const ScriptEnd unknown = RunScript("packages nothing");
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.output, HasSubstr("packages: error: there is no set 'nothing'"));
+}
+
+TEST(Scripts, BenchNamesAnUnknownGroupAndOption) {
+  const ScriptEnd group = RunScript("bench gpu");
+  EXPECT_EQ(group.exit_code, 2);
+  EXPECT_THAT(group.output, HasSubstr("bench: error: there is no group 'gpu' (groups: cpu)"));
+  EXPECT_THAT(RunScript("bench cpu --fast").output, HasSubstr("unknown option '--fast'"));
+  EXPECT_THAT(RunScript("bench cpu --json").output, HasSubstr("--json needs a value"));
+}
+
+TEST(Scripts, QuickstartRefusesABudgetThatIsNoNumber) {
+  const ScriptEnd end = RunScript("quickstart --budget soon");
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.output, HasSubstr("--budget needs a number of seconds"));
+  EXPECT_EQ(RunScript("quickstart --slow").exit_code, 2);
+}
+
+TEST(Scripts, TestNamesAnUnknownOptionAndFolder) {
+  EXPECT_THAT(RunScript("test --slow").output, HasSubstr("unknown option '--slow'"));
+  const ScriptEnd end = RunScript("test --label nothing");
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.output, HasSubstr("there is no folder tests/nothing"));
+}
+
+TEST(Scripts, HelpShowsTheOptions) {
+  EXPECT_THAT(RunScript("quickstart --help").output, HasSubstr("--budget SECONDS"));
+  EXPECT_THAT(RunScript("bench --help").output, HasSubstr("--cases PATTERN"));
+  EXPECT_THAT(RunScript("test --help").output, HasSubstr("--everything"));
+  EXPECT_THAT(RunScript("packages --help").output, HasSubstr("benchmarks"));
+}
+
+}  // namespace
+}  // namespace mdh

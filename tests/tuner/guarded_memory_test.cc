@@ -45,8 +45,8 @@ TEST(GuardedMemory, ReadOnlyMemoryKillsWritersAndItsEndReaders) {
   GuardedMemory memory = *GuardedMemory::Create(128, Zones::kNone, Sharing::kPrivate);
   ASSERT_TRUE(memory.MakeReadOnly().ok());
   volatile std::byte* data = memory.data();
-  EXPECT_EXIT(std::memset(memory.data(), 1, 1), ::testing::KilledBySignal(SIGSEGV), "");
-  EXPECT_EXIT(static_cast<void>(data[128]), ::testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_DEATH(std::memset(memory.data(), 1, 1), "");
+  EXPECT_DEATH(static_cast<void>(data[128]), "");
   EXPECT_EQ(std::byte{data[127]}, std::byte{0});
 }
 

@@ -34,7 +34,7 @@ inline Kernel AddKernel(int64_t n, const std::string& statements, int64_t scratc
   kernel.entry = "mdh_add";
   kernel.source = absl::StrCat(
       "#include <math.h>\n#include <signal.h>\n#include <stdint.h>\n#include <stdlib.h>\n"
-      "#include <string.h>\n#include <unistd.h>\n"
+      "#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
       "int64_t mdh_add_scratch_bytes(int threads) { (void)threads; return ",
       scratch_bytes,
       "; }\n"

@@ -214,7 +214,10 @@ TEST_F(CandidateTest, HugeScratchMemoryIsALaunchError) {
 }
 
 TEST_F(CandidateTest, AnAllocationThatFailsInTheKernelIsALaunchError) {
-  const Measurement measurement = MeasureBad("  if (malloc((size_t)1 << 46) == NULL) return 1;\n");
+  const Measurement measurement = MeasureBad(
+      "  void* memory = mmap(NULL, (size_t)1 << 46, PROT_READ | PROT_WRITE,\n"
+      "                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);\n"
+      "  if (memory == MAP_FAILED) return 1;\n");
   EXPECT_EQ(measurement.outcome, TrialOutcome::kLaunchError);
   EXPECT_THAT(measurement.reason, HasSubstr("could not allocate"));
   EXPECT_THAT(MeasureBad("  return 5;\n").reason, HasSubstr("returned 5"));

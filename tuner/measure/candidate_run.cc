@@ -185,17 +185,15 @@ Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor) 
   // Private as a caller's buffers are (pages of shared memory are slower); made here so that their
   // addresses are known if the child ends early.
   std::vector<GuardedMemory> outputs;
-  int64_t output_bytes = 0;
   for (const OutputBuffer& buffer : run.outputs) {
     MDH_ASSIGN_OR_RETURN(GuardedMemory output,
                          GuardedMemory::Create(buffer.size_bytes, GuardedMemory::Zones::kBothSides,
                                                GuardedMemory::Sharing::kPrivate));
     outputs.push_back(std::move(output));
-    output_bytes += buffer.size_bytes;
   }
   MDH_ASSIGN_OR_RETURN(SharedRun made, MakeShared(run, outputs));
   const auto shared = std::make_shared<SharedRun>(std::move(made));
-  int64_t physical = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  const int64_t physical = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   ChildLimits limits;
   limits.cpu_s = (run.options.run_limit_ns / 1'000'000'000 + 1) * (run.threads + 1) +
                  kAsideLimit / 1'000'000'000;

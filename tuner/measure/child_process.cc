@@ -39,9 +39,7 @@ void OfferToOomKiller() {
 void ApplyLimits(const ChildLimits& limits) {
   SetLimit(RLIMIT_CORE, 0);
   if (limits.cpu_s > 0) SetLimit(RLIMIT_CPU, static_cast<rlim_t>(limits.cpu_s));
-  if (limits.address_space_bytes > 0) {
-    SetLimit(RLIMIT_AS, static_cast<rlim_t>(limits.address_space_bytes));
-  }
+  if (limits.address_space_bytes > 0) LimitAddressSpace(limits.address_space_bytes);
 }
 
 // Between fork and the body: leave nothing of the parent's that the body could harm or trip over.
@@ -49,7 +47,10 @@ void EnterChild(pid_t parent, const ChildLimits& limits) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // the parent ended before prctl
-  for (const int number : {SIGCHLD, SIGPIPE, SIGTERM, SIGINT, SIGHUP}) signal(number, SIG_DFL);
+  for (const int number :
+       {SIGCHLD, SIGPIPE, SIGTERM, SIGINT, SIGHUP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+    signal(number, SIG_DFL);
+  }
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -62,6 +63,8 @@ void EnterChild(pid_t parent, const ChildLimits& limits) {
 }
 
 }  // namespace
+
+void LimitAddressSpace(int64_t bytes) { SetLimit(RLIMIT_AS, static_cast<rlim_t>(bytes)); }
 
 std::string SignalName(int signal) {
   const char* abbreviation = sigabbrev_np(signal);

@@ -53,6 +53,9 @@ class ChildProcess {
   std::optional<ChildEnd> end_;
 };
 
+// Limits the address space of the calling process, a child that is about to become another program.
+void LimitAddressSpace(int64_t bytes);
+
 // How a process that waits for children learns that it should stop.
 class Supervisor {
  public:

@@ -68,6 +68,8 @@ int Execute(const std::vector<std::string>& command, const std::string& output,
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }
   arguments.push_back(nullptr);
+  // At the very last: what this process has mapped so far must not count.
+  LimitAddressSpace(kCompilerMemory);
   execv(arguments[0], arguments.data());
   return 127;
 }
@@ -198,8 +200,7 @@ Result<Compilers::Running> Compilers::StartJob(const CompileJob& job, const std:
       program(job.compiler)->path, "-shared", "-fPIC", "-o", base + ".so", base + ".c"};
   command.insert(command.end(), job.options.begin(), job.options.end());
   command.push_back("-lm");
-  const ChildLimits limits = {.cpu_s = limit_ns / 1'000'000'000 + 1,
-                              .address_space_bytes = kCompilerMemory};
+  const ChildLimits limits = {.cpu_s = limit_ns / 1'000'000'000 + 1};
   MDH_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Fork(limits, [&] {
                          return Execute(command, base + ".log", directory_);
                        }));

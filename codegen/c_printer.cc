@@ -230,6 +230,9 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
                             PrintConditions(s.all_of), ";\n");
           },
           [&](const ClearFlag& s) { absl::StrAppend(&out, indent, s.name, " = 0;\n"); },
+          [&](const KeepInRegister& s) {
+            absl::StrAppend(&out, indent, prelude_.KeepMacro(s.bytes), "(", s.name, ");\n");
+          },
           [&](const Call& s) {
             absl::StrAppend(&out, indent, s.function, "(", absl::StrJoin(s.arguments, ", "),
                             ");\n");

@@ -277,6 +277,19 @@ std::string CPrelude::StoreFunction(ValueType type, bool contiguous) {
   return name;
 }
 
+std::string CPrelude::KeepMacro(int bytes) {
+  const std::string name = absl::StrCat("MDH_KEEP_", bytes);
+  const std::string feature = bytes == 64 ? "__AVX512F__" : bytes == 32 ? "__AVX__" : "__SSE2__";
+  Define(name, absl::Substitute("// gcc would load a shared operand again for every use.\n"
+                                "#if defined($1) && !defined(__clang__)\n"
+                                "#define $0(x) __asm__(\"\" : \"+v\"(x))\n"
+                                "#else\n"
+                                "#define $0(x)\n"
+                                "#endif\n",
+                                name, feature));
+  return name;
+}
+
 std::string CPrelude::OperationFunction(ScalarOp op, ValueType type, ValueType operand) {
   std::string stem(Info(op).name);
   switch (op) {

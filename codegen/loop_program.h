@@ -137,6 +137,11 @@ struct DeclareFlag {  // int variable; true iff all conditions hold
 struct ClearFlag {
   std::string name;
 };
+// The mutable vector value `name` should stay in a register from here on. No effect on values.
+struct KeepInRegister {
+  std::string name;
+  int bytes;  // of the vector
+};
 struct Call {
   std::string function;
   std::vector<std::string> arguments;  // expressions over variables in scope
@@ -144,7 +149,7 @@ struct Call {
 
 struct Statement {
   std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, DeclarePointer, For, If,
-               DeclareFlag, ClearFlag, Call>
+               DeclareFlag, ClearFlag, KeepInRegister, Call>
       form;
 };
 

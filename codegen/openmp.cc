@@ -5,6 +5,7 @@
 #include "codegen/c_spelling.h"
 #include "codegen/c_unit.h"
 #include "codegen/kernel.h"
+#include "codegen/keep_shared_loads.h"
 #include "codegen/loop_plan.h"
 #include "core/text/printer.h"
 
@@ -45,7 +46,7 @@ std::vector<KernelArgument> Arguments(const LoopPlan& plan) {
 
 Result<Kernel> GenerateOpenMp(const LowLevelExpression& low_level, const DeviceDescription&) {
   const LoopPlan plan(low_level);
-  const LoopProgram program = BuildLoopProgram(plan);
+  const LoopProgram program = KeepSharedLoads(BuildLoopProgram(plan));
   const Expression& expression = low_level.expression();
   CUnitOptions options{EntryName(expression), "", Arguments(plan),
                        static_cast<int>(program.stages.size())};

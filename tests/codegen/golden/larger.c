@@ -54,6 +54,12 @@ static inline i32x8 splat_i32x8(int32_t x) { return (i32x8){x, x, x, x, x, x, x,
 static inline i32x8 gather_i32x8(const int32_t* p, int64_t stride) {
   return (i32x8){p[0], p[1 * stride], p[2 * stride], p[3 * stride], p[4 * stride], p[5 * stride], p[6 * stride], p[7 * stride]};
 }
+// gcc would load a shared operand again for every use.
+#if defined(__AVX__) && !defined(__clang__)
+#define MDH_KEEP_32(x) __asm__("" : "+v"(x))
+#else
+#define MDH_KEEP_32(x)
+#endif
 static inline b8x8 mdh_ge_i32x8(i32x8 a, i32x8 b) {
   return (b8x8)(__builtin_convertvector(a >= b, i8x8) & 1);
 }
@@ -68,7 +74,8 @@ static inline void tile_i8(const int32_t* restrict x, const int32_t* restrict p,
   i32x8 at_i0 = splat_i32x8(0);
   int empty = 1;
   for (int64_t k = 0; k < 100; k++) {
-    const i32x8 x_0 = gather_i32x8(x + k, 100);
+    i32x8 x_0 = gather_i32x8(x + k, 100);
+    MDH_KEEP_32(x_0);
     const int32_t p_0 = p[k];
     if (empty) {
       best_i0 = x_0;

@@ -54,9 +54,21 @@ typedef float f32x4 __attribute__((vector_size(16)));
 typedef float f32x4_unaligned __attribute__((vector_size(16), aligned(4), may_alias));
 static inline f32x8 splat_f32x8(float x) { return (f32x8){x, x, x, x, x, x, x, x}; }
 static inline f32x8 load_f32x8(const float* p) { return *(const f32x8_unaligned*)p; }
+// gcc would load a shared operand again for every use.
+#if defined(__AVX__) && !defined(__clang__)
+#define MDH_KEEP_32(x) __asm__("" : "+v"(x))
+#else
+#define MDH_KEEP_32(x)
+#endif
 static inline void store_f32x8(float* p, f32x8 x) { *(f32x8_unaligned*)p = x; }
 static inline f32x4 splat_f32x4(float x) { return (f32x4){x, x, x, x}; }
 static inline f32x4 load_f32x4(const float* p) { return *(const f32x4_unaligned*)p; }
+// gcc would load a shared operand again for every use.
+#if defined(__SSE2__) && !defined(__clang__)
+#define MDH_KEEP_16(x) __asm__("" : "+v"(x))
+#else
+#define MDH_KEEP_16(x)
+#endif
 static inline void store_f32x4(float* p, f32x4 x) { *(f32x4_unaligned*)p = x; }
 
 static inline void tile_i6_j16(const float* restrict A, const float* restrict B_packed, float* restrict C, const int64_t i, const int64_t j) {
@@ -76,9 +88,11 @@ static inline void tile_i6_j16(const float* restrict A, const float* restrict B_
     const int64_t A_at = i * 64 + k;
     const float A_0 = A[A_at];
     const int64_t B_packed_at = k * 16 + j * 64;
-    const f32x8 B_packed_0 = load_f32x8(B_packed + B_packed_at);
+    f32x8 B_packed_0 = load_f32x8(B_packed + B_packed_at);
+    MDH_KEEP_32(B_packed_0);
     C_i0_j0 += A_0 * B_packed_0;
-    const f32x8 B_packed_0_1 = load_f32x8(B_packed + B_packed_at + 8);
+    f32x8 B_packed_0_1 = load_f32x8(B_packed + B_packed_at + 8);
+    MDH_KEEP_32(B_packed_0_1);
     C_i0_j8 += A_0 * B_packed_0_1;
     const float A_0_1 = A[A_at + 64];
     C_i1_j0 += A_0_1 * B_packed_0;
@@ -121,7 +135,8 @@ static inline void tile_i6_j4(const float* restrict A, const float* restrict B_p
     const int64_t A_at = i * 64 + k;
     const float A_0 = A[A_at];
     const int64_t B_packed_at = k * 16 + j * 64;
-    const f32x4 B_packed_0 = load_f32x4(B_packed + B_packed_at);
+    f32x4 B_packed_0 = load_f32x4(B_packed + B_packed_at);
+    MDH_KEEP_16(B_packed_0);
     C_i0_j0 += A_0 * B_packed_0;
     const float A_0_1 = A[A_at + 64];
     C_i1_j0 += A_0_1 * B_packed_0;
@@ -155,9 +170,11 @@ static inline void tile_i4_j16(const float* restrict A, const float* restrict B_
     const int64_t A_at = i * 64 + k;
     const float A_0 = A[A_at];
     const int64_t B_packed_at = k * 16 + j * 64;
-    const f32x8 B_packed_0 = load_f32x8(B_packed + B_packed_at);
+    f32x8 B_packed_0 = load_f32x8(B_packed + B_packed_at);
+    MDH_KEEP_32(B_packed_0);
     C_i0_j0 += A_0 * B_packed_0;
-    const f32x8 B_packed_0_1 = load_f32x8(B_packed + B_packed_at + 8);
+    f32x8 B_packed_0_1 = load_f32x8(B_packed + B_packed_at + 8);
+    MDH_KEEP_32(B_packed_0_1);
     C_i0_j8 += A_0 * B_packed_0_1;
     const float A_0_1 = A[A_at + 64];
     C_i1_j0 += A_0_1 * B_packed_0;
@@ -188,7 +205,8 @@ static inline void tile_i4_j4(const float* restrict A, const float* restrict B_p
     const int64_t A_at = i * 64 + k;
     const float A_0 = A[A_at];
     const int64_t B_packed_at = k * 16 + j * 64;
-    const f32x4 B_packed_0 = load_f32x4(B_packed + B_packed_at);
+    f32x4 B_packed_0 = load_f32x4(B_packed + B_packed_at);
+    MDH_KEEP_16(B_packed_0);
     C_i0_j0 += A_0 * B_packed_0;
     const float A_0_1 = A[A_at + 64];
     C_i1_j0 += A_0_1 * B_packed_0;

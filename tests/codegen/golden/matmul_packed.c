@@ -54,9 +54,21 @@ typedef float f32x4 __attribute__((vector_size(16)));
 typedef float f32x4_unaligned __attribute__((vector_size(16), aligned(4), may_alias));
 static inline f32x8 splat_f32x8(float x) { return (f32x8){x, x, x, x, x, x, x, x}; }
 static inline f32x8 load_f32x8(const float* p) { return *(const f32x8_unaligned*)p; }
+// gcc would load a shared operand again for every use.
+#if defined(__AVX__) && !defined(__clang__)
+#define MDH_KEEP_32(x) __asm__("" : "+v"(x))
+#else
+#define MDH_KEEP_32(x)
+#endif
 static inline void store_f32x8(float* p, f32x8 x) { *(f32x8_unaligned*)p = x; }
 static inline f32x4 splat_f32x4(float x) { return (f32x4){x, x, x, x}; }
 static inline f32x4 load_f32x4(const float* p) { return *(const f32x4_unaligned*)p; }
+// gcc would load a shared operand again for every use.
+#if defined(__SSE2__) && !defined(__clang__)
+#define MDH_KEEP_16(x) __asm__("" : "+v"(x))
+#else
+#define MDH_KEEP_16(x)
+#endif
 static inline void store_f32x4(float* p, f32x4 x) { *(f32x4_unaligned*)p = x; }
 
 static inline void tile_i6_j16(const float* restrict A_packed, const float* restrict B_packed, float* restrict C, const int64_t i, const int64_t j, const int64_t k_begin, const int64_t k_end, const int64_t i_l2, const int64_t k_mm, const int64_t j_mm, const int first) {
@@ -76,9 +88,11 @@ static inline void tile_i6_j16(const float* restrict A_packed, const float* rest
     const int64_t A_packed_at = (i - i_l2) * 32 + (k - k_mm) * 6;
     const float A_packed_0 = A_packed[A_packed_at];
     const int64_t B_packed_at = (k - k_mm) * 16 + (j - j_mm) * 32;
-    const f32x8 B_packed_0 = load_f32x8(B_packed + B_packed_at);
+    f32x8 B_packed_0 = load_f32x8(B_packed + B_packed_at);
+    MDH_KEEP_32(B_packed_0);
     C_i0_j0 += A_packed_0 * B_packed_0;
-    const f32x8 B_packed_0_1 = load_f32x8(B_packed + B_packed_at + 8);
+    f32x8 B_packed_0_1 = load_f32x8(B_packed + B_packed_at + 8);
+    MDH_KEEP_32(B_packed_0_1);
     C_i0_j8 += A_packed_0 * B_packed_0_1;
     const float A_packed_0_1 = A_packed[A_packed_at + 1];
     C_i1_j0 += A_packed_0_1 * B_packed_0;
@@ -96,9 +110,11 @@ static inline void tile_i6_j16(const float* restrict A_packed, const float* rest
     C_i5_j0 += A_packed_0_5 * B_packed_0;
     C_i5_j8 += A_packed_0_5 * B_packed_0_1;
     const float A_packed_0_6 = A_packed[A_packed_at + 6];
-    const f32x8 B_packed_0_2 = load_f32x8(B_packed + B_packed_at + 16);
+    f32x8 B_packed_0_2 = load_f32x8(B_packed + B_packed_at + 16);
+    MDH_KEEP_32(B_packed_0_2);
     C_i0_j0 += A_packed_0_6 * B_packed_0_2;
-    const f32x8 B_packed_0_3 = load_f32x8(B_packed + B_packed_at + 24);
+    f32x8 B_packed_0_3 = load_f32x8(B_packed + B_packed_at + 24);
+    MDH_KEEP_32(B_packed_0_3);
     C_i0_j8 += A_packed_0_6 * B_packed_0_3;
     const float A_packed_0_7 = A_packed[A_packed_at + 7];
     C_i1_j0 += A_packed_0_7 * B_packed_0_2;
@@ -169,9 +185,11 @@ static inline void tile_i4_j16(const float* restrict A_packed, const float* rest
     const int64_t A_packed_at = (i - i_l2) * 32 + (k - k_mm) * 6;
     const float A_packed_0 = A_packed[A_packed_at];
     const int64_t B_packed_at = (k - k_mm) * 16 + (j - j_mm) * 32;
-    const f32x8 B_packed_0 = load_f32x8(B_packed + B_packed_at);
+    f32x8 B_packed_0 = load_f32x8(B_packed + B_packed_at);
+    MDH_KEEP_32(B_packed_0);
     C_i0_j0 += A_packed_0 * B_packed_0;
-    const f32x8 B_packed_0_1 = load_f32x8(B_packed + B_packed_at + 8);
+    f32x8 B_packed_0_1 = load_f32x8(B_packed + B_packed_at + 8);
+    MDH_KEEP_32(B_packed_0_1);
     C_i0_j8 += A_packed_0 * B_packed_0_1;
     const float A_packed_0_1 = A_packed[A_packed_at + 1];
     C_i1_j0 += A_packed_0_1 * B_packed_0;
@@ -183,9 +201,11 @@ static inline void tile_i4_j16(const float* restrict A_packed, const float* rest
     C_i3_j0 += A_packed_0_3 * B_packed_0;
     C_i3_j8 += A_packed_0_3 * B_packed_0_1;
     const float A_packed_0_4 = A_packed[A_packed_at + 6];
-    const f32x8 B_packed_0_2 = load_f32x8(B_packed + B_packed_at + 16);
+    f32x8 B_packed_0_2 = load_f32x8(B_packed + B_packed_at + 16);
+    MDH_KEEP_32(B_packed_0_2);
     C_i0_j0 += A_packed_0_4 * B_packed_0_2;
-    const f32x8 B_packed_0_3 = load_f32x8(B_packed + B_packed_at + 24);
+    f32x8 B_packed_0_3 = load_f32x8(B_packed + B_packed_at + 24);
+    MDH_KEEP_32(B_packed_0_3);
     C_i0_j8 += A_packed_0_4 * B_packed_0_3;
     const float A_packed_0_5 = A_packed[A_packed_at + 7];
     C_i1_j0 += A_packed_0_5 * B_packed_0_2;
@@ -236,7 +256,8 @@ static inline void tile_i6_j4(const float* restrict A_packed, const float* restr
     const int64_t A_packed_at = (i - i_l2) * 32 + (k - k_mm) * 6;
     const float A_packed_0 = A_packed[A_packed_at];
     const int64_t B_packed_at = (k - k_mm) * 16 + (j - j_mm) * 32;
-    const f32x4 B_packed_0 = load_f32x4(B_packed + B_packed_at);
+    f32x4 B_packed_0 = load_f32x4(B_packed + B_packed_at);
+    MDH_KEEP_16(B_packed_0);
     C_i0_j0 += A_packed_0 * B_packed_0;
     const float A_packed_0_1 = A_packed[A_packed_at + 1];
     C_i1_j0 += A_packed_0_1 * B_packed_0;
@@ -249,7 +270,8 @@ static inline void tile_i6_j4(const float* restrict A_packed, const float* restr
     const float A_packed_0_5 = A_packed[A_packed_at + 5];
     C_i5_j0 += A_packed_0_5 * B_packed_0;
     const float A_packed_0_6 = A_packed[A_packed_at + 6];
-    const f32x4 B_packed_0_1 = load_f32x4(B_packed + B_packed_at + 16);
+    f32x4 B_packed_0_1 = load_f32x4(B_packed + B_packed_at + 16);
+    MDH_KEEP_16(B_packed_0_1);
     C_i0_j0 += A_packed_0_6 * B_packed_0_1;
     const float A_packed_0_7 = A_packed[A_packed_at + 7];
     C_i1_j0 += A_packed_0_7 * B_packed_0_1;
@@ -293,7 +315,8 @@ static inline void tile_i4_j4(const float* restrict A_packed, const float* restr
     const int64_t A_packed_at = (i - i_l2) * 32 + (k - k_mm) * 6;
     const float A_packed_0 = A_packed[A_packed_at];
     const int64_t B_packed_at = (k - k_mm) * 16 + (j - j_mm) * 32;
-    const f32x4 B_packed_0 = load_f32x4(B_packed + B_packed_at);
+    f32x4 B_packed_0 = load_f32x4(B_packed + B_packed_at);
+    MDH_KEEP_16(B_packed_0);
     C_i0_j0 += A_packed_0 * B_packed_0;
     const float A_packed_0_1 = A_packed[A_packed_at + 1];
     C_i1_j0 += A_packed_0_1 * B_packed_0;
@@ -302,7 +325,8 @@ static inline void tile_i4_j4(const float* restrict A_packed, const float* restr
     const float A_packed_0_3 = A_packed[A_packed_at + 3];
     C_i3_j0 += A_packed_0_3 * B_packed_0;
     const float A_packed_0_4 = A_packed[A_packed_at + 6];
-    const f32x4 B_packed_0_1 = load_f32x4(B_packed + B_packed_at + 16);
+    f32x4 B_packed_0_1 = load_f32x4(B_packed + B_packed_at + 16);
+    MDH_KEEP_16(B_packed_0_1);
     C_i0_j0 += A_packed_0_4 * B_packed_0_1;
     const float A_packed_0_5 = A_packed[A_packed_at + 7];
     C_i1_j0 += A_packed_0_5 * B_packed_0_1;

@@ -1,0 +1,84 @@
+#include "codegen/keep_shared_loads.h"
+
+#include <map>
+
+#include "core/status.h"
+
+namespace mdh {
+namespace {
+
+using Uses = std::map<std::string, int>;
+
+void CountIn(const Value& value, Uses& uses) {
+  std::visit(
+      Overloaded{[](const Literal&) {}, [&](const NamedValue& named) { ++uses[named.name]; },
+                 [](const LoadElements&) {},
+                 [&](const Operation& operation) {
+                   for (const Value& operand : operation.operands) CountIn(operand, uses);
+                 },
+                 [&](const Splat& splat) { CountIn(splat.scalar, uses); },
+                 [&](const Lane& lane) { CountIn(lane.vector, uses); }, [](const IndexValue&) {}},
+      value->form);
+}
+
+void CountIn(const Block& block, Uses& uses) {
+  for (const Statement& statement : block) {
+    std::visit(
+        Overloaded{[](const Comment&) {}, [](const DeclareIndex&) {},
+                   [&](const DeclareValue& s) { CountIn(s.value, uses); },
+                   [&](const Assign& s) { CountIn(s.value, uses); },
+                   [&](const StoreElements& s) { CountIn(s.value, uses); },
+                   [](const DeclarePointer&) {}, [&](const For& s) { CountIn(*s.body, uses); },
+                   [&](const If& s) {
+                     CountIn(*s.then_block, uses);
+                     if (s.else_block != nullptr) CountIn(*s.else_block, uses);
+                   },
+                   [](const DeclareFlag&) {}, [](const ClearFlag&) {}, [](const KeepInRegister&) {},
+                   [](const Call&) {}},
+        statement.form);
+  }
+}
+
+// Bytes of the vector that the statement loads, 0 if it is something else.
+int LoadedVectorBytes(const DeclareValue& declaration) {
+  const ValueType type = declaration.value->type;
+  if (!std::holds_alternative<LoadElements>(declaration.value->form) || type.lanes == 1) return 0;
+  const int bytes = type.lanes * SizeBytes(type.scalar);
+  return bytes == 16 || bytes == 32 || bytes == 64 ? bytes : 0;
+}
+
+Block Rewrite(const Block& block) {
+  Uses uses;
+  CountIn(block, uses);
+  auto rewrite = [](const std::shared_ptr<const Block>& inner) {
+    return inner == nullptr ? nullptr : std::make_shared<const Block>(Rewrite(*inner));
+  };
+  Block result;
+  for (Statement statement : block) {
+    if (auto* loop = std::get_if<For>(&statement.form)) loop->body = rewrite(loop->body);
+    if (auto* branch = std::get_if<If>(&statement.form)) {
+      branch->then_block = rewrite(branch->then_block);
+      branch->else_block = rewrite(branch->else_block);
+    }
+    auto* declaration = std::get_if<DeclareValue>(&statement.form);
+    const int bytes = declaration == nullptr ? 0 : LoadedVectorBytes(*declaration);
+    if (bytes == 0 || uses[declaration->name] < 2) {
+      result.push_back(std::move(statement));
+      continue;
+    }
+    declaration->is_mutable = true;
+    const std::string name = declaration->name;
+    result.push_back(std::move(statement));
+    result.push_back({KeepInRegister{name, bytes}});
+  }
+  return result;
+}
+
+}  // namespace
+
+LoopProgram KeepSharedLoads(LoopProgram program) {
+  for (Function& function : program.functions) function.body = Rewrite(function.body);
+  return program;
+}
+
+}  // namespace mdh

@@ -78,7 +78,7 @@ Status RunningDaemon::OpenStore() {
 Status RunningDaemon::StartDevice() {
   MDH_ASSIGN_OR_RETURN(backend_, StartCpuBackend({.program = options_.runner,
                                                   .work_directory = options_.work_directory,
-                                                  .threads = options_.threads,
+                                                  .threads = 0,
                                                   .path = {}}));
   const DeviceDescription& device = backend_->device();
   spdlog::info("found CPU '{}', {} hardware threads, vectors of {} bytes, L1 {} L2 {} L3 {} bytes",

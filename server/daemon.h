@@ -21,7 +21,6 @@ struct DaemonOptions {
   int64_t max_database_bytes = 0;  // 0: no limit
   std::string runner;              // path of mdh-runner
   std::string work_directory;
-  int threads = 0;  // of kernels; 0: all cores
   int max_queued_jobs = 256;
   ExpressionLimits limits;
   std::string version;

@@ -70,7 +70,8 @@ Result<v1::MachinePeaks> DeviceCatalogue::Peaks() {
   }
   v1::MachinePeaks peaks = ToProto(*measured);
   if (stored.has_value()) peaks = Larger(peaks, *stored);
-  MDH_RETURN_IF_ERROR(store_.PutPeaks(environment_.device_fingerprint, peaks));
+  // A full disk is no reason not to know them.
+  store_.PutPeaks(environment_.device_fingerprint, peaks).IgnoreError();
   peaks_ = peaks;
   return peaks;
 }

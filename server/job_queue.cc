@@ -320,7 +320,7 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
           job.expression, options,
           [&](const TuningProgress& progress) { PublishTrial(job, progress); }, job.cancelled));
   MDH_RETURN_IF_ERROR(CheckPlausible(job.expression, result.measurement.time_ns(), peaks));
-  v1::TuningRecord record = MakeRecord(job.expression, key, result);
+  v1::TuningRecord record = MakeRecord(job.expression, key, backend_.device(), result);
   record.set_search_end(job.cancelled ? v1::SEARCH_END_CANCELLED : v1::SEARCH_END_BUDGET);
   *record.mutable_peaks() = peaks;
   record.set_technique(job.options.technique());

@@ -119,10 +119,6 @@ void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_lev
                  "folder for candidates; private, emptied at start")
       ->envname("MDHD_WORK_DIRECTORY")
       ->capture_default_str();
-  app.add_option("--threads", options.threads, "threads of a kernel; 0: all cores")
-      ->envname("MDHD_THREADS")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
   app.add_option("--max-queued-jobs", options.max_queued_jobs, "jobs that may wait")
       ->envname("MDHD_MAX_QUEUED_JOBS")
       ->check(CLI::Range(1, 100'000))

@@ -1,5 +1,7 @@
 #include "server/tuning_result_conversion.h"
 
+#include <algorithm>
+
 #include "core/text/printer.h"
 #include "server/device_catalogue.h"
 #include "server/kernel_key.h"
@@ -14,7 +16,7 @@ constexpr int kScratchAlignmentBytes = 64;
 }  // namespace
 
 v1::TuningRecord MakeRecord(const Expression& expression, const v1::KernelKey& key,
-                            const TuningResult& result) {
+                            const DeviceDescription& device, const TuningResult& result) {
   v1::TuningRecord record;
   record.set_name(RecordName(KernelId(key)));
   *record.mutable_key() = key;
@@ -31,6 +33,8 @@ v1::TuningRecord MakeRecord(const Expression& expression, const v1::KernelKey& k
   record.set_compulsory_bytes(expression.CompulsoryBytes());
   record.set_is_double_precision(IsDoublePrecision(expression));
   record.set_low_level_table(result.low_level_table);
+  record.set_fits_in_cache(expression.CompulsoryBytes() <=
+                           std::max(device.l2_bytes * device.cores, device.l3_bytes));
   return record;
 }
 

@@ -9,10 +9,10 @@
 
 namespace mdh {
 
-// The record of a result under `key`; its name is derived from the key. Peaks, search options and
-// the time of creation are left to the caller.
+// The record of a result on `device` under `key`; its name is derived from the key. Peaks, search
+// options and the time of creation are left to the caller.
 v1::TuningRecord MakeRecord(const Expression& expression, const v1::KernelKey& key,
-                            const TuningResult& result);
+                            const DeviceDescription& device, const TuningResult& result);
 
 // `threads`: of the measurement.
 v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel, int threads);

@@ -53,8 +53,9 @@ Bound LowerBound(const v1::TuningRecord& record) {
                                                    : record.peaks().fp32_flops_per_s();
   const double bandwidth = record.peaks().memory_bytes_per_s();
   const double compute_ns = peak > 0 ? static_cast<double>(record.flops()) / peak * 1e9 : 0;
-  const double memory_ns =
-      bandwidth > 0 ? static_cast<double>(record.compulsory_bytes()) / bandwidth * 1e9 : 0;
+  const double memory_ns = bandwidth > 0 && !record.fits_in_cache()
+                               ? static_cast<double>(record.compulsory_bytes()) / bandwidth * 1e9
+                               : 0;
   return {std::max(compute_ns, memory_ns), memory_ns > compute_ns};
 }
 

@@ -13,7 +13,8 @@ std::string FormatBytes(int64_t bytes);           // "4.00 MiB"
 std::string FormatFlops(double flops_per_s);      // "12.3 GFLOP/s"
 std::string FormatBandwidth(double bytes_per_s);  // "12.3 GB/s"
 
-// What a device could do at best: the longer of operations over peak and bytes over bandwidth.
+// What a device could do at best: the longer of operations over peak and, for data larger than its
+// caches, bytes over bandwidth.
 struct Bound {
   double time_ns = 0;  // 0: not known
   bool is_bandwidth = false;

@@ -63,6 +63,15 @@ TEST(Formatting, ARecordBoundByMemoryShowsBandwidth) {
   EXPECT_THAT(text, HasSubstr(", cancelled\n"));
 }
 
+TEST(Formatting, DataInCachesIsNotComparedWithTheBandwidthOfMemory) {
+  v1::TuningRecord record = MatMulRecord();
+  record.set_compulsory_bytes(1'000'000'000);
+  EXPECT_TRUE(LowerBound(record).is_bandwidth);
+  record.set_fits_in_cache(true);
+  EXPECT_FALSE(LowerBound(record).is_bandwidth);
+  EXPECT_THAT(FormatRecord(record), HasSubstr("80 % of the measured peak of 125 GFLOP/s\n"));
+}
+
 TEST(Formatting, DoublePrecisionIsComparedWithItsOwnPeak) {
   v1::TuningRecord record = MatMulRecord();
   record.set_is_double_precision(true);

@@ -84,7 +84,8 @@ class DaemonTest : public ::testing::Test {
     })) << job;
   }
   nlohmann::json Job(const std::string& name) const {
-    for (const nlohmann::json& entry : MdhJson({"jobs"})["jobs"]) {
+    const nlohmann::json jobs = MdhJson({"jobs"});
+    for (const nlohmann::json& entry : jobs["jobs"]) {
       if (entry["name"] == name) return entry;
     }
     ADD_FAILURE() << "there is no " << name;

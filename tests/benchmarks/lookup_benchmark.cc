@@ -52,7 +52,8 @@ void CheckHealth(grpc::Channel& channel) {
   const grpc::internal::RpcMethod method("/grpc.health.v1.Health/Check",
                                          grpc::internal::RpcMethod::NORMAL_RPC);
   grpc::ClientContext context;
-  const grpc::ByteBuffer request;
+  const grpc::Slice empty;
+  const grpc::ByteBuffer request(&empty, 1);
   grpc::ByteBuffer response;
   const grpc::Status status =
       grpc::internal::BlockingUnaryCall(&channel, method, &context, request, &response);

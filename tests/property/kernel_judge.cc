@@ -179,12 +179,21 @@ TemporaryDirectory::TemporaryDirectory() {
 
 TemporaryDirectory::~TemporaryDirectory() { std::filesystem::remove_all(path_); }
 
+bool ClangWorks(const std::string& directory) {
+  const std::string program = directory + "/clang_works";
+  std::ofstream(program + ".c")
+      << "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n";
+  const std::string command =
+      absl::StrCat("clang -fopenmp -o ", program, " ", program, ".c 2> /dev/null && ", program);
+  return std::system(command.c_str()) == 0;
+}
+
 Status CompileKernel(const Kernel& kernel, const std::string& directory, const std::string& name) {
   const std::string stem = directory + "/" + name;
   std::ofstream(stem + ".c") << kernel.source;
-  const std::string command =
-      absl::StrCat("gcc -shared -fPIC -w -o ", stem, ".so ", stem, ".c ",
-                   absl::StrJoin(kernel.compile_options, " "), " 2> ", stem, ".log");
+  const std::string command = absl::StrCat(
+      kernel.compiler == Compiler::kGcc ? "gcc" : "clang", " -shared -fPIC -w -o ", stem, ".so ",
+      stem, ".c ", absl::StrJoin(kernel.compile_options, " "), " 2> ", stem, ".log");
   if (std::system(command.c_str()) != 0) {
     return absl::InternalError(
         absl::StrCat("the kernel does not compile:\n", ReadFile(stem + ".log")));

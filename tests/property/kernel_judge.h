@@ -24,8 +24,11 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// Compiles `kernel` with its own options to a shared object. Errors: Internal with the compiler's
-// output.
+// Whether clang is installed and can link OpenMP programs.
+bool ClangWorks(const std::string& directory);
+
+// Compiles `kernel` with its own compiler and options to a shared object. Errors: Internal with the
+// compiler's output.
 Status CompileKernel(const Kernel& kernel, const std::string& directory, const std::string& name);
 
 // Runs a compiled kernel in a process of its own and compares every output element, bit by bit,

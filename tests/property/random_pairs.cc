@@ -30,25 +30,26 @@ SystemModel RandomModel(Rng& rng) {
   }
 }
 
-DeviceDescription RandomDevice(Rng& rng) {
+DeviceDescription RandomDevice(Rng& rng, const std::string& compilers) {
   DeviceDescription device;
   device.cores = static_cast<int>(1 + Below(rng, 5));
   device.simd_bytes = 16 << Below(rng, 3);
   device.vector_registers = Below(rng, 2) == 0 ? 16 : 32;
   device.l1_bytes = Below(rng, 2) == 0 ? 1024 : 32 << 10;  // small caches: more levels are used
   device.l2_bytes = 16 * device.l1_bytes;
-  device.compiler = "gcc";
+  device.compiler = compilers;
   return device;
 }
 
 // One pair; nullopt if the space gave no configuration, else an empty string or what is wrong.
-std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory) {
+std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
+                                    const std::string& compilers) {
   Rng rng(seed);
   RandomExpressionOptions options;
   options.max_points = 2048;
   const Expression expression = RandomExpression(rng, options);
   const SystemModel model = RandomModel(rng);
-  const DeviceDescription device = RandomDevice(rng);
+  const DeviceDescription device = RandomDevice(rng, compilers);
   TuningParameters parameters;
   if (Below(rng, 10) == 0) {
     parameters = DefaultParameters(expression, model, device);
@@ -87,13 +88,14 @@ std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory)
 PairReport JudgeRandomPairs(const PairOptions& options,
                             const std::function<void(const std::string&)>& on_failure) {
   const TemporaryDirectory directory;
+  const std::string compilers = ClangWorks(directory.path()) ? "gcc, clang" : "gcc";
   PairReport report;
   std::mutex mutex;
   std::atomic<int> next = 0;
   auto work = [&] {
     for (int n = next++; n < options.pairs; n = next++) {
       const std::optional<std::string> wrong =
-          JudgeOne(options.seed * 1000003 + n, directory.path());
+          JudgeOne(options.seed * 1000003 + n, directory.path(), compilers);
       const std::lock_guard lock(mutex);
       if (!wrong) {
         ++report.without_configuration;

@@ -25,8 +25,7 @@ bool SameKey(const v1::KernelKey& a, const v1::KernelKey& b) {
 }  // namespace
 
 void LookupTable::Put(const v1::TuningRecord& record) {
-  Entry entry{record, SerialisedReply(v1::MATCH_KIND_EXACT, record),
-              SerialisedReply(v1::MATCH_KIND_COMPATIBLE, record)};
+  Entry entry{record, SerialisedReply(v1::MATCH_KIND_EXACT, record)};
   absl::MutexLock lock(&mutex_);
   std::vector<Entry>& entries = entries_[record.key().expression_digest()];
   const auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry& other) {
@@ -57,7 +56,7 @@ Result<grpc::Slice> LookupTable::Find(const v1::KernelKey& asked, v1::MatchKind 
   }
   if (exact != nullptr) return exact->exact_reply;
   if (compatible != nullptr && weakest == v1::MATCH_KIND_COMPATIBLE) {
-    return compatible->compatible_reply;
+    return SerialisedReply(v1::MATCH_KIND_COMPATIBLE, compatible->record);
   }
   return Missing(key, &found->second);
 }

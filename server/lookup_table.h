@@ -1,4 +1,4 @@
-// The read path of lookups: all records in memory, their replies serialised ahead.
+// The read path of lookups: all records in memory, the usual replies serialised ahead.
 #pragma once
 
 #include <grpcpp/support/slice.h>
@@ -37,8 +37,7 @@ class LookupTable {
  private:
   struct Entry {
     v1::TuningRecord record;
-    grpc::Slice exact_reply;
-    grpc::Slice compatible_reply;
+    grpc::Slice exact_reply;  // the others are rare and serialised when asked for
   };
   static Status Missing(const v1::KernelKey& asked, const std::vector<Entry>* entries);
 

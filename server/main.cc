@@ -116,7 +116,7 @@ void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_lev
       ->envname("MDHD_RUNNER")
       ->capture_default_str();
   app.add_option("--work-directory", options.work_directory,
-                 "folder for candidates; private, emptied at start")
+                 "folder for the files of candidates; made if it is not there")
       ->envname("MDHD_WORK_DIRECTORY")
       ->capture_default_str();
   app.add_option("--max-queued-jobs", options.max_queued_jobs, "jobs that may wait")

@@ -31,7 +31,8 @@ class CPrelude {
   std::string SplatFunction(ValueType type);
   std::string LoadFunction(ValueType type, bool contiguous);
   std::string StoreFunction(ValueType type, bool contiguous);
-  // Macro that keeps a vector of that many bytes in a register, where the target has such registers.
+  // Macro that keeps a vector of that many bytes in a register, where the target has such
+  // registers.
   std::string KeepMacro(int bytes);
 
   // Definitions, in an order in which each sees what it needs.

@@ -4,8 +4,8 @@
 #include "codegen/build_loop_program.h"
 #include "codegen/c_spelling.h"
 #include "codegen/c_unit.h"
-#include "codegen/kernel.h"
 #include "codegen/keep_shared_loads.h"
+#include "codegen/kernel.h"
 #include "codegen/loop_plan.h"
 #include "core/text/printer.h"
 

@@ -11,7 +11,7 @@ namespace mdh {
 
 // sum_d coefficients[d] * i_d + constant.
 struct AffineIndex {
-  std::vector<int64_t> coefficients;   // one per MDA dimension
+  std::vector<int64_t> coefficients;  // one per MDA dimension
   int64_t constant = 0;
 
   int64_t Evaluate(absl::Span<const int64_t> mda_index) const;

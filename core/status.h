@@ -7,17 +7,17 @@
 namespace mdh {
 
 // A value or the reason why there is none. Codes used here and what they mean to a user:
-//   InvalidArgument      the expression, the sizes or the request is wrong; the message names the thing
-//   OutOfRange           an index leaves its extent, a size overflows
-//   FailedPrecondition   the environment does not allow it (no compiler, foreign database, ...)
-//   NotFound, AlreadyExists, ResourceExhausted, Unavailable, DeadlineExceeded, Cancelled, Internal
+//   InvalidArgument      the expression, the sizes or the request is wrong; the message names the
+//   thing OutOfRange           an index leaves its extent, a size overflows FailedPrecondition the
+//   environment does not allow it (no compiler, foreign database, ...) NotFound, AlreadyExists,
+//   ResourceExhausted, Unavailable, DeadlineExceeded, Cancelled, Internal
 template <typename T>
 using Result = absl::StatusOr<T>;
 using Status = absl::Status;
 
 // Returns from the enclosing function if `expression` (a Status) is an error.
-#define MDH_RETURN_IF_ERROR(expression)                         \
-  do {                                                          \
+#define MDH_RETURN_IF_ERROR(expression)                                               \
+  do {                                                                                \
     if (::mdh::Status mdh_status = (expression); !mdh_status.ok()) return mdh_status; \
   } while (false)
 
@@ -32,8 +32,8 @@ using Status = absl::Status;
   if (!result.ok()) return std::move(result).status();     \
   lhs = *std::move(result)
 
-// Calls one of several lambdas on the alternative that a std::variant holds; a missing case does not
-// compile.
+// Calls one of several lambdas on the alternative that a std::variant holds; a missing case does
+// not compile.
 template <typename... Fs>
 struct Overloaded : Fs... {
   using Fs::operator()...;

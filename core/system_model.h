@@ -10,26 +10,26 @@ namespace mdh {
 
 // How a layer's parts are processed in generated code (paper, Section 3.1 and parameter 0).
 enum class LayerRole : uint8_t {
-  kCores,        // core layer: parts run in parallel on threads
-  kLanes,        // core layer: parts run in parallel on SIMD lanes
-  kMemory,       // memory layer: parts run one after another, in a loop
-  kRegisters,    // memory layer: parts run one after another, fully unrolled
+  kCores,      // core layer: parts run in parallel on threads
+  kLanes,      // core layer: parts run in parallel on SIMD lanes
+  kMemory,     // memory layer: parts run one after another, in a loop
+  kRegisters,  // memory layer: parts run one after another, fully unrolled
 };
 
 struct AsmLayer {
-  std::string name;        // "COR", "L2", ...: as in the tables of Figures 20-23
+  std::string name;  // "COR", "L2", ...: as in the tables of Figures 20-23
   LayerRole role;
-  std::string memory_region;   // of memory layers: "MM", "L2"; empty for core layers
+  std::string memory_region;  // of memory layers: "MM", "L2"; empty for core layers
 };
 
-// An instance of the model. `layers` is ordered as MDH layers are nested in generated code, outermost
-// first (Figure 23: COR, MM, L2, L1).
+// An instance of the model. `layers` is ordered as MDH layers are nested in generated code,
+// outermost first (Figure 23: COR, MM, L2, L1).
 struct SystemModel {
   std::string name;
   std::vector<AsmLayer> layers;
 
-  int num_memory_layers() const;   // NUM_MEM_LYRS
-  int num_core_layers() const;     // NUM_COR_LYRS
+  int num_memory_layers() const;  // NUM_MEM_LYRS
+  int num_core_layers() const;    // NUM_COR_LYRS
   // Index of the layer with that name or role, -1 if there is none.
   int LayerNamed(std::string_view layer_name) const;
   int LayerWith(LayerRole role) const;

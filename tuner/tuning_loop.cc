@@ -42,14 +42,13 @@ int64_t SearchTime(const Measurement& measurement) {
   return *std::min_element(measurement.times_ns.begin(), measurement.times_ns.end());
 }
 
-// Kernels that differ in nothing but the comment at their head are one: many configurations generate
-// the same code.
+// Kernels that differ in nothing but the comment at their head are one: many configurations
+// generate the same code.
 std::string IdentityOf(const Kernel& kernel) {
   std::string identity = absl::StrCat(static_cast<int>(kernel.compiler), "\n");
   for (const std::string& option : kernel.compile_options) absl::StrAppend(&identity, option, " ");
   const size_t code = kernel.source.find("\n#include");
-  return absl::StrCat(identity, "\n",
-                      kernel.source.substr(code == std::string::npos ? 0 : code));
+  return absl::StrCat(identity, "\n", kernel.source.substr(code == std::string::npos ? 0 : code));
 }
 
 // A configuration on its way from proposal to trial.

@@ -7,22 +7,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/c_spelling.h"
+#include "core/constraints.h"
 
 namespace mdh {
 namespace {
-
-// Footprint of a part in one buffer dimension: 1 + the largest difference of indices.
-int64_t Footprint(const Buffer& buffer, size_t x, const std::vector<int64_t>& tile) {
-  int64_t low = INT64_MAX, high = INT64_MIN;
-  for (const IndexFunction& access : buffer.accesses) {
-    low = std::min(low, access.indices[x].constant);
-    high = std::max(high, access.indices[x].constant);
-  }
-  int64_t extent = high - low + 1;
-  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
-  for (size_t d = 0; d < coefficients.size(); ++d) extent += coefficients[d] * (tile[d] - 1);
-  return extent;
-}
 
 int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -117,7 +105,7 @@ void LoopPlan::PlanStaging(const LowLevelExpression& low_level) {
                     .layout = input.layout,
                     .ready_after = 0};
     for (size_t x = 0; x < buffer.extents.size() && !whole; ++x) {
-      copy.extents[x] = Footprint(buffer, x, p.tile[input.stage_layer]);
+      copy.extents[x] = Footprint(buffer, static_cast<int>(x), p.tile[input.stage_layer]);
     }
     if (copy.strip_dimension >= 0) {
       const AffineIndex& index = buffer.accesses[0].indices[copy.strip_dimension];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "core/constraints.h"
 
 namespace mdh {
 namespace {
@@ -14,12 +15,8 @@ struct CopiedRange {
 };
 
 CopiedRange RangeOf(const Buffer& buffer, size_t x, const std::vector<DimensionRange>& ranges) {
-  int64_t low = INT64_MAX, high = INT64_MIN;
-  for (const IndexFunction& access : buffer.accesses) {
-    low = std::min(low, access.indices[x].constant);
-    high = std::max(high, access.indices[x].constant);
-  }
-  CopiedRange range{Index(low), Index(high - low + 1)};
+  const ConstantRange constants = ConstantsOf(buffer, static_cast<int>(x));
+  CopiedRange range{Index(constants.low), Index(constants.high - constants.low + 1)};
   const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
   for (size_t d = 0; d < coefficients.size(); ++d) {
     if (coefficients[d] == 0) continue;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/constraints.h"
 
 namespace mdh {
 namespace {
@@ -11,11 +12,7 @@ namespace {
 // The smallest constant of the accesses: where a copy starts relative to the part's origin.
 int64_t CopyConstant(const Buffer& buffer, const StagedCopy& copy, size_t x) {
   if (copy.layer == InputParameters::kWholeBuffer) return 0;
-  int64_t low = INT64_MAX;
-  for (const IndexFunction& access : buffer.accesses) {
-    low = std::min(low, access.indices[x].constant);
-  }
-  return low;
+  return ConstantsOf(buffer, static_cast<int>(x)).low;
 }
 
 }  // namespace

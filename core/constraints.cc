@@ -43,6 +43,23 @@ int PlainDimension(const Buffer& buffer, int x) {
   return plain;
 }
 
+ConstantRange ConstantsOf(const Buffer& buffer, int x) {
+  ConstantRange range{INT64_MAX, INT64_MIN};
+  for (const IndexFunction& access : buffer.accesses) {
+    range.low = std::min(range.low, access.indices[x].constant);
+    range.high = std::max(range.high, access.indices[x].constant);
+  }
+  return range;
+}
+
+int64_t Footprint(const Buffer& buffer, int x, const std::vector<int64_t>& tile) {
+  const ConstantRange constants = ConstantsOf(buffer, x);
+  int64_t extent = constants.high - constants.low + 1;
+  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+  for (size_t d = 0; d < coefficients.size(); ++d) extent += coefficients[d] * (tile[d] - 1);
+  return extent;
+}
+
 namespace {
 
 // Lanes per dimension: all 1, or one of them more.
@@ -99,16 +116,8 @@ int64_t StagedElements(const Expression& expression, const TuningParameters& p, 
   const Buffer& buffer = expression.inputs()[b];
   if (layer == InputParameters::kWholeBuffer) return buffer.elements();
   int64_t elements = 1;
-  for (size_t x = 0; x < buffer.extents.size(); ++x) {
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    for (const IndexFunction& access : buffer.accesses) {
-      low = std::min(low, access.indices[x].constant);
-      high = std::max(high, access.indices[x].constant);
-    }
-    int64_t extent = high - low + 1;
-    const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
-    for (int d = 0; d < expression.rank(); ++d) extent += coefficients[d] * (p.tile[layer][d] - 1);
-    elements *= extent;  // no overflow: at most the buffer's elements
+  for (int x = 0; x < static_cast<int>(buffer.extents.size()); ++x) {
+    elements *= Footprint(buffer, x, p.tile[layer]);  // at most the buffer's elements
   }
   return elements;
 }

@@ -25,6 +25,16 @@ bool CanStage(const Buffer& buffer);
 // The one MDA dimension that buffer dimension x is, or -1: candidates for strips.
 int PlainDimension(const Buffer& buffer, int x);
 
+// Smallest and largest constant of the accesses' indices in buffer dimension x.
+struct ConstantRange {
+  int64_t low;
+  int64_t high;
+};
+ConstantRange ConstantsOf(const Buffer& buffer, int x);
+// Indices of buffer dimension x that a part with these extents touches: 1 + their largest
+// difference. Expects CanStage(buffer).
+int64_t Footprint(const Buffer& buffer, int x, const std::vector<int64_t>& tile);
+
 // Operations in all variants of the unrolled register tile, counting one per point and piece.
 int64_t UnrolledOperations(const Expression& expression, const SystemModel& model,
                            const TuningParameters& parameters);

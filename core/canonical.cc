@@ -20,23 +20,50 @@ std::string Canonical(const IndexFunction& access) {
                       ")");
 }
 
-std::string Canonical(const Buffer& buffer) {
-  return absl::StrCat(
-      Name(buffer.type), "[", absl::StrJoin(buffer.extents, ","), "]",
-      absl::StrJoin(buffer.accesses, "", [](std::string* out, const IndexFunction& access) {
-        absl::StrAppend(out, Canonical(access));
-      }));
-}
-
 std::string Bytes(const ScalarValue& value) {
   std::array<char, 8> bytes{};
   value.Store(bytes.data());
   return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
 }
 
+// Names of fields are no part of it.
+std::string Types(const ElementType& type) {
+  const std::string types = absl::StrJoin(
+      type.fields(), ",",
+      [](std::string* out, const auto& field) { absl::StrAppend(out, Name(field.type)); });
+  return type.is_record() ? absl::StrCat("{", types, "}") : types;
+}
+
+// What is not row-major, dense and read inside only.
+std::string Layout(const Buffer& buffer) {
+  std::string text;
+  if (!buffer.is_dense()) {
+    absl::StrAppend(&text, "strides[", absl::StrJoin(buffer.given_strides, ","), "]");
+  }
+  if (buffer.boundary.kind == Boundary::Kind::kClamp) absl::StrAppend(&text, "clamp");
+  if (buffer.boundary.kind == Boundary::Kind::kConstant) {
+    absl::StrAppend(&text, "constant[",
+                    absl::StrJoin(buffer.boundary.values, ",",
+                                  [](std::string* out, const ScalarValue& value) {
+                                    absl::StrAppend(out, Bytes(value));
+                                  }),
+                    "]");
+  }
+  return text;
+}
+
+std::string Canonical(const Buffer& buffer) {
+  return absl::StrCat(
+      Types(buffer.type), "[", absl::StrJoin(buffer.extents, ","), "]", Layout(buffer),
+      absl::StrJoin(buffer.accesses, "", [](std::string* out, const IndexFunction& access) {
+        absl::StrAppend(out, Canonical(access));
+      }));
+}
+
 std::string Canonical(const CombineOperator& combine) {
   if (combine.is_concat()) return "cc";
-  std::string text = absl::StrCat("pw ", CanonicalForm(combine.function()));
+  std::string text =
+      absl::StrCat(combine.is_prefix_sum() ? "ps " : "pw ", CanonicalForm(combine.function()));
   if (combine.identity().has_value()) {
     absl::StrAppend(
         &text, " identity ",
@@ -62,6 +89,9 @@ std::string CanonicalForm(const Expression& expression) {
   }
   for (const Buffer& buffer : expression.outputs()) {
     absl::StrAppend(&text, "output ", Canonical(buffer), "\n");
+  }
+  if (!expression.index_dimensions().empty()) {
+    absl::StrAppend(&text, "indices ", absl::StrJoin(expression.index_dimensions(), ","), "\n");
   }
   absl::StrAppend(&text, "function ", CanonicalForm(expression.function()), "\n");
   return text;

@@ -3,103 +3,204 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <random>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace mdh {
 namespace {
 
-std::vector<ScalarValue> Samples(ScalarType type) {
-  if (type == ScalarType::kBool) return {ScalarValue::Bool(false), ScalarValue::Bool(true)};
-  std::vector<ScalarValue> samples;
-  for (int64_t number : {0, 1, 2, 3}) {
-    samples.push_back(IsFloatingPoint(type) ? ScalarValue::Real(type, static_cast<double>(number))
-                                            : ScalarValue::Integer(type, number));
+constexpr size_t kMostSamples = 12;
+// Instructions that one check may evaluate.
+constexpr int64_t kMostSteps = 2'000'000;
+
+ScalarValue Number(ScalarType type, double value) {
+  if (type == ScalarType::kBool) return ScalarValue::Bool(value > 0);
+  if (IsFloatingPoint(type)) return ScalarValue::Real(type, value);
+  return ScalarValue::Integer(type,
+                              static_cast<int64_t>(IsSigned(type) ? value : std::fabs(value)));
+}
+
+bool IsFinite(const ResultTuple& tuple) {
+  return std::all_of(tuple.begin(), tuple.end(), [](const ScalarValue& value) {
+    return !IsFloatingPoint(value.type()) || std::isfinite(value.as_double());
+  });
+}
+
+ResultTuple Widened(ResultTuple tuple) {
+  for (ScalarValue& value : tuple) {
+    if (IsFloatingPoint(value.type())) {
+      value = ScalarValue::Real(ScalarType::kFloat64, value.as_double());
+    }
   }
-  if (IsFloatingPoint(type)) samples.push_back(ScalarValue::Real(type, 0.5));
-  return samples;
+  return tuple;
 }
 
 bool Differ(const ScalarValue& a, const ScalarValue& b) {
   if (!IsFloatingPoint(a.type())) return !(a == b);
   const double x = a.as_double(), y = b.as_double();
-  if (!std::isfinite(x) || !std::isfinite(y)) return false;
-  constexpr double kTolerance = 1e-3;  // rounding is no counterexample
+  constexpr double kTolerance = 1e-6;  // rounding is no counterexample
   return std::fabs(x - y) > kTolerance * std::max({1.0, std::fabs(x), std::fabs(y)});
 }
 
+bool Differ(const ResultTuple& a, const ResultTuple& b) {
+  if (!IsFinite(a) || !IsFinite(b)) return false;
+  for (size_t r = 0; r < a.size(); ++r) {
+    if (Differ(a[r], b[r])) return true;
+  }
+  return false;
+}
+
+std::string Text(const ResultTuple& tuple) {
+  const std::string values = absl::StrJoin(
+      tuple, ", ",
+      [](std::string* out, const ScalarValue& value) { absl::StrAppend(out, value.ToString()); });
+  return tuple.size() == 1 ? values : absl::StrCat("(", values, ")");
+}
+
+// A combine operator on tuples, with fp64 for narrower types.
+class Operation {
+ public:
+  explicit Operation(const ScalarFunction& f) : f_(f.Widened()) {}
+
+  ResultTuple operator()(const ResultTuple& a, const ResultTuple& b) const {
+    ResultTuple arguments = a;
+    arguments.insert(arguments.end(), b.begin(), b.end());
+    return f_.Evaluate(arguments);
+  }
+  std::string Call(const std::string& a, const std::string& b) const {
+    return absl::StrCat(f_.name(), "(", a, ", ", b, ")");
+  }
+  std::string Call(const ResultTuple& a, const ResultTuple& b) const {
+    return Call(Text(a), Text(b));
+  }
+  const std::string& name() const { return f_.name(); }
+  int64_t steps() const { return static_cast<int64_t>(f_.instructions().size()) + 4; }
+
+ private:
+  ScalarFunction f_;
+};
+
 class LawChecker {
  public:
-  explicit LawChecker(const ScalarFunction& f) : f_(f), samples_(Samples(f.results()[0].type)) {}
+  LawChecker(const ScalarFunction& f, const std::vector<ResultTuple>& samples) : f_(f) {
+    for (const ResultTuple& sample : samples) samples_.push_back(Widened(sample));
+    // As many as can be combined in threes within the steps.
+    const double threes = static_cast<double>(kMostSteps) / static_cast<double>(4 * f_.steps());
+    const auto most = static_cast<size_t>(std::max(4.0, std::cbrt(threes)));
+    if (samples_.size() > most) samples_.resize(most);
+  }
 
   Status Commutative() const {
-    for (const ScalarValue& a : samples_) {
-      for (const ScalarValue& b : samples_) {
-        if (Differ(Apply(a, b), Apply(b, a))) {
-          return Violated("commutative", absl::StrCat(Call(a, b), " is ", Apply(a, b).ToString()),
-                          absl::StrCat(Call(b, a), " is ", Apply(b, a).ToString()));
-        }
+    for (const ResultTuple& a : samples_) {
+      for (const ResultTuple& b : samples_) {
+        const ResultTuple one = f_(a, b), other = f_(b, a);
+        if (!Differ(one, other)) continue;
+        return Violated("commutative", absl::StrCat(f_.Call(a, b), " is ", Text(one)),
+                        absl::StrCat(f_.Call(b, a), " is ", Text(other)));
       }
     }
     return absl::OkStatus();
   }
 
   Status Associative() const {
-    for (const ScalarValue& a : samples_) {
-      for (const ScalarValue& b : samples_) {
-        for (const ScalarValue& c : samples_) {
-          const ScalarValue left = Apply(Apply(a, b), c), right = Apply(a, Apply(b, c));
+    for (const ResultTuple& a : samples_) {
+      for (const ResultTuple& b : samples_) {
+        for (const ResultTuple& c : samples_) {
+          const ResultTuple left = f_(f_(a, b), c), right = f_(a, f_(b, c));
           if (!Differ(left, right)) continue;
           return Violated("associative",
-                          absl::StrCat(f_.name(), "(", Call(a, b), ", ", c.ToString(), ") is ",
-                                       left.ToString()),
-                          absl::StrCat(f_.name(), "(", a.ToString(), ", ", Call(b, c), ") is ",
-                                       right.ToString()));
+                          absl::StrCat(f_.Call(f_.Call(a, b), Text(c)), " is ", Text(left)),
+                          absl::StrCat(f_.Call(Text(a), f_.Call(b, c)), " is ", Text(right)));
         }
       }
     }
     return absl::OkStatus();
   }
 
-  Status Neutral(const ScalarValue& identity) const {
-    // Only 0 and 1: an operator may be meant for a part of its type, as addition modulo a number
-    // is.
-    for (size_t n = 0; n < 2; ++n) {
-      const ScalarValue combined = Apply(identity, samples_[n]);
-      if (!Differ(combined, samples_[n])) continue;
+  Status Neutral(const ResultTuple& identity) const {
+    // Empty parts are combined with each other, too.
+    for (const ScalarValue& value : f_(identity, identity)) {
+      if (!IsFloatingPoint(value.type()) || !std::isnan(value.as_double())) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat(identity.ToString(), " is no identity of combine operator '", f_.name(),
-                       "': ", Call(identity, samples_[n]), " is ", combined.ToString()));
+          absl::StrCat(Text(identity), " is no identity of combine operator '", f_.name(),
+                       "': ", f_.Call(identity, identity), " is ", Text(f_(identity, identity))));
+    }
+    for (const ResultTuple& sample : samples_) {
+      for (const bool is_left : {true, false}) {
+        const ResultTuple& a = is_left ? identity : sample;
+        const ResultTuple& b = is_left ? sample : identity;
+        const ResultTuple combined = f_(a, b);
+        const bool is_nan = !IsFinite(combined);
+        if (!is_nan && !Differ(combined, sample)) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat(Text(identity), " is no identity of combine operator '", f_.name(),
+                         "': ", f_.Call(a, b), " is ", Text(combined)));
+      }
     }
     return absl::OkStatus();
   }
 
  private:
-  ScalarValue Apply(const ScalarValue& a, const ScalarValue& b) const {
-    return f_.Evaluate({a, b})[0];
-  }
-
-  std::string Call(const ScalarValue& a, const ScalarValue& b) const {
-    return absl::StrCat(f_.name(), "(", a.ToString(), ", ", b.ToString(), ")");
-  }
-
   Status Violated(absl::string_view law, const std::string& one, const std::string& other) const {
     return absl::InvalidArgumentError(absl::StrCat("combine operator '", f_.name(), "' is not ",
                                                    law, ": ", one, ", but ", other));
   }
 
-  const ScalarFunction& f_;
-  std::vector<ScalarValue> samples_;
+  const Operation f_;
+  std::vector<ResultTuple> samples_;
 };
 
 }  // namespace
 
-Status CheckCombineLaws(const ScalarFunction& f, const std::optional<ScalarValue>& identity) {
-  const LawChecker checker(f);
-  MDH_RETURN_IF_ERROR(checker.Commutative());
+std::vector<ResultTuple> SampleResults(const ScalarFunction& f) {
+  std::vector<ResultTuple> samples;
+  std::mt19937_64 rng(1);
+  const size_t tries = f.instructions().size() > 1000 ? 8 : 40;
+  for (size_t n = 0; n < tries && samples.size() < kMostSamples; ++n) {
+    std::vector<ScalarValue> arguments;
+    for (const TypedName& parameter : f.parameters()) {
+      // First the same small number for all, then different whole ones, then quarters.
+      const auto random = static_cast<double>(rng() % 17);
+      const double value = n < 4 ? static_cast<double>(n) : n < 8 ? random - 8 : random / 4 - 2;
+      arguments.push_back(Number(parameter.type, value));
+    }
+    ResultTuple tuple = f.Evaluate(arguments);
+    if (IsFinite(tuple) && std::find(samples.begin(), samples.end(), tuple) == samples.end()) {
+      samples.push_back(std::move(tuple));
+    }
+  }
+  return samples;
+}
+
+Status CheckCombineLaws(const ScalarFunction& combine,
+                        const std::optional<std::vector<ScalarValue>>& identity,
+                        Commutativity commutativity, const std::vector<ResultTuple>& samples) {
+  const LawChecker checker(combine, samples);
+  if (commutativity == Commutativity::kNeeded) MDH_RETURN_IF_ERROR(checker.Commutative());
   MDH_RETURN_IF_ERROR(checker.Associative());
-  return identity.has_value() ? checker.Neutral(*identity) : absl::OkStatus();
+  return identity.has_value() ? checker.Neutral(Widened(*identity)) : absl::OkStatus();
+}
+
+std::optional<std::string> InterchangeCounterexample(const ScalarFunction& f,
+                                                     const ScalarFunction& g,
+                                                     const std::vector<ResultTuple>& samples) {
+  const Operation first(f), second(g);
+  std::mt19937_64 rng(1);
+  const int64_t tries = std::min<int64_t>(samples.empty() ? 0 : 400,
+                                          kMostSteps / (3 * (first.steps() + second.steps())));
+  for (int64_t n = 0; n < tries; ++n) {
+    const auto pick = [&] { return Widened(samples[rng() % samples.size()]); };
+    const ResultTuple a = pick(), b = pick(), c = pick(), d = pick();
+    const ResultTuple one = second(first(a, b), first(c, d));
+    const ResultTuple other = first(second(a, c), second(b, d));
+    if (!Differ(one, other)) continue;
+    return absl::StrCat(second.Call(first.Call(a, b), first.Call(c, d)), " is ", Text(one),
+                        ", but ", first.Call(second.Call(a, c), second.Call(b, d)), " is ",
+                        Text(other));
+  }
+  return std::nullopt;
 }
 
 }  // namespace mdh

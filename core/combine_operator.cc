@@ -1,11 +1,13 @@
 // Combine operators: named operations with their neutral elements, and custom functions.
 #include "core/combine_operator.h"
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/combine_laws.h"
+#include "absl/strings/str_join.h"
 #include "core/identifier.h"
 
 namespace mdh {
@@ -70,7 +72,8 @@ ScalarValue Identity(PointWiseKind kind, ScalarType type) {
 }
 
 // (a1..aR, b1..bR) -> (c1..cR), component by component.
-Result<ScalarFunction> ComponentWise(ScalarOp op, absl::Span<const ScalarType> types) {
+Result<ScalarFunction> ComponentWise(absl::Span<const PointWiseKind> kinds,
+                                     absl::Span<const ScalarType> types, std::string name) {
   const int arity = static_cast<int>(types.size());
   std::vector<TypedName> parameters, results;
   std::vector<ScalarInstruction> instructions;
@@ -84,12 +87,24 @@ Result<ScalarFunction> ComponentWise(ScalarOp op, absl::Span<const ScalarType> t
   }
   for (int r = 0; r < arity; ++r) {
     result_instructions.push_back(static_cast<int>(instructions.size()));
-    instructions.push_back({op, types[r], {r, arity + r}});
+    instructions.push_back({OpOf(kinds[r]), types[r], {r, arity + r}});
     results.push_back({arity == 1 ? "c" : absl::StrCat("c", r + 1), types[r]});
   }
-  return ScalarFunction::Create(std::string(Info(op).name), std::move(parameters),
-                                std::move(results), std::move(instructions),
-                                std::move(result_instructions));
+  return ScalarFunction::Create(std::move(name), std::move(parameters), std::move(results),
+                                std::move(instructions), std::move(result_instructions));
+}
+
+std::string NameOf(absl::Span<const PointWiseKind> kinds) {
+  const auto name = [](PointWiseKind kind) { return std::string(Info(OpOf(kind)).name); };
+  if (std::adjacent_find(kinds.begin(), kinds.end(), std::not_equal_to<>()) == kinds.end()) {
+    return name(kinds[0]);
+  }
+  return absl::StrCat("(",
+                      absl::StrJoin(kinds, ", ",
+                                    [&](std::string* out, PointWiseKind kind) {
+                                      absl::StrAppend(out, name(kind));
+                                    }),
+                      ")");
 }
 
 Status CheckSignature(const ScalarFunction& f) {
@@ -136,17 +151,26 @@ CombineOperator CombineOperator::Concat() { return CombineOperator(); }
 
 Result<CombineOperator> CombineOperator::PointWise(PointWiseKind kind,
                                                    absl::Span<const ScalarType> types) {
-  if (kind == PointWiseKind::kCustom) {
-    return absl::InvalidArgumentError("a custom combine operator needs a function");
-  }
-  for (ScalarType type : types) {
-    MDH_RETURN_IF_ERROR(ResultType(OpOf(kind), {type, type}).status());
+  return PointWise(std::vector<PointWiseKind>(types.size(), kind), types);
+}
+
+Result<CombineOperator> CombineOperator::PointWise(absl::Span<const PointWiseKind> kinds,
+                                                   absl::Span<const ScalarType> types) {
+  if (kinds.size() != types.size() || kinds.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("a combine operator of ", kinds.size(),
+                                                   " operations for ", types.size(), " results"));
   }
   CombineOperator result;
-  result.kind_ = kind;
-  MDH_ASSIGN_OR_RETURN(result.function_, ComponentWise(OpOf(kind), types));
   std::vector<ScalarValue> identity;
-  for (ScalarType type : types) identity.push_back(Identity(kind, type));
+  for (size_t r = 0; r < kinds.size(); ++r) {
+    if (kinds[r] == PointWiseKind::kCustom) {
+      return absl::InvalidArgumentError("a custom combine operator needs a function");
+    }
+    MDH_RETURN_IF_ERROR(ResultType(OpOf(kinds[r]), {types[r], types[r]}).status());
+    identity.push_back(Identity(kinds[r], types[r]));
+  }
+  MDH_ASSIGN_OR_RETURN(result.function_, ComponentWise(kinds, types, NameOf(kinds)));
+  result.kinds_.assign(kinds.begin(), kinds.end());
   result.identity_ = std::move(identity);
   return result;
 }
@@ -155,25 +179,38 @@ Result<CombineOperator> CombineOperator::PointWise(
     ScalarFunction f, std::optional<std::vector<ScalarValue>> identity) {
   MDH_RETURN_IF_ERROR(CheckSignature(f));
   if (identity.has_value()) MDH_RETURN_IF_ERROR(CheckIdentity(f, *identity));
-  // Of tuples, often only some can occur: samples would refuse operators that are fine on those.
-  if (f.results().size() == 1) {
-    MDH_RETURN_IF_ERROR(
-        CheckCombineLaws(f, identity.has_value() ? std::optional((*identity)[0]) : std::nullopt));
-  }
   CombineOperator result;
+  result.kinds_.assign(f.results().size(), PointWiseKind::kCustom);
   result.function_ = std::move(f);
   result.identity_ = std::move(identity);
   return result;
 }
 
+CombineOperator CombineOperator::AsPrefixSum() const {
+  CombineOperator result = *this;
+  result.is_prefix_sum_ = !is_concat();
+  return result;
+}
+
+PointWiseKind CombineOperator::kind() const {
+  for (const PointWiseKind kind : kinds_) {
+    if (kind != kinds_[0]) return PointWiseKind::kCustom;
+  }
+  return kinds_[0];
+}
+
 std::string CombineOperator::ToString() const {
   if (is_concat()) return "++";
-  return function_->name();
+  return is_prefix_sum_ ? absl::StrCat("ps(", function_->name(), ")") : function_->name();
+}
+
+bool CombineOperator::HasSameFunction(const CombineOperator& other) const {
+  return identity_ == other.identity_ && function_->EquivalentTo(*other.function_);
 }
 
 bool CombineOperator::EquivalentTo(const CombineOperator& other) const {
   if (is_concat() || other.is_concat()) return is_concat() == other.is_concat();
-  return identity_ == other.identity_ && function_->EquivalentTo(*other.function_);
+  return is_prefix_sum_ == other.is_prefix_sum_ && HasSameFunction(other);
 }
 
 }  // namespace mdh

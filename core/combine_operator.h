@@ -25,38 +25,52 @@ enum class PointWiseKind : uint8_t {
   kBitXor = 10,
 };
 
-// cc (Example 1) or pw(f) (Example 2). Immutable; thread-safe.
+// cc (Example 1), pw(f) (Example 2) or ps(f) (Example 15). Immutable; thread-safe.
 //
 // For md_hom with R results, f takes 2R parameters (R of the left, then R of the right operand) and
-// gives R results: combine operators work on the tuple T^OUT. A named operation works
-// component-wise.
+// gives R results: combine operators work on the tuple T^OUT. Named operations work
+// component-wise, one for all results or one per result. f is associative, and commutative unless
+// it is used in one prefix sum only; Expression::Create tests that on values that can occur.
 class CombineOperator {
  public:
   static CombineOperator Concat();
   // `types`: the types of md_hom's results.
   // Errors: InvalidArgument if the operation does not exist for a type (&& on fp32, ...).
   static Result<CombineOperator> PointWise(PointWiseKind kind, absl::Span<const ScalarType> types);
-  // A user's function; it must be associative and commutative. `identity`: neutral elements, one
-  // per result, if there are any. Errors: InvalidArgument if f is not of type T x T -> T, or, for
-  // single results, if a sample shows that it is not associative, commutative or neutral.
+  // One operation per result. Errors: as above, or if there are not as many kinds as types.
+  static Result<CombineOperator> PointWise(absl::Span<const PointWiseKind> kinds,
+                                           absl::Span<const ScalarType> types);
+  // A user's function. `identity`: neutral elements, one per result, if there are any. Errors:
+  // InvalidArgument if f is not of type T x T -> T.
   static Result<CombineOperator> PointWise(ScalarFunction f,
                                            std::optional<std::vector<ScalarValue>> identity);
 
+  // The prefix sum with the function of this pointwise operator.
+  CombineOperator AsPrefixSum() const;
+
   bool is_concat() const { return !function_.has_value(); }
+  bool is_prefix_sum() const { return is_prefix_sum_; }
+  bool is_point_wise() const { return !is_concat() && !is_prefix_sum_; }
   // The following only if !is_concat().
-  PointWiseKind kind() const { return kind_; }
+  // One per result; all kCustom for a user's function.
+  const std::vector<PointWiseKind>& kinds() const { return kinds_; }
+  // The operation of all results; kCustom also if they have different ones.
+  PointWiseKind kind() const;
   const ScalarFunction& function() const { return *function_; }
   // Neutral elements, one per result; nullopt if none is known.
   const std::optional<std::vector<ScalarValue>>& identity() const { return identity_; }
 
-  // As in the text form: "++", "+", "min", or the function's name.
+  // As in the text form: "++", "+", "(+, max)", "ps(+)", or the function's name.
   std::string ToString() const;
 
   bool EquivalentTo(const CombineOperator& other) const;
+  // Of two that are not cc: the same function and identity, be it in pw or ps.
+  bool HasSameFunction(const CombineOperator& other) const;
 
  private:
   CombineOperator() = default;
-  PointWiseKind kind_ = PointWiseKind::kCustom;
+  bool is_prefix_sum_ = false;
+  std::vector<PointWiseKind> kinds_;
   std::optional<ScalarFunction> function_;
   std::optional<std::vector<ScalarValue>> identity_;
 };

@@ -8,31 +8,53 @@
 #include <vector>
 
 #include "core/combine_operator.h"
+#include "core/element_type.h"
 #include "core/index_function.h"
 #include "core/scalar_function.h"
 #include "core/status.h"
 
 namespace mdh {
 
+// What an access outside of a buffer's extents reads.
+struct Boundary {
+  enum class Kind : uint8_t {
+    kNone,      // nothing: such an access is an error
+    kConstant,  // `values`
+    kClamp,     // the nearest element inside
+  };
+  Kind kind = Kind::kNone;
+  std::vector<ScalarValue> values = {};  // kConstant: one per field of the buffer's type
+
+  friend bool operator==(const Boundary&, const Boundary&) = default;
+};
+
 // A buffer (Definition 5) and the index functions by which the view accesses it (Definitions 8,
-// 10). Stored row-major and dense.
+// 10).
 struct Buffer {
   std::string name;
-  ScalarType type;
+  ElementType type = ScalarType::kFloat32;
   // Ignored by Create if `extents_given` is false: computed as 1 + the largest index of all
   // accesses (Definition 8). A 0-dimensional buffer has no extents either way.
   std::vector<int64_t> extents;
   std::vector<IndexFunction> accesses;  // at least one
   bool extents_given = false;
   int mda_rank = 0;  // D; set by Create
+  // Elements from one index of each dimension to the next, >= 0; empty: row-major and dense.
+  std::vector<int64_t> given_strides = {};
+  Boundary boundary = {};  // inputs with given extents only
 
-  int64_t elements() const;  // product of the extents, 1 for 0 dimensions
-  int64_t size_bytes() const { return elements() * SizeBytes(type); }
-  // Elements from one index of buffer dimension x to the next (row-major).
-  std::vector<int64_t> strides() const;
-  // `access` composed with the row-major layout: element offset as an affine function of MDA
-  // indices.
+  int64_t elements()
+      const;  // that memory holds: product of the extents if dense, 1 for 0 dimensions
+  int64_t size_bytes() const { return elements() * type.size_bytes(); }
+  bool is_dense() const { return given_strides.empty(); }
+  std::vector<int64_t> strides() const;  // given_strides, or row-major ones
+  // `access` composed with the layout: element offset as an affine function of MDA indices.
   AffineIndex Linearized(int access) const;
+  // The same for a field of the element, in units of the field's size from the buffer's start.
+  AffineIndex Linearized(int access, int field) const;
+  // Offset of the element that `access` reads at a point, which a boundary may clamp; -1 if it
+  // reads the boundary's constant.
+  int64_t ElementAt(int access, absl::Span<const int64_t> mda_index) const;
 };
 
 struct Dimension {
@@ -43,12 +65,16 @@ struct Dimension {
 // Everything Create takes; plain data.
 struct ExpressionSpec {
   std::string name;
-  std::vector<Dimension> dimensions;               // D >= 1
-  std::vector<Buffer> inputs;                      // may be empty
-  std::vector<Buffer> outputs;                     // at least one
-  ScalarFunction function;                         // parameters: input accesses in order of (b, a);
-                                                   // results: output accesses in order of (b, a)
+  std::vector<Dimension> dimensions;  // D >= 1
+  std::vector<Buffer> inputs;         // may be empty
+  std::vector<Buffer> outputs;        // at least one
+  // Parameters: input accesses in order of (b, a), one per field of records, then the indices of
+  // index_dimensions as int64 (appendix B.4). Results: output accesses in order of (b, a), one per
+  // field; a result may have another type than the buffer, in which it is combined, and is then
+  // converted when it is stored.
+  ScalarFunction function;
   std::vector<CombineOperator> combine_operators;  // one per dimension
+  std::vector<int> index_dimensions = {};          // ascending
 };
 
 class Expression {
@@ -58,10 +84,12 @@ class Expression {
   static constexpr size_t kMaxAccesses = 4096;
 
   // Checks: names are identifiers and distinct; sizes >= 1; index functions have D coefficients and
-  // one index per buffer dimension; every index lies in its extent; sizes, element counts and byte
-  // counts fit in 63 bits; types of f fit the views; pw operators of different dimensions are the
-  // same function (Lemma 1); output index functions do not use dimensions that are reduced with a
-  // non-zero coefficient, and write no element twice (Definition 10).
+  // one index per buffer dimension; every index lies in its extent, or the buffer has a boundary;
+  // strides of outputs keep elements apart; sizes, element counts and byte counts fit in 63 bits;
+  // types of f fit the views; pw and ps operators of different dimensions are the same function
+  // (Lemma 1); operators are associative, commutative where they must be, and their identities
+  // neutral, on samples of what f computes; output index functions do not use dimensions that are
+  // reduced with a non-zero coefficient, and write no element twice (Definition 10).
   // Errors: InvalidArgument or OutOfRange; the message names buffer, access, dimension, and PlaceOf
   // (core/expression_place.h) says where it is. Whether output index functions write an element
   // twice is decided exactly; if that takes too long the expression is rejected, and the error says
@@ -75,19 +103,36 @@ class Expression {
   const ScalarFunction& function() const { return spec_.function; }
   const std::vector<CombineOperator>& combine_operators() const { return spec_.combine_operators; }
 
+  const std::vector<int>& index_dimensions() const { return spec_.index_dimensions; }
+
   int rank() const { return static_cast<int>(spec_.dimensions.size()); }  // D
-  bool is_reduction(int d) const { return !spec_.combine_operators[d].is_concat(); }
+  bool is_reduction(int d) const { return spec_.combine_operators[d].is_point_wise(); }
+  bool is_prefix_sum(int d) const { return spec_.combine_operators[d].is_prefix_sum(); }
   bool has_reduction() const;
-  // The one pointwise operator of all reduced dimensions; only if has_reduction().
+  bool has_prefix_sum() const;
+  // The operator of all dimensions that are not concatenated (they have the same function); only if
+  // has_reduction() or has_prefix_sum().
   const CombineOperator& reduction() const;
 
-  // (buffer, access) of parameter or result number n of f.
+  // (buffer, access, field) of parameter or result number n of f; the field of a scalar is 0.
   struct AccessRef {
     int buffer;
     int access;
+    int field;
   };
+  // Parameters that come from buffers; the others are indices.
+  int input_parameters() const;
+  bool is_index(int parameter) const { return parameter >= input_parameters(); }
+  // Dimension whose index `parameter` is; only if is_index(parameter).
+  int index_dimension(int parameter) const {
+    return spec_.index_dimensions[parameter - input_parameters()];
+  }
   AccessRef input_access(int parameter) const;
   AccessRef output_access(int result) const;
+  // The type of result number n in memory.
+  ScalarType stored_type(int result) const;
+  // Whether some result is combined in another type than it is stored in.
+  bool converts_results() const;
 
   int64_t points() const;  // product of the dimensions' sizes
   // Floating-point operations of the whole computation: points * f, plus the combinations.
@@ -96,8 +141,9 @@ class Expression {
   int64_t CompulsoryBytes() const;
 
  private:
-  explicit Expression(ExpressionSpec spec) : spec_(std::move(spec)) {}
+  explicit Expression(ExpressionSpec spec);
   ExpressionSpec spec_;
+  std::vector<AccessRef> input_accesses_, output_accesses_;
 };
 
 }  // namespace mdh

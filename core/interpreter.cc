@@ -9,83 +9,118 @@
 namespace mdh {
 namespace {
 
-// All points of the reduced or of the other dimensions, in lexicographic order.
+// Walks through the points of a box in some dimensions, in lexicographic order.
 class Odometer {
  public:
-  Odometer(const Expression& expression, bool over_reductions)
-      : expression_(expression), over_reductions_(over_reductions) {}
+  explicit Odometer(std::vector<int> dimensions) : dimensions_(std::move(dimensions)) {}
 
   void Reset(std::vector<int64_t>* point) const {
-    for (int d = 0; d < expression_.rank(); ++d) {
-      if (expression_.is_reduction(d) == over_reductions_) (*point)[d] = 0;
-    }
+    for (const int d : dimensions_) (*point)[d] = 0;
   }
-
-  // False after the last point.
-  bool Advance(std::vector<int64_t>* point) const {
-    for (int d = expression_.rank(); d-- > 0;) {
-      if (expression_.is_reduction(d) != over_reductions_) continue;
-      if (++(*point)[d] < expression_.dimensions()[d].size) return true;
+  // False after the last point, in which `point` equals `last` in all dimensions of the box.
+  bool Advance(const std::vector<int64_t>& last, std::vector<int64_t>* point) const {
+    for (size_t n = dimensions_.size(); n-- > 0;) {
+      const int d = dimensions_[n];
+      if (++(*point)[d] <= last[d]) return true;
       (*point)[d] = 0;
     }
     return false;
   }
 
  private:
-  const Expression& expression_;
-  bool over_reductions_;
+  std::vector<int> dimensions_;
 };
 
-// An access, ready to be read or written: where its buffer is and how offsets are computed.
-struct Access {
-  int buffer;
-  ScalarType type;
-  AffineIndex offset;
-};
-
-std::vector<Access> AllAccesses(const std::vector<Buffer>& buffers) {
-  std::vector<Access> accesses;
-  for (int b = 0; b < static_cast<int>(buffers.size()); ++b) {
-    for (int a = 0; a < static_cast<int>(buffers[b].accesses.size()); ++a) {
-      accesses.push_back({b, buffers[b].type, buffers[b].Linearized(a)});
-    }
+template <typename Predicate>
+std::vector<int> DimensionsWith(const Expression& expression, const Predicate& predicate) {
+  std::vector<int> dimensions;
+  for (int d = 0; d < expression.rank(); ++d) {
+    if (predicate(d)) dimensions.push_back(d);
   }
-  return accesses;
+  return dimensions;
+}
+
+std::vector<int64_t> LastPoint(const Expression& expression) {
+  std::vector<int64_t> last;
+  for (const Dimension& dimension : expression.dimensions()) last.push_back(dimension.size - 1);
+  return last;
 }
 
 class Machine {
  public:
-  Machine(const Expression& expression, absl::Span<const std::byte* const> inputs)
+  Machine(const Expression& expression, absl::Span<const std::byte* const> inputs,
+          Accumulation accumulation)
       : expression_(expression),
         inputs_(inputs),
-        input_accesses_(AllAccesses(expression.inputs())),
-        reductions_(expression, /*over_reductions=*/true) {}
-
-  // The combined results at the output point; the reduced entries of `point` are overwritten.
-  std::vector<ScalarValue> ResultsAt(std::vector<int64_t>* point) {
-    reductions_.Reset(point);
-    std::vector<ScalarValue> results = Apply(*point);
-    while (reductions_.Advance(point)) results = Combine(results, Apply(*point));
-    return results;
+        combines_(expression.has_reduction() || expression.has_prefix_sum()) {
+    for (int p = 0; p < expression.input_parameters(); ++p) {
+      const Expression::AccessRef ref = expression.input_access(p);
+      linear_.push_back(expression.inputs()[ref.buffer].Linearized(ref.access));
+    }
+    if (!combines_) return;
+    const ScalarFunction& combine = expression.reduction().function();
+    combine_ = accumulation == Accumulation::kWide ? combine.Widened() : combine;
   }
 
- private:
-  // f at one point.
+  // f at one point, in the types that are combined.
   std::vector<ScalarValue> Apply(const std::vector<int64_t>& point) {
     arguments_.clear();
-    for (const Access& access : input_accesses_) {
-      const std::byte* element =
-          inputs_[access.buffer] + access.offset.Evaluate(point) * SizeBytes(access.type);
-      arguments_.push_back(ScalarValue::Load(access.type, element));
+    for (int p = 0; p < static_cast<int>(expression_.function().parameters().size()); ++p) {
+      arguments_.push_back(Argument(p, point));
     }
-    return Call(expression_.function());
+    std::vector<ScalarValue> results = Call(expression_.function());
+    if (combines_) Convert(combine_->results(), &results);
+    return results;
   }
 
   std::vector<ScalarValue> Combine(const std::vector<ScalarValue>& left,
                                    const std::vector<ScalarValue>& right) {
     arguments_ = left;
     arguments_.insert(arguments_.end(), right.begin(), right.end());
-    return Call(expression_.reduction().function());
+    return Call(*combine_);
+  }
+
+  // f combined over the box of `dimensions` up to `last`, at `point` in the other dimensions.
+  std::vector<ScalarValue> Fold(const Odometer& dimensions, const std::vector<int64_t>& last,
+                                std::vector<int64_t>* point) {
+    dimensions.Reset(point);
+    std::vector<ScalarValue> total = Apply(*point);
+    while (dimensions.Advance(last, point)) total = Combine(total, Apply(*point));
+    return total;
+  }
+
+  // To the types in which results are stored.
+  void Finish(std::vector<ScalarValue>* results) const {
+    Convert(expression_.function().results(), results);
+    for (size_t r = 0; r < results->size(); ++r) {
+      (*results)[r] = Converted((*results)[r], expression_.stored_type(static_cast<int>(r)));
+    }
+  }
+
+ private:
+  static ScalarValue Converted(const ScalarValue& value, ScalarType type) {
+    return value.type() == type ? value : mdh::Apply(ScalarOp::kCast, type, {value});
+  }
+  static void Convert(const std::vector<TypedName>& to, std::vector<ScalarValue>* values) {
+    for (size_t r = 0; r < values->size(); ++r) {
+      (*values)[r] = Converted((*values)[r], to[r].type);
+    }
+  }
+
+  ScalarValue Argument(int parameter, const std::vector<int64_t>& point) const {
+    if (expression_.is_index(parameter)) {
+      return ScalarValue::Integer(ScalarType::kInt64,
+                                  point[expression_.index_dimension(parameter)]);
+    }
+    const Expression::AccessRef ref = expression_.input_access(parameter);
+    const Buffer& buffer = expression_.inputs()[ref.buffer];
+    const int64_t element = buffer.boundary.kind == Boundary::Kind::kNone
+                                ? linear_[parameter].Evaluate(point)
+                                : buffer.ElementAt(ref.access, point);
+    if (element < 0) return buffer.boundary.values[ref.field];
+    const ElementType::Field& field = buffer.type.fields()[ref.field];
+    return ScalarValue::Load(
+        field.type, inputs_[ref.buffer] + element * buffer.type.size_bytes() + field.offset_bytes);
   }
 
   std::vector<ScalarValue> Call(const ScalarFunction& function) {
@@ -97,10 +132,59 @@ class Machine {
 
   const Expression& expression_;
   absl::Span<const std::byte* const> inputs_;
-  std::vector<Access> input_accesses_;
-  Odometer reductions_;
+  const bool combines_;
+  std::vector<AffineIndex> linear_;  // element offsets of accesses without a boundary
+  std::optional<ScalarFunction> combine_;
   std::vector<ScalarValue> arguments_;  // kept to save allocations
   std::vector<ScalarValue> values_;
+};
+
+// Results at all points of the prefix sums' dimensions, for one point of the concatenated ones.
+class PrefixSums {
+ public:
+  PrefixSums(const Expression& expression, Machine& machine)
+      : expression_(expression),
+        machine_(machine),
+        dimensions_(DimensionsWith(expression, [&](int d) { return expression.is_prefix_sum(d); })),
+        odometer_(dimensions_),
+        reductions_(DimensionsWith(expression, [&](int d) { return expression.is_reduction(d); })),
+        last_(LastPoint(expression)) {}
+
+  // Calls visit(point, results) for every point, the results of which are not yet finished.
+  template <typename Visit>
+  void ForEach(std::vector<int64_t>* point, const Visit& visit) {
+    results_.clear();
+    odometer_.Reset(point);
+    do {
+      results_.push_back(machine_.Fold(reductions_, last_, point));
+    } while (odometer_.Advance(last_, point));
+    int64_t stride = 1;
+    for (size_t n = dimensions_.size(); n-- > 0;) {
+      Sum(stride, expression_.dimensions()[dimensions_[n]].size);
+      stride *= expression_.dimensions()[dimensions_[n]].size;
+    }
+    size_t number = 0;
+    odometer_.Reset(point);
+    do {
+      visit(*point, results_[number++]);
+    } while (odometer_.Advance(last_, point));
+  }
+
+ private:
+  // Example 15 in one dimension, whose indices are `stride` apart.
+  void Sum(int64_t stride, int64_t size) {
+    for (size_t n = 0; n < results_.size(); ++n) {
+      if (static_cast<int64_t>(n) / stride % size == 0) continue;
+      results_[n] = machine_.Combine(results_[n - stride], results_[n]);
+    }
+  }
+
+  const Expression& expression_;
+  Machine& machine_;
+  std::vector<int> dimensions_;
+  Odometer odometer_, reductions_;
+  std::vector<int64_t> last_;
+  std::vector<std::vector<ScalarValue>> results_;
 };
 
 Status CheckInputs(const Expression& expression, absl::Span<const BufferBytes> inputs) {
@@ -123,33 +207,51 @@ Status CheckInputs(const Expression& expression, absl::Span<const BufferBytes> i
 }  // namespace
 
 Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
-                                           absl::Span<const BufferBytes> inputs) {
+                                           absl::Span<const BufferBytes> inputs,
+                                           Accumulation accumulation) {
   MDH_RETURN_IF_ERROR(CheckInputs(expression, inputs));
   std::vector<const std::byte*> pointers;
   for (const BufferBytes& input : inputs) pointers.push_back(input.data());
   std::vector<BufferBytes> outputs;
   for (const Buffer& buffer : expression.outputs()) outputs.emplace_back(buffer.size_bytes());
 
-  const std::vector<Access> output_accesses = AllAccesses(expression.outputs());
-  const Odometer output_points(expression, /*over_reductions=*/false);
-  Machine machine(expression, pointers);
+  Machine machine(expression, pointers, accumulation);
+  PrefixSums sums(expression, machine);
+  const auto store = [&](const std::vector<int64_t>& point, std::vector<ScalarValue> results) {
+    machine.Finish(&results);
+    for (int r = 0; r < static_cast<int>(results.size()); ++r) {
+      const Expression::AccessRef ref = expression.output_access(r);
+      const Buffer& buffer = expression.outputs()[ref.buffer];
+      results[r].Store(outputs[ref.buffer].data() +
+                       buffer.ElementAt(ref.access, point) * buffer.type.size_bytes() +
+                       buffer.type.fields()[ref.field].offset_bytes);
+    }
+  };
+  const Odometer concatenated(DimensionsWith(
+      expression, [&](int d) { return expression.combine_operators()[d].is_concat(); }));
+  const std::vector<int64_t> last = LastPoint(expression);
   std::vector<int64_t> point(expression.rank(), 0);
   do {
-    const std::vector<ScalarValue> results = machine.ResultsAt(&point);
-    for (size_t r = 0; r < results.size(); ++r) {
-      const Access& access = output_accesses[r];
-      results[r].Store(outputs[access.buffer].data() +
-                       access.offset.Evaluate(point) * SizeBytes(access.type));
-    }
-  } while (output_points.Advance(&point));
+    sums.ForEach(&point, store);
+  } while (concatenated.Advance(last, &point));
   return outputs;
 }
 
 std::vector<ScalarValue> InterpretAt(const Expression& expression,
                                      absl::Span<const std::byte* const> inputs,
-                                     absl::Span<const int64_t> mda_index) {
+                                     absl::Span<const int64_t> mda_index,
+                                     Accumulation accumulation) {
   std::vector<int64_t> point(mda_index.begin(), mda_index.end());
-  return Machine(expression, inputs).ResultsAt(&point);
+  std::vector<int64_t> last = LastPoint(expression);
+  for (int d = 0; d < expression.rank(); ++d) {
+    if (expression.is_prefix_sum(d)) last[d] = mda_index[d];
+  }
+  const Odometer combined(DimensionsWith(
+      expression, [&](int d) { return !expression.combine_operators()[d].is_concat(); }));
+  Machine machine(expression, inputs, accumulation);
+  std::vector<ScalarValue> results = machine.Fold(combined, last, &point);
+  machine.Finish(&results);
+  return results;
 }
 
 }  // namespace mdh

@@ -15,17 +15,27 @@ namespace mdh {
 // One buffer's bytes, row-major, size_bytes() of them.
 using BufferBytes = std::vector<std::byte>;
 
-// Computes all outputs. Points are combined in lexicographic order of the MDA indices. Elements of
-// output buffers that no index function reaches are zero bytes.
+// What combined values are kept in.
+enum class Accumulation {
+  kWide,  // fp64 instead of narrower floating-point types, rounded once at the end: the judge of
+          // kernels that may re-associate
+  kDeclared,  // the types of f's results, rounded after every combination
+};
+
+// Computes all outputs. Points are combined in lexicographic order of the MDA indices. Bytes of
+// output buffers that no index function reaches are zero.
 // Errors: InvalidArgument if the number or size of the inputs is wrong.
 Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
-                                           absl::Span<const BufferBytes> inputs);
+                                           absl::Span<const BufferBytes> inputs,
+                                           Accumulation accumulation = Accumulation::kWide);
 
-// The results of f combined over all reduced dimensions, at one output point: `mda_index` has one
-// entry per dimension; those of reduced dimensions are ignored. `inputs`: one pointer per input
-// buffer. Serves to check samples of computations that are too large to interpret.
+// The results at one output point, in the types in which they are stored: f combined over all
+// reduced dimensions, and over prefix sums up to the point. `mda_index` has one entry per
+// dimension; those of reduced dimensions are ignored. `inputs`: one pointer per input buffer.
+// Serves to check samples of computations that are too large to interpret.
 std::vector<ScalarValue> InterpretAt(const Expression& expression,
                                      absl::Span<const std::byte* const> inputs,
-                                     absl::Span<const int64_t> mda_index);
+                                     absl::Span<const int64_t> mda_index,
+                                     Accumulation accumulation = Accumulation::kWide);
 
 }  // namespace mdh

@@ -19,11 +19,13 @@ namespace {
 std::string Head(const ScalarInstruction& instruction) {
   std::string head = absl::StrCat(static_cast<int>(instruction.op), ":", Name(instruction.type));
   if (instruction.op == ScalarOp::kParameter) absl::StrAppend(&head, ":", instruction.parameter);
-  if (instruction.op == ScalarOp::kConstant) {
+  const auto append = [&](const ScalarValue& value) {
     std::array<char, 8> bytes{};
-    instruction.constant.Store(bytes.data());
+    value.Store(bytes.data());
     absl::StrAppend(&head, ":", absl::BytesToHexString(absl::string_view(bytes.data(), 8)));
-  }
+  };
+  if (instruction.op == ScalarOp::kConstant) append(instruction.constant);
+  for (const ScalarValue& value : instruction.table) append(value);
   return head;
 }
 

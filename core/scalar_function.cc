@@ -1,6 +1,7 @@
 // Building and evaluating scalar functions.
 #include "core/scalar_function.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "core/identifier.h"
 #include "core/scalar_canonical.h"
 
@@ -48,6 +50,21 @@ Status CheckInstruction(absl::string_view function, absl::Span<const TypedName> 
     type = parameters[instruction.parameter].type;
   } else if (instruction.op == ScalarOp::kConstant) {
     type = instruction.constant.type();
+  } else if (instruction.op == ScalarOp::kTable) {
+    if (!IsInteger(types[0])) {
+      return InInstruction(function, number,
+                           absl::StrCat("a table has an integer index, not ", Name(types[0])));
+    }
+    if (instruction.table.empty()) {
+      return InInstruction(function, number, "the table is empty");
+    }
+    type = instruction.table[0].type();
+    for (const ScalarValue& value : instruction.table) {
+      if (value.type() == type) continue;
+      return InInstruction(
+          function, number,
+          absl::StrCat("the table has values of types ", Name(type), " and ", Name(value.type())));
+    }
   } else if (instruction.op != ScalarOp::kCast) {
     Result<ScalarType> result_type = ResultType(instruction.op, types);
     if (!result_type.ok()) {
@@ -74,7 +91,10 @@ Status CheckNames(absl::string_view function, absl::Span<const TypedName> parame
   std::set<absl::string_view> names;
   for (absl::Span<const TypedName> group : {parameters, results}) {
     for (const TypedName& name : group) {
-      if (!IsIdentifier(name.name)) {
+      const std::pair<absl::string_view, absl::string_view> parts =
+          absl::StrSplit(name.name, absl::MaxSplits('.', 1));
+      const bool has_field = name.name.find('.') != std::string::npos;
+      if (!IsIdentifier(parts.first) || (has_field && !IsIdentifier(parts.second))) {
         return absl::InvalidArgumentError(absl::StrCat("function '", function, "': '", name.name,
                                                        "' is no name for a parameter or result"));
       }
@@ -126,6 +146,28 @@ std::vector<bool> Live(absl::Span<const ScalarInstruction> instructions,
   return live;
 }
 
+// The bytes of the constants in an instruction.
+std::string ConstantBytes(const ScalarInstruction& instruction) {
+  std::string bytes;
+  const auto append = [&](const ScalarValue& value) {
+    std::array<char, 8> stored{};
+    value.Store(stored.data());
+    bytes.append(stored.data(), stored.size());
+  };
+  if (instruction.op == ScalarOp::kConstant) append(instruction.constant);
+  for (const ScalarValue& value : instruction.table) append(value);
+  return bytes;
+}
+
+Status CheckTables(absl::string_view function, absl::Span<const ScalarInstruction> instructions) {
+  size_t values = 0;
+  for (const ScalarInstruction& instruction : instructions) values += instruction.table.size();
+  if (values <= ScalarFunction::kMaxTableValues) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the tables of function '", function, "' have ",
+                                                 values, " values; at most ",
+                                                 ScalarFunction::kMaxTableValues, " are allowed"));
+}
+
 // Drops dead instructions and conversions to the same type, and shares equal instructions. The
 // order of the remaining ones is kept.
 void Simplify(std::vector<ScalarInstruction>* instructions, std::vector<int>* result_instructions) {
@@ -138,8 +180,7 @@ void Simplify(std::vector<ScalarInstruction>* instructions, std::vector<int>* re
     if (!live[n]) continue;
     ScalarInstruction instruction = std::move((*instructions)[n]);
     for (int& operand : instruction.operands) operand = renumbered[operand];
-    std::array<char, 8> constant{};
-    if (instruction.op == ScalarOp::kConstant) instruction.constant.Store(constant.data());
+    const std::string constants = ConstantBytes(instruction);
     if (instruction.op == ScalarOp::kCast &&
         kept[instruction.operands[0]].type == instruction.type) {
       renumbered[n] = instruction.operands[0];
@@ -151,14 +192,21 @@ void Simplify(std::vector<ScalarInstruction>* instructions, std::vector<int>* re
       std::swap(operands[0], operands[1]);
     }
     const auto [entry, is_new] =
-        numbers.try_emplace(Key(instruction.op, instruction.type, instruction.parameter,
-                                std::string(constant.data(), constant.size()), std::move(operands)),
+        numbers.try_emplace(Key(instruction.op, instruction.type, instruction.parameter, constants,
+                                std::move(operands)),
                             static_cast<int>(kept.size()));
     renumbered[n] = entry->second;
     if (is_new) kept.push_back(std::move(instruction));
   }
   for (int& result : *result_instructions) result = renumbered[result];
   *instructions = std::move(kept);
+}
+
+const ScalarValue& Element(const std::vector<ScalarValue>& table, const ScalarValue& index) {
+  if (index.type() == ScalarType::kUint64) {
+    return table[std::min<uint64_t>(index.as_uint64(), table.size() - 1)];
+  }
+  return table[std::clamp<int64_t>(index.as_int64(), 0, static_cast<int64_t>(table.size()) - 1)];
 }
 
 }  // namespace
@@ -176,7 +224,9 @@ Result<ScalarFunction> ScalarFunction::Create(std::string name, std::vector<Type
     ScalarInstruction& instruction = instructions[n];
     if (instruction.op != ScalarOp::kParameter) instruction.parameter = -1;
     if (instruction.op != ScalarOp::kConstant) instruction.constant = ScalarValue::Bool(false);
+    if (instruction.op != ScalarOp::kTable) instruction.table.clear();
   }
+  MDH_RETURN_IF_ERROR(CheckTables(name, instructions));
   MDH_RETURN_IF_ERROR(CheckResults(name, results, instructions, result_instructions));
   Simplify(&instructions, &result_instructions);
   MDH_RETURN_IF_ERROR(CheckLength(name, instructions.size(), kMaxInstructions));
@@ -197,6 +247,8 @@ void ScalarFunction::EvaluateInto(absl::Span<const ScalarValue> arguments,
       values->push_back(arguments[instruction.parameter]);
     } else if (instruction.op == ScalarOp::kConstant) {
       values->push_back(instruction.constant);
+    } else if (instruction.op == ScalarOp::kTable) {
+      values->push_back(Element(instruction.table, (*values)[instruction.operands[0]]));
     } else {
       std::array<ScalarValue, 3> operands = {instruction.constant, instruction.constant,
                                              instruction.constant};
@@ -216,6 +268,26 @@ std::vector<ScalarValue> ScalarFunction::Evaluate(absl::Span<const ScalarValue> 
   results.reserve(result_instructions_.size());
   for (int instruction : result_instructions_) results.push_back(values[instruction]);
   return results;
+}
+
+ScalarFunction ScalarFunction::Widened() const {
+  const auto widen = [](ScalarType type) {
+    return IsFloatingPoint(type) ? ScalarType::kFloat64 : type;
+  };
+  const auto widen_value = [&](ScalarValue& value) {
+    if (IsFloatingPoint(value.type())) {
+      value = ScalarValue::Real(ScalarType::kFloat64, value.as_double());
+    }
+  };
+  ScalarFunction wide = *this;
+  for (TypedName& name : wide.parameters_) name.type = widen(name.type);
+  for (TypedName& name : wide.results_) name.type = widen(name.type);
+  for (ScalarInstruction& instruction : wide.instructions_) {
+    instruction.type = widen(instruction.type);
+    widen_value(instruction.constant);
+    for (ScalarValue& value : instruction.table) widen_value(value);
+  }
+  return wide;
 }
 
 int64_t ScalarFunction::FloatingPointOperations() const {

@@ -19,6 +19,8 @@ namespace mdh {
 //   - min and max on floating point: a < b ? a : b and a > b ? a : b (so NaN in b wins);
 //   - conversions from floating point to integers truncate, saturate, and take NaN to 0;
 //   - conversion to bool is `x != 0`; from bool gives 0 or 1;
+//   - fp16 and bf16 are computed with in fp32 and rounded after every operation;
+//   - a table is read at its nearest element: indices are clamped;
 //   - && and || are strict (both sides are evaluated); there are no side effects.
 // Operand types: both operands of a binary operation have the same type. Comparisons give bool.
 // The numeric values are part of the wire format and of digests: append only.
@@ -27,6 +29,7 @@ enum class ScalarOp : uint8_t {
   kConstant = 2,   // `constant`
   kCast = 3,       // operand 0 converted to `type`
   kSelect = 4,     // operand 0 (bool) ? operand 1 : operand 2
+  kTable = 5,      // element number operand 0 (an integer) of `table`
   // Unary.
   kNeg = 10,
   kNot = 11 /* bool */,
@@ -40,7 +43,11 @@ enum class ScalarOp : uint8_t {
   kFloor = 19,
   kCeil = 20,
   kSin = 21,
-  kCos = 22,  // from kSqrt: fp only
+  kCos = 22,
+  kRound = 23,  // halfway cases to even
+  kTrunc = 24,
+  kErf = 25,
+  kExp2 = 26,  // from kSqrt: fp only
   // Binary.
   kAdd = 40,
   kSub = 41,
@@ -86,10 +93,12 @@ struct ScalarInstruction {
   std::vector<int> operands;
   int parameter = -1;                               // kParameter only
   ScalarValue constant = ScalarValue::Bool(false);  // kConstant only
+  std::vector<ScalarValue> table = {};              // kTable only: values of `type`, at least one
 
   friend bool operator==(const ScalarInstruction&, const ScalarInstruction&) = default;
 };
 
+// A parameter or result. Those that stand for a field of a record are called "name.field".
 struct TypedName {
   std::string name;
   ScalarType type;
@@ -102,10 +111,11 @@ struct TypedName {
 class ScalarFunction {
  public:
   static constexpr size_t kMaxInstructions = 4096;
+  static constexpr size_t kMaxTableValues = 65536;  // of all tables together
 
   // `result_instructions[r]` is the number of the instruction that computes result r.
   // Errors: InvalidArgument for a wrong operand count, operand number, operand or result type,
-  // duplicate parameter or result names, more than kMaxInstructions instructions.
+  // duplicate parameter or result names, an empty table, too many instructions or table values.
   static Result<ScalarFunction> Create(std::string name, std::vector<TypedName> parameters,
                                        std::vector<TypedName> results,
                                        std::vector<ScalarInstruction> instructions,
@@ -124,6 +134,10 @@ class ScalarFunction {
   // (*values)[n], and the results are those that result_instructions() points to.
   void EvaluateInto(absl::Span<const ScalarValue> arguments,
                     std::vector<ScalarValue>* values) const;
+
+  // The same function with all floating-point types replaced by fp64: the interpreter and the
+  // checks of laws combine without rounding to narrower types.
+  ScalarFunction Widened() const;
 
   // Floating-point operations of one application (paper's and BLAS's counting: * and + are one
   // each).

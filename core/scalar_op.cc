@@ -17,6 +17,7 @@ constexpr ScalarOpInfo kOps[] = {
     {ScalarOp::kConstant, "constant", 0, false, 0, false, 0},
     {ScalarOp::kCast, "cast", 1, false, 0, false, 0},
     {ScalarOp::kSelect, "?:", 3, false, 0, false, 0},
+    {ScalarOp::kTable, "table", 1, false, 0, false, 0},
     {ScalarOp::kNeg, "-", 1, false, 0, false, 0},
     {ScalarOp::kNot, "!", 1, false, 0, false, 0},
     {ScalarOp::kAbs, "abs", 1, false, 0, false, 0},
@@ -30,6 +31,10 @@ constexpr ScalarOpInfo kOps[] = {
     {ScalarOp::kCeil, "ceil", 1, false, 0, false, 0},
     {ScalarOp::kSin, "sin", 1, false, 0, false, 1},
     {ScalarOp::kCos, "cos", 1, false, 0, false, 1},
+    {ScalarOp::kRound, "round", 1, false, 0, false, 0},
+    {ScalarOp::kTrunc, "trunc", 1, false, 0, false, 0},
+    {ScalarOp::kErf, "erf", 1, false, 0, false, 1},
+    {ScalarOp::kExp2, "exp2", 1, false, 0, false, 1},
     {ScalarOp::kAdd, "+", 2, true, 9, true, 1},
     {ScalarOp::kSub, "-", 2, true, 9, false, 1},
     {ScalarOp::kMul, "*", 2, true, 10, true, 1},
@@ -115,6 +120,14 @@ T ApplyReal(ScalarOp op, T a, T b) {
       return std::sin(a);
     case ScalarOp::kCos:
       return std::cos(a);
+    case ScalarOp::kRound:
+      return std::nearbyint(a);
+    case ScalarOp::kTrunc:
+      return std::trunc(a);
+    case ScalarOp::kErf:
+      return std::erf(a);
+    case ScalarOp::kExp2:
+      return std::exp2(a);
     case ScalarOp::kAdd:
       return a + b;
     case ScalarOp::kSub:
@@ -210,7 +223,7 @@ ScalarValue Cast(ScalarType to, const ScalarValue& value) {
         to, from_real ? SaturateToInteger(to, value.as_double()) : value.as_int64());
   }
   if (from_real || to == ScalarType::kFloat64) return ScalarValue::Real(to, value.as_double());
-  // Straight from the integer: through fp64 it would round twice.
+  // Straight from the integer to fp32: through fp64 it would round twice.
   return ScalarValue::Real(to, value.type() == ScalarType::kUint64
                                    ? static_cast<float>(value.as_uint64())
                                    : static_cast<float>(value.as_int64()));
@@ -242,6 +255,7 @@ Result<ScalarType> ResultType(ScalarOp op, absl::Span<const ScalarType> operands
     case ScalarOp::kParameter:
     case ScalarOp::kConstant:
     case ScalarOp::kCast:
+    case ScalarOp::kTable:
       return absl::InvalidArgumentError(
           absl::StrCat("the type of a ", info.name, " does not follow from its operands"));
     case ScalarOp::kSelect:
@@ -282,7 +296,7 @@ ScalarValue Apply(ScalarOp op, ScalarType result_type, absl::Span<const ScalarVa
     return ScalarValue::Bool(IsSigned(type) ? Compare(op, a.as_int64(), b.as_int64())
                                             : Compare(op, a.as_uint64(), b.as_uint64()));
   }
-  if (type == ScalarType::kFloat32) {
+  if (type == ScalarType::kFloat32 || IsHalf(type)) {
     return ScalarValue::Real(
         type, ApplyReal(op, static_cast<float>(a.as_double()), static_cast<float>(b.as_double())));
   }

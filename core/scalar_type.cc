@@ -6,7 +6,7 @@
 namespace mdh {
 namespace {
 
-constexpr std::array<ScalarTypeInfo, 11> kTypes = {{
+constexpr std::array<ScalarTypeInfo, 13> kTypes = {{
     {ScalarType::kBool, "bool", 1, false, false},
     {ScalarType::kInt8, "int8", 1, false, true},
     {ScalarType::kInt16, "int16", 2, false, true},
@@ -18,6 +18,8 @@ constexpr std::array<ScalarTypeInfo, 11> kTypes = {{
     {ScalarType::kUint64, "uint64", 8, false, false},
     {ScalarType::kFloat32, "fp32", 4, true, true},
     {ScalarType::kFloat64, "fp64", 8, true, true},
+    {ScalarType::kFloat16, "fp16", 2, true, true},
+    {ScalarType::kBfloat16, "bf16", 2, true, true},
 }};
 
 }  // namespace
@@ -28,6 +30,7 @@ std::optional<ScalarType> ScalarTypeFromName(std::string_view name) {
   for (const ScalarTypeInfo& info : kTypes) {
     if (info.name == absl::string_view(name.data(), name.size())) return info.type;
   }
+  if (name == "half") return ScalarType::kFloat16;
   if (name == "float") return ScalarType::kFloat32;
   if (name == "double") return ScalarType::kFloat64;
   if (name == "int") return ScalarType::kInt32;

@@ -24,6 +24,8 @@ enum class ScalarType : uint8_t {
   kUint64 = 9,
   kFloat32 = 10,
   kFloat64 = 11,
+  kFloat16 = 12,   // IEEE 754 binary16
+  kBfloat16 = 13,  // the upper half of an fp32
 };
 
 struct ScalarTypeInfo {
@@ -36,8 +38,14 @@ struct ScalarTypeInfo {
 
 const ScalarTypeInfo& Info(ScalarType type);
 
-// The type called `name`, nullopt if there is none. Accepts the aliases float, double and int.
+// The type called `name`, nullopt if there is none. Accepts the aliases half, float, double and
+// int.
 std::optional<ScalarType> ScalarTypeFromName(std::string_view name);
+
+// Stored in two bytes, computed with in fp32.
+inline bool IsHalf(ScalarType type) {
+  return type == ScalarType::kFloat16 || type == ScalarType::kBfloat16;
+}
 
 // All types, in the order of their values.
 absl::Span<const ScalarTypeInfo> AllScalarTypes();

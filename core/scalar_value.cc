@@ -32,6 +32,41 @@ std::string Shortest(T value) {
   return std::string(buffer.data(), result.ptr);
 }
 
+// IEEE 754 binary16 with round to nearest even, and back.
+uint16_t HalfBits(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = bits >> 16 & 0x8000;
+  const uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);
+  if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // rounds to infinity
+  if (magnitude < 0x38800000) {  // subnormal: the addition rounds at the last bit that is kept
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
+  }
+  const uint32_t odd = magnitude >> 13 & 1;
+  return static_cast<uint16_t>(sign | ((magnitude - 0x38000000 + 0xfff + odd) >> 13));
+}
+
+float FromHalfBits(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
+  const uint32_t magnitude = half & 0x7fff;
+  if (magnitude >= 0x7c00) {
+    return std::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
+  }
+  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
+  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(scaled));
+}
+
+uint16_t Bfloat16Bits(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>(bits >> 16 | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+float FromBfloat16Bits(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
 int64_t Wrap(ScalarType type, int64_t value) {
   switch (type) {
     case ScalarType::kInt8:
@@ -63,7 +98,11 @@ ScalarValue ScalarValue::Integer(ScalarType type, int64_t value) {
 
 ScalarValue ScalarValue::Real(ScalarType type, double value) {
   if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();
-  if (type == ScalarType::kFloat32) value = static_cast<float>(value);
+  if (type != ScalarType::kFloat64) value = static_cast<float>(value);
+  if (type == ScalarType::kFloat16) value = FromHalfBits(HalfBits(static_cast<float>(value)));
+  if (type == ScalarType::kBfloat16) {
+    value = FromBfloat16Bits(Bfloat16Bits(static_cast<float>(value)));
+  }
   return ScalarValue(type, 0, value);
 }
 
@@ -92,6 +131,10 @@ ScalarValue ScalarValue::Load(ScalarType type, const void* from) {
       return Real(type, LoadAs<float>(from));
     case ScalarType::kFloat64:
       return Real(type, LoadAs<double>(from));
+    case ScalarType::kFloat16:
+      return Real(type, FromHalfBits(LoadAs<uint16_t>(from)));
+    case ScalarType::kBfloat16:
+      return Real(type, FromBfloat16Bits(LoadAs<uint16_t>(from)));
   }
   return Zero(type);
 }
@@ -99,6 +142,8 @@ ScalarValue ScalarValue::Load(ScalarType type, const void* from) {
 void ScalarValue::Store(void* to) const {
   if (type_ == ScalarType::kFloat32) return StoreAs(static_cast<float>(real_), to);
   if (type_ == ScalarType::kFloat64) return StoreAs(real_, to);
+  if (type_ == ScalarType::kFloat16) return StoreAs(HalfBits(static_cast<float>(real_)), to);
+  if (type_ == ScalarType::kBfloat16) return StoreAs(Bfloat16Bits(static_cast<float>(real_)), to);
   switch (SizeBytes(type_)) {
     case 1:
       return StoreAs(static_cast<int8_t>(bits_), to);
@@ -119,8 +164,8 @@ double ScalarValue::as_double() const {
 
 std::string ScalarValue::ToString() const {
   if (type_ == ScalarType::kBool) return as_bool() ? "true" : "false";
-  if (type_ == ScalarType::kFloat32) return Shortest(static_cast<float>(real_));
   if (type_ == ScalarType::kFloat64) return Shortest(real_);
+  if (IsFloatingPoint(type_)) return Shortest(static_cast<float>(real_));
   return type_ == ScalarType::kUint64 ? absl::StrCat(as_uint64()) : absl::StrCat(bits_);
 }
 

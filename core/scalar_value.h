@@ -10,14 +10,15 @@
 
 namespace mdh {
 
-// Immutable. Integers and bool live in `bits` (sign- or zero-extended to 64 bits), fp32 and fp64 in
-// `real` (fp32 rounded to fp32 after every operation).
+// Immutable. Integers and bool live in `bits` (sign- or zero-extended to 64 bits), floating-point
+// values in `real`, rounded to their type.
 class ScalarValue {
  public:
   static ScalarValue Bool(bool value);
   // Wraps modulo 2^bits of the integer type.
   static ScalarValue Integer(ScalarType type, int64_t value);
-  // Rounds to the floating-point type; every nan becomes the same nan.
+  // Rounds to the floating-point type, to fp16 and bf16 through fp32; every nan becomes the same
+  // nan.
   static ScalarValue Real(ScalarType type, double value);
   static ScalarValue Zero(ScalarType type);
   // Reads SizeBytes(type) bytes in the machine's byte order.

@@ -158,7 +158,7 @@ class Validator {
       const Buffer& buffer = e_.inputs()[b];
       double bytes =
           static_cast<double>(StagedElements(e_, p_, static_cast<int>(b), input.stage_layer)) *
-          SizeBytes(buffer.type);
+          buffer.type.size_bytes();
       if (input.strip_dimension >= 0) {  // the last strip is stored whole
         const int64_t strip = registers[PlainDimension(buffer, input.strip_dimension)];
         bytes *= 1 + static_cast<double>(strip - 1) /

@@ -21,7 +21,9 @@ absl::string_view View(std::string_view text) { return {text.data(), text.size()
 std::vector<ScalarType> AccessTypes(const std::vector<Buffer>& buffers) {
   std::vector<ScalarType> types;
   for (const Buffer& buffer : buffers) {
-    types.insert(types.end(), buffer.accesses.size(), buffer.type);
+    for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+      for (const ElementType::Field& field : buffer.type.fields()) types.push_back(field.type);
+    }
   }
   return types;
 }

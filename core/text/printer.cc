@@ -61,7 +61,7 @@ std::string ViewText(absl::string_view keyword, const std::vector<Buffer>& buffe
   std::vector<std::string> texts, types;
   for (const Buffer& buffer : buffers) {
     texts.push_back(Text(buffer, dimensions));
-    types.push_back(std::string(Name(buffer.type)));
+    types.push_back(buffer.type.ToString());
   }
   if (texts.empty()) return absl::StrCat("  ", keyword, "()");
   const std::string head = absl::StrCat("  ", keyword, "<", absl::StrJoin(types, ","), ">( ");

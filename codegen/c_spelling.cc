@@ -1,5 +1,6 @@
 #include "codegen/c_spelling.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/match.h"
@@ -29,6 +30,7 @@ std::string MathFunction(ScalarOp op, ScalarType type) {
   const std::string suffix = type == ScalarType::kFloat32 ? "f" : "";
   const std::string name(Info(op).name);
   if (op == ScalarOp::kAbs) return absl::StrCat("fabs", suffix);
+  if (op == ScalarOp::kRound) return absl::StrCat("nearbyint", suffix);
   return absl::StrCat(name, suffix);
 }
 
@@ -83,6 +85,10 @@ std::string Parameters(ScalarOp op, const std::string& type, const std::string& 
   return absl::StrCat(type, " a");
 }
 
+uint64_t LargestIndex(ScalarType type) {
+  return ~uint64_t{0} >> (64 - 8 * SizeBytes(type) + (IsSigned(type) ? 1 : 0));
+}
+
 bool IsComparison(ScalarOp op) { return op >= ScalarOp::kEq && op <= ScalarOp::kGe; }
 
 }  // namespace
@@ -95,12 +101,17 @@ std::string CType(ScalarType type) {
       return "float";
     case ScalarType::kFloat64:
       return "double";
+    case ScalarType::kFloat16:
+    case ScalarType::kBfloat16:
+      return "uint16_t";
     default:
       return absl::StrCat(Name(type), "_t");
   }
 }
 
 std::string ShortName(ScalarType type) {
+  if (type == ScalarType::kFloat16) return "h16";
+  if (type == ScalarType::kBfloat16) return "bh16";
   const char kind = type == ScalarType::kBool ? 'b'
                     : IsFloatingPoint(type)   ? 'f'
                     : IsSigned(type)          ? 'i'
@@ -116,6 +127,11 @@ std::string CType(ValueType type) {
 std::string CLiteral(const ScalarValue& value) {
   const ScalarType type = value.type();
   if (type == ScalarType::kBool) return value.as_bool() ? "1" : "0";
+  if (IsHalf(type)) {
+    uint16_t bits;
+    value.Store(&bits);
+    return absl::StrFormat("UINT16_C(0x%04x)", bits);
+  }
   if (IsFloatingPoint(type)) {
     const double x = value.as_double();
     const bool single = type == ScalarType::kFloat32;
@@ -152,14 +168,17 @@ constexpr absl::string_view kReservedWords =
     "consteval "
     "constinit noexcept thread_local linux unix NULL INFINITY NAN I errno main abs exp log log2 "
     "pow sin "
-    "cos tan sqrt tanh floor ceil j0 j1 jn y0 y1 yn gamma signgam div free malloc calloc realloc "
+    "cos tan sqrt tanh floor ceil round trunc erf exp2 j0 j1 jn y0 y1 yn gamma signgam div free "
+    "malloc calloc realloc "
     "exit "
     "abort rand random system labs llabs atoi "
-    "thread threads scratch stage part part_end first parts empty slot lane t stride own error ";
+    "thread threads scratch stage part part_end first parts empty slot lane t stride own error "
+    "item "
+    "line chunk ";
 
 // Suffixes of names that generated code derives from the user's.
 constexpr absl::string_view kReservedSuffixes =
-    " cor mm l3 l2 l1 begin end packed partial slot from at total s ";
+    " cor mm l3 l2 l1 begin end packed partial slot from at total s offset sum part ";
 
 bool ContainsWord(absl::string_view words, absl::string_view word) {
   return absl::StrContains(words, absl::StrCat(" ", word, " "));
@@ -179,8 +198,9 @@ std::string CIdentifier(const std::string& name) {
       underscore != std::string::npos &&
       ContainsWord(kReservedSuffixes, absl::string_view(name).substr(underscore + 1));
   bool generated = false;
-  for (const absl::string_view stem : {"at", "total", "next", "f32x", "f64x", "b8x", "i8x", "i16x",
-                                       "i32x", "i64x", "u8x", "u16x", "u32x", "u64x"}) {
+  for (const absl::string_view stem :
+       {"at", "total", "next", "f32x", "f64x", "b8x", "i8x", "i16x", "i32x", "i64x", "u8x", "u16x",
+        "u32x", "u64x", "h16x", "bh16x", "table"}) {
     generated |= IsNumbered(name, stem);
   }
   for (const absl::string_view stem :
@@ -239,6 +259,105 @@ std::string CPrelude::SplatFunction(ValueType type) {
   Define(name, absl::Substitute("static inline $0 $1($2 x) { return ($0){$3}; }\n", vector, name,
                                 CType(type.scalar), lanes));
   return name;
+}
+
+std::string CPrelude::IndicesFunction(ValueType type) {
+  const std::string vector = VectorType(type);
+  const std::string name = absl::StrCat("indices_", vector);
+  std::string lanes = "first";
+  for (int l = 1; l < type.lanes; ++l) absl::StrAppend(&lanes, ", first + ", l, " * step");
+  Define(name, absl::Substitute("static inline $0 $1(int64_t first, int64_t step) {\n  return "
+                                "($0){$2};\n}\n",
+                                vector, name, lanes));
+  return name;
+}
+
+std::string CPrelude::TableFunction(const std::vector<ScalarValue>& table, ValueType index) {
+  std::string values;
+  for (const ScalarValue& value : table) {
+    absl::StrAppend(&values, values.empty() ? "" : ", ", CLiteral(value));
+  }
+  const ScalarType element = table[0].type();
+  const std::string contents = absl::StrCat(CType(element), "|", values);
+  std::string& stem = tables_[contents];
+  if (stem.empty()) {
+    stem = absl::StrCat("mdh_table", tables_.size());
+    Define(stem, absl::StrFormat("static const %s %s_values[%d] = {%s};\n", CType(element), stem,
+                                 table.size(), values));
+  }
+  const std::string at = absl::StrCat(stem, "_", ShortName(index.scalar));
+  const std::string low = IsSigned(index.scalar) ? "i < 0 ? 0 : " : "";
+  Define(at,
+         absl::Substitute("static inline $0 $1($2 i) { return $3_values[$4i > $5 ? $5 : i]; }\n",
+                          CType(element), at, CType(index.scalar), stem, low,
+                          std::min<uint64_t>(table.size() - 1, LargestIndex(index.scalar))));
+  if (index.lanes == 1) return at;
+  const std::string name = absl::StrCat(at, "x", index.lanes);
+  const std::string vector = VectorType({element, index.lanes});
+  Define(name, absl::Substitute("static inline $0 $1($2 i) {\n  $0 r;\n  for (int l = 0; l < $3; "
+                                "++l) r[l] = $4(i[l]);\n  return r;\n}\n",
+                                vector, name, VectorType(index), index.lanes, at));
+  return name;
+}
+
+// In integer arithmetic on the bits, as core/scalar_value.cc does it; C's vector operators make the
+// same text right for any number of lanes.
+void CPrelude::DefineHalfConversion(const std::string& name, ValueType type, ValueType operand) {
+  const bool widens = IsHalf(operand.scalar);
+  const bool is_bfloat = (widens ? operand.scalar : type.scalar) == ScalarType::kBfloat16;
+  const int lanes = type.lanes;
+  const auto c_type = [&](ScalarType scalar) {
+    return lanes > 1 ? VectorType({scalar, lanes}) : CType(scalar);
+  };
+  const std::string words = c_type(ScalarType::kInt32), floats = c_type(ScalarType::kFloat32);
+  const std::string half = c_type(is_bfloat ? ScalarType::kBfloat16 : ScalarType::kFloat16);
+  const auto convert = [&](const std::string& value, const std::string& to) {
+    return lanes > 1 ? absl::StrCat("__builtin_convertvector(", value, ", ", to, ")")
+                     : absl::StrCat("(", to, ")(", value, ")");
+  };
+  // The bits of a float as integers, and back.
+  const std::string bits = absl::StrCat("mdh_bits_", floats),
+                    real = absl::StrCat("mdh_real_", floats);
+  const char* reinterpret =
+      "static inline $0 $1($2 x) {\n  $0 r;\n  memcpy(&r, &x, sizeof r);\n"
+      "  return r;\n}\n";
+  Define(bits, absl::Substitute(reinterpret, words, bits, floats));
+  Define(real, absl::Substitute(reinterpret, floats, real, words));
+  // m ? a : b for masks of all bits or none; C's comparisons of scalars give 0 or 1.
+  const std::string mask = lanes > 1 ? "" : "-";
+  std::string body;
+  if (widens && is_bfloat) {
+    body = absl::Substitute("  return $0($1 << 16);\n", real, convert("a", words));
+  } else if (widens) {
+    body = absl::Substitute(
+        "  const $0 h = $1, sign = (h & 0x8000) << 16, m = h & 0x7fff;\n"
+        "  const $0 finite = $2($3(m << 13) * 0x1p112f), special = 0x7f800000 | (m & 0x3ff) << "
+        "13;\n"
+        "  const $0 k = $4(m >= 0x7c00);\n"
+        "  return $3(sign | (k & special) | (~k & finite));\n",
+        words, convert("a", words), bits, real, mask);
+  } else if (is_bfloat) {
+    body = absl::Substitute(
+        "  const $0 b = $1(a), m = b & 0x7fffffff, odd = (b >> 16) & 1;\n"
+        "  const $0 k = $2(m > 0x7f800000);\n"
+        "  const $0 r = (k & (b >> 16 | 0x40)) | (~k & ((b + 0x7fff + odd) >> 16));\n"
+        "  return $3;\n",
+        words, bits, mask, convert("r & 0xffff", half));
+  } else {
+    body = absl::Substitute(
+        "  const $0 b = $1(a), sign = (b >> 16) & 0x8000, m = b & 0x7fffffff;\n"
+        "  const $0 small = $1($2(m) + 0.5f) - 0x3f000000;\n"
+        "  const $0 normal = (m - 0x38000000 + 0xfff + ((m >> 13) & 1)) >> 13;\n"
+        "  const $0 is_nan = $3(m > 0x7f800000), is_large = $3(m >= 0x477ff000);\n"
+        "  const $0 is_small = $3(m < 0x38800000);\n"
+        "  $0 r = (is_small & small) | (~is_small & normal);\n"
+        "  r = (is_large & 0x7c00) | (~is_large & r);\n"
+        "  r = (is_nan & 0x7e00) | (~is_nan & r);\n"
+        "  return $4;\n",
+        words, bits, real, mask, convert("sign | r", half));
+  }
+  Define(name, absl::Substitute("static inline $0 $1($2 a) {\n$3}\n", widens ? floats : half, name,
+                                widens ? half : floats, body));
 }
 
 std::string CPrelude::LoadFunction(ValueType type, bool contiguous) {
@@ -332,6 +451,10 @@ std::string CPrelude::OperationFunction(ScalarOp op, ValueType type, ValueType o
       absl::StrCat("mdh_", stem, "_", ShortName(operand.scalar),
                    operand.lanes > 1 ? absl::StrCat("x", operand.lanes) : std::string());
   if (defined_.contains(name)) return name;
+  if (IsHalf(type.scalar) || IsHalf(operand.scalar)) {
+    DefineHalfConversion(name, type, operand);
+    return name;
+  }
   if (type.lanes == 1) {
     Define(name, absl::Substitute("static inline $0 $1($2) { $3 }\n", result_type, name,
                                   Parameters(op, operand_type, "uint8_t"),

@@ -202,7 +202,7 @@ class Rules {
         }
         elements *= std::min(extent, static_cast<double>(buffer.extents[x]));
       }
-      bytes += elements * SizeBytes(buffer.type);
+      bytes += elements * buffer.type.size_bytes();
     };
     for (const Buffer& buffer : e_.inputs()) add(buffer);
     for (const Buffer& buffer : e_.outputs()) add(buffer);

@@ -13,7 +13,62 @@ bool IsAtom(const Value& value) {
          std::holds_alternative<Literal>(value->form);
 }
 
+// Whether the operation gives a value of its type for operands of its type without rounding.
+bool IsExact(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kSelect:
+    case ScalarOp::kNeg:
+    case ScalarOp::kAbs:
+    case ScalarOp::kMin:
+    case ScalarOp::kMax:
+    case ScalarOp::kFloor:
+    case ScalarOp::kCeil:
+    case ScalarOp::kRound:
+    case ScalarOp::kTrunc:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The value after a round trip through a narrower type in memory.
+Value Rounded(Value value, ScalarType type) {
+  const ScalarType computed = RegisterType(type);
+  return MakeOperation(ScalarOp::kCast, computed,
+                       {MakeOperation(ScalarOp::kCast, type, {std::move(value)})});
+}
+
+// One operation, in register types.
+Value EmitOperation(const ScalarInstruction& instruction, std::vector<Value> operands) {
+  const ScalarType type = RegisterType(instruction.type);
+  if (instruction.op == ScalarOp::kTable) return MakeTableElement(instruction.table, operands[0]);
+  if (instruction.op == ScalarOp::kCast && operands[0]->type.scalar == type) {
+    return IsHalf(instruction.type) ? Rounded(operands[0], instruction.type) : operands[0];
+  }
+  Value value = MakeOperation(instruction.op, type, std::move(operands));
+  return IsHalf(instruction.type) && !IsExact(instruction.op)
+             ? Rounded(std::move(value), instruction.type)
+             : value;
+}
+
 }  // namespace
+
+ScalarType RegisterType(ScalarType type) { return IsHalf(type) ? ScalarType::kFloat32 : type; }
+
+Value LoadValue(std::string pointer, Index offset, ValueType stored, int64_t stride) {
+  Value load = MakeLoad(std::move(pointer), std::move(offset), stored, stride);
+  if (!IsHalf(stored.scalar)) return load;
+  return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(load)});
+}
+
+Value StoredValue(Value value, ScalarType stored) {
+  if (value->type.scalar == stored) return value;
+  const ScalarType computed = RegisterType(stored);
+  if (value->type.scalar != computed) {
+    value = MakeOperation(ScalarOp::kCast, computed, {std::move(value)});
+  }
+  return stored == computed ? value : MakeOperation(ScalarOp::kCast, stored, {std::move(value)});
+}
 
 std::string NameAllocator::Unique(const std::string& name) {
   if (!taken_.contains(name)) {
@@ -49,7 +104,7 @@ std::vector<Value> EmitFunction(const ScalarFunction& function,
     } else {
       std::vector<Value> operands;
       for (const int operand : instruction.operands) operands.push_back(values[operand]);
-      value = MakeOperation(instruction.op, instruction.type, std::move(operands));
+      value = EmitOperation(instruction, std::move(operands));
     }
     if (uses[n] > 1 && !IsAtom(value)) {
       const std::string name = names.Unique("t");

@@ -22,9 +22,17 @@ class NameAllocator {
   std::map<std::string, int> taken_;
 };
 
+// The type in which values of `type` are computed with: fp32 for fp16 and bf16, else the type
+// itself.
+ScalarType RegisterType(ScalarType type);
+
+// Elements as values to compute with, and such a value as elements of type `stored`.
+Value LoadValue(std::string pointer, Index offset, ValueType stored, int64_t stride);
+Value StoredValue(Value value, ScalarType stored);
+
 // Appends the statements that evaluate `function` to `block` and gives the results. Values used
 // once are nested into the expression that uses them; others get a name. `argument(p)` is called
-// for the parameters that the function really uses.
+// for the parameters that the function really uses; arguments and results are of register types.
 std::vector<Value> EmitFunction(const ScalarFunction& function,
                                 const std::function<Value(int)>& argument, NameAllocator& names,
                                 Block& block);

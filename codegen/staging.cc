@@ -110,9 +110,9 @@ class PackingBuilder {
       to = to + position_[x] * copy_.strides[x];
     }
     if (copy_.strip_dimension >= 0) from = from + lane * strides[copy_.strip_dimension];
-    block.push_back(
-        {StoreElements{copy_.name, to + lane,
-                       MakeLoad(plan_.input_name(copy_.input), from, {buffer_.type, 1}, 1), 1}});
+    block.push_back({StoreElements{
+        copy_.name, to + lane,
+        MakeLoad(plan_.input_name(copy_.input), from, {buffer_.type.scalar(), 1}, 1), 1}});
   }
 
   const LoopPlan& plan_;

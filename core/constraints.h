@@ -48,4 +48,8 @@ int64_t AccumulatorRegisters(const Expression& expression, const SystemModel& mo
 int64_t StagedElements(const Expression& expression, const TuningParameters& parameters, int b,
                        int layer);
 
+// Bytes of arrays that hold every result once, in the types in which results are combined: partial
+// results and prefix sums live in such arrays.
+double ResultArrayBytes(const Expression& expression);
+
 }  // namespace mdh

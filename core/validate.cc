@@ -172,9 +172,7 @@ class Validator {
       if (!e_.is_reduction(d)) continue;
       slots *= static_cast<double>((e_.dimensions()[d].size + p_.tile[0][d] - 1) / p_.tile[0][d]);
     }
-    for (const Buffer& output : e_.outputs()) {
-      if (slots > 1) shared_bytes += slots * static_cast<double>(output.size_bytes());
-    }
+    if (slots > 1 || e_.has_prefix_sum()) shared_bytes += slots * ResultArrayBytes(e_);
     const double cache = static_cast<double>(device_.l2_bytes) +
                          static_cast<double>(device_.l3_bytes) / std::max(1, device_.cores);
     if (thread_bytes > std::max(4 * cache, 64.0 * 1024)) {

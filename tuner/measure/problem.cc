@@ -23,14 +23,6 @@ constexpr int64_t kCompileLimit = 60'000'000'000;
 // A loop nest that takes longer is not called again for a better figure.
 constexpr int64_t kLongLoopNest = 1'000'000'000;
 
-int64_t ReductionLength(const Expression& expression) {
-  int64_t length = 1;
-  for (int d = 0; d < expression.rank(); ++d) {
-    if (expression.is_reduction(d)) length *= expression.dimensions()[d].size;
-  }
-  return length;
-}
-
 // Inputs, references, and while a candidate runs its outputs and two copies of them.
 Status CheckMemory(const Expression& expression) {
   int64_t needed = 0;
@@ -66,7 +58,7 @@ Quality QualityOf(absl::Span<const ReferenceBuffer> references) {
 
 std::vector<InputDistribution> DistributionsFor(const Expression& expression) {
   std::vector<InputDistribution> order(std::begin(kAllDistributions), std::end(kAllDistributions));
-  if (!expression.has_reduction()) return order;
+  if (!expression.has_reduction() && !expression.has_prefix_sum()) return order;
   InputDistribution first = InputDistribution::kQuarters;
   switch (expression.reduction().kind()) {
     case PointWiseKind::kMul:
@@ -135,8 +127,11 @@ Status Problem::DrawInputs(InputDistribution distribution, uint64_t seed) {
     MDH_ASSIGN_OR_RETURN(GuardedMemory memory,
                          GuardedMemory::Create(buffer.size_bytes(), GuardedMemory::Zones::kNone,
                                                GuardedMemory::Sharing::kPrivate));
-    FillRandom(distribution, buffer.type, buffer.elements(), ReductionLength(expression_),
-               seed * 1000003 + b, memory.data());
+    for (const ElementType::Field& field : buffer.type.fields()) {
+      FillRandom(distribution, field.type,
+                 {memory.data() + field.offset_bytes, buffer.elements(), buffer.type.size_bytes()},
+                 ReductionLength(expression_), seed * 1000003 + b + 7919 * field.offset_bytes);
+    }
     MDH_RETURN_IF_ERROR(memory.MakeReadOnly());
     inputs_.push_back(std::move(memory));
   }
@@ -234,10 +229,9 @@ Status Problem::CheckSample(uint64_t seed) const {
     const std::vector<ScalarValue> expected = InterpretAt(expression_, inputs, index);
     for (size_t r = 0; r < expected.size(); ++r) {
       const Expression::AccessRef at = expression_.output_access(static_cast<int>(r));
-      const int64_t element =
-          expression_.outputs()[at.buffer].Linearized(at.access).Evaluate(index);
+      const int64_t element = expression_.outputs()[at.buffer].ElementAt(at.access, index);
       const std::optional<Mismatch> mismatch =
-          ElementMismatch(references_[at.buffer], element, expected[r]);
+          ElementMismatch(references_[at.buffer], element, at.field, expected[r]);
       if (!mismatch) continue;
       return absl::InternalError(absl::StrCat(
           "the loop nest of ", expression_.name(), " is wrong: ", references_[at.buffer].name, "[",

@@ -394,7 +394,8 @@ void AppendFinishingStages(const Expression& expression, const ResultArrays& res
     program->stages.push_back(
         {"Combine the results of the parts along reductions.", finisher.CombineSlots()});
   }
-  for (const int d : sums) finisher.PrefixSum(d, d == sums.back(), program);
+  // The innermost first, as Definition 4 nests them.
+  for (size_t n = sums.size(); n-- > 0;) finisher.PrefixSum(sums[n], n == 0, program);
 }
 
 }  // namespace mdh

@@ -29,7 +29,8 @@ bool DependsOn(const Buffer& buffer, int d) {
 
 LoopPlan::LoopPlan(const LowLevelExpression& low_level)
     : expression_(low_level.expression()),
-      independent_accumulators_(low_level.parameters().independent_accumulators) {
+      independent_accumulators_(low_level.parameters().independent_accumulators),
+      numerics_(low_level.parameters().numerics) {
   PlanNames();
   PlanLoops(low_level);
   PlanStaging(low_level);
@@ -144,6 +145,12 @@ void LoopPlan::PlanResults() {
                         (in_outputs && expression_.converts_results());
   targets_ = uses_result_arrays_ ? ArrayTargets(expression_, output_names_)
                                  : OutputTargets(expression_, output_names_);
+}
+
+bool LoopPlan::starts_from_identity() const {
+  const CombineOperator& combine = expression_.reduction();
+  if (!combine.identity().has_value()) return false;
+  return numerics_ == NumericsPolicy::kReassociate || combine.kinds()[0] != PointWiseKind::kCustom;
 }
 
 int64_t LoopPlan::total_core_parts() const {

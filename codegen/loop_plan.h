@@ -95,6 +95,10 @@ class LoopPlan {
   const std::vector<std::string>& index_names() const { return index_names_; }
   const std::vector<std::string>& output_names() const { return output_names_; }
 
+  // Whether accumulators may start from the neutral element: exactly, it is neutral for all values
+  // only if it is that of a named operation.
+  bool starts_from_identity() const;
+
   bool independent_accumulators() const { return independent_accumulators_; }
 
  private:
@@ -114,6 +118,7 @@ class LoopPlan {
   std::vector<StagedCopy> staged_;
   std::vector<std::string> index_names_, input_names_, output_names_;
   bool independent_accumulators_ = false;
+  NumericsPolicy numerics_;
   bool uses_result_arrays_ = false;
   std::vector<ResultTarget> targets_;
 };

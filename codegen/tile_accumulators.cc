@@ -23,9 +23,7 @@ ScalarType TileAccumulators::result_type(int r) const {
   return RegisterType(expression().function().results()[r].type);
 }
 
-bool TileAccumulators::HasIdentity() const {
-  return expression().reduction().identity().has_value();
-}
+bool TileAccumulators::HasIdentity() const { return plan_.starts_from_identity(); }
 
 std::string TileAccumulators::PointKey(const TilePoint& point) const {
   std::string key;

@@ -86,7 +86,8 @@ std::string ToText(const TuningParameters& p) {
                       "; order=", JoinRows(p.order), "; inputs=", inputs, "; accumulate=",
                       p.accumulate_in == AccumulateIn::kRegisters ? "registers" : "output",
                       "; chains=", p.independent_accumulators ? "independent" : "one",
-                      "; compiler=", p.compiler == Compiler::kGcc ? "gcc" : "clang");
+                      "; compiler=", p.compiler == Compiler::kGcc ? "gcc" : "clang",
+                      "; numerics=", Name(p.numerics));
 }
 
 Result<TuningParameters> ParseTuningParameters(std::string_view text) {
@@ -101,12 +102,12 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text) {
     }
   }
   for (const char* name :
-       {"model", "tile", "order", "inputs", "accumulate", "chains", "compiler"}) {
+       {"model", "tile", "order", "inputs", "accumulate", "chains", "compiler", "numerics"}) {
     if (!fields.contains(name)) {
       return absl::InvalidArgumentError(absl::StrCat("tuning parameters: '", name, "' is missing"));
     }
   }
-  if (fields.size() != 7) return absl::InvalidArgumentError("tuning parameters: unknown field");
+  if (fields.size() != 8) return absl::InvalidArgumentError("tuning parameters: unknown field");
   // The word chosen for a field with two possible ones.
   auto is_first = [&](const std::string& name, absl::string_view yes,
                       absl::string_view no) -> Result<bool> {
@@ -131,6 +132,7 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text) {
   MDH_ASSIGN_OR_RETURN(const bool gcc, is_first("compiler", "gcc", "clang"));
   p.accumulate_in = registers ? AccumulateIn::kRegisters : AccumulateIn::kOutput;
   p.compiler = gcc ? Compiler::kGcc : Compiler::kClang;
+  MDH_ASSIGN_OR_RETURN(p.numerics, ParseNumericsPolicy(fields["numerics"]));
   return p;
 }
 

@@ -25,6 +25,16 @@ enum class NumericsPolicy : uint8_t {
   kFixedTree = 3,
 };
 
+// A policy and how closely results are checked when candidates are measured.
+struct Numerics {
+  NumericsPolicy policy = NumericsPolicy::kReassociate;
+  // Largest relative error that passes; 0: what re-association and the types of the results explain
+  // (nothing at all for kExactOrder).
+  double tolerance = 0;
+
+  friend bool operator==(const Numerics&, const Numerics&) = default;
+};
+
 // "reassociate", "exact" or "tree".
 absl::string_view Name(NumericsPolicy policy);
 // Errors: InvalidArgument, naming the words there are.

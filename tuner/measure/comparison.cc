@@ -118,7 +118,7 @@ int64_t ReductionLength(const Expression& expression) {
 }
 
 ReferenceBuffer MakeReference(const Expression& expression, int output,
-                              std::vector<std::byte> bytes) {
+                              std::vector<std::byte> bytes, double tolerance) {
   const Buffer& buffer = expression.outputs()[output];
   ReferenceBuffer reference = {.name = buffer.name,
                                .type = buffer.type,
@@ -137,9 +137,9 @@ ReferenceBuffer MakeReference(const Expression& expression, int output,
     if (IsFloatingPoint(field.type)) {
       const double epsilon =
           std::max(Epsilon(field.type), IsFloatingPoint(combined) ? Epsilon(combined) : 0.0);
-      field.tolerance = epsilon * factor;
+      field.tolerance = tolerance < 0 ? epsilon * factor : tolerance;
     } else {
-      field.rounds = IsFloatingPoint(combined);
+      field.rounds = IsFloatingPoint(combined) && tolerance != 0;
     }
   }
   for (ReferenceField& field : reference.fields) {

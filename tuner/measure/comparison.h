@@ -48,9 +48,13 @@ struct ReferenceBuffer {
 // reduced or summed up.
 int64_t ReductionLength(const Expression& expression);
 
-// The reference of output buffer `output` of `expression`, whose contents are `bytes`.
+// Stands for the tolerance that re-association explains.
+inline constexpr double kDefaultTolerance = -1;
+
+// The reference of output buffer `output` of `expression`, whose contents are `bytes`. `tolerance`:
+// instead of eps * (16 + 2 * sqrt(R)); 0: floating-point values must be equal, too.
 ReferenceBuffer MakeReference(const Expression& expression, int output,
-                              std::vector<std::byte> bytes);
+                              std::vector<std::byte> bytes, double tolerance = kDefaultTolerance);
 
 struct Mismatch {
   int64_t element;    // linear index

@@ -81,10 +81,10 @@ std::vector<InputDistribution> DistributionsFor(const Expression& expression) {
 }
 
 Result<std::unique_ptr<Problem>> Problem::Create(Expression expression, uint64_t seed,
-                                                 bool check_sample, Compilers& compilers,
-                                                 Supervisor& supervisor) {
+                                                 const Numerics& numerics, bool check_sample,
+                                                 Compilers& compilers, Supervisor& supervisor) {
   MDH_RETURN_IF_ERROR(CheckMemory(expression));
-  std::unique_ptr<Problem> problem(new Problem(std::move(expression)));
+  std::unique_ptr<Problem> problem(new Problem(std::move(expression), numerics));
   std::vector<InputDistribution> distributions = DistributionsFor(problem->expression_);
   if (problem->expression_.inputs().empty()) distributions.resize(1);
   Quality best = Quality::kNan;
@@ -118,6 +118,25 @@ int Problem::num_arguments() const {
   return static_cast<int>(expression_.inputs().size() + expression_.outputs().size()) + 1;
 }
 
+Accumulation Problem::accumulation() const {
+  switch (numerics_.policy) {
+    case NumericsPolicy::kExactOrder:
+      return Accumulation::kDeclared;
+    case NumericsPolicy::kFixedTree:
+      return Accumulation::kFixedTree;
+    default:
+      return Accumulation::kWide;
+  }
+}
+
+// The loop nest knows the exact order, but no fixed tree.
+double Problem::Tolerance() const {
+  const bool is_exact = numerics_.policy == NumericsPolicy::kExactOrder ||
+                        (numerics_.policy == NumericsPolicy::kFixedTree && is_small());
+  if (numerics_.tolerance > 0) return numerics_.tolerance;
+  return is_exact ? 0 : kDefaultTolerance;
+}
+
 bool Problem::is_small() const { return expression_.points() <= kMostInterpretedPoints; }
 
 Status Problem::DrawInputs(InputDistribution distribution, uint64_t seed) {
@@ -143,7 +162,8 @@ Status Problem::ComputeReferences(Compilers& compilers, Supervisor& supervisor) 
                        is_small() ? Interpreted() : FromLoopNest(compilers, supervisor));
   references_.clear();
   for (size_t b = 0; b < bytes.size(); ++b) {
-    references_.push_back(MakeReference(expression_, static_cast<int>(b), std::move(bytes[b])));
+    references_.push_back(
+        MakeReference(expression_, static_cast<int>(b), std::move(bytes[b]), Tolerance()));
   }
   return absl::OkStatus();
 }
@@ -153,7 +173,7 @@ Result<std::vector<std::vector<std::byte>>> Problem::Interpreted() const {
   for (const GuardedMemory& input : inputs_) {
     inputs.emplace_back(input.data(), input.data() + input.size());
   }
-  return Interpret(expression_, inputs);
+  return Interpret(expression_, inputs, accumulation());
 }
 
 Result<std::vector<std::vector<std::byte>>> Problem::FromLoopNest(Compilers& compilers,
@@ -226,7 +246,8 @@ Status Problem::CheckSample(uint64_t seed) const {
       const auto size = static_cast<uint64_t>(dimension.size);
       index.push_back(static_cast<int64_t>(p == 0 ? 0 : p == 1 ? size - 1 : rng() % size));
     }
-    const std::vector<ScalarValue> expected = InterpretAt(expression_, inputs, index);
+    const std::vector<ScalarValue> expected =
+        InterpretAt(expression_, inputs, index, accumulation());
     for (size_t r = 0; r < expected.size(); ++r) {
       const Expression::AccessRef at = expression_.output_access(static_cast<int>(r));
       const int64_t element = expression_.outputs()[at.buffer].ElementAt(at.access, index);

@@ -51,8 +51,11 @@ class Builder {
         (bound > LargestOf(instruction.type) / 2 || !IsSigned(instruction.type))) {
       bound = std::max(bound, LargestOf(instruction.type));  // may wrap
     }
+    bool varies = instruction.op == ScalarOp::kParameter;
+    for (const int operand : instruction.operands) varies = varies || varies_[operand];
     instructions_.push_back(std::move(instruction));
     bounds_.push_back(bound);
+    varies_.push_back(varies);
     return size() - 1;
   }
 
@@ -99,6 +102,8 @@ class Builder {
     return Append({ScalarOp::kAdd, type, {value, Constant(NumberOf(type, 0))}}, bounds_[value]);
   }
 
+  // Whether instruction `n` depends on a parameter.
+  bool varies(int n) const { return varies_[n]; }
   int size() const { return static_cast<int>(instructions_.size()); }
   std::vector<ScalarInstruction>& instructions() { return instructions_; }
 
@@ -107,6 +112,7 @@ class Builder {
   int Clamp(int value, double bound) {
     if (bounds_[value] <= bound) return value;
     const ScalarType type = instructions_[value].type;
+    if (type == ScalarType::kBool) return value;
     const auto largest = static_cast<int64_t>(std::min(2.0, bound));
     if (IsSigned(type)) {
       const int low = Constant(NumberOf(type, -largest));
@@ -175,6 +181,7 @@ class Builder {
   const RandomExpressionOptions& options_;
   std::vector<ScalarInstruction> instructions_;
   std::vector<double> bounds_;
+  std::vector<bool> varies_;
 };
 
 }  // namespace
@@ -198,14 +205,14 @@ ScalarFunction RandomFunction(Rng& rng, const RandomExpressionOptions& options,
   std::vector<int> result_instructions;
   for (const FunctionResult& result : results) {
     // Of the type that is asked for, rarely a constant; else a conversion of whatever there is.
-    std::vector<int> candidates;
+    const bool may_be_constant = Below(rng, 20) == 0;
+    std::vector<int> candidates, others;
     for (int n = 0; n < values; ++n) {
-      const ScalarInstruction& instruction = builder.instructions()[n];
-      const bool is_constant = instruction.op == ScalarOp::kConstant;
-      if (instruction.type == result.name.type && (!is_constant || Below(rng, 20) == 0)) {
-        candidates.push_back(n);
-      }
+      if (!builder.varies(n) && !may_be_constant) continue;
+      const bool fits = builder.instructions()[n].type == result.name.type;
+      (fits ? candidates : others).push_back(n);
     }
+    if (candidates.empty()) candidates = std::move(others);
     if (candidates.empty()) candidates.push_back(static_cast<int>(Below(rng, values)));
     // The last values depend on most others.
     const int chosen = Below(rng, 2) == 0 ? candidates.back() : AnyOf(rng, candidates);

@@ -8,8 +8,8 @@
 namespace mdh {
 
 // Checks that the text of `expression` reads back as an expression with the same digest, which
-// prints as the same text, and that its message reads back as an expression with the same digest,
-// message and text. Returns what is wrong with the texts at hand, or nothing.
+// prints as the same text, and that its message reads back as an expression with the same digest
+// and message. Returns what is wrong with the texts at hand, or nothing.
 std::string RoundTripFailure(const Expression& expression);
 
 }  // namespace mdh

@@ -82,12 +82,14 @@ std::string ToText(const TuningParameters& p) {
         absl::StrAppend(out, StageName(input.stage_layer), ":", absl::StrJoin(input.layout, ","),
                         ":", input.strip_dimension);
       });
-  return absl::StrCat("model=", p.system_model, "; tile=", JoinRows(p.tile),
-                      "; order=", JoinRows(p.order), "; inputs=", inputs, "; accumulate=",
-                      p.accumulate_in == AccumulateIn::kRegisters ? "registers" : "output",
-                      "; chains=", p.independent_accumulators ? "independent" : "one",
-                      "; compiler=", p.compiler == Compiler::kGcc ? "gcc" : "clang",
-                      "; numerics=", Name(p.numerics));
+  return absl::StrCat(
+      "model=", p.system_model, "; tile=", JoinRows(p.tile), "; order=", JoinRows(p.order),
+      "; inputs=", inputs,
+      "; accumulate=", p.accumulate_in == AccumulateIn::kRegisters ? "registers" : "output",
+      "; chains=", p.independent_accumulators ? "independent" : "one",
+      "; compiler=", p.compiler == Compiler::kGcc ? "gcc" : "clang",
+      p.numerics == NumericsPolicy::kReassociate ? ""
+                                                 : absl::StrCat("; numerics=", Name(p.numerics)));
 }
 
 Result<TuningParameters> ParseTuningParameters(std::string_view text) {
@@ -102,11 +104,12 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text) {
     }
   }
   for (const char* name :
-       {"model", "tile", "order", "inputs", "accumulate", "chains", "compiler", "numerics"}) {
+       {"model", "tile", "order", "inputs", "accumulate", "chains", "compiler"}) {
     if (!fields.contains(name)) {
       return absl::InvalidArgumentError(absl::StrCat("tuning parameters: '", name, "' is missing"));
     }
   }
+  fields.try_emplace("numerics", Name(NumericsPolicy::kReassociate));  // the default
   if (fields.size() != 8) return absl::InvalidArgumentError("tuning parameters: unknown field");
   // The word chosen for a field with two possible ones.
   auto is_first = [&](const std::string& name, absl::string_view yes,

@@ -66,7 +66,8 @@ struct TuningParameters {
   friend bool operator==(const TuningParameters&, const TuningParameters&) = default;
 };
 
-// Text that reads back: `key=value` pairs separated by ';' on one line, dimensions by position.
+// Text that reads back: `key=value` pairs separated by ';' on one line, dimensions by position. The
+// numerics policy is left out if it is kReassociate.
 std::string ToText(const TuningParameters& parameters);
 Result<TuningParameters> ParseTuningParameters(std::string_view text);
 

@@ -167,10 +167,11 @@ TEST(InterpreterTest, SinglePointsAgreeWithTheWhole) {
     for (size_t r = 0; r < results.size(); ++r) {
       const Expression::AccessRef ref = expression.output_access(static_cast<int>(r));
       const Buffer& buffer = expression.outputs()[ref.buffer];
+      const ScalarType type = expression.stored_type(static_cast<int>(r));
       const std::byte* element =
           outputs[ref.buffer].data() +
-          buffer.Linearized(ref.access).Evaluate(point) * SizeBytes(buffer.type);
-      EXPECT_EQ(ScalarValue::Load(buffer.type, element), results[r]);
+          buffer.Linearized(ref.access, ref.field).Evaluate(point) * SizeBytes(type);
+      EXPECT_EQ(ScalarValue::Load(type, element), results[r]);
     }
   }
 }

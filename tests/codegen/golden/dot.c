@@ -12,7 +12,7 @@
 //   s: (k) -> ()   s[0]
 //
 // Configuration:
-//   model=OpenMP+SIMD+RM; tile=500032|500032|500032|64|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=independent; compiler=gcc; numerics=reassociate
+//   model=OpenMP+SIMD+RM; tile=500032|500032|500032|64|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=independent; compiler=gcc
 //
 // (De/re)-composition of dot (k = 1000000) for OpenMP+SIMD+RM
 // 0    | D1     D2      D3 x,y  D4 x,y  | S1     S2      S3 x,y  S5 s | R1     R2      R3 s  R4 s

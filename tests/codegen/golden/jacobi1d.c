@@ -13,7 +13,7 @@
 //   y: (i) -> (i)   y[i]
 //
 // Configuration:
-//   model=OpenMP+SIMD+RM; tile=512|512|512|16|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; numerics=reassociate
+//   model=OpenMP+SIMD+RM; tile=512|512|512|16|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
 //
 // (De/re)-composition of jacobi1d (i = 1000) for OpenMP+SIMD+RM
 // 0  | D1     D2      D3 x  D4 x | S1     S2      S3 x  S5 y | R1     R2      R3 y  R4 y

@@ -14,7 +14,7 @@
 //   at: (i,k) -> (i)   at[i]
 //
 // Configuration:
-//   model=OpenMP+SIMD+RM; tile=8,100|8,100|8,100|8,1|8,1|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; numerics=reassociate
+//   model=OpenMP+SIMD+RM; tile=8,100|8,100|8,100|8,1|8,1|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
 //
 // (De/re)-composition of larger (i = 8, k = 100) for OpenMP+SIMD+RM
 // 0   | D1     D2      D3 x,p  D4 x,p    | S1     S2      S3 x,p  S5 best,at | R1     R2      R3 best,at  R4 best,at

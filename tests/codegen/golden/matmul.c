@@ -12,7 +12,7 @@
 //   C: (i,j,k) -> (i, j)   C[i * 500 + j]
 //
 // Configuration:
-//   model=OpenMP+SIMD+RM; tile=100,256,64|100,256,64|100,256,64|6,16,1|1,8,1|1,1,1; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|whole:1,0:1; accumulate=registers; chains=one; compiler=gcc; numerics=reassociate
+//   model=OpenMP+SIMD+RM; tile=100,256,64|100,256,64|100,256,64|6,16,1|1,8,1|1,1,1; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|whole:1,0:1; accumulate=registers; chains=one; compiler=gcc
 //
 // (De/re)-composition of matmul (i = 100, j = 500, k = 64) for OpenMP+SIMD+RM
 // 0  | D1     D2      D3 A,B  D4 A,B      | S1     S2      S3 A,B  S5 C | R1     R2      R3 C  R4 C

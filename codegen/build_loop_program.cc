@@ -262,8 +262,10 @@ class Builder {
       if (!is_known) conditions.push_back({Condition::Kind::kLess, a, b, ""});
       return true;
     };
-    for (const Buffer& buffer : plan_.expression().inputs()) {
+    for (size_t b = 0; b < plan_.expression().inputs().size(); ++b) {
+      const Buffer& buffer = plan_.expression().inputs()[b];
       if (buffer.boundary.kind == Boundary::Kind::kNone) continue;
+      if (plan_.StagedInput(static_cast<int>(b)) != nullptr) continue;  // the copy is complete
       for (const IndexFunction& access : buffer.accesses) {
         for (size_t x = 0; x < buffer.extents.size(); ++x) {
           Index low(access.indices[x].constant), high = low;

@@ -375,7 +375,7 @@ class Rules {
     if (vector_dimension_ < 0) return;
     for (size_t b = 0; b < e_.inputs().size(); ++b) {
       const Buffer& buffer = e_.inputs()[b];
-      if (!CanStage(buffer) || Reuse(buffer) < 16) continue;
+      if (!CanStageWhole(buffer) || Reuse(buffer) < 16) continue;
       const int64_t stride = Stride(buffer, 0, vector_dimension_);
       int strip = -1;
       for (size_t x = 0; x < buffer.extents.size(); ++x) {

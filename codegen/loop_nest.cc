@@ -98,18 +98,12 @@ class Builder {
     if (buffer.boundary.kind == Boundary::Kind::kNone) {
       return LoadValue(pointer, At(buffer.Linearized(ref.access, ref.field)), {field.type, 1}, 1);
     }
-    const int64_t scale = buffer.type.size_bytes() / SizeBytes(field.type);
-    LoadInside load{pointer, {}, field.offset_bytes / SizeBytes(field.type), std::nullopt};
-    if (buffer.boundary.kind == Boundary::Kind::kConstant) {
-      load.outside = buffer.boundary.values[ref.field];
+    std::vector<Index> indices;
+    for (const AffineIndex& index : buffer.accesses[ref.access].indices) {
+      indices.push_back(At(index));
     }
-    for (size_t x = 0; x < buffer.extents.size(); ++x) {
-      load.dimensions.push_back({At(buffer.accesses[ref.access].indices[x]), 0, buffer.extents[x],
-                                 buffer.strides()[x] * scale});
-    }
-    Value value = std::make_shared<ValueNode>(ValueNode{{field.type, 1}, std::move(load)});
-    if (!IsHalf(field.type)) return value;
-    return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(value)});
+    return LoadInsideValue(buffer, arguments_[ref.buffer].name, ref.field, indices,
+                           std::vector<int64_t>(indices.size(), 0), 1);
   }
 
   std::vector<Value> Values(Block& block) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/result_targets.h"
 #include "core/status.h"
 
 namespace mdh {
@@ -59,6 +60,27 @@ Value LoadValue(std::string pointer, Index offset, ValueType stored, int64_t str
   Value load = MakeLoad(std::move(pointer), std::move(offset), stored, stride);
   if (!IsHalf(stored.scalar)) return load;
   return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(load)});
+}
+
+Value LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
+                      const std::vector<Index>& indices, const std::vector<int64_t>& lane_steps,
+                      int lanes) {
+  const ElementType::Field& at = buffer.type.fields()[field];
+  const int64_t scale = buffer.type.size_bytes() / SizeBytes(at.type);
+  const std::vector<int64_t> strides = buffer.strides();
+  LoadInside load{FieldPointer(buffer, pointer, at.type, /*is_const=*/true),
+                  {},
+                  at.offset_bytes / SizeBytes(at.type),
+                  std::nullopt};
+  if (buffer.boundary.kind == Boundary::Kind::kConstant) {
+    load.outside = buffer.boundary.values[field];
+  }
+  for (size_t x = 0; x < indices.size(); ++x) {
+    load.dimensions.push_back({indices[x], lane_steps[x], buffer.extents[x], strides[x] * scale});
+  }
+  Value value = std::make_shared<ValueNode>(ValueNode{{at.type, lanes}, std::move(load)});
+  if (!IsHalf(at.type)) return value;
+  return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(value)});
 }
 
 Value StoredValue(Value value, ScalarType stored) {

@@ -8,6 +8,7 @@
 
 #include "codegen/loop_program.h"
 #include "core/combine_operator.h"
+#include "core/expression.h"
 
 namespace mdh {
 
@@ -29,6 +30,12 @@ ScalarType RegisterType(ScalarType type);
 // Elements as values to compute with, and such a value as elements of type `stored`.
 Value LoadValue(std::string pointer, Index offset, ValueType stored, int64_t stride);
 Value StoredValue(Value value, ScalarType stored);
+
+// The element that an access reads from a buffer with a boundary, as a value to compute with.
+// `indices`: one per buffer dimension, of lane 0; `lane_steps`: what the next lane adds.
+Value LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
+                      const std::vector<Index>& indices, const std::vector<int64_t>& lane_steps,
+                      int lanes);
 
 // Appends the statements that evaluate `function` to `block` and gives the results. Values used
 // once are nested into the expression that uses them; others get a name. `argument(p)` is called

@@ -76,9 +76,9 @@ Value TileInputs::Load(int parameter, const TilePoint& point, Block& block) {
   if (expression.is_index(parameter)) {
     return LoadIndex(expression.index_dimension(parameter), point);
   }
-  if (place_ == TilePlace::kAnywhere &&
-      expression.inputs()[expression.input_access(parameter).buffer].boundary.kind !=
-          Boundary::Kind::kNone) {
+  const int b = expression.input_access(parameter).buffer;
+  if (place_ == TilePlace::kAnywhere && plan_.StagedInput(b) == nullptr &&
+      expression.inputs()[b].boundary.kind != Boundary::Kind::kNone) {
     return LoadAtBoundary(parameter, point, block);
   }
   const Address address = AddressOf(parameter);
@@ -118,37 +118,26 @@ Value TileInputs::LoadIndex(int dimension, const TilePoint& point) const {
 Value TileInputs::LoadAtBoundary(int parameter, const TilePoint& point, Block& block) {
   const Expression::AccessRef ref = plan_.expression().input_access(parameter);
   const Buffer& buffer = plan_.expression().inputs()[ref.buffer];
-  const ElementType::Field& field = buffer.type.fields()[ref.field];
-  const std::vector<int64_t> strides = buffer.strides();
-  const int64_t scale = buffer.type.size_bytes() / SizeBytes(field.type);
   const int v = plan_.vector_dimension();
-  LoadInside load{FieldPointer(buffer, plan_.input_name(ref.buffer), field.type, true),
-                  {},
-                  field.offset_bytes / SizeBytes(field.type),
-                  std::nullopt};
-  if (buffer.boundary.kind == Boundary::Kind::kConstant) {
-    load.outside = buffer.boundary.values[ref.field];
-  }
+  std::vector<Index> indices;
+  std::vector<int64_t> lane_steps;
   int lanes = 1;
-  for (size_t x = 0; x < buffer.extents.size(); ++x) {
-    const AffineIndex& affine = buffer.accesses[ref.access].indices[x];
+  for (const AffineIndex& affine : buffer.accesses[ref.access].indices) {
     Index index(affine.constant);
     for (int d = 0; d < plan_.rank(); ++d) {
       const Index at = origins_[d] + Index(point.pieces[d].offset);
       index = at * affine.coefficients[d] + index;
     }
-    const int64_t lane_step = v < 0 ? 0 : affine.coefficients[v];
-    if (lane_step != 0) lanes = point.pieces[v].width;
-    load.dimensions.push_back({index, lane_step, buffer.extents[x], strides[x] * scale});
+    indices.push_back(index);
+    lane_steps.push_back(v < 0 ? 0 : affine.coefficients[v]);
+    if (lane_steps.back() != 0) lanes = point.pieces[v].width;
   }
-  Value value = std::make_shared<ValueNode>(ValueNode{{field.type, lanes}, std::move(load)});
-  if (IsHalf(field.type)) {
-    value = MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(value)});
-  }
-  const std::string name =
-      names_.Unique(absl::StrCat(plan_.input_name(ref.buffer), "_", field.name, "_0"));
-  block.push_back({DeclareValue{name, value}});
-  return MakeNamed(name, value->type);
+  const std::string& name = plan_.input_name(ref.buffer);
+  const Value value = LoadInsideValue(buffer, name, ref.field, indices, lane_steps, lanes);
+  const std::string variable =
+      names_.Unique(absl::StrCat(name, "_", buffer.type.fields()[ref.field].name, "_0"));
+  block.push_back({DeclareValue{variable, value}});
+  return MakeNamed(variable, value->type);
 }
 
 }  // namespace mdh

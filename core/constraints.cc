@@ -17,7 +17,6 @@ int InnermostMemoryLayer(const SystemModel& model) {
 
 bool CanStage(const Buffer& buffer) {
   if (buffer.extents.empty() || buffer.type.is_record()) return false;
-  if (buffer.boundary.kind != Boundary::Kind::kNone) return false;
   for (const IndexFunction& access : buffer.accesses) {
     for (size_t x = 0; x < access.indices.size(); ++x) {
       const std::vector<int64_t>& coefficients = access.indices[x].coefficients;

@@ -22,6 +22,10 @@ int InnermostMemoryLayer(const SystemModel& model);
 
 // Whether copies of this input can be described at all: all accesses move alike, and forward.
 bool CanStage(const Buffer& buffer);
+// Whether the whole input can be packed: it has nothing to read outside of itself.
+inline bool CanStageWhole(const Buffer& buffer) {
+  return CanStage(buffer) && buffer.boundary.kind == Boundary::Kind::kNone;
+}
 // The one MDA dimension that buffer dimension x is, or -1: candidates for strips.
 int PlainDimension(const Buffer& buffer, int x);
 

@@ -181,6 +181,10 @@ class Validator {
           buffer.name,
           " cannot be packed: its accesses differ in more than constants, or run backwards");
     }
+    if (input.stage_layer == InputParameters::kWholeBuffer && !CanStageWhole(buffer)) {
+      return Invalid(buffer.name,
+                     " cannot be packed as a whole: it is read outside of its extents");
+    }
     if (input.stage_layer != InputParameters::kWholeBuffer &&
         (input.stage_layer < 0 || input.stage_layer >= InnermostMemoryLayer(m_) ||
          m_.layers[input.stage_layer].role != LayerRole::kMemory)) {

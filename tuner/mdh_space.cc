@@ -189,7 +189,7 @@ struct MdhSpace::Layout {
   std::vector<int64_t> StageLayers(int b) const {
     std::vector<int64_t> layers = {InputParameters::kInPlace};
     if (!CanStage(expression.inputs()[b])) return layers;
-    layers.push_back(InputParameters::kWholeBuffer);
+    if (CanStageWhole(expression.inputs()[b])) layers.push_back(InputParameters::kWholeBuffer);
     for (int l = 0; l < innermost; ++l) {
       if (model.layers[l].role == LayerRole::kMemory) layers.push_back(l);
     }

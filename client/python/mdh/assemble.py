@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .elements import Arguments, Results, Slot, parameter, scalars
-from .errors import SourceLocation, start_of, wrong
+from .errors import SourceLocation, count, start_of, wrong
 from .expression import Expression
 from .operators import CombineOperator, CustomFunction
 from .program import Result, named_kind, parameters_used, result_type, scalar_value, to_function
@@ -35,7 +35,8 @@ class Parts:
     indices: Dict[int, Value] = field(default_factory=dict)  # of f, by dimension
     accumulate: Dict[str, Any] = field(default_factory=dict)
     function_name: str = "f"
-    location: Optional[SourceLocation] = None
+    location: Optional[SourceLocation] = None  # of the whole
+    operators_location: Optional[SourceLocation] = None
 
 
 def slots(buffers: Sequence[BufferUse]) -> List[Slot]:
@@ -48,20 +49,20 @@ def call_scalar_function(function: Callable[..., Any], arguments: Sequence[Any],
     """Runs `function` on as many of the arguments as it takes. Errors: ExpressionError."""
     plain = function.function if isinstance(function, CustomFunction) else function
     try:
-        count = len(inspect.signature(plain).parameters)
+        taken = len(inspect.signature(plain).parameters)
     except (TypeError, ValueError):
-        count = -1
+        taken = 0
     required = 3 if what.startswith("res") else 2
-    if not required <= count <= len(arguments):
-        raise wrong(f"'{getattr(plain, '__name__', plain)}' takes {count} arguments, not "
+    if not required <= taken <= len(arguments):
+        raise wrong(f"'{getattr(plain, '__name__', plain)}' takes {count(taken, 'argument')}, not "
                     f"({what})", start_of(plain))
-    plain(*arguments[:count])
+    plain(*arguments[:taken])
 
 
 def assemble(parts: Parts) -> Expression:
     """The expression. Errors: ExpressionError at the user's line."""
     _check_names(parts)
-    proto = pb.Expression(name=parts.name)
+    proto = pb.Expression(name=parts.name if parts.name != "<lambda>" else "expression")
     for name, size in parts.dimensions:
         proto.dimensions.add(name=name, size=size)
     for buffer in parts.inputs:
@@ -77,27 +78,27 @@ def assemble(parts: Parts) -> Expression:
     proto.index_dimensions.extend(dimensions)
     parameters = _parameters(parts, dimensions)
     function_name = _name_of_function(parts.function_name)
-    proto.function.CopyFrom(to_function(function_name, parameters, results))
+    proto.function.CopyFrom(to_function(function_name, parameters, results, parts.location))
     for combine in parts.operators:
         proto.combine_operators.append(_combine_operator(combine, results, parts))
     return Expression(proto, parts.location)
 
 
 def _check_names(parts: Parts) -> None:
-    seen: Dict[str, str] = {}
-    named = [(n, "dimension") for n, _ in parts.dimensions]
-    named += [(b.name, "buffer") for b in parts.inputs + parts.outputs]
-    named.append((parts.name, "expression"))
+    named = [(n, "a dimension", parts.location) for n, _ in parts.dimensions]
+    if parts.name != "<lambda>":
+        named.append((parts.name, "an expression", parts.location))
+    buffers = set()
     for buffer in parts.inputs + parts.outputs:
+        named.append((buffer.name, "a buffer", buffer.location))
         if isinstance(buffer.type, Record):
-            named += [(name, "field") for name in buffer.type.fields]
-    for name, what in named:
+            named += [(name, "a field", buffer.location) for name in buffer.type.fields]
+        if buffer.name in buffers:
+            raise wrong(f"there are two buffers called '{buffer.name}'", buffer.location)
+        buffers.add(buffer.name)
+    for name, what, location in named:
         if not _IDENTIFIER.match(name) or name in _RESERVED:
-            raise wrong(f"'{name}' cannot be the name of a {what}", parts.location)
-        if what in ("dimension", "buffer"):
-            if seen.get(name) == what:
-                raise wrong(f"there are two {what}s called '{name}'", parts.location)
-            seen[name] = what
+            raise wrong(f"'{name}' cannot be the name of {what}", location)
     if not parts.dimensions:
         raise wrong("an expression needs at least one dimension", parts.location)
 
@@ -131,8 +132,9 @@ def _add_boundary(proto: pb.Buffer, use: BufferUse) -> None:
         return
     fields = fields_of(use.type)
     if len(fields) != len(use.boundary.values):
-        raise wrong(f"the boundary of '{use.name}' has {len(use.boundary.values)} values, its "
-                    f"elements have {len(fields)}", use.location)
+        given = count(len(use.boundary.values), "value")
+        raise wrong(f"the boundary of '{use.name}' has {given}, its elements have {len(fields)}",
+                    use.location)
     for (_, type_), number in zip(fields, use.boundary.values):
         proto.boundary.constant.values.append(scalar_value(type_, number))
 
@@ -193,16 +195,14 @@ def _combine_operator(
     if combine.custom is not None:
         _write_custom(target, combine, results, parts)
         return proto
-    count = len(combine.named)
-    if count not in (1, len(results)):
-        raise wrong(f"{combine} has {count} operations for {len(results)} results", parts.location)
-    operations = combine.named * (len(results) if count == 1 else 1)
+    location = parts.operators_location or parts.location
+    if len(combine.named) not in (1, len(results)):
+        raise wrong(f"{combine} has {count(len(combine.named), 'operation')} for "
+                    f"{count(len(results), 'result')}", location)
+    operations = combine.named * (len(results) if len(combine.named) == 1 else 1)
     for operation, result in zip(operations, results):
-        try:
-            check_operation(operation.operation, result_type(result), parts.location)
-        except Exception as error:
-            error.message = f"{combine} on '{result[0]}': {error.message}"
-            raise
+        check_operation(operation.operation, result_type(result), location,
+                        f"{combine} on '{result[0]}': ")
     _write_kinds(target, [operation.kind for operation in operations])
     return proto
 
@@ -258,7 +258,7 @@ def _trace_operator(
             raise wrong(f"'{name}' gives '{result[0]}' the type {value.type}, but it combines "
                         f"values of type {type_}; convert it, as in {type_}(...)", value.location)
         traced.append((result[0], value, type_))
-    return to_function(_name_of_function(name), parameters, traced)
+    return to_function(_name_of_function(name), parameters, traced, location)
 
 
 def _identity(identity: Any, parts: Parts, location: Optional[SourceLocation]) -> List[Any]:
@@ -280,9 +280,10 @@ def _identity(identity: Any, parts: Parts, location: Optional[SourceLocation]) -
         if isinstance(element, RecordValue):
             element = {name: value.payload for name, value in element.fields.items()}
         numbers += list(element.values()) if isinstance(element, dict) else [element]
-    count = sum(len(fields_of(slot.type)) for slot in outputs)
-    if len(numbers) != count:
-        raise wrong(f"identity has {len(numbers)} values for {count} results", location)
+    results = sum(len(fields_of(slot.type)) for slot in outputs)
+    if len(numbers) != results:
+        raise wrong(f"identity has {count(len(numbers), 'value')} for {count(results, 'result')}",
+                    location)
     for number in numbers:
         if not isinstance(number, (bool, int, float)):
             raise wrong(f"identity has {number!r}, which is no number", location)

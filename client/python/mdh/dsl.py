@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .assemble import Parts, accumulated_type, assemble, call_scalar_function, slots
 from .elements import Arguments, Indices, Results, parameter, tracing
-from .errors import SourceLocation, here, start_of, wrong
+from .errors import SourceLocation, count, here, start_of, wrong
 from .expression import Expression
 from .loops import expression_of_loops
 from .operators import CombineOperator, NamedOperation, as_combine_operator
@@ -33,8 +33,9 @@ class MdHom:
         self.operators: List[CombineOperator] = [
             as_combine_operator(o, f"combine operator {n + 1}") for n, o in enumerate(operators)]
         if len(self.operators) != len(self.sizes):
-            raise wrong(f"md_hom has {len(self.sizes)} sizes and {len(self.operators)} combine "
-                        "operators: there must be one per dimension")
+            raise wrong(f"md_hom has {count(len(self.sizes), 'size')} and "
+                        f"{count(len(self.operators), 'combine operator')}: there must be one per "
+                        "dimension")
         self.accumulate = dict(accumulate or {})
 
 
@@ -140,8 +141,9 @@ def _build(
 ) -> Expression:
     names = out_part.dimension_names() or inp_part.dimension_names()
     if len(names) != len(hom.sizes):
-        raise wrong(f"the index functions have {len(names)} dimensions ({', '.join(names)}), "
-                    f"md_hom has {len(hom.sizes)} sizes", hom.location)
+        raise wrong(f"the index functions have {count(len(names), 'dimension')} "
+                    f"({', '.join(names)}), md_hom has {count(len(hom.sizes), 'size')}",
+                    hom.location)
     outputs = _buffers(out_part, names, declared_outputs)
     inputs = _buffers(inp_part, names, declared_inputs)
     for buffer in hom.accumulate:
@@ -161,7 +163,7 @@ def _build(
     values = results.collect(function_name, start_of(function) or hom.location)
     return assemble(Parts(
         name, list(zip(names, hom.sizes)), inputs, outputs, arguments, values, hom.operators,
-        indices.values, hom.accumulate, function_name, location))
+        indices.values, hom.accumulate, function_name, location, hom.location))
 
 
 def _buffers(

@@ -109,6 +109,11 @@ def wrong(message: str, location: Optional[SourceLocation] = None) -> Expression
     return ExpressionError(message, location or here())
 
 
+def count(number: int, noun: str) -> str:
+    """As in "1 result" and "2 results"."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def _subclass(name: str, code: str, doc: str) -> type:
     return type(name, (MdhError,), {"code": code, "__doc__": doc, "__module__": __name__})
 

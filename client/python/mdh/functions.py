@@ -16,7 +16,7 @@ def _function(name: str, doc: str) -> Callable[[Any], Any]:
             return getattr(builtins, name)(value)  # which this one may hide
         return unary(name.upper(), value)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Optional, Set
 
 from .assemble import Parts, assemble, slots
 from .elements import Indices, tracing
-from .errors import wrong
+from .errors import count, wrong
 from .expression import Expression
 from .loop_body import LoopBody, Write
 from .loop_source import LoopSource, Nest
@@ -107,8 +107,9 @@ def _check_given(
 ) -> None:
     location = nest.source.location
     if len(given) != len(nest.names):
-        raise wrong(f"there are {len(nest.names)} loops and {len(given)} combine operators: there "
-                    "must be one per loop", location)
+        raise wrong(f"there are {count(len(nest.names), 'loop')} and "
+                    f"{count(len(given), 'combine operator')}: there must be one per loop",
+                    location)
     for dimension, (name, combine) in enumerate(zip(nest.names, given)):
         if dimension in kept and combine.kind == "pw":
             raise wrong(f"combine_ops reduces '{name}' by {combine}, but the loops use '{name}' in "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
-from .errors import reading, wrong
+from .errors import SourceLocation, reading, wrong
 from .trace import Value, check_operation
 from .types import Number, ScalarType, bool_
 from .v1 import expression_pb2 as pb
@@ -44,7 +44,12 @@ def scalar_value(type_: ScalarType, number: Number) -> pb.ScalarValue:
 class _Writer:
     """Writes instructions in order of evaluation; every value once per type it is used in."""
 
-    def __init__(self, parameters: Sequence[Tuple[str, Value]]):
+    def __init__(
+        self, name: str, parameters: Sequence[Tuple[str, Value]],
+        location: Optional[SourceLocation],
+    ):
+        self.name = name
+        self.location = location
         self.function = pb.ScalarFunction()
         self.numbers: Dict[Tuple[int, str], int] = {}
         self.parameters = {id(value): n for n, (_, value) in enumerate(parameters)}
@@ -75,7 +80,8 @@ class _Writer:
             instruction.operands.append(self.numbers[(id(operand), operand_type.name)])
         if value.op == "PARAMETER":
             if id(value) not in self.parameters:
-                raise wrong(f"'{value.payload}' belongs to another function", value.location)
+                raise wrong(f"'{self.name}' uses '{value.payload}', a value of another function",
+                            self.location)
             instruction.parameter = self.parameters[id(value)]
         elif value.op in ("CONSTANT", "TABLE"):
             self._append_constants(instruction, value, type_)
@@ -110,12 +116,15 @@ def to_function(
     name: str,
     parameters: Sequence[Tuple[str, Value]],
     results: Sequence[Result],
+    location: Optional[SourceLocation] = None,
 ) -> pb.ScalarFunction:
     """The program that computes `results` from `parameters`, which are all listed, used or not.
 
+    `location`: where the function is defined.
+
     Errors: ExpressionError, at the line of the operation, for literals that their type lacks.
     """
-    writer = _Writer(parameters)
+    writer = _Writer(name, parameters, location)
     function = writer.function
     function.name = name
     for parameter_name, value in parameters:

@@ -7,7 +7,7 @@ import operator
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple
 
-from .errors import SourceLocation, here, reading, start_of, wrong
+from .errors import SourceLocation, count, here, reading, start_of, wrong
 from .types import ElementType, Number, as_element_type, each
 
 
@@ -145,7 +145,8 @@ class Buffer:
         if strides is not None:
             numbers = [as_integer(s, "a stride") for s in _sequence(strides, "strides")]
             if self.shape is not None and len(numbers) != len(self.shape):
-                raise wrong(f"there are {len(numbers)} strides for {len(self.shape)} dimensions")
+                raise wrong(f"there are {count(len(numbers), 'stride')} for "
+                            f"{count(len(self.shape), 'dimension')}")
             return numbers
         if layout is None:
             return None
@@ -153,7 +154,8 @@ class Buffer:
             raise wrong("a layout needs a shape")
         order = list(_sequence(layout, "the layout"))
         if sorted(order) != list(range(len(self.shape))):
-            raise wrong(f"the layout {order} is no permutation of {len(self.shape)} dimensions")
+            raise wrong(f"the layout {order} is no permutation of "
+                        f"{count(len(self.shape), 'dimension')}")
         result, step = [0] * len(order), 1
         for dimension in reversed(order):
             result[dimension] = step
@@ -182,7 +184,8 @@ class BufferUse:
     def declared(self, declaration: Buffer) -> "BufferUse":
         """The same with what a declaration says."""
         return BufferUse(self.name, declaration.type, self.accesses, declaration.shape,
-                         declaration.strides, declaration.boundary, self.location)
+                         declaration.strides, declaration.boundary,
+                         declaration.location or self.location)
 
     def check_rank(self) -> None:
         """Errors: ExpressionError if accesses or shape differ in their number of dimensions."""
@@ -204,7 +207,8 @@ class View:
         if not buffers and name == "out_view":
             raise wrong("out_view needs at least one buffer")
         if types is not None and len(types) != len(buffers):
-            raise wrong(f"{name} has {len(types)} types for {len(buffers)} buffers")
+            raise wrong(f"{name} has {count(len(types), 'type')} for "
+                        f"{count(len(buffers), 'buffer')}")
         self.types = None if types is None else [
             as_element_type(t, f"buffer '{b}'") for t, b in zip(types, buffers)]
         self.functions: Dict[str, List[Callable[..., Any]]] = {}

@@ -130,7 +130,8 @@ class DefinitionParser {
   Status Where() {
     if (!stream_.Accept("where")) return absl::OkStatus();
     return ParseCommaSeparated(&stream_, [&]() -> Status {
-      MDH_ASSIGN_OR_RETURN(FunctionSyntax function, ParseFunction(&stream_, types_, dimensions_));
+      MDH_ASSIGN_OR_RETURN(FunctionSyntax function,
+                           ParseFunction(&stream_, {types_, sizes_, dimensions_}));
       for (absl::string_view reserved : {"min", "max", "cc", "pw", "ps"}) {
         if (!function.name.Is(reserved)) continue;
         return stream_.ErrorAt(function.name,

@@ -34,9 +34,11 @@ std::optional<ScalarOpInfo> BuiltIn(absl::string_view name) {
 
 class FunctionParser {
  public:
-  FunctionParser(TokenStream* stream, const TypeNames& types,
-                 const std::vector<std::string>& dimensions)
-      : stream_(*stream), types_(types), dimensions_(dimensions) {}
+  FunctionParser(TokenStream* stream, const FunctionContext& context)
+      : stream_(*stream),
+        types_(context.types),
+        sizes_(context.sizes),
+        dimensions_(context.dimensions) {}
 
   Result<FunctionSyntax> Parse() {
     MDH_ASSIGN_OR_RETURN(function_.name, stream_.ExpectName("the name of a function"));
@@ -59,9 +61,9 @@ class FunctionParser {
     if (!IsIdentifier(token.text)) {
       return stream_.ErrorAt(token, absl::StrCat("'", token.text, "' cannot be a name"));
     }
-    if (used_dimensions_.count(token.text) > 0) {
+    if (used_outer_.count(token.text) > 0) {
       return stream_.ErrorAt(token, absl::StrCat("'", token.text,
-                                                 "' meant the index of a dimension above; choose "
+                                                 "' meant a dimension or size above; choose "
                                                  "another name"));
     }
     if (!names_.emplace(token.text, Name{meaning, number}).second) {
@@ -295,21 +297,7 @@ class FunctionParser {
 
   Result<int> Reference(const Token& token) {
     const auto entry = names_.find(std::string(token.text));
-    if (entry == names_.end()) {
-      const auto dimension = std::find(dimensions_.begin(), dimensions_.end(), token.text);
-      if (dimension != dimensions_.end()) {
-        used_dimensions_.insert(token.text);
-        ScalarNode node{ScalarNode::Kind::kIndex, token};
-        node.reference = static_cast<int>(dimension - dimensions_.begin());
-        return Append(std::move(node));
-      }
-      std::vector<absl::string_view> known;
-      for (const Token& parameter : function_.parameters) known.push_back(parameter.text);
-      return stream_.ErrorAt(
-          token, absl::StrCat("unknown name '", token.text, "' in '", function_.name.text,
-                              "'; its parameters are ",
-                              known.empty() ? "none" : absl::StrJoin(known, ", ")));
-    }
+    if (entry == names_.end()) return OuterReference(token);
     if (entry->second.meaning == Meaning::kResult) {
       return stream_.ErrorAt(
           token, absl::StrCat("result '", token.text, "' cannot be read; use 'let' for the value"));
@@ -323,6 +311,29 @@ class FunctionParser {
       if (value.kind == ScalarNode::Kind::kLet) node.reference = value.reference;
     }
     return Append(std::move(node));
+  }
+
+  // A name that the function itself does not give a meaning.
+  Result<int> OuterReference(const Token& token) {
+    const auto dimension = std::find(dimensions_.begin(), dimensions_.end(), token.text);
+    if (dimension != dimensions_.end()) {
+      used_outer_.insert(token.text);
+      ScalarNode node{ScalarNode::Kind::kIndex, token};
+      node.reference = static_cast<int>(dimension - dimensions_.begin());
+      return Append(std::move(node));
+    }
+    if (const auto size = sizes_.find(std::string(token.text)); size != sizes_.end()) {
+      used_outer_.insert(token.text);
+      ScalarNode node{ScalarNode::Kind::kLiteral, token};
+      node.literal = {token, /*is_negative=*/false, size->second};
+      return Append(std::move(node));
+    }
+    std::vector<absl::string_view> known;
+    for (const Token& parameter : function_.parameters) known.push_back(parameter.text);
+    return stream_.ErrorAt(token,
+                           absl::StrCat("unknown name '", token.text, "' in '", function_.name.text,
+                                        "'; its parameters are ",
+                                        known.empty() ? "none" : absl::StrJoin(known, ", ")));
   }
 
   Result<int> Call(const Token& name) {
@@ -379,18 +390,18 @@ class FunctionParser {
 
   TokenStream& stream_;
   const TypeNames& types_;
+  const SizeValues& sizes_;
   const std::vector<std::string>& dimensions_;
   FunctionSyntax function_;
   std::map<std::string, Name, std::less<>> names_;
-  std::set<absl::string_view> used_dimensions_;
+  std::set<absl::string_view> used_outer_;
   std::set<std::pair<absl::string_view, absl::string_view>> assigned_;  // result, field or ""
 };
 
 }  // namespace
 
-Result<FunctionSyntax> ParseFunction(TokenStream* stream, const TypeNames& types,
-                                     const std::vector<std::string>& dimensions) {
-  return FunctionParser(stream, types, dimensions).Parse();
+Result<FunctionSyntax> ParseFunction(TokenStream* stream, const FunctionContext& context) {
+  return FunctionParser(stream, context).Parse();
 }
 
 bool IsBuiltInFunction(absl::string_view name) { return BuiltIn(name).has_value(); }

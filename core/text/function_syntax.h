@@ -7,6 +7,7 @@
 
 #include "core/scalar_function.h"
 #include "core/status.h"
+#include "core/text/affine_parser.h"
 #include "core/text/literal_syntax.h"
 #include "core/text/token_stream.h"
 #include "core/text/type_syntax.h"
@@ -68,11 +69,16 @@ struct FunctionSyntax {
   std::vector<Assignment> assignments;
 };
 
-// name(parameters) -> results [identity (...)] { ... }. `types`: type parameters of the definition;
-// `dimensions`: their names mean indices where nothing else has the name. Names are resolved.
-// Errors: InvalidArgument with position.
-Result<FunctionSyntax> ParseFunction(TokenStream* stream, const TypeNames& types,
-                                     const std::vector<std::string>& dimensions);
+// Names that mean something in a function where it gives them no meaning itself.
+struct FunctionContext {
+  const TypeNames& types;   // type parameters of the definition
+  const SizeValues& sizes;  // size parameters: numbers that are typed as literals are
+  const std::vector<std::string>& dimensions;  // indices
+};
+
+// name(parameters) -> results [identity (...)] { ... }. Names are resolved. Errors: InvalidArgument
+// with position.
+Result<FunctionSyntax> ParseFunction(TokenStream* stream, const FunctionContext& context);
 
 // Whether `name` is a function of the scalar language: min, sqrt, ...
 bool IsBuiltInFunction(absl::string_view name);

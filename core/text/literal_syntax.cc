@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -24,7 +25,9 @@ std::optional<double> ParseReal(absl::string_view text) {
 
 std::optional<ScalarValue> RealLiteral(const LiteralSyntax& literal, ScalarType type) {
   std::optional<double> value;
-  if (literal.token.Is("inf")) {
+  if (literal.size.has_value()) {
+    value = static_cast<double>(*literal.size);
+  } else if (literal.token.Is("inf")) {
     value = std::numeric_limits<double>::infinity();
   } else if (literal.token.Is("nan")) {
     value = std::numeric_limits<double>::quiet_NaN();
@@ -32,16 +35,20 @@ std::optional<ScalarValue> RealLiteral(const LiteralSyntax& literal, ScalarType 
     // Straight to the type that is computed with: fp32 through fp64 would round twice.
     value = type == ScalarType::kFloat64 ? ParseReal<double>(literal.token.text)
                                          : ParseReal<float>(literal.token.text);
-    // Too large for one of the half types.
-    if (value.has_value() && std::isinf(ScalarValue::Real(type, *value).as_double())) {
-      return std::nullopt;
-    }
   }
   if (!value.has_value()) return std::nullopt;
+  // Too large for the type.
+  const bool is_infinite = std::isinf(ScalarValue::Real(type, *value).as_double());
+  if (is_infinite && !std::isinf(*value)) return std::nullopt;
   return ScalarValue::Real(type, literal.is_negative ? -*value : *value);
 }
 
 std::optional<ScalarValue> IntegerLiteral(const LiteralSyntax& literal, ScalarType type) {
+  if (literal.size.has_value()) {
+    const ScalarValue value = ScalarValue::Integer(type, *literal.size);
+    const bool fits = value.as_int64() == *literal.size && (IsSigned(type) || *literal.size >= 0);
+    return fits ? std::optional(value) : std::nullopt;
+  }
   uint64_t magnitude = 0;
   if (literal.token.kind != Token::Kind::kInteger ||
       !absl::SimpleAtoi(literal.token.text, &magnitude)) {
@@ -134,9 +141,11 @@ Result<ScalarValue> TypeLiteral(const LiteralSyntax& literal, ScalarType type,
     value = IntegerLiteral(literal, type);
   }
   if (value.has_value()) return *value;
+  const std::string size =
+      literal.size.has_value() ? absl::StrCat(", which is ", *literal.size, ",") : "";
   return stream.ErrorAt(literal.token,
-                        absl::StrCat("'", literal.is_negative ? "-" : "", literal.token.text,
-                                     "' is no value of type ", Name(type)));
+                        absl::StrCat("'", literal.is_negative ? "-" : "", literal.token.text, "'",
+                                     size, " is no value of type ", Name(type)));
 }
 
 Result<std::vector<ScalarValue>> TypeConstant(const ConstantSyntax& constant,

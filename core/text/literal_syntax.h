@@ -1,6 +1,8 @@
 // Literals of the text form, and the values they stand for.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/element_type.h"
@@ -10,10 +12,11 @@
 
 namespace mdh {
 
-// A literal with its sign.
+// A literal with its sign, or a size parameter, which is as good as one.
 struct LiteralSyntax {
-  Token token;  // 1, 2.5, true, false, inf, nan
+  Token token;  // 1, 2.5, true, false, inf, nan, or the parameter
   bool is_negative = false;
+  std::optional<int64_t> size = std::nullopt;  // the parameter's value
 };
 
 // A literal, or one per field of a record: {0, -inf} or {x: 0, y: -inf}.

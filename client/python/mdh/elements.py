@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any, Dict, List, NoReturn, Optional, Sequence, Tuple
 
@@ -222,7 +223,12 @@ class Indices:
 
 
 # Of the functions that are being traced, the innermost last.
-_indices: List[Indices] = []
+class _Traced(threading.local):
+    def __init__(self) -> None:
+        self.indices: List[Indices] = []
+
+
+_traced = _Traced()
 
 
 class tracing:
@@ -232,14 +238,14 @@ class tracing:
         self._mine = indices
 
     def __enter__(self) -> None:
-        _indices.append(self._mine)
+        _traced.indices.append(self._mine)
 
     def __exit__(self, *_: Any) -> None:
-        _indices.pop()
+        _traced.indices.pop()
 
 
 def index(name: Any) -> Value:
     """The index variable of the dimension called `name`, an int64, in a scalar function."""
-    if not _indices:
+    if not _traced.indices:
         raise wrong("index(...) means something in the scalar function of md_hom only")
-    return _indices[-1][name]
+    return _traced.indices[-1][name]

@@ -12,13 +12,14 @@
 namespace mdh {
 
 struct ExpressionArguments {
-  std::string file;              // "-": standard input
+  std::string file;  // text, or a message as *.binpb or *.json; "-": text on standard input
   std::vector<std::string> set;  // "NAME=VALUE"
 };
 
 // `file_help`: what the positional argument may be.
-void AddExpressionArguments(CLI::App& command, ExpressionArguments& arguments,
-                            const std::string& file_help = "expression; -: standard input");
+void AddExpressionArguments(
+    CLI::App& command, ExpressionArguments& arguments,
+    const std::string& file_help = "expression (.mdh, .binpb, .json); -: standard input");
 
 // Errors: NotFound if the file cannot be read; InvalidArgument or OutOfRange, with the position and
 // a caret where there is one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any, Dict, List, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple
 
 from .errors import SourceLocation, wrong
 from .trace import RecordValue, Value, as_value
@@ -84,6 +84,9 @@ class _Accesses:
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):

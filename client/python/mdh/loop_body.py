@@ -292,8 +292,6 @@ class LoopBody:
         return getattr(left, method)(right)
 
     def _value_of_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-            return self._from_python(-node.operand.value, node)
         value = trace.as_value(self.value(node.operand))
         if isinstance(node.op, ast.Not):
             return trace.unary("NOT", value)

@@ -144,6 +144,8 @@ class Value:
         return unary("NOT", self)
 
     def __neg__(self) -> "Value":
+        if self.op == "CONSTANT" and self.type is None:
+            return literal(-self.payload)
         return unary("NEG", self)
 
     def __pos__(self) -> "Value":

@@ -143,8 +143,8 @@ def mandelbrot(H, W):
     @mdh.mdh()
     def mandelbrot():
         def f(out, inp, index):
-            cx = 3 * fp32(index.x) / W - 2
-            cy = 2 * fp32(index.y) / H - 1
+            cx = 3 * fp64(index.x) / W - 2
+            cy = 2 * fp64(index.y) / H - 1
             x, y = cx, cy
             count = None
             for _ in range(10):

@@ -71,7 +71,7 @@ def message_of(code):
     names = {"__name__": "case", "N": 8}
     exec("from mdh import *", names)
     names.update((n, globals()[n]) for n in (
-        "build", "copy", "stencil", "twice", "pairs", "reduce", "loops", "Pair"))
+        "build", "copy", "hom", "stencil", "twice", "pairs", "reduce", "loops", "Pair"))
     with pytest.raises(MdhError) as caught:
         exec(compile(code, file, "exec"), names)
     assert isinstance(caught.value, mdh.ExpressionError)

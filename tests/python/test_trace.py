@@ -285,6 +285,22 @@ def test_names_of_parameters_and_results_are_distinct():
     assert [p.name for p in function.parameters] == ["x_0", "x_0_", "x_1", "i_"]
 
 
+def test_identity():
+    def results(outputs, inputs):
+        @mdh.mdh()
+        def expression():
+            return outputs, mdh.md_hom[8](mdh.identity, mdh.ps(mdh.add)), inputs
+
+        return list(expression.to_proto().function.result_instructions)
+
+    one = mdh.inp_view[fp32](x=[lambda i: (i)])
+    two = mdh.inp_view[fp32](x=[lambda i: (i), lambda i: (i + 1)])
+    a, b = [lambda i: (i)], [lambda i: (i)]
+    assert results(mdh.out_view[fp32](a=a), one) == [0]
+    assert results(mdh.out_view[fp32, fp32](a=a, b=b), one) == [0, 0]
+    assert results(mdh.out_view[fp32, fp32](a=a, b=b), two) == [0, 1]
+
+
 def test_long_chains_need_no_recursion():
     def f(out, inp):
         value = inp['x']

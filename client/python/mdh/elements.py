@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple
 
-from .errors import SourceLocation, wrong
+from .errors import SourceLocation, count, wrong
 from .trace import RecordValue, Value, as_value
 from .types import ElementType, Record, fields_of, int64
 
@@ -60,6 +60,10 @@ class Arguments:
             raise wrong(f"there is no buffer {buffer!r} here, but {_listed(self._by_buffer)}")
         values = self._by_buffer[buffer]
         return values[0] if len(values) == 1 else _Accesses(buffer, values)
+
+    def in_order(self) -> List[Any]:
+        """All values, in order of buffer and access."""
+        return [value for values in self._by_buffer.values() for value in values]
 
     def __setitem__(self, buffer: Any, value: Any) -> NoReturn:
         raise wrong(f"{buffer!r} is an argument of this function and cannot be assigned")
@@ -139,6 +143,14 @@ class Results:
             raise wrong(f"{slot.label} takes a {slot.type}, not a {value.record}")
         for name, field in value.fields.items():
             self._values[(slot.buffer, slot.number, "." + name)] = field
+
+    def assign_in_order(self, values: Sequence[Any]) -> None:
+        """Takes one element per result, or one for all."""
+        if len(values) not in (1, len(self._slots)):
+            raise wrong(f"there are {count(len(values), 'value')} for "
+                        f"{count(len(self._slots), 'result')}")
+        for number, slot in enumerate(self._slots):
+            self.assign(slot, values[number % len(values)])
 
     def assign_field(self, slot: Slot, name: str, value: Any) -> None:
         """Takes one field."""
@@ -223,6 +235,11 @@ class Indices:
         if name.startswith("__"):
             raise AttributeError(name)
         return self[name]
+
+
+def identity(out: Results, inp: Arguments) -> None:
+    """The scalar function id: its results are its arguments; a single one is all results."""
+    out.assign_in_order(inp.in_order())
 
 
 # Of the functions that are being traced, the innermost last.

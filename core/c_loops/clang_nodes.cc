@@ -234,7 +234,9 @@ CType TypeOf(CXType type) {
                                                    element.kind == CXType_FunctionNoProto
                                                ? CType{}
                                                : TypeOf(element));
-  result.is_const = result.element->is_const;
+  // clang says of the array what holds for its elements.
+  const bool is_array = result.kind == CType::Kind::kArray;
+  result.is_const = (is_array && result.is_const) || result.element->is_const;
   return result;
 }
 

@@ -189,7 +189,12 @@ Result<int> Evaluator::Shift(const CNode& node, const std::string& op, int a, co
   if (!IsInteger(type) || !by.constant.has_value() || *by.constant < 0 || *by.constant >= bits) {
     return ErrorAt(node, "shifts are supported by constants below the number of bits only");
   }
-  if (op == ">>" && IsSigned(type)) {
+  // Also of unsigned values that C has promoted to int.
+  const ScalarInstruction& value = builder_.at(a);
+  const ScalarType before =
+      value.op == ScalarOp::kCast ? builder_.type(value.operands[0]) : ScalarType::kInt64;
+  const bool is_promoted = !IsSigned(before) && HoldsAllValues(type, before);
+  if (op == ">>" && IsSigned(type) && !is_promoted) {
     return ErrorAt(node, "'>>' is supported for unsigned values only; divide instead");
   }
   const int64_t power = static_cast<int64_t>(uint64_t{1} << *by.constant);

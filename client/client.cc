@@ -91,6 +91,8 @@ Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const Expression& expr
   request.mutable_options()->set_max_trials(options.max_trials);
   request.mutable_options()->set_seed(options.seed);
   request.mutable_options()->set_technique(options.technique);
+  request.mutable_options()->set_numerics_policy(options.numerics_policy);
+  request.mutable_options()->set_tolerance(options.tolerance);
   request.set_force(options.force);
   request.set_request_id(options.request_id);
   return Call(*tuning_, &v1::TuningService::Stub::CreateTuningJob, request, options_.call_limit_ns);
@@ -140,8 +142,9 @@ Result<v1::ListDevicesResponse> GrpcClient::ListDevices() {
 
 }  // namespace
 
-v1::KernelKey Client::KeyOf(const Expression& expression) {
+v1::KernelKey Client::KeyOf(const Expression& expression, v1::NumericsPolicy numerics_policy) {
   v1::KernelKey key;
+  key.set_numerics_policy(numerics_policy);
   key.set_canonical_form(CanonicalForm(expression));
   key.set_expression_digest(Sha256Hex(key.canonical_form()));
   return key;

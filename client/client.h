@@ -31,10 +31,13 @@ struct ClientOptions {
 };
 
 struct TuneOptions {
-  int64_t budget_ns = 0;        // 0: the daemon's default, 60 s
-  int64_t max_trials = 0;       // 0: no limit but the budget
-  uint64_t seed = 0;            // 0: the daemon's default, 1
-  std::string technique = "";   // empty: the daemon's default, "annealing"
+  int64_t budget_ns = 0;       // 0: the daemon's default, 60 s
+  int64_t max_trials = 0;      // 0: no limit but the budget
+  uint64_t seed = 0;           // 0: the daemon's default, 1
+  std::string technique = "";  // empty: the daemon's default, "annealing"
+  // Policy, and largest relative error of results (0: from the policy).
+  v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED;
+  double tolerance = 0;
   bool force = false;           // search again even if there is a record
   std::string request_id = "";  // the same id gives the same job; empty: none
 };
@@ -52,7 +55,8 @@ class Client {
 
   // The key of `expression` on the daemon's device. A caller that looks the same expression up
   // often keeps it, and saves its computation.
-  static v1::KernelKey KeyOf(const Expression& expression);
+  static v1::KernelKey KeyOf(const Expression& expression,
+                             v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED);
 
   // Errors: NotFound.
   virtual Result<v1::LookupKernelResponse> Lookup(

@@ -1,9 +1,11 @@
 #include "codegen/build_loop_program.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/scalar_code.h"
+#include "codegen/finish_results.h"
 #include "codegen/staging.h"
 #include "codegen/tile_function.h"
 #include "core/status.h"
@@ -22,7 +24,7 @@ class Builder {
   LoopProgram Build() {
     for (const StagedCopy& copy : plan_.staged()) {
       const bool whole = copy.layer == InputParameters::kWholeBuffer;
-      program_.scratch.push_back({copy.name, plan_.expression().inputs()[copy.input].type,
+      program_.scratch.push_back({copy.name, plan_.expression().inputs()[copy.input].type.scalar(),
                                   copy.elements, /*per_thread=*/!whole});
     }
     Block packing;
@@ -34,17 +36,20 @@ class Builder {
     if (!packing.empty()) {
       program_.stages.push_back({"Pack whole inputs, each thread its share.", std::move(packing)});
     }
-    if (plan_.reduction_parts() > 1) {
-      for (size_t b = 0; b < plan_.expression().outputs().size(); ++b) {
-        const Buffer& buffer = plan_.expression().outputs()[b];
+    if (plan_.uses_result_arrays()) {
+      for (const ResultTarget& array : plan_.targets()) {
         program_.scratch.push_back(
-            {PartialName(b), buffer.type, buffer.elements() * plan_.reduction_parts(), false});
+            {array.pointer, array.type,
+             ResultArrayElements(plan_.expression()) * plan_.reduction_parts(), false});
       }
     }
     program_.stages.push_back({"Compute, each thread its share of the parts.", BuildCompute()});
-    if (plan_.reduction_parts() > 1) {
-      program_.stages.push_back(
-          {"Combine the results of the parts along reductions.", BuildCombine()});
+    if (plan_.uses_result_arrays()) {
+      AppendFinishingStages(plan_.expression(),
+                            {plan_.index_names(), plan_.targets(),
+                             OutputTargets(plan_.expression(), plan_.output_names()),
+                             plan_.reduction_parts(), plan_.core_tiles()},
+                            &program_);
     }
     return std::move(program_);
   }
@@ -55,8 +60,6 @@ class Builder {
     std::vector<int64_t> points;         // of the register tile, as far as it is fixed
     std::vector<Index> origins;          // of the register tile
   };
-
-  std::string PartialName(size_t b) const { return plan_.output_name(b) + "_partial"; }
 
   // ---- Core layer ----
 
@@ -133,10 +136,10 @@ class Builder {
       slot = slot * plan_.core_parts(d) + PartNumber(d);
     }
     block.push_back({DeclareIndex{"slot", slot}});
-    for (size_t b = 0; b < plan_.expression().outputs().size(); ++b) {
-      const Buffer& buffer = plan_.expression().outputs()[b];
-      block.push_back({DeclarePointer{PartialName(b) + "_slot", buffer.type, false, PartialName(b),
-                                      Index::Variable("slot") * buffer.elements()}});
+    for (const ResultTarget& array : plan_.targets()) {
+      block.push_back(
+          {DeclarePointer{array.pointer + "_slot", array.type, false, array.pointer,
+                          Index::Variable("slot") * ResultArrayElements(plan_.expression())}});
     }
   }
 
@@ -216,27 +219,79 @@ class Builder {
       origins[d] = state.ranges[d].begin;
     }
     const std::vector<Condition> first = FirstConditions();
-    std::vector<int64_t> key = points;
-    auto [position, inserted] = tiles_.try_emplace(key, tile_parameters_.size());
+    if (!first.empty()) block.push_back({DeclareFlag{"first", first}});
+    const std::optional<std::vector<Condition>> inside = InsideConditions(state, points, origins);
+    if (inside.has_value() && inside->empty()) {
+      block.push_back({CallTile(state, points, origins, TilePlace::kInside, !first.empty())});
+      return;
+    }
+    Statement anywhere = CallTile(state, points, origins, TilePlace::kAnywhere, !first.empty());
+    if (!inside.has_value()) {
+      block.push_back(std::move(anywhere));
+      return;
+    }
+    Block then_block, else_block;
+    then_block.push_back(CallTile(state, points, origins, TilePlace::kInside, !first.empty()));
+    else_block.push_back(std::move(anywhere));
+    block.push_back({If{*inside, Share(std::move(then_block)), Share(std::move(else_block))}});
+  }
+
+  Statement CallTile(const State& state, const std::vector<int64_t>& points,
+                     const std::vector<Index>& origins, TilePlace place, bool accumulates) {
+    auto [position, inserted] = tiles_.try_emplace({points, place}, tile_parameters_.size());
     if (inserted) {
-      TileFunction tile = BuildTileFunction(plan_, points, !first.empty());
+      TileFunction tile = BuildTileFunction(plan_, points, place, accumulates);
       tile_parameters_.push_back({tile.function.name, tile.parameters});
       program_.functions.push_back(std::move(tile.function));
     }
     const auto& [name, parameters] = tile_parameters_[position->second];
     std::vector<std::string> arguments;
-    for (const TileParameter& p : parameters) {
-      arguments.push_back(Argument(p, state, origins));
+    for (const TileParameter& p : parameters) arguments.push_back(Argument(p, state, origins));
+    return {Call{name, std::move(arguments)}};
+  }
+
+  // What makes all elements of buffers with a boundary lie inside; nullopt if they never do.
+  std::optional<std::vector<Condition>> InsideConditions(const State& state,
+                                                         const std::vector<int64_t>& points,
+                                                         const std::vector<Index>& origins) const {
+    std::vector<Condition> conditions;
+    const auto require_less = [&](const Index& a, const Index& b) {
+      if (a.is_constant() && b.is_constant()) return a.constant() < b.constant();
+      const bool is_known = std::any_of(conditions.begin(), conditions.end(),
+                                        [&](const Condition& c) { return c.a == a && c.b == b; });
+      if (!is_known) conditions.push_back({Condition::Kind::kLess, a, b, ""});
+      return true;
+    };
+    for (size_t b = 0; b < plan_.expression().inputs().size(); ++b) {
+      const Buffer& buffer = plan_.expression().inputs()[b];
+      if (buffer.boundary.kind == Boundary::Kind::kNone) continue;
+      if (plan_.StagedInput(static_cast<int>(b)) != nullptr) continue;  // the copy is complete
+      for (const IndexFunction& access : buffer.accesses) {
+        for (size_t x = 0; x < buffer.extents.size(); ++x) {
+          Index low(access.indices[x].constant), high = low;
+          for (int d = 0; d < plan_.rank(); ++d) {
+            const int64_t c = access.indices[x].coefficients[d];
+            const bool inner = plan_.is_inner_reduction(d);
+            const Index first = inner ? state.ranges[d].begin : origins[d];
+            const Index last =
+                inner ? state.ranges[d].end - Index(1) : first + Index(points[d] - 1);
+            low = (c < 0 ? last : first) * c + low;
+            high = (c < 0 ? first : last) * c + high;
+          }
+          if (!require_less(Index(-1), low) || !require_less(high, Index(buffer.extents[x]))) {
+            return std::nullopt;
+          }
+        }
+      }
     }
-    if (!first.empty()) block.push_back({DeclareFlag{"first", first}});
-    block.push_back({Call{name, std::move(arguments)}});
+    return conditions;
   }
 
   std::string Argument(const TileParameter& p, const State& state,
                        const std::vector<Index>& origins) const {
     switch (p.role) {
       case TileParameter::Role::kOutput:
-        return plan_.reduction_parts() > 1 ? PartialName(p.index) + "_slot" : p.parameter.name;
+        return plan_.reduction_parts() > 1 ? p.parameter.name + "_slot" : p.parameter.name;
       case TileParameter::Role::kOrigin:
         return origins[p.index].ToString();
       case TileParameter::Role::kRangeBegin:
@@ -248,92 +303,9 @@ class Builder {
     }
   }
 
-  // ---- Second stage of reductions over cores ----
-
-  Block BuildCombine() {
-    Block block;
-    std::vector<int> dimensions;
-    for (int d = 0; d < plan_.rank(); ++d) {
-      if (!plan_.is_reduction(d)) dimensions.push_back(d);
-    }
-    // The longest dimension is shared among the threads.
-    std::stable_sort(dimensions.begin(), dimensions.end(),
-                     [&](int a, int b) { return plan_.size(a) > plan_.size(b); });
-    std::vector<Index> at(plan_.rank(), Index(0));
-    for (const int d : dimensions) {
-      if (plan_.size(d) > 1) at[d] = Index::Variable(plan_.index_name(d));
-    }
-    Block body = CombineSlots(at);
-    for (size_t n = dimensions.size(); n-- > 0;) {
-      const int d = dimensions[n];
-      if (plan_.size(d) == 1) continue;
-      const bool outermost = n == 0;
-      const Index begin = outermost ? Fraction(plan_.size(d), "thread") : Index(0);
-      const Index end = outermost ? Fraction(plan_.size(d), "thread + 1") : Index(plan_.size(d));
-      Block loop;
-      loop.push_back({For{plan_.index_name(d), begin, end, 1, false, Share(std::move(body))}});
-      body = std::move(loop);
-    }
-    const bool shared = !dimensions.empty() && plan_.size(dimensions[0]) > 1;
-    if (shared) return body;
-    block.push_back({If{{{Condition::Kind::kEqual, Index::Variable("thread"), Index(0), ""}},
-                        Share(std::move(body)),
-                        nullptr}});
-    return block;
-  }
-
-  Block CombineSlots(const std::vector<Index>& at) {
-    const Expression& expression = plan_.expression();
-    const int results = static_cast<int>(expression.function().results().size());
-    NameAllocator names;
-    for (int d = 0; d < plan_.rank(); ++d) names.Reserve(plan_.index_name(d));
-    auto element = [&](int r) {
-      const Expression::AccessRef ref = expression.output_access(r);
-      const AffineIndex linear = expression.outputs()[ref.buffer].Linearized(ref.access);
-      Index offset(0);
-      for (int d = 0; d < plan_.rank(); ++d) {
-        if (!plan_.is_reduction(d)) offset = offset + at[d] * linear.coefficients[d];
-      }
-      return std::pair(ref.buffer, offset + Index(linear.constant));
-    };
-    auto load = [&](int r, const Index& slot) {
-      const auto [buffer, offset] = element(r);
-      const Buffer& output = expression.outputs()[buffer];
-      return MakeLoad(PartialName(buffer), slot * output.elements() + offset, {output.type, 1}, 1);
-    };
-    Block body, loop;
-    std::vector<Value> total, next;
-    for (int r = 0; r < results; ++r) {
-      const std::string name = names.Unique(absl::StrCat("total", r));
-      const Value first = load(r, Index(0));
-      body.push_back({DeclareValue{name, first, true}});
-      total.push_back(MakeNamed(name, first->type));
-      const std::string next_name = names.Unique(absl::StrCat("next", r));
-      const Value value = load(r, Index::Variable("slot"));
-      loop.push_back({DeclareValue{next_name, value}});
-      next.push_back(MakeNamed(next_name, value->type));
-    }
-    std::vector<Value> combined = EmitCombination(expression.reduction(), total, next, names, loop);
-    for (int r = 0; r < results; ++r) {
-      const std::string name = names.Unique("t");
-      loop.push_back({DeclareValue{name, combined[r]}});
-      combined[r] = MakeNamed(name, combined[r]->type);
-    }
-    for (int r = 0; r < results; ++r) {
-      loop.push_back({Assign{std::get<NamedValue>(total[r]->form).name, combined[r]}});
-    }
-    body.push_back(
-        {For{"slot", Index(1), Index(plan_.reduction_parts()), 1, false, Share(std::move(loop))}});
-    for (int r = 0; r < results; ++r) {
-      const auto [buffer, offset] = element(r);
-      body.push_back({StoreElements{plan_.output_name(buffer), offset, total[r], 1}});
-    }
-    return body;
-  }
-
   const LoopPlan& plan_;
   LoopProgram program_;
-  std::map<std::vector<int64_t>, size_t> tiles_;
+  std::map<std::pair<std::vector<int64_t>, TilePlace>, size_t> tiles_;
   std::vector<std::pair<std::string, std::vector<TileParameter>>> tile_parameters_;
 };
 

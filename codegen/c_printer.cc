@@ -79,6 +79,35 @@ std::string CPrinter::PrintLoad(const ValueNode& node, const LoadElements& load)
                     : absl::StrCat(function, "(", address, ", ", load.stride, ")");
 }
 
+std::string CPrinter::PrintLoadInside(const ValueNode& node, const LoadInside& load) {
+  const bool clamps = !load.outside.has_value();
+  const auto lane = [&](int l) {
+    std::string offset, inside;
+    for (const LoadInside::Dimension& d : load.dimensions) {
+      const std::string index = PrintIndex(d.index + Index(l * d.lane_step));
+      const std::string arguments = absl::StrCat("(", index, ", ", d.extent, ")");
+      absl::StrAppend(&offset, offset.empty() ? "" : " + ",
+                      clamps ? absl::StrCat("mdh_clamp", arguments) : absl::StrCat("(", index, ")"),
+                      " * ", d.stride);
+      absl::StrAppend(&inside, inside.empty() ? "" : " && ", "mdh_inside", arguments);
+    }
+    if (load.constant != 0 || offset.empty()) absl::StrAppend(&offset, " + ", load.constant);
+    const std::string element = absl::StrCat(load.pointer, "[", offset, "]");
+    if (clamps || inside.empty()) return element;
+    return absl::StrCat("(", inside, " ? ", element, " : ", CLiteral(*load.outside), ")");
+  };
+  if (node.type.lanes == 1) return lane(0);
+  std::string lanes;
+  for (int l = 0; l < node.type.lanes; ++l) absl::StrAppend(&lanes, l == 0 ? "" : ", ", lane(l));
+  return absl::StrCat("(", prelude_.VectorType(node.type), "){", lanes, "}");
+}
+
+std::string CPrinter::PrintIndexValue(const ValueNode& node, const IndexValue& value) {
+  const std::string index = PrintIndex(value.index);
+  if (node.type.lanes == 1) return absl::StrCat("(int64_t)(", index, ")");
+  return absl::StrCat(prelude_.IndicesFunction(node.type), "(", index, ", ", value.lane_step, ")");
+}
+
 std::string CPrinter::PrintOperation(const ValueNode& node, const Operation& operation,
                                      int precedence) {
   const ScalarOp op = operation.op;
@@ -127,6 +156,11 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
           [&](const Literal& literal) { return CLiteral(literal.value); },
           [&](const NamedValue& named) { return named.name; },
           [&](const LoadElements& load) { return PrintLoad(node, load); },
+          [&](const LoadInside& load) { return PrintLoadInside(node, load); },
+          [&](const TableElement& element) {
+            return absl::StrCat(prelude_.TableFunction(element.table, element.index->type), "(",
+                                PrintValue(*element.index, 0), ")");
+          },
           [&](const Operation& operation) { return PrintOperation(node, operation, precedence); },
           [&](const Splat& splat) {
             return absl::StrCat(prelude_.SplatFunction(node.type), "(",
@@ -135,9 +169,7 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
           [&](const Lane& lane) {
             return absl::StrCat(PrintValue(*lane.vector, kUnaryPrecedence), "[", lane.lane, "]");
           },
-          [&](const IndexValue& index) {
-            return absl::StrCat("(", CType(node.type), ")(", PrintIndex(index.index), ")");
-          }},
+          [&](const IndexValue& index) { return PrintIndexValue(node, index); }},
       node.form);
 }
 
@@ -254,10 +286,10 @@ std::string CPrinter::ParameterList(const std::vector<Parameter>& parameters) {
   return absl::StrJoin(parameters, ", ", [](std::string* out, const Parameter& p) {
     switch (p.kind) {
       case Parameter::Kind::kInput:
-        absl::StrAppend(out, "const ", CType(p.type), "* restrict ", p.name);
+        absl::StrAppend(out, "const ", p.is_record ? "void" : CType(p.type), "* restrict ", p.name);
         break;
       case Parameter::Kind::kOutput:
-        absl::StrAppend(out, CType(p.type), "* restrict ", p.name);
+        absl::StrAppend(out, p.is_record ? "void" : CType(p.type), "* restrict ", p.name);
         break;
       case Parameter::Kind::kIndex:
         absl::StrAppend(out, "const int64_t ", p.name);

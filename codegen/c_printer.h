@@ -26,6 +26,8 @@ class CPrinter {
   std::string PrintValue(const ValueNode& node, int precedence);
   std::string PrintOperation(const ValueNode& node, const Operation& operation, int precedence);
   std::string PrintLoad(const ValueNode& node, const LoadElements& load);
+  std::string PrintLoadInside(const ValueNode& node, const LoadInside& load);
+  std::string PrintIndexValue(const ValueNode& node, const IndexValue& value);
   std::string PrintCondition(const Condition& condition);
   std::string PrintConditions(const std::vector<Condition>& conditions);
   std::string PrintIndex(const Index& index);

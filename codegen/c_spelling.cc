@@ -7,85 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "absl/strings/substitute.h"
 
 namespace mdh {
-namespace {
-
-ScalarType MaskType(ScalarType type) {  // of the lanes of a vector comparison
-  switch (SizeBytes(type)) {
-    case 1:
-      return ScalarType::kInt8;
-    case 2:
-      return ScalarType::kInt16;
-    case 4:
-      return ScalarType::kInt32;
-    default:
-      return ScalarType::kInt64;
-  }
-}
-
-std::string MathFunction(ScalarOp op, ScalarType type) {
-  const std::string suffix = type == ScalarType::kFloat32 ? "f" : "";
-  const std::string name(Info(op).name);
-  if (op == ScalarOp::kAbs) return absl::StrCat("fabs", suffix);
-  return absl::StrCat(name, suffix);
-}
-
-// Body of the scalar function for `op`; $0 is the C type of the result.
-std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand) {
-  const std::string c = CType(type);
-  switch (op) {
-    case ScalarOp::kMin:
-      return "return a < b ? a : b;";
-    case ScalarOp::kMax:
-      return "return a > b ? a : b;";
-    case ScalarOp::kSelect:
-      return "return m ? a : b;";
-    case ScalarOp::kAbs:
-      if (IsFloatingPoint(type)) return absl::StrCat("return ", MathFunction(op, type), "(a);");
-      return IsSigned(type) ? absl::StrCat("return (", c, ")(a < 0 ? -a : a);") : "return a;";
-    case ScalarOp::kRsqrt:
-      return absl::StrCat("return 1 / ", MathFunction(ScalarOp::kSqrt, type), "(a);");
-    case ScalarOp::kDiv:
-      if (IsSigned(type)) {
-        return absl::StrCat("return b == 0 ? 0 : b == -1 ? (", c, ")-a : (", c, ")(a / b);");
-      }
-      return absl::StrCat("return b == 0 ? 0 : (", c, ")(a / b);");
-    case ScalarOp::kRem:
-      if (IsSigned(type)) {
-        return absl::StrCat("return b == 0 || b == -1 ? 0 : (", c, ")(a % b);");
-      }
-      return absl::StrCat("return b == 0 ? 0 : (", c, ")(a % b);");
-    case ScalarOp::kCast: {
-      if (type == ScalarType::kBool) return "return a != 0;";
-      if (!IsFloatingPoint(operand) || IsFloatingPoint(type)) {
-        return absl::StrCat("return (", c, ")a;");
-      }
-      const int bits = SizeBytes(type) * 8;
-      const double above = std::ldexp(1.0, IsSigned(type) ? bits - 1 : bits);
-      const std::string low =
-          IsSigned(type) ? absl::StrFormat("INT%d_MIN", bits) : std::string("0");
-      return absl::StrFormat(
-          "return a != a ? 0 : a <= %.1f ? %s : a >= %.1f ? %sINT%d_MAX : (%s)a;",
-          IsSigned(type) ? -above : 0.0, low, above, IsSigned(type) ? "" : "U", bits, c);
-    }
-    default:
-      break;
-  }
-  if (Info(op).operands == 2) return absl::StrCat("return ", MathFunction(op, type), "(a, b);");
-  return absl::StrCat("return ", MathFunction(op, type), "(a);");
-}
-
-std::string Parameters(ScalarOp op, const std::string& type, const std::string& mask) {
-  if (op == ScalarOp::kSelect) return absl::StrCat(mask, " m, ", type, " a, ", type, " b");
-  if (Info(op).operands == 2) return absl::StrCat(type, " a, ", type, " b");
-  return absl::StrCat(type, " a");
-}
-
-bool IsComparison(ScalarOp op) { return op >= ScalarOp::kEq && op <= ScalarOp::kGe; }
-
-}  // namespace
 
 std::string CType(ScalarType type) {
   switch (type) {
@@ -95,12 +18,17 @@ std::string CType(ScalarType type) {
       return "float";
     case ScalarType::kFloat64:
       return "double";
+    case ScalarType::kFloat16:
+    case ScalarType::kBfloat16:
+      return "uint16_t";
     default:
       return absl::StrCat(Name(type), "_t");
   }
 }
 
 std::string ShortName(ScalarType type) {
+  if (type == ScalarType::kFloat16) return "h16";
+  if (type == ScalarType::kBfloat16) return "bh16";
   const char kind = type == ScalarType::kBool ? 'b'
                     : IsFloatingPoint(type)   ? 'f'
                     : IsSigned(type)          ? 'i'
@@ -116,6 +44,11 @@ std::string CType(ValueType type) {
 std::string CLiteral(const ScalarValue& value) {
   const ScalarType type = value.type();
   if (type == ScalarType::kBool) return value.as_bool() ? "1" : "0";
+  if (IsHalf(type)) {
+    uint16_t bits;
+    value.Store(&bits);
+    return absl::StrFormat("UINT16_C(0x%04x)", bits);
+  }
   if (IsFloatingPoint(type)) {
     const double x = value.as_double();
     const bool single = type == ScalarType::kFloat32;
@@ -152,14 +85,17 @@ constexpr absl::string_view kReservedWords =
     "consteval "
     "constinit noexcept thread_local linux unix NULL INFINITY NAN I errno main abs exp log log2 "
     "pow sin "
-    "cos tan sqrt tanh floor ceil j0 j1 jn y0 y1 yn gamma signgam div free malloc calloc realloc "
+    "cos tan sqrt tanh floor ceil round trunc erf exp2 j0 j1 jn y0 y1 yn gamma signgam div free "
+    "malloc calloc realloc "
     "exit "
     "abort rand random system labs llabs atoi "
-    "thread threads scratch stage part part_end first parts empty slot lane t stride own error ";
+    "thread threads scratch stage part part_end first parts empty slot lane t stride own error "
+    "item "
+    "line chunk ";
 
 // Suffixes of names that generated code derives from the user's.
 constexpr absl::string_view kReservedSuffixes =
-    " cor mm l3 l2 l1 begin end packed partial slot from at total s ";
+    " cor mm l3 l2 l1 begin end packed partial slot from at total s offset sum part ";
 
 bool ContainsWord(absl::string_view words, absl::string_view word) {
   return absl::StrContains(words, absl::StrCat(" ", word, " "));
@@ -179,8 +115,9 @@ std::string CIdentifier(const std::string& name) {
       underscore != std::string::npos &&
       ContainsWord(kReservedSuffixes, absl::string_view(name).substr(underscore + 1));
   bool generated = false;
-  for (const absl::string_view stem : {"at", "total", "next", "f32x", "f64x", "b8x", "i8x", "i16x",
-                                       "i32x", "i64x", "u8x", "u16x", "u32x", "u64x"}) {
+  for (const absl::string_view stem :
+       {"at", "total", "next", "f32x", "f64x", "b8x", "i8x", "i16x", "i32x", "i64x", "u8x", "u16x",
+        "u32x", "u64x", "h16x", "bh16x", "table"}) {
     generated |= IsNumbered(name, stem);
   }
   for (const absl::string_view stem :
@@ -209,171 +146,8 @@ bool IsNativeOperator(ScalarOp op, ValueType type, ValueType operand) {
     case ScalarOp::kNot:
       return true;
     default:
-      return IsComparison(op) && operand.lanes == 1;
+      return op >= ScalarOp::kEq && op <= ScalarOp::kGe && operand.lanes == 1;
   }
-}
-
-void CPrelude::Define(const std::string& name, const std::string& text) {
-  if (defined_.insert(name).second) functions_ += text;
-}
-
-std::string CPrelude::VectorType(ValueType type) {
-  const std::string name = CType(type);
-  if (type.lanes > 1 && defined_.insert(name).second) {
-    const int bytes = SizeBytes(type.scalar) * type.lanes;
-    absl::StrAppendFormat(&types_, "typedef %s %s __attribute__((vector_size(%d)));\n",
-                          CType(type.scalar), name, bytes);
-    absl::StrAppendFormat(&types_,
-                          "typedef %s %s_unaligned __attribute__((vector_size(%d), aligned(%d), "
-                          "may_alias));\n",
-                          CType(type.scalar), name, bytes, SizeBytes(type.scalar));
-  }
-  return name;
-}
-
-std::string CPrelude::SplatFunction(ValueType type) {
-  const std::string vector = VectorType(type);
-  const std::string name = absl::StrCat("splat_", vector);
-  std::string lanes = "x";
-  for (int l = 1; l < type.lanes; ++l) lanes += ", x";
-  Define(name, absl::Substitute("static inline $0 $1($2 x) { return ($0){$3}; }\n", vector, name,
-                                CType(type.scalar), lanes));
-  return name;
-}
-
-std::string CPrelude::LoadFunction(ValueType type, bool contiguous) {
-  const std::string vector = VectorType(type);
-  const std::string element = CType(type.scalar);
-  const std::string name = absl::StrCat(contiguous ? "load_" : "gather_", vector);
-  if (contiguous) {
-    Define(name, absl::Substitute(
-                     "static inline $0 $1(const $2* p) { return *(const $0_unaligned*)p; }\n",
-                     vector, name, element));
-  } else {
-    std::string lanes = "p[0]";
-    for (int l = 1; l < type.lanes; ++l) absl::StrAppend(&lanes, ", p[", l, " * stride]");
-    Define(name, absl::Substitute(
-                     "static inline $0 $1(const $2* p, int64_t stride) {\n  return ($0){$3};\n}\n",
-                     vector, name, element, lanes));
-  }
-  return name;
-}
-
-std::string CPrelude::StoreFunction(ValueType type, bool contiguous) {
-  const std::string vector = VectorType(type);
-  const std::string element = CType(type.scalar);
-  const std::string name = absl::StrCat(contiguous ? "store_" : "scatter_", vector);
-  if (contiguous) {
-    Define(name, absl::Substitute("static inline void $1($2* p, $0 x) { *($0_unaligned*)p = x; }\n",
-                                  vector, name, element));
-  } else {
-    std::string body;
-    for (int l = 0; l < type.lanes; ++l) {
-      absl::StrAppend(&body, "  p[", l, " * stride] = x[", l, "];\n");
-    }
-    Define(name, absl::Substitute("static inline void $1($2* p, int64_t stride, $0 x) {\n$3}\n",
-                                  vector, name, element, body));
-  }
-  return name;
-}
-
-std::string CPrelude::KeepMacro(int bytes) {
-  const std::string name = absl::StrCat("MDH_KEEP_", bytes);
-  const std::string feature = bytes == 64 ? "__AVX512F__" : bytes == 32 ? "__AVX__" : "__SSE2__";
-  Define(name, absl::Substitute("// gcc would load a shared operand again for every use.\n"
-                                "#if defined($1) && !defined(__clang__)\n"
-                                "#define $0(x) __asm__(\"\" : \"+v\"(x))\n"
-                                "#else\n"
-                                "#define $0(x)\n"
-                                "#endif\n",
-                                name, feature));
-  return name;
-}
-
-std::string CPrelude::OperationFunction(ScalarOp op, ValueType type, ValueType operand) {
-  std::string stem(Info(op).name);
-  switch (op) {
-    case ScalarOp::kCast:
-      stem = absl::StrCat("to_", ShortName(type.scalar));
-      break;
-    case ScalarOp::kSelect:
-      stem = "select";
-      break;
-    case ScalarOp::kDiv:
-      stem = "div";
-      break;
-    case ScalarOp::kRem:
-      stem = "rem";
-      break;
-    case ScalarOp::kEq:
-      stem = "eq";
-      break;
-    case ScalarOp::kNe:
-      stem = "ne";
-      break;
-    case ScalarOp::kLt:
-      stem = "lt";
-      break;
-    case ScalarOp::kLe:
-      stem = "le";
-      break;
-    case ScalarOp::kGt:
-      stem = "gt";
-      break;
-    case ScalarOp::kGe:
-      stem = "ge";
-      break;
-    default:
-      break;
-  }
-  const std::string operand_type = operand.lanes > 1 ? VectorType(operand) : CType(operand);
-  const std::string result_type = type.lanes > 1 ? VectorType(type) : CType(type);
-  const std::string name =
-      absl::StrCat("mdh_", stem, "_", ShortName(operand.scalar),
-                   operand.lanes > 1 ? absl::StrCat("x", operand.lanes) : std::string());
-  if (defined_.contains(name)) return name;
-  if (type.lanes == 1) {
-    Define(name, absl::Substitute("static inline $0 $1($2) { $3 }\n", result_type, name,
-                                  Parameters(op, operand_type, "uint8_t"),
-                                  ScalarBody(op, type.scalar, operand.scalar)));
-    return name;
-  }
-  const std::string bools = VectorType({ScalarType::kBool, type.lanes});
-  const std::string head = absl::Substitute("static inline $0 $1($2) {\n", result_type, name,
-                                            Parameters(op, operand_type, bools));
-  auto mask_of = [&](ScalarType scalar) { return VectorType({MaskType(scalar), type.lanes}); };
-  if (IsComparison(op)) {
-    const std::string bytes = VectorType({ScalarType::kInt8, type.lanes});
-    Define(name, absl::Substitute("$0  return ($1)(__builtin_convertvector(a $2 b, $3) & 1);\n}\n",
-                                  head, bools, Info(op).name, bytes));
-  } else if (op == ScalarOp::kMin || op == ScalarOp::kMax) {
-    const std::string mask = mask_of(type.scalar);
-    Define(name,
-           absl::Substitute(
-               "$0  const $1 m = ($1)(a $2 b);\n  return ($3)((m & ($1)a) | (~m & ($1)b));\n}\n",
-               head, mask, op == ScalarOp::kMin ? "<" : ">", result_type));
-  } else if (op == ScalarOp::kSelect) {
-    const std::string mask = mask_of(type.scalar);
-    Define(name, absl::Substitute("$0  const $1 k = -__builtin_convertvector(m, $1);\n"
-                                  "  return ($2)((k & ($1)a) | (~k & ($1)b));\n}\n",
-                                  head, mask, result_type));
-  } else if (op == ScalarOp::kCast && type.scalar != ScalarType::kBool &&
-             (!IsFloatingPoint(operand.scalar) || IsFloatingPoint(type.scalar))) {
-    Define(name,
-           absl::Substitute("$0  return __builtin_convertvector(a, $1);\n}\n", head, result_type));
-  } else {
-    const std::string scalar = OperationFunction(op, {type.scalar, 1}, {operand.scalar, 1});
-    const std::string arguments = Info(op).operands == 2 ? "a[l], b[l]" : "a[l]";
-    Define(name, absl::Substitute(
-                     "$0  $1 r;\n  for (int l = 0; l < $2; ++l) r[l] = $3($4);\n  return r;\n}\n",
-                     head, result_type, type.lanes, scalar, arguments));
-  }
-  return name;
-}
-
-std::string CPrelude::ToString() const {
-  std::string text = types_;
-  return text + functions_;
 }
 
 }  // namespace mdh

@@ -2,20 +2,22 @@
 // operations. Everything that differs between targets of the C family belongs in this table.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "codegen/loop_program.h"
 
 namespace mdh {
 
-// "float", "int32_t"; bool is stored as uint8_t.
+// "float", "int32_t"; bool is stored as uint8_t, fp16 and bf16 are their bits as uint16_t.
 std::string CType(ScalarType type);
 // "f32", "i8", "u64", "b8": stem of vector type and function names.
 std::string ShortName(ScalarType type);
 // "float", or "f32x8" for more lanes.
 std::string CType(ValueType type);
-// "1.5f", "INT64_C(3)", ...
+// "1.5f", "INT64_C(3)", ...; of fp16 and bf16 their bits.
 std::string CLiteral(const ScalarValue& value);
 // Makes an identifier that is no keyword of C or C++ and none that generated code uses.
 std::string CIdentifier(const std::string& name);
@@ -29,6 +31,10 @@ class CPrelude {
   // define it and everything that it needs.
   std::string OperationFunction(ScalarOp op, ValueType type, ValueType operand);
   std::string SplatFunction(ValueType type);
+  // (first, step) -> first, first + step, ...
+  std::string IndicesFunction(ValueType type);
+  // Name of the function from indices of that type to elements of the table.
+  std::string TableFunction(const std::vector<ScalarValue>& table, ValueType index);
   std::string LoadFunction(ValueType type, bool contiguous);
   std::string StoreFunction(ValueType type, bool contiguous);
   // Macro that keeps a vector of that many bytes in a register, where the target has such
@@ -40,7 +46,9 @@ class CPrelude {
 
  private:
   void Define(const std::string& name, const std::string& text);
+  void DefineHalfConversion(const std::string& name, ValueType type, ValueType operand);
   std::set<std::string> defined_;
+  std::map<std::string, std::string> tables_;  // contents -> name
   std::string types_;
   std::string functions_;
 };

@@ -32,9 +32,28 @@ ScratchLayout LayOut(const std::vector<ScratchBuffer>& scratch) {
   return layout;
 }
 
+// In C; records are structs.
+std::string TypeOf(const KernelArgument& argument, const CUnitOptions& options) {
+  if (!argument.type.is_record()) return CType(argument.type.scalar());
+  return absl::StrCat("struct ", options.entry, "_", argument.name);
+}
+
+std::string DefineRecords(const CUnitOptions& options) {
+  std::string text;
+  for (const KernelArgument& argument : options.arguments) {
+    if (!argument.type.is_record()) continue;
+    absl::StrAppend(&text, TypeOf(argument, options), " {\n");
+    for (const ElementType::Field& field : argument.type.fields()) {
+      absl::StrAppend(&text, "  ", CType(field.type), " ", CIdentifier(field.name), ";\n");
+    }
+    absl::StrAppend(&text, "};\n");
+  }
+  return text;
+}
+
 std::string ArgumentDeclarations(const CUnitOptions& options, bool restricted) {
   return absl::StrJoin(options.arguments, ", ", [&](std::string* out, const KernelArgument& a) {
-    absl::StrAppend(out, a.is_output ? "" : "const ", CType(a.type),
+    absl::StrAppend(out, a.is_output ? "" : "const ", TypeOf(a, options),
                     restricted ? "* restrict " : "* ", a.name);
   });
 }
@@ -86,6 +105,11 @@ std::string PrintStage(const LoopProgram& program, const ScratchLayout& layout, 
       stage.comment, number, ArgumentDeclarations(options, true), unused, pointers, body);
 }
 
+constexpr char kBoundaryFunctions[] =
+    "static inline int64_t mdh_clamp(int64_t i, int64_t extent) {\n"
+    "  return i < 0 ? 0 : i < extent ? i : extent - 1;\n}\n"
+    "static inline int mdh_inside(int64_t i, int64_t extent) { return i >= 0 && i < extent; }\n";
+
 // $0 entry, $1 arguments, $2 their names, $3 shared bytes, $4 bytes per thread, $5 stages, $6 cases
 constexpr char kEntryPoints[] =
     R"(int64_t $0_scratch_bytes(int threads) { return $3 + (int64_t)threads * $4; }
@@ -134,6 +158,14 @@ std::string DescribeIndexMap(const Expression& expression,
     const std::string& name = arguments[n++].name;
     for (size_t a = 0; a < buffer.accesses.size(); ++a) {
       const AffineIndex linear = buffer.Linearized(static_cast<int>(a));
+      if (buffer.boundary.kind != Boundary::Kind::kNone) {
+        absl::StrAppend(&text, "  ", buffer.name, ": ",
+                        ToText(buffer.accesses[a], expression.dimensions()), "   ", name,
+                        buffer.boundary.kind == Boundary::Kind::kClamp
+                            ? ", clamped to its extents\n"
+                            : ", or a constant outside\n");
+        continue;
+      }
       std::string sum;
       for (size_t d = 0; d < linear.coefficients.size(); ++d) {
         if (linear.coefficients[d] == 0) continue;
@@ -173,12 +205,17 @@ std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) 
   }
   return absl::StrCat(
       comment,
-      "\n#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#ifdef _OPENMP\n#include "
+      "\n#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#ifdef "
+      "_OPENMP\n#include "
       "<omp.h>\n#endif\n\n",
       "static inline int64_t mdh_min(int64_t a, int64_t b) { return a < b ? a : b; }\n",
       "// First of `items` that belongs to `thread`.\n",
       "static inline int64_t mdh_share(int64_t items, int64_t thread, int64_t threads) {\n",
-      "  return items * thread / threads;\n}\n", prelude.ToString(), "\n", functions, stages,
+      "  return items * thread / threads;\n}\n",
+      Mentions(functions + stages, "mdh_clamp") || Mentions(functions + stages, "mdh_inside")
+          ? kBoundaryFunctions
+          : "",
+      DefineRecords(options), prelude.ToString(), "\n", functions, stages,
       absl::Substitute(kEntryPoints, options.entry, ArgumentDeclarations(options, false),
                        ArgumentNames(options), layout.shared_bytes, layout.thread_bytes,
                        program.stages.size(), cases));
@@ -188,13 +225,13 @@ std::string PrintCHeader(const CUnitOptions& options) {
   const std::string guard = absl::AsciiStrToUpper(options.entry) + "_H";
   std::string sizes;
   for (const KernelArgument& a : options.arguments) {
-    absl::StrAppend(&sizes, "//   ", a.name, ": ", a.elements, " elements of ", CType(a.type),
+    absl::StrAppend(&sizes, "//   ", a.name, ": ", a.elements, " elements of ", TypeOf(a, options),
                     a.is_output ? ", written" : ", read", "\n");
   }
   return absl::Substitute(
       "#ifndef $0\n#define $0\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" "
       "{\n#endif\n\n"
-      "// Computes with all OpenMP threads. Row-major, dense arrays that do not overlap:\n$4"
+      "$5// Computes with all OpenMP threads. Arrays that do not overlap:\n$4"
       "// scratch: $1_scratch_bytes(omp_get_max_threads()) bytes, aligned to 64, or NULL to "
       "allocate them\n"
       "// within the call. Returns 0, or 1 if that allocation failed.\n"
@@ -204,7 +241,8 @@ std::string PrintCHeader(const CUnitOptions& options) {
       "// stage 0 .. $3, with a barrier between the stages.\n"
       "void $1_body(int stage, int thread, int threads, $2, void* scratch);\n\n"
       "int64_t $1_scratch_bytes(int threads);\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif  // $0\n",
-      guard, options.entry, ArgumentDeclarations(options, false), options.stages - 1, sizes);
+      guard, options.entry, ArgumentDeclarations(options, false), options.stages - 1, sizes,
+      DefineRecords(options));
 }
 
 }  // namespace mdh

@@ -18,8 +18,10 @@ int64_t RoundDownToPowerOfTwo(int64_t n) {
 
 class Rules {
  public:
-  Rules(const Expression& e, const SystemModel& m, const DeviceDescription& device)
+  Rules(const Expression& e, const SystemModel& m, const DeviceDescription& device,
+        NumericsPolicy numerics)
       : e_(e), m_(m), device_(device), innermost_(InnermostMemoryLayer(m)) {
+    p_.numerics = numerics;
     p_.system_model = m.name;
     p_.tile.assign(m.layers.size(), std::vector<int64_t>(e.rank(), 1));
     std::vector<int> order(e.rank());
@@ -38,6 +40,7 @@ class Rules {
     ChooseRegisterTile();
     ChooseCacheTiles();
     ChooseCoreTiles();
+    if (is_ordered()) KeepOrder();
     ChooseStaging();
     return std::move(p_);
   }
@@ -46,6 +49,7 @@ class Rules {
   int64_t size(int d) const { return e_.dimensions()[d].size; }
   bool HasLanes() const { return m_.LayerWith(LayerRole::kLanes) > 0; }
   bool HasRegisters() const { return m_.LayerWith(LayerRole::kRegisters) > 0; }
+  bool is_ordered() const { return p_.numerics != NumericsPolicy::kReassociate; }
   std::vector<int64_t>& registers() { return p_.tile[innermost_]; }
 
   // ---- Lanes ----
@@ -105,7 +109,7 @@ class Rules {
     for (int d = 0; d < e_.rank(); ++d) {
       const int64_t lanes = RoundDownToPowerOfTwo(std::min(size(d), FullLanes()));
       if (lanes == 1) continue;
-      if (e_.is_reduction(d) && !e_.reduction().identity()) continue;
+      if (e_.is_reduction(d) && (is_ordered() || !e_.reduction().identity())) continue;
       if (const double cost = LaneCost(d, lanes); cost < best) {
         best = cost;
         vector_dimension_ = d;
@@ -202,7 +206,7 @@ class Rules {
         }
         elements *= std::min(extent, static_cast<double>(buffer.extents[x]));
       }
-      bytes += elements * SizeBytes(buffer.type);
+      bytes += elements * buffer.type.size_bytes();
     };
     for (const Buffer& buffer : e_.inputs()) add(buffer);
     for (const Buffer& buffer : e_.outputs()) add(buffer);
@@ -341,13 +345,37 @@ class Rules {
     }
   }
 
+  // Reductions in one loop each, in the order of the dimensions; parts as the policy says.
+  void KeepOrder() {
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.combine_operators()[d].is_concat()) continue;
+      const int64_t part = OrderedPart(e_, p_.numerics, d);
+      for (int l = 0; l < innermost_; ++l) p_.tile[l][d] = part;
+      if (e_.is_reduction(d)) {
+        registers()[d] = 1;
+      } else if (part % registers()[d] != 0) {
+        registers()[d] = d == vector_dimension_ && part % lanes_ == 0 ? lanes_ : 1;
+      }
+    }
+    std::vector<int>& order = p_.order[innermost_];
+    std::vector<int> reduced;
+    for (const int d : order) {
+      if (e_.is_reduction(d)) reduced.push_back(d);
+    }
+    std::sort(reduced.begin(), reduced.end());
+    size_t next = 0;
+    for (int& d : order) {
+      if (e_.is_reduction(d)) d = reduced[next++];
+    }
+  }
+
   // ---- Packing ----
 
   void ChooseStaging() {
     if (vector_dimension_ < 0) return;
     for (size_t b = 0; b < e_.inputs().size(); ++b) {
       const Buffer& buffer = e_.inputs()[b];
-      if (!CanStage(buffer) || Reuse(buffer) < 16) continue;
+      if (!CanStageWhole(buffer) || Reuse(buffer) < 16) continue;
       const int64_t stride = Stride(buffer, 0, vector_dimension_);
       int strip = -1;
       for (size_t x = 0; x < buffer.extents.size(); ++x) {
@@ -378,15 +406,17 @@ class Rules {
 };
 
 // One part, no lanes, no unrolling: valid for everything.
-TuningParameters PlainParameters(const Expression& e, const SystemModel& m) {
+TuningParameters PlainParameters(const Expression& e, const SystemModel& m,
+                                 NumericsPolicy numerics) {
   TuningParameters p;
+  p.numerics = numerics;
   p.system_model = m.name;
   p.tile.assign(m.layers.size(), std::vector<int64_t>(e.rank(), 1));
   std::vector<int> order(e.rank());
   std::iota(order.begin(), order.end(), 0);
   p.order.assign(m.layers.size(), order);
   for (int l = 0; l < InnermostMemoryLayer(m); ++l) {
-    for (int d = 0; d < e.rank(); ++d) p.tile[l][d] = e.dimensions()[d].size;
+    for (int d = 0; d < e.rank(); ++d) p.tile[l][d] = OrderedPart(e, numerics, d);
   }
   for (const Buffer& buffer : e.inputs()) {
     InputParameters input;
@@ -400,9 +430,10 @@ TuningParameters PlainParameters(const Expression& e, const SystemModel& m) {
 }  // namespace
 
 TuningParameters DefaultParameters(const Expression& expression, const SystemModel& model,
-                                   const DeviceDescription& device) {
-  TuningParameters p = Rules(expression, model, device).Run();
-  return Validate(expression, model, device, p).ok() ? p : PlainParameters(expression, model);
+                                   const DeviceDescription& device, NumericsPolicy numerics) {
+  TuningParameters p = Rules(expression, model, device, numerics).Run();
+  return Validate(expression, model, device, p).ok() ? p
+                                                     : PlainParameters(expression, model, numerics);
 }
 
 }  // namespace mdh

@@ -10,6 +10,7 @@ namespace mdh {
 
 // Valid for every expression (Validate accepts it); takes microseconds.
 TuningParameters DefaultParameters(const Expression& expression, const SystemModel& model,
-                                   const DeviceDescription& device);
+                                   const DeviceDescription& device,
+                                   NumericsPolicy numerics = NumericsPolicy::kReassociate);
 
 }  // namespace mdh

@@ -12,7 +12,8 @@ using Uses = std::map<std::string, int>;
 void CountIn(const Value& value, Uses& uses) {
   std::visit(
       Overloaded{[](const Literal&) {}, [&](const NamedValue& named) { ++uses[named.name]; },
-                 [](const LoadElements&) {},
+                 [](const LoadElements&) {}, [](const LoadInside&) {},
+                 [&](const TableElement& element) { CountIn(element.index, uses); },
                  [&](const Operation& operation) {
                    for (const Value& operand : operation.operands) CountIn(operand, uses);
                  },

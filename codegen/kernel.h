@@ -13,7 +13,7 @@ namespace mdh {
 
 struct KernelArgument {
   std::string name;  // C identifier, the buffer's name where that is one
-  ScalarType type;
+  ElementType type;
   int64_t elements;
   bool is_output;
 };
@@ -26,7 +26,8 @@ struct KernelArgument {
 //   int <entry>(<inputs>, <outputs>, void* scratch);
 //       runs all stages in an OpenMP parallel region; scratch: 64-byte aligned, or NULL to allocate
 //       and free it within the call. Returns 0, or 1 if that allocation failed.
-// Inputs are `const T*`, outputs `T*`, in the order of the expression's views; row-major and dense.
+// Inputs are `const T*`, outputs `T*`, in the order of the expression's views, laid out as its
+// buffers say. fp16 and bf16 are uint16_t; records are structs called <entry>_<buffer>.
 struct Kernel {
   std::string entry;  // C identifier, starts with "mdh_"
   std::string language = "OpenMP C";
@@ -40,7 +41,7 @@ struct Kernel {
 };
 
 // Version of the generator: part of every cache key; raised whenever generated code changes.
-inline constexpr int kGeneratorVersion = 1;
+inline constexpr int kGeneratorVersion = 2;
 
 // Expects a low-level expression for an OpenMP model; ensures that the kernel computes what
 // Interpret computes, up to re-association of the combine operators.

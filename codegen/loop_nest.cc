@@ -2,9 +2,12 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "codegen/c_spelling.h"
 #include "codegen/c_unit.h"
+#include "codegen/finish_results.h"
 #include "codegen/kernel.h"
+#include "codegen/result_targets.h"
 #include "codegen/scalar_code.h"
 #include "core/text/printer.h"
 
@@ -25,14 +28,36 @@ class Builder {
       arguments_.push_back({unique(buffer.name), buffer.type, buffer.elements(), is_output});
     };
     for (const Buffer& buffer : expression.inputs()) declare(buffer, false);
-    for (const Buffer& buffer : expression.outputs()) declare(buffer, true);
+    std::vector<std::string> outputs;
+    for (const Buffer& buffer : expression.outputs()) {
+      declare(buffer, true);
+      outputs.push_back(arguments_.back().name);
+    }
     names_.Reserve("empty");
+    outputs_ = OutputTargets(expression, outputs);
+    targets_ = expression.has_prefix_sum() ? ArrayTargets(expression, outputs) : outputs_;
   }
 
   const std::vector<KernelArgument>& arguments() const { return arguments_; }
 
-  // Loops over concatenated dimensions around, reductions inside.
-  Block Build() {
+  LoopProgram Build() {
+    LoopProgram program;
+    program.stages.push_back({"The whole computation on one thread.", BuildNest()});
+    if (!expression_.has_prefix_sum()) return program;
+    for (const ResultTarget& array : targets_) {
+      program.scratch.push_back(
+          {array.pointer, array.type, ResultArrayElements(expression_), false});
+    }
+    std::vector<int64_t> whole;
+    for (const Dimension& d : expression_.dimensions()) whole.push_back(d.size);
+    AppendFinishingStages(expression_, {index_names_, targets_, outputs_, 1, std::move(whole)},
+                          &program);
+    return program;
+  }
+
+ private:
+  // Loops over the dimensions that are kept around, reductions inside.
+  Block BuildNest() {
     Block point = expression_.has_reduction() ? BuildReduction() : BuildPoint();
     Block block = Nest(/*reduced=*/false, std::move(point));
     Block guarded;
@@ -42,7 +67,6 @@ class Builder {
     return guarded;
   }
 
- private:
   Block Nest(bool reduced, Block body) const {
     for (int d = expression_.rank(); d-- > 0;) {
       if (expression_.is_reduction(d) != reduced) continue;
@@ -54,33 +78,43 @@ class Builder {
     return body;
   }
 
-  Index Offset(const AffineIndex& linear, bool with_reductions) const {
-    Index offset(0);
+  Index At(const AffineIndex& affine) const {
+    Index at(0);
     for (int d = 0; d < expression_.rank(); ++d) {
-      if (expression_.is_reduction(d) && !with_reductions) continue;
-      offset = offset + Index::Variable(index_names_[d]) * linear.coefficients[d];
+      at = at + Index::Variable(index_names_[d]) * affine.coefficients[d];
     }
-    return offset + Index(linear.constant);
+    return at + Index(affine.constant);
+  }
+
+  Value Argument(int p) const {
+    if (expression_.is_index(p)) {
+      return MakeIndexValue(Index::Variable(index_names_[expression_.index_dimension(p)]), 1, 0);
+    }
+    const Expression::AccessRef ref = expression_.input_access(p);
+    const Buffer& buffer = expression_.inputs()[ref.buffer];
+    const ElementType::Field& field = buffer.type.fields()[ref.field];
+    const std::string pointer =
+        FieldPointer(buffer, arguments_[ref.buffer].name, field.type, /*is_const=*/true);
+    if (buffer.boundary.kind == Boundary::Kind::kNone) {
+      return LoadValue(pointer, At(buffer.Linearized(ref.access, ref.field)), {field.type, 1}, 1);
+    }
+    std::vector<Index> indices;
+    for (const AffineIndex& index : buffer.accesses[ref.access].indices) {
+      indices.push_back(At(index));
+    }
+    return LoadInsideValue(buffer, arguments_[ref.buffer].name, ref.field, indices,
+                           std::vector<int64_t>(indices.size(), 0), 1);
   }
 
   std::vector<Value> Values(Block& block) {
     return EmitFunction(
-        expression_.function(),
-        [&](int p) {
-          const Expression::AccessRef ref = expression_.input_access(p);
-          const Buffer& buffer = expression_.inputs()[ref.buffer];
-          return MakeLoad(arguments_[ref.buffer].name, Offset(buffer.Linearized(ref.access), true),
-                          {buffer.type, 1}, 1);
-        },
-        names_, block);
+        expression_.function(), [&](int p) { return Argument(p); }, names_, block);
   }
 
   void Store(const std::vector<Value>& values, Block& block) const {
     for (size_t r = 0; r < values.size(); ++r) {
-      const Expression::AccessRef ref = expression_.output_access(static_cast<int>(r));
-      const Buffer& buffer = expression_.outputs()[ref.buffer];
-      block.push_back({StoreElements{arguments_[expression_.inputs().size() + ref.buffer].name,
-                                     Offset(buffer.Linearized(ref.access), false), values[r], 1}});
+      block.push_back({StoreElements{targets_[r].pointer, At(targets_[r].offset),
+                                     StoredValue(values[r], targets_[r].type), 1}});
     }
   }
 
@@ -95,11 +129,12 @@ class Builder {
     std::vector<Value> results;
     const auto& identity = expression_.reduction().identity();
     for (const TypedName& result : expression_.function().results()) {
-      const std::string name = names_.Unique(CIdentifier(result.name));
+      const std::string name =
+          names_.Unique(CIdentifier(absl::StrReplaceAll(result.name, {{".", "_"}})));
       const ScalarValue from =
           identity ? (*identity)[results.size()] : ScalarValue::Zero(result.type);
       block.push_back({DeclareValue{name, MakeLiteral(from), true}});
-      results.push_back(MakeNamed(name, {result.type, 1}));
+      results.push_back(MakeNamed(name, {RegisterType(result.type), 1}));
     }
     if (!identity) block.push_back({DeclareFlag{"empty", {}, true}});
     std::vector<Value> values = Values(body);
@@ -139,24 +174,25 @@ class Builder {
   NameAllocator names_;
   std::vector<std::string> index_names_;
   std::vector<KernelArgument> arguments_;
+  std::vector<ResultTarget> outputs_, targets_;
 };
 
 }  // namespace
 
 Kernel GenerateLoopNest(const Expression& expression) {
   Builder builder(expression);
-  LoopProgram program;
-  program.stages.push_back({"The whole computation on one thread.", builder.Build()});
+  const LoopProgram program = builder.Build();
   const CUnitOptions options{
       EntryName(expression),
       absl::StrCat("Plain loop nest.\n\n", ToText(expression), "\nIndex map:\n",
                    DescribeIndexMap(expression, builder.arguments())),
-      builder.arguments()};
+      builder.arguments(), static_cast<int>(program.stages.size())};
   Kernel kernel;
   kernel.entry = options.entry;
   kernel.source = PrintCUnit(program, options);
   kernel.header = PrintCHeader(options);
   kernel.arguments = options.arguments;
+  kernel.stages = options.stages;
   kernel.compile_options = {"-std=gnu11",
                             "-O2",
                             "-march=native",

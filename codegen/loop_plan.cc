@@ -29,10 +29,12 @@ bool DependsOn(const Buffer& buffer, int d) {
 
 LoopPlan::LoopPlan(const LowLevelExpression& low_level)
     : expression_(low_level.expression()),
-      independent_accumulators_(low_level.parameters().independent_accumulators) {
+      independent_accumulators_(low_level.parameters().independent_accumulators),
+      numerics_(low_level.parameters().numerics) {
   PlanNames();
   PlanLoops(low_level);
   PlanStaging(low_level);
+  PlanResults();
 }
 
 void LoopPlan::PlanNames() {
@@ -131,6 +133,24 @@ void LoopPlan::PlanStaging(const LowLevelExpression& low_level) {
     }
     staged_.push_back(std::move(copy));
   }
+}
+
+// Results that several parts contribute to cannot be combined in the outputs: there they would have
+// to be in their final type and place.
+void LoopPlan::PlanResults() {
+  const bool in_outputs =
+      std::any_of(outer_loops_.begin(), outer_loops_.end(),
+                  [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
+  uses_result_arrays_ = expression_.has_prefix_sum() || reduction_parts() > 1 ||
+                        (in_outputs && expression_.converts_results());
+  targets_ = uses_result_arrays_ ? ArrayTargets(expression_, output_names_)
+                                 : OutputTargets(expression_, output_names_);
+}
+
+bool LoopPlan::starts_from_identity() const {
+  const CombineOperator& combine = expression_.reduction();
+  if (!combine.identity().has_value()) return false;
+  return numerics_ == NumericsPolicy::kReassociate || combine.kinds()[0] != PointWiseKind::kCustom;
 }
 
 int64_t LoopPlan::total_core_parts() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/index.h"
+#include "codegen/result_targets.h"
 #include "core/low_level_expression.h"
 
 namespace mdh {
@@ -86,12 +87,25 @@ class LoopPlan {
   const std::string& input_name(int b) const { return input_names_[b]; }
   const std::string& output_name(int b) const { return output_names_[b]; }
 
+  // Where register tiles leave their results: in the outputs, or in arrays of their own.
+  bool uses_result_arrays() const { return uses_result_arrays_; }
+  const std::vector<ResultTarget>& targets() const { return targets_; }
+  // The extent of one part of the core layer along each dimension.
+  const std::vector<int64_t>& core_tiles() const { return core_tile_; }
+  const std::vector<std::string>& index_names() const { return index_names_; }
+  const std::vector<std::string>& output_names() const { return output_names_; }
+
+  // Whether accumulators may start from the neutral element: exactly, it is neutral for all values
+  // only if it is that of a named operation.
+  bool starts_from_identity() const;
+
   bool independent_accumulators() const { return independent_accumulators_; }
 
  private:
   void PlanNames();
   void PlanLoops(const LowLevelExpression& low_level);
   void PlanStaging(const LowLevelExpression& low_level);
+  void PlanResults();
 
   Expression expression_;
   std::vector<int64_t> core_tile_;
@@ -104,6 +118,9 @@ class LoopPlan {
   std::vector<StagedCopy> staged_;
   std::vector<std::string> index_names_, input_names_, output_names_;
   bool independent_accumulators_ = false;
+  NumericsPolicy numerics_;
+  bool uses_result_arrays_ = false;
+  std::vector<ResultTarget> targets_;
 };
 
 // Whether dimension d appears in an access of the buffer.

@@ -5,6 +5,9 @@
 namespace mdh {
 
 Value MakeLiteral(const ScalarValue& value) {
+  if (IsHalf(value.type())) {
+    return MakeLiteral(ScalarValue::Real(ScalarType::kFloat32, value.as_double()));
+  }
   return std::make_shared<ValueNode>(ValueNode{{value.type(), 1}, Literal{value}});
 }
 
@@ -32,6 +35,22 @@ Value MakeSplat(Value scalar, int lanes) {
 Value MakeLane(Value vector, int lane) {
   const ValueType type{vector->type.scalar, 1};
   return std::make_shared<ValueNode>(ValueNode{type, Lane{std::move(vector), lane}});
+}
+
+Value MakeIndexValue(Index index, int lanes, int64_t lane_step) {
+  return std::make_shared<ValueNode>(
+      ValueNode{{ScalarType::kInt64, lanes}, IndexValue{std::move(index), lane_step}});
+}
+
+Value MakeTableElement(std::vector<ScalarValue> table, Value index) {
+  ScalarType type = table[0].type();
+  if (IsHalf(type)) {
+    type = ScalarType::kFloat32;
+    for (ScalarValue& value : table) value = ScalarValue::Real(type, value.as_double());
+  }
+  const ValueType value_type{type, index->type.lanes};
+  return std::make_shared<ValueNode>(
+      ValueNode{value_type, TableElement{std::move(table), std::move(index)}});
 }
 
 }  // namespace mdh

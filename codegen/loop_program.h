@@ -6,11 +6,13 @@
 // operations work lane by lane and mean what core/scalar_function.h says. A scalar operand of an
 // operation with more lanes is used in every lane. Memory is accessed through named pointers at
 // element offsets; two pointers never overlap, except that a pointer may be declared as an offset
-// into another one.
+// into another one. fp16 and bf16 exist in memory only: values of these types are loaded and
+// stored, and converted from and to fp32; nothing else is computed with them.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -44,7 +46,25 @@ struct LoadElements {
   Index offset;
   int64_t stride;
 };
-struct Operation {  // never kParameter or kConstant
+// As LoadElements, from a buffer with a boundary: every lane by its indices in the buffer.
+struct LoadInside {
+  struct Dimension {
+    Index index;        // of lane 0
+    int64_t lane_step;  // to that of the next lane
+    int64_t extent;
+    int64_t stride;  // elements
+  };
+  std::string pointer;
+  std::vector<Dimension> dimensions;
+  int64_t constant;                    // added to the offset
+  std::optional<ScalarValue> outside;  // what there is outside; nullopt: the nearest element
+};
+// Element number `index` (an integer, clamped) of a table.
+struct TableElement {
+  std::vector<ScalarValue> table;
+  Value index;
+};
+struct Operation {  // never kParameter, kConstant or kTable
   ScalarOp op;
   std::vector<Value> operands;
 };
@@ -56,23 +76,28 @@ struct Lane {
   Value vector;
   int lane;
 };
-// An index as a value of type int64.
+// An index as a value of type int64; lane l has index + l * lane_step.
 struct IndexValue {
   Index index;
+  int64_t lane_step = 0;
 };
 
 struct ValueNode {
   ValueType type;
-  std::variant<Literal, NamedValue, LoadElements, Operation, Splat, Lane, IndexValue> form;
+  std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, Operation, Splat, Lane,
+               IndexValue>
+      form;
 };
 
-Value MakeLiteral(const ScalarValue& value);
+Value MakeLiteral(const ScalarValue& value);  // of fp16 and bf16: the fp32 of the same value
 Value MakeNamed(std::string name, ValueType type);
 Value MakeLoad(std::string pointer, Index offset, ValueType type, int64_t stride);
 // Operands with fewer lanes than the widest are used in every lane.
 Value MakeOperation(ScalarOp op, ScalarType type, std::vector<Value> operands);
 Value MakeSplat(Value scalar, int lanes);  // `scalar` itself if lanes == 1
 Value MakeLane(Value vector, int lane);
+Value MakeIndexValue(Index index, int lanes, int64_t lane_step);
+Value MakeTableElement(std::vector<ScalarValue> table, Value index);
 
 // ---- Statements ----
 
@@ -160,6 +185,7 @@ struct Parameter {
   Kind kind;
   std::string name;
   ScalarType type = ScalarType::kInt64;  // pointers only
+  bool is_record = false;                // pointers only: to records, whatever their fields
 };
 
 struct Function {

@@ -12,7 +12,8 @@
 namespace mdh {
 namespace {
 
-std::vector<std::string> CompileOptions() {
+std::vector<std::string> CompileOptions(NumericsPolicy numerics) {
+  const bool may_fuse = numerics == NumericsPolicy::kReassociate;
   // No -ffast-math: it gains nothing here and would switch on flush-to-zero in the host process.
   // No vectorisation of straight-line code: vectors are explicit here, and gcc 12 miscompiles
   // (b == 0 ? 0 : a / b) on lanes of a vector in that pass.
@@ -20,7 +21,7 @@ std::vector<std::string> CompileOptions() {
           "-O2",
           "-march=native",
           "-fopenmp",
-          "-ffp-contract=fast",
+          may_fuse ? "-ffp-contract=fast" : "-ffp-contract=off",
           "-fno-math-errno",
           "-fno-trapping-math",
           "-fno-tree-slp-vectorize",
@@ -61,7 +62,7 @@ Result<Kernel> GenerateOpenMp(const LowLevelExpression& low_level, const DeviceD
   kernel.arguments = options.arguments;
   kernel.stages = options.stages;
   kernel.compiler = low_level.parameters().compiler;
-  kernel.compile_options = CompileOptions();
+  kernel.compile_options = CompileOptions(low_level.parameters().numerics);
   return kernel;
 }
 

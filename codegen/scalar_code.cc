@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/result_targets.h"
 #include "core/status.h"
 
 namespace mdh {
@@ -13,7 +14,83 @@ bool IsAtom(const Value& value) {
          std::holds_alternative<Literal>(value->form);
 }
 
+// Whether the operation gives a value of its type for operands of its type without rounding.
+bool IsExact(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kSelect:
+    case ScalarOp::kNeg:
+    case ScalarOp::kAbs:
+    case ScalarOp::kMin:
+    case ScalarOp::kMax:
+    case ScalarOp::kFloor:
+    case ScalarOp::kCeil:
+    case ScalarOp::kRound:
+    case ScalarOp::kTrunc:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The value after a round trip through a narrower type in memory.
+Value Rounded(Value value, ScalarType type) {
+  const ScalarType computed = RegisterType(type);
+  return MakeOperation(ScalarOp::kCast, computed,
+                       {MakeOperation(ScalarOp::kCast, type, {std::move(value)})});
+}
+
+// One operation, in register types.
+Value EmitOperation(const ScalarInstruction& instruction, std::vector<Value> operands) {
+  const ScalarType type = RegisterType(instruction.type);
+  if (instruction.op == ScalarOp::kTable) return MakeTableElement(instruction.table, operands[0]);
+  if (instruction.op == ScalarOp::kCast && operands[0]->type.scalar == type) {
+    return IsHalf(instruction.type) ? Rounded(operands[0], instruction.type) : operands[0];
+  }
+  Value value = MakeOperation(instruction.op, type, std::move(operands));
+  return IsHalf(instruction.type) && !IsExact(instruction.op)
+             ? Rounded(std::move(value), instruction.type)
+             : value;
+}
+
 }  // namespace
+
+ScalarType RegisterType(ScalarType type) { return IsHalf(type) ? ScalarType::kFloat32 : type; }
+
+Value LoadValue(std::string pointer, Index offset, ValueType stored, int64_t stride) {
+  Value load = MakeLoad(std::move(pointer), std::move(offset), stored, stride);
+  if (!IsHalf(stored.scalar)) return load;
+  return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(load)});
+}
+
+Value LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
+                      const std::vector<Index>& indices, const std::vector<int64_t>& lane_steps,
+                      int lanes) {
+  const ElementType::Field& at = buffer.type.fields()[field];
+  const int64_t scale = buffer.type.size_bytes() / SizeBytes(at.type);
+  const std::vector<int64_t> strides = buffer.strides();
+  LoadInside load{FieldPointer(buffer, pointer, at.type, /*is_const=*/true),
+                  {},
+                  at.offset_bytes / SizeBytes(at.type),
+                  std::nullopt};
+  if (buffer.boundary.kind == Boundary::Kind::kConstant) {
+    load.outside = buffer.boundary.values[field];
+  }
+  for (size_t x = 0; x < indices.size(); ++x) {
+    load.dimensions.push_back({indices[x], lane_steps[x], buffer.extents[x], strides[x] * scale});
+  }
+  Value value = std::make_shared<ValueNode>(ValueNode{{at.type, lanes}, std::move(load)});
+  if (!IsHalf(at.type)) return value;
+  return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(value)});
+}
+
+Value StoredValue(Value value, ScalarType stored) {
+  if (value->type.scalar == stored) return value;
+  const ScalarType computed = RegisterType(stored);
+  if (value->type.scalar != computed) {
+    value = MakeOperation(ScalarOp::kCast, computed, {std::move(value)});
+  }
+  return stored == computed ? value : MakeOperation(ScalarOp::kCast, stored, {std::move(value)});
+}
 
 std::string NameAllocator::Unique(const std::string& name) {
   if (!taken_.contains(name)) {
@@ -49,7 +126,7 @@ std::vector<Value> EmitFunction(const ScalarFunction& function,
     } else {
       std::vector<Value> operands;
       for (const int operand : instruction.operands) operands.push_back(values[operand]);
-      value = MakeOperation(instruction.op, instruction.type, std::move(operands));
+      value = EmitOperation(instruction, std::move(operands));
     }
     if (uses[n] > 1 && !IsAtom(value)) {
       const std::string name = names.Unique("t");

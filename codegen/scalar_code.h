@@ -8,6 +8,7 @@
 
 #include "codegen/loop_program.h"
 #include "core/combine_operator.h"
+#include "core/expression.h"
 
 namespace mdh {
 
@@ -22,9 +23,23 @@ class NameAllocator {
   std::map<std::string, int> taken_;
 };
 
+// The type in which values of `type` are computed with: fp32 for fp16 and bf16, else the type
+// itself.
+ScalarType RegisterType(ScalarType type);
+
+// Elements as values to compute with, and such a value as elements of type `stored`.
+Value LoadValue(std::string pointer, Index offset, ValueType stored, int64_t stride);
+Value StoredValue(Value value, ScalarType stored);
+
+// The element that an access reads from a buffer with a boundary, as a value to compute with.
+// `indices`: one per buffer dimension, of lane 0; `lane_steps`: what the next lane adds.
+Value LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
+                      const std::vector<Index>& indices, const std::vector<int64_t>& lane_steps,
+                      int lanes);
+
 // Appends the statements that evaluate `function` to `block` and gives the results. Values used
 // once are nested into the expression that uses them; others get a name. `argument(p)` is called
-// for the parameters that the function really uses.
+// for the parameters that the function really uses; arguments and results are of register types.
 std::vector<Value> EmitFunction(const ScalarFunction& function,
                                 const std::function<Value(int)>& argument, NameAllocator& names,
                                 Block& block);

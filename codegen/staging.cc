@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/scalar_code.h"
 #include "core/constraints.h"
 
 namespace mdh {
@@ -44,7 +45,7 @@ class PackingBuilder {
   Block Build() {
     Block block;
     block.push_back({Comment{absl::StrCat("Pack ", plan_.input_name(copy_.input), ".")}});
-    if (!source_.is_constant()) {
+    if (!source_.is_constant() && buffer_.boundary.kind == Boundary::Kind::kNone) {
       const std::string name = copy_.name + "_from";
       block.push_back({DeclareIndex{name, source_}});
       source_ = Index::Variable(name);
@@ -103,16 +104,27 @@ class PackingBuilder {
   }
 
   void EmitCopy(const Index& lane, Block& block) {
-    const std::vector<int64_t> strides = buffer_.strides();
-    Index from = source_, to(0);
-    for (size_t x = 0; x < position_.size(); ++x) {
-      from = from + position_[x] * strides[x];
-      to = to + position_[x] * copy_.strides[x];
+    Index to(0);
+    for (size_t x = 0; x < position_.size(); ++x) to = to + position_[x] * copy_.strides[x];
+    block.push_back({StoreElements{copy_.name, to + lane, Element(lane), 1}});
+  }
+
+  Value Element(const Index& lane) const {
+    if (buffer_.boundary.kind == Boundary::Kind::kNone) {
+      const std::vector<int64_t> strides = buffer_.strides();
+      Index from = source_;
+      for (size_t x = 0; x < position_.size(); ++x) from = from + position_[x] * strides[x];
+      if (copy_.strip_dimension >= 0) from = from + lane * strides[copy_.strip_dimension];
+      return MakeLoad(plan_.input_name(copy_.input), from, {buffer_.type.scalar(), 1}, 1);
     }
-    if (copy_.strip_dimension >= 0) from = from + lane * strides[copy_.strip_dimension];
-    block.push_back(
-        {StoreElements{copy_.name, to + lane,
-                       MakeLoad(plan_.input_name(copy_.input), from, {buffer_.type, 1}, 1), 1}});
+    std::vector<Index> indices;
+    for (size_t x = 0; x < position_.size(); ++x) {
+      const bool strip = static_cast<int>(x) == copy_.strip_dimension;
+      indices.push_back(ranges_[x].origin + position_[x] + (strip ? lane : Index(0)));
+    }
+    const Value value = LoadInsideValue(buffer_, plan_.input_name(copy_.input), 0, indices,
+                                        std::vector<int64_t>(indices.size(), 0), 1);
+    return StoredValue(value, buffer_.type.scalar());
   }
 
   const LoopPlan& plan_;

@@ -19,9 +19,11 @@ std::shared_ptr<const Block> Own(Block block) {
 
 }  // namespace
 
-bool TileAccumulators::HasIdentity() const {
-  return expression().reduction().identity().has_value();
+ScalarType TileAccumulators::result_type(int r) const {
+  return RegisterType(expression().function().results()[r].type);
 }
+
+bool TileAccumulators::HasIdentity() const { return plan_.starts_from_identity(); }
 
 std::string TileAccumulators::PointKey(const TilePoint& point) const {
   std::string key;
@@ -33,7 +35,12 @@ std::string TileAccumulators::PointKey(const TilePoint& point) const {
 
 // "C_i0_j8": the output and the offsets within the tile.
 std::string TileAccumulators::NameOf(int r, const TilePoint& point, const std::string& suffix) {
-  std::string name = plan_.output_name(expression().output_access(r).buffer);
+  const Expression::AccessRef ref = expression().output_access(r);
+  std::string name = plan_.output_name(ref.buffer);
+  if (const std::string& field = expression().outputs()[ref.buffer].type.fields()[ref.field].name;
+      !field.empty()) {
+    absl::StrAppend(&name, "_", field, "_");
+  }
   for (int d = 0; d < plan_.rank(); ++d) {
     if (!plan_.is_reduction(d) && points_[d] > 1) {
       absl::StrAppend(&name, "_", plan_.index_name(d), point.pieces[d].offset);
@@ -225,18 +232,17 @@ std::vector<TileAccumulators::Final> TileAccumulators::CombineAccumulators(Block
 
 TileAccumulators::OutputElement TileAccumulators::ElementOf(
     int r, const TilePoint& point, const std::vector<Index>& origins) const {
-  const Expression::AccessRef ref = expression().output_access(r);
-  const AffineIndex linear = expression().outputs()[ref.buffer].Linearized(ref.access);
+  const ResultTarget& target = plan_.targets()[r];
   Index offset(0);
-  int64_t constant = linear.constant;
+  int64_t constant = target.offset.constant;
   for (int d = 0; d < plan_.rank(); ++d) {
-    if (plan_.is_reduction(d)) continue;  // reduced dimensions are accessed at index 0
-    offset = offset + origins[d] * linear.coefficients[d];
-    constant += linear.coefficients[d] * point.pieces[d].offset;
+    if (target.offset.coefficients[d] == 0) continue;
+    offset = offset + origins[d] * target.offset.coefficients[d];
+    constant += target.offset.coefficients[d] * point.pieces[d].offset;
   }
   const int v = plan_.vector_dimension();
-  return {plan_.output_name(ref.buffer), offset + Index(constant),
-          v >= 0 && !plan_.is_reduction(v) ? linear.coefficients[v] : 1};
+  return {target.pointer, offset + Index(constant), target.type,
+          v >= 0 && !plan_.is_reduction(v) ? target.offset.coefficients[v] : 1};
 }
 
 void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
@@ -247,7 +253,7 @@ void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
     for (int r = 0; r < results(); ++r) {
       const OutputElement at = ElementOf(r, final.point, origins);
       const ValueType type{result_type(r), final.width};
-      old.push_back(MakeLoad(at.pointer, at.offset, type, at.stride));
+      old.push_back(LoadValue(at.pointer, at.offset, {at.type, final.width}, at.stride));
       NameIt(old.back(), add);
       now.push_back(MakeNamed(final.names[r], type));
     }
@@ -266,7 +272,8 @@ void TileAccumulators::StoreResults(const std::vector<Index>& origins, bool accu
       const OutputElement at = ElementOf(r, final.point, origins);
       const ValueType type{result_type(r), final.width};
       body.push_back(
-          {StoreElements{at.pointer, at.offset, MakeNamed(final.names[r], type), at.stride}});
+          {StoreElements{at.pointer, at.offset,
+                         StoredValue(MakeNamed(final.names[r], type), at.type), at.stride}});
     }
   }
 }

@@ -48,12 +48,13 @@ class TileAccumulators {
   struct OutputElement {
     std::string pointer;
     Index offset;
+    ScalarType type;
     int64_t stride;
   };
 
   const Expression& expression() const { return plan_.expression(); }
   int results() const { return static_cast<int>(expression().function().results().size()); }
-  ScalarType result_type(int r) const { return expression().function().results()[r].type; }
+  ScalarType result_type(int r) const;  // in registers
   bool HasIdentity() const;
   bool NeedsFlag() const { return has_loops_ && !HasIdentity(); }
   std::string PointKey(const TilePoint& point) const;

@@ -13,8 +13,13 @@ namespace {
 
 class Builder {
  public:
-  Builder(const LoopPlan& plan, const std::vector<int64_t>& points, bool accumulates)
-      : plan_(plan), points_(points), accumulates_(accumulates), inputs_(plan, origin_, names_) {
+  Builder(const LoopPlan& plan, const std::vector<int64_t>& points, TilePlace place,
+          bool accumulates)
+      : plan_(plan),
+        points_(points),
+        place_(place),
+        accumulates_(accumulates),
+        inputs_(plan, place, origin_, names_) {
     ReserveNames();
     DeclareParameters();
   }
@@ -49,6 +54,7 @@ class Builder {
     for (size_t b = 0; b < expression().inputs().size(); ++b) names_.Reserve(plan_.input_name(b));
     for (size_t b = 0; b < expression().outputs().size(); ++b) names_.Reserve(plan_.output_name(b));
     for (const StagedCopy& copy : plan_.staged()) names_.Reserve(copy.name);
+    for (const ResultTarget& target : plan_.targets()) names_.Reserve(target.pointer);
     for (const PlannedLoop& loop : plan_.outer_loops()) names_.Reserve(loop.variable);
     names_.Reserve("first");
     names_.Reserve("empty");
@@ -61,13 +67,19 @@ class Builder {
         absl::StrAppend(&name, "_", plan_.index_name(d), points_[d]);
       }
     }
-    return name == "tile" ? "tile_1" : name;
+    if (name == "tile") name = "tile_1";
+    const std::vector<Buffer>& inputs = expression().inputs();
+    const bool has_boundary = std::any_of(inputs.begin(), inputs.end(), [](const Buffer& buffer) {
+      return buffer.boundary.kind != Boundary::Kind::kNone;
+    });
+    return has_boundary && place_ == TilePlace::kAnywhere ? name + "_anywhere" : name;
   }
 
-  void AddPointer(TileParameter::Role role, int index, const std::string& name, ScalarType type) {
+  void AddPointer(TileParameter::Role role, int index, const std::string& name,
+                  const ElementType& type) {
     const auto kind =
         role == TileParameter::Role::kOutput ? Parameter::Kind::kOutput : Parameter::Kind::kInput;
-    result_.parameters.push_back({role, index, {kind, name, type}});
+    result_.parameters.push_back({role, index, {kind, name, type.scalar(), type.is_record()}});
   }
   void AddIndex(TileParameter::Role role, int index, const std::string& name) {
     result_.parameters.push_back({role, index, {Parameter::Kind::kIndex, name}});
@@ -76,16 +88,23 @@ class Builder {
   void DeclareParameters() {
     for (size_t b = 0; b < expression().inputs().size(); ++b) {
       const int index = static_cast<int>(b);
-      const ScalarType type = expression().inputs()[b].type;
+      const ElementType& type = expression().inputs()[b].type;
       if (const StagedCopy* copy = plan_.StagedInput(index)) {
         AddPointer(TileParameter::Role::kStaged, index, copy->name, type);
       } else {
         AddPointer(TileParameter::Role::kInput, index, plan_.input_name(index), type);
       }
     }
-    for (size_t b = 0; b < expression().outputs().size(); ++b) {
-      AddPointer(TileParameter::Role::kOutput, static_cast<int>(b), plan_.output_name(b),
-                 expression().outputs()[b].type);
+    if (plan_.uses_result_arrays()) {
+      for (size_t r = 0; r < plan_.targets().size(); ++r) {
+        AddPointer(TileParameter::Role::kOutput, static_cast<int>(r), plan_.targets()[r].pointer,
+                   plan_.targets()[r].type);
+      }
+    } else {
+      for (size_t b = 0; b < expression().outputs().size(); ++b) {
+        AddPointer(TileParameter::Role::kOutput, static_cast<int>(b), plan_.output_name(b),
+                   expression().outputs()[b].type);
+      }
     }
     for (int d = 0; d < plan_.rank(); ++d) {
       origin_.push_back(Index(0));
@@ -170,6 +189,7 @@ class Builder {
 
   const LoopPlan& plan_;
   std::vector<int64_t> points_;
+  const TilePlace place_;
   const bool accumulates_;
   TileFunction result_;
   NameAllocator names_;
@@ -188,8 +208,8 @@ bool CoversWholeDimension(const LoopPlan& plan, int d) {
 }
 
 TileFunction BuildTileFunction(const LoopPlan& plan, const std::vector<int64_t>& points,
-                               bool accumulates) {
-  return Builder(plan, points, accumulates).Build();
+                               TilePlace place, bool accumulates) {
+  return Builder(plan, points, place, accumulates).Build();
 }
 
 }  // namespace mdh

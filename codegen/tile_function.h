@@ -8,6 +8,7 @@
 
 #include "codegen/loop_plan.h"
 #include "codegen/loop_program.h"
+#include "codegen/tile_inputs.h"
 
 namespace mdh {
 
@@ -16,7 +17,7 @@ struct TileParameter {
   enum class Role {
     kInput,       // pointer of input `index`, in place
     kStaged,      // pointer of the staged copy of input `index`
-    kOutput,      // pointer of output `index`
+    kOutput,      // pointer of output `index`, or of the array of result `index`
     kOrigin,      // first point of the tile in dimension `index`
     kRangeBegin,  // range of the inner reduction in dimension `index`
     kRangeEnd,
@@ -34,9 +35,10 @@ struct TileFunction {
 };
 
 // `points[d]`: points of the tile in dimension d (of an inner reduction: ignored). `accumulates`:
-// the caller runs reductions around the tile, so that results may have to be added to the outputs.
+// the caller runs reductions around the tile, so that results may have to be added to the targets.
+// `place`: of a tile that is inside, all elements of buffers with a boundary are.
 TileFunction BuildTileFunction(const LoopPlan& plan, const std::vector<int64_t>& points,
-                               bool accumulates);
+                               TilePlace place, bool accumulates);
 
 // Whether the caller's range of inner reduction d is the whole dimension.
 bool CoversWholeDimension(const LoopPlan& plan, int d);

@@ -37,8 +37,11 @@ TileInputs::Address TileInputs::AddressOf(int parameter) const {
   address.step.assign(plan_.rank(), 0);
   const StagedCopy* copy = plan_.StagedInput(ref.buffer);
   if (copy == nullptr) {
-    address.pointer = plan_.input_name(ref.buffer);
-    const AffineIndex linear = buffer.Linearized(ref.access);
+    const ElementType::Field& field = buffer.type.fields()[ref.field];
+    address.stem = plan_.input_name(ref.buffer);
+    address.pointer = FieldPointer(buffer, address.stem, field.type, /*is_const=*/true);
+    if (buffer.type.is_record()) absl::StrAppend(&address.stem, "_", field.name, "_");
+    const AffineIndex linear = buffer.Linearized(ref.access, ref.field);
     address.constant = linear.constant;
     for (int d = 0; d < plan_.rank(); ++d) {
       address.base = address.base + origins_[d] * linear.coefficients[d];
@@ -46,7 +49,7 @@ TileInputs::Address TileInputs::AddressOf(int parameter) const {
     }
     return address;
   }
-  address.pointer = copy->name;
+  address.pointer = address.stem = copy->name;
   for (size_t x = 0; x < buffer.extents.size(); ++x) {
     const AffineIndex& index = buffer.accesses[ref.access].indices[x];
     const bool strip = static_cast<int>(x) == copy->strip_dimension;
@@ -69,6 +72,15 @@ Index TileInputs::CopyOrigin(const StagedCopy& copy, int d) const {
 }
 
 Value TileInputs::Load(int parameter, const TilePoint& point, Block& block) {
+  const Expression& expression = plan_.expression();
+  if (expression.is_index(parameter)) {
+    return LoadIndex(expression.index_dimension(parameter), point);
+  }
+  const int b = expression.input_access(parameter).buffer;
+  if (place_ == TilePlace::kAnywhere && plan_.StagedInput(b) == nullptr &&
+      expression.inputs()[b].boundary.kind != Boundary::Kind::kNone) {
+    return LoadAtBoundary(parameter, point, block);
+  }
   const Address address = AddressOf(parameter);
   const ScalarType type = plan_.expression().function().parameters()[parameter].type;
   int64_t offset = address.constant;
@@ -85,16 +97,47 @@ Value TileInputs::Load(int parameter, const TilePoint& point, Block& block) {
   if (!at.is_constant() && !at.IsVariable()) {
     std::string& name = bases_[absl::StrCat(address.pointer, "|", base)];
     if (name.empty()) {
-      name = names_.Unique(absl::StrCat(address.pointer, "_at"));
+      name = names_.Unique(absl::StrCat(address.stem, "_at"));
       block.push_back({DeclareIndex{name, at}});
     }
     at = Index::Variable(name);
   }
-  const ValueType value_type{type, width};
-  const std::string name = names_.Unique(absl::StrCat(address.pointer, "_0"));
-  block.push_back(
-      {DeclareValue{name, MakeLoad(address.pointer, at + Index(offset), value_type, stride)}});
-  return loads_[key] = MakeNamed(name, value_type);
+  const Value load = LoadValue(address.pointer, at + Index(offset), {type, width}, stride);
+  const std::string name = names_.Unique(absl::StrCat(address.stem, "_0"));
+  block.push_back({DeclareValue{name, load}});
+  return loads_[key] = MakeNamed(name, load->type);
+}
+
+Value TileInputs::LoadIndex(int dimension, const TilePoint& point) const {
+  const TilePiece& piece = point.pieces[dimension];
+  const int lanes = dimension == plan_.vector_dimension() ? piece.width : 1;
+  return MakeIndexValue(origins_[dimension] + Index(piece.offset), lanes, 1);
+}
+
+// Every lane finds its element by itself.
+Value TileInputs::LoadAtBoundary(int parameter, const TilePoint& point, Block& block) {
+  const Expression::AccessRef ref = plan_.expression().input_access(parameter);
+  const Buffer& buffer = plan_.expression().inputs()[ref.buffer];
+  const int v = plan_.vector_dimension();
+  std::vector<Index> indices;
+  std::vector<int64_t> lane_steps;
+  int lanes = 1;
+  for (const AffineIndex& affine : buffer.accesses[ref.access].indices) {
+    Index index(affine.constant);
+    for (int d = 0; d < plan_.rank(); ++d) {
+      const Index at = origins_[d] + Index(point.pieces[d].offset);
+      index = at * affine.coefficients[d] + index;
+    }
+    indices.push_back(index);
+    lane_steps.push_back(v < 0 ? 0 : affine.coefficients[v]);
+    if (lane_steps.back() != 0) lanes = point.pieces[v].width;
+  }
+  const std::string& name = plan_.input_name(ref.buffer);
+  const Value value = LoadInsideValue(buffer, name, ref.field, indices, lane_steps, lanes);
+  const std::string variable =
+      names_.Unique(absl::StrCat(name, "_", buffer.type.fields()[ref.field].name, "_0"));
+  block.push_back({DeclareValue{variable, value}});
+  return MakeNamed(variable, value->type);
 }
 
 }  // namespace mdh

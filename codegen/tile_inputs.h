@@ -16,11 +16,15 @@ namespace mdh {
 // Name of the caller's variable that holds the origin of a staged copy in dimension d; empty: 0.
 std::string StagedOriginName(const LoopPlan& plan, const StagedCopy& copy, int d);
 
+// Whether all elements that a tile reads of buffers with a boundary are inside.
+enum class TilePlace { kInside, kAnywhere };
+
 // Refers to its arguments; `origins` changes as the tile's loops are entered.
 class TileInputs {
  public:
-  TileInputs(const LoopPlan& plan, const std::vector<Index>& origins, NameAllocator& names)
-      : plan_(plan), origins_(origins), names_(names) {}
+  TileInputs(const LoopPlan& plan, TilePlace place, const std::vector<Index>& origins,
+             NameAllocator& names)
+      : plan_(plan), place_(place), origins_(origins), names_(names) {}
 
   // Forgets what was loaded: another block of statements begins.
   void StartBlock();
@@ -31,14 +35,18 @@ class TileInputs {
   // base (symbolic) + constant + a static part per unrolled step of each dimension.
   struct Address {
     std::string pointer;
+    std::string stem;  // for names of variables
     Index base = Index(0);
     int64_t constant = 0;
     std::vector<int64_t> step;  // elements per unrolled step
   };
   Address AddressOf(int parameter) const;
+  Value LoadIndex(int dimension, const TilePoint& point) const;
+  Value LoadAtBoundary(int parameter, const TilePoint& point, Block& block);
   Index CopyOrigin(const StagedCopy& copy, int d) const;
 
   const LoopPlan& plan_;
+  const TilePlace place_;
   const std::vector<Index>& origins_;
   NameAllocator& names_;
   std::map<std::string, Value> loads_;

@@ -17,7 +17,6 @@ int InnermostMemoryLayer(const SystemModel& model) {
 
 bool CanStage(const Buffer& buffer) {
   if (buffer.extents.empty() || buffer.type.is_record()) return false;
-  if (buffer.boundary.kind != Boundary::Kind::kNone) return false;
   for (const IndexFunction& access : buffer.accesses) {
     for (size_t x = 0; x < access.indices.size(); ++x) {
       const std::vector<int64_t>& coefficients = access.indices[x].coefficients;
@@ -113,10 +112,22 @@ int64_t AccumulatorRegisters(const Expression& expression, const SystemModel& mo
   return static_cast<int64_t>(std::min(registers, 9e18));
 }
 
+double ResultArrayBytes(const Expression& expression) {
+  double bytes = 0;
+  for (const TypedName& result : expression.function().results()) bytes += SizeBytes(result.type);
+  for (int d = 0; d < expression.rank(); ++d) {
+    if (!expression.is_reduction(d)) bytes *= static_cast<double>(expression.dimensions()[d].size);
+  }
+  return bytes;
+}
+
 int64_t StagedElements(const Expression& expression, const TuningParameters& p, int b, int layer) {
   const Buffer& buffer = expression.inputs()[b];
-  if (layer == InputParameters::kWholeBuffer) return buffer.elements();
   int64_t elements = 1;
+  if (layer == InputParameters::kWholeBuffer) {
+    for (const int64_t extent : buffer.extents) elements *= extent;
+    return elements;
+  }
   for (int x = 0; x < static_cast<int>(buffer.extents.size()); ++x) {
     elements *= Footprint(buffer, x, p.tile[layer]);  // at most the buffer's elements
   }

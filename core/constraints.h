@@ -22,6 +22,10 @@ int InnermostMemoryLayer(const SystemModel& model);
 
 // Whether copies of this input can be described at all: all accesses move alike, and forward.
 bool CanStage(const Buffer& buffer);
+// Whether the whole input can be packed: it has nothing to read outside of itself.
+inline bool CanStageWhole(const Buffer& buffer) {
+  return CanStage(buffer) && buffer.boundary.kind == Boundary::Kind::kNone;
+}
 // The one MDA dimension that buffer dimension x is, or -1: candidates for strips.
 int PlainDimension(const Buffer& buffer, int x);
 
@@ -47,5 +51,9 @@ int64_t AccumulatorRegisters(const Expression& expression, const SystemModel& mo
 // strips not counted.
 int64_t StagedElements(const Expression& expression, const TuningParameters& parameters, int b,
                        int layer);
+
+// Bytes of arrays that hold every result once, in the types in which results are combined: partial
+// results and prefix sums live in such arrays.
+double ResultArrayBytes(const Expression& expression);
 
 }  // namespace mdh

@@ -1,28 +1,44 @@
 // The reference interpreter.
 #include "core/interpreter.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/numerics.h"
 
 namespace mdh {
 namespace {
+
+// Smallest and largest index of every dimension.
+struct Box {
+  std::vector<int64_t> first, last;
+};
+
+Box WholeBox(const Expression& expression) {
+  Box box;
+  for (const Dimension& dimension : expression.dimensions()) {
+    box.first.push_back(0);
+    box.last.push_back(dimension.size - 1);
+  }
+  return box;
+}
 
 // Walks through the points of a box in some dimensions, in lexicographic order.
 class Odometer {
  public:
   explicit Odometer(std::vector<int> dimensions) : dimensions_(std::move(dimensions)) {}
 
-  void Reset(std::vector<int64_t>* point) const {
-    for (const int d : dimensions_) (*point)[d] = 0;
+  void Reset(const Box& box, std::vector<int64_t>* point) const {
+    for (const int d : dimensions_) (*point)[d] = box.first[d];
   }
-  // False after the last point, in which `point` equals `last` in all dimensions of the box.
-  bool Advance(const std::vector<int64_t>& last, std::vector<int64_t>* point) const {
+  // False after the last point.
+  bool Advance(const Box& box, std::vector<int64_t>* point) const {
     for (size_t n = dimensions_.size(); n-- > 0;) {
       const int d = dimensions_[n];
-      if (++(*point)[d] <= last[d]) return true;
-      (*point)[d] = 0;
+      if (++(*point)[d] <= box.last[d]) return true;
+      (*point)[d] = box.first[d];
     }
     return false;
   }
@@ -40,18 +56,13 @@ std::vector<int> DimensionsWith(const Expression& expression, const Predicate& p
   return dimensions;
 }
 
-std::vector<int64_t> LastPoint(const Expression& expression) {
-  std::vector<int64_t> last;
-  for (const Dimension& dimension : expression.dimensions()) last.push_back(dimension.size - 1);
-  return last;
-}
-
 class Machine {
  public:
   Machine(const Expression& expression, absl::Span<const std::byte* const> inputs,
           Accumulation accumulation)
       : expression_(expression),
         inputs_(inputs),
+        accumulation_(accumulation),
         combines_(expression.has_reduction() || expression.has_prefix_sum()) {
     for (int p = 0; p < expression.input_parameters(); ++p) {
       const Expression::AccessRef ref = expression.input_access(p);
@@ -80,13 +91,25 @@ class Machine {
     return Call(*combine_);
   }
 
-  // f combined over the box of `dimensions` up to `last`, at `point` in the other dimensions.
-  std::vector<ScalarValue> Fold(const Odometer& dimensions, const std::vector<int64_t>& last,
-                                std::vector<int64_t>* point) {
-    dimensions.Reset(point);
-    std::vector<ScalarValue> total = Apply(*point);
-    while (dimensions.Advance(last, point)) total = Combine(total, Apply(*point));
+  // f combined over the box in `dimensions`, at `point` in the other ones.
+  std::vector<ScalarValue> Fold(const Odometer& dimensions, Box box, std::vector<int64_t>* point) {
+    const int cut = accumulation_ == Accumulation::kFixedTree ? CutReduction() : -1;
+    if (cut < 0) return FoldPart(dimensions, box, point);
+    const int64_t part = FixedTreePart(expression_, cut), end = box.last[cut];
+    box.last[cut] = std::min(end, part - 1);
+    std::vector<ScalarValue> total = FoldPart(dimensions, box, point);
+    while (box.last[cut] < end) {
+      box.first[cut] += part;
+      box.last[cut] = std::min(end, box.last[cut] + part);
+      total = Combine(total, FoldPart(dimensions, box, point));
+    }
     return total;
+  }
+
+  // Points of one part of a prefix sum.
+  int64_t PrefixPart(int d) const {
+    return accumulation_ == Accumulation::kFixedTree ? FixedTreePart(expression_, d)
+                                                     : expression_.dimensions()[d].size;
   }
 
   // To the types in which results are stored.
@@ -98,6 +121,22 @@ class Machine {
   }
 
  private:
+  std::vector<ScalarValue> FoldPart(const Odometer& dimensions, const Box& box,
+                                    std::vector<int64_t>* point) {
+    dimensions.Reset(box, point);
+    std::vector<ScalarValue> total = Apply(*point);
+    while (dimensions.Advance(box, point)) total = Combine(total, Apply(*point));
+    return total;
+  }
+  // The reduced dimension that a fixed tree cuts, -1 if there is none.
+  int CutReduction() const {
+    for (int d = 0; d < expression_.rank(); ++d) {
+      const bool is_cut = FixedTreePart(expression_, d) < expression_.dimensions()[d].size;
+      if (expression_.is_reduction(d) && is_cut) return d;
+    }
+    return -1;
+  }
+
   static ScalarValue Converted(const ScalarValue& value, ScalarType type) {
     return value.type() == type ? value : mdh::Apply(ScalarOp::kCast, type, {value});
   }
@@ -132,6 +171,7 @@ class Machine {
 
   const Expression& expression_;
   absl::Span<const std::byte* const> inputs_;
+  const Accumulation accumulation_;
   const bool combines_;
   std::vector<AffineIndex> linear_;  // element offsets of accesses without a boundary
   std::optional<ScalarFunction> combine_;
@@ -148,34 +188,42 @@ class PrefixSums {
         dimensions_(DimensionsWith(expression, [&](int d) { return expression.is_prefix_sum(d); })),
         odometer_(dimensions_),
         reductions_(DimensionsWith(expression, [&](int d) { return expression.is_reduction(d); })),
-        last_(LastPoint(expression)) {}
+        box_(WholeBox(expression)) {}
 
   // Calls visit(point, results) for every point, the results of which are not yet finished.
   template <typename Visit>
   void ForEach(std::vector<int64_t>* point, const Visit& visit) {
     results_.clear();
-    odometer_.Reset(point);
+    odometer_.Reset(box_, point);
     do {
-      results_.push_back(machine_.Fold(reductions_, last_, point));
-    } while (odometer_.Advance(last_, point));
+      results_.push_back(machine_.Fold(reductions_, box_, point));
+    } while (odometer_.Advance(box_, point));
     int64_t stride = 1;
     for (size_t n = dimensions_.size(); n-- > 0;) {
-      Sum(stride, expression_.dimensions()[dimensions_[n]].size);
+      Sum(stride, expression_.dimensions()[dimensions_[n]].size,
+          machine_.PrefixPart(dimensions_[n]));
       stride *= expression_.dimensions()[dimensions_[n]].size;
     }
     size_t number = 0;
-    odometer_.Reset(point);
+    odometer_.Reset(box_, point);
     do {
       visit(*point, results_[number++]);
-    } while (odometer_.Advance(last_, point));
+    } while (odometer_.Advance(box_, point));
   }
 
  private:
-  // Example 15 in one dimension, whose indices are `stride` apart.
-  void Sum(int64_t stride, int64_t size) {
+  // Example 15 in one dimension, whose indices are `stride` apart: every part by itself, then what
+  // comes before it is combined with all of a part.
+  void Sum(int64_t stride, int64_t size, int64_t part) {
+    const auto along = [&](size_t n) { return static_cast<int64_t>(n) / stride % size; };
     for (size_t n = 0; n < results_.size(); ++n) {
-      if (static_cast<int64_t>(n) / stride % size == 0) continue;
+      if (along(n) % part == 0) continue;
       results_[n] = machine_.Combine(results_[n - stride], results_[n]);
+    }
+    for (size_t n = 0; n < results_.size(); ++n) {
+      if (along(n) < part) continue;
+      const int64_t back = along(n) % part + 1;  // to the last point of the part before
+      results_[n] = machine_.Combine(results_[n - back * stride], results_[n]);
     }
   }
 
@@ -183,7 +231,7 @@ class PrefixSums {
   Machine& machine_;
   std::vector<int> dimensions_;
   Odometer odometer_, reductions_;
-  std::vector<int64_t> last_;
+  Box box_;
   std::vector<std::vector<ScalarValue>> results_;
 };
 
@@ -229,11 +277,11 @@ Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
   };
   const Odometer concatenated(DimensionsWith(
       expression, [&](int d) { return expression.combine_operators()[d].is_concat(); }));
-  const std::vector<int64_t> last = LastPoint(expression);
-  std::vector<int64_t> point(expression.rank(), 0);
+  const Box box = WholeBox(expression);
+  std::vector<int64_t> point = box.first;
   do {
     sums.ForEach(&point, store);
-  } while (concatenated.Advance(last, &point));
+  } while (concatenated.Advance(box, &point));
   return outputs;
 }
 
@@ -242,14 +290,14 @@ std::vector<ScalarValue> InterpretAt(const Expression& expression,
                                      absl::Span<const int64_t> mda_index,
                                      Accumulation accumulation) {
   std::vector<int64_t> point(mda_index.begin(), mda_index.end());
-  std::vector<int64_t> last = LastPoint(expression);
+  Box box = WholeBox(expression);
   for (int d = 0; d < expression.rank(); ++d) {
-    if (expression.is_prefix_sum(d)) last[d] = mda_index[d];
+    if (expression.is_prefix_sum(d)) box.last[d] = mda_index[d];
   }
   const Odometer combined(DimensionsWith(
       expression, [&](int d) { return !expression.combine_operators()[d].is_concat(); }));
   Machine machine(expression, inputs, accumulation);
-  std::vector<ScalarValue> results = machine.Fold(combined, last, &point);
+  std::vector<ScalarValue> results = machine.Fold(combined, box, &point);
   machine.Finish(&results);
   return results;
 }

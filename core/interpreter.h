@@ -19,12 +19,14 @@ using BufferBytes = std::vector<std::byte>;
 enum class Accumulation {
   kWide,  // fp64 instead of narrower floating-point types, rounded once at the end: the judge of
           // kernels that may re-associate
-  kDeclared,  // the types of f's results, rounded after every combination
+  kDeclared,   // the types of f's results, rounded after every combination:
+               // NumericsPolicy::kExactOrder
+  kFixedTree,  // the same in the tree of NumericsPolicy::kFixedTree
 };
 
-// Computes all outputs. Points are combined in lexicographic order of the MDA indices. Bytes of
-// output buffers that no index function reaches are zero.
-// Errors: InvalidArgument if the number or size of the inputs is wrong.
+// Computes all outputs. Points are combined in lexicographic order of the MDA indices (with
+// kFixedTree: those of a part, then the parts). Bytes of output buffers that no index function
+// reaches are zero. Errors: InvalidArgument if the number or size of the inputs is wrong.
 Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
                                            absl::Span<const BufferBytes> inputs,
                                            Accumulation accumulation = Accumulation::kWide);

@@ -82,11 +82,14 @@ std::string ToText(const TuningParameters& p) {
         absl::StrAppend(out, StageName(input.stage_layer), ":", absl::StrJoin(input.layout, ","),
                         ":", input.strip_dimension);
       });
-  return absl::StrCat("model=", p.system_model, "; tile=", JoinRows(p.tile),
-                      "; order=", JoinRows(p.order), "; inputs=", inputs, "; accumulate=",
-                      p.accumulate_in == AccumulateIn::kRegisters ? "registers" : "output",
-                      "; chains=", p.independent_accumulators ? "independent" : "one",
-                      "; compiler=", p.compiler == Compiler::kGcc ? "gcc" : "clang");
+  return absl::StrCat(
+      "model=", p.system_model, "; tile=", JoinRows(p.tile), "; order=", JoinRows(p.order),
+      "; inputs=", inputs,
+      "; accumulate=", p.accumulate_in == AccumulateIn::kRegisters ? "registers" : "output",
+      "; chains=", p.independent_accumulators ? "independent" : "one",
+      "; compiler=", p.compiler == Compiler::kGcc ? "gcc" : "clang",
+      p.numerics == NumericsPolicy::kReassociate ? ""
+                                                 : absl::StrCat("; numerics=", Name(p.numerics)));
 }
 
 Result<TuningParameters> ParseTuningParameters(std::string_view text) {
@@ -106,7 +109,8 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text) {
       return absl::InvalidArgumentError(absl::StrCat("tuning parameters: '", name, "' is missing"));
     }
   }
-  if (fields.size() != 7) return absl::InvalidArgumentError("tuning parameters: unknown field");
+  fields.try_emplace("numerics", Name(NumericsPolicy::kReassociate));  // the default
+  if (fields.size() != 8) return absl::InvalidArgumentError("tuning parameters: unknown field");
   // The word chosen for a field with two possible ones.
   auto is_first = [&](const std::string& name, absl::string_view yes,
                       absl::string_view no) -> Result<bool> {
@@ -131,6 +135,7 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text) {
   MDH_ASSIGN_OR_RETURN(const bool gcc, is_first("compiler", "gcc", "clang"));
   p.accumulate_in = registers ? AccumulateIn::kRegisters : AccumulateIn::kOutput;
   p.compiler = gcc ? Compiler::kGcc : Compiler::kClang;
+  MDH_ASSIGN_OR_RETURN(p.numerics, ParseNumericsPolicy(fields["numerics"]));
   return p;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/device_description.h"
 #include "core/expression.h"
+#include "core/numerics.h"
 #include "core/status.h"
 #include "core/system_model.h"
 
@@ -59,11 +60,14 @@ struct TuningParameters {
   // Unrolled reductions keep one accumulator per unrolled step instead of one chain.
   bool independent_accumulators = false;
   Compiler compiler = Compiler::kGcc;
+  // Not searched for, but given: which decompositions are valid depends on it.
+  NumericsPolicy numerics = NumericsPolicy::kReassociate;
 
   friend bool operator==(const TuningParameters&, const TuningParameters&) = default;
 };
 
-// Text that reads back: `key=value` pairs separated by ';' on one line, dimensions by position.
+// Text that reads back: `key=value` pairs separated by ';' on one line, dimensions by position. The
+// numerics policy is left out if it is kReassociate.
 std::string ToText(const TuningParameters& parameters);
 Result<TuningParameters> ParseTuningParameters(std::string_view text);
 
@@ -72,6 +76,10 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text);
 //   - an extent is a multiple of the next inner one, or the whole size of the dimension;
 //   - lanes on one dimension at most, a power of two; registers and unrolling within bounds;
 //   - layouts are permutations; strips only where the buffer dimension is one plain index;
+//   - with NumericsPolicy::kExactOrder and kFixedTree: no lanes on reduced dimensions and one
+//   chain, the
+//     points of a part are combined in lexicographic order, and parts of the core layer along
+//     reduced dimensions and prefix sums are whole dimensions or those of FixedTreePart;
 //   - staged copies fit: the private ones of a thread within 4 times its share of the caches.
 // Errors: InvalidArgument, naming parameter, layer and dimension.
 Status Validate(const Expression& expression, const SystemModel& model,

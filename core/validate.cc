@@ -32,6 +32,7 @@ class Validator {
     MDH_RETURN_IF_ERROR(Shapes());
     MDH_RETURN_IF_ERROR(Extents());
     MDH_RETURN_IF_ERROR(LanesAndRegisters());
+    if (p_.numerics != NumericsPolicy::kReassociate) MDH_RETURN_IF_ERROR(Order());
     for (size_t b = 0; b < p_.inputs.size(); ++b) MDH_RETURN_IF_ERROR(Staging(static_cast<int>(b)));
     return Scratch();
   }
@@ -117,6 +118,53 @@ class Validator {
     return absl::OkStatus();
   }
 
+  // Every value is combined in the order that the numerics policy says.
+  Status Order() const {
+    if (p_.independent_accumulators && e_.has_reduction()) {
+      return Invalid("numerics=", Name(p_.numerics), " does not allow chains=independent");
+    }
+    const int lanes_layer = m_.LayerWith(LayerRole::kLanes);
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.combine_operators()[d].is_concat()) continue;
+      const std::string& name = e_.dimensions()[d].name;
+      const int64_t part = OrderedPart(e_, p_.numerics, d);
+      if (p_.tile[0][d] != part) {
+        return Invalid("numerics=", Name(p_.numerics), " needs parts of ", part,
+                       " points on the core layer in dimension ", name, ", not ", p_.tile[0][d]);
+      }
+      if (e_.is_reduction(d) && lanes_layer > 0 && p_.tile[lanes_layer - 1][d] > 1) {
+        return Invalid("numerics=", Name(p_.numerics), " does not allow lanes on dimension ", name);
+      }
+    }
+    return LexicographicOrder();
+  }
+
+  // Inside a part: the loops of a reduced dimension, the unrolled register tile included, are all
+  // around those of the reduced dimensions after it.
+  Status LexicographicOrder() const {
+    int latest = -1;
+    const auto enter = [&](int d, bool has_parts) -> Status {
+      if (!has_parts || !e_.is_reduction(d)) return absl::OkStatus();
+      if (d < latest) {
+        return Invalid("numerics=", Name(p_.numerics), ": loops of dimension ",
+                       e_.dimensions()[d].name, " run inside of those of dimension ",
+                       e_.dimensions()[latest].name);
+      }
+      latest = d;
+      return absl::OkStatus();
+    };
+    const int innermost = InnermostMemoryLayer(m_);
+    for (int l = 1; l <= innermost; ++l) {
+      for (const int d : p_.order[l]) {
+        MDH_RETURN_IF_ERROR(enter(d, p_.tile[l][d] < p_.tile[l - 1][d]));
+      }
+    }
+    for (int d = 0; d < e_.rank(); ++d) {
+      MDH_RETURN_IF_ERROR(enter(d, p_.tile[innermost][d] > 1));
+    }
+    return absl::OkStatus();
+  }
+
   Status Staging(int b) const {
     const InputParameters& input = p_.inputs[b];
     const Buffer& buffer = e_.inputs()[b];
@@ -132,6 +180,10 @@ class Validator {
       return Invalid(
           buffer.name,
           " cannot be packed: its accesses differ in more than constants, or run backwards");
+    }
+    if (input.stage_layer == InputParameters::kWholeBuffer && !CanStageWhole(buffer)) {
+      return Invalid(buffer.name,
+                     " cannot be packed as a whole: it is read outside of its extents");
     }
     if (input.stage_layer != InputParameters::kWholeBuffer &&
         (input.stage_layer < 0 || input.stage_layer >= InnermostMemoryLayer(m_) ||
@@ -172,9 +224,7 @@ class Validator {
       if (!e_.is_reduction(d)) continue;
       slots *= static_cast<double>((e_.dimensions()[d].size + p_.tile[0][d] - 1) / p_.tile[0][d]);
     }
-    for (const Buffer& output : e_.outputs()) {
-      if (slots > 1) shared_bytes += slots * static_cast<double>(output.size_bytes());
-    }
+    if (slots > 1 || e_.has_prefix_sum()) shared_bytes += slots * ResultArrayBytes(e_);
     const double cache = static_cast<double>(device_.l2_bytes) +
                          static_cast<double>(device_.l3_bytes) / std::max(1, device_.cores);
     if (thread_bytes > std::max(4 * cache, 64.0 * 1024)) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "server/expression_conversion.h"
+#include "proto/expression_conversion.h"
 
 namespace mdh {
 

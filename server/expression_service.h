@@ -4,7 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "mdh/v1/expression.grpc.pb.h"
-#include "server/expression_conversion.h"
+#include "proto/expression_conversion.h"
 
 namespace mdh {
 

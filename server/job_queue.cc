@@ -86,7 +86,8 @@ Status JobQueue::FailInterruptedJobs() {
 
 Result<v1::CreateTuningJobResponse> JobQueue::Create(CreateJob request) {
   v1::TuningJob job;
-  *job.mutable_key() = MakeKernelKey(request.expression, catalogue_.environment());
+  *job.mutable_key() = MakeKernelKey(request.expression, catalogue_.environment(),
+                                     request.options.numerics_policy());
   job.set_expression_name(request.expression.name());
   job.set_expression_text(ToText(request.expression));
   *job.mutable_options() = request.options;

@@ -20,7 +20,8 @@ struct KeyEnvironment {
 };
 
 // The exact key of an expression in this environment.
-v1::KernelKey MakeKernelKey(const Expression& expression, const KeyEnvironment& environment);
+v1::KernelKey MakeKernelKey(const Expression& expression, const KeyEnvironment& environment,
+                            v1::NumericsPolicy numerics = v1::NUMERICS_POLICY_REASSOCIATE);
 
 // Fills the fields that `asked` leaves empty, but for the canonical form. The compiler stays empty
 // if there is none here.

@@ -17,8 +17,9 @@ Result<grpc::Slice> KernelServiceImpl::Lookup(const grpc::ByteBuffer& request) c
     return absl::InvalidArgumentError("the request has both an expression and a digest");
   }
   MDH_ASSIGN_OR_RETURN(const Expression expression, FromProto(message.expression(), limits_));
-  return lookup_table_.Find(MakeKernelKey(expression, lookup_table_.environment()),
-                            message.weakest_match());
+  return lookup_table_.Find(
+      MakeKernelKey(expression, lookup_table_.environment(), message.numerics_policy()),
+      message.weakest_match());
 }
 
 grpc::ServerUnaryReactor* KernelServiceImpl::LookupKernel(grpc::CallbackServerContext* context,

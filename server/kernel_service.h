@@ -4,7 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "mdh/v1/kernel.grpc.pb.h"
-#include "server/expression_conversion.h"
+#include "proto/expression_conversion.h"
 #include "server/lookup_table.h"
 #include "server/store.h"
 

@@ -8,6 +8,9 @@
 namespace mdh {
 namespace {
 
+static_assert(static_cast<int>(NumericsPolicy::kFixedTree) == v1::NUMERICS_POLICY_FIXED_TREE);
+static_assert(static_cast<int>(NumericsPolicy::kExactOrder) == v1::NUMERICS_POLICY_EXACT_ORDER);
+
 constexpr int64_t kDefaultBudgetNs = 60'000'000'000;
 constexpr int64_t kMaxBudgetNs = 24 * 3600 * int64_t{1'000'000'000};
 
@@ -24,6 +27,17 @@ Result<v1::TuningOptions> CheckTuningOptions(v1::TuningOptions options) {
   }
   if (options.budget_ns() == 0) options.set_budget_ns(kDefaultBudgetNs);
   if (options.seed() == 0) options.set_seed(1);
+  if (!(options.tolerance() >= 0 && options.tolerance() <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the tolerance, ", options.tolerance(), ", is not between 0 and 1"));
+  }
+  if (!v1::NumericsPolicy_IsValid(options.numerics_policy())) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no numerics policy number ",
+                                                   static_cast<int>(options.numerics_policy())));
+  }
+  if (options.numerics_policy() == v1::NUMERICS_POLICY_UNSPECIFIED) {
+    options.set_numerics_policy(v1::NUMERICS_POLICY_REASSOCIATE);
+  }
   if (options.technique().empty()) options.set_technique("annealing");
   MDH_RETURN_IF_ERROR(SearchTechniqueNamed(options.technique()).status());
   return options;
@@ -33,6 +47,7 @@ TuningOptions FromProto(const v1::TuningOptions& options) {
   TuningOptions result;
   result.technique = options.technique();
   result.seed = options.seed();
+  result.numerics = {static_cast<NumericsPolicy>(options.numerics_policy()), options.tolerance()};
   result.abort = AbortCondition::Duration(options.budget_ns());
   if (options.max_trials() > 0) {
     result.abort = std::move(result.abort) || AbortCondition::Evaluations(options.max_trials());

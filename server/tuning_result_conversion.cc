@@ -48,9 +48,17 @@ v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel, int thread
   for (const KernelArgument& argument : kernel.arguments) {
     v1::KernelArgument* to = proto.add_arguments();
     to->set_name(argument.name);
-    to->set_type(static_cast<v1::ScalarType>(argument.type));
+    if (!argument.type.is_record()) {
+      to->set_type(static_cast<v1::ScalarType>(argument.type.scalar()));
+    }
+    for (const ElementType::Field& field : argument.type.fields()) {
+      if (!argument.type.is_record()) break;
+      v1::TypedName* name = to->add_record();
+      name->set_name(field.name);
+      name->set_type(static_cast<v1::ScalarType>(field.type));
+    }
     to->set_elements(argument.elements);
-    to->set_size_bytes(argument.elements * SizeBytes(argument.type));
+    to->set_size_bytes(argument.elements * argument.type.size_bytes());
     to->set_is_output(argument.is_output);
   }
   proto.set_stages(kernel.stages);

@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "mdh/v1/tuning.grpc.pb.h"
-#include "server/expression_conversion.h"
+#include "proto/expression_conversion.h"
 #include "server/job_queue.h"
 
 namespace mdh {

@@ -2,25 +2,23 @@
 #include "tests/random_expression.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tests/random_combine.h"
 #include "tests/random_function.h"
+#include "tests/random_type.h"
+#include "tests/random_view.h"
 
 namespace mdh {
 namespace {
 
 using Dimensions = std::vector<Dimension>;
 
-const std::vector<ScalarType>& InputTypes() {
-  static const std::vector<ScalarType> types = {
-      ScalarType::kFloat32, ScalarType::kFloat32, ScalarType::kFloat32, ScalarType::kFloat64,
-      ScalarType::kInt32,   ScalarType::kInt64,   ScalarType::kInt8,    ScalarType::kInt16,
-      ScalarType::kUint8,   ScalarType::kUint16,  ScalarType::kUint32,  ScalarType::kUint64,
-      ScalarType::kBool};
-  return types;
-}
+// Of the values in input buffers and of constants around them.
+constexpr double kInputBound = 8;
 
 Dimensions RandomDimensions(Rng& rng, const RandomExpressionOptions& options) {
   const std::vector<int64_t> sizes = {1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 23, 31, 32};
@@ -36,123 +34,152 @@ Dimensions RandomDimensions(Rng& rng, const RandomExpressionOptions& options) {
   return dimensions;
 }
 
-// Shifts the index so that it is never negative: its smallest value becomes `smallest`.
-void Place(const Dimensions& dimensions, int64_t smallest, AffineIndex* index) {
-  index->constant = smallest;
-  for (size_t d = 0; d < dimensions.size(); ++d) {
-    index->constant -= std::min<int64_t>(0, index->coefficients[d] * (dimensions[d].size - 1));
-  }
-}
-
-AffineIndex RandomInputIndex(Rng& rng, const Dimensions& dimensions) {
-  const std::vector<int64_t> coefficients = {1, 1, 1, 1, 2, 3, -1, -2};
-  AffineIndex index{std::vector<int64_t>(dimensions.size(), 0), 0};
-  const int64_t kind = Below(rng, 8);  // mostly one plain dimension, as in real views
-  const int terms = kind == 0 ? 0 : kind < 6 ? 1 : 2;
-  for (int t = 0; t < terms; ++t) {
-    index.coefficients[Below(rng, static_cast<int64_t>(dimensions.size()))] =
-        kind < 4 ? 1 : AnyOf(rng, coefficients);
-  }
-  Place(dimensions, kind < 3 ? 0 : Below(rng, 3), &index);
-  return index;
-}
-
-Buffer RandomInput(Rng& rng, const Dimensions& dimensions, std::string name) {
-  Buffer buffer{std::move(name), AnyOf(rng, InputTypes()), {}, {}};
-  const int64_t most = std::min<int64_t>(3, static_cast<int64_t>(dimensions.size()) + 1);
-  const int rank = Below(rng, 10) == 0 ? 0 : 1 + static_cast<int>(Below(rng, most));
-  IndexFunction access;
-  for (int x = 0; x < rank; ++x) access.indices.push_back(RandomInputIndex(rng, dimensions));
-  buffer.accesses.push_back(access);
-  while (buffer.accesses.size() < 4 && Below(rng, 4) == 0) {
-    // A neighbour, as in stencils, or something unrelated.
-    for (AffineIndex& index : access.indices) {
-      if (Below(rng, 3) == 0)
-        index = RandomInputIndex(rng, dimensions);
-      else
-        index.constant += Below(rng, 3);
-    }
-    buffer.accesses.push_back(access);
-  }
-  return buffer;
-}
-
-// An index function that writes every element once: each dimension that is not reduced has an index
-// of its own, or two share one like digits of a number.
-IndexFunction RandomOutputAccess(Rng& rng, const Dimensions& dimensions,
-                                 const std::vector<CombineOperator>& operators) {
-  std::vector<int> free;
-  for (int d = 0; d < static_cast<int>(dimensions.size()); ++d) {
-    if (operators[d].is_concat()) free.push_back(d);
-  }
-  for (size_t n = free.size(); n > 1; --n) {
-    if (Below(rng, 2) == 0) std::swap(free[n - 1], free[Below(rng, static_cast<int64_t>(n))]);
-  }
-  IndexFunction access;
-  for (size_t n = 0; n < free.size(); ++n) {
-    AffineIndex index{std::vector<int64_t>(dimensions.size(), 0), 0};
-    const int64_t kind = Below(rng, 10);
-    index.coefficients[free[n]] = kind == 0 ? -1 : kind == 1 ? 2 : 1;
-    if (kind == 2 && n + 1 < free.size()) {
-      const int64_t digits = dimensions[free[n]].size + Below(rng, 2);
-      index.coefficients[free[++n]] = digits;
-    }
-    Place(dimensions, kind == 3 ? Below(rng, 3) : 0, &index);
-    access.indices.push_back(std::move(index));
-  }
-  if (Below(rng, 12) == 0) {
-    access.indices.push_back({std::vector<int64_t>(dimensions.size(), 0), Below(rng, 3)});
-  }
-  return access;
-}
-
-std::vector<Buffer> RandomOutputs(Rng& rng, const Dimensions& dimensions,
-                                  const std::vector<CombineOperator>& operators,
-                                  const std::vector<ScalarType>& types) {
-  std::vector<Buffer> outputs;
-  for (size_t r = 0; r < types.size(); ++r) {
-    IndexFunction access = RandomOutputAccess(rng, dimensions, operators);
-    if (r > 0 && types[r] == types[r - 1] && Below(rng, 3) == 0) {
-      // A second access beside the first: one more buffer dimension tells them apart.
-      Buffer& buffer = outputs.back();
-      if (buffer.accesses.size() == 1) {
-        access = buffer.accesses[0];
-        for (int64_t copy = 0; copy < 2; ++copy) {
-          IndexFunction& target = copy == 0 ? buffer.accesses[0] : access;
-          target.indices.push_back({std::vector<int64_t>(dimensions.size(), 0), copy});
-        }
-        buffer.accesses.push_back(std::move(access));
-        continue;
-      }
-    }
-    outputs.push_back({absl::StrCat("out", r + 1), types[r], {}, {std::move(access)}});
-  }
-  return outputs;
-}
-
-// Sometimes gives the extents, sometimes with room to spare. `checked`: with the extents needed.
-void GiveExtents(Rng& rng, const std::vector<Buffer>& checked, std::vector<Buffer>* buffers) {
-  for (size_t b = 0; b < checked.size(); ++b) {
-    if (Below(rng, 4) != 0) continue;
-    (*buffers)[b].extents_given = true;
-    (*buffers)[b].extents = checked[b].extents;
-    for (int64_t& extent : (*buffers)[b].extents) extent += Below(rng, 3);
-  }
-}
-
 bool IsSmall(const std::vector<Buffer>& buffers, int64_t max_elements) {
   return std::all_of(buffers.begin(), buffers.end(),
                      [&](const Buffer& buffer) { return buffer.elements() <= max_elements; });
 }
 
-std::vector<TypedName> NamesOf(const std::vector<Buffer>& buffers, absl::string_view stem) {
-  std::vector<TypedName> names;
-  for (const Buffer& buffer : buffers) {
-    for (size_t a = 0; a < buffer.accesses.size(); ++a) {
-      names.push_back({absl::StrCat(stem, names.size() + 1), buffer.type});
+// Which dimensions are combined, and how.
+struct Combination {
+  enum class Kind { kConcat, kReduction, kPrefixSum };
+  std::vector<Kind> kinds;  // one per dimension
+  int64_t points = 1;       // that are combined with each other at most
+  bool is_one_prefix_sum = false;
+};
+
+Combination RandomCombination(Rng& rng, const RandomExpressionOptions& options,
+                              const Dimensions& dimensions) {
+  using Kind = Combination::Kind;
+  const bool sums = options.prefix_sums && Below(rng, 3) == 0;
+  const int64_t alone = sums ? Below(rng, 2 * static_cast<int64_t>(dimensions.size())) : -1;
+  Combination combination;
+  int combined = 0, prefix_sums = 0;
+  for (int64_t d = 0; d < static_cast<int64_t>(dimensions.size()); ++d) {
+    Kind kind = Below(rng, 5) < 2 ? Kind::kReduction : Kind::kConcat;
+    if (sums && Below(rng, 5) < 2) kind = Kind::kPrefixSum;
+    if (alone >= 0 && alone < static_cast<int64_t>(dimensions.size())) {
+      kind = d == alone ? Kind::kPrefixSum : Kind::kConcat;
+    }
+    combination.kinds.push_back(kind);
+    if (kind == Kind::kConcat) continue;
+    ++combined;
+    if (kind == Kind::kPrefixSum) ++prefix_sums;
+    combination.points *= dimensions[d].size;
+  }
+  combination.is_one_prefix_sum = combined == 1 && prefix_sums == 1;
+  return combination;
+}
+
+// A result of f and where it goes.
+struct PlannedResult {
+  FunctionResult computed;
+  CombinedResult combined;
+};
+
+ScalarType RandomCombinedType(Rng& rng, const RandomExpressionOptions& options, ScalarType stored) {
+  if (!options.result_types || stored == ScalarType::kBool || Below(rng, 6) != 0) return stored;
+  if (IsHalf(stored) && Below(rng, 2) == 0) return ScalarType::kFloat32;
+  const ScalarType type = RandomScalarType(rng, options);
+  return type == ScalarType::kBool ? stored : type;
+}
+
+// Bounds that keep all sums of `points` values exact, in the type in which they are combined, and
+// after conversion to floating point.
+PlannedResult PlanResult(const TypedName& name, ScalarType stored, int64_t points) {
+  double limit = std::numeric_limits<double>::infinity();
+  if (IsFloatingPoint(name.type)) limit = LargestExact(name.type);
+  if (IsFloatingPoint(stored) && name.type != stored) {
+    limit = std::min<double>(limit, stored == ScalarType::kFloat16 ? 1 << 14 : 1 << 24);
+  }
+  // A quarter leaves room for the operator's own additions.
+  const double if_added = limit / 4 / static_cast<double>(points);
+  const bool may_add_up = if_added >= 2;
+  return {{name, may_add_up ? if_added : limit / 4}, {name.type, limit, may_add_up}};
+}
+
+// Buffers with their types and the number of their accesses; index functions follow.
+struct PlannedOutput {
+  Buffer buffer;
+  int accesses;
+};
+
+std::vector<PlannedOutput> PlanOutputs(Rng& rng, const RandomExpressionOptions& options,
+                                       const std::vector<Buffer>& inputs) {
+  std::vector<PlannedOutput> outputs;
+  const int count = Below(rng, 2) == 0 ? 1 : 1 + static_cast<int>(Below(rng, 3));
+  for (int n = 0; n < count; ++n) {
+    const bool as_input = !inputs.empty() && Below(rng, 4) != 0;
+    ElementType type = as_input ? inputs[0].type : RandomElementType(rng, options);
+    const int accesses = Below(rng, 6) == 0 ? 2 : 1;
+    outputs.push_back({{absl::StrCat("out", n + 1), std::move(type), {}, {}}, accesses});
+  }
+  return outputs;
+}
+
+std::vector<PlannedResult> PlanResults(Rng& rng, const RandomExpressionOptions& options,
+                                       const std::vector<PlannedOutput>& outputs, int64_t points) {
+  std::vector<PlannedResult> results;
+  int number = 0;
+  for (const PlannedOutput& output : outputs) {
+    for (int a = 0; a < output.accesses; ++a) {
+      for (TypedName name : NamesOf(absl::StrCat("y", ++number), output.buffer.type)) {
+        const ScalarType stored = name.type;
+        name.type = RandomCombinedType(rng, options, stored);
+        results.push_back(PlanResult(name, stored, points));
+      }
     }
   }
-  return names;
+  return results;
+}
+
+std::vector<FunctionParameter> ParametersOf(const ExpressionSpec& spec) {
+  std::vector<FunctionParameter> parameters;
+  int number = 0;
+  for (const Buffer& buffer : spec.inputs) {
+    for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+      for (TypedName& name : NamesOf(absl::StrCat("x", ++number), buffer.type)) {
+        parameters.push_back({std::move(name), kInputBound});
+      }
+    }
+  }
+  for (const int d : spec.index_dimensions) {
+    const Dimension& dimension = spec.dimensions[d];
+    parameters.push_back(
+        {{dimension.name, ScalarType::kInt64}, static_cast<double>(dimension.size)});
+  }
+  return parameters;
+}
+
+std::vector<CombineOperator> CombineOperators(Rng& rng, const RandomExpressionOptions& options,
+                                              const Combination& combination,
+                                              const std::vector<PlannedResult>& results) {
+  std::vector<CombinedResult> combined;
+  for (const PlannedResult& result : results) combined.push_back(result.combined);
+  const CombineOperator reduction = combination.is_one_prefix_sum && Below(rng, 2) == 0
+                                        ? RandomScan(rng, combined)
+                                        : RandomReduction(rng, options, combined);
+  std::vector<CombineOperator> operators;
+  for (const Combination::Kind kind : combination.kinds) {
+    operators.push_back(kind == Combination::Kind::kConcat      ? CombineOperator::Concat()
+                        : kind == Combination::Kind::kReduction ? reduction
+                                                                : reduction.AsPrefixSum());
+  }
+  return operators;
+}
+
+std::vector<int> RandomIndexDimensions(Rng& rng, const RandomExpressionOptions& options, int rank) {
+  std::vector<int> dimensions;
+  if (!options.indices || Below(rng, 8) != 0) return dimensions;
+  for (int d = 0; d < rank; ++d) {
+    if (Below(rng, 2) == 0) dimensions.push_back(d);
+  }
+  return dimensions;
+}
+
+// A function of a valid type, until there is a better one.
+ScalarFunction AnyFunction() {
+  return *ScalarFunction::Create("f", {{"x", ScalarType::kBool}}, {{"y", ScalarType::kBool}},
+                                 {{ScalarOp::kParameter, ScalarType::kBool, {}, 0}}, {0});
 }
 
 Result<Expression> TryExpression(Rng& rng, const RandomExpressionOptions& options) {
@@ -160,40 +187,42 @@ Result<Expression> TryExpression(Rng& rng, const RandomExpressionOptions& option
                       .dimensions = RandomDimensions(rng, options),
                       .inputs = {},
                       .outputs = {},
-                      .function = *ScalarFunction::Create(
-                          "f", {{"x", ScalarType::kBool}}, {{"y", ScalarType::kBool}},
-                          {{ScalarOp::kParameter, ScalarType::kBool, {}, 0}}, {0}),
-                      .combine_operators = {}};
-  const int inputs = 1 + static_cast<int>(Below(rng, 3));
+                      .function = AnyFunction(),
+                      .combine_operators = {},
+                      .index_dimensions = {}};
+  spec.index_dimensions =
+      RandomIndexDimensions(rng, options, static_cast<int>(spec.dimensions.size()));
+  const bool has_inputs = spec.index_dimensions.empty() || Below(rng, 4) != 0;
+  const int inputs = has_inputs ? 1 + static_cast<int>(Below(rng, 3)) : 0;
   for (int b = 0; b < inputs; ++b) {
-    spec.inputs.push_back(RandomInput(rng, spec.dimensions, absl::StrCat("in", b + 1)));
+    spec.inputs.push_back(RandomInput(rng, options, spec.dimensions, absl::StrCat("in", b + 1)));
   }
-  std::vector<ScalarType> types;
-  const int results = Below(rng, 2) == 0 ? 1 : 1 + static_cast<int>(Below(rng, 3));
-  for (int r = 0; r < results; ++r) {
-    types.push_back(Below(rng, 4) == 0 ? AnyOf(rng, InputTypes()) : spec.inputs[0].type);
+  const Combination combination = RandomCombination(rng, options, spec.dimensions);
+  std::vector<PlannedOutput> outputs = PlanOutputs(rng, options, spec.inputs);
+  const std::vector<PlannedResult> results = PlanResults(rng, options, outputs, combination.points);
+  spec.combine_operators = CombineOperators(rng, options, combination, results);
+  for (PlannedOutput& output : outputs) {
+    GiveAccesses(rng, spec.dimensions, spec.combine_operators, output.accesses, &output.buffer);
+    spec.outputs.push_back(std::move(output.buffer));
   }
-  const CombineOperator reduction = RandomReduction(rng, options, types);
-  int64_t reduced_points = 1;
-  for (const Dimension& dimension : spec.dimensions) {
-    const bool reduces = Below(rng, 5) < 2;
-    if (reduces) reduced_points *= dimension.size;
-    spec.combine_operators.push_back(reduces ? reduction : CombineOperator::Concat());
-  }
-  spec.outputs = RandomOutputs(rng, spec.dimensions, spec.combine_operators, types);
-  // 2^22 leaves room for the operator's own additions below 2^24, where fp32 is exact.
-  const double bound = static_cast<double>(int64_t{1} << 22) / static_cast<double>(reduced_points);
-  spec.function =
-      RandomFunction(rng, options, NamesOf(spec.inputs, "x"), NamesOf(spec.outputs, "y"), bound);
+  std::vector<FunctionResult> computed;
+  for (const PlannedResult& result : results) computed.push_back(result.computed);
+  spec.function = RandomFunction(rng, options, ParametersOf(spec), computed);
   MDH_ASSIGN_OR_RETURN(const Expression expression, Expression::Create(spec));
-  GiveExtents(rng, expression.inputs(), &spec.inputs);
-  GiveExtents(rng, expression.outputs(), &spec.outputs);
+  RefineInputs(rng, options, expression.inputs(), &spec.inputs);
+  RefineOutputs(rng, options, expression.outputs(), &spec.outputs);
   MDH_ASSIGN_OR_RETURN(Expression result, Expression::Create(std::move(spec)));
   if (!IsSmall(result.inputs(), options.max_buffer_elements) ||
       !IsSmall(result.outputs(), options.max_buffer_elements)) {
     return absl::OutOfRangeError("a buffer is too large");
   }
   return result;
+}
+
+ScalarValue RandomInputValue(Rng& rng, ScalarType type) {
+  const int64_t number = Below(rng, 9);
+  if (type == ScalarType::kBool) return ScalarValue::Bool(number % 2 == 0);
+  return NumberOf(type, IsSigned(type) ? number - 4 : number);
 }
 
 }  // namespace
@@ -214,14 +243,10 @@ std::vector<BufferBytes> RandomInputs(Rng& rng, const Expression& expression) {
   for (const Buffer& buffer : expression.inputs()) {
     BufferBytes bytes(buffer.size_bytes());
     for (int64_t e = 0; e < buffer.elements(); ++e) {
-      const int64_t number = Below(rng, 9);
-      ScalarValue value = ScalarValue::Bool(number % 2 == 0);
-      if (IsFloatingPoint(buffer.type)) {
-        value = ScalarValue::Real(buffer.type, static_cast<double>(number - 4));
-      } else if (IsInteger(buffer.type)) {
-        value = ScalarValue::Integer(buffer.type, IsSigned(buffer.type) ? number - 4 : number);
+      for (const ElementType::Field& field : buffer.type.fields()) {
+        RandomInputValue(rng, field.type)
+            .Store(bytes.data() + e * buffer.type.size_bytes() + field.offset_bytes);
       }
-      value.Store(bytes.data() + e * SizeBytes(buffer.type));
     }
     inputs.push_back(std::move(bytes));
   }

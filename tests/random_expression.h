@@ -18,23 +18,41 @@ struct RandomExpressionOptions {
   int64_t max_buffer_elements = 1 << 16;
   int max_operations = 8;  // of f, before the ones that bound its results
   // Floating-point values are small integers throughout if the inputs are those of RandomInputs:
-  // only
-  // + - * min max, comparisons and selects, and no sum that leaves the exact range. Whatever the
-  // order of a reduction, whether a*b+c is contracted or not: every correct kernel gives the same
-  // bits.
+  // only operations that keep them so, and no sum that leaves the range in which its type is exact.
+  // Whatever the order of a reduction, whether a*b+c is contracted or not: every correct kernel
+  // gives the same bits. Conversions on storing may round, once.
   bool exact = true;
+
+  // What expressions may have besides.
+  bool half_types = true;       // fp16 and bf16
+  bool records = true;          // as inputs and outputs
+  bool tables = true;           // in f
+  bool indices = true;          // as parameters of f
+  bool result_types = true;     // results that are combined in another type than they are stored in
+  bool mixed_operators = true;  // one named operator per result
+  bool prefix_sums = true;
+  bool boundaries = true;  // inputs that are read outside of their extents
+  bool layouts = true;     // strides that are not row-major and dense
 };
 
 // Rank 1 to max_rank; sizes small, often odd or prime; views permuted, strided, shifted, reversed,
 // diagonal, 0-dimensional, with several accesses per buffer, with and without given extents; f over
-// several types with 1 to 3 results; cc, named and custom operators with and without identity. The
-// same generator state gives the same expression on every machine.
+// several types with 1 to 3 results (more with records); cc, pw and ps with named and custom
+// operators, with and without identity, not commutative where one prefix sum is alone. The same
+// generator state gives the same expression on every machine.
 Expression RandomExpression(Rng& rng, const RandomExpressionOptions& options = {});
 
-// Contents for all inputs: integers from -4 to 4 (0 to 8 for unsigned types), in any type.
+// Contents for all inputs: integers from -4 to 4 (0 to 8 for unsigned types), in any type. Padding
+// of records is zero.
 std::vector<BufferBytes> RandomInputs(Rng& rng, const Expression& expression);
 
 // A number in [0, bound), the same on every machine.
 int64_t Below(Rng& rng, int64_t bound);
+
+// One of the elements.
+template <typename T>
+const T& AnyOf(Rng& rng, const std::vector<T>& elements) {
+  return elements[Below(rng, static_cast<int64_t>(elements.size()))];
+}
 
 }  // namespace mdh

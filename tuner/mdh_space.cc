@@ -52,6 +52,7 @@ struct MdhSpace::Layout {
   Expression expression;
   SystemModel model;
   DeviceDescription device;
+  NumericsPolicy numerics;
   int rank;
   int innermost;    // layer of the register tiles
   int lanes_layer;  // layer whose tiles are the lanes, or -1
@@ -60,10 +61,11 @@ struct MdhSpace::Layout {
   int orders, inputs, accumulate, chains, compiler, count;
   std::vector<int> input_start;
 
-  Layout(Expression e, SystemModel m, DeviceDescription d)
+  Layout(Expression e, SystemModel m, DeviceDescription d, NumericsPolicy n)
       : expression(std::move(e)),
         model(std::move(m)),
         device(std::move(d)),
+        numerics(n),
         rank(expression.rank()),
         innermost(InnermostMemoryLayer(model)),
         lanes_layer(model.LayerWith(LayerRole::kLanes) - 1) {
@@ -82,6 +84,11 @@ struct MdhSpace::Layout {
   }
 
   int64_t size(int d) const { return expression.dimensions()[d].size; }
+  // Whether the policy fixes the order in which values along d are combined.
+  bool is_ordered(int d) const {
+    return numerics != NumericsPolicy::kReassociate &&
+           !expression.combine_operators()[d].is_concat();
+  }
   int tile_position(int layer, int d) const { return tiles + (innermost - layer) * rank + d; }
   int order_position(int layer, int n) const { return orders + layer * (rank - 1) + n; }
 
@@ -125,7 +132,9 @@ struct MdhSpace::Layout {
     std::vector<int64_t> dimensions = {-1};
     for (int d = 0; lanes_layer >= 0 && d < rank; ++d) {
       if (size(d) < 2) continue;
-      if (expression.is_reduction(d) && !expression.reduction().identity()) continue;
+      if (expression.is_reduction(d) && (is_ordered(d) || !expression.reduction().identity())) {
+        continue;
+      }
       dimensions.push_back(d);
     }
     return dimensions;
@@ -134,6 +143,7 @@ struct MdhSpace::Layout {
   // Register tiles: whole vectors, within the accumulators that the registers hold.
   std::vector<int64_t> RegisterTiles(absl::Span<const int64_t> prefix, int d) const {
     const int64_t lanes_here = lanes_of(prefix, d);
+    if (is_ordered(d)) return {lanes_here};
     if (model.LayerWith(LayerRole::kRegisters) < 0) return {lanes_here};
     int64_t accumulators = 1;
     for (int x = 0; x < d; ++x) {
@@ -150,6 +160,7 @@ struct MdhSpace::Layout {
   }
 
   std::vector<int64_t> Tiles(absl::Span<const int64_t> prefix, int layer, int d) const {
+    if (is_ordered(d)) return {OrderedPart(expression, numerics, d)};
     const int64_t inner = tile(prefix, layer + 1, d);
     int64_t parts_before = 1;  // of the core layer, in the dimensions before d
     int64_t slots_before = 1;
@@ -178,7 +189,7 @@ struct MdhSpace::Layout {
   std::vector<int64_t> StageLayers(int b) const {
     std::vector<int64_t> layers = {InputParameters::kInPlace};
     if (!CanStage(expression.inputs()[b])) return layers;
-    layers.push_back(InputParameters::kWholeBuffer);
+    if (CanStageWhole(expression.inputs()[b])) layers.push_back(InputParameters::kWholeBuffer);
     for (int l = 0; l < innermost; ++l) {
       if (model.layers[l].role == LayerRole::kMemory) layers.push_back(l);
     }
@@ -197,9 +208,10 @@ struct MdhSpace::Layout {
   }
 };
 
-MdhSpace::MdhSpace(Expression expression, SystemModel model, DeviceDescription device)
-    : layout_(
-          std::make_shared<Layout>(std::move(expression), std::move(model), std::move(device))) {
+MdhSpace::MdhSpace(Expression expression, SystemModel model, DeviceDescription device,
+                   NumericsPolicy numerics)
+    : layout_(std::make_shared<Layout>(std::move(expression), std::move(model), std::move(device),
+                                       numerics)) {
   const std::shared_ptr<const Layout> at = layout_;
   using Prefix = absl::Span<const int64_t>;
   std::vector<TuningParameter> parameters;
@@ -241,7 +253,8 @@ MdhSpace::MdhSpace(Expression expression, SystemModel model, DeviceDescription d
     return at->expression.has_reduction() ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1};
   });
   add("chains", [at](Prefix) {
-    const bool possible = at->expression.has_reduction() && at->expression.reduction().identity();
+    const bool possible = at->numerics == NumericsPolicy::kReassociate &&
+                          at->expression.has_reduction() && at->expression.reduction().identity();
     return possible ? UpTo(2) : UpTo(1);
   });
   add("compiler", [at](Prefix) {
@@ -259,6 +272,7 @@ MdhSpace::MdhSpace(Expression expression, SystemModel model, DeviceDescription d
 TuningParameters MdhSpace::DecodeWith(const Layout& at, absl::Span<const int64_t> c) {
   TuningParameters p;
   p.system_model = at.model.name;
+  p.numerics = at.numerics;
   const size_t layers = at.model.layers.size();
   p.tile.assign(layers, std::vector<int64_t>(at.rank, 1));
   std::vector<int> identity(at.rank);
@@ -300,6 +314,7 @@ TuningParameters MdhSpace::Decode(absl::Span<const int64_t> configuration) const
 
 std::optional<Configuration> MdhSpace::Encode(const TuningParameters& p) const {
   const Layout& at = *layout_;
+  if (p.numerics != at.numerics) return std::nullopt;
   if (!Validate(at.expression, at.model, at.device, p).ok()) return std::nullopt;
   Configuration c(at.count, 0);
   c[at.vector_dimension] = -1;

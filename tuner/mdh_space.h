@@ -17,7 +17,9 @@ namespace mdh {
 // Immutable after construction; thread-safe.
 class MdhSpace {
  public:
-  MdhSpace(Expression expression, SystemModel model, DeviceDescription device);
+  // Only decompositions that keep to the numerics policy.
+  MdhSpace(Expression expression, SystemModel model, DeviceDescription device,
+           NumericsPolicy numerics = NumericsPolicy::kReassociate);
 
   const SearchSpace& space() const { return *space_; }
   // The decomposition that a configuration of space() stands for. Valid for Lower.

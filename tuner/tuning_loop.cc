@@ -71,13 +71,13 @@ class TuningRun {
         cancelled_(cancelled),
         start_ns_(NowNs()),
         model_(OpenMpSimdRegistersModel()),
-        space_(expression, model_, runner.device()) {}
+        space_(expression, model_, runner.device(), options.numerics.policy) {}
 
   Result<TuningResult> Run() {
     MDH_ASSIGN_OR_RETURN(technique_, SearchTechniqueNamed(options_.technique));
     TuningResult result;
     const int64_t before_problem_ns = NowNs();
-    MDH_RETURN_IF_ERROR(runner_.SetProblem(expression_, options_.seed));
+    MDH_RETURN_IF_ERROR(runner_.SetProblem(expression_, options_.seed, options_.numerics));
     problem_ns_ = NowNs() - before_problem_ns;
     MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, runner_.LoopNestTime());
     MDH_RETURN_IF_ERROR(Search());
@@ -117,7 +117,8 @@ class TuningRun {
   }
 
   Status Search() {
-    const TuningParameters rules = DefaultParameters(expression_, model_, runner_.device());
+    const TuningParameters rules =
+        DefaultParameters(expression_, model_, runner_.device(), options_.numerics.policy);
     std::vector<Configuration> known;
     std::vector<TuningParameters> first = {rules};
     first.insert(first.end(), options_.start.begin(), options_.start.end());
@@ -287,9 +288,10 @@ class TuningRun {
   // The smallest of many noisy times is mostly luck: the best few are timed again, in turn and for
   // longer, and their results are checked on inputs that no one has seen before.
   Status MeasureFinalists() {
-    Status status = runner_.SetProblem(expression_, options_.seed + 1);
+    Status status = runner_.SetProblem(expression_, options_.seed + 1, options_.numerics);
     // A runner that has died is started again: an hour's search is not thrown away for that.
-    if (absl::IsUnavailable(status)) status = runner_.SetProblem(expression_, options_.seed + 1);
+    if (absl::IsUnavailable(status))
+      status = runner_.SetProblem(expression_, options_.seed + 1, options_.numerics);
     if (absl::IsCancelled(status)) return absl::OkStatus();
     MDH_RETURN_IF_ERROR(status);
     std::vector<Kernel> kernels;

@@ -8,6 +8,7 @@
 
 #include "codegen/kernel.h"
 #include "core/expression.h"
+#include "core/numerics.h"
 #include "core/status.h"
 #include "core/tuning_parameters.h"
 #include "tuner/measure/runner.h"
@@ -22,6 +23,7 @@ struct TuningOptions {
   // Configurations from earlier runs to start from, besides the default one.
   std::vector<TuningParameters> start = {};
   MeasureOptions measure = {};
+  Numerics numerics = {};
 };
 
 struct Trial {

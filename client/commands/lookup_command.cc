@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "client/commands/formatting.h"
+#include "core/numerics.h"
 
 namespace mdh {
 namespace {
@@ -37,16 +38,36 @@ ExitCode Lookup(const GlobalOptions& options, const LookupArguments& arguments) 
 
 }  // namespace
 
+void AddNumericsOption(CLI::App& command, v1::NumericsPolicy& policy) {
+  static_assert(static_cast<int>(NumericsPolicy::kFixedTree) == v1::NUMERICS_POLICY_FIXED_TREE);
+  command
+      .add_option_function<std::string>(
+          "--numerics",
+          [&policy](const std::string& name) {
+            const Result<NumericsPolicy> parsed = ParseNumericsPolicy(name);
+            if (!parsed.ok()) {
+              throw CLI::ValidationError("--numerics", std::string(parsed.status().message()));
+            }
+            policy = static_cast<v1::NumericsPolicy>(*parsed);
+          },
+          "what a kernel may change in floating-point results: reassociate (combine in any order; "
+          "the "
+          "default), exact (the order of the plain loop nest) or tree (the same bits everywhere)")
+      ->type_name("POLICY");
+}
+
 void AddLookupArguments(CLI::App& command, LookupArguments& arguments) {
   AddExpressionArguments(command, arguments.expression,
                          "expression, or the digest of one; -: standard input");
   command.add_flag("--compatible", arguments.compatible,
                    "accept results of another compiler or generator version");
+  AddNumericsOption(command, arguments.numerics_policy);
 }
 
 ExitCode ConnectAndLookup(const GlobalOptions& options, const LookupArguments& arguments,
                           std::unique_ptr<Client>& client, v1::LookupKernelResponse& found) {
   v1::KernelKey key;
+  key.set_numerics_policy(arguments.numerics_policy);
   if (IsDigest(arguments.expression.file)) {
     key.set_expression_digest(arguments.expression.file);
   } else {
@@ -54,7 +75,7 @@ ExitCode ConnectAndLookup(const GlobalOptions& options, const LookupArguments& a
     if (!expression.ok()) {
       return Fail(ExitCode::kBadExpression, std::string(expression.status().message()));
     }
-    key = Client::KeyOf(*expression);
+    key = Client::KeyOf(*expression, arguments.numerics_policy);
   }
   Result<std::unique_ptr<Client>> connected = Client::Connect(options.server);
   if (!connected.ok()) {

@@ -10,8 +10,11 @@ namespace mdh {
 struct LookupArguments {
   ExpressionArguments expression;  // a file, or a digest instead of it
   bool compatible = false;
+  v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED;
 };
 
+// --numerics exact: sets `policy`.
+void AddNumericsOption(CLI::App& command, v1::NumericsPolicy& policy);
 void AddLookupArguments(CLI::App& command, LookupArguments& arguments);
 
 // Sets `client` and `found`, or reports the error and returns its code.

@@ -12,6 +12,7 @@
 #include "client/commands/expression_arguments.h"
 #include "client/commands/formatting.h"
 #include "client/commands/job_name.h"
+#include "client/commands/lookup_command.h"
 #include "client/commands/progress_display.h"
 
 namespace mdh {
@@ -118,6 +119,10 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
   tune->add_option("--seed", tune_arguments->options.seed, "seed of the search [1]");
   tune->add_option("--technique", tune_arguments->options.technique,
                    "search technique [annealing]");
+  AddNumericsOption(*tune, tune_arguments->options.numerics_policy);
+  tune->add_option("--tolerance", tune_arguments->options.tolerance,
+                   "largest relative error of results [from the policy and the types]")
+      ->check(CLI::Range(0.0, 1.0));
   tune->add_flag("--force", tune_arguments->options.force,
                  "search again even if there is a result, starting from it");
   tune->add_option("--request-id", tune_arguments->options.request_id,

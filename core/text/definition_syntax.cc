@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/identifier.h"
 #include "core/text/header_parser.h"
 
 namespace mdh {
@@ -21,6 +20,8 @@ constexpr NamedKind kNamedKinds[] = {
     {"&", PointWiseKind::kBitAnd}, {"|", PointWiseKind::kBitOr}, {"^", PointWiseKind::kBitXor},
 };
 
+constexpr size_t kMaxFunctions = 2 * Expression::kMaxDimensions;
+
 class DefinitionParser {
  public:
   explicit DefinitionParser(TokenStream* stream) : stream_(*stream) {}
@@ -29,151 +30,17 @@ class DefinitionParser {
     MDH_ASSIGN_OR_RETURN(const HeaderSyntax header, ParseHeaderSyntax(&stream_));
     definition_.name = header.name;
     MDH_RETURN_IF_ERROR(BindParameters(header, bindings, &stream_, &types_, &sizes_));
-    MDH_RETURN_IF_ERROR(View("out_view", &definition_.outputs));
+    MDH_ASSIGN_OR_RETURN(definition_.outputs, ParseView("out_view", &stream_, &context_));
     MDH_RETURN_IF_ERROR(stream_.Expect("o"));
     MDH_RETURN_IF_ERROR(MdHom());
     MDH_RETURN_IF_ERROR(stream_.Expect("o"));
-    MDH_RETURN_IF_ERROR(View("inp_view", &definition_.inputs));
+    MDH_ASSIGN_OR_RETURN(definition_.inputs, ParseView("inp_view", &stream_, &context_));
     MDH_RETURN_IF_ERROR(Where());
     if (stream_.Peek().kind != Token::Kind::kEnd) return stream_.Unexpected("the end of the text");
     return std::move(definition_);
   }
 
  private:
-  Status View(absl::string_view keyword, ViewSyntax* view) {
-    const Token start = stream_.Peek();
-    MDH_RETURN_IF_ERROR(stream_.Expect(keyword));
-    std::vector<ScalarType> types;
-    if (stream_.Accept("<")) {
-      MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
-        MDH_ASSIGN_OR_RETURN(const ScalarType type, ParseType(&stream_, types_));
-        types.push_back(type);
-        return absl::OkStatus();
-      }));
-      MDH_RETURN_IF_ERROR(stream_.Expect(">"));
-    }
-    MDH_RETURN_IF_ERROR(stream_.Expect("("));
-    if (!stream_.Peek().Is(")")) {
-      MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&] { return OneBuffer(view); }));
-    }
-    MDH_RETURN_IF_ERROR(stream_.Expect(")"));
-    if (types.size() != view->buffers.size()) {
-      return stream_.ErrorAt(start, absl::StrCat(keyword, " has ", types.size(), " types for ",
-                                                 view->buffers.size(), " buffers"));
-    }
-    for (size_t b = 0; b < types.size(); ++b) view->buffers[b].type = types[b];
-    return absl::OkStatus();
-  }
-
-  Status OneBuffer(ViewSyntax* view) {
-    Buffer buffer{};
-    BufferTokens tokens;
-    MDH_ASSIGN_OR_RETURN(tokens.name, stream_.ExpectName("the name of a buffer"));
-    buffer.name = std::string(tokens.name.text);
-    if (stream_.Accept("[")) {
-      buffer.extents_given = true;
-      MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
-        MDH_ASSIGN_OR_RETURN(const int64_t extent, ParseSize(&stream_, sizes_));
-        buffer.extents.push_back(extent);
-        return absl::OkStatus();
-      }));
-      MDH_RETURN_IF_ERROR(stream_.Expect("]"));
-    }
-    MDH_RETURN_IF_ERROR(stream_.Expect(":"));
-    MDH_RETURN_IF_ERROR(IndexNames());
-    MDH_RETURN_IF_ERROR(IndexTuple(&buffer, &tokens));
-    // After a comma, a parenthesis starts another access and a name another buffer.
-    while (stream_.Peek().Is(",") && stream_.Peek(1).Is("(")) {
-      stream_.Next();
-      if (IsIndexNamesAhead()) MDH_RETURN_IF_ERROR(IndexNames());
-      MDH_RETURN_IF_ERROR(IndexTuple(&buffer, &tokens));
-    }
-    view->buffers.push_back(std::move(buffer));
-    view->tokens.push_back(std::move(tokens));
-    return absl::OkStatus();
-  }
-
-  // Whether the parenthesis ahead closes before an arrow: (i,k) -> ...
-  bool IsIndexNamesAhead() const {
-    size_t n = 1;
-    while (stream_.Peek(n).kind == Token::Kind::kName || stream_.Peek(n).Is(",")) ++n;
-    return stream_.Peek(n).Is(")") && stream_.Peek(n + 1).Is("->");
-  }
-
-  // (i,k) -> : the first one names the dimensions, all others must agree.
-  Status IndexNames() {
-    const Token start = stream_.Peek();
-    MDH_RETURN_IF_ERROR(stream_.Expect("("));
-    std::vector<Token> names;
-    if (!stream_.Peek().Is(")")) {
-      MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
-        MDH_ASSIGN_OR_RETURN(const Token name, stream_.ExpectName("the name of a dimension"));
-        names.push_back(name);
-        return absl::OkStatus();
-      }));
-    }
-    MDH_RETURN_IF_ERROR(stream_.Expect(")"));
-    MDH_RETURN_IF_ERROR(stream_.Expect("->"));
-    if (dimensions_.empty()) return NameDimensions(start, names);
-    bool agrees = names.size() == dimensions_.size();
-    for (size_t d = 0; agrees && d < names.size(); ++d) agrees = names[d].Is(dimensions_[d]);
-    if (agrees) return absl::OkStatus();
-    return stream_.ErrorAt(
-        start, absl::StrCat("all index functions must have the same dimensions; expected (",
-                            absl::StrJoin(dimensions_, ","), ")"));
-  }
-
-  Status NameDimensions(const Token& start, const std::vector<Token>& names) {
-    if (names.empty()) return stream_.ErrorAt(start, "there must be at least one dimension");
-    if (names.size() > Expression::kMaxDimensions) {
-      return stream_.ErrorAt(start,
-                             absl::StrCat("more than ", Expression::kMaxDimensions, " dimensions"));
-    }
-    for (const Token& name : names) {
-      const std::string text(name.text);
-      if (!IsIdentifier(text)) {
-        return stream_.ErrorAt(name, absl::StrCat("'", text, "' cannot be a name"));
-      }
-      if (sizes_.count(text) > 0) {
-        return stream_.ErrorAt(name, absl::StrCat("'", text, "' is a size parameter already"));
-      }
-      for (const std::string& other : dimensions_) {
-        if (other == text) {
-          return stream_.ErrorAt(name, absl::StrCat("two dimensions are called '", text, "'"));
-        }
-      }
-      dimensions_.push_back(text);
-    }
-    return absl::OkStatus();
-  }
-
-  // (2*i + k, 0)
-  Status IndexTuple(Buffer* buffer, BufferTokens* tokens) {
-    IndexFunction access;
-    BufferTokens::Access access_tokens{stream_.Peek(), {}};
-    const AffineNames names{&sizes_, dimensions_};
-    MDH_RETURN_IF_ERROR(stream_.Expect("("));
-    if (!stream_.Peek().Is(")")) {
-      MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
-        access_tokens.indices.push_back(stream_.Peek());
-        MDH_ASSIGN_OR_RETURN(AffineIndex index, ParseAffine(&stream_, names));
-        access.indices.push_back(std::move(index));
-        if (access.indices.size() <= Expression::kMaxDimensions) return absl::OkStatus();
-        return stream_.ErrorAt(
-            access_tokens.start,
-            absl::StrCat("a buffer of more than ", Expression::kMaxDimensions, " dimensions"));
-      }));
-    }
-    MDH_RETURN_IF_ERROR(stream_.Expect(")"));
-    if (++accesses_ > 2 * Expression::kMaxAccesses) {
-      return stream_.ErrorAt(access_tokens.start,
-                             absl::StrCat("more than ", 2 * Expression::kMaxAccesses, " accesses"));
-    }
-    buffer->accesses.push_back(std::move(access));
-    tokens->accesses.push_back(std::move(access_tokens));
-    return absl::OkStatus();
-  }
-
   Status MdHom() {
     const Token start = stream_.Peek();
     MDH_RETURN_IF_ERROR(stream_.Expect("md_hom"));
@@ -219,35 +86,53 @@ class DefinitionParser {
   Status OneCombineOperator() {
     CombineOperatorSyntax combine;
     combine.token = stream_.Peek();
+    const bool is_call = stream_.Peek(1).Is("(");
     if (stream_.Accept("++") || stream_.Accept("cc")) {
       combine.is_concat = true;
-    } else if (stream_.Peek().Is("pw") && stream_.Peek(1).Is("(")) {
+    } else if (is_call && (combine.token.Is("pw") || combine.token.Is("ps"))) {
+      combine.is_prefix_sum = stream_.Next().Is("ps");
       stream_.Next();
-      stream_.Next();
-      MDH_RETURN_IF_ERROR(PointWise(&combine));
+      MDH_RETURN_IF_ERROR(Operation(&combine));
       MDH_RETURN_IF_ERROR(stream_.Expect(")"));
     } else {
-      MDH_RETURN_IF_ERROR(PointWise(&combine));
+      MDH_RETURN_IF_ERROR(Operation(&combine));
     }
-    definition_.combine_operators.push_back(combine);
+    definition_.combine_operators.push_back(std::move(combine));
     return absl::OkStatus();
   }
 
-  Status PointWise(CombineOperatorSyntax* combine) {
+  // +, (+, max) or the name of a function
+  Status Operation(CombineOperatorSyntax* combine) {
     combine->token = stream_.Peek();
+    if (stream_.Accept("(")) {
+      combine->is_tuple = true;
+      MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
+        if (AcceptKind(combine)) return absl::OkStatus();
+        return stream_.Unexpected(
+            "one of + * min max && || & | ^ (operators of several results are named ones; a "
+            "function can combine all results at once)");
+      }));
+      return stream_.Expect(")");
+    }
+    if (AcceptKind(combine)) return absl::OkStatus();
+    return stream_.ExpectName("a combine operator").status();
+  }
+
+  bool AcceptKind(CombineOperatorSyntax* combine) {
     for (const NamedKind& named : kNamedKinds) {
       if (!stream_.Accept(named.name)) continue;
-      combine->kind = named.kind;
-      return absl::OkStatus();
+      combine->kinds.push_back(named.kind);
+      return true;
     }
-    return stream_.ExpectName("a combine operator").status();
+    return false;
   }
 
   Status Where() {
     if (!stream_.Accept("where")) return absl::OkStatus();
     return ParseCommaSeparated(&stream_, [&]() -> Status {
-      MDH_ASSIGN_OR_RETURN(FunctionSyntax function, ParseFunction(&stream_, types_));
-      for (absl::string_view reserved : {"min", "max", "cc", "pw"}) {
+      MDH_ASSIGN_OR_RETURN(FunctionSyntax function,
+                           ParseFunction(&stream_, {types_, sizes_, dimensions_}));
+      for (absl::string_view reserved : {"min", "max", "cc", "pw", "ps"}) {
         if (!function.name.Is(reserved)) continue;
         return stream_.ErrorAt(function.name,
                                absl::StrCat("'", reserved, "' cannot be the name of a function"));
@@ -257,6 +142,10 @@ class DefinitionParser {
         return stream_.ErrorAt(function.name,
                                absl::StrCat("two functions are called '", other.name.text, "'"));
       }
+      if (definition_.functions.size() == kMaxFunctions) {
+        return stream_.ErrorAt(function.name,
+                               absl::StrCat("more than ", kMaxFunctions, " functions"));
+      }
       definition_.functions.push_back(std::move(function));
       return absl::OkStatus();
     });
@@ -265,8 +154,8 @@ class DefinitionParser {
   TokenStream& stream_;
   TypeNames types_;
   SizeValues sizes_;
-  std::vector<std::string> dimensions_;
-  size_t accesses_ = 0;
+  ViewContext context_{types_, sizes_, {}};
+  std::vector<std::string>& dimensions_ = context_.dimensions;
   DefinitionSyntax definition_;
 };
 

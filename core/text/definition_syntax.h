@@ -2,37 +2,24 @@
 // not yet resolved.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/expression.h"
-#include "core/text/affine_parser.h"
 #include "core/text/function_syntax.h"
 #include "core/text/parser.h"
 #include "core/text/token_stream.h"
+#include "core/text/view_parser.h"
 
 namespace mdh {
 
-// Which token an error at a place of the expression points to.
-struct BufferTokens {
-  Token name;
-  struct Access {
-    Token start;
-    std::vector<Token> indices;
-  };
-  std::vector<Access> accesses;
-};
-
-struct ViewSyntax {
-  std::vector<Buffer> buffers;
-  std::vector<BufferTokens> tokens;  // one per buffer
-};
-
+// pw or ps of named operations or of a function, or cc.
 struct CombineOperatorSyntax {
   Token token;
   bool is_concat = false;
-  std::optional<PointWiseKind> kind;  // nullopt: the function called `token`
+  bool is_prefix_sum = false;
+  std::vector<PointWiseKind> kinds = {};  // none: the function called `token`
+  bool is_tuple = false;                  // (+, max): one kind per result; else one for all
 };
 
 struct DefinitionSyntax {

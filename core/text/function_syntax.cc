@@ -2,23 +2,19 @@
 #include "core/text/function_syntax.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/expression.h"
 #include "core/identifier.h"
 
 namespace mdh {
 namespace {
 
-bool IsLiteralName(const Token& token) {
-  return token.Is("true") || token.Is("false") || token.Is("inf") || token.Is("nan");
-}
-
-bool IsNumber(const Token& token) {
-  return token.kind == Token::Kind::kInteger || token.kind == Token::Kind::kReal ||
-         token.Is("inf") || token.Is("nan");
-}
+constexpr size_t kMaxNames = 2 * Expression::kMaxAccesses;  // parameters or results
 
 std::optional<ScalarOpInfo> InfixOp(const Token& token) {
   if (token.kind != Token::Kind::kSymbol) return std::nullopt;
@@ -38,7 +34,11 @@ std::optional<ScalarOpInfo> BuiltIn(absl::string_view name) {
 
 class FunctionParser {
  public:
-  FunctionParser(TokenStream* stream, const TypeNames& types) : stream_(*stream), types_(types) {}
+  FunctionParser(TokenStream* stream, const FunctionContext& context)
+      : stream_(*stream),
+        types_(context.types),
+        sizes_(context.sizes),
+        dimensions_(context.dimensions) {}
 
   Result<FunctionSyntax> Parse() {
     MDH_ASSIGN_OR_RETURN(function_.name, stream_.ExpectName("the name of a function"));
@@ -61,6 +61,11 @@ class FunctionParser {
     if (!IsIdentifier(token.text)) {
       return stream_.ErrorAt(token, absl::StrCat("'", token.text, "' cannot be a name"));
     }
+    if (used_outer_.count(token.text) > 0) {
+      return stream_.ErrorAt(token, absl::StrCat("'", token.text,
+                                                 "' meant a dimension or size above; choose "
+                                                 "another name"));
+    }
     if (!names_.emplace(token.text, Name{meaning, number}).second) {
       return stream_.ErrorAt(token, absl::StrCat("the name '", token.text, "' is used twice in '",
                                                  function_.name.text, "'"));
@@ -74,26 +79,36 @@ class FunctionParser {
     MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
       MDH_ASSIGN_OR_RETURN(const Token token, stream_.ExpectName("the name of a parameter"));
       function_.parameters.push_back(token);
+      MDH_RETURN_IF_ERROR(CheckCount(token, "parameters", function_.parameters.size()));
       return Declare(token, Meaning::kParameter, static_cast<int>(function_.parameters.size()) - 1);
     }));
     return stream_.Expect(")");
   }
 
-  Status Results() {
-    const auto result = [&]() -> Status {
-      MDH_ASSIGN_OR_RETURN(const Token token, stream_.ExpectName("the name of a result"));
-      function_.results.push_back(token);
-      return Declare(token, Meaning::kResult, static_cast<int>(function_.results.size()) - 1);
-    };
-    if (stream_.Accept("(")) {
-      MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, result));
-      MDH_RETURN_IF_ERROR(stream_.Expect(")"));
-    } else {
-      MDH_RETURN_IF_ERROR(result());
+  Status CheckCount(const Token& at, absl::string_view what, size_t count) const {
+    if (count <= kMaxNames) return absl::OkStatus();
+    return stream_.ErrorAt(at, absl::StrCat("function '", function_.name.text, "' has more than ",
+                                            kMaxNames, " ", what));
+  }
+
+  // name or name: type
+  Status OneResult() {
+    FunctionSyntax::ResultSyntax result;
+    MDH_ASSIGN_OR_RETURN(result.name, stream_.ExpectName("the name of a result"));
+    if (stream_.Accept(":")) {
+      result.type_token = stream_.Peek();
+      MDH_ASSIGN_OR_RETURN(result.type, ParseType(&stream_, types_));
     }
-    function_.result_nodes.assign(function_.results.size(), -1);
-    function_.result_tokens = function_.results;
-    return absl::OkStatus();
+    const int number = static_cast<int>(function_.results.size());
+    function_.results.push_back(result);
+    MDH_RETURN_IF_ERROR(CheckCount(result.name, "results", function_.results.size()));
+    return Declare(result.name, Meaning::kResult, number);
+  }
+
+  Status Results() {
+    if (!stream_.Accept("(")) return OneResult();
+    MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&] { return OneResult(); }));
+    return stream_.Expect(")");
   }
 
   Status Identity() {
@@ -101,15 +116,8 @@ class FunctionParser {
     function_.identity.emplace();
     MDH_RETURN_IF_ERROR(stream_.Expect("("));
     MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
-      LiteralSyntax literal;
-      literal.is_negative = stream_.Accept("-");
-      literal.token = stream_.Peek();
-      const bool is_literal = literal.is_negative
-                                  ? IsNumber(literal.token)
-                                  : IsNumber(literal.token) || IsLiteralName(literal.token);
-      if (!is_literal) return stream_.Unexpected("a literal");
-      stream_.Next();
-      function_.identity->push_back(literal);
+      MDH_ASSIGN_OR_RETURN(ConstantSyntax constant, ParseConstant(&stream_));
+      function_.identity->push_back(std::move(constant));
       return absl::OkStatus();
     }));
     return stream_.Expect(")");
@@ -122,11 +130,12 @@ class FunctionParser {
       if (!stream_.Accept(";")) break;
     }
     if (!stream_.Peek().Is("}")) return stream_.Unexpected("';' or '}'");
-    for (size_t r = 0; r < function_.results.size(); ++r) {
-      if (function_.result_nodes[r] >= 0) continue;
-      return stream_.ErrorAt(stream_.Peek(),
-                             absl::StrCat("result '", function_.results[r].text, "' of '",
-                                          function_.name.text, "' is not assigned"));
+    for (const FunctionSyntax::ResultSyntax& result : function_.results) {
+      const auto first = assigned_.lower_bound({result.name.text, ""});
+      if (first != assigned_.end() && first->first == result.name.text) continue;
+      return stream_.ErrorAt(
+          stream_.Peek(), absl::StrCat("result '", result.name.text, "' of '", function_.name.text,
+                                       "' is not assigned"));
     }
     stream_.Next();
     return absl::OkStatus();
@@ -147,13 +156,30 @@ class FunctionParser {
           name, absl::StrCat("'", name.text, "' is no result of '", function_.name.text, "'; 'let ",
                              name.text, " = ...' makes a new name"));
     }
-    const int result = entry->second.number;
-    if (function_.result_nodes[result] >= 0) {
-      return stream_.ErrorAt(name, absl::StrCat("result '", name.text, "' is assigned twice"));
+    FunctionSyntax::Assignment assignment{entry->second.number, std::nullopt, -1, name};
+    if (stream_.Accept(".")) {
+      MDH_ASSIGN_OR_RETURN(assignment.field, stream_.ExpectName("the name of a field"));
     }
+    MDH_RETURN_IF_ERROR(CheckAssignedOnce(assignment));
     MDH_RETURN_IF_ERROR(stream_.Expect("="));
-    MDH_ASSIGN_OR_RETURN(function_.result_nodes[result], Ternary());
-    function_.result_tokens[result] = name;
+    MDH_ASSIGN_OR_RETURN(assignment.node, Ternary());
+    function_.assignments.push_back(assignment);
+    return absl::OkStatus();
+  }
+
+  Status CheckAssignedOnce(const FunctionSyntax::Assignment& assignment) {
+    const absl::string_view name = assignment.token.text;
+    const absl::string_view field = assignment.field.has_value() ? assignment.field->text : "";
+    // The whole sorts before its fields.
+    const auto first = assigned_.lower_bound({name, ""});
+    const bool has_any = first != assigned_.end() && first->first == name;
+    const bool has_whole = has_any && first->second.empty();
+    if (has_whole || (has_any && field.empty()) || assigned_.count({name, field}) > 0) {
+      return stream_.ErrorAt(
+          assignment.token,
+          absl::StrCat("result '", name, field.empty() ? "" : ".", field, "' is assigned twice"));
+    }
+    assigned_.emplace(name, field);
     return absl::OkStatus();
   }
 
@@ -184,7 +210,7 @@ class FunctionParser {
 
   Result<int> Unary() {
     const Token token = stream_.Peek();
-    if (!token.Is("-") && !token.Is("!")) return Primary();
+    if (!token.Is("-") && !token.Is("!")) return Postfix();
     const TokenStream::Nesting nesting(&stream_);
     MDH_RETURN_IF_ERROR(nesting.Check());
     stream_.Next();
@@ -193,17 +219,74 @@ class FunctionParser {
     return Operation(token, token.Is("-") ? ScalarOp::kNeg : ScalarOp::kNot, {operand});
   }
 
+  // value.field, table[index]
+  Result<int> Postfix() {
+    MDH_ASSIGN_OR_RETURN(int value, Primary());
+    for (;;) {
+      const Token token = stream_.Peek();
+      if (stream_.Accept(".")) {
+        MDH_ASSIGN_OR_RETURN(const Token field, stream_.ExpectName("the name of a field"));
+        ScalarNode node{ScalarNode::Kind::kField, field};
+        node.operands = {value};
+        node.names = {field};
+        MDH_ASSIGN_OR_RETURN(value, Append(std::move(node)));
+      } else if (stream_.Accept("[")) {
+        MDH_ASSIGN_OR_RETURN(const int index, Ternary());
+        MDH_RETURN_IF_ERROR(stream_.Expect("]"));
+        ScalarNode node{ScalarNode::Kind::kElement, token};
+        node.operands = {value, index};
+        MDH_ASSIGN_OR_RETURN(value, Append(std::move(node)));
+      } else {
+        return value;
+      }
+    }
+  }
+
   Result<int> Primary() {
     const Token token = stream_.Peek();
-    if (IsNumber(token) || IsLiteralName(token)) return Literal(/*is_negative=*/false);
+    if (IsLiteral(token)) return Literal(/*is_negative=*/false);
     if (stream_.Accept("(")) {
       MDH_ASSIGN_OR_RETURN(const int node, Ternary());
       MDH_RETURN_IF_ERROR(stream_.Expect(")"));
       return node;
     }
+    if (stream_.Accept("[")) return Table(token);
+    if (stream_.Accept("{")) return Record(token);
     if (token.kind != Token::Kind::kName) return stream_.Unexpected("a value");
     stream_.Next();
     return stream_.Accept("(") ? Call(token) : Reference(token);
+  }
+
+  // [1, 2, 3]
+  Result<int> Table(const Token& start) {
+    ScalarNode node{ScalarNode::Kind::kTable, start};
+    MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
+      const Token at = stream_.Peek();
+      MDH_ASSIGN_OR_RETURN(const LiteralSyntax literal, ParseLiteral(&stream_));
+      node.table.push_back(literal);
+      if (node.table.size() <= ScalarFunction::kMaxTableValues) return absl::OkStatus();
+      return stream_.ErrorAt(
+          at, absl::StrCat("a table of more than ", ScalarFunction::kMaxTableValues, " values"));
+    }));
+    MDH_RETURN_IF_ERROR(stream_.Expect("]"));
+    return Append(std::move(node));
+  }
+
+  // {x: a + b, n: 1}
+  Result<int> Record(const Token& start) {
+    ScalarNode node{ScalarNode::Kind::kRecord, start};
+    MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
+      MDH_ASSIGN_OR_RETURN(const Token name, stream_.ExpectName("the name of a field"));
+      MDH_RETURN_IF_ERROR(stream_.Expect(":"));
+      MDH_ASSIGN_OR_RETURN(const int operand, Ternary());
+      node.names.push_back(name);
+      node.operands.push_back(operand);
+      if (node.names.size() <= ElementType::kMaxFields) return absl::OkStatus();
+      return stream_.ErrorAt(
+          name, absl::StrCat("a record of more than ", ElementType::kMaxFields, " fields"));
+    }));
+    MDH_RETURN_IF_ERROR(stream_.Expect("}"));
+    return Append(std::move(node));
   }
 
   Result<int> Literal(bool is_negative) {
@@ -214,14 +297,7 @@ class FunctionParser {
 
   Result<int> Reference(const Token& token) {
     const auto entry = names_.find(std::string(token.text));
-    if (entry == names_.end()) {
-      std::vector<absl::string_view> known;
-      for (const Token& parameter : function_.parameters) known.push_back(parameter.text);
-      return stream_.ErrorAt(
-          token, absl::StrCat("unknown name '", token.text, "' in '", function_.name.text,
-                              "'; its parameters are ",
-                              known.empty() ? "none" : absl::StrJoin(known, ", ")));
-    }
+    if (entry == names_.end()) return OuterReference(token);
     if (entry->second.meaning == Meaning::kResult) {
       return stream_.ErrorAt(
           token, absl::StrCat("result '", token.text, "' cannot be read; use 'let' for the value"));
@@ -230,7 +306,34 @@ class FunctionParser {
                                                            : ScalarNode::Kind::kParameter,
                     token};
     node.reference = entry->second.number;
+    if (node.kind == ScalarNode::Kind::kLet) {
+      const ScalarNode& value = function_.nodes[node.reference];
+      if (value.kind == ScalarNode::Kind::kLet) node.reference = value.reference;
+    }
     return Append(std::move(node));
+  }
+
+  // A name that the function itself does not give a meaning.
+  Result<int> OuterReference(const Token& token) {
+    const auto dimension = std::find(dimensions_.begin(), dimensions_.end(), token.text);
+    if (dimension != dimensions_.end()) {
+      used_outer_.insert(token.text);
+      ScalarNode node{ScalarNode::Kind::kIndex, token};
+      node.reference = static_cast<int>(dimension - dimensions_.begin());
+      return Append(std::move(node));
+    }
+    if (const auto size = sizes_.find(std::string(token.text)); size != sizes_.end()) {
+      used_outer_.insert(token.text);
+      ScalarNode node{ScalarNode::Kind::kLiteral, token};
+      node.literal = {token, /*is_negative=*/false, size->second};
+      return Append(std::move(node));
+    }
+    std::vector<absl::string_view> known;
+    for (const Token& parameter : function_.parameters) known.push_back(parameter.text);
+    return stream_.ErrorAt(token,
+                           absl::StrCat("unknown name '", token.text, "' in '", function_.name.text,
+                                        "'; its parameters are ",
+                                        known.empty() ? "none" : absl::StrJoin(known, ", ")));
   }
 
   Result<int> Call(const Token& name) {
@@ -243,12 +346,18 @@ class FunctionParser {
       }));
       MDH_RETURN_IF_ERROR(stream_.Expect(")"));
     }
-    const std::optional<ScalarType> type = TypeNamed(name.text, types_);
+    const TypePointer type = TypeNamed(name.text, types_);
     const std::optional<ScalarOpInfo> built_in = BuiltIn(name.text);
-    if (!type.has_value() && !built_in.has_value()) {
+    if (type == nullptr && !built_in.has_value()) {
       return stream_.ErrorAt(name, absl::StrCat("unknown function '", name.text, "'"));
     }
-    const size_t expected = type.has_value() ? 1 : static_cast<size_t>(built_in->operands);
+    if (type != nullptr && type->is_record()) {
+      return stream_.ErrorAt(name,
+                             absl::StrCat("nothing converts to a record; write the fields, as "
+                                          "in {",
+                                          type->fields()[0].name, ": ...}"));
+    }
+    const size_t expected = type != nullptr ? 1 : static_cast<size_t>(built_in->operands);
     if (operands.size() != expected) {
       return stream_.ErrorAt(name, absl::StrCat("'", name.text, "' takes ", expected,
                                                 expected == 1 ? " argument" : " arguments",
@@ -256,17 +365,15 @@ class FunctionParser {
     }
     if (built_in.has_value()) return Operation(name, built_in->op, operands);
     ScalarNode node{ScalarNode::Kind::kCast, name};
-    node.type = *type;
-    node.num_operands = 1;
-    node.operands[0] = operands[0];
+    node.type = type->scalar();
+    node.operands = std::move(operands);
     return Append(std::move(node));
   }
 
   Result<int> Operation(const Token& token, ScalarOp op, const std::vector<int>& operands) {
     ScalarNode node{ScalarNode::Kind::kOperation, token};
     node.op = op;
-    node.num_operands = static_cast<int>(operands.size());
-    std::copy(operands.begin(), operands.end(), node.operands.begin());
+    node.operands = operands;
     return Append(std::move(node));
   }
 
@@ -283,27 +390,18 @@ class FunctionParser {
 
   TokenStream& stream_;
   const TypeNames& types_;
+  const SizeValues& sizes_;
+  const std::vector<std::string>& dimensions_;
   FunctionSyntax function_;
   std::map<std::string, Name, std::less<>> names_;
+  std::set<absl::string_view> used_outer_;
+  std::set<std::pair<absl::string_view, absl::string_view>> assigned_;  // result, field or ""
 };
 
 }  // namespace
 
-Result<FunctionSyntax> ParseFunction(TokenStream* stream, const TypeNames& types) {
-  return FunctionParser(stream, types).Parse();
-}
-
-std::optional<ScalarType> TypeNamed(absl::string_view name, const TypeNames& types) {
-  const auto entry = types.find(std::string(name));
-  if (entry != types.end()) return entry->second;
-  return ScalarTypeFromName(std::string(name));
-}
-
-Result<ScalarType> ParseType(TokenStream* stream, const TypeNames& types) {
-  MDH_ASSIGN_OR_RETURN(const Token token, stream->ExpectName("a type"));
-  const std::optional<ScalarType> type = TypeNamed(token.text, types);
-  if (type.has_value()) return *type;
-  return stream->ErrorAt(token, absl::StrCat("unknown type '", token.text, "'"));
+Result<FunctionSyntax> ParseFunction(TokenStream* stream, const FunctionContext& context) {
+  return FunctionParser(stream, context).Parse();
 }
 
 bool IsBuiltInFunction(absl::string_view name) { return BuiltIn(name).has_value(); }

@@ -1,32 +1,31 @@
 // The syntax of functions in the where part: what was written, before types are known.
 #pragma once
 
-#include <array>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/scalar_function.h"
 #include "core/status.h"
+#include "core/text/affine_parser.h"
+#include "core/text/literal_syntax.h"
 #include "core/text/token_stream.h"
+#include "core/text/type_syntax.h"
 
 namespace mdh {
-
-// A literal with its sign.
-struct LiteralSyntax {
-  Token token;  // 1, 2.5, true, false, inf, nan
-  bool is_negative = false;
-};
 
 // Nodes are numbered so that operands come before the nodes that use them: trees of any depth are
 // walked by a loop.
 struct ScalarNode {
   enum class Kind {
     kParameter,  // number `reference`
-    kLet,        // the value of node `reference`
+    kIndex,      // the index of dimension number `reference`
+    kLet,        // the value of node `reference`, which is no kLet
     kLiteral,
+    kTable,      // literals, which have to be read at an index
+    kElement,    // operand 0 (a table) at index operand 1
+    kField,      // the field names[0] of operand 0
+    kRecord,     // a record of the operands; names of the fields in `names`
     kCast,       // operand 0 to `type`
     kOperation,  // `op` on the operands
   };
@@ -36,15 +35,21 @@ struct ScalarNode {
   LiteralSyntax literal = {};
   ScalarType type = ScalarType::kBool;
   ScalarOp op = ScalarOp::kNeg;
-  int num_operands = 0;
-  std::array<int, 3> operands = {-1, -1, -1};
+  std::vector<int> operands = {};
+  std::vector<Token> names = {};
+  std::vector<LiteralSyntax> table = {};
 };
 
 struct FunctionSyntax {
   Token name;
   std::vector<Token> parameters;
-  std::vector<Token> results;
-  std::optional<std::vector<LiteralSyntax>> identity;
+  struct ResultSyntax {
+    Token name;
+    TypePointer type = nullptr;  // null if none is written
+    Token type_token = {};       // only with a type
+  };
+  std::vector<ResultSyntax> results;
+  std::optional<std::vector<ConstantSyntax>> identity;
   Token identity_token;  // only with an identity
   std::vector<ScalarNode> nodes;
   // Values of lets, in order.
@@ -53,21 +58,27 @@ struct FunctionSyntax {
     int node;
   };
   std::vector<Let> lets;
-  std::vector<int> result_nodes;     // one per result
-  std::vector<Token> result_tokens;  // where each result is assigned
+  // Of a whole result, or of one field of a record. No part is assigned twice, and at least one
+  // part of every result is.
+  struct Assignment {
+    int result;
+    std::optional<Token> field;
+    int node;
+    Token token;
+  };
+  std::vector<Assignment> assignments;
 };
 
-using TypeNames = std::map<std::string, ScalarType, std::less<>>;
+// Names that mean something in a function where it gives them no meaning itself.
+struct FunctionContext {
+  const TypeNames& types;   // type parameters of the definition
+  const SizeValues& sizes;  // size parameters: numbers that are typed as literals are
+  const std::vector<std::string>& dimensions;  // indices
+};
 
-// name(parameters) -> results [identity (...)] { ... }. `types`: type parameters of the definition.
-// Names are resolved. Errors: InvalidArgument with position.
-Result<FunctionSyntax> ParseFunction(TokenStream* stream, const TypeNames& types);
-
-// The type of that name: a type parameter or a scalar type.
-std::optional<ScalarType> TypeNamed(absl::string_view name, const TypeNames& types);
-
-// The name of a type. Errors: InvalidArgument with position.
-Result<ScalarType> ParseType(TokenStream* stream, const TypeNames& types);
+// name(parameters) -> results [identity (...)] { ... }. Names are resolved. Errors: InvalidArgument
+// with position.
+Result<FunctionSyntax> ParseFunction(TokenStream* stream, const FunctionContext& context);
 
 // Whether `name` is a function of the scalar language: min, sqrt, ...
 bool IsBuiltInFunction(absl::string_view name);

@@ -1,25 +1,29 @@
 // From the syntax of a function to a typed ScalarFunction.
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "core/scalar_function.h"
 #include "core/status.h"
+#include "core/text/function_inference.h"
 #include "core/text/function_syntax.h"
 
 namespace mdh {
 
-// Types literals by their context: a literal has the type of the other operand, of the result that
-// it is assigned to, or of the conversion around it. There are no implicit conversions. The syntax
-// must have as many parameters and results as there are types. Errors: InvalidArgument with
-// position for types that do not fit and literals without a type.
-Result<ScalarFunction> TypeFunction(const FunctionSyntax& syntax, const TokenStream& stream,
-                                    absl::Span<const ScalarType> parameters,
-                                    absl::Span<const ScalarType> results);
+struct TypedFunction {
+  // Records are taken apart: a parameter "a" of a record type is the parameters "a.x", "a.y", ...;
+  // the same for results. Indices follow the other parameters.
+  ScalarFunction function;
+  std::vector<int> index_dimensions;  // those whose indices the syntax names, ascending
+};
 
-// The value of a literal. Errors: InvalidArgument if there is no such value of the type.
-Result<ScalarValue> TypeLiteral(const LiteralSyntax& literal, ScalarType type,
-                                const TokenStream& stream);
+// The syntax must have as many parameters and results as the signature. `dimensions`: names of the
+// dimensions whose indices may be used. There are no implicit conversions. Errors: InvalidArgument
+// with position for types that do not fit, literals without a type, fields of results that are not
+// assigned, indices where there are none, and functions that are too long.
+Result<TypedFunction> TypeFunction(const FunctionSyntax& syntax, const TokenStream& stream,
+                                   const FunctionSignature& signature,
+                                   const std::vector<std::string>& dimensions);
 
 }  // namespace mdh

@@ -2,7 +2,7 @@
 #include "core/text/header_parser.h"
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -11,13 +11,15 @@
 namespace mdh {
 namespace {
 
-// Reads over a default: up to a comma, bar or > outside of parentheses.
+constexpr size_t kMaxParameters = 1024;
+
+// Reads over a default: up to a comma, bar or > outside of parentheses and braces.
 void SkipDefault(TokenStream* stream) {
   for (int open = 0; stream->Peek().kind != Token::Kind::kEnd; stream->Next()) {
     const Token& token = stream->Peek();
     if (open == 0 && (token.Is(",") || token.Is("|") || token.Is(">") || token.Is(":="))) return;
-    if (token.Is("(")) ++open;
-    if (token.Is(")")) --open;
+    if (token.Is("(") || token.Is("{")) ++open;
+    if (token.Is(")") || token.Is("}")) --open;
   }
 }
 
@@ -26,6 +28,10 @@ Status ParseParameters(TokenStream* stream, bool is_type, HeaderSyntax* header) 
     ParameterSyntax parameter{{}, is_type};
     MDH_ASSIGN_OR_RETURN(parameter.name,
                          stream->ExpectName(is_type ? "a type parameter" : "a size parameter"));
+    if (header->parameters.size() == kMaxParameters) {
+      return stream->ErrorAt(parameter.name,
+                             absl::StrCat("more than ", kMaxParameters, " parameters"));
+    }
     for (const ParameterSyntax& other : header->parameters) {
       if (!other.name.Is(parameter.name.text)) continue;
       return stream->ErrorAt(parameter.name,
@@ -53,19 +59,18 @@ Status ParseParameters(TokenStream* stream, bool is_type, HeaderSyntax* header) 
 Status BindType(const ParameterSyntax& parameter, const std::string* binding, TokenStream* stream,
                 TypeNames* types) {
   const std::string name(parameter.name.text);
-  std::optional<ScalarType> type;
-  if (binding != nullptr) {
-    type = ScalarTypeFromName(*binding);
-    if (!type.has_value()) {
-      return stream->ErrorAt(
-          parameter.name,
-          absl::StrCat("the value '", *binding, "' of parameter '", name, "' is no type"));
-    }
-  } else {
+  if (binding == nullptr) {
     stream->Seek(parameter.default_begin);
-    MDH_ASSIGN_OR_RETURN(type, ParseType(stream, *types));
+    MDH_ASSIGN_OR_RETURN(TypePointer type, ParseType(stream, *types));
+    types->emplace(name, std::move(type));
+    return absl::OkStatus();
   }
-  types->emplace(name, *type);
+  Result<TypePointer> type = TypeFromText(*binding);
+  if (!type.ok()) {
+    return stream->ErrorAt(parameter.name, absl::StrCat("the value '", *binding, "' of parameter '",
+                                                        name, "' is no type"));
+  }
+  types->emplace(name, *std::move(type));
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include "core/text/function_syntax.h"
 #include "core/text/parser.h"
 #include "core/text/token_stream.h"
+#include "core/text/type_syntax.h"
 
 namespace mdh {
 

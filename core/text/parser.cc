@@ -18,14 +18,21 @@ namespace {
 
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
-std::vector<ScalarType> AccessTypes(const std::vector<Buffer>& buffers) {
-  std::vector<ScalarType> types;
-  for (const Buffer& buffer : buffers) {
-    for (size_t a = 0; a < buffer.accesses.size(); ++a) {
-      for (const ElementType::Field& field : buffer.type.fields()) types.push_back(field.type);
-    }
+// One type per access.
+std::vector<TypePointer> AccessTypes(const ViewSyntax& view) {
+  std::vector<TypePointer> types;
+  for (size_t b = 0; b < view.buffers.size(); ++b) {
+    types.insert(types.end(), view.buffers[b].accesses.size(), view.types[b]);
   }
   return types;
+}
+
+// Whether values of one type can be stored as the other: scalars, or records with the same fields.
+bool HasSameFields(const ElementType& a, const ElementType& b) {
+  if (a.is_record() != b.is_record()) return false;
+  return std::equal(
+      a.fields().begin(), a.fields().end(), b.fields().begin(), b.fields().end(),
+      [](const ElementType::Field& x, const ElementType::Field& y) { return x.name == y.name; });
 }
 
 class Instantiation {
@@ -34,20 +41,21 @@ class Instantiation {
       : syntax_(syntax), stream_(stream) {}
 
   Result<Expression> Run() {
-    results_ = AccessTypes(syntax_.outputs.buffers);
-    MDH_ASSIGN_OR_RETURN(ScalarFunction function, Function());
+    MDH_ASSIGN_OR_RETURN(TypedFunction f, Function());
     MDH_ASSIGN_OR_RETURN(std::vector<CombineOperator> operators, CombineOperators());
     for (const FunctionSyntax& other : syntax_.functions) {
       if (used_.count(other.name.offset) > 0) continue;
       return stream_.ErrorAt(other.name,
                              absl::StrCat("function '", other.name.text, "' is not used"));
     }
-    Result<Expression> expression = Expression::Create({.name = std::string(syntax_.name.text),
-                                                        .dimensions = syntax_.dimensions,
-                                                        .inputs = syntax_.inputs.buffers,
-                                                        .outputs = syntax_.outputs.buffers,
-                                                        .function = std::move(function),
-                                                        .combine_operators = std::move(operators)});
+    Result<Expression> expression =
+        Expression::Create({.name = std::string(syntax_.name.text),
+                            .dimensions = syntax_.dimensions,
+                            .inputs = syntax_.inputs.buffers,
+                            .outputs = syntax_.outputs.buffers,
+                            .function = std::move(f.function),
+                            .combine_operators = std::move(operators),
+                            .index_dimensions = std::move(f.index_dimensions)});
     if (expression.ok()) return expression;
     const Status& status = expression.status();
     return stream_.ErrorAt(TokenOf(PlaceOf(status)), status.message(), status.code());
@@ -73,14 +81,29 @@ class Instantiation {
   }
 
   // f of md_hom.
-  Result<ScalarFunction> Function() {
+  Result<TypedFunction> Function() {
     MDH_ASSIGN_OR_RETURN(const FunctionSyntax* function, Find(syntax_.function));
-    const std::vector<ScalarType> parameters = AccessTypes(syntax_.inputs.buffers);
+    const std::vector<TypePointer> parameters = AccessTypes(syntax_.inputs);
+    results_ = AccessTypes(syntax_.outputs);
     MDH_RETURN_IF_ERROR(CheckCount(*function, "parameters", function->parameters.size(),
                                    parameters.size(), "one for each access of inp_view"));
     MDH_RETURN_IF_ERROR(CheckCount(*function, "results", function->results.size(), results_.size(),
                                    "one for each access of out_view"));
-    return TypeFunction(*function, stream_, parameters, results_);
+    for (size_t r = 0; r < results_.size(); ++r) {
+      const FunctionSyntax::ResultSyntax& result = function->results[r];
+      if (result.type == nullptr) continue;
+      if (!HasSameFields(*result.type, *results_[r])) {
+        return stream_.ErrorAt(
+            result.type_token,
+            absl::StrCat("result '", result.name.text, "' of type ", TypeText(*result.type),
+                         " cannot be stored as ", TypeText(*results_[r]),
+                         "; both must be scalars or have the same fields"));
+      }
+      results_[r] = result.type;
+    }
+    std::vector<std::string> dimensions;
+    for (const Dimension& dimension : syntax_.dimensions) dimensions.push_back(dimension.name);
+    return TypeFunction(*function, stream_, {parameters, results_}, dimensions);
   }
 
   Result<std::vector<CombineOperator>> CombineOperators() {
@@ -101,39 +124,76 @@ class Instantiation {
 
   Result<CombineOperator> OneCombineOperator(const CombineOperatorSyntax& syntax) {
     if (syntax.is_concat) return CombineOperator::Concat();
-    Result<CombineOperator> combine = syntax.kind.has_value()
-                                          ? CombineOperator::PointWise(*syntax.kind, results_)
-                                          : CustomOperator(syntax.token);
-    if (combine.ok() || !syntax.kind.has_value()) return combine;
+    Result<CombineOperator> combine =
+        syntax.kinds.empty() ? CustomOperator(syntax.token) : NamedOperator(syntax);
+    return combine.ok() && syntax.is_prefix_sum ? combine->AsPrefixSum() : combine;
+  }
+
+  // One operation for everything, one per result, or one per field of every result.
+  Result<CombineOperator> NamedOperator(const CombineOperatorSyntax& syntax) const {
+    std::vector<PointWiseKind> per_field;
+    std::vector<ScalarType> types;
+    const bool is_per_result = syntax.kinds.size() == results_.size();
+    for (size_t r = 0; r < results_.size(); ++r) {
+      for (const ElementType::Field& field : results_[r]->fields()) {
+        types.push_back(field.type);
+        per_field.push_back(syntax.kinds[is_per_result ? r : 0]);
+      }
+    }
+    if (syntax.is_tuple && !is_per_result) {
+      if (syntax.kinds.size() != types.size()) {
+        return stream_.ErrorAt(
+            syntax.token,
+            absl::StrCat(syntax.kinds.size(), " operations for ", results_.size(), " results",
+                         types.size() > results_.size()
+                             ? absl::StrCat(" with ", types.size(), " fields")
+                             : "",
+                         "; give one for each"));
+      }
+      per_field = syntax.kinds;
+    }
+    Result<CombineOperator> combine = CombineOperator::PointWise(per_field, types);
+    if (combine.ok()) return combine;
     return stream_.ErrorAt(syntax.token, combine.status().message());
   }
 
   Result<CombineOperator> CustomOperator(const Token& name) {
     MDH_ASSIGN_OR_RETURN(const FunctionSyntax* syntax, Find(name));
     reductions_.insert(syntax->name.offset);
-    std::vector<ScalarType> parameters = results_;
+    std::vector<TypePointer> parameters = results_;
     parameters.insert(parameters.end(), results_.begin(), results_.end());
     MDH_RETURN_IF_ERROR(CheckCount(*syntax, "parameters", syntax->parameters.size(),
                                    parameters.size(), "it combines two values of each result"));
     MDH_RETURN_IF_ERROR(CheckCount(*syntax, "results", syntax->results.size(), results_.size(),
                                    "one for each access of out_view"));
-    MDH_ASSIGN_OR_RETURN(ScalarFunction function,
-                         TypeFunction(*syntax, stream_, parameters, results_));
-    std::optional<std::vector<ScalarValue>> identity;
-    if (syntax->identity.has_value()) {
-      MDH_RETURN_IF_ERROR(CheckCount(*syntax, "identity values", syntax->identity->size(),
-                                     results_.size(), "one for each result"));
-      identity.emplace();
-      for (size_t r = 0; r < results_.size(); ++r) {
-        MDH_ASSIGN_OR_RETURN(const ScalarValue value,
-                             TypeLiteral((*syntax->identity)[r], results_[r], stream_));
-        identity->push_back(value);
-      }
+    for (size_t r = 0; r < results_.size(); ++r) {
+      const FunctionSyntax::ResultSyntax& result = syntax->results[r];
+      if (result.type == nullptr || *result.type == *results_[r]) continue;
+      return stream_.ErrorAt(
+          result.type_token,
+          absl::StrCat("combine operator '", name.text, "' combines values of type ",
+                       TypeText(*results_[r]), ", as '", syntax_.function.text, "' gives them"));
     }
+    MDH_ASSIGN_OR_RETURN(TypedFunction typed,
+                         TypeFunction(*syntax, stream_, {parameters, results_}, {}));
+    MDH_ASSIGN_OR_RETURN(std::optional<std::vector<ScalarValue>> identity, Identity(*syntax));
     Result<CombineOperator> combine =
-        CombineOperator::PointWise(std::move(function), std::move(identity));
+        CombineOperator::PointWise(std::move(typed.function), std::move(identity));
     if (!combine.ok()) return stream_.ErrorAt(syntax->name, combine.status().message());
     return combine;
+  }
+
+  Result<std::optional<std::vector<ScalarValue>>> Identity(const FunctionSyntax& syntax) const {
+    if (!syntax.identity.has_value()) return std::optional<std::vector<ScalarValue>>();
+    MDH_RETURN_IF_ERROR(CheckCount(syntax, "identity values", syntax.identity->size(),
+                                   results_.size(), "one for each result"));
+    std::vector<ScalarValue> identity;
+    for (size_t r = 0; r < results_.size(); ++r) {
+      MDH_ASSIGN_OR_RETURN(const std::vector<ScalarValue> values,
+                           TypeConstant((*syntax.identity)[r], *results_[r], stream_));
+      identity.insert(identity.end(), values.begin(), values.end());
+    }
+    return std::optional<std::vector<ScalarValue>>(std::move(identity));
   }
 
   Token TokenOf(const std::optional<ExpressionPlace>& place) const {
@@ -158,7 +218,7 @@ class Instantiation {
 
   const DefinitionSyntax& syntax_;
   const TokenStream& stream_;
-  std::vector<ScalarType> results_;  // of md_hom
+  std::vector<TypePointer> results_;  // of md_hom, in which they are combined
   // Functions by the offset of their name.
   std::set<size_t> used_;
   std::set<size_t> reductions_;

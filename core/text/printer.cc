@@ -2,12 +2,14 @@
 #include "core/text/printer.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/identifier.h"
+#include "core/text/function_printer.h"
 
 namespace mdh {
 namespace {
@@ -41,11 +43,28 @@ std::string Tuple(const IndexFunction& access, const std::vector<Dimension>& dim
                       ")");
 }
 
+// "0", or "{x: 0, n: 1}" for a record.
+std::string ConstantText(absl::Span<const ScalarValue> values, const ElementType& type) {
+  if (!type.is_record()) return values[0].ToString();
+  std::string text;
+  for (size_t f = 0; f < values.size(); ++f) {
+    absl::StrAppend(&text, f == 0 ? "{" : ", ", type.fields()[f].name, ": ", values[f].ToString());
+  }
+  return text + "}";
+}
+
 std::string Text(const Buffer& buffer, const std::vector<Dimension>& dimensions) {
   std::string text = buffer.name;
   // A buffer without dimensions has no extents to give.
   if (buffer.extents_given && !buffer.extents.empty()) {
     absl::StrAppend(&text, "[", absl::StrJoin(buffer.extents, ", "), "]");
+  }
+  if (!buffer.is_dense()) {
+    absl::StrAppend(&text, " strides (", absl::StrJoin(buffer.given_strides, ", "), ")");
+  }
+  if (buffer.boundary.kind == Boundary::Kind::kClamp) absl::StrAppend(&text, " else clamp");
+  if (buffer.boundary.kind == Boundary::Kind::kConstant) {
+    absl::StrAppend(&text, " else ", ConstantText(buffer.boundary.values, buffer.type));
   }
   absl::StrAppend(&text, ": ", ToText(buffer.accesses[0], dimensions));
   for (size_t a = 1; a < buffer.accesses.size(); ++a) {
@@ -71,166 +90,196 @@ std::string ViewText(absl::string_view keyword, const std::vector<Buffer>& buffe
       head, absl::StrJoin(texts, absl::StrCat(",\n", std::string(head.size(), ' '))), " )");
 }
 
-// Builds the text of every instruction from those of its operands, in order: no recursion.
-class FunctionPrinter {
+// The types of f's parameters or results, one per access.
+std::vector<ElementType> AccessTypes(const std::vector<Buffer>& buffers) {
+  std::vector<ElementType> types;
+  for (const Buffer& buffer : buffers) {
+    types.insert(types.end(), buffer.accesses.size(), buffer.type);
+  }
+  return types;
+}
+
+// What the scalars of a parameter or result are called if they have a name in common: "a" for the
+// scalar "a", or for the fields "a.x" and "a.y" of a record with x and y; else empty.
+std::string CommonName(absl::Span<const TypedName> scalars, const ElementType& type) {
+  const std::string name = scalars[0].name.substr(0, scalars[0].name.find('.'));
+  for (size_t f = 0; f < scalars.size(); ++f) {
+    const std::string expected =
+        type.is_record() ? absl::StrCat(name, ".", type.fields()[f].name) : name;
+    if (scalars[f].name != expected) return "";
+  }
+  return IsIdentifier(name) ? name : "";
+}
+
+// Names for groups of scalars: their own where they have one that is free, else new ones.
+class GroupNames {
  public:
-  explicit FunctionPrinter(const ScalarFunction& function)
-      : function_(function), uses_(function.instructions().size(), 0) {
-    for (const ScalarInstruction& instruction : function.instructions()) {
-      for (int operand : instruction.operands) ++uses_[operand];
-    }
-    for (int result : function.result_instructions()) ++uses_[result];
-    for (const auto* names : {&function.parameters(), &function.results()}) {
-      for (const TypedName& name : *names) taken_.insert(name.name);
+  // `reserved`: names that mean something else.
+  explicit GroupNames(std::set<std::string> reserved) : taken_(std::move(reserved)) {}
+
+  void Add(absl::Span<const TypedName> scalars, absl::Span<const ElementType> types) {
+    for (const ElementType& type : types) {
+      const size_t count = type.fields().size();
+      std::string name = CommonName(scalars.subspan(0, count), type);
+      if (!name.empty() && !taken_.insert(name).second) name.clear();
+      names_.push_back(std::move(name));
+      scalars.remove_prefix(count);
     }
   }
 
-  std::string Print() {
-    std::string statements;
-    for (size_t n = 0; n < function_.instructions().size(); ++n) {
-      values_.push_back(Value(function_.instructions()[n]));
-      if (!NeedsName(n)) continue;
-      const std::string name = FreshName();
-      absl::StrAppend(&statements, "let ", name, " = ", values_[n].text, "; ");
-      values_[n] = {name, kPrimary, 0};
+  std::vector<std::string> Finish() {
+    int number = 0;
+    for (std::string& name : names_) {
+      while (name.empty()) {
+        const std::string fresh = absl::StrCat("v", ++number);
+        if (taken_.insert(fresh).second) name = fresh;
+      }
     }
-    for (size_t r = 0; r < function_.results().size(); ++r) {
-      absl::StrAppend(&statements, r > 0 ? "; " : "", function_.results()[r].name, " = ",
-                      values_[function_.result_instructions()[r]].text);
-    }
-    return absl::StrCat("{ ", statements, " }");
+    return std::move(names_);
   }
 
  private:
-  static constexpr int kTernary = 1, kUnary = 11, kPrimary = 12;  // around those of infix operators
+  std::set<std::string> taken_;
+  std::vector<std::string> names_;
+};
 
-  struct Printed {
-    std::string text;
-    int precedence;
-    int depth;
-  };
+// A function of the where part.
+class FunctionText {
+ public:
+  // `parameters`, `results`: types of the groups; `stored`: those that results have if none is
+  // written; `indices`: names of the dimensions whose indices follow the other parameters.
+  FunctionText(const ScalarFunction& function, std::vector<ElementType> parameters,
+               std::vector<ElementType> stored, std::vector<std::string> indices)
+      : function_(function),
+        parameters_(std::move(parameters)),
+        stored_(std::move(stored)),
+        indices_(std::move(indices)) {}
 
-  bool IsLeaf(size_t n) const {
-    const ScalarOp op = function_.instructions()[n].op;
-    return op == ScalarOp::kParameter || op == ScalarOp::kConstant;
+  std::string Print(const std::string& name,
+                    const std::optional<std::vector<ScalarValue>>& identity) const {
+    GroupNames groups(std::set<std::string>(indices_.begin(), indices_.end()));
+    groups.Add(function_.parameters(), parameters_);
+    groups.Add(function_.results(), stored_);
+    std::vector<std::string> names = groups.Finish();
+    const auto results = names.begin() + static_cast<std::ptrdiff_t>(parameters_.size());
+    const std::vector<std::string> result_names(results, names.end());
+    names.erase(results, names.end());
+    return absl::StrCat(name, "(", absl::StrJoin(names, ", "), ") -> ", Results(result_names),
+                        identity.has_value() ? Identity(*identity) : "", " ",
+                        BodyText(function_, Flat(names, result_names)));
   }
 
-  // Deep values get names, because the parser limits nesting.
-  bool NeedsName(size_t n) const {
-    constexpr int kDeepest = 30;
-    return !IsLeaf(n) && (uses_[n] > 1 || values_[n].depth >= kDeepest);
-  }
-
-  std::string FreshName() {
-    std::string name;
-    do {
-      name = absl::StrCat("t", ++names_);
-    } while (taken_.count(name) > 0);
-    return name;
-  }
-
-  Printed Value(const ScalarInstruction& instruction) const {
-    if (instruction.op == ScalarOp::kParameter) {
-      return {function_.parameters()[instruction.parameter].name, kPrimary, 0};
+ private:
+  FunctionNames Flat(const std::vector<std::string>& parameters,
+                     const std::vector<std::string>& results) const {
+    FunctionNames names;
+    for (size_t p = 0; p < parameters_.size(); ++p) {
+      for (const ElementType::Field& field : parameters_[p].fields()) {
+        names.parameters.push_back(parameters_[p].is_record()
+                                       ? absl::StrCat(parameters[p], ".", field.name)
+                                       : parameters[p]);
+      }
     }
-    if (instruction.op == ScalarOp::kConstant) {
-      const std::string text = instruction.constant.ToString();
-      return {text, text[0] == '-' ? kUnary : kPrimary, 0};
+    names.first_index = names.parameters.size();
+    names.parameters.insert(names.parameters.end(), indices_.begin(), indices_.end());
+    for (size_t r = 0; r < stored_.size(); ++r) {
+      names.results.push_back({results[r], {}});
+      if (!stored_[r].is_record()) continue;
+      for (const ElementType::Field& field : stored_[r].fields()) {
+        names.results.back().fields.push_back(field.name);
+      }
     }
-    int depth = 0;
-    for (int operand : instruction.operands) depth = std::max(depth, values_[operand].depth);
-    Printed printed = Operation(instruction);
-    printed.depth = depth + 1;
-    return printed;
+    return names;
   }
 
-  Printed Operation(const ScalarInstruction& instruction) const {
-    const ScalarOpInfo& info = Info(instruction.op);
-    switch (instruction.op) {
-      case ScalarOp::kCast:
-        return {absl::StrCat(Name(instruction.type), "(", Typed(instruction, 0, 0), ")"), kPrimary,
-                0};
-      case ScalarOp::kSelect:
-        return {absl::StrCat(Operand(instruction, 0, kTernary + 1), " ? ",
-                             MatchedOperand(instruction, 1, 2, kTernary + 1), " : ",
-                             Operand(instruction, 2, kTernary)),
-                kTernary, 0};
-      case ScalarOp::kNeg:
-      case ScalarOp::kNot:
-        return {absl::StrCat(info.name, Typed(instruction, 0, kPrimary)), kUnary, 0};
-      default:
-        break;
+  // With the type in which a result is combined where it is stored as another.
+  std::string Results(const std::vector<std::string>& names) const {
+    std::vector<std::string> texts;
+    bool has_type = false;
+    size_t scalar = 0;
+    for (size_t r = 0; r < names.size(); ++r) {
+      std::string type;
+      bool differs = false;
+      for (const ElementType::Field& field : stored_[r].fields()) {
+        const ScalarType combined = function_.results()[scalar++].type;
+        differs = differs || combined != field.type;
+        absl::StrAppend(&type, type.empty() ? "" : ", ",
+                        field.name.empty() ? "" : absl::StrCat(field.name, ": "), Name(combined));
+      }
+      if (stored_[r].is_record()) type = absl::StrCat("{", type, "}");
+      texts.push_back(differs ? absl::StrCat(names[r], ": ", type) : names[r]);
+      has_type = has_type || differs;
     }
-    if (info.is_infix) {
-      return {absl::StrCat(MatchedOperand(instruction, 0, 1, info.precedence), " ", info.name, " ",
-                           Operand(instruction, 1, info.precedence + 1)),
-              info.precedence, 0};
-    }
-    if (info.operands == 1) {
-      return {absl::StrCat(info.name, "(", Typed(instruction, 0, 0), ")"), kPrimary, 0};
-    }
-    return {absl::StrCat(info.name, "(", MatchedOperand(instruction, 0, 1, 0), ", ",
-                         Operand(instruction, 1, 0), ")"),
-            kPrimary, 0};
+    const std::string all = absl::StrJoin(texts, ", ");
+    return names.size() == 1 && !has_type ? all : absl::StrCat("(", all, ")");
   }
 
-  bool IsConstant(int n) const { return function_.instructions()[n].op == ScalarOp::kConstant; }
-
-  // The operand, in parentheses if it binds weaker than `precedence`.
-  std::string Operand(const ScalarInstruction& instruction, int o, int precedence) const {
-    const Printed& printed = values_[instruction.operands[o]];
-    return printed.precedence < precedence ? absl::StrCat("(", printed.text, ")") : printed.text;
-  }
-
-  // A literal is given its type where nothing else tells it.
-  std::string Typed(const ScalarInstruction& instruction, int o, int precedence) const {
-    const int n = instruction.operands[o];
-    if (!IsConstant(n)) return Operand(instruction, o, precedence);
-    return absl::StrCat(Name(function_.instructions()[n].type), "(", values_[n].text, ")");
-  }
-
-  std::string MatchedOperand(const ScalarInstruction& instruction, int o, int other,
-                             int precedence) const {
-    return IsConstant(instruction.operands[other]) ? Typed(instruction, o, precedence)
-                                                   : Operand(instruction, o, precedence);
+  std::string Identity(absl::Span<const ScalarValue> values) const {
+    std::vector<std::string> texts;
+    for (const ElementType& type : stored_) {
+      texts.push_back(ConstantText(values.subspan(0, type.fields().size()), type));
+      values.remove_prefix(type.fields().size());
+    }
+    return absl::StrCat(" identity (", absl::StrJoin(texts, ", "), ")");
   }
 
   const ScalarFunction& function_;
-  std::vector<int> uses_;
-  std::vector<Printed> values_;
-  std::set<std::string> taken_;
-  int names_ = 0;
+  const std::vector<ElementType> parameters_, stored_;
+  const std::vector<std::string> indices_;
 };
 
-std::string Names(const std::vector<TypedName>& names) {
-  return absl::StrJoin(names, ", ", [](std::string* out, const TypedName& name) {
-    absl::StrAppend(out, name.name);
-  });
-}
-
-std::string Definition(const std::string& name, const ScalarFunction& function,
-                       const std::optional<std::vector<ScalarValue>>& identity) {
-  const bool is_tuple = function.results().size() != 1;
-  std::string text =
-      absl::StrCat(name, "(", Names(function.parameters()), ") -> ", is_tuple ? "(" : "",
-                   Names(function.results()), is_tuple ? ")" : "");
-  if (identity.has_value()) {
-    absl::StrAppend(&text, " identity (",
-                    absl::StrJoin(*identity, ", ",
-                                  [](std::string* out, const ScalarValue& value) {
-                                    absl::StrAppend(out, value.ToString());
-                                  }),
-                    ")");
+// The types in which results are combined: those of the operator's results.
+std::vector<ElementType> Combined(const Expression& expression) {
+  std::vector<ElementType> types;
+  size_t scalar = 0;
+  for (const ElementType& stored : AccessTypes(expression.outputs())) {
+    std::vector<TypedName> fields;
+    for (const ElementType::Field& field : stored.fields()) {
+      fields.push_back({field.name, expression.function().results()[scalar++].type});
+    }
+    types.push_back(stored.is_record() ? *ElementType::Record(std::move(fields))
+                                       : ElementType(fields[0].type));
   }
-  return absl::StrCat(text, " ", ToText(function));
+  return types;
 }
 
 // `name`, or another one where it cannot stand in the where part.
 std::string FunctionName(const std::string& name, absl::string_view instead,
                          absl::string_view taken) {
-  const std::set<absl::string_view> reserved = {"min", "max", "cc", "pw", taken};
+  const std::set<absl::string_view> reserved = {"min", "max", "cc", "pw", "ps", taken};
   if (IsIdentifier(name) && reserved.count(name) == 0) return name;
   return absl::StrCat(instead, instead == taken ? "_" : "");
+}
+
+// "+", "(+, max)": one operation per result where all fields of each have the same, else one per
+// field.
+std::string KindsText(const CombineOperator& combine, const std::vector<ElementType>& results) {
+  const auto text_of = [&](size_t scalar) {
+    const ScalarType type = combine.function().results()[scalar].type;
+    return CombineOperator::PointWise(combine.kinds()[scalar], {type})->ToString();
+  };
+  if (combine.kind() != PointWiseKind::kCustom) return text_of(0);
+  std::vector<std::string> per_result, per_scalar;
+  bool is_uniform = true;
+  for (const ElementType& type : results) {
+    per_result.push_back(text_of(per_scalar.size()));
+    for (size_t f = 0; f < type.fields().size(); ++f) {
+      per_scalar.push_back(text_of(per_scalar.size()));
+      is_uniform = is_uniform && per_scalar.back() == per_result.back();
+    }
+  }
+  return absl::StrCat("(", absl::StrJoin(is_uniform ? per_result : per_scalar, ", "), ")");
+}
+
+std::string OperatorsText(const Expression& expression, const std::string& reduction) {
+  std::vector<std::string> texts;
+  for (const CombineOperator& combine : expression.combine_operators()) {
+    // All that do not concatenate have the same function, whatever it is called.
+    texts.push_back(combine.is_concat()       ? "++"
+                    : combine.is_prefix_sum() ? absl::StrCat("ps(", reduction, ")")
+                                              : reduction);
+  }
+  return absl::StrJoin(texts, ", ");
 }
 
 }  // namespace
@@ -243,32 +292,46 @@ std::string ToText(const IndexFunction& index, const std::vector<Dimension>& dim
                       Tuple(index, dimensions));
 }
 
-std::string ToText(const ScalarFunction& function) { return FunctionPrinter(function).Print(); }
+std::string ToText(const ScalarFunction& function) {
+  FunctionNames names;
+  for (const TypedName& name : function.parameters()) names.parameters.push_back(name.name);
+  names.first_index = names.parameters.size();
+  for (const TypedName& name : function.results()) names.results.push_back({name.name, {}});
+  return BodyText(function, names);
+}
 
 std::string ToText(const Expression& expression) {
+  const std::vector<ElementType> results = AccessTypes(expression.outputs());
+  std::vector<std::string> indices;
+  for (const int d : expression.index_dimensions()) {
+    indices.push_back(expression.dimensions()[d].name);
+  }
   const std::string f = FunctionName(expression.function().name(), "f", "");
-  std::string functions = Definition(f, expression.function(), std::nullopt);
+  std::string functions =
+      FunctionText(expression.function(), AccessTypes(expression.inputs()), results, indices)
+          .Print(f, std::nullopt);
   std::string reduction_name;
-  if (expression.has_reduction()) reduction_name = expression.reduction().ToString();
-  if (expression.has_reduction() && expression.reduction().kind() == PointWiseKind::kCustom) {
+  if (expression.has_reduction() || expression.has_prefix_sum()) {
     const CombineOperator& reduction = expression.reduction();
-    reduction_name = FunctionName(reduction.function().name(), "g", f);
-    absl::StrAppend(&functions, ",\n      ",
-                    Definition(reduction_name, reduction.function(), reduction.identity()));
+    if (reduction.kinds()[0] != PointWiseKind::kCustom) {
+      reduction_name = KindsText(reduction, results);
+    } else {
+      reduction_name = FunctionName(reduction.function().name(), "g", f);
+      std::vector<ElementType> operands = results;
+      operands.insert(operands.end(), results.begin(), results.end());
+      absl::StrAppend(&functions, ",\n      ",
+                      FunctionText(reduction.function(), operands, Combined(expression), {})
+                          .Print(reduction_name, reduction.identity()));
+    }
   }
   const auto append_size = [](std::string* out, const Dimension& dimension) {
     absl::StrAppend(out, dimension.size);
   };
-  const auto append_operator = [&](std::string* out, const CombineOperator& combine) {
-    // All reduced dimensions have the same operator, whatever it is called.
-    absl::StrAppend(out, combine.is_concat() ? combine.ToString() : reduction_name);
-  };
   return absl::StrCat(expression.name(), " :=\n",
                       ViewText("out_view", expression.outputs(), expression.dimensions()), " o\n",
                       "  md_hom<", absl::StrJoin(expression.dimensions(), ",", append_size), ">( ",
-                      f, ", (",
-                      absl::StrJoin(expression.combine_operators(), ", ", append_operator),
-                      ") ) o\n", ViewText("inp_view", expression.inputs(), expression.dimensions()),
+                      f, ", (", OperatorsText(expression, reduction_name), ") ) o\n",
+                      ViewText("inp_view", expression.inputs(), expression.dimensions()),
                       "\nwhere ", functions, "\n");
 }
 

@@ -12,9 +12,9 @@ namespace mdh {
 
 struct Token {
   enum class Kind { kName, kInteger, kReal, kSymbol, kEnd };
-  Kind kind;
-  absl::string_view text;
-  size_t offset;
+  Kind kind = Kind::kEnd;
+  absl::string_view text = {};
+  size_t offset = 0;
 
   bool Is(absl::string_view symbol_or_name) const { return text == symbol_or_name; }
 };

@@ -36,7 +36,7 @@ const std::vector<Arrow>& Arrows() {
       {"tuner/space/", {"core/status.h", "tuner/space/"}},
       {"tuner/search/", {"core/status.h", "tuner/space/", "tuner/search/"}},
       {"tuner/", {"core/", "codegen/", "tuner/", "mdh/v1/runner.pb.h", "google/protobuf/"}},
-      {"proto/", {"core/status.h", "proto/", "mdh/v1/", "grpc", "google/"}},
+      {"proto/", {"core/", "proto/", "mdh/v1/", "grpc", "google/"}},
       {"client/",
        {"core/", "client/", "proto/", "mdh/v1/", "grpc", "google/", "CLI/", "nlohmann/"}},
       {"server/",
@@ -148,6 +148,11 @@ void ExpectLinksOnly(const std::string& target, const std::vector<std::string_vi
 TEST(Arrows, LowerFoldersLinkNoServiceAndNoGpuLibrary) {
   ExpectLinksOnly("mdh_core", {"absl::", "OpenSSL::Crypto"});
   ExpectLinksOnly("mdh_codegen", {"absl::", "OpenSSL::Crypto", "mdh_core"});
+}
+
+TEST(Arrows, ConversionOfExpressionsLinksNoService) {
+  ExpectLinksOnly("mdh_expression_proto",
+                  {"absl::", "OpenSSL::Crypto", "mdh_core", "mdh_proto", "protobuf::"});
 }
 
 TEST(Arrows, SpacesAndSearchKnowNothingOfMdh) { ExpectLinksOnly("mdh_space", {"absl::"}); }

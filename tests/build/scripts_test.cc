@@ -60,11 +60,18 @@ TEST(Scripts, TestNamesAnUnknownOptionAndFolder) {
   EXPECT_THAT(end.output, HasSubstr("there is no folder tests/nothing"));
 }
 
+TEST(Scripts, FuzzRefusesATimeThatIsNoNumber) {
+  const ScriptEnd end = RunScript("fuzz soon");
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.output, HasSubstr("fuzz: error: 'soon' is no number of seconds"));
+}
+
 TEST(Scripts, HelpShowsTheOptions) {
   EXPECT_THAT(RunScript("quickstart --help").output, HasSubstr("--budget SECONDS"));
   EXPECT_THAT(RunScript("bench --help").output, HasSubstr("--cases PATTERN"));
   EXPECT_THAT(RunScript("test --help").output, HasSubstr("--everything"));
   EXPECT_THAT(RunScript("packages --help").output, HasSubstr("benchmarks"));
+  EXPECT_THAT(RunScript("fuzz --help").output, HasSubstr("fuzz [SECONDS]"));
 }
 
 }  // namespace

@@ -96,7 +96,11 @@ larger :=
   md_hom<8,100>( f, (++, pick) ) o
   inp_view<int32,int32>( x: (i,k) -> (i,k), p: (i,k) -> (k) )
 where f(x, p) -> (b, a) { b = x; a = p },
-      pick(b1, a1, b2, a2) -> (b, a) { b = b1 >= b2 ? b1 : b2; a = b1 >= b2 ? a1 : a2 }
+      pick(b1, a1, b2, a2) -> (b, a) {
+        let left = b1 > b2 || (b1 == b2 && a1 <= a2);
+        b = left ? b1 : b2;
+        a = left ? a1 : a2
+      }
 )";
 
 TEST(GeneratedSourceTest, MatMulWithDefaults) { ExpectGolden("matmul.c", DefaultSource(kMatMul)); }

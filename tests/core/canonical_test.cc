@@ -123,7 +123,8 @@ TEST(CanonicalTest, RandomExpressionsKeepTheirDigestUnderRenaming) {
                         .inputs = expression.inputs(),
                         .outputs = expression.outputs(),
                         .function = expression.function(),
-                        .combine_operators = expression.combine_operators()};
+                        .combine_operators = expression.combine_operators(),
+                        .index_dimensions = expression.index_dimensions()};
     for (Dimension& dimension : spec.dimensions)
       dimension.name = absl::StrCat("r_", dimension.name);
     for (Buffer& buffer : spec.inputs) buffer.name = absl::StrCat("r_", buffer.name);

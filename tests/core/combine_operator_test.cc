@@ -40,7 +40,7 @@ TEST(CombineOperatorTest, IdentitiesAreNeutral) {
       }
     }
   }
-  EXPECT_EQ(operators, 4 * 10 + 3 * 8 + 2);  // arithmetic, bits, logic
+  EXPECT_EQ(operators, 4 * 12 + 3 * 8 + 2);  // arithmetic, bits, logic
 }
 
 TEST(CombineOperatorTest, TuplesCombineComponentByComponent) {

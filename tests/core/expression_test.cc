@@ -177,8 +177,10 @@ TEST(ExpressionTest, ErrorsOfTheFunction) {
             "function 'f' has 2 parameters, but the input view has 1 accesses");
   EXPECT_EQ(ErrorMessage(ErrorOf([](auto& s) { s.inputs[1].type = ScalarType::kInt8; })),
             "function 'f': parameter 'v' has type fp32, but buffer 'v' has type int8");
+  EXPECT_EQ(ErrorMessage(ErrorOf([](auto& s) { s.outputs[0].type = ScalarType::kBool; })),
+            "function 'f': result 'w' has type fp32, but buffer 'w' has type bool");
   EXPECT_EQ(ErrorMessage(ErrorOf([](auto& s) { s.outputs[0].type = ScalarType::kFloat64; })),
-            "function 'f': result 'w' has type fp32, but buffer 'w' has type fp64");
+            "no error");
 }
 
 TEST(ExpressionTest, ErrorsOfCombineOperators) {
@@ -193,7 +195,10 @@ TEST(ExpressionTest, ErrorsOfCombineOperators) {
       ErrorMessage(ErrorOf([](auto& s) {
         s.combine_operators[0] = *CombineOperator::PointWise(PointWiseKind::kMax, {kF32});
       })),
-      "combine operators 'max' and '+' differ; all reduced dimensions must have the same one");
+      "combine operators 'max' of dimension 'i' and '+' of dimension 'k' differ, so that the "
+      "result would depend on which dimension is combined first: +(max(0, -0.5), max(-3, -0.5)) is "
+      "-0.5, but max(+(0, -3), +(-0.5, -0.5)) is -1; all dimensions but those with ++ must have "
+      "the same function");
 }
 
 TEST(ExpressionTest, ErrorsOfOutputs) {

@@ -167,10 +167,11 @@ TEST(InterpreterTest, SinglePointsAgreeWithTheWhole) {
     for (size_t r = 0; r < results.size(); ++r) {
       const Expression::AccessRef ref = expression.output_access(static_cast<int>(r));
       const Buffer& buffer = expression.outputs()[ref.buffer];
+      const ScalarType type = expression.stored_type(static_cast<int>(r));
       const std::byte* element =
           outputs[ref.buffer].data() +
-          buffer.Linearized(ref.access).Evaluate(point) * SizeBytes(buffer.type);
-      EXPECT_EQ(ScalarValue::Load(buffer.type, element), results[r]);
+          buffer.Linearized(ref.access, ref.field).Evaluate(point) * SizeBytes(type);
+      EXPECT_EQ(ScalarValue::Load(type, element), results[r]);
     }
   }
 }
@@ -182,13 +183,20 @@ TEST(RandomExpressionTest, ExactExpressionsDoNotDependOnTheOrder) {
   for (int n = 0; n < 400; ++n) {
     const Expression expression = RandomExpression(rng);
     if (!expression.has_reduction()) continue;
+    // What depends on an index is not the same at the other end.
+    const std::vector<int>& indices = expression.index_dimensions();
+    if (std::any_of(indices.begin(), indices.end(),
+                    [&](int d) { return expression.is_reduction(d); })) {
+      continue;
+    }
     ++reductions;
     ExpressionSpec spec{.name = "reversed",
                         .dimensions = expression.dimensions(),
                         .inputs = expression.inputs(),
                         .outputs = expression.outputs(),
                         .function = expression.function(),
-                        .combine_operators = expression.combine_operators()};
+                        .combine_operators = expression.combine_operators(),
+                        .index_dimensions = expression.index_dimensions()};
     for (int d = 0; d < expression.rank(); ++d) {
       if (!expression.is_reduction(d)) continue;
       for (Buffer& buffer : spec.inputs) {

@@ -26,7 +26,7 @@ void ExpectRoundTrip(const Expression& expression) {
 
 TEST(PrinterTest, RandomExpressionsParseBack) {
   Rng rng(21);
-  for (int n = 0; n < 2000; ++n) {
+  for (int n = 0; n < 400; ++n) {
     ExpectRoundTrip(RandomExpression(rng, {.max_operations = 1 + n % 30, .exact = n % 2 == 0}));
   }
 }

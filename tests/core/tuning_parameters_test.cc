@@ -50,6 +50,27 @@ TEST_F(TuningParametersTest, TextReadsBack) {
   EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
 }
 
+TEST_F(TuningParametersTest, NumericsPolicyIsPrintedUnlessItIsTheDefault) {
+  parameters_.numerics = NumericsPolicy::kFixedTree;
+  EXPECT_EQ(ToText(parameters_), std::string(kParameters) + "; numerics=tree");
+  EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+  EXPECT_THAT(
+      ParseTuningParameters(std::string(kParameters) + "; numerics=fast").status().message(),
+      HasSubstr("no numerics policy 'fast'; the policies are reassociate, exact and tree"));
+}
+
+TEST_F(TuningParametersTest, ExactOrderNeedsWholeReductionsOnOneCore) {
+  parameters_.numerics = NumericsPolicy::kExactOrder;
+  EXPECT_TRUE(Validate(expression_, model_, device_, parameters_).ok());
+  parameters_.tile[0][2] = 20;
+  parameters_.tile[1][2] = 20;
+  EXPECT_THAT(Error(parameters_), HasSubstr("parts of 30 points on the core layer in dimension k"));
+  parameters_ = *ParseTuningParameters(kParameters);
+  parameters_.numerics = NumericsPolicy::kExactOrder;
+  parameters_.independent_accumulators = true;
+  EXPECT_THAT(Error(parameters_), HasSubstr("does not allow chains=independent"));
+}
+
 TEST_F(TuningParametersTest, BadTextIsNamed) {
   EXPECT_THAT(ParseTuningParameters("model=x").status().message(), HasSubstr("'tile' is missing"));
   EXPECT_THAT(ParseTuningParameters("model=x; model=y").status().message(),

@@ -125,6 +125,31 @@ class LoadedKernel {
   int64_t (*scratch_bytes_)(int);
 };
 
+// The first element or padding byte that is wrong, or an empty string.
+std::string CompareBuffer(const Buffer& buffer, const unsigned char* got, const std::byte* expected,
+                          const std::vector<bool>& reached) {
+  const int size = buffer.type.size_bytes();
+  for (int64_t n = 0; n < buffer.elements(); ++n) {
+    std::vector<bool> written(size, false);
+    for (const ElementType::Field& field : buffer.type.fields()) {
+      if (!reached[n]) break;
+      const int64_t offset = n * size + field.offset_bytes;
+      std::fill_n(written.begin() + field.offset_bytes, SizeBytes(field.type), true);
+      const ScalarValue value = ScalarValue::Load(field.type, got + offset);
+      const ScalarValue want = ScalarValue::Load(field.type, expected + offset);
+      if (value == want) continue;
+      return absl::StrCat(buffer.name, "[", n, "]", field.name.empty() ? "" : ".", field.name,
+                          " is ", value.ToString(), ", expected ", want.ToString());
+    }
+    for (int byte = 0; byte < size; ++byte) {
+      if (written[byte] || got[n * size + byte] == kPoison) continue;
+      return absl::StrCat("wrote byte ", byte, " of ", buffer.name, "[", n,
+                          "], which no index function reaches");
+    }
+  }
+  return "";
+}
+
 // What is wrong with one run, or an empty string.
 std::string RunOnce(const Expression& expression, const LoadedKernel& kernel, int threads,
                     const std::vector<BufferBytes>& inputs,
@@ -144,26 +169,14 @@ std::string RunOnce(const Expression& expression, const LoadedKernel& kernel, in
   if (status != 0) return absl::StrCat("the entry returned ", status);
   if (!scratch.GuardsIntact()) return "wrote outside its scratch memory";
   for (size_t b = 0; b < outputs.size(); ++b) {
-    const Buffer& buffer = expression.outputs()[b];
-    const int size = SizeBytes(buffer.type);
-    if (!outputs[b]->GuardsIntact()) return absl::StrCat("wrote outside ", buffer.name);
-    for (int64_t n = 0; n < buffer.elements(); ++n) {
-      unsigned char* got = outputs[b]->data() + n * size;
-      if (!reached[b][n]) {
-        for (int byte = 0; byte < size; ++byte) {
-          if (got[byte] != kPoison)
-            return absl::StrCat("wrote ", buffer.name, "[", n,
-                                "], which no index function reaches");
-        }
-        continue;
-      }
-      const ScalarValue value = ScalarValue::Load(buffer.type, got);
-      const ScalarValue want = ScalarValue::Load(buffer.type, expected[b].data() + n * size);
-      if (!(value == want)) {
-        return absl::StrCat(
-            buffer.name, "[", n, "] is ", value.ToString(), ", expected ", want.ToString(),
-            threads == 0 ? " (OpenMP entry)" : absl::StrCat(" (body, ", threads, " threads)"));
-      }
+    if (!outputs[b]->GuardsIntact()) {
+      return absl::StrCat("wrote outside ", expression.outputs()[b].name);
+    }
+    const std::string wrong =
+        CompareBuffer(expression.outputs()[b], outputs[b]->data(), expected[b].data(), reached[b]);
+    if (!wrong.empty()) {
+      return absl::StrCat(
+          wrong, threads == 0 ? " (OpenMP entry)" : absl::StrCat(" (body, ", threads, " threads)"));
     }
   }
   return "";

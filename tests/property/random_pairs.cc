@@ -41,6 +41,42 @@ DeviceDescription RandomDevice(Rng& rng, const std::string& compilers) {
   return device;
 }
 
+// Compiles and judges one kernel; an empty string or what is wrong.
+std::string JudgeOneKernel(const Expression& expression, const Kernel& kernel,
+                           const std::vector<BufferBytes>& inputs, Accumulation accumulation,
+                           const std::string& directory, const std::string& name) {
+  const Result<std::vector<BufferBytes>> expected = Interpret(expression, inputs, accumulation);
+  if (!expected.ok()) return absl::StrCat("interpreting: ", expected.status().message());
+  Status status = CompileKernel(kernel, directory, name);
+  if (status.ok()) {
+    status = JudgeKernel(expression, kernel, absl::StrCat(directory, "/", name, ".so"), inputs,
+                         *expected);
+  }
+  for (const char* suffix : {".so", ".c", ".log"}) {
+    std::remove(absl::StrCat(directory, "/", name, suffix).c_str());
+  }
+  if (status.ok()) return "";
+  return absl::StrCat(std::string(status.message()), "\n", kernel.source);
+}
+
+Accumulation AccumulationOf(NumericsPolicy numerics) {
+  switch (numerics) {
+    case NumericsPolicy::kExactOrder:
+      return Accumulation::kDeclared;
+    case NumericsPolicy::kFixedTree:
+      return Accumulation::kFixedTree;
+    default:
+      return Accumulation::kWide;
+  }
+}
+
+NumericsPolicy RandomNumerics(Rng& rng) {
+  const uint64_t choice = Below(rng, 8);
+  return choice == 0   ? NumericsPolicy::kExactOrder
+         : choice == 1 ? NumericsPolicy::kFixedTree
+                       : NumericsPolicy::kReassociate;
+}
+
 // One pair; nullopt if the space gave no configuration, else an empty string or what is wrong.
 std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
                                     const std::string& compilers) {
@@ -50,37 +86,33 @@ std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
   const Expression expression = RandomExpression(rng, options);
   const SystemModel model = RandomModel(rng);
   const DeviceDescription device = RandomDevice(rng, compilers);
+  const NumericsPolicy numerics = RandomNumerics(rng);
   TuningParameters parameters;
   if (Below(rng, 10) == 0) {
-    parameters = DefaultParameters(expression, model, device);
+    parameters = DefaultParameters(expression, model, device, numerics);
   } else {
-    const MdhSpace space(expression, model, device);
+    const MdhSpace space(expression, model, device, numerics);
     const std::optional<Configuration> configuration = space.space().Sample(rng);
     if (!configuration) return std::nullopt;
     parameters = space.Decode(*configuration);
     const std::optional<Configuration> encoded = space.Encode(parameters);
     if (!encoded || *encoded != *configuration) return "Encode(Decode(configuration)) differs";
   }
-  std::string wrong;
   const Result<LowLevelExpression> low = Lower(expression, model, device, parameters);
   if (!low.ok()) return absl::StrCat("lowering: ", low.status().message());
   const Result<Kernel> kernel = GenerateOpenMp(*low, device);
   if (!kernel.ok()) return absl::StrCat("generating: ", kernel.status().message());
   const std::vector<BufferBytes> inputs = RandomInputs(rng, expression);
-  const Result<std::vector<BufferBytes>> expected = Interpret(expression, inputs);
-  if (!expected.ok()) return absl::StrCat("interpreting: ", expected.status().message());
   const std::string name = absl::StrCat("k", seed);
-  Status status = CompileKernel(*kernel, directory, name);
-  if (status.ok()) {
-    status = JudgeKernel(expression, *kernel, absl::StrCat(directory, "/", name, ".so"), inputs,
-                         *expected);
+  std::string wrong =
+      JudgeOneKernel(expression, *kernel, inputs, AccumulationOf(numerics), directory, name);
+  if (wrong.empty() && Below(rng, 8) == 0) {
+    wrong = JudgeOneKernel(expression, GenerateLoopNest(expression), inputs,
+                           Accumulation::kDeclared, directory, name);
   }
-  for (const char* suffix : {".so", ".c", ".log"}) {
-    std::remove(absl::StrCat(directory, "/", name, suffix).c_str());
-  }
-  if (status.ok()) return "";
-  return absl::StrCat(std::string(status.message()), "\nseed ", seed, "\n", ToText(expression),
-                      "\n", ToText(parameters), "\n", device.Fingerprint(), "\n", kernel->source);
+  if (wrong.empty()) return "";
+  return absl::StrCat(wrong, "\nseed ", seed, "\n", ToText(expression), "\n", ToText(parameters),
+                      "\n", device.Fingerprint(), "\n");
 }
 
 }  // namespace

@@ -116,9 +116,10 @@ TEST(Comparison, ReachedIsEmptyWhereEverythingIsReached) {
 
 TEST(Comparison, OneElementAgainstAValue) {
   const ReferenceBuffer reference = Reference<float>({1, 2}, ScalarType::kFloat32);
-  EXPECT_EQ(ElementMismatch(reference, 1, ScalarValue::Real(ScalarType::kFloat32, 2)),
+  EXPECT_EQ(ElementMismatch(reference, 1, 0, ScalarValue::Real(ScalarType::kFloat32, 2)),
             std::nullopt);
-  EXPECT_EQ(ElementMismatch(reference, 1, ScalarValue::Real(ScalarType::kFloat32, 3))->element, 1);
+  EXPECT_EQ(ElementMismatch(reference, 1, 0, ScalarValue::Real(ScalarType::kFloat32, 3))->element,
+            1);
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace {
 template <typename T>
 std::vector<T> Draw(InputDistribution distribution, ScalarType type, uint64_t seed = 1) {
   std::vector<T> values(10000);
-  FillRandom(distribution, type, 10000, 100, seed, reinterpret_cast<std::byte*>(values.data()));
+  FillRandom(distribution, type,
+             {reinterpret_cast<std::byte*>(values.data()), 10000, int64_t{sizeof(T)}}, 100, seed);
   return values;
 }
 
@@ -61,7 +62,7 @@ TEST(RandomInputs, EveryTypeAndDistributionFillsAllElementsAndOnlyThem) {
       const ScalarType type = info.type;
       const size_t size = static_cast<size_t>(SizeBytes(type));
       std::vector<std::byte> bytes(64 * size + 8, std::byte{0xEE});
-      FillRandom(distribution, type, 64, 1, 7, bytes.data());
+      FillRandom(distribution, type, {bytes.data(), 64, SizeBytes(type)}, 1, 7);
       for (size_t at = 64 * size; at < bytes.size(); ++at) EXPECT_EQ(bytes[at], std::byte{0xEE});
     }
   }

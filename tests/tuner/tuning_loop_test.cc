@@ -28,7 +28,7 @@ class RecordedRunner final : public Runner {
   }
 
   const DeviceDescription& device() const override { return device_; }
-  Status SetProblem(const Expression&, uint64_t seed) override {
+  Status SetProblem(const Expression&, uint64_t seed, const Numerics&) override {
     ++problems_;
     seed_ = seed;
     return set_problem_ ? set_problem_(problems_) : absl::OkStatus();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/scalar_type.h"
+#include "core/element_type.h"
 #include "core/status.h"
 #include "tuner/measure/child_process.h"
 #include "tuner/measure/measurement.h"
@@ -19,7 +19,7 @@ namespace mdh {
 
 struct OutputBuffer {
   std::string name;
-  ScalarType type;
+  ElementType type;
   int64_t size_bytes;
 };
 

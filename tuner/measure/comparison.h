@@ -15,31 +15,50 @@ namespace mdh {
 
 // What a buffer must contain.
 //
-// Integers and bool must be equal. Floating-point values may differ as far as re-association of the
-// combine operators can make them:
+// Integers and bool must be equal; integers that were combined as floating-point numbers may differ
+// by one. Floating-point values may differ as far as re-association of the combine operators can
+// make them:
 //   |got - reference| <= eps * (16 + 2 * sqrt(R)) * max(|reference|, rms)
-// where R is the number of values combined for one result and rms the root mean square of the
-// buffer's finite reference values (so that a value near zero among large ones is judged by what it
-// was computed from). NaN never passes, infinity only where the reference has the same infinity.
+// where eps is that of the type combined in or of the type stored, whichever is larger, R the
+// number of values combined for one result and rms the root mean square of the finite reference
+// values of the buffer (of the field, for records), so that a value near zero among large ones is
+// judged by what it was computed from. NaN never passes, infinity only where the reference has the
+// same infinity.
+struct ReferenceField {
+  ScalarType type;
+  int offset_bytes;      // within an element
+  double rms = 0;        // floating point only
+  double tolerance = 0;  // eps * (16 + 2 * sqrt(R)); floating point only
+  bool rounds = false;   // integers: combined as floating-point numbers
+};
+
 struct ReferenceBuffer {
   std::string name;
-  ScalarType type;
+  ElementType type;
   std::vector<std::byte> bytes;
   // Elements that an index function reaches; empty: all. The others may be zero or untouched.
   std::vector<bool> reached;
   bool contains_nan = false;  // in a reached element
-  double rms = 0;             // floating point only
-  double tolerance = 0;       // eps * (16 + 2 * sqrt(R)); floating point only
+  std::vector<ReferenceField> fields;
 
-  int64_t elements() const { return static_cast<int64_t>(bytes.size()) / SizeBytes(type); }
+  int64_t elements() const { return static_cast<int64_t>(bytes.size()) / type.size_bytes(); }
 };
 
-// The reference of output buffer `output` of `expression`, whose contents are `bytes`.
+// Values combined for one result, at most: the product of the sizes of all dimensions that are
+// reduced or summed up.
+int64_t ReductionLength(const Expression& expression);
+
+// Stands for the tolerance that re-association explains.
+inline constexpr double kDefaultTolerance = -1;
+
+// The reference of output buffer `output` of `expression`, whose contents are `bytes`. `tolerance`:
+// instead of eps * (16 + 2 * sqrt(R)); 0: floating-point values must be equal, too.
 ReferenceBuffer MakeReference(const Expression& expression, int output,
-                              std::vector<std::byte> bytes);
+                              std::vector<std::byte> bytes, double tolerance = kDefaultTolerance);
 
 struct Mismatch {
-  int64_t element;  // linear index
+  int64_t element;    // linear index
+  std::string field;  // of a record; else empty
   std::string expected;
   std::string got;
 };
@@ -49,9 +68,10 @@ struct Mismatch {
 std::optional<Mismatch> FirstMismatch(const ReferenceBuffer& reference, const std::byte* got,
                                       std::byte poison);
 
-// Whether `element` of the reference agrees with what it should be, by the same rule.
+// Whether field number `field` (0 of a scalar) of `element` of the reference agrees with what it
+// should be, by the same rule.
 std::optional<Mismatch> ElementMismatch(const ReferenceBuffer& reference, int64_t element,
-                                        const ScalarValue& expected);
+                                        int field, const ScalarValue& expected);
 
 // Whether some reached element is NaN or infinite.
 bool ContainsNonFinite(const ReferenceBuffer& reference);

@@ -23,14 +23,6 @@ constexpr int64_t kCompileLimit = 60'000'000'000;
 // A loop nest that takes longer is not called again for a better figure.
 constexpr int64_t kLongLoopNest = 1'000'000'000;
 
-int64_t ReductionLength(const Expression& expression) {
-  int64_t length = 1;
-  for (int d = 0; d < expression.rank(); ++d) {
-    if (expression.is_reduction(d)) length *= expression.dimensions()[d].size;
-  }
-  return length;
-}
-
 // Inputs, references, and while a candidate runs its outputs and two copies of them.
 Status CheckMemory(const Expression& expression) {
   int64_t needed = 0;
@@ -66,7 +58,7 @@ Quality QualityOf(absl::Span<const ReferenceBuffer> references) {
 
 std::vector<InputDistribution> DistributionsFor(const Expression& expression) {
   std::vector<InputDistribution> order(std::begin(kAllDistributions), std::end(kAllDistributions));
-  if (!expression.has_reduction()) return order;
+  if (!expression.has_reduction() && !expression.has_prefix_sum()) return order;
   InputDistribution first = InputDistribution::kQuarters;
   switch (expression.reduction().kind()) {
     case PointWiseKind::kMul:
@@ -89,10 +81,10 @@ std::vector<InputDistribution> DistributionsFor(const Expression& expression) {
 }
 
 Result<std::unique_ptr<Problem>> Problem::Create(Expression expression, uint64_t seed,
-                                                 bool check_sample, Compilers& compilers,
-                                                 Supervisor& supervisor) {
+                                                 const Numerics& numerics, bool check_sample,
+                                                 Compilers& compilers, Supervisor& supervisor) {
   MDH_RETURN_IF_ERROR(CheckMemory(expression));
-  std::unique_ptr<Problem> problem(new Problem(std::move(expression)));
+  std::unique_ptr<Problem> problem(new Problem(std::move(expression), numerics));
   std::vector<InputDistribution> distributions = DistributionsFor(problem->expression_);
   if (problem->expression_.inputs().empty()) distributions.resize(1);
   Quality best = Quality::kNan;
@@ -126,6 +118,25 @@ int Problem::num_arguments() const {
   return static_cast<int>(expression_.inputs().size() + expression_.outputs().size()) + 1;
 }
 
+Accumulation Problem::accumulation() const {
+  switch (numerics_.policy) {
+    case NumericsPolicy::kExactOrder:
+      return Accumulation::kDeclared;
+    case NumericsPolicy::kFixedTree:
+      return Accumulation::kFixedTree;
+    default:
+      return Accumulation::kWide;
+  }
+}
+
+// The loop nest knows the exact order, but no fixed tree.
+double Problem::Tolerance() const {
+  const bool is_exact = numerics_.policy == NumericsPolicy::kExactOrder ||
+                        (numerics_.policy == NumericsPolicy::kFixedTree && is_small());
+  if (numerics_.tolerance > 0) return numerics_.tolerance;
+  return is_exact ? 0 : kDefaultTolerance;
+}
+
 bool Problem::is_small() const { return expression_.points() <= kMostInterpretedPoints; }
 
 Status Problem::DrawInputs(InputDistribution distribution, uint64_t seed) {
@@ -135,8 +146,11 @@ Status Problem::DrawInputs(InputDistribution distribution, uint64_t seed) {
     MDH_ASSIGN_OR_RETURN(GuardedMemory memory,
                          GuardedMemory::Create(buffer.size_bytes(), GuardedMemory::Zones::kNone,
                                                GuardedMemory::Sharing::kPrivate));
-    FillRandom(distribution, buffer.type, buffer.elements(), ReductionLength(expression_),
-               seed * 1000003 + b, memory.data());
+    for (const ElementType::Field& field : buffer.type.fields()) {
+      FillRandom(distribution, field.type,
+                 {memory.data() + field.offset_bytes, buffer.elements(), buffer.type.size_bytes()},
+                 ReductionLength(expression_), seed * 1000003 + b + 7919 * field.offset_bytes);
+    }
     MDH_RETURN_IF_ERROR(memory.MakeReadOnly());
     inputs_.push_back(std::move(memory));
   }
@@ -148,7 +162,8 @@ Status Problem::ComputeReferences(Compilers& compilers, Supervisor& supervisor) 
                        is_small() ? Interpreted() : FromLoopNest(compilers, supervisor));
   references_.clear();
   for (size_t b = 0; b < bytes.size(); ++b) {
-    references_.push_back(MakeReference(expression_, static_cast<int>(b), std::move(bytes[b])));
+    references_.push_back(
+        MakeReference(expression_, static_cast<int>(b), std::move(bytes[b]), Tolerance()));
   }
   return absl::OkStatus();
 }
@@ -158,7 +173,7 @@ Result<std::vector<std::vector<std::byte>>> Problem::Interpreted() const {
   for (const GuardedMemory& input : inputs_) {
     inputs.emplace_back(input.data(), input.data() + input.size());
   }
-  return Interpret(expression_, inputs);
+  return Interpret(expression_, inputs, accumulation());
 }
 
 Result<std::vector<std::vector<std::byte>>> Problem::FromLoopNest(Compilers& compilers,
@@ -231,13 +246,13 @@ Status Problem::CheckSample(uint64_t seed) const {
       const auto size = static_cast<uint64_t>(dimension.size);
       index.push_back(static_cast<int64_t>(p == 0 ? 0 : p == 1 ? size - 1 : rng() % size));
     }
-    const std::vector<ScalarValue> expected = InterpretAt(expression_, inputs, index);
+    const std::vector<ScalarValue> expected =
+        InterpretAt(expression_, inputs, index, accumulation());
     for (size_t r = 0; r < expected.size(); ++r) {
       const Expression::AccessRef at = expression_.output_access(static_cast<int>(r));
-      const int64_t element =
-          expression_.outputs()[at.buffer].Linearized(at.access).Evaluate(index);
+      const int64_t element = expression_.outputs()[at.buffer].ElementAt(at.access, index);
       const std::optional<Mismatch> mismatch =
-          ElementMismatch(references_[at.buffer], element, expected[r]);
+          ElementMismatch(references_[at.buffer], element, at.field, expected[r]);
       if (!mismatch) continue;
       return absl::InternalError(absl::StrCat(
           "the loop nest of ", expression_.name(), " is wrong: ", references_[at.buffer].name, "[",

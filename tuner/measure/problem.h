@@ -8,6 +8,8 @@
 
 #include "codegen/kernel.h"
 #include "core/expression.h"
+#include "core/interpreter.h"
+#include "core/numerics.h"
 #include "core/status.h"
 #include "tuner/measure/candidate_run.h"
 #include "tuner/measure/comparison.h"
@@ -27,8 +29,8 @@ class Problem {
   // ResourceExhausted if memory does not suffice; Internal if loop nest and interpreter disagree;
   // Cancelled; what Compile says.
   static Result<std::unique_ptr<Problem>> Create(Expression expression, uint64_t seed,
-                                                 bool check_sample, Compilers& compilers,
-                                                 Supervisor& supervisor);
+                                                 const Numerics& numerics, bool check_sample,
+                                                 Compilers& compilers, Supervisor& supervisor);
 
   const Expression& expression() const { return expression_; }
   const std::vector<ReferenceBuffer>& references() const { return references_; }
@@ -43,7 +45,10 @@ class Problem {
   Result<int64_t> LoopNestTime(Compilers& compilers, Supervisor& supervisor);
 
  private:
-  explicit Problem(Expression expression) : expression_(std::move(expression)) {}
+  Problem(Expression expression, const Numerics& numerics)
+      : expression_(std::move(expression)), numerics_(numerics) {}
+  Accumulation accumulation() const;
+  double Tolerance() const;
   Status DrawInputs(InputDistribution distribution, uint64_t seed);
   Status ComputeReferences(Compilers& compilers, Supervisor& supervisor);
   Result<std::vector<std::vector<std::byte>>> Interpreted() const;
@@ -55,6 +60,7 @@ class Problem {
   bool is_small() const;
 
   Expression expression_;
+  Numerics numerics_;
   std::vector<GuardedMemory> inputs_;
   std::vector<ReferenceBuffer> references_;
   int64_t loop_nest_first_ns_ = 0;  // one call, 0: not called yet

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/scalar_value.h"
+
 namespace mdh {
 namespace {
 
@@ -77,17 +79,17 @@ bool DrawBool(InputDistribution distribution, Bits& bits, int64_t length) {
 }
 
 template <typename T, typename Draw>
-void Fill(int64_t elements, std::byte* to, const Draw& draw) {
-  for (int64_t e = 0; e < elements; ++e) {
+void Fill(const ValuesAt& to, const Draw& draw) {
+  for (int64_t e = 0; e < to.count; ++e) {
     const T value = static_cast<T>(draw());
-    std::memcpy(to + e * int64_t{sizeof(T)}, &value, sizeof(T));
+    std::memcpy(to.first + e * to.stride_bytes, &value, sizeof(T));
   }
 }
 
 }  // namespace
 
-void FillRandom(InputDistribution distribution, ScalarType type, int64_t elements,
-                int64_t reduction_length, uint64_t seed, std::byte* to) {
+void FillRandom(InputDistribution distribution, ScalarType type, const ValuesAt& to,
+                int64_t reduction_length, uint64_t seed) {
   Bits bits(seed);
   const auto real = [&] { return DrawReal(distribution, bits, reduction_length); };
   const auto integer = [&] {
@@ -95,24 +97,28 @@ void FillRandom(InputDistribution distribution, ScalarType type, int64_t element
   };
   switch (type) {
     case ScalarType::kBool:
-      return Fill<bool>(elements, to,
-                        [&] { return DrawBool(distribution, bits, reduction_length); });
+      return Fill<bool>(to, [&] { return DrawBool(distribution, bits, reduction_length); });
     case ScalarType::kInt8:
     case ScalarType::kUint8:
-      return Fill<uint8_t>(elements, to, integer);
+      return Fill<uint8_t>(to, integer);
     case ScalarType::kInt16:
     case ScalarType::kUint16:
-      return Fill<uint16_t>(elements, to, integer);
+      return Fill<uint16_t>(to, integer);
     case ScalarType::kInt32:
     case ScalarType::kUint32:
-      return Fill<uint32_t>(elements, to, integer);
+      return Fill<uint32_t>(to, integer);
     case ScalarType::kInt64:
     case ScalarType::kUint64:
-      return Fill<uint64_t>(elements, to, integer);
+      return Fill<uint64_t>(to, integer);
     case ScalarType::kFloat32:
-      return Fill<float>(elements, to, real);
+      return Fill<float>(to, real);
     case ScalarType::kFloat64:
-      return Fill<double>(elements, to, real);
+      return Fill<double>(to, real);
+    case ScalarType::kFloat16:
+    case ScalarType::kBfloat16:
+      for (int64_t e = 0; e < to.count; ++e) {
+        ScalarValue::Real(type, real()).Store(to.first + e * to.stride_bytes);
+      }
   }
 }
 

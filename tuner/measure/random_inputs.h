@@ -23,9 +23,16 @@ inline constexpr InputDistribution kAllDistributions[] = {
     InputDistribution::kQuarters, InputDistribution::kPositive, InputDistribution::kUnits,
     InputDistribution::kSparse};
 
-// Fills `elements` elements of `type`; the same seed gives the same contents. `reduction_length`:
-// how many values are combined; that rare values are about that rare.
-void FillRandom(InputDistribution distribution, ScalarType type, int64_t elements,
-                int64_t reduction_length, uint64_t seed, std::byte* to);
+// Values in memory, `stride_bytes` apart.
+struct ValuesAt {
+  std::byte* first;
+  int64_t count;
+  int64_t stride_bytes;
+};
+
+// Fills them with values of `type`; the same seed gives the same contents. `reduction_length`: how
+// many values are combined; that rare values are about that rare.
+void FillRandom(InputDistribution distribution, ScalarType type, const ValuesAt& to,
+                int64_t reduction_length, uint64_t seed);
 
 }  // namespace mdh

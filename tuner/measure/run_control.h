@@ -38,9 +38,13 @@ struct RunControl {
 inline constexpr std::byte kFirstPoison{0xA5};
 inline constexpr std::byte kLastPoison{0x5A};
 
-// Floating-point buffers are poisoned with NaN (all bits set), so that adding to them shows.
-inline std::byte PoisonFor(ScalarType type, std::byte poison) {
-  return IsFloatingPoint(type) ? std::byte{0xFF} : poison;
+// Floating-point buffers (and records with a floating-point field) are poisoned with NaN (all bits
+// set), so that adding to them shows.
+inline std::byte PoisonFor(const ElementType& type, std::byte poison) {
+  for (const ElementType::Field& field : type.fields()) {
+    if (IsFloatingPoint(field.type)) return std::byte{0xFF};
+  }
+  return poison;
 }
 
 // Everything shared of one run.

@@ -11,6 +11,7 @@
 #include "codegen/kernel.h"
 #include "core/device_description.h"
 #include "core/expression.h"
+#include "core/numerics.h"
 #include "core/status.h"
 #include "tuner/measure/measurement.h"
 
@@ -54,7 +55,8 @@ class Runner {
   virtual const DeviceDescription& device() const = 0;
   // Draws random inputs and computes the reference result for `expression` (by the plain loop nest,
   // which is checked by interpreting a sample of points). Must precede Measure.
-  virtual Status SetProblem(const Expression& expression, uint64_t seed) = 0;
+  virtual Status SetProblem(const Expression& expression, uint64_t seed,
+                            const Numerics& numerics = {}) = 0;
   // Time of the plain loop nest on one call, as compiled for the reference.
   virtual Result<int64_t> LoopNestTime() = 0;
   // Compiles all candidates, several at a time, then checks and times them one after another.

@@ -54,8 +54,11 @@ class RunnerClient final : public Runner {
 
   const DeviceDescription& device() const override { return device_; }
 
-  Status SetProblem(const Expression& expression, uint64_t seed) override {
+  Status SetProblem(const Expression& expression, uint64_t seed,
+                    const Numerics& numerics) override {
     problem_.emplace();
+    problem_->set_numerics_policy(static_cast<int32_t>(numerics.policy));
+    problem_->set_tolerance(numerics.tolerance);
     problem_->set_expression(ToText(expression));
     problem_->set_seed(seed);
     MDH_RETURN_IF_ERROR(EnsureProcess(/*with_problem=*/false));

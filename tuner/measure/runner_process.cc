@@ -116,15 +116,19 @@ class Service {
   }
 
   Status SetProblem(const v1::RunnerSetProblem& request) {
-    const bool same_expression = problem_text_ == request.expression();
+    const Numerics numerics{static_cast<NumericsPolicy>(request.numerics_policy()),
+                            request.tolerance()};
+    const bool same_expression =
+        problem_text_ == request.expression() && problem_numerics_ == numerics;
     if (problem_ && same_expression && seed_ == request.seed()) return absl::OkStatus();
     problem_.reset();  // frees its memory before new memory is needed
     MDH_ASSIGN_OR_RETURN(Expression expression, ParseExpression(request.expression()));
     // The loop nest does not change with the seed: one comparison with the interpreter is enough.
     MDH_ASSIGN_OR_RETURN(problem_,
-                         Problem::Create(std::move(expression), request.seed(),
+                         Problem::Create(std::move(expression), request.seed(), numerics,
                                          /*check_sample=*/!same_expression, *compilers_, channel_));
     problem_text_ = request.expression();
+    problem_numerics_ = numerics;
     seed_ = request.seed();
     return absl::OkStatus();
   }
@@ -201,6 +205,7 @@ class Service {
   int threads_ = 1;
   std::optional<Compilers> compilers_;
   std::unique_ptr<Problem> problem_;
+  Numerics problem_numerics_;
   std::string problem_text_;
   uint64_t seed_ = 0;
   std::optional<MachinePeaks> peaks_;

@@ -62,8 +62,9 @@ std::optional<Measurement> CheckResult(const RunRecord& record, const Snapshot& 
     if (!mismatch) continue;
     return Failed(
         TrialOutcome::kWrongResult,
-        absl::StrCat(references[b].name, "[", mismatch->element, "] (linear index): expected ",
-                     mismatch->expected, ", got ", mismatch->got));
+        absl::StrCat(references[b].name, "[", mismatch->element, "]",
+                     mismatch->field.empty() ? "" : absl::StrCat(".", mismatch->field),
+                     " (linear index): expected ", mismatch->expected, ", got ", mismatch->got));
   }
   return std::nullopt;
 }

@@ -1,0 +1,188 @@
+"""The client of mdhd."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Optional, Union
+
+import grpc
+
+from .errors import MdhError, SourceLocation, UnavailableError, from_code, wrong
+from .expression import Expression, TextExpression
+from .results import CheckedExpression, Kernel, Lookup, Progress, TunedKernel
+from .v1 import device_pb2, expression_pb2, kernel_pb2, record_pb2, tuning_pb2
+
+Source = Union[Expression, TextExpression]
+
+# Listing devices may have to measure them first, which takes seconds.
+_LIST_DEVICES_SECONDS = 180.0
+_POLICY = "NUMERICS_POLICY_"
+
+
+def default_address() -> str:
+    """Where a daemon listens: $MDH_SERVER, or the socket in $XDG_RUNTIME_DIR, or that in /tmp."""
+    address = os.environ.get("MDH_SERVER", "")
+    if address:
+        return address
+    directory = os.environ.get("XDG_RUNTIME_DIR", "")
+    return f"unix:{directory}/mdhd.sock" if directory else f"unix:/tmp/mdhd-{os.getuid()}.sock"
+
+
+class Client:
+    """A connection to a daemon; also a context manager. Thread-safe.
+
+    Errors of every call: the subclass of MdhError for the daemon's code, with its message;
+    UnavailableError if it cannot be reached; DeadlineExceededError. Errors about an expression
+    that was built in Python name the file and line of its definition.
+    """
+
+    def __init__(self, address: Optional[str] = None, *, call_seconds: float = 30.0):
+        """`address`: "unix:/path" or "HOST:PORT"; default: default_address().
+
+        `call_seconds`: limit of one call, but for those that last as long as a job.
+        """
+        self.address = address or default_address()
+        self._call_seconds = call_seconds
+        self._channel = grpc.insecure_channel(
+            self.address, options=[("grpc.max_receive_message_length", -1)])
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._channel.close()
+
+    def check(self, expression: Source) -> CheckedExpression:
+        """What the daemon understands of an expression. Errors: ExpressionError, ..."""
+        request = expression_pb2.CheckExpressionRequest(expression=_source(expression))
+        return CheckedExpression.from_proto(self._call(
+            "ExpressionService/CheckExpression", request, expression_pb2.CheckExpressionResponse,
+            expression.location))
+
+    def lookup(self, expression: Source, *, exact: bool = True, numerics: str = "") -> Lookup:
+        """The record of an expression, without tuning. Errors: NotFoundError.
+
+        `exact`: whether compiler and generator version must agree. `numerics`: as that of tune.
+        """
+        kind = kernel_pb2.MATCH_KIND_EXACT if exact else kernel_pb2.MATCH_KIND_COMPATIBLE
+        request = kernel_pb2.LookupKernelRequest(
+            expression=_source(expression), weakest_match=kind, numerics_policy=_policy(numerics))
+        response = self._call("KernelService/LookupKernel", request,
+                              kernel_pb2.LookupKernelResponse, expression.location)
+        return Lookup(response.match == kernel_pb2.MATCH_KIND_EXACT,
+                      TunedKernel.from_proto(response.record))
+
+    def tune(
+        self,
+        expression: Source,
+        *,
+        budget_seconds: float = 0,
+        max_trials: int = 0,
+        seed: int = 0,
+        technique: str = "",
+        numerics: str = "",
+        tolerance: float = 0,
+        force: bool = False,
+        request_id: str = "",
+        on_progress: Optional[Callable[[Progress], None]] = None,
+    ) -> TunedKernel:
+        """Creates a job, waits for its end and gives the best that it found.
+
+        Zero and empty stand for the daemon's defaults. `numerics`: what a kernel may change in
+        results: "reassociate", "exact_order" or "fixed_tree". `tolerance`: largest relative error
+        when candidates are checked. `force`: search even if there is a record. `on_progress` is
+        called from this thread.
+
+        Errors: CancelledError if the job was cancelled; what the job failed with.
+        """
+        options = tuning_pb2.TuningOptions(
+            budget_ns=int(budget_seconds * 1e9), max_trials=max_trials, seed=seed,
+            technique=technique, numerics_policy=_policy(numerics), tolerance=tolerance)
+        request = tuning_pb2.CreateTuningJobRequest(
+            expression=_source(expression), options=options, force=force, request_id=request_id)
+        created = self._call("TuningService/CreateTuningJob", request,
+                             tuning_pb2.CreateTuningJobResponse, expression.location)
+        self._watch(created.job.name, on_progress)
+        ended = self._call(
+            "TuningService/GetTuningJob", tuning_pb2.GetTuningJobRequest(name=created.job.name),
+            tuning_pb2.GetTuningJobResponse)
+        if ended.job.state == tuning_pb2.TUNING_JOB_STATE_CANCELLED:
+            raise from_code(1, f"{ended.job.name} was cancelled")
+        if ended.job.HasField("error"):
+            raise from_code(ended.job.error.code, ended.job.error.message, expression.location)
+        return TunedKernel.from_proto(ended.record)
+
+    def _watch(self, job: str, on_progress: Optional[Callable[[Progress], None]]) -> None:
+        watch = self._channel.unary_stream(
+            "/mdh.v1.TuningService/WatchTuningJob",
+            request_serializer=tuning_pb2.WatchTuningJobRequest.SerializeToString,
+            response_deserializer=tuning_pb2.WatchTuningJobResponse.FromString)
+        try:
+            for response in watch(tuning_pb2.WatchTuningJobRequest(name=job)):
+                if on_progress is not None:
+                    on_progress(Progress.from_proto(response.progress))
+        except grpc.RpcError as error:
+            raise self._error(error, None) from error
+
+    def cancel(self, job: str) -> None:
+        """Cancels a job, "tuningJobs/{number}". Errors: NotFoundError."""
+        self._call("TuningService/CancelTuningJob", tuning_pb2.CancelTuningJobRequest(name=job),
+                   tuning_pb2.CancelTuningJobResponse)
+
+    def kernel(self, tuned: Union[str, TunedKernel, Lookup]) -> Kernel:
+        """The kernel of a record (or its name, or that of a kernel). Errors: NotFoundError."""
+        if isinstance(tuned, Lookup):
+            tuned = tuned.tuned
+        name = tuned.name if isinstance(tuned, TunedKernel) else tuned
+        if name.startswith("records/"):
+            name = "kernels/" + name[len("records/"):]
+        response = self._call("KernelService/GetKernel", kernel_pb2.GetKernelRequest(name=name),
+                              kernel_pb2.GetKernelResponse)
+        return Kernel.from_proto(response.kernel)
+
+    def devices(self) -> device_pb2.ListDevicesResponse:
+        """The daemon's devices and its version; the first call may take seconds."""
+        return self._call("DeviceService/ListDevices", device_pb2.ListDevicesRequest(),
+                          device_pb2.ListDevicesResponse, seconds=_LIST_DEVICES_SECONDS)
+
+    def _call(
+        self, method: str, request: Any, response: Any,
+        location: Optional[SourceLocation] = None, seconds: Optional[float] = None,
+    ) -> Any:
+        call = self._channel.unary_unary(
+            f"/mdh.v1.{method}", request_serializer=type(request).SerializeToString,
+            response_deserializer=response.FromString)
+        try:
+            return call(request, timeout=seconds or self._call_seconds)
+        except grpc.RpcError as error:
+            raise self._error(error, location) from error
+
+    def _error(self, error: Any, location: Optional[SourceLocation]) -> MdhError:
+        code, message = error.code(), error.details() or ""
+        if code == grpc.StatusCode.UNAVAILABLE and "failed to connect" in message:
+            return UnavailableError(
+                f"cannot connect to {self.address}; is mdhd running there?")
+        is_about_expression = code in (
+            grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE)
+        return from_code(code.value[0], message, location if is_about_expression else None)
+
+
+def _source(expression: Any) -> expression_pb2.ExpressionSource:
+    if not isinstance(expression, (Expression, TextExpression)):
+        raise wrong(f"{expression!r} is no expression: decorate a function with @mdh, or use "
+                    "einsum(...) or parse(...)")
+    return expression.source()
+
+
+def _policy(numerics: str) -> int:
+    if not numerics:
+        return 0
+    name = _POLICY + numerics.upper()
+    if name not in record_pb2.NumericsPolicy.keys():
+        known = [n[len(_POLICY):].lower() for n in record_pb2.NumericsPolicy.keys()[1:]]
+        raise wrong(f"there is no numerics policy '{numerics}', but {', '.join(known)}")
+    return record_pb2.NumericsPolicy.Value(name)

@@ -1,0 +1,58 @@
+"""An expression as built by any of the front ends."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from .errors import SourceLocation
+from .v1 import expression_pb2 as pb
+
+
+class Expression:
+    """A computation for the daemon; immutable. `location`: where it is defined in Python."""
+
+    def __init__(self, proto: pb.Expression, location: Optional[SourceLocation] = None):
+        self._proto = proto
+        self.location = location
+
+    @property
+    def name(self) -> str:
+        return self._proto.name
+
+    def to_proto(self) -> pb.Expression:
+        """A copy of the message mdh.v1.Expression."""
+        copy = pb.Expression()
+        copy.CopyFrom(self._proto)
+        return copy
+
+    def source(self) -> pb.ExpressionSource:
+        """The message that requests contain."""
+        return pb.ExpressionSource(structured=self._proto)
+
+    def serialize(self) -> bytes:
+        """The message's bytes, the same for every call."""
+        return self._proto.SerializeToString(deterministic=True)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{d.name}={d.size}" for d in self._proto.dimensions)
+        return f"<mdh.Expression {self.name}<{sizes}>>"
+
+
+class TextExpression:
+    """An expression in the text form, which the daemon parses."""
+
+    def __init__(self, text: str, **bindings: object):
+        """`bindings`: values of the definition's parameters, e.g. T="fp32", I=1024."""
+        self.text = text
+        self.bindings = {name: str(value) for name, value in bindings.items()}
+        self.location: Optional[SourceLocation] = None
+
+    def source(self) -> pb.ExpressionSource:
+        """The message that requests contain."""
+        return pb.ExpressionSource(
+            text=pb.TextExpression(text=self.text, bindings=self.bindings))
+
+
+def parse(text: str, **bindings: object) -> TextExpression:
+    """An expression of the text form (.mdh); errors in it are found when the daemon gets it."""
+    return TextExpression(text, **bindings)

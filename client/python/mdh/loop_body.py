@@ -1,0 +1,360 @@
+"""The body of sequential loops: accesses to buffers and the scalar function."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from . import functions, operators, trace
+from .elements import Indices, Slot, parameter
+from .errors import ExpressionError, SourceLocation, reading
+from .loop_source import LoopSource, Nest, names_in
+from .trace import RecordValue, Table, Value
+from .types import Record
+from .views import Affine, Buffer, BufferUse, as_integer
+
+_BINARY = {
+    ast.Add: "__add__", ast.Sub: "__sub__", ast.Mult: "__mul__", ast.Div: "__truediv__",
+    ast.Mod: "__mod__", ast.Pow: "__pow__", ast.BitAnd: "__and__", ast.BitOr: "__or__",
+    ast.BitXor: "__xor__", ast.FloorDiv: "__floordiv__", ast.LShift: "__lshift__",
+    ast.RShift: "__rshift__",
+}
+_COMPARE = {ast.Lt: "LT", ast.LtE: "LE", ast.Gt: "GT", ast.GtE: "GE", ast.Eq: "EQ", ast.NotEq: "NE"}
+# Operations that `w[i] = w[i] op value`, `w[i] op= value` and `w[i] = max(w[i], value)` combine by.
+_COMBINING = {ast.Add: operators.add, ast.Mult: operators.mul, ast.BitAnd: operators.bit_and,
+              ast.BitOr: operators.bit_or, ast.BitXor: operators.bit_xor}
+_PYTHON_FUNCTIONS: Dict[Any, Any] = {
+    builtins.min: operators.min, builtins.max: operators.max, builtins.abs: functions.abs,
+    builtins.round: functions.round, builtins.pow: functions.pow,
+    **{getattr(math, name): getattr(functions, name) for name in (
+        "sqrt", "exp", "log", "log2", "tanh", "floor", "ceil", "sin", "cos", "trunc", "erf", "pow")},
+}
+
+
+@dataclass
+class Write:
+    """An assignment to a scalar of an output."""
+
+    value: Value
+    combining: Optional[operators.NamedOperation]  # None: plain assignment
+    location: SourceLocation
+
+
+class LoopBody:
+    """Runs the statements of the innermost loop on symbolic values.
+
+    Accesses to one buffer with equal index functions are one access.
+    """
+
+    def __init__(
+        self, nest: Nest, outputs: Dict[str, Buffer], inputs: Dict[str, Buffer], indices: Indices
+    ):
+        self.nest = nest
+        self.source: LoopSource = nest.source
+        self.outputs = {n: self._use(n, b) for n, b in outputs.items()}
+        self.inputs = {n: self._use(n, b) for n, b in inputs.items()}
+        self.arguments: Dict[str, List[Any]] = {name: [] for name in inputs}
+        self.writes: Dict[Tuple[str, int, str], Write] = {}
+        self.indices = indices
+        self._locals: Dict[str, Any] = {}
+        self._affine_locals: Dict[str, Affine] = {}
+        for statement in nest.body:
+            with reading(self.source.locate(statement)):
+                self._run(statement)
+
+    def _use(self, name: str, buffer: Buffer) -> BufferUse:
+        return BufferUse(name, buffer.type, [], location=self.source.location).declared(buffer)
+
+    def _run(self, statement: ast.stmt) -> None:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            self._assign(statement.targets[0], statement.value)
+        elif isinstance(statement, ast.AugAssign):
+            self._augment(statement)
+        elif isinstance(statement, ast.If):
+            raise self.source.error(statement, "'if' is not supported: use a conditional expression, "
+                                    "as in 'a if c else b'")
+        else:
+            name = type(statement).__name__.lower()
+            raise self.source.error(statement, f"'{name}' is not supported inside of the loops: only "
+                                    "assignments are")
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name) and target.id not in self.source.parameters:
+            if target.id in self.nest.names:
+                raise self.source.error(target, f"the loop variable '{target.id}' is assigned")
+            self._assign_local(target.id, value)
+            return
+        place = self._output_place(target)
+        combining, operand = self._split_combination(place, value)
+        self._write(place, self.value(operand), combining, target)
+
+    def _assign_local(self, name: str, value: ast.expr) -> None:
+        self._affine_locals.pop(name, None)
+        try:
+            self._affine_locals[name] = self.affine(value)
+        except ExpressionError:
+            pass  # a value, but no index
+        self._locals[name] = self.value(value)
+
+    def _augment(self, statement: ast.AugAssign) -> None:
+        target = statement.target
+        if isinstance(target, ast.Name) and target.id not in self.source.parameters:
+            load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+            value = ast.copy_location(ast.BinOp(load, statement.op, statement.value), statement)
+            self._assign_local(target.id, value)
+            return
+        place = self._output_place(target)
+        combining = _COMBINING.get(type(statement.op))
+        if combining is None:
+            raise self.source.error(statement, "this is no associative operation: loops can be "
+                                    "reduced by +=, *=, &=, |=, ^=, min and max")
+        self._write(place, self.value(statement.value), combining, target)
+
+    def _output_place(self, target: ast.expr) -> Tuple[str, int, str]:
+        """Buffer, access and field suffix of an assignment's target; adds a new access."""
+        base, suffix = target, ""
+        if isinstance(target, ast.Attribute):
+            base, suffix = target.value, "." + target.attr
+        named = self._subscripted(base)
+        if named is None:
+            raise self.source.error(target, "only variables and elements of outputs are assigned")
+        name, indices = named
+        if name not in self.outputs:
+            what = "an input" if name in self.inputs else "no output"
+            raise self.source.error(target, f"'{name}' is assigned, but it is {what}")
+        use = self.outputs[name]
+        if suffix and not (isinstance(use.type, Record) and suffix[1:] in use.type.fields):
+            raise self.source.error(target, f"elements of '{name}' have no field '{suffix[1:]}'")
+        return name, _number_of_access(use, self._access(indices)), suffix
+
+    def _subscripted(self, node: ast.expr) -> Optional[Tuple[str, List[ast.expr]]]:
+        """Name of a buffer and indices in M[i, k], M[i][k], or a bare s; None for anything else."""
+        indices: List[ast.expr] = []
+        while isinstance(node, ast.Subscript):
+            at = node.slice
+            indices = (list(at.elts) if isinstance(at, ast.Tuple) else [at]) + indices
+            node = node.value
+        if isinstance(node, ast.Name) and node.id in self.source.parameters:
+            return node.id, indices
+        return None
+
+    def _access(self, indices: Sequence[ast.expr]) -> Tuple[Affine, ...]:
+        return tuple(self.affine(index) for index in indices)
+
+    def _split_combination(
+        self, place: Tuple[str, int, str], value: ast.expr
+    ) -> Tuple[Optional[operators.NamedOperation], ast.expr]:
+        """Of w[i] = w[i] + x, or w[i] = max(w[i], x), the operation and x; else None and all."""
+        operands: List[ast.expr] = []
+        operation = None
+        if isinstance(value, ast.BinOp) and type(value.op) in _COMBINING:
+            operation, operands = _COMBINING[type(value.op)], [value.left, value.right]
+        elif isinstance(value, ast.Call) and isinstance(value.func, (ast.Name, ast.Attribute)):
+            called = self._callable(value.func)
+            if isinstance(called, operators.NamedOperation) and len(value.args) == 2:
+                operation, operands = called, list(value.args)
+        for operand, other in (operands, operands[::-1]) if operands else ():
+            if self._is_place(operand, place):
+                return operation, other
+        return None, value
+
+    def _is_place(self, node: ast.expr, place: Tuple[str, int, str]) -> bool:
+        try:
+            base, suffix = (node.value, "." + node.attr) if isinstance(
+                node, ast.Attribute) else (node, "")
+            named = self._subscripted(base)
+            if named is None or (named[0], suffix) != (place[0], place[2]):
+                return False
+            access = self.outputs[place[0]].accesses[place[1]]
+            return _same(self._access(named[1]), access)
+        except ExpressionError:
+            return False
+
+    def _write(
+        self, place: Tuple[str, int, str], value: Any,
+        combining: Optional[operators.NamedOperation], target: ast.expr,
+    ) -> None:
+        type_ = self.outputs[place[0]].type
+        values = {place[2]: value}
+        if isinstance(type_, Record) and not place[2]:
+            if not isinstance(value, RecordValue) or list(value.fields) != list(type_.fields):
+                raise self.source.error(target, f"'{place[0]}' takes a {type_}")
+            values = {"." + name: field for name, field in value.fields.items()}
+        for suffix, scalar in values.items():
+            key = (place[0], place[1], suffix)
+            if key in self.writes:
+                raise self.source.error(target, f"this element of '{place[0]}' is assigned twice; "
+                                        "use a local variable")
+            is_bool = combining in (operators.bit_and, operators.bit_or) and (
+                trace.as_value(scalar).type is trace.bool_)
+            if is_bool:
+                combining = (operators.and_ if combining is operators.bit_and else operators.or_)
+            self.writes[key] = Write(trace.as_value(scalar), combining, self.source.locate(target))
+
+    def affine(self, node: ast.expr) -> Affine:
+        """An index. Errors: ExpressionError at the part that is not affine."""
+        with reading(self.source.locate(node)):
+            if isinstance(node, ast.Name) and node.id in self.nest.names:
+                return self.nest.affine(node.id)
+            if isinstance(node, ast.Name) and node.id in self._affine_locals:
+                return self._affine_locals[node.id]
+            varying = [n for n in names_in(node) if n in self.nest.names or n in self._locals
+                       or n in self.source.parameters]
+            if not varying:
+                value = as_integer(self.source.constant(node), "an index")
+                return Affine([0] * len(self.nest.names), value)
+            if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+                operand = self.affine(node.operand)
+                return -operand if isinstance(node.op, ast.USub) else operand
+            if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+                left, right = self.affine(node.left), self.affine(node.right)
+                return left + right if isinstance(node.op, ast.Add) else left - right
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+                left, right = self.affine(node.left), self.affine(node.right)
+                if left.dimensions() and right.dimensions():
+                    return left * right  # says why not
+                return left * right.constant if left.dimensions() else right * left.constant
+            raise self.source.error(node, f"the index '{ast.unparse(node)}' is not affine: only +, - "
+                                    "and products of loop variables with whole numbers are")
+
+    def value(self, node: ast.expr) -> Any:
+        """The symbolic value of an expression; what is no value (a function, a table) as it is."""
+        with reading(self.source.locate(node)):
+            method = getattr(self, "_value_of_" + type(node).__name__, None)
+            if method is None:
+                raise self.source.error(node, f"'{ast.unparse(node)}' is not supported in a scalar "
+                                        "function")
+            return method(node)
+
+    def _value_of_Constant(self, node: ast.Constant) -> Any:
+        return self._from_python(node.value, node)
+
+    def _from_python(self, value: Any, node: ast.expr) -> Any:
+        if isinstance(value, (Value, RecordValue, Table, list, tuple)) or callable(value):
+            return value
+        with reading(self.source.locate(node)):
+            return trace.as_value(value)
+
+    def _value_of_Name(self, node: ast.Name) -> Any:
+        if node.id in self._locals:
+            return self._locals[node.id]
+        if node.id in self.nest.names:
+            dimension, start, step = self.nest.range_of(node.id)
+            value = self.indices[dimension]
+            value = value if step == 1 else value * step
+            return value if start == 0 else value + start
+        if node.id in self.source.parameters:
+            return self._read(node.id, [], node)
+        return self._from_python(self.source.constant(node), node)
+
+    def _read(self, name: str, indices: Sequence[ast.expr], node: ast.expr) -> Any:
+        if name not in self.inputs:
+            raise self.source.error(node, f"'{name}' is an output: it can only be read in the form "
+                                    "of a reduction, like 'w[i] += x' or 'w[i] = max(w[i], x)'")
+        use, access = self.inputs[name], self._access(indices)
+        count = len(use.accesses)
+        number = _number_of_access(use, access)
+        if number == count:
+            self.arguments[name].append(parameter(Slot(name, number, number + 1, use.type)))
+        return self.arguments[name][number]
+
+    def _value_of_Subscript(self, node: ast.Subscript) -> Any:
+        named = self._subscripted(node)
+        if named is not None:
+            return self._read(named[0], named[1], node)
+        base = self.value(node.value)
+        if isinstance(base, (list, tuple)):
+            base = Table(base)
+        if not isinstance(base, Table):
+            raise self.source.error(node, "only buffers and tables are indexed")
+        return base[self.value(node.slice)]
+
+    def _value_of_Attribute(self, node: ast.Attribute) -> Any:
+        varying = [n for n in names_in(node) if n in self.nest.names or n in self._locals
+                   or n in self.source.parameters]
+        if not varying:
+            return self._from_python(self.source.constant(node), node)
+        base = self.value(node.value)
+        with reading(self.source.locate(node)):
+            return getattr(base, node.attr)
+
+    def _value_of_BinOp(self, node: ast.BinOp) -> Any:
+        left, right = trace.as_value(self.value(node.left)), self.value(node.right)
+        if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant):
+            right = node.right.value
+        method = _BINARY.get(type(node.op))
+        if method is None:
+            raise self.source.error(node, "scalar functions lack this operator")
+        return getattr(left, method)(right)
+
+    def _value_of_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+            return self._from_python(-node.operand.value, node)
+        value = trace.as_value(self.value(node.operand))
+        if isinstance(node.op, ast.Not):
+            return trace.unary("NOT", value)
+        if isinstance(node.op, ast.Invert):
+            return ~value
+        return -value if isinstance(node.op, ast.USub) else value
+
+    def _value_of_BoolOp(self, node: ast.BoolOp) -> Any:
+        operation = "AND" if isinstance(node.op, ast.And) else "OR"
+        value = self.value(node.values[0])
+        for operand in node.values[1:]:
+            value = trace.binary(operation, value, self.value(operand))
+        return value
+
+    def _value_of_Compare(self, node: ast.Compare) -> Any:
+        result, left = None, self.value(node.left)
+        for op, comparator in zip(node.ops, node.comparators):
+            if type(op) not in _COMPARE:
+                raise self.source.error(node, "scalar functions lack this comparison")
+            right = self.value(comparator)
+            test = trace.binary(_COMPARE[type(op)], left, right)
+            result = test if result is None else trace.binary("AND", result, test)
+            left = right
+        return result
+
+    def _value_of_IfExp(self, node: ast.IfExp) -> Any:
+        parts = [self.value(part) for part in (node.test, node.body, node.orelse)]
+        return trace.where(*parts)
+
+    def _callable(self, node: ast.expr) -> Any:
+        if any(n in self._locals or n in self.source.parameters for n in names_in(node)):
+            return None
+        called = self.source.constant(node)
+        try:
+            return _PYTHON_FUNCTIONS.get(called, called)
+        except TypeError:  # not hashable
+            return called
+
+    def _value_of_Call(self, node: ast.Call) -> Any:
+        called = self._callable(node.func)
+        if called in (int, float, bool):
+            raise self.source.error(node, "name the type to convert to, as in fp32(x) or int64(x)")
+        if not callable(called) or any(isinstance(a, ast.Starred) for a in node.args):
+            raise self.source.error(node, f"'{ast.unparse(node.func)}' is not supported here")
+        arguments = [self.value(argument) for argument in node.args]
+        named = {keyword.arg: self.value(keyword.value) for keyword in node.keywords}
+        if None in named:
+            raise self.source.error(node, "'**' is not supported here")
+        try:
+            return called(*arguments, **named)
+        except TypeError as error:
+            raise self.source.error(node, str(error)) from error
+
+
+def _same(a: Sequence[Affine], b: Sequence[Affine]) -> bool:
+    return len(a) == len(b) and all(x.same_as(y) for x, y in zip(a, b))
+
+
+def _number_of_access(use: BufferUse, access: Tuple[Affine, ...]) -> int:
+    """The number of this access of the buffer, which is added if it is new."""
+    for number, known in enumerate(use.accesses):
+        if _same(known, access):
+            return number
+    use.accesses.append(access)
+    return len(use.accesses) - 1

@@ -1,0 +1,142 @@
+"""The source of a function with sequential loops: its syntax tree, its places, its constants."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import textwrap
+from typing import Any, Callable, Dict, List, Tuple
+
+from .errors import ExpressionError, SourceLocation, reading, start_of, wrong
+from .views import Affine, as_integer
+
+
+class LoopSource:
+    """A function that is read and never run."""
+
+    def __init__(self, function: Callable[..., Any]):
+        """Errors: ExpressionError if the source is not at hand, as in an interactive session."""
+        self.name = function.__name__
+        self.location = start_of(function)
+        self.file = function.__code__.co_filename
+        try:
+            lines, first_line = inspect.getsourcelines(function)
+        except (OSError, TypeError) as error:
+            raise wrong(f"the source of '{self.name}' cannot be read, and @mdh over loops needs it: "
+                        f"{error}", self.location) from error
+        text = "".join(lines)
+        self._indent = len(lines[0]) - len(lines[0].lstrip())
+        self._line_offset = first_line - 1
+        tree = ast.parse(textwrap.dedent(text)).body[0]
+        if not isinstance(tree, ast.FunctionDef):
+            raise wrong(f"'{self.name}' must be written as a def", self.location)
+        self.definition = tree
+        self.constants = _constants(function)
+        self.parameters = list(inspect.signature(function).parameters)
+
+    def locate(self, node: ast.AST) -> SourceLocation:
+        """Where `node` is in the user's file."""
+        line = getattr(node, "lineno", 1) + self._line_offset
+        return SourceLocation(self.file, line, getattr(node, "col_offset", 0) + self._indent + 1)
+
+    def error(self, node: ast.AST, message: str) -> ExpressionError:
+        """An error at `node`."""
+        return wrong(message, self.locate(node))
+
+    def constant(self, node: ast.expr) -> Any:
+        """The value of an expression of the names around the function."""
+        code = compile(ast.Expression(node), self.file, "eval")
+        try:
+            return eval(code, dict(self.constants))  # as Python would on running the function
+        except ExpressionError:
+            raise
+        except Exception as error:
+            raise self.error(node, f"'{ast.unparse(node)}' has no value here: {error}") from error
+
+
+def _constants(function: Callable[..., Any]) -> Dict[str, Any]:
+    """What the names in the function's body mean: its closure, then its module, then built-ins."""
+    names = {**vars(builtins), **function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:  # assigned only later
+            names.pop(name, None)
+    return names
+
+
+class Nest:
+    """Perfectly nested loops: one dimension per loop, from the outermost."""
+
+    def __init__(self, source: LoopSource):
+        self.source = source
+        self.names: List[str] = []
+        self.sizes: List[int] = []
+        self._ranges: List[Tuple[int, int]] = []  # start and step
+        body = source.definition.body
+        if _is_docstring(body[0]):
+            body = body[1:]
+        if not body or not isinstance(body[0], ast.For):
+            at = body[0] if body else source.definition
+            raise source.error(at, "the function must consist of nested for loops")
+        while body and isinstance(body[0], ast.For):
+            self._add(body[0])
+            if len(body) > 1:
+                raise source.error(body[1], "the loops are not perfectly nested: this statement is "
+                                   f"outside of the loop over '{self.names[-1]}'")
+            body = body[0].body
+        self.body: List[ast.stmt] = body
+
+    def _add(self, loop: ast.For) -> None:
+        source = self.source
+        if loop.orelse:
+            raise source.error(loop.orelse[0], "loops with an else are not supported")
+        if not isinstance(loop.target, ast.Name):
+            raise source.error(loop.target, "a loop has one variable")
+        name = loop.target.id
+        if name in self.names or name in source.parameters:
+            raise source.error(loop.target, f"'{name}' is the name of something else already")
+        call = loop.iter
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+                and call.func.id == "range" and not call.keywords and 1 <= len(call.args) <= 3):
+            raise source.error(call, "loops run over range(...)")
+        numbers = [self._bound(argument) for argument in call.args]
+        start, stop = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
+        step = numbers[2] if len(numbers) == 3 else 1
+        if step == 0:
+            raise source.error(call, "the step of a range is 0")
+        size = len(range(start, stop, step))
+        if size < 1:
+            raise source.error(call, f"the loop over '{name}' has no iterations")
+        self.names.append(name)
+        self.sizes.append(size)
+        self._ranges.append((start, step))
+
+    def _bound(self, node: ast.expr) -> int:
+        for name in names_in(node):
+            if name in self.names:
+                raise self.source.error(node, f"the bounds of a loop are constants: '{name}' is the "
+                                        "variable of a loop around it")
+        with reading(self.source.locate(node)):
+            return as_integer(self.source.constant(node), "the bound of a loop")
+
+    def range_of(self, name: str) -> Tuple[int, int, int]:
+        """Dimension, start and step of the loop over `name`."""
+        dimension = self.names.index(name)
+        return (dimension, *self._ranges[dimension])
+
+    def affine(self, name: str) -> Affine:
+        """The variable of a loop as an index."""
+        dimension, start, step = self.range_of(name)
+        return Affine([step * (d == dimension) for d in range(len(self.names))], start)
+
+
+def names_in(node: ast.AST) -> List[str]:
+    """All names that are used in `node`."""
+    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+            and isinstance(statement.value.value, str))

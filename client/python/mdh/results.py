@@ -1,0 +1,124 @@
+"""What the daemon answers, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Tuple
+
+from .v1 import expression_pb2, kernel_pb2, record_pb2, tuning_pb2
+
+
+@dataclass(frozen=True)
+class CheckedExpression:
+    """What the daemon understood of an expression."""
+
+    digest: str  # SHA-256 of canonical_form, 64 hexadecimal digits
+    text: str  # in the text form, without parameters
+    canonical_form: str  # equal for equal meanings
+    flops: int  # floating-point operations of one execution
+    compulsory_bytes: int  # of all inputs and outputs, each counted once
+    expression: expression_pb2.Expression  # with all extents
+
+    @staticmethod
+    def from_proto(proto: expression_pb2.CheckExpressionResponse) -> "CheckedExpression":
+        return CheckedExpression(proto.digest, proto.text, proto.canonical_form, proto.flops,
+                                 proto.compulsory_bytes, proto.expression)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a tuning job is. Times are in nanoseconds."""
+
+    state: str  # "QUEUED", "RUNNING", "SUCCEEDED", "FAILED" or "CANCELLED"
+    trials: int  # failed ones included
+    failed_trials: int
+    best_time_ns: int  # 0 before the first valid trial
+    elapsed_ns: int
+    remaining_ns: int  # estimated
+    queue_position: int  # jobs ahead of a queued one
+    latest_outcome: str
+    latest_reason: str
+
+    @staticmethod
+    def from_proto(proto: tuning_pb2.TuningProgress) -> "Progress":
+        state = tuning_pb2.TuningJobState.Name(proto.state)[len("TUNING_JOB_STATE_"):]
+        return Progress(state, proto.trials, proto.failed_trials, proto.best_time_ns,
+                        proto.elapsed_ns, proto.remaining_ns, proto.queue_position,
+                        proto.latest_outcome, proto.latest_reason)
+
+
+@dataclass(frozen=True)
+class TunedKernel:
+    """The best that was found for an expression on a device. Times are in nanoseconds."""
+
+    name: str  # of the record, "records/{id}"
+    expression_name: str
+    digest: str
+    device: str  # fingerprint
+    time_ns: int  # median of one execution
+    loop_nest_time_ns: int  # of the untuned loop nest on one thread; 0 if it was not measured
+    trials: int
+    failed_trials: int
+    search_time_ns: int
+    flops: int
+    compulsory_bytes: int
+    parameters: str  # tuning parameters as text
+    low_level_table: str
+    proto: record_pb2.TuningRecord  # everything
+
+    @staticmethod
+    def from_proto(proto: record_pb2.TuningRecord) -> "TunedKernel":
+        return TunedKernel(
+            proto.name, proto.expression_name, proto.key.expression_digest,
+            proto.key.device_fingerprint, proto.time_ns, proto.loop_nest_time_ns, proto.trials,
+            proto.failed_trials, proto.search_time_ns, proto.flops, proto.compulsory_bytes,
+            proto.parameters, proto.low_level_table, proto)
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A record that was looked up, and whether it fits exactly."""
+
+    is_exact: bool  # else compiler or generator version differ
+    tuned: TunedKernel
+
+
+@dataclass(frozen=True)
+class KernelArgument:
+    """One argument of a kernel's entry function."""
+
+    name: str
+    type: str  # of the elements, e.g. "fp32"; empty for records
+    elements: int
+    size_bytes: int
+    is_output: bool
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel's source, and what is needed to compile and call it."""
+
+    name: str  # "kernels/{id}"
+    entry: str  # C identifier of the function
+    language: str
+    source: str
+    header: str
+    arguments: Tuple[KernelArgument, ...]  # inputs, then outputs
+    compiler: str
+    compile_options: Tuple[str, ...]
+    threads: int
+    proto: kernel_pb2.Kernel  # everything
+
+    @staticmethod
+    def from_proto(proto: kernel_pb2.Kernel) -> "Kernel":
+        arguments = tuple(
+            KernelArgument(a.name, _type_name(a.type), a.elements, a.size_bytes, a.is_output)
+            for a in proto.arguments)
+        return Kernel(proto.name, proto.entry, proto.language, proto.source, proto.header,
+                      arguments, proto.compiler, tuple(proto.compile_options), proto.threads, proto)
+
+
+def _type_name(code: int) -> str:
+    from .types import SCALAR_TYPES
+
+    return next((t.name for t in SCALAR_TYPES if t.code == code), "")

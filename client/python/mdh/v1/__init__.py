@@ -1,0 +1,1 @@
+"""Messages of the wire format mdh.v1, generated from proto/."""

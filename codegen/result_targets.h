@@ -1,0 +1,39 @@
+// Where the values of md_hom's results are while they are combined: in the outputs themselves, or
+// in arrays of their own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/expression.h"
+
+namespace mdh {
+
+// One result of f: element `offset` (of the MDA indices; reduced dimensions have coefficient 0) of
+// `pointer`, whose elements have type `type`.
+struct ResultTarget {
+  std::string pointer;  // a C expression
+  ScalarType type;
+  AffineIndex offset;
+};
+
+// `pointer` to elements of `type` within a buffer: of a buffer of records, a pointer to the field's
+// type, in whose units Buffer::Linearized(access, field) counts.
+std::string FieldPointer(const Buffer& buffer, const std::string& pointer, ScalarType type,
+                         bool is_const);
+
+// The outputs. `names`: of their pointers.
+std::vector<ResultTarget> OutputTargets(const Expression& expression,
+                                        const std::vector<std::string>& names);
+
+// Dense row-major arrays over the dimensions that are not reduced, in the types of f's results: for
+// prefix sums, for partial results of a reduction, and for results that are combined in another
+// type than they are stored in. `outputs`: names of the outputs, from which those of the arrays are
+// made.
+std::vector<ResultTarget> ArrayTargets(const Expression& expression,
+                                       const std::vector<std::string>& outputs);
+
+// Elements of each of these arrays: the product of the sizes of dimensions that are not reduced.
+int64_t ResultArrayElements(const Expression& expression);
+
+}  // namespace mdh

@@ -1,0 +1,52 @@
+// What a kernel may change in floating-point results.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/strings/string_view.h"
+#include "core/expression.h"
+#include "core/status.h"
+
+namespace mdh {
+
+// The numeric values are part of the wire format and of keys: append only.
+enum class NumericsPolicy : uint8_t {
+  // Combine operators are re-associated, multiply-adds may be fused.
+  kReassociate = 1,
+  // As a loop nest in the order of the dimensions would compute it: every operation rounds by
+  // itself,
+  // and values are combined one after the other in lexicographic order of the MDA indices: first
+  // those
+  // of reduced dimensions, then prefix sums, the last dimension first.
+  kExactOrder = 2,
+  // The same bits on every run and device, but in a tree that leaves room for parallelism: parts of
+  // FixedTreePart points are combined as with kExactOrder, then the parts from left to right.
+  kFixedTree = 3,
+};
+
+// A policy and how closely results are checked when candidates are measured.
+struct Numerics {
+  NumericsPolicy policy = NumericsPolicy::kReassociate;
+  // Largest relative error that passes; 0: what re-association and the types of the results explain
+  // (nothing at all for kExactOrder).
+  double tolerance = 0;
+
+  friend bool operator==(const Numerics&, const Numerics&) = default;
+};
+
+// "reassociate", "exact" or "tree".
+absl::string_view Name(NumericsPolicy policy);
+// Errors: InvalidArgument, naming the words there are.
+Result<NumericsPolicy> ParseNumericsPolicy(std::string_view name);
+
+// Points of one part along dimension d in the tree of kFixedTree: the longest reduced dimension
+// (the first of several) and every prefix sum are cut into at most 16 parts of a multiple of 64
+// points; all other dimensions are one part.
+int64_t FixedTreePart(const Expression& expression, int d);
+
+// Points of one part along dimension d that the policy fixes: FixedTreePart, else the whole
+// dimension.
+int64_t OrderedPart(const Expression& expression, NumericsPolicy policy, int d);
+
+}  // namespace mdh

@@ -1,0 +1,136 @@
+// What random expressions promise: exact values, every feature, and none that is turned off.
+#include "tests/random_expression.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/interpreter.h"
+#include "core/text/printer.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mdh {
+namespace {
+
+// Names of what an expression has, those of RandomExpressionOptions among them.
+std::set<std::string> Features(const Expression& expression) {
+  std::set<std::string> features;
+  const auto add = [&](bool has, const std::string& name) {
+    if (has) features.insert(name);
+  };
+  const auto add_type = [&](ScalarType type) {
+    features.insert(std::string(Name(type)));
+    add(IsHalf(type), "half_types");
+  };
+  for (const std::vector<Buffer>* buffers : {&expression.inputs(), &expression.outputs()}) {
+    const std::string view = buffers == &expression.inputs() ? "input" : "output";
+    for (const Buffer& buffer : *buffers) {
+      for (const ElementType::Field& field : buffer.type.fields()) add_type(field.type);
+      add(buffer.type.is_record(), "records");
+      add(buffer.type.is_record(), view + " of records");
+      add(buffer.boundary.kind != Boundary::Kind::kNone, "boundaries");
+      add(buffer.boundary.kind == Boundary::Kind::kClamp, "clamp");
+      add(buffer.boundary.kind == Boundary::Kind::kConstant, "constant boundary");
+      add(!buffer.is_dense(), "layouts");
+      add(!buffer.is_dense(), view + " with strides");
+      add(buffer.accesses.size() > 1, view + " with several accesses");
+      add(buffer.extents.empty(), view + " of no dimensions");
+    }
+  }
+  for (const ScalarInstruction& instruction : expression.function().instructions()) {
+    add_type(instruction.type);
+    add(instruction.op == ScalarOp::kTable, "tables");
+  }
+  add(!expression.index_dimensions().empty(), "indices");
+  add(expression.inputs().empty(), "no inputs");
+  add(expression.converts_results(), "result_types");
+  add(expression.has_prefix_sum(), "prefix_sums");
+  if (!expression.has_reduction() && !expression.has_prefix_sum()) return features;
+  const CombineOperator& combine = expression.reduction();
+  const bool is_custom = combine.kinds()[0] == PointWiseKind::kCustom;
+  add(is_custom, "custom operator");
+  add(!is_custom && combine.kind() == PointWiseKind::kCustom, "mixed_operators");
+  add(expression.has_reduction() && expression.has_prefix_sum(), "pw and ps");
+  add(is_custom && combine.identity().has_value(), "custom operator with identity");
+  return features;
+}
+
+std::set<std::string> FeaturesOfMany(const RandomExpressionOptions& options, int count) {
+  std::set<std::string> features;
+  Rng rng(3);
+  for (int n = 0; n < count; ++n) features.merge(Features(RandomExpression(rng, options)));
+  return features;
+}
+
+TEST(RandomExpression, HasEveryFeature) {
+  const std::set<std::string> features = FeaturesOfMany({}, 2000);
+  for (const ScalarTypeInfo& type : AllScalarTypes()) {
+    EXPECT_TRUE(features.contains(std::string(type.name))) << type.name;
+  }
+  for (const char* name : {"half_types",
+                           "records",
+                           "input of records",
+                           "output of records",
+                           "boundaries",
+                           "clamp",
+                           "constant boundary",
+                           "layouts",
+                           "input with strides",
+                           "output with strides",
+                           "input with several accesses",
+                           "output with several accesses",
+                           "input of no dimensions",
+                           "output of no dimensions",
+                           "tables",
+                           "indices",
+                           "no inputs",
+                           "result_types",
+                           "prefix_sums",
+                           "custom operator",
+                           "mixed_operators",
+                           "pw and ps",
+                           "custom operator with identity"}) {
+    EXPECT_TRUE(features.contains(name)) << name;
+  }
+}
+
+TEST(RandomExpression, HasNoFeatureThatIsTurnedOff) {
+  const std::vector<std::pair<std::string, std::function<void(RandomExpressionOptions*)>>>
+      switches = {
+          {"half_types", [](auto* options) { options->half_types = false; }},
+          {"records", [](auto* options) { options->records = false; }},
+          {"tables", [](auto* options) { options->tables = false; }},
+          {"indices", [](auto* options) { options->indices = false; }},
+          {"result_types", [](auto* options) { options->result_types = false; }},
+          {"mixed_operators", [](auto* options) { options->mixed_operators = false; }},
+          {"prefix_sums", [](auto* options) { options->prefix_sums = false; }},
+          {"boundaries", [](auto* options) { options->boundaries = false; }},
+          {"layouts", [](auto* options) { options->layouts = false; }},
+      };
+  for (const auto& [name, turn_off] : switches) {
+    RandomExpressionOptions options;
+    turn_off(&options);
+    EXPECT_FALSE(FeaturesOfMany(options, 300).contains(name)) << name;
+  }
+}
+
+// Combined in fp64 or in the declared types, which are as narrow as bf16: the same bits.
+TEST(RandomExpression, ExactModeLeavesNothingToRound) {
+  Rng rng(4);
+  RandomExpressionOptions options;
+  options.max_points = 512;
+  for (int n = 0; n < 1500; ++n) {
+    const Expression expression = RandomExpression(rng, options);
+    const std::vector<BufferBytes> inputs = RandomInputs(rng, expression);
+    ASSERT_EQ(*Interpret(expression, inputs, Accumulation::kWide),
+              *Interpret(expression, inputs, Accumulation::kDeclared))
+        << ToText(expression);
+  }
+}
+
+}  // namespace
+}  // namespace mdh

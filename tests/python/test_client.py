@@ -1,0 +1,133 @@
+"""The client against a real daemon."""
+
+import threading
+
+import examples
+import pytest
+
+import mdh
+from mdh import fp32
+
+
+def test_check(client):
+    checked = client.check(examples.matmul_loops(4, 5, 6))
+    assert (checked.flops, checked.compulsory_bytes) == (2 * 4 * 5 * 6, 4 * (24 + 30 + 20))
+    assert len(checked.digest) == 64
+    assert checked.text.startswith("matmul")
+    assert list(checked.expression.inputs[1].extents) == [6, 5]
+    assert client.check(mdh.parse(checked.text)).digest == checked.digest
+
+
+def test_tune_look_up_and_get_the_kernel(client):
+    expression = examples.matmul_loops(16, 17, 18)
+    with pytest.raises(mdh.NotFoundError):
+        client.lookup(expression)
+    steps = []
+    tuned = client.tune(expression, max_trials=3, budget_seconds=30, seed=2, technique="random",
+                        numerics="reassociate", on_progress=steps.append)
+    assert tuned.time_ns > 0 and tuned.trials >= 1
+    assert tuned.digest == client.check(expression).digest
+    assert steps[-1].state == "SUCCEEDED"
+    found = client.lookup(mdh.parse(client.check(expression).text))
+    assert found.is_exact and found.tuned.name == tuned.name
+    kernel = client.kernel(tuned)
+    assert kernel == client.kernel(found) == client.kernel(tuned.name)
+    assert kernel.entry in kernel.source
+    assert [(a.name, a.type, a.elements, a.is_output) for a in kernel.arguments] == [
+        ("A", "fp32", 16 * 18, False), ("B", "fp32", 18 * 17, False), ("C", "fp32", 16 * 17, True)]
+
+
+def test_a_cancelled_job_is_an_error(client):
+    def cancel_when_it_runs(progress):
+        if progress.state == "RUNNING" and not threads:
+            threads.append(threading.Thread(target=client.cancel, args=("tuningJobs/" + job(),)))
+            threads[0].start()
+
+    def job():
+        # The newest job is the one that runs.
+        from mdh.v1 import tuning_pb2 as pb
+        jobs = client._call("TuningService/ListTuningJobs", pb.ListTuningJobsRequest(page_size=1),
+                            pb.ListTuningJobsResponse)
+        return jobs.jobs[0].name[len("tuningJobs/"):]
+
+    threads = []
+    with pytest.raises(mdh.CancelledError, match="was cancelled"):
+        client.tune(examples.matmul_loops(64, 65, 66), budget_seconds=60,
+                    on_progress=cancel_when_it_runs)
+    threads[0].join()
+
+
+def test_errors_of_the_daemon_name_the_python_line(client):
+    @mdh.mdh()
+    def written_twice():
+        return (mdh.out_view[fp32](y=[lambda i: (0)]), mdh.md_hom[4](mdh.mul, mdh.cc),
+                mdh.inp_view[fp32](x=[lambda i: (i)]))
+
+    with pytest.raises(mdh.ExpressionError) as caught:
+        client.check(written_twice)
+    assert caught.value.code == "INVALID_ARGUMENT"
+    assert caught.value.location.file == __file__
+    line = written_twice.location.line
+    assert str(caught.value).startswith(f"{__file__}:{line}: ")
+    assert "'y'" in caught.value.message
+
+
+def test_errors_in_text_come_with_a_caret(client):
+    with pytest.raises(mdh.ExpressionError, match=r"(?s):1:\d+: .*\^"):
+        client.check(mdh.parse("copy := out_view<int8>( y: (i) -> (j) )"))
+
+
+def test_bindings_of_text(client):
+    text = ("copy<T | I> := out_view<T>( y: (i) -> (i) ) o md_hom<I>( f, (++) )"
+            " o inp_view<T>( x: (i) -> (i) ) where f(x) -> y { y = x }")
+    checked = client.check(mdh.parse(text, T=mdh.int8, I=12))
+    assert checked.compulsory_bytes == 24
+
+
+def test_not_found(client):
+    with pytest.raises(mdh.NotFoundError):
+        client.kernel("kernels/0")
+    with pytest.raises(mdh.NotFoundError):
+        client.cancel("tuningJobs/999999")
+
+
+def test_devices(client):
+    assert client.devices().devices[0].name == "devices/cpu"
+
+
+def test_what_is_no_expression():
+    with mdh.Client("unix:/nowhere") as client:
+        with pytest.raises(mdh.ExpressionError, match="is no expression"):
+            client.check("matvec")
+        with pytest.raises(mdh.ExpressionError, match="no numerics policy 'fast', but reassoc"):
+            client.tune(examples.scan(4), numerics="fast")
+
+
+def test_no_daemon():
+    with mdh.Client("unix:/nowhere/mdhd.sock") as client:
+        with pytest.raises(mdh.UnavailableError) as caught:
+            client.check(examples.scan(4))
+    assert caught.value.code == "UNAVAILABLE"
+    assert str(caught.value) == (
+        "cannot connect to unix:/nowhere/mdhd.sock; is mdhd running there?")
+
+
+def test_default_address(monkeypatch):
+    monkeypatch.setenv("MDH_SERVER", "localhost:7")
+    assert mdh.default_address() == "localhost:7"
+    monkeypatch.delenv("MDH_SERVER")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/7")
+    assert mdh.default_address() == "unix:/run/user/7/mdhd.sock"
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setattr("os.getuid", lambda: 7)
+    assert mdh.default_address() == "unix:/tmp/mdhd-7.sock"
+
+
+@pytest.mark.parametrize("code, kind", [
+    (1, mdh.CancelledError), (3, mdh.ExpressionError), (5, mdh.NotFoundError),
+    (8, mdh.ResourceExhaustedError), (9, mdh.FailedPreconditionError), (11, mdh.OutOfRangeError),
+    (13, mdh.InternalError), (14, mdh.UnavailableError), (2, mdh.MdhError), (99, mdh.MdhError)])
+def test_codes(code, kind):
+    from mdh.errors import from_code
+    error = from_code(code, "message")
+    assert type(error) is kind and str(error) == "message"

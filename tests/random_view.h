@@ -1,0 +1,27 @@
+// Random views: buffers, their index functions, extents, layouts and boundaries.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/expression.h"
+#include "tests/random_expression.h"
+
+namespace mdh {
+
+// With extents that follow from its accesses.
+Buffer RandomInput(Rng& rng, const RandomExpressionOptions& options,
+                   const std::vector<Dimension>& dimensions, std::string name);
+
+// Appends index functions that write every element once.
+void GiveAccesses(Rng& rng, const std::vector<Dimension>& dimensions,
+                  const std::vector<CombineOperator>& operators, int accesses, Buffer* output);
+
+// Sometimes gives the extents, with room to spare or with a boundary that accesses leave, and
+// strides. `checked`: the same buffers with the extents they need.
+void RefineInputs(Rng& rng, const RandomExpressionOptions& options,
+                  const std::vector<Buffer>& checked, std::vector<Buffer>* buffers);
+void RefineOutputs(Rng& rng, const RandomExpressionOptions& options,
+                   const std::vector<Buffer>& checked, std::vector<Buffer>* buffers);
+
+}  // namespace mdh

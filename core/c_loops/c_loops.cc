@@ -1,6 +1,7 @@
 // Which loops are meant, and what the names in them are bound to.
 #include "core/c_loops/c_loops.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -134,14 +135,18 @@ Result<AnnotatedLoop> Choose(const std::vector<Annotation>& annotations, const C
     return absl::NotFoundError(absl::StrCat(source_name, ": there are no annotated loops in '",
                                             wanted, "', only in ", names));
   }
-  if (wanted.empty()) {
+  const bool are_in_one = std::all_of(loops.begin(), loops.end(), [&](const AnnotatedLoop& loop) {
+    return loop.function == loops[0].function;
+  });
+  if (!are_in_one) {
     return absl::InvalidArgumentError(
         absl::StrCat(source_name, ": there are ", loops.size(),
                      " annotated loops; name the function of those that are meant: ", names));
   }
   return unit.source().ErrorAt(
       loops[1].annotation->offset,
-      absl::StrCat("'", wanted, "' has several annotated loops; there can be one in a function"));
+      absl::StrCat("'", loops[0].function,
+                   "' has several annotated loops; there can be one in a function"));
 }
 
 const CNode* FindLoop(const CNode& node, size_t offset) {

@@ -59,7 +59,7 @@ struct CNode {
     kCompound,
     kDeclarations,  // of kDeclaration
     kDeclaration,   // text, declaration; the initial value if there is one
-    kFor,           // start, condition, step, body
+    kFor,           // start, condition, step, body; nothing if one is missing
     kIf,            // condition, then, [else]
     kReturn,        // [value]
     kEmpty,

@@ -273,11 +273,8 @@ Result<CNode> NodeBuilder::BuildAtDepth(CXCursor cursor) {
     return node;
   }
   node.kind = StatementKind(kind);
-  if (node.kind == Kind::kFor && children.size() != 4) {
-    node.kind = Kind::kOther;
-    node.text = "a loop without start, condition or step";
-    return node;
-  }
+  // libclang does not say which part is missing.
+  if (node.kind == Kind::kFor && children.size() != 4) return node;
   if (node.kind == Kind::kOther) {
     node.text = NameOfKind(kind);
     return node;
@@ -390,8 +387,9 @@ void NodeBuilder::BuildUnary(CXCursor cursor, const std::vector<CXCursor>& child
 
 std::string NodeBuilder::OperatorBetween(CXCursor left, CXCursor right) {
   const CToken* token = FirstTokenFrom(EndOf(left));
-  if (token != nullptr && token->end <= BeginOf(right) && IsBinaryOperator(token->text)) {
-    return token->text;
+  if (token != nullptr && token->end <= BeginOf(right)) {
+    const bool is_comma = macros_ == Macros::kExpanded && token->text == ",";
+    if (is_comma || IsBinaryOperator(token->text)) return token->text;
   }
   found_all_operators_ = false;
   return "";

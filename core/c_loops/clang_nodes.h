@@ -32,9 +32,12 @@ CType TypeOf(CXType type);
 // *declarations.
 class NodeBuilder {
  public:
+  // Whether the text may still have macros: then a comma may be that of a macro's arguments.
+  enum class Macros { kPossible, kExpanded };
+
   NodeBuilder(const Source& source, const std::vector<CToken>& tokens,
-              std::map<std::string, CXCursor>* declarations)
-      : source_(source), tokens_(tokens), declarations_(declarations) {}
+              std::map<std::string, CXCursor>* declarations, Macros macros = Macros::kPossible)
+      : source_(source), tokens_(tokens), declarations_(declarations), macros_(macros) {}
 
   // An operator that a macro hides is "" in the tree, and found_all_operators() false.
   // Errors: InvalidArgument with position for what is nested too deeply.
@@ -56,6 +59,7 @@ class NodeBuilder {
   const Source& source_;
   const std::vector<CToken>& tokens_;
   std::map<std::string, CXCursor>* declarations_;
+  Macros macros_;
   bool found_all_operators_ = true;
   int depth_ = 0;
 };

@@ -73,7 +73,7 @@ struct ClangUnit::Handles {
     CXUnsavedFile content{name.c_str(), text.data(), text.size()};
     return clang_parseTranslationUnit2(index, name.c_str(), arguments.data(),
                                        static_cast<int>(arguments.size()), &content, 1,
-                                       CXTranslationUnit_None, &unit);
+                                       CXTranslationUnit_DetailedPreprocessingRecord, &unit);
   }
 
   std::vector<CXCursor> Functions() const {
@@ -251,7 +251,8 @@ Status ClangUnit::ResolveOperators(const std::string& name, CFunction* function)
   Result<std::unique_ptr<ClangUnit>> unit = Parse(source, file_name_, definitions_);
   if (!unit.ok()) return failed;
   const CXCursor again = (*unit)->handles_->Function(name);
-  NodeBuilder builder(source, (*unit)->tokens_, &(*unit)->handles_->declarations);
+  NodeBuilder builder(source, (*unit)->tokens_, &(*unit)->handles_->declarations,
+                      NodeBuilder::Macros::kExpanded);
   for (const CXCursor& child : ChildrenOf(again)) {
     if (clang_getCursorKind(child) != CXCursor_CompoundStmt) continue;
     const Result<CNode> body = builder.Build(child);

@@ -27,11 +27,12 @@ bool IsReferenceTo(const CNode& node, const std::string& declaration) {
 
 class LoopParser {
  public:
-  LoopParser(const CNode& node, const IntegerEvaluator& integers)
-      : node_(node), integers_(integers), source_(integers.source()) {}
+  LoopParser(const CNode& node, const std::vector<Loop>& outer, const IntegerEvaluator& integers)
+      : node_(node), outer_(outer), integers_(integers), source_(integers.source()) {}
 
   Result<Loop> Run() {
     loop_.offset = node_.begin;
+    if (node_.children.size() != 4) return source_.ErrorAt(node_.begin, kForm);
     MDH_RETURN_IF_ERROR(Start(node_.children[0]));
     MDH_RETURN_IF_ERROR(Step(node_.children[2]));
     MDH_ASSIGN_OR_RETURN(const int64_t end, End(node_.children[1]));
@@ -51,9 +52,14 @@ class LoopParser {
       return *value;
     }
     const CNode& inner = Unwrapped(node);
-    const std::string hint = inner.kind == Kind::kReference
-                                 ? absl::StrCat("'", inner.text, "' has no value; give it one")
-                                 : std::string("it must be a constant or a size with a value");
+    std::string hint = "it must be a constant or a size with a value";
+    if (inner.kind == Kind::kReference) {
+      hint = absl::StrCat("'", inner.text, "' has no value; give it one");
+      for (const Loop& outer : outer_) {
+        if (outer.declaration != inner.declaration) continue;
+        hint = absl::StrCat("'", inner.text, "' is the variable of an outer loop");
+      }
+    }
     return source_.ErrorAt(node.begin,
                            absl::StrCat("the ", what, " of the loop is not known: ", hint));
   }
@@ -139,6 +145,7 @@ class LoopParser {
   }
 
   const CNode& node_;
+  const std::vector<Loop>& outer_;
   const IntegerEvaluator& integers_;
   const Source& source_;
   Loop loop_;
@@ -307,7 +314,7 @@ Result<AffineIndex> IntegerEvaluator::AffineBinary(const CNode& node) const {
 Result<LoopNest> ParseLoopNest(const CNode& node, const IntegerEvaluator& integers) {
   LoopNest nest{{}, &node};
   while (nest.body->kind == Kind::kFor) {
-    MDH_ASSIGN_OR_RETURN(Loop loop, LoopParser(*nest.body, integers).Run());
+    MDH_ASSIGN_OR_RETURN(Loop loop, LoopParser(*nest.body, nest.loops, integers).Run());
     for (const Loop& outer : nest.loops) {
       if (outer.declaration != loop.declaration) continue;
       return integers.source().ErrorAt(

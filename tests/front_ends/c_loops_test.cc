@@ -188,12 +188,12 @@ static void larger(float v1, int64_t p1, float v2, int64_t p2, float *v, int64_t
   *v = takes_first ? v1 : v2;
   *p = takes_first ? p1 : p2;
 }
-void argmax(float M[I][K], int64_t columns[K], float value[I], int64_t position[I]) {
-#pragma mdh out(value, position) inp(M, columns) combine_ops(cc, pw(larger))
+void argmax(float M[I][K], float value[I], int64_t position[I]) {
+#pragma mdh out(value, position) inp(M) combine_ops(cc, pw(larger))
   for (int i = 0; i < I; i++)
     for (int k = 0; k < K; k++) {
       value[i] = M[i][k];
-      position[i] = columns[k];
+      position[i] = k;
     }
 }
 )";

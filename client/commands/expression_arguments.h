@@ -1,4 +1,4 @@
-// FILE.mdh and --set NAME=VALUE on the command line.
+// FILE and --set NAME=VALUE, or --einsum STRING and --size LETTER=SIZE, on the command line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,9 +11,14 @@
 
 namespace mdh {
 
+// An expression comes from a file or from a summation string.
 struct ExpressionArguments {
-  std::string file;              // "-": standard input
-  std::vector<std::string> set;  // "NAME=VALUE"
+  std::string file;                // "-": standard input; *.c and *.h are annotated C loops
+  std::vector<std::string> set;    // "NAME=VALUE"
+  std::string function;            // C loops: those of this function
+  std::string einsum;              // instead of a file
+  std::vector<std::string> sizes;  // einsum: "a=24,b=16"
+  std::string type = "fp32";       // einsum: of all buffers
 };
 
 // `file_help`: what the positional argument may be.

@@ -76,7 +76,11 @@ class Operation {
     return Call(Text(a), Text(b));
   }
   const std::string& name() const { return f_.name(); }
-  int64_t steps() const { return static_cast<int64_t>(f_.instructions().size()) + 4; }
+  // Values that one application computes or copies.
+  int64_t steps() const {
+    return static_cast<int64_t>(f_.instructions().size() + f_.parameters().size() +
+                                f_.results().size());
+  }
 
  private:
   ScalarFunction f_;

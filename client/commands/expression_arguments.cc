@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/commands/expression_format.h"
 #include "core/c_loops/c_loops.h"
 #include "core/einsum/einsum.h"
 
@@ -86,6 +87,12 @@ void AddExpressionArguments(CLI::App& command, ExpressionArguments& arguments,
 Result<Expression> LoadExpression(const ExpressionArguments& arguments) {
   if (!arguments.einsum.empty()) return LoadEinsum(arguments);
   MDH_ASSIGN_OR_RETURN(const std::string text, ReadText(arguments.file));
+  const ExpressionFormat format = FormatOfFile(arguments.file);
+  if (format != ExpressionFormat::kText) {
+    if (arguments.set.empty()) return ReadMessage(text, format, arguments.file);
+    return absl::InvalidArgumentError(
+        absl::StrCat(arguments.file, ": messages have no parameters; --set is for the text form"));
+  }
   Bindings bindings;
   for (const std::string& binding : arguments.set) {
     const size_t equals = binding.find('=');

@@ -22,8 +22,9 @@ struct ExpressionArguments {
 };
 
 // `file_help`: what the positional argument may be.
-void AddExpressionArguments(CLI::App& command, ExpressionArguments& arguments,
-                            const std::string& file_help = "expression; -: standard input");
+void AddExpressionArguments(
+    CLI::App& command, ExpressionArguments& arguments,
+    const std::string& file_help = "expression (.mdh, .c, .h, .binpb, .json); -: standard input");
 
 // Errors: NotFound if the file cannot be read; InvalidArgument or OutOfRange, with the position and
 // a caret where there is one.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/c_loops/clang_nodes.h"
+#include "core/c_loops/text_limits.h"
 
 namespace mdh {
 namespace {
@@ -109,7 +110,7 @@ std::multimap<std::string, ClangUnit::Declared> ClangUnit::DeclaredVariables(
   using Found = std::multimap<std::string, Declared>;
   Found found;
   Handles handles;
-  if (source.text().size() > kMaxBytes) return found;
+  if (source.text().size() > kMaxBytes || !CheckTextLimits(source).ok()) return found;
   if (handles.Parse(file_name, source.text(), {}) != CXError_Success) return found;
   const auto visit = [](CXCursor cursor, CXCursor, CXClientData data) {
     const CXCursorKind kind = clang_getCursorKind(cursor);
@@ -141,6 +142,7 @@ Result<std::unique_ptr<ClangUnit>> ClangUnit::Parse(const Source& source,
   if (const size_t zero = text.find('\0'); zero != absl::string_view::npos) {
     return source.ErrorAt(zero, "unexpected byte 0x00");
   }
+  MDH_RETURN_IF_ERROR(CheckTextLimits(source));
   std::unique_ptr<ClangUnit> unit(new ClangUnit(source, file_name, definitions));
   const CXErrorCode error = unit->handles_->Parse(file_name, text, definitions);
   if (error != CXError_Success || unit->handles_->unit == nullptr) {

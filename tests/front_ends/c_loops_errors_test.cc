@@ -115,16 +115,31 @@ std::string Repeated(const std::string& text, int times) {
 TEST(CLoopsLimitsTest, DeepAndLongTexts) {
   const auto error = [](const std::string& value) {
     return ErrorMessage(ParseCLoops(
-        absl::StrCat("void f(float *x, float *y) {\n#pragma mdh\nfor (int i = 0; i < 4; ++i) y[i] "
-                     "= ",
-                     value, ";\n}\n"),
+        absl::StrCat("void f(float *x, float *y) {\n#pragma mdh\nfor (int i = 0; i < 4; ++i) {\n"
+                     "y[i] = ",
+                     value, ";\n}\n}\n"),
         {}, "deep.c"));
   };
   EXPECT_EQ(error(Repeated("(", 100) + "x[i]" + Repeated(")", 100)), "no error");
-  EXPECT_TRUE(absl::StrContains(error(Repeated("(", 5000) + "1" + Repeated(")", 5000)),
+  EXPECT_TRUE(absl::StrContains(error(Repeated("(", 900) + "1" + Repeated(")", 900)),
                                 "bracket nesting level"));
-  EXPECT_TRUE(absl::StrContains(error(Repeated("- ", 2000) + "x[i]"), "nested deeper than"));
-  EXPECT_TRUE(absl::StrContains(error(Repeated("x[i] + ", 2000) + "1"), "nested deeper than"));
+  EXPECT_TRUE(absl::StrContains(error(Repeated("1 + ", 900) + "1"), "nested deeper than"));
+  for (const char* deep : {"- ", "!", "~"}) {
+    EXPECT_TRUE(absl::StrContains(error(Repeated(deep, 1900) + "1"), "nested deeper than")) << deep;
+    EXPECT_TRUE(absl::StrContains(error(Repeated(deep, 2100) + "1"), "more than 2000 tokens"))
+        << deep;
+  }
+  for (const char* long_one : {"(int)", "x[i] > 0 ? 1 : ", "x[i] + ", "1 + ", "if (x[i]) "}) {
+    EXPECT_TRUE(absl::StrContains(error("1; y[i] = " + Repeated(long_one, 2100) + "x[i]"),
+                                  "more than 2000 tokens"))
+        << long_one;
+  }
+  EXPECT_TRUE(absl::StrContains(error("1; " + Repeated("for (;;) ", 2100) + "y[i] = 2"),
+                                "more than 2000 tokens"));
+  EXPECT_TRUE(absl::StrContains(error("1; " + Repeated("if (x[i]) ;else ", 1100)),
+                                "more than 1000 'else'"));
+  EXPECT_FALSE(error("1; " + Repeated("if (x[i]) ;else ", 900) + "y[i] = 2").empty());
+  EXPECT_EQ(error("1; " + Repeated("/* else + - */ y[i] = '\\'';", 5000) + "y[i] = 2"), "no error");
   // Functions that call each other twice.
   std::string text = "static float f0(float x) { return x; }\n";
   for (int n = 1; n < 40; ++n) {

@@ -166,9 +166,9 @@ def sum_and_max(I, K):
 def argmax(I, K):
     @mdh.mdh()
     def argmax():
-        def f(out, inp):
+        def f(out, inp, index):
             out['value'] = inp['M']
-            out['position'] = inp['columns']
+            out['position'] = index.k
 
         def larger(res, lhs, rhs):
             v1, v2 = lhs['value'], rhs['value']
@@ -180,7 +180,7 @@ def argmax(I, K):
         return (
             out_view[fp32, int64](value=[lambda i, k: (i)], position=[lambda i, k: (i)]),
             md_hom[I, K](f, (cc, pw(larger))),
-            inp_view[fp32, int64](M=[lambda i, k: (i, k)], columns=[lambda i, k: (k)]),
+            inp_view[fp32](M=[lambda i, k: (i, k)]),
         )
     return argmax
 

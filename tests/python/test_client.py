@@ -57,6 +57,21 @@ def test_a_cancelled_job_is_an_error(client):
     threads[0].join()
 
 
+def test_an_interrupt_cancels_the_job(client):
+    from mdh.v1 import tuning_pb2 as pb
+
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        client.tune(examples.matmul_loops(71, 72, 73), budget_seconds=60, on_progress=interrupt)
+    newest = client._call("TuningService/ListTuningJobs", pb.ListTuningJobsRequest(page_size=1),
+                          pb.ListTuningJobsResponse).jobs[0]
+    steps = []
+    client._watch(newest.name, steps.append)
+    assert steps[-1].state == "CANCELLED"
+
+
 def test_errors_of_the_daemon_name_the_python_line(client):
     @mdh.mdh()
     def written_twice():

@@ -11,7 +11,7 @@ import pytest
 
 import mdh
 from mdh import (
-    Buffer, MdhError, Record, fp32, inp, inp_view, int32, md_hom, mul, out, out_view, pw,
+    Buffer, MdhError, Record, fp32, inp, inp_view, int32, md_hom, mul, out, out_view,
 )
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -71,7 +71,7 @@ def message_of(code):
     names = {"__name__": "case", "N": 8}
     exec("from mdh import *", names)
     names.update((n, globals()[n]) for n in (
-        "build", "copy", "stencil", "twice", "pairs", "reduce", "loops", "Pair"))
+        "build", "copy", "hom", "stencil", "twice", "pairs", "reduce", "loops", "Pair"))
     with pytest.raises(MdhError) as caught:
         exec(compile(code, file, "exec"), names)
     assert isinstance(caught.value, mdh.ExpressionError)
@@ -92,6 +92,13 @@ if os.environ.get("MDH_UPDATE_GOLDEN"):
 @pytest.mark.parametrize("name, code", cases(), ids=[name for name, _ in cases()])
 def test_message(name, code):
     assert message_of(code) + "\n" == golden().get(name)
+
+
+def test_loops_without_a_source():
+    names = {"mdh": mdh, "loops": loops}
+    code = "@loops\ndef f(y, x):\n    for i in range(3):\n        y[i] = x[i]\n"
+    with pytest.raises(mdh.ExpressionError, match="the source of 'f' cannot be read"):
+        exec(compile(code, "nowhere.py", "exec"), names)
 
 
 def test_names_of_cases_are_distinct():

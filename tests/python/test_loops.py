@@ -69,6 +69,20 @@ def scaled(x, factor):
     return x * factor
 
 
+def weighted(x):
+    return x * fp32(mdh.index('i'))
+
+
+def test_functions_around_the_loops_may_use_index():
+    @mdh.mdh(out(y=Buffer[fp32]), inp(x=Buffer[fp32]))
+    def f(y, x):
+        for j in range(3):
+            for i in range(N):
+                y[j, i] = weighted(x[i])
+
+    assert list(f.to_proto().index_dimensions) == [1]
+
+
 def test_scalar_language_of_the_body():
     table = [1.0, 2.0, 4.0]
 

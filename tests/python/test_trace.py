@@ -254,6 +254,53 @@ def test_prefix_sum_layout_strides_and_boundaries():
     assert proto.combine_operators[1].prefix_sum.kind == pb.POINT_WISE_KIND_ADD
 
 
+def test_several_accesses_can_be_counted_and_iterated_over():
+    def f(out, inp):
+        total = inp['x'][0]
+        for value in list(inp['x'])[1:]:
+            total = total + value
+        out['y'] = total / len(inp['x'])
+
+    @mdh.mdh()
+    def expression():
+        return (mdh.out_view[fp32](y=[lambda i: (i)]), mdh.md_hom[8](f, cc),
+                mdh.inp_view[fp32](x=[lambda i, n=n: (i + n) for n in range(3)]))
+
+    function = expression.to_proto().function
+    assert [p.name for p in function.parameters] == ["x_0", "x_1", "x_2"]
+    assert show(function)[-3:-1] == ["constant 3.0: float32", "div 4 5: float32"]
+
+
+def test_names_of_parameters_and_results_are_distinct():
+    def f(out, inp, index):
+        out['i'] = inp['x'][0] + inp['x_0'] + inp['x'][1] + int64(index.i)
+
+    @mdh.mdh()
+    def expression():
+        return (mdh.out_view[int64](i=[lambda i: (i)]), mdh.md_hom[8](f, cc),
+                mdh.inp_view[int64, int64](x_0=[lambda i: (i)],
+                                           x=[lambda i: (i), lambda i: (i + 1)]))
+
+    function = expression.to_proto().function
+    assert [p.name for p in function.parameters] == ["x_0", "x_0_", "x_1", "i_"]
+
+
+def test_identity():
+    def results(outputs, inputs):
+        @mdh.mdh()
+        def expression():
+            return outputs, mdh.md_hom[8](mdh.identity, mdh.ps(mdh.add)), inputs
+
+        return list(expression.to_proto().function.result_instructions)
+
+    one = mdh.inp_view[fp32](x=[lambda i: (i)])
+    two = mdh.inp_view[fp32](x=[lambda i: (i), lambda i: (i + 1)])
+    a, b = [lambda i: (i)], [lambda i: (i)]
+    assert results(mdh.out_view[fp32](a=a), one) == [0]
+    assert results(mdh.out_view[fp32, fp32](a=a, b=b), one) == [0, 0]
+    assert results(mdh.out_view[fp32, fp32](a=a, b=b), two) == [0, 1]
+
+
 def test_long_chains_need_no_recursion():
     def f(out, inp):
         value = inp['x']

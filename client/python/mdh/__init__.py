@@ -19,7 +19,7 @@ from types import ModuleType as _ModuleType
 from .client import Client, default_address
 from .dsl import combine_ops, inp, md_hom, mdh, out
 from .einsum import einsum
-from .elements import index
+from .elements import identity, index
 from .errors import (
     AbortedError, AlreadyExistsError, CancelledError, DeadlineExceededError, ExpressionError,
     FailedPreconditionError, InternalError, MdhError, NotFoundError, OutOfRangeError,

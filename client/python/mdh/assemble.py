@@ -288,5 +288,3 @@ def _identity(identity: Any, parts: Parts, location: Optional[SourceLocation]) -
         if not isinstance(number, (bool, int, float)):
             raise wrong(f"identity has {number!r}, which is no number", location)
     return numbers
-
-

@@ -95,7 +95,8 @@ class Client:
         Zero and empty stand for the daemon's defaults. `numerics`: what a kernel may change in
         results: "reassociate", "exact_order" or "fixed_tree". `tolerance`: largest relative error
         when candidates are checked. `force`: search even if there is a record. `on_progress` is
-        called from this thread.
+        called from this thread. An interrupt from the keyboard cancels the job; the best found
+        until then is stored.
 
         Errors: CancelledError if the job was cancelled; what the job failed with.
         """
@@ -106,7 +107,11 @@ class Client:
             expression=_source(expression), options=options, force=force, request_id=request_id)
         created = self._call("TuningService/CreateTuningJob", request,
                              tuning_pb2.CreateTuningJobResponse, expression.location)
-        self._watch(created.job.name, on_progress)
+        try:
+            self._watch(created.job.name, on_progress)
+        except KeyboardInterrupt:
+            self.cancel(created.job.name)
+            raise
         ended = self._call(
             "TuningService/GetTuningJob", tuning_pb2.GetTuningJobRequest(name=created.job.name),
             tuning_pb2.GetTuningJobResponse)

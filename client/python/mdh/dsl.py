@@ -6,8 +6,8 @@ import inspect
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .assemble import Parts, accumulated_type, assemble, call_scalar_function, slots
-from .elements import Arguments, Indices, Results, parameter, tracing
-from .errors import SourceLocation, count, here, start_of, wrong
+from .elements import Arguments, Indices, Results, identity, parameter, tracing
+from .errors import SourceLocation, count, here, reading, start_of, wrong
 from .expression import Expression
 from .loops import expression_of_loops
 from .operators import CombineOperator, NamedOperation, as_combine_operator
@@ -156,6 +156,9 @@ def _build(
     with tracing(indices):
         if isinstance(function, NamedOperation):
             _apply_named(function, arguments, results, hom, outputs)
+        elif function is identity:
+            with reading(hom.location):
+                results.assign_in_order(arguments)
         else:
             group = Arguments(input_slots, arguments)
             call_scalar_function(hom.function, (results, group, indices), "out, inp")

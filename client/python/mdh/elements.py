@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
-from typing import Any, Dict, List, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple
 
-from .errors import SourceLocation, wrong
+from .errors import SourceLocation, count, wrong
 from .trace import RecordValue, Value, as_value
 from .types import ElementType, Record, fields_of, int64
 
@@ -60,6 +61,10 @@ class Arguments:
         values = self._by_buffer[buffer]
         return values[0] if len(values) == 1 else _Accesses(buffer, values)
 
+    def in_order(self) -> List[Any]:
+        """All values, in order of buffer and access."""
+        return [value for values in self._by_buffer.values() for value in values]
+
     def __setitem__(self, buffer: Any, value: Any) -> NoReturn:
         raise wrong(f"{buffer!r} is an argument of this function and cannot be assigned")
 
@@ -83,6 +88,9 @@ class _Accesses:
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -135,6 +143,14 @@ class Results:
             raise wrong(f"{slot.label} takes a {slot.type}, not a {value.record}")
         for name, field in value.fields.items():
             self._values[(slot.buffer, slot.number, "." + name)] = field
+
+    def assign_in_order(self, values: Sequence[Any]) -> None:
+        """Takes one element per result, or one for all."""
+        if len(values) not in (1, len(self._slots)):
+            raise wrong(f"there are {count(len(values), 'value')} for "
+                        f"{count(len(self._slots), 'result')}")
+        for number, slot in enumerate(self._slots):
+            self.assign(slot, values[number % len(values)])
 
     def assign_field(self, slot: Slot, name: str, value: Any) -> None:
         """Takes one field."""
@@ -221,8 +237,18 @@ class Indices:
         return self[name]
 
 
+def identity(out: Results, inp: Arguments) -> None:
+    """The scalar function id: its results are its arguments; a single one is all results."""
+    out.assign_in_order(inp.in_order())
+
+
 # Of the functions that are being traced, the innermost last.
-_indices: List[Indices] = []
+class _Traced(threading.local):
+    def __init__(self) -> None:
+        self.indices: List[Indices] = []
+
+
+_traced = _Traced()
 
 
 class tracing:
@@ -232,14 +258,14 @@ class tracing:
         self._mine = indices
 
     def __enter__(self) -> None:
-        _indices.append(self._mine)
+        _traced.indices.append(self._mine)
 
     def __exit__(self, *_: Any) -> None:
-        _indices.pop()
+        _traced.indices.pop()
 
 
 def index(name: Any) -> Value:
     """The index variable of the dimension called `name`, an int64, in a scalar function."""
-    if not _indices:
+    if not _traced.indices:
         raise wrong("index(...) means something in the scalar function of md_hom only")
-    return _indices[-1][name]
+    return _traced.indices[-1][name]

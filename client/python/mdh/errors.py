@@ -6,6 +6,7 @@ import contextlib
 import linecache
 import os
 import sys
+import threading
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Iterator, List, Optional, Tuple
@@ -62,17 +63,22 @@ class ExpressionError(MdhError):
 
 
 # Places that the reader of loops is at; they take precedence over the stack of calls.
-_reading: List[SourceLocation] = []
+class _Reading(threading.local):
+    def __init__(self) -> None:
+        self.places: List[SourceLocation] = []
+
+
+_reading = _Reading()
 
 
 @contextlib.contextmanager
 def reading(location: SourceLocation) -> Iterator[None]:
     """Errors raised inside are about `location`."""
-    _reading.append(location)
+    _reading.places.append(location)
     try:
         yield
     finally:
-        _reading.pop()
+        _reading.places.pop()
 
 
 def _column(frame: FrameType) -> int:
@@ -87,8 +93,8 @@ def _column(frame: FrameType) -> int:
 
 def here() -> Optional[SourceLocation]:
     """The place in the user's code that led to this call: outside of this package."""
-    if _reading:
-        return _reading[-1]
+    if _reading.places:
+        return _reading.places[-1]
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename

@@ -30,7 +30,8 @@ _PYTHON_FUNCTIONS: Dict[Any, Any] = {
     builtins.min: operators.min, builtins.max: operators.max, builtins.abs: functions.abs,
     builtins.round: functions.round, builtins.pow: functions.pow,
     **{getattr(math, name): getattr(functions, name) for name in (
-        "sqrt", "exp", "log", "log2", "tanh", "floor", "ceil", "sin", "cos", "trunc", "erf", "pow")},
+        "sqrt", "exp", "log", "log2", "tanh", "floor", "ceil", "sin", "cos", "trunc", "erf",
+        "pow")},
 }
 
 
@@ -74,12 +75,12 @@ class LoopBody:
         elif isinstance(statement, ast.AugAssign):
             self._augment(statement)
         elif isinstance(statement, ast.If):
-            raise self.source.error(statement, "'if' is not supported: use a conditional expression, "
-                                    "as in 'a if c else b'")
+            raise self.source.error(statement, "'if' is not supported: use a conditional "
+                                    "expression, as in 'a if c else b'")
         else:
             name = type(statement).__name__.lower()
-            raise self.source.error(statement, f"'{name}' is not supported inside of the loops: only "
-                                    "assignments are")
+            raise self.source.error(statement, f"'{name}' is not supported inside of the loops: "
+                                    "only assignments are")
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name) and target.id not in self.source.parameters:
@@ -217,8 +218,8 @@ class LoopBody:
                 if left.dimensions() and right.dimensions():
                     return left * right  # says why not
                 return left * right.constant if left.dimensions() else right * left.constant
-            raise self.source.error(node, f"the index '{ast.unparse(node)}' is not affine: only +, - "
-                                    "and products of loop variables with whole numbers are")
+            raise self.source.error(node, f"the index '{ast.unparse(node)}' is not affine: only "
+                                    "+, - and products of loop variables with whole numbers are")
 
     def value(self, node: ast.expr) -> Any:
         """The symbolic value of an expression; what is no value (a function, a table) as it is."""
@@ -291,8 +292,6 @@ class LoopBody:
         return getattr(left, method)(right)
 
     def _value_of_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-            return self._from_python(-node.operand.value, node)
         value = trace.as_value(self.value(node.operand))
         if isinstance(node.op, ast.Not):
             return trace.unary("NOT", value)

@@ -23,14 +23,17 @@ class LoopSource:
         try:
             lines, first_line = inspect.getsourcelines(function)
         except (OSError, TypeError) as error:
-            raise wrong(f"the source of '{self.name}' cannot be read, and @mdh over loops needs it: "
-                        f"{error}", self.location) from error
+            raise wrong(f"the source of '{self.name}' cannot be read, and @mdh over loops needs "
+                        f"it: {error}", self.location) from error
         text = "".join(lines)
         self._indent = len(lines[0]) - len(lines[0].lstrip())
         self._line_offset = first_line - 1
-        tree = ast.parse(textwrap.dedent(text)).body[0]
+        try:
+            tree = ast.parse(textwrap.dedent(text)).body[0]
+        except SyntaxError:  # a part of a statement, or a text of several lines out of line
+            tree = None
         if not isinstance(tree, ast.FunctionDef):
-            raise wrong(f"'{self.name}' must be written as a def", self.location)
+            raise wrong(f"'{self.name}' must be written as a def of its own", self.location)
         self.definition = tree
         self.constants = _constants(function)
         self.parameters = list(inspect.signature(function).parameters)
@@ -116,8 +119,8 @@ class Nest:
     def _bound(self, node: ast.expr) -> int:
         for name in names_in(node):
             if name in self.names:
-                raise self.source.error(node, f"the bounds of a loop are constants: '{name}' is the "
-                                        "variable of a loop around it")
+                raise self.source.error(node, f"the bounds of a loop are constants: '{name}' "
+                                        "is the variable of a loop around it")
         with reading(self.source.locate(node)):
             return as_integer(self.source.constant(node), "the bound of a loop")
 

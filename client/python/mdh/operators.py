@@ -11,7 +11,7 @@ from .trace import Value, RecordValue, binary
 
 
 class NamedOperation:
-    """A binary operation: a scalar function for md_hom, an operator for pw, a function of values."""
+    """A binary operation: scalar function for md_hom, operator for pw, and function of values."""
 
     def __init__(self, name: str, operation: str, kind: str):
         """`operation`: of a mdh.v1.ScalarOp; `kind`: of a mdh.v1.PointWiseKind."""

@@ -42,14 +42,16 @@ def _takes(operation: str, type_: ScalarType) -> bool:
 
 
 def check_operation(
-    operation: str, type_: ScalarType, location: Optional[SourceLocation] = None, prefix: str = ""
+    operation: str, type_: ScalarType, location: Optional[SourceLocation] = None,
+    prefix: str = "",
 ) -> None:
     """Errors: ExpressionError if there is no such operation on that type."""
     if _takes(operation, type_):
         return
     spelling, wanted = OPERATIONS[operation]
     names = {"number": "numbers", "integer": "integers", "fp": "floating-point values"}
-    raise wrong(f"{prefix}'{spelling}' is for {names.get(wanted, wanted)}, not for {type_}", location)
+    raise wrong(f"{prefix}'{spelling}' is for {names.get(wanted, wanted)}, not for {type_}",
+                location)
 
 
 class Value:
@@ -142,6 +144,8 @@ class Value:
         return unary("NOT", self)
 
     def __neg__(self) -> "Value":
+        if self.op == "CONSTANT" and self.type is None:
+            return literal(-self.payload)
         return unary("NEG", self)
 
     def __pos__(self) -> "Value":

@@ -56,7 +56,8 @@ class ScalarType:
                 return rounded
         elif isinstance(literal, int):
             bits = 8 * self.size_bytes
-            low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if self.kind == "int" else (0, 2**bits)
+            low = -(2 ** (bits - 1)) if self.kind == "int" else 0
+            high = low + 2**bits
             if low <= literal < high:
                 return literal
         raise wrong(f"'{literal}' is no value of type {self.name}")

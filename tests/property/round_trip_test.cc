@@ -1,0 +1,31 @@
+// Random expressions over all types, operators and views, through the text form and the wire.
+#include "tests/property/round_trip.h"
+
+#include "gtest/gtest.h"
+#include "tests/random_expression.h"
+
+namespace mdh {
+namespace {
+
+TEST(RoundTrip, TextAndMessageOfRandomExpressions) {
+  Rng rng(20);
+  int failures = 0;
+  for (int n = 0; n < 10'000 && failures < 5; ++n) {
+    const std::string failure = RoundTripFailure(RandomExpression(rng));
+    if (failure.empty()) continue;
+    ++failures;
+    ADD_FAILURE() << "expression " << n << ": " << failure;
+  }
+}
+
+TEST(RoundTrip, ExpressionsThatRound) {
+  Rng rng(21);
+  RandomExpressionOptions options;
+  options.exact = false;
+  for (int n = 0; n < 500; ++n) {
+    EXPECT_EQ(RoundTripFailure(RandomExpression(rng, options)), "");
+  }
+}
+
+}  // namespace
+}  // namespace mdh

@@ -34,6 +34,9 @@ bool IsCFile(const std::string& file) {
 }
 
 Result<Expression> LoadEinsum(const ExpressionArguments& arguments) {
+  if (!arguments.set.empty()) {
+    return absl::InvalidArgumentError("--set is for files; --einsum takes --size and --type");
+  }
   Bindings sizes;
   for (const std::string& list : arguments.sizes) MDH_RETURN_IF_ERROR(AddSizes(list, &sizes));
   const std::optional<ScalarType> type = ScalarTypeFromName(arguments.type);

@@ -13,7 +13,9 @@ namespace mdh {
 
 // An expression comes from a file or from a summation string.
 struct ExpressionArguments {
-  std::string file;                // "-": standard input; *.c and *.h are annotated C loops
+  // Text; a message as *.binpb or *.json; annotated loops as *.c or *.h; "-": text on standard
+  // input.
+  std::string file;
   std::vector<std::string> set;    // "NAME=VALUE"
   std::string function;            // C loops: those of this function
   std::string einsum;              // instead of a file

@@ -182,14 +182,27 @@ size_t BeginOf(CXCursor cursor) {
 
 size_t EndOf(CXCursor cursor) { return OffsetOf(clang_getRangeEnd(clang_getCursorExtent(cursor))); }
 
+// What a macro expands to is where the macro is used, which clang_Location_isFromMainFile alone
+// does not see.
 bool IsInMainFile(CXCursor cursor) {
-  return clang_Location_isFromMainFile(clang_getCursorLocation(cursor)) != 0;
+  CXFile file = nullptr;
+  unsigned offset = 0;
+  clang_getFileLocation(clang_getCursorLocation(cursor), &file, nullptr, nullptr, &offset);
+  if (file == nullptr) return false;
+  return clang_Location_isFromMainFile(clang_getLocationForOffset(
+             clang_Cursor_getTranslationUnit(cursor), file, offset)) != 0;
 }
 
 std::string DeclarationKey(CXCursor declaration) {
   if (clang_Cursor_isNull(declaration) || !IsInMainFile(declaration)) return "";
-  return absl::StrCat(TakeString(clang_getCursorSpelling(declaration)), "@",
-                      OffsetOf(clang_getCursorLocation(declaration)));
+  const CXSourceLocation location = clang_getCursorLocation(declaration);
+  std::string key =
+      absl::StrCat(TakeString(clang_getCursorSpelling(declaration)), "@", OffsetOf(location));
+  // One use of a macro can declare several variables of one name.
+  if (clang_Location_isFromMainFile(location) == 0) {
+    absl::StrAppend(&key, "#", clang_hashCursor(declaration));
+  }
+  return key;
 }
 
 std::vector<CXCursor> ChildrenOf(CXCursor cursor) {

@@ -234,6 +234,7 @@ void argmax(float M[3][4], struct best out[3]) {
 }
 )");
   ASSERT_TRUE(expression.ok()) << expression.status();
+  ExpectPrintsBack(*expression);
   EXPECT_EQ(expression->index_dimensions(), std::vector<int>{1});
   EXPECT_TRUE(expression->outputs()[0].type.is_record());
   EXPECT_EQ(expression->combine_operators()[1].ToString(), "larger");
@@ -296,6 +297,7 @@ void kernel(const unsigned char *x, float *y) {
 }
 )");
   ASSERT_TRUE(expression.ok()) << expression.status();
+  ExpectPrintsBack(*expression);
   const auto value = [&](uint8_t x) {
     return expression->function()
         .Evaluate({ScalarValue::Integer(ScalarType::kUint8, x)})[0]
@@ -332,12 +334,105 @@ TEST(CLoopsTest, ConditionalAndSmallReductions) {
              text("fp32", "+", "{ s = x + 1 }"));
 }
 
+TEST(CLoopsTest, MoreShippedExpressions) {
+  ExpectSame(Parse(InFunction("const float *x, float *y",
+                              "#pragma mdh combine_ops(ps(+))\n"
+                              "for (int i = 0; i < 16777216; i++) y[i] = x[i];")),
+             ShippedExpression("scan"));
+  ExpectSame(Parse(InFunction("const float A[4096][4096], float sums[4096]",
+                              "#pragma mdh combine_ops(ps(+), pw(+))\n"
+                              "for (int i = 0; i < 4096; i++)\n"
+                              "  for (int j = 0; j < 4096; j++) sums[i] += A[i][j];")),
+             ShippedExpression("mbbs"));
+  ExpectSame(Parse(InFunction("const float *x, float *sum, float *largest",
+                              "#pragma mdh\n"
+                              "for (int i = 0; i < 16777216; i++) {\n"
+                              "  *sum += x[i];\n"
+                              "  if (*largest < x[i]) *largest = x[i];\n"
+                              "}")),
+             ShippedExpression("reduce2"));
+  ExpectSame(Parse(InFunction("const float X[8192][512], float G[512][512]",
+                              "#pragma mdh\n"
+                              "for (int i = 0; i < 512; i++)\n"
+                              "  for (int j = 0; j < 512; j++)\n"
+                              "    for (int k = 0; k < 8192; k++) G[i][j] += X[k][i] * X[k][j];")),
+             ShippedExpression("gram"));
+  ExpectSame(Parse(InFunction("const int *elements, const int *bins, int *counts",
+                              "#pragma mdh\n"
+                              "for (int e = 0; e < 1048576; e++)\n"
+                              "  for (int b = 0; b < 256; b++)\n"
+                              "    counts[b] += elements[e] == bins[b] ? 1 : 0;")),
+             ShippedExpression("histo"));
+}
+
+// Through a function of structs, and through a macro with statements.
+TEST(CLoopsTest, Mandelbrot) {
+  ExpectSame(Parse(R"(
+enum { H = 1024, W = 1536 };
+struct point { float cx, cy, x, y; int n; };
+static struct point step(struct point p) {
+  const float a = p.x * p.x, b = p.y * p.y;
+  if (a + b <= 4) p.n++;
+  return (struct point){p.cx, p.cy, a - b + p.cx, 2 * p.x * p.y + p.cy, p.n};
+}
+void mandelbrot(int iterations[H][W]) {
+#pragma mdh
+  for (int y = 0; y < H; y++)
+    for (int x = 0; x < W; x++) {
+      const float cx = 3 * (float)x / W - 2, cy = 2 * (float)y / H - 1;
+      struct point p = {cx, cy, cx, cy, 0};
+      p = step(step(step(step(step(p)))));
+      p = step(step(step(step(step(p)))));
+      iterations[y][x] = p.n;
+    }
+}
+)"),
+             Parse(R"(
+enum { H = 1024, W = 1536 };
+void mandelbrot(int iterations[H][W]) {
+#pragma mdh combine_ops(cc, cc)
+  for (int y = 0; y < H; y++)
+    for (int x = 0; x < W; x++) {
+      const float cx = 3 * (float)x / W - 2, cy = 2 * (float)y / H - 1;
+      float zx = cx, zy = cy;
+      int n = 0;
+#define STEP                                   \
+  {                                            \
+    const float a = zx * zx, b = zy * zy;      \
+    if (a + b <= 4) n++;                       \
+    zy = 2 * zx * zy + cy;                     \
+    zx = a - b + cx;                           \
+  }
+      STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP
+      iterations[y][x] = n;
+    }
+}
+)"));
+}
+
+// Variables that one use of a macro declares are different ones.
+TEST(CLoopsTest, VariablesOfMacros) {
+  const std::string text = R"(
+#define BODY float a = x[i]; { float a = x[i + 1], b = a; y[i] = b; } y[i] += 2 * a
+void kernel(const float *x, float *y) {
+#pragma mdh
+  for (int i = 0; i < 4; ++i) {
+    BODY;
+  }
+}
+)";
+  const Result<Expression> expression = Parse(text);
+  ASSERT_TRUE(expression.ok()) << expression.status();
+  EXPECT_EQ(ToText(expression->function()), "{ y = x2 + 2 * x1 }");
+}
+
 TEST(CLoopsTest, PrefixSums) {
   const Result<Expression> expression =
       Parse(InFunction("const float *x, float *y",
                        "#pragma mdh combine_ops(ps(+))\n"
                        "for (int i = 0; i < 100; i++) y[i] = x[i];"));
   ASSERT_TRUE(expression.ok()) << expression.status();
+  ExpectPrintsBack(*expression);
   EXPECT_TRUE(expression->is_prefix_sum(0));
   EXPECT_EQ(expression->combine_operators()[0].ToString(), "ps(+)");
 }
@@ -355,6 +450,7 @@ void thrice(const float *x, float *y) {
 )";
   const Result<Expression> expression = Parse(text, {}, "thrice");
   ASSERT_TRUE(expression.ok()) << expression.status();
+  ExpectPrintsBack(*expression);
   EXPECT_EQ(expression->name(), "thrice");
   EXPECT_EQ(ToText(expression->function()), "{ y = x * 3 }");
 }

@@ -27,12 +27,21 @@ inline Result<Expression> ShippedExpression(const std::string& name,
                          name + ".mdh");
 }
 
+// The text form of what a front end has made is read back.
+inline void ExpectPrintsBack(const Expression& expression) {
+  const std::string text = ToText(expression);
+  const Result<Expression> again = ParseExpression(text, {}, "printed");
+  ASSERT_TRUE(again.ok()) << again.status() << "\n" << text;
+  EXPECT_EQ(CanonicalForm(*again), CanonicalForm(expression)) << text;
+}
+
 // Both exist and have one digest.
 inline void ExpectSame(const Result<Expression>& found, const Result<Expression>& expected) {
   ASSERT_TRUE(expected.ok()) << expected.status();
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(CanonicalForm(*found), CanonicalForm(*expected)) << ToText(*found);
   EXPECT_EQ(Digest(*found), Digest(*expected));
+  ExpectPrintsBack(*found);
 }
 
 }  // namespace mdh

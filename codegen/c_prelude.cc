@@ -129,6 +129,31 @@ std::string CPrelude::IndicesFunction(ValueType type) {
   return name;
 }
 
+std::string CPrelude::ClampedLoadFunction(ValueType type) {
+  const std::string vector = VectorType(type);
+  const std::string name = absl::StrCat("mdh_clamped_", vector);
+  Define(name, absl::Substitute(
+                   "static inline $0 $1(const $2* p, int64_t first, int64_t step, int64_t extent, "
+                   "int64_t stride) {\n  $0 r;\n"
+                   "  for (int l = 0; l < $3; ++l) r[l] = p[mdh_clamp(first + l * step, extent) * "
+                   "stride];\n  return r;\n}\n",
+                   vector, name, CType(type.scalar), type.lanes));
+  return name;
+}
+
+std::string CPrelude::InsideLoadFunction(ValueType type) {
+  const std::string vector = VectorType(type);
+  const std::string name = absl::StrCat("mdh_inside_", vector);
+  Define(name, absl::Substitute(
+                   "static inline $0 $1(int condition, const $2* p, int64_t first, int64_t step, "
+                   "int64_t extent, int64_t stride, $2 outside) {\n  $0 r;\n"
+                   "  for (int l = 0; l < $3; ++l) {\n    const int64_t i = first + l * step;\n"
+                   "    r[l] = condition && mdh_inside(i, extent) ? p[i * stride] : outside;\n  }\n"
+                   "  return r;\n}\n",
+                   vector, name, CType(type.scalar), type.lanes));
+  return name;
+}
+
 std::string CPrelude::TableFunction(const std::vector<ScalarValue>& table, ValueType index) {
   std::string values;
   for (const ScalarValue& value : table) {

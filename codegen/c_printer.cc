@@ -21,6 +21,10 @@ bool IsPromoted(ValueType type) {
          type.scalar != ScalarType::kBool;
 }
 
+std::string Times(int64_t stride) {
+  return stride == 1 ? std::string() : absl::StrCat(" * ", stride);
+}
+
 absl::string_view NativeSpelling(ScalarOp op) {
   switch (op) {
     case ScalarOp::kAnd:
@@ -80,26 +84,59 @@ std::string CPrinter::PrintLoad(const ValueNode& node, const LoadElements& load)
 }
 
 std::string CPrinter::PrintLoadInside(const ValueNode& node, const LoadInside& load) {
-  const bool clamps = !load.outside.has_value();
-  const auto lane = [&](int l) {
-    std::string offset, inside;
-    for (const LoadInside::Dimension& d : load.dimensions) {
-      const std::string index = PrintIndex(d.index + Index(l * d.lane_step));
-      const std::string arguments = absl::StrCat("(", index, ", ", d.extent, ")");
-      absl::StrAppend(&offset, offset.empty() ? "" : " + ",
-                      clamps ? absl::StrCat("mdh_clamp", arguments) : absl::StrCat("(", index, ")"),
-                      " * ", d.stride);
-      absl::StrAppend(&inside, inside.empty() ? "" : " && ", "mdh_inside", arguments);
-    }
-    if (load.constant != 0 || offset.empty()) absl::StrAppend(&offset, " + ", load.constant);
-    const std::string element = absl::StrCat(load.pointer, "[", offset, "]");
-    if (clamps || inside.empty()) return element;
-    return absl::StrCat("(", inside, " ? ", element, " : ", CLiteral(*load.outside), ")");
-  };
-  if (node.type.lanes == 1) return lane(0);
+  const auto moves = [](const LoadInside::Dimension& d) { return d.lane_step != 0; };
+  const auto along = std::find_if(load.dimensions.begin(), load.dimensions.end(), moves);
+  if (node.type.lanes > 1 && std::count_if(along, load.dimensions.end(), moves) == 1) {
+    return PrintLanesInside(node, load, static_cast<size_t>(along - load.dimensions.begin()));
+  }
   std::string lanes;
-  for (int l = 0; l < node.type.lanes; ++l) absl::StrAppend(&lanes, l == 0 ? "" : ", ", lane(l));
+  for (int l = 0; l < node.type.lanes; ++l) {
+    absl::StrAppend(&lanes, l == 0 ? "" : ", ", PrintLaneInside(load, l));
+  }
+  if (node.type.lanes == 1) return lanes;
   return absl::StrCat("(", prelude_.VectorType(node.type), "){", lanes, "}");
+}
+
+std::string CPrinter::PrintLaneInside(const LoadInside& load, int lane) {
+  const bool clamps = !load.outside.has_value();
+  std::string offset, inside;
+  for (const LoadInside::Dimension& d : load.dimensions) {
+    const std::string index = PrintIndex(d.index + Index(lane * d.lane_step));
+    const std::string arguments = absl::StrCat("(", index, ", ", d.extent, ")");
+    absl::StrAppend(&offset, offset.empty() ? "" : " + ",
+                    clamps ? absl::StrCat("mdh_clamp", arguments) : absl::StrCat("(", index, ")"),
+                    Times(d.stride));
+    absl::StrAppend(&inside, inside.empty() ? "" : " && ", "mdh_inside", arguments);
+  }
+  if (load.constant != 0 || offset.empty()) {
+    absl::StrAppend(&offset, offset.empty() ? "" : " + ", load.constant);
+  }
+  const std::string element = absl::StrCat(load.pointer, "[", offset, "]");
+  if (clamps || inside.empty()) return element;
+  return absl::StrCat("(", inside, " ? ", element, " : ", CLiteral(*load.outside), ")");
+}
+
+// Lanes along one dimension of the buffer: where the others point, and whether they are inside, is
+// the same for all lanes.
+std::string CPrinter::PrintLanesInside(const ValueNode& node, const LoadInside& load,
+                                       size_t along) {
+  std::string start = load.pointer, inside;
+  for (size_t x = 0; x < load.dimensions.size(); ++x) {
+    if (x == along) continue;
+    const LoadInside::Dimension& d = load.dimensions[x];
+    const std::string arguments = absl::StrCat("(", PrintIndex(d.index), ", ", d.extent, ")");
+    absl::StrAppend(&start, " + mdh_clamp", arguments, Times(d.stride));
+    absl::StrAppend(&inside, inside.empty() ? "" : " && ", "mdh_inside", arguments);
+  }
+  if (load.constant != 0) absl::StrAppend(&start, " + ", load.constant);
+  const LoadInside::Dimension& d = load.dimensions[along];
+  const std::string lanes = absl::StrCat(start, ", ", PrintIndex(d.index), ", ", d.lane_step, ", ",
+                                         d.extent, ", ", d.stride);
+  if (!load.outside.has_value()) {
+    return absl::StrCat(prelude_.ClampedLoadFunction(node.type), "(", lanes, ")");
+  }
+  return absl::StrCat(prelude_.InsideLoadFunction(node.type), "(", inside.empty() ? "1" : inside,
+                      ", ", lanes, ", ", CLiteral(*load.outside), ")");
 }
 
 std::string CPrinter::PrintIndexValue(const ValueNode& node, const IndexValue& value) {

@@ -27,6 +27,8 @@ class CPrinter {
   std::string PrintOperation(const ValueNode& node, const Operation& operation, int precedence);
   std::string PrintLoad(const ValueNode& node, const LoadElements& load);
   std::string PrintLoadInside(const ValueNode& node, const LoadInside& load);
+  std::string PrintLaneInside(const LoadInside& load, int lane);
+  std::string PrintLanesInside(const ValueNode& node, const LoadInside& load, size_t along);
   std::string PrintIndexValue(const ValueNode& node, const IndexValue& value);
   std::string PrintCondition(const Condition& condition);
   std::string PrintConditions(const std::vector<Condition>& conditions);

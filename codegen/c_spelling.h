@@ -33,6 +33,11 @@ class CPrelude {
   std::string SplatFunction(ValueType type);
   // (first, step) -> first, first + step, ...
   std::string IndicesFunction(ValueType type);
+  // (pointer, first, step, extent, stride): elements first, first + step, ... of a row, clamped.
+  std::string ClampedLoadFunction(ValueType type);
+  // (condition, pointer, first, step, extent, stride, outside): those inside of the row if the
+  // condition holds, else `outside`.
+  std::string InsideLoadFunction(ValueType type);
   // Name of the function from indices of that type to elements of the table.
   std::string TableFunction(const std::vector<ScalarValue>& table, ValueType index);
   std::string LoadFunction(ValueType type, bool contiguous);

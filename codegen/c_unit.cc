@@ -105,6 +105,11 @@ std::string PrintStage(const LoopProgram& program, const ScratchLayout& layout, 
       stage.comment, number, ArgumentDeclarations(options, true), unused, pointers, body);
 }
 
+bool NeedsBoundaryFunctions(const std::string& code) {
+  return code.find("mdh_clamp") != std::string::npos ||
+         code.find("mdh_inside") != std::string::npos;
+}
+
 constexpr char kBoundaryFunctions[] =
     "static inline int64_t mdh_clamp(int64_t i, int64_t extent) {\n"
     "  return i < 0 ? 0 : i < extent ? i : extent - 1;\n}\n"
@@ -212,10 +217,8 @@ std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) 
       "// First of `items` that belongs to `thread`.\n",
       "static inline int64_t mdh_share(int64_t items, int64_t thread, int64_t threads) {\n",
       "  return items * thread / threads;\n}\n",
-      Mentions(functions + stages, "mdh_clamp") || Mentions(functions + stages, "mdh_inside")
-          ? kBoundaryFunctions
-          : "",
-      DefineRecords(options), prelude.ToString(), "\n", functions, stages,
+      NeedsBoundaryFunctions(functions + stages) ? kBoundaryFunctions : "", DefineRecords(options),
+      prelude.ToString(), "\n", functions, stages,
       absl::Substitute(kEntryPoints, options.entry, ArgumentDeclarations(options, false),
                        ArgumentNames(options), layout.shared_bytes, layout.thread_bytes,
                        program.stages.size(), cases));

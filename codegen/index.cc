@@ -25,6 +25,14 @@ Index operator+(const Index& a, const Index& b) {
   if (b.IsZero()) return a;
   if (a.is_constant() && b.is_constant()) return Index(a.constant() + b.constant());
   if (a.is_constant()) return b + a;  // constants last
+  if (b.is_constant()) {              // behind another constant: one constant
+    const Index::Node& node = *a.node_;
+    const bool is_sum = node.kind == Index::Kind::kAdd || node.kind == Index::Kind::kSub;
+    if (is_sum && node.b->kind == Index::Kind::kConstant) {
+      const int64_t before = node.kind == Index::Kind::kAdd ? node.b->constant : -node.b->constant;
+      return Index(node.a) + Index(before + b.constant());
+    }
+  }
   if (b.is_constant() && b.constant() < 0) return a - Index(-b.constant());
   return Index::Make(Index::Kind::kAdd, a, b);
 }
@@ -33,6 +41,11 @@ Index operator-(const Index& a, const Index& b) {
   if (b.IsZero()) return a;
   if (a.is_constant() && b.is_constant()) return Index(a.constant() - b.constant());
   if (a == b) return Index(0);
+  if (b.is_constant() &&
+      (a.node_->kind == Index::Kind::kAdd || a.node_->kind == Index::Kind::kSub) &&
+      a.node_->b->kind == Index::Kind::kConstant) {
+    return a + Index(-b.constant());
+  }
   return Index::Make(Index::Kind::kSub, a, b);
 }
 

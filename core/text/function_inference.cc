@@ -1,6 +1,8 @@
 // Type inference for the scalar language.
 #include "core/text/function_inference.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -236,11 +238,17 @@ class Inference {
 
   Status WrongResult(const Token& at, const std::string& name, const ElementType& expected,
                      const ElementType& type) const {
+    const auto& fields = expected.fields();
+    const auto [field, other] =
+        std::mismatch(fields.begin(), fields.end(), type.fields().begin(), type.fields().end());
+    const bool is_field_wrong = expected.is_record() && type.is_record() && field != fields.end() &&
+                                other != type.fields().end() && field->name == other->name;
     const std::string how =
-        expected.is_record()
-            ? absl::StrCat("give it as {", expected.fields()[0].name, ": ..., ...}")
-        : type.is_record() ? absl::StrCat("name a field, as in x.", type.fields()[0].name)
-                           : absl::StrCat("convert it, as in ", TypeText(expected), "(...)");
+        is_field_wrong         ? absl::StrCat("convert the field, as in ", field->name, ": ",
+                                              Name(field->type), "(...)")
+        : expected.is_record() ? absl::StrCat("give it as {", fields[0].name, ": ..., ...}")
+        : type.is_record()     ? absl::StrCat("name a field, as in x.", type.fields()[0].name)
+                               : absl::StrCat("convert it, as in ", TypeText(expected), "(...)");
     return stream_.ErrorAt(at,
                            absl::StrCat("result '", name, "' has type ", TypeText(expected),
                                         ", but the value has type ", TypeText(type), "; ", how));
@@ -250,7 +258,9 @@ class Inference {
   Status GiveType(int n, const TypePointer& type) {
     const ScalarNode& node = this->node(n);
     if (node.kind == Kind::kRecord) MDH_RETURN_IF_ERROR(CheckRecord(node, *type));
-    if (node.kind != Kind::kRecord && node.kind != Kind::kOperation && type->is_record()) {
+    const bool can_be_record = node.kind == Kind::kRecord ||
+                               (node.kind == Kind::kOperation && node.op == ScalarOp::kSelect);
+    if (type->is_record() && !can_be_record) {
       return stream_.ErrorAt(
           node.token, absl::StrCat("a value of type ", TypeText(*type), " is needed; give it as {",
                                    type->fields()[0].name, ": ..., ...}"));

@@ -13,14 +13,18 @@ namespace {
 
 constexpr size_t kMaxParameters = 1024;
 
-// Reads over a default: up to a comma, bar or > outside of parentheses and braces.
-void SkipDefault(TokenStream* stream) {
-  for (int open = 0; stream->Peek().kind != Token::Kind::kEnd; stream->Next()) {
+// Reads over a default: up to a comma, bar or > outside of parentheses and braces. Errors:
+// InvalidArgument if one of these is not closed.
+Status SkipDefault(TokenStream* stream) {
+  std::vector<Token> open;
+  for (; stream->Peek().kind != Token::Kind::kEnd && !stream->Peek().Is(":="); stream->Next()) {
     const Token& token = stream->Peek();
-    if (open == 0 && (token.Is(",") || token.Is("|") || token.Is(">") || token.Is(":="))) return;
-    if (token.Is("(") || token.Is("{")) ++open;
-    if (token.Is(")") || token.Is("}")) --open;
+    if (open.empty() && (token.Is(",") || token.Is("|") || token.Is(">"))) return absl::OkStatus();
+    if (token.Is("(") || token.Is("{")) open.push_back(token);
+    if ((token.Is(")") || token.Is("}")) && !open.empty()) open.pop_back();
   }
+  if (open.empty()) return absl::OkStatus();
+  return stream->ErrorAt(open.back(), absl::StrCat("'", open.back().text, "' is not closed"));
 }
 
 Status ParseParameters(TokenStream* stream, bool is_type, HeaderSyntax* header) {
@@ -45,7 +49,7 @@ Status ParseParameters(TokenStream* stream, bool is_type, HeaderSyntax* header) 
     }
     if (stream->Accept("=")) {
       parameter.default_begin = stream->position();
-      SkipDefault(stream);
+      MDH_RETURN_IF_ERROR(SkipDefault(stream));
       parameter.default_end = stream->position();
       if (parameter.default_begin == parameter.default_end) {
         return stream->Unexpected(is_type ? "a type" : "a size");

@@ -27,12 +27,14 @@ std::vector<TypePointer> AccessTypes(const ViewSyntax& view) {
   return types;
 }
 
-// Whether values of one type can be stored as the other: scalars, or records with the same fields.
-bool HasSameFields(const ElementType& a, const ElementType& b) {
-  if (a.is_record() != b.is_record()) return false;
+// Whether values of type `from` can be stored as `to`: numbers as numbers, bool as bool, records as
+// records with the same fields.
+bool CanBeStored(const ElementType& from, const ElementType& to) {
   return std::equal(
-      a.fields().begin(), a.fields().end(), b.fields().begin(), b.fields().end(),
-      [](const ElementType::Field& x, const ElementType::Field& y) { return x.name == y.name; });
+      from.fields().begin(), from.fields().end(), to.fields().begin(), to.fields().end(),
+      [](const ElementType::Field& x, const ElementType::Field& y) {
+        return x.name == y.name && (x.type == ScalarType::kBool) == (y.type == ScalarType::kBool);
+      });
 }
 
 class Instantiation {
@@ -92,12 +94,12 @@ class Instantiation {
     for (size_t r = 0; r < results_.size(); ++r) {
       const FunctionSyntax::ResultSyntax& result = function->results[r];
       if (result.type == nullptr) continue;
-      if (!HasSameFields(*result.type, *results_[r])) {
+      if (!CanBeStored(*result.type, *results_[r])) {
         return stream_.ErrorAt(
             result.type_token,
             absl::StrCat("result '", result.name.text, "' of type ", TypeText(*result.type),
                          " cannot be stored as ", TypeText(*results_[r]),
-                         "; both must be scalars or have the same fields"));
+                         "; both must be numbers, or bool, or records with the same fields"));
       }
       results_[r] = result.type;
     }

@@ -103,6 +103,60 @@ where f(x, p) -> (b, a) { b = x; a = p },
       }
 )";
 
+// Not commutative: the parts of the cores are combined from left to right.
+constexpr char kRecurrence[] = R"(
+recurrence :=
+  out_view<fp32,fp32>( a: (i) -> (i), b: (i) -> (i) ) o
+  md_hom<100000>( f, (ps(then)) ) o
+  inp_view<fp32,fp32>( x: (i) -> (i), y: (i) -> (i) )
+where f(x, y) -> (a, b) { a = x; b = y },
+      then(a1, b1, a2, b2) -> (a, b) { a = a1 * a2; b = a2 * b1 + b2 }
+)";
+
+constexpr char kSummedArea[] = R"(
+summed_area :=
+  out_view<fp64>( s: (i,j) -> (i,j) ) o
+  md_hom<200,300>( f, (ps(+), ps(+)) ) o
+  inp_view<fp32>( image: (i,j) -> (i,j) )
+where f(image) -> (s: fp32) { s = image }
+)";
+
+constexpr char kPadded[] = R"(
+padded :=
+  out_view<fp32>( y: (i,r) -> (i) ) o
+  md_hom<1000,3>( f, (++, +) ) o
+  inp_view<fp32,fp32>( x[1000] else 0: (i,r) -> (i+r-1), w: (i,r) -> (r) )
+where f(x, w) -> y { y = x * w }
+)";
+
+constexpr char kHalfRecords[] = R"(
+nearest<Point = { x: fp16, y: fp16, id: int32 }, Best = { distance: fp32, id: int32 } | I = 64, J = 500> :=
+  out_view<Best>( best: (i,j) -> (i) ) o
+  md_hom<I,J>( f, (++, closer) ) o
+  inp_view<Point,Point>( a: (i,j) -> (i), b: (i,j) -> (j) )
+where f(a, b) -> best {
+        let dx = fp32(a.x) - fp32(b.x);
+        let dy = fp32(a.y) - fp32(b.y);
+        best.distance = dx * dx + dy * dy;
+        best.id = b.id
+      },
+      closer(p, q) -> r {
+        r = p.distance < q.distance || (p.distance == q.distance && p.id < q.id) ? p : q
+      }
+)";
+
+TEST(GeneratedSourceTest, PrefixSumOverCores) {
+  ExpectGolden("recurrence.c", DefaultSource(kRecurrence));
+}
+TEST(GeneratedSourceTest, PrefixSumsInTwoDimensionsStoredInAnotherType) {
+  ExpectGolden("summed_area.c", DefaultSource(kSummedArea));
+}
+TEST(GeneratedSourceTest, TilesInsideAndAtTheBoundary) {
+  ExpectGolden("padded.c", DefaultSource(kPadded));
+}
+TEST(GeneratedSourceTest, RecordsWithHalfTypes) {
+  ExpectGolden("half_records.c", DefaultSource(kHalfRecords));
+}
 TEST(GeneratedSourceTest, MatMulWithDefaults) { ExpectGolden("matmul.c", DefaultSource(kMatMul)); }
 TEST(GeneratedSourceTest, DotSplitsTheReductionOverLanesAndCores) {
   ExpectGolden("dot.c", DefaultSource(kDot));

@@ -16,6 +16,10 @@ namespace {
 
 constexpr ScalarType kF32 = ScalarType::kFloat32;
 
+ScalarInstruction Op(ScalarOp op, std::vector<int> operands) {
+  return {op, kF32, std::move(operands)};
+}
+
 void ExpectRoundTrip(const Expression& expression) {
   const std::string text = ToText(expression);
   const Result<Expression> again = ParseExpression(text);
@@ -70,6 +74,56 @@ where f(x, y) -> (s, n) { let t1 = x - y; s = t1 * t1; n = t1 < 0 ? -1 : int8(t1
   ExpectRoundTrip(*expression);
 }
 
+TEST(PrinterTest, RecordsLayoutsAndBoundariesParseBack) {
+  const Result<Expression> expression = ParseExpression(R"(
+best<P = {w: fp32, n: int8}, M = {j: int32, w: fp16} | I = 4, J = 3> :=
+  out_view<M,bool>( m strides (2): (i,j) -> (i), any[I, 1] layout (1, 0): (i,j) -> (i, 0) ) o
+  md_hom<I,J>( f, (++, best) ) o
+  inp_view<P,fp32>( a[I] else {0, -1}: (i,j) -> (i-1), (i), b[J] strides (2) else clamp: (i,j) -> (j+1) )
+where f(p, q, b) -> (m: {j: int32, w: fp32}, any) { m.w = p.w * b; m.j = int32(j); any = p == q },
+      best(a, r, b, s) -> (x, y) identity ({2147483647, -inf}, false) {
+        x = a.w > b.w || (a.w == b.w && a.j < b.j) ? a : b;
+        y = r || s }
+)");
+  ASSERT_TRUE(expression.ok()) << expression.status();
+  EXPECT_EQ(ToText(*expression), R"(best :=
+  out_view<{j: int32, w: fp16},bool>( m strides (2): (i,j) -> (i),
+                                      any[4, 1] strides (1, 4): (i,j) -> (i, 0) ) o
+  md_hom<4,3>( f, (++, best) ) o
+  inp_view<{w: fp32, n: int8},fp32>( a[4] else {w: 0, n: -1}: (i,j) -> (i - 1), (i),
+                                     b[3] strides (2) else clamp: (i,j) -> (j + 1) )
+where f(p, q, b) -> (m: {j: int32, w: fp32}, any) { m = {j: int32(j), w: p.w * b}; any = p.w == q.w && p.n == q.n },
+      best(a, r, b, s) -> (x, y) identity ({j: 2147483647, w: -inf}, false) { let t1 = a.w > b.w || a.w == b.w && a.j < b.j; x = {j: t1 ? a.j : b.j, w: t1 ? a.w : b.w}; y = r || s }
+)");
+  ExpectRoundTrip(*expression);
+}
+
+// With `operators` for the dimensions i and k; three results, the second is a record of two fields.
+std::string Operators(const std::string& operators) {
+  const Result<Expression> expression = ParseExpression(
+      "e := out_view<int8,{x: int8, y: int8},int8>( a: (i,k) -> (i), b: (i,k) -> (i), c: (i,k) -> "
+      "(i) ) o md_hom<4,3>( f, (" +
+      operators +
+      ") ) o inp_view<int8>( v: (i,k) -> (i,k) ) "
+      "where f(v) -> (a, b, c) { a = v; b = {x: v, y: v}; c = v }");
+  if (!expression.ok()) return ErrorMessage(expression);
+  ExpectRoundTrip(*expression);
+  const std::string text = ToText(*expression);
+  const size_t start = text.find("f, (") + 4;
+  return text.substr(start, text.find(") ) o", start) - start);
+}
+
+TEST(PrinterTest, OperatorsForEveryResultAndField) {
+  EXPECT_EQ(Operators("cc, pw(+)"), "++, +");
+  EXPECT_EQ(Operators("++, (+, +, +)"), "++, +");
+  EXPECT_EQ(Operators("++, (+, max, +)"), "++, (+, max, +)");
+  EXPECT_EQ(Operators("++, pw((+, max, max, +))"), "++, (+, max, +)");
+  EXPECT_EQ(Operators("++, (+, max, min, +)"), "++, (+, max, min, +)");
+  EXPECT_EQ(Operators("ps((+, max, min, +)), (+, max, min, +)"),
+            "ps((+, max, min, +)), (+, max, min, +)");
+  EXPECT_EQ(Operators("ps(+), +"), "ps(+), +");
+}
+
 // Prints the body of f after parsing it: (a, b) of fp32, (i, j) of int32, (p) of bool -> r of fp32.
 std::string Body(const std::string& body) {
   const Result<Expression> expression = ParseExpression(
@@ -121,16 +175,79 @@ TEST(PrinterTest, LiteralsAreTypedByTheirContext) {
             "{ r = max(fp32(1), 2) + sqrt(fp32(2)) + fp32(abs(fp64(-2))) }");
 }
 
+TEST(PrinterTest, TablesAreTypedByTheirContext) {
+  EXPECT_EQ(Body("r = [1, -2.5, inf][i]"), "{ r = [1, -2.5, inf][i] }");
+  EXPECT_EQ(Body("r = a * [1, 2][j] + [3, 4][x]"), "{ r = a * [1, 2][j] + [3, 4][x] }");
+  EXPECT_EQ(Body("let w = [1, 2]; r = w[i] + w[j]"), "{ r = fp32([1, 2][i]) + [1, 2][j] }");
+  EXPECT_EQ(Body("r = fp32([1, 2][i])"), "{ r = [1, 2][i] }");
+  EXPECT_EQ(Body("let w = [1, 2]; r = w[i] * w[i]"), "{ let t1 = fp32([1, 2][i]); r = t1 * t1 }");
+  EXPECT_EQ(Body("r = [1, 2][1]"), "{ r = [1, 2][int64(1)] }");
+  EXPECT_EQ(Body("r = fp32(int8([1, 2][[0, 1][i] + uint8(1)]))"),
+            "{ r = fp32(int8([1, 2][uint8([0, 1][i]) + 1])) }");
+  EXPECT_EQ(Body("r = [true, false][i] ? a : b"), "{ r = [true, false][i] ? a : b }");
+  EXPECT_EQ(Body("r = fp32(fp64([1, 2][i]) * 0.1)"), "{ r = fp32(fp64([1, 2][i]) * 0.1) }");
+}
+
+TEST(PrinterTest, IndicesAndSizes) {
+  EXPECT_EQ(Body("r = a * fp32(x)"), "{ r = a * fp32(x) }");
+  EXPECT_EQ(Body("let unused = x; r = a"), "{ r = a }");
+  const Result<Expression> sizes = ParseExpression(
+      "mean<| N = 8> := out_view<fp32>( y: (i) -> () ) o md_hom<N>( f, (+) ) o "
+      "inp_view<fp32>( A: (i) -> (i) ) where f(a) -> y { y = a / N + fp32(-N) }");
+  ASSERT_TRUE(sizes.ok()) << sizes.status();
+  EXPECT_EQ(ToText(sizes->function()), "{ y = a / 8 + -fp32(8) }");
+}
+
+TEST(PrinterTest, FunctionsOfTheirOwnTypes) {
+  EXPECT_EQ(Body("r = fp32(half(a) + 0.1)"), "{ r = fp32(fp16(a) + 0.099975586) }");
+  EXPECT_EQ(Body("r = fp32(bf16(a) * 3)"), "{ r = fp32(bf16(a) * 3) }");
+  EXPECT_EQ(Body("r = round(a) + trunc(b) + erf(a) + exp2(b)"),
+            "{ r = round(a) + trunc(b) + erf(a) + exp2(b) }");
+}
+
+TEST(PrinterTest, NamesThatTheTextCannotSayAreReplaced) {
+  const ElementType record = *ElementType::Record({{"x", kF32}, {"n", kF32}});
+  const IndexFunction element{{{{1}, 0}}};
+  const auto parameter = [](int n) { return ScalarInstruction{ScalarOp::kParameter, kF32, {}, n}; };
+  // The fields of the first have different names, the scalar is called as a field, and a parameter
+  // as the dimension whose index f takes.
+  ScalarFunction f = *ScalarFunction::Create(
+      "f", {{"a.x", kF32}, {"b.n", kF32}, {"c.x", kF32}, {"i", kF32}, {"k", ScalarType::kInt64}},
+      {{"v1", kF32}},
+      {parameter(0),
+       parameter(1),
+       parameter(2),
+       parameter(3),
+       {ScalarOp::kParameter, ScalarType::kInt64, {}, 4},
+       Op(ScalarOp::kSub, {0, 1}),
+       Op(ScalarOp::kSub, {5, 2}),
+       Op(ScalarOp::kSub, {6, 3}),
+       Op(ScalarOp::kCast, {4}),
+       Op(ScalarOp::kSub, {7, 8})},
+      {9});
+  const Result<Expression> expression = Expression::Create(
+      {.name = "e",
+       .dimensions = {{"i", 3}},
+       .inputs = {{"r", record, {}, {element}}, {"s", kF32, {}, {element, element}}},
+       .outputs = {{"y", kF32, {}, {element}}},
+       .function = std::move(f),
+       .combine_operators = {CombineOperator::Concat()},
+       .index_dimensions = {0}});
+  ASSERT_TRUE(expression.ok()) << expression.status();
+  EXPECT_NE(ToText(*expression)
+                .find("where f(v2, v3, v4) -> v1 { v1 = v2.x - v2.n - v3 - v4 - "
+                      "fp32(i) }"),
+            std::string::npos)
+      << ToText(*expression);
+  ExpectRoundTrip(*expression);
+}
+
 TEST(PrinterTest, NamesOfLetsAreFree) {
   const Result<Expression> expression = ParseExpression(
       "e := out_view<fp32>( y: (x) -> (x) ) o md_hom<2>( f, (++) ) o "
       "inp_view<fp32>( A: (x) -> (x) ) where f(t1) -> t2 { let s = t1 + 1; t2 = s * s }");
   ASSERT_TRUE(expression.ok()) << expression.status();
   EXPECT_EQ(ToText(expression->function()), "{ let t3 = t1 + 1; t2 = t3 * t3 }");
-}
-
-ScalarInstruction Op(ScalarOp op, std::vector<int> operands) {
-  return {op, kF32, std::move(operands)};
 }
 
 Expression OneDimensional(ScalarFunction f, CombineOperator combine) {

@@ -14,7 +14,7 @@ namespace mdh {
 namespace {
 
 TEST(ScalarTypeTest, EveryTypeIsFoundByItsName) {
-  EXPECT_EQ(AllScalarTypes().size(), 11u);
+  EXPECT_EQ(AllScalarTypes().size(), 13u);
   for (const ScalarTypeInfo& info : AllScalarTypes()) {
     EXPECT_EQ(ScalarTypeFromName(std::string(info.name)), info.type);
     EXPECT_EQ(&Info(info.type), &info);

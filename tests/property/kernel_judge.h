@@ -31,10 +31,10 @@ bool ClangWorks(const std::string& directory);
 // compiler's output.
 Status CompileKernel(const Kernel& kernel, const std::string& directory, const std::string& name);
 
-// Runs a compiled kernel in a process of its own and compares every output element, bit by bit,
-// with `expected`; elements that no index function reaches, and 64 guard bytes around outputs and
-// scratch, must be untouched. Runs it through its OpenMP entry and through its body with 1, 3 and 7
-// threads. Errors: Internal, saying what differs.
+// Runs a compiled kernel in a process of its own and compares every output element, bit by bit (but
+// for the sign of zeros), with `expected`; elements that no index function reaches, and 64 guard
+// bytes around outputs and scratch, must be untouched. Runs it through its OpenMP entry and through
+// its body with 1, 3 and 7 threads. Errors: Internal, saying what differs.
 Status JudgeKernel(const Expression& expression, const Kernel& kernel, const std::string& library,
                    const std::vector<BufferBytes>& inputs,
                    const std::vector<BufferBytes>& expected);

@@ -365,10 +365,10 @@ static void stage_0(const int64_t thread, const int64_t threads, const float* re
         const int64_t j_mm_end = mdh_min(j_mm + 96, 500);
         // Pack B.
         const int64_t B_packed_from = k_mm * 500 + j_mm;
-        for (int64_t at1 = 0; at1 < j_mm_end - j_mm - 1 + 1; at1 += 16) {
+        for (int64_t at1 = 0; at1 < j_mm_end - j_mm; at1 += 16) {
           for (int64_t at0 = 0; at0 < 32; at0++) {
-            if (j_mm_end - j_mm - 1 + 1 - at1 < 16) {
-              for (int64_t lane = 0; lane < j_mm_end - j_mm - 1 + 1 - at1; lane++) {
+            if (j_mm_end - j_mm - at1 < 16) {
+              for (int64_t lane = 0; lane < j_mm_end - j_mm - at1; lane++) {
                 B_packed[at0 * 16 + at1 * 32 + lane] = B[B_packed_from + at0 * 500 + at1 + lane];
               }
             } else {
@@ -382,10 +382,10 @@ static void stage_0(const int64_t thread, const int64_t threads, const float* re
           const int64_t i_l2_end = mdh_min(i_l2 + 12, i_cor_end);
           // Pack A.
           const int64_t A_packed_from = i_l2 * 64 + k_mm;
-          for (int64_t at0 = 0; at0 < i_l2_end - i_l2 - 1 + 1; at0 += 6) {
+          for (int64_t at0 = 0; at0 < i_l2_end - i_l2; at0 += 6) {
             for (int64_t at1 = 0; at1 < 32; at1++) {
-              if (i_l2_end - i_l2 - 1 + 1 - at0 < 6) {
-                for (int64_t lane = 0; lane < i_l2_end - i_l2 - 1 + 1 - at0; lane++) {
+              if (i_l2_end - i_l2 - at0 < 6) {
+                for (int64_t lane = 0; lane < i_l2_end - i_l2 - at0; lane++) {
                   A_packed[at0 * 32 + at1 * 6 + lane] = A[A_packed_from + at0 * 64 + at1 + lane * 64];
                 }
               } else {

@@ -1,4 +1,4 @@
-// FILE.mdh and --set NAME=VALUE on the command line.
+// FILE and --set NAME=VALUE, or --einsum STRING and --size LETTER=SIZE, on the command line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,15 +11,22 @@
 
 namespace mdh {
 
+// An expression comes from a file or from a summation string.
 struct ExpressionArguments {
-  std::string file;  // text, or a message as *.binpb or *.json; "-": text on standard input
-  std::vector<std::string> set;  // "NAME=VALUE"
+  // Text; a message as *.binpb or *.json; annotated loops as *.c or *.h; "-": text on standard
+  // input.
+  std::string file;
+  std::vector<std::string> set;    // "NAME=VALUE"
+  std::string function;            // C loops: those of this function
+  std::string einsum;              // instead of a file
+  std::vector<std::string> sizes;  // einsum: "a=24,b=16"
+  std::string type = "fp32";       // einsum: of all buffers
 };
 
 // `file_help`: what the positional argument may be.
 void AddExpressionArguments(
     CLI::App& command, ExpressionArguments& arguments,
-    const std::string& file_help = "expression (.mdh, .binpb, .json); -: standard input");
+    const std::string& file_help = "expression (.mdh, .c, .h, .binpb, .json); -: standard input");
 
 // Errors: NotFound if the file cannot be read; InvalidArgument or OutOfRange, with the position and
 // a caret where there is one.

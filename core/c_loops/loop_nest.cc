@@ -1,0 +1,331 @@
+// Bounds, steps and affine arithmetic.
+#include "core/c_loops/loop_nest.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace mdh {
+namespace {
+
+using Kind = CNode::Kind;
+
+constexpr char kForm[] = "loops have the form for (int i = START; i < END; ++i)";
+
+// False if the result does not fit.
+bool Combine(const std::string& op, int64_t a, int64_t b, int64_t* result) {
+  if (op == "+") return !__builtin_add_overflow(a, b, result);
+  if (op == "-") return !__builtin_sub_overflow(a, b, result);
+  return !__builtin_mul_overflow(a, b, result);
+}
+
+bool IsReferenceTo(const CNode& node, const std::string& declaration) {
+  const CNode& inner = Unwrapped(node);
+  return inner.kind == Kind::kReference && inner.declaration == declaration;
+}
+
+class LoopParser {
+ public:
+  LoopParser(const CNode& node, const std::vector<Loop>& outer, const IntegerEvaluator& integers)
+      : node_(node), outer_(outer), integers_(integers), source_(integers.source()) {}
+
+  Result<Loop> Run() {
+    loop_.offset = node_.begin;
+    if (node_.children.size() != 4) return source_.ErrorAt(node_.begin, kForm);
+    MDH_RETURN_IF_ERROR(Start(node_.children[0]));
+    MDH_RETURN_IF_ERROR(Step(node_.children[2]));
+    MDH_ASSIGN_OR_RETURN(const int64_t end, End(node_.children[1]));
+    int64_t distance = 0;
+    if (__builtin_sub_overflow(end, loop_.start, &distance) || distance <= 0) {
+      return source_.ErrorAt(node_.children[1].begin,
+                             absl::StrCat("the loop runs from ", loop_.start, " to below ", end,
+                                          ": it has no iterations"));
+    }
+    loop_.size = (distance - 1) / loop_.step + 1;
+    return CheckRange();
+  }
+
+ private:
+  Result<int64_t> Known(const CNode& node, absl::string_view what) const {
+    if (const std::optional<int64_t> value = integers_.Integer(node); value.has_value()) {
+      return *value;
+    }
+    const CNode& inner = Unwrapped(node);
+    std::string hint = "it must be a constant or a size with a value";
+    if (inner.kind == Kind::kReference) {
+      hint = absl::StrCat("'", inner.text, "' has no value; give it one");
+      for (const Loop& outer : outer_) {
+        if (outer.declaration != inner.declaration) continue;
+        hint = absl::StrCat("'", inner.text, "' is the variable of an outer loop");
+      }
+    }
+    return source_.ErrorAt(node.begin,
+                           absl::StrCat("the ", what, " of the loop is not known: ", hint));
+  }
+
+  Status Start(const CNode& node) {
+    const CNode* value = nullptr;
+    if (node.kind == Kind::kDeclarations && node.children.size() == 1 &&
+        node.children[0].children.size() == 1) {
+      loop_.name = node.children[0].text;
+      loop_.declaration = node.children[0].declaration;
+      loop_.type = node.children[0].type.scalar;
+      value = &node.children[0].children[0];
+      if (!node.children[0].type.is_scalar()) value = nullptr;
+    } else if (node.kind == Kind::kAssign && node.text == "=" &&
+               node.children[0].kind == Kind::kReference && node.children[0].type.is_scalar()) {
+      loop_.name = node.children[0].text;
+      loop_.declaration = node.children[0].declaration;
+      loop_.type = node.children[0].type.scalar;
+      value = &node.children[1];
+    }
+    if (value == nullptr || !IsInteger(loop_.type)) return source_.ErrorAt(node.begin, kForm);
+    MDH_ASSIGN_OR_RETURN(loop_.start, Known(*value, "start"));
+    return absl::OkStatus();
+  }
+
+  Status Step(const CNode& node) {
+    loop_.step = 1;
+    const CNode* by = nullptr;
+    if (node.kind == Kind::kUnary && node.text == "++" &&
+        IsReferenceTo(node.children[0], loop_.declaration)) {
+      return absl::OkStatus();
+    }
+    if (node.kind == Kind::kAssign && IsReferenceTo(node.children[0], loop_.declaration)) {
+      const CNode& right = Unwrapped(node.children[1]);
+      if (node.text == "+=") by = &node.children[1];
+      if (node.text == "=" && right.kind == Kind::kBinary && right.text == "+" &&
+          IsReferenceTo(right.children[0], loop_.declaration)) {
+        by = &right.children[1];
+      }
+    }
+    if (by == nullptr) {
+      return source_.ErrorAt(node.begin,
+                             absl::StrCat(kForm, "; the step must add to '", loop_.name, "'"));
+    }
+    MDH_ASSIGN_OR_RETURN(loop_.step, Known(*by, "step"));
+    if (loop_.step >= 1) return absl::OkStatus();
+    return source_.ErrorAt(
+        by->begin, absl::StrCat("the step of the loop is ", loop_.step, "; it must be at least 1"));
+  }
+
+  // The first value that is out of the loop.
+  Result<int64_t> End(const CNode& node) const {
+    const bool is_comparison = node.kind == Kind::kBinary && node.children.size() == 2;
+    const bool forward = is_comparison && IsReferenceTo(node.children[0], loop_.declaration) &&
+                         (node.text == "<" || node.text == "<=" || node.text == "!=");
+    const bool backward = is_comparison && IsReferenceTo(node.children[1], loop_.declaration) &&
+                          (node.text == ">" || node.text == ">=");
+    if ((!forward && !backward) || (node.text == "!=" && loop_.step != 1)) {
+      return source_.ErrorAt(node.begin, absl::StrCat(kForm, "; the condition must compare '",
+                                                      loop_.name, "' with its end"));
+    }
+    MDH_ASSIGN_OR_RETURN(int64_t end, Known(node.children[forward ? 1 : 0], "end"));
+    if (node.text == "<=" || node.text == ">=") {
+      if (__builtin_add_overflow(end, 1, &end)) {
+        return source_.ErrorAt(node.begin, "the loop never ends");
+      }
+    }
+    return end;
+  }
+
+  // The variable takes the first value beyond the end, too.
+  Result<Loop> CheckRange() const {
+    int64_t last = 0;
+    const int bits = 8 * SizeBytes(loop_.type) - (IsSigned(loop_.type) ? 1 : 0);
+    const int64_t largest =
+        bits >= 63 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << bits) - 1;
+    if (__builtin_mul_overflow(loop_.step, loop_.size, &last) ||
+        __builtin_add_overflow(last, loop_.start, &last) || last > largest) {
+      return source_.ErrorAt(loop_.offset, absl::StrCat("the loop never ends: '", loop_.name,
+                                                        "' is of type ", Name(loop_.type)));
+    }
+    return loop_;
+  }
+
+  const CNode& node_;
+  const std::vector<Loop>& outer_;
+  const IntegerEvaluator& integers_;
+  const Source& source_;
+  Loop loop_;
+};
+
+// The only statement of the body if that is a loop; null for the body of the innermost loop.
+Result<const CNode*> InnerLoop(const CNode& body, const Source& source) {
+  const CNode* only = &body;
+  while (only->kind == Kind::kCompound && only->children.size() == 1) only = &only->children[0];
+  if (only->kind == Kind::kFor) return only;
+  if (only->kind != Kind::kCompound) return nullptr;
+  for (const CNode& statement : only->children) {
+    if (statement.kind != Kind::kFor) continue;
+    const CNode& other = &statement == &only->children[0] ? only->children[1] : only->children[0];
+    return source.ErrorAt(other.begin,
+                          "this stands beside a loop; all statements must be in the innermost loop "
+                          "(results need no initial value: they start at that of the operator)");
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const CNode& Unwrapped(const CNode& node) {
+  const CNode* inner = &node;
+  while (inner->kind == Kind::kConvert && inner->children.size() == 1) inner = &inner->children[0];
+  return *inner;
+}
+
+std::optional<int> IntegerEvaluator::LoopOf(const std::string& declaration) const {
+  for (size_t d = 0; d < loops_.size(); ++d) {
+    if (loops_[d].declaration == declaration) return static_cast<int>(d);
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> IntegerEvaluator::BoundValue(const std::string& declaration) const {
+  const auto value = bound_.find(declaration);
+  return value == bound_.end() ? std::nullopt : std::optional<int64_t>(value->second);
+}
+
+void IntegerEvaluator::Declare(const std::string& declaration, const CNode& value) {
+  Forget(declaration);
+  if (!value.type.is_scalar() || !IsInteger(value.type.scalar)) return;
+  const Result<AffineIndex> index = Affine(value);
+  if (index.ok()) locals_[declaration] = *index;
+}
+
+std::optional<int64_t> IntegerEvaluator::Integer(const CNode& node) const {
+  if (node.constant.has_value()) return node.constant;
+  if (!node.type.is_scalar() || IsFloatingPoint(node.type.scalar)) return std::nullopt;
+  switch (node.kind) {
+    case Kind::kReference:
+      return BoundValue(node.declaration);
+    case Kind::kConvert:
+      return Integer(node.children[0]);
+    case Kind::kUnary: {
+      const std::optional<int64_t> value = Integer(node.children[0]);
+      int64_t negative = 0;
+      if (node.text == "+") return value;
+      if (node.text != "-" || !value.has_value() || !Combine("-", 0, *value, &negative)) break;
+      return negative;
+    }
+    case Kind::kBinary: {
+      const std::optional<int64_t> a = Integer(node.children[0]), b = Integer(node.children[1]);
+      if (!a.has_value() || !b.has_value()) break;
+      const bool divides = node.text == "/" || node.text == "%";
+      if (divides && (*b == 0 || *b == -1)) break;
+      if (divides) return node.text == "/" ? *a / *b : *a % *b;
+      int64_t result = 0;
+      if (node.text != "+" && node.text != "-" && node.text != "*") break;
+      if (Combine(node.text, *a, *b, &result)) return result;
+      break;
+    }
+    default:
+      break;
+  }
+  return std::nullopt;
+}
+
+AffineIndex IntegerEvaluator::Constant(int64_t value) const {
+  return {std::vector<int64_t>(loops_.size(), 0), value};
+}
+
+Status IntegerEvaluator::NotAffine(const CNode& node) const {
+  return source_.ErrorAt(node.begin,
+                         "this index is not affine: a sum of multiples of loop variables and of "
+                         "constants");
+}
+
+Status IntegerEvaluator::TooLarge(const CNode& node) const {
+  return source_.ErrorAt(node.begin, "a coefficient of this index does not fit in 63 bits");
+}
+
+Result<AffineIndex> IntegerEvaluator::Affine(const CNode& node) const {
+  if (const std::optional<int64_t> value = Integer(node); value.has_value()) {
+    return Constant(*value);
+  }
+  if (!node.type.is_scalar() || !IsInteger(node.type.scalar)) return NotAffine(node);
+  switch (node.kind) {
+    case Kind::kReference:
+      return AffineReference(node);
+    case Kind::kConvert:
+      return Affine(node.children[0]);
+    case Kind::kBinary:
+      return AffineBinary(node);
+    case Kind::kUnary: {
+      if (node.text != "-" && node.text != "+") return NotAffine(node);
+      MDH_ASSIGN_OR_RETURN(AffineIndex index, Affine(node.children[0]));
+      if (node.text == "+") return index;
+      for (int64_t& coefficient : index.coefficients) {
+        if (!Combine("*", coefficient, -1, &coefficient)) return TooLarge(node);
+      }
+      if (!Combine("*", index.constant, -1, &index.constant)) return TooLarge(node);
+      return index;
+    }
+    default:
+      return NotAffine(node);
+  }
+}
+
+Result<AffineIndex> IntegerEvaluator::AffineReference(const CNode& node) const {
+  if (const std::optional<int> loop = LoopOf(node.declaration); loop.has_value()) {
+    AffineIndex index = Constant(loops_[*loop].start);
+    index.coefficients[*loop] = loops_[*loop].step;
+    return index;
+  }
+  if (const auto local = locals_.find(node.declaration); local != locals_.end()) {
+    return local->second;
+  }
+  return source_.ErrorAt(node.begin, absl::StrCat("'", node.text,
+                                                  "' in an index is neither a loop variable nor a "
+                                                  "constant, nor an affine function of them"));
+}
+
+Result<AffineIndex> IntegerEvaluator::AffineBinary(const CNode& node) const {
+  const std::string& op = node.text;
+  if (op != "+" && op != "-" && op != "*") return NotAffine(node);
+  MDH_ASSIGN_OR_RETURN(AffineIndex a, Affine(node.children[0]));
+  MDH_ASSIGN_OR_RETURN(AffineIndex b, Affine(node.children[1]));
+  if (op == "*") {
+    // One side must be a number.
+    const auto number = [](const AffineIndex& index) {
+      for (const int64_t coefficient : index.coefficients) {
+        if (coefficient != 0) return false;
+      }
+      return true;
+    };
+    if (!number(b)) std::swap(a, b);
+    if (!number(b)) return NotAffine(node);
+    for (int64_t& coefficient : a.coefficients) {
+      if (!Combine("*", coefficient, b.constant, &coefficient)) return TooLarge(node);
+    }
+    if (!Combine("*", a.constant, b.constant, &a.constant)) return TooLarge(node);
+    return a;
+  }
+  for (size_t d = 0; d < loops_.size(); ++d) {
+    if (!Combine(op, a.coefficients[d], b.coefficients[d], &a.coefficients[d])) {
+      return TooLarge(node);
+    }
+  }
+  if (!Combine(op, a.constant, b.constant, &a.constant)) return TooLarge(node);
+  return a;
+}
+
+Result<LoopNest> ParseLoopNest(const CNode& node, const IntegerEvaluator& integers) {
+  LoopNest nest{{}, &node};
+  while (nest.body->kind == Kind::kFor) {
+    MDH_ASSIGN_OR_RETURN(Loop loop, LoopParser(*nest.body, nest.loops, integers).Run());
+    for (const Loop& outer : nest.loops) {
+      if (outer.declaration != loop.declaration) continue;
+      return integers.source().ErrorAt(
+          loop.offset, absl::StrCat("'", loop.name, "' is the variable of an outer loop, too"));
+    }
+    nest.loops.push_back(std::move(loop));
+    nest.body = &nest.body->children[3];
+    MDH_ASSIGN_OR_RETURN(const CNode* inner, InnerLoop(*nest.body, integers.source()));
+    if (inner != nullptr) nest.body = inner;
+  }
+  return nest;
+}
+
+}  // namespace mdh

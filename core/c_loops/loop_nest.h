@@ -1,0 +1,76 @@
+// Loops: their dimensions, and integers that are affine in their variables.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/c_loops/c_syntax.h"
+#include "core/index_function.h"
+#include "core/status.h"
+#include "core/text/source.h"
+
+namespace mdh {
+
+// for (variable = start; variable < start + step * size; variable += step). Point number n of the
+// dimension is the iteration in which the variable is start + step * n.
+struct Loop {
+  std::string name;
+  std::string declaration;
+  ScalarType type;
+  int64_t start;
+  int64_t step;  // > 0
+  int64_t size;
+  size_t offset;
+};
+
+struct LoopNest {
+  std::vector<Loop> loops;  // the outermost first
+  const CNode* body;        // of the innermost
+};
+
+// Integers whose value is known before the loops run, and affine functions of the loop variables.
+class IntegerEvaluator {
+ public:
+  // `bound`: values of variables by their declaration.
+  IntegerEvaluator(const Source& source, std::map<std::string, int64_t> bound)
+      : source_(source), bound_(std::move(bound)) {}
+
+  const Source& source() const { return source_; }
+  const std::vector<Loop>& loops() const { return loops_; }
+  void SetLoops(std::vector<Loop> loops) { loops_ = std::move(loops); }
+  // The number of the loop with this variable.
+  std::optional<int> LoopOf(const std::string& declaration) const;
+  std::optional<int64_t> BoundValue(const std::string& declaration) const;
+
+  // Variables of the innermost body that hold an index.
+  void Declare(const std::string& declaration, const CNode& value);
+  void Forget(const std::string& declaration) { locals_.erase(declaration); }
+
+  // nullopt: not known, or beyond 63 bits.
+  std::optional<int64_t> Integer(const CNode& node) const;
+  // Errors: InvalidArgument with position.
+  Result<AffineIndex> Affine(const CNode& node) const;
+
+ private:
+  Result<AffineIndex> AffineReference(const CNode& node) const;
+  Result<AffineIndex> AffineBinary(const CNode& node) const;
+  AffineIndex Constant(int64_t value) const;
+  Status NotAffine(const CNode& node) const;
+  Status TooLarge(const CNode& node) const;
+
+  const Source& source_;
+  std::map<std::string, int64_t> bound_;
+  std::vector<Loop> loops_;
+  std::map<std::string, AffineIndex> locals_;
+};
+
+// The perfect nest that starts with the loop `node`. Errors: InvalidArgument with position.
+Result<LoopNest> ParseLoopNest(const CNode& node, const IntegerEvaluator& integers);
+
+// `node` without parentheses and conversions.
+const CNode& Unwrapped(const CNode& node);
+
+}  // namespace mdh

@@ -1,0 +1,305 @@
+// Dimensions that no output uses are reduced, the others concatenated.
+#include "core/c_loops/nest_operators.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/c_loops/combine_function.h"
+#include "core/c_loops/reduction.h"
+
+namespace mdh {
+namespace {
+
+using Kind = AnnotatedOperator::Kind;
+
+// What the code does: an operation per result, or a call of one function for all of them.
+struct CodeReduction {
+  std::vector<std::optional<PointWiseKind>> kinds;  // nullopt: a plain assignment
+  std::string function;
+  std::vector<int> values;
+};
+
+bool Uses(const CAccess& access, int d) {
+  return std::any_of(access.index.indices.begin(), access.index.indices.end(),
+                     [&](const AffineIndex& index) { return index.coefficients[d] != 0; });
+}
+
+class OperatorDerivation {
+ public:
+  OperatorDerivation(const Annotation& annotation, const std::vector<Loop>& loops,
+                     std::vector<NestResult> results, Evaluator* evaluator, ClangUnit* unit)
+      : annotation_(annotation),
+        loops_(loops),
+        results_(std::move(results)),
+        evaluator_(*evaluator),
+        unit_(*unit) {
+    for (const NestResult& result : results_) types_.push_back(result.type);
+  }
+
+  Result<NestOperators> Run() {
+    MDH_RETURN_IF_ERROR(FindReduced());
+    MDH_RETURN_IF_ERROR(CheckAnnotation());
+    if (!combines_) {
+      MDH_RETURN_IF_ERROR(CheckNoReduction());
+      NestOperators made{std::vector<CombineOperator>(loops_.size(), CombineOperator::Concat()),
+                         {}};
+      for (const NestResult& result : results_) made.values.push_back(result.value);
+      return made;
+    }
+    return annotation_.operators.has_value() ? Annotated() : Derived();
+  }
+
+ private:
+  Status ErrorAt(size_t offset, absl::string_view message) const {
+    return unit_.source().ErrorAt(offset, message);
+  }
+
+  Status FindReduced() {
+    for (int d = 0; d < static_cast<int>(loops_.size()); ++d) {
+      const bool used = Uses(*results_[0].access, d);
+      for (const NestResult& result : results_) {
+        if (Uses(*result.access, d) == used) continue;
+        return ErrorAt(
+            result.access->offset,
+            absl::StrCat("'", results_[0].buffer, "' and '", result.buffer,
+                         "' differ: the index of only one of them uses '", loops_[d].name, "'"));
+      }
+      is_reduced_.push_back(!used);
+      combines_ = combines_ || !used;
+    }
+    return absl::OkStatus();
+  }
+
+  Status CheckAnnotation() {
+    if (!annotation_.operators.has_value()) return absl::OkStatus();
+    const std::vector<AnnotatedOperator>& operators = *annotation_.operators;
+    if (operators.size() != loops_.size()) {
+      return ErrorAt(operators[0].offset, absl::StrCat("combine_ops has ", operators.size(),
+                                                       " operators for ", loops_.size(), " loops"));
+    }
+    for (size_t d = 0; d < loops_.size(); ++d) {
+      const AnnotatedOperator& combine = operators[d];
+      if (combine.kind == Kind::kPointWise && !is_reduced_[d]) {
+        return ErrorAt(combine.offset, absl::StrCat("'", loops_[d].name, "' is reduced here, but '",
+                                                    results_[0].buffer, "' is indexed by it"));
+      }
+      if (combine.kind != Kind::kPointWise && is_reduced_[d]) {
+        return ErrorAt(combine.offset,
+                       absl::StrCat("'", loops_[d].name, "' is not reduced here, but '",
+                                    results_[0].buffer, "' is not indexed by it"));
+      }
+      combines_ = combines_ || combine.kind == Kind::kPrefixSum;
+    }
+    return absl::OkStatus();
+  }
+
+  bool UsesFormer(int value, const NestResult& of) const {
+    return DependsOn(evaluator_.builder(), value, of.former);
+  }
+
+  // The first result whose value uses the former value of any.
+  const NestResult* ThatUsesFormer() const {
+    for (const NestResult& result : results_) {
+      for (const NestResult& other : results_) {
+        if (UsesFormer(result.value, other)) return &result;
+      }
+    }
+    return nullptr;
+  }
+
+  Status CheckNoReduction() const {
+    const NestResult* result = ThatUsesFormer();
+    if (result == nullptr) return absl::OkStatus();
+    return ErrorAt(result->access->offset,
+                   absl::StrCat("'", result->buffer,
+                                "' keeps or uses its former value, but no loop "
+                                "reduces; assign it in all cases, and from other buffers"));
+  }
+
+  // A call f(former, value) that gives all results, or f(value, former).
+  std::optional<CodeReduction> FindCall() const {
+    std::vector<int> former, values;
+    for (const NestResult& result : results_) {
+      former.push_back(result.former);
+      values.push_back(result.value);
+    }
+    for (const EvaluatedCall& call : evaluator_.calls()) {
+      if (call.result != values || call.arguments.size() != 2) continue;
+      for (const int side : {0, 1}) {
+        if (call.arguments[side] != former || call.arguments[1 - side].size() != former.size()) {
+          continue;
+        }
+        const std::vector<int>& operand = call.arguments[1 - side];
+        const bool is_free = std::none_of(operand.begin(), operand.end(), [&](int value) {
+          return std::any_of(results_.begin(), results_.end(),
+                             [&](const NestResult& result) { return UsesFormer(value, result); });
+        });
+        if (is_free) return CodeReduction{{}, call.function, operand};
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Errors: InvalidArgument if a value uses former values in another way.
+  Result<CodeReduction> FindOperations() const {
+    CodeReduction found;
+    for (const NestResult& result : results_) {
+      int value = result.value;
+      std::optional<PointWiseKind> kind;
+      if (UsesFormer(value, result)) {
+        const std::optional<DerivedReduction> derived =
+            DeriveReduction(&evaluator_.builder(), value, result.former);
+        if (!derived.has_value()) return NotRecognised(result);
+        value = derived->operand;
+        kind = derived->kind;
+      }
+      for (const NestResult& other : results_) {
+        if (UsesFormer(value, other)) return NotRecognised(result);
+      }
+      found.kinds.push_back(kind);
+      found.values.push_back(value);
+    }
+    return found;
+  }
+
+  Status NotRecognised(const NestResult& result) const {
+    return ErrorAt(result.access->offset,
+                   absl::StrCat("the way in which '", result.buffer,
+                                "' combines values is not recognised; assign the value of one "
+                                "iteration with '=' and name the operator in combine_ops"));
+  }
+
+  Result<NestOperators> Derived() const {
+    Result<CodeReduction> code = FindOperations();
+    if (!code.ok()) {
+      const std::optional<CodeReduction> call = FindCall();
+      if (!call.has_value()) return code.status();
+      code = *call;
+    }
+    std::optional<CombineOperator> combine;
+    if (!code->function.empty()) {
+      MDH_ASSIGN_OR_RETURN(
+          combine, CombineFunction(code->function, results_[0].access->offset, types_, &unit_));
+    } else {
+      std::vector<PointWiseKind> kinds;
+      for (size_t r = 0; r < results_.size(); ++r) {
+        if (!code->kinds[r].has_value()) return NoOperator(results_[r]);
+        kinds.push_back(*code->kinds[r]);
+      }
+      MDH_ASSIGN_OR_RETURN(combine, CombineOperator::PointWise(kinds, types_));
+    }
+    NestOperators made{{}, code->values};
+    for (const bool is_reduced : is_reduced_) {
+      made.operators.push_back(is_reduced ? *combine : CombineOperator::Concat());
+    }
+    return made;
+  }
+
+  Status NoOperator(const NestResult& result) const {
+    const size_t d = std::find(is_reduced_.begin(), is_reduced_.end(), true) - is_reduced_.begin();
+    return ErrorAt(result.access->offset,
+                   absl::StrCat("'", result.buffer, "' is assigned anew in every iteration of '",
+                                loops_[d].name,
+                                "'; combine the values, as with +=, or name the operator in "
+                                "combine_ops"));
+  }
+
+  // The named operations, one per result; empty if it is a function of the file.
+  Result<std::vector<PointWiseKind>> NamedOperations(const AnnotatedOperator& combine) const {
+    std::vector<PointWiseKind> kinds;
+    for (const AnnotatedName& name : combine.functions) {
+      const std::optional<PointWiseKind> kind = NamedOperation(name.name);
+      if (kind.has_value()) kinds.push_back(*kind);
+    }
+    if (kinds.empty() && combine.functions.size() == 1) return kinds;
+    if (kinds.size() != combine.functions.size()) {
+      return ErrorAt(combine.offset,
+                     "a function combines all results; it cannot stand beside "
+                     "other operators");
+    }
+    if (kinds.size() == 1) kinds.resize(results_.size(), kinds[0]);
+    if (kinds.size() == results_.size()) return kinds;
+    return ErrorAt(combine.offset, absl::StrCat("there are ", kinds.size(), " operators for ",
+                                                results_.size(), " results"));
+  }
+
+  Result<CombineOperator> AnnotatedCombine(const AnnotatedOperator& combine) const {
+    if (combine.kind == Kind::kConcat) return CombineOperator::Concat();
+    MDH_ASSIGN_OR_RETURN(const std::vector<PointWiseKind> kinds, NamedOperations(combine));
+    const AnnotatedName& name = combine.functions[0];
+    Result<CombineOperator> made = kinds.empty()
+                                       ? CombineFunction(name.name, name.offset, types_, &unit_)
+                                       : CombineOperator::PointWise(kinds, types_);
+    if (!made.ok()) {
+      if (kinds.empty()) return made;
+      return ErrorAt(name.offset, made.status().message());
+    }
+    return combine.kind == Kind::kPrefixSum ? made->AsPrefixSum() : *made;
+  }
+
+  Result<NestOperators> Annotated() const {
+    NestOperators made;
+    const AnnotatedOperator* reduces = nullptr;
+    for (const AnnotatedOperator& combine : *annotation_.operators) {
+      MDH_ASSIGN_OR_RETURN(CombineOperator built, AnnotatedCombine(combine));
+      made.operators.push_back(std::move(built));
+      if (combine.kind != Kind::kConcat && reduces == nullptr) reduces = &combine;
+    }
+    MDH_ASSIGN_OR_RETURN(const std::vector<PointWiseKind> kinds, NamedOperations(*reduces));
+    if (kinds.empty()) {
+      MDH_ASSIGN_OR_RETURN(made.values, ValuesForFunction(*reduces));
+      return made;
+    }
+    MDH_ASSIGN_OR_RETURN(const CodeReduction code, FindOperations());
+    for (size_t r = 0; r < kinds.size(); ++r) {
+      if (!code.kinds[r].has_value() || code.kinds[r] == kinds[r]) continue;
+      return Contradiction(*reduces, Spelling(kinds[r]), results_[r],
+                           absl::StrCat("'", Spelling(*code.kinds[r]), "'"));
+    }
+    made.values = code.values;
+    return made;
+  }
+
+  // The code calls the function, or assigns plainly.
+  Result<std::vector<int>> ValuesForFunction(const AnnotatedOperator& combine) const {
+    const std::string& name = combine.functions[0].name;
+    if (const std::optional<CodeReduction> call = FindCall(); call.has_value()) {
+      if (call->function == name) return call->values;
+      return Contradiction(combine, name, results_[0], absl::StrCat("'", call->function, "'"));
+    }
+    if (const NestResult* result = ThatUsesFormer(); result != nullptr) {
+      return Contradiction(combine, name, *result, "something else");
+    }
+    std::vector<int> values;
+    for (const NestResult& result : results_) values.push_back(result.value);
+    return values;
+  }
+
+  Status Contradiction(const AnnotatedOperator& combine, absl::string_view annotated,
+                       const NestResult& result, absl::string_view found) const {
+    return ErrorAt(combine.offset,
+                   absl::StrCat("combine_ops says '", annotated, "', but the code combines '",
+                                result.buffer, "' with ", found));
+  }
+
+  const Annotation& annotation_;
+  const std::vector<Loop>& loops_;
+  std::vector<NestResult> results_;
+  Evaluator& evaluator_;
+  ClangUnit& unit_;
+  std::vector<ScalarType> types_;
+  std::vector<bool> is_reduced_;
+  bool combines_ = false;  // some dimension is reduced or has a prefix sum
+};
+
+}  // namespace
+
+Result<NestOperators> NestOperatorsOf(const Annotation& annotation, const std::vector<Loop>& loops,
+                                      std::vector<NestResult> results, Evaluator* evaluator,
+                                      ClangUnit* unit) {
+  return OperatorDerivation(annotation, loops, std::move(results), evaluator, unit).Run();
+}
+
+}  // namespace mdh

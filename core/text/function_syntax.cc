@@ -10,27 +10,12 @@
 #include "absl/strings/str_join.h"
 #include "core/expression.h"
 #include "core/identifier.h"
+#include "core/text/operator_names.h"
 
 namespace mdh {
 namespace {
 
 constexpr size_t kMaxNames = 2 * Expression::kMaxAccesses;  // parameters or results
-
-std::optional<ScalarOpInfo> InfixOp(const Token& token) {
-  if (token.kind != Token::Kind::kSymbol) return std::nullopt;
-  for (const ScalarOpInfo& info : AllScalarOps()) {
-    if (info.is_infix && token.Is(info.name)) return info;
-  }
-  return std::nullopt;
-}
-
-std::optional<ScalarOpInfo> BuiltIn(absl::string_view name) {
-  for (const ScalarOpInfo& info : AllScalarOps()) {
-    const bool is_call = !info.is_infix && info.op >= ScalarOp::kAbs;
-    if (is_call && info.name == name) return info;
-  }
-  return std::nullopt;
-}
 
 class FunctionParser {
  public:
@@ -200,7 +185,7 @@ class FunctionParser {
     MDH_ASSIGN_OR_RETURN(int left, Unary());
     for (;;) {
       const Token token = stream_.Peek();
-      const std::optional<ScalarOpInfo> info = InfixOp(token);
+      const std::optional<ScalarOpInfo> info = InfixOperator(token);
       if (!info.has_value() || info->precedence < precedence) return left;
       stream_.Next();
       MDH_ASSIGN_OR_RETURN(const int right, Infix(info->precedence + 1));
@@ -347,7 +332,7 @@ class FunctionParser {
       MDH_RETURN_IF_ERROR(stream_.Expect(")"));
     }
     const TypePointer type = TypeNamed(name.text, types_);
-    const std::optional<ScalarOpInfo> built_in = BuiltIn(name.text);
+    const std::optional<ScalarOpInfo> built_in = FunctionNamed(name.text);
     if (type == nullptr && !built_in.has_value()) {
       return stream_.ErrorAt(name, absl::StrCat("unknown function '", name.text, "'"));
     }
@@ -403,7 +388,5 @@ class FunctionParser {
 Result<FunctionSyntax> ParseFunction(TokenStream* stream, const FunctionContext& context) {
   return FunctionParser(stream, context).Parse();
 }
-
-bool IsBuiltInFunction(absl::string_view name) { return BuiltIn(name).has_value(); }
 
 }  // namespace mdh

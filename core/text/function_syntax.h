@@ -80,7 +80,4 @@ struct FunctionContext {
 // with position.
 Result<FunctionSyntax> ParseFunction(TokenStream* stream, const FunctionContext& context);
 
-// Whether `name` is a function of the scalar language: min, sqrt, ...
-bool IsBuiltInFunction(absl::string_view name);
-
 }  // namespace mdh

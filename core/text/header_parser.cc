@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/text/operator_names.h"
 
 namespace mdh {
 namespace {
@@ -42,7 +43,7 @@ Status ParseParameters(TokenStream* stream, bool is_type, HeaderSyntax* header) 
                              absl::StrCat("two parameters are called '", other.name.text, "'"));
     }
     const bool hides = ScalarTypeFromName(std::string(parameter.name.text)).has_value() ||
-                       IsBuiltInFunction(parameter.name.text);
+                       FunctionNamed(parameter.name.text).has_value();
     if (is_type && hides) {
       return stream->ErrorAt(parameter.name, absl::StrCat("'", parameter.name.text,
                                                           "' is the name of a type or function"));

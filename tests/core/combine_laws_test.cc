@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/text/parser.h"
@@ -85,6 +87,58 @@ TEST(CombineLawsTest, OnePrefixSumNeedsNoCommutativity) {
   EXPECT_EQ(MessageForScan("(i,j)", "++, ps(affine)"), "no error");
   EXPECT_EQ(MessageForScan("(i,j)", "ps(affine), ps(affine)").substr(0, 48),
             "combine operator 'affine' is not commutative: af");
+}
+
+const ScalarFunction& Function(const Expression& expression) {
+  return expression.reduction().function();
+}
+
+Expression Reduction(const std::string& f, const std::string& g) {
+  const Result<Expression> expression = ParseExpression(absl::StrCat(
+      "e := out_view<fp64>( s: (i) -> () ) o md_hom<4>( f, (g) ) o inp_view<fp64>( x: (i) -> (i) ) "
+      "where f(x) -> s { s = ",
+      f, " }, g(a, b) -> c { c = ", g, " }"));
+  EXPECT_TRUE(expression.ok()) << expression.status();
+  return *expression;
+}
+
+TEST(CombineLawsTest, SamplesAreWhatTheFunctionGives) {
+  const Expression squares = Reduction("x * x", "a + b");
+  const std::vector<ResultTuple> samples = SampleResults(squares.function());
+  EXPECT_GE(samples.size(), 8u);
+  for (const ResultTuple& sample : samples) EXPECT_GE(sample[0].as_double(), 0);
+  EXPECT_EQ(samples, SampleResults(squares.function()));
+  EXPECT_TRUE(SampleResults(Reduction("x * inf", "a + b").function()).empty());
+}
+
+TEST(CombineLawsTest, LawsAreAskedForByTheCaller) {
+  const Expression sum = Reduction("x", "a + b");
+  const std::vector<ResultTuple> samples = SampleResults(sum.function());
+  const auto check = [&](const ScalarFunction& g, Commutativity commutativity,
+                         std::optional<double> identity = std::nullopt) {
+    std::optional<std::vector<ScalarValue>> values;
+    if (identity.has_value()) values = {ScalarValue::Real(ScalarType::kFloat64, *identity)};
+    return ErrorMessage(CheckCombineLaws(g, values, commutativity, samples));
+  };
+  EXPECT_EQ(check(Function(sum), Commutativity::kNeeded, 0), "no error");
+  EXPECT_EQ(check(Function(sum), Commutativity::kNeeded, 1),
+            "1 is no identity of combine operator 'g': g(1, 0) is 1");
+  // Keeps the left one: associative, but not commutative.
+  const ScalarFunction left = *ScalarFunction::Create(
+      "left", {{"a", ScalarType::kFloat64}, {"b", ScalarType::kFloat64}},
+      {{"c", ScalarType::kFloat64}}, {{ScalarOp::kParameter, ScalarType::kFloat64, {}, 0}}, {0});
+  EXPECT_EQ(check(left, Commutativity::kNotNeeded), "no error");
+  EXPECT_EQ(check(left, Commutativity::kNeeded),
+            "combine operator 'left' is not commutative: left(0, 1) is 0, but left(1, 0) is 1");
+}
+
+TEST(CombineLawsTest, OperatorsThatInterchangeHaveNoCounterexample) {
+  const Expression sum = Reduction("x", "a + b"), largest = Reduction("x", "max(a, b)");
+  const std::vector<ResultTuple> samples = SampleResults(sum.function());
+  EXPECT_EQ(InterchangeCounterexample(Function(sum), Function(sum), samples), std::nullopt);
+  EXPECT_EQ(InterchangeCounterexample(Function(largest), Function(largest), samples), std::nullopt);
+  EXPECT_NE(InterchangeCounterexample(Function(sum), Function(largest), samples), std::nullopt);
+  EXPECT_EQ(InterchangeCounterexample(Function(sum), Function(largest), {}), std::nullopt);
 }
 
 // Lemma 1.

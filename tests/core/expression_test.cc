@@ -183,6 +183,64 @@ TEST(ExpressionTest, ErrorsOfTheFunction) {
             "no error");
 }
 
+TEST(ExpressionTest, ErrorsOfIndicesAsArguments) {
+  const auto error = [](std::vector<int> dimensions) {
+    return ErrorMessage(ErrorOf([&](auto& s) { s.index_dimensions = dimensions; }));
+  };
+  const std::string start =
+      "the dimensions whose indices f takes must be ascending numbers below 2, not ";
+  EXPECT_EQ(error({2}), start + "(2)");
+  EXPECT_EQ(error({-1}), start + "(-1)");
+  EXPECT_EQ(error({1, 0}), start + "(1, 0)");
+  EXPECT_EQ(error({0, 0}), start + "(0, 0)");
+  EXPECT_EQ(error({0}), "function 'f' has 2 parameters, but the input view has 3 with all indices");
+  EXPECT_EQ(ErrorMessage(ErrorOf([](auto& s) {
+              s.inputs.pop_back();
+              s.index_dimensions = {1};
+            })),
+            "function 'f': parameter 'v' has type fp32, but an index has type int64");
+}
+
+TEST(ExpressionTest, ErrorsOfBoundaries) {
+  const auto error = [](Boundary boundary, ElementType type = kF32) {
+    return ErrorMessage(ErrorOf([&](auto& s) {
+      s.inputs[1].extents_given = true;
+      s.inputs[1].extents = {2};
+      s.inputs[1].type = type;
+      s.inputs[1].boundary = boundary;
+    }));
+  };
+  const ScalarValue zero = ScalarValue::Zero(kF32);
+  EXPECT_EQ(error({}), "input 'v', access 0, index 0 is 2 at (i=0, k=2), but the extent is 2");
+  EXPECT_EQ(error({Boundary::Kind::kClamp}), "no error");
+  EXPECT_EQ(error({Boundary::Kind::kConstant, {zero}}), "no error");
+  EXPECT_EQ(error({Boundary::Kind::kConstant, {}}),
+            "input 'v': the values of its boundary are no fp32");
+  EXPECT_EQ(error({Boundary::Kind::kConstant, {zero, zero}}),
+            "input 'v': the values of its boundary are no fp32");
+  EXPECT_EQ(error({Boundary::Kind::kConstant, {ScalarValue::Zero(ScalarType::kFloat16)}}),
+            "input 'v': the values of its boundary are no fp32");
+  const ElementType record = *ElementType::Record({{"x", kF32}, {"n", ScalarType::kInt8}});
+  EXPECT_EQ(error({Boundary::Kind::kConstant, {zero}}, record),
+            "input 'v': the values of its boundary are no {x: fp32, n: int8}");
+}
+
+TEST(ExpressionTest, RecordsAreAParameterForEveryField) {
+  const ElementType record = *ElementType::Record({{"x", kF32}, {"y", kF32}});
+  EXPECT_EQ(ErrorMessage(ErrorOf([&](auto& s) { s.inputs[0].type = record; })),
+            "function 'f' has 2 parameters, but the input view has 3 accesses");
+  EXPECT_EQ(ErrorMessage(ErrorOf([&](auto& s) { s.outputs[0].type = record; })),
+            "function 'f' has 1 results, but the output view has 2 accesses");
+  ExpressionSpec spec = MatVec();
+  spec.inputs.pop_back();
+  spec.inputs[0].type = record;
+  const Expression expression = *Expression::Create(std::move(spec));
+  EXPECT_EQ(expression.input_parameters(), 2);
+  EXPECT_EQ(expression.input_access(1).buffer, 0);
+  EXPECT_EQ(expression.input_access(1).field, 1);
+  EXPECT_EQ(expression.CompulsoryBytes(), 4 * 3 * 8 + 4 * 4);
+}
+
 TEST(ExpressionTest, ErrorsOfCombineOperators) {
   EXPECT_EQ(ErrorMessage(ErrorOf([](auto& s) { s.combine_operators.pop_back(); })),
             "md_hom has 1 combine operators for 2 dimensions");

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/canonical.h"
-#include "core/text/printer.h"
 #include "mdh/v1/device.grpc.pb.h"
 #include "mdh/v1/kernel.grpc.pb.h"
 #include "mdh/v1/tuning.grpc.pb.h"
+#include "proto/expression_conversion.h"
 #include "proto/grpc_status.h"
 
 namespace mdh {
@@ -86,7 +86,8 @@ Result<v1::Kernel> GrpcClient::GetKernel(const std::string& name) {
 Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const Expression& expression,
                                                           const TuneOptions& options) {
   v1::CreateTuningJobRequest request;
-  request.mutable_expression()->mutable_text()->set_text(ToText(expression));
+  // As a structure: the text form of an expression with large tables is large.
+  *request.mutable_expression()->mutable_structured() = ToProto(expression);
   request.mutable_options()->set_budget_ns(options.budget_ns);
   request.mutable_options()->set_max_trials(options.max_trials);
   request.mutable_options()->set_seed(options.seed);

@@ -15,12 +15,12 @@ namespace mdh {
 struct ExpressionArguments {
   // Text; a message as *.binpb or *.json; annotated loops as *.c or *.h; "-": text on standard
   // input.
-  std::string file;
-  std::vector<std::string> set;    // "NAME=VALUE"
-  std::string function;            // C loops: those of this function
-  std::string einsum;              // instead of a file
-  std::vector<std::string> sizes;  // einsum: "a=24,b=16"
-  std::string type = "fp32";       // einsum: of all buffers
+  std::string file = {};
+  std::vector<std::string> set = {};    // "NAME=VALUE"
+  std::string function = {};            // C loops: those of this function
+  std::string einsum = {};              // instead of a file
+  std::vector<std::string> sizes = {};  // einsum: "a=24,b=16"
+  std::string type = "fp32";            // einsum: of all buffers
 };
 
 // `file_help`: what the positional argument may be.

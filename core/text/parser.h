@@ -11,7 +11,8 @@
 
 namespace mdh {
 
-// Values for the parameters between < and > of a definition, e.g. {"T": "fp32", "I": "1024"}.
+// Values for the parameters between < and > of a definition, e.g. {"T": "fp32", "I": "1024"}; a
+// type can be a record, as in {"T": "{x: fp32, n: int32}"}.
 // They take precedence over the defaults that the text gives.
 using Bindings = std::map<std::string, std::string>;
 

@@ -84,7 +84,7 @@ std::string ViewText(absl::string_view keyword, const std::vector<Buffer>& buffe
   }
   if (texts.empty()) return absl::StrCat("  ", keyword, "()");
   const std::string head = absl::StrCat("  ", keyword, "<", absl::StrJoin(types, ","), ">( ");
-  const std::string line = absl::StrCat(head, absl::StrJoin(texts, ", "), " )");
+  std::string line = absl::StrCat(head, absl::StrJoin(texts, ", "), " )");
   if (line.size() <= kLineLength) return line;
   return absl::StrCat(
       head, absl::StrJoin(texts, absl::StrCat(",\n", std::string(head.size(), ' '))), " )");

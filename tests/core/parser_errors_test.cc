@@ -80,6 +80,12 @@ TEST(ParserErrorsTest, Bindings) {
             "dot.mdh:1:16: the value '9223372036854775808' of parameter 'K' is no 64-bit integer" +
                 line + "               ^");
   EXPECT_EQ(error({{"K", "8"}, {"T", "half"}}), "no error");
+  EXPECT_TRUE(absl::StrContains(error({{"K", "8"}, {"T", "{x: fp32, n: int8}"}}),
+                                "operation '*' does not exist for records"));
+  for (const char* wrong : {"{x: fp32", "{x: T}", "fp32 fp32", "{}", ""}) {
+    EXPECT_TRUE(absl::StrContains(error({{"K", "8"}, {"T", wrong}}), "of parameter 'T' is no type"))
+        << wrong;
+  }
   EXPECT_EQ(error({{"K", "8"}, {"T", "quarter"}}),
             "dot.mdh:1:5: the value 'quarter' of parameter 'T' is no type" + line + "    ^");
 }

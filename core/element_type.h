@@ -25,7 +25,8 @@ class ElementType {
     friend bool operator==(const Field&, const Field&) = default;
   };
 
-  ElementType(ScalarType scalar) : fields_{{"", scalar, 0}}, size_bytes_(SizeBytes(scalar)) {}
+  ElementType(ScalarType scalar)  // NOLINT: a scalar type is an element type
+      : fields_{{"", scalar, 0}}, size_bytes_(SizeBytes(scalar)) {}
   // Errors: InvalidArgument for no or too many fields, and for names that are no identifiers or
   // appear twice.
   static Result<ElementType> Record(std::vector<TypedName> fields);

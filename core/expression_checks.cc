@@ -110,10 +110,11 @@ Status CheckParameters(const ExpressionSpec& spec) {
   }
   const std::vector<TypedName>& names = spec.function.parameters();
   if (names.size() != entries.size()) {
-    return Invalid({Kind::kFunction},
-                   absl::StrCat("function '", spec.function.name(), "' has ", names.size(),
-                                " parameters, but the input view has ", entries.size(),
-                                spec.index_dimensions.empty() ? " accesses" : " with all indices"));
+    return Invalid(
+        {Kind::kFunction},
+        absl::StrCat("function '", spec.function.name(), "' has ", names.size(),
+                     " parameters, but the input view has ", entries.size(),
+                     spec.index_dimensions.empty() ? " accesses" : " accesses and indices"));
   }
   for (size_t n = 0; n < names.size(); ++n) {
     if (names[n].type == entries[n].type) continue;

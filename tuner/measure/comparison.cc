@@ -61,6 +61,9 @@ bool IsRight(const ReferenceBuffer& reference, const ReferenceField& field, cons
   if (!IsReached(reference, element)) return IsUntouched(is, static_cast<int>(size), poison);
   const std::byte* expected = At(reference, field, reference.bytes.data(), element);
   if (std::memcmp(expected, is, size) == 0 && !reference.contains_nan) return true;
+  if (!IsFloatingPoint(field.type) && !field.rounds) {  // a bool must be 0 or 1, not just true
+    return std::memcmp(expected, is, size) == 0;
+  }
   return IsClose(field, ScalarValue::Load(field.type, expected), ScalarValue::Load(field.type, is));
 }
 

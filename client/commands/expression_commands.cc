@@ -36,7 +36,6 @@ ExitCode Print(const GlobalOptions& options, const PrintArguments& arguments) {
   }
   std::string bytes = WriteExpression(*expression, arguments.format);
   if (options.json && arguments.format == ExpressionFormat::kText) {
-    bytes.pop_back();
     const nlohmann::ordered_json json = {{"text", bytes}};
     bytes = json.dump(2) + "\n";
   }

@@ -58,7 +58,7 @@ TEST(ExpressionCommands, PrintWritesEveryFormat) {
   const Ended json = Mdh({"print", kMatMul, "--format", "json"});
   EXPECT_EQ(nlohmann::json::parse(json.out)["name"], "matmul");
   const Ended in_json = Mdh({"print", kMatMul, "--set", "I=8", "--json"});
-  EXPECT_EQ(std::string(nlohmann::json::parse(in_json.out)["text"]) + "\n", text.out);
+  EXPECT_EQ(std::string(nlohmann::json::parse(in_json.out)["text"]), text.out);
 }
 
 TEST(ExpressionCommands, CheckExplains) {

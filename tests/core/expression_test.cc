@@ -193,7 +193,8 @@ TEST(ExpressionTest, ErrorsOfIndicesAsArguments) {
   EXPECT_EQ(error({-1}), start + "(-1)");
   EXPECT_EQ(error({1, 0}), start + "(1, 0)");
   EXPECT_EQ(error({0, 0}), start + "(0, 0)");
-  EXPECT_EQ(error({0}), "function 'f' has 2 parameters, but the input view has 3 accesses and indices");
+  EXPECT_EQ(error({0}),
+            "function 'f' has 2 parameters, but the input view has 3 accesses and indices");
   EXPECT_EQ(ErrorMessage(ErrorOf([](auto& s) {
               s.inputs.pop_back();
               s.index_dimensions = {1};

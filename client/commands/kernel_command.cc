@@ -20,11 +20,21 @@ struct KernelArguments {
 };
 
 nlohmann::ordered_json ArgumentJson(const v1::KernelArgument& argument) {
-  return {{"name", argument.name()},
-          {"type", std::string(Name(static_cast<ScalarType>(argument.type())))},
-          {"elements", argument.elements()},
-          {"size_bytes", argument.size_bytes()},
-          {"is_output", argument.is_output()}};
+  nlohmann::ordered_json json = {{"name", argument.name()}};
+  if (argument.record().empty()) {
+    json["type"] = std::string(Name(static_cast<ScalarType>(argument.type())));
+  } else {
+    json["type"] = "record";
+    for (const v1::TypedName& field : argument.record()) {
+      json["fields"].push_back(
+          {{"name", field.name()},
+           {"type", std::string(Name(static_cast<ScalarType>(field.type())))}});
+    }
+  }
+  json["elements"] = argument.elements();
+  json["size_bytes"] = argument.size_bytes();
+  json["is_output"] = argument.is_output();
+  return json;
 }
 
 // Everything that is needed to compile and call the kernel.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/identifier.h"
 
 namespace mdh {
 namespace {
@@ -69,8 +70,11 @@ class Operation {
     arguments.insert(arguments.end(), b.begin(), b.end());
     return f_.Evaluate(arguments);
   }
+  // "f(a, b)", or "(a + b)" for operators.
   std::string Call(const std::string& a, const std::string& b) const {
-    return absl::StrCat(f_.name(), "(", a, ", ", b, ")");
+    const std::string& name = f_.name();
+    if (IsIdentifier(name)) return absl::StrCat(name, "(", a, ", ", b, ")");
+    return absl::StrCat("(", a, " ", name, " ", b, ")");
   }
   std::string Call(const ResultTuple& a, const ResultTuple& b) const {
     return Call(Text(a), Text(b));

@@ -79,6 +79,13 @@ class ViewChecker {
     return absl::StrCat(kind_ == Kind::kInput ? "input '" : "output '", buffer.name, "'");
   }
 
+  // Behind the messages about indices that leave a buffer.
+  std::string HowToReadOutside() const {
+    return kind_ == Kind::kInput
+               ? " (an input with given extents may say what is read outside: else 0, else clamp)"
+               : "";
+  }
+
   static std::string AtIndex(const ExpressionPlace& place) {
     return absl::StrCat(", access ", place.access, ", index ", place.index);
   }
@@ -204,17 +211,17 @@ class ViewChecker {
     }
     if (bounds->smallest < 0) {
       return TooLarge(
-          place,
-          absl::StrCat(Describe(*buffer), AtIndex(place), " is ", bounds->smallest, " at ",
-                       PointText(dimensions_, bounds->smallest_at), "; it must not be negative"));
+          place, absl::StrCat(Describe(*buffer), AtIndex(place), " is ", bounds->smallest, " at ",
+                              PointText(dimensions_, bounds->smallest_at),
+                              "; it must not be negative", HowToReadOutside()));
     }
     if (!buffer->extents_given) {
       extent = std::max(extent, bounds->largest + 1);
     } else if (bounds->largest >= extent) {
       return TooLarge(
-          place,
-          absl::StrCat(Describe(*buffer), AtIndex(place), " is ", bounds->largest, " at ",
-                       PointText(dimensions_, bounds->largest_at), ", but the extent is ", extent));
+          place, absl::StrCat(Describe(*buffer), AtIndex(place), " is ", bounds->largest, " at ",
+                              PointText(dimensions_, bounds->largest_at), ", but the extent is ",
+                              extent, HowToReadOutside()));
     }
     return absl::OkStatus();
   }

@@ -159,9 +159,9 @@ Status Evaluator::Merge(int condition, const State& then, const State& otherwise
     const bool is_memory = name[0] == '=';
     // Variables of the branches end with them.
     if (!is_memory && state_.count(name) == 0) continue;
-    const auto of = [&](const State& state) {
-      const auto found = state.find(name);
-      return found == state.end() ? memory_.Former(name) : found->second;
+    const auto of = [&, &variable = name](const State& state) {
+      const auto found = state.find(variable);
+      return found == state.end() ? memory_.Former(variable) : found->second;
     };
     CValue a = of(then), b = of(otherwise);
     for (size_t n = 0; n < a.size(); ++n) {

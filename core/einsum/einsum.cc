@@ -171,8 +171,9 @@ Result<std::vector<Dimension>> Sizes(const Word& letters, const Bindings& sizes,
     dimensions.push_back({std::move(name), value});
   }
   for (const auto& [name, value] : sizes) {
-    if (std::any_of(dimensions.begin(), dimensions.end(),
-                    [&](const Dimension& dimension) { return dimension.name == name; })) {
+    if (std::any_of(
+            dimensions.begin(), dimensions.end(),
+            [&letter = name](const Dimension& dimension) { return dimension.name == letter; })) {
       continue;
     }
     return source.ErrorAt(0, absl::StrCat("there is a size for '", name,

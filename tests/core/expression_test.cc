@@ -137,7 +137,8 @@ TEST(ExpressionTest, ErrorsOfExtents) {
   EXPECT_TRUE(give({4, 3}).ok());
   EXPECT_TRUE(give({5, 30}).ok());
   EXPECT_EQ(ErrorMessage(give({4, 2})),
-            "input 'M', access 0, index 1 is 2 at (i=0, k=2), but the extent is 2");
+            "input 'M', access 0, index 1 is 2 at (i=0, k=2), but the extent is 2 (an input with "
+            "given extents may say what is read outside: else 0, else clamp)");
   EXPECT_EQ(ErrorMessage(give({4})),
             "input 'M', access 0 has 2 indices, but the buffer has 1 dimensions");
   EXPECT_EQ(ErrorMessage(give({4, 0})), "input 'M', extent 1 is 0; it must be at least 1");
@@ -151,8 +152,10 @@ TEST(ExpressionTest, ErrorsOfIndices) {
   const auto index = [](AffineIndex index) {
     return ErrorOf([&](auto& s) { s.inputs[1].accesses[0].indices[0] = index; });
   };
-  EXPECT_EQ(ErrorMessage(index({{-1, 1}, 2})),
-            "input 'v', access 0, index 0 is -1 at (i=3, k=0); it must not be negative");
+  EXPECT_EQ(
+      ErrorMessage(index({{-1, 1}, 2})),
+      "input 'v', access 0, index 0 is -1 at (i=3, k=0); it must not be negative (an input with "
+      "given extents may say what is read outside: else 0, else clamp)");
   EXPECT_EQ(ErrorMessage(index({{kHuge, 0}, 0})),
             "input 'v', access 0, index 0: the index does not fit in 63 bits");
   EXPECT_EQ(ErrorMessage(index({{0, 0}, kHuge})),
@@ -212,7 +215,9 @@ TEST(ExpressionTest, ErrorsOfBoundaries) {
     }));
   };
   const ScalarValue zero = ScalarValue::Zero(kF32);
-  EXPECT_EQ(error({}), "input 'v', access 0, index 0 is 2 at (i=0, k=2), but the extent is 2");
+  EXPECT_EQ(error({}),
+            "input 'v', access 0, index 0 is 2 at (i=0, k=2), but the extent is 2 (an input with "
+            "given extents may say what is read outside: else 0, else clamp)");
   EXPECT_EQ(error({Boundary::Kind::kClamp}), "no error");
   EXPECT_EQ(error({Boundary::Kind::kConstant, {zero}}), "no error");
   EXPECT_EQ(error({Boundary::Kind::kConstant, {}}),
@@ -255,8 +260,8 @@ TEST(ExpressionTest, ErrorsOfCombineOperators) {
         s.combine_operators[0] = *CombineOperator::PointWise(PointWiseKind::kMax, {kF32});
       })),
       "combine operators 'max' of dimension 'i' and '+' of dimension 'k' differ, so that the "
-      "result would depend on which dimension is combined first: +(max(0, -0.5), max(-3, -0.5)) is "
-      "-0.5, but max(+(0, -3), +(-0.5, -0.5)) is -1; all dimensions but those with ++ must have "
+      "result would depend on which dimension is combined first: (max(0, -0.5) + max(-3, -0.5)) is "
+      "-0.5, but max((0 + -3), (-0.5 + -0.5)) is -1; all dimensions but those with ++ must have "
       "the same function");
 }
 

@@ -20,19 +20,6 @@ namespace {
 
 using Kind = ExpressionPlace::Kind;
 
-Status Invalid(const ExpressionPlace& place, absl::string_view message) {
-  return AtPlace(absl::InvalidArgumentError(message), place);
-}
-
-Status TooLarge(const ExpressionPlace& place, absl::string_view message) {
-  return AtPlace(absl::OutOfRangeError(message), place);
-}
-
-// False if the product does not fit.
-bool MultiplyInto(int64_t* product, int64_t factor) {
-  return !__builtin_mul_overflow(*product, factor, product);
-}
-
 Status CheckDimensions(const std::vector<Dimension>& dimensions) {
   if (dimensions.empty() || dimensions.size() > Expression::kMaxDimensions) {
     return absl::InvalidArgumentError(absl::StrCat("md_hom has ", dimensions.size(),

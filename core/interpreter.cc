@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/numerics.h"
 
 namespace mdh {
 namespace {
@@ -253,6 +252,17 @@ Status CheckInputs(const Expression& expression, absl::Span<const BufferBytes> i
 }
 
 }  // namespace
+
+Accumulation AccumulationOf(NumericsPolicy policy) {
+  switch (policy) {
+    case NumericsPolicy::kExactOrder:
+      return Accumulation::kDeclared;
+    case NumericsPolicy::kFixedTree:
+      return Accumulation::kFixedTree;
+    default:
+      return Accumulation::kWide;
+  }
+}
 
 Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
                                            absl::Span<const BufferBytes> inputs,

@@ -8,6 +8,7 @@
 
 #include "absl/types/span.h"
 #include "core/expression.h"
+#include "core/numerics.h"
 #include "core/status.h"
 
 namespace mdh {
@@ -23,6 +24,9 @@ enum class Accumulation {
                // NumericsPolicy::kExactOrder
   kFixedTree,  // the same in the tree of NumericsPolicy::kFixedTree
 };
+
+// That of kernels which keep to the policy.
+Accumulation AccumulationOf(NumericsPolicy policy);
 
 // Computes all outputs. Points are combined in lexicographic order of the MDA indices (with
 // kFixedTree: those of a part, then the parts). Bytes of output buffers that no index function

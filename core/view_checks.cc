@@ -16,19 +16,6 @@ namespace {
 
 using Kind = ExpressionPlace::Kind;
 
-Status Invalid(const ExpressionPlace& place, absl::string_view message) {
-  return AtPlace(absl::InvalidArgumentError(message), place);
-}
-
-Status TooLarge(const ExpressionPlace& place, absl::string_view message) {
-  return AtPlace(absl::OutOfRangeError(message), place);
-}
-
-// False if the product does not fit.
-bool MultiplyInto(int64_t* product, int64_t factor) {
-  return !__builtin_mul_overflow(*product, factor, product);
-}
-
 // The smallest and the largest value of an index on the MDA, and a point where each is taken.
 struct IndexBounds {
   int64_t smallest, largest;

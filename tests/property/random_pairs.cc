@@ -59,17 +59,6 @@ std::string JudgeOneKernel(const Expression& expression, const Kernel& kernel,
   return absl::StrCat(std::string(status.message()), "\n", kernel.source);
 }
 
-Accumulation AccumulationOf(NumericsPolicy numerics) {
-  switch (numerics) {
-    case NumericsPolicy::kExactOrder:
-      return Accumulation::kDeclared;
-    case NumericsPolicy::kFixedTree:
-      return Accumulation::kFixedTree;
-    default:
-      return Accumulation::kWide;
-  }
-}
-
 NumericsPolicy RandomNumerics(Rng& rng) {
   const uint64_t choice = Below(rng, 8);
   return choice == 0   ? NumericsPolicy::kExactOrder

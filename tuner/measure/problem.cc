@@ -118,17 +118,6 @@ int Problem::num_arguments() const {
   return static_cast<int>(expression_.inputs().size() + expression_.outputs().size()) + 1;
 }
 
-Accumulation Problem::accumulation() const {
-  switch (numerics_.policy) {
-    case NumericsPolicy::kExactOrder:
-      return Accumulation::kDeclared;
-    case NumericsPolicy::kFixedTree:
-      return Accumulation::kFixedTree;
-    default:
-      return Accumulation::kWide;
-  }
-}
-
 // The loop nest knows the exact order, but no fixed tree.
 double Problem::Tolerance() const {
   const bool is_exact = numerics_.policy == NumericsPolicy::kExactOrder ||
@@ -173,7 +162,7 @@ Result<std::vector<std::vector<std::byte>>> Problem::Interpreted() const {
   for (const GuardedMemory& input : inputs_) {
     inputs.emplace_back(input.data(), input.data() + input.size());
   }
-  return Interpret(expression_, inputs, accumulation());
+  return Interpret(expression_, inputs, AccumulationOf(numerics_.policy));
 }
 
 Result<std::vector<std::vector<std::byte>>> Problem::FromLoopNest(Compilers& compilers,
@@ -247,7 +236,7 @@ Status Problem::CheckSample(uint64_t seed) const {
       index.push_back(static_cast<int64_t>(p == 0 ? 0 : p == 1 ? size - 1 : rng() % size));
     }
     const std::vector<ScalarValue> expected =
-        InterpretAt(expression_, inputs, index, accumulation());
+        InterpretAt(expression_, inputs, index, AccumulationOf(numerics_.policy));
     for (size_t r = 0; r < expected.size(); ++r) {
       const Expression::AccessRef at = expression_.output_access(static_cast<int>(r));
       const int64_t element = expression_.outputs()[at.buffer].ElementAt(at.access, index);

@@ -47,7 +47,6 @@ class Problem {
  private:
   Problem(Expression expression, const Numerics& numerics)
       : expression_(std::move(expression)), numerics_(numerics) {}
-  Accumulation accumulation() const;
   double Tolerance() const;
   Status DrawInputs(InputDistribution distribution, uint64_t seed);
   Status ComputeReferences(Compilers& compilers, Supervisor& supervisor);

@@ -26,7 +26,7 @@ class Rules {
     p_.tile.assign(m.layers.size(), std::vector<int64_t>(e.rank(), 1));
     std::vector<int> order(e.rank());
     std::iota(order.begin(), order.end(), 0);
-    p_.order.assign(m.layers.size(), order);
+    p_.phase.order = NestedOrder(std::vector<std::vector<int>>(m.layers.size(), order));
     for (const Buffer& buffer : e.inputs()) {
       InputParameters input;
       input.layout.resize(buffer.extents.size());
@@ -357,7 +357,7 @@ class Rules {
         registers()[d] = d == vector_dimension_ && part % lanes_ == 0 ? lanes_ : 1;
       }
     }
-    std::vector<int>& order = p_.order[innermost_];
+    std::vector<int> order = OrderOfLayer(p_.phase, innermost_);
     std::vector<int> reduced;
     for (const int d : order) {
       if (e_.is_reduction(d)) reduced.push_back(d);
@@ -367,6 +367,7 @@ class Rules {
     for (int& d : order) {
       if (e_.is_reduction(d)) d = reduced[next++];
     }
+    SetOrderOfLayer(p_.phase, innermost_, order);
   }
 
   // ---- Packing ----
@@ -414,7 +415,7 @@ TuningParameters PlainParameters(const Expression& e, const SystemModel& m,
   p.tile.assign(m.layers.size(), std::vector<int64_t>(e.rank(), 1));
   std::vector<int> order(e.rank());
   std::iota(order.begin(), order.end(), 0);
-  p.order.assign(m.layers.size(), order);
+  p.phase.order = NestedOrder(std::vector<std::vector<int>>(m.layers.size(), order));
   for (int l = 0; l < InnermostMemoryLayer(m); ++l) {
     for (int d = 0; d < e.rank(); ++d) p.tile[l][d] = OrderedPart(e, numerics, d);
   }

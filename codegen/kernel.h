@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/loop_program.h"
 #include "core/expression.h"
 #include "core/low_level_expression.h"
 #include "core/status.h"
@@ -18,6 +19,15 @@ struct KernelArgument {
   bool is_output;
 };
 
+// How one stage of a kernel is launched.
+struct KernelLaunch {
+  std::string function;
+  LaunchGeometry geometry;
+  // Shared memory beyond what the function declares itself: the kernel's dynamic shared memory of
+  // CUDA, for which the function's limit must be raised before. Always 0 in OpenCL.
+  int64_t dynamic_shared_bytes = 0;
+};
+
 // Generated C for OpenMP. The translation unit defines three functions with C linkage:
 //   int64_t <entry>_scratch_bytes(int threads);
 //       bytes of scratch memory that a call with that many threads needs; may be 0
@@ -28,13 +38,20 @@ struct KernelArgument {
 //       and free it within the call. Returns 0, or 1 if that allocation failed.
 // Inputs are `const T*`, outputs `T*`, in the order of the expression's views, laid out as its
 // buffers say. fp16 and bf16 are uint16_t; records are structs called <entry>_<buffer>.
+//
+// Generated OpenCL C and CUDA C++ define one kernel function per stage (`launches`), called
+// <entry>_<stage>; each takes the inputs, the outputs, and, if scratch_bytes > 0, a pointer to
+// scratch memory (in OpenCL: a buffer of chars) as its last argument. All pointers are aligned to
+// 16 bytes. The stages run one after the other, in one stream or in-order queue.
 struct Kernel {
-  std::string entry;  // C identifier, starts with "mdh_"
-  std::string language = "OpenMP C";
+  std::string entry;                      // C identifier, starts with "mdh_"
+  std::string language = "OpenMP C";      // or "OpenCL C", "CUDA C++"
   std::string source;                     // one translation unit
   std::string header;                     // declares the three functions, for C and C++
   std::vector<KernelArgument> arguments;  // inputs, then outputs
   int stages = 1;
+  std::vector<KernelLaunch> launches = {};  // of languages with kernel functions: one per stage
+  int64_t scratch_bytes = 0;                // idem; need not be initialised
   Compiler compiler = Compiler::kGcc;
   // Options that the measurement used and that users should use, without -o and input.
   std::vector<std::string> compile_options;
@@ -43,10 +60,15 @@ struct Kernel {
 // Version of the generator: part of every cache key; raised whenever generated code changes.
 inline constexpr int kGeneratorVersion = 2;
 
-// Expects a low-level expression for an OpenMP model; ensures that the kernel computes what
-// Interpret computes, up to re-association of the combine operators.
-// Errors: Unimplemented (never for what Validate accepts), Internal.
+// Expect a low-level expression for a model of the target: OpenMP with or without caches and SIMD,
+// CUDA with or without warps, OpenCL. Ensure that the kernel computes what Interpret computes, up
+// to re-association of the combine operators as its numerics policy allows. Errors: Unimplemented
+// (never for what Validate accepts), Internal.
 Result<Kernel> GenerateOpenMp(const LowLevelExpression& low_level, const DeviceDescription& device);
+Result<Kernel> GenerateOpenCl(const LowLevelExpression& low_level, const DeviceDescription& device);
+Result<Kernel> GenerateCuda(const LowLevelExpression& low_level, const DeviceDescription& device);
+// The one of these that the low-level expression's model is for.
+Result<Kernel> GenerateKernel(const LowLevelExpression& low_level, const DeviceDescription& device);
 
 // The plain loop nest that a user would write: no tiles, no vectors, no threads. The baseline that
 // `untuned` figures refer to, and the trusted kernel that computes references for large sizes.

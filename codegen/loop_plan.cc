@@ -61,7 +61,7 @@ void LoopPlan::PlanLoops(const LowLevelExpression& low_level) {
   }
   const int cores = model.LayerWith(LayerRole::kCores);
   core_tile_ = p.tile[cores];
-  core_order_ = p.order[cores];
+  core_order_ = OrderOfLayer(p.phase, cores);
   register_tile_ = p.tile[innermost_memory];
   if (const int lanes = model.LayerWith(LayerRole::kLanes); lanes > 0) {
     for (int d = 0; d < rank(); ++d) {
@@ -74,7 +74,7 @@ void LoopPlan::PlanLoops(const LowLevelExpression& low_level) {
   std::vector<int64_t> enclosing = core_tile_;
   for (int l = 0; l < layers; ++l) {
     if (model.layers[l].role != LayerRole::kMemory) continue;
-    for (const int d : p.order[l]) {
+    for (const int d : OrderOfLayer(p.phase, l)) {
       const bool innermost = l == innermost_memory;
       if (innermost && is_reduction(d) && p.accumulate_in == AccumulateIn::kRegisters) {
         inner_reductions_.push_back(d);

@@ -42,6 +42,12 @@ Value MakeIndexValue(Index index, int lanes, int64_t lane_step) {
       ValueNode{{ScalarType::kInt64, lanes}, IndexValue{std::move(index), lane_step}});
 }
 
+Value MakeShuffleDown(Value value, int distance, int width) {
+  const ValueType type = value->type;
+  return std::make_shared<ValueNode>(
+      ValueNode{type, ShuffleDown{std::move(value), distance, width}});
+}
+
 Value MakeTableElement(std::vector<ScalarValue> table, Value index) {
   ScalarType type = table[0].type();
   if (IsHalf(type)) {

@@ -6,10 +6,18 @@
 // operations work lane by lane and mean what core/scalar_function.h says. A scalar operand of an
 // operation with more lanes is used in every lane. Memory is accessed through named pointers at
 // element offsets; two pointers never overlap, except that a pointer may be declared as an offset
-// into another one. fp16 and bf16 exist in memory only: values of these types are loaded and
+// into another one or as a view of its memory.
+//
+// Who runs a stage: on CPUs `threads` threads, each with its number `thread`; on targets with
+// blocks of threads all threads of all blocks (Stage::launch), of which the threads of a block
+// share memory and meet at barriers. Both see ShareLoop; HardwareIndex, shared memory, Barrier and
+// ShuffleDown exist on targets with blocks only.
+//
+// fp16 and bf16 exist in memory only: values of these types are loaded and
 // stored, and converted from and to fp32; nothing else is computed with them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -82,10 +90,19 @@ struct IndexValue {
   int64_t lane_step = 0;
 };
 
+// `value` of the thread whose number in the block is `distance` greater, within aligned groups of
+// `width` threads (a power of two, at most a warp); one's own value where there is no such thread.
+// All threads of the block's warps take part.
+struct ShuffleDown {
+  Value value;
+  int distance;
+  int width;
+};
+
 struct ValueNode {
   ValueType type;
   std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, Operation, Splat, Lane,
-               IndexValue>
+               IndexValue, ShuffleDown>
       form;
 };
 
@@ -98,6 +115,8 @@ Value MakeSplat(Value scalar, int lanes);  // `scalar` itself if lanes == 1
 Value MakeLane(Value vector, int lane);
 Value MakeIndexValue(Index index, int lanes, int64_t lane_step);
 Value MakeTableElement(std::vector<ScalarValue> table, Value index);
+
+Value MakeShuffleDown(Value value, int distance, int width);
 
 // ---- Statements ----
 
@@ -133,6 +152,33 @@ struct DeclarePointer {
   std::string base;
   Index offset;
 };
+// `name` is `base` as a pointer to elements of `type`: fields of records.
+struct DeclareView {
+  std::string name;
+  ScalarType type;
+  bool is_const;
+  std::string base;
+};
+enum class MemorySpace : uint8_t {
+  kShared,   // one array per block; declared at the top of a stage
+  kPrivate,  // one array per thread, indexed by constants once loops are unrolled: registers
+};
+struct DeclareArray {
+  std::string name;
+  ScalarType type;
+  int64_t elements;
+  MemorySpace space;
+};
+// `name` is the block's number in the grid, or the thread's in the block, along axis 0..2 (x, y,
+// z).
+struct HardwareIndex {
+  enum class Kind : uint8_t { kBlock, kThread };
+  std::string name;
+  Kind kind;
+  int axis;
+};
+// Waits for all threads of the block, and for what they wrote to shared memory.
+struct Barrier {};
 // for (variable = begin; variable + step <= end + slack; variable += step); see `whole_steps`.
 struct For {
   std::string variable;
@@ -140,6 +186,14 @@ struct For {
   Index end;
   int64_t step;
   bool whole_steps;  // true: only steps that fit before `end` entirely; false: while variable < end
+  std::shared_ptr<const Block> body;
+  bool unroll = false;  // entirely, by the target's compiler; begin and end are constants
+};
+// The items 0 .. items-1 of `variable`, shared among all threads of the stage: contiguous shares on
+// CPUs; one after the other, the next item to the next thread, on targets with blocks.
+struct ShareLoop {
+  std::string variable;
+  int64_t items;
   std::shared_ptr<const Block> body;
 };
 // Loop whose variable continues where the loop with the same variable before it ended: the rest.
@@ -173,8 +227,9 @@ struct Call {
 };
 
 struct Statement {
-  std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, DeclarePointer, For, If,
-               DeclareFlag, ClearFlag, KeepInRegister, Call>
+  std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, DeclarePointer,
+               DeclareView, DeclareArray, HardwareIndex, Barrier, For, ShareLoop, If, DeclareFlag,
+               ClearFlag, KeepInRegister, Call>
       form;
 };
 
@@ -203,11 +258,22 @@ struct ScratchBuffer {
   bool per_thread;
 };
 
-// What all threads do between two barriers. Its body sees the kernel's arguments, the scratch
-// buffers by name, and the index variables `thread` and `threads`.
+// Blocks of a grid and threads of a block, along x, y, z.
+struct LaunchGeometry {
+  std::array<int64_t, 3> grid = {1, 1, 1};
+  std::array<int64_t, 3> block = {1, 1, 1};
+
+  int64_t threads_per_block() const { return block[0] * block[1] * block[2]; }
+  friend bool operator==(const LaunchGeometry&, const LaunchGeometry&) = default;
+};
+
+// What all threads do between two points where all wait for each other: on CPUs a barrier, on
+// targets with blocks two launches. Its body sees the kernel's arguments, the scratch buffers by
+// name, and the index variables `thread` and `threads` (of the whole stage).
 struct Stage {
   std::string comment;
   Block body;
+  LaunchGeometry launch = {};  // targets with blocks
 };
 
 struct LoopProgram {

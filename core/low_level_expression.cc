@@ -35,7 +35,7 @@ std::vector<int> RowMajor(const Buffer& buffer) {
 // Execution order of a layer's dimensions: with results in registers, reductions come last.
 std::vector<int> ExecutionOrder(const Expression& e, const SystemModel& m,
                                 const TuningParameters& p, int layer) {
-  std::vector<int> order = p.order[layer];
+  std::vector<int> order = OrderOfLayer(p.phase, layer);
   if (layer >= InnermostMemoryLayer(m) && p.accumulate_in == AccumulateIn::kRegisters) {
     std::stable_partition(order.begin(), order.end(), [&](int d) { return !e.is_reduction(d); });
   }

@@ -10,18 +10,22 @@
 
 namespace mdh {
 
-// One row of Figures 20-23: the operators of one MDH level in the three phases. D1, S1, R1
-// coincide, and so do D2, S2, R2: the phases are one fused loop nest (appendix F, loop fusion).
+enum class PhaseKind : uint8_t { kDecomposition, kScalar, kRecomposition };
+
+// One row of Figures 20-23: what the low-level combine operators (Definition 15) of one MDH level
+// do in the three phases.
 struct LowLevelOperator {
-  int64_t parts;                                // 0: #PRT; ceil(outer tile / tile)
-  int64_t tile;                                 // extent of one part in points
-  MdhLevel level;                               // D1 = S1 = R1
-  int asm_layer;                                // D2 = S2 = R2: layer of the system model
-  int asm_dimension;                            //               dimension of that layer
-  std::vector<std::string> input_memory;        // D3, per input buffer
-  std::vector<std::vector<int>> input_layout;   // D4, per input buffer, one-based
-  std::vector<std::string> output_memory;       // R3, per output buffer
-  std::vector<std::vector<int>> output_layout;  // R4
+  MdhLevel level;
+  int64_t parts;  // 0: #PRT; ceil(extent of the enclosing part / tile)
+  int64_t tile;   // extent of one part in points
+  // Per phase: place in the order, counted from 0 (printed as in the figures, D1, S1, R1), and the
+  // ASM level (D2, S2, R2).
+  int position[3];
+  AsmLevel assigned[3];
+  std::vector<int> input_region;                // D3, per input buffer
+  std::vector<std::vector<int>> input_layout;   // D4, per input buffer
+  std::vector<int> output_region;               // R3, per output buffer
+  std::vector<std::vector<int>> output_layout;  // R4, per output buffer
 };
 
 // Immutable; built only by Lower.
@@ -30,13 +34,19 @@ class LowLevelExpression {
   const Expression& expression() const { return expression_; }
   const SystemModel& model() const { return model_; }
   const TuningParameters& parameters() const { return parameters_; }
-  const std::vector<LowLevelOperator>& operators() const { return operators_; }  // in order D1
-  const std::string& scalar_input_memory(int buffer) const {
-    return scalar_input_memory_[buffer];
-  }                                                                                  // S3
-  const std::string& scalar_output_memory() const { return scalar_output_memory_; }  // S5
+  // By MDH level: layer by layer, dimension by dimension.
+  const std::vector<LowLevelOperator>& operators() const { return operators_; }
+  const LowLevelOperator& at(MdhLevel level) const;
+  // The levels in the order of a phase, outermost first.
+  std::vector<MdhLevel> Order(PhaseKind phase) const;
+  // Whether the three phases are one loop nest (appendix F, loop fusion).
+  bool is_fused() const;
+  const std::vector<ScalarMemory>& scalar_inputs() const { return scalar_inputs_; }    // S3, S4
+  const std::vector<ScalarMemory>& scalar_outputs() const { return scalar_outputs_; }  // S5, S6
 
-  // The table of Figures 20-23: a header and one row per MDH level.
+  // The table of Figures 20-23: a header and one row per MDH level. D1, S1 and R1 of a level say at
+  // which place in the phase's order it comes, as the MDH level that has this place in
+  // lexicographic order.
   std::string ToTable() const;
 
  private:
@@ -50,8 +60,7 @@ class LowLevelExpression {
   SystemModel model_;
   TuningParameters parameters_;
   std::vector<LowLevelOperator> operators_;
-  std::vector<std::string> scalar_input_memory_;
-  std::string scalar_output_memory_;
+  std::vector<ScalarMemory> scalar_inputs_, scalar_outputs_;
 };
 
 // Lowering (paper, Section 4): inserts the parameters into the generic low-level expression.
@@ -60,5 +69,9 @@ class LowLevelExpression {
 Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel& model,
                                  const DeviceDescription& device,
                                  const TuningParameters& parameters);
+
+// Whether the parameters are those of register tiles (the default on CPUs): nested layers, no
+// assignment, phases or regions of their own. Others are lowered to loops level by level.
+bool UsesRegisterTiles(const SystemModel& model, const TuningParameters& parameters);
 
 }  // namespace mdh

@@ -44,6 +44,22 @@ Result<std::vector<std::vector<T>>> ParseRows(absl::string_view text) {
   return rows;
 }
 
+// "0,1,2|2,0,1|...": one row per layer, if layers are nested; else "(1,1)(1,2)(3,1)...", one-based.
+std::string OrderText(const PhaseParameters& phase) {
+  std::string text;
+  int layer = 0;
+  for (const MdhLevel& level : phase.order) {
+    if (!IsNested(phase)) {
+      absl::StrAppend(&text, "(", level.layer + 1, ",", level.dimension + 1, ")");
+      continue;
+    }
+    const char* separator = text.empty() ? "" : level.layer == layer ? "," : "|";
+    layer = level.layer;
+    absl::StrAppend(&text, separator, level.dimension);
+  }
+  return text;
+}
+
 std::string StageName(int layer) {
   if (layer == InputParameters::kInPlace) return "in_place";
   if (layer == InputParameters::kWholeBuffer) return "whole";
@@ -76,6 +92,38 @@ Result<InputParameters> ParseInput(absl::string_view text) {
 
 }  // namespace
 
+std::vector<MdhLevel> NestedOrder(const std::vector<std::vector<int>>& orders) {
+  std::vector<MdhLevel> levels;
+  for (size_t l = 0; l < orders.size(); ++l) {
+    for (const int d : orders[l]) levels.push_back({static_cast<int>(l), d});
+  }
+  return levels;
+}
+
+std::vector<int> OrderOfLayer(const PhaseParameters& phase, int layer) {
+  std::vector<int> order;
+  for (const MdhLevel& level : phase.order) {
+    if (level.layer == layer) order.push_back(level.dimension);
+  }
+  return order;
+}
+
+void SetOrderOfLayer(PhaseParameters& phase, int layer, const std::vector<int>& order) {
+  size_t next = 0;
+  for (MdhLevel& level : phase.order) {
+    if (level.layer == layer) level.dimension = order[next++];
+  }
+}
+
+bool IsNested(const PhaseParameters& phase) {
+  int layer = 0;
+  for (const MdhLevel& level : phase.order) {
+    if (level.layer < layer) return false;
+    layer = level.layer;
+  }
+  return true;
+}
+
 std::string ToText(const TuningParameters& p) {
   const std::string inputs =
       absl::StrJoin(p.inputs, "|", [](std::string* out, const InputParameters& input) {
@@ -83,7 +131,7 @@ std::string ToText(const TuningParameters& p) {
                         ":", input.strip_dimension);
       });
   return absl::StrCat(
-      "model=", p.system_model, "; tile=", JoinRows(p.tile), "; order=", JoinRows(p.order),
+      "model=", p.system_model, "; tile=", JoinRows(p.tile), "; order=", OrderText(p.phase),
       "; inputs=", inputs,
       "; accumulate=", p.accumulate_in == AccumulateIn::kRegisters ? "registers" : "output",
       "; chains=", p.independent_accumulators ? "independent" : "one",
@@ -123,7 +171,8 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text) {
   TuningParameters p;
   p.system_model = fields["model"];
   MDH_ASSIGN_OR_RETURN(p.tile, ParseRows<int64_t>(fields["tile"]));
-  MDH_ASSIGN_OR_RETURN(p.order, ParseRows<int>(fields["order"]));
+  MDH_ASSIGN_OR_RETURN(const std::vector<std::vector<int>> orders, ParseRows<int>(fields["order"]));
+  p.phase.order = NestedOrder(orders);
   if (!fields["inputs"].empty()) {
     for (const absl::string_view input : absl::StrSplit(fields["inputs"], '|')) {
       MDH_ASSIGN_OR_RETURN(InputParameters parsed, ParseInput(input));

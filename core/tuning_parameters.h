@@ -2,7 +2,9 @@
 // configuration, which fixes a decomposition completely.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,11 +22,60 @@ struct MdhLevel {
   int layer;
   int dimension;
 
-  friend bool operator==(const MdhLevel&, const MdhLevel&) = default;
+  friend auto operator<=>(const MdhLevel&, const MdhLevel&) = default;
 };
 
-// Where an input buffer is read from (D3, D4): in place, or from a packed copy of the part of the
-// buffer that one part of layer `stage_layer` needs.
+// Definition 14. Zero-based: layer of the system model and dimension of its arrangement (x, y, z of
+// CUDA's blocks and threads; memory layers ignore it).
+struct AsmLevel {
+  int layer;
+  int dimension;
+
+  friend auto operator<=>(const AsmLevel&, const AsmLevel&) = default;
+};
+
+// One value per MDH level: [layer][dimension].
+template <typename T>
+using LevelTable = std::vector<std::vector<T>>;
+
+// When and by whom the parts of a phase are processed: D1 and D2, S1 and S2, or R1 and R2.
+struct PhaseParameters {
+  // All MDH levels, the outermost loop first.
+  std::vector<MdhLevel> order;
+  // A bijection; empty: level (l, d) belongs to layer l of the model, whose dimensions are numbered
+  // in `order`.
+  LevelTable<AsmLevel> assignment;
+
+  friend bool operator==(const PhaseParameters&, const PhaseParameters&) = default;
+};
+
+// Where a buffer's parts are kept and how they are laid out there: D3 and D4 of an input, R3 and R4
+// of an output.
+struct MemoryParameters {
+  // Number of a memory region of the model (SystemModel::memory_regions()); going inwards in the
+  // order of the phase, regions only get faster. Where the region changes, the part that the levels
+  // from there on need is copied (inputs) or kept (outputs). Empty: the outermost region
+  // everywhere. Caches copy by themselves: there, regions say what is intended and have no effect
+  // on code.
+  LevelTable<int> regions;
+  // Order of the buffer's dimensions, outermost first: a permutation of 0..D_b-1. Where the data is
+  // in the user's buffer: 0..D_b-1. Empty: that everywhere.
+  LevelTable<std::vector<int>> layouts;
+
+  friend bool operator==(const MemoryParameters&, const MemoryParameters&) = default;
+};
+
+// Region and layout of one operand of the scalar function: S3 and S4, or S5 and S6.
+struct ScalarMemory {
+  int region;
+  std::vector<int> layout;
+
+  friend bool operator==(const ScalarMemory&, const ScalarMemory&) = default;
+};
+
+// Where an input buffer is read from. On targets whose memory is explicit (CUDA, OpenCL), `memory`
+// says it all. On targets with caches: in place, or from a packed copy of the part of the buffer
+// that one part of layer `stage_layer` needs.
 struct InputParameters {
   static constexpr int kInPlace = -2;      // no copy
   static constexpr int kWholeBuffer = -1;  // one copy, packed by all threads before the computation
@@ -33,6 +84,14 @@ struct InputParameters {
                                            // outermost first; a permutation of 0..D_b-1
   // Buffer dimension whose register tile is stored innermost ("strips"), or -1.
   int strip_dimension = -1;
+
+  MemoryParameters memory = {};
+  // Of the copy that the threads of a block share: elements that rows of its innermost dimension
+  // are longer than needed (against bank conflicts), elements that a thread moves at once, and
+  // parts that are in flight (1: copy, then compute; 2: copy the next part during the computation).
+  int padding = 0;
+  int copy_width = 1;
+  int copy_stages = 1;
 
   friend bool operator==(const InputParameters&, const InputParameters&) = default;
 };
@@ -52,10 +111,20 @@ struct TuningParameters {
   // 0: extent of one part on [layer][dimension] in points. Decreasing along the layers; a part of
   // layer l is cut into ceil(extent[l-1] / extent[l]) parts, the last one perhaps smaller.
   std::vector<std::vector<int64_t>> tile;
-  // D1 = S1 = R1 for each layer: order of the dimensions' loops, outermost first. Layers are nested
-  // in the system model's order.
-  std::vector<std::vector<int>> order;
+  // D1 = S1 = R1 and D2 = S2 = R2: the three phases are one fused loop nest.
+  PhaseParameters phase;
+  // The scalar phase's, and the re-composition phase's, where they are set apart from the
+  // de-composition phase: then the phases are loop nests of their own.
+  std::optional<PhaseParameters> scalar_phase = {};
+  std::optional<PhaseParameters> recomposition_phase = {};
   std::vector<InputParameters> inputs;  // one per input buffer
+  std::vector<MemoryParameters> outputs =
+      {};  // one per output buffer, or none: R3 as accumulate_in
+  // One per input, and one per output, or none: the innermost region, as the buffer is laid out.
+  std::vector<ScalarMemory> scalar_inputs = {}, scalar_outputs = {};
+  // Sequential loops are unrolled, the innermost first, while their bodies have at most so many
+  // points (explicit memory).
+  int unroll = 64;
   AccumulateIn accumulate_in = AccumulateIn::kRegisters;
   // Unrolled reductions keep one accumulator per unrolled step instead of one chain.
   bool independent_accumulators = false;
@@ -65,6 +134,14 @@ struct TuningParameters {
 
   friend bool operator==(const TuningParameters&, const TuningParameters&) = default;
 };
+
+// The order of nested layers, each with an order of its dimensions; `orders` has one per layer.
+std::vector<MdhLevel> NestedOrder(const std::vector<std::vector<int>>& orders);
+// The dimensions of one layer's levels, in the order of the phase.
+std::vector<int> OrderOfLayer(const PhaseParameters& phase, int layer);
+void SetOrderOfLayer(PhaseParameters& phase, int layer, const std::vector<int>& order);
+// Whether all levels of a layer come before all those of the next one.
+bool IsNested(const PhaseParameters& phase);
 
 // Text that reads back: `key=value` pairs separated by ';' on one line, dimensions by position. The
 // numerics policy is left out if it is kReassociate.

@@ -43,14 +43,16 @@ class Validator {
     if (p_.system_model != m_.name) {
       return Invalid("they are for model ", p_.system_model, ", not for ", m_.name);
     }
-    if (p_.tile.size() != layers || p_.order.size() != layers) {
-      return Invalid("model ", m_.name, " has ", layers, " layers, tile has ", p_.tile.size(),
-                     " and order ", p_.order.size());
+    if (p_.tile.size() != layers) {
+      return Invalid("model ", m_.name, " has ", layers, " layers, tile has ", p_.tile.size());
+    }
+    if (!IsNested(p_.phase)) {
+      return Invalid("register tiles need the levels of every layer around those of the next one");
     }
     for (size_t l = 0; l < layers; ++l) {
       if (p_.tile[l].size() != rank)
         return Invalid("tile of layer ", m_.layers[l].name, " needs ", rank, " extents");
-      if (!IsPermutation(p_.order[l], rank)) {
+      if (!IsPermutation(OrderOfLayer(p_.phase, static_cast<int>(l)), rank)) {
         return Invalid("order of layer ", m_.layers[l].name, " is no permutation of ", rank,
                        " dimensions");
       }
@@ -155,7 +157,7 @@ class Validator {
     };
     const int innermost = InnermostMemoryLayer(m_);
     for (int l = 1; l <= innermost; ++l) {
-      for (const int d : p_.order[l]) {
+      for (const int d : OrderOfLayer(p_.phase, l)) {
         MDH_RETURN_IF_ERROR(enter(d, p_.tile[l][d] < p_.tile[l - 1][d]));
       }
     }

@@ -277,7 +277,7 @@ TuningParameters MdhSpace::DecodeWith(const Layout& at, absl::Span<const int64_t
   p.tile.assign(layers, std::vector<int64_t>(at.rank, 1));
   std::vector<int> identity(at.rank);
   std::iota(identity.begin(), identity.end(), 0);
-  p.order.assign(layers, identity);
+  std::vector<std::vector<int>> orders(layers, identity);
   for (int l = 0; l <= at.innermost; ++l) {
     for (int d = 0; d < at.rank; ++d) p.tile[l][d] = at.tile(c, l, d);
     const std::vector<int> active = at.ActiveDimensions(c, l);
@@ -287,8 +287,9 @@ TuningParameters MdhSpace::DecodeWith(const Layout& at, absl::Span<const int64_t
     for (int d = 0; d < at.rank; ++d) {
       if (std::find(active.begin(), active.end(), d) == active.end()) order.push_back(d);
     }
-    p.order[l] = std::move(order);
+    orders[l] = std::move(order);
   }
+  p.phase.order = NestedOrder(orders);
   for (int l = at.innermost + 1; l <= at.lanes_layer; ++l) {
     for (int d = 0; d < at.rank; ++d) p.tile[l][d] = at.lanes_of(c, d);
   }
@@ -331,7 +332,7 @@ std::optional<Configuration> MdhSpace::Encode(const TuningParameters& p) const {
   for (int l = 0; l <= at.innermost; ++l) {
     const std::vector<int> active = at.ActiveDimensions(c, l);
     std::vector<int> order;
-    for (const int d : p.order[l]) {
+    for (const int d : OrderOfLayer(p.phase, l)) {
       if (std::find(active.begin(), active.end(), d) != active.end()) order.push_back(d);
     }
     const std::vector<int64_t> digits = ToDigits(active, order);

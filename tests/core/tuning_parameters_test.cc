@@ -102,7 +102,7 @@ TEST_F(TuningParametersTest, RejectsEachViolationByName) {
   p.tile[4] = {2, 8, 1};
   EXPECT_THAT(Error(p), HasSubstr("lanes on more than one dimension"));
   p = parameters_;
-  p.order[1] = {0, 0, 1};
+  SetOrderOfLayer(p.phase, 1, {0, 0, 1});
   EXPECT_THAT(Error(p), HasSubstr("order of layer MM is no permutation"));
   p = parameters_;
   p.inputs[1].layout = {1, 1};

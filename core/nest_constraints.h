@@ -1,0 +1,90 @@
+// What a configuration means for the loop nest that is generated level by level: places, sizes and
+// counts that Validate limits and that code generation uses.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/device_description.h"
+#include "core/expression.h"
+#include "core/system_model.h"
+#include "core/tuning_parameters.h"
+
+namespace mdh {
+
+// A decomposition without its checks: what follows expects shapes to be right (one extent per
+// level, orders and assignments complete) and extents within their bounds.
+class NestShape {
+ public:
+  // One MDH level where it stands in the order of the phase, outermost first.
+  struct Level {
+    MdhLevel level;
+    AsmLevel assigned;
+    LayerRole role;  // of the layer that it is assigned to
+    int64_t parts;   // #PRT
+    int64_t tile;    // points of one part
+  };
+
+  NestShape(const Expression& expression, const SystemModel& model,
+            const TuningParameters& parameters);
+
+  const std::vector<Level>& levels() const { return levels_; }
+  int count() const { return static_cast<int>(levels_.size()); }
+  bool is_parallel(int n) const;  // blocks, warps or threads
+  bool is_thread(int n) const;    // warps or threads
+  bool is_reduced(int n) const { return expression_->is_reduction(levels_[n].level.dimension); }
+
+  // Whether some point of the parts along dimension d lies outside of its size.
+  bool IsGuarded(int d) const;
+  // Whether parts of the level may have no point at all: only if they lie in a partial part.
+  bool MayBeEmpty(int n) const;
+
+  // Region of an input (D3) or output (R3) buffer at place n; 0 where memory is not explicit.
+  int InputRegion(int buffer, int n) const;
+  int OutputRegion(int buffer, int n) const;
+  // The first place whose region is `region` or a faster one that nothing slower follows: where the
+  // copy is made. nullopt: nowhere, or the region is skipped (the next place has a faster one).
+  std::optional<int> CopyPlace(int buffer, int region) const;
+  // The first place at which results are kept in registers or shared memory; count(): nowhere.
+  int AccumulatorPlace() const;
+  // Results that one thread keeps at that place: of the sequential levels from there on that are
+  // not reduced.
+  int64_t AccumulatorElements() const;
+
+  // The box of buffer indices that a copy made at place n holds: in dimension x
+  // origin(x) + step(x) * (0 .. extent(x) - 1). With `shared`, for all threads of a block.
+  struct Box {
+    std::vector<int64_t> extents;
+    std::vector<int64_t> steps;
+    int64_t elements() const;
+  };
+  Box CopyBox(int buffer, int n, bool shared) const;
+
+  // Blocks of the grid and threads of a block along x, y, z: ASM dimensions beyond the third are
+  // folded into z (appendix C.4); with warps, threads run along x and warps along y.
+  std::array<int64_t, 3> Grid() const;
+  std::array<int64_t, 3> Block() const;
+  int64_t ThreadsPerBlock() const;
+
+  // Parts along reduced dimensions whose results meet in device memory: blocks, and threads whose
+  // R3 is the outermost region.
+  int64_t Slots() const;
+  // Threads of a block that combine their results in shared memory, and by shuffles.
+  int64_t SharedReductionThreads() const;
+  int64_t ShuffledThreads() const;
+  // Bytes of shared memory of a block: copies in all stages, accumulators, reductions over threads.
+  int64_t SharedBytes() const;
+
+ private:
+  bool is_explicit() const { return model_->memory == MemoryKind::kExplicit; }
+  int64_t ReductionThreads(int region) const;
+
+  const Expression* expression_;
+  const SystemModel* model_;
+  const TuningParameters* parameters_;
+  std::vector<Level> levels_;
+};
+
+}  // namespace mdh

@@ -38,17 +38,25 @@ class NestShape {
 
   // Whether some point of the parts along dimension d lies outside of its size.
   bool IsGuarded(int d) const;
-  // Whether parts of the level may have no point at all: only if they lie in a partial part.
+  // Whether a part of the parallel level may have no point at all, so that reductions over its
+  // parts need an identity: blocks that begin outside of the dimension; all threads if it is
+  // guarded.
   bool MayBeEmpty(int n) const;
 
   // Region of an input (D3) or output (R3) buffer at place n; 0 where memory is not explicit.
   int InputRegion(int buffer, int n) const;
   int OutputRegion(int buffer, int n) const;
-  // The first place whose region is `region` or a faster one that nothing slower follows: where the
-  // copy is made. nullopt: nowhere, or the region is skipped (the next place has a faster one).
+  // The first place with that region: the copy is made in front of it. nullopt: nowhere.
   std::optional<int> CopyPlace(int buffer, int region) const;
-  // The first place at which results are kept in registers or shared memory; count(): nowhere.
+  // Numbers of the shared memory's region (LM, SM); registers come after it, device memory before.
+  int shared_region() const;
+  // Order of the buffer's dimensions in its copy in shared memory, outermost first (D4).
+  std::vector<int> LayoutOf(int buffer) const;
+  // The first sequential level whose results are kept in registers or shared memory, which means
+  // that threads keep the results of all levels from there on; count(): nowhere. With caches, the
+  // outermost one whose results fit on the stack.
   int AccumulatorPlace() const;
+  bool AccumulatesInSharedMemory() const;
   // Results that one thread keeps at that place: of the sequential levels from there on that are
   // not reduced.
   int64_t AccumulatorElements() const;
@@ -61,6 +69,8 @@ class NestShape {
     int64_t elements() const;
   };
   Box CopyBox(int buffer, int n, bool shared) const;
+  // Whether the box holds all parts of level m, rather than the one at hand.
+  bool IsInBox(int m, int n, bool shared) const;
 
   // Blocks of the grid and threads of a block along x, y, z: ASM dimensions beyond the third are
   // folded into z (appendix C.4); with warps, threads run along x and warps along y.
@@ -71,6 +81,9 @@ class NestShape {
   // Parts along reduced dimensions whose results meet in device memory: blocks, and threads whose
   // R3 is the outermost region.
   int64_t Slots() const;
+  bool IsSlot(int n) const;
+  bool IsSharedReduction(int n) const;
+  bool IsShuffled(int n) const;
   // Threads of a block that combine their results in shared memory, and by shuffles.
   int64_t SharedReductionThreads() const;
   int64_t ShuffledThreads() const;
@@ -79,7 +92,7 @@ class NestShape {
 
  private:
   bool is_explicit() const { return model_->memory == MemoryKind::kExplicit; }
-  int64_t ReductionThreads(int region) const;
+  int RowDimension(int buffer) const;  // the innermost one of LayoutOf
 
   const Expression* expression_;
   const SystemModel* model_;

@@ -1,6 +1,8 @@
 #include "codegen/c_printer.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +16,12 @@ namespace {
 constexpr int kUnaryPrecedence = 20;
 
 std::string Indent(int depth) { return std::string(2 * depth, ' '); }
+
+// A loop program for another target: a bug of whoever built it.
+std::string Foreign(const char* form) {
+  std::fprintf(stderr, "loop programs for C have no %s\n", form);
+  std::abort();
+}
 
 // C converts operands narrower than int before it computes: results must be converted back.
 bool IsPromoted(ValueType type) {
@@ -206,7 +214,8 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
           [&](const Lane& lane) {
             return absl::StrCat(PrintValue(*lane.vector, kUnaryPrecedence), "[", lane.lane, "]");
           },
-          [&](const IndexValue& index) { return PrintIndexValue(node, index); }},
+          [&](const IndexValue& index) { return PrintIndexValue(node, index); },
+          [&](const ShuffleDown&) { return Foreign("values of other threads"); }},
       node.form);
 }
 
@@ -276,7 +285,29 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
                             s.name, " = ", s.base, s.offset.IsZero() ? "" : " + ",
                             s.offset.IsZero() ? "" : PrintIndex(s.offset), ";\n");
           },
+          [&](const DeclareView& s) {
+            const std::string type = absl::StrCat(s.is_const ? "const " : "", CType(s.type), "*");
+            absl::StrAppend(&out, indent, type, " ", s.name, " = (", type, ")", s.base, ";\n");
+          },
+          [&](const DeclareArray& s) {
+            if (s.space != MemorySpace::kPrivate) Foreign("shared memory");
+            absl::StrAppend(&out, indent, CType(s.type), " ", s.name, "[", s.elements,
+                            "] __attribute__((aligned(64)));\n");
+          },
+          [&](const HardwareIndex&) { Foreign("blocks of threads"); },
+          [&](const Barrier&) { Foreign("barriers"); },
+          [&](const ShareLoop& s) {
+            absl::StrAppend(&out, indent, "for (int64_t ", s.variable, " = mdh_share(", s.items,
+                            ", thread, threads); ", s.variable, " < mdh_share(", s.items,
+                            ", thread + 1, threads); ", s.variable, "++) {\n");
+            PrintBlock(*s.body, depth + 1, out);
+            absl::StrAppend(&out, indent, "}\n");
+          },
           [&](const For& s) {
+            if (s.unroll) {
+              const int64_t steps = (s.end.constant() - s.begin.constant() + s.step - 1) / s.step;
+              absl::StrAppend(&out, indent, "#pragma GCC unroll ", steps, "\n");
+            }
             absl::StrAppend(&out, indent, "for (int64_t ", s.variable, " = ", PrintIndex(s.begin),
                             "; ", s.variable,
                             s.whole_steps ? absl::StrCat(" + ", s.step, " <= ") : " < ",
@@ -305,7 +336,8 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
           [&](const Call& s) {
             absl::StrAppend(&out, indent, s.function, "(", absl::StrJoin(s.arguments, ", "),
                             ");\n");
-          }},
+          },
+          [&](const CopyRegion& s) { PrintBlock(*s.body, depth, out); }},
       statement.form);
 }
 

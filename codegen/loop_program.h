@@ -163,6 +163,7 @@ enum class MemorySpace : uint8_t {
   kShared,   // one array per block; declared at the top of a stage
   kPrivate,  // one array per thread, indexed by constants once loops are unrolled: registers
 };
+// Aligned to 16 bytes.
 struct DeclareArray {
   std::string name;
   ScalarType type;
@@ -196,7 +197,6 @@ struct ShareLoop {
   int64_t items;
   std::shared_ptr<const Block> body;
 };
-// Loop whose variable continues where the loop with the same variable before it ended: the rest.
 struct Condition {
   enum class Kind { kLess, kEqual, kFlag, kNotFlag };
   Kind kind;
@@ -225,11 +225,20 @@ struct Call {
   std::string function;
   std::vector<std::string> arguments;  // expressions over variables in scope
 };
+// The copy of a part of a buffer into the shared array `array`, by all threads of the block
+// together: what codegen/pass_double_buffer.h looks for; otherwise no more than its body. The body
+// has loops, conditions on indices, declarations that nothing after the region uses, and stores to
+// `array` of values that do not depend on other stores of the region; no barriers.
+struct CopyRegion {
+  std::string array;
+  int stages;  // 2: to be double-buffered
+  std::shared_ptr<const Block> body;
+};
 
 struct Statement {
   std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, DeclarePointer,
                DeclareView, DeclareArray, HardwareIndex, Barrier, For, ShareLoop, If, DeclareFlag,
-               ClearFlag, KeepInRegister, Call>
+               ClearFlag, KeepInRegister, Call, CopyRegion>
       form;
 };
 

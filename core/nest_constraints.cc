@@ -75,11 +75,16 @@ int NestShape::OutputRegion(int buffer, int n) const {
   return regions[levels_[n].level.layer][levels_[n].level.dimension];
 }
 
-std::optional<int> NestShape::CopyPlace(int buffer, int region) const {
+std::vector<int> NestShape::CopyPlaces(int buffer) const {
+  std::vector<int> places;
   for (int n = 0; n < count(); ++n) {
-    if (InputRegion(buffer, n) == region) return n;
+    const int region = InputRegion(buffer, n);
+    if (region == 0) continue;
+    const bool is_same = n > 0 && InputRegion(buffer, n - 1) == region &&
+                         LayoutAt(buffer, n - 1) == LayoutAt(buffer, n);
+    if (!is_same) places.push_back(n);
   }
-  return std::nullopt;
+  return places;
 }
 
 int NestShape::AccumulatorPlace() const {
@@ -132,7 +137,9 @@ NestShape::Box NestShape::CopyBox(int buffer, int n, bool shared) const {
       step = std::gcd(step, stride);
     }
     step = std::max<int64_t>(step, 1);
-    box.extents.push_back(last / step + 1);
+    const bool is_wide = shared && x + 1 == static_cast<int>(b.extents.size());
+    box.extents.push_back(
+        RoundUp(last / step + 1, is_wide ? parameters_->inputs[buffer].copy_width : 1));
     box.steps.push_back(step);
   }
   return box;
@@ -213,13 +220,15 @@ int64_t NestShape::SharedBytes() const {
   if (!is_explicit()) return 0;
   int64_t bytes = 0;
   for (int b = 0; b < static_cast<int>(expression_->inputs().size()); ++b) {
-    const std::optional<int> place = CopyPlace(b, shared_region());
-    if (!place) continue;
     const InputParameters& input = parameters_->inputs[b];
-    const Box box = CopyBox(b, *place, /*shared=*/true);
-    const int64_t row = box.extents.empty() ? 1 : box.extents[RowDimension(b)];
-    const int64_t elements = box.elements() / row * (row + input.padding);
-    bytes += RoundUp(elements * input.copy_stages * expression_->inputs()[b].type.size_bytes(), 16);
+    for (const int place : CopyPlaces(b)) {
+      if (InputRegion(b, place) != shared_region()) continue;
+      const Box box = CopyBox(b, place, /*shared=*/true);
+      const int64_t row = box.extents[LayoutAt(b, place).back()];
+      const int64_t elements = box.elements() / row * (row + input.padding);
+      bytes +=
+          RoundUp(elements * input.copy_stages * expression_->inputs()[b].type.size_bytes(), 16);
+    }
   }
   int64_t arrays = SharedReductionThreads() > 1 ? ThreadsPerBlock() : 0;
   if (AccumulatesInSharedMemory()) arrays += AccumulatorElements() * ThreadsPerBlock();
@@ -230,16 +239,11 @@ int64_t NestShape::SharedBytes() const {
   return bytes;
 }
 
-int NestShape::RowDimension(int buffer) const { return LayoutOf(buffer).back(); }
-
-std::vector<int> NestShape::LayoutOf(int buffer) const {
-  const InputParameters& input = parameters_->inputs[buffer];
-  const std::optional<int> place = CopyPlace(buffer, shared_region());
+std::vector<int> NestShape::LayoutAt(int buffer, int n) const {
+  const LevelTable<std::vector<int>>& layouts = parameters_->inputs[buffer].memory.layouts;
+  const MdhLevel& level = levels_[n].level;
   std::vector<int> layout;
-  if (place && !input.memory.layouts.empty()) {
-    const MdhLevel& level = levels_[*place].level;
-    layout = input.memory.layouts[level.layer][level.dimension];
-  }
+  if (!layouts.empty()) layout = layouts[level.layer][level.dimension];
   if (layout.empty()) {
     layout.resize(expression_->inputs()[buffer].extents.size());
     std::iota(layout.begin(), layout.end(), 0);

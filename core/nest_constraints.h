@@ -46,12 +46,12 @@ class NestShape {
   // Region of an input (D3) or output (R3) buffer at place n; 0 where memory is not explicit.
   int InputRegion(int buffer, int n) const;
   int OutputRegion(int buffer, int n) const;
-  // The first place with that region: the copy is made in front of it. nullopt: nowhere.
-  std::optional<int> CopyPlace(int buffer, int region) const;
+  // The places in front of which copies of an input are made: where region or layout change.
+  std::vector<int> CopyPlaces(int buffer) const;
   // Numbers of the shared memory's region (LM, SM); registers come after it, device memory before.
   int shared_region() const;
-  // Order of the buffer's dimensions in its copy in shared memory, outermost first (D4).
-  std::vector<int> LayoutOf(int buffer) const;
+  // Order of the buffer's dimensions at place n, outermost first (D4).
+  std::vector<int> LayoutAt(int buffer, int n) const;
   // The first sequential level whose results are kept in registers or shared memory, which means
   // that threads keep the results of all levels from there on; count(): nowhere. With caches, the
   // outermost one whose results fit on the stack.
@@ -92,7 +92,6 @@ class NestShape {
 
  private:
   bool is_explicit() const { return model_->memory == MemoryKind::kExplicit; }
-  int RowDimension(int buffer) const;  // the innermost one of LayoutOf
 
   const Expression* expression_;
   const SystemModel* model_;

@@ -1,0 +1,74 @@
+// What the builders of one loop nest share: the decomposition, names, and indices.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/loop_program.h"
+#include "codegen/nest_plan.h"
+#include "codegen/scalar_code.h"
+
+namespace mdh {
+
+// Refers to `low_level`. Names are unique within the program that is built.
+class NestContext {
+ public:
+  // `taken`: names of the program that are in use already.
+  NestContext(const LowLevelExpression& low_level, NestPlan plan);
+
+  const LowLevelExpression& low_level() const { return low_level_; }
+  const Expression& expression() const { return low_level_.expression(); }
+  const NestShape& shape() const { return shape_; }
+  const NestPlan& plan() const { return plan_; }
+  int count() const { return shape_.count(); }
+  const NestShape::Level& level(int n) const { return shape_.levels()[n]; }
+  int64_t size(int d) const { return expression().dimensions()[d].size; }
+  bool has_blocks() const { return low_level_.model().memory == MemoryKind::kExplicit; }
+  int64_t threads() const { return has_blocks() ? shape_.ThreadsPerBlock() : 1; }
+  bool is_sequential(int n) const { return !shape_.is_parallel(n) && level(n).parts > 1; }
+  NumericsPolicy numerics() const { return low_level_.parameters().numerics; }
+
+  // Number of the part at place n: a variable, or 0 if there is only one.
+  Index Part(int n) const;
+  const std::string& variable(int n) const { return variables_[n]; }
+  // Sum over the places that `selects` of factor(n) * Part(n).
+  Index Sum(const std::function<int64_t(int n)>& factor) const;
+  // Index of the point at hand in dimension d, and that of its first point with all sequential
+  // levels from `place` on at 0.
+  Index Point(int d) const;
+  Index FirstPoint(int d, int place) const;
+  // Points of dimension d exist: nothing, or one condition.
+  void AppendGuard(int d, std::vector<Condition>* conditions) const;
+
+  const std::vector<std::string>& index_names() const { return index_names_; }
+  const std::string& input_name(int b) const { return input_names_[b]; }
+  const std::vector<std::string>& output_names() const { return output_names_; }
+  // Number of the thread in its block, all dimensions flattened.
+  Index Thread() const;
+  bool mentions_thread() const { return mentions_thread_; }
+
+  NameAllocator& names() { return names_; }
+  // `base` as a pointer to elements of `type`: itself, or a view of a record that the program
+  // declares.
+  std::string FieldView(const Buffer& buffer, const std::string& base, ScalarType type,
+                        bool is_const);
+  // The views asked for up to now, to be declared at the top of a stage.
+  Block ViewDeclarations() const;
+
+ private:
+  const LowLevelExpression& low_level_;
+  NestPlan plan_;
+  NestShape shape_;
+  NameAllocator names_;
+  std::vector<std::string> variables_;
+  std::vector<std::string> index_names_, input_names_, output_names_;
+  std::map<std::string, DeclareView> views_;
+  mutable bool mentions_thread_ = false;
+};
+
+std::shared_ptr<const Block> ShareBlock(Block block);
+void Append(Block from, Block* to);
+
+}  // namespace mdh

@@ -1,148 +1,212 @@
+// Lower: inserts tuning parameters into the generic low-level expression (paper, Figure 19).
 #include "core/low_level_expression.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "core/constraints.h"
 
 namespace mdh {
 namespace {
 
-// The region that a part of `layer` is meant to stay in: that of the next memory layer inside.
-std::string RegionInside(const SystemModel& model, int layer) {
-  for (size_t l = layer + 1; l < model.layers.size(); ++l) {
-    if (!model.layers[l].memory_region.empty()) return model.layers[l].memory_region;
-  }
-  return model.layers[layer].memory_region;
-}
-
-std::string OuterRegion(const SystemModel& model) { return RegionInside(model, 0); }
-
-std::vector<int> OneBased(std::vector<int> layout) {
-  for (int& x : layout) ++x;
-  return layout;
-}
-
 std::vector<int> RowMajor(const Buffer& buffer) {
   std::vector<int> layout(buffer.extents.size());
-  std::iota(layout.begin(), layout.end(), 1);
+  std::iota(layout.begin(), layout.end(), 0);
   return layout;
 }
 
-// Execution order of a layer's dimensions: with results in registers, reductions come last.
-std::vector<int> ExecutionOrder(const Expression& e, const SystemModel& m,
-                                const TuningParameters& p, int layer) {
-  std::vector<int> order = OrderOfLayer(p.phase, layer);
-  if (layer >= InnermostMemoryLayer(m) && p.accumulate_in == AccumulateIn::kRegisters) {
-    std::stable_partition(order.begin(), order.end(), [&](int d) { return !e.is_reduction(d); });
+int InnermostRegion(const SystemModel& model) { return model.num_memory_layers() - 1; }
+
+// Rows by MDH level, with parts and tiles; the rest is up to the kind of configuration.
+std::vector<LowLevelOperator> Rows(const Expression& e, const TuningParameters& p) {
+  std::vector<LowLevelOperator> rows;
+  for (int l = 0; l < static_cast<int>(p.tile.size()); ++l) {
+    for (int d = 0; d < e.rank(); ++d) {
+      const int64_t outer = l == 0 ? e.dimensions()[d].size : p.tile[l - 1][d];
+      const int64_t tile = p.tile[l][d];
+      rows.push_back({.level = {l, d},
+                      .parts = (outer + tile - 1) / tile,
+                      .tile = tile,
+                      .position = {0, 0, 0},
+                      .assigned = {{l, d}, {l, d}, {l, d}},
+                      .input_region = {},
+                      .input_layout = {},
+                      .output_region = {},
+                      .output_layout = {}});
+    }
   }
-  return order;
+  return rows;
+}
+
+// Places and assignments of one phase.
+void SetPhase(const PhaseParameters& phase, PhaseKind kind, int rank,
+              std::vector<LowLevelOperator>* rows) {
+  const int k = static_cast<int>(kind);
+  std::vector<int> dimensions_seen(rows->size() / rank, 0);
+  for (int n = 0; n < static_cast<int>(phase.order.size()); ++n) {
+    const auto [layer, dimension] = phase.order[n];
+    LowLevelOperator& row = (*rows)[layer * rank + dimension];
+    row.position[k] = n;
+    const AsmLevel as_ordered = {layer, dimensions_seen[layer]++};
+    row.assigned[k] = phase.assignment.empty() ? as_ordered : phase.assignment[layer][dimension];
+  }
+}
+
+// ---- Register tiles ----
+
+// The region that a part of `layer` is meant to stay in: that of the next memory layer inside.
+int RegionInside(const SystemModel& model, int layer) {
+  int region = 0;
+  for (int l = 0; l <= layer; ++l) region += model.layers[l].memory_region.empty() ? 0 : 1;
+  return std::min(region, InnermostRegion(model));
+}
+
+// The order in which register tiles are executed: with results in registers, reductions come last.
+PhaseParameters ExecutionOrder(const Expression& e, const SystemModel& m,
+                               const TuningParameters& p) {
+  PhaseParameters phase = p.phase;
+  for (int l = 0; l < static_cast<int>(m.layers.size()); ++l) {
+    std::vector<int> order = OrderOfLayer(phase, l);
+    if (l >= InnermostMemoryLayer(m) && p.accumulate_in == AccumulateIn::kRegisters) {
+      std::stable_partition(order.begin(), order.end(), [&](int d) { return !e.is_reduction(d); });
+    }
+    SetOrderOfLayer(phase, l, order);
+  }
+  return phase;
+}
+
+void SetRegisterTiles(const Expression& e, const SystemModel& m, const TuningParameters& p,
+                      std::vector<LowLevelOperator>* rows) {
+  const PhaseParameters phase = ExecutionOrder(e, m, p);
+  for (const PhaseKind kind :
+       {PhaseKind::kDecomposition, PhaseKind::kScalar, PhaseKind::kRecomposition}) {
+    SetPhase(phase, kind, e.rank(), rows);
+  }
+  const int innermost = InnermostMemoryLayer(m);
+  for (LowLevelOperator& row : *rows) {
+    const auto [l, d] = row.level;
+    for (size_t b = 0; b < e.inputs().size(); ++b) {
+      const InputParameters& input = p.inputs[b];
+      const bool is_tile = input.stage_layer >= 0 && l > input.stage_layer;
+      const bool is_packed = is_tile || input.stage_layer == InputParameters::kWholeBuffer;
+      row.input_region.push_back(is_tile ? RegionInside(m, input.stage_layer) : 0);
+      row.input_layout.push_back(is_packed ? input.layout : RowMajor(e.inputs()[b]));
+    }
+    const bool in_registers =
+        l > innermost ||
+        (l == innermost && p.accumulate_in == AccumulateIn::kRegisters && e.is_reduction(d));
+    for (const Buffer& output : e.outputs()) {
+      row.output_region.push_back(in_registers ? InnermostRegion(m) : 0);
+      row.output_layout.push_back(RowMajor(output));
+    }
+  }
+}
+
+// ---- Level by level ----
+
+std::vector<int> LayoutOf(const MemoryParameters& memory, MdhLevel level, const Buffer& buffer) {
+  return memory.layouts.empty() ? RowMajor(buffer) : memory.layouts[level.layer][level.dimension];
+}
+
+bool IsParallel(LayerRole role) {
+  return role != LayerRole::kMemory && role != LayerRole::kRegisters && role != LayerRole::kLanes;
+}
+
+// The first place of the re-composition from which no level is parallel: where results accumulate
+// in the innermost region if no regions are given.
+int FirstPlaceOfOneThread(const SystemModel& model, const std::vector<LowLevelOperator>& rows) {
+  int place = 0;
+  for (const LowLevelOperator& row : rows) {
+    if (row.parts > 1 && IsParallel(model.layers[row.assigned[2].layer].role)) {
+      place = std::max(place, row.position[2] + 1);
+    }
+  }
+  return place;
+}
+
+void SetLevels(const Expression& e, const SystemModel& m, const TuningParameters& p,
+               std::vector<LowLevelOperator>* rows) {
+  SetPhase(p.phase, PhaseKind::kDecomposition, e.rank(), rows);
+  SetPhase(p.scalar_phase.value_or(p.phase), PhaseKind::kScalar, e.rank(), rows);
+  SetPhase(p.recomposition_phase.value_or(p.phase), PhaseKind::kRecomposition, e.rank(), rows);
+  const bool in_registers = m.memory == MemoryKind::kExplicit && p.outputs.empty() &&
+                            p.accumulate_in == AccumulateIn::kRegisters;
+  const int inside =
+      in_registers ? FirstPlaceOfOneThread(m, *rows) : static_cast<int>(rows->size());
+  for (LowLevelOperator& row : *rows) {
+    const auto [l, d] = row.level;
+    for (size_t b = 0; b < e.inputs().size(); ++b) {
+      const MemoryParameters& memory = p.inputs[b].memory;
+      row.input_region.push_back(memory.regions.empty() ? 0 : memory.regions[l][d]);
+      row.input_layout.push_back(LayoutOf(memory, row.level, e.inputs()[b]));
+    }
+    for (size_t b = 0; b < e.outputs().size(); ++b) {
+      const MemoryParameters memory = p.outputs.empty() ? MemoryParameters{} : p.outputs[b];
+      const int default_region = row.position[2] >= inside ? InnermostRegion(m) : 0;
+      row.output_region.push_back(memory.regions.empty() ? default_region : memory.regions[l][d]);
+      row.output_layout.push_back(LayoutOf(memory, row.level, e.outputs()[b]));
+    }
+  }
+}
+
+std::vector<ScalarMemory> ScalarOrDefault(const std::vector<ScalarMemory>& given,
+                                          const std::vector<Buffer>& buffers,
+                                          const SystemModel& model) {
+  if (!given.empty()) return given;
+  std::vector<ScalarMemory> memory;
+  for (const Buffer& buffer : buffers) {
+    memory.push_back({InnermostRegion(model), RowMajor(buffer)});
+  }
+  return memory;
+}
+
+bool HasRegions(const MemoryParameters& memory) {
+  return !memory.regions.empty() || !memory.layouts.empty();
 }
 
 }  // namespace
+
+bool UsesRegisterTiles(const SystemModel& model, const TuningParameters& p) {
+  if (model.memory != MemoryKind::kCaches || !IsNested(p.phase)) return false;
+  if (!p.phase.assignment.empty() || p.scalar_phase || p.recomposition_phase) return false;
+  if (!p.outputs.empty() || !p.scalar_inputs.empty() || !p.scalar_outputs.empty()) return false;
+  return std::none_of(p.inputs.begin(), p.inputs.end(),
+                      [](const InputParameters& input) { return HasRegions(input.memory); });
+}
 
 Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel& model,
                                  const DeviceDescription& device,
                                  const TuningParameters& parameters) {
   MDH_RETURN_IF_ERROR(Validate(expression, model, device, parameters));
   LowLevelExpression low(expression, model, parameters);
-  const int innermost_memory = InnermostMemoryLayer(model);
-  const bool in_registers = parameters.accumulate_in == AccumulateIn::kRegisters;
-  const std::string main_memory = OuterRegion(model);
-  const std::string inner_region =
-      model.LayerWith(LayerRole::kRegisters) >= 0
-          ? model.layers[model.LayerWith(LayerRole::kRegisters)].memory_region
-          : model.layers[innermost_memory].memory_region;
-  for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
-    const std::vector<int> order = ExecutionOrder(expression, model, parameters, l);
-    for (size_t position = 0; position < order.size(); ++position) {
-      const int d = order[position];
-      const int64_t outer = l == 0 ? expression.dimensions()[d].size : parameters.tile[l - 1][d];
-      const int64_t tile = parameters.tile[l][d];
-      LowLevelOperator op{.parts = (outer + tile - 1) / tile,
-                          .tile = tile,
-                          .level = {l, d},
-                          .asm_layer = l,
-                          .asm_dimension = static_cast<int>(position),
-                          .input_memory = {},
-                          .input_layout = {},
-                          .output_memory = {},
-                          .output_layout = {}};
-      for (size_t b = 0; b < expression.inputs().size(); ++b) {
-        const InputParameters& input = parameters.inputs[b];
-        const bool packed = input.stage_layer == InputParameters::kWholeBuffer ||
-                            (input.stage_layer >= 0 && l > input.stage_layer);
-        op.input_memory.push_back(packed && input.stage_layer >= 0
-                                      ? RegionInside(model, input.stage_layer)
-                                      : main_memory);
-        op.input_layout.push_back(packed ? OneBased(input.layout)
-                                         : RowMajor(expression.inputs()[b]));
-      }
-      const bool reduces_in_registers =
-          l > innermost_memory ||
-          (l == innermost_memory && in_registers && expression.is_reduction(d));
-      for (const Buffer& output : expression.outputs()) {
-        op.output_memory.push_back(reduces_in_registers ? inner_region : main_memory);
-        op.output_layout.push_back(RowMajor(output));
-      }
-      low.operators_.push_back(std::move(op));
-    }
+  low.operators_ = Rows(expression, parameters);
+  if (UsesRegisterTiles(model, parameters)) {
+    SetRegisterTiles(expression, model, parameters, &low.operators_);
+  } else {
+    SetLevels(expression, model, parameters, &low.operators_);
   }
-  low.scalar_input_memory_.assign(expression.inputs().size(), inner_region);
-  low.scalar_output_memory_ = inner_region;
+  low.scalar_inputs_ = ScalarOrDefault(parameters.scalar_inputs, expression.inputs(), model);
+  low.scalar_outputs_ = ScalarOrDefault(parameters.scalar_outputs, expression.outputs(), model);
   return low;
 }
 
-std::string LowLevelExpression::ToTable() const {
-  auto names = [](const std::vector<Buffer>& buffers, const std::string& column) {
-    return absl::StrCat(column, " ",
-                        absl::StrJoin(buffers, ",", [](std::string* out, const Buffer& b) {
-                          out->append(b.name);
-                        }));
-  };
-  std::vector<std::vector<std::string>> rows;
-  rows.push_back({"0", "D1", "D2", names(expression_.inputs(), "D3"),
-                  names(expression_.inputs(), "D4"), "S1", "S2", names(expression_.inputs(), "S3"),
-                  names(expression_.outputs(), "S5"), "R1", "R2",
-                  names(expression_.outputs(), "R3"), names(expression_.outputs(), "R4")});
-  auto layouts = [](const std::vector<std::vector<int>>& all) {
-    return absl::StrJoin(all, " ", [](std::string* out, const std::vector<int>& layout) {
-      absl::StrAppend(out, "[", absl::StrJoin(layout, ","), "]");
-    });
-  };
-  for (const LowLevelOperator& op : operators_) {
-    const std::string level =
-        absl::StrCat("(", op.level.layer + 1, ",", op.level.dimension + 1, ")");
-    const std::string where = absl::StrCat(model_.layers[op.asm_layer].name, ",", op.asm_dimension);
-    rows.push_back({absl::StrCat(op.parts), level, where, absl::StrJoin(op.input_memory, " "),
-                    layouts(op.input_layout), level, where,
-                    absl::StrJoin(scalar_input_memory_, " "), scalar_output_memory_, level, where,
-                    absl::StrJoin(op.output_memory, " "), layouts(op.output_layout)});
+const LowLevelOperator& LowLevelExpression::at(MdhLevel level) const {
+  return operators_[level.layer * expression_.rank() + level.dimension];
+}
+
+std::vector<MdhLevel> LowLevelExpression::Order(PhaseKind phase) const {
+  std::vector<MdhLevel> order(operators_.size());
+  for (const LowLevelOperator& row : operators_) {
+    order[row.position[static_cast<int>(phase)]] = row.level;
   }
-  std::vector<size_t> width(rows[0].size(), 0);
-  for (const auto& row : rows) {
-    for (size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
-  }
-  std::string dimensions = absl::StrJoin(
-      expression_.dimensions(), ", ",
-      [](std::string* out, const Dimension& d) { absl::StrAppend(out, d.name, " = ", d.size); });
-  std::string table = absl::StrCat("(De/re)-composition of ", expression_.name(), " (", dimensions,
-                                   ") for ", model_.name, "\n");
-  for (size_t r = 0; r < rows.size(); ++r) {
-    std::string line;
-    for (size_t c = 0; c < rows[r].size(); ++c) {
-      // A rule between the phases: after 0, after D4, after S5.
-      const char* separator = c == 0 ? "" : c == 1 || c == 5 || c == 9 ? " | " : "  ";
-      absl::StrAppend(&line, separator, rows[r][c], std::string(width[c] - rows[r][c].size(), ' '));
-    }
-    absl::StripTrailingAsciiWhitespace(&line);
-    absl::StrAppend(&table, line, "\n");
-    if (r == 0) absl::StrAppend(&table, std::string(line.size(), '-'), "\n");
-  }
-  return table;
+  return order;
+}
+
+bool LowLevelExpression::is_fused() const {
+  return std::all_of(operators_.begin(), operators_.end(), [](const LowLevelOperator& row) {
+    return row.position[0] == row.position[1] && row.position[0] == row.position[2] &&
+           row.assigned[0] == row.assigned[1] && row.assigned[0] == row.assigned[2];
+  });
 }
 
 }  // namespace mdh

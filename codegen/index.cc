@@ -1,5 +1,7 @@
 #include "codegen/index.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
@@ -74,17 +76,25 @@ Index Min(const Index& a, const Index& b) {
   return Index::Make(Index::Kind::kMin, a, b);
 }
 
-std::string Index::Print(const Node& node, int precedence) {
+void Index::Print(const Node& node, int precedence, std::string& out) {
   auto binary = [&](int own, absl::string_view spelling, int right) {
-    std::string text = absl::StrCat(Print(*node.a, own), " ", spelling, " ", Print(*node.b, right));
-    return own < precedence ? absl::StrCat("(", text, ")") : text;
+    if (own < precedence) out += '(';
+    Print(*node.a, own, out);
+    absl::StrAppend(&out, " ", spelling, " ");
+    Print(*node.b, right, out);
+    if (own < precedence) out += ')';
   };
   switch (node.kind) {
     case Kind::kConstant:
-      return node.constant < 0 && precedence > 0 ? absl::StrCat("(", node.constant, ")")
-                                                 : absl::StrCat(node.constant);
+      if (node.constant < 0 && precedence > 0) {
+        absl::StrAppend(&out, "(", node.constant, ")");
+      } else {
+        absl::StrAppend(&out, node.constant);
+      }
+      return;
     case Kind::kVariable:
-      return node.name;
+      out += node.name;
+      return;
     case Kind::kAdd:
       return binary(1, "+", 1);
     case Kind::kSub:
@@ -96,11 +106,135 @@ std::string Index::Print(const Node& node, int precedence) {
     case Kind::kMod:
       return binary(2, "%", 3);
     case Kind::kMin:
-      return absl::StrCat("mdh_min(", Print(*node.a, 0), ", ", Print(*node.b, 0), ")");
+      out += "mdh_min(";
+      Print(*node.a, 0, out);
+      out += ", ";
+      Print(*node.b, 0, out);
+      out += ')';
   }
-  return "";
 }
 
-std::string Index::ToString() const { return Print(*node_, 0); }
+std::string Index::ToString() const {
+  std::string out;
+  Print(*node_, 0, out);
+  return out;
+}
+
+bool Index::SameForm(const Node& a, const Node& b) {
+  if (&a == &b) return true;
+  if (a.kind != b.kind || a.constant != b.constant || a.name != b.name) return false;
+  if (a.a == nullptr) return true;
+  if (a.kind != Kind::kAdd) return SameForm(*a.a, *b.a) && SameForm(*a.b, *b.b);
+  std::vector<const Node*> summands_a, summands_b;
+  AppendSummands(a, summands_a);
+  AppendSummands(b, summands_b);
+  return std::equal(summands_a.begin(), summands_a.end(), summands_b.begin(), summands_b.end(),
+                    [](const Node* x, const Node* y) { return SameForm(*x, *y); });
+}
+
+void Index::AppendSummands(const Node& node, std::vector<const Node*>& summands) {
+  if (node.kind != Kind::kAdd) return summands.push_back(&node);
+  AppendSummands(*node.a, summands);
+  AppendSummands(*node.b, summands);
+}
+
+bool operator==(const Index& a, const Index& b) { return Index::SameForm(*a.node_, *b.node_); }
+
+void Index::VisitVariables(absl::FunctionRef<void(const std::string&)> visit) const {
+  if (IsVariable()) return visit(name());
+  if (is_constant()) return;
+  left().VisitVariables(visit);
+  right().VisitVariables(visit);
+}
+
+bool Index::Uses(const std::string& variable) const {
+  bool uses = false;
+  VisitVariables([&](const std::string& used) { uses |= used == variable; });
+  return uses;
+}
+
+Index Index::Replace(
+    absl::FunctionRef<std::optional<Index>(const std::string& variable)> replacement) const {
+  if (is_constant()) return *this;
+  if (IsVariable()) return replacement(name()).value_or(*this);
+  const Index a = left().Replace(replacement);
+  const Index b = right().Replace(replacement);
+  if (a.IsSame(left()) && b.IsSame(right())) return *this;
+  switch (kind()) {
+    case Kind::kAdd:
+      return a + b;
+    case Kind::kSub:
+      return a - b;
+    case Kind::kMul:
+      return a * b.constant();
+    case Kind::kDiv:
+      return a / b.constant();
+    case Kind::kMod:
+      return a % b.constant();
+    default:
+      return Min(a, b);
+  }
+}
+
+Index Index::Replace(const std::string& variable, const Index& replacement) const {
+  return Replace([&](const std::string& used) -> std::optional<Index> {
+    if (used == variable) return replacement;
+    return std::nullopt;
+  });
+}
+
+namespace {
+
+void AddTerms(const Index& index, int64_t factor, IndexSum& sum) {
+  switch (index.kind()) {
+    case Index::Kind::kConstant:
+      sum.constant += factor * index.constant();
+      return;
+    case Index::Kind::kAdd:
+    case Index::Kind::kSub:
+      AddTerms(index.left(), factor, sum);
+      AddTerms(index.right(), index.kind() == Index::Kind::kAdd ? factor : -factor, sum);
+      return;
+    case Index::Kind::kMul:
+      return AddTerms(index.left(), factor * index.right().constant(), sum);
+    default:
+      return sum.Add(index, factor);
+  }
+}
+
+}  // namespace
+
+IndexSum Index::Sum() const {
+  IndexSum sum;
+  AddTerms(*this, 1, sum);
+  return sum;
+}
+
+void IndexSum::Add(const Index& factor, int64_t coefficient) {
+  if (coefficient == 0) return;
+  for (auto term = terms.begin(); term != terms.end(); ++term) {
+    if (!(term->factor == factor)) continue;
+    term->coefficient += coefficient;
+    if (term->coefficient == 0) terms.erase(term);
+    return;
+  }
+  terms.push_back({factor, coefficient});
+}
+
+Index IndexSum::ToIndex() const {
+  Index sum(0);
+  for (const IndexTerm& term : terms) {
+    sum = term.coefficient < 0 && !sum.IsZero() ? sum - term.factor * -term.coefficient
+                                                : sum + term.factor * term.coefficient;
+  }
+  return sum + Index(constant);
+}
+
+std::optional<int64_t> ConstantDifference(const Index& a, const Index& b) {
+  if (a.is_constant() && b.is_constant()) return a.constant() - b.constant();
+  const IndexSum difference = (a - b).Sum();
+  if (!difference.terms.empty()) return std::nullopt;
+  return difference.constant;
+}
 
 }  // namespace mdh

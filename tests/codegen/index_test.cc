@@ -32,5 +32,44 @@ TEST(IndexTest, ParenthesesFollowPrecedence) {
   EXPECT_EQ(Min(i + Index(16), k).ToString(), "mdh_min(i + 16, k)");
 }
 
+TEST(IndexTest, EqualUpToParenthesesInSums) {
+  const Index j = Index::Variable("j");
+  EXPECT_EQ(i + (j + (k + Index(1))), ((i + j) + k) + Index(1));
+  EXPECT_EQ((i + j) + (k + Index(1)), i + (j + (k + Index(1))));
+  EXPECT_FALSE(i + j == j + i);
+  EXPECT_FALSE(i - j == i + j);
+  EXPECT_FALSE(i * 2 == i * 3);
+  EXPECT_FALSE(i == k);
+  EXPECT_EQ(Min(i, k) % 3, Min(i, k) % 3);
+}
+
+TEST(IndexTest, SumsDistributeFactorsAndCancel) {
+  EXPECT_EQ(((i + k * 2 - Index(3)) * 4 + k).Sum().ToIndex().ToString(), "i * 4 + k * 9 - 12");
+  EXPECT_EQ((i - (k + i)).Sum().ToIndex().ToString(), "k * (-1)");
+  EXPECT_EQ((k - i * 3).Sum().ToIndex().ToString(), "k - i * 3");
+  EXPECT_EQ(((i + Index(1)) / 3 * 3 - i).Sum().ToIndex().ToString(), "(i + 1) / 3 * 3 - i");
+  EXPECT_EQ((i - i * 1).Sum().constant, 0);
+}
+
+TEST(IndexTest, DifferencesThatNoVariableChanges) {
+  EXPECT_EQ(ConstantDifference(i * 4 + Index(7), i * 4 + Index(3)), 4);
+  EXPECT_EQ(ConstantDifference((i + k) * 4, k * 4 + i * 4), 0);
+  EXPECT_EQ(ConstantDifference(i * 4, i * 3), std::nullopt);
+}
+
+TEST(IndexTest, ReplacesAndFolds) {
+  EXPECT_EQ((i * 4 + k).Replace("i", Index(0)).ToString(), "k");
+  EXPECT_EQ(Min(i + Index(16), k).Replace("k", Index(3) + i).ToString(), "mdh_min(i + 16, i + 3)");
+  EXPECT_EQ((((i + Index(5)) / 2) % 4 - k).Replace("i", Index(6)).ToString(), "1 - k");
+  const Index unchanged = i * 4 + Index(1);
+  EXPECT_TRUE(unchanged.Replace("k", i).IsSame(unchanged));
+}
+
+TEST(IndexTest, KnowsItsVariables) {
+  const Index index = Min(i / 3, Index(7)) * 2;
+  EXPECT_TRUE(index.Uses("i"));
+  EXPECT_FALSE(index.Uses("k"));
+}
+
 }  // namespace
 }  // namespace mdh

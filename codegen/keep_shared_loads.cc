@@ -2,42 +2,19 @@
 
 #include <map>
 
-#include "core/status.h"
+#include "codegen/loop_program_walk.h"
 
 namespace mdh {
 namespace {
 
 using Uses = std::map<std::string, int>;
 
-void CountIn(const Value& value, Uses& uses) {
-  std::visit(
-      Overloaded{[](const Literal&) {}, [&](const NamedValue& named) { ++uses[named.name]; },
-                 [](const LoadElements&) {}, [](const LoadInside&) {},
-                 [&](const TableElement& element) { CountIn(element.index, uses); },
-                 [&](const Operation& operation) {
-                   for (const Value& operand : operation.operands) CountIn(operand, uses);
-                 },
-                 [&](const Splat& splat) { CountIn(splat.scalar, uses); },
-                 [&](const Lane& lane) { CountIn(lane.vector, uses); }, [](const IndexValue&) {}},
-      value->form);
-}
-
-void CountIn(const Block& block, Uses& uses) {
-  for (const Statement& statement : block) {
-    std::visit(
-        Overloaded{[](const Comment&) {}, [](const DeclareIndex&) {},
-                   [&](const DeclareValue& s) { CountIn(s.value, uses); },
-                   [&](const Assign& s) { CountIn(s.value, uses); },
-                   [&](const StoreElements& s) { CountIn(s.value, uses); },
-                   [](const DeclarePointer&) {}, [&](const For& s) { CountIn(*s.body, uses); },
-                   [&](const If& s) {
-                     CountIn(*s.then_block, uses);
-                     if (s.else_block != nullptr) CountIn(*s.else_block, uses);
-                   },
-                   [](const DeclareFlag&) {}, [](const ClearFlag&) {}, [](const KeepInRegister&) {},
-                   [](const Call&) {}},
-        statement.form);
-  }
+Uses CountUses(const Block& block) {
+  Uses uses;
+  Visit(block, {.value = [&](const ValueNode& node) {
+          if (const auto* named = std::get_if<NamedValue>(&node.form)) ++uses[named->name];
+        }});
+  return uses;
 }
 
 // Bytes of the vector that the statement loads, 0 if it is something else.
@@ -49,8 +26,7 @@ int LoadedVectorBytes(const DeclareValue& declaration) {
 }
 
 Block Rewrite(const Block& block) {
-  Uses uses;
-  CountIn(block, uses);
+  Uses uses = CountUses(block);
   auto rewrite = [](const std::shared_ptr<const Block>& inner) {
     return inner == nullptr ? nullptr : std::make_shared<const Block>(Rewrite(*inner));
   };

@@ -1,0 +1,297 @@
+#include "codegen/loop_program_walk.h"
+
+#include <cctype>
+
+#include "core/status.h"
+
+namespace mdh {
+namespace {
+
+class Walk {
+ public:
+  explicit Walk(const BlockVisitor& visitor) : visitor_(visitor) {}
+
+  void Inside(const Block& block) {
+    for (const Statement& statement : block) Inside(statement);
+  }
+
+  void Inside(const ValueNode& node) {
+    if (visitor_.value) visitor_.value(node);
+    std::visit(Overloaded{[](const Literal&) {}, [&](const NamedValue& v) { Name(v.name); },
+                          [&](const LoadElements& v) {
+                            Name(v.pointer);
+                            Use(v.offset);
+                          },
+                          [&](const LoadInside& v) {
+                            Name(v.pointer);
+                            for (const LoadInside::Dimension& d : v.dimensions) Use(d.index);
+                          },
+                          [&](const TableElement& v) { Inside(*v.index); },
+                          [&](const Operation& v) {
+                            for (const Value& operand : v.operands) Inside(*operand);
+                          },
+                          [&](const Splat& v) { Inside(*v.scalar); },
+                          [&](const Lane& v) { Inside(*v.vector); },
+                          [&](const IndexValue& v) { Use(v.index); },
+                          [&](const ShuffleDown& v) { Inside(*v.value); }},
+               node.form);
+  }
+
+ private:
+  void Name(const std::string& name) {
+    if (visitor_.name) visitor_.name(name);
+  }
+  void Use(const Index& index) {
+    if (visitor_.index) visitor_.index(index);
+  }
+  void Use(const std::vector<Condition>& conditions) {
+    for (const Condition& condition : conditions) {
+      if (condition.flag.empty()) {
+        Use(condition.a);
+        Use(condition.b);
+      } else {
+        Name(condition.flag);
+      }
+    }
+  }
+
+  void Inside(const Statement& statement) {
+    if (visitor_.statement) visitor_.statement(statement);
+    std::visit(
+        Overloaded{[](const Comment&) {}, [](const DeclareArray&) {}, [](const HardwareIndex&) {},
+                   [](const Barrier&) {}, [&](const DeclareIndex& s) { Use(s.value); },
+                   [&](const DeclareValue& s) { Inside(*s.value); },
+                   [&](const Assign& s) {
+                     Name(s.name);
+                     Inside(*s.value);
+                   },
+                   [&](const StoreElements& s) {
+                     Name(s.pointer);
+                     Use(s.offset);
+                     Inside(*s.value);
+                   },
+                   [&](const DeclarePointer& s) {
+                     Name(s.base);
+                     Use(s.offset);
+                   },
+                   [&](const DeclareView& s) { Name(s.base); },
+                   [&](const For& s) {
+                     Use(s.begin);
+                     Use(s.end);
+                     Inside(*s.body);
+                   },
+                   [&](const ShareLoop& s) { Inside(*s.body); },
+                   [&](const If& s) {
+                     Use(s.all_of);
+                     Inside(*s.then_block);
+                     if (s.else_block != nullptr) Inside(*s.else_block);
+                   },
+                   [&](const DeclareFlag& s) { Use(s.all_of); },
+                   [&](const ClearFlag& s) { Name(s.name); },
+                   [&](const KeepInRegister& s) { Name(s.name); },
+                   [&](const Call& s) { Name(s.function); },
+                   [&](const CopyRegion& s) {
+                     Name(s.array);
+                     Inside(*s.body);
+                   }},
+        statement.form);
+  }
+
+  const BlockVisitor& visitor_;
+};
+
+}  // namespace
+
+void Visit(const Block& block, const BlockVisitor& visitor) { Walk(visitor).Inside(block); }
+void Visit(const Value& value, const BlockVisitor& visitor) { Walk(visitor).Inside(*value); }
+
+const std::string* DeclaredName(const Statement& statement) {
+  using Name = const std::string*;
+  return std::visit(Overloaded{[](const DeclareIndex& s) -> Name { return &s.name; },
+                               [](const DeclareValue& s) -> Name { return &s.name; },
+                               [](const DeclarePointer& s) -> Name { return &s.name; },
+                               [](const DeclareView& s) -> Name { return &s.name; },
+                               [](const DeclareArray& s) -> Name { return &s.name; },
+                               [](const HardwareIndex& s) -> Name { return &s.name; },
+                               [](const DeclareFlag& s) -> Name { return &s.name; },
+                               [](const auto&) -> Name { return nullptr; }},
+                    statement.form);
+}
+
+void CollectDeclaredNames(const Block& block, std::set<std::string>& names) {
+  Visit(block, {.statement = [&](const Statement& statement) {
+          if (const std::string* name = DeclaredName(statement)) names.insert(*name);
+          if (const auto* loop = std::get_if<For>(&statement.form)) names.insert(loop->variable);
+          if (const auto* loop = std::get_if<ShareLoop>(&statement.form)) {
+            names.insert(loop->variable);
+          }
+        }});
+}
+
+void CollectUsedNames(const Block& block, std::set<std::string>& names) {
+  const auto insert = [&](const std::string& name) { names.insert(name); };
+  Visit(block,
+        {.index = [&](const Index& index) { index.VisitVariables(insert); }, .name = insert});
+  CollectCallWords(block, names);
+}
+
+void CollectCallWords(const Block& block, std::set<std::string>& names) {
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  Visit(block, {.statement = [&](const Statement& statement) {
+          const auto* call = std::get_if<Call>(&statement.form);
+          if (call == nullptr) return;
+          for (const std::string& argument : call->arguments) {
+            std::string word;
+            for (char c : argument + " ") {
+              if (is_word(c)) {
+                word += c;
+              } else if (!word.empty()) {
+                names.insert(std::exchange(word, ""));
+              }
+            }
+          }
+        }});
+}
+
+Block Rewriter::RewriteBlock(const Block& block) {
+  Block out;
+  out.reserve(block.size());
+  for (const Statement& statement : block) RewriteStatement(statement, out);
+  return out;
+}
+
+std::shared_ptr<const Block> Rewriter::RewriteInner(const std::shared_ptr<const Block>& block) {
+  return block == nullptr ? nullptr : std::make_shared<const Block>(RewriteBlock(*block));
+}
+
+std::vector<Condition> Rewriter::RewriteConditions(const std::vector<Condition>& conditions) {
+  std::vector<Condition> result = conditions;
+  for (Condition& condition : result) {
+    if (condition.flag.empty()) {
+      condition.a = RewriteIndex(condition.a);
+      condition.b = RewriteIndex(condition.b);
+    } else {
+      condition.flag = RewriteName(condition.flag);
+    }
+  }
+  return result;
+}
+
+void Rewriter::RewriteStatement(const Statement& statement, Block& out) {
+  Statement result = statement;
+  std::visit(
+      Overloaded{[](Comment&) {}, [](Barrier&) {}, [](Call&) {},
+                 [&](DeclareIndex& s) { s.value = RewriteIndex(s.value); }, [](HardwareIndex&) {},
+                 [&](DeclareValue& s) {
+                   s.value = RewriteValue(s.value);
+                   s.name = RewriteName(s.name);
+                 },
+                 [&](Assign& s) {
+                   s.value = RewriteValue(s.value);
+                   s.name = RewriteName(s.name);
+                 },
+                 [&](StoreElements& s) {
+                   s.value = RewriteValue(s.value);
+                   s.offset = RewriteIndex(s.offset);
+                   s.pointer = RewriteName(s.pointer);
+                 },
+                 [&](DeclarePointer& s) {
+                   s.base = RewriteName(s.base);
+                   s.offset = RewriteIndex(s.offset);
+                   s.name = RewriteName(s.name);
+                 },
+                 [&](DeclareView& s) {
+                   s.base = RewriteName(s.base);
+                   s.name = RewriteName(s.name);
+                 },
+                 [&](DeclareArray& s) { s.name = RewriteName(s.name); },
+                 [&](For& s) {
+                   s.begin = RewriteIndex(s.begin);
+                   s.end = RewriteIndex(s.end);
+                   s.body = RewriteInner(s.body);
+                 },
+                 [&](ShareLoop& s) { s.body = RewriteInner(s.body); },
+                 [&](If& s) {
+                   s.all_of = RewriteConditions(s.all_of);
+                   s.then_block = RewriteInner(s.then_block);
+                   s.else_block = RewriteInner(s.else_block);
+                 },
+                 [&](DeclareFlag& s) {
+                   s.all_of = RewriteConditions(s.all_of);
+                   s.name = RewriteName(s.name);
+                 },
+                 [&](ClearFlag& s) { s.name = RewriteName(s.name); },
+                 [&](KeepInRegister& s) { s.name = RewriteName(s.name); },
+                 [&](CopyRegion& s) {
+                   s.array = RewriteName(s.array);
+                   s.body = RewriteInner(s.body);
+                 }},
+      result.form);
+  out.push_back(std::move(result));
+}
+
+Value Rewriter::RewriteValue(const Value& value) {
+  ValueNode node = *value;
+  bool changed = true;
+  const auto rewrite = [&](Value& operand) {
+    const Value before = operand;
+    operand = RewriteValue(operand);
+    return before != operand;
+  };
+  std::visit(Overloaded{[&](Literal&) { changed = false; },
+                        [&](NamedValue& v) { v.name = RewriteName(v.name); },
+                        [&](LoadElements& v) {
+                          v.offset = RewriteIndex(v.offset);
+                          v.pointer = RewriteName(v.pointer);
+                        },
+                        [&](LoadInside& v) {
+                          for (LoadInside::Dimension& d : v.dimensions) {
+                            d.index = RewriteIndex(d.index);
+                          }
+                          v.pointer = RewriteName(v.pointer);
+                        },
+                        [&](TableElement& v) { changed = rewrite(v.index); },
+                        [&](Operation& v) {
+                          changed = false;
+                          for (Value& operand : v.operands) changed |= rewrite(operand);
+                        },
+                        [&](Splat& v) { changed = rewrite(v.scalar); },
+                        [&](Lane& v) { changed = rewrite(v.vector); },
+                        [&](IndexValue& v) { v.index = RewriteIndex(v.index); },
+                        [&](ShuffleDown& v) { changed = rewrite(v.value); }},
+             node.form);
+  return changed ? std::make_shared<const ValueNode>(std::move(node)) : value;
+}
+
+namespace {
+
+class VariableReplacer : public Rewriter {
+ public:
+  explicit VariableReplacer(
+      const std::function<std::optional<Index>(const std::string&)>& replacement)
+      : replacement_(replacement) {}
+
+ protected:
+  Index RewriteIndex(const Index& index) override { return index.Replace(replacement_); }
+
+ private:
+  const std::function<std::optional<Index>(const std::string&)>& replacement_;
+};
+
+}  // namespace
+
+Block ReplaceVariables(
+    const Block& block,
+    const std::function<std::optional<Index>(const std::string& variable)>& replacement) {
+  return VariableReplacer(replacement).RewriteBlock(block);
+}
+
+LoopProgram RewriteBodies(LoopProgram program, const std::function<Block(const Block&)>& rewrite) {
+  for (Function& function : program.functions) function.body = rewrite(function.body);
+  for (Stage& stage : program.stages) stage.body = rewrite(stage.body);
+  return program;
+}
+
+}  // namespace mdh

@@ -143,10 +143,24 @@ void SetOrderOfLayer(PhaseParameters& phase, int layer, const std::vector<int>& 
 // Whether all levels of a layer come before all those of the next one.
 bool IsNested(const PhaseParameters& phase);
 
-// Text that reads back: `key=value` pairs separated by ';' on one line, dimensions by position. The
-// numerics policy is left out if it is kReassociate.
+// Text that reads back: `key=value` pairs separated by ';' on one line, dimensions by position,
+// levels one-based. Fields beyond those of register tiles are left out if they have their default
+// value, and so is the numerics policy.
+//   model; tile; order, assign         system model, 0, D1 and D2
+//   scalar_order, scalar_assign        S1 and S2, if that phase is set apart
+//   recompose_order, recompose_assign  R1 and R2, idem
+//   inputs; memory; copy               per input: staging for caches; D3 and D4; padding, copy
+//                                      width and stages
+//   results; scalar_in; scalar_out     R3 and R4 per output; S3 and S4; S5 and S6
+//   accumulate; chains; compiler; unroll; numerics
 std::string ToText(const TuningParameters& parameters);
+// Errors: InvalidArgument, naming the field or the item that cannot be read.
 Result<TuningParameters> ParseTuningParameters(std::string_view text);
+// Also accepts `parts` in place of `tile`: #PRT of Table 1, per layer and dimension. Extents of
+// parts are the products of the counts inside of them; the outermost count of more than one may
+// leave a smaller last part. Errors: also InvalidArgument if so many parts do not partition the
+// expression's sizes.
+Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expression& expression);
 
 // Checks the algorithmic and model constraints (Section 3.4, appendix C.1) and the limits:
 //   - one extent per layer and dimension, 1 <= extent <= that of the layer outside;

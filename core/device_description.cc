@@ -1,132 +1,126 @@
-// Describing this machine's CPU.
+// Descriptions of devices: their fingerprints and whether they are consistent.
 #include "core/device_description.h"
 
-#include <sched.h>
-
-#include <fstream>
-#include <optional>
 #include <string>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 
 namespace mdh {
 namespace {
 
-std::string FirstLine(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return std::string(absl::StripAsciiWhitespace(line));
+template <typename... Parts>
+Status Invalid(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat("device description: ", parts...));
 }
 
-// "32K", "1024K", "32M" as in sysfs; 0 if it is none of these.
-int64_t ParseCacheSize(absl::string_view text) {
-  int64_t factor = 1;
-  if (absl::ConsumeSuffix(&text, "K")) {
-    factor = int64_t{1} << 10;
-  } else if (absl::ConsumeSuffix(&text, "M")) {
-    factor = int64_t{1} << 20;
-  }
-  int64_t size = 0;
-  return absl::SimpleAtoi(text, &size) ? size * factor : 0;
+Status Positive(absl::string_view field, int64_t value) {
+  if (value >= 1) return absl::OkStatus();
+  return Invalid(field, " is ", value, ", not positive");
 }
 
-// Keeps the defaults for what the system does not tell (containers often hide sysfs).
-void ReadCaches(DeviceDescription* device) {
-  for (int index = 0; index < 8; ++index) {
-    const std::string folder = absl::StrCat("/sys/devices/system/cpu/cpu0/cache/index", index, "/");
-    const std::string level = FirstLine(folder + "level");
-    const int64_t size = ParseCacheSize(FirstLine(folder + "size"));
-    if (level.empty() || size <= 0 || FirstLine(folder + "type") == "Instruction") continue;
-    if (level == "1") device->l1_bytes = size;
-    if (level == "2") device->l2_bytes = size;
-    if (level == "3") device->l3_bytes = size;
-    int line_bytes = 0;
-    if (absl::SimpleAtoi(FirstLine(folder + "coherency_line_size"), &line_bytes) &&
-        line_bytes > 0) {
-      device->cache_line_bytes = line_bytes;
-    }
-  }
+Status NotNegative(absl::string_view field, int64_t value) {
+  if (value >= 0) return absl::OkStatus();
+  return Invalid(field, " is ", value, ", which is negative");
 }
 
-// The first value of `key` in /proc/cpuinfo.
-std::optional<std::string> CpuInfo(absl::string_view key) {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::pair<absl::string_view, absl::string_view> parts =
-        absl::StrSplit(line, absl::MaxSplits(':', 1));
-    if (absl::StripAsciiWhitespace(parts.first) == key) {
-      return std::string(absl::StripAsciiWhitespace(parts.second));
-    }
-  }
-  return std::nullopt;
+Status PowerOfTwo(absl::string_view field, int64_t value) {
+  MDH_RETURN_IF_ERROR(Positive(field, value));
+  if ((value & (value - 1)) == 0) return absl::OkStatus();
+  return Invalid(field, " is ", value, ", no power of two");
 }
 
-double ClockHz() {
-  double khz = 0;
-  if (absl::SimpleAtod(FirstLine("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"), &khz) &&
-      khz > 0) {
-    return khz * 1e3;
-  }
-  double mhz = 0;
-  return absl::SimpleAtod(CpuInfo("cpu MHz").value_or(""), &mhz) ? mhz * 1e6 : 0;
+Status ValidateCpu(const DeviceDescription& device) {
+  MDH_RETURN_IF_ERROR(Positive("cores", device.cores));
+  MDH_RETURN_IF_ERROR(PowerOfTwo("simd_bytes", device.simd_bytes));
+  MDH_RETURN_IF_ERROR(Positive("vector_registers", device.vector_registers));
+  MDH_RETURN_IF_ERROR(NotNegative("l1_bytes", device.l1_bytes));
+  MDH_RETURN_IF_ERROR(NotNegative("l2_bytes", device.l2_bytes));
+  MDH_RETURN_IF_ERROR(NotNegative("l3_bytes", device.l3_bytes));
+  return PowerOfTwo("cache_line_bytes", device.cache_line_bytes);
 }
 
-void ReadInstructionSet(DeviceDescription* device) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  device->isa = "x86-64";
-  if (__builtin_cpu_supports("avx512f")) {
-    device->simd_bytes = 64;
-    device->vector_registers = 32;
-  } else if (__builtin_cpu_supports("avx2")) {
-    device->simd_bytes = 32;
+Status ValidateSizes(const BlockLimits& blocks) {
+  double threads = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    const std::string index = absl::StrCat("[", axis, "]");
+    MDH_RETURN_IF_ERROR(Positive("max_block" + index, blocks.max_block[axis]));
+    MDH_RETURN_IF_ERROR(Positive("max_grid" + index, blocks.max_grid[axis]));
+    threads *= static_cast<double>(blocks.max_block[axis]);
   }
-  if (__builtin_cpu_supports("avx2")) device->isa += " avx2";
-  if (__builtin_cpu_supports("fma")) device->isa += " fma";
-  if (__builtin_cpu_supports("avx512f")) device->isa += " avx512f";
-#elif defined(__aarch64__)
-  device->isa = "aarch64 neon";
-  device->vector_registers = 32;
-#else
-  device->isa = "generic";
-#endif
+  if (threads < blocks.max_threads_per_block) {
+    return Invalid("max_threads_per_block is ", blocks.max_threads_per_block,
+                   ", but max_block allows only ", threads);
+  }
+  if (blocks.warp_size > blocks.max_threads_per_block) {
+    return Invalid("warp_size is ", blocks.warp_size, ", more than max_threads_per_block, ",
+                   blocks.max_threads_per_block);
+  }
+  return absl::OkStatus();
 }
 
-// CPUs this process may run on: in a container that is fewer than the machine has.
-Result<int> UsableCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) {
-    return absl::FailedPreconditionError("cannot read on which CPUs this process may run");
+Status ValidateRegisters(DeviceKind kind, const BlockLimits& blocks) {
+  MDH_RETURN_IF_ERROR(NotNegative("registers_per_thread", blocks.registers_per_thread));
+  MDH_RETURN_IF_ERROR(NotNegative("registers_per_block", blocks.registers_per_block));
+  if (kind == DeviceKind::kCuda) {
+    MDH_RETURN_IF_ERROR(Positive("registers_per_thread", blocks.registers_per_thread));
+    MDH_RETURN_IF_ERROR(Positive("registers_per_block", blocks.registers_per_block));
   }
-  return CPU_COUNT(&set);
+  if (blocks.registers_per_block > 0 && blocks.registers_per_thread > blocks.registers_per_block) {
+    return Invalid("registers_per_thread is ", blocks.registers_per_thread,
+                   ", more than registers_per_block, ", blocks.registers_per_block);
+  }
+  return absl::OkStatus();
+}
+
+Status ValidateBlocks(DeviceKind kind, const BlockLimits& blocks) {
+  MDH_RETURN_IF_ERROR(Positive("multiprocessors", blocks.multiprocessors));
+  MDH_RETURN_IF_ERROR(Positive("max_threads_per_block", blocks.max_threads_per_block));
+  MDH_RETURN_IF_ERROR(PowerOfTwo("warp_size", blocks.warp_size));
+  MDH_RETURN_IF_ERROR(ValidateSizes(blocks));
+  MDH_RETURN_IF_ERROR(ValidateRegisters(kind, blocks));
+  MDH_RETURN_IF_ERROR(Positive("shared_bytes_per_block", blocks.shared_bytes_per_block));
+  MDH_RETURN_IF_ERROR(Positive("memory_bytes", blocks.memory_bytes));
+  if (blocks.shared_bytes_per_block > blocks.memory_bytes) {
+    return Invalid("shared_bytes_per_block is ", blocks.shared_bytes_per_block,
+                   ", more than memory_bytes, ", blocks.memory_bytes);
+  }
+  return absl::OkStatus();
+}
+
+std::string BlocksText(const BlockLimits& b) {
+  return absl::StrFormat(
+      "multiprocessors %d; threads %d; block %d,%d,%d; grid %d,%d,%d; warp %d; shared %d; "
+      "registers %d of %d; memory %d; fp64 %s",
+      b.multiprocessors, b.max_threads_per_block, b.max_block[0], b.max_block[1], b.max_block[2],
+      b.max_grid[0], b.max_grid[1], b.max_grid[2], b.warp_size, b.shared_bytes_per_block,
+      b.registers_per_thread, b.registers_per_block, b.memory_bytes, b.has_fp64 ? "yes" : "no");
 }
 
 }  // namespace
 
 std::string DeviceDescription::Fingerprint() const {
+  const std::string with = compiler.empty() ? "unknown" : compiler;
+  if (kind != DeviceKind::kCpu) {
+    return absl::StrFormat("%s '%s'; %s; %s; compiler %s",
+                           kind == DeviceKind::kCuda ? "cuda" : "opencl", name, isa,
+                           BlocksText(blocks), with);
+  }
   return absl::StrFormat(
       "cpu '%s'; cores %d; %s; simd %d B x %d; L1 %d; L2 %d; L3 %d; line %d; compiler %s", name,
       cores, isa, simd_bytes, vector_registers, l1_bytes, l2_bytes, l3_bytes, cache_line_bytes,
-      compiler.empty() ? "unknown" : compiler);
+      with);
 }
 
-Result<DeviceDescription> DescribeHostCpu() {
-  DeviceDescription device;
-  MDH_ASSIGN_OR_RETURN(device.cores, UsableCores());
-  // Arm's kernels give no "model name".
-  std::optional<std::string> name = CpuInfo("model name");
-  if (!name.has_value()) name = CpuInfo("CPU part");
-  device.name = name.value_or("unknown CPU");
-  ReadInstructionSet(&device);
-  ReadCaches(&device);
-  device.clock_hz = ClockHz();
-  return device;
+Status ValidateDevice(const DeviceDescription& device) {
+  switch (device.kind) {
+    case DeviceKind::kCpu:
+      return ValidateCpu(device);
+    case DeviceKind::kOpenCl:
+    case DeviceKind::kCuda:
+      return ValidateBlocks(device.kind, device.blocks);
+  }
+  return Invalid("kind is ", static_cast<int>(device.kind), ", which is none");
 }
 
 }  // namespace mdh

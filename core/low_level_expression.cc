@@ -108,31 +108,11 @@ std::vector<int> LayoutOf(const MemoryParameters& memory, MdhLevel level, const 
   return memory.layouts.empty() ? RowMajor(buffer) : memory.layouts[level.layer][level.dimension];
 }
 
-bool IsParallel(LayerRole role) {
-  return role != LayerRole::kMemory && role != LayerRole::kRegisters && role != LayerRole::kLanes;
-}
-
-// The first place of the re-composition from which no level is parallel: where results accumulate
-// in the innermost region if no regions are given.
-int FirstPlaceOfOneThread(const SystemModel& model, const std::vector<LowLevelOperator>& rows) {
-  int place = 0;
-  for (const LowLevelOperator& row : rows) {
-    if (row.parts > 1 && IsParallel(model.layers[row.assigned[2].layer].role)) {
-      place = std::max(place, row.position[2] + 1);
-    }
-  }
-  return place;
-}
-
-void SetLevels(const Expression& e, const SystemModel& m, const TuningParameters& p,
+void SetLevels(const Expression& e, const TuningParameters& p,
                std::vector<LowLevelOperator>* rows) {
   SetPhase(p.phase, PhaseKind::kDecomposition, e.rank(), rows);
   SetPhase(p.scalar_phase.value_or(p.phase), PhaseKind::kScalar, e.rank(), rows);
   SetPhase(p.recomposition_phase.value_or(p.phase), PhaseKind::kRecomposition, e.rank(), rows);
-  const bool in_registers = m.memory == MemoryKind::kExplicit && p.outputs.empty() &&
-                            p.accumulate_in == AccumulateIn::kRegisters;
-  const int inside =
-      in_registers ? FirstPlaceOfOneThread(m, *rows) : static_cast<int>(rows->size());
   for (LowLevelOperator& row : *rows) {
     const auto [l, d] = row.level;
     for (size_t b = 0; b < e.inputs().size(); ++b) {
@@ -142,8 +122,7 @@ void SetLevels(const Expression& e, const SystemModel& m, const TuningParameters
     }
     for (size_t b = 0; b < e.outputs().size(); ++b) {
       const MemoryParameters memory = p.outputs.empty() ? MemoryParameters{} : p.outputs[b];
-      const int default_region = row.position[2] >= inside ? InnermostRegion(m) : 0;
-      row.output_region.push_back(memory.regions.empty() ? default_region : memory.regions[l][d]);
+      row.output_region.push_back(memory.regions.empty() ? 0 : memory.regions[l][d]);
       row.output_layout.push_back(LayoutOf(memory, row.level, e.outputs()[b]));
     }
   }
@@ -183,7 +162,7 @@ Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel
   if (UsesRegisterTiles(model, parameters)) {
     SetRegisterTiles(expression, model, parameters, &low.operators_);
   } else {
-    SetLevels(expression, model, parameters, &low.operators_);
+    SetLevels(expression, parameters, &low.operators_);
   }
   low.scalar_inputs_ = ScalarOrDefault(parameters.scalar_inputs, expression.inputs(), model);
   low.scalar_outputs_ = ScalarOrDefault(parameters.scalar_outputs, expression.outputs(), model);

@@ -117,9 +117,9 @@ struct TuningParameters {
   // de-composition phase: then the phases are loop nests of their own.
   std::optional<PhaseParameters> scalar_phase = {};
   std::optional<PhaseParameters> recomposition_phase = {};
-  std::vector<InputParameters> inputs;  // one per input buffer
-  std::vector<MemoryParameters> outputs =
-      {};  // one per output buffer, or none: R3 as accumulate_in
+  std::vector<InputParameters> inputs;         // one per input buffer
+  std::vector<MemoryParameters> outputs = {};  // one per output buffer, or none: the outermost
+                                               // region (R3; accumulate_in with register tiles)
   // One per input, and one per output, or none: the innermost region, as the buffer is laid out.
   std::vector<ScalarMemory> scalar_inputs = {}, scalar_outputs = {};
   // Sequential loops are unrolled, the innermost first, while their bodies have at most so many

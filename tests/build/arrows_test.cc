@@ -150,6 +150,10 @@ TEST(Arrows, LowerFoldersLinkNoServiceAndNoGpuLibrary) {
   ExpectLinksOnly("mdh_codegen", {"absl::", "OpenSSL::Crypto", "mdh_core"});
 }
 
+TEST(Arrows, DevicesLinkNoLibraryOfAVendor) {
+  ExpectLinksOnly("mdh_device", {"absl::", "OpenSSL::Crypto", "mdh_core", "mdh_codegen", "dl"});
+}
+
 TEST(Arrows, ConversionOfExpressionsLinksNoService) {
   ExpectLinksOnly("mdh_expression_proto",
                   {"absl::", "OpenSSL::Crypto", "mdh_core", "mdh_proto", "protobuf::"});

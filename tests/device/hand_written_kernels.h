@@ -1,0 +1,78 @@
+// Kernels written by hand in both languages, and the devices there are to run them.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/kernel.h"
+#include "core/interpreter.h"
+#include "tuner/device/compute_device.h"
+#include "tuner/device/cuda_driver.h"
+#include "tuner/device/nvrtc.h"
+#include "tuner/device/opencl_driver.h"
+
+namespace mdh {
+
+inline constexpr int kSum = 1024;  // elements that the kernel below adds up
+
+// Takes `in` (1024 int32), `out` (4 int32) and scratch memory: stage 0 sums up 256 elements per
+// block through shared memory, stage 1 copies the four sums. `mistake` is a statement at the end of
+// stage 1, where `i` is the thread's number.
+inline Kernel SumKernel(bool is_cuda, const std::string& mistake = "") {
+  Kernel kernel;
+  kernel.entry = "mdh_sum";
+  kernel.language = is_cuda ? "CUDA C++" : "OpenCL C";
+  const std::string prefix = is_cuda ? "extern \"C\" __global__ void " : "__kernel void ";
+  const std::string global = is_cuda ? "" : "__global ";
+  const std::string arguments = "(" + global + "const int* in, " + global + "int* out, " + global +
+                                (is_cuda ? "void*" : "char*") + " scratch)";
+  kernel.source =
+      std::string(is_cuda ? "#define GROUP blockIdx.x\n#define LOCAL threadIdx.x\n"
+                            "#define SHARED __shared__\n#define BARRIER __syncthreads()\n"
+                          : "#define GROUP get_group_id(0)\n#define LOCAL get_local_id(0)\n"
+                            "#define SHARED __local\n"
+                            "#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)\n") +
+      prefix + "mdh_sum_0" + arguments + " {\n  SHARED int sums[64];\n" +
+      "  int i = (int)LOCAL, sum = 0;\n" +
+      "  for (int n = 0; n < 4; ++n) sum += in[(int)GROUP * 256 + n * 64 + i];\n" +
+      "  sums[i] = sum;\n  BARRIER;\n" +
+      "  if (i == 0) {\n    for (int n = 1; n < 64; ++n) sum += sums[n];\n" + "    ((" + global +
+      "int*)scratch)[GROUP] = sum;\n  }\n}\n" + prefix + "mdh_sum_1" + arguments +
+      " {\n  int i = (int)LOCAL;\n  out[i] = ((" + global + "int*)scratch)[i];\n  " + mistake +
+      "\n}\n";
+  kernel.arguments = {{"in", ScalarType::kInt32, kSum, false},
+                      {"out", ScalarType::kInt32, 4, true}};
+  kernel.stages = 2;
+  kernel.launches = {{"mdh_sum_0", {{4, 1, 1}, {64, 1, 1}}}, {"mdh_sum_1", {{1, 1, 1}, {4, 1, 1}}}};
+  kernel.scratch_bytes = 4 * sizeof(int32_t);
+  return kernel;
+}
+
+inline BufferBytes BytesOf(const std::vector<int32_t>& values) {
+  BufferBytes bytes(values.size() * sizeof(int32_t));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+inline BufferBytes SumInput() {
+  std::vector<int32_t> values(kSum);
+  for (int n = 0; n < kSum; ++n) values[n] = n;
+  return BytesOf(values);
+}
+
+// The sums of 0..255, 256..511, ...
+inline BufferBytes SumOutput() { return BytesOf({32640, 98176, 163712, 229248}); }
+
+// The first device, or why there is none.
+inline Result<std::unique_ptr<ComputeDevice>> FirstDevice(bool is_cuda) {
+  CudaLibraries cuda;
+  cuda.nvrtc_folders = Nvrtc::ToolkitFolders("");
+  MDH_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<ComputeDevice>> devices,
+                       is_cuda ? FindCudaDevices(cuda) : FindOpenClDevices());
+  return std::move(devices[0]);
+}
+
+}  // namespace mdh

@@ -1,0 +1,155 @@
+// Kernels written by hand on every kind of device: results, guard zones, errors.
+#include "tuner/device/program.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/device/hand_written_kernels.h"
+#include "tests/error_message.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class ProgramTest : public ::testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    Result<std::unique_ptr<ComputeDevice>> found = FirstDevice(GetParam());
+    if (!found.ok()) GTEST_SKIP() << found.status().message();
+    device_ = *std::move(found);
+  }
+  Kernel MakeKernel(const std::string& mistake = "") const {
+    return SumKernel(GetParam(), mistake);
+  }
+  Result<std::vector<BufferBytes>> Run(const Kernel& kernel, const KernelRunOptions& options = {}) {
+    return RunKernelOnce(*device_, kernel, {SumInput()}, options);
+  }
+
+  std::unique_ptr<ComputeDevice> device_;
+};
+
+TEST_P(ProgramTest, RunsAllStages) {
+  const auto outputs = Run(MakeKernel());
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+  EXPECT_EQ(*outputs, std::vector{SumOutput()});
+}
+
+TEST_P(ProgramTest, RunsAgainOnPoisonedOutputs) {
+  Result<KernelRun> run = KernelRun::Create(*device_, MakeKernel(), {SumInput()});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  for (int n = 0; n < 3; ++n) {
+    ASSERT_EQ(ErrorMessage(run->Poison()), "no error");
+    EXPECT_EQ((*run->Outputs())[0], BufferBytes(16, std::byte{0xA5}));
+    ASSERT_EQ(ErrorMessage(run->Run()), "no error");
+    EXPECT_EQ((*run->Outputs())[0], SumOutput());
+  }
+}
+
+TEST_P(ProgramTest, RunsWithoutGuardZones) {
+  KernelRunOptions options;
+  options.guard_bytes = 0;
+  const auto outputs = Run(MakeKernel(), options);
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+  EXPECT_EQ(*outputs, std::vector{SumOutput()});
+}
+
+TEST_P(ProgramTest, SaysWhatWasWrittenOutside) {
+  EXPECT_THAT(ErrorMessage(Run(MakeKernel("out[4 + i] = 1;"))),
+              HasSubstr("wrote 0 bytes after the end of out"));
+  EXPECT_THAT(ErrorMessage(Run(MakeKernel("if (i == 1) out[-1] = 1;"))),
+              HasSubstr("bytes before out"));
+  const std::string type = GetParam() ? "int*" : "__global int*";
+  EXPECT_THAT(ErrorMessage(Run(MakeKernel("if (i == 1) ((" + type + ")scratch)[5] = 1;"))),
+              HasSubstr("wrote 4 bytes after the end of the scratch memory"));
+  EXPECT_THAT(ErrorMessage(Run(MakeKernel("((" + type + ")in)[i + 8] = 99;"))),
+              HasSubstr("wrote to the input in"));
+}
+
+TEST_P(ProgramTest, GivesTheLogOfTheCompiler) {
+  const auto outputs = Run(MakeKernel("no_such_name = 1;"));
+  EXPECT_EQ(outputs.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(ErrorMessage(outputs),
+              AllOf(HasSubstr("no_such_name"),
+                    HasSubstr(GetParam() ? "nvrtcCompileProgram" : "clBuildProgram")));
+}
+
+TEST_P(ProgramTest, NamesAFunctionThatIsMissing) {
+  Kernel kernel = MakeKernel();
+  kernel.launches[1].function = "mdh_other";
+  EXPECT_THAT(ErrorMessage(Run(kernel)), HasSubstr("mdh_other"));
+}
+
+TEST_P(ProgramTest, RefusesALaunchThatExceedsALimit) {
+  const BlockLimits& limits = device_->description().blocks;
+  Kernel kernel = MakeKernel();
+  kernel.launches[0].geometry.block = {limits.max_block[0], 2, 1};
+  const auto threads = Run(kernel);
+  EXPECT_EQ(threads.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(ErrorMessage(threads), HasSubstr("mdh_sum_0: threads of a block are"));
+  kernel.launches[0].geometry.block = {1, 1, limits.max_block[2] + 1};
+  EXPECT_THAT(ErrorMessage(Run(kernel)), HasSubstr("threads of a block along z are"));
+  kernel.launches[0].geometry = {{1, limits.max_grid[1] + 1, 1}, {64, 1, 1}};
+  EXPECT_THAT(ErrorMessage(Run(kernel)), HasSubstr("blocks along y are"));
+  kernel.launches[0].geometry = {{1, 0, 1}, {64, 1, 1}};
+  EXPECT_THAT(ErrorMessage(Run(kernel)), HasSubstr("blocks along y are 0"));
+  kernel = MakeKernel();
+  kernel.launches[0].dynamic_shared_bytes = limits.shared_bytes_per_block + 1;
+  EXPECT_THAT(ErrorMessage(Run(kernel)), HasSubstr("bytes of shared memory are"));
+  kernel.launches.clear();
+  EXPECT_THAT(ErrorMessage(Run(kernel)), HasSubstr("no launches"));
+}
+
+TEST_P(ProgramTest, RefusesAnotherLanguageAndWrongInputs) {
+  EXPECT_THAT(ErrorMessage(Run(SumKernel(!GetParam()))), HasSubstr("device cannot compile"));
+  EXPECT_THAT(ErrorMessage(RunKernelOnce(*device_, MakeKernel(), {})),
+              HasSubstr("the kernel has 1 inputs, 0 are given"));
+  EXPECT_THAT(ErrorMessage(RunKernelOnce(*device_, MakeKernel(), {BufferBytes(12)})),
+              HasSubstr("input in has 12 bytes, it needs 4096"));
+}
+
+TEST_P(ProgramTest, SaysThatMemoryDoesNotSuffice) {
+  Kernel kernel = MakeKernel();
+  kernel.scratch_bytes = int64_t{1} << 50;
+  const auto outputs = Run(kernel);
+  EXPECT_EQ(outputs.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_P(ProgramTest, DescribesTheDevice) {
+  const DeviceDescription& description = device_->description();
+  EXPECT_EQ(ErrorMessage(ValidateDevice(description)), "no error");
+  EXPECT_EQ(description.kind, GetParam() ? DeviceKind::kCuda : DeviceKind::kOpenCl);
+  EXPECT_GT(description.blocks.shared_bytes_per_block, 1024);
+  EXPECT_NE(device_->platform(), "");
+  EXPECT_NE(device_->driver(), "");
+}
+
+TEST(CudaProgramTest, UsesDynamicSharedMemory) {
+  Result<std::unique_ptr<ComputeDevice>> device = FirstDevice(/*is_cuda=*/true);
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  Kernel kernel = SumKernel(/*is_cuda=*/true, "more[40000 + i] = i; out[i] += more[40000 + i];");
+  kernel.source.insert(0, "extern __shared__ int more[];\n");
+  kernel.launches[1].dynamic_shared_bytes = 40004 * 4;
+  if (kernel.launches[1].dynamic_shared_bytes >
+      (*device)->description().blocks.shared_bytes_per_block) {
+    GTEST_SKIP() << "blocks of this device have less shared memory";
+  }
+  const auto outputs = RunKernelOnce(**device, kernel, {SumInput()});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+  EXPECT_EQ((*outputs)[0], BytesOf({32640, 98177, 163714, 229251}));
+}
+
+// The last of its process on that device.
+TEST(CudaProgramTest, ReportsAFault) {
+  Result<std::unique_ptr<ComputeDevice>> device = FirstDevice(/*is_cuda=*/true);
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  const Kernel kernel = SumKernel(/*is_cuda=*/true, "*(int*)8 = 1;");
+  EXPECT_THAT(ErrorMessage(RunKernelOnce(**device, kernel, {SumInput()})),
+              HasSubstr("cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS"));
+}
+
+INSTANTIATE_TEST_SUITE_P(OpenCl, ProgramTest, ::testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(Cuda, ProgramTest, ::testing::Values(true));
+
+}  // namespace
+}  // namespace mdh

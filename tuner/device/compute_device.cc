@@ -1,0 +1,38 @@
+#include "tuner/device/compute_device.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace mdh {
+
+Status CheckLaunches(const Kernel& kernel, const DeviceDescription& device) {
+  constexpr char kAxes[] = "xyz";
+  const BlockLimits& limits = device.blocks;
+  if (kernel.launches.empty()) return absl::InvalidArgumentError("the kernel has no launches");
+  for (const KernelLaunch& launch : kernel.launches) {
+    const auto exceeds = [&](absl::string_view what, int64_t value, int64_t limit) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          launch.function, ": ", what, " ", value, ", the limit of ", device.name, " is ", limit));
+    };
+    for (int axis = 0; axis < 3; ++axis) {
+      const int64_t blocks = launch.geometry.grid[axis], threads = launch.geometry.block[axis];
+      const std::string along = absl::StrCat(" along ", std::string(1, kAxes[axis]), " are");
+      if (blocks < 1 || blocks > limits.max_grid[axis]) {
+        return exceeds(absl::StrCat("blocks", along), blocks, limits.max_grid[axis]);
+      }
+      if (threads < 1 || threads > limits.max_block[axis]) {
+        return exceeds(absl::StrCat("threads of a block", along), threads, limits.max_block[axis]);
+      }
+    }
+    const int64_t threads = launch.geometry.threads_per_block();
+    if (threads > limits.max_threads_per_block) {
+      return exceeds("threads of a block are", threads, limits.max_threads_per_block);
+    }
+    if (launch.dynamic_shared_bytes > limits.shared_bytes_per_block) {
+      return exceeds("bytes of shared memory are", launch.dynamic_shared_bytes,
+                     limits.shared_bytes_per_block);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mdh

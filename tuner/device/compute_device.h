@@ -1,0 +1,66 @@
+// A device that runs kernels of blocks of threads: what the CUDA driver and OpenCL have in common.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "codegen/kernel.h"
+#include "core/device_description.h"
+#include "core/status.h"
+
+namespace mdh {
+
+// Memory of a device between two guard zones, which a correct kernel leaves as they are.
+class DeviceMemory {
+ public:
+  DeviceMemory(int64_t bytes, int64_t guard_bytes) : bytes_(bytes), guard_bytes_(guard_bytes) {}
+  virtual ~DeviceMemory() = default;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  int64_t bytes() const { return bytes_; }
+  int64_t guard_bytes() const { return guard_bytes_; }  // of one zone
+
+  // These wait until all work on the device is done. Errors: Internal, naming the call.
+  virtual Status Fill(std::byte value) = 0;                        // zones included
+  virtual Status Write(absl::Span<const std::byte> contents) = 0;  // bytes() of them
+  // `count` bytes from `offset`, which counts from the start of the first zone.
+  virtual Status Read(int64_t offset, absl::Span<std::byte> to) const = 0;
+
+ private:
+  int64_t bytes_, guard_bytes_;
+};
+
+// A compiled kernel with all its stages. Lives no longer than its device.
+class DeviceProgram {
+ public:
+  virtual ~DeviceProgram() = default;
+  // Starts all stages, one after the other. `arguments`: inputs, outputs, and scratch memory if
+  // the kernel has any. Errors: Internal, naming the call and the stage.
+  virtual Status Launch(absl::Span<DeviceMemory* const> arguments) = 0;
+};
+
+// Not thread-safe. A kernel that failed may leave the device unusable for this process.
+class ComputeDevice {
+ public:
+  virtual ~ComputeDevice() = default;
+  virtual const DeviceDescription& description() const = 0;
+  virtual std::string platform() const = 0;  // "CUDA", or OpenCL's name of the platform
+  virtual std::string driver() const = 0;    // version
+  // Errors: ResourceExhausted if there is not enough memory, else Internal.
+  virtual Result<std::unique_ptr<DeviceMemory>> Allocate(int64_t bytes, int64_t guard_bytes) = 0;
+  // Errors: InvalidArgument with the compiler's log, or if the kernel is in another language;
+  // ResourceExhausted if a launch exceeds what the device allows; Internal, naming the call.
+  virtual Result<std::unique_ptr<DeviceProgram>> Compile(const Kernel& kernel) = 0;
+  // Waits until all that was started has ended. Errors: Internal: a kernel failed.
+  virtual Status Finish() = 0;
+};
+
+// Whether every launch of `kernel` stays within the device's limits. Errors: ResourceExhausted,
+// naming the launch and the limit.
+Status CheckLaunches(const Kernel& kernel, const DeviceDescription& device);
+
+}  // namespace mdh

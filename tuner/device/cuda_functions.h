@@ -1,0 +1,64 @@
+// The entry points of the CUDA driver API that are used, with their prototypes and constants.
+#pragma once
+
+#include <cstddef>
+
+#include "core/status.h"
+#include "tuner/device/shared_library.h"
+
+namespace mdh {
+
+using CudaPointer = unsigned long long;  // CUdeviceptr
+
+// Handles are opaque pointers; 0 is success. Names without the suffixes _v2 of the library.
+struct CudaFunctions {
+  int (*Init)(unsigned);
+  int (*DriverGetVersion)(int*);
+  int (*GetErrorName)(int, const char**);
+  int (*GetErrorString)(int, const char**);
+  int (*DeviceGetCount)(int*);
+  int (*DeviceGet)(int*, int);
+  int (*DeviceGetName)(char*, int, int);
+  int (*DeviceTotalMem)(size_t*, int);
+  int (*DeviceGetAttribute)(int*, int, int);
+  int (*DevicePrimaryCtxRetain)(void**, int);
+  int (*CtxSetCurrent)(void*);
+  int (*CtxSynchronize)();
+  int (*ModuleLoadData)(void**, const void*);
+  int (*ModuleUnload)(void*);
+  int (*ModuleGetFunction)(void**, void*, const char*);
+  int (*FuncSetAttribute)(void*, int, int);
+  int (*MemAlloc)(CudaPointer*, size_t);
+  int (*MemFree)(CudaPointer);
+  int (*MemsetD8)(CudaPointer, unsigned char, size_t);
+  int (*MemcpyHtoD)(CudaPointer, const void*, size_t);
+  int (*MemcpyDtoH)(void*, CudaPointer, size_t);
+  int (*LaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                      void*, void**, void**);
+};
+
+// CUdevice_attribute, CUfunction_attribute and CUresult.
+namespace cuda {
+inline constexpr int kMaxThreadsPerBlock = 1;
+inline constexpr int kMaxBlockX = 2;
+inline constexpr int kMaxGridX = 5;
+inline constexpr int kSharedBytesPerBlock = 8;
+inline constexpr int kWarpSize = 10;
+inline constexpr int kRegistersPerBlock = 12;
+inline constexpr int kClockKhz = 13;
+inline constexpr int kMultiprocessors = 16;
+inline constexpr int kL2Bytes = 38;
+inline constexpr int kCapabilityMajor = 75;
+inline constexpr int kCapabilityMinor = 76;
+inline constexpr int kSharedBytesPerBlockOptIn = 97;
+inline constexpr int kFunctionDynamicSharedBytes = 8;
+inline constexpr int kOutOfMemory = 2;
+}  // namespace cuda
+
+// Errors: NotFound, naming the function that is missing.
+Status LoadCudaFunctions(const SharedLibrary& library, CudaFunctions* functions);
+
+// OK or Internal: "cuMemAlloc: CUDA_ERROR_... (...)"; ResourceExhausted if memory is short.
+Status CheckCuda(const CudaFunctions& functions, absl::string_view call, int code);
+
+}  // namespace mdh

@@ -1,0 +1,140 @@
+#include "tuner/device/nvrtc.h"
+
+#include <glob.h>
+
+#include <memory>
+
+namespace mdh {
+
+// Prototypes of nvrtc.h, as its documentation gives them; 0 is success.
+struct NvrtcFunctions {
+  const char* (*error_string)(int);
+  int (*version)(int*, int*);
+  int (*create)(void**, const char*, const char*, int, const char* const*, const char* const*);
+  int (*destroy)(void**);
+  int (*compile)(void*, int, const char* const*);
+  int (*log_size)(void*, size_t*);
+  int (*log)(void*, char*);
+  int (*cubin_size)(void*, size_t*);
+  int (*cubin)(void*, char*);
+  int (*ptx_size)(void*, size_t*);
+  int (*ptx)(void*, char*);
+};
+
+namespace {
+
+Status LoadFunctions(const SharedLibrary& library, NvrtcFunctions* functions) {
+  MDH_RETURN_IF_ERROR(library.Load("nvrtcGetErrorString", &functions->error_string));
+  MDH_RETURN_IF_ERROR(library.Load("nvrtcVersion", &functions->version));
+  MDH_RETURN_IF_ERROR(library.Load("nvrtcCreateProgram", &functions->create));
+  MDH_RETURN_IF_ERROR(library.Load("nvrtcDestroyProgram", &functions->destroy));
+  MDH_RETURN_IF_ERROR(library.Load("nvrtcCompileProgram", &functions->compile));
+  MDH_RETURN_IF_ERROR(library.Load("nvrtcGetProgramLogSize", &functions->log_size));
+  MDH_RETURN_IF_ERROR(library.Load("nvrtcGetProgramLog", &functions->log));
+  MDH_RETURN_IF_ERROR(library.Load("nvrtcGetCUBINSize", &functions->cubin_size));
+  MDH_RETURN_IF_ERROR(library.Load("nvrtcGetCUBIN", &functions->cubin));
+  MDH_RETURN_IF_ERROR(library.Load("nvrtcGetPTXSize", &functions->ptx_size));
+  return library.Load("nvrtcGetPTX", &functions->ptx);
+}
+
+Status Check(const NvrtcFunctions& functions, const char* call, int code) {
+  if (code == 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(call, ": ", functions.error_string(code)));
+}
+
+// A program and its end.
+class Program {
+ public:
+  explicit Program(const NvrtcFunctions& functions) : functions_(functions) {}
+  ~Program() {
+    if (program_ != nullptr) functions_.destroy(&program_);
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  Status Create(const std::string& source, const std::string& name) {
+    return Check(functions_, "nvrtcCreateProgram",
+                 functions_.create(&program_, source.c_str(), name.c_str(), 0, nullptr, nullptr));
+  }
+
+  Status Compile(const std::vector<const char*>& options) {
+    const int code = functions_.compile(program_, static_cast<int>(options.size()), options.data());
+    constexpr int kCompilation = 6;  // NVRTC_ERROR_COMPILATION
+    if (code == 0) return absl::OkStatus();
+    const Status status = Check(functions_, "nvrtcCompileProgram", code);
+    Result<std::string> log = Read("nvrtcGetProgramLog", functions_.log_size, functions_.log);
+    const std::string message =
+        absl::StrCat(std::string(status.message()), "\n", log.ok() ? *log : "");
+    return code == kCompilation ? absl::InvalidArgumentError(message)
+                                : absl::InternalError(message);
+  }
+
+  Result<std::string> Read(const char* call, int (*size)(void*, size_t*),
+                           int (*read)(void*, char*)) const {
+    size_t bytes = 0;
+    MDH_RETURN_IF_ERROR(Check(functions_, call, size(program_, &bytes)));
+    std::string text(bytes, '\0');
+    MDH_RETURN_IF_ERROR(Check(functions_, call, read(program_, text.data())));
+    return text;
+  }
+
+ private:
+  const NvrtcFunctions& functions_;
+  void* program_ = nullptr;
+};
+
+void AppendMatches(const std::string& pattern, std::vector<std::string>* folders) {
+  glob_t found = {};
+  if (glob(pattern.c_str(), GLOB_ONLYDIR, nullptr, &found) == 0) {
+    // The newest last in the alphabet, first here.
+    for (size_t n = found.gl_pathc; n-- > 0;) folders->emplace_back(found.gl_pathv[n]);
+  }
+  globfree(&found);
+}
+
+}  // namespace
+
+Result<Nvrtc> Nvrtc::Load(const std::vector<std::string>& folders) {
+  MDH_ASSIGN_OR_RETURN(
+      const SharedLibrary library,
+      SharedLibrary::Open({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}, folders));
+  auto functions = std::make_unique<NvrtcFunctions>();
+  MDH_RETURN_IF_ERROR(LoadFunctions(library, functions.get()));
+  return Nvrtc(library.path(), functions.release());
+}
+
+std::vector<std::string> Nvrtc::ToolkitFolders(const std::string& root) {
+  std::vector<std::string> folders;
+  if (!root.empty()) {
+    for (const char* below : {"", "/lib64", "/lib"}) {
+      AppendMatches(absl::StrCat(root, below), &folders);
+    }
+  }
+  for (const char* below : {"/lib64", "/lib"}) {
+    AppendMatches(absl::StrCat("/usr/local/cuda*", below), &folders);
+  }
+  return folders;
+}
+
+std::string Nvrtc::Version() const {
+  int major = 0, minor = 0;
+  functions_->version(&major, &minor);
+  return absl::StrCat(major, ".", minor);
+}
+
+Result<std::string> Nvrtc::Compile(const std::string& source, const std::string& name,
+                                   int compute_capability, const std::vector<std::string>& options,
+                                   Output output) const {
+  const bool is_ptx = output == Output::kPtx;
+  const std::string architecture =
+      absl::StrCat("--gpu-architecture=", is_ptx ? "compute_" : "sm_", compute_capability);
+  std::vector<const char*> words = {architecture.c_str()};
+  for (const std::string& option : options) words.push_back(option.c_str());
+  Program program(*functions_);
+  MDH_RETURN_IF_ERROR(program.Create(source, name));
+  MDH_RETURN_IF_ERROR(program.Compile(words));
+  return is_ptx ? program.Read("nvrtcGetPTX", functions_->ptx_size, functions_->ptx)
+                : program.Read("nvrtcGetCUBIN", functions_->cubin_size, functions_->cubin);
+}
+
+}  // namespace mdh

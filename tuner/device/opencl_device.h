@@ -1,0 +1,49 @@
+// One OpenCL device: its context, queue, memory and programs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tuner/device/compute_device.h"
+#include "tuner/device/opencl_functions.h"
+
+namespace mdh {
+
+struct OpenClContext {
+  const OpenClFunctions& functions;  // lives as long as the process
+  void* device;
+  void* context;
+  void* queue;              // in order
+  int64_t alignment_bytes;  // of sub-buffers
+};
+
+class OpenClDevice final : public ComputeDevice {
+ public:
+  // Creates context and queue. Errors: Internal, naming the call.
+  static Result<std::unique_ptr<OpenClDevice>> Open(const OpenClFunctions& functions,
+                                                    std::string platform, void* device);
+  ~OpenClDevice() override;
+
+  const DeviceDescription& description() const override { return description_; }
+  std::string platform() const override { return platform_; }
+  std::string driver() const override { return driver_; }
+  Result<std::unique_ptr<DeviceMemory>> Allocate(int64_t bytes, int64_t guard_bytes) override;
+  Result<std::unique_ptr<DeviceProgram>> Compile(const Kernel& kernel) override;
+  Status Finish() override;
+
+ private:
+  OpenClDevice(OpenClContext context, std::string platform, std::string driver,
+               DeviceDescription description)
+      : context_(context),
+        platform_(std::move(platform)),
+        driver_(std::move(driver)),
+        description_(std::move(description)) {}
+
+  OpenClContext context_;
+  std::string platform_, driver_;
+  DeviceDescription description_;
+};
+
+}  // namespace mdh

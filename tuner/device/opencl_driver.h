@@ -1,0 +1,22 @@
+// OpenCL behind ComputeDevice; its loader (ICD) is found at run time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "tuner/device/compute_device.h"
+
+namespace mdh {
+
+struct OpenClLibraries {
+  std::vector<std::string> loader = {"libOpenCL.so.1"};
+};
+
+// Every device of every platform, in OpenCL's order. Must be called after the last fork. Errors:
+// NotFound if the loader, every platform or every device is missing; Internal, naming the call.
+Result<std::vector<std::unique_ptr<ComputeDevice>>> FindOpenClDevices(
+    const OpenClLibraries& libraries = {});
+
+}  // namespace mdh

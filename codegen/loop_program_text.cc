@@ -1,0 +1,196 @@
+#include "codegen/loop_program_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/status.h"
+
+namespace mdh {
+namespace {
+
+std::string TypeText(ValueType type) {
+  return type.lanes == 1 ? std::string(Name(type.scalar))
+                         : absl::StrCat(Name(type.scalar), "x", type.lanes);
+}
+
+// "[offset]", of vectors "[offset, stride 2]".
+std::string ElementsText(const Index& offset, int64_t stride, int lanes) {
+  return lanes == 1 ? absl::StrCat("[", offset.ToString(), "]")
+                    : absl::StrCat("[", offset.ToString(), ", stride ", stride, "]");
+}
+
+std::string ValueText(const ValueNode& node);
+
+std::string OperationText(const ValueNode& node, const Operation& operation) {
+  const auto operand = [](std::string* out, const Value& value) { *out += ValueText(*value); };
+  if (operation.op == ScalarOp::kCast) {
+    return absl::StrCat(TypeText(node.type), "(", ValueText(*operation.operands[0]), ")");
+  }
+  if (Info(operation.op).is_infix) {
+    return absl::StrCat(
+        "(",
+        absl::StrJoin(operation.operands, absl::StrCat(" ", Info(operation.op).name, " "), operand),
+        ")");
+  }
+  return absl::StrCat(Info(operation.op).name, "(",
+                      absl::StrJoin(operation.operands, ", ", operand), ")");
+}
+
+std::string LoadInsideText(const LoadInside& load) {
+  const auto dimension = [](std::string* out, const LoadInside::Dimension& d) {
+    absl::StrAppend(out, d.index.ToString(), d.lane_step == 0 ? "" : " + lane * ",
+                    d.lane_step == 0 ? "" : absl::StrCat(d.lane_step), " of ", d.extent, " at ",
+                    d.stride);
+  };
+  return absl::StrCat(load.pointer, "[", absl::StrJoin(load.dimensions, "; ", dimension), "; ",
+                      load.constant, "] else ",
+                      load.outside.has_value() ? load.outside->ToString() : "nearest");
+}
+
+std::string ValueText(const ValueNode& node) {
+  return std::visit(
+      Overloaded{[](const Literal& v) { return v.value.ToString(); },
+                 [](const NamedValue& v) { return v.name; },
+                 [&](const LoadElements& v) {
+                   const std::string lanes = node.type.lanes == 1 ? "" : TypeText(node.type) + " ";
+                   return absl::StrCat(lanes, v.pointer,
+                                       ElementsText(v.offset, v.stride, node.type.lanes));
+                 },
+                 [](const LoadInside& v) { return LoadInsideText(v); },
+                 [](const TableElement& v) {
+                   return absl::StrCat("table of ", v.table.size(), "[", ValueText(*v.index), "]");
+                 },
+                 [&](const Operation& v) { return OperationText(node, v); },
+                 [&](const Splat& v) {
+                   return absl::StrCat("splat", node.type.lanes, "(", ValueText(*v.scalar), ")");
+                 },
+                 [](const Lane& v) { return absl::StrCat(ValueText(*v.vector), ".", v.lane); },
+                 [](const IndexValue& v) {
+                   return absl::StrCat(
+                       "value(", v.index.ToString(),
+                       v.lane_step == 0 ? "" : absl::StrCat(" + lane * ", v.lane_step), ")");
+                 },
+                 [](const ShuffleDown& v) {
+                   return absl::StrCat("shuffle_down(", ValueText(*v.value), ", ", v.distance, ", ",
+                                       v.width, ")");
+                 }},
+      node.form);
+}
+
+std::string ConditionsText(const std::vector<Condition>& conditions) {
+  if (conditions.empty()) return "true";
+  return absl::StrJoin(conditions, " && ", [](std::string* out, const Condition& c) {
+    switch (c.kind) {
+      case Condition::Kind::kLess:
+        return absl::StrAppend(out, c.a.ToString(), " < ", c.b.ToString());
+      case Condition::Kind::kEqual:
+        return absl::StrAppend(out, c.a.ToString(), " == ", c.b.ToString());
+      case Condition::Kind::kFlag:
+        return absl::StrAppend(out, c.flag);
+      case Condition::Kind::kNotFlag:
+        return absl::StrAppend(out, "!", c.flag);
+    }
+  });
+}
+
+std::string ForText(const For& s) {
+  return absl::StrCat(s.unroll ? "unrolled " : "", "for ", s.variable, " = ", s.begin.ToString(),
+                      " .. ", s.end.ToString(), s.step == 1 ? "" : absl::StrCat(" step ", s.step),
+                      s.whole_steps && s.step != 1 ? " whole" : "");
+}
+
+class TextPrinter {
+ public:
+  void Print(const Block& block, int depth) {
+    for (const Statement& statement : block) {
+      std::visit([&](const auto& form) { Print(form, depth); }, statement.form);
+    }
+  }
+  template <typename... Parts>
+  void Line(int depth, const Parts&... parts) {
+    absl::StrAppend(&text_, std::string(2 * depth, ' '), parts..., "\n");
+  }
+  std::string Take() { return std::move(text_); }
+
+ private:
+  void Print(const Comment& s, int depth) { Line(depth, "// ", s.text); }
+  void Print(const DeclareIndex& s, int depth) {
+    Line(depth, "index ", s.name, " = ", s.value.ToString());
+  }
+  void Print(const DeclareValue& s, int depth) {
+    Line(depth, s.is_mutable ? "mutable " : "", TypeText(s.value->type), " ", s.name, " = ",
+         ValueText(*s.value));
+  }
+  void Print(const Assign& s, int depth) { Line(depth, s.name, " = ", ValueText(*s.value)); }
+  void Print(const StoreElements& s, int depth) {
+    Line(depth, s.pointer, ElementsText(s.offset, s.stride, s.value->type.lanes), " = ",
+         ValueText(*s.value));
+  }
+  void Print(const DeclarePointer& s, int depth) {
+    Line(depth, "pointer ", s.is_const ? "const " : "", Name(s.type), " ", s.name, " = ", s.base,
+         " + ", s.offset.ToString());
+  }
+  void Print(const DeclareView& s, int depth) {
+    Line(depth, "view ", s.is_const ? "const " : "", Name(s.type), " ", s.name, " = ", s.base);
+  }
+  void Print(const DeclareArray& s, int depth) {
+    Line(depth, s.space == MemorySpace::kShared ? "shared " : "private ", Name(s.type), " ", s.name,
+         "[", s.elements, "]");
+  }
+  void Print(const HardwareIndex& s, int depth) {
+    Line(depth, "index ", s.name, " = ", s.kind == HardwareIndex::Kind::kBlock ? "block" : "thread",
+         " along ", s.axis);
+  }
+  void Print(const Barrier&, int depth) { Line(depth, "barrier"); }
+  void Print(const For& s, int depth) { Nested(ForText(s), *s.body, depth); }
+  void Print(const ShareLoop& s, int depth) {
+    Nested(absl::StrCat("share ", s.variable, " = 0 .. ", s.items), *s.body, depth);
+  }
+  void Print(const If& s, int depth) {
+    Nested(absl::StrCat("if ", ConditionsText(s.all_of)), *s.then_block, depth);
+    if (s.else_block != nullptr) Nested("else", *s.else_block, depth);
+  }
+  void Print(const DeclareFlag& s, int depth) {
+    Line(depth, s.is_mutable ? "mutable " : "", "flag ", s.name, " = ", ConditionsText(s.all_of));
+  }
+  void Print(const ClearFlag& s, int depth) { Line(depth, s.name, " = false"); }
+  void Print(const KeepInRegister& s, int depth) { Line(depth, "keep ", s.name); }
+  void Print(const Call& s, int depth) {
+    Line(depth, s.function, "(", absl::StrJoin(s.arguments, ", "), ")");
+  }
+  void Print(const CopyRegion& s, int depth) {
+    Nested(absl::StrCat("copy to ", s.array, ", stages ", s.stages), *s.body, depth);
+  }
+  void Nested(const std::string& head, const Block& body, int depth) {
+    Line(depth, head);
+    Print(body, depth + 1);
+  }
+
+  std::string text_;
+};
+
+}  // namespace
+
+std::string ToText(const Value& value) { return ValueText(*value); }
+
+std::string ToText(const Block& block) {
+  TextPrinter printer;
+  printer.Print(block, 0);
+  return printer.Take();
+}
+
+std::string ToText(const LoopProgram& program) {
+  TextPrinter printer;
+  for (const Function& function : program.functions) {
+    printer.Line(0, "function ", function.name);
+    printer.Print(function.body, 1);
+  }
+  for (const Stage& stage : program.stages) {
+    const auto extents = [](const std::array<int64_t, 3>& x) { return absl::StrJoin(x, "x"); };
+    printer.Line(0, "stage, grid ", extents(stage.launch.grid), ", block ",
+                 extents(stage.launch.block));
+    printer.Print(stage.body, 1);
+  }
+  return printer.Take();
+}
+
+}  // namespace mdh

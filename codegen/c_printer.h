@@ -1,43 +1,86 @@
-// Prints loop programs as GNU C.
+// Prints loop programs in the languages of the C family.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 
-#include "codegen/c_spelling.h"
+#include "codegen/c_prelude.h"
 #include "codegen/loop_program.h"
 
 namespace mdh {
 
 // One class knows indentation and spelling; what a translation unit's prelude must define collects
-// in `prelude`, which must outlive the printer.
+// in `prelude`, which must outlive the printer and says the language. Expects only forms that the
+// language has: blocks of threads not in C, vectors that are computed with in C only.
 class CPrinter {
  public:
-  explicit CPrinter(CPrelude& prelude) : prelude_(prelude) {}
+  // wide_indices: whether an index might not fit into an int. Where the language has one type for
+  // both, it makes no difference.
+  explicit CPrinter(CPrelude& prelude, bool wide_indices = true)
+      : prelude_(prelude),
+        dialect_(prelude.dialect()),
+        index_type_(wide_indices ? dialect_.wide_index : dialect_.narrow_index) {}
+
+  // Shared arrays from here on lie at these byte offsets of the array of chars `mdh_shared`.
+  void PlaceSharedArrays(std::map<std::string, int64_t> offsets) {
+    shared_offsets_ = std::move(offsets);
+  }
 
   std::string Print(const Function& function);
   // Statements indented by `depth` levels.
   std::string Print(const Block& block, int depth);
   std::string Print(const Value& value) { return PrintValue(*value, 0); }
-  static std::string ParameterList(const std::vector<Parameter>& parameters);
 
  private:
   void PrintBlock(const Block& block, int depth, std::string& out);
   void PrintStatement(const Statement& statement, int depth, std::string& out);
+  std::string PrintAssign(const Assign& statement);
+  std::string PrintStore(const StoreElements& statement);
+  std::string PrintPointer(const DeclarePointer& statement);
+  std::string PrintView(const DeclareView& statement);
+  std::string PrintArray(const DeclareArray& statement);
+  std::string PrintFor(const For& statement);
+  std::string PrintShareLoop(const ShareLoop& statement);
+  std::string ParameterList(const std::vector<Parameter>& parameters);
+  std::string PrintCondition(const Condition& condition);
+  std::string PrintConditions(const std::vector<Condition>& conditions);
+
+  // c_printer_values.cc
   std::string PrintValue(const ValueNode& node, int precedence);
   std::string PrintOperation(const ValueNode& node, const Operation& operation, int precedence);
+  std::string PrintNativeOperation(const ValueNode& node, const Operation& operation,
+                                   int precedence);
   std::string PrintLoad(const ValueNode& node, const LoadElements& load);
+  std::string PrintLane(const Lane& lane);
   std::string PrintLoadInside(const ValueNode& node, const LoadInside& load);
   std::string PrintLaneInside(const LoadInside& load, int lane);
   std::string PrintLanesInside(const ValueNode& node, const LoadInside& load, size_t along);
   std::string PrintIndexValue(const ValueNode& node, const IndexValue& value);
-  std::string PrintCondition(const Condition& condition);
-  std::string PrintConditions(const std::vector<Condition>& conditions);
-  std::string PrintIndex(const Index& index);
-  std::string Declaration(ValueType type);
+  std::string PrintShuffleDown(const ValueNode& node, const ShuffleDown& shuffle);
   // The value as an operand of an operation with that many lanes.
   std::string Widened(const ValueNode& node, int lanes, int precedence);
 
+  std::string PrintIndex(const Index& index) { return index.ToString(); }
+  std::string Declaration(ValueType type);
+  static std::string Address(const std::string& pointer, const Index& offset);
+  AddressSpace Space(const std::string& pointer) const;
+  // Whether lanes that follow each other at `pointer` are moved by an assignment through a pointer
+  // to the vector's type.
+  bool MovesAsVector(ValueType type, int64_t stride, const std::string& pointer) const;
+
   CPrelude& prelude_;
+  const CDialect& dialect_;
+  const absl::string_view index_type_;
+  std::map<std::string, int64_t> shared_offsets_;
+  std::map<std::string, AddressSpace> spaces_;  // of pointers to other than global memory
 };
+
+// The operator of a native operation (IsNativeOperator), and its precedence: larger binds tighter.
+absl::string_view COperator(ScalarOp op);
+int CPrecedence(ScalarOp op);
+
+// A loop program with a form that the language does not have: a bug of whoever built it. Aborts.
+[[noreturn]] void NotInLanguage(const CDialect& dialect, const char* form);
 
 }  // namespace mdh

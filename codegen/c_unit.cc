@@ -3,59 +3,17 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
 #include "codegen/c_printer.h"
+#include "codegen/c_spelling.h"
+#include "codegen/c_unit_parts.h"
 #include "core/text/printer.h"
 
 namespace mdh {
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
-int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-// Offsets of scratch buffers: shared ones first, then one block per thread.
-struct ScratchLayout {
-  int64_t shared_bytes = 0;
-  int64_t thread_bytes = 0;
-  std::vector<int64_t> offsets;
-};
-
-ScratchLayout LayOut(const std::vector<ScratchBuffer>& scratch) {
-  ScratchLayout layout;
-  for (const ScratchBuffer& buffer : scratch) {
-    int64_t& bytes = buffer.per_thread ? layout.thread_bytes : layout.shared_bytes;
-    layout.offsets.push_back(bytes);
-    bytes += Aligned(buffer.elements * SizeBytes(buffer.type));
-  }
-  return layout;
-}
-
-// In C; records are structs.
-std::string TypeOf(const KernelArgument& argument, const CUnitOptions& options) {
-  if (!argument.type.is_record()) return CType(argument.type.scalar());
-  return absl::StrCat("struct ", options.entry, "_", argument.name);
-}
-
-std::string DefineRecords(const CUnitOptions& options) {
-  std::string text;
-  for (const KernelArgument& argument : options.arguments) {
-    if (!argument.type.is_record()) continue;
-    absl::StrAppend(&text, TypeOf(argument, options), " {\n");
-    for (const ElementType::Field& field : argument.type.fields()) {
-      absl::StrAppend(&text, "  ", CType(field.type), " ", CIdentifier(field.name), ";\n");
-    }
-    absl::StrAppend(&text, "};\n");
-  }
-  return text;
-}
-
-std::string ArgumentDeclarations(const CUnitOptions& options, bool restricted) {
-  return absl::StrJoin(options.arguments, ", ", [&](std::string* out, const KernelArgument& a) {
-    absl::StrAppend(out, a.is_output ? "" : "const ", TypeOf(a, options),
-                    restricted ? "* restrict " : "* ", a.name);
-  });
+std::string Declarations(const CUnitOptions& options, absl::string_view restrict_keyword) {
+  return ArgumentDeclarations(options.arguments, options.entry, GnuC(), restrict_keyword);
 }
 
 std::string ArgumentNames(const CUnitOptions& options) {
@@ -63,34 +21,11 @@ std::string ArgumentNames(const CUnitOptions& options) {
                        [](std::string* out, const KernelArgument& a) { out->append(a.name); });
 }
 
-bool Mentions(const std::string& text, const std::string& identifier) {
-  auto is_word = [](char c) { return absl::ascii_isalnum(c) || c == '_'; };
-  for (size_t at = text.find(identifier); at != std::string::npos;
-       at = text.find(identifier, at + 1)) {
-    const size_t end = at + identifier.size();
-    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end])))
-      return true;
-  }
-  return false;
-}
-
 std::string PrintStage(const LoopProgram& program, const ScratchLayout& layout, size_t number,
                        const CUnitOptions& options, CPrinter& printer) {
   const Stage& stage = program.stages[number];
   const std::string body = printer.Print(stage.body, 1);
-  std::string pointers;
-  for (size_t n = 0; n < program.scratch.size(); ++n) {
-    const ScratchBuffer& buffer = program.scratch[n];
-    if (!Mentions(body, buffer.name)) continue;
-    std::string offset = absl::StrCat(layout.offsets[n]);
-    if (buffer.per_thread) {
-      offset = absl::StrCat(layout.shared_bytes + layout.offsets[n], " + thread * ",
-                            layout.thread_bytes);
-    }
-    const std::string type = CType(buffer.type);
-    absl::StrAppend(&pointers, "  ", type, "* restrict ", buffer.name, " = (", type,
-                    "*)(scratch + ", offset, ");\n");
-  }
+  const std::string pointers = ScratchPointers(program, layout, GnuC(), body);
   std::string unused;
   for (const std::string name : {"thread", "threads", "scratch"}) {
     if (!Mentions(body + pointers, name)) absl::StrAppend(&unused, "  (void)", name, ";\n");
@@ -102,7 +37,8 @@ std::string PrintStage(const LoopProgram& program, const ScratchLayout& layout, 
       "// $0\nstatic void stage_$1(const int64_t thread, const int64_t threads, $2, char* restrict "
       "scratch) {\n"
       "$3$4$5}\n\n",
-      stage.comment, number, ArgumentDeclarations(options, true), unused, pointers, body);
+      stage.comment, number, Declarations(options, GnuC().parameter_restrict), unused, pointers,
+      body);
 }
 
 bool NeedsBoundaryFunctions(const std::string& code) {
@@ -193,7 +129,7 @@ std::string DescribeIndexMap(const Expression& expression,
 std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) {
   CPrelude prelude;
   CPrinter printer(prelude);
-  const ScratchLayout layout = LayOut(program.scratch);
+  const ScratchLayout layout = LayOutScratch(program.scratch);
   std::string functions, stages, cases;
   for (const Function& function : program.functions) {
     absl::StrAppend(&functions, printer.Print(function), "\n");
@@ -203,13 +139,8 @@ std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) 
     absl::StrAppend(&cases, "    case ", n, ": stage_", n, "(thread, threads, ",
                     ArgumentNames(options), ", (char*)scratch); break;\n");
   }
-  std::string comment;
-  for (const absl::string_view line :
-       absl::StrSplit(absl::StripTrailingAsciiWhitespace(options.description), '\n')) {
-    absl::StrAppend(&comment, line.empty() ? "//" : "// ", line, "\n");
-  }
   return absl::StrCat(
-      comment,
+      CommentLines(options.description),
       "\n#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#ifdef "
       "_OPENMP\n#include "
       "<omp.h>\n#endif\n\n",
@@ -217,9 +148,10 @@ std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) 
       "// First of `items` that belongs to `thread`.\n",
       "static inline int64_t mdh_share(int64_t items, int64_t thread, int64_t threads) {\n",
       "  return items * thread / threads;\n}\n",
-      NeedsBoundaryFunctions(functions + stages) ? kBoundaryFunctions : "", DefineRecords(options),
-      prelude.ToString(), "\n", functions, stages,
-      absl::Substitute(kEntryPoints, options.entry, ArgumentDeclarations(options, false),
+      NeedsBoundaryFunctions(functions + stages) ? kBoundaryFunctions : "",
+      RecordDefinitions(options.arguments, options.entry, GnuC()), prelude.ToString(), "\n",
+      functions, stages,
+      absl::Substitute(kEntryPoints, options.entry, Declarations(options, ""),
                        ArgumentNames(options), layout.shared_bytes, layout.thread_bytes,
                        program.stages.size(), cases));
 }
@@ -228,8 +160,9 @@ std::string PrintCHeader(const CUnitOptions& options) {
   const std::string guard = absl::AsciiStrToUpper(options.entry) + "_H";
   std::string sizes;
   for (const KernelArgument& a : options.arguments) {
-    absl::StrAppend(&sizes, "//   ", a.name, ": ", a.elements, " elements of ", TypeOf(a, options),
-                    a.is_output ? ", written" : ", read", "\n");
+    absl::StrAppend(&sizes, "//   ", a.name, ": ", a.elements, " elements of ",
+                    ArgumentType(a, options.entry, GnuC()), a.is_output ? ", written" : ", read",
+                    "\n");
   }
   return absl::Substitute(
       "#ifndef $0\n#define $0\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" "
@@ -244,8 +177,8 @@ std::string PrintCHeader(const CUnitOptions& options) {
       "// stage 0 .. $3, with a barrier between the stages.\n"
       "void $1_body(int stage, int thread, int threads, $2, void* scratch);\n\n"
       "int64_t $1_scratch_bytes(int threads);\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif  // $0\n",
-      guard, options.entry, ArgumentDeclarations(options, false), options.stages - 1, sizes,
-      DefineRecords(options));
+      guard, options.entry, Declarations(options, ""), options.stages - 1, sizes,
+      RecordDefinitions(options.arguments, options.entry, GnuC()));
 }
 
 }  // namespace mdh

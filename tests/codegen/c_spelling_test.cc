@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "codegen/c_prelude.h"
+
 namespace mdh {
 namespace {
 

@@ -1,0 +1,197 @@
+#include "codegen/c_dialect.h"
+
+#include <bit>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+
+namespace mdh {
+namespace {
+
+constexpr CDialect kGnuC = {
+    .language = "OpenMP C",
+    .signed_types = {"int8_t", "int16_t", "int32_t", "int64_t"},
+    .unsigned_types = {"uint8_t", "uint16_t", "uint32_t", "uint64_t"},
+    .signed_literals = {"$0", "$0", "$0", "INT64_C($0)"},
+    .unsigned_literals = {"UINT8_C($0)", "UINT16_C($0)", "UINT32_C($0)", "UINT64_C($0)"},
+    .int32_minimum = "-2147483648",
+    .int64_minimum = "INT64_MIN",
+    .nan = {"__builtin_nanf(\"\")", "__builtin_nan(\"\")"},
+    .infinity = {"__builtin_inff()", "__builtin_inf()"},
+    .narrow_index = "int64_t",
+    .wide_index = "int64_t",
+    .computes_with_vectors = true,
+    .signed_wraps = true,
+    .float_suffix = "f",
+    .round_function = "nearbyint",
+    .float_bits = "",
+    .bits_float = "",
+    .widen_half = "",
+    .narrow_half = "",
+    .function_qualifier = "static inline",
+    .table_qualifier = "static const",
+    .spaces = {"", "", ""},
+    .parameter_restrict = " restrict",
+    .pointer_restrict = " restrict",
+    .shared_array = "",
+    .private_array = "$0 $1[$2] __attribute__((aligned(64)))",
+    .unroll = "#pragma GCC unroll $0",
+    .signed_vectors = {},
+    .unsigned_vectors = {},
+    .largest_vector_bytes = 0,
+    .largest_vector_lanes = 0,
+    .native_vector = "",
+    .native_lane = "",
+    .define_vector =
+        "typedef $1 $0 __attribute__((vector_size($3)));\n"
+        "typedef $1 $0_unaligned __attribute__((vector_size($3), aligned($4), may_alias));\n",
+    .vector = "($0){$1}",
+    .lane = "[$0]",
+    .unaligned_load = "",
+    .unaligned_store = "",
+    .kernel_qualifier = "",
+    .barrier = "",
+    .block_numbers = {},
+    .thread_numbers = {},
+    .shuffle_down = "",
+    .static_shared_bytes = 0,
+    .enable_fp64 = "",
+    .disable_contraction = "",
+};
+
+constexpr CDialect kOpenClC = {
+    .language = "OpenCL C",
+    .signed_types = {"char", "short", "int", "long"},
+    .unsigned_types = {"uchar", "ushort", "uint", "ulong"},
+    .signed_literals = {"$0", "$0", "$0", "$0L"},
+    .unsigned_literals = {"$0", "$0", "$0U", "$0UL"},
+    .int32_minimum = "(-2147483647 - 1)",
+    .int64_minimum = "(-9223372036854775807L - 1)",
+    .nan = {"NAN", "(double)NAN"},
+    .infinity = {"INFINITY", "(double)INFINITY"},
+    .narrow_index = "int",
+    .wide_index = "long",
+    .computes_with_vectors = false,
+    .signed_wraps = false,
+    .float_suffix = "",
+    .round_function = "rint",
+    .float_bits = "as_uint",
+    .bits_float = "as_float",
+    .widen_half = "return vload_half(0, (const half*)&a);",
+    .narrow_half = "ushort r; vstore_half_rte(a, 0, (half*)&r); return r;",
+    .function_qualifier = "static inline",
+    .table_qualifier = "__constant",
+    .spaces = {"__global ", "__local ", ""},
+    .parameter_restrict = " restrict",
+    .pointer_restrict = "",
+    .shared_array = "__local $0 $1[$2] __attribute__((aligned(16)))",
+    .private_array = "$0 $1[$2]",
+    .unroll = "#pragma unroll",
+    .signed_vectors = {"char", "short", "int", "long"},
+    .unsigned_vectors = {"uchar", "ushort", "uint", "ulong"},
+    .largest_vector_bytes = 128,
+    .largest_vector_lanes = 16,
+    .native_vector = "($0)($1)",
+    .native_lane = ".s$0",
+    .define_vector = "",
+    .vector = "",
+    .lane = "",
+    .unaligned_load = "vload$0",
+    .unaligned_store = "vstore$0",
+    .kernel_qualifier = "__kernel __attribute__((reqd_work_group_size($0, $1, $2)))\nvoid ",
+    .barrier = "barrier(CLK_LOCAL_MEM_FENCE)",
+    .block_numbers = {"get_group_id(0)", "get_group_id(1)", "get_group_id(2)"},
+    .thread_numbers = {"get_local_id(0)", "get_local_id(1)", "get_local_id(2)"},
+    .shuffle_down = "",
+    .static_shared_bytes = 0,
+    .enable_fp64 = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n",
+    .disable_contraction = "#pragma OPENCL FP_CONTRACT OFF\n",
+};
+
+constexpr CDialect kCudaCxx = {
+    .language = "CUDA C++",
+    .signed_types = {"signed char", "short", "int", "long long"},
+    .unsigned_types = {"unsigned char", "unsigned short", "unsigned int", "unsigned long long"},
+    .signed_literals = {"$0", "$0", "$0", "$0LL"},
+    .unsigned_literals = {"$0", "$0", "$0U", "$0ULL"},
+    .int32_minimum = "(-2147483647 - 1)",
+    .int64_minimum = "(-9223372036854775807LL - 1)",
+    .nan = {"__builtin_nanf(\"\")", "__builtin_nan(\"\")"},
+    .infinity = {"__builtin_huge_valf()", "__builtin_huge_val()"},
+    .narrow_index = "int",
+    .wide_index = "long long",
+    .computes_with_vectors = false,
+    .signed_wraps = false,
+    .float_suffix = "f",
+    .round_function = "rint",
+    .float_bits = "__float_as_uint",
+    .bits_float = "__uint_as_float",
+    .widen_half = "float r; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r) : \"h\"(a)); return r;",
+    .narrow_half =
+        "unsigned short r; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(r) : \"f\"(a)); return r;",
+    .function_qualifier = "static __device__ inline",
+    .table_qualifier = "static __device__ const",
+    .spaces = {"", "", ""},
+    .parameter_restrict = " __restrict__",
+    .pointer_restrict = "",
+    .shared_array = "__shared__ __align__(16) $0 $1[$2]",
+    .private_array = "$0 $1[$2]",
+    .unroll = "#pragma unroll",
+    .signed_vectors = {"char", "short", "int", "longlong"},
+    .unsigned_vectors = {"uchar", "ushort", "uint", "ulonglong"},
+    .largest_vector_bytes = 16,
+    .largest_vector_lanes = 4,
+    .native_vector = "make_$0($1)",
+    .native_lane = ".$1",
+    .define_vector = "struct __align__($5) $0 {\n  $1 s[$2];\n};\n",
+    .vector = "$0{{$1}}",
+    .lane = ".s[$0]",
+    .unaligned_load = "",
+    .unaligned_store = "",
+    .kernel_qualifier = "extern \"C\" __global__ void __launch_bounds__($3)\n",
+    .barrier = "__syncthreads()",
+    .block_numbers = {"blockIdx.x", "blockIdx.y", "blockIdx.z"},
+    .thread_numbers = {"threadIdx.x", "threadIdx.y", "threadIdx.z"},
+    .shuffle_down = "__shfl_down_sync(0xffffffff, $0, $1, $2)",
+    .static_shared_bytes = 48 * 1024,
+    .enable_fp64 = "",
+    .disable_contraction = "",
+};
+
+}  // namespace
+
+const CDialect& GnuC() { return kGnuC; }
+const CDialect& OpenClC() { return kOpenClC; }
+const CDialect& CudaCxx() { return kCudaCxx; }
+
+std::string CPointer(const CDialect& dialect, AddressSpace space, bool is_const,
+                     absl::string_view type) {
+  return absl::StrCat(dialect.spaces[static_cast<size_t>(space)], is_const ? "const " : "", type,
+                      "*");
+}
+
+std::string NativeVector(const CDialect& dialect, ValueType type) {
+  const int bytes = SizeBytes(type.scalar);
+  if (type.lanes > dialect.largest_vector_lanes ||
+      type.lanes * bytes > dialect.largest_vector_bytes) {
+    return "";
+  }
+  if (IsFloatingPoint(type.scalar) && !IsHalf(type.scalar)) {
+    return absl::StrCat(bytes == 4 ? "float" : "double", type.lanes);
+  }
+  const bool is_signed = IsSigned(type.scalar) && !IsHalf(type.scalar);
+  const std::array<absl::string_view, 4>& stems =
+      is_signed ? dialect.signed_vectors : dialect.unsigned_vectors;
+  return absl::StrCat(stems[std::bit_width(static_cast<unsigned>(bytes)) - 1], type.lanes);
+}
+
+std::string CLane(const CDialect& dialect, ValueType type, absl::string_view vector, int lane) {
+  if (NativeVector(dialect, type).empty()) {
+    return absl::StrCat(vector, absl::Substitute(dialect.lane, lane));
+  }
+  return absl::StrCat(vector, absl::Substitute(dialect.native_lane, absl::Hex(lane),
+                                               absl::string_view("xyzw").substr(lane % 4, 1)));
+}
+
+}  // namespace mdh

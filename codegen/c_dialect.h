@@ -1,0 +1,81 @@
+// What differs between the languages of the C family that kernels are printed in, in one table: GNU
+// C with OpenMP, OpenCL C 1.2 and CUDA C++. Printers ask the table, never for the language.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "codegen/loop_program.h"
+
+namespace mdh {
+
+// Where a pointer points to; part of its type in OpenCL C.
+enum class AddressSpace : uint8_t { kGlobal, kShared, kPrivate };
+
+struct CDialect {
+  absl::string_view language;  // Kernel::language
+
+  // Types and literals of integers of 1, 2, 4 and 8 bytes; $0 is the value.
+  std::array<absl::string_view, 4> signed_types, unsigned_types;
+  std::array<absl::string_view, 4> signed_literals, unsigned_literals;
+  absl::string_view int32_minimum, int64_minimum;
+  std::array<absl::string_view, 2> nan, infinity;  // of fp32, fp64
+  // Indices: the second is used where an index might not fit into the first.
+  absl::string_view narrow_index, wide_index;
+
+  bool computes_with_vectors;        // lane by lane, with C's operators
+  bool signed_wraps;                 // overflow of signed integers is no error of the program
+  absl::string_view float_suffix;    // of mathematical functions of fp32
+  absl::string_view round_function;  // to the nearest, halfway cases to even
+  // The bits of a float as an unsigned integer, and back: functions.
+  absl::string_view float_bits, bits_float;
+  // Bodies of functions that convert `a` between fp32 and the bits of fp16.
+  absl::string_view widen_half, narrow_half;
+
+  absl::string_view function_qualifier, table_qualifier;
+  std::array<absl::string_view, 3> spaces;  // by AddressSpace, in front of the pointed-to type
+  absl::string_view parameter_restrict, pointer_restrict;  // behind the star of a declaration
+  // $0 type, $1 name, $2 elements.
+  absl::string_view shared_array, private_array;
+  absl::string_view unroll;  // $0: steps
+  // Stems of vector types that the language has, by size as above; "" where it has none.
+  std::array<absl::string_view, 4> signed_vectors, unsigned_vectors;
+  int largest_vector_bytes, largest_vector_lanes;
+  // A vector of such a type ($0) from its elements ($1), and a lane of one: $0 is its number in
+  // base 16, $1 one of x, y, z, w.
+  absl::string_view native_vector, native_lane;
+  // The same of types that the prelude defines: $0 type, $1 elements' type, $2 lanes, $3 bytes, $4
+  // bytes of an element, $5 alignment; lanes' numbers in base 10.
+  absl::string_view define_vector, vector, lane;
+  // An unaligned load or store of a vector that is too large to be aligned; $0: lanes. Or none.
+  absl::string_view unaligned_load, unaligned_store;
+
+  // Targets with blocks of threads; empty elsewhere.
+  absl::string_view kernel_qualifier;  // $0 .. $2: threads of a block along x, y, z; $3: in all
+  absl::string_view barrier;
+  std::array<absl::string_view, 3> block_numbers, thread_numbers;  // x, y, z
+  absl::string_view shuffle_down;  // $0 value, $1 distance, $2 width
+  // Bytes that arrays in shared memory may have in all before they must be dynamic; 0: never.
+  int64_t static_shared_bytes;
+  // First lines of a unit: needed for fp64; needed to keep multiplications and additions apart.
+  absl::string_view enable_fp64, disable_contraction;
+
+  bool has_blocks() const { return !barrier.empty(); }
+};
+
+const CDialect& GnuC();
+const CDialect& OpenClC();
+const CDialect& CudaCxx();
+
+// "const float*", with its address space.
+std::string CPointer(const CDialect& dialect, AddressSpace space, bool is_const,
+                     absl::string_view type);
+
+// The language's own vector of that type, "" if there is none.
+std::string NativeVector(const CDialect& dialect, ValueType type);
+// Lane number `lane` of `vector`, a name or an expression in parentheses.
+std::string CLane(const CDialect& dialect, ValueType type, absl::string_view vector, int lane);
+
+}  // namespace mdh

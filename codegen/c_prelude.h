@@ -1,0 +1,71 @@
+// Collects what a translation unit's prelude must define: vector types, and operations that the
+// language lacks or means otherwise than core/scalar_function.h.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "codegen/c_dialect.h"
+#include "codegen/loop_program.h"
+
+namespace mdh {
+
+// Collects what a translation unit's prelude must define, and defines it.
+class CPrelude {
+ public:
+  explicit CPrelude(const CDialect& dialect = GnuC()) : dialect_(dialect) {}
+  const CDialect& dialect() const { return dialect_; }
+
+  // Names of vector types; remembers to define them.
+  std::string VectorType(ValueType type);
+  // Name of the function for `op` with result `type` on operands of type `operand`; remembers to
+  // define it and everything that it needs.
+  std::string OperationFunction(ScalarOp op, ValueType type, ValueType operand);
+  std::string SplatFunction(ValueType type);
+  // (first, step) -> first, first + step, ...
+  std::string IndicesFunction(ValueType type);
+  // (pointer, first, step, extent, stride): elements first, first + step, ... of a row, clamped.
+  std::string ClampedLoadFunction(ValueType type);
+  // (condition, pointer, first, step, extent, stride, outside): those inside of the row if the
+  // condition holds, else `outside`.
+  std::string InsideLoadFunction(ValueType type);
+  // Name of the function from indices of that type to elements of the table.
+  std::string TableFunction(const std::vector<ScalarValue>& table, ValueType index);
+  // (pointer) or, unless contiguous, (pointer, stride); and (pointer, [stride,] value).
+  std::string LoadFunction(ValueType type, bool contiguous,
+                           AddressSpace space = AddressSpace::kGlobal);
+  std::string StoreFunction(ValueType type, bool contiguous,
+                            AddressSpace space = AddressSpace::kGlobal);
+  // Macro that keeps a vector of that many bytes in a register, where the target has such
+  // registers.
+  std::string KeepMacro(int bytes);
+
+  // Definitions, in an order in which each sees what it needs.
+  std::string ToString() const;
+
+ private:
+  void Define(const std::string& name, const std::string& text);
+  // `text` is the function without its qualifiers.
+  void DefineFunction(const std::string& name, const std::string& text);
+  std::string FunctionOn(absl::string_view stem, ValueType type, AddressSpace space) const;
+  std::string Spelled(ValueType type);  // vector types are remembered
+  void DefineHalfConversion(const std::string& name, ValueType type, ValueType operand);
+  void DefineHalfConversionOfVectors(const std::string& name, ValueType type, ValueType operand);
+  void DefineOperationOnVectors(const std::string& name, ScalarOp op, ValueType type,
+                                ValueType operand);
+  const CDialect& dialect_;
+  std::set<std::string> defined_;
+  std::map<std::string, std::string> tables_;  // contents -> name
+  std::string types_;
+  std::string functions_;
+};
+
+// Definitions of those of mdh_min, mdh_clamp and mdh_inside, functions of indices of that type,
+// that `code` calls.
+std::string IndexFunctions(const CDialect& dialect, absl::string_view index_type,
+                           absl::string_view code);
+
+}  // namespace mdh

@@ -1,0 +1,244 @@
+// Scalar operations in the prelude. What they mean on every target is said in
+// core/scalar_function.h.
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/substitute.h"
+#include "codegen/c_prelude.h"
+#include "codegen/c_spelling.h"
+
+namespace mdh {
+namespace {
+
+ScalarType MaskType(ScalarType type) {  // of the lanes of a vector comparison
+  switch (SizeBytes(type)) {
+    case 1:
+      return ScalarType::kInt8;
+    case 2:
+      return ScalarType::kInt16;
+    case 4:
+      return ScalarType::kInt32;
+    default:
+      return ScalarType::kInt64;
+  }
+}
+
+std::string MathFunction(ScalarOp op, ScalarType type, const CDialect& dialect) {
+  const absl::string_view suffix = type == ScalarType::kFloat32 ? dialect.float_suffix : "";
+  const std::string name(Info(op).name);
+  if (op == ScalarOp::kAbs) return absl::StrCat("fabs", suffix);
+  if (op == ScalarOp::kRound) return absl::StrCat(dialect.round_function, suffix);
+  return absl::StrCat(name, suffix);
+}
+
+ScalarType Unsigned(ScalarType type) {
+  switch (SizeBytes(type)) {
+    case 1:
+      return ScalarType::kUint8;
+    case 2:
+      return ScalarType::kUint16;
+    case 4:
+      return ScalarType::kUint32;
+    default:
+      return ScalarType::kUint64;
+  }
+}
+
+// Integers in arithmetic of unsigned ones, which wraps, where that of the type itself may overflow.
+// $0 the type, $1 the unsigned one.
+absl::string_view WrappingBody(ScalarOp op, ScalarType type) {
+  switch (op) {
+    case ScalarOp::kAdd:
+      return "return ($0)(($1)a + ($1)b);";
+    case ScalarOp::kSub:
+      return "return ($0)(($1)a - ($1)b);";
+    case ScalarOp::kMul:
+      return "return ($0)(($1)a * ($1)b);";
+    case ScalarOp::kNeg:
+      return "return ($0)(0 - ($1)a);";
+    case ScalarOp::kAbs:
+      return IsSigned(type) ? "return ($0)(a < 0 ? 0 - ($1)a : ($1)a);" : "return a;";
+    case ScalarOp::kDiv:
+      return IsSigned(type) ? "return b == 0 ? 0 : b == -1 ? ($0)(0 - ($1)a) : ($0)(a / b);"
+                            : "return b == 0 ? 0 : ($0)(a / b);";
+    default:
+      return "";
+  }
+}
+
+// The same where arithmetic of signed integers wraps.
+absl::string_view IntegerBody(ScalarOp op, ScalarType type) {
+  switch (op) {
+    case ScalarOp::kAbs:
+      return IsSigned(type) ? "return ($0)(a < 0 ? -a : a);" : "return a;";
+    case ScalarOp::kDiv:
+      return IsSigned(type) ? "return b == 0 ? 0 : b == -1 ? ($0)-a : ($0)(a / b);"
+                            : "return b == 0 ? 0 : ($0)(a / b);";
+    default:
+      return "";
+  }
+}
+
+// Truncates and saturates; nan becomes 0.
+std::string FloatToInteger(ScalarType type, ScalarType operand, const CDialect& dialect) {
+  const int bits = SizeBytes(type) * 8;
+  const bool is_signed = IsSigned(type);
+  const double above = std::ldexp(1.0, is_signed ? bits - 1 : bits);
+  if (dialect.signed_wraps) {
+    const std::string low = is_signed ? absl::StrFormat("INT%d_MIN", bits) : std::string("0");
+    return absl::StrFormat("return a != a ? 0 : a <= %.1f ? %s : a >= %.1f ? %sINT%d_MAX : (%s)a;",
+                           is_signed ? -above : 0.0, low, above, is_signed ? "" : "U", bits,
+                           CType(type, dialect));
+  }
+  // All powers of two, so exact in fp32 too, which must not become fp64 here.
+  const int64_t lowest = is_signed ? std::numeric_limits<int64_t>::min() >> (64 - bits) : 0;
+  const int64_t largest = is_signed ? ~lowest : static_cast<int64_t>(~uint64_t{0} >> (64 - bits));
+  const char* suffix = operand == ScalarType::kFloat32 ? "f" : "";
+  return absl::StrFormat(
+      "return a != a ? 0 : a <= %.1f%s ? %s : a >= %.1f%s ? %s : (%s)a;", is_signed ? -above : 0.0,
+      suffix, CLiteral(ScalarValue::Integer(type, lowest), dialect), above, suffix,
+      CLiteral(ScalarValue::Integer(type, largest), dialect), CType(type, dialect));
+}
+
+// Body of the scalar function for `op`.
+std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand, const CDialect& dialect) {
+  const std::string c = CType(type, dialect);
+  if (IsInteger(type) && op != ScalarOp::kCast) {
+    // Narrower integers are computed as int, from which their results are converted.
+    const bool wraps = dialect.signed_wraps || (SizeBytes(type) < 4 && op != ScalarOp::kMul);
+    const ScalarType wide = SizeBytes(type) < 4 ? ScalarType::kUint32 : Unsigned(type);
+    const absl::string_view body = wraps ? IntegerBody(op, type) : WrappingBody(op, type);
+    if (!body.empty()) return absl::Substitute(body, c, CType(wide, dialect));
+  }
+  switch (op) {
+    case ScalarOp::kMin:
+      return "return a < b ? a : b;";
+    case ScalarOp::kMax:
+      return "return a > b ? a : b;";
+    case ScalarOp::kSelect:
+      return "return m ? a : b;";
+    case ScalarOp::kRsqrt:
+      return absl::StrCat("return 1 / ", MathFunction(ScalarOp::kSqrt, type, dialect), "(a);");
+    case ScalarOp::kRem:
+      return absl::StrCat("return b == 0", IsSigned(type) ? " || b == -1" : "", " ? 0 : (", c,
+                          ")(a % b);");
+    case ScalarOp::kCast:
+      if (type == ScalarType::kBool) return "return a != 0;";
+      if (!IsFloatingPoint(operand) || IsFloatingPoint(type)) {
+        return absl::StrCat("return (", c, ")a;");
+      }
+      return FloatToInteger(type, operand, dialect);
+    default:
+      break;
+  }
+  return absl::StrCat("return ", MathFunction(op, type, dialect),
+                      Info(op).operands == 2 ? "(a, b);" : "(a);");
+}
+
+std::string Parameters(ScalarOp op, const std::string& type, const std::string& mask) {
+  if (op == ScalarOp::kSelect) return absl::StrCat(mask, " m, ", type, " a, ", type, " b");
+  if (Info(op).operands == 2) return absl::StrCat(type, " a, ", type, " b");
+  return absl::StrCat(type, " a");
+}
+
+// What the function for `op` is called, without its operand.
+std::string Stem(ScalarOp op, ScalarType type) {
+  switch (op) {
+    case ScalarOp::kCast:
+      return absl::StrCat("to_", ShortName(type));
+    case ScalarOp::kSelect:
+      return "select";
+    case ScalarOp::kNeg:
+      return "neg";
+    case ScalarOp::kAdd:
+      return "add";
+    case ScalarOp::kSub:
+      return "sub";
+    case ScalarOp::kMul:
+      return "mul";
+    case ScalarOp::kDiv:
+      return "div";
+    case ScalarOp::kRem:
+      return "rem";
+    case ScalarOp::kEq:
+      return "eq";
+    case ScalarOp::kNe:
+      return "ne";
+    case ScalarOp::kLt:
+      return "lt";
+    case ScalarOp::kLe:
+      return "le";
+    case ScalarOp::kGt:
+      return "gt";
+    case ScalarOp::kGe:
+      return "ge";
+    default:
+      return std::string(Info(op).name);
+  }
+}
+
+bool IsComparison(ScalarOp op) { return op >= ScalarOp::kEq && op <= ScalarOp::kGe; }
+
+}  // namespace
+
+std::string CPrelude::OperationFunction(ScalarOp op, ValueType type, ValueType operand) {
+  const std::string operand_type = Spelled(operand), result_type = Spelled(type);
+  const std::string name =
+      absl::StrCat("mdh_", Stem(op, type.scalar), "_", ShortName(operand.scalar),
+                   operand.lanes > 1 ? absl::StrCat("x", operand.lanes) : std::string());
+  if (defined_.contains(name)) return name;
+  if (IsHalf(type.scalar) || IsHalf(operand.scalar)) {
+    DefineHalfConversion(name, type, operand);
+    return name;
+  }
+  if (type.lanes == 1) {
+    DefineFunction(
+        name, absl::Substitute("$0 $1($2) { $3 }\n", result_type, name,
+                               Parameters(op, operand_type, CType(ScalarType::kBool, dialect_)),
+                               ScalarBody(op, type.scalar, operand.scalar, dialect_)));
+    return name;
+  }
+  DefineOperationOnVectors(name, op, type, operand);
+  return name;
+}
+
+void CPrelude::DefineOperationOnVectors(const std::string& name, ScalarOp op, ValueType type,
+                                        ValueType operand) {
+  const std::string operand_type = Spelled(operand), result_type = Spelled(type);
+  const std::string bools = VectorType({ScalarType::kBool, type.lanes});
+  const std::string head =
+      absl::Substitute("$0 $1($2) {\n", result_type, name, Parameters(op, operand_type, bools));
+  auto mask_of = [&](ScalarType scalar) { return VectorType({MaskType(scalar), type.lanes}); };
+  if (IsComparison(op)) {
+    const std::string bytes = VectorType({ScalarType::kInt8, type.lanes});
+    DefineFunction(
+        name, absl::Substitute("$0  return ($1)(__builtin_convertvector(a $2 b, $3) & 1);\n}\n",
+                               head, bools, Info(op).name, bytes));
+  } else if (op == ScalarOp::kMin || op == ScalarOp::kMax) {
+    const std::string mask = mask_of(type.scalar);
+    DefineFunction(
+        name, absl::Substitute(
+                  "$0  const $1 m = ($1)(a $2 b);\n  return ($3)((m & ($1)a) | (~m & ($1)b));\n}\n",
+                  head, mask, op == ScalarOp::kMin ? "<" : ">", result_type));
+  } else if (op == ScalarOp::kSelect) {
+    const std::string mask = mask_of(type.scalar);
+    DefineFunction(name, absl::Substitute("$0  const $1 k = -__builtin_convertvector(m, $1);\n"
+                                          "  return ($2)((k & ($1)a) | (~k & ($1)b));\n}\n",
+                                          head, mask, result_type));
+  } else if (op == ScalarOp::kCast && type.scalar != ScalarType::kBool &&
+             (!IsFloatingPoint(operand.scalar) || IsFloatingPoint(type.scalar))) {
+    DefineFunction(name, absl::Substitute("$0  return __builtin_convertvector(a, $1);\n}\n", head,
+                                          result_type));
+  } else {
+    const std::string scalar = OperationFunction(op, {type.scalar, 1}, {operand.scalar, 1});
+    const std::string arguments = Info(op).operands == 2 ? "a[l], b[l]" : "a[l]";
+    DefineFunction(name,
+                   absl::Substitute(
+                       "$0  $1 r;\n  for (int l = 0; l < $2; ++l) r[l] = $3($4);\n  return r;\n}\n",
+                       head, result_type, type.lanes, scalar, arguments));
+  }
+}
+
+}  // namespace mdh

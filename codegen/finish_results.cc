@@ -15,10 +15,6 @@ std::shared_ptr<const Block> Share(Block block) {
   return std::make_shared<const Block>(std::move(block));
 }
 
-Index ThreadShare(int64_t of, const std::string& thread) {
-  return Index::Variable(absl::StrCat("mdh_share(", of, ", ", thread, ", threads)"));
-}
-
 Condition Equal(const Index& a, const Index& b) { return {Condition::Kind::kEqual, a, b, ""}; }
 
 using Body = std::function<void(const std::vector<Index>& at, Block& block)>;
@@ -164,10 +160,12 @@ class Finisher {
       if (size(d) == 1) continue;
       const bool is_shared = d == shared;
       Block loop;
-      loop.push_back(
-          {For{results_.index_names[d], is_shared ? ThreadShare(size(d), "thread") : Index(0),
-               is_shared ? ThreadShare(size(d), "thread + 1") : Index(size(d)), 1, false,
-               Share(std::move(block))}});
+      if (is_shared) {
+        loop.push_back({ShareLoop{results_.index_names[d], size(d), Share(std::move(block))}});
+      } else {
+        loop.push_back({For{results_.index_names[d], Index(0), Index(size(d)), 1, false,
+                            Share(std::move(block))}});
+      }
       block = std::move(loop);
     }
     return block;
@@ -223,9 +221,11 @@ class Finisher {
     body(block);
     const bool is_shared = shared_inner_ < 0;
     Block loop;
-    loop.push_back({For{"item", is_shared ? ThreadShare(items, "thread") : Index(0),
-                        is_shared ? ThreadShare(items, "thread + 1") : Index(items), 1, false,
-                        Share(std::move(block))}});
+    if (is_shared) {
+      loop.push_back({ShareLoop{"item", items, Share(std::move(block))}});
+    } else {
+      loop.push_back({For{"item", Index(0), Index(items), 1, false, Share(std::move(block))}});
+    }
     return loop;
   }
   // The outermost number needs no remainder.

@@ -96,6 +96,10 @@ class Expression {
   // so.
   static Result<Expression> Create(ExpressionSpec spec);
 
+  // Without checks: for parts of a computation that was checked as a whole. Expects that extents
+  // and ranks of all buffers are set.
+  static Expression Unchecked(ExpressionSpec spec) { return Expression(std::move(spec)); }
+
   const std::string& name() const { return spec_.name; }
   const std::vector<Dimension>& dimensions() const { return spec_.dimensions; }
   const std::vector<Buffer>& inputs() const { return spec_.inputs; }

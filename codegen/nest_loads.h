@@ -1,0 +1,50 @@
+// Where a loop nest reads its inputs: in place or in the copies of the plan; and the statements
+// that make the copies (paper, D3, D4 and appendix E.1).
+#pragma once
+
+#include <vector>
+
+#include "codegen/nest_context.h"
+
+namespace mdh {
+
+// Refers to `context`.
+class NestLoads {
+ public:
+  explicit NestLoads(NestContext& context) : context_(context) {}
+
+  // Declares the arrays of all copies in that space.
+  void DeclareArrays(MemorySpace space, Block* block) const;
+  bool HasCopies(int place, bool shared) const;
+  // Copies in front of level `place` what is read from there on; barriers are the caller's.
+  void EmitCopies(int place, bool shared, Block* block);
+  // The value of parameter p of f at the point at hand.
+  Value Load(int parameter);
+
+ private:
+  // A place in a buffer or copy: indices of all dimensions.
+  struct Element {
+    std::vector<Index> indices;     // of the buffer
+    std::vector<Condition> inside;  // what makes it exist
+  };
+
+  const Expression& expression() const { return context_.expression(); }
+  const NestCopy* CopyOf(int input, const NestCopy* before) const;
+  bool IsInBox(const NestCopy& copy, int n) const;
+  // c * tile of buffer dimension x per part at place n.
+  int64_t Stride(int input, int x, int n) const;
+  // Position in dimension x of `copy` of what the levels outside of `inner`'s box and `position` in
+  // that box mean (nullptr: all levels), plus `constant` indices of the buffer.
+  Index PositionIn(const NestCopy& copy, const NestCopy* inner, int x, const Index& position,
+                   int64_t constant) const;
+  Element ElementAt(const NestCopy& copy, const std::vector<Index>& positions) const;
+  void EmitSharedCopy(const NestCopy& copy, Block* block);
+  void EmitPrivateCopy(const NestCopy& copy, Block* block);
+  void EmitElement(const NestCopy& copy, const std::vector<Index>& positions, int64_t width,
+                   Block* block);
+  std::vector<int> SourceOrder(const NestCopy& copy) const;
+
+  NestContext& context_;
+};
+
+}  // namespace mdh

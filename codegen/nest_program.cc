@@ -1,0 +1,308 @@
+#include "codegen/nest_program.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/finish_results.h"
+#include "codegen/nest_context.h"
+#include "codegen/nest_loads.h"
+#include "codegen/nest_phases.h"
+#include "codegen/nest_results.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kFinishingThreads = 128;
+constexpr int64_t kFinishingBlocks = 2048;
+
+// The most items that threads share in the block or below; 1: one thread does everything.
+int64_t SharedItems(const Block& block) {
+  int64_t items = 1;
+  for (const Statement& statement : block) {
+    if (const auto* loop = std::get_if<ShareLoop>(&statement.form)) {
+      items = std::max(items, loop->items);
+    } else if (const auto* plain = std::get_if<For>(&statement.form)) {
+      items = std::max(items, SharedItems(*plain->body));
+    } else if (const auto* branch = std::get_if<If>(&statement.form)) {
+      items = std::max(items, SharedItems(*branch->then_block));
+    }
+  }
+  return items;
+}
+
+class Builder {
+ public:
+  Builder(const LowLevelExpression& low_level, NestPlan plan)
+      : context_(low_level, std::move(plan)),
+        loads_(context_),
+        results_(context_),
+        place_(context_.shape().AccumulatorPlace()) {}
+
+  LoopProgram Build() {
+    LoopProgram program;
+    Stage stage;
+    stage.comment = context_.has_blocks() ? "Every block computes its part."
+                                          : "Compute, each thread its share of the parts.";
+    if (context_.has_blocks()) {
+      stage.launch = {context_.shape().Grid(), context_.shape().Block()};
+    }
+    Block nest;
+    if (context_.has_blocks()) DecodeHardware(&nest);
+    Block inside;
+    results_.DeclareSlots(&inside);
+    EmitLevel(0, &inside);
+    context_.has_blocks() ? Append(std::move(inside), &nest) : ShareParts(std::move(inside), &nest);
+    stage.body = context_.ViewDeclarations();
+    loads_.DeclareArrays(MemorySpace::kShared, &stage.body);
+    results_.DeclareShared(&stage.body);
+    Append(std::move(nest), &stage.body);
+    program.stages.push_back(std::move(stage));
+    if (results_.uses_arrays()) Finish(&program);
+    return program;
+  }
+
+ private:
+  const Expression& expression() const { return context_.expression(); }
+  bool IsBlock(int n) const { return context_.level(n).role == LayerRole::kCores; }
+
+  // ---- Blocks and threads ----
+
+  // Places whose parts are numbered along the axis, the fastest first (appendix C.4).
+  std::vector<int> PlacesAlong(HardwareIndex::Kind kind, int axis) const {
+    std::vector<int> places;
+    const bool has_warps = context_.low_level().model().LayerWith(LayerRole::kWarps) >= 0;
+    for (int n = 0; n < context_.count(); ++n) {
+      const NestShape::Level& level = context_.level(n);
+      if (level.parts == 1 || !context_.shape().is_parallel(n)) continue;
+      if (context_.shape().is_thread(n) != (kind == HardwareIndex::Kind::kThread)) continue;
+      int own = std::min(level.assigned.dimension, 2);
+      if (has_warps && context_.shape().is_thread(n)) own = level.role == LayerRole::kWarps ? 1 : 0;
+      if (own == axis) places.push_back(n);
+    }
+    std::stable_sort(places.begin(), places.end(), [&](int a, int b) {
+      return context_.level(a).assigned.dimension < context_.level(b).assigned.dimension;
+    });
+    return places;
+  }
+
+  // Declares the part numbers of one axis, and gives its name, which is empty if it has one part.
+  std::string DecodeAxis(HardwareIndex::Kind kind, int axis, Block* block) {
+    const std::vector<int> places = PlacesAlong(kind, axis);
+    if (places.empty()) return "";
+    if (places.size() == 1) {
+      block->push_back({HardwareIndex{context_.variable(places[0]), kind, axis}});
+      return context_.variable(places[0]);
+    }
+    const std::string name = context_.names().Unique(absl::StrCat(
+        kind == HardwareIndex::Kind::kBlock ? "block_" : "thread_", std::string(1, "xyz"[axis])));
+    block->push_back({HardwareIndex{name, kind, axis}});
+    Index rest = Index::Variable(name);
+    for (size_t k = 0; k < places.size(); ++k) {
+      const int64_t parts = context_.level(places[k]).parts;
+      const bool is_last = k + 1 == places.size();
+      block->push_back({DeclareIndex{context_.variable(places[k]), is_last ? rest : rest % parts}});
+      rest = rest / parts;
+    }
+    return name;
+  }
+
+  void DecodeHardware(Block* block) {
+    for (int axis = 0; axis < 3; ++axis) DecodeAxis(HardwareIndex::Kind::kBlock, axis, block);
+    const std::array<int64_t, 3> extents = context_.shape().Block();
+    Index thread(0);
+    int64_t stride = 1;
+    for (int axis = 0; axis < 3; ++axis) {
+      const std::string name = DecodeAxis(HardwareIndex::Kind::kThread, axis, block);
+      if (!name.empty()) thread = thread + Index::Variable(name) * stride;
+      stride *= extents[axis];
+    }
+    if (stride > 1 && NeedsThreadNumber()) block->push_back({DeclareIndex{"tid", thread}});
+  }
+
+  bool NeedsThreadNumber() const {
+    const std::vector<NestCopy>& copies = context_.plan().copies;
+    return context_.shape().AccumulatesInSharedMemory() ||
+           std::any_of(copies.begin(), copies.end(),
+                       [](const NestCopy& copy) { return copy.is_shared; });
+  }
+
+  // Without blocks: threads share the parts of the core layer.
+  void ShareParts(Block inside, Block* block) {
+    int64_t parts = 1;
+    Block body;
+    for (int n = context_.count(); n-- > 0;) {
+      if (!IsBlock(n) || context_.level(n).parts == 1) continue;
+      parts *= context_.level(n).parts;
+    }
+    Index rest = Index::Variable("part");
+    int64_t left = parts;
+    for (int n = context_.count(); n-- > 0;) {
+      if (!IsBlock(n) || context_.level(n).parts == 1) continue;
+      left /= context_.level(n).parts;
+      body.push_back(
+          {DeclareIndex{context_.variable(n), left == 1 ? rest : rest % context_.level(n).parts}});
+      rest = rest / context_.level(n).parts;
+    }
+    Append(std::move(inside), &body);
+    if (parts == 1) {
+      block->push_back({If{{{Condition::Kind::kEqual, Index::Variable("thread"), Index(0), ""}},
+                           ShareBlock(std::move(body)),
+                           nullptr}});
+    } else {
+      block->push_back({ShareLoop{"part", parts, ShareBlock(std::move(body))}});
+    }
+  }
+
+  // ---- Levels ----
+
+  bool IsInLoop(int n) const {
+    for (int m = 0; m < n; ++m) {
+      if (context_.is_sequential(m)) return true;
+    }
+    return false;
+  }
+
+  void EmitLevel(int n, Block* block) {
+    const bool copies = loads_.HasCopies(n, /*shared=*/true);
+    const bool waits = copies && context_.threads() > 1;
+    if (copies) loads_.EmitCopies(n, /*shared=*/true, block);
+    if (waits) block->push_back({Barrier{}});
+    loads_.EmitCopies(n, /*shared=*/false, block);
+    if (n == place_) results_.Begin(block);
+    if (n == context_.count()) {
+      EmitPoint(block);
+    } else if (context_.is_sequential(n)) {
+      EmitLoop(n, block);
+    } else {
+      EmitLevel(n + 1, block);
+    }
+    if (n == place_) results_.End(block);
+    if (waits && IsInLoop(n)) block->push_back({Barrier{}});
+  }
+
+  void EmitLoop(int n, Block* block) {
+    Block body;
+    EmitLevel(n + 1, &body);
+    block->push_back(
+        {For{context_.variable(n), Index(0), Index(context_.level(n).parts), 1, false,
+             ShareBlock(std::move(body)), context_.level(n).role == LayerRole::kRegisters}});
+  }
+
+  void EmitPoint(Block* block) {
+    Block body;
+    std::vector<Value> values = EmitFunction(
+        expression().function(), [&](int p) { return loads_.Load(p); }, context_.names(), body);
+    results_.Accumulate(std::move(values), &body);
+    std::vector<Condition> guards;
+    for (int d = 0; d < expression().rank(); ++d) context_.AppendGuard(d, &guards);
+    if (guards.empty()) return Append(std::move(body), block);
+    block->push_back({If{guards, ShareBlock(std::move(body)), nullptr}});
+  }
+
+  // ---- Finishing stages ----
+
+  // Points of one part along each dimension: those of the core layer.
+  std::vector<int64_t> CoreParts() const {
+    std::vector<int64_t> parts;
+    for (int d = 0; d < expression().rank(); ++d) {
+      parts.push_back(context_.size(d));
+      for (int n = 0; n < context_.count(); ++n) {
+        if (IsBlock(n) && context_.level(n).level.dimension == d) {
+          parts.back() = std::min(parts.back(), context_.level(n).tile);
+        }
+      }
+    }
+    return parts;
+  }
+
+  void Finish(LoopProgram* program) {
+    const int64_t slots = context_.shape().Slots();
+    for (const ResultTarget& array : results_.targets()) {
+      program->scratch.push_back(
+          {array.pointer, array.type, ResultArrayElements(expression()) * slots, false});
+    }
+    std::vector<ResultTarget> outputs = OutputTargets(expression(), context_.output_names());
+    Block views;
+    for (int r = 0; r < static_cast<int>(outputs.size()); ++r) {
+      const Expression::AccessRef ref = expression().output_access(r);
+      const Buffer& buffer = expression().outputs()[ref.buffer];
+      outputs[r].pointer =
+          context_.FieldView(buffer, context_.output_names()[ref.buffer], outputs[r].type, false);
+    }
+    for (Statement& view : context_.ViewDeclarations()) {
+      if (!std::get<DeclareView>(view.form).is_const) views.push_back(std::move(view));
+    }
+    const size_t first = program->stages.size();
+    AppendFinishingStages(expression(),
+                          {context_.index_names(), results_.targets(), outputs, slots, CoreParts()},
+                          program);
+    for (size_t s = first; s < program->stages.size(); ++s) {
+      Stage& stage = program->stages[s];
+      const int64_t items = SharedItems(stage.body);
+      stage.body.insert(stage.body.begin(), views.begin(), views.end());
+      if (!context_.has_blocks() || items == 1) continue;
+      const int64_t blocks = (items + kFinishingThreads - 1) / kFinishingThreads;
+      stage.launch = {{std::min(blocks, kFinishingBlocks), 1, 1}, {kFinishingThreads, 1, 1}};
+    }
+  }
+
+  NestContext context_;
+  NestLoads loads_;
+  NestResults results_;
+  const int place_;
+};
+
+}  // namespace
+
+Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
+                                     const DeviceDescription& device) {
+  for (const LowLevelOperator& op : low_level.operators()) {
+    const AsmLayer& layer = low_level.model().layers[op.assigned[0].layer];
+    if (layer.role == LayerRole::kDevices && op.parts > 1) {
+      return absl::UnimplementedError(absl::StrCat("no backend runs on several devices: level (",
+                                                   op.level.layer + 1, ",", op.level.dimension + 1,
+                                                   ") has ", op.parts, " parts on ", layer.name));
+    }
+  }
+  NestPlan plan = OptimizedNestPlan(low_level);
+  if (plan.nests.size() > 1) return BuildSeparatePhases(low_level, device);
+  return Builder(low_level, std::move(plan)).Build();
+}
+
+std::vector<KernelArgument> NestArguments(const LowLevelExpression& low_level) {
+  const NestContext context(low_level, {});
+  const Expression& e = low_level.expression();
+  std::vector<KernelArgument> arguments;
+  for (size_t b = 0; b < e.inputs().size(); ++b) {
+    arguments.push_back({context.input_name(static_cast<int>(b)), e.inputs()[b].type,
+                         e.inputs()[b].elements(), false});
+  }
+  for (size_t b = 0; b < e.outputs().size(); ++b) {
+    arguments.push_back(
+        {context.output_names()[b], e.outputs()[b].type, e.outputs()[b].elements(), true});
+  }
+  return arguments;
+}
+
+bool NeedsWideIndices(const Expression& expression, const LoopProgram& program) {
+  constexpr int64_t kLargest = int64_t{1} << 31;
+  int64_t largest = 0;
+  const auto add = [&](const Buffer& buffer) {
+    for (const ElementType::Field& field : buffer.type.fields()) {
+      largest = std::max(largest, buffer.size_bytes() / SizeBytes(field.type));
+    }
+  };
+  for (const Buffer& buffer : expression.inputs()) add(buffer);
+  for (const Buffer& buffer : expression.outputs()) add(buffer);
+  // Tiles may reach beyond a dimension, by less than its size: indices are computed before guards.
+  for (const Dimension& d : expression.dimensions()) largest = std::max(largest, 2 * d.size);
+  for (const ScratchBuffer& buffer : program.scratch) largest = std::max(largest, buffer.elements);
+  for (const Stage& stage : program.stages) {
+    largest = std::max(largest, stage.launch.grid[0] * stage.launch.grid[1] * stage.launch.grid[2] *
+                                    stage.launch.threads_per_block());
+  }
+  return 2 * largest >= kLargest;
+}
+
+}  // namespace mdh

@@ -1,0 +1,345 @@
+#include "codegen/nest_results.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace mdh {
+namespace {
+
+Condition IsZero(const Index& a) { return {Condition::Kind::kEqual, a, Index(0), ""}; }
+
+}  // namespace
+
+NestResults::NestResults(NestContext& context)
+    : context_(context),
+      place_(context.shape().AccumulatorPlace()),
+      strides_(context.count(), 0),
+      slots_(context.shape().Slots()) {
+  const NestShape& shape = context.shape();
+  int64_t elements = 1;
+  for (int n = context.count(); n-- > place_;) {
+    if (!HasIndex(n)) continue;
+    strides_[n] = elements;
+    elements *= context.level(n).parts;
+  }
+  bool accumulates = shape.SharedReductionThreads() > 1 || shape.ShuffledThreads() > 1;
+  bool adds_to_targets = false;
+  for (int n = 0; n < context.count(); ++n) {
+    if (!shape.is_reduced(n)) continue;
+    accumulates |= context.is_sequential(n) || (shape.IsSlot(n) && shape.MayBeEmpty(n));
+    adds_to_targets |= context.is_sequential(n) && n < place_;
+  }
+  stores_directly_ = !accumulates;
+  is_shared_ = shape.AccumulatesInSharedMemory();
+  is_scalar_ = elements == 1 && !is_shared_;
+  uses_arrays_ = expression().has_prefix_sum() || slots_ > 1 ||
+                 (adds_to_targets && expression().converts_results());
+  const std::vector<std::string>& outputs = context.output_names();
+  targets_ =
+      uses_arrays_ ? ArrayTargets(expression(), outputs) : OutputTargets(expression(), outputs);
+  for (int r = 0; r < results(); ++r) {
+    const Expression::AccessRef ref = expression().output_access(r);
+    const Buffer& buffer = expression().outputs()[ref.buffer];
+    if (!uses_arrays_) {
+      targets_[r].pointer = context.FieldView(buffer, outputs[ref.buffer], targets_[r].type, false);
+    }
+    accumulators_.push_back(context.names().Unique(outputs[ref.buffer] + "_acc"));
+    exchanges_.push_back(context.names().Unique(outputs[ref.buffer] + "_exchange"));
+  }
+}
+
+bool NestResults::IsAccumulated(int n) const {
+  return n >= place_ && context_.is_sequential(n) && context_.shape().is_reduced(n);
+}
+
+bool NestResults::HasIndex(int n) const {
+  return n >= place_ && context_.is_sequential(n) && !context_.shape().is_reduced(n);
+}
+
+// As CPU's register tiles do: exactly, a user's operation need not be neutral for all values.
+bool NestResults::StartsFromIdentity() const {
+  const CombineOperator& combine = expression().reduction();
+  if (!combine.identity().has_value()) return false;
+  return context_.numerics() == NumericsPolicy::kReassociate ||
+         combine.kinds()[0] != PointWiseKind::kCustom;
+}
+
+void NestResults::DeclareShared(Block* block) const {
+  const int64_t threads = context_.threads();
+  for (int r = 0; r < results(); ++r) {
+    if (is_shared_ && !stores_directly_) {
+      block->push_back(
+          {DeclareArray{accumulators_[r], type(r), context_.shape().AccumulatorElements() * threads,
+                        MemorySpace::kShared}});
+    }
+    if (context_.shape().SharedReductionThreads() > 1) {
+      block->push_back({DeclareArray{exchanges_[r], type(r), threads, MemorySpace::kShared}});
+    }
+  }
+}
+
+void NestResults::DeclareSlots(Block* block) const {
+  if (slots_ == 1) return;
+  Index slot(0);
+  for (int d = 0; d < expression().rank(); ++d) {  // in lexicographic order of the points
+    std::vector<int> places;
+    for (int n = 0; n < context_.count(); ++n) {
+      if (context_.shape().IsSlot(n) && context_.level(n).level.dimension == d) places.push_back(n);
+    }
+    std::stable_sort(places.begin(), places.end(),
+                     [&](int a, int b) { return context_.level(a).tile > context_.level(b).tile; });
+    for (const int n : places) slot = slot * context_.level(n).parts + context_.Part(n);
+  }
+  const int64_t elements = ResultArrayElements(expression());
+  block->push_back({DeclareIndex{"slot", slot}});
+  for (const ResultTarget& target : targets_) {
+    block->push_back({DeclarePointer{target.pointer + "_slot", target.type, false, target.pointer,
+                                     Index::Variable("slot") * elements}});
+  }
+}
+
+bool NestResults::HasLoopsOutside(int d) const {
+  for (int n = 0; n < place_; ++n) {
+    if (context_.is_sequential(n) && context_.level(n).level.dimension == d) return true;
+  }
+  return false;
+}
+
+Index NestResults::Offset() const {
+  Index offset = context_.Sum([&](int n) { return strides_[n]; });
+  if (!is_shared_) return offset;
+  return offset * context_.threads() + context_.Thread();
+}
+
+Value NestResults::Accumulator(int r) const {
+  if (is_scalar_) return MakeNamed(accumulators_[r], {type(r), 1});
+  return MakeLoad(accumulators_[r], Offset(), {type(r), 1}, 1);
+}
+
+void NestResults::SetAccumulators(const std::vector<Value>& values, Block* block) {
+  for (int r = 0; r < results(); ++r) {
+    if (is_scalar_) {
+      block->push_back({Assign{accumulators_[r], values[r]}});
+    } else {
+      block->push_back({StoreElements{accumulators_[r], Offset(), values[r], 1}});
+    }
+  }
+}
+
+std::vector<Value> NestResults::Named(std::vector<Value> values, const std::string& stem,
+                                      Block* block) {
+  for (Value& value : values) {
+    const std::string name = context_.names().Unique(stem);
+    block->push_back({DeclareValue{name, value}});
+    value = MakeNamed(name, value->type);
+  }
+  return values;
+}
+
+// accumulators = left (+) right, all at once.
+void NestResults::Combine(const std::vector<Value>& left, const std::vector<Value>& right,
+                          Block* block) {
+  std::vector<Value> values =
+      EmitCombination(expression().reduction(), left, right, context_.names(), *block);
+  if (results() > 1) values = Named(std::move(values), "sum", block);
+  SetAccumulators(values, block);
+}
+
+Block NestResults::OverAccumulators(Block body) const {
+  for (int n = context_.count(); n-- > place_;) {
+    if (strides_[n] == 0) continue;
+    Block loop;
+    loop.push_back({For{context_.variable(n), Index(0), Index(context_.level(n).parts), 1, false,
+                        ShareBlock(std::move(body)), /*unroll=*/!is_shared_}});
+    body = std::move(loop);
+  }
+  return body;
+}
+
+void NestResults::Begin(Block* block) {
+  if (stores_directly_) return;
+  const bool starts = StartsFromIdentity();
+  std::vector<Value> start;
+  for (int r = 0; r < results(); ++r) {
+    const ScalarType scalar = expression().function().results()[r].type;
+    start.push_back(MakeLiteral(starts ? (*expression().reduction().identity())[r]
+                                       : ScalarValue::Zero(scalar)));
+  }
+  for (int r = 0; r < results(); ++r) {
+    if (is_scalar_) {
+      block->push_back({DeclareValue{accumulators_[r], start[r], /*is_mutable=*/true}});
+    } else if (!is_shared_) {
+      block->push_back(
+          {DeclareArray{accumulators_[r], type(r), context_.shape().AccumulatorElements(),
+                        MemorySpace::kPrivate}});
+    }
+  }
+  if (is_scalar_ || !starts) return;
+  Block body;
+  SetAccumulators(start, &body);
+  Append(OverAccumulators(std::move(body)), block);
+}
+
+void NestResults::Accumulate(std::vector<Value> values, Block* block) {
+  if (stores_directly_) return StoreOne(values, block);
+  std::vector<Value> left;
+  for (int r = 0; r < results(); ++r) left.push_back(Accumulator(r));
+  const auto combine = [&](Block* to) {
+    if (results() > 1) left = Named(std::move(left), "before", to);
+    Combine(left, values, to);
+  };
+  if (StartsFromIdentity()) return combine(block);
+  std::vector<Condition> first;
+  for (int n = 0; n < context_.count(); ++n) {
+    if (IsAccumulated(n)) first.push_back(IsZero(context_.Part(n)));
+  }
+  if (first.empty()) return SetAccumulators(values, block);
+  values = Named(std::move(values), "value", block);
+  Block start, others;
+  SetAccumulators(values, &start);
+  combine(&others);
+  block->push_back({If{first, ShareBlock(std::move(start)), ShareBlock(std::move(others))}});
+}
+
+// Neighbours along one dimension of threads, in registers.
+void NestResults::CombineShuffled(Block* block) {
+  const int64_t threads = context_.shape().ShuffledThreads();
+  if (threads == 1) return;
+  Block body;
+  for (int64_t distance = 1; distance < threads; distance *= 2) {
+    std::vector<Value> left, right;
+    for (int r = 0; r < results(); ++r) {
+      left.push_back(Accumulator(r));
+      right.push_back(
+          MakeShuffleDown(Accumulator(r), static_cast<int>(distance), static_cast<int>(threads)));
+    }
+    left = Named(std::move(left), "here", &body);
+    right = Named(std::move(right), "there", &body);
+    Combine(left, right, &body);
+  }
+  Append(OverAccumulators(std::move(body)), block);
+}
+
+// A tree over the threads of a block that differ in reduced levels only.
+void NestResults::CombineShared(Block* block) {
+  const NestShape& shape = context_.shape();
+  const int64_t threads = shape.SharedReductionThreads();
+  if (threads == 1) return;
+  Index group(0), rank(0);
+  for (int d = 0; d < expression().rank(); ++d) {
+    for (int n = 0; n < context_.count(); ++n) {
+      if (!shape.is_thread(n) || context_.level(n).level.dimension != d) continue;
+      Index& number = shape.IsSharedReduction(n) ? rank : group;
+      number = number * context_.level(n).parts + context_.Part(n);
+    }
+  }
+  Block body;
+  const Index own = group * threads + rank;
+  const auto exchange = [&](const Index& at) {
+    std::vector<Value> values;
+    for (int r = 0; r < results(); ++r)
+      values.push_back(MakeLoad(exchanges_[r], at, {type(r), 1}, 1));
+    return values;
+  };
+  for (int r = 0; r < results(); ++r) {
+    body.push_back({StoreElements{exchanges_[r], own, Accumulator(r), 1}});
+  }
+  body.push_back({Barrier{}});
+  for (int64_t distance = 1; distance < threads; distance *= 2) {
+    Block step;
+    const std::vector<Value> left = Named(exchange(own), "here", &step);
+    const std::vector<Value> right = Named(exchange(own + Index(distance)), "there", &step);
+    std::vector<Value> sums =
+        EmitCombination(expression().reduction(), left, right, context_.names(), step);
+    if (results() > 1) sums = Named(std::move(sums), "sum", &step);
+    for (int r = 0; r < results(); ++r)
+      step.push_back({StoreElements{exchanges_[r], own, sums[r], 1}});
+    body.push_back({If{{IsZero(rank % (2 * distance)),
+                        {Condition::Kind::kLess, rank + Index(distance), Index(threads), ""}},
+                       ShareBlock(std::move(step)),
+                       nullptr}});
+    body.push_back({Barrier{}});
+  }
+  SetAccumulators(exchange(own), &body);
+  Append(OverAccumulators(std::move(body)), block);
+}
+
+void NestResults::End(Block* block) {
+  if (stores_directly_) return;
+  CombineShuffled(block);
+  CombineShared(block);
+  Store(block);
+}
+
+void NestResults::Store(Block* block) {
+  Block body;
+  std::vector<Value> values;
+  for (int r = 0; r < results(); ++r) values.push_back(Accumulator(r));
+  StoreOne(values, &body);
+  std::vector<Condition> guards;
+  for (int d = 0; d < expression().rank(); ++d) {
+    if (!expression().is_reduction(d)) context_.AppendGuard(d, &guards);
+  }
+  if (!guards.empty()) {
+    Block guarded;
+    guarded.push_back({If{guards, ShareBlock(std::move(body)), nullptr}});
+    body = std::move(guarded);
+  }
+  body = OverAccumulators(std::move(body));
+  // One thread of those that have combined their results has them all; what loops around have
+  // nothing of adds nothing.
+  std::vector<Condition> conditions;
+  for (int n = 0; n < context_.count(); ++n) {
+    const bool combined = context_.shape().IsSharedReduction(n) || context_.shape().IsShuffled(n);
+    if (combined && context_.level(n).parts > 1) conditions.push_back(IsZero(context_.Part(n)));
+  }
+  for (int d = 0; d < expression().rank(); ++d) {
+    if (!expression().is_reduction(d) || StartsFromIdentity()) continue;
+    if (!context_.shape().IsGuarded(d) || !HasLoopsOutside(d)) continue;
+    conditions.push_back(
+        {Condition::Kind::kLess, context_.FirstPoint(d, place_), Index(context_.size(d)), ""});
+  }
+  if (conditions.empty()) return Append(std::move(body), block);
+  block->push_back({If{conditions, ShareBlock(std::move(body)), nullptr}});
+}
+
+Index NestResults::ResultOffset(int r) const {
+  const AffineIndex& offset = targets_[r].offset;
+  return context_.Sum([&](int n) {
+    return offset.coefficients[context_.level(n).level.dimension] * context_.level(n).tile;
+  }) + Index(offset.constant);
+}
+
+// Into the targets: alone, or combined with what iterations of loops outside have left there.
+void NestResults::StoreOne(const std::vector<Value>& values, Block* block) {
+  const std::string suffix = slots_ > 1 ? "_slot" : "";
+  std::vector<Condition> first;
+  for (int n = 0; n < place_; ++n) {
+    if (context_.is_sequential(n) && context_.shape().is_reduced(n)) {
+      first.push_back(IsZero(context_.Part(n)));
+    }
+  }
+  const auto store = [&](const std::vector<Value>& stored, Block* to) {
+    for (int r = 0; r < results(); ++r) {
+      to->push_back({StoreElements{targets_[r].pointer + suffix, ResultOffset(r),
+                                   StoredValue(stored[r], targets_[r].type), 1}});
+    }
+  };
+  if (first.empty()) return store(values, block);
+  Block start, others;
+  store(values, &start);
+  std::vector<Value> before;
+  for (int r = 0; r < results(); ++r) {
+    before.push_back(
+        LoadValue(targets_[r].pointer + suffix, ResultOffset(r), {targets_[r].type, 1}, 1));
+  }
+  before = Named(std::move(before), "before", &others);
+  std::vector<Value> sums =
+      EmitCombination(expression().reduction(), before, values, context_.names(), others);
+  if (results() > 1) sums = Named(std::move(sums), "sum", &others);
+  store(sums, &others);
+  block->push_back({If{first, ShareBlock(std::move(start)), ShareBlock(std::move(others))}});
+}
+
+}  // namespace mdh

@@ -1,0 +1,67 @@
+// Results of a loop nest: accumulators, their combination over the threads of a block, and where
+// they go (paper, R3 and appendix E.3).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/nest_context.h"
+#include "codegen/result_targets.h"
+
+namespace mdh {
+
+// Refers to `context`.
+class NestResults {
+ public:
+  explicit NestResults(NestContext& context);
+
+  // Whether results live in arrays of their own until finishing stages; their elements, and parts.
+  bool uses_arrays() const { return uses_arrays_; }
+  const std::vector<ResultTarget>& targets() const { return targets_; }
+
+  // Whether every point's result goes to its target at once: nothing is combined by one thread or
+  // by the threads of a block.
+  bool stores_directly() const { return stores_directly_; }
+
+  // Shared arrays, and pointers to the slots of partial results: at the top of a stage.
+  void DeclareShared(Block* block) const;
+  void DeclareSlots(Block* block) const;
+  // Declares accumulators: where a reduction begins.
+  void Begin(Block* block);
+  // Combines the values of f at the point at hand with what is there, or stores them.
+  void Accumulate(std::vector<Value> values, Block* block);
+  // Combines the accumulators of all threads and stores them: where the reduction ends. All threads
+  // of the block get here.
+  void End(Block* block);
+
+ private:
+  const Expression& expression() const { return context_.expression(); }
+  int results() const { return static_cast<int>(expression().function().results().size()); }
+  ScalarType type(int r) const { return RegisterType(expression().function().results()[r].type); }
+  bool IsAccumulated(int n) const;    // a sequential level whose parts are combined here
+  bool HasIndex(int n) const;         // a sequential level that accumulators have an index of
+  bool HasLoopsOutside(int d) const;  // loops around the accumulators
+  bool StartsFromIdentity() const;
+  Index Offset() const;             // of the accumulators of the point at hand
+  Index ResultOffset(int r) const;  // of the point at hand in target r
+  Value Accumulator(int r) const;
+  void SetAccumulators(const std::vector<Value>& values, Block* block);
+  std::vector<Value> Named(std::vector<Value> values, const std::string& stem, Block* block);
+  void Combine(const std::vector<Value>& left, const std::vector<Value>& right, Block* block);
+  // The block inside loops over all accumulators of the thread.
+  Block OverAccumulators(Block body) const;
+  void CombineShuffled(Block* block);
+  void CombineShared(Block* block);
+  void Store(Block* block);
+  void StoreOne(const std::vector<Value>& values, Block* block);
+
+  NestContext& context_;
+  const int place_;
+  bool is_shared_ = false, is_scalar_ = false, uses_arrays_ = false, stores_directly_ = false;
+  std::vector<int64_t> strides_;  // of the accumulator array per place; 0: no index
+  std::vector<ResultTarget> targets_;
+  std::vector<std::string> accumulators_, exchanges_;  // one name per result
+  int64_t slots_;
+};
+
+}  // namespace mdh

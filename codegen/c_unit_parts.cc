@@ -1,6 +1,7 @@
 #include "codegen/c_unit_parts.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -82,6 +83,16 @@ std::string CommentLines(absl::string_view text) {
     absl::StrAppend(&comment, line.empty() ? "//" : "// ", line, "\n");
   }
   return comment;
+}
+
+std::string WithoutComments(absl::string_view text) {
+  std::string code;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "//")) {
+      absl::StrAppend(&code, line, "\n");
+    }
+  }
+  return code;
 }
 
 bool Mentions(const std::string& text, const std::string& identifier) {

@@ -41,6 +41,9 @@ std::string ArgumentDeclarations(const std::vector<KernelArgument>& arguments,
 // One line comment per line.
 std::string CommentLines(absl::string_view text);
 
+// The text without lines that are comments.
+std::string WithoutComments(absl::string_view text);
+
 // Whether the identifier is a word of the text.
 bool Mentions(const std::string& text, const std::string& identifier);
 

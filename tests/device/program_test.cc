@@ -32,7 +32,7 @@ class ProgramTest : public ::testing::TestWithParam<bool> {
 TEST_P(ProgramTest, RunsAllStages) {
   const auto outputs = Run(MakeKernel());
   ASSERT_TRUE(outputs.ok()) << outputs.status().message();
-  EXPECT_EQ(*outputs, std::vector{SumOutput()});
+  EXPECT_EQ((*outputs)[0], SumOutput());
 }
 
 TEST_P(ProgramTest, RunsAgainOnPoisonedOutputs) {
@@ -51,7 +51,7 @@ TEST_P(ProgramTest, RunsWithoutGuardZones) {
   options.guard_bytes = 0;
   const auto outputs = Run(MakeKernel(), options);
   ASSERT_TRUE(outputs.ok()) << outputs.status().message();
-  EXPECT_EQ(*outputs, std::vector{SumOutput()});
+  EXPECT_EQ((*outputs)[0], SumOutput());
 }
 
 TEST_P(ProgramTest, SaysWhatWasWrittenOutside) {

@@ -1,0 +1,299 @@
+// A walk from a plain decomposition: random changes, of which those that leave it valid are kept.
+#include "tests/random_parameters.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "core/low_level_expression.h"
+
+namespace mdh {
+namespace {
+
+template <typename T>
+void Shuffle(Rng& rng, std::vector<T>& values) {
+  for (size_t n = values.size(); n > 1; --n) {
+    std::swap(values[n - 1], values[Below(rng, static_cast<int64_t>(n))]);
+  }
+}
+
+std::vector<int> Identity(size_t count) {
+  std::vector<int> values(count);
+  std::iota(values.begin(), values.end(), 0);
+  return values;
+}
+
+class Walk {
+ public:
+  Walk(Rng& rng, const Expression& expression, const SystemModel& model,
+       const DeviceDescription& device)
+      : rng_(rng),
+        e_(expression),
+        m_(model),
+        device_(device),
+        layers_(static_cast<int>(model.layers.size())),
+        regions_(static_cast<int>(model.memory_regions().size())) {}
+
+  std::optional<TuningParameters> Run(NumericsPolicy numerics) {
+    if (!Start(numerics)) return std::nullopt;
+    ChooseOrders();
+    ChooseAssignment();
+    if (m_.memory == MemoryKind::kExplicit) ChooseMemory();
+    ChooseCode();
+    if (OneIn(10)) ChoosePhases();
+    return p_;
+  }
+
+ private:
+  bool OneIn(int64_t n) { return Below(rng_, n) == 0; }
+  bool IsValid(const TuningParameters& p) const {
+    return !UsesRegisterTiles(m_, p) && Validate(e_, m_, device_, p).ok();
+  }
+  // Makes the change if the result is valid.
+  bool Try(const std::function<void(TuningParameters&)>& change) {
+    TuningParameters changed = p_;
+    change(changed);
+    if (!IsValid(changed)) return false;
+    p_ = std::move(changed);
+    return true;
+  }
+  // One of several random changes, unless all are invalid.
+  void TrySome(int tries, const std::function<void(TuningParameters&)>& change) {
+    for (int n = 0; n < tries && !Try(change); ++n) {
+    }
+  }
+
+  // ---- Tiles ----
+
+  bool Start(NumericsPolicy numerics) {
+    p_.numerics = numerics;
+    p_.system_model = m_.name;
+    p_.phase.order = NestedOrder(
+        std::vector<std::vector<int>>(layers_, Identity(static_cast<size_t>(e_.rank()))));
+    p_.phase.assignment = PlainAssignment(p_.phase.order);
+    for (const Buffer& buffer : e_.inputs()) {
+      p_.inputs.push_back({.layout = Identity(buffer.extents.size())});
+    }
+    p_.tile.assign(layers_, std::vector<int64_t>(e_.rank(), 1));
+    constexpr int kTries = 60;
+    for (int n = 0; n < kTries; ++n) {
+      // Later tries use fewer levels: they are valid more often.
+      for (int d = 0; d < e_.rank(); ++d) ChooseTiles(d, n >= kTries / 2);
+      if (IsValid(p_)) return true;
+    }
+    for (int d = 0; d < e_.rank(); ++d) PlainTiles(d);
+    return IsValid(p_);
+  }
+
+  // Extents of parts from part counts, the innermost layer's first; `rest` is the layer that takes
+  // what is left.
+  void SetTiles(int d, const std::vector<int64_t>& parts, int rest) {
+    int64_t extent = 1;
+    for (int l = layers_ - 1; l >= 0; --l) {
+      p_.tile[l][d] = extent;
+      extent = l == rest ? size(d) : std::min(size(d), extent * parts[l]);
+    }
+  }
+
+  void ChooseTiles(int d, bool plainly) {
+    const bool is_ordered =
+        p_.numerics != NumericsPolicy::kReassociate && !e_.combine_operators()[d].is_concat();
+    if (is_ordered && (plainly || OneIn(2))) return PlainTiles(d);
+    std::vector<int64_t> parts(layers_);
+    for (int l = 0; l < layers_; ++l) {
+      const bool is_parallel = m_.layers[l].memory_region.empty();
+      // Reductions are mostly loops.
+      const bool is_one = e_.is_reduction(d) && is_parallel ? !OneIn(3) : OneIn(3);
+      parts[l] = is_one || (plainly && OneIn(2)) ? 1 : AnyOf(rng_, kParts);
+    }
+    SetTiles(d, parts, static_cast<int>(Below(rng_, layers_)));
+  }
+
+  // All in the loops of the outermost memory layer; parts of the cores as the policy says.
+  void PlainTiles(int d) {
+    const bool is_concat = e_.combine_operators()[d].is_concat();
+    const int64_t part = is_concat ? size(d) : OrderedPart(e_, p_.numerics, d);
+    for (int l = 0; l < layers_; ++l) p_.tile[l][d] = 1;
+    for (int l = 0; l < layers_ && m_.layers[l].memory_region.empty(); ++l) p_.tile[l][d] = part;
+  }
+
+  // ---- Orders and assignments ----
+
+  LevelTable<AsmLevel> PlainAssignment(const std::vector<MdhLevel>& order) const {
+    LevelTable<AsmLevel> assignment(layers_, std::vector<AsmLevel>(e_.rank()));
+    std::vector<int> next(layers_, 0);
+    for (const MdhLevel& level : order) {
+      assignment[level.layer][level.dimension] = {level.layer, next[level.layer]++};
+    }
+    return assignment;
+  }
+
+  std::vector<MdhLevel> RandomOrder() {
+    std::vector<MdhLevel> order = p_.phase.order;
+    const int64_t kind = Below(rng_, 4);
+    if (kind < 2) {  // nested: every layer's dimensions in an order of their own
+      std::vector<std::vector<int>> orders;
+      for (int l = 0; l < layers_; ++l) {
+        orders.push_back(Identity(static_cast<size_t>(e_.rank())));
+        Shuffle(rng_, orders.back());
+      }
+      return NestedOrder(orders);
+    }
+    if (kind == 2) {
+      Shuffle(rng_, order);
+      return order;
+    }
+    // Some neighbours swapped.
+    for (int64_t n = 1 + Below(rng_, 2 * layers_); n > 0; --n) {
+      const int64_t at = Below(rng_, static_cast<int64_t>(order.size()) - 1);
+      std::swap(order[at], order[at + 1]);
+    }
+    return order;
+  }
+
+  void ChooseOrders() {
+    if (OneIn(5)) return;
+    TrySome(4, [&](TuningParameters& p) { p.phase.order = RandomOrder(); });
+  }
+
+  LevelTable<AsmLevel> RandomAssignment(LevelTable<AsmLevel> assignment) {
+    for (std::vector<AsmLevel>& layer : assignment) {
+      if (OneIn(2)) continue;
+      std::vector<int> dimensions;
+      for (const AsmLevel& level : layer) dimensions.push_back(level.dimension);
+      Shuffle(rng_, dimensions);
+      for (size_t d = 0; d < layer.size(); ++d) layer[d].dimension = dimensions[d];
+    }
+    for (int64_t n = Below(rng_, 3); n > 0; --n) {  // layers swapped within a dimension
+      const int64_t d = Below(rng_, e_.rank());
+      std::swap(assignment[Below(rng_, layers_)][d], assignment[Below(rng_, layers_)][d]);
+    }
+    return assignment;
+  }
+
+  void ChooseAssignment() {
+    if (OneIn(3)) return;
+    TrySome(
+        4, [&](TuningParameters& p) { p.phase.assignment = RandomAssignment(p.phase.assignment); });
+  }
+
+  // ---- Memory ----
+
+  // Regions that get faster, going inwards: each begins at a random place, or nowhere.
+  LevelTable<int> RandomRegions() {
+    LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), 0));
+    const std::vector<MdhLevel>& order = p_.phase.order;
+    for (int region = 1; region < regions_; ++region) {
+      if (OneIn(3)) continue;
+      const size_t begin = static_cast<size_t>(Below(rng_, static_cast<int64_t>(order.size())));
+      for (size_t n = begin; n < order.size(); ++n) {
+        regions[order[n].layer][order[n].dimension] = region;
+      }
+    }
+    return regions;
+  }
+
+  // A layout of its own for every region but the outermost.
+  LevelTable<std::vector<int>> RandomLayouts(const LevelTable<int>& regions, size_t rank) {
+    std::vector<std::vector<int>> of_region(regions_, Identity(rank));
+    for (int region = 1; region < regions_; ++region) Shuffle(rng_, of_region[region]);
+    LevelTable<std::vector<int>> layouts(layers_, std::vector<std::vector<int>>(e_.rank()));
+    for (int l = 0; l < layers_; ++l) {
+      for (int d = 0; d < e_.rank(); ++d) layouts[l][d] = of_region[regions[l][d]];
+    }
+    return layouts;
+  }
+
+  void ChooseMemory() {
+    for (size_t b = 0; b < e_.inputs().size(); ++b) {
+      if (OneIn(4)) continue;
+      TrySome(6, [&](TuningParameters& p) { p.inputs[b].memory.regions = RandomRegions(); });
+      if (p_.inputs[b].memory.regions.empty()) continue;
+      ChooseCopy(b);
+    }
+    if (!OneIn(5)) {
+      TrySome(6, [&](TuningParameters& p) {
+        p.outputs.assign(e_.outputs().size(), {RandomRegions(), {}});
+      });
+    }
+    if (!p_.outputs.empty() && OneIn(4)) {
+      Try([&](TuningParameters& p) {
+        for (size_t b = 0; b < e_.outputs().size(); ++b) {
+          p.outputs[b].layouts =
+              RandomLayouts(p.outputs[b].regions, e_.outputs()[b].extents.size());
+        }
+      });
+    }
+  }
+
+  void ChooseCopy(size_t b) {
+    if (OneIn(2)) {
+      Try([&](TuningParameters& p) {
+        MemoryParameters& memory = p.inputs[b].memory;
+        memory.layouts = RandomLayouts(memory.regions, e_.inputs()[b].extents.size());
+      });
+    }
+    if (OneIn(2)) {
+      Try([&](TuningParameters& p) { p.inputs[b].padding = 1 + static_cast<int>(Below(rng_, 5)); });
+    }
+    if (OneIn(2)) {
+      TrySome(3, [&](TuningParameters& p) { p.inputs[b].copy_width = 2 << Below(rng_, 3); });
+    }
+    if (OneIn(2)) Try([&](TuningParameters& p) { p.inputs[b].copy_stages = 2; });
+  }
+
+  void ChooseCode() {
+    Try([&](TuningParameters& p) { p.unroll = AnyOf(rng_, std::vector{1, 2, 8, 64, 300}); });
+    if (OneIn(4)) {
+      Try([&](TuningParameters& p) {
+        for (const Buffer& buffer : e_.inputs()) p.scalar_inputs.push_back(RandomScalar(buffer));
+        for (const Buffer& buffer : e_.outputs()) p.scalar_outputs.push_back(RandomScalar(buffer));
+      });
+    }
+  }
+
+  ScalarMemory RandomScalar(const Buffer& buffer) {
+    std::vector<int> layout = Identity(buffer.extents.size());
+    Shuffle(rng_, layout);
+    return {static_cast<int>(Below(rng_, regions_)), std::move(layout)};
+  }
+
+  // ---- Phases ----
+
+  void ChoosePhases() {
+    TrySome(4, [&](TuningParameters& p) {
+      if (OneIn(2)) p.scalar_phase = RandomPhase();
+      if (!p.scalar_phase || OneIn(2)) p.recomposition_phase = RandomPhase();
+    });
+  }
+
+  PhaseParameters RandomPhase() {
+    PhaseParameters phase;
+    phase.order = RandomOrder();
+    phase.assignment = PlainAssignment(phase.order);
+    if (OneIn(2)) phase.assignment = RandomAssignment(std::move(phase.assignment));
+    return phase;
+  }
+
+  int64_t size(int d) const { return e_.dimensions()[d].size; }
+
+  const std::vector<int64_t> kParts = {2, 2, 2, 3, 4, 4, 5, 7, 8, 16, 32};
+
+  Rng& rng_;
+  const Expression& e_;
+  const SystemModel& m_;
+  const DeviceDescription& device_;
+  const int layers_, regions_;
+  TuningParameters p_;
+};
+
+}  // namespace
+
+std::optional<TuningParameters> RandomNestParameters(Rng& rng, const Expression& expression,
+                                                     const SystemModel& model,
+                                                     const DeviceDescription& device,
+                                                     NumericsPolicy numerics) {
+  return Walk(rng, expression, model, device).Run(numerics);
+}
+
+}  // namespace mdh

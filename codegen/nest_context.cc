@@ -17,7 +17,8 @@ void Append(Block from, Block* to) {
 NestContext::NestContext(const LowLevelExpression& low_level, NestPlan plan)
     : low_level_(low_level),
       plan_(std::move(plan)),
-      shape_(low_level.expression(), low_level.model(), low_level.parameters()) {
+      shape_(low_level.expression(), low_level.model(), low_level.parameters()),
+      is_whole_(low_level.expression().rank(), false) {
   for (const char* reserved : {"tid", "thread", "threads", "scratch", "part", "slot"}) {
     names_.Reserve(reserved);
   }
@@ -63,13 +64,12 @@ Index NestContext::FirstPoint(int d, int place) const {
 }
 
 void NestContext::AppendGuard(int d, std::vector<Condition>* conditions) const {
-  if (!shape_.IsGuarded(d)) return;
+  if (!IsGuarded(d)) return;
   conditions->push_back({Condition::Kind::kLess, Point(d), Index(size(d)), ""});
 }
 
 Index NestContext::Thread() const {
   if (threads() == 1) return Index(0);
-  mentions_thread_ = true;
   return Index::Variable("tid");
 }
 

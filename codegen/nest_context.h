@@ -39,15 +39,17 @@ class NestContext {
   // levels from `place` on at 0.
   Index Point(int d) const;
   Index FirstPoint(int d, int place) const;
-  // Points of dimension d exist: nothing, or one condition.
+  // Whether points at hand may lie outside of dimension d, and the condition that they do not.
+  bool IsGuarded(int d) const { return shape_.IsGuarded(d) && !is_whole_[d]; }
   void AppendGuard(int d, std::vector<Condition>* conditions) const;
+  // The part at hand is whole in dimension d: nothing inside of it needs guards.
+  void set_whole(int d, bool is_whole) { is_whole_[d] = is_whole; }
 
   const std::vector<std::string>& index_names() const { return index_names_; }
   const std::string& input_name(int b) const { return input_names_[b]; }
   const std::vector<std::string>& output_names() const { return output_names_; }
   // Number of the thread in its block, all dimensions flattened.
   Index Thread() const;
-  bool mentions_thread() const { return mentions_thread_; }
 
   NameAllocator& names() { return names_; }
   // `base` as a pointer to elements of `type`: itself, or a view of a record that the program
@@ -65,7 +67,7 @@ class NestContext {
   std::vector<std::string> variables_;
   std::vector<std::string> index_names_, input_names_, output_names_;
   std::map<std::string, DeclareView> views_;
-  mutable bool mentions_thread_ = false;
+  std::vector<bool> is_whole_;
 };
 
 std::shared_ptr<const Block> ShareBlock(Block block);

@@ -87,6 +87,16 @@ Index NestLoads::PositionIn(const NestCopy& copy, const NestCopy* inner, int x,
   return at + Index(constant / step);
 }
 
+// Unless all points exist; wide copies may hold more than these points need.
+bool NestLoads::MayReachBeyond(const NestCopy& copy, int x) const {
+  if (copy.width > 1) return true;
+  const Buffer& buffer = expression().inputs()[copy.input];
+  for (int d = 0; d < expression().rank(); ++d) {
+    if (buffer.accesses[0].indices[x].coefficients[d] != 0 && context_.IsGuarded(d)) return true;
+  }
+  return false;
+}
+
 NestLoads::Element NestLoads::ElementAt(const NestCopy& copy,
                                         const std::vector<Index>& positions) const {
   const Buffer& buffer = expression().inputs()[copy.input];
@@ -100,7 +110,7 @@ NestLoads::Element NestLoads::ElementAt(const NestCopy& copy,
     });
     index = index + positions[x] * copy.steps[x] + Index(ConstantsOf(buffer, x).low);
     element.indices.push_back(index);
-    if (largest >= buffer.extents[x]) {
+    if (largest >= buffer.extents[x] && MayReachBeyond(copy, x)) {
       element.inside.push_back({Condition::Kind::kLess, index, Index(buffer.extents[x]), ""});
     }
   }

@@ -37,6 +37,7 @@ class NestLoads {
   // that box mean (nullptr: all levels), plus `constant` indices of the buffer.
   Index PositionIn(const NestCopy& copy, const NestCopy* inner, int x, const Index& position,
                    int64_t constant) const;
+  bool MayReachBeyond(const NestCopy& copy, int x) const;
   Element ElementAt(const NestCopy& copy, const std::vector<Index>& positions) const;
   void EmitSharedCopy(const NestCopy& copy, Block* block);
   void EmitPrivateCopy(const NestCopy& copy, Block* block);

@@ -51,7 +51,7 @@ class Builder {
     if (context_.has_blocks()) DecodeHardware(&nest);
     Block inside;
     results_.DeclareSlots(&inside);
-    EmitLevel(0, &inside);
+    EmitParts(&inside);
     context_.has_blocks() ? Append(std::move(inside), &nest) : ShareParts(std::move(inside), &nest);
     stage.body = context_.ViewDeclarations();
     loads_.DeclareArrays(MemorySpace::kShared, &stage.body);
@@ -154,6 +154,45 @@ class Builder {
     }
   }
 
+  // ---- Whole parts and the partial ones at the end of dimensions ----
+
+  // Whether parts of the level are whole, except for the last one of the dimension.
+  bool CutsDimension(int n) const {
+    const NestShape::Level& level = context_.level(n);
+    const int d = level.level.dimension;
+    if (level.parts == 1 || !context_.IsGuarded(d) || level.tile == 1) return false;
+    for (int m = 0; m < context_.count(); ++m) {
+      const NestShape::Level& other = context_.level(m);
+      if (other.level.dimension == d && other.tile > level.tile && other.parts > 1) return false;
+    }
+    return true;
+  }
+
+  // Number of whole parts: those before it are whole.
+  Index WholeParts(int n) const {
+    return Index(context_.size(context_.level(n).level.dimension) / context_.level(n).tile);
+  }
+
+  // Blocks whose parts are whole run without guards.
+  void EmitParts(Block* block) {
+    std::vector<int> cut;
+    for (int n = 0; n < context_.count(); ++n) {
+      if (IsBlock(n) && CutsDimension(n)) cut.push_back(n);
+    }
+    if (cut.empty()) return EmitLevel(0, block);
+    std::vector<Condition> conditions;
+    for (const int n : cut) {
+      conditions.push_back({Condition::Kind::kLess, context_.Part(n), WholeParts(n), ""});
+      context_.set_whole(context_.level(n).level.dimension, true);
+    }
+    Block whole, partial;
+    EmitLevel(0, &whole);
+    for (const int n : cut) context_.set_whole(context_.level(n).level.dimension, false);
+    EmitLevel(0, &partial);
+    block->push_back(
+        {If{conditions, ShareBlock(std::move(whole)), ShareBlock(std::move(partial))}});
+  }
+
   // ---- Levels ----
 
   bool IsInLoop(int n) const {
@@ -182,11 +221,23 @@ class Builder {
   }
 
   void EmitLoop(int n, Block* block) {
-    Block body;
-    EmitLevel(n + 1, &body);
-    block->push_back(
-        {For{context_.variable(n), Index(0), Index(context_.level(n).parts), 1, false,
-             ShareBlock(std::move(body)), context_.level(n).role == LayerRole::kRegisters}});
+    const int d = context_.level(n).level.dimension;
+    const bool is_unrolled = context_.level(n).role == LayerRole::kRegisters;
+    Index end(context_.level(n).parts);
+    Block body, rest;
+    if (is_unrolled || !CutsDimension(n)) {
+      EmitLevel(n + 1, &body);
+    } else {
+      end = WholeParts(n);
+      rest.push_back({DeclareIndex{context_.variable(n), end}});
+      EmitLevel(n + 1, &rest);
+      context_.set_whole(d, true);
+      EmitLevel(n + 1, &body);
+      context_.set_whole(d, false);
+    }
+    block->push_back({For{context_.variable(n), Index(0), end, 1, false,
+                          ShareBlock(std::move(body)), is_unrolled}});
+    if (!rest.empty()) block->push_back({If{{}, ShareBlock(std::move(rest)), nullptr}});
   }
 
   void EmitPoint(Block* block) {

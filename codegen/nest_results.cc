@@ -296,7 +296,7 @@ void NestResults::Store(Block* block) {
   }
   for (int d = 0; d < expression().rank(); ++d) {
     if (!expression().is_reduction(d) || StartsFromIdentity()) continue;
-    if (!context_.shape().IsGuarded(d) || !HasLoopsOutside(d)) continue;
+    if (!context_.IsGuarded(d) || !HasLoopsOutside(d)) continue;
     conditions.push_back(
         {Condition::Kind::kLess, context_.FirstPoint(d, place_), Index(context_.size(d)), ""});
   }

@@ -1,0 +1,18 @@
+// The backends of targets with blocks of threads: low-level expression -> loop program -> passes ->
+// kernel functions.
+#pragma once
+
+#include "codegen/c_dialect.h"
+#include "codegen/kernel.h"
+#include "core/device_description.h"
+#include "core/low_level_expression.h"
+#include "core/status.h"
+
+namespace mdh {
+
+// The whole kernel in that language, without the options of its compiler. Errors: those of
+// BuildNestProgram.
+Result<Kernel> GenerateBlockKernel(const LowLevelExpression& low_level,
+                                   const DeviceDescription& device, const CDialect& dialect);
+
+}  // namespace mdh

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "core/nest_constraints.h"
 
 namespace mdh {
 
@@ -110,6 +111,55 @@ int64_t AccumulatorRegisters(const Expression& expression, const SystemModel& mo
     registers += vectors * static_cast<double>((bytes + device.simd_bytes - 1) / device.simd_bytes);
   }
   return static_cast<int64_t>(std::min(registers, 9e18));
+}
+
+namespace {
+
+constexpr int kMaxCopyBytes = 16;  // what one instruction moves
+
+// The first index of a copy's rows: every part of its sum must be a multiple of `width`.
+std::string OriginObstacle(const Expression& expression, const NestShape& nest, int b, int n,
+                           int width) {
+  const Buffer& buffer = expression.inputs()[b];
+  const int last = static_cast<int>(buffer.extents.size()) - 1;
+  const int64_t low = ConstantsOf(buffer, last).low;
+  if (low % width != 0) return absl::StrCat("its smallest constant is ", low, ", no multiple");
+  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[last].coefficients;
+  for (int m = 0; m < nest.count(); ++m) {
+    const NestShape::Level& level = nest.levels()[m];
+    const int64_t stride = coefficients[level.level.dimension] * level.tile;
+    if (level.parts == 1 || nest.IsInBox(m, n, /*shared=*/true) || stride % width == 0) continue;
+    return absl::StrCat("parts of level (", level.level.layer + 1, ",", level.level.dimension + 1,
+                        ") begin ", stride, " elements apart, no multiple");
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string CopyWidthObstacle(const Expression& expression, const NestShape& nest, int b, int n,
+                              int width) {
+  const Buffer& buffer = expression.inputs()[b];
+  if (buffer.type.is_record()) return "its elements are records";
+  const int64_t bytes = width * buffer.type.size_bytes();
+  if (bytes > kMaxCopyBytes) return absl::StrCat("that is ", bytes, " bytes > ", kMaxCopyBytes);
+  if (buffer.boundary.kind != Boundary::Kind::kNone) return "it has a boundary";
+  if (buffer.extents.empty()) return "it has no dimensions";
+  const std::vector<int64_t> strides = buffer.strides();
+  const size_t last = strides.size() - 1;
+  if (strides[last] != 1) {
+    return absl::StrCat("elements of its rows are ", strides[last], " apart, not 1");
+  }
+  const int64_t step = nest.CopyBox(b, n, /*shared=*/true).steps[last];
+  if (step != 1) return absl::StrCat("every ", step, "th element of its rows is copied, not every");
+  if (buffer.extents[last] % width != 0) {
+    return absl::StrCat("its rows have ", buffer.extents[last], " elements, no multiple");
+  }
+  for (size_t x = 0; x < last; ++x) {
+    if (strides[x] % width == 0) continue;
+    return absl::StrCat("its dimension ", x + 1, " has stride ", strides[x], ", no multiple");
+  }
+  return OriginObstacle(expression, nest, b, n, width);
 }
 
 double ResultArrayBytes(const Expression& expression) {

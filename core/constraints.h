@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/device_description.h"
@@ -11,6 +12,8 @@
 #include "core/tuning_parameters.h"
 
 namespace mdh {
+
+class NestShape;
 
 // Bounds of the limits; larger programs compile for minutes, larger copies do not pay.
 inline constexpr int64_t kMaxUnrolledOperations = 6000;
@@ -51,6 +54,13 @@ int64_t AccumulatorRegisters(const Expression& expression, const SystemModel& mo
 // strips not counted.
 int64_t StagedElements(const Expression& expression, const TuningParameters& parameters, int b,
                        int layer);
+
+// Why threads that make the shared copy of input `buffer` at place n of the nest cannot move
+// `width` elements (a power of two) at once; empty if they can: then `width` consecutive elements
+// of a copied row are consecutive and aligned to `width` in the buffer, which begins aligned to 16
+// bytes, and all of them are inside of it.
+std::string CopyWidthObstacle(const Expression& expression, const NestShape& nest, int buffer,
+                              int n, int width);
 
 // Bytes of arrays that hold every result once, in the types in which results are combined: partial
 // results and prefix sums live in such arrays.

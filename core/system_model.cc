@@ -121,6 +121,11 @@ SystemModel MultiGpuModel() {
   return {"Multi-GPU", std::move(layers), MemoryKind::kExplicit, CudaDimensions()};
 }
 
+DeviceKind DeviceKindOf(const SystemModel& model) {
+  if (model.memory == MemoryKind::kCaches) return DeviceKind::kCpu;
+  return model.name == OpenClModel().name ? DeviceKind::kOpenCl : DeviceKind::kCuda;
+}
+
 Result<SystemModel> SystemModelNamed(std::string_view name) {
   const auto models = AllModels();
   for (const SystemModel& model : models) {

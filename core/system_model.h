@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device_description.h"
 #include "core/status.h"
 
 namespace mdh {
@@ -70,6 +71,9 @@ SystemModel CudaWarpModel();
 SystemModel OpenClModel();
 // Section 3.2, (4, 3): GPU, HST, BLK, DEV, THR, SHR, REG with the regions HM, DM, SM, RM.
 SystemModel MultiGpuModel();
+
+// The kind of device that kernels for the model run on: kCpu for models with caches.
+DeviceKind DeviceKindOf(const SystemModel& model);
 
 // The model of that name. Errors: NotFound, naming those that exist.
 Result<SystemModel> SystemModelNamed(std::string_view name);

@@ -1,12 +1,24 @@
 // Validate: which tuning parameters make a decomposition (paper, Section 3.4, appendix C.1).
-#include <algorithm>
+#include "core/validate.h"
 
-#include "absl/strings/str_cat.h"
-#include "core/constraints.h"
-#include "core/tuning_parameters.h"
+#include "core/low_level_expression.h"
 
 namespace mdh {
 namespace {
+
+const char* KindName(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return "CPU";
+    case DeviceKind::kOpenCl:
+      return "OpenCL";
+    case DeviceKind::kCuda:
+      return "CUDA";
+  }
+  return "unknown";
+}
+
+}  // namespace
 
 bool IsPermutation(const std::vector<int>& values, size_t count) {
   std::vector<bool> seen(count, false);
@@ -17,240 +29,49 @@ bool IsPermutation(const std::vector<int>& values, size_t count) {
   return values.size() == count;
 }
 
-template <typename... Parts>
-Status Invalid(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat("tuning parameters: ", parts...));
+std::string LevelText(MdhLevel level) {
+  return absl::StrCat("(", level.layer + 1, ",", level.dimension + 1, ")");
 }
 
-class Validator {
- public:
-  Validator(const Expression& e, const SystemModel& m, const DeviceDescription& device,
-            const TuningParameters& p)
-      : e_(e), m_(m), device_(device), p_(p) {}
-
-  Status Run() const {
-    MDH_RETURN_IF_ERROR(Shapes());
-    MDH_RETURN_IF_ERROR(Extents());
-    MDH_RETURN_IF_ERROR(LanesAndRegisters());
-    if (p_.numerics != NumericsPolicy::kReassociate) MDH_RETURN_IF_ERROR(Order());
-    for (size_t b = 0; b < p_.inputs.size(); ++b) MDH_RETURN_IF_ERROR(Staging(static_cast<int>(b)));
-    return Scratch();
+Status ValidateExtents(const Expression& e, const SystemModel& m, const TuningParameters& p) {
+  for (int d = 0; d < e.rank(); ++d) {
+    const Dimension& dimension = e.dimensions()[d];
+    int64_t outer = dimension.size;
+    for (size_t l = 0; l < m.layers.size(); ++l) {
+      const int64_t tile = p.tile[l][d];
+      const std::string name =
+          absl::StrCat("tile of layer ", m.layers[l].name, " in dimension ", dimension.name);
+      if (tile < 1 || tile > outer) {
+        return InvalidParameters(name, " is ", tile, ", not in 1..", outer);
+      }
+      if (outer % tile != 0 && outer != dimension.size) {
+        return InvalidParameters(name, " is ", tile, ", which does not divide ", outer,
+                                 ", the tile around it");
+      }
+      outer = tile;
+    }
+    if (outer != 1) {
+      return InvalidParameters("tile of the innermost layer in dimension ", dimension.name, " is ",
+                               outer, ", it must be 1");
+    }
   }
-
- private:
-  Status Shapes() const {
-    const size_t layers = m_.layers.size(), rank = e_.rank();
-    if (p_.system_model != m_.name) {
-      return Invalid("they are for model ", p_.system_model, ", not for ", m_.name);
-    }
-    if (p_.tile.size() != layers) {
-      return Invalid("model ", m_.name, " has ", layers, " layers, tile has ", p_.tile.size());
-    }
-    if (!IsNested(p_.phase)) {
-      return Invalid("register tiles need the levels of every layer around those of the next one");
-    }
-    for (size_t l = 0; l < layers; ++l) {
-      if (p_.tile[l].size() != rank)
-        return Invalid("tile of layer ", m_.layers[l].name, " needs ", rank, " extents");
-      if (!IsPermutation(OrderOfLayer(p_.phase, static_cast<int>(l)), rank)) {
-        return Invalid("order of layer ", m_.layers[l].name, " is no permutation of ", rank,
-                       " dimensions");
-      }
-    }
-    if (p_.inputs.size() != e_.inputs().size()) {
-      return Invalid("there are ", e_.inputs().size(), " inputs, parameters for ",
-                     p_.inputs.size());
-    }
-    if (m_.LayerWith(LayerRole::kCores) != 0 || InnermostMemoryLayer(m_) < 1) {
-      return Invalid("model ", m_.name,
-                     " cannot be lowered to OpenMP: cores must be outermost, around memory");
-    }
-    return absl::OkStatus();
-  }
-
-  Status Extents() const {
-    for (int d = 0; d < e_.rank(); ++d) {
-      const int64_t size = e_.dimensions()[d].size;
-      int64_t outer = size;
-      for (size_t l = 0; l < m_.layers.size(); ++l) {
-        const int64_t tile = p_.tile[l][d];
-        if (tile < 1 || tile > outer) {
-          return Invalid("tile of layer ", m_.layers[l].name, " in dimension ",
-                         e_.dimensions()[d].name, " is ", tile, ", not in 1..", outer);
-        }
-        if (outer % tile != 0 && outer != size) {
-          return Invalid("tile of layer ", m_.layers[l].name, " in dimension ",
-                         e_.dimensions()[d].name, " is ", tile, ", which does not divide ", outer,
-                         ", the tile around it");
-        }
-        outer = tile;
-      }
-      if (outer != 1) {
-        return Invalid("tile of the innermost layer in dimension ", e_.dimensions()[d].name,
-                       " must be 1");
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  Status LanesAndRegisters() const {
-    const int lanes_layer = m_.LayerWith(LayerRole::kLanes);
-    bool has_lanes = false;
-    for (int d = 0; lanes_layer > 0 && d < e_.rank(); ++d) {
-      const int64_t lanes = p_.tile[lanes_layer - 1][d];
-      if (lanes == 1) continue;
-      if (has_lanes) return Invalid("lanes on more than one dimension");
-      has_lanes = true;
-      if (lanes > kMaxLanes || (lanes & (lanes - 1)) != 0) {
-        return Invalid("lanes must be a power of two up to ", kMaxLanes, ", not ", lanes);
-      }
-      if (e_.is_reduction(d) && !e_.reduction().identity()) {
-        return Invalid("lanes on the reduced dimension ", e_.dimensions()[d].name,
-                       " need an operator with an identity");
-      }
-    }
-    if (p_.independent_accumulators && e_.has_reduction() && !e_.reduction().identity()) {
-      return Invalid("independent accumulators need an operator with an identity");
-    }
-    if (const int64_t operations = UnrolledOperations(e_, m_, p_);
-        operations > kMaxUnrolledOperations) {
-      return Invalid("the register tile unrolls to ", operations, " operations, the limit is ",
-                     kMaxUnrolledOperations);
-    }
-    return absl::OkStatus();
-  }
-
-  // Every value is combined in the order that the numerics policy says.
-  Status Order() const {
-    if (p_.independent_accumulators && e_.has_reduction()) {
-      return Invalid("numerics=", Name(p_.numerics), " does not allow chains=independent");
-    }
-    const int lanes_layer = m_.LayerWith(LayerRole::kLanes);
-    for (int d = 0; d < e_.rank(); ++d) {
-      if (e_.combine_operators()[d].is_concat()) continue;
-      const std::string& name = e_.dimensions()[d].name;
-      const int64_t part = OrderedPart(e_, p_.numerics, d);
-      if (p_.tile[0][d] != part) {
-        return Invalid("numerics=", Name(p_.numerics), " needs parts of ", part,
-                       " points on the core layer in dimension ", name, ", not ", p_.tile[0][d]);
-      }
-      if (e_.is_reduction(d) && lanes_layer > 0 && p_.tile[lanes_layer - 1][d] > 1) {
-        return Invalid("numerics=", Name(p_.numerics), " does not allow lanes on dimension ", name);
-      }
-    }
-    return LexicographicOrder();
-  }
-
-  // Inside a part: the loops of a reduced dimension, the unrolled register tile included, are all
-  // around those of the reduced dimensions after it.
-  Status LexicographicOrder() const {
-    int latest = -1;
-    const auto enter = [&](int d, bool has_parts) -> Status {
-      if (!has_parts || !e_.is_reduction(d)) return absl::OkStatus();
-      if (d < latest) {
-        return Invalid("numerics=", Name(p_.numerics), ": loops of dimension ",
-                       e_.dimensions()[d].name, " run inside of those of dimension ",
-                       e_.dimensions()[latest].name);
-      }
-      latest = d;
-      return absl::OkStatus();
-    };
-    const int innermost = InnermostMemoryLayer(m_);
-    for (int l = 1; l <= innermost; ++l) {
-      for (const int d : OrderOfLayer(p_.phase, l)) {
-        MDH_RETURN_IF_ERROR(enter(d, p_.tile[l][d] < p_.tile[l - 1][d]));
-      }
-    }
-    for (int d = 0; d < e_.rank(); ++d) {
-      MDH_RETURN_IF_ERROR(enter(d, p_.tile[innermost][d] > 1));
-    }
-    return absl::OkStatus();
-  }
-
-  Status Staging(int b) const {
-    const InputParameters& input = p_.inputs[b];
-    const Buffer& buffer = e_.inputs()[b];
-    if (!IsPermutation(input.layout, buffer.extents.size())) {
-      return Invalid("layout of ", buffer.name, " is no permutation of its dimensions");
-    }
-    if (input.stage_layer == InputParameters::kInPlace) {
-      if (input.strip_dimension != -1)
-        return Invalid("strips of ", buffer.name, " need a packed copy");
-      return absl::OkStatus();
-    }
-    if (!CanStage(buffer)) {
-      return Invalid(
-          buffer.name,
-          " cannot be packed: its accesses differ in more than constants, or run backwards");
-    }
-    if (input.stage_layer == InputParameters::kWholeBuffer && !CanStageWhole(buffer)) {
-      return Invalid(buffer.name,
-                     " cannot be packed as a whole: it is read outside of its extents");
-    }
-    if (input.stage_layer != InputParameters::kWholeBuffer &&
-        (input.stage_layer < 0 || input.stage_layer >= InnermostMemoryLayer(m_) ||
-         m_.layers[input.stage_layer].role != LayerRole::kMemory)) {
-      return Invalid(buffer.name, " is packed at layer ", input.stage_layer,
-                     ", which is no memory layer around the register tile");
-    }
-    if (input.strip_dimension == -1) return absl::OkStatus();
-    if (input.strip_dimension < 0 ||
-        input.strip_dimension >= static_cast<int>(buffer.extents.size()) ||
-        PlainDimension(buffer, input.strip_dimension) < 0) {
-      return Invalid("strip dimension ", input.strip_dimension, " of ", buffer.name,
-                     " is not one plain index");
-    }
-    return absl::OkStatus();
-  }
-
-  Status Scratch() const {
-    double thread_bytes = 0, shared_bytes = 0;
-    const std::vector<int64_t>& registers = p_.tile[InnermostMemoryLayer(m_)];
-    for (size_t b = 0; b < p_.inputs.size(); ++b) {
-      const InputParameters& input = p_.inputs[b];
-      if (input.stage_layer == InputParameters::kInPlace) continue;
-      const Buffer& buffer = e_.inputs()[b];
-      double bytes =
-          static_cast<double>(StagedElements(e_, p_, static_cast<int>(b), input.stage_layer)) *
-          buffer.type.size_bytes();
-      if (input.strip_dimension >= 0) {  // the last strip is stored whole
-        const int64_t strip = registers[PlainDimension(buffer, input.strip_dimension)];
-        bytes *= 1 + static_cast<double>(strip - 1) /
-                         static_cast<double>(std::max<int64_t>(
-                             1, std::min(strip, buffer.extents[input.strip_dimension])));
-      }
-      (input.stage_layer == InputParameters::kWholeBuffer ? shared_bytes : thread_bytes) += bytes;
-    }
-    double slots = 1;
-    for (int d = 0; d < e_.rank(); ++d) {
-      if (!e_.is_reduction(d)) continue;
-      slots *= static_cast<double>((e_.dimensions()[d].size + p_.tile[0][d] - 1) / p_.tile[0][d]);
-    }
-    if (slots > 1 || e_.has_prefix_sum()) shared_bytes += slots * ResultArrayBytes(e_);
-    const double cache = static_cast<double>(device_.l2_bytes) +
-                         static_cast<double>(device_.l3_bytes) / std::max(1, device_.cores);
-    if (thread_bytes > std::max(4 * cache, 64.0 * 1024)) {
-      return Invalid("packed copies take ", thread_bytes,
-                     " bytes a thread, more than 4 times its caches");
-    }
-    if (shared_bytes > static_cast<double>(kMaxSharedScratchBytes)) {
-      return Invalid("packed copies and partial results take ", shared_bytes,
-                     " bytes, the limit is ", kMaxSharedScratchBytes);
-    }
-    return absl::OkStatus();
-  }
-
-  const Expression& e_;
-  const SystemModel& m_;
-  const DeviceDescription& device_;
-  const TuningParameters& p_;
-};
-
-}  // namespace
+  return absl::OkStatus();
+}
 
 Status Validate(const Expression& expression, const SystemModel& model,
                 const DeviceDescription& device, const TuningParameters& parameters) {
-  return Validator(expression, model, device, parameters).Run();
+  MDH_RETURN_IF_ERROR(ValidateDevice(device));
+  if (parameters.system_model != model.name) {
+    return InvalidParameters("they are for model ", parameters.system_model, ", not for ",
+                             model.name);
+  }
+  if (const DeviceKind needed = DeviceKindOf(model); device.kind != needed) {
+    return InvalidParameters("model ", model.name, " is for devices of kind ", KindName(needed),
+                             ", the device is of kind ", KindName(device.kind));
+  }
+  return UsesRegisterTiles(model, parameters)
+             ? ValidateRegisterTiles(expression, model, device, parameters)
+             : ValidateNest(expression, model, device, parameters);
 }
 
 }  // namespace mdh

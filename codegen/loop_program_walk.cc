@@ -280,12 +280,46 @@ class VariableReplacer : public Rewriter {
   const std::function<std::optional<Index>(const std::string&)>& replacement_;
 };
 
+class Renamer : public Rewriter {
+ public:
+  explicit Renamer(const std::map<std::string, std::string>& renamed) : renamed_(renamed) {}
+
+ protected:
+  void RewriteStatement(const Statement& statement, Block& out) override {
+    Rewriter::RewriteStatement(statement, out);
+    std::visit(
+        Overloaded{[&](DeclareIndex& s) { s.name = RewriteName(s.name); },
+                   [&](HardwareIndex& s) { s.name = RewriteName(s.name); },
+                   [&](For& s) { s.variable = RewriteName(s.variable); },
+                   [&](ShareLoop& s) { s.variable = RewriteName(s.variable); }, [](auto&) {}},
+        out.back().form);
+  }
+  std::string RewriteName(const std::string& name) override {
+    const auto found = renamed_.find(name);
+    return found == renamed_.end() ? name : found->second;
+  }
+  Index RewriteIndex(const Index& index) override {
+    return index.Replace([&](const std::string& variable) -> std::optional<Index> {
+      const auto found = renamed_.find(variable);
+      if (found == renamed_.end()) return std::nullopt;
+      return Index::Variable(found->second);
+    });
+  }
+
+ private:
+  const std::map<std::string, std::string>& renamed_;
+};
+
 }  // namespace
 
 Block ReplaceVariables(
     const Block& block,
     const std::function<std::optional<Index>(const std::string& variable)>& replacement) {
   return VariableReplacer(replacement).RewriteBlock(block);
+}
+
+Block RenameAll(const Block& block, const std::map<std::string, std::string>& renamed) {
+  return renamed.empty() ? block : Renamer(renamed).RewriteBlock(block);
 }
 
 LoopProgram RewriteBodies(LoopProgram program, const std::function<Block(const Block&)>& rewrite) {

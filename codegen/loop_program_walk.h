@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -56,6 +57,11 @@ class Rewriter {
 Block ReplaceVariables(
     const Block& block,
     const std::function<std::optional<Index>(const std::string& variable)>& replacement);
+
+// Every name in `renamed`, of index variables, values, pointers, arrays or flags, replaced by the
+// name it maps to, where it is declared and where it is used. Expect the arguments of calls not to
+// mention any of them.
+Block RenameAll(const Block& block, const std::map<std::string, std::string>& renamed);
 
 // The program with `rewrite` applied to the bodies of all functions and stages.
 LoopProgram RewriteBodies(LoopProgram program, const std::function<Block(const Block&)>& rewrite);

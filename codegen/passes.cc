@@ -1,0 +1,27 @@
+#include "codegen/passes.h"
+
+#include "codegen/pass_double_buffer.h"
+#include "codegen/pass_hoist_indices.h"
+#include "codegen/pass_simplify.h"
+#include "codegen/pass_unroll.h"
+#include "codegen/pass_vectorize_copies.h"
+
+namespace mdh {
+
+LoopProgram Optimize(LoopProgram program, const PassOptions& options) {
+  // What shapes and sizes decide is gone before other passes look for their patterns.
+  program = Simplify(std::move(program));
+  // Copies that are marked for it are split into loads ahead and stores behind the computation ...
+  program = DoubleBuffer(std::move(program), {.private_bytes = options.prefetch_bytes});
+  // ... which leaves constant first parts.
+  program = Simplify(std::move(program));
+  // Loops over lanes become wide loads and stores, those of split copies too.
+  program = VectorizeCopies(std::move(program), options.copy_loops);
+  // Which loops stay loops.
+  program = Unroll(std::move(program), {.points = options.unroll,
+                                        .private_arrays = options.private_arrays_in_registers});
+  // Index arithmetic moves out of those.
+  return HoistIndices(std::move(program));
+}
+
+}  // namespace mdh

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tests/property/output_judge.h"
 
 namespace mdh {
 namespace {
@@ -53,30 +54,6 @@ class GuardedBytes {
   size_t size_, total_;
   unsigned char* bytes_;
 };
-
-// Which elements of each output are written at all.
-std::vector<std::vector<bool>> ReachedElements(const Expression& expression) {
-  std::vector<std::vector<bool>> reached;
-  for (const Buffer& buffer : expression.outputs()) reached.emplace_back(buffer.elements(), false);
-  std::vector<int64_t> at(expression.rank(), 0);
-  for (bool more = true; more;) {
-    for (size_t b = 0; b < expression.outputs().size(); ++b) {
-      const Buffer& buffer = expression.outputs()[b];
-      for (size_t a = 0; a < buffer.accesses.size(); ++a) {
-        reached[b][buffer.Linearized(static_cast<int>(a)).Evaluate(at)] = true;
-      }
-    }
-    more = false;
-    for (int d = expression.rank(); d-- > 0 && !more;) {
-      if (expression.is_reduction(d)) continue;
-      if (++at[d] < expression.dimensions()[d].size)
-        more = true;
-      else
-        at[d] = 0;
-    }
-  }
-  return reached;
-}
 
 // Calls with the kernel's argument list, whose length is only known here.
 class LoadedKernel {
@@ -125,34 +102,6 @@ class LoadedKernel {
   int64_t (*scratch_bytes_)(int);
 };
 
-// The first element or padding byte that is wrong, or an empty string.
-std::string CompareBuffer(const Buffer& buffer, const unsigned char* got, const std::byte* expected,
-                          const std::vector<bool>& reached) {
-  const int size = buffer.type.size_bytes();
-  for (int64_t n = 0; n < buffer.elements(); ++n) {
-    std::vector<bool> written(size, false);
-    for (const ElementType::Field& field : buffer.type.fields()) {
-      if (!reached[n]) break;
-      const int64_t offset = n * size + field.offset_bytes;
-      std::fill_n(written.begin() + field.offset_bytes, SizeBytes(field.type), true);
-      const ScalarValue value = ScalarValue::Load(field.type, got + offset);
-      const ScalarValue want = ScalarValue::Load(field.type, expected + offset);
-      // Zeros are equal: gcc turns a conversion to an integer and back into a truncation, which
-      // keeps the sign.
-      const bool is_real = IsFloatingPoint(field.type);
-      if (value == want || (is_real && value.as_double() == want.as_double())) continue;
-      return absl::StrCat(buffer.name, "[", n, "]", field.name.empty() ? "" : ".", field.name,
-                          " is ", value.ToString(), ", expected ", want.ToString());
-    }
-    for (int byte = 0; byte < size; ++byte) {
-      if (written[byte] || got[n * size + byte] == kPoison) continue;
-      return absl::StrCat("wrote byte ", byte, " of ", buffer.name, "[", n,
-                          "], which no index function reaches");
-    }
-  }
-  return "";
-}
-
 // What is wrong with one run, or an empty string.
 std::string RunOnce(const Expression& expression, const LoadedKernel& kernel, int threads,
                     const std::vector<BufferBytes>& inputs,
@@ -175,8 +124,9 @@ std::string RunOnce(const Expression& expression, const LoadedKernel& kernel, in
     if (!outputs[b]->GuardsIntact()) {
       return absl::StrCat("wrote outside ", expression.outputs()[b].name);
     }
-    const std::string wrong =
-        CompareBuffer(expression.outputs()[b], outputs[b]->data(), expected[b].data(), reached[b]);
+    const std::string wrong = DifferenceOf(expression.outputs()[b],
+                                           reinterpret_cast<const std::byte*>(outputs[b]->data()),
+                                           expected[b].data(), reached[b], std::byte{kPoison});
     if (!wrong.empty()) {
       return absl::StrCat(
           wrong, threads == 0 ? " (OpenMP entry)" : absl::StrCat(" (body, ", threads, " threads)"));

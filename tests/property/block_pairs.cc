@@ -1,0 +1,220 @@
+#include "tests/property/block_pairs.h"
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "core/nest_constraints.h"
+#include "core/text/printer.h"
+#include "tests/property/worker_pool.h"
+#include "tests/random_parameters.h"
+
+namespace mdh {
+namespace {
+
+// Answers of workers begin with one of these.
+constexpr absl::string_view kRight = "right ";  // and the pair's features
+constexpr absl::string_view kWrong = "wrong ";  // and everything to reproduce it
+constexpr absl::string_view kNone = "none";     // no valid configuration
+
+// What of the lowering a pair exercises.
+std::set<std::string> FeaturesOf(const Expression& expression, const SystemModel& model,
+                                 const TuningParameters& p) {
+  const NestShape shape(expression, model, p);
+  std::set<std::string> features;
+  const auto add = [&](bool has, const char* name) {
+    if (has) features.insert(name);
+  };
+  add(!IsNested(p.phase), "interleaved");
+  add(p.scalar_phase.has_value() || p.recomposition_phase.has_value(), "phases");
+  for (int d = 0; d < expression.rank(); ++d) add(shape.IsGuarded(d), "guards");
+  if (model.memory != MemoryKind::kExplicit) return features;
+  add(shape.Slots() > 1, "slots");
+  add(shape.SharedReductionThreads() > 1, "shared reduction");
+  add(shape.ShuffledThreads() > 1, "shuffles");
+  add(shape.AccumulatorPlace() < shape.count(), "accumulators");
+  add(shape.AccumulatesInSharedMemory(), "accumulators in shared memory");
+  add(shape.ThreadsPerBlock() > 1, "threads");
+  for (int n = 0; n < shape.count(); ++n) {
+    const bool has_parts = shape.levels()[n].parts > 1;
+    add(has_parts && shape.is_parallel(n) &&
+            expression.is_prefix_sum(shape.levels()[n].level.dimension),
+        "parallel prefix sums");
+    add(shape.levels()[n].assigned.layer != shape.levels()[n].level.layer, "swapped layers");
+  }
+  for (int b = 0; b < static_cast<int>(p.inputs.size()); ++b) {
+    for (const int place : shape.CopyPlaces(b)) {
+      const bool is_shared = shape.InputRegion(b, place) == shape.shared_region();
+      add(is_shared, "shared copies");
+      add(!is_shared, "private copies");
+      add(is_shared && p.inputs[b].copy_stages > 1, "double buffering");
+      add(is_shared && p.inputs[b].copy_width > 1, "wide copies");
+    }
+  }
+  return features;
+}
+
+NumericsPolicy RandomNumerics(Rng& rng) {
+  const uint64_t choice = Below(rng, 8);
+  return choice == 0   ? NumericsPolicy::kExactOrder
+         : choice == 1 ? NumericsPolicy::kFixedTree
+                       : NumericsPolicy::kReassociate;
+}
+
+// One pair, and its code as far as there is some.
+struct Pair {
+  Expression expression;
+  SystemModel model;
+  DeviceDescription device;
+  TuningParameters parameters;
+  std::vector<BufferBytes> inputs;
+  Result<Kernel> kernel = absl::InternalError("not generated");
+};
+
+// nullopt if there is no valid configuration.
+std::optional<Pair> RandomPair(const JudgedBackend& backend, uint64_t seed) {
+  Rng rng(seed);
+  RandomExpressionOptions options;
+  options.max_points = 2048;
+  Expression expression = RandomExpression(rng, options);
+  SystemModel model = backend.RandomModel(rng);
+  DeviceDescription device = backend.RandomDevice(rng);
+  const NumericsPolicy numerics = RandomNumerics(rng);
+  std::optional<TuningParameters> parameters =
+      RandomNestParameters(rng, expression, model, device, numerics);
+  if (!parameters) return std::nullopt;
+  std::vector<BufferBytes> inputs = RandomInputs(rng, expression);
+  return Pair{std::move(expression), std::move(model), std::move(device), *std::move(parameters),
+              std::move(inputs)};
+}
+
+void GenerateKernelOf(const JudgedBackend& backend, Pair* pair) {
+  const auto low = Lower(pair->expression, pair->model, pair->device, pair->parameters);
+  pair->kernel = low.ok() ? backend.Generate(*low, pair->device) : low.status();
+}
+
+// "" or what is wrong, for people.
+std::string JudgePair(JudgedBackend& backend, Pair* pair) {
+  GenerateKernelOf(backend, pair);
+  if (!pair->kernel.ok()) return absl::StrCat("generating: ", pair->kernel.status().message());
+  const auto expected =
+      Interpret(pair->expression, pair->inputs, AccumulationOf(pair->parameters.numerics));
+  if (!expected.ok()) return absl::StrCat("interpreting: ", expected.status().message());
+  return std::string(
+      backend.Judge(pair->expression, *pair->kernel, pair->inputs, *expected).message());
+}
+
+std::string Reproduction(const Pair& pair) {
+  return absl::StrCat("\n", ToText(pair.expression), "\n", ToText(pair.parameters), "\n",
+                      pair.device.Fingerprint(), "\n", pair.kernel.ok() ? pair.kernel->source : "");
+}
+
+std::string JudgeOne(JudgedBackend& backend, uint64_t seed) {
+  std::optional<Pair> pair = RandomPair(backend, seed);
+  if (!pair) return std::string(kNone);
+  const std::string wrong = JudgePair(backend, &*pair);
+  if (!wrong.empty()) return absl::StrCat(kWrong, wrong, Reproduction(*pair));
+  const auto features = FeaturesOf(pair->expression, pair->model, pair->parameters);
+  return absl::StrCat(kRight, absl::StrJoin(features, ","));
+}
+
+uint64_t SeedOf(const BlockPairOptions& options, int pair) {
+  return options.seed * 1000003 + static_cast<uint64_t>(pair);
+}
+
+// What a pair is whose process ended: in a process of its own, since finding that out may be what
+// crashes.
+std::string Describe(const BlockPairOptions& options, int number) {
+  std::string description = "\n(it also ends when its kernel is only generated)";
+  const MakeJob make_job = [&options]() -> Job {
+    return [&options](int job) -> std::string {
+      const auto backend = JudgedBackend::Open(options.backend);
+      if (!backend.ok()) return std::string(backend.status().message());
+      std::optional<Pair> pair = RandomPair(**backend, SeedOf(options, job));
+      if (!pair) return "";
+      GenerateKernelOf(**backend, &*pair);
+      return Reproduction(*pair);
+    };
+  };
+  const auto on_end = [&](const JobEnd& end) {
+    if (end.has_answer) description = end.text;
+  };
+  const Status status = RunInWorkers({.first = number, .count = 1}, make_job, on_end);
+  return status.ok() ? description : std::string(status.message());
+}
+
+}  // namespace
+
+Result<std::string> FindBackend(const BackendOptions& options) {
+  Result<std::string> found = absl::InternalError("the process that looks for the device ended");
+  const MakeJob make_job = [&options]() -> Job {
+    return [&options](int) {
+      const auto backend = JudgedBackend::Open(options);
+      return backend.ok() ? absl::StrCat(kRight, (*backend)->Name())
+                          : absl::StrCat(kNone, backend.status().message());
+    };
+  };
+  MDH_RETURN_IF_ERROR(RunInWorkers({.count = 1}, make_job, [&](const JobEnd& end) {
+    absl::string_view text = end.text;
+    if (!end.has_answer) {
+      found = absl::InternalError(absl::StrCat("looking for the device: ", text));
+    } else if (absl::ConsumePrefix(&text, kRight)) {
+      found = std::string(text);
+    } else if (absl::ConsumePrefix(&text, kNone)) {
+      found = absl::NotFoundError(text);
+    }
+  }));
+  return found;
+}
+
+BlockPairReport JudgeBlockPairs(const BlockPairOptions& options,
+                                const std::function<void(const std::string&)>& on_failure) {
+  BlockPairReport report;
+  const MakeJob make_job = [&options]() -> Job {
+    auto backend = std::make_shared<Result<std::unique_ptr<JudgedBackend>>>(
+        JudgedBackend::Open(options.backend));
+    return [backend, &options](int pair) {
+      if (!backend->ok()) return absl::StrCat(kWrong, backend->status().message());
+      return JudgeOne(***backend, SeedOf(options, pair));
+    };
+  };
+  const auto fail = [&](int pair, absl::string_view what) {
+    ++report.failures;
+    on_failure(absl::StrCat("--seed ", options.seed, " --first ", pair, " 1: ", what));
+  };
+  const auto on_end = [&](const JobEnd& end) {
+    absl::string_view text = end.text;
+    if (end.has_answer && text == kNone) {
+      ++report.without_configuration;
+      return;
+    }
+    ++report.pairs;
+    if (!end.has_answer) return fail(end.job, absl::StrCat(text, Describe(options, end.job)));
+    if (absl::ConsumePrefix(&text, kWrong)) return fail(end.job, text);
+    absl::ConsumePrefix(&text, kRight);
+    for (const absl::string_view feature : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+      ++report.features[std::string(feature)];
+    }
+  };
+  const Status status = RunInWorkers({.first = options.first,
+                                      .count = options.count,
+                                      .processes = options.processes,
+                                      .patience_s = options.patience_s},
+                                     make_job, on_end);
+  if (!status.ok()) fail(options.first, status.message());
+  return report;
+}
+
+std::string Summary(const BlockPairReport& report, const std::string& device) {
+  std::string text =
+      absl::StrCat(report.pairs, " pairs on ", device, ": ", report.failures, " failures, ",
+                   report.without_configuration, " expressions without a configuration\n");
+  for (const auto& [feature, count] : report.features) {
+    absl::StrAppend(&text, "  ", feature, ": ", count, "\n");
+  }
+  return text;
+}
+
+}  // namespace mdh

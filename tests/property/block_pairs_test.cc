@@ -1,0 +1,130 @@
+// Random expressions with random configurations of the level-by-level lowering, on every backend of
+// this machine; block_campaign runs more. And what the judge itself promises.
+#include "tests/property/block_pairs.h"
+
+#include <signal.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/error_message.h"
+#include "tests/property/worker_pool.h"
+#include "tests/random_parameters.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+BlockPairOptions OptionsFor(Backend backend, int count) {
+  BlockPairOptions options;
+  options.backend.backend = backend;
+  options.backend.toolkit_folders = Nvrtc::ToolkitFolders("");
+  options.count = count;
+  return options;
+}
+
+// Judges `count` pairs on the backend, if there is one.
+void JudgeOn(Backend backend, int count) {
+  const BlockPairOptions options = OptionsFor(backend, count);
+  const Result<std::string> name = FindBackend(options.backend);
+  if (!name.ok()) GTEST_SKIP() << name.status().message();
+  const TemporaryDirectory cache;
+  setenv("POCL_CACHE_DIR", cache.path().c_str(), 1);
+  const BlockPairReport report =
+      JudgeBlockPairs(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
+  EXPECT_EQ(report.failures, 0);
+  EXPECT_GE(report.pairs, count * 95 / 100) << "too many expressions have no configuration";
+  std::printf("%s", Summary(report, *name).c_str());
+}
+
+TEST(BlockPairsTest, OpenMpComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenMp, 400); }
+TEST(BlockPairsTest, OpenClComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenCl, 610); }
+TEST(BlockPairsTest, CudaComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kCuda, 300); }
+TEST(BlockPairsTest, CudaCompilesForTwoArchitectures) { JudgeOn(Backend::kNvrtc, 205); }
+
+TEST(BlockBackendTest, NamesAnUnknownBackendAndDevice) {
+  EXPECT_THAT(ErrorMessage(BackendNamed("vulkan")),
+              HasSubstr("there is no backend 'vulkan' (backends: openmp, opencl, cuda, nvrtc)"));
+  BackendOptions options;
+  options.backend = Backend::kOpenCl;
+  if (!FindBackend(options).ok()) GTEST_SKIP() << "there is no OpenCL device";
+  options.device = 99;
+  EXPECT_THAT(ErrorMessage(FindBackend(options)), HasSubstr("no device number 99"));
+  options.device = 0;
+  options.platform = "No Such";
+  EXPECT_THAT(ErrorMessage(FindBackend(options)), HasSubstr("of platform 'No Such'"));
+}
+
+TEST(WorkerPoolTest, ReportsWhatCrashesAndGoesOn) {
+  std::vector<std::string> ends;
+  const MakeJob make_job = [] {
+    return [](int job) -> std::string {
+      if (job == 3) raise(SIGSEGV);
+      if (job == 5) _exit(7);
+      return std::to_string(job * job);
+    };
+  };
+  const Status status =
+      RunInWorkers({.first = 2, .count = 5, .processes = 2}, make_job, [&](const JobEnd& end) {
+        ends.push_back(std::to_string(end.job) + (end.has_answer ? ": " : " ended: ") + end.text);
+      });
+  EXPECT_EQ(ErrorMessage(status), "no error");
+  EXPECT_THAT(ends, UnorderedElementsAre("2: 4", "3 ended: signal SIGSEGV", "4: 16",
+                                         "5 ended: exit code 7", "6: 36"));
+}
+
+TEST(WorkerPoolTest, EndsWhatHangs) {
+  std::vector<std::string> ends;
+  const MakeJob make_job = [] {
+    return [](int job) -> std::string {
+      while (job == 0) pause();
+      return "done";
+    };
+  };
+  const Status status = RunInWorkers({.count = 2, .patience_s = 1}, make_job,
+                                     [&](const JobEnd& end) { ends.push_back(end.text); });
+  EXPECT_EQ(ErrorMessage(status), "no error");
+  EXPECT_THAT(ends, UnorderedElementsAre("no answer in 1 s", "done"));
+}
+
+TEST(WorkerPoolTest, WorksWithoutProcesses) {
+  int sum = 0;
+  const MakeJob make_job = [&sum] {
+    return [&sum](int job) -> std::string {
+      sum += job;
+      return "";
+    };
+  };
+  int ends = 0;
+  const Status status = RunInWorkers({.first = 1, .count = 4, .processes = 0}, make_job,
+                                     [&](const JobEnd&) { ++ends; });
+  EXPECT_EQ(ErrorMessage(status), "no error");
+  EXPECT_EQ(sum, 10);
+  EXPECT_EQ(ends, 4);
+}
+
+// What the walk promises: nearly always some configuration, and all kinds of them.
+TEST(RandomParametersTest, AreValidAndNeverThoseOfRegisterTiles) {
+  const DeviceDescription gpu = *DescribeCudaArchitecture(80);
+  Rng rng(11);
+  int found = 0;
+  constexpr int kExpressions = 300;
+  for (int n = 0; n < kExpressions; ++n) {
+    const Expression expression = RandomExpression(rng);
+    const SystemModel model = n % 3 == 0   ? OpenMpModel()
+                              : n % 3 == 1 ? CudaModel()
+                                           : CudaWarpModel();
+    const DeviceDescription device = n % 3 == 0 ? DeviceDescription() : gpu;
+    const auto parameters =
+        RandomNestParameters(rng, expression, model, device, NumericsPolicy::kReassociate);
+    if (!parameters) continue;
+    ++found;
+    EXPECT_EQ(ErrorMessage(Validate(expression, model, device, *parameters)), "no error");
+    EXPECT_FALSE(UsesRegisterTiles(model, *parameters));
+  }
+  EXPECT_GE(found, kExpressions * 98 / 100);
+}
+
+}  // namespace
+}  // namespace mdh

@@ -89,8 +89,12 @@ Index NestLoads::PositionIn(const NestCopy& copy, const NestCopy* inner, int x,
 
 // Unless all points exist; wide copies may hold more than these points need.
 bool NestLoads::MayReachBeyond(const NestCopy& copy, int x) const {
-  if (copy.width > 1) return true;
   const Buffer& buffer = expression().inputs()[copy.input];
+  int64_t needed = ConstantsOf(buffer, x).high - ConstantsOf(buffer, x).low;
+  for (int n = 0; n < context_.count(); ++n) {
+    if (IsInBox(copy, n)) needed += Stride(copy.input, x, n) * (context_.level(n).parts - 1);
+  }
+  if (copy.extents[x] > needed / copy.steps[x] + 1) return true;
   for (int d = 0; d < expression().rank(); ++d) {
     if (buffer.accesses[0].indices[x].coefficients[d] != 0 && context_.IsGuarded(d)) return true;
   }

@@ -15,14 +15,14 @@
 //   model=OpenMP+SIMD+RM; tile=500032|500032|500032|64|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=independent; compiler=gcc
 //
 // (De/re)-composition of dot (k = 1000000) for OpenMP+SIMD+RM
-// 0    | D1     D2      D3 x,y  D4 x,y  | S1     S2      S3 x,y  S5 s | R1     R2      R3 s  R4 s
-// -----------------------------------------------------------------------------------------------
-// 2    | (1,1)  COR,0   MM MM   [1] [1] | (1,1)  COR,0   RM RM   RM   | (1,1)  COR,0   MM    []
-// 1    | (2,1)  MM,0    MM MM   [1] [1] | (2,1)  MM,0    RM RM   RM   | (2,1)  MM,0    MM    []
-// 1    | (3,1)  L2,0    MM MM   [1] [1] | (3,1)  L2,0    RM RM   RM   | (3,1)  L2,0    MM    []
-// 7813 | (4,1)  L1,0    MM MM   [1] [1] | (4,1)  L1,0    RM RM   RM   | (4,1)  L1,0    RM    []
-// 8    | (5,1)  RM,0    MM MM   [1] [1] | (5,1)  RM,0    RM RM   RM   | (5,1)  RM,0    RM    []
-// 8    | (6,1)  SIMD,0  MM MM   [1] [1] | (6,1)  SIMD,0  RM RM   RM   | (6,1)  SIMD,0  RM    []
+// 0    | D1     D2      D3 x,y  D4 x,y | S1     S2      S3 x,y  S4 x,y  S5 s  S6 s | R1     R2      R3 s  R4 s
+// ------------------------------------------------------------------------------------------------------------
+// 2    | (1,1)  COR,0   MM MM   [1]    | (1,1)  COR,0   RM RM   [1]     RM    []   | (1,1)  COR,0   MM    []
+// 1    | (2,1)  MM,0    MM MM   [1]    | (2,1)  MM,0    RM RM   [1]     RM    []   | (2,1)  MM,0    MM    []
+// 1    | (3,1)  L2,0    MM MM   [1]    | (3,1)  L2,0    RM RM   [1]     RM    []   | (3,1)  L2,0    MM    []
+// 7813 | (4,1)  L1,0    MM MM   [1]    | (4,1)  L1,0    RM RM   [1]     RM    []   | (4,1)  L1,0    RM    []
+// 8    | (5,1)  RM,0    MM MM   [1]    | (5,1)  RM,0    RM RM   [1]     RM    []   | (5,1)  RM,0    RM    []
+// 8    | (6,1)  SIMD,0  MM MM   [1]    | (6,1)  SIMD,0  RM RM   [1]     RM    []   | (6,1)  SIMD,0  RM    []
 
 #include <math.h>
 #include <stdint.h>

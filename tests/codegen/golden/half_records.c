@@ -17,20 +17,20 @@
 //   model=OpenMP+SIMD+RM; tile=32,500|32,500|32,500|16,1|8,1|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
 //
 // (De/re)-composition of nearest (i = 64, j = 500) for OpenMP+SIMD+RM
-// 0   | D1     D2      D3 a,b  D4 a,b  | S1     S2      S3 a,b  S5 best | R1     R2      R3 best  R4 best
-// -------------------------------------------------------------------------------------------------------
-// 2   | (1,1)  COR,0   MM MM   [1] [1] | (1,1)  COR,0   RM RM   RM      | (1,1)  COR,0   MM       [1]
-// 1   | (1,2)  COR,1   MM MM   [1] [1] | (1,2)  COR,1   RM RM   RM      | (1,2)  COR,1   MM       [1]
-// 1   | (2,1)  MM,0    MM MM   [1] [1] | (2,1)  MM,0    RM RM   RM      | (2,1)  MM,0    MM       [1]
-// 1   | (2,2)  MM,1    MM MM   [1] [1] | (2,2)  MM,1    RM RM   RM      | (2,2)  MM,1    MM       [1]
-// 1   | (3,1)  L2,0    MM MM   [1] [1] | (3,1)  L2,0    RM RM   RM      | (3,1)  L2,0    MM       [1]
-// 1   | (3,2)  L2,1    MM MM   [1] [1] | (3,2)  L2,1    RM RM   RM      | (3,2)  L2,1    MM       [1]
-// 2   | (4,1)  L1,0    MM MM   [1] [1] | (4,1)  L1,0    RM RM   RM      | (4,1)  L1,0    MM       [1]
-// 500 | (4,2)  L1,1    MM MM   [1] [1] | (4,2)  L1,1    RM RM   RM      | (4,2)  L1,1    RM       [1]
-// 2   | (5,1)  RM,0    MM MM   [1] [1] | (5,1)  RM,0    RM RM   RM      | (5,1)  RM,0    RM       [1]
-// 1   | (5,2)  RM,1    MM MM   [1] [1] | (5,2)  RM,1    RM RM   RM      | (5,2)  RM,1    RM       [1]
-// 8   | (6,1)  SIMD,0  MM MM   [1] [1] | (6,1)  SIMD,0  RM RM   RM      | (6,1)  SIMD,0  RM       [1]
-// 1   | (6,2)  SIMD,1  MM MM   [1] [1] | (6,2)  SIMD,1  RM RM   RM      | (6,2)  SIMD,1  RM       [1]
+// 0   | D1     D2      D3 a,b  D4 a,b | S1     S2      S3 a,b  S4 a,b  S5 best  S6 best | R1     R2      R3 best  R4 best
+// -----------------------------------------------------------------------------------------------------------------------
+// 2   | (1,1)  COR,0   MM MM   [1]    | (1,1)  COR,0   RM RM   [1]     RM       [1]     | (1,1)  COR,0   MM       [1]
+// 1   | (1,2)  COR,1   MM MM   [1]    | (1,2)  COR,1   RM RM   [1]     RM       [1]     | (1,2)  COR,1   MM       [1]
+// 1   | (2,1)  MM,0    MM MM   [1]    | (2,1)  MM,0    RM RM   [1]     RM       [1]     | (2,1)  MM,0    MM       [1]
+// 1   | (2,2)  MM,1    MM MM   [1]    | (2,2)  MM,1    RM RM   [1]     RM       [1]     | (2,2)  MM,1    MM       [1]
+// 1   | (3,1)  L2,0    MM MM   [1]    | (3,1)  L2,0    RM RM   [1]     RM       [1]     | (3,1)  L2,0    MM       [1]
+// 1   | (3,2)  L2,1    MM MM   [1]    | (3,2)  L2,1    RM RM   [1]     RM       [1]     | (3,2)  L2,1    MM       [1]
+// 2   | (4,1)  L1,0    MM MM   [1]    | (4,1)  L1,0    RM RM   [1]     RM       [1]     | (4,1)  L1,0    MM       [1]
+// 500 | (4,2)  L1,1    MM MM   [1]    | (4,2)  L1,1    RM RM   [1]     RM       [1]     | (4,2)  L1,1    RM       [1]
+// 2   | (5,1)  RM,0    MM MM   [1]    | (5,1)  RM,0    RM RM   [1]     RM       [1]     | (5,1)  RM,0    RM       [1]
+// 1   | (5,2)  RM,1    MM MM   [1]    | (5,2)  RM,1    RM RM   [1]     RM       [1]     | (5,2)  RM,1    RM       [1]
+// 8   | (6,1)  SIMD,0  MM MM   [1]    | (6,1)  SIMD,0  RM RM   [1]     RM       [1]     | (6,1)  SIMD,0  RM       [1]
+// 1   | (6,2)  SIMD,1  MM MM   [1]    | (6,2)  SIMD,1  RM RM   [1]     RM       [1]     | (6,2)  SIMD,1  RM       [1]
 
 #include <math.h>
 #include <stdint.h>

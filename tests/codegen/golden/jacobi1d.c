@@ -16,14 +16,14 @@
 //   model=OpenMP+SIMD+RM; tile=512|512|512|16|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
 //
 // (De/re)-composition of jacobi1d (i = 1000) for OpenMP+SIMD+RM
-// 0  | D1     D2      D3 x  D4 x | S1     S2      S3 x  S5 y | R1     R2      R3 y  R4 y
-// --------------------------------------------------------------------------------------
-// 2  | (1,1)  COR,0   MM    [1]  | (1,1)  COR,0   RM    RM   | (1,1)  COR,0   MM    [1]
-// 1  | (2,1)  MM,0    MM    [1]  | (2,1)  MM,0    RM    RM   | (2,1)  MM,0    MM    [1]
-// 1  | (3,1)  L2,0    MM    [1]  | (3,1)  L2,0    RM    RM   | (3,1)  L2,0    MM    [1]
-// 32 | (4,1)  L1,0    MM    [1]  | (4,1)  L1,0    RM    RM   | (4,1)  L1,0    MM    [1]
-// 2  | (5,1)  RM,0    MM    [1]  | (5,1)  RM,0    RM    RM   | (5,1)  RM,0    RM    [1]
-// 8  | (6,1)  SIMD,0  MM    [1]  | (6,1)  SIMD,0  RM    RM   | (6,1)  SIMD,0  RM    [1]
+// 0  | D1     D2      D3 x  D4 x | S1     S2      S3 x  S4 x  S5 y  S6 y | R1     R2      R3 y  R4 y
+// --------------------------------------------------------------------------------------------------
+// 2  | (1,1)  COR,0   MM    [1]  | (1,1)  COR,0   RM    [1]   RM    [1]  | (1,1)  COR,0   MM    [1]
+// 1  | (2,1)  MM,0    MM    [1]  | (2,1)  MM,0    RM    [1]   RM    [1]  | (2,1)  MM,0    MM    [1]
+// 1  | (3,1)  L2,0    MM    [1]  | (3,1)  L2,0    RM    [1]   RM    [1]  | (3,1)  L2,0    MM    [1]
+// 32 | (4,1)  L1,0    MM    [1]  | (4,1)  L1,0    RM    [1]   RM    [1]  | (4,1)  L1,0    MM    [1]
+// 2  | (5,1)  RM,0    MM    [1]  | (5,1)  RM,0    RM    [1]   RM    [1]  | (5,1)  RM,0    RM    [1]
+// 8  | (6,1)  SIMD,0  MM    [1]  | (6,1)  SIMD,0  RM    [1]   RM    [1]  | (6,1)  SIMD,0  RM    [1]
 
 #include <math.h>
 #include <stdint.h>

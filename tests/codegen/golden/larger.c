@@ -17,20 +17,20 @@
 //   model=OpenMP+SIMD+RM; tile=8,100|8,100|8,100|8,1|8,1|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
 //
 // (De/re)-composition of larger (i = 8, k = 100) for OpenMP+SIMD+RM
-// 0   | D1     D2      D3 x,p  D4 x,p    | S1     S2      S3 x,p  S5 best,at | R1     R2      R3 best,at  R4 best,at
-// ------------------------------------------------------------------------------------------------------------------
-// 1   | (1,1)  COR,0   MM MM   [1,2] [1] | (1,1)  COR,0   RM RM   RM         | (1,1)  COR,0   MM MM       [1] [1]
-// 1   | (1,2)  COR,1   MM MM   [1,2] [1] | (1,2)  COR,1   RM RM   RM         | (1,2)  COR,1   MM MM       [1] [1]
-// 1   | (2,1)  MM,0    MM MM   [1,2] [1] | (2,1)  MM,0    RM RM   RM         | (2,1)  MM,0    MM MM       [1] [1]
-// 1   | (2,2)  MM,1    MM MM   [1,2] [1] | (2,2)  MM,1    RM RM   RM         | (2,2)  MM,1    MM MM       [1] [1]
-// 1   | (3,1)  L2,0    MM MM   [1,2] [1] | (3,1)  L2,0    RM RM   RM         | (3,1)  L2,0    MM MM       [1] [1]
-// 1   | (3,2)  L2,1    MM MM   [1,2] [1] | (3,2)  L2,1    RM RM   RM         | (3,2)  L2,1    MM MM       [1] [1]
-// 1   | (4,1)  L1,0    MM MM   [1,2] [1] | (4,1)  L1,0    RM RM   RM         | (4,1)  L1,0    MM MM       [1] [1]
-// 100 | (4,2)  L1,1    MM MM   [1,2] [1] | (4,2)  L1,1    RM RM   RM         | (4,2)  L1,1    RM RM       [1] [1]
-// 1   | (5,1)  RM,0    MM MM   [1,2] [1] | (5,1)  RM,0    RM RM   RM         | (5,1)  RM,0    RM RM       [1] [1]
-// 1   | (5,2)  RM,1    MM MM   [1,2] [1] | (5,2)  RM,1    RM RM   RM         | (5,2)  RM,1    RM RM       [1] [1]
-// 8   | (6,1)  SIMD,0  MM MM   [1,2] [1] | (6,1)  SIMD,0  RM RM   RM         | (6,1)  SIMD,0  RM RM       [1] [1]
-// 1   | (6,2)  SIMD,1  MM MM   [1,2] [1] | (6,2)  SIMD,1  RM RM   RM         | (6,2)  SIMD,1  RM RM       [1] [1]
+// 0   | D1     D2      D3 x,p  D4 x,p    | S1     S2      S3 x,p  S4 x,p     S5 best,at  S6 best,at | R1     R2      R3 best,at  R4 best,at
+// -----------------------------------------------------------------------------------------------------------------------------------------
+// 1   | (1,1)  COR,0   MM MM   [1,2] [1] | (1,1)  COR,0   RM RM   [1,2] [1]  RM RM       [1]        | (1,1)  COR,0   MM MM       [1]
+// 1   | (1,2)  COR,1   MM MM   [1,2] [1] | (1,2)  COR,1   RM RM   [1,2] [1]  RM RM       [1]        | (1,2)  COR,1   MM MM       [1]
+// 1   | (2,1)  MM,0    MM MM   [1,2] [1] | (2,1)  MM,0    RM RM   [1,2] [1]  RM RM       [1]        | (2,1)  MM,0    MM MM       [1]
+// 1   | (2,2)  MM,1    MM MM   [1,2] [1] | (2,2)  MM,1    RM RM   [1,2] [1]  RM RM       [1]        | (2,2)  MM,1    MM MM       [1]
+// 1   | (3,1)  L2,0    MM MM   [1,2] [1] | (3,1)  L2,0    RM RM   [1,2] [1]  RM RM       [1]        | (3,1)  L2,0    MM MM       [1]
+// 1   | (3,2)  L2,1    MM MM   [1,2] [1] | (3,2)  L2,1    RM RM   [1,2] [1]  RM RM       [1]        | (3,2)  L2,1    MM MM       [1]
+// 1   | (4,1)  L1,0    MM MM   [1,2] [1] | (4,1)  L1,0    RM RM   [1,2] [1]  RM RM       [1]        | (4,1)  L1,0    MM MM       [1]
+// 100 | (4,2)  L1,1    MM MM   [1,2] [1] | (4,2)  L1,1    RM RM   [1,2] [1]  RM RM       [1]        | (4,2)  L1,1    RM RM       [1]
+// 1   | (5,1)  RM,0    MM MM   [1,2] [1] | (5,1)  RM,0    RM RM   [1,2] [1]  RM RM       [1]        | (5,1)  RM,0    RM RM       [1]
+// 1   | (5,2)  RM,1    MM MM   [1,2] [1] | (5,2)  RM,1    RM RM   [1,2] [1]  RM RM       [1]        | (5,2)  RM,1    RM RM       [1]
+// 8   | (6,1)  SIMD,0  MM MM   [1,2] [1] | (6,1)  SIMD,0  RM RM   [1,2] [1]  RM RM       [1]        | (6,1)  SIMD,0  RM RM       [1]
+// 1   | (6,2)  SIMD,1  MM MM   [1,2] [1] | (6,2)  SIMD,1  RM RM   [1,2] [1]  RM RM       [1]        | (6,2)  SIMD,1  RM RM       [1]
 
 #include <math.h>
 #include <stdint.h>

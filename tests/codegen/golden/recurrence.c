@@ -17,14 +17,14 @@
 //   model=OpenMP+SIMD+RM; tile=50000|50000|50000|16|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
 //
 // (De/re)-composition of recurrence (i = 100000) for OpenMP+SIMD+RM
-// 0    | D1     D2      D3 x,y  D4 x,y  | S1     S2      S3 x,y  S5 a,b | R1     R2      R3 a,b  R4 a,b
-// -----------------------------------------------------------------------------------------------------
-// 2    | (1,1)  COR,0   MM MM   [1] [1] | (1,1)  COR,0   RM RM   RM     | (1,1)  COR,0   MM MM   [1] [1]
-// 1    | (2,1)  MM,0    MM MM   [1] [1] | (2,1)  MM,0    RM RM   RM     | (2,1)  MM,0    MM MM   [1] [1]
-// 1    | (3,1)  L2,0    MM MM   [1] [1] | (3,1)  L2,0    RM RM   RM     | (3,1)  L2,0    MM MM   [1] [1]
-// 3125 | (4,1)  L1,0    MM MM   [1] [1] | (4,1)  L1,0    RM RM   RM     | (4,1)  L1,0    MM MM   [1] [1]
-// 2    | (5,1)  RM,0    MM MM   [1] [1] | (5,1)  RM,0    RM RM   RM     | (5,1)  RM,0    RM RM   [1] [1]
-// 8    | (6,1)  SIMD,0  MM MM   [1] [1] | (6,1)  SIMD,0  RM RM   RM     | (6,1)  SIMD,0  RM RM   [1] [1]
+// 0    | D1     D2      D3 x,y  D4 x,y | S1     S2      S3 x,y  S4 x,y  S5 a,b  S6 a,b | R1     R2      R3 a,b  R4 a,b
+// --------------------------------------------------------------------------------------------------------------------
+// 2    | (1,1)  COR,0   MM MM   [1]    | (1,1)  COR,0   RM RM   [1]     RM RM   [1]    | (1,1)  COR,0   MM MM   [1]
+// 1    | (2,1)  MM,0    MM MM   [1]    | (2,1)  MM,0    RM RM   [1]     RM RM   [1]    | (2,1)  MM,0    MM MM   [1]
+// 1    | (3,1)  L2,0    MM MM   [1]    | (3,1)  L2,0    RM RM   [1]     RM RM   [1]    | (3,1)  L2,0    MM MM   [1]
+// 3125 | (4,1)  L1,0    MM MM   [1]    | (4,1)  L1,0    RM RM   [1]     RM RM   [1]    | (4,1)  L1,0    MM MM   [1]
+// 2    | (5,1)  RM,0    MM MM   [1]    | (5,1)  RM,0    RM RM   [1]     RM RM   [1]    | (5,1)  RM,0    RM RM   [1]
+// 8    | (6,1)  SIMD,0  MM MM   [1]    | (6,1)  SIMD,0  RM RM   [1]     RM RM   [1]    | (6,1)  SIMD,0  RM RM   [1]
 
 #include <math.h>
 #include <stdint.h>

@@ -125,10 +125,10 @@ TEST_F(TuningParametersTest, TableHasOneRowPerMdhLevel) {
   const auto low = Lower(expression_, model_, device_, parameters_);
   ASSERT_TRUE(low.ok()) << low.status();
   EXPECT_EQ(low->operators().size(), 18u);
-  EXPECT_EQ(low->operators()[0].parts, 1);  // (1,2): 64 / 64
-  EXPECT_EQ(low->operators()[1].parts, 3);  // (1,1): 100 / 48
+  EXPECT_EQ(low->at({0, 1}).parts, 1);  // 64 / 64
+  EXPECT_EQ(low->at({0, 0}).parts, 3);  // 100 / 48
   const std::string table = low->ToTable();
-  EXPECT_THAT(table, HasSubstr("3 | (1,1)  COR,1"));
+  EXPECT_THAT(table, HasSubstr("3 | (1,2)  COR,1"));  // dimension i comes second
   EXPECT_THAT(
       table,
       HasSubstr("(De/re)-composition of matmul (i = 100, j = 64, k = 30) for OpenMP+SIMD+RM"));

@@ -1,0 +1,297 @@
+// Executes loop programs as codegen/loop_program.h says what they mean: all threads of a block at
+// the same time, one block after the other. What the tests of passes compare programs by.
+//
+// Failures of the running test: reading what nothing was written to, accesses outside of an array,
+// offsets of wide accesses that are not aligned, and two threads of a block that access the same
+// element without a barrier between them, at least one to write it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "codegen/loop_program.h"
+#include "core/status.h"
+
+namespace mdh {
+
+// Elements by the name of a buffer or array; nullopt where nothing was written to.
+using ProgramMemory = std::map<std::string, std::vector<std::optional<ScalarValue>>>;
+
+// What the threads of one block share.
+class BlockMemory {
+ public:
+  BlockMemory(ProgramMemory& global, int64_t threads)
+      : global_(global), barrier_(static_cast<std::ptrdiff_t>(threads)) {}
+
+  void Declare(const DeclareArray& array) {
+    const std::lock_guard lock(mutex_);
+    auto& elements = shared_[array.name];
+    if (elements.empty()) elements.resize(static_cast<size_t>(array.elements));
+  }
+  void Wait() { barrier_.arrive_and_wait(); }
+  void Leave() { barrier_.arrive_and_drop(); }
+
+  ScalarValue Load(const std::string& name, int64_t at, int64_t thread, int64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    std::optional<ScalarValue>* element = Find(name, at);
+    if (element == nullptr || !element->has_value()) {
+      ADD_FAILURE() << "nothing was written to " << name << "[" << at << "]";
+      return ScalarValue::Zero(ScalarType::kInt32);
+    }
+    Access& access = accesses_[{name, at}];
+    access.Enter(epoch);
+    access.readers.insert(thread);
+    Check(access, name, at);
+    return **element;
+  }
+  void Store(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread,
+             int64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    std::optional<ScalarValue>* element = Find(name, at);
+    if (element == nullptr) return;
+    Access& access = accesses_[{name, at}];
+    access.Enter(epoch);
+    access.writers.insert(thread);
+    Check(access, name, at);
+    *element = value;
+  }
+
+ private:
+  // Who accesses an element between two barriers.
+  struct Access {
+    int64_t epoch = -1;
+    std::set<int64_t> readers, writers;
+    void Enter(int64_t at) {
+      if (epoch != at) *this = {at, {}, {}};
+    }
+  };
+  std::optional<ScalarValue>* Find(const std::string& name, int64_t at) {
+    auto* elements = shared_.contains(name)   ? &shared_[name]
+                     : global_.contains(name) ? &global_[name]
+                                              : nullptr;
+    if (elements == nullptr || at < 0 || at >= static_cast<int64_t>(elements->size())) {
+      ADD_FAILURE() << "there is no " << name << "[" << at << "]";
+      return nullptr;
+    }
+    return &(*elements)[static_cast<size_t>(at)];
+  }
+  static void Check(const Access& access, const std::string& name, int64_t at) {
+    std::set<int64_t> threads = access.readers;
+    threads.insert(access.writers.begin(), access.writers.end());
+    EXPECT_TRUE(access.writers.empty() || threads.size() == 1)
+        << "threads race for " << name << "[" << at << "]";
+  }
+
+  ProgramMemory& global_;
+  ProgramMemory shared_;
+  std::map<std::pair<std::string, int64_t>, Access> accesses_;
+  std::mutex mutex_;
+  std::barrier<> barrier_;
+};
+
+// One thread of a stage.
+class ThreadOfStage {
+ public:
+  ThreadOfStage(BlockMemory& memory, const LaunchGeometry& launch, std::array<int64_t, 3> block,
+                std::array<int64_t, 3> thread)
+      : memory_(memory), block_(block), thread_(thread) {
+    const auto flat = [](const std::array<int64_t, 3>& at, const std::array<int64_t, 3>& extents) {
+      return (at[2] * extents[1] + at[1]) * extents[0] + at[0];
+    };
+    const int64_t own = flat(thread, launch.block);
+    number_ = own;
+    indices_["thread"] = flat(block, launch.grid) * launch.threads_per_block() + own;
+    indices_["threads"] =
+        launch.grid[0] * launch.grid[1] * launch.grid[2] * launch.threads_per_block();
+  }
+
+  void Run(const Block& block) {
+    for (const Statement& statement : block) {
+      std::visit([&](const auto& form) { Run(form); }, statement.form);
+    }
+  }
+
+ private:
+  using Lanes = std::vector<ScalarValue>;
+
+  int64_t At(const Index& index) const {
+    return index
+        .Replace([&](const std::string& name) -> std::optional<Index> {
+          const auto found = indices_.find(name);
+          if (found != indices_.end()) return Index(found->second);
+          ADD_FAILURE() << "no variable " << name;
+          return Index(0);
+        })
+        .constant();
+  }
+  bool Holds(const std::vector<Condition>& conditions) const {
+    for (const Condition& c : conditions) {
+      if (c.kind == Condition::Kind::kLess && At(c.a) >= At(c.b)) return false;
+      if (c.kind == Condition::Kind::kEqual && At(c.a) != At(c.b)) return false;
+      if (c.kind == Condition::Kind::kFlag && !flags_.at(c.flag)) return false;
+      if (c.kind == Condition::Kind::kNotFlag && flags_.at(c.flag)) return false;
+    }
+    return true;
+  }
+
+  ScalarValue Load(const std::string& name, int64_t at) {
+    const auto own = private_.find(name);
+    if (own == private_.end()) return memory_.Load(name, at, number_, epoch_);
+    if (at < 0 || at >= static_cast<int64_t>(own->second.size()) ||
+        !own->second[static_cast<size_t>(at)].has_value()) {
+      ADD_FAILURE() << "nothing was written to " << name << "[" << at << "]";
+      return ScalarValue::Zero(ScalarType::kInt32);
+    }
+    return *own->second[static_cast<size_t>(at)];
+  }
+
+  static void CheckAligned(int64_t offset, size_t lanes, int64_t stride) {
+    if (lanes == 1 || stride != 1) return;
+    EXPECT_EQ(offset % static_cast<int64_t>(lanes), 0) << "wide access is not aligned";
+  }
+
+  Lanes Evaluate(const ValueNode& node) {
+    const auto lanes = static_cast<size_t>(node.type.lanes);
+    Lanes result;
+    std::visit(
+        Overloaded{
+            [&](const Literal& v) { result = {v.value}; },
+            [&](const NamedValue& v) { result = values_.at(v.name); },
+            [&](const LoadElements& v) {
+              const int64_t offset = At(v.offset);
+              CheckAligned(offset, lanes, v.stride);
+              for (size_t l = 0; l < lanes; ++l) {
+                result.push_back(Load(v.pointer, offset + static_cast<int64_t>(l) * v.stride));
+              }
+            },
+            [&](const Operation& v) {
+              std::vector<Lanes> operands;
+              for (const Value& operand : v.operands) {
+                operands.push_back(Evaluate(*operand));
+                if (operands.back().size() < lanes) {
+                  operands.back().resize(lanes, operands.back()[0]);
+                }
+              }
+              for (size_t l = 0; l < lanes; ++l) {
+                Lanes scalars;
+                for (const Lanes& operand : operands) scalars.push_back(operand[l]);
+                result.push_back(Apply(v.op, node.type.scalar, scalars));
+              }
+            },
+            [&](const Splat& v) { result.assign(lanes, Evaluate(*v.scalar)[0]); },
+            [&](const Lane& v) { result = {Evaluate(*v.vector)[static_cast<size_t>(v.lane)]}; },
+            [&](const IndexValue& v) {
+              for (size_t l = 0; l < lanes; ++l) {
+                result.push_back(ScalarValue::Integer(
+                    ScalarType::kInt64, At(v.index) + static_cast<int64_t>(l) * v.lane_step));
+              }
+            },
+            [&](const auto&) { ADD_FAILURE() << "no test uses this form of value"; }},
+        node.form);
+    return result;
+  }
+
+  void Run(const Comment&) {}
+  void Run(const DeclareIndex& s) { indices_[s.name] = At(s.value); }
+  void Run(const DeclareValue& s) { values_[s.name] = Evaluate(*s.value); }
+  void Run(const Assign& s) { values_.at(s.name) = Evaluate(*s.value); }
+  void Run(const StoreElements& s) {
+    const Lanes value = Evaluate(*s.value);
+    const int64_t offset = At(s.offset);
+    CheckAligned(offset, value.size(), s.stride);
+    const auto own = private_.find(s.pointer);
+    for (size_t l = 0; l < value.size(); ++l) {
+      const int64_t at = offset + static_cast<int64_t>(l) * s.stride;
+      if (own == private_.end()) {
+        memory_.Store(s.pointer, at, value[l], number_, epoch_);
+      } else if (at < 0 || at >= static_cast<int64_t>(own->second.size())) {
+        ADD_FAILURE() << "there is no " << s.pointer << "[" << at << "]";
+      } else {
+        own->second[static_cast<size_t>(at)] = value[l];
+      }
+    }
+  }
+  void Run(const DeclareArray& s) {
+    if (s.space == MemorySpace::kShared) return memory_.Declare(s);
+    private_[s.name].assign(static_cast<size_t>(s.elements), std::nullopt);
+  }
+  void Run(const HardwareIndex& s) {
+    indices_[s.name] =
+        (s.kind == HardwareIndex::Kind::kBlock ? block_ : thread_)[static_cast<size_t>(s.axis)];
+  }
+  void Run(const Barrier&) {
+    memory_.Wait();
+    ++epoch_;
+  }
+  void Run(const For& s) {
+    for (int64_t i = At(s.begin); s.whole_steps ? i + s.step <= At(s.end) : i < At(s.end);
+         i += s.step) {
+      indices_[s.variable] = i;
+      Run(*s.body);
+    }
+  }
+  void Run(const ShareLoop& s) {
+    for (int64_t i = indices_["thread"]; i < s.items; i += indices_["threads"]) {
+      indices_[s.variable] = i;
+      Run(*s.body);
+    }
+  }
+  void Run(const If& s) {
+    if (Holds(s.all_of)) {
+      Run(*s.then_block);
+    } else if (s.else_block != nullptr) {
+      Run(*s.else_block);
+    }
+  }
+  void Run(const DeclareFlag& s) { flags_[s.name] = Holds(s.all_of); }
+  void Run(const ClearFlag& s) { flags_[s.name] = false; }
+  void Run(const KeepInRegister&) {}
+  void Run(const CopyRegion& s) { Run(*s.body); }
+  template <typename Form>
+  void Run(const Form&) {
+    ADD_FAILURE() << "no test uses this form of statement";
+  }
+
+  BlockMemory& memory_;
+  const std::array<int64_t, 3> block_, thread_;
+  int64_t number_ = 0;  // in the block
+  int64_t epoch_ = 0;   // barriers up to now
+  std::map<std::string, int64_t> indices_;
+  std::map<std::string, Lanes> values_;
+  std::map<std::string, bool> flags_;
+  ProgramMemory private_;
+};
+
+// The memory after all stages.
+inline ProgramMemory Execute(const LoopProgram& program, ProgramMemory memory) {
+  for (const Stage& stage : program.stages) {
+    const auto& grid = stage.launch.grid;
+    const auto& block = stage.launch.block;
+    const auto at = [](int64_t n, const std::array<int64_t, 3>& extents) {
+      return std::array<int64_t, 3>{n % extents[0], n / extents[0] % extents[1],
+                                    n / extents[0] / extents[1]};
+    };
+    for (int64_t b = 0; b < grid[0] * grid[1] * grid[2]; ++b) {
+      BlockMemory block_memory(memory, stage.launch.threads_per_block());
+      std::vector<std::thread> threads;
+      for (int64_t t = 0; t < stage.launch.threads_per_block(); ++t) {
+        threads.emplace_back([&, t] {
+          ThreadOfStage(block_memory, stage.launch, at(b, grid), at(t, block)).Run(stage.body);
+          block_memory.Leave();
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+    }
+  }
+  return memory;
+}
+
+}  // namespace mdh

@@ -1,0 +1,77 @@
+#include "codegen/pass_vectorize_copies.h"
+
+#include "tests/codegen/pass_golden.h"
+
+namespace mdh {
+namespace {
+
+const Index t = Var("t"), r = Var("r"), lane = Var("lane");
+
+Statement Copy(const std::string& to, const Index& a, int64_t c, const std::string& from,
+               const Index& b, int64_t lanes = 4) {
+  return Loop("lane", lanes, {Set(to, a + lane * c, Element(from, b + lane))});
+}
+
+// Rows, columns and padded rows in shared memory, and a row in registers and back.
+LoopProgram Copies() {
+  Block body;
+  body.push_back(Shared("rows", 64));
+  body.push_back(Shared("columns", 64));
+  body.push_back(Shared("padded", 80));
+  body.push_back(ThreadNumber("t"));
+  body.push_back({DeclareIndex{"at", t % 2 * 4}});
+  body.push_back(Copy("rows", t * 16 + Var("at"), 1, "G", t * 16 + Var("at")));
+  body.push_back(Copy("columns", t, 4, "G", t * 4));
+  body.push_back(Copy("padded", t * 17, 1, "G", t * 8));
+  body.push_back(Private("R", 8));
+  body.push_back(Loop("r", 2, {Copy("R", r * 4, 1, "G", t * 8 + r * 4)}));
+  body.push_back({Barrier{}});
+  body.push_back(Loop("r", 2, {Copy("H", t * 8 + r * 4, 1, "R", r * 4)}));
+  body.push_back(Copy("H", Index(32) + t * 4, 1, "columns", t * 4));
+  return Program(std::move(body), {{1, 1, 1}, {4, 1, 1}});
+}
+
+TEST(VectorizeCopiesTest, WideLoadsAndStores) {
+  const LoopProgram before = Copies(), after = VectorizeCopies(before, "lane");
+  ExpectGoldenPass("vectorize_copies", before, after);
+  ExpectSameResults(before, after, {{"G", Numbered(64)}, {"H", Numbered(48)}});
+}
+
+void ExpectUnchanged(const Statement& statement) {
+  const LoopProgram program = Program({ThreadNumber("t"), statement});
+  EXPECT_EQ(ToText(VectorizeCopies(program, "lane")), ToText(program));
+}
+
+TEST(VectorizeCopiesTest, OtherLoopsStay) {
+  ExpectUnchanged(Loop("l", 4, {Set("S", Var("l"), Element("G", Var("l")))}));
+  ExpectUnchanged(Copy("S", 0, 1, "G", 0, /*lanes=*/3));
+  ExpectUnchanged(Copy("S", 0, 1, "G", 0, /*lanes=*/8));  // 32 bytes
+  ExpectUnchanged(Loop("lane", 4, {Set("S", lane, Element("G", lane * 2))}));
+  ExpectUnchanged(Loop("lane", 4, {Set("S", lane, Element("G", t))}));
+  ExpectUnchanged(Loop("lane", 4, {Set("S", t, Element("G", lane))}));
+  ExpectUnchanged(Loop("lane", 4, {Set("S", lane / 2, Element("G", lane))}));
+  ExpectUnchanged(Loop("lane", 4, {Set("S", lane, Element("G", lane + lane % 2))}));
+  ExpectUnchanged(Loop("lane", 4, {Set("S", lane, Sum(Element("G", lane), Number(1)))}));
+  ExpectUnchanged(Loop("lane", 4, {Guard(lane, t, {Set("S", lane, Element("G", lane))})}));
+  ExpectUnchanged(Loop("lane", Var("n"), {Set("S", lane, Element("G", lane))}));
+  ExpectUnchanged({For{"lane", 4, 8, 1, false, Body({Set("S", lane, Element("G", lane))})}});
+}
+
+TEST(VectorizeCopiesTest, StoresAreWideOnlyWhereTheTargetIsKnownToBeAligned) {
+  const auto is_wide = [](const Index& target) {
+    const LoopProgram program =
+        Program({{DeclareIndex{"eights", t * 8}}, Copy("S", target, 1, "G", 0)});
+    return ToText(VectorizeCopies(program, "lane")).find("_lanes") == std::string::npos;
+  };
+  EXPECT_TRUE(is_wide(Var("eights") + Index(4)));
+  EXPECT_TRUE(is_wide(Var("eights") % 12));
+  EXPECT_TRUE(is_wide(Min(Var("eights"), Index(20))));
+  EXPECT_FALSE(is_wide(Var("eights") + Index(2)));
+  EXPECT_FALSE(is_wide(Var("eights") % 6));
+  EXPECT_FALSE(is_wide(Var("eights") / 2));
+  EXPECT_FALSE(is_wide(Min(Var("eights"), Index(18))));
+  EXPECT_FALSE(is_wide(t));
+}
+
+}  // namespace
+}  // namespace mdh

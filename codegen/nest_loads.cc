@@ -54,11 +54,15 @@ const NestCopy* NestLoads::CopyOf(int input, const NestCopy* before) const {
   return last;
 }
 
-void NestLoads::DeclareArrays(MemorySpace space, Block* block) const {
+void NestLoads::Declare(const NestCopy& copy, Block* block) const {
+  const ScalarType type = expression().inputs()[copy.input].type.scalar();
+  const MemorySpace space = copy.is_shared ? MemorySpace::kShared : MemorySpace::kPrivate;
+  block->push_back({DeclareArray{copy.name, type, copy.elements(), space}});
+}
+
+void NestLoads::DeclareShared(Block* block) const {
   for (const NestCopy& copy : context_.plan().copies) {
-    if (copy.is_shared != (space == MemorySpace::kShared)) continue;
-    const ScalarType type = expression().inputs()[copy.input].type.scalar();
-    block->push_back({DeclareArray{copy.name, type, copy.elements(), space}});
+    if (copy.is_shared) Declare(copy, block);
   }
 }
 
@@ -218,6 +222,7 @@ void NestLoads::EmitSharedCopy(const NestCopy& copy, Block* block) {
 }
 
 void NestLoads::EmitPrivateCopy(const NestCopy& copy, Block* block) {
+  Declare(copy, block);
   std::vector<Index> positions;
   std::vector<std::string> variables;
   for (size_t x = 0; x < copy.extents.size(); ++x) {

@@ -13,8 +13,8 @@ class NestLoads {
  public:
   explicit NestLoads(NestContext& context) : context_(context) {}
 
-  // Declares the arrays of all copies in that space.
-  void DeclareArrays(MemorySpace space, Block* block) const;
+  // Declares the arrays of copies in shared memory.
+  void DeclareShared(Block* block) const;
   bool HasCopies(int place, bool shared) const;
   // Copies in front of level `place` what is read from there on; barriers are the caller's.
   void EmitCopies(int place, bool shared, Block* block);
@@ -29,6 +29,7 @@ class NestLoads {
   };
 
   const Expression& expression() const { return context_.expression(); }
+  void Declare(const NestCopy& copy, Block* block) const;
   const NestCopy* CopyOf(int input, const NestCopy* before) const;
   bool IsInBox(const NestCopy& copy, int n) const;
   // c * tile of buffer dimension x per part at place n.

@@ -54,7 +54,7 @@ class Builder {
     EmitParts(&inside);
     context_.has_blocks() ? Append(std::move(inside), &nest) : ShareParts(std::move(inside), &nest);
     stage.body = context_.ViewDeclarations();
-    loads_.DeclareArrays(MemorySpace::kShared, &stage.body);
+    loads_.DeclareShared(&stage.body);
     results_.DeclareShared(&stage.body);
     Append(std::move(nest), &stage.body);
     program.stages.push_back(std::move(stage));

@@ -8,6 +8,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop_plan.h"
 #include "codegen/nest_program.h"
+#include "codegen/passes.h"
 #include "core/text/printer.h"
 
 namespace mdh {
@@ -58,6 +59,8 @@ Result<NamedProgram> BuildProgram(const LowLevelExpression& low_level,
     return NamedProgram{KeepSharedLoads(BuildLoopProgram(plan)), Arguments(plan)};
   }
   MDH_ASSIGN_OR_RETURN(LoopProgram program, BuildNestProgram(low_level, device));
+  program = Optimize(std::move(program),
+                     {.unroll = parameters.unroll, .private_arrays_in_registers = false});
   return NamedProgram{std::move(program), NestArguments(low_level)};
 }
 

@@ -6,13 +6,16 @@
 #include "codegen/c_block_unit.h"
 #include "codegen/c_unit.h"
 #include "codegen/nest_program.h"
+#include "codegen/passes.h"
 #include "core/text/printer.h"
 
 namespace mdh {
 
 Result<Kernel> GenerateBlockKernel(const LowLevelExpression& low_level,
                                    const DeviceDescription& device, const CDialect& dialect) {
-  MDH_ASSIGN_OR_RETURN(const LoopProgram program, BuildNestProgram(low_level, device));
+  MDH_ASSIGN_OR_RETURN(LoopProgram built, BuildNestProgram(low_level, device));
+  const LoopProgram program =
+      Optimize(std::move(built), PassOptions{.unroll = low_level.parameters().unroll});
   const Expression& expression = low_level.expression();
   BlockUnitOptions options{&dialect, EntryName(expression), "", NestArguments(low_level)};
   options.description = absl::StrCat(

@@ -34,9 +34,9 @@ std::string CPrinter::Declaration(ValueType type) {
 std::string CPrinter::PrintCondition(const Condition& condition) {
   switch (condition.kind) {
     case Condition::Kind::kLess:
-      return absl::StrCat(PrintIndex(condition.a), " < ", PrintIndex(condition.b));
+      return absl::StrCat(COperand(condition.a, dialect_), " < ", COperand(condition.b, dialect_));
     case Condition::Kind::kEqual:
-      return absl::StrCat(PrintIndex(condition.a), " == ", PrintIndex(condition.b));
+      return absl::StrCat(COperand(condition.a, dialect_), " == ", COperand(condition.b, dialect_));
     case Condition::Kind::kFlag:
       return condition.flag;
     case Condition::Kind::kNotFlag:
@@ -75,8 +75,8 @@ std::string CPrinter::PrintStore(const StoreElements& s) {
   const AddressSpace space = Space(s.pointer);
   const std::string address = Address(s.pointer, s.offset);
   if (MovesAsVector(type, s.stride, s.pointer)) {
-    return absl::StrCat("*(", CPointer(dialect_, space, false, prelude_.VectorType(type)), ")(",
-                        address, ") = ", value, ";\n");
+    return absl::StrCat("*(", CPointer(dialect_, space, false, prelude_.VectorType(type)), ")",
+                        address, " = ", value, ";\n");
   }
   if (!dialect_.computes_with_vectors && s.stride == 1 && space != AddressSpace::kPrivate) {
     return absl::StrCat(absl::Substitute(dialect_.unaligned_store, type.lanes), "(", value, ", 0, ",
@@ -118,7 +118,7 @@ std::string CPrinter::PrintArray(const DeclareArray& s) {
 std::string CPrinter::PrintFor(const For& s) {
   return absl::StrCat("for (", index_type_, " ", s.variable, " = ", PrintIndex(s.begin), "; ",
                       s.variable, s.whole_steps ? absl::StrCat(" + ", s.step, " <= ") : " < ",
-                      PrintIndex(s.end), "; ", s.variable,
+                      COperand(s.end, dialect_), "; ", s.variable,
                       s.step == 1 ? "++" : absl::StrCat(" += ", s.step), ") {\n");
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "codegen/c_index.h"
 #include "codegen/c_prelude.h"
 #include "codegen/loop_program.h"
 
@@ -61,9 +62,10 @@ class CPrinter {
   // The value as an operand of an operation with that many lanes.
   std::string Widened(const ValueNode& node, int lanes, int precedence);
 
-  std::string PrintIndex(const Index& index) { return index.ToString(); }
+  std::string PrintIndex(const Index& index) { return CIndex(index, dialect_); }
   std::string Declaration(ValueType type);
-  static std::string Address(const std::string& pointer, const Index& offset);
+  // "p + 4", or "&p[4]", which adds up the offset before it becomes as wide as the pointer.
+  std::string Address(const std::string& pointer, const Index& offset);
   AddressSpace Space(const std::string& pointer) const;
   // Whether lanes that follow each other at `pointer` are moved by an assignment through a pointer
   // to the vector's type.

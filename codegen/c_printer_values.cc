@@ -65,7 +65,9 @@ int CPrecedence(ScalarOp op) {
 }
 
 std::string CPrinter::Address(const std::string& pointer, const Index& offset) {
-  return offset.IsZero() ? pointer : absl::StrCat(pointer, " + ", offset.ToString());
+  if (offset.IsZero()) return pointer;
+  if (dialect_.has_blocks()) return absl::StrCat("&", pointer, "[", PrintIndex(offset), "]");
+  return absl::StrCat(pointer, " + ", PrintIndex(offset));
 }
 
 AddressSpace CPrinter::Space(const std::string& pointer) const {
@@ -91,8 +93,8 @@ std::string CPrinter::PrintLoad(const ValueNode& node, const LoadElements& load)
   const AddressSpace space = Space(load.pointer);
   const std::string address = Address(load.pointer, load.offset);
   if (MovesAsVector(node.type, load.stride, load.pointer)) {
-    return absl::StrCat("*(", CPointer(dialect_, space, true, prelude_.VectorType(node.type)), ")(",
-                        address, ")");
+    return absl::StrCat("*(", CPointer(dialect_, space, true, prelude_.VectorType(node.type)), ")",
+                        address);
   }
   if (!dialect_.computes_with_vectors && load.stride == 1 && space != AddressSpace::kPrivate) {
     return absl::StrCat(absl::Substitute(dialect_.unaligned_load, node.type.lanes), "(0, ", address,

@@ -1,0 +1,224 @@
+// What differs between the languages: spellings, and units of kernel functions, as golden files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "codegen/c_dialect.h"
+#include "codegen/c_printer.h"
+#include "codegen/c_spelling.h"
+#include "tests/codegen/block_program.h"
+#include "tests/codegen/golden_file.h"
+#include "tests/codegen/scalar_cases.h"
+#include "tests/device/hand_written_kernels.h"
+#include "tuner/device/program.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// All operations on all types, and the definitions that they need.
+std::string ScalarText(const CDialect& dialect) {
+  CPrelude prelude(dialect);
+  CPrinter printer(prelude);
+  std::string statements;
+  for (const ScalarTypeInfo& info : AllScalarTypes()) {
+    statements += "\n" + printer.Print(ScalarStatements(info.type), 0);
+  }
+  return prelude.ToString() + statements;
+}
+
+TEST(DialectTest, ScalarOperationsInC) { ExpectGoldenFile("scalar.c", ScalarText(GnuC())); }
+TEST(DialectTest, ScalarOperationsInOpenCl) {
+  ExpectGoldenFile("scalar.cl", ScalarText(OpenClC()));
+}
+TEST(DialectTest, ScalarOperationsInCuda) { ExpectGoldenFile("scalar.cu", ScalarText(CudaCxx())); }
+
+TEST(DialectTest, LiteralsKeepTypeAndValue) {
+  const ScalarValue least = ScalarValue::Integer(ScalarType::kInt64, INT64_MIN);
+  const ScalarValue largest = ScalarValue::Integer(ScalarType::kUint64, -1);
+  const ScalarValue infinity = ScalarValue::Real(ScalarType::kFloat64, -INFINITY);
+  const ScalarValue half = ScalarValue::Real(ScalarType::kFloat16, 1);
+  EXPECT_EQ(CLiteral(least, OpenClC()), "(-9223372036854775807L - 1)");
+  EXPECT_EQ(CLiteral(least, CudaCxx()), "(-9223372036854775807LL - 1)");
+  EXPECT_EQ(CLiteral(ScalarValue::Integer(ScalarType::kInt32, INT32_MIN), OpenClC()),
+            "(-2147483647 - 1)");
+  EXPECT_EQ(CLiteral(largest, OpenClC()), "18446744073709551615UL");
+  EXPECT_EQ(CLiteral(largest, CudaCxx()), "18446744073709551615ULL");
+  EXPECT_EQ(CLiteral(infinity, OpenClC()), "-(double)INFINITY");
+  EXPECT_EQ(CLiteral(infinity, CudaCxx()), "-__builtin_huge_val()");
+  EXPECT_EQ(CLiteral(half, OpenClC()), "0x3c00");
+}
+
+TEST(DialectTest, IndicesOfBlocksHaveShiftsForPowersOfTwo) {
+  const Index i = Var("i"), sum = Var("t") + Var("c") * 32;
+  EXPECT_EQ(CIndex(sum / 16, CudaCxx()), "(t + c * 32) >> 4");
+  EXPECT_EQ(CIndex(sum / 16, GnuC()), "(t + c * 32) / 16");
+  EXPECT_EQ(CIndex(sum % 16 * 4 + i / 8 + i % 6, OpenClC()),
+            "((t + c * 32) & 15) * 4 + (i >> 3) + i % 6");
+  EXPECT_EQ(CIndex((i - (sum - 3)) / 5 % 4, OpenClC()), "((i - (t + c * 32 - 3)) / 5) & 3");
+  EXPECT_EQ(CIndex(Min(i % 4, 7) * -3, CudaCxx()), "mdh_min(i & 3, 7) * (-3)");
+  EXPECT_EQ(COperand(i % 4, CudaCxx()), "(i & 3)");
+  EXPECT_EQ(COperand(i % 4 + 1, CudaCxx()), "(i & 3) + 1");
+}
+
+TEST(DialectTest, VectorsOfTheLanguageWhereItHasThem) {
+  const auto vector = [](ScalarType type, int lanes, const CDialect& dialect) {
+    return CType(ValueType{type, lanes}, dialect);
+  };
+  EXPECT_EQ(vector(ScalarType::kFloat32, 4, GnuC()), "f32x4");
+  EXPECT_EQ(vector(ScalarType::kFloat32, 4, OpenClC()), "float4");
+  EXPECT_EQ(vector(ScalarType::kFloat32, 4, CudaCxx()), "float4");
+  EXPECT_EQ(vector(ScalarType::kFloat64, 4, CudaCxx()), "f64x4");
+  EXPECT_EQ(vector(ScalarType::kInt64, 2, CudaCxx()), "longlong2");
+  EXPECT_EQ(vector(ScalarType::kBool, 4, CudaCxx()), "uchar4");
+  EXPECT_EQ(vector(ScalarType::kFloat16, 8, OpenClC()), "ushort8");
+  EXPECT_EQ(vector(ScalarType::kFloat16, 8, CudaCxx()), "h16x8");
+  EXPECT_EQ(CLane(OpenClC(), {ScalarType::kInt8, 16}, "v", 10), "v.sa");
+  EXPECT_EQ(CLane(CudaCxx(), {ScalarType::kFloat32, 4}, "v", 3), "v.w");
+  EXPECT_EQ(CLane(CudaCxx(), {ScalarType::kFloat16, 8}, "v", 5), "v.s[5]");
+}
+
+TEST(DialectTest, ShuffledNarrowValuesTravelAsInt) {
+  CPrelude prelude(CudaCxx());
+  CPrinter printer(prelude);
+  const auto print = [&](ScalarType type) {
+    return printer.Print(MakeShuffleDown(MakeNamed("v", {type}), 4, 8));
+  };
+  EXPECT_EQ(print(ScalarType::kFloat64), "__shfl_down_sync(0xffffffff, v, 4, 8)");
+  EXPECT_EQ(print(ScalarType::kInt8), "(signed char)__shfl_down_sync(0xffffffff, (int)v, 4, 8)");
+  EXPECT_EQ(print(ScalarType::kBool), "(unsigned char)__shfl_down_sync(0xffffffff, (int)v, 4, 8)");
+}
+
+TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
+  const auto print = [](const CDialect& dialect, const Statement& statement) {
+    CPrelude prelude(dialect);
+    return CPrinter(prelude).Print(Block{statement}, 0);
+  };
+  const Value v = MakeNamed("v", {ScalarType::kFloat32});
+  EXPECT_DEATH(print(GnuC(), {Barrier{}}), "a loop program for OpenMP C has barriers");
+  EXPECT_DEATH(print(GnuC(), {HardwareIndex{"i", HardwareIndex::Kind::kBlock, 0}}),
+               "has blocks of threads");
+  EXPECT_DEATH(print(GnuC(), {DeclareArray{"s", ScalarType::kInt8, 4, MemorySpace::kShared}}),
+               "has shared memory");
+  EXPECT_DEATH(print(OpenClC(), {Assign{"v", MakeShuffleDown(v, 1, 2)}}),
+               "a loop program for OpenCL C has values of other threads");
+  EXPECT_DEATH(print(CudaCxx(), {Assign{"v", MakeSplat(v, 4)}}), "has a splat");
+  EXPECT_DEATH(
+      print(CudaCxx(), {Assign{"v", MakeOperation(ScalarOp::kNeg, ScalarType::kFloat32,
+                                                  {MakeNamed("w", {ScalarType::kFloat32, 4})})}}),
+      "has an operation on vectors");
+}
+
+TEST(BlockUnitTest, OpenCl) {
+  const Kernel kernel = BlockKernel(OpenClC(), {}, false);
+  ExpectGoldenFile("tiles.cl", kernel.source);
+  EXPECT_EQ(kernel.language, "OpenCL C");
+  EXPECT_EQ(kernel.scratch_bytes, 128);
+}
+
+TEST(BlockUnitTest, CudaWithShuffles) {
+  const Kernel kernel = BlockKernel(CudaCxx(), {.shuffles = true}, false);
+  ExpectGoldenFile("tiles.cu", kernel.source);
+  ExpectGoldenFile("tiles_header.txt", kernel.header);
+  ASSERT_EQ(kernel.launches.size(), 2u);
+  EXPECT_EQ(kernel.launches[0].function, "mdh_tiles_0");
+  EXPECT_EQ(kernel.launches[0].geometry, (LaunchGeometry{{2, 2, 1}, {16, 2, 1}}));
+  EXPECT_EQ(kernel.launches[0].dynamic_shared_bytes, 0);
+}
+
+TEST(BlockUnitTest, WideIndicesAndDynamicSharedMemory) {
+  const Kernel kernel = BlockKernel(CudaCxx(), {.shared_elements = 12 * 1024}, true);
+  ExpectGoldenFile("tiles_wide.cu", kernel.source);
+  EXPECT_EQ(kernel.launches[0].dynamic_shared_bytes, 4 * (12 * 1024 + 64 * 5 + 4 * 32));
+  EXPECT_EQ(kernel.launches[1].dynamic_shared_bytes, 0);
+  // OpenCL has no limit of its own for arrays that a kernel declares.
+  const Kernel opencl = BlockKernel(OpenClC(), {.shared_elements = 12 * 1024}, true);
+  EXPECT_EQ(opencl.launches[0].dynamic_shared_bytes, 0);
+  EXPECT_THAT(opencl.source, HasSubstr("__local float x_shr[12288]"));
+  EXPECT_THAT(opencl.source, HasSubstr("const long i_blk = get_group_id(0);"));
+}
+
+TEST(BlockUnitTest, NumbersOfThreadsInThreeDimensions) {
+  LoopProgram program;
+  Block body;
+  body.push_back({StoreElements{"y", Var("i"), MakeIndexValue(Var("i"), 1, 0), 1}});
+  Stage stage{"Numbers", {}, {{2, 1, 3}, {4, 2, 2}}};
+  stage.body.push_back({ShareLoop{"i", 1000, Shared(std::move(body))}});
+  program.stages.push_back(stage);
+  BlockUnitOptions options{&CudaCxx(), "mdh_n", "", {{"y", ScalarType::kInt64, 1000, true}}};
+  EXPECT_THAT(PrintBlockKernel(program, options).source,
+              HasSubstr("const long long thread = ((long long)blockIdx.z * 2 + blockIdx.x) * 16 + "
+                        "((threadIdx.z * 2 + threadIdx.y) * 4 + threadIdx.x);\n"
+                        "  const long long threads = 96;\n"));
+}
+
+TEST(BlockUnitTest, PragmasOnlyWhereTheyAreNeeded) {
+  const auto source = [](ScalarType type) { return ScalarKernel(OpenClC(), type, 1).source; };
+  EXPECT_THAT(source(ScalarType::kFloat64), HasSubstr("cl_khr_fp64"));
+  EXPECT_THAT(source(ScalarType::kFloat64), HasSubstr("FP_CONTRACT OFF"));
+  // "double" in a comment is no use of it.
+  const std::string tiles = BlockKernel(OpenClC(), {}, false).source;
+  EXPECT_THAT(tiles, HasSubstr("// Sums of rows, by tiles; the double of"));
+  EXPECT_THAT(tiles, Not(HasSubstr("cl_khr_fp64")));
+  EXPECT_THAT(tiles, Not(HasSubstr("FP_CONTRACT")));
+}
+
+struct Point {
+  uint16_t w;
+  int32_t id;
+};
+
+template <typename T>
+BufferBytes Bytes(const std::vector<T>& values) {
+  BufferBytes bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+void ExpectRightTiles(ComputeDevice& device, const Kernel& kernel) {
+  std::vector<float> x(8 * 128), transposed(8 * 128), y(8);
+  std::vector<Point> points(8);
+  std::vector<int32_t> ids(8);
+  const uint16_t halves[] = {0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800};
+  for (int i = 0; i < 8; ++i) {
+    points[i] = {halves[i], 100 * i};
+    for (int j = 0; j < 128; ++j) {
+      x[i * 128 + j] = transposed[j * 8 + i] = static_cast<float>(i * j % 17);
+      y[i] += x[i * 128 + j];
+    }
+  }
+  for (int i = 0; i < 8; ++i) {
+    y[i] += static_cast<float>(std::max(i - 3, 0) + 1);
+    ids[i] = i + (i == 0 ? -7 : points[i - 1].id);
+  }
+  const auto outputs = RunKernelOnce(device, kernel, {Bytes(x), Bytes(points)});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+  EXPECT_EQ((*outputs)[0], Bytes(transposed));
+  EXPECT_EQ((*outputs)[1], Bytes(y));
+  EXPECT_EQ((*outputs)[2], Bytes(ids));
+}
+
+TEST(BlockUnitTest, OpenClComputesTheRightValues) {
+  const auto device = FirstDevice(false);
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  for (const bool wide : {false, true}) {
+    ExpectRightTiles(**device, BlockKernel(OpenClC(), {}, wide));
+  }
+}
+
+TEST(BlockUnitTest, CudaComputesTheRightValues) {
+  const auto device = FirstDevice(true);
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  for (const bool wide : {false, true}) {
+    ExpectRightTiles(**device, BlockKernel(CudaCxx(), {.shuffles = true}, wide));
+    ExpectRightTiles(**device, BlockKernel(CudaCxx(), {.shared_elements = 12 * 1024}, wide));
+  }
+}
+
+}  // namespace
+}  // namespace mdh

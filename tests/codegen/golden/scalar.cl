@@ -1,0 +1,907 @@
+static inline uchar mdh_select_b8(uchar m, uchar a, uchar b) { return m ? a : b; }
+static inline char mdh_to_i8_b8(uchar a) { return (char)a; }
+static inline short mdh_to_i16_b8(uchar a) { return (short)a; }
+static inline int mdh_to_i32_b8(uchar a) { return (int)a; }
+static inline long mdh_to_i64_b8(uchar a) { return (long)a; }
+static inline uchar mdh_to_u8_b8(uchar a) { return (uchar)a; }
+static inline ushort mdh_to_u16_b8(uchar a) { return (ushort)a; }
+static inline uint mdh_to_u32_b8(uchar a) { return (uint)a; }
+static inline ulong mdh_to_u64_b8(uchar a) { return (ulong)a; }
+static inline float mdh_to_f32_b8(uchar a) { return (float)a; }
+static inline double mdh_to_f64_b8(uchar a) { return (double)a; }
+static inline char mdh_select_i8(uchar m, char a, char b) { return m ? a : b; }
+static inline char mdh_abs_i8(char a) { return (char)(a < 0 ? -a : a); }
+static inline char mdh_div_i8(char a, char b) { return b == 0 ? 0 : b == -1 ? (char)-a : (char)(a / b); }
+static inline char mdh_rem_i8(char a, char b) { return b == 0 || b == -1 ? 0 : (char)(a % b); }
+static inline char mdh_min_i8(char a, char b) { return a < b ? a : b; }
+static inline char mdh_max_i8(char a, char b) { return a > b ? a : b; }
+static inline uchar mdh_to_b8_i8(char a) { return a != 0; }
+static inline short mdh_to_i16_i8(char a) { return (short)a; }
+static inline int mdh_to_i32_i8(char a) { return (int)a; }
+static inline long mdh_to_i64_i8(char a) { return (long)a; }
+static inline uchar mdh_to_u8_i8(char a) { return (uchar)a; }
+static inline ushort mdh_to_u16_i8(char a) { return (ushort)a; }
+static inline uint mdh_to_u32_i8(char a) { return (uint)a; }
+static inline ulong mdh_to_u64_i8(char a) { return (ulong)a; }
+static inline float mdh_to_f32_i8(char a) { return (float)a; }
+static inline double mdh_to_f64_i8(char a) { return (double)a; }
+static inline short mdh_select_i16(uchar m, short a, short b) { return m ? a : b; }
+static inline short mdh_abs_i16(short a) { return (short)(a < 0 ? -a : a); }
+static inline short mdh_div_i16(short a, short b) { return b == 0 ? 0 : b == -1 ? (short)-a : (short)(a / b); }
+static inline short mdh_rem_i16(short a, short b) { return b == 0 || b == -1 ? 0 : (short)(a % b); }
+static inline short mdh_min_i16(short a, short b) { return a < b ? a : b; }
+static inline short mdh_max_i16(short a, short b) { return a > b ? a : b; }
+static inline uchar mdh_to_b8_i16(short a) { return a != 0; }
+static inline char mdh_to_i8_i16(short a) { return (char)a; }
+static inline int mdh_to_i32_i16(short a) { return (int)a; }
+static inline long mdh_to_i64_i16(short a) { return (long)a; }
+static inline uchar mdh_to_u8_i16(short a) { return (uchar)a; }
+static inline ushort mdh_to_u16_i16(short a) { return (ushort)a; }
+static inline uint mdh_to_u32_i16(short a) { return (uint)a; }
+static inline ulong mdh_to_u64_i16(short a) { return (ulong)a; }
+static inline float mdh_to_f32_i16(short a) { return (float)a; }
+static inline double mdh_to_f64_i16(short a) { return (double)a; }
+static inline int mdh_select_i32(uchar m, int a, int b) { return m ? a : b; }
+static inline int mdh_neg_i32(int a) { return (int)(0 - (uint)a); }
+static inline int mdh_abs_i32(int a) { return (int)(a < 0 ? 0 - (uint)a : (uint)a); }
+static inline int mdh_add_i32(int a, int b) { return (int)((uint)a + (uint)b); }
+static inline int mdh_sub_i32(int a, int b) { return (int)((uint)a - (uint)b); }
+static inline int mdh_mul_i32(int a, int b) { return (int)((uint)a * (uint)b); }
+static inline int mdh_div_i32(int a, int b) { return b == 0 ? 0 : b == -1 ? (int)(0 - (uint)a) : (int)(a / b); }
+static inline int mdh_rem_i32(int a, int b) { return b == 0 || b == -1 ? 0 : (int)(a % b); }
+static inline int mdh_min_i32(int a, int b) { return a < b ? a : b; }
+static inline int mdh_max_i32(int a, int b) { return a > b ? a : b; }
+static inline uchar mdh_to_b8_i32(int a) { return a != 0; }
+static inline char mdh_to_i8_i32(int a) { return (char)a; }
+static inline short mdh_to_i16_i32(int a) { return (short)a; }
+static inline long mdh_to_i64_i32(int a) { return (long)a; }
+static inline uchar mdh_to_u8_i32(int a) { return (uchar)a; }
+static inline ushort mdh_to_u16_i32(int a) { return (ushort)a; }
+static inline uint mdh_to_u32_i32(int a) { return (uint)a; }
+static inline ulong mdh_to_u64_i32(int a) { return (ulong)a; }
+static inline float mdh_to_f32_i32(int a) { return (float)a; }
+static inline double mdh_to_f64_i32(int a) { return (double)a; }
+static inline long mdh_select_i64(uchar m, long a, long b) { return m ? a : b; }
+static inline long mdh_neg_i64(long a) { return (long)(0 - (ulong)a); }
+static inline long mdh_abs_i64(long a) { return (long)(a < 0 ? 0 - (ulong)a : (ulong)a); }
+static inline long mdh_add_i64(long a, long b) { return (long)((ulong)a + (ulong)b); }
+static inline long mdh_sub_i64(long a, long b) { return (long)((ulong)a - (ulong)b); }
+static inline long mdh_mul_i64(long a, long b) { return (long)((ulong)a * (ulong)b); }
+static inline long mdh_div_i64(long a, long b) { return b == 0 ? 0 : b == -1 ? (long)(0 - (ulong)a) : (long)(a / b); }
+static inline long mdh_rem_i64(long a, long b) { return b == 0 || b == -1 ? 0 : (long)(a % b); }
+static inline long mdh_min_i64(long a, long b) { return a < b ? a : b; }
+static inline long mdh_max_i64(long a, long b) { return a > b ? a : b; }
+static inline uchar mdh_to_b8_i64(long a) { return a != 0; }
+static inline char mdh_to_i8_i64(long a) { return (char)a; }
+static inline short mdh_to_i16_i64(long a) { return (short)a; }
+static inline int mdh_to_i32_i64(long a) { return (int)a; }
+static inline uchar mdh_to_u8_i64(long a) { return (uchar)a; }
+static inline ushort mdh_to_u16_i64(long a) { return (ushort)a; }
+static inline uint mdh_to_u32_i64(long a) { return (uint)a; }
+static inline ulong mdh_to_u64_i64(long a) { return (ulong)a; }
+static inline float mdh_to_f32_i64(long a) { return (float)a; }
+static inline double mdh_to_f64_i64(long a) { return (double)a; }
+static inline uchar mdh_select_u8(uchar m, uchar a, uchar b) { return m ? a : b; }
+static inline uchar mdh_abs_u8(uchar a) { return a; }
+static inline uchar mdh_div_u8(uchar a, uchar b) { return b == 0 ? 0 : (uchar)(a / b); }
+static inline uchar mdh_rem_u8(uchar a, uchar b) { return b == 0 ? 0 : (uchar)(a % b); }
+static inline uchar mdh_min_u8(uchar a, uchar b) { return a < b ? a : b; }
+static inline uchar mdh_max_u8(uchar a, uchar b) { return a > b ? a : b; }
+static inline uchar mdh_to_b8_u8(uchar a) { return a != 0; }
+static inline char mdh_to_i8_u8(uchar a) { return (char)a; }
+static inline short mdh_to_i16_u8(uchar a) { return (short)a; }
+static inline int mdh_to_i32_u8(uchar a) { return (int)a; }
+static inline long mdh_to_i64_u8(uchar a) { return (long)a; }
+static inline ushort mdh_to_u16_u8(uchar a) { return (ushort)a; }
+static inline uint mdh_to_u32_u8(uchar a) { return (uint)a; }
+static inline ulong mdh_to_u64_u8(uchar a) { return (ulong)a; }
+static inline float mdh_to_f32_u8(uchar a) { return (float)a; }
+static inline double mdh_to_f64_u8(uchar a) { return (double)a; }
+static inline ushort mdh_select_u16(uchar m, ushort a, ushort b) { return m ? a : b; }
+static inline ushort mdh_abs_u16(ushort a) { return a; }
+static inline ushort mdh_mul_u16(ushort a, ushort b) { return (ushort)((uint)a * (uint)b); }
+static inline ushort mdh_div_u16(ushort a, ushort b) { return b == 0 ? 0 : (ushort)(a / b); }
+static inline ushort mdh_rem_u16(ushort a, ushort b) { return b == 0 ? 0 : (ushort)(a % b); }
+static inline ushort mdh_min_u16(ushort a, ushort b) { return a < b ? a : b; }
+static inline ushort mdh_max_u16(ushort a, ushort b) { return a > b ? a : b; }
+static inline uchar mdh_to_b8_u16(ushort a) { return a != 0; }
+static inline char mdh_to_i8_u16(ushort a) { return (char)a; }
+static inline short mdh_to_i16_u16(ushort a) { return (short)a; }
+static inline int mdh_to_i32_u16(ushort a) { return (int)a; }
+static inline long mdh_to_i64_u16(ushort a) { return (long)a; }
+static inline uchar mdh_to_u8_u16(ushort a) { return (uchar)a; }
+static inline uint mdh_to_u32_u16(ushort a) { return (uint)a; }
+static inline ulong mdh_to_u64_u16(ushort a) { return (ulong)a; }
+static inline float mdh_to_f32_u16(ushort a) { return (float)a; }
+static inline double mdh_to_f64_u16(ushort a) { return (double)a; }
+static inline uint mdh_select_u32(uchar m, uint a, uint b) { return m ? a : b; }
+static inline uint mdh_abs_u32(uint a) { return a; }
+static inline uint mdh_div_u32(uint a, uint b) { return b == 0 ? 0 : (uint)(a / b); }
+static inline uint mdh_rem_u32(uint a, uint b) { return b == 0 ? 0 : (uint)(a % b); }
+static inline uint mdh_min_u32(uint a, uint b) { return a < b ? a : b; }
+static inline uint mdh_max_u32(uint a, uint b) { return a > b ? a : b; }
+static inline uchar mdh_to_b8_u32(uint a) { return a != 0; }
+static inline char mdh_to_i8_u32(uint a) { return (char)a; }
+static inline short mdh_to_i16_u32(uint a) { return (short)a; }
+static inline int mdh_to_i32_u32(uint a) { return (int)a; }
+static inline long mdh_to_i64_u32(uint a) { return (long)a; }
+static inline uchar mdh_to_u8_u32(uint a) { return (uchar)a; }
+static inline ushort mdh_to_u16_u32(uint a) { return (ushort)a; }
+static inline ulong mdh_to_u64_u32(uint a) { return (ulong)a; }
+static inline float mdh_to_f32_u32(uint a) { return (float)a; }
+static inline double mdh_to_f64_u32(uint a) { return (double)a; }
+static inline ulong mdh_select_u64(uchar m, ulong a, ulong b) { return m ? a : b; }
+static inline ulong mdh_abs_u64(ulong a) { return a; }
+static inline ulong mdh_div_u64(ulong a, ulong b) { return b == 0 ? 0 : (ulong)(a / b); }
+static inline ulong mdh_rem_u64(ulong a, ulong b) { return b == 0 ? 0 : (ulong)(a % b); }
+static inline ulong mdh_min_u64(ulong a, ulong b) { return a < b ? a : b; }
+static inline ulong mdh_max_u64(ulong a, ulong b) { return a > b ? a : b; }
+static inline uchar mdh_to_b8_u64(ulong a) { return a != 0; }
+static inline char mdh_to_i8_u64(ulong a) { return (char)a; }
+static inline short mdh_to_i16_u64(ulong a) { return (short)a; }
+static inline int mdh_to_i32_u64(ulong a) { return (int)a; }
+static inline long mdh_to_i64_u64(ulong a) { return (long)a; }
+static inline uchar mdh_to_u8_u64(ulong a) { return (uchar)a; }
+static inline ushort mdh_to_u16_u64(ulong a) { return (ushort)a; }
+static inline uint mdh_to_u32_u64(ulong a) { return (uint)a; }
+static inline float mdh_to_f32_u64(ulong a) { return (float)a; }
+static inline double mdh_to_f64_u64(ulong a) { return (double)a; }
+static inline float mdh_select_f32(uchar m, float a, float b) { return m ? a : b; }
+static inline float mdh_abs_f32(float a) { return fabs(a); }
+static inline float mdh_sqrt_f32(float a) { return sqrt(a); }
+static inline float mdh_rsqrt_f32(float a) { return 1 / sqrt(a); }
+static inline float mdh_exp_f32(float a) { return exp(a); }
+static inline float mdh_log_f32(float a) { return log(a); }
+static inline float mdh_log2_f32(float a) { return log2(a); }
+static inline float mdh_tanh_f32(float a) { return tanh(a); }
+static inline float mdh_floor_f32(float a) { return floor(a); }
+static inline float mdh_ceil_f32(float a) { return ceil(a); }
+static inline float mdh_sin_f32(float a) { return sin(a); }
+static inline float mdh_cos_f32(float a) { return cos(a); }
+static inline float mdh_round_f32(float a) { return rint(a); }
+static inline float mdh_trunc_f32(float a) { return trunc(a); }
+static inline float mdh_erf_f32(float a) { return erf(a); }
+static inline float mdh_exp2_f32(float a) { return exp2(a); }
+static inline float mdh_min_f32(float a, float b) { return a < b ? a : b; }
+static inline float mdh_max_f32(float a, float b) { return a > b ? a : b; }
+static inline float mdh_pow_f32(float a, float b) { return pow(a, b); }
+static inline uchar mdh_to_b8_f32(float a) { return a != 0; }
+static inline char mdh_to_i8_f32(float a) { return a != a ? 0 : a <= -128.0f ? -128 : a >= 128.0f ? 127 : (char)a; }
+static inline short mdh_to_i16_f32(float a) { return a != a ? 0 : a <= -32768.0f ? -32768 : a >= 32768.0f ? 32767 : (short)a; }
+static inline int mdh_to_i32_f32(float a) { return a != a ? 0 : a <= -2147483648.0f ? (-2147483647 - 1) : a >= 2147483648.0f ? 2147483647 : (int)a; }
+static inline long mdh_to_i64_f32(float a) { return a != a ? 0 : a <= -9223372036854775808.0f ? (-9223372036854775807L - 1) : a >= 9223372036854775808.0f ? 9223372036854775807L : (long)a; }
+static inline uchar mdh_to_u8_f32(float a) { return a != a ? 0 : a <= 0.0f ? 0 : a >= 256.0f ? 255 : (uchar)a; }
+static inline ushort mdh_to_u16_f32(float a) { return a != a ? 0 : a <= 0.0f ? 0 : a >= 65536.0f ? 65535 : (ushort)a; }
+static inline uint mdh_to_u32_f32(float a) { return a != a ? 0 : a <= 0.0f ? 0U : a >= 4294967296.0f ? 4294967295U : (uint)a; }
+static inline ulong mdh_to_u64_f32(float a) { return a != a ? 0 : a <= 0.0f ? 0UL : a >= 18446744073709551616.0f ? 18446744073709551615UL : (ulong)a; }
+static inline double mdh_to_f64_f32(float a) { return (double)a; }
+static inline ushort mdh_to_h16_f32(float a) {
+  ushort r;
+  vstore_half_rte(a, 0, (half*)&r);
+  return r;
+}
+static inline ushort mdh_to_bh16_f32(float a) {
+  const uint b = as_uint(a);
+  const uint rounded = (b + 0x7fff + (b >> 16 & 1)) >> 16;
+  return (b & 0x7fffffff) > 0x7f800000 ? b >> 16 | 0x40 : rounded;
+}
+static inline double mdh_select_f64(uchar m, double a, double b) { return m ? a : b; }
+static inline double mdh_abs_f64(double a) { return fabs(a); }
+static inline double mdh_sqrt_f64(double a) { return sqrt(a); }
+static inline double mdh_rsqrt_f64(double a) { return 1 / sqrt(a); }
+static inline double mdh_exp_f64(double a) { return exp(a); }
+static inline double mdh_log_f64(double a) { return log(a); }
+static inline double mdh_log2_f64(double a) { return log2(a); }
+static inline double mdh_tanh_f64(double a) { return tanh(a); }
+static inline double mdh_floor_f64(double a) { return floor(a); }
+static inline double mdh_ceil_f64(double a) { return ceil(a); }
+static inline double mdh_sin_f64(double a) { return sin(a); }
+static inline double mdh_cos_f64(double a) { return cos(a); }
+static inline double mdh_round_f64(double a) { return rint(a); }
+static inline double mdh_trunc_f64(double a) { return trunc(a); }
+static inline double mdh_erf_f64(double a) { return erf(a); }
+static inline double mdh_exp2_f64(double a) { return exp2(a); }
+static inline double mdh_min_f64(double a, double b) { return a < b ? a : b; }
+static inline double mdh_max_f64(double a, double b) { return a > b ? a : b; }
+static inline double mdh_pow_f64(double a, double b) { return pow(a, b); }
+static inline uchar mdh_to_b8_f64(double a) { return a != 0; }
+static inline char mdh_to_i8_f64(double a) { return a != a ? 0 : a <= -128.0 ? -128 : a >= 128.0 ? 127 : (char)a; }
+static inline short mdh_to_i16_f64(double a) { return a != a ? 0 : a <= -32768.0 ? -32768 : a >= 32768.0 ? 32767 : (short)a; }
+static inline int mdh_to_i32_f64(double a) { return a != a ? 0 : a <= -2147483648.0 ? (-2147483647 - 1) : a >= 2147483648.0 ? 2147483647 : (int)a; }
+static inline long mdh_to_i64_f64(double a) { return a != a ? 0 : a <= -9223372036854775808.0 ? (-9223372036854775807L - 1) : a >= 9223372036854775808.0 ? 9223372036854775807L : (long)a; }
+static inline uchar mdh_to_u8_f64(double a) { return a != a ? 0 : a <= 0.0 ? 0 : a >= 256.0 ? 255 : (uchar)a; }
+static inline ushort mdh_to_u16_f64(double a) { return a != a ? 0 : a <= 0.0 ? 0 : a >= 65536.0 ? 65535 : (ushort)a; }
+static inline uint mdh_to_u32_f64(double a) { return a != a ? 0 : a <= 0.0 ? 0U : a >= 4294967296.0 ? 4294967295U : (uint)a; }
+static inline ulong mdh_to_u64_f64(double a) { return a != a ? 0 : a <= 0.0 ? 0UL : a >= 18446744073709551616.0 ? 18446744073709551615UL : (ulong)a; }
+static inline float mdh_to_f32_f64(double a) { return (float)a; }
+static inline float mdh_to_f32_h16(ushort a) {
+  return vload_half(0, (const half*)&a);
+}
+static inline float mdh_to_f32_bh16(ushort a) {
+  return as_float((uint)a << 16);
+}
+
+// ?: of bool
+r0[i] = mdh_select_b8(m[i], a[i], b[i]);
+// ! of bool
+r1[i] = !a[i];
+// && of bool
+r2[i] = (a[i] & b[i]);
+// || of bool
+r3[i] = (a[i] | b[i]);
+// == of bool
+r4[i] = a[i] == b[i];
+// != of bool
+r5[i] = a[i] != b[i];
+// < of bool
+r6[i] = a[i] < b[i];
+// <= of bool
+r7[i] = a[i] <= b[i];
+// > of bool
+r8[i] = a[i] > b[i];
+// >= of bool
+r9[i] = a[i] >= b[i];
+// bool to int8
+r10[i] = mdh_to_i8_b8(a[i]);
+// bool to int16
+r11[i] = mdh_to_i16_b8(a[i]);
+// bool to int32
+r12[i] = mdh_to_i32_b8(a[i]);
+// bool to int64
+r13[i] = mdh_to_i64_b8(a[i]);
+// bool to uint8
+r14[i] = mdh_to_u8_b8(a[i]);
+// bool to uint16
+r15[i] = mdh_to_u16_b8(a[i]);
+// bool to uint32
+r16[i] = mdh_to_u32_b8(a[i]);
+// bool to uint64
+r17[i] = mdh_to_u64_b8(a[i]);
+// bool to fp32
+r18[i] = mdh_to_f32_b8(a[i]);
+// bool to fp64
+r19[i] = mdh_to_f64_b8(a[i]);
+
+// ?: of int8
+r0[i] = mdh_select_i8(m[i], a[i], b[i]);
+// - of int8
+r1[i] = (char)(-a[i]);
+// abs of int8
+r2[i] = mdh_abs_i8(a[i]);
+// + of int8
+r3[i] = (char)(a[i] + b[i]);
+// - of int8
+r4[i] = (char)(a[i] - b[i]);
+// * of int8
+r5[i] = (char)(a[i] * b[i]);
+// / of int8
+r6[i] = mdh_div_i8(a[i], b[i]);
+// % of int8
+r7[i] = mdh_rem_i8(a[i], b[i]);
+// min of int8
+r8[i] = mdh_min_i8(a[i], b[i]);
+// max of int8
+r9[i] = mdh_max_i8(a[i], b[i]);
+// & of int8
+r10[i] = (char)((a[i] & b[i]));
+// | of int8
+r11[i] = (char)((a[i] | b[i]));
+// ^ of int8
+r12[i] = (char)((a[i] ^ b[i]));
+// == of int8
+r13[i] = a[i] == b[i];
+// != of int8
+r14[i] = a[i] != b[i];
+// < of int8
+r15[i] = a[i] < b[i];
+// <= of int8
+r16[i] = a[i] <= b[i];
+// > of int8
+r17[i] = a[i] > b[i];
+// >= of int8
+r18[i] = a[i] >= b[i];
+// int8 to bool
+r19[i] = mdh_to_b8_i8(a[i]);
+// int8 to int16
+r20[i] = mdh_to_i16_i8(a[i]);
+// int8 to int32
+r21[i] = mdh_to_i32_i8(a[i]);
+// int8 to int64
+r22[i] = mdh_to_i64_i8(a[i]);
+// int8 to uint8
+r23[i] = mdh_to_u8_i8(a[i]);
+// int8 to uint16
+r24[i] = mdh_to_u16_i8(a[i]);
+// int8 to uint32
+r25[i] = mdh_to_u32_i8(a[i]);
+// int8 to uint64
+r26[i] = mdh_to_u64_i8(a[i]);
+// int8 to fp32
+r27[i] = mdh_to_f32_i8(a[i]);
+// int8 to fp64
+r28[i] = mdh_to_f64_i8(a[i]);
+
+// ?: of int16
+r0[i] = mdh_select_i16(m[i], a[i], b[i]);
+// - of int16
+r1[i] = (short)(-a[i]);
+// abs of int16
+r2[i] = mdh_abs_i16(a[i]);
+// + of int16
+r3[i] = (short)(a[i] + b[i]);
+// - of int16
+r4[i] = (short)(a[i] - b[i]);
+// * of int16
+r5[i] = (short)(a[i] * b[i]);
+// / of int16
+r6[i] = mdh_div_i16(a[i], b[i]);
+// % of int16
+r7[i] = mdh_rem_i16(a[i], b[i]);
+// min of int16
+r8[i] = mdh_min_i16(a[i], b[i]);
+// max of int16
+r9[i] = mdh_max_i16(a[i], b[i]);
+// & of int16
+r10[i] = (short)((a[i] & b[i]));
+// | of int16
+r11[i] = (short)((a[i] | b[i]));
+// ^ of int16
+r12[i] = (short)((a[i] ^ b[i]));
+// == of int16
+r13[i] = a[i] == b[i];
+// != of int16
+r14[i] = a[i] != b[i];
+// < of int16
+r15[i] = a[i] < b[i];
+// <= of int16
+r16[i] = a[i] <= b[i];
+// > of int16
+r17[i] = a[i] > b[i];
+// >= of int16
+r18[i] = a[i] >= b[i];
+// int16 to bool
+r19[i] = mdh_to_b8_i16(a[i]);
+// int16 to int8
+r20[i] = mdh_to_i8_i16(a[i]);
+// int16 to int32
+r21[i] = mdh_to_i32_i16(a[i]);
+// int16 to int64
+r22[i] = mdh_to_i64_i16(a[i]);
+// int16 to uint8
+r23[i] = mdh_to_u8_i16(a[i]);
+// int16 to uint16
+r24[i] = mdh_to_u16_i16(a[i]);
+// int16 to uint32
+r25[i] = mdh_to_u32_i16(a[i]);
+// int16 to uint64
+r26[i] = mdh_to_u64_i16(a[i]);
+// int16 to fp32
+r27[i] = mdh_to_f32_i16(a[i]);
+// int16 to fp64
+r28[i] = mdh_to_f64_i16(a[i]);
+
+// ?: of int32
+r0[i] = mdh_select_i32(m[i], a[i], b[i]);
+// - of int32
+r1[i] = mdh_neg_i32(a[i]);
+// abs of int32
+r2[i] = mdh_abs_i32(a[i]);
+// + of int32
+r3[i] = mdh_add_i32(a[i], b[i]);
+// - of int32
+r4[i] = mdh_sub_i32(a[i], b[i]);
+// * of int32
+r5[i] = mdh_mul_i32(a[i], b[i]);
+// / of int32
+r6[i] = mdh_div_i32(a[i], b[i]);
+// % of int32
+r7[i] = mdh_rem_i32(a[i], b[i]);
+// min of int32
+r8[i] = mdh_min_i32(a[i], b[i]);
+// max of int32
+r9[i] = mdh_max_i32(a[i], b[i]);
+// & of int32
+r10[i] = (a[i] & b[i]);
+// | of int32
+r11[i] = (a[i] | b[i]);
+// ^ of int32
+r12[i] = (a[i] ^ b[i]);
+// == of int32
+r13[i] = a[i] == b[i];
+// != of int32
+r14[i] = a[i] != b[i];
+// < of int32
+r15[i] = a[i] < b[i];
+// <= of int32
+r16[i] = a[i] <= b[i];
+// > of int32
+r17[i] = a[i] > b[i];
+// >= of int32
+r18[i] = a[i] >= b[i];
+// int32 to bool
+r19[i] = mdh_to_b8_i32(a[i]);
+// int32 to int8
+r20[i] = mdh_to_i8_i32(a[i]);
+// int32 to int16
+r21[i] = mdh_to_i16_i32(a[i]);
+// int32 to int64
+r22[i] = mdh_to_i64_i32(a[i]);
+// int32 to uint8
+r23[i] = mdh_to_u8_i32(a[i]);
+// int32 to uint16
+r24[i] = mdh_to_u16_i32(a[i]);
+// int32 to uint32
+r25[i] = mdh_to_u32_i32(a[i]);
+// int32 to uint64
+r26[i] = mdh_to_u64_i32(a[i]);
+// int32 to fp32
+r27[i] = mdh_to_f32_i32(a[i]);
+// int32 to fp64
+r28[i] = mdh_to_f64_i32(a[i]);
+
+// ?: of int64
+r0[i] = mdh_select_i64(m[i], a[i], b[i]);
+// - of int64
+r1[i] = mdh_neg_i64(a[i]);
+// abs of int64
+r2[i] = mdh_abs_i64(a[i]);
+// + of int64
+r3[i] = mdh_add_i64(a[i], b[i]);
+// - of int64
+r4[i] = mdh_sub_i64(a[i], b[i]);
+// * of int64
+r5[i] = mdh_mul_i64(a[i], b[i]);
+// / of int64
+r6[i] = mdh_div_i64(a[i], b[i]);
+// % of int64
+r7[i] = mdh_rem_i64(a[i], b[i]);
+// min of int64
+r8[i] = mdh_min_i64(a[i], b[i]);
+// max of int64
+r9[i] = mdh_max_i64(a[i], b[i]);
+// & of int64
+r10[i] = (a[i] & b[i]);
+// | of int64
+r11[i] = (a[i] | b[i]);
+// ^ of int64
+r12[i] = (a[i] ^ b[i]);
+// == of int64
+r13[i] = a[i] == b[i];
+// != of int64
+r14[i] = a[i] != b[i];
+// < of int64
+r15[i] = a[i] < b[i];
+// <= of int64
+r16[i] = a[i] <= b[i];
+// > of int64
+r17[i] = a[i] > b[i];
+// >= of int64
+r18[i] = a[i] >= b[i];
+// int64 to bool
+r19[i] = mdh_to_b8_i64(a[i]);
+// int64 to int8
+r20[i] = mdh_to_i8_i64(a[i]);
+// int64 to int16
+r21[i] = mdh_to_i16_i64(a[i]);
+// int64 to int32
+r22[i] = mdh_to_i32_i64(a[i]);
+// int64 to uint8
+r23[i] = mdh_to_u8_i64(a[i]);
+// int64 to uint16
+r24[i] = mdh_to_u16_i64(a[i]);
+// int64 to uint32
+r25[i] = mdh_to_u32_i64(a[i]);
+// int64 to uint64
+r26[i] = mdh_to_u64_i64(a[i]);
+// int64 to fp32
+r27[i] = mdh_to_f32_i64(a[i]);
+// int64 to fp64
+r28[i] = mdh_to_f64_i64(a[i]);
+
+// ?: of uint8
+r0[i] = mdh_select_u8(m[i], a[i], b[i]);
+// - of uint8
+r1[i] = (uchar)(-a[i]);
+// abs of uint8
+r2[i] = mdh_abs_u8(a[i]);
+// + of uint8
+r3[i] = (uchar)(a[i] + b[i]);
+// - of uint8
+r4[i] = (uchar)(a[i] - b[i]);
+// * of uint8
+r5[i] = (uchar)(a[i] * b[i]);
+// / of uint8
+r6[i] = mdh_div_u8(a[i], b[i]);
+// % of uint8
+r7[i] = mdh_rem_u8(a[i], b[i]);
+// min of uint8
+r8[i] = mdh_min_u8(a[i], b[i]);
+// max of uint8
+r9[i] = mdh_max_u8(a[i], b[i]);
+// & of uint8
+r10[i] = (uchar)((a[i] & b[i]));
+// | of uint8
+r11[i] = (uchar)((a[i] | b[i]));
+// ^ of uint8
+r12[i] = (uchar)((a[i] ^ b[i]));
+// == of uint8
+r13[i] = a[i] == b[i];
+// != of uint8
+r14[i] = a[i] != b[i];
+// < of uint8
+r15[i] = a[i] < b[i];
+// <= of uint8
+r16[i] = a[i] <= b[i];
+// > of uint8
+r17[i] = a[i] > b[i];
+// >= of uint8
+r18[i] = a[i] >= b[i];
+// uint8 to bool
+r19[i] = mdh_to_b8_u8(a[i]);
+// uint8 to int8
+r20[i] = mdh_to_i8_u8(a[i]);
+// uint8 to int16
+r21[i] = mdh_to_i16_u8(a[i]);
+// uint8 to int32
+r22[i] = mdh_to_i32_u8(a[i]);
+// uint8 to int64
+r23[i] = mdh_to_i64_u8(a[i]);
+// uint8 to uint16
+r24[i] = mdh_to_u16_u8(a[i]);
+// uint8 to uint32
+r25[i] = mdh_to_u32_u8(a[i]);
+// uint8 to uint64
+r26[i] = mdh_to_u64_u8(a[i]);
+// uint8 to fp32
+r27[i] = mdh_to_f32_u8(a[i]);
+// uint8 to fp64
+r28[i] = mdh_to_f64_u8(a[i]);
+
+// ?: of uint16
+r0[i] = mdh_select_u16(m[i], a[i], b[i]);
+// - of uint16
+r1[i] = (ushort)(-a[i]);
+// abs of uint16
+r2[i] = mdh_abs_u16(a[i]);
+// + of uint16
+r3[i] = (ushort)(a[i] + b[i]);
+// - of uint16
+r4[i] = (ushort)(a[i] - b[i]);
+// * of uint16
+r5[i] = mdh_mul_u16(a[i], b[i]);
+// / of uint16
+r6[i] = mdh_div_u16(a[i], b[i]);
+// % of uint16
+r7[i] = mdh_rem_u16(a[i], b[i]);
+// min of uint16
+r8[i] = mdh_min_u16(a[i], b[i]);
+// max of uint16
+r9[i] = mdh_max_u16(a[i], b[i]);
+// & of uint16
+r10[i] = (ushort)((a[i] & b[i]));
+// | of uint16
+r11[i] = (ushort)((a[i] | b[i]));
+// ^ of uint16
+r12[i] = (ushort)((a[i] ^ b[i]));
+// == of uint16
+r13[i] = a[i] == b[i];
+// != of uint16
+r14[i] = a[i] != b[i];
+// < of uint16
+r15[i] = a[i] < b[i];
+// <= of uint16
+r16[i] = a[i] <= b[i];
+// > of uint16
+r17[i] = a[i] > b[i];
+// >= of uint16
+r18[i] = a[i] >= b[i];
+// uint16 to bool
+r19[i] = mdh_to_b8_u16(a[i]);
+// uint16 to int8
+r20[i] = mdh_to_i8_u16(a[i]);
+// uint16 to int16
+r21[i] = mdh_to_i16_u16(a[i]);
+// uint16 to int32
+r22[i] = mdh_to_i32_u16(a[i]);
+// uint16 to int64
+r23[i] = mdh_to_i64_u16(a[i]);
+// uint16 to uint8
+r24[i] = mdh_to_u8_u16(a[i]);
+// uint16 to uint32
+r25[i] = mdh_to_u32_u16(a[i]);
+// uint16 to uint64
+r26[i] = mdh_to_u64_u16(a[i]);
+// uint16 to fp32
+r27[i] = mdh_to_f32_u16(a[i]);
+// uint16 to fp64
+r28[i] = mdh_to_f64_u16(a[i]);
+
+// ?: of uint32
+r0[i] = mdh_select_u32(m[i], a[i], b[i]);
+// - of uint32
+r1[i] = -a[i];
+// abs of uint32
+r2[i] = mdh_abs_u32(a[i]);
+// + of uint32
+r3[i] = a[i] + b[i];
+// - of uint32
+r4[i] = a[i] - b[i];
+// * of uint32
+r5[i] = a[i] * b[i];
+// / of uint32
+r6[i] = mdh_div_u32(a[i], b[i]);
+// % of uint32
+r7[i] = mdh_rem_u32(a[i], b[i]);
+// min of uint32
+r8[i] = mdh_min_u32(a[i], b[i]);
+// max of uint32
+r9[i] = mdh_max_u32(a[i], b[i]);
+// & of uint32
+r10[i] = (a[i] & b[i]);
+// | of uint32
+r11[i] = (a[i] | b[i]);
+// ^ of uint32
+r12[i] = (a[i] ^ b[i]);
+// == of uint32
+r13[i] = a[i] == b[i];
+// != of uint32
+r14[i] = a[i] != b[i];
+// < of uint32
+r15[i] = a[i] < b[i];
+// <= of uint32
+r16[i] = a[i] <= b[i];
+// > of uint32
+r17[i] = a[i] > b[i];
+// >= of uint32
+r18[i] = a[i] >= b[i];
+// uint32 to bool
+r19[i] = mdh_to_b8_u32(a[i]);
+// uint32 to int8
+r20[i] = mdh_to_i8_u32(a[i]);
+// uint32 to int16
+r21[i] = mdh_to_i16_u32(a[i]);
+// uint32 to int32
+r22[i] = mdh_to_i32_u32(a[i]);
+// uint32 to int64
+r23[i] = mdh_to_i64_u32(a[i]);
+// uint32 to uint8
+r24[i] = mdh_to_u8_u32(a[i]);
+// uint32 to uint16
+r25[i] = mdh_to_u16_u32(a[i]);
+// uint32 to uint64
+r26[i] = mdh_to_u64_u32(a[i]);
+// uint32 to fp32
+r27[i] = mdh_to_f32_u32(a[i]);
+// uint32 to fp64
+r28[i] = mdh_to_f64_u32(a[i]);
+
+// ?: of uint64
+r0[i] = mdh_select_u64(m[i], a[i], b[i]);
+// - of uint64
+r1[i] = -a[i];
+// abs of uint64
+r2[i] = mdh_abs_u64(a[i]);
+// + of uint64
+r3[i] = a[i] + b[i];
+// - of uint64
+r4[i] = a[i] - b[i];
+// * of uint64
+r5[i] = a[i] * b[i];
+// / of uint64
+r6[i] = mdh_div_u64(a[i], b[i]);
+// % of uint64
+r7[i] = mdh_rem_u64(a[i], b[i]);
+// min of uint64
+r8[i] = mdh_min_u64(a[i], b[i]);
+// max of uint64
+r9[i] = mdh_max_u64(a[i], b[i]);
+// & of uint64
+r10[i] = (a[i] & b[i]);
+// | of uint64
+r11[i] = (a[i] | b[i]);
+// ^ of uint64
+r12[i] = (a[i] ^ b[i]);
+// == of uint64
+r13[i] = a[i] == b[i];
+// != of uint64
+r14[i] = a[i] != b[i];
+// < of uint64
+r15[i] = a[i] < b[i];
+// <= of uint64
+r16[i] = a[i] <= b[i];
+// > of uint64
+r17[i] = a[i] > b[i];
+// >= of uint64
+r18[i] = a[i] >= b[i];
+// uint64 to bool
+r19[i] = mdh_to_b8_u64(a[i]);
+// uint64 to int8
+r20[i] = mdh_to_i8_u64(a[i]);
+// uint64 to int16
+r21[i] = mdh_to_i16_u64(a[i]);
+// uint64 to int32
+r22[i] = mdh_to_i32_u64(a[i]);
+// uint64 to int64
+r23[i] = mdh_to_i64_u64(a[i]);
+// uint64 to uint8
+r24[i] = mdh_to_u8_u64(a[i]);
+// uint64 to uint16
+r25[i] = mdh_to_u16_u64(a[i]);
+// uint64 to uint32
+r26[i] = mdh_to_u32_u64(a[i]);
+// uint64 to fp32
+r27[i] = mdh_to_f32_u64(a[i]);
+// uint64 to fp64
+r28[i] = mdh_to_f64_u64(a[i]);
+
+// ?: of fp32
+r0[i] = mdh_select_f32(m[i], a[i], b[i]);
+// - of fp32
+r1[i] = -a[i];
+// abs of fp32
+r2[i] = mdh_abs_f32(a[i]);
+// sqrt of fp32
+r3[i] = mdh_sqrt_f32(a[i]);
+// rsqrt of fp32
+r4[i] = mdh_rsqrt_f32(a[i]);
+// exp of fp32
+r5[i] = mdh_exp_f32(a[i]);
+// log of fp32
+r6[i] = mdh_log_f32(a[i]);
+// log2 of fp32
+r7[i] = mdh_log2_f32(a[i]);
+// tanh of fp32
+r8[i] = mdh_tanh_f32(a[i]);
+// floor of fp32
+r9[i] = mdh_floor_f32(a[i]);
+// ceil of fp32
+r10[i] = mdh_ceil_f32(a[i]);
+// sin of fp32
+r11[i] = mdh_sin_f32(a[i]);
+// cos of fp32
+r12[i] = mdh_cos_f32(a[i]);
+// round of fp32
+r13[i] = mdh_round_f32(a[i]);
+// trunc of fp32
+r14[i] = mdh_trunc_f32(a[i]);
+// erf of fp32
+r15[i] = mdh_erf_f32(a[i]);
+// exp2 of fp32
+r16[i] = mdh_exp2_f32(a[i]);
+// + of fp32
+r17[i] = a[i] + b[i];
+// - of fp32
+r18[i] = a[i] - b[i];
+// * of fp32
+r19[i] = a[i] * b[i];
+// / of fp32
+r20[i] = a[i] / b[i];
+// min of fp32
+r21[i] = mdh_min_f32(a[i], b[i]);
+// max of fp32
+r22[i] = mdh_max_f32(a[i], b[i]);
+// pow of fp32
+r23[i] = mdh_pow_f32(a[i], b[i]);
+// == of fp32
+r24[i] = a[i] == b[i];
+// != of fp32
+r25[i] = a[i] != b[i];
+// < of fp32
+r26[i] = a[i] < b[i];
+// <= of fp32
+r27[i] = a[i] <= b[i];
+// > of fp32
+r28[i] = a[i] > b[i];
+// >= of fp32
+r29[i] = a[i] >= b[i];
+// fp32 to bool
+r30[i] = mdh_to_b8_f32(a[i]);
+// fp32 to int8
+r31[i] = mdh_to_i8_f32(a[i]);
+// fp32 to int16
+r32[i] = mdh_to_i16_f32(a[i]);
+// fp32 to int32
+r33[i] = mdh_to_i32_f32(a[i]);
+// fp32 to int64
+r34[i] = mdh_to_i64_f32(a[i]);
+// fp32 to uint8
+r35[i] = mdh_to_u8_f32(a[i]);
+// fp32 to uint16
+r36[i] = mdh_to_u16_f32(a[i]);
+// fp32 to uint32
+r37[i] = mdh_to_u32_f32(a[i]);
+// fp32 to uint64
+r38[i] = mdh_to_u64_f32(a[i]);
+// fp32 to fp64
+r39[i] = mdh_to_f64_f32(a[i]);
+// fp32 to fp16
+r40[i] = mdh_to_h16_f32(a[i]);
+// fp32 to bf16
+r41[i] = mdh_to_bh16_f32(a[i]);
+
+// ?: of fp64
+r0[i] = mdh_select_f64(m[i], a[i], b[i]);
+// - of fp64
+r1[i] = -a[i];
+// abs of fp64
+r2[i] = mdh_abs_f64(a[i]);
+// sqrt of fp64
+r3[i] = mdh_sqrt_f64(a[i]);
+// rsqrt of fp64
+r4[i] = mdh_rsqrt_f64(a[i]);
+// exp of fp64
+r5[i] = mdh_exp_f64(a[i]);
+// log of fp64
+r6[i] = mdh_log_f64(a[i]);
+// log2 of fp64
+r7[i] = mdh_log2_f64(a[i]);
+// tanh of fp64
+r8[i] = mdh_tanh_f64(a[i]);
+// floor of fp64
+r9[i] = mdh_floor_f64(a[i]);
+// ceil of fp64
+r10[i] = mdh_ceil_f64(a[i]);
+// sin of fp64
+r11[i] = mdh_sin_f64(a[i]);
+// cos of fp64
+r12[i] = mdh_cos_f64(a[i]);
+// round of fp64
+r13[i] = mdh_round_f64(a[i]);
+// trunc of fp64
+r14[i] = mdh_trunc_f64(a[i]);
+// erf of fp64
+r15[i] = mdh_erf_f64(a[i]);
+// exp2 of fp64
+r16[i] = mdh_exp2_f64(a[i]);
+// + of fp64
+r17[i] = a[i] + b[i];
+// - of fp64
+r18[i] = a[i] - b[i];
+// * of fp64
+r19[i] = a[i] * b[i];
+// / of fp64
+r20[i] = a[i] / b[i];
+// min of fp64
+r21[i] = mdh_min_f64(a[i], b[i]);
+// max of fp64
+r22[i] = mdh_max_f64(a[i], b[i]);
+// pow of fp64
+r23[i] = mdh_pow_f64(a[i], b[i]);
+// == of fp64
+r24[i] = a[i] == b[i];
+// != of fp64
+r25[i] = a[i] != b[i];
+// < of fp64
+r26[i] = a[i] < b[i];
+// <= of fp64
+r27[i] = a[i] <= b[i];
+// > of fp64
+r28[i] = a[i] > b[i];
+// >= of fp64
+r29[i] = a[i] >= b[i];
+// fp64 to bool
+r30[i] = mdh_to_b8_f64(a[i]);
+// fp64 to int8
+r31[i] = mdh_to_i8_f64(a[i]);
+// fp64 to int16
+r32[i] = mdh_to_i16_f64(a[i]);
+// fp64 to int32
+r33[i] = mdh_to_i32_f64(a[i]);
+// fp64 to int64
+r34[i] = mdh_to_i64_f64(a[i]);
+// fp64 to uint8
+r35[i] = mdh_to_u8_f64(a[i]);
+// fp64 to uint16
+r36[i] = mdh_to_u16_f64(a[i]);
+// fp64 to uint32
+r37[i] = mdh_to_u32_f64(a[i]);
+// fp64 to uint64
+r38[i] = mdh_to_u64_f64(a[i]);
+// fp64 to fp32
+r39[i] = mdh_to_f32_f64(a[i]);
+
+// fp16 to fp32
+r0[i] = mdh_to_f32_h16(a[i]);
+
+// bf16 to fp32
+r0[i] = mdh_to_f32_bh16(a[i]);

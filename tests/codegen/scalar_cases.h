@@ -1,0 +1,129 @@
+// Every scalar operation on every type as a loop program: what printers must spell, compilers
+// accept, and devices compute as core/scalar_function.h says.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/c_block_unit.h"
+#include "codegen/loop_program.h"
+#include "core/scalar_function.h"
+
+namespace mdh {
+
+struct ScalarCase {
+  ScalarOp op;
+  ScalarType result;
+  std::string text;  // "min of fp32"
+};
+
+// Operations on operands of that type, casts to all types included. Halves are only converted, to
+// and from fp32.
+inline std::vector<ScalarCase> ScalarCases(ScalarType type) {
+  std::vector<ScalarCase> cases;
+  for (const ScalarOpInfo& info : AllScalarOps()) {
+    if (IsHalf(type)) break;
+    std::vector<ScalarType> operands(info.operands, type);
+    if (info.op == ScalarOp::kSelect) operands[0] = ScalarType::kBool;
+    const Result<ScalarType> result = ResultType(info.op, operands);
+    if (!result.ok()) continue;
+    cases.push_back({info.op, *result, absl::StrCat(info.name, " of ", Name(type))});
+  }
+  for (const ScalarTypeInfo& to : AllScalarTypes()) {
+    const bool halves = IsHalf(to.type) || IsHalf(type);
+    const bool reals = to.type == ScalarType::kFloat32 || type == ScalarType::kFloat32;
+    if (to.type == type || (halves && !reals) || (IsHalf(to.type) && IsHalf(type))) continue;
+    cases.push_back({ScalarOp::kCast, to.type, absl::StrCat(Name(type), " to ", Name(to.type))});
+  }
+  return cases;
+}
+
+// Values at which operations differ between languages: limits, halves, nan, infinities.
+inline std::vector<ScalarValue> InterestingValues(ScalarType type) {
+  std::vector<ScalarValue> values;
+  if (type == ScalarType::kBool) return {ScalarValue::Bool(false), ScalarValue::Bool(true)};
+  if (IsHalf(type)) {
+    for (int bits = 0; bits < 65536; ++bits) {
+      const uint16_t stored = static_cast<uint16_t>(bits);
+      values.push_back(ScalarValue::Load(type, &stored));
+    }
+    return values;
+  }
+  if (IsFloatingPoint(type)) {
+    const double inf = std::numeric_limits<double>::infinity();
+    for (const double x :
+         {0.0,    0.5,    1.0,          1.5,          2.5,          0.1,     3.7,
+          7.0,    100.25, 127.9,        128.5,        255.5,        65519.9, 65520.0,
+          1e-5,   2e-8,   2147483647.0, 2147483648.0, 4294967296.0, 9.2e18,  9223372036854775808.0,
+          1.9e19, 1e30,   inf}) {
+      values.push_back(ScalarValue::Real(type, x));
+      values.push_back(ScalarValue::Real(type, -x));
+    }
+    values.push_back(ScalarValue::Real(type, std::nan("")));
+    return values;
+  }
+  for (const int64_t x : {0, 1, 2, 3, 7, 13, 100}) {
+    values.push_back(ScalarValue::Integer(type, x));
+    values.push_back(ScalarValue::Integer(type, -x));
+  }
+  const int bits = 8 * SizeBytes(type);
+  const int64_t minimum = IsSigned(type) ? std::numeric_limits<int64_t>::min() >> (64 - bits) : 0;
+  for (const int64_t x : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{1} << (bits / 2)}) {
+    values.push_back(ScalarValue::Integer(type, minimum + x));
+    values.push_back(ScalarValue::Integer(type, minimum - 1 - x));
+  }
+  return values;
+}
+
+// r0[i], r1[i], ... = the cases of (a[i], b[i]); the boolean operand of ?: is m[i].
+inline Block ScalarStatements(ScalarType type) {
+  const Index i = Index::Variable("i");
+  const Value a = MakeLoad("a", i, {type, 1}, 1), b = MakeLoad("b", i, {type, 1}, 1);
+  const Value m = MakeLoad("m", i, {ScalarType::kBool, 1}, 1);
+  Block body;
+  int number = 0;
+  for (const ScalarCase& c : ScalarCases(type)) {
+    std::vector<Value> operands = {a};
+    if (c.op == ScalarOp::kSelect) operands = {m, a, b};
+    if (Info(c.op).operands == 2) operands = {a, b};
+    body.push_back({Comment{c.text}});
+    body.push_back({StoreElements{absl::StrCat("r", number++), i,
+                                  MakeOperation(c.op, c.result, operands), 1}});
+  }
+  return body;
+}
+
+// One stage that applies all cases of `type` to `elements` pairs of operands.
+inline LoopProgram ScalarProgram(ScalarType type, int64_t elements) {
+  LoopProgram program;
+  Stage stage{absl::StrCat("Operations on ", Name(type)), {}, {{4, 1, 1}, {32, 1, 1}}};
+  stage.body.push_back(
+      {ShareLoop{"i", elements, std::make_shared<const Block>(ScalarStatements(type))}});
+  program.stages.push_back(std::move(stage));
+  return program;
+}
+
+inline std::vector<KernelArgument> ScalarArguments(ScalarType type, int64_t elements) {
+  std::vector<KernelArgument> arguments = {{"a", type, elements, false},
+                                           {"b", type, elements, false},
+                                           {"m", ScalarType::kBool, elements, false}};
+  int number = 0;
+  for (const ScalarCase& c : ScalarCases(type)) {
+    arguments.push_back({absl::StrCat("r", number++), c.result, elements, true});
+  }
+  return arguments;
+}
+
+// Products and sums are kept apart: every operation rounds by itself.
+inline Kernel ScalarKernel(const CDialect& dialect, ScalarType type, int64_t elements) {
+  BlockUnitOptions options{&dialect, absl::StrCat("mdh_scalar_", Name(type)),
+                           absl::StrCat("All operations on ", Name(type), "."),
+                           ScalarArguments(type, elements)};
+  options.wide_indices = false;
+  return PrintBlockKernel(ScalarProgram(type, elements), options);
+}
+
+}  // namespace mdh

@@ -21,7 +21,7 @@ struct EnclosingLoop {
   Block before = {};  // declarations to be put in front of it
 };
 
-// What is declared in a block for hoisted sums, by the text of the sum.
+// Index variables of a block by the text of their values.
 using Scope = std::map<std::string, std::string>;
 
 class Hoister : public Rewriter {
@@ -121,6 +121,7 @@ class Hoister : public Rewriter {
     }
     depths_[s.name] = loops_.size();
     values_.erase(s.name);
+    scopes_.back().emplace(value.ToString(), s.name);
     out.push_back({DeclareIndex{s.name, value}});
   }
 

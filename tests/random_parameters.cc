@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/low_level_expression.h"
+#include "core/nest_constraints.h"
 
 namespace mdh {
 namespace {
@@ -36,6 +37,9 @@ class Walk {
 
   std::optional<TuningParameters> Run(NumericsPolicy numerics) {
     if (!Start(numerics)) return std::nullopt;
+    if (m_.memory == MemoryKind::kExplicit && e_.has_reduction() && OneIn(2)) {
+      TrySome(8, [&](TuningParameters& p) { ShareReduction(p); });
+    }
     ChooseOrders();
     ChooseAssignment();
     if (m_.memory == MemoryKind::kExplicit) ChooseMemory();
@@ -79,18 +83,37 @@ class Walk {
     for (int n = 0; n < kTries; ++n) {
       // Later tries use fewer levels: they are valid more often.
       for (int d = 0; d < e_.rank(); ++d) ChooseTiles(d, n >= kTries / 2);
+      ChooseResults();
       if (IsValid(p_)) return true;
     }
     for (int d = 0; d < e_.rank(); ++d) PlainTiles(d);
+    if (IsValid(p_)) return true;
+    // Loops of reductions around results in registers, which the order of values may ask for.
+    KeepResultsInRegisters();
     return IsValid(p_);
+  }
+
+  void KeepResultsInRegisters() {
+    LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), regions_ - 1));
+    for (int l = 0; l < layers_ && m_.layers[l].memory_region.empty(); ++l) {
+      regions[l].assign(e_.rank(), 0);
+    }
+    p_.outputs.assign(e_.outputs().size(), {regions, {}});
+  }
+
+  // Policies that keep the order of values are rarely valid with results in device memory.
+  void ChooseResults() {
+    p_.outputs.clear();
+    if (m_.memory != MemoryKind::kExplicit || p_.numerics == NumericsPolicy::kReassociate) return;
+    if (!OneIn(4)) KeepResultsInRegisters();
   }
 
   // Extents of parts from part counts, the innermost layer's first; `rest` is the layer that takes
   // what is left.
-  void SetTiles(int d, const std::vector<int64_t>& parts, int rest) {
+  void SetTiles(TuningParameters* p, int d, const std::vector<int64_t>& parts, int rest) const {
     int64_t extent = 1;
     for (int l = layers_ - 1; l >= 0; --l) {
-      p_.tile[l][d] = extent;
+      p->tile[l][d] = extent;
       extent = l == rest ? size(d) : std::min(size(d), extent * parts[l]);
     }
   }
@@ -106,15 +129,43 @@ class Walk {
       const bool is_one = e_.is_reduction(d) && is_parallel ? !OneIn(3) : OneIn(3);
       parts[l] = is_one || (plainly && OneIn(2)) ? 1 : AnyOf(rng_, kParts);
     }
-    SetTiles(d, parts, static_cast<int>(Below(rng_, layers_)));
+    SetTiles(&p_, d, parts, static_cast<int>(Below(rng_, layers_)));
   }
 
-  // All in the loops of the outermost memory layer; parts of the cores as the policy says.
+  // Points of the result in blocks, the others in the loops of the outermost memory layer; parts of
+  // the cores as the policy says.
   void PlainTiles(int d) {
     const bool is_concat = e_.combine_operators()[d].is_concat();
-    const int64_t part = is_concat ? size(d) : OrderedPart(e_, p_.numerics, d);
+    const int64_t part = is_concat ? 1 : OrderedPart(e_, p_.numerics, d);
     for (int l = 0; l < layers_; ++l) p_.tile[l][d] = 1;
     for (int l = 0; l < layers_ && m_.layers[l].memory_region.empty(); ++l) p_.tile[l][d] = part;
+  }
+
+  // Threads along a reduced dimension, which combine in device memory, shared memory or by
+  // shuffles: chance alone finds these rarely.
+  void ShareReduction(TuningParameters& p) {
+    const int threads = m_.LayerWith(LayerRole::kThreads);
+    std::vector<int> reduced;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.is_reduction(d)) reduced.push_back(d);
+    }
+    const int d = AnyOf(rng_, reduced);
+    std::vector<int64_t> parts(layers_, 1);
+    for (int64_t& count : parts) count = AnyOf(rng_, std::vector<int64_t>{1, 1, 2, 3, 4});
+    parts[threads] = OneIn(4) ? AnyOf(rng_, kParts) : 2 << Below(rng_, 5);
+    SetTiles(&p, d, parts, OneIn(4) ? 0 : 1);
+    if (OneIn(2)) {
+      for (AsmLevel& level : p.phase.assignment[threads]) {
+        if (level.dimension == 0) std::swap(level, p.phase.assignment[threads][d]);
+      }
+    }
+    const int first = static_cast<int>(Below(rng_, regions_));
+    LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), 0));
+    for (int l = threads; l < layers_; ++l) {
+      regions[l].assign(e_.rank(), l == threads || OneIn(2) ? first : regions[l - 1][0]);
+    }
+    if (OneIn(2)) regions.back().assign(e_.rank(), regions_ - 1);
+    p.outputs.assign(e_.outputs().size(), {regions, {}});
   }
 
   // ---- Orders and assignments ----
@@ -179,13 +230,24 @@ class Walk {
 
   // ---- Memory ----
 
+  // Any place, or one right inside of a loop: there, copies can be double-buffered.
+  size_t RandomPlace() {
+    const NestShape shape(e_, m_, p_);
+    std::vector<size_t> inside;
+    for (int n = 0; n + 1 < shape.count(); ++n) {
+      if (!shape.is_parallel(n) && shape.levels()[n].parts > 1) inside.push_back(n + 1);
+    }
+    return inside.empty() || OneIn(2) ? static_cast<size_t>(Below(rng_, shape.count()))
+                                      : AnyOf(rng_, inside);
+  }
+
   // Regions that get faster, going inwards: each begins at a random place, or nowhere.
   LevelTable<int> RandomRegions() {
     LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), 0));
     const std::vector<MdhLevel>& order = p_.phase.order;
     for (int region = 1; region < regions_; ++region) {
       if (OneIn(3)) continue;
-      const size_t begin = static_cast<size_t>(Below(rng_, static_cast<int64_t>(order.size())));
+      const size_t begin = RandomPlace();
       for (size_t n = begin; n < order.size(); ++n) {
         regions[order[n].layer][order[n].dimension] = region;
       }
@@ -211,7 +273,7 @@ class Walk {
       if (p_.inputs[b].memory.regions.empty()) continue;
       ChooseCopy(b);
     }
-    if (!OneIn(5)) {
+    if (p_.outputs.empty() ? !OneIn(5) : OneIn(4)) {
       TrySome(6, [&](TuningParameters& p) {
         p.outputs.assign(e_.outputs().size(), {RandomRegions(), {}});
       });
@@ -239,7 +301,7 @@ class Walk {
     if (OneIn(2)) {
       TrySome(3, [&](TuningParameters& p) { p.inputs[b].copy_width = 2 << Below(rng_, 3); });
     }
-    if (OneIn(2)) Try([&](TuningParameters& p) { p.inputs[b].copy_stages = 2; });
+    if (!OneIn(3)) Try([&](TuningParameters& p) { p.inputs[b].copy_stages = 2; });
   }
 
   void ChooseCode() {

@@ -40,6 +40,13 @@ NestContext::NestContext(const LowLevelExpression& low_level, NestPlan plan)
   }
 }
 
+std::string NestContext::Describe(int n) const {
+  const NestShape::Level& at = level(n);
+  return absl::StrCat(index_names_[at.level.dimension], " on ",
+                      low_level_.model().layers[at.assigned.layer].name, ": ", at.parts,
+                      " parts of ", at.tile, at.tile == 1 ? " point." : " points.");
+}
+
 Index NestContext::Part(int n) const {
   return level(n).parts == 1 ? Index(0) : Index::Variable(variables_[n]);
 }

@@ -30,6 +30,8 @@ class NestContext {
   bool is_sequential(int n) const { return !shape_.is_parallel(n) && level(n).parts > 1; }
   NumericsPolicy numerics() const { return low_level_.parameters().numerics; }
 
+  // "k on DEV: 4 parts of 8 points."
+  std::string Describe(int n) const;
   // Number of the part at place n: a variable, or 0 if there is only one.
   Index Part(int n) const;
   const std::string& variable(int n) const { return variables_[n]; }

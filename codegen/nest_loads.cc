@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/constraints.h"
 
 namespace mdh {
@@ -58,6 +59,13 @@ void NestLoads::Declare(const NestCopy& copy, Block* block) const {
   const ScalarType type = expression().inputs()[copy.input].type.scalar();
   const MemorySpace space = copy.is_shared ? MemorySpace::kShared : MemorySpace::kPrivate;
   block->push_back({DeclareArray{copy.name, type, copy.elements(), space}});
+}
+
+// "De-composition: 32 x 8 elements of A to SM."
+std::string NestLoads::Describe(const NestCopy& copy) const {
+  return absl::StrCat("De-composition: ", absl::StrJoin(copy.extents, " x "), " elements of ",
+                      context_.input_name(copy.input), " to ",
+                      context_.low_level().model().memory_regions()[copy.region], ".");
 }
 
 void NestLoads::DeclareShared(Block* block) const {
@@ -218,10 +226,12 @@ void NestLoads::EmitSharedCopy(const NestCopy& copy, Block* block) {
     loop.push_back({For{round, Index(0), Index(rounds), 1, false, ShareBlock(std::move(body))}});
     body = std::move(loop);
   }
+  block->push_back({Comment{Describe(copy)}});
   block->push_back({CopyRegion{copy.name, copy.stages, ShareBlock(std::move(body))}});
 }
 
 void NestLoads::EmitPrivateCopy(const NestCopy& copy, Block* block) {
+  block->push_back({Comment{Describe(copy)}});
   Declare(copy, block);
   std::vector<Index> positions;
   std::vector<std::string> variables;

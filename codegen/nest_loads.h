@@ -29,6 +29,7 @@ class NestLoads {
   };
 
   const Expression& expression() const { return context_.expression(); }
+  std::string Describe(const NestCopy& copy) const;
   void Declare(const NestCopy& copy, Block* block) const;
   const NestCopy* CopyOf(int input, const NestCopy* before) const;
   bool IsInBox(const NestCopy& copy, int n) const;

@@ -186,8 +186,10 @@ class Builder {
       context_.set_whole(context_.level(n).level.dimension, true);
     }
     Block whole, partial;
+    whole.push_back({Comment{"All points of the block's part exist."}});
     EmitLevel(0, &whole);
     for (const int n : cut) context_.set_whole(context_.level(n).level.dimension, false);
+    partial.push_back({Comment{"Some points of the block's part do not exist."}});
     EmitLevel(0, &partial);
     block->push_back(
         {If{conditions, ShareBlock(std::move(whole)), ShareBlock(std::move(partial))}});
@@ -235,9 +237,12 @@ class Builder {
       EmitLevel(n + 1, &body);
       context_.set_whole(d, false);
     }
+    block->push_back({Comment{context_.Describe(n)}});
     block->push_back({For{context_.variable(n), Index(0), end, 1, false,
                           ShareBlock(std::move(body)), is_unrolled}});
-    if (!rest.empty()) block->push_back({If{{}, ShareBlock(std::move(rest)), nullptr}});
+    if (rest.empty()) return;
+    block->push_back({Comment{"The last part, of which some points do not exist."}});
+    block->push_back({If{{}, ShareBlock(std::move(rest)), nullptr}});
   }
 
   void EmitPoint(Block* block) {

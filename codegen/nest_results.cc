@@ -159,6 +159,8 @@ Block NestResults::OverAccumulators(Block body) const {
 
 void NestResults::Begin(Block* block) {
   if (stores_directly_) return;
+  block->push_back({Comment{absl::StrCat("Re-composition: ", context_.shape().AccumulatorElements(),
+                                         " results of every thread.")}});
   const bool starts = StartsFromIdentity();
   std::vector<Value> start;
   for (int r = 0; r < results(); ++r) {
@@ -218,6 +220,7 @@ void NestResults::CombineShuffled(Block* block) {
     right = Named(std::move(right), "there", &body);
     Combine(left, right, &body);
   }
+  block->push_back({Comment{absl::StrCat("Re-composition: ", threads, " threads, by shuffles.")}});
   Append(OverAccumulators(std::move(body)), block);
 }
 
@@ -261,6 +264,8 @@ void NestResults::CombineShared(Block* block) {
                        nullptr}});
     body.push_back({Barrier{}});
   }
+  block->push_back(
+      {Comment{absl::StrCat("Re-composition: ", threads, " threads, through shared memory.")}});
   SetAccumulators(exchange(own), &body);
   Append(OverAccumulators(std::move(body)), block);
 }
@@ -300,6 +305,8 @@ void NestResults::Store(Block* block) {
     conditions.push_back(
         {Condition::Kind::kLess, context_.FirstPoint(d, place_), Index(context_.size(d)), ""});
   }
+  block->push_back({Comment{slots_ > 1 ? "Re-composition: to the results of this part."
+                                       : "Re-composition: to the outputs."}});
   if (conditions.empty()) return Append(std::move(body), block);
   block->push_back({If{conditions, ShareBlock(std::move(body)), nullptr}});
 }

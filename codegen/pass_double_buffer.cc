@@ -138,8 +138,7 @@ class DoubleBufferer : public Rewriter {
     const std::string& array = region.array;
     const auto declared = arrays_.find(array);
     if (declared == arrays_.end() || declared->second.space != MemorySpace::kShared) return false;
-    if (CountUses(body_, array) != CountUses(*loop.body, array)) return false;
-    if (IsPointedInto(*loop.body, array) || doubled_.contains(array)) return false;
+    if (IsPointedInto(body_, array)) return false;
     const int stores = CountStores(*region.body, array);  // and no loads
     return stores == CountUses(*region.body, array) && stores == CountStores(*loop.body, array);
   }
@@ -227,7 +226,12 @@ class DoubleBufferer : public Rewriter {
     for (size_t s = 0; s + 1 < loop.body->size(); ++s) {
       const Statement& statement = (*loop.body)[s];
       const auto* region = std::get_if<CopyRegion>(&statement.form);
-      if (region != nullptr && regions.contains(region->array)) continue;
+      if (region != nullptr && regions.contains(region->array)) {
+        while (!computation.empty() && std::holds_alternative<Comment>(computation.back().form)) {
+          computation.pop_back();  // it spoke of the region
+        }
+        continue;
+      }
       const bool is_barrier = std::holds_alternative<Barrier>(statement.form);
       if (is_barrier && !is_waiting) continue;
       const bool is_passive = std::holds_alternative<Comment>(statement.form) ||

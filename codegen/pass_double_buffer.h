@@ -13,10 +13,12 @@ struct DoubleBufferOptions {
   int64_t private_bytes = 512;
 };
 
-// Expects a program in which a name that is in scope is not declared again. Looks for loops
+// Expects a program in which a name that is in scope is not declared again, and in which the array
+// of a CopyRegion is read only between a Barrier after the region and the next Barrier that the
+// region's block has. Looks for loops
 //   for v: CopyRegions with two stages, Barrier, computation, Barrier
 // with constant begin and at least two iterations, where
-//   - nothing but these regions stores to their arrays, and nothing but the loop uses these;
+//   - nothing but these regions stores to their arrays in the loop;
 //   - the regions read no memory that the loop writes, and no values or pointers declared in it;
 //   - all their loops have constant bounds, and their elements fit into DoubleBufferOptions.
 // Ensures the same computation in which these arrays have two halves, and the loop is

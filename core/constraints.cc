@@ -151,7 +151,7 @@ std::string CopyWidthObstacle(const Expression& expression, const NestShape& nes
     return absl::StrCat("elements of its rows are ", strides[last], " apart, not 1");
   }
   const int64_t step = nest.CopyBox(b, n, /*shared=*/true).steps[last];
-  if (step != 1) return absl::StrCat("every ", step, "th element of its rows is copied, not every");
+  if (step != 1) return absl::StrCat("its rows are copied in steps of ", step, ", not 1");
   if (buffer.extents[last] % width != 0) {
     return absl::StrCat("its rows have ", buffer.extents[last], " elements, no multiple");
   }

@@ -50,4 +50,7 @@ Status ValidateNumerics(const Expression& expression, const NestShape& recomposi
 Status ValidateRegions(const SystemModel& model, const PhaseParameters& phase,
                        const MemoryParameters& memory, const std::string& name);
 
+// Layouts (D4 or R4) are ascending where the data is in the user's buffer, in the outermost region.
+Status ValidateUserLayouts(const MemoryParameters& memory, const std::string& name);
+
 }  // namespace mdh

@@ -10,11 +10,6 @@ namespace {
 
 constexpr int kMaxPadding = 64;
 
-std::vector<int> OneBased(std::vector<int> layout) {
-  for (int& x : layout) ++x;
-  return layout;
-}
-
 class Copies {
  public:
   Copies(const Expression& e, const SystemModel& m, const TuningParameters& p)
@@ -53,14 +48,8 @@ class Copies {
   }
 
   Status Explicit(int b) const {
-    for (int n = 0; n < shape_.count(); ++n) {
-      const std::vector<int> layout = shape_.LayoutAt(b, n);
-      if (shape_.InputRegion(b, n) > 0 || std::is_sorted(layout.begin(), layout.end())) continue;
-      return InvalidParameters("layouts of ", Name(b), " (D4): [",
-                               absl::StrJoin(OneBased(layout), ","), "] at level ",
-                               LevelText(shape_.levels()[n].level),
-                               " for the user's buffer, which is in ascending order");
-    }
+    MDH_RETURN_IF_ERROR(
+        ValidateUserLayouts(p_.inputs[b].memory, absl::StrCat("layouts of ", Name(b), " (D4)")));
     if (!shape_.CopyPlaces(b).empty() && !CanStage(e_.inputs()[b])) {
       return InvalidParameters("copy of ", Name(b),
                                " (D3): its accesses differ in more than constants, run backwards "
@@ -134,6 +123,21 @@ Status ValidateRegions(const SystemModel& model, const PhaseParameters& phase,
     return InvalidParameters(name, ": ", regions[after], " at level ", LevelText(inner),
                              " inside of ", regions[before], " at level ", LevelText(outer),
                              ", regions must get faster inwards");
+  }
+  return absl::OkStatus();
+}
+
+Status ValidateUserLayouts(const MemoryParameters& memory, const std::string& name) {
+  for (int l = 0; l < static_cast<int>(memory.layouts.size()); ++l) {
+    for (int d = 0; d < static_cast<int>(memory.layouts[l].size()); ++d) {
+      const bool is_copy = !memory.regions.empty() && memory.regions[l][d] > 0;
+      std::vector<int> layout = memory.layouts[l][d];
+      if (is_copy || std::is_sorted(layout.begin(), layout.end())) continue;
+      for (int& x : layout) ++x;
+      return InvalidParameters(name, ": [", absl::StrJoin(layout, ","), "] at level ",
+                               LevelText({l, d}),
+                               " for the user's buffer, which is in ascending order");
+    }
   }
   return absl::OkStatus();
 }

@@ -11,6 +11,8 @@ namespace {
 constexpr int kMaxUnroll = 4096;
 constexpr int64_t kMaxPrivateResults = 4096;  // of a thread, where registers are not limited
 
+int64_t Saturated(double value) { return static_cast<int64_t>(std::min(value, 9e18)); }
+
 int64_t Words(int64_t bytes) { return (bytes + 3) / 4; }
 
 // Each phase with what concerns it alone, as parameters of a nest of its own; fused phases share
@@ -78,10 +80,11 @@ class Nest {
     for (const NestShape::Level& level : inputs_.levels()) {
       if (level.role == LayerRole::kRegisters) operations *= static_cast<double>(level.parts);
     }
-    if (operations <= static_cast<double>(kMaxUnrolledOperations)) return absl::OkStatus();
-    return InvalidParameters("operations of the loops on layer ",
-                             m_.layers[m_.LayerWith(LayerRole::kRegisters)].name,
-                             ", which are unrolled: ", operations, " > ", kMaxUnrolledOperations);
+    if (m_.LayerWith(LayerRole::kRegisters) < 0) return absl::OkStatus();
+    return Limit(
+        absl::StrCat("operations of the loops on layer ",
+                     m_.layers[m_.LayerWith(LayerRole::kRegisters)].name, ", which are unrolled"),
+        Saturated(operations), kMaxUnrolledOperations);
   }
 
   // ---- R3 ----
@@ -94,9 +97,10 @@ class Nest {
       MDH_RETURN_IF_ERROR(
           ValidateRegions(m_, phase, memory, absl::StrCat("memory regions of ", buffer, " (R3)")));
       if (m_.memory != MemoryKind::kExplicit) continue;
+      MDH_RETURN_IF_ERROR(
+          ValidateUserLayouts(memory, absl::StrCat("layouts of ", buffer, " (R4)")));
       for (int n = 0; n < results_.count(); ++n) {
         MDH_RETURN_IF_ERROR(SameAsFirst(static_cast<int>(b), n));
-        MDH_RETURN_IF_ERROR(LayoutOfUser(static_cast<int>(b), n));
       }
     }
     return absl::OkStatus();
@@ -111,22 +115,10 @@ class Nest {
                              "; results are combined together");
   }
 
-  Status LayoutOfUser(int b, int n) const {
-    const LevelTable<std::vector<int>>& layouts = p_.outputs[b].layouts;
-    const MdhLevel level = results_.levels()[n].level;
-    if (layouts.empty() || results_.OutputRegion(b, n) > 0) return absl::OkStatus();
-    const std::vector<int>& layout = layouts[level.layer][level.dimension];
-    if (std::is_sorted(layout.begin(), layout.end())) return absl::OkStatus();
-    return InvalidParameters("layouts of ", e_.outputs()[b].name, " (R4): a permutation at level ",
-                             LevelText(level),
-                             " for the user's buffer, which is in ascending order");
-  }
-
   std::string Region(int region) const { return m_.memory_regions()[region]; }
 
   // Tables 2-4: where parallel parts of a reduced dimension combine their results.
   Status Tables() const {
-    int shuffled = -1;
     for (int n = 0; n < results_.count(); ++n) {
       const NestShape::Level& level = results_.levels()[n];
       if (!results_.is_reduced(n) || !results_.is_parallel(n) || level.parts == 1) continue;
@@ -138,12 +130,6 @@ class Nest {
                                  DeviceKindOf(m_) == DeviceKind::kCuda;
         if (!may_shuffle) return MayNotCombine(level, region, is_device ? 0 : slowest_private);
         MDH_RETURN_IF_ERROR(Shuffle(n));
-        if (shuffled >= 0) {
-          return InvalidParameters("levels that combine by shuffles (R3): ",
-                                   LevelText(results_.levels()[shuffled].level), " and ",
-                                   LevelText(level.level), ", 2 > 1");
-        }
-        shuffled = n;
       }
     }
     return absl::OkStatus();
@@ -275,15 +261,12 @@ class Nest {
     if (results_.Slots() > 1 || e_.has_prefix_sum()) {
       bytes += static_cast<double>(results_.Slots()) * ResultArrayBytes(e_);
     }
-    if (bytes > static_cast<double>(kMaxSharedScratchBytes)) {
-      return InvalidParameters("bytes of partial results and of MDAs between phases: ", bytes,
-                               " > ", kMaxSharedScratchBytes);
-    }
+    MDH_RETURN_IF_ERROR(Limit("bytes of partial results and of MDAs between phases",
+                              Saturated(bytes), kMaxSharedScratchBytes));
     if (m_.memory != MemoryKind::kExplicit) return absl::OkStatus();
-    const double total = bytes + static_cast<double>(e_.CompulsoryBytes());
-    if (total <= static_cast<double>(limits_.memory_bytes)) return absl::OkStatus();
-    return InvalidParameters("bytes of device memory, with buffers and scratch: ", total, " > ",
-                             limits_.memory_bytes);
+    return Limit("bytes of device memory, with buffers and scratch",
+                 Saturated(bytes + static_cast<double>(e_.CompulsoryBytes())),
+                 limits_.memory_bytes);
   }
 
   const Expression& e_;

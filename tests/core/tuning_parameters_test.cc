@@ -83,6 +83,90 @@ TEST_F(TuningParametersTest, BadTextIsNamed) {
               HasSubstr("chains is 'two'"));
 }
 
+TEST_F(TuningParametersTest, EveryFieldReadsBack) {
+  const std::string text =
+      "model=CUDA; tile=16,8|4,8|4,1|1,1|1,1; order=(1,1)(3,2)(1,2)(2,1)(2,2)(3,1)(4,1)(4,2)(5,1)"
+      "(5,2); inputs=in_place:0,1:-1|in_place::-1; accumulate=output; chains=one; compiler=clang; "
+      "assign=(1,2)(1,1)|(2,1)(2,2)|(3,1)(3,2)|(4,1)(4,2)|(5,1)(5,2); "
+      "scalar_order=1,0|0,1|0,1|0,1|0,1; "
+      "scalar_assign=(1,1)(1,2)|(2,1)(2,2)|(3,1)(3,2)|(4,1)(4,2)|(5,1)(5,2); "
+      "recompose_order=0,1|1,0|0,1|0,1|0,1; "
+      "recompose_assign=(3,1)(1,2)|(2,1)(2,2)|(1,1)(3,2)|(4,1)(4,2)|(5,1)(5,2); "
+      "memory=0,0|0,0|0,1|1,1|2,2@0.1,0.1|0.1,0.1|0.1,1.0|1.0,1.0|1.0,1.0/@-,-|-,-|-,-|-,-|-,-; "
+      "copy=3:4:2|0:1:1; results=0,0|0,0|0,2|2,2|2,2/; scalar_in=2:0.1|0:-; scalar_out=2:1.0|1:-; "
+      "unroll=8; numerics=exact";
+  const auto p = ParseTuningParameters(text);
+  ASSERT_TRUE(p.ok()) << p.status();
+  EXPECT_EQ(ToText(*p), text);
+  EXPECT_EQ(p->phase.order[1], (MdhLevel{2, 1}));
+  EXPECT_EQ(p->phase.assignment[0][1], (AsmLevel{0, 0}));
+  EXPECT_EQ(p->recomposition_phase->assignment[2][0], (AsmLevel{0, 0}));
+  EXPECT_EQ(p->inputs[0].memory.layouts[2][1], (std::vector<int>{1, 0}));
+  EXPECT_EQ(p->inputs[1].memory.layouts[4][1], std::vector<int>{});
+  EXPECT_EQ(p->inputs[0].copy_width, 4);
+  EXPECT_EQ(p->outputs.size(), 2u);
+  EXPECT_EQ(p->scalar_outputs[0].layout, (std::vector<int>{1, 0}));
+}
+
+TEST_F(TuningParametersTest, BadFieldsBeyondRegisterTilesAreNamed) {
+  const auto error = [](const std::string& more) {
+    const std::string text = "model=CUDA; tile=1|1|1|1|1; inputs=in_place:0:-1; ";
+    return std::string(ParseTuningParameters(text + more).status().message());
+  };
+  const std::string order = "order=0|0|0|0|0; ";
+  EXPECT_EQ(error("order=0|0|0|0|0"), "");
+  EXPECT_EQ(error("order=(1,1)(2,1"),
+            "tuning parameters: '(1,1)(2,1' is no list of levels '(LAYER,DIMENSION)'");
+  EXPECT_EQ(error("order=(1,1)2"),
+            "tuning parameters: '(1,1)2' is no list of levels '(LAYER,DIMENSION)'");
+  EXPECT_EQ(error("order=(1,0)"), "tuning parameters: '(1,0)' is no level '(LAYER,DIMENSION)'");
+  EXPECT_EQ(error("order=(1,2,3)"), "tuning parameters: '(1,2,3)' is no level '(LAYER,DIMENSION)'");
+  EXPECT_EQ(error(order + "assign=1"),
+            "tuning parameters: '1' is no list of levels '(LAYER,DIMENSION)'");
+  EXPECT_EQ(error(order + "scalar_assign=(1,1)"),
+            "tuning parameters: 'scalar_assign' needs 'scalar_order'");
+  EXPECT_EQ(error(order + "recompose_assign=(1,1)"),
+            "tuning parameters: 'recompose_assign' needs 'recompose_order'");
+  EXPECT_EQ(error(order + "memory=0|0/0|0"),
+            "tuning parameters: 'memory' is for 2 inputs, 'inputs' for 1");
+  EXPECT_EQ(error(order + "memory=x"), "tuning parameters: 'x' is no integer");
+  EXPECT_EQ(error(order + "memory=0|0@y"), "tuning parameters: 'y' is no integer");
+  EXPECT_EQ(error(order + "copy=0:1"), "tuning parameters: copy '0:1' is not PADDING:WIDTH:STAGES");
+  EXPECT_EQ(error(order + "scalar_in=0"),
+            "tuning parameters: scalar memory '0' is not REGION:LAYOUT");
+  EXPECT_EQ(error(order + "scalar_out=a:0"), "tuning parameters: 'a' is no integer");
+  EXPECT_EQ(error(order + "unroll=much"), "tuning parameters: 'much' is no integer");
+  EXPECT_EQ(error(order + "colour=red"), "tuning parameters: unknown field 'colour'");
+  EXPECT_EQ(error(order + "parts=1|1|1|1|1"), "tuning parameters: unknown field 'parts'");
+}
+
+TEST_F(TuningParametersTest, PartCountsStandForExtents) {
+  const auto parse = [&](const std::string& parts) {
+    return ParseTuningParameters("model=OpenMP; " + parts +
+                                     "; order=0,1,2|0,1,2|0,1,2|0,1,2; "
+                                     "inputs=in_place:0,1:-1|in_place:0,1:-1",
+                                 expression_);
+  };
+  const auto exact = parse("parts=4,1,3|5,8,1|5,2,10|1,4,1");
+  ASSERT_TRUE(exact.ok()) << exact.status();
+  EXPECT_EQ(exact->tile, (LevelTable<int64_t>{{25, 64, 10}, {5, 8, 10}, {1, 4, 1}, {1, 1, 1}}));
+  // 100 = 8 parts of 13, the last of 9; 30 = 1 part, of 4 parts of 8.
+  const auto rounded_up = parse("parts=8,1,1|13,8,4|1,2,8|1,4,1");
+  ASSERT_TRUE(rounded_up.ok()) << rounded_up.status();
+  EXPECT_EQ(rounded_up->tile, (LevelTable<int64_t>{{13, 64, 30}, {1, 8, 8}, {1, 4, 1}, {1, 1, 1}}));
+  EXPECT_EQ(parse("tile=25,64,10|5,8,10|1,4,1|1,1,1")->tile, exact->tile);
+  EXPECT_EQ(parse("x=1").status().message(), "tuning parameters: 'parts' is missing");
+  EXPECT_EQ(parse("parts=4,1").status().message(),
+            "tuning parameters: 'parts' needs 3 counts per layer, one has 2");
+  EXPECT_EQ(parse("parts=4,1,0|5,8,1|5,2,10|1,4,1").status().message(),
+            "tuning parameters: 'parts' of layer 1 in dimension k is 0, not positive");
+  EXPECT_EQ(parse("parts=3,1,3|5,8,1|5,2,10|1,4,1").status().message(),
+            "tuning parameters: #PRT of layer 1 in dimension i: 3 parts of 25 points, but 100 "
+            "points are 4 such parts");
+  EXPECT_EQ(parse("parts=4,1,3|5,8,1|5,2,10|1,4,1; tile=1,1,1").status().message(),
+            "tuning parameters: unknown field 'parts'");
+}
+
 TEST_F(TuningParametersTest, AcceptsSizesThatDoNotDivide) {
   EXPECT_TRUE(Validate(expression_, model_, device_, parameters_).ok());
 }

@@ -1,0 +1,280 @@
+// Constraints of programming models, numerics policies and limits of devices, with their messages.
+#include <gtest/gtest.h>
+
+#include "tests/lowering/validate_fixture.h"
+
+namespace mdh {
+namespace {
+
+using ModelTest = ValidateTest;
+using LimitsTest = ValidateTest;
+using NumericsTest = ValidateTest;
+
+TEST_F(ModelTest, DeviceOfTheModel) {
+  EXPECT_EQ(Error([](auto& p) { p.system_model = "OpenCL"; }),
+            "they are for model OpenCL, not for CUDA");
+  device_.kind = DeviceKind::kOpenCl;
+  EXPECT_EQ(Error([](auto&) {}),
+            "model CUDA is for devices of kind CUDA, the device is of kind OpenCL");
+  device_ = {};
+  EXPECT_EQ(Error([](auto&) {}),
+            "model CUDA is for devices of kind CUDA, the device is of kind CPU");
+  device_.cores = 0;
+  EXPECT_EQ(Error([](auto&) {}), "device description: cores is 0, not positive");
+  device_ = DeviceFor(CudaModel());
+  const Status status = Validate(expression_, OpenMpModel(), device_, [] {
+    TuningParameters p;
+    p.system_model = "OpenMP";
+    return p;
+  }());
+  EXPECT_EQ(ErrorMessage(status),
+            "tuning parameters: model OpenMP is for devices of kind CPU, the device is of kind "
+            "CUDA");
+}
+
+// Four blocks, and then four threads, along k; results in the region that `results` says.
+std::string AlongK(const std::string& model, bool threads, const std::string& results) {
+  return absl::StrCat("model=", model, "; parts=4,3,", threads ? "1" : "4", "|1,1,5|4,16,",
+                      threads ? "4" : "1", "|4,1,2|1,1,1; ",
+                      "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+                      "inputs=in_place:0,1:-1|in_place:0,1:-1; results=",
+                      results);
+}
+
+TEST_F(ModelTest, BlocksCombineInDeviceMemory) {
+  EXPECT_EQ(ErrorOf(AlongK("CUDA", false, "0,0,0|0,0,0|0,0,0|2,2,2|2,2,2")), "no error");
+  EXPECT_EQ(ErrorOf(AlongK("CUDA", false, "0,0,1|1,1,1|1,1,1|2,2,2|2,2,2")),
+            "BLK combine in DM (R3, appendix C.1): 4 parts of level (1,3) along reduced dimension "
+            "k combine in SM");
+}
+
+TEST_F(ModelTest, ThreadsCombineInSharedMemoryOrByShuffles) {
+  EXPECT_EQ(ErrorOf(AlongK("CUDA", true, "0,0,0|0,0,0|0,0,1|2,2,2|2,2,2")), "no error");
+  EXPECT_EQ(ErrorOf(AlongK("CUDA", true, "0,0,0|0,0,0|0,0,2|2,2,2|2,2,2")),
+            "shuffles (R3) over level (3,3): threads along z are not those along x");
+  device_ = DeviceFor(OpenClModel());
+  EXPECT_EQ(ErrorOf(AlongK("OpenCL", true, "0,0,0|0,0,0|0,0,1|2,2,2|2,2,2")), "no error");
+  EXPECT_EQ(ErrorOf(AlongK("OpenCL", true, "0,0,0|0,0,0|0,0,2|2,2,2|2,2,2")),
+            "WI combine in GM/LM (R3, appendix C.1): 4 parts of level (3,3) along reduced "
+            "dimension k combine in PM");
+}
+
+// Threads along k are along x, those along j along y.
+std::string Shuffled(int k, int k_threads, int j_threads) {
+  return absl::StrCat("model=CUDA; parts=4,1,1|1,1,1|1,", j_threads, ",", k_threads, "|16,1,1|1,",
+                      64 / j_threads, ",", k / k_threads,
+                      "; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+                      "assign=(1,1)(1,2)(1,3)|(2,1)(2,2)(2,3)|(3,3)(3,2)(3,1)|(4,1)(4,2)(4,3)|"
+                      "(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; "
+                      "results=0,0,0|0,0,0|0,0,2|2,2,2|2,2,2");
+}
+
+TEST_F(ModelTest, ShufflesStayWithinWarps) {
+  expression_ = MatMul(64, 64, 40);
+  EXPECT_EQ(ErrorOf(Shuffled(40, 8, 16)), "no error");
+  EXPECT_EQ(ErrorOf(Shuffled(40, 5, 32)),
+            "shuffles (R3) over level (3,3): 5 parts are no power of two <= 32, the warp size");
+  EXPECT_EQ(ErrorOf(Shuffled(40, 8, 2)),
+            "shuffles (R3) over level (3,3): 16 threads per block are no multiple of 32, the warp "
+            "size");
+  expression_ = MatMul(64, 64, 64);
+  EXPECT_EQ(ErrorOf(Shuffled(64, 64, 1)),
+            "shuffles (R3) over level (3,3): 64 parts are no power of two <= 32, the warp size");
+  device_.blocks.warp_size = 1;
+  EXPECT_EQ(ErrorOf(Shuffled(64, 8, 16)),
+            "THR combine in DM/SM (R3, appendix C.1): 8 parts of level (3,3) along reduced "
+            "dimension k combine in RM");
+}
+
+std::string Warps(int k_warps, int k_threads, int j_threads, const std::string& results) {
+  return absl::StrCat("model=CUDA+WRP; parts=4,1,1|1,1,1|4,1,", k_warps, "|1,1,1|1,", j_threads,
+                      ",", k_threads, "|4,", 64 / j_threads, ",", 64 / k_warps / k_threads,
+                      "; order=0,1,2|0,1,2|0,1,2|0,1,2|2,0,1|0,1,2; "
+                      "inputs=in_place:0,1:-1|in_place:0,1:-1; results=",
+                      results);
+}
+
+TEST_F(ModelTest, WarpsCombineInSharedMemory) {
+  expression_ = MatMul(64, 64, 64);
+  EXPECT_EQ(ErrorOf(Warps(2, 4, 8, "0,0,0|0,0,0|0,0,1|1,1,1|2,2,2|2,2,2")), "no error");
+  EXPECT_EQ(ErrorOf(Warps(2, 4, 8, "0,0,0|0,0,0|0,0,2|2,2,2|2,2,2|2,2,2")),
+            "WRP combine in DM/SM (R3, appendix C.1): 2 parts of level (3,3) along reduced "
+            "dimension k combine in RM");
+  EXPECT_EQ(ErrorOf(Warps(1, 4, 16, "0,0,0|0,0,0|0,0,1|1,1,1|2,2,2|2,2,2")),
+            "threads of a warp: 64 > 32");
+}
+
+TEST_F(ModelTest, DevicesCombineInHostMemory) {
+  const auto gpus = [&](const std::string& first) {
+    return ErrorOf(
+        "model=Multi-GPU; parts=1,1,2|1,1,1|4,3,1|1,1,1|16,16,1|1,1,20|1,1,1; "
+        "order=2,0,1|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+        "inputs=in_place:0,1:-1|in_place:0,1:-1; results=" +
+        first + "|1,1,1|1,1,1|1,1,1|1,1,1|3,3,3|3,3,3");
+  };
+  EXPECT_EQ(gpus("1,1,0"), "no error");
+  EXPECT_EQ(gpus("1,1,1"),
+            "GPU combine in HM (R3, appendix C.1): 2 parts of level (1,3) along reduced dimension "
+            "k combine in DM");
+}
+
+TEST_F(ModelTest, EmptyPartsNeedAnIdentity) {
+  expression_ = *ParseExpression(
+      "last := out_view<fp32>( C: (i,k) -> (i) ) o md_hom<16,10>( f, (++, keep) ) o "
+      "inp_view<fp32>( A: (i,k) -> (i,k) ) where f(a) -> c { c = a }, "
+      "keep(l, r) -> c { c = l < r ? r : l }");
+  EXPECT_EQ(ErrorOf("model=CUDA; parts=1,1|1,1|16,4|1,1|1,3; order=0,1|0,1|0,1|0,1|0,1; "
+                    "inputs=in_place:0,1:-1; results=0,0|0,0|0,1|1,1|1,1"),
+            "parallel parts of level (3,2) along dimension k may be empty, which needs an operator "
+            "with an identity; keep has none");
+}
+
+TEST_F(ModelTest, ModelsNeedCores) {
+  const SystemModel model{"memory", {{"DEV", LayerRole::kMemory, "DM"}}, MemoryKind::kExplicit};
+  TuningParameters p;
+  p.system_model = "memory";
+  p.tile = {{1, 1, 1}};
+  p.phase.order = {{0, 0}, {0, 1}, {0, 2}};
+  p.inputs.resize(2);
+  EXPECT_EQ(ErrorMessage(Validate(expression_, model, device_, p)),
+            "tuning parameters: model memory has no layer of cores");
+}
+
+TEST_F(LimitsTest, CodeLevel) {
+  EXPECT_EQ(Error([](auto& p) { p.unroll = 0; }), "unroll: 0 is not in 1..4096");
+  EXPECT_EQ(Error([](auto& p) { p.unroll = 4097; }), "unroll: 4097 is not in 1..4096");
+  EXPECT_EQ(Error([](auto& p) { p.independent_accumulators = true; }),
+            "chains=independent is for register tiles");
+  EXPECT_EQ(ErrorOf("model=CUDA; parts=1,1,1|1,1,40|1,1,1|1,1,1|64,48,1; "
+                    "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+                    "inputs=in_place:0,1:-1|in_place:0,1:-1"),
+            "operations of the loops on layer REG, which are unrolled: 12288 > 6000");
+}
+
+// All levels in the order of layers, inputs where they are.
+std::string Plain(const std::string& model, const std::string& parts,
+                  const std::string& more = "") {
+  return absl::StrCat("model=", model, "; parts=", parts,
+                      "; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+                      "inputs=in_place:0,1:-1|in_place:0,1:-1",
+                      more);
+}
+
+TEST_F(LimitsTest, BlocksAndGrids) {
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,1|1,1,40|64,48,1|1,1,1|1,1,1")),
+            "threads per block (0: number of CCs, Table 2): 3072 > 1024");
+  expression_ = MatMul(2, 2, 128);
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "2,2,1|1,1,1|1,1,128|1,1,1|1,1,1")),
+            "threads per block along z: 128 > 64");
+  expression_ = MatMul(1, 70000, 1);
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "1,70000,1|1,1,1|1,1,1|1,1,1|1,1,1")),
+            "blocks of the grid along y: 70000 > 65535");
+  expression_ = MatMul(64, 48, 40);
+  device_ = DeviceFor(OpenClModel());
+  EXPECT_EQ(ErrorOf(Plain("OpenCL", "1,1,1|1,1,40|64,48,1|1,1,1|1,1,1")),
+            "threads per block (0: number of PEs, Table 4): 3072 > 1024");
+}
+
+TEST_F(LimitsTest, PhasesOfTheirOwn) {
+  const auto along_z = [](const std::string& phase) {  // the loop along k inside as threads
+    return absl::StrCat(kParameters, "; ", phase, "_order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; ", phase,
+                        "_assign=(1,1)(1,2)(1,3)|(2,1)(2,2)(2,3)|(3,1)(3,2)(4,3)|"
+                        "(4,1)(4,2)(3,3)|(5,1)(5,2)(5,3)");
+  };
+  EXPECT_EQ(ErrorOf(kParameters), "no error");
+  EXPECT_EQ(ErrorOf(along_z("scalar")),
+            "threads per block (0: number of CCs, Table 2): 2048 > 1024");
+  EXPECT_EQ(ErrorOf(along_z("recompose")),
+            "memory regions of C (R3): DM at level (3,1) inside of RM at level (2,3), regions must "
+            "get faster inwards");
+  EXPECT_EQ(Error([](auto& p) { p.outputs.clear(); }),
+            "threads per block (0: number of CCs, Table 2): 2048 > 1024");
+}
+
+TEST_F(LimitsTest, SharedMemory) {
+  expression_ = MatMul(16, 16, 8192);
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,1|1,1,1|16,16,1|1,1,8192|1,1,1",
+                          "; memory=0,0,0|0,0,0|0,0,0|1,1,1|1,1,1/"
+                          "0,0,0|0,0,0|0,0,0|1,1,1|1,1,1")),
+            "bytes of shared memory of a block (D3, R3): 1048576 > 166912");
+}
+
+TEST_F(LimitsTest, Registers) {
+  const std::string results = "; results=0,0,0|0,0,0|0,0,0|2,2,2|2,2,2";
+  expression_ = MatMul(64, 64, 8);
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,1|1,1,1|4,4,1|1,1,8|16,16,1", results)),
+            "registers of a thread (D3, R3), in words of 32 bits: 256 > 255");
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,1|1,1,1|4,16,1|1,1,8|16,4,1",
+                          results + "; memory=0,0,0|0,0,0|0,0,0|2,2,2|2,2,2/"
+                                    "0,0,0|0,0,0|0,0,0|2,2,2|2,2,2")),
+            "no error");  // 16 * 4 results, 16 * 8 elements of A, 8 * 4 of B: 224
+  expression_ = MatMul(256, 288, 8);
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,1|1,1,1|32,32,1|1,1,8|8,9,1", results)),
+            "registers of a block (D3, R3), in words of 32 bits: 73728 > 65536");
+  device_ = DeviceFor(OpenClModel());
+  expression_ = MatMul(65, 64, 8);
+  EXPECT_EQ(ErrorOf(Plain("OpenCL", "1,1,1|1,1,1|1,1,1|65,64,8|1,1,1", results)),
+            "registers of a thread (D3, R3), in words of 32 bits: 4160 > 4096");
+}
+
+TEST_F(LimitsTest, DeviceMemory) {
+  device_.blocks.shared_bytes_per_block = 16384;
+  device_.blocks.memory_bytes = 30208;
+  EXPECT_EQ(ErrorOf(kParameters), "no error");
+  device_.blocks.memory_bytes = 30000;
+  EXPECT_EQ(ErrorOf(kParameters),
+            "bytes of device memory, with buffers and scratch: 30208 > 30000");
+  device_ = DeviceFor(CudaModel());
+  expression_ = MatMul(8192, 8192, 64);
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "512,512,8|1,1,1|16,16,1|1,1,8|1,1,1")),
+            "bytes of partial results and of MDAs between phases: 2147483648 > 1073741824");
+  expression_ = MatMul(1024, 1024, 512);
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "64,64,1|1,1,1|16,16,1|1,1,512|1,1,1",
+                          "; recompose_order=1,0,2|0,1,2|0,1,2|0,1,2|0,1,2")),
+            "bytes of partial results and of MDAs between phases: 2147483648 > 1073741824");
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "64,64,1|1,1,1|16,16,1|1,1,512|1,1,1",
+                          "; scalar_order=1,0,2|0,1,2|0,1,2|0,1,2|0,1,2")),
+            "bytes of partial results and of MDAs between phases: 6442450944 > 1073741824");
+}
+
+TEST_F(NumericsTest, PartsAreThoseOfThePolicy) {
+  const std::string exact = "; numerics=exact";
+  EXPECT_EQ(ErrorOf(kParameters + exact), "no error");
+  EXPECT_EQ(ErrorOf(AlongK("CUDA", false, "0,0,0|0,0,0|0,0,0|2,2,2|2,2,2") + exact),
+            "numerics=exact needs parts of 40 points on the core layer in dimension k, not 10");
+  EXPECT_EQ(ErrorOf(AlongK("CUDA", true, "0,0,0|2,2,2|2,2,2|2,2,2|2,2,2") + exact),
+            "numerics=exact: 4 parts at level (3,3) run in parallel along dimension k, 1 is "
+            "allowed");
+  const std::string swapped =
+      "; assign=(1,1)(1,2)(2,3)|(2,1)(2,2)(1,3)|(3,1)(3,2)(3,3)|(4,1)(4,2)(4,3)|(5,1)(5,2)(5,3)";
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,2|1,1,5|16,16,1|4,3,4|1,1,1", swapped + exact)),
+            "numerics=exact needs parts of 40 points on the core layer in dimension k, not smaller "
+            "ones of several levels");
+}
+
+TEST_F(NumericsTest, FixedTreesHaveBlocksOfTheirParts) {
+  expression_ = MatMul(16, 16, 1000);
+  const std::string results = "; results=0,0,0|2,2,2|2,2,2|2,2,2|2,2,2; numerics=tree";
+  EXPECT_EQ(FixedTreePart(expression_, 2), 64);
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,16|1,1,1|16,16,1|1,1,64|1,1,1", results)), "no error");
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,8|1,1,1|16,16,1|1,1,125|1,1,1", results)),
+            "numerics=tree needs parts of 64 points on the core layer in dimension k, not 125");
+}
+
+TEST_F(NumericsTest, LoopsRunInOrder) {
+  parameters_.numerics = NumericsPolicy::kExactOrder;
+  EXPECT_EQ(Error([](auto& p) {
+              std::swap(p.phase.order[8], p.phase.order[11]);
+              p.inputs.assign(2, {});
+            }),
+            "numerics=exact: the loop of level (2,3) runs inside of that of level (4,3), not in "
+            "lexicographic order");
+  EXPECT_EQ(Error([](auto& p) {
+              p.outputs[0].regions[1] = {0, 0, 0};
+            }),
+            "numerics=exact: the loop of level (2,3) at place 9 runs outside of place 10, where "
+            "results accumulate (R3)");
+}
+
+}  // namespace
+}  // namespace mdh

@@ -125,7 +125,7 @@ class Simplifier : public Rewriter {
   void RewriteDeclaration(const DeclareIndex& s, Block& out) {
     const Index value = RewriteIndex(s.value);
     SetRange(s.name, RangeOf(value, ranges_));
-    if (value.is_constant() && !call_words_.contains(s.name)) {
+    if ((value.is_constant() || value.IsVariable()) && !call_words_.contains(s.name)) {
       values_.insert_or_assign(s.name, value);
       return;
     }
@@ -280,7 +280,7 @@ class Simplifier : public Rewriter {
   std::set<std::string> call_words_;
   NameAllocator names_;
   IndexRanges ranges_;                         // of the variables in scope
-  std::map<std::string, Index> values_;        // of those that have one constant value
+  std::map<std::string, Index> values_;        // of those that are a constant or another variable
   std::map<std::string, bool> flags_;          // whose value is known
   std::vector<Condition> facts_;               // that hold here
   std::vector<std::set<std::string>> scopes_;  // declared names, blocks from the outside in

@@ -10,8 +10,9 @@ namespace mdh {
 //     around them are gone, and branches that are never taken with them;
 //   - loops of no iteration are gone; in the place of loops of one iteration there is their body,
 //     with the loop's begin for its variable;
-//   - index variables of one constant value are replaced by it; quotients, remainders and minima
-//     that ranges decide are replaced by their operands;
+//   - index variables that have one constant value, or that of another variable, are replaced by
+//   it;
+//     quotients, remainders and minima that ranges decide are replaced by their operands;
 //   - empty blocks, declarations that nothing uses, and comments on what is gone are dropped.
 // Bodies that move into the block around them get new names where both declare the same one.
 LoopProgram Simplify(LoopProgram program);

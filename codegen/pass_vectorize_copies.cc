@@ -31,7 +31,7 @@ std::optional<Index> WithoutVariable(const Index& index, const std::string& vari
 
 class Vectorizer : public Rewriter {
  public:
-  Vectorizer(const Block& body, const std::string& lane_prefix) : lane_prefix_(lane_prefix) {
+  Vectorizer(const Block& body, const VectorizeOptions& options) : options_(options) {
     std::set<std::string> names;
     CollectDeclaredNames(body, names);
     CollectUsedNames(body, names);
@@ -43,29 +43,93 @@ class Vectorizer : public Rewriter {
     if (const auto* index = std::get_if<DeclareIndex>(&statement.form)) {
       definitions_.insert_or_assign(index->name, index->value);
     }
+    if (const auto* pointer = std::get_if<DeclarePointer>(&statement.form)) {
+      pointers_.insert(pointer->name);
+    }
+    if (const auto* view = std::get_if<DeclareView>(&statement.form)) pointers_.insert(view->name);
+    if (const auto* array = std::get_if<DeclareArray>(&statement.form)) {
+      if (array->space == MemorySpace::kPrivate) private_arrays_.insert(array->name);
+    }
     const auto* loop = std::get_if<For>(&statement.form);
-    if (loop != nullptr) definitions_.erase(loop->variable);
-    if (loop == nullptr || !RewriteCopy(*loop, out)) Rewriter::RewriteStatement(statement, out);
+    if (loop == nullptr) return Rewriter::RewriteStatement(statement, out);
+    definitions_.erase(loop->variable);
+    const std::optional<Copy> copy = CopyOf(*loop);
+    const bool is_lanes = absl::StartsWith(loop->variable, options_.lane_prefix);
+    if (copy.has_value() && (is_lanes ? MakeLanes(*copy, out) : MakeWide(*loop, *copy, out))) {
+      return;
+    }
+    Rewriter::RewriteStatement(statement, out);
   }
 
  private:
-  bool RewriteCopy(const For& loop, Block& out) {
-    if (!absl::StartsWith(loop.variable, lane_prefix_) || loop.body->size() != 1) return false;
-    if (!loop.begin.IsZero() || !loop.end.is_constant() || loop.step != 1) return false;
-    const int64_t lanes = loop.end.constant();
-    if (lanes != 2 && lanes != 4 && lanes != 8 && lanes != 16) return false;
-    const auto* store = std::get_if<StoreElements>(&(*loop.body)[0].form);
-    if (store == nullptr || store->value->type.lanes != 1) return false;
-    const auto* load = std::get_if<LoadElements>(&store->value->form);
-    if (load == nullptr || SizeBytes(store->value->type.scalar) * lanes > kVectorBytes) {
-      return false;
+  // for x = 0 .. iterations:  target[to + stride * x] = source[from + x]
+  struct Copy {
+    int64_t iterations;
+    ScalarType type;
+    std::string target, source;
+    Index to, from;
+    int64_t stride;
+  };
+
+  static std::optional<Copy> CopyOf(const For& loop) {
+    if (loop.body->size() != 1 || !loop.begin.IsZero() || !loop.end.is_constant() ||
+        loop.step != 1) {
+      return std::nullopt;
     }
+    const auto* store = std::get_if<StoreElements>(&(*loop.body)[0].form);
+    if (store == nullptr || store->value->type.lanes != 1) return std::nullopt;
+    const auto* load = std::get_if<LoadElements>(&store->value->form);
+    if (load == nullptr) return std::nullopt;
     int64_t source_stride, stride;
     const auto from = WithoutVariable(load->offset, loop.variable, &source_stride);
     const auto to = WithoutVariable(store->offset, loop.variable, &stride);
-    if (!from.has_value() || !to.has_value() || source_stride != 1 || stride == 0) return false;
-    const ValueType type{store->value->type.scalar, static_cast<int>(lanes)};
-    Store(store->pointer, *to, stride, MakeLoad(load->pointer, *from, type, 1), out);
+    if (!from.has_value() || !to.has_value() || source_stride != 1 || stride == 0) {
+      return std::nullopt;
+    }
+    return Copy{loop.end.constant(),
+                store->value->type.scalar,
+                store->pointer,
+                load->pointer,
+                *to,
+                *from,
+                stride};
+  }
+
+  static Value WideLoad(const Copy& copy, const Index& from, int64_t lanes) {
+    return MakeLoad(copy.source, from, {copy.type, static_cast<int>(lanes)}, 1);
+  }
+
+  bool MakeLanes(const Copy& copy, Block& out) {
+    const int64_t lanes = copy.iterations;
+    if (lanes != 2 && lanes != 4 && lanes != 8 && lanes != 16) return false;
+    if (SizeBytes(copy.type) * lanes > kVectorBytes) return false;
+    Store(copy.target, copy.to, copy.stride, WideLoad(copy, copy.from, lanes), out);
+    return true;
+  }
+
+  bool MakeWide(const For& loop, const Copy& copy, Block& out) {
+    const bool fills_registers = options_.private_arrays && private_arrays_.contains(copy.target) &&
+                                 !private_arrays_.contains(copy.source);
+    if (!fills_registers || copy.stride != 1 || pointers_.contains(copy.source)) return false;
+    int64_t lanes = kVectorBytes / SizeBytes(copy.type);
+    const auto fits = [&] {
+      return copy.iterations % lanes == 0 && IsMultiple(copy.to, lanes) &&
+             IsMultiple(copy.from, lanes);
+    };
+    while (lanes > 1 && !fits()) lanes /= 2;
+    if (lanes == 1) return false;
+    const auto store = [&](const Index& x) {
+      return Statement{
+          StoreElements{copy.target, copy.to + x, WideLoad(copy, copy.from + x, lanes), 1}};
+    };
+    if (lanes == copy.iterations) {
+      out.push_back(store(Index(0)));
+    } else {
+      out.push_back(
+          {For{loop.variable, Index(0), loop.end, lanes, false,
+               std::make_shared<const Block>(Block{store(Index::Variable(loop.variable))}),
+               loop.unroll}});
+    }
     return true;
   }
 
@@ -116,16 +180,18 @@ class Vectorizer : public Rewriter {
     }
   }
 
-  const std::string& lane_prefix_;
+  const VectorizeOptions& options_;
   NameAllocator names_;
+  std::set<std::string> private_arrays_;
+  std::set<std::string> pointers_;            // into something: their alignment is not known
   std::map<std::string, Index> definitions_;  // of index variables
 };
 
 }  // namespace
 
-LoopProgram VectorizeCopies(LoopProgram program, const std::string& lane_prefix) {
+LoopProgram VectorizeCopies(LoopProgram program, const VectorizeOptions& options) {
   return RewriteBodies(std::move(program), [&](const Block& body) {
-    return Vectorizer(body, lane_prefix).RewriteBlock(body);
+    return Vectorizer(body, options).RewriteBlock(body);
   });
 }
 

@@ -7,16 +7,26 @@
 
 namespace mdh {
 
-// Expects loops whose variable starts with `lane_prefix` to have sources at multiples of their
-// iterations, relative to pointers that are aligned to as many elements: who makes such a loop
-// knows. Ensures the same computation in which every loop
+struct VectorizeOptions {
+  // Loops whose variable starts with this have their sources at multiples of their iterations,
+  // relative to pointers that are aligned to as many elements: who makes such a loop knows.
+  std::string lane_prefix = "lane";
+  // Whether loops that fill private arrays are made wide, too. These are registers then.
+  bool private_arrays = true;
+};
+
+// Expects inputs and scratch buffers to be aligned to 16 bytes. Ensures the same computation in
+// which every loop
 //   for lane = 0 .. w:  S[a + c * lane] = G[b + lane]
-// with such a variable, with w 2, 4, 8 or 16, and w elements of at most 16 bytes is one load of w
-// lanes and
+// whose variable has that prefix, with w 2, 4, 8 or 16 and w elements of at most 16 bytes, is one
+// load of w lanes and
 //   - one store of w lanes if c is 1 and a is known to be a multiple of w;
 //   - a store of w lanes with stride c, which is one element after the other, if c is not 1;
-//   - otherwise a store of each lane.
-// Other loops stay.
-LoopProgram VectorizeCopies(LoopProgram program, const std::string& lane_prefix);
+//   - otherwise a store of each lane;
+// and in which every other loop
+//   for x = 0 .. n:  R[a + x] = G[b + x]
+// from memory into a private array, for which a and b are known to be multiples of a w that divides
+// n, goes in steps of w lanes. Other loops stay.
+LoopProgram VectorizeCopies(LoopProgram program, const VectorizeOptions& options);
 
 }  // namespace mdh

@@ -141,11 +141,31 @@ TEST(DoubleBufferTest, NotWithoutABarrierAtTheEnd) {
   ExpectUnchanged(Pipelined({CopyA(2), {Barrier{}}, Set("C", t, Element("A_shr", t))}));
 }
 
-TEST(DoubleBufferTest, NotOfWhatIsUsedAfterTheLoop) {
-  LoopProgram program =
-      Pipelined({CopyA(2), {Barrier{}}, Set("C", t, Element("A_shr", t)), {Barrier{}}});
-  program.stages[0].body.push_back(Set("C", t, Element("A_shr", t)));
-  ExpectUnchanged(program);
+TEST(DoubleBufferTest, ArraysThatSeveralLoopsUse) {
+  LoopProgram before = TwoCopies(2, 2);
+  Block& body = before.stages[0].body;
+  body.push_back(
+      {For{"l", Index(0), Index(3), 1, false,
+           Body({{CopyRegion{"A_shr", 2, Body({Set("A_shr", t, Element("A", l * 4 + t))})}},
+                 {Barrier{}},
+                 Set("C", t, Sum(Element("C", t), Element("A_shr", Index(3) - t))),
+                 {Barrier{}}})}});
+  const LoopProgram after = DoubleBuffer(before, {});
+  EXPECT_NE(ToText(after).find("shared int32 A_shr[32]"), std::string::npos);
+  EXPECT_NE(ToText(after).find("l_half"), std::string::npos);
+  ExpectSameResults(before, after, Memory());
+}
+
+TEST(DoubleBufferTest, CommentsOnCopiesGoWithThem) {
+  const LoopProgram before = Pipelined({{Comment{"Copy A."}},
+                                        CopyA(2),
+                                        {Barrier{}},
+                                        {Comment{"Compute."}},
+                                        Set("C", t, Element("A_shr", t)),
+                                        {Barrier{}}});
+  const std::string after = ToText(DoubleBuffer(before, {}));
+  EXPECT_EQ(after.find("Copy A."), std::string::npos);
+  EXPECT_NE(after.find("Compute."), std::string::npos);
 }
 
 TEST(DoubleBufferTest, NotOfArraysThatTheComputationWritesOrPointsInto) {

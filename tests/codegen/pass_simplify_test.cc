@@ -141,6 +141,16 @@ TEST(SimplifyTest, DropsDeclarationsOfDeclarationsThatNothingUses) {
   EXPECT_EQ(SimplifiedText(body, {{1, 1, 1}, {4, 1, 1}}), "");
 }
 
+TEST(SimplifyTest, NamesForOtherVariablesAreGone) {
+  EXPECT_EQ(SimplifiedText({ThreadNumber("i_thr"),
+                            {DeclareIndex{"at", kThread}},
+                            {DeclareIndex{"also", Var("at")}},
+                            Set("y", Var("also") * 2, Number(1))},
+                           {{1, 1, 1}, {4, 1, 1}}),
+            "index i_thr = thread along 0\n"
+            "y[i_thr * 2] = 1\n");
+}
+
 TEST(SimplifyTest, ArgumentsOfCallsKeepTheirVariables) {
   Block body;
   body.push_back({DeclareIndex{"first", Index(0)}});

@@ -32,14 +32,47 @@ LoopProgram Copies() {
 }
 
 TEST(VectorizeCopiesTest, WideLoadsAndStores) {
-  const LoopProgram before = Copies(), after = VectorizeCopies(before, "lane");
+  const LoopProgram before = Copies(), after = VectorizeCopies(before, {});
   ExpectGoldenPass("vectorize_copies", before, after);
   ExpectSameResults(before, after, {{"G", Numbered(64)}, {"H", Numbered(48)}});
 }
 
 void ExpectUnchanged(const Statement& statement) {
   const LoopProgram program = Program({ThreadNumber("t"), statement});
-  EXPECT_EQ(ToText(VectorizeCopies(program, "lane")), ToText(program));
+  EXPECT_EQ(ToText(VectorizeCopies(program, {})), ToText(program));
+}
+
+TEST(VectorizeCopiesTest, PrivateArraysAreFilledInWideSteps) {
+  const auto fill = [](int64_t n, const Index& a, const Index& b) {
+    return Loop("x", n, {Set("R", a + Var("x"), Element("S", b + Var("x")))});
+  };
+  const LoopProgram before =
+      Program({Private("R", 16), Shared("S", 64), ThreadNumber("t"),
+               Loop("r", 4, {Set("S", t * 16 + r * 5, Number(1))}),
+               Loop("r", 16, {Set("S", t * 16 + r, Element("G", r))}), fill(8, 0, t * 16),
+               fill(4, 8, t * 16 + Index(8)), fill(2, 12, t * 16), fill(2, 14, t * 16 + Index(1)),
+               Loop("r", 16, {Set("H", t * 16 + r, Element("R", r))})},
+              {{1, 1, 1}, {4, 1, 1}});
+  const LoopProgram after = VectorizeCopies(before, {});
+  const std::string text = ToText(after.stages[0].body);
+  const std::string fills =
+      "for x = 0 .. 8 step 4\n"
+      "  R[x, stride 1] = int32x4 S[t * 16 + x, stride 1]\n"
+      "R[8, stride 1] = int32x4 S[t * 16 + 8, stride 1]\n"
+      "R[12, stride 1] = int32x2 S[t * 16, stride 1]\n"
+      "for x = 0 .. 2\n"
+      "  R[x + 14] = S[t * 16 + 1 + x]\n";
+  EXPECT_NE(text.find(fills), std::string::npos) << text;
+  ExpectSameResults(before, after, {{"G", Numbered(16)}, {"H", Numbered(64)}});
+  EXPECT_EQ(ToText(VectorizeCopies(before, {.private_arrays = false})), ToText(before));
+}
+
+TEST(VectorizeCopiesTest, PointersOfUnknownAlignmentStayNarrow) {
+  const LoopProgram program =
+      Program({Private("R", 4),
+               {DeclarePointer{"P", ScalarType::kInt32, true, "G", Index(1)}},
+               Loop("x", 4, {Set("R", Var("x"), Element("P", Var("x")))})});
+  EXPECT_EQ(ToText(VectorizeCopies(program, {})), ToText(program));
 }
 
 TEST(VectorizeCopiesTest, OtherLoopsStay) {
@@ -61,7 +94,7 @@ TEST(VectorizeCopiesTest, StoresAreWideOnlyWhereTheTargetIsKnownToBeAligned) {
   const auto is_wide = [](const Index& target) {
     const LoopProgram program =
         Program({{DeclareIndex{"eights", t * 8}}, Copy("S", target, 1, "G", 0)});
-    return ToText(VectorizeCopies(program, "lane")).find("_lanes") == std::string::npos;
+    return ToText(VectorizeCopies(program, {})).find("_lanes") == std::string::npos;
   };
   EXPECT_TRUE(is_wide(Var("eights") + Index(4)));
   EXPECT_TRUE(is_wide(Var("eights") % 12));

@@ -107,7 +107,10 @@ class Hoister : public Rewriter {
     is_rolled ? static_cast<void>(unrolled_.erase(variable))
               : static_cast<void>(unrolled_.insert(variable));
     result.body = RewriteInner(s.body);
-    for (Statement& declaration : loops_.back().before) out.push_back(std::move(declaration));
+    // Comments in front of the loop stay there.
+    auto place = out.end();
+    while (place != out.begin() && std::holds_alternative<Comment>(std::prev(place)->form)) --place;
+    out.insert(place, loops_.back().before.begin(), loops_.back().before.end());
     loops_.pop_back();
     out.push_back({std::move(result)});
   }

@@ -222,12 +222,31 @@ class Builder {
     if (waits && IsInLoop(n)) block->push_back({Barrier{}});
   }
 
+  // Whether the loop can stop at the end of the dimension, in place of guards inside: single points
+  // of a reduction, no array that registers hold is indexed by it, and no barrier is inside.
+  bool EndsWithDimension(int n) const {
+    const NestShape::Level& level = context_.level(n);
+    const int d = level.level.dimension;
+    if (level.tile != 1 || !context_.IsGuarded(d) || !expression().is_reduction(d)) return false;
+    for (const NestCopy& copy : context_.plan().copies) {
+      if (copy.is_shared ? copy.place > n : copy.place <= n) return false;
+    }
+    return place_ <= n;
+  }
+
   void EmitLoop(int n, Block* block) {
     const int d = context_.level(n).level.dimension;
     const bool is_unrolled = context_.level(n).role == LayerRole::kRegisters;
     Index end(context_.level(n).parts);
     Block body, rest;
-    if (is_unrolled || !CutsDimension(n)) {
+    if (!is_unrolled && EndsWithDimension(n)) {
+      end = Min(end, Index(context_.size(d)) - context_.Sum([&](int m) {
+        return context_.level(m).level.dimension == d && m != n ? context_.level(m).tile : 0;
+      }));
+      context_.set_whole(d, true);
+      EmitLevel(n + 1, &body);
+      context_.set_whole(d, false);
+    } else if (is_unrolled || !CutsDimension(n)) {
       EmitLevel(n + 1, &body);
     } else {
       end = WholeParts(n);

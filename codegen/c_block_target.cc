@@ -15,7 +15,8 @@ Result<Kernel> GenerateBlockKernel(const LowLevelExpression& low_level,
                                    const DeviceDescription& device, const CDialect& dialect) {
   MDH_ASSIGN_OR_RETURN(LoopProgram built, BuildNestProgram(low_level, device));
   const LoopProgram program =
-      Optimize(std::move(built), PassOptions{.unroll = low_level.parameters().unroll});
+      Optimize(std::move(built), PassOptions{.unroll = low_level.parameters().unroll,
+                                             .private_arrays_in_registers = HasRegisters(device)});
   const Expression& expression = low_level.expression();
   BlockUnitOptions options{&dialect, EntryName(expression), "", NestArguments(low_level)};
   options.description = absl::StrCat(

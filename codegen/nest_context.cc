@@ -14,10 +14,11 @@ void Append(Block from, Block* to) {
   for (Statement& statement : from) to->push_back(std::move(statement));
 }
 
-NestContext::NestContext(const LowLevelExpression& low_level, NestPlan plan)
+NestContext::NestContext(const LowLevelExpression& low_level, NestPlan plan, bool unrolls)
     : low_level_(low_level),
       plan_(std::move(plan)),
       shape_(low_level.expression(), low_level.model(), low_level.parameters()),
+      unrolls_(unrolls),
       is_whole_(low_level.expression().rank(), false) {
   for (const char* reserved : {"tid", "thread", "threads", "scratch", "part", "slot"}) {
     names_.Reserve(reserved);

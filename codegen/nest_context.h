@@ -15,8 +15,8 @@ namespace mdh {
 // Refers to `low_level`. Names are unique within the program that is built.
 class NestContext {
  public:
-  // `taken`: names of the program that are in use already.
-  NestContext(const LowLevelExpression& low_level, NestPlan plan);
+  // `unrolls`: private arrays are registers, so that loops over them must be unrolled.
+  NestContext(const LowLevelExpression& low_level, NestPlan plan, bool unrolls);
 
   const LowLevelExpression& low_level() const { return low_level_; }
   const Expression& expression() const { return low_level_.expression(); }
@@ -28,6 +28,7 @@ class NestContext {
   bool has_blocks() const { return low_level_.model().memory == MemoryKind::kExplicit; }
   int64_t threads() const { return has_blocks() ? shape_.ThreadsPerBlock() : 1; }
   bool is_sequential(int n) const { return !shape_.is_parallel(n) && level(n).parts > 1; }
+  bool unrolls() const { return unrolls_; }
   NumericsPolicy numerics() const { return low_level_.parameters().numerics; }
 
   // "k on DEV: 4 parts of 8 points."
@@ -65,6 +66,7 @@ class NestContext {
   const LowLevelExpression& low_level_;
   NestPlan plan_;
   NestShape shape_;
+  const bool unrolls_;
   NameAllocator names_;
   std::vector<std::string> variables_;
   std::vector<std::string> index_names_, input_names_, output_names_;

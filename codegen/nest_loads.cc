@@ -247,7 +247,7 @@ void NestLoads::EmitPrivateCopy(const NestCopy& copy, Block* block) {
     if (copy.extents[x] == 1) continue;
     Block loop;
     loop.push_back({For{variables[x], Index(0), Index(copy.extents[x]), 1, false,
-                        ShareBlock(std::move(body)), /*unroll=*/true}});
+                        ShareBlock(std::move(body)), context_.unrolls()}});
     body = std::move(loop);
   }
   Append(std::move(body), block);

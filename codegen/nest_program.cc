@@ -33,8 +33,8 @@ int64_t SharedItems(const Block& block) {
 
 class Builder {
  public:
-  Builder(const LowLevelExpression& low_level, NestPlan plan)
-      : context_(low_level, std::move(plan)),
+  Builder(const LowLevelExpression& low_level, NestPlan plan, bool unrolls)
+      : context_(low_level, std::move(plan), unrolls),
         loads_(context_),
         results_(context_),
         place_(context_.shape().AccumulatorPlace()) {}
@@ -236,7 +236,7 @@ class Builder {
 
   void EmitLoop(int n, Block* block) {
     const int d = context_.level(n).level.dimension;
-    const bool is_unrolled = context_.level(n).role == LayerRole::kRegisters;
+    const bool is_unrolled = context_.unrolls() && context_.level(n).role == LayerRole::kRegisters;
     Index end(context_.level(n).parts);
     Block body, rest;
     if (!is_unrolled && EndsWithDimension(n)) {
@@ -342,11 +342,15 @@ Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
   }
   NestPlan plan = OptimizedNestPlan(low_level);
   if (plan.nests.size() > 1) return BuildSeparatePhases(low_level, device);
-  return Builder(low_level, std::move(plan)).Build();
+  return Builder(low_level, std::move(plan), HasRegisters(device)).Build();
+}
+
+bool HasRegisters(const DeviceDescription& device) {
+  return device.kind != DeviceKind::kCpu && device.blocks.registers_per_thread > 0;
 }
 
 std::vector<KernelArgument> NestArguments(const LowLevelExpression& low_level) {
-  const NestContext context(low_level, {});
+  const NestContext context(low_level, {}, false);
   const Expression& e = low_level.expression();
   std::vector<KernelArgument> arguments;
   for (size_t b = 0; b < e.inputs().size(); ++b) {

@@ -22,6 +22,9 @@ Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
 // uses.
 std::vector<KernelArgument> NestArguments(const LowLevelExpression& low_level);
 
+// Whether private arrays of the device's threads are registers: loops over them must be unrolled.
+bool HasRegisters(const DeviceDescription& device);
+
 // Whether some index of the program does not fit in 32 bits.
 bool NeedsWideIndices(const Expression& expression, const LoopProgram& program);
 

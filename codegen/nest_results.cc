@@ -151,7 +151,7 @@ Block NestResults::OverAccumulators(Block body) const {
     if (strides_[n] == 0) continue;
     Block loop;
     loop.push_back({For{context_.variable(n), Index(0), Index(context_.level(n).parts), 1, false,
-                        ShareBlock(std::move(body)), /*unroll=*/!is_shared_}});
+                        ShareBlock(std::move(body)), context_.unrolls() && !is_shared_}});
     body = std::move(loop);
   }
   return body;

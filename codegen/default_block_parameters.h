@@ -1,0 +1,21 @@
+// A configuration from rules for devices with blocks of threads: what a caller gets before tuning,
+// and where the search starts.
+#pragma once
+
+#include "core/device_description.h"
+#include "core/expression.h"
+#include "core/system_model.h"
+#include "core/tuning_parameters.h"
+
+namespace mdh {
+
+// Expects a model with explicit memory (CUDA with or without warps, OpenCL). Threads along the two
+// dimensions of the result that memory is most contiguous in, small tiles of results in registers,
+// copies in shared memory of inputs that are read again, threads and blocks along reductions where
+// the result alone has too few points. Valid for every expression (Validate accepts it); takes
+// microseconds.
+TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,
+                                        const DeviceDescription& device,
+                                        NumericsPolicy numerics = NumericsPolicy::kReassociate);
+
+}  // namespace mdh

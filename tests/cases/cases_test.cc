@@ -1,0 +1,97 @@
+// The cases of the paper's evaluation, reduced, on the backends of this machine: cases_check runs
+// them in full. And what configurations from rules promise.
+#include "codegen/default_block_parameters.h"
+#include "core/nest_constraints.h"
+#include "core/text/parser.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cases/case_check.h"
+#include "tests/error_message.h"
+#include "tests/property/block_pairs.h"
+#include "tests/random_expression.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+CaseOptions Reduced() { return {.folder = MDH_SOURCE_DIR, .max_points = 20'000, .samples = 300}; }
+
+void CheckAllOn(Backend kind, size_t count) {
+  BackendOptions backend;
+  backend.backend = kind;
+  if (const auto name = FindBackend(backend); !name.ok()) GTEST_SKIP() << name.status().message();
+  const TemporaryDirectory cache;
+  setenv("POCL_CACHE_DIR", cache.path().c_str(), 1);
+  const auto cases = LoadCheckedCases(MDH_SOURCE_DIR, kind, "*");
+  ASSERT_TRUE(cases.ok()) << cases.status().message();
+  EXPECT_THAT(*cases, SizeIs(count));
+  const Status status = CheckCases(
+      backend, *cases, Reduced(), 2,
+      [](const CheckedCase& one, const std::string& wrong) { EXPECT_EQ(wrong, "") << one.id; });
+  EXPECT_EQ(ErrorMessage(status), "no error");
+}
+
+TEST(CasesTest, AreRightOnOpenMp) { CheckAllOn(Backend::kOpenMp, 47); }
+TEST(CasesTest, AreRightOnOpenCl) { CheckAllOn(Backend::kOpenCl, 46); }
+TEST(CasesTest, AreRightOnCuda) { CheckAllOn(Backend::kCuda, 48); }
+
+TEST(CasesTest, SaysThatNoCaseMatches) {
+  EXPECT_THAT(ErrorMessage(LoadCheckedCases(MDH_SOURCE_DIR, Backend::kCuda, "no*")),
+              HasSubstr("no case matches 'no*'"));
+  EXPECT_THAT(ErrorMessage(LoadCheckedCases("/nowhere", Backend::kCuda, "*")),
+              HasSubstr("/nowhere/tests/cases/cases.json cannot be read"));
+}
+
+Expression Shipped(const std::string& name, const Bindings& bindings) {
+  return *ParseExpression(
+      *ReadTextFile(absl::StrCat(MDH_SOURCE_DIR, "/client/expressions/", name, ".mdh")), bindings);
+}
+
+const DeviceDescription& Gpu() {
+  static const auto* gpu = new DeviceDescription(*DescribeCudaArchitecture(90));
+  return *gpu;
+}
+
+TEST(DefaultBlockParametersTest, AreValidForEveryExpression) {
+  Rng rng(5);
+  for (int n = 0; n < 400; ++n) {
+    const Expression expression = RandomExpression(rng);
+    const SystemModel model = n % 2 == 0 ? CudaModel() : CudaWarpModel();
+    const NumericsPolicy numerics = n % 5 == 0   ? NumericsPolicy::kExactOrder
+                                    : n % 5 == 1 ? NumericsPolicy::kFixedTree
+                                                 : NumericsPolicy::kReassociate;
+    const TuningParameters p = DefaultBlockParameters(expression, model, Gpu(), numerics);
+    EXPECT_EQ(ErrorMessage(Validate(expression, model, Gpu(), p)), "no error") << ToText(p);
+  }
+}
+
+TEST(DefaultBlockParametersTest, MatrixProductHasTilesInSharedMemoryAndRegisters) {
+  const Expression e = Shipped("matmul", {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});
+  const SystemModel model = CudaModel();
+  const TuningParameters p = DefaultBlockParameters(e, model, Gpu());
+  const NestShape shape(e, model, p);
+  EXPECT_EQ(shape.Block(), (std::array<int64_t, 3>{16, 16, 1}));
+  EXPECT_GE(shape.AccumulatorElements(), 4);
+  EXPECT_THAT(shape.CopyPlaces(0), SizeIs(1));
+  EXPECT_THAT(shape.CopyPlaces(1), SizeIs(1));
+  EXPECT_EQ(shape.Slots(), 1);
+}
+
+TEST(DefaultBlockParametersTest, ReductionsToFewResultsUseThreadsAndBlocks) {
+  const SystemModel model = CudaModel();
+  const Expression dot = Shipped("dot", {{"K", "16777216"}});
+  const TuningParameters dot_parameters = DefaultBlockParameters(dot, model, Gpu());
+  const NestShape of_dot(dot, model, dot_parameters);
+  EXPECT_EQ(of_dot.SharedReductionThreads(), 256);
+  EXPECT_GT(of_dot.Slots(), 100);
+  const Expression matvec = Shipped("matvec", {{"I", "4096"}, {"K", "4096"}});
+  const TuningParameters matvec_parameters = DefaultBlockParameters(matvec, model, Gpu());
+  const NestShape of_matvec(matvec, model, matvec_parameters);
+  EXPECT_GE(of_matvec.SharedReductionThreads(), 16);
+  EXPECT_EQ(of_matvec.Block()[0], of_matvec.SharedReductionThreads());
+}
+
+}  // namespace
+}  // namespace mdh

@@ -1,0 +1,146 @@
+// mdh-lower: one expression through the stages of code generation, each printed; needs no device
+// and no daemon.
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "codegen/default_block_parameters.h"
+#include "codegen/default_parameters.h"
+#include "codegen/kernel.h"
+#include "codegen/loop_program_text.h"
+#include "codegen/nest_plan.h"
+#include "codegen/nest_program.h"
+#include "core/text/parser.h"
+
+namespace mdh {
+namespace {
+
+constexpr char kPrints[] = "parameters, table, plan, program, source, header or launches";
+
+struct LowerOptions {
+  std::string expression_file;
+  std::map<std::string, std::string> bindings;
+  std::string model = "OpenMP+SIMD+RM";
+  std::string device = "host";
+  std::string parameters;  // a file, or the parameters themselves; empty: the default
+  std::string print = "source";
+};
+
+Result<std::string> ReadFile(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// "host", or "sm_90" for a GPU with that compute capability under CUDA or OpenCL.
+Result<DeviceDescription> DeviceNamed(const std::string& name, const SystemModel& model) {
+  absl::string_view digits = name;
+  if (!absl::ConsumePrefix(&digits, "sm_")) {
+    if (name != "host") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no device '", name, "'; expected host or sm_NN"));
+    }
+    return DescribeHostCpu();
+  }
+  int capability = 0;
+  if (!absl::SimpleAtoi(digits, &capability)) {
+    return absl::InvalidArgumentError(absl::StrCat("'", name, "' is not sm_NN"));
+  }
+  MDH_ASSIGN_OR_RETURN(DeviceDescription device, DescribeCudaArchitecture(capability));
+  if (model.name == OpenClModel().name) device.kind = DeviceKind::kOpenCl;
+  return device;
+}
+
+Result<TuningParameters> ParametersFor(const LowerOptions& options, const Expression& expression,
+                                       const SystemModel& model, const DeviceDescription& device) {
+  if (options.parameters.empty()) {
+    return model.memory == MemoryKind::kExplicit ? DefaultBlockParameters(expression, model, device)
+                                                 : DefaultParameters(expression, model, device);
+  }
+  if (absl::StrContains(options.parameters, '=')) {
+    return ParseTuningParameters(options.parameters, expression);
+  }
+  MDH_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.parameters));
+  return ParseTuningParameters(text, expression);
+}
+
+std::string DescribeLaunches(const Kernel& kernel) {
+  std::string text;
+  for (const KernelLaunch& launch : kernel.launches) {
+    const auto& [grid, block] = launch.geometry;
+    absl::StrAppend(&text, launch.function, ": grid ", grid[0], " x ", grid[1], " x ", grid[2],
+                    ", block ", block[0], " x ", block[1], " x ", block[2], ", ",
+                    launch.dynamic_shared_bytes, " bytes of dynamic shared memory\n");
+  }
+  absl::StrAppend(&text, "scratch: ", kernel.scratch_bytes, " bytes\n");
+  for (const KernelArgument& a : kernel.arguments) {
+    absl::StrAppend(&text, a.is_output ? "output " : "input ", a.name, ": ", a.elements,
+                    " elements of ", a.type.ToString(), "\n");
+  }
+  return text;
+}
+
+Result<std::string> Run(const LowerOptions& options) {
+  MDH_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.expression_file));
+  MDH_ASSIGN_OR_RETURN(const Expression expression,
+                       ParseExpression(text, options.bindings, options.expression_file));
+  MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(options.model));
+  MDH_ASSIGN_OR_RETURN(const DeviceDescription device, DeviceNamed(options.device, model));
+  MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
+                       ParametersFor(options, expression, model, device));
+  if (options.print == "parameters") return ToText(parameters) + "\n";
+  MDH_ASSIGN_OR_RETURN(const LowLevelExpression low, Lower(expression, model, device, parameters));
+  if (options.print == "table") return low.ToTable();
+  if (options.print == "plan") return OptimizedNestPlan(low).ToString(low);
+  if (options.print == "program") {
+    MDH_ASSIGN_OR_RETURN(const LoopProgram program, BuildNestProgram(low, device));
+    return ToText(program);
+  }
+  MDH_ASSIGN_OR_RETURN(const Kernel kernel, GenerateKernel(low, device));
+  if (options.print == "source") return kernel.source;
+  if (options.print == "header") return kernel.header;
+  if (options.print == "launches") return DescribeLaunches(kernel);
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot print '", options.print, "'; expected ", kPrints));
+}
+
+}  // namespace
+}  // namespace mdh
+
+int main(int argc, char** argv) {
+  mdh::LowerOptions options;
+  CLI::App app{"mdh-lower: prints what code generation makes of an expression.", "mdh-lower"};
+  std::vector<std::string> bindings;
+  app.add_option("expression", options.expression_file, "a file in the text form (.mdh)")
+      ->required();
+  app.add_option("--set", bindings, "a size or type of the expression, as NAME=VALUE");
+  app.add_option("--model", options.model,
+                 "system model: OpenMP+SIMD+RM, CUDA, CUDA+WRP, OpenCL, ...");
+  app.add_option("--device", options.device, "host, or sm_NN");
+  app.add_option("--parameters", options.parameters,
+                 "tuning parameters or a file with them; without it, those of rules");
+  app.add_option("--print", options.print, mdh::kPrints);
+  CLI11_PARSE(app, argc, argv);
+  for (const std::string& binding : bindings) {
+    const size_t equals = binding.find('=');
+    if (equals == std::string::npos) {
+      std::cerr << "mdh-lower: error: --set needs NAME=VALUE, not '" << binding << "'\n";
+      return 2;
+    }
+    options.bindings[binding.substr(0, equals)] = binding.substr(equals + 1);
+  }
+  const mdh::Result<std::string> printed = mdh::Run(options);
+  if (!printed.ok()) {
+    std::cerr << "mdh-lower: error: " << printed.status().message() << "\n";
+    return 1;
+  }
+  std::cout << *printed;
+  return 0;
+}

@@ -1,0 +1,84 @@
+// mdh-lower: what it prints, and its errors.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Ended {
+  int code;
+  std::string output;  // both streams
+};
+
+Ended MdhLower(const std::string& arguments) {
+  const std::string command = std::string(MDH_BINARY_DIR) + "/bin/mdh-lower " + arguments + " 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  Ended ended{-1, ""};
+  std::array<char, 4096> chunk;
+  for (size_t n; (n = fread(chunk.data(), 1, chunk.size(), pipe)) > 0;) {
+    ended.output.append(chunk.data(), n);
+  }
+  const int status = pclose(pipe);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ended;
+}
+
+std::string MatMul(const std::string& arguments) {
+  return std::string(MDH_SOURCE_DIR) + "/client/expressions/matmul.mdh --set I=100 --set J=64 " +
+         "--set K=30 " + arguments;
+}
+
+TEST(LowerProgramTest, PrintsEveryStage) {
+  const std::string cuda = "--model CUDA --device sm_90 --print ";
+  EXPECT_THAT(MdhLower(MatMul(cuda + "parameters")).output, StartsWith("model=CUDA; tile="));
+  EXPECT_THAT(MdhLower(MatMul(cuda + "table")).output,
+              StartsWith("(De/re)-composition of matmul (i = 100, j = 64, k = 30) for CUDA"));
+  EXPECT_THAT(MdhLower(MatMul(cuda + "plan")).output,
+              StartsWith("nest of de-composition, scalar, re-composition:"));
+  EXPECT_THAT(MdhLower(MatMul(cuda + "program")).output, StartsWith("stage, grid "));
+  EXPECT_THAT(MdhLower(MatMul(cuda + "source")).output, HasSubstr("__global__"));
+  EXPECT_THAT(MdhLower(MatMul(cuda + "launches")).output, HasSubstr("output C: 6400 elements"));
+}
+
+TEST(LowerProgramTest, KnowsAllBackends) {
+  EXPECT_THAT(MdhLower(MatMul("")).output, HasSubstr("#pragma omp parallel"));
+  EXPECT_THAT(MdhLower(MatMul("--model OpenCL --device sm_80")).output, HasSubstr("__kernel"));
+  EXPECT_THAT(MdhLower(MatMul("--model CUDA+WRP --device sm_80")).output, HasSubstr("__global__"));
+}
+
+TEST(LowerProgramTest, ReadsItsOwnParameters) {
+  const std::string parameters =
+      MdhLower(MatMul("--model CUDA --device sm_90 --print parameters")).output;
+  const std::string line = parameters.substr(0, parameters.find('\n'));
+  const Ended again = MdhLower(
+      MatMul("--model CUDA --device sm_90 --print parameters --parameters '" + line + "'"));
+  EXPECT_EQ(again.code, 0);
+  EXPECT_EQ(again.output, parameters);
+}
+
+TEST(LowerProgramTest, ErrorsAreOneLineThatHelps) {
+  const auto expect = [](const std::string& arguments, const std::string& error) {
+    const Ended ended = MdhLower(arguments);
+    EXPECT_NE(ended.code, 0) << arguments;
+    EXPECT_THAT(ended.output, StartsWith("mdh-lower: error: "));
+    EXPECT_THAT(ended.output, HasSubstr(error));
+  };
+  expect("/nowhere.mdh", "cannot read /nowhere.mdh");
+  expect(MatMul("--model VLIW"), "there is no system model 'VLIW'");
+  expect(MatMul("--device gpu"), "there is no device 'gpu'; expected host or sm_NN");
+  expect(MatMul("--model CUDA --device sm_90 --print assembly"), "cannot print 'assembly'");
+  expect(MatMul("--model CUDA --device host"), "CUDA");
+  expect(MatMul("--set I"), "--set needs NAME=VALUE");
+  expect(MatMul("--model CUDA --device sm_90 --parameters /nowhere"), "cannot read /nowhere");
+}
+
+}  // namespace
+}  // namespace mdh

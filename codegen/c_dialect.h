@@ -21,8 +21,9 @@ struct CDialect {
   std::array<absl::string_view, 4> signed_types, unsigned_types;
   std::array<absl::string_view, 4> signed_literals, unsigned_literals;
   absl::string_view int32_minimum, int64_minimum;
-  std::array<absl::string_view, 2> nan, infinity;  // of fp32, fp64
-  bool has_constant_infinity;  // whether these may initialise a table outside of functions
+  // Of fp32 and fp64. Constants, so that they can be in tables: without headers CUDA C++ has no
+  // names for these, and NAN and INFINITY are function calls in some implementations of OpenCL.
+  std::array<absl::string_view, 2> nan, infinity;
   // Indices: the second is used where an index might not fit into the first.
   absl::string_view narrow_index, wide_index;
 

@@ -15,11 +15,6 @@ uint64_t LargestIndex(ScalarType type) {
   return ~uint64_t{0} >> (64 - 8 * SizeBytes(type) + (IsSigned(type) ? 1 : 0));
 }
 
-bool IsFinite(const std::vector<ScalarValue>& table) {
-  return std::all_of(table.begin(), table.end(),
-                     [](const ScalarValue& value) { return std::isfinite(value.as_double()); });
-}
-
 }  // namespace
 
 void CPrelude::Define(const std::string& name, const std::string& text) {
@@ -99,20 +94,18 @@ std::string CPrelude::TableFunction(const std::vector<ScalarValue>& table, Value
   }
   const ScalarType element = table[0].type();
   const std::string contents = absl::StrCat(CType(element, dialect_), "|", values);
-  const bool is_constant = dialect_.has_constant_infinity || IsFinite(table);
   std::string& stem = tables_[contents];
-  if (stem.empty()) stem = absl::StrCat("mdh_table", tables_.size());
-  const std::string definition = absl::StrFormat(
-      "%s %s %s_values[%d] = {%s};\n", is_constant ? dialect_.table_qualifier : "const",
-      CType(element, dialect_), stem, table.size(), values);
-  if (is_constant) Define(stem, definition);
+  if (stem.empty()) {
+    stem = absl::StrCat("mdh_table", tables_.size());
+    Define(stem, absl::StrFormat("%s %s %s_values[%d] = {%s};\n", dialect_.table_qualifier,
+                                 CType(element, dialect_), stem, table.size(), values));
+  }
   const std::string at = absl::StrCat(stem, "_", ShortName(index.scalar));
   const std::string low = IsSigned(index.scalar) ? "i < 0 ? 0 : " : "";
   DefineFunction(
-      at, absl::Substitute("$0 $1($2 i) {$6 return $3_values[$4i > $5 ? $5 : i]; }\n",
+      at, absl::Substitute("$0 $1($2 i) { return $3_values[$4i > $5 ? $5 : i]; }\n",
                            CType(element, dialect_), at, CType(index.scalar, dialect_), stem, low,
-                           std::min<uint64_t>(table.size() - 1, LargestIndex(index.scalar)),
-                           is_constant ? "" : absl::StrCat("\n  ", definition, " ")));
+                           std::min<uint64_t>(table.size() - 1, LargestIndex(index.scalar))));
   if (index.lanes == 1) return at;
   const std::string name = absl::StrCat(at, "x", index.lanes);
   const std::string vector = VectorType({element, index.lanes});

@@ -49,8 +49,8 @@ TEST(DialectTest, LiteralsKeepTypeAndValue) {
             "(-2147483647 - 1)");
   EXPECT_EQ(CLiteral(largest, OpenClC()), "18446744073709551615UL");
   EXPECT_EQ(CLiteral(largest, CudaCxx()), "18446744073709551615ULL");
-  EXPECT_EQ(CLiteral(infinity, OpenClC()), "-(double)INFINITY");
-  EXPECT_EQ(CLiteral(infinity, CudaCxx()), "-__builtin_huge_val()");
+  EXPECT_EQ(CLiteral(infinity, OpenClC()), "-(1.0 / 0.0)");
+  EXPECT_EQ(CLiteral(infinity, CudaCxx()), "-(1.0 / 0.0)");
   EXPECT_EQ(CLiteral(half, OpenClC()), "0x3c00");
 }
 

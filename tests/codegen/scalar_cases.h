@@ -117,6 +117,47 @@ inline std::vector<KernelArgument> ScalarArguments(ScalarType type, int64_t elem
   return arguments;
 }
 
+inline Kernel OneStageKernel(const CDialect& dialect, const std::string& name,
+                             std::vector<KernelArgument> arguments, Block body, int64_t items) {
+  LoopProgram program;
+  Stage stage{name, {}, {{4, 1, 1}, {32, 1, 1}}};
+  stage.body.push_back({ShareLoop{"i", items, std::make_shared<const Block>(std::move(body))}});
+  program.stages.push_back(std::move(stage));
+  BlockUnitOptions options{&dialect, "mdh_" + name, name + ".", std::move(arguments)};
+  options.wide_indices = false;
+  return PrintBlockKernel(program, options);
+}
+
+// r[n] = interesting value n, as a literal.
+inline Kernel LiteralKernel(const CDialect& dialect, ScalarType type) {
+  Block body;
+  int64_t n = 0;
+  for (const ScalarValue& value : InterestingValues(type)) {
+    body.push_back({StoreElements{"r", n++, MakeLiteral(value), 1}});
+  }
+  return OneStageKernel(dialect, "literals", {{"r", type, n, true}}, std::move(body), 1);
+}
+
+inline std::vector<ScalarValue> TableValues() {
+  std::vector<ScalarValue> table;
+  for (const double x : {0.5, -HUGE_VAL, std::nan(""), 1e30}) {
+    table.push_back(ScalarValue::Real(ScalarType::kFloat64, x));
+  }
+  return table;
+}
+
+// r[i] = table[a[i]].
+inline Kernel TableKernel(const CDialect& dialect, ScalarType index, int64_t elements) {
+  const Index i = Index::Variable("i");
+  Block body;
+  body.push_back(
+      {StoreElements{"r", i, MakeTableElement(TableValues(), MakeLoad("a", i, {index, 1}, 1)), 1}});
+  return OneStageKernel(
+      dialect, "table",
+      {{"a", index, elements, false}, {"r", ScalarType::kFloat64, elements, true}}, std::move(body),
+      elements);
+}
+
 // Products and sums are kept apart: every operation rounds by itself.
 inline Kernel ScalarKernel(const CDialect& dialect, ScalarType type, int64_t elements) {
   BlockUnitOptions options{&dialect, absl::StrCat("mdh_scalar_", Name(type)),

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/codegen/scalar_cases.h"
@@ -82,14 +83,14 @@ class ScalarOperationsTest : public ::testing::TestWithParam<bool> {
     device_ = *std::move(found);
   }
   void Check(ScalarType type);
+  const CDialect& Dialect() const { return GetParam() ? CudaCxx() : OpenClC(); }
 
   std::unique_ptr<ComputeDevice> device_;
 };
 
 void ScalarOperationsTest::Check(ScalarType type) {
   const Operands operands = PairsOf(type);
-  Kernel kernel = ScalarKernel(GetParam() ? CudaCxx() : OpenClC(), type,
-                               static_cast<int64_t>(operands.a.size()));
+  Kernel kernel = ScalarKernel(Dialect(), type, static_cast<int64_t>(operands.a.size()));
   if (GetParam()) kernel.compile_options = {"--std=c++17", "--fmad=false"};
   if (!GetParam()) {
     kernel.compile_options = {"-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt"};
@@ -129,6 +130,39 @@ TEST_P(ScalarOperationsTest, Float64) { Check(ScalarType::kFloat64); }
 TEST_P(ScalarOperationsTest, AllHalves) {
   Check(ScalarType::kFloat16);
   Check(ScalarType::kBfloat16);
+}
+
+TEST_P(ScalarOperationsTest, LiteralsKeepTheirValues) {
+  for (const ScalarTypeInfo& info : AllScalarTypes()) {
+    if (IsHalf(info.type)) continue;
+    const auto outputs = RunKernelOnce(*device_, LiteralKernel(Dialect(), info.type), {});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+    const std::vector<ScalarValue> values = InterestingValues(info.type);
+    for (size_t n = 0; n < values.size(); ++n) {
+      EXPECT_EQ(ScalarValue::Load(info.type, (*outputs)[0].data() + n * info.size_bytes), values[n])
+          << info.name << " " << values[n].ToString();
+    }
+  }
+}
+
+TEST_P(ScalarOperationsTest, TablesAreReadAtTheNearestElement) {
+  const std::vector<ScalarValue> table = TableValues();
+  for (const ScalarTypeInfo& info : AllScalarTypes()) {
+    if (!IsInteger(info.type)) continue;
+    const std::vector<ScalarValue> indices = InterestingValues(info.type);
+    const auto outputs = RunKernelOnce(
+        *device_, TableKernel(Dialect(), info.type, static_cast<int64_t>(indices.size())),
+        {Stored(indices)});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+    for (size_t n = 0; n < indices.size(); ++n) {
+      const int64_t i = indices[n].as_int64();
+      const bool is_below = IsSigned(info.type) && i < 0;
+      const size_t nearest = is_below ? 0 : std::min<uint64_t>(indices[n].as_uint64(), 3);
+      EXPECT_EQ(ScalarValue::Load(ScalarType::kFloat64, (*outputs)[0].data() + n * 8),
+                table[nearest])
+          << info.name << " " << i;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Languages, ScalarOperationsTest, ::testing::Bool(),

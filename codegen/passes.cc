@@ -16,9 +16,9 @@ LoopProgram Optimize(LoopProgram program, const PassOptions& options) {
   // ... which leaves constant first parts.
   program = Simplify(std::move(program));
   // Loops over lanes become wide loads and stores, those of split copies too.
-  program = VectorizeCopies(std::move(program),
-                            {.lane_prefix = options.copy_loops,
-                             .private_arrays = options.private_arrays_in_registers});
+  program = VectorizeCopies(
+      std::move(program),
+      {.lane_prefix = options.copy_loops, .private_arrays = options.private_arrays_in_registers});
   // Which loops stay loops.
   program = Unroll(std::move(program), {.points = options.unroll,
                                         .private_arrays = options.private_arrays_in_registers});

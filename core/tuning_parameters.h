@@ -162,17 +162,25 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text);
 // expression's sizes.
 Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expression& expression);
 
-// Checks the algorithmic and model constraints (Section 3.4, appendix C.1) and the limits:
+// Checks the device's description, the algorithmic and model constraints (Section 3.4, appendix
+// C.1) and the limits. With register tiles (UsesRegisterTiles):
 //   - one extent per layer and dimension, 1 <= extent <= that of the layer outside;
 //   - an extent is a multiple of the next inner one, or the whole size of the dimension;
 //   - lanes on one dimension at most, a power of two; registers and unrolling within bounds;
 //   - layouts are permutations; strips only where the buffer dimension is one plain index;
 //   - with NumericsPolicy::kExactOrder and kFixedTree: no lanes on reduced dimensions and one
-//   chain, the
-//     points of a part are combined in lexicographic order, and parts of the core layer along
-//     reduced dimensions and prefix sums are whole dimensions or those of FixedTreePart;
+//     chain, the points of a part are combined in lexicographic order, and parts of the core layer
+//     along reduced dimensions and prefix sums are whole dimensions or those of FixedTreePart;
 //   - staged copies fit: the private ones of a thread within 4 times its share of the caches.
-// Errors: InvalidArgument, naming parameter, layer and dimension.
+// Level by level:
+//   - extents as above; orders are permutations, assignments bijections, tables complete;
+//   - regions only get faster inwards; what is copied can be described, and copies have the width,
+//     stages and padding that memory and loops allow;
+//   - parallel parts of a reduced dimension combine in a region that all of them reach (Tables
+//   2-4),
+//     and have an identity if they may be empty; with policies as above, they are those parts;
+//   - blocks, grids, shared memory, registers and device memory are within the device's limits.
+// Errors: InvalidArgument, naming the constraint and the values on both sides.
 Status Validate(const Expression& expression, const SystemModel& model,
                 const DeviceDescription& device, const TuningParameters& parameters);
 

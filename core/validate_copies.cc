@@ -9,6 +9,7 @@ namespace mdh {
 namespace {
 
 constexpr int kMaxPadding = 64;
+constexpr int64_t kMaxCopiedElements = 1 << 30;  // more than any shared memory has
 
 class Copies {
  public:
@@ -50,10 +51,21 @@ class Copies {
   Status Explicit(int b) const {
     MDH_RETURN_IF_ERROR(
         ValidateUserLayouts(p_.inputs[b].memory, absl::StrCat("layouts of ", Name(b), " (D4)")));
-    if (!shape_.CopyPlaces(b).empty() && !CanStage(e_.inputs()[b])) {
+    const std::vector<int> places = shape_.CopyPlaces(b);
+    if (!places.empty() && !CanStage(e_.inputs()[b])) {
       return InvalidParameters("copy of ", Name(b),
                                " (D3): its accesses differ in more than constants, run backwards "
                                "or are of records");
+    }
+    for (const int n : places) {
+      double elements = 1;
+      for (const int64_t extent : shape_.CopyBox(b, n, /*shared=*/true).extents) {
+        elements *= static_cast<double>(extent);
+      }
+      if (elements <= static_cast<double>(kMaxCopiedElements)) continue;
+      return InvalidParameters("elements of the copy of ", Name(b),
+                               " (D3): ", static_cast<int64_t>(std::min(elements, 9e18)), " > ",
+                               kMaxCopiedElements);
     }
     return absl::OkStatus();
   }

@@ -9,6 +9,7 @@ namespace mdh {
 namespace {
 
 constexpr int kMaxUnroll = 4096;
+constexpr int64_t kMaxParts = int64_t{1} << 56;
 constexpr int64_t kMaxPrivateResults = 4096;  // of a thread, where registers are not limited
 
 int64_t Saturated(double value) { return static_cast<int64_t>(std::min(value, 9e18)); }
@@ -51,6 +52,7 @@ class Nest {
     if (m_.LayerWith(LayerRole::kCores) < 0) {
       return InvalidParameters("model ", m_.name, " has no layer of cores");
     }
+    MDH_RETURN_IF_ERROR(Parts());
     MDH_RETURN_IF_ERROR(CodeLevel());
     MDH_RETURN_IF_ERROR(ValidateCopies(e_, m_, phases_.decomposition));
     MDH_RETURN_IF_ERROR(ResultRegions());
@@ -67,6 +69,15 @@ class Nest {
   }
 
  private:
+  // So few that products of part counts can be computed below.
+  Status Parts() const {
+    double parts = 1;
+    for (const NestShape::Level& level : inputs_.levels()) {
+      parts *= static_cast<double>(level.parts);
+    }
+    return Limit("parts of all levels together (0)", Saturated(parts), kMaxParts);
+  }
+
   // ---- Parameters beyond Table 1 ----
 
   Status CodeLevel() const {

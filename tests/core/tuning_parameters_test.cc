@@ -189,6 +189,13 @@ TEST_F(TuningParametersTest, RejectsEachViolationByName) {
   SetOrderOfLayer(p.phase, 1, {0, 0, 1});
   EXPECT_THAT(Error(p), HasSubstr("order of layer MM is no permutation"));
   p = parameters_;
+  p.phase.order.push_back({6, 0});
+  EXPECT_THAT(Error(p), HasSubstr("order has 19 levels, there are 18"));
+  p = parameters_;
+  p.inputs[1].padding = 1;
+  EXPECT_THAT(Error(p), HasSubstr("padding, width and stages of the copy of B need shared memory, "
+                                  "which model OpenMP+SIMD+RM has not"));
+  p = parameters_;
   p.inputs[1].layout = {1, 1};
   EXPECT_THAT(Error(p), HasSubstr("layout of B"));
   p = parameters_;

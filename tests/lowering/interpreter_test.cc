@@ -13,11 +13,13 @@ namespace {
 
 void ExpectSameResults(const LowLevelExpression& low, Rng& rng) {
   const std::vector<BufferBytes> inputs = RandomInputs(rng, low.expression());
-  const auto computed = InterpretLowLevel(low, inputs);
+  const Accumulation accumulation = AccumulationOf(low.parameters().numerics);
+  const auto computed = InterpretLowLevel(low, inputs, accumulation);
   ASSERT_TRUE(computed.ok()) << computed.status();
-  ASSERT_EQ(*computed, *Interpret(low.expression(), inputs)) << ToText(low.expression()) << "\n"
-                                                             << ToText(low.parameters()) << "\n"
-                                                             << low.ToTable();
+  ASSERT_EQ(*computed, *Interpret(low.expression(), inputs, accumulation))
+      << ToText(low.expression()) << "\n"
+      << ToText(low.parameters()) << "\n"
+      << low.ToTable();
 }
 
 // Random tiles, orders and copies for register tiles; not all of them valid.
@@ -56,10 +58,13 @@ TEST_P(RandomCasesTest, LowLevelAgreesWithHighLevel) {
   const SystemModel& model = GetParam();
   const DeviceDescription device = DeviceFor(model);
   Rng rng(17);
+  constexpr NumericsPolicy kPolicies[] = {NumericsPolicy::kReassociate,
+                                          NumericsPolicy::kReassociate, NumericsPolicy::kExactOrder,
+                                          NumericsPolicy::kFixedTree};
   int cases = 0;
   for (int n = 0; cases < 50 && n < 500; ++n) {
     const Expression e = RandomExpression(rng, {.max_rank = 4, .max_points = 500});
-    const auto p = RandomNestParameters(rng, e, model, device, NumericsPolicy::kReassociate);
+    const auto p = RandomNestParameters(rng, e, model, device, kPolicies[n % 4]);
     if (!p.has_value()) continue;
     const auto low = Lower(e, model, device, *p);
     ASSERT_TRUE(low.ok()) << low.status();

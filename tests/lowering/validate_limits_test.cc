@@ -191,7 +191,17 @@ TEST_F(LimitsTest, PhasesOfTheirOwn) {
             "threads per block (0: number of CCs, Table 2): 2048 > 1024");
 }
 
+TEST_F(LimitsTest, NumbersOfParts) {
+  expression_ = MatMul(int64_t{1} << 19, int64_t{1} << 19, int64_t{1} << 19);
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "524288,524288,1|1,1,524288|1,1,1|1,1,1|1,1,1")),
+            "parts of all levels together (0): 144115188075855872 > 72057594037927936");
+}
+
 TEST_F(LimitsTest, SharedMemory) {
+  expression_ = MatMul(65536, 16, 32768);
+  EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,1|1,1,1|1,16,1|65536,1,32768|1,1,1",
+                          "; memory=0,0,0|0,0,0|0,0,0|1,1,1|1,1,1/")),
+            "elements of the copy of A (D3): 2147483648 > 1073741824");
   expression_ = MatMul(16, 16, 8192);
   EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,1|1,1,1|16,16,1|1,1,8192|1,1,1",
                           "; memory=0,0,0|0,0,0|0,0,0|1,1,1|1,1,1/"

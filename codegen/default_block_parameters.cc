@@ -33,7 +33,7 @@ struct Cut {
 class Rules {
  public:
   // What to leave out, the next more of it, until the parameters are valid.
-  enum Simplicity { kEverything, kNoParallelReduction, kNoRegisterTile, kOneThread };
+  enum Simplicity { kEverything, kNoParallelReduction, kNoRegisterTile, kOneThread, kNoRegisters };
 
   Rules(const Expression& e, const SystemModel& m, const DeviceDescription& device,
         NumericsPolicy numerics, Simplicity simplicity)
@@ -60,7 +60,7 @@ class Rules {
     SetTiles();
     SetOrder();
     SetAssignment();
-    SetResults();
+    if (simplicity_ < kNoRegisters) SetResults();
     for (const Buffer& buffer : e_.inputs()) {
       InputParameters input;
       input.layout.resize(buffer.extents.size());
@@ -204,7 +204,9 @@ class Rules {
           threads *= cut.threads;
           wanted = CeilDivide(wanted, cut.threads);
         }
-        cut.chunk = std::min(CeilDivide(size(d), cut.threads), CeilDivide(kMaxChunk, chunk));
+        if (!is_ordered_) {
+          cut.chunk = std::min(CeilDivide(size(d), cut.threads), CeilDivide(kMaxChunk, chunk));
+        }
         chunk *= cut.chunk;
       }
       if (wanted > 1) {
@@ -240,21 +242,25 @@ class Rules {
 
   int LayerOfThreads(int d) const { return warps_ >= 0 && d == y_ ? warps_ : threads_; }
 
-  // Blocks and threads, then the loops of reductions, and inside those of results.
+  // Blocks, the loops of prefix sums, whose results no thread could keep, threads, then the loops
+  // of reductions, and inside those of results.
   void SetOrder() {
-    const auto add = [&](int layer, bool kept, bool reduced) {
+    const auto add = [&](int layer, bool kept, bool reduced, bool scanned) {
       for (int d = 0; d < e_.rank(); ++d) {
-        if (IsKept(d) ? kept : reduced) p_.phase.order.push_back({layer, d});
+        const bool has = IsKept(d) ? kept : e_.is_reduction(d) ? reduced : scanned;
+        if (has) p_.phase.order.push_back({layer, d});
       }
     };
-    for (int l = 0; l < layers_; ++l) {
-      if (m_.layers[l].memory_region.empty()) add(l, true, true);
+    for (int l = 0; l <= blocks_; ++l) add(l, true, true, true);
+    add(outer_, false, false, true);
+    for (int l = blocks_ + 1; l < layers_; ++l) {
+      if (m_.layers[l].memory_region.empty()) add(l, true, true, true);
     }
-    add(outer_, false, true);
-    for (int l = 0; l < layers_; ++l) {
-      if (l != outer_ && !m_.layers[l].memory_region.empty()) add(l, true, true);
+    add(outer_, false, true, false);
+    for (int l = blocks_ + 1; l < layers_; ++l) {
+      if (l != outer_ && !m_.layers[l].memory_region.empty()) add(l, true, true, true);
     }
-    add(outer_, true, false);
+    add(outer_, true, false, false);
   }
 
   // The grid's x, which may be longest, along the dimension with most blocks; a block's x along x_.
@@ -282,6 +288,9 @@ class Rules {
   void SetResults() {
     const int innermost = static_cast<int>(m_.memory_regions().size()) - 1;
     LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), innermost));
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.is_prefix_sum(d)) regions[outer_][d] = 0;
+    }
     for (int l = 0; l < layers_; ++l) {
       if (!m_.layers[l].memory_region.empty()) continue;
       const bool is_thread = l == threads_ || l == warps_;
@@ -333,8 +342,9 @@ class Rules {
 TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,
                                         const DeviceDescription& device, NumericsPolicy numerics) {
   TuningParameters p;
-  for (const Rules::Simplicity simplicity : {Rules::kEverything, Rules::kNoParallelReduction,
-                                             Rules::kNoRegisterTile, Rules::kOneThread}) {
+  for (const Rules::Simplicity simplicity :
+       {Rules::kEverything, Rules::kNoParallelReduction, Rules::kNoRegisterTile, Rules::kOneThread,
+        Rules::kNoRegisters}) {
     Rules rules(expression, model, device, numerics, simplicity);
     p = rules.WithCopies(rules.Run());
     if (Validate(expression, model, device, p).ok()) break;

@@ -155,7 +155,8 @@ void Convert(const std::vector<TypedName>& to, Results* values) {
   }
 }
 
-// 2. Listing 18: f at every point, in the types that are combined.
+// 2. Listing 18: f at every point, in the types that are combined. Its operands are single
+// elements, which are the same in every region and layout (S3-S6).
 class ScalarPhase {
  public:
   ScalarPhase(const LowLevelExpression& low, Singletons arguments,

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <barrier>
 #include <map>
 #include <mutex>
@@ -28,8 +29,10 @@ using ProgramMemory = std::map<std::string, std::vector<std::optional<ScalarValu
 // What the threads of one block share.
 class BlockMemory {
  public:
-  BlockMemory(ProgramMemory& global, int64_t threads)
-      : global_(global), barrier_(static_cast<std::ptrdiff_t>(threads)) {}
+  BlockMemory(ProgramMemory& global, int64_t threads, bool may_read_unwritten)
+      : global_(global),
+        may_read_unwritten_(may_read_unwritten),
+        barrier_(static_cast<std::ptrdiff_t>(threads)) {}
 
   void Declare(const DeclareArray& array) {
     const std::lock_guard lock(mutex_);
@@ -42,15 +45,19 @@ class BlockMemory {
   ScalarValue Load(const std::string& name, int64_t at, int64_t thread, int64_t epoch) {
     const std::lock_guard lock(mutex_);
     std::optional<ScalarValue>* element = Find(name, at);
-    if (element == nullptr || !element->has_value()) {
-      ADD_FAILURE() << "nothing was written to " << name << "[" << at << "]";
-      return ScalarValue::Zero(ScalarType::kInt32);
-    }
     Access& access = accesses_[{name, at}];
     access.Enter(epoch);
     access.readers.insert(thread);
     Check(access, name, at);
-    return **element;
+    return element == nullptr ? Unwritten(name, at) : Read(*element, name, at);
+  }
+  ScalarValue Read(const std::optional<ScalarValue>& element, const std::string& name,
+                   int64_t at) const {
+    return element.has_value() ? *element : Unwritten(name, at);
+  }
+  ScalarValue Unwritten(const std::string& name, int64_t at) const {
+    EXPECT_TRUE(may_read_unwritten_) << "nothing was written to " << name << "[" << at << "]";
+    return ScalarValue::Zero(ScalarType::kInt32);
   }
   void Store(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread,
              int64_t epoch) {
@@ -91,6 +98,7 @@ class BlockMemory {
   }
 
   ProgramMemory& global_;
+  const bool may_read_unwritten_;
   ProgramMemory shared_;
   std::map<std::pair<std::string, int64_t>, Access> accesses_;
   std::mutex mutex_;
@@ -143,14 +151,16 @@ class ThreadOfStage {
   }
 
   ScalarValue Load(const std::string& name, int64_t at) {
+    if (const auto pointer = pointers_.find(name); pointer != pointers_.end()) {
+      return Load(pointer->second.first, pointer->second.second + at);
+    }
     const auto own = private_.find(name);
     if (own == private_.end()) return memory_.Load(name, at, number_, epoch_);
-    if (at < 0 || at >= static_cast<int64_t>(own->second.size()) ||
-        !own->second[static_cast<size_t>(at)].has_value()) {
-      ADD_FAILURE() << "nothing was written to " << name << "[" << at << "]";
+    if (at < 0 || at >= static_cast<int64_t>(own->second.size())) {
+      ADD_FAILURE() << "there is no " << name << "[" << at << "]";
       return ScalarValue::Zero(ScalarType::kInt32);
     }
-    return *own->second[static_cast<size_t>(at)];
+    return memory_.Read(own->second[static_cast<size_t>(at)], name, at);
   }
 
   static void CheckAligned(int64_t offset, size_t lanes, int64_t stride) {
@@ -170,6 +180,11 @@ class ThreadOfStage {
               CheckAligned(offset, lanes, v.stride);
               for (size_t l = 0; l < lanes; ++l) {
                 result.push_back(Load(v.pointer, offset + static_cast<int64_t>(l) * v.stride));
+              }
+            },
+            [&](const LoadInside& v) {
+              for (size_t l = 0; l < lanes; ++l) {
+                result.push_back(LoadAround(v, static_cast<int64_t>(l)));
               }
             },
             [&](const Operation& v) {
@@ -199,6 +214,16 @@ class ThreadOfStage {
     return result;
   }
 
+  ScalarValue LoadAround(const LoadInside& load, int64_t lane) {
+    int64_t offset = load.constant;
+    for (const LoadInside::Dimension& d : load.dimensions) {
+      const int64_t at = At(d.index) + lane * d.lane_step;
+      if (load.outside.has_value() && (at < 0 || at >= d.extent)) return *load.outside;
+      offset += std::clamp<int64_t>(at, 0, d.extent - 1) * d.stride;
+    }
+    return Load(load.pointer, offset);
+  }
+
   void Run(const Comment&) {}
   void Run(const DeclareIndex& s) { indices_[s.name] = At(s.value); }
   void Run(const DeclareValue& s) { values_[s.name] = Evaluate(*s.value); }
@@ -207,17 +232,25 @@ class ThreadOfStage {
     const Lanes value = Evaluate(*s.value);
     const int64_t offset = At(s.offset);
     CheckAligned(offset, value.size(), s.stride);
-    const auto own = private_.find(s.pointer);
     for (size_t l = 0; l < value.size(); ++l) {
-      const int64_t at = offset + static_cast<int64_t>(l) * s.stride;
-      if (own == private_.end()) {
-        memory_.Store(s.pointer, at, value[l], number_, epoch_);
-      } else if (at < 0 || at >= static_cast<int64_t>(own->second.size())) {
-        ADD_FAILURE() << "there is no " << s.pointer << "[" << at << "]";
-      } else {
-        own->second[static_cast<size_t>(at)] = value[l];
-      }
+      StoreAt(s.pointer, offset + static_cast<int64_t>(l) * s.stride, value[l]);
     }
+  }
+  void StoreAt(const std::string& name, int64_t at, const ScalarValue& value) {
+    if (const auto pointer = pointers_.find(name); pointer != pointers_.end()) {
+      return StoreAt(pointer->second.first, pointer->second.second + at, value);
+    }
+    const auto own = private_.find(name);
+    if (own == private_.end()) {
+      memory_.Store(name, at, value, number_, epoch_);
+    } else if (at < 0 || at >= static_cast<int64_t>(own->second.size())) {
+      ADD_FAILURE() << "there is no " << name << "[" << at << "]";
+    } else {
+      own->second[static_cast<size_t>(at)] = value;
+    }
+  }
+  void Run(const DeclarePointer& s) {
+    pointers_.insert_or_assign(s.name, std::pair(s.base, At(s.offset)));
   }
   void Run(const DeclareArray& s) {
     if (s.space == MemorySpace::kShared) return memory_.Declare(s);
@@ -267,11 +300,14 @@ class ThreadOfStage {
   std::map<std::string, int64_t> indices_;
   std::map<std::string, Lanes> values_;
   std::map<std::string, bool> flags_;
+  std::map<std::string, std::pair<std::string, int64_t>> pointers_;  // bases and offsets
   ProgramMemory private_;
 };
 
-// The memory after all stages.
-inline ProgramMemory Execute(const LoopProgram& program, ProgramMemory memory) {
+// The memory after all stages. `may_read_unwritten`: elements that nothing was written to can be
+// read, as 0, where the results do not depend on them.
+inline ProgramMemory Execute(const LoopProgram& program, ProgramMemory memory,
+                             bool may_read_unwritten = false) {
   for (const Stage& stage : program.stages) {
     const auto& grid = stage.launch.grid;
     const auto& block = stage.launch.block;
@@ -280,7 +316,7 @@ inline ProgramMemory Execute(const LoopProgram& program, ProgramMemory memory) {
                                     n / extents[0] / extents[1]};
     };
     for (int64_t b = 0; b < grid[0] * grid[1] * grid[2]; ++b) {
-      BlockMemory block_memory(memory, stage.launch.threads_per_block());
+      BlockMemory block_memory(memory, stage.launch.threads_per_block(), may_read_unwritten);
       std::vector<std::thread> threads;
       for (int64_t t = 0; t < stage.launch.threads_per_block(); ++t) {
         threads.emplace_back([&, t] {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/finish_results.h"
+#include "codegen/loop_program_walk.h"
 #include "codegen/nest_context.h"
 #include "codegen/nest_loads.h"
 #include "codegen/nest_phases.h"
@@ -316,7 +317,13 @@ class Builder {
       Stage& stage = program->stages[s];
       const int64_t items = SharedItems(stage.body);
       stage.body.insert(stage.body.begin(), views.begin(), views.end());
-      if (!context_.has_blocks() || items == 1) continue;
+      if (!context_.has_blocks()) continue;
+      if (items == 1) {  // one thread of one block
+        stage.body = ReplaceVariables(stage.body, [](const std::string& name) {
+          return name == "thread" ? std::optional<Index>(0) : std::nullopt;
+        });
+        continue;
+      }
       const int64_t blocks = (items + kFinishingThreads - 1) / kFinishingThreads;
       stage.launch = {{std::min(blocks, kFinishingBlocks), 1, 1}, {kFinishingThreads, 1, 1}};
     }

@@ -159,8 +159,9 @@ Block NestResults::OverAccumulators(Block body) const {
 
 void NestResults::Begin(Block* block) {
   if (stores_directly_) return;
-  block->push_back({Comment{absl::StrCat("Re-composition: ", context_.shape().AccumulatorElements(),
-                                         " results of every thread.")}});
+  const int64_t elements = context_.shape().AccumulatorElements();
+  block->push_back({Comment{absl::StrCat(
+      "Re-composition: ", elements, elements == 1 ? " result" : " results", " of every thread.")}});
   const bool starts = StartsFromIdentity();
   std::vector<Value> start;
   for (int r = 0; r < results(); ++r) {
@@ -258,10 +259,11 @@ void NestResults::CombineShared(Block* block) {
     if (results() > 1) sums = Named(std::move(sums), "sum", &step);
     for (int r = 0; r < results(); ++r)
       step.push_back({StoreElements{exchanges_[r], own, sums[r], 1}});
-    body.push_back({If{{IsZero(rank % (2 * distance)),
-                        {Condition::Kind::kLess, rank + Index(distance), Index(threads), ""}},
-                       ShareBlock(std::move(step)),
-                       nullptr}});
+    std::vector<Condition> combines = {IsZero(rank % (2 * distance))};
+    if (threads % (2 * distance) != 0) {  // the last one may have no partner
+      combines.push_back({Condition::Kind::kLess, rank + Index(distance), Index(threads), ""});
+    }
+    body.push_back({If{combines, ShareBlock(std::move(step)), nullptr}});
     body.push_back({Barrier{}});
   }
   block->push_back(

@@ -25,6 +25,18 @@ bool Declares(const Block& block) {
   return false;
 }
 
+// x of `p[i] = p[i] + x`, floating-point scalars; else null.
+const ValueNode* AddedTo(const StoreElements& store) {
+  const auto* sum = std::get_if<Operation>(&store.value->form);
+  if (sum == nullptr || sum->op != ScalarOp::kAdd || !IsFloatingPoint(store.value->type.scalar)) {
+    return nullptr;
+  }
+  const auto* load = std::get_if<LoadElements>(&sum->operands[0]->form);
+  const bool is_same =
+      load != nullptr && load->pointer == store.pointer && load->offset == store.offset;
+  return is_same ? sum->operands[1].get() : nullptr;
+}
+
 }  // namespace
 
 std::string CPrinter::Declaration(ValueType type) {
@@ -68,10 +80,14 @@ std::string CPrinter::PrintAssign(const Assign& s) {
 
 std::string CPrinter::PrintStore(const StoreElements& s) {
   const ValueType type = s.value->type;
-  const std::string value = PrintValue(*s.value, 0);
   if (type.lanes == 1) {
-    return absl::StrCat(s.pointer, "[", PrintIndex(s.offset), "] = ", value, ";\n");
+    const std::string element = absl::StrCat(s.pointer, "[", PrintIndex(s.offset), "]");
+    if (const ValueNode* added = AddedTo(s); dialect_.has_blocks() && added != nullptr) {
+      return absl::StrCat(element, " += ", PrintValue(*added, 0), ";\n");
+    }
+    return absl::StrCat(element, " = ", PrintValue(*s.value, 0), ";\n");
   }
+  const std::string value = PrintValue(*s.value, 0);
   const AddressSpace space = Space(s.pointer);
   const std::string address = Address(s.pointer, s.offset);
   if (MovesAsVector(type, s.stride, s.pointer)) {

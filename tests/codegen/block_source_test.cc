@@ -1,0 +1,63 @@
+// Golden sources of whole kernels for OpenCL C and CUDA C++, and what their callers are told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/kernel.h"
+#include "tests/codegen/golden_file.h"
+#include "tests/lowering/lowering_case.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Result<Kernel> Generate(const Expression& expression, const std::string& parameters) {
+  MDH_ASSIGN_OR_RETURN(const TuningParameters parsed,
+                       ParseTuningParameters(parameters, expression));
+  MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(parsed.system_model));
+  const DeviceDescription device = DeviceFor(model);
+  MDH_ASSIGN_OR_RETURN(const LowLevelExpression low, Lower(expression, model, device, parsed));
+  return GenerateKernel(low, device);
+}
+
+std::string Figure(const std::string& name) {
+  return ReadFile(std::string(MDH_SOURCE_DIR) + "/tests/lowering/figures/" + name + ".txt");
+}
+
+// Figures 20 and 21: TVM's decompositions of a matrix product.
+TEST(BlockSourceTest, FigureForCuda) {
+  const Result<Kernel> kernel = Generate(MatMul(16, 1000, 2048), Figure("tvm_cuda"));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("tvm_matmul.cu", kernel->source);
+  EXPECT_EQ(kernel->language, "CUDA C++");
+  EXPECT_EQ(kernel->entry, "mdh_matmul");
+  EXPECT_THAT(kernel->compile_options, ElementsAre("--std=c++17", "--fmad=true"));
+  EXPECT_EQ(kernel->launches.size(), static_cast<size_t>(kernel->stages));
+}
+
+TEST(BlockSourceTest, FigureForOpenCl) {
+  const Result<Kernel> kernel = Generate(MatMul(16, 1000, 2048), Figure("tvm_opencl"));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("tvm_matmul.cl", kernel->source);
+  EXPECT_EQ(kernel->language, "OpenCL C");
+  EXPECT_THAT(kernel->compile_options,
+              ElementsAre("-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt"));
+}
+
+TEST(BlockSourceTest, ExactNumericsKeepMultiplicationsAndAdditionsApart) {
+  const auto generate = [](const std::string& figure, const std::string& numerics) {
+    return Generate(MatMul(16, 1000, 2048), Figure(figure) + ";numerics=" + numerics);
+  };
+  const Result<Kernel> cuda = generate("tvm_cuda", "exact");
+  ASSERT_TRUE(cuda.ok()) << cuda.status();
+  EXPECT_THAT(cuda->compile_options, ElementsAre("--std=c++17", "--fmad=false"));
+  const Result<Kernel> opencl = generate("tvm_opencl", "exact");
+  ASSERT_TRUE(opencl.ok()) << opencl.status();
+  EXPECT_THAT(opencl->source, HasSubstr("FP_CONTRACT OFF"));
+  EXPECT_THAT(generate("tvm_opencl", "reassociate")->source, Not(HasSubstr("FP_CONTRACT OFF")));
+}
+
+}  // namespace
+}  // namespace mdh

@@ -89,7 +89,13 @@ int $0($1, void* scratch) {
 
 }  // namespace
 
-std::string EntryName(const Expression& expression) { return "mdh_" + expression.name(); }
+std::string EntryName(const Expression& expression) {
+  // Functions of the prelude.
+  for (const absl::string_view taken : {"min", "share", "clamp", "inside", "shared"}) {
+    if (expression.name() == taken) return absl::StrCat("mdh_", taken, "_");
+  }
+  return "mdh_" + expression.name();
+}
 
 std::string DescribeIndexMap(const Expression& expression,
                              const std::vector<KernelArgument>& arguments) {

@@ -17,7 +17,7 @@ struct CUnitOptions {
   int stages = 1;
 };
 
-// "mdh_" and the expression's name.
+// "mdh_" and the expression's name; with "_" behind it where the prelude has that name.
 std::string EntryName(const Expression& expression);
 // Lines that say which element of which array each access means.
 std::string DescribeIndexMap(const Expression& expression,

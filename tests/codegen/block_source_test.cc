@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "codegen/c_unit.h"
 #include "codegen/kernel.h"
 #include "tests/codegen/golden_file.h"
 #include "tests/lowering/lowering_case.h"
@@ -57,6 +58,18 @@ TEST(BlockSourceTest, ExactNumericsKeepMultiplicationsAndAdditionsApart) {
   ASSERT_TRUE(opencl.ok()) << opencl.status();
   EXPECT_THAT(opencl->source, HasSubstr("FP_CONTRACT OFF"));
   EXPECT_THAT(generate("tvm_opencl", "reassociate")->source, Not(HasSubstr("FP_CONTRACT OFF")));
+}
+
+TEST(EntryNameTest, IsNoFunctionOfThePrelude) {
+  const auto entry = [](const std::string& name) {
+    return EntryName(*ParseExpression(
+        name +
+        " := out_view<fp32>( y: (i) -> (i) ) o md_hom<8>( f, (++) ) o inp_view<fp32>( x: (i) -> "
+        "(i) ) where f(a) -> b { b = a }"));
+  };
+  EXPECT_EQ(entry("copy"), "mdh_copy");
+  EXPECT_EQ(entry("min"), "mdh_min_");
+  EXPECT_EQ(entry("clamp"), "mdh_clamp_");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "codegen/default_block_parameters.h"
 #include "codegen/default_parameters.h"
 #include "core/text/parser.h"
+#include "core/text/printer.h"
 #include "tests/property/worker_pool.h"
 #include "tuner/device/program.h"
 #include "tuner/measure/candidate_run.h"
@@ -128,13 +129,17 @@ Result<TuningParameters> ParametersOf(const CheckedCase& checked, const Expressi
 
 Result<std::vector<BufferBytes>> RunCase(JudgedBackend& backend, const CheckedCase& checked,
                                          const Expression& expression,
-                                         const std::vector<BufferBytes>& inputs) {
+                                         const std::vector<BufferBytes>& inputs,
+                                         std::string* reproduction) {
   MDH_ASSIGN_OR_RETURN(const Target target, TargetOf(backend, checked));
   MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
                        ParametersOf(checked, expression, target));
+  *reproduction = absl::StrCat("\n", ToText(expression), "\n", ToText(parameters), "\n",
+                               target.device.Fingerprint(), "\n");
   MDH_ASSIGN_OR_RETURN(const LowLevelExpression low,
                        Lower(expression, target.model, target.device, parameters));
   MDH_ASSIGN_OR_RETURN(const Kernel kernel, backend.Generate(low, target.device));
+  *reproduction += kernel.source;
   return backend.device() == nullptr ? RunOnCpu(kernel, inputs)
                                      : RunKernelOnce(*backend.device(), kernel, inputs);
 }
@@ -227,11 +232,15 @@ std::string CheckCase(JudgedBackend& backend, const CheckedCase& checked,
   const Result<Expression> expression = ParseReduced(*text, checked.problem.bindings, max_points);
   if (!expression.ok()) return std::string(expression.status().message());
   const std::vector<BufferBytes> inputs = DrawInputs(*expression);
-  Result<std::vector<BufferBytes>> outputs = RunCase(backend, checked, *expression, inputs);
-  if (!outputs.ok()) return std::string(outputs.status().message());
-  return expression->points() <= kMostInterpretedPoints
-             ? AllDifferences(*expression, inputs, *outputs)
-             : SampledDifferences(*expression, inputs, *std::move(outputs), options.samples);
+  std::string reproduction;
+  Result<std::vector<BufferBytes>> outputs =
+      RunCase(backend, checked, *expression, inputs, &reproduction);
+  if (!outputs.ok()) return absl::StrCat(outputs.status().message(), reproduction);
+  const std::string wrong =
+      expression->points() <= kMostInterpretedPoints
+          ? AllDifferences(*expression, inputs, *outputs)
+          : SampledDifferences(*expression, inputs, *std::move(outputs), options.samples);
+  return wrong.empty() ? "" : wrong + reproduction;
 }
 
 Status CheckCases(const BackendOptions& backend, const std::vector<CheckedCase>& cases,

@@ -32,8 +32,9 @@ struct CaseOptions {
   int samples = 2000;  // results that are compared if there are too many to interpret all
 };
 
-// Compiles and runs one case. An empty string or what is wrong: an output that differs from the
-// interpreter's by more than measuring tolerates (tuner/measure/comparison.h), or any error.
+// Compiles and runs one case. An empty string, or what is wrong and how to reproduce it: an
+// output that differs from the interpreter's by more than measuring tolerates
+// (tuner/measure/comparison.h), or any error.
 std::string CheckCase(JudgedBackend& backend, const CheckedCase& checked,
                       const CaseOptions& options);
 

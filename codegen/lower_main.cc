@@ -60,6 +60,10 @@ Result<DeviceDescription> DeviceNamed(const std::string& name, const SystemModel
 
 Result<TuningParameters> ParametersFor(const LowerOptions& options, const Expression& expression,
                                        const SystemModel& model, const DeviceDescription& device) {
+  if (device.kind != DeviceKindOf(model)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model ", model.name, " does not fit device ", options.device));
+  }
   if (options.parameters.empty()) {
     return model.memory == MemoryKind::kExplicit ? DefaultBlockParameters(expression, model, device)
                                                  : DefaultParameters(expression, model, device);

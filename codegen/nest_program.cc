@@ -34,8 +34,9 @@ int64_t SharedItems(const Block& block) {
 
 class Builder {
  public:
-  Builder(const LowLevelExpression& low_level, NestPlan plan, bool unrolls)
-      : context_(low_level, std::move(plan), unrolls),
+  Builder(const LowLevelExpression& low_level, NestPlan plan, const DeviceDescription& device)
+      : context_(low_level, std::move(plan), HasRegisters(device)),
+        may_branch_around_barriers_(device.kind == DeviceKind::kCuda),
         loads_(context_),
         results_(context_),
         place_(context_.shape().AccumulatorPlace()) {}
@@ -174,13 +175,23 @@ class Builder {
     return Index(context_.size(context_.level(n).level.dimension) / context_.level(n).tile);
   }
 
+  bool HasBarriers() const {
+    const std::vector<NestCopy>& copies = context_.plan().copies;
+    return context_.threads() > 1 &&
+           (context_.shape().SharedReductionThreads() > 1 ||
+            std::any_of(copies.begin(), copies.end(),
+                        [](const NestCopy& copy) { return copy.is_shared; }));
+  }
+
   // Blocks whose parts are whole run without guards.
   void EmitParts(Block* block) {
     std::vector<int> cut;
     for (int n = 0; n < context_.count(); ++n) {
       if (IsBlock(n) && CutsDimension(n)) cut.push_back(n);
     }
-    if (cut.empty()) return EmitLevel(0, block);
+    if (cut.empty() || (HasBarriers() && !may_branch_around_barriers_)) {
+      return EmitLevel(0, block);
+    }
     std::vector<Condition> conditions;
     for (const int n : cut) {
       conditions.push_back({Condition::Kind::kLess, context_.Part(n), WholeParts(n), ""});
@@ -229,6 +240,9 @@ class Builder {
     const NestShape::Level& level = context_.level(n);
     const int d = level.level.dimension;
     if (level.tile != 1 || !context_.IsGuarded(d) || !expression().is_reduction(d)) return false;
+    for (int m = n + 1; m < context_.count(); ++m) {  // the end does not depend on loops inside
+      if (context_.is_sequential(m) && context_.level(m).level.dimension == d) return false;
+    }
     for (const NestCopy& copy : context_.plan().copies) {
       if (copy.is_shared ? copy.place > n : copy.place <= n) return false;
     }
@@ -330,6 +344,9 @@ class Builder {
   }
 
   NestContext context_;
+  // OpenCL allows barriers in a branch that all threads of a block take; PoCL 3.1 compiles two such
+  // branches wrongly.
+  const bool may_branch_around_barriers_;
   NestLoads loads_;
   NestResults results_;
   const int place_;
@@ -349,46 +366,7 @@ Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
   }
   NestPlan plan = OptimizedNestPlan(low_level);
   if (plan.nests.size() > 1) return BuildSeparatePhases(low_level, device);
-  return Builder(low_level, std::move(plan), HasRegisters(device)).Build();
-}
-
-bool HasRegisters(const DeviceDescription& device) {
-  return device.kind != DeviceKind::kCpu && device.blocks.registers_per_thread > 0;
-}
-
-std::vector<KernelArgument> NestArguments(const LowLevelExpression& low_level) {
-  const NestContext context(low_level, {}, false);
-  const Expression& e = low_level.expression();
-  std::vector<KernelArgument> arguments;
-  for (size_t b = 0; b < e.inputs().size(); ++b) {
-    arguments.push_back({context.input_name(static_cast<int>(b)), e.inputs()[b].type,
-                         e.inputs()[b].elements(), false});
-  }
-  for (size_t b = 0; b < e.outputs().size(); ++b) {
-    arguments.push_back(
-        {context.output_names()[b], e.outputs()[b].type, e.outputs()[b].elements(), true});
-  }
-  return arguments;
-}
-
-bool NeedsWideIndices(const Expression& expression, const LoopProgram& program) {
-  constexpr int64_t kLargest = int64_t{1} << 31;
-  int64_t largest = 0;
-  const auto add = [&](const Buffer& buffer) {
-    for (const ElementType::Field& field : buffer.type.fields()) {
-      largest = std::max(largest, buffer.size_bytes() / SizeBytes(field.type));
-    }
-  };
-  for (const Buffer& buffer : expression.inputs()) add(buffer);
-  for (const Buffer& buffer : expression.outputs()) add(buffer);
-  // Tiles may reach beyond a dimension, by less than its size: indices are computed before guards.
-  for (const Dimension& d : expression.dimensions()) largest = std::max(largest, 2 * d.size);
-  for (const ScratchBuffer& buffer : program.scratch) largest = std::max(largest, buffer.elements);
-  for (const Stage& stage : program.stages) {
-    largest = std::max(largest, stage.launch.grid[0] * stage.launch.grid[1] * stage.launch.grid[2] *
-                                    stage.launch.threads_per_block());
-  }
-  return 2 * largest >= kLargest;
+  return Builder(low_level, std::move(plan), device).Build();
 }
 
 }  // namespace mdh

@@ -66,11 +66,30 @@ TEST(Scripts, FuzzRefusesATimeThatIsNoNumber) {
   EXPECT_THAT(end.output, HasSubstr("fuzz: error: 'soon' is no number of seconds"));
 }
 
+TEST(Scripts, PackageNamesAnUnknownOptionAndAFolderThatIsNoBuild) {
+  EXPECT_THAT(RunScript("package --fast").output, HasSubstr("unknown option '--fast'"));
+  EXPECT_THAT(RunScript("package --build").output, HasSubstr("--build needs a folder"));
+  const ScriptEnd end = RunScript("package --build /nowhere");
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.output, HasSubstr("package: error: /nowhere is no build folder"));
+}
+
+TEST(Scripts, GpuCheckRefusesWhatItDoesNotUnderstand) {
+  EXPECT_THAT(RunScript("gpu-check --fast logs").output, HasSubstr("unknown option '--fast'"));
+  EXPECT_THAT(RunScript("gpu-check --cuda many logs").output, HasSubstr("--cuda needs a number"));
+  EXPECT_THAT(RunScript("gpu-check").output, HasSubstr("the folder for the logs is missing"));
+  const ScriptEnd end = RunScript("gpu-check /tmp/logs");
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.output, HasSubstr("run this from the unpacked package"));
+}
+
 TEST(Scripts, HelpShowsTheOptions) {
   EXPECT_THAT(RunScript("quickstart --help").output, HasSubstr("--budget SECONDS"));
   EXPECT_THAT(RunScript("bench --help").output, HasSubstr("--cases PATTERN"));
   EXPECT_THAT(RunScript("test --help").output, HasSubstr("--everything"));
   EXPECT_THAT(RunScript("packages --help").output, HasSubstr("benchmarks"));
+  EXPECT_THAT(RunScript("package --help").output, HasSubstr("--build FOLDER"));
+  EXPECT_THAT(RunScript("gpu-check --help").output, HasSubstr("--budget SECONDS"));
   EXPECT_THAT(RunScript("fuzz --help").output, HasSubstr("fuzz [SECONDS]"));
 }
 

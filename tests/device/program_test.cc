@@ -1,6 +1,9 @@
 // Kernels written by hand on every kind of device: results, guard zones, errors.
 #include "tuner/device/program.h"
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/device/hand_written_kernels.h"
@@ -139,13 +142,20 @@ TEST(CudaProgramTest, UsesDynamicSharedMemory) {
   EXPECT_EQ((*outputs)[0], BytesOf({32640, 98177, 163714, 229251}));
 }
 
-// The last of its process on that device.
-TEST(CudaProgramTest, ReportsAFault) {
-  Result<std::unique_ptr<ComputeDevice>> device = FirstDevice(/*is_cuda=*/true);
-  if (!device.ok()) GTEST_SKIP() << device.status().message();
-  const Kernel kernel = SumKernel(/*is_cuda=*/true, "*(int*)8 = 1;");
-  EXPECT_THAT(ErrorMessage(RunKernelOnce(**device, kernel, {SumInput()})),
-              HasSubstr("cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS"));
+// In a process of its own: a fault leaves the device unusable for the one that it happened in.
+TEST(CudaProgramDeathTest, ReportsAFault) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  if (const auto device = FirstDevice(/*is_cuda=*/true); !device.ok()) {
+    GTEST_SKIP() << device.status().message();
+  }
+  const auto fault = [] {
+    const auto device = FirstDevice(/*is_cuda=*/true);
+    const Kernel kernel = SumKernel(/*is_cuda=*/true, "*(int*)8 = 1;");
+    std::fputs(ErrorMessage(RunKernelOnce(**device, kernel, {SumInput()})).c_str(), stderr);
+    std::exit(0);
+  };
+  EXPECT_EXIT(fault(), ::testing::ExitedWithCode(0),
+              "cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS");
 }
 
 INSTANTIATE_TEST_SUITE_P(OpenCl, ProgramTest, ::testing::Values(false));

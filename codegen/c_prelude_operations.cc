@@ -114,9 +114,13 @@ std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand, const C
   }
   switch (op) {
     case ScalarOp::kMin:
-      return "return a < b ? a : b;";
     case ScalarOp::kMax:
-      return "return a > b ? a : b;";
+      // In 32 bits: ptxas 13.0 packs comparisons of 16-bit integers in pairs, and mixes them up.
+      if (dialect.has_blocks() && !IsFloatingPoint(type) && SizeBytes(type) < 4) {
+        return absl::StrCat("return (", c, ")", op == ScalarOp::kMin ? "min" : "max",
+                            "((int)a, (int)b);");
+      }
+      return op == ScalarOp::kMin ? "return a < b ? a : b;" : "return a > b ? a : b;";
     case ScalarOp::kSelect:
       return "return m ? a : b;";
     case ScalarOp::kRsqrt:

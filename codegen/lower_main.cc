@@ -1,6 +1,7 @@
 // mdh-lower: one expression through the stages of code generation, each printed; needs no device
 // and no daemon.
-#include <CLI/CLI.hpp>
+#include <getopt.h>
+
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -115,32 +116,69 @@ Result<std::string> Run(const LowerOptions& options) {
       absl::StrCat("cannot print '", options.print, "'; expected ", kPrints));
 }
 
+constexpr char kHelp[] =
+    "Usage: mdh-lower [OPTION...] EXPRESSION.mdh\n"
+    "Prints what code generation makes of an expression.\n"
+    "  --set NAME=VALUE      a size or type of the expression\n"
+    "  --model NAME          system model (OpenMP+SIMD+RM): CUDA, CUDA+WRP, OpenCL, OpenMP, ...\n"
+    "  --device NAME         host, or sm_NN\n"
+    "  --parameters TEXT     tuning parameters, or a file with them; else those of rules\n"
+    "  --print WHAT          parameters, table, plan, program, source, header or launches\n";
+
+// Errors: InvalidArgument, saying what is wrong with the command line.
+Result<LowerOptions> ParseArguments(int argc, char** argv) {
+  LowerOptions options;
+  const option long_options[] = {
+      {"set", required_argument, nullptr, 's'},    {"model", required_argument, nullptr, 'm'},
+      {"device", required_argument, nullptr, 'd'}, {"parameters", required_argument, nullptr, 'p'},
+      {"print", required_argument, nullptr, 'w'},  {nullptr, 0, nullptr, 0}};
+  opterr = 0;
+  for (int c; (c = getopt_long(argc, argv, ":", long_options, nullptr)) != -1;) {
+    const std::string value = optarg == nullptr ? "" : optarg;
+    const size_t equals = value.find('=');
+    if (c == 's' && equals == std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat("--set needs NAME=VALUE, not '", value, "'"));
+    }
+    switch (c) {
+      case 's':
+        options.bindings[value.substr(0, equals)] = value.substr(equals + 1);
+        break;
+      case 'm':
+        options.model = value;
+        break;
+      case 'd':
+        options.device = value;
+        break;
+      case 'p':
+        options.parameters = value;
+        break;
+      case 'w':
+        options.print = value;
+        break;
+      default:
+        return absl::InvalidArgumentError(
+            absl::StrCat("unknown option, or one without its value: '", argv[optind - 1], "'"));
+    }
+  }
+  if (argc - optind != 1) return absl::InvalidArgumentError("one expression is needed");
+  options.expression_file = argv[optind];
+  return options;
+}
+
 }  // namespace
 }  // namespace mdh
 
 int main(int argc, char** argv) {
-  mdh::LowerOptions options;
-  CLI::App app{"mdh-lower: prints what code generation makes of an expression.", "mdh-lower"};
-  std::vector<std::string> bindings;
-  app.add_option("expression", options.expression_file, "a file in the text form (.mdh)")
-      ->required();
-  app.add_option("--set", bindings, "a size or type of the expression, as NAME=VALUE");
-  app.add_option("--model", options.model,
-                 "system model: OpenMP+SIMD+RM, CUDA, CUDA+WRP, OpenCL, ...");
-  app.add_option("--device", options.device, "host, or sm_NN");
-  app.add_option("--parameters", options.parameters,
-                 "tuning parameters or a file with them; without it, those of rules");
-  app.add_option("--print", options.print, mdh::kPrints);
-  CLI11_PARSE(app, argc, argv);
-  for (const std::string& binding : bindings) {
-    const size_t equals = binding.find('=');
-    if (equals == std::string::npos) {
-      std::cerr << "mdh-lower: error: --set needs NAME=VALUE, not '" << binding << "'\n";
-      return 2;
-    }
-    options.bindings[binding.substr(0, equals)] = binding.substr(equals + 1);
+  if (argc == 2 && std::string(argv[1]) == "--help") {
+    std::cout << mdh::kHelp;
+    return 0;
   }
-  const mdh::Result<std::string> printed = mdh::Run(options);
+  const mdh::Result<mdh::LowerOptions> options = mdh::ParseArguments(argc, argv);
+  if (!options.ok()) {
+    std::cerr << "mdh-lower: error: " << options.status().message() << "\n";
+    return 2;
+  }
+  const mdh::Result<std::string> printed = mdh::Run(*options);
   if (!printed.ok()) {
     std::cerr << "mdh-lower: error: " << printed.status().message() << "\n";
     return 1;

@@ -50,8 +50,8 @@ class Splitter {
   Result<LoopProgram> Build() {
     LoopProgram whole;
     for (const Nest& nest : FuseLoops(BuildNestPlan(low_)).nests) {
-      MDH_ASSIGN_OR_RETURN(const LowLevelExpression part,
-                           Lower(PartOf(nest), low_.model(), device_, ParametersOf(nest)));
+      const LowLevelExpression part =
+          LowerUnchecked(PartOf(nest), low_.model(), ParametersOf(nest));
       MDH_ASSIGN_OR_RETURN(LoopProgram program, BuildNestProgram(part, device_));
       for (Stage& stage : program.stages) whole.stages.push_back(std::move(stage));
       for (ScratchBuffer& buffer : program.scratch) whole.scratch.push_back(std::move(buffer));

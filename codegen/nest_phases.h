@@ -12,7 +12,7 @@ namespace mdh {
 // Every nest is the program of an expression: de-composition gives the MDA of f's parameters, the
 // scalar phase that of its results, and re-composition combines it. Arrays between them hold one
 // element per point.
-// Errors: ResourceExhausted if these arrays are too large; what Validate says of a phase.
+// Errors: ResourceExhausted if these arrays are too large.
 Result<LoopProgram> BuildSeparatePhases(const LowLevelExpression& low_level,
                                         const DeviceDescription& device);
 

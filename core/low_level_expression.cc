@@ -157,6 +157,11 @@ Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel
                                  const DeviceDescription& device,
                                  const TuningParameters& parameters) {
   MDH_RETURN_IF_ERROR(Validate(expression, model, device, parameters));
+  return LowerUnchecked(expression, model, parameters);
+}
+
+LowLevelExpression LowerUnchecked(const Expression& expression, const SystemModel& model,
+                                  const TuningParameters& parameters) {
   LowLevelExpression low(expression, model, parameters);
   low.operators_ = Rows(expression, parameters);
   if (UsesRegisterTiles(model, parameters)) {

@@ -50,8 +50,8 @@ class LowLevelExpression {
   std::string ToTable() const;
 
  private:
-  friend Result<LowLevelExpression> Lower(const Expression&, const SystemModel&,
-                                          const DeviceDescription&, const TuningParameters&);
+  friend LowLevelExpression LowerUnchecked(const Expression&, const SystemModel&,
+                                           const TuningParameters&);
   LowLevelExpression(Expression expression, SystemModel model, TuningParameters parameters)
       : expression_(std::move(expression)),
         model_(std::move(model)),
@@ -69,6 +69,10 @@ class LowLevelExpression {
 Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel& model,
                                  const DeviceDescription& device,
                                  const TuningParameters& parameters);
+
+// The same without checks: for phases of a low-level expression that was checked as a whole.
+LowLevelExpression LowerUnchecked(const Expression& expression, const SystemModel& model,
+                                  const TuningParameters& parameters);
 
 // Whether the parameters are those of register tiles (the default on CPUs): nested layers, no
 // assignment, phases or regions of their own. Others are lowered to loops level by level.

@@ -38,7 +38,11 @@ class Walk {
   std::optional<TuningParameters> Run(NumericsPolicy numerics) {
     if (!Start(numerics)) return std::nullopt;
     if (m_.memory == MemoryKind::kExplicit && e_.has_reduction() && OneIn(2)) {
-      TrySome(8, [&](TuningParameters& p) { ShareReduction(p); });
+      if (device_.blocks.warp_size > 1 && OneIn(2)) {
+        TrySome(30, [&](TuningParameters& p) { ShuffleReduction(p); });
+      } else {
+        TrySome(8, [&](TuningParameters& p) { ShareReduction(p); });
+      }
     }
     ChooseOrders();
     ChooseAssignment();
@@ -165,6 +169,33 @@ class Walk {
       regions[l].assign(e_.rank(), l == threads || OneIn(2) ? first : regions[l - 1][0]);
     }
     if (OneIn(2)) regions.back().assign(e_.rank(), regions_ - 1);
+    p.outputs.assign(e_.outputs().size(), {regions, {}});
+  }
+
+  // Neighbouring threads of whole warps along a reduced dimension, which combine by shuffles.
+  void ShuffleReduction(TuningParameters& p) {
+    const int threads = m_.LayerWith(LayerRole::kThreads);
+    std::vector<int> reduced, others;
+    for (int d = 0; d < e_.rank(); ++d) (e_.is_reduction(d) ? reduced : others).push_back(d);
+    const int along = AnyOf(rng_, reduced);
+    int64_t shuffled = int64_t{2} << Below(rng_, 5);
+    while (shuffled > std::max<int64_t>(size(along), 2)) shuffled /= 2;
+    const int beside = others.empty() ? -1 : AnyOf(rng_, others);
+    for (int d = 0; d < e_.rank(); ++d) {
+      std::vector<int64_t> parts(layers_, 1);
+      if (d == along) parts[threads] = shuffled;
+      if (d == beside) parts[threads] = std::max<int64_t>(1, 32 / shuffled);
+      if (d != along && OneIn(4)) parts.back() = 2;
+      SetTiles(&p, d, parts, d == along ? 1 : 0);
+    }
+    for (AsmLevel& level : p.phase.assignment[threads]) {
+      if (level.dimension == 0) std::swap(level, p.phase.assignment[threads][along]);
+    }
+    LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), 0));
+    for (int l = 1; l < layers_; ++l) {
+      if (l >= threads || OneIn(2)) regions[l].assign(e_.rank(), regions_ - 1);
+      if (regions[l - 1][0] > 0) regions[l] = regions[l - 1];
+    }
     p.outputs.assign(e_.outputs().size(), {regions, {}});
   }
 

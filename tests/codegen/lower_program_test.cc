@@ -77,6 +77,8 @@ TEST(LowerProgramTest, ErrorsAreOneLineThatHelps) {
   expect(MatMul("--model CUDA --device sm_90 --print assembly"), "cannot print 'assembly'");
   expect(MatMul("--model CUDA --device host"), "CUDA");
   expect(MatMul("--set I"), "--set needs NAME=VALUE");
+  expect(MatMul("--fast"), "unknown option, or one without its value: '--fast'");
+  expect("", "one expression is needed");
   expect(MatMul("--model CUDA --device sm_90 --parameters /nowhere"), "cannot read /nowhere");
 }
 

@@ -38,8 +38,8 @@ void JudgeOn(Backend backend, int count) {
   std::printf("%s", Summary(report, *name).c_str());
 }
 
-TEST(BlockPairsTest, OpenMpComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenMp, 400); }
-TEST(BlockPairsTest, OpenClComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenCl, 610); }
+TEST(BlockPairsTest, OpenMpComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenMp, 250); }
+TEST(BlockPairsTest, OpenClComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenCl, 450); }
 TEST(BlockPairsTest, CudaComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kCuda, 300); }
 TEST(BlockPairsTest, CudaCompilesForTwoArchitectures) { JudgeOn(Backend::kNvrtc, 205); }
 

@@ -13,8 +13,8 @@ static inline char mdh_select_i8(uchar m, char a, char b) { return m ? a : b; }
 static inline char mdh_abs_i8(char a) { return (char)(a < 0 ? -a : a); }
 static inline char mdh_div_i8(char a, char b) { return b == 0 ? 0 : b == -1 ? (char)-a : (char)(a / b); }
 static inline char mdh_rem_i8(char a, char b) { return b == 0 || b == -1 ? 0 : (char)(a % b); }
-static inline char mdh_min_i8(char a, char b) { return a < b ? a : b; }
-static inline char mdh_max_i8(char a, char b) { return a > b ? a : b; }
+static inline char mdh_min_i8(char a, char b) { return (char)min((int)a, (int)b); }
+static inline char mdh_max_i8(char a, char b) { return (char)max((int)a, (int)b); }
 static inline uchar mdh_to_b8_i8(char a) { return a != 0; }
 static inline short mdh_to_i16_i8(char a) { return (short)a; }
 static inline int mdh_to_i32_i8(char a) { return (int)a; }
@@ -29,8 +29,8 @@ static inline short mdh_select_i16(uchar m, short a, short b) { return m ? a : b
 static inline short mdh_abs_i16(short a) { return (short)(a < 0 ? -a : a); }
 static inline short mdh_div_i16(short a, short b) { return b == 0 ? 0 : b == -1 ? (short)-a : (short)(a / b); }
 static inline short mdh_rem_i16(short a, short b) { return b == 0 || b == -1 ? 0 : (short)(a % b); }
-static inline short mdh_min_i16(short a, short b) { return a < b ? a : b; }
-static inline short mdh_max_i16(short a, short b) { return a > b ? a : b; }
+static inline short mdh_min_i16(short a, short b) { return (short)min((int)a, (int)b); }
+static inline short mdh_max_i16(short a, short b) { return (short)max((int)a, (int)b); }
 static inline uchar mdh_to_b8_i16(short a) { return a != 0; }
 static inline char mdh_to_i8_i16(short a) { return (char)a; }
 static inline int mdh_to_i32_i16(short a) { return (int)a; }
@@ -85,8 +85,8 @@ static inline uchar mdh_select_u8(uchar m, uchar a, uchar b) { return m ? a : b;
 static inline uchar mdh_abs_u8(uchar a) { return a; }
 static inline uchar mdh_div_u8(uchar a, uchar b) { return b == 0 ? 0 : (uchar)(a / b); }
 static inline uchar mdh_rem_u8(uchar a, uchar b) { return b == 0 ? 0 : (uchar)(a % b); }
-static inline uchar mdh_min_u8(uchar a, uchar b) { return a < b ? a : b; }
-static inline uchar mdh_max_u8(uchar a, uchar b) { return a > b ? a : b; }
+static inline uchar mdh_min_u8(uchar a, uchar b) { return (uchar)min((int)a, (int)b); }
+static inline uchar mdh_max_u8(uchar a, uchar b) { return (uchar)max((int)a, (int)b); }
 static inline uchar mdh_to_b8_u8(uchar a) { return a != 0; }
 static inline char mdh_to_i8_u8(uchar a) { return (char)a; }
 static inline short mdh_to_i16_u8(uchar a) { return (short)a; }
@@ -102,8 +102,8 @@ static inline ushort mdh_abs_u16(ushort a) { return a; }
 static inline ushort mdh_mul_u16(ushort a, ushort b) { return (ushort)((uint)a * (uint)b); }
 static inline ushort mdh_div_u16(ushort a, ushort b) { return b == 0 ? 0 : (ushort)(a / b); }
 static inline ushort mdh_rem_u16(ushort a, ushort b) { return b == 0 ? 0 : (ushort)(a % b); }
-static inline ushort mdh_min_u16(ushort a, ushort b) { return a < b ? a : b; }
-static inline ushort mdh_max_u16(ushort a, ushort b) { return a > b ? a : b; }
+static inline ushort mdh_min_u16(ushort a, ushort b) { return (ushort)min((int)a, (int)b); }
+static inline ushort mdh_max_u16(ushort a, ushort b) { return (ushort)max((int)a, (int)b); }
 static inline uchar mdh_to_b8_u16(ushort a) { return a != 0; }
 static inline char mdh_to_i8_u16(ushort a) { return (char)a; }
 static inline short mdh_to_i16_u16(ushort a) { return (short)a; }

@@ -13,8 +13,8 @@ static __device__ inline signed char mdh_select_i8(unsigned char m, signed char 
 static __device__ inline signed char mdh_abs_i8(signed char a) { return (signed char)(a < 0 ? -a : a); }
 static __device__ inline signed char mdh_div_i8(signed char a, signed char b) { return b == 0 ? 0 : b == -1 ? (signed char)-a : (signed char)(a / b); }
 static __device__ inline signed char mdh_rem_i8(signed char a, signed char b) { return b == 0 || b == -1 ? 0 : (signed char)(a % b); }
-static __device__ inline signed char mdh_min_i8(signed char a, signed char b) { return a < b ? a : b; }
-static __device__ inline signed char mdh_max_i8(signed char a, signed char b) { return a > b ? a : b; }
+static __device__ inline signed char mdh_min_i8(signed char a, signed char b) { return (signed char)min((int)a, (int)b); }
+static __device__ inline signed char mdh_max_i8(signed char a, signed char b) { return (signed char)max((int)a, (int)b); }
 static __device__ inline unsigned char mdh_to_b8_i8(signed char a) { return a != 0; }
 static __device__ inline short mdh_to_i16_i8(signed char a) { return (short)a; }
 static __device__ inline int mdh_to_i32_i8(signed char a) { return (int)a; }
@@ -29,8 +29,8 @@ static __device__ inline short mdh_select_i16(unsigned char m, short a, short b)
 static __device__ inline short mdh_abs_i16(short a) { return (short)(a < 0 ? -a : a); }
 static __device__ inline short mdh_div_i16(short a, short b) { return b == 0 ? 0 : b == -1 ? (short)-a : (short)(a / b); }
 static __device__ inline short mdh_rem_i16(short a, short b) { return b == 0 || b == -1 ? 0 : (short)(a % b); }
-static __device__ inline short mdh_min_i16(short a, short b) { return a < b ? a : b; }
-static __device__ inline short mdh_max_i16(short a, short b) { return a > b ? a : b; }
+static __device__ inline short mdh_min_i16(short a, short b) { return (short)min((int)a, (int)b); }
+static __device__ inline short mdh_max_i16(short a, short b) { return (short)max((int)a, (int)b); }
 static __device__ inline unsigned char mdh_to_b8_i16(short a) { return a != 0; }
 static __device__ inline signed char mdh_to_i8_i16(short a) { return (signed char)a; }
 static __device__ inline int mdh_to_i32_i16(short a) { return (int)a; }
@@ -85,8 +85,8 @@ static __device__ inline unsigned char mdh_select_u8(unsigned char m, unsigned c
 static __device__ inline unsigned char mdh_abs_u8(unsigned char a) { return a; }
 static __device__ inline unsigned char mdh_div_u8(unsigned char a, unsigned char b) { return b == 0 ? 0 : (unsigned char)(a / b); }
 static __device__ inline unsigned char mdh_rem_u8(unsigned char a, unsigned char b) { return b == 0 ? 0 : (unsigned char)(a % b); }
-static __device__ inline unsigned char mdh_min_u8(unsigned char a, unsigned char b) { return a < b ? a : b; }
-static __device__ inline unsigned char mdh_max_u8(unsigned char a, unsigned char b) { return a > b ? a : b; }
+static __device__ inline unsigned char mdh_min_u8(unsigned char a, unsigned char b) { return (unsigned char)min((int)a, (int)b); }
+static __device__ inline unsigned char mdh_max_u8(unsigned char a, unsigned char b) { return (unsigned char)max((int)a, (int)b); }
 static __device__ inline unsigned char mdh_to_b8_u8(unsigned char a) { return a != 0; }
 static __device__ inline signed char mdh_to_i8_u8(unsigned char a) { return (signed char)a; }
 static __device__ inline short mdh_to_i16_u8(unsigned char a) { return (short)a; }
@@ -102,8 +102,8 @@ static __device__ inline unsigned short mdh_abs_u16(unsigned short a) { return a
 static __device__ inline unsigned short mdh_mul_u16(unsigned short a, unsigned short b) { return (unsigned short)((unsigned int)a * (unsigned int)b); }
 static __device__ inline unsigned short mdh_div_u16(unsigned short a, unsigned short b) { return b == 0 ? 0 : (unsigned short)(a / b); }
 static __device__ inline unsigned short mdh_rem_u16(unsigned short a, unsigned short b) { return b == 0 ? 0 : (unsigned short)(a % b); }
-static __device__ inline unsigned short mdh_min_u16(unsigned short a, unsigned short b) { return a < b ? a : b; }
-static __device__ inline unsigned short mdh_max_u16(unsigned short a, unsigned short b) { return a > b ? a : b; }
+static __device__ inline unsigned short mdh_min_u16(unsigned short a, unsigned short b) { return (unsigned short)min((int)a, (int)b); }
+static __device__ inline unsigned short mdh_max_u16(unsigned short a, unsigned short b) { return (unsigned short)max((int)a, (int)b); }
 static __device__ inline unsigned char mdh_to_b8_u16(unsigned short a) { return a != 0; }
 static __device__ inline signed char mdh_to_i8_u16(unsigned short a) { return (signed char)a; }
 static __device__ inline short mdh_to_i16_u16(unsigned short a) { return (short)a; }

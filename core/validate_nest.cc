@@ -87,11 +87,15 @@ class Nest {
     if (p_.unroll < 1 || p_.unroll > kMaxUnroll) {
       return InvalidParameters("unroll: ", p_.unroll, " is not in 1..", kMaxUnroll);
     }
-    double operations = static_cast<double>(e_.function().instructions().size() + 1);
-    for (const NestShape::Level& level : inputs_.levels()) {
-      if (level.role == LayerRole::kRegisters) operations *= static_cast<double>(level.parts);
-    }
     if (m_.LayerWith(LayerRole::kRegisters) < 0) return absl::OkStatus();
+    double operations = 0;  // of the phase that has most
+    for (const NestShape* phase : {&inputs_, &scalar_, &results_}) {
+      double own = static_cast<double>(e_.function().instructions().size() + 1);
+      for (const NestShape::Level& level : phase->levels()) {
+        if (level.role == LayerRole::kRegisters) own *= static_cast<double>(level.parts);
+      }
+      operations = std::max(operations, own);
+    }
     return Limit(
         absl::StrCat("operations of the loops on layer ",
                      m_.layers[m_.LayerWith(LayerRole::kRegisters)].name, ", which are unrolled"),

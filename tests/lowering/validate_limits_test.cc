@@ -149,6 +149,13 @@ TEST_F(LimitsTest, CodeLevel) {
                     "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
                     "inputs=in_place:0,1:-1|in_place:0,1:-1"),
             "operations of the loops on layer REG, which are unrolled: 12288 > 6000");
+  // The levels that a phase of its own puts on REG count, too.
+  EXPECT_EQ(ErrorOf("model=CUDA; parts=1,1,1|64,48,1|1,1,1|1,1,1|1,1,40; "
+                    "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+                    "scalar_order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+                    "scalar_assign=(1,1)(1,2)(1,3)|(5,1)(5,2)(5,3)|(3,1)(3,2)(3,3)|"
+                    "(4,1)(4,2)(4,3)|(2,1)(2,2)(2,3); inputs=in_place:0,1:-1|in_place:0,1:-1"),
+            "operations of the loops on layer REG, which are unrolled: 12288 > 6000");
 }
 
 // All levels in the order of layers, inputs where they are.

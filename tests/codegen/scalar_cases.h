@@ -72,8 +72,10 @@ inline std::vector<ScalarValue> InterestingValues(ScalarType type) {
   const int bits = 8 * SizeBytes(type);
   const int64_t minimum = IsSigned(type) ? std::numeric_limits<int64_t>::min() >> (64 - bits) : 0;
   for (const int64_t x : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{1} << (bits / 2)}) {
+    const uint64_t largest = static_cast<uint64_t>(minimum) - 1;  // wraps to the other end
     values.push_back(ScalarValue::Integer(type, minimum + x));
-    values.push_back(ScalarValue::Integer(type, minimum - 1 - x));
+    values.push_back(
+        ScalarValue::Integer(type, static_cast<int64_t>(largest - static_cast<uint64_t>(x))));
   }
   return values;
 }

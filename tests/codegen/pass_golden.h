@@ -4,31 +4,18 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "codegen/loop_program_text.h"
+#include "tests/codegen/golden_file.h"
 #include "tests/codegen/pass_evaluator.h"
 
 namespace mdh {
 
 inline void ExpectGoldenPass(const std::string& name, const LoopProgram& before,
                              const LoopProgram& after) {
-  const std::string path =
-      std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden/passes/" + name + ".txt";
-  const std::string text =
-      "---- before ----\n" + ToText(before) + "---- after ----\n" + ToText(after);
-  if (std::getenv("MDH_UPDATE_GOLDEN") != nullptr) {
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    std::ofstream(path) << text;
-  }
-  std::ifstream in(path);
-  std::stringstream golden;
-  golden << in.rdbuf();
-  EXPECT_EQ(text, golden.str()) << path;
+  ExpectGoldenFile("passes/" + name + ".txt",
+                   "---- before ----\n" + ToText(before) + "---- after ----\n" + ToText(after));
 }
 
 // A buffer of int32 with different values.

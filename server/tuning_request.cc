@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "tuner/search/search_technique.h"
+#include "tuner/old/search_technique.h"
 
 namespace mdh {
 namespace {

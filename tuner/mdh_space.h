@@ -10,7 +10,7 @@
 #include "core/expression.h"
 #include "core/system_model.h"
 #include "core/tuning_parameters.h"
-#include "tuner/space/search_space.h"
+#include "tuner/old/search_space.h"
 
 namespace mdh {
 

@@ -14,7 +14,7 @@
 #include "core/low_level_expression.h"
 #include "tuner/mdh_space.h"
 #include "tuner/measure/clock.h"
-#include "tuner/search/search_technique.h"
+#include "tuner/old/search_technique.h"
 
 namespace mdh {
 namespace {

@@ -12,7 +12,7 @@
 #include "core/status.h"
 #include "core/tuning_parameters.h"
 #include "tuner/measure/runner.h"
-#include "tuner/search/abort_condition.h"
+#include "tuner/old/abort_condition.h"
 
 namespace mdh {
 

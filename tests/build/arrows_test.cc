@@ -35,10 +35,17 @@ const std::vector<Arrow>& Arrows() {
       {"codegen/", {"core/", "codegen/"}},
       {"tuner/space/", {"core/status.h", "tuner/space/"}},
       {"tuner/search/", {"core/status.h", "tuner/space/", "tuner/search/"}},
+      {"tuner/study/",
+       {"core/status.h", "tuner/space/", "tuner/search/", "tuner/study/", "mdh/v1/study.pb.h",
+        "google/protobuf/"}},
+      {"tuner/program/",
+       {"core/status.h", "tuner/space/", "tuner/search/", "tuner/study/", "tuner/program/",
+        "tuner/device/", "tuner/measure/", "mdh/v1/", "google/protobuf/"}},
       {"tuner/", {"core/", "codegen/", "tuner/", "mdh/v1/runner.pb.h", "google/protobuf/"}},
       {"proto/", {"core/", "proto/", "mdh/v1/", "grpc", "google/"}},
       {"client/",
-       {"core/", "client/", "proto/", "mdh/v1/", "grpc", "google/", "CLI/", "nlohmann/"}},
+       {"core/", "client/", "proto/", "mdh/v1/", "grpc", "google/", "CLI/", "nlohmann/",
+        "tuner/space/", "tuner/search/", "tuner/study/", "tuner/program/"}},
       {"server/",
        {"core/", "codegen/", "tuner/", "proto/", "server/", "mdh/v1/", "grpc", "google/", "CLI/",
         "sqlite3", "spdlog/", "nlohmann/", "openssl/"}},
@@ -159,7 +166,10 @@ TEST(Arrows, ConversionOfExpressionsLinksNoService) {
                   {"absl::", "OpenSSL::Crypto", "mdh_core", "mdh_proto", "protobuf::"});
 }
 
-TEST(Arrows, SpacesAndSearchKnowNothingOfMdh) { ExpectLinksOnly("mdh_space", {"absl::"}); }
+TEST(Arrows, SpacesAndSearchKnowNothingOfMdh) {
+  ExpectLinksOnly("mdh_space", {"absl::", "PkgConfig::GMPXX", "Threads::"});
+  ExpectLinksOnly("mdh_search", {"absl::", "PkgConfig::GMPXX", "Threads::", "mdh_space"});
+}
 
 }  // namespace
 }  // namespace mdh

@@ -1,8 +1,9 @@
-// The contract of a search technique: initialise, propose, report.
+// The contract of a search technique: initialise, next, report.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,28 +12,30 @@
 
 namespace mdh {
 
-// Outcome of one evaluation: a cost (smaller is better), or nullopt for a failed one.
+// Outcome of one evaluation: a cost (smaller is better, finite), or nullopt for a failed one.
 using Cost = std::optional<double>;
 
-// Not thread-safe. Everything random comes from the seed: same seed and same reports, same
-// proposals.
+// Not thread-safe. Everything random comes from the seed: same seed and same sequence of calls,
+// same configurations. Techniques may propose the same configuration again; Search (search.h)
+// answers from what it knows, so that nothing is evaluated twice.
 class SearchTechnique {
  public:
   virtual ~SearchTechnique() = default;
-  // `space` must outlive the technique. `start`: known good configurations, proposed first.
-  virtual void Initialize(const SearchSpace& space, std::vector<Configuration> start,
-                          uint64_t seed) = 0;
-  // Up to `count` configurations to evaluate; none if the technique has nothing more to try. Those
-  // proposed before need not have been reported yet.
-  virtual std::vector<Configuration> Propose(int count) = 0;
-  // In any order; failed evaluations too.
+  virtual void Initialize(const SearchSpace& space, uint64_t seed) = 0;
+  // The next configuration; nullopt if results of earlier ones are needed first. Never nullopt
+  // while all results were reported, unless the technique has nothing more to try.
+  virtual std::optional<Configuration> Next() = 0;
+  // Results of Next(), in the order of its calls; some of them may be outstanding while Next() is
+  // called again.
   virtual void Report(const Configuration& configuration, Cost cost) = 0;
+  // A result that the technique did not ask for: start configurations, those of other techniques.
+  virtual void Inform(const Configuration& configuration, Cost cost) = 0;
 };
 
-std::unique_ptr<SearchTechnique> MakeRandomSearch();
-std::unique_ptr<SearchTechnique> MakeSimulatedAnnealing();
-
-// "random", "annealing". Errors: NotFound, naming those that exist.
+// "exhaustive", "random", "annealing", "differential_evolution", "particle_swarm",
+// "pattern_search", "torczon", "nelder_mead", "round_robin", "auc_bandit". Errors: NotFound, naming
+// those that exist.
 Result<std::unique_ptr<SearchTechnique>> SearchTechniqueNamed(std::string_view name);
+const std::vector<std::string>& SearchTechniqueNames();
 
 }  // namespace mdh

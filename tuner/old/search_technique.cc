@@ -1,9 +1,9 @@
 // Search techniques by name.
-#include "tuner/search/search_technique.h"
+#include "tuner/old/search_technique.h"
 
 #include "absl/strings/str_cat.h"
 
-namespace mdh {
+namespace mdh::old {
 
 Result<std::unique_ptr<SearchTechnique>> SearchTechniqueNamed(std::string_view name) {
   if (name == "random") return MakeRandomSearch();
@@ -12,4 +12,4 @@ Result<std::unique_ptr<SearchTechnique>> SearchTechniqueNamed(std::string_view n
                                           "\"; there are: annealing, random"));
 }
 
-}  // namespace mdh
+}  // namespace mdh::old

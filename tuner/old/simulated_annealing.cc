@@ -3,10 +3,10 @@
 #include <cmath>
 #include <utility>
 
-#include "tuner/search/proposed_set.h"
-#include "tuner/search/search_technique.h"
+#include "tuner/old/proposed_set.h"
+#include "tuner/old/search_technique.h"
 
-namespace mdh {
+namespace mdh::old {
 namespace {
 
 // Costs are compared relatively: with temperature t a configuration that is slower by the fraction
@@ -118,4 +118,4 @@ std::unique_ptr<SearchTechnique> MakeSimulatedAnnealing() {
   return std::make_unique<SimulatedAnnealing>();
 }
 
-}  // namespace mdh
+}  // namespace mdh::old

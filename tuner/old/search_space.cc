@@ -1,12 +1,12 @@
 // Sampling, neighbours and enumeration by descending through the ranges.
-#include "tuner/space/search_space.h"
+#include "tuner/old/search_space.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <utility>
 
-namespace mdh {
+namespace mdh::old {
 namespace {
 
 // A random number below `bound`. The modulo's bias is far below what a search could notice, and
@@ -112,4 +112,4 @@ void SearchSpace::Enumerate(const std::function<bool(const Configuration&)>& vis
   descend();
 }
 
-}  // namespace mdh
+}  // namespace mdh::old

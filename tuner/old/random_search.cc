@@ -1,10 +1,10 @@
 // Random search: independent samples of the space, none twice.
 #include <utility>
 
-#include "tuner/search/proposed_set.h"
-#include "tuner/search/search_technique.h"
+#include "tuner/old/proposed_set.h"
+#include "tuner/old/search_technique.h"
 
-namespace mdh {
+namespace mdh::old {
 namespace {
 
 class RandomSearch final : public SearchTechnique {
@@ -39,4 +39,4 @@ class RandomSearch final : public SearchTechnique {
 
 std::unique_ptr<SearchTechnique> MakeRandomSearch() { return std::make_unique<RandomSearch>(); }
 
-}  // namespace mdh
+}  // namespace mdh::old

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "tuner/space/search_space.h"
+#include "tuner/old/search_space.h"
 
-namespace mdh {
+namespace mdh::old {
 
 // Every configuration is handed out at most once. Not thread-safe.
 class ProposedSet {
@@ -59,4 +59,4 @@ class ProposedSet {
   absl::flat_hash_set<Configuration> seen_;
 };
 
-}  // namespace mdh
+}  // namespace mdh::old

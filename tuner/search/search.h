@@ -1,0 +1,74 @@
+// A search: ask for configurations, tell what they cost.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "tuner/search/search_technique.h"
+#include "tuner/space/search_space.h"
+
+namespace mdh {
+
+struct SearchOptions {
+  std::string technique = "auc_bandit";
+  uint64_t seed = 1;
+  // Proposal n is made from the results of those up to n - lookahead, in their order, whatever else
+  // is known by then: so many can be evaluated at once, by any number of devices that finish in any
+  // order, without a change of the trace. At least 1.
+  int lookahead = 4;
+  // Proposed first. Those that are not in the space are repaired to the nearest ones that are;
+  // repeated ones are left out.
+  std::vector<Configuration> start = {};
+};
+
+struct Proposal {
+  int64_t number;  // 1, 2, ...
+  Configuration configuration;
+};
+
+struct Evaluation {
+  int64_t number;
+  Configuration configuration;
+  Cost cost;
+};
+
+// Same space, options and costs: same proposals. So a search is resumed by telling a new one what
+// the old one was told (in the order of numbers). Not thread-safe.
+class Search {
+ public:
+  // Errors: NotFound (technique), InvalidArgument (lookahead, sizes of start configurations).
+  static Result<Search> Create(SearchSpace space, SearchOptions options);
+  Search(Search&&) noexcept;
+  Search& operator=(Search&&) noexcept;
+  ~Search();
+
+  const SearchSpace& space() const;
+  const SearchOptions& options() const;
+
+  // Up to `count` configurations that nobody was asked for yet; fewer, or none, while lookahead
+  // ones are untold, or once the space or the technique has no more.
+  std::vector<Proposal> Ask(int count);
+  // The cost of a proposal, in any order. Errors: NotFound for a number that was not asked for,
+  // AlreadyExists if it was told before, InvalidArgument for a cost that is not finite.
+  Status Tell(int64_t number, Cost cost);
+  // Asked for and not told, in the order of their numbers.
+  std::vector<Proposal> outstanding() const;
+  // All was told and there is nothing more to ask for.
+  bool is_exhausted();
+
+  int64_t evaluations() const;        // told, failed ones included
+  int64_t valid_evaluations() const;  // told with a cost
+  // The smallest cost, the earliest of equal ones; nullopt before the first.
+  const std::optional<Evaluation>& best() const;
+
+ private:
+  struct State;
+  explicit Search(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace mdh

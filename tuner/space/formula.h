@@ -1,0 +1,151 @@
+// Formulas over tuning parameters: constraints (ATF) as trees that can be read, not as opaque
+// callables. Also launch geometry and whatever else is computed from a configuration.
+//
+// Values are those of Python 3, which is also the text form (formula_text.h): integers are exact,
+// `/` gives a real, `//` and `%` round towards minus infinity, `and` and `or` decide from left to
+// right. Where Python's integers would leave 64 bits, evaluation reports overflow; division by zero
+// is undefined, and a constraint whose value is undefined is not satisfied.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/status.h"
+#include "tuner/space/value.h"
+
+namespace mdh {
+
+enum class FormulaOp : uint8_t {
+  kConstant,
+  kParameter,
+  kAdd,           // numbers
+  kSubtract,      // numbers
+  kMultiply,      // numbers
+  kDivide,        // numbers -> real
+  kFloorDivide,   // numbers
+  kRemainder,     // numbers
+  kPower,         // numbers; integer ** negative integer is a real
+  kNegate,        // number
+  kAbsolute,      // number
+  kMin,           // 1 or more numbers
+  kMax,           // 1 or more numbers
+  kCeilDivide,    // integers
+  kDivides,       // divides(a, b): integers, b % a == 0
+  kEqual,         // two values of one type, or two numbers
+  kNotEqual,      // idem
+  kLess,          // numbers or strings
+  kLessEqual,     // idem
+  kGreater,       // idem
+  kGreaterEqual,  // idem
+  kAnd,           // 2 or more bools
+  kOr,            // idem
+  kNot,           // bool
+  kIf,            // condition, then, else
+  kPosition,      // permutation, string constant -> integer: zero-based place of the item
+  kPredicate,     // opaque; operands are the parameters that it looks at -> bool
+};
+
+// A user's own condition on the codes (range.h) of its operands, in their order. Must be pure; it
+// may be called from several threads.
+struct Predicate {
+  std::string text;  // for messages
+  std::function<bool(absl::Span<const int64_t> codes)> holds;
+};
+
+// Immutable tree, cheap to copy. Building never fails; types are checked where parameters are known
+// (CheckFormula).
+class Formula {
+ public:
+  Formula(bool value) : Formula(Value(value)) {}  // NOLINT: literals
+  template <typename T>
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Formula(T value)
+      : Formula(Value(static_cast<int64_t>(value))) {}  // NOLINT
+  Formula(double value) : Formula(Value(value)) {}      // NOLINT
+  explicit Formula(Value value);
+  static Formula Parameter(std::string name);
+  static Formula Of(Predicate predicate, const std::vector<std::string>& parameters);
+  // Expects as many operands as the operation takes.
+  Formula(FormulaOp op, std::vector<Formula> operands);
+
+  FormulaOp op() const { return node_->op; }
+  const std::vector<Formula>& operands() const { return node_->operands; }
+  const std::string& parameter() const { return node_->parameter; }  // of kParameter
+  const Value& constant() const { return node_->constant; }          // of kConstant
+  const Predicate& predicate() const { return node_->predicate; }    // of kPredicate
+
+  // Names in the order of their first appearance.
+  std::vector<std::string> Parameters() const;
+  // Fewest parentheses; reads back with ParseFormula to the same tree, but for predicates.
+  std::string ToText() const;
+
+ private:
+  struct Node {
+    FormulaOp op;
+    std::vector<Formula> operands;
+    std::string parameter;
+    Value constant;
+    Predicate predicate;
+  };
+  explicit Formula(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+  std::shared_ptr<const Node> node_;
+};
+
+// Structural equality; predicates are equal if their texts and operands are.
+bool IsSame(const Formula& a, const Formula& b);
+
+// C++ spelling of the operations. `==` and the like build formulas, they do not compare.
+Formula operator+(Formula a, Formula b);
+Formula operator-(Formula a, Formula b);
+Formula operator*(Formula a, Formula b);
+Formula operator/(Formula a, Formula b);  // true division, as in the text form
+Formula operator%(Formula a, Formula b);
+Formula operator-(Formula a);
+Formula operator==(Formula a, Formula b);
+Formula operator!=(Formula a, Formula b);
+Formula operator<(Formula a, Formula b);
+Formula operator<=(Formula a, Formula b);
+Formula operator>(Formula a, Formula b);
+Formula operator>=(Formula a, Formula b);
+Formula operator&&(Formula a, Formula b);  // both sides are built; evaluation decides left to right
+Formula operator||(Formula a, Formula b);
+Formula operator!(Formula a);
+Formula Min(std::vector<Formula> values);
+Formula Max(std::vector<Formula> values);
+Formula FloorDivide(Formula a, Formula b);
+Formula CeilDivide(Formula a, Formula b);
+Formula Divides(Formula divisor, Formula dividend);
+Formula If(Formula condition, Formula then, Formula otherwise);
+Formula PositionIn(Formula permutation, std::string item);
+Formula AllOf(std::vector<Formula> conditions);        // true if there are none
+Formula Product(const std::vector<Formula>& factors);  // 1 if there are none
+Formula Sum(const std::vector<Formula>& terms);        // 0 if there are none
+
+struct TuningParameter;
+
+// The type of a formula. Errors: InvalidArgument for an unknown parameter (with the nearest name)
+// or operands of a wrong type, naming the part of the formula.
+Result<ValueType> CheckFormula(const Formula& formula,
+                               absl::Span<const TuningParameter> parameters);
+
+// The value for one configuration, codes in the order of `parameters`. Expects a formula that
+// CheckFormula accepts. Errors: InvalidArgument for division by zero, OutOfRange for overflow.
+Result<Value> Evaluate(const Formula& formula, absl::Span<const TuningParameter> parameters,
+                       absl::Span<const int64_t> configuration);
+
+// What a configuration must satisfy.
+struct Constraint {
+  Constraint(Formula holds) : formula(std::move(holds)) {}  // NOLINT: a formula is a constraint
+  Constraint(std::string constraint_name, Formula holds)
+      : name(std::move(constraint_name)), formula(std::move(holds)) {}
+  // What messages call it; empty: its text.
+  std::string name;
+  Formula formula;  // of type bool
+};
+
+}  // namespace mdh

@@ -16,6 +16,9 @@
 namespace mdh {
 namespace {
 
+// Records that a search starts from.
+constexpr size_t kStartRecords = 3;
+
 google::protobuf::Timestamp ToProto(absl::Time time) {
   return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(time));
 }
@@ -311,8 +314,8 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
     absl::ReaderMutexLock lock(&mutex_);
     key = job.proto.key();
   }
-  if (const Result<v1::TuningRecord> known = lookup_table_.FindRecord(key); known.ok()) {
-    Result<TuningParameters> start = ParseTuningParameters(known->parameters());
+  for (const v1::TuningRecord& known : lookup_table_.FindSimilar(key, kStartRecords)) {
+    Result<TuningParameters> start = ParseTuningParameters(known.parameters());
     if (start.ok()) options.start.push_back(*std::move(start));
   }
   MDH_ASSIGN_OR_RETURN(

@@ -1,6 +1,8 @@
 #include "server/lookup_table.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -25,7 +27,8 @@ bool SameKey(const v1::KernelKey& a, const v1::KernelKey& b) {
 }  // namespace
 
 void LookupTable::Put(const v1::TuningRecord& record) {
-  Entry entry{record, SerialisedReply(v1::MATCH_KIND_EXACT, record)};
+  Entry entry{record, SerialisedReply(v1::MATCH_KIND_EXACT, record),
+              ExpressionShape::Of(record.key().canonical_form())};
   absl::MutexLock lock(&mutex_);
   std::vector<Entry>& entries = entries_[record.key().expression_digest()];
   const auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry& other) {
@@ -70,6 +73,31 @@ Result<v1::TuningRecord> LookupTable::FindRecord(const v1::KernelKey& key) const
     }
   }
   return Missing(key, nullptr);
+}
+
+std::vector<v1::TuningRecord> LookupTable::FindSimilar(const v1::KernelKey& key,
+                                                       size_t limit) const {
+  const std::optional<ExpressionShape> wanted = ExpressionShape::Of(key.canonical_form());
+  if (!wanted) return {};
+  std::vector<std::pair<double, const Entry*>> similar;
+  absl::ReaderMutexLock lock(&mutex_);
+  for (const auto& [digest, entries] : entries_) {
+    for (const Entry& entry : entries) {
+      if (!entry.shape) continue;
+      const std::optional<double> distance =
+          Distance(*wanted, key, *entry.shape, entry.record.key());
+      if (distance) similar.emplace_back(*distance, &entry);
+    }
+  }
+  // Names break ties, so that a search does not depend on the order of a hash table.
+  std::sort(similar.begin(), similar.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first, a.second->record.name()) < std::tie(b.first, b.second->record.name());
+  });
+  std::vector<v1::TuningRecord> records;
+  for (size_t n = 0; n < std::min(limit, similar.size()); ++n) {
+    records.push_back(similar[n].second->record);
+  }
+  return records;
 }
 
 Status LookupTable::Missing(const v1::KernelKey& asked, const std::vector<Entry>* entries) {

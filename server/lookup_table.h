@@ -3,6 +3,7 @@
 
 #include <grpcpp/support/slice.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
 #include "server/kernel_key.h"
+#include "server/similar_records.h"
 
 namespace mdh {
 
@@ -32,12 +34,17 @@ class LookupTable {
   // The record with exactly this key. Errors: NotFound.
   Result<v1::TuningRecord> FindRecord(const v1::KernelKey& key) const;
 
+  // Records of the same computation to start a search from, the most similar first, at most
+  // `limit`: the one with this key, other compilers and generators, other sizes, other devices.
+  std::vector<v1::TuningRecord> FindSimilar(const v1::KernelKey& key, size_t limit) const;
+
   const KeyEnvironment& environment() const { return environment_; }
 
  private:
   struct Entry {
     v1::TuningRecord record;
     grpc::Slice exact_reply;  // the others are rare and serialised when asked for
+    std::optional<ExpressionShape> shape;
   };
   static Status Missing(const v1::KernelKey& asked, const std::vector<Entry>* entries);
 

@@ -7,7 +7,9 @@
 namespace mdh {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 const KeyEnvironment& Here() {
   static const KeyEnvironment* here = new KeyEnvironment{"cpu A", "gcc 12"};
@@ -132,6 +134,43 @@ TEST_F(LookupTableTest, EveryFieldOfTheKeyIsInItsId) {
   other = key_;
   other.set_canonical_form("another meaning");
   EXPECT_NE(KernelId(other), id);
+}
+
+TEST_F(LookupTableTest, SimilarRecordsAreOfTheSameComputationNearestFirst) {
+  const KeyEnvironment elsewhere = {"cpu B", "gcc 12"};
+  const auto put = [&](const char* name, const v1::KernelKey& key) {
+    v1::TuningRecord record = Record(key, 100);
+    record.set_name(name);
+    table_.Put(record);
+  };
+  put("other_device", MakeKernelKey(MatMulExpression(4, 5, 6), elsewhere));
+  put("twice_as_large", MakeKernelKey(MatMulExpression(8, 10, 12), Here()));
+  put("same", key_);
+  put("larger_in_one", MakeKernelKey(MatMulExpression(4, 5, 12), Here()));
+  const auto names = [&](size_t limit) {
+    std::vector<std::string> found;
+    for (const v1::TuningRecord& record : table_.FindSimilar(key_, limit)) {
+      found.push_back(record.name());
+    }
+    return found;
+  };
+  EXPECT_THAT(names(9), ElementsAre("same", "larger_in_one", "twice_as_large", "other_device"));
+  EXPECT_THAT(names(2), ElementsAre("same", "larger_in_one"));
+  v1::KernelKey other = key_;
+  other.set_canonical_form("nothing of the kind");
+  EXPECT_THAT(table_.FindSimilar(other, 9), IsEmpty());
+}
+
+TEST(ExpressionShape, HasNoSizesButAllElse) {
+  const auto shape = ExpressionShape::Of(
+      "mdh-canonical 1\ndimension 16\ncombine cc\ninput fp32[16]strides[2]constant[00]((1+0))\n"
+      "output fp32[16]((1+0))\nfunction f\n");
+  ASSERT_TRUE(shape.has_value());
+  EXPECT_THAT(shape->sizes, ElementsAre(16));
+  EXPECT_EQ(shape->structure,
+            "mdh-canonical 1\ncombine cc\ninput fp32[]strides[]constant[00]((1+0))\n"
+            "output fp32[]((1+0))\nfunction f\n\n");
+  EXPECT_FALSE(ExpressionShape::Of("dimension many\n").has_value());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/status.h"
@@ -50,6 +51,9 @@ class Range {
   Result<int64_t> CodeOf(const Value& value) const;
   // Whether codes grow with positions; then [CodeAt(0), CodeAt(size() - 1)] bounds them.
   bool is_increasing() const;
+  // Smallest and largest code, whatever the order.
+  int64_t smallest_code() const;
+  int64_t largest_code() const;
   // Distance between neighbouring codes of an interval, 0 of any other range.
   int64_t step() const;
   // Items of a permutation in their given order; empty for other types.
@@ -63,7 +67,11 @@ class Range {
   std::shared_ptr<const Data> data_;
 };
 
-// A tuning parameter (ATF). Names are C identifiers.
+// A C identifier of at most 128 characters that is none of the words of formulas: and, or, not, if,
+// else, in, True, False, true, false.
+bool IsParameterName(std::string_view name);
+
+// A tuning parameter (ATF). Names are IsParameterName.
 struct TuningParameter {
   std::string name;
   Range range;

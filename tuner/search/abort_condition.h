@@ -55,6 +55,8 @@ class AbortCondition {
   std::string ToText() const;
 
   bool Holds(const SearchProgress& progress) const;
+  // Whether `other` surely holds, no later, wherever this condition holds.
+  bool Implies(const AbortCondition& other) const;
   // How many more evaluations, and nanoseconds, the condition allows at most, as far as it says;
   // nullopt: without limit.
   std::optional<int64_t> EvaluationsLeft(const SearchProgress& progress) const;

@@ -3,8 +3,9 @@
 //
 // Values are those of Python 3, which is also the text form (formula_text.h): integers are exact,
 // `/` gives a real, `//` and `%` round towards minus infinity, `and` and `or` decide from left to
-// right. Where Python's integers would leave 64 bits, evaluation reports overflow; division by zero
-// is undefined, and a constraint whose value is undefined is not satisfied.
+// right. Where Python's integers would leave 64 bits, or a real is not finite, evaluation reports
+// overflow. Division by zero and broken powers of negative numbers are undefined, and a constraint
+// whose value is undefined is not satisfied.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -58,6 +60,10 @@ struct Predicate {
   std::function<bool(absl::Span<const int64_t> codes)> holds;
 };
 
+// What CheckFormula and ParseFormula accept.
+inline constexpr int64_t kMaxFormulaSize = int64_t{1} << 20;
+inline constexpr int kMaxFormulaDepth = 1000;
+
 // Immutable tree, cheap to copy. Building never fails; types are checked where parameters are known
 // (CheckFormula).
 class Formula {
@@ -65,8 +71,10 @@ class Formula {
   Formula(bool value) : Formula(Value(value)) {}  // NOLINT: literals
   template <typename T>
   requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Formula(T value)
-      : Formula(Value(static_cast<int64_t>(value))) {}  // NOLINT
-  Formula(double value) : Formula(Value(value)) {}      // NOLINT
+      : Formula(Value(static_cast<int64_t>(value))) {}              // NOLINT
+  Formula(double value) : Formula(Value(value)) {}                  // NOLINT
+  Formula(const char* text) : Formula(Value(std::string(text))) {}  // NOLINT: string constants
+  Formula(std::string text) : Formula(Value(std::move(text))) {}    // NOLINT
   explicit Formula(Value value);
   static Formula Parameter(std::string name);
   static Formula Of(Predicate predicate, const std::vector<std::string>& parameters);
@@ -79,6 +87,13 @@ class Formula {
   const Value& constant() const { return node_->constant; }          // of kConstant
   const Predicate& predicate() const { return node_->predicate; }    // of kPredicate
 
+  // Operations, constants and parameters of the tree, and its height; parts that occur several
+  // times count each time. Sizes end at kMaxFormulaSize + 1.
+  int64_t size() const { return node_->size; }
+  int depth() const { return node_->depth; }
+  // The same for copies of one formula, so that shared parts can be told from equal ones.
+  const void* identity() const { return node_.get(); }
+
   // Names in the order of their first appearance.
   std::vector<std::string> Parameters() const;
   // Fewest parentheses; reads back with ParseFormula to the same tree, but for predicates.
@@ -87,10 +102,12 @@ class Formula {
  private:
   struct Node {
     FormulaOp op;
-    std::vector<Formula> operands;
-    std::string parameter;
-    Value constant;
-    Predicate predicate;
+    std::vector<Formula> operands = {};
+    std::string parameter = {};
+    Value constant = {};
+    Predicate predicate = {};
+    int64_t size = 1;
+    int depth = 1;
   };
   explicit Formula(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
   std::shared_ptr<const Node> node_;
@@ -112,24 +129,31 @@ Formula operator<(Formula a, Formula b);
 Formula operator<=(Formula a, Formula b);
 Formula operator>(Formula a, Formula b);
 Formula operator>=(Formula a, Formula b);
-Formula operator&&(Formula a, Formula b);  // both sides are built; evaluation decides left to right
+// Both sides are built; evaluation decides from left to right. Conjunctions on the left side go on:
+// a && b && c has three operands. AllOf is faster for many.
+Formula operator&&(Formula a, Formula b);
 Formula operator||(Formula a, Formula b);
 Formula operator!(Formula a);
 Formula Min(std::vector<Formula> values);
 Formula Max(std::vector<Formula> values);
+Formula Absolute(Formula a);
+Formula Power(Formula base, Formula exponent);
 Formula FloorDivide(Formula a, Formula b);
 Formula CeilDivide(Formula a, Formula b);
 Formula Divides(Formula divisor, Formula dividend);
 Formula If(Formula condition, Formula then, Formula otherwise);
 Formula PositionIn(Formula permutation, std::string item);
 Formula AllOf(std::vector<Formula> conditions);        // true if there are none
+Formula AnyOf(std::vector<Formula> conditions);        // false if there are none
 Formula Product(const std::vector<Formula>& factors);  // 1 if there are none
 Formula Sum(const std::vector<Formula>& terms);        // 0 if there are none
 
 struct TuningParameter;
 
-// The type of a formula. Errors: InvalidArgument for an unknown parameter (with the nearest name)
-// or operands of a wrong type, naming the part of the formula.
+// The type of a formula. A real may also have an integer as its value, as in Python: min(1, 2.5),
+// or a power whose exponent can be negative. Errors: InvalidArgument for an unknown parameter (with
+// the nearest name), operands of a wrong type, naming the part of the formula, and formulas beyond
+// the limits.
 Result<ValueType> CheckFormula(const Formula& formula,
                                absl::Span<const TuningParameter> parameters);
 

@@ -1,2 +1,34 @@
-// Specifications of programs from JSON and YAML.
-#include "mdh/v1/program.pb.h"
+#include "tuner/program/program_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/program/spec_text.h"
+
+namespace mdh {
+
+Result<ProgramFile> ReadProgramFile(const std::string& path) {
+  errno = 0;
+  std::ifstream stream(path);
+  const std::string text((std::istreambuf_iterator<char>(stream)),
+                         std::istreambuf_iterator<char>());
+  if (!stream.is_open() || errno == EISDIR) {
+    return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
+  }
+  ProgramFile file;
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  file.folder = absolute.lexically_normal().parent_path().string();
+  MDH_ASSIGN_OR_RETURN(const SpecLines lines, ReadSpecText(path, text, file.spec));
+  Result<TunableProgram> program = TunableProgram::Create(file.spec, file.folder);
+  if (!program.ok()) return WithLine(program.status(), path, lines);
+  file.program = *std::move(program);
+  return file;
+}
+
+}  // namespace mdh

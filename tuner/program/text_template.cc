@@ -1,0 +1,72 @@
+#include "tuner/program/text_template.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tuner/space/formula_names.h"
+
+namespace mdh {
+namespace {
+
+Status UnknownName(const std::string& name, const std::vector<std::string>& names) {
+  return absl::InvalidArgumentError(absl::StrCat("{", name, "} is no parameter or definition",
+                                                 Suggestion(name, names),
+                                                 "; a { that is meant as such is written {{"));
+}
+
+}  // namespace
+
+Result<TextTemplate> TextTemplate::Parse(std::string_view text,
+                                         const std::vector<std::string>& names) {
+  TextTemplate parsed;
+  std::string plain;
+  for (size_t n = 0; n < text.size(); ++n) {
+    if (text[n] != '{') {
+      plain += text[n];
+      continue;
+    }
+    if (text.substr(n).starts_with("{{")) {
+      plain += '{';
+      ++n;
+      continue;
+    }
+    const size_t end = text.find('}', n);
+    if (end == std::string_view::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the { in column ", n + 1,
+                       " has no }; a { that is meant as such is written "
+                       "{{"));
+    }
+    const std::string name(text.substr(n + 1, end - n - 1));
+    if (std::find(names.begin(), names.end(), name) == names.end()) return UnknownName(name, names);
+    if (!plain.empty()) parsed.parts_.push_back({std::exchange(plain, ""), false});
+    parsed.parts_.push_back({name, true});
+    n = end;
+  }
+  if (!plain.empty()) parsed.parts_.push_back({plain, false});
+  return parsed;
+}
+
+bool TextTemplate::Uses(std::string_view name) const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [&](const Part& part) { return part.is_name && part.text == name; });
+}
+
+std::string TextTemplate::Fill(const std::map<std::string, std::string>& texts) const {
+  std::string filled;
+  for (const Part& part : parts_) filled += part.is_name ? texts.at(part.text) : part.text;
+  return filled;
+}
+
+std::string PlainText(const Value& value) {
+  if (const bool* b = std::get_if<bool>(&value)) return *b ? "1" : "0";
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* items = std::get_if<std::vector<std::string>>(&value)) {
+    return absl::StrJoin(*items, ",");
+  }
+  return ToText(value);
+}
+
+}  // namespace mdh

@@ -7,6 +7,7 @@ namespace mdh {
 namespace {
 
 constexpr std::string_view kJobs = "tuningJobs/";
+constexpr std::string_view kStudies = "studies/";
 constexpr std::string_view kRecords = "records/";
 constexpr std::string_view kKernels = "kernels/";
 
@@ -19,18 +20,25 @@ Result<std::string> ParseName(std::string_view name, std::string_view prefix) {
   return std::string(name.substr(prefix.size()));
 }
 
-}  // namespace
-
-std::string JobName(int64_t number) { return absl::StrCat(std::string(kJobs), number); }
-
-Result<int64_t> ParseJobName(std::string_view name) {
-  MDH_ASSIGN_OR_RETURN(const std::string digits, ParseName(name, kJobs));
+// The number after `prefix`; `what` is numbered.
+Result<int64_t> ParseNumber(std::string_view name, std::string_view prefix, const char* what) {
+  MDH_ASSIGN_OR_RETURN(const std::string digits, ParseName(name, prefix));
   int64_t number = 0;
   if (!absl::SimpleAtoi(digits, &number) || number <= 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", std::string(name), "' does not end with the number of a job"));
+        absl::StrCat("'", std::string(name), "' does not end with the number of a ", what));
   }
   return number;
+}
+
+}  // namespace
+
+std::string JobName(int64_t number) { return absl::StrCat(std::string(kJobs), number); }
+std::string StudyName(int64_t number) { return absl::StrCat(std::string(kStudies), number); }
+
+Result<int64_t> ParseJobName(std::string_view name) { return ParseNumber(name, kJobs, "job"); }
+Result<int64_t> ParseStudyName(std::string_view name) {
+  return ParseNumber(name, kStudies, "study");
 }
 
 std::string RecordName(std::string_view id) { return std::string(kRecords).append(id); }

@@ -1,4 +1,4 @@
-// Names of resources: "tuningJobs/17", "records/{id}", "kernels/{id}".
+// Names of resources: "tuningJobs/17", "studies/17", "records/{id}", "kernels/{id}".
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,9 @@ namespace mdh {
 std::string JobName(int64_t number);
 // Errors: InvalidArgument.
 Result<int64_t> ParseJobName(std::string_view name);
+std::string StudyName(int64_t number);
+// Errors: InvalidArgument.
+Result<int64_t> ParseStudyName(std::string_view name);
 
 std::string RecordName(std::string_view id);
 std::string KernelName(std::string_view id);

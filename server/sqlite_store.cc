@@ -8,6 +8,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/file_lock.h"
 #include "server/resource_names.h"
+#include "server/sqlite_connection.h"
 #include "server/sqlite_database.h"
 
 namespace mdh {
@@ -49,20 +50,33 @@ constexpr const char* kMigrations[] = {
       peaks BLOB NOT NULL
     ) STRICT;
     )sql",
+    R"sql(
+    CREATE TABLE studies (
+      number INTEGER PRIMARY KEY AUTOINCREMENT,
+      request_id TEXT UNIQUE,
+      is_active INTEGER NOT NULL,
+      study BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX active_studies ON studies (number) WHERE is_active = 1;
+    CREATE TABLE study_specs (
+      number INTEGER PRIMARY KEY,
+      spec BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE study_trials (
+      study INTEGER NOT NULL,
+      number INTEGER NOT NULL,
+      asked_ns INTEGER NOT NULL,
+      told_ns INTEGER NOT NULL,
+      told_order INTEGER NOT NULL,
+      trial BLOB NOT NULL,
+      PRIMARY KEY (study, number)
+    ) STRICT, WITHOUT ROWID;
+    )sql",
 };
 constexpr int64_t kSchemaVersion = std::size(kMigrations);
 
 bool IsFinished(v1::TuningJobState state) {
   return state != v1::TUNING_JOB_STATE_QUEUED && state != v1::TUNING_JOB_STATE_RUNNING;
-}
-
-template <typename Message>
-Result<Message> Parse(const std::string& bytes, const char* what) {
-  Message message;
-  if (!message.ParseFromString(bytes)) {
-    return absl::FailedPreconditionError(absl::StrCat("a stored ", what, " is damaged"));
-  }
-  return message;
 }
 
 // Refuses files of others before anything is written. A file without tables is a new one.
@@ -89,15 +103,8 @@ Status CheckOwnership(SqliteDatabase& database) {
   return absl::OkStatus();
 }
 
-Status SetLimit(SqliteDatabase& database, int64_t max_bytes) {
-  if (max_bytes <= 0) return absl::OkStatus();
-  MDH_ASSIGN_OR_RETURN(const int64_t page_bytes, database.QueryInteger("PRAGMA page_size"));
-  return database.Execute(absl::StrCat("PRAGMA max_page_count = ", max_bytes / page_bytes));
-}
-
 Status Migrate(SqliteDatabase& database) {
   MDH_RETURN_IF_ERROR(database.QueryText("PRAGMA journal_mode = WAL").status());
-  MDH_RETURN_IF_ERROR(database.Execute("PRAGMA synchronous = FULL"));
   MDH_ASSIGN_OR_RETURN(int64_t version, database.QueryInteger("PRAGMA user_version"));
   for (; version < kSchemaVersion; ++version) {
     MDH_ASSIGN_OR_RETURN(const auto transaction, SqliteTransaction::Begin(database));
@@ -197,7 +204,7 @@ Result<std::optional<v1::TuningRecord>> SqliteStore::FindBetter(const v1::Tuning
       .Bind(7, record.time_ns());
   MDH_ASSIGN_OR_RETURN(const bool has_row, find_record_.Step());
   if (!has_row) return std::nullopt;
-  return Parse<v1::TuningRecord>(find_record_.Bytes(0), "record");
+  return ParseStored<v1::TuningRecord>(find_record_.Bytes(0), "record");
 }
 
 Result<v1::TuningRecord> SqliteStore::PutResult(const v1::TuningRecord& record,
@@ -231,7 +238,7 @@ Result<std::vector<v1::TuningRecord>> SqliteStore::AllRecords() {
     MDH_ASSIGN_OR_RETURN(const bool has_row, all_records_.Step());
     if (!has_row) return records;
     MDH_ASSIGN_OR_RETURN(v1::TuningRecord record,
-                         Parse<v1::TuningRecord>(all_records_.Bytes(0), "record"));
+                         ParseStored<v1::TuningRecord>(all_records_.Bytes(0), "record"));
     records.push_back(std::move(record));
   }
 }
@@ -243,7 +250,7 @@ Result<v1::Kernel> SqliteStore::GetKernel(std::string_view id) {
   if (!has_row) {
     return absl::NotFoundError(absl::StrCat("there is no kernel ", std::string(id)));
   }
-  return Parse<v1::Kernel>(get_kernel_.Bytes(0), "kernel");
+  return ParseStored<v1::Kernel>(get_kernel_.Bytes(0), "kernel");
 }
 
 Result<int64_t> SqliteStore::InsertJob(const v1::TuningJob& job) {
@@ -275,7 +282,7 @@ Status SqliteStore::UpdateJob(int64_t number, const v1::TuningJob& job) {
 }
 
 Result<v1::TuningJob> SqliteStore::ReadJob(const SqliteStatement& row) {
-  MDH_ASSIGN_OR_RETURN(v1::TuningJob job, Parse<v1::TuningJob>(row.Bytes(1), "job"));
+  MDH_ASSIGN_OR_RETURN(v1::TuningJob job, ParseStored<v1::TuningJob>(row.Bytes(1), "job"));
   job.set_name(JobName(row.Integer(0)));
   return job;
 }
@@ -324,7 +331,7 @@ Result<std::optional<v1::MachinePeaks>> SqliteStore::GetPeaks(std::string_view f
   SqliteReset reset(get_peaks_);
   MDH_ASSIGN_OR_RETURN(const bool has_row, get_peaks_.BindText(1, fingerprint).Step());
   if (!has_row) return std::nullopt;
-  return Parse<v1::MachinePeaks>(get_peaks_.Bytes(0), "device");
+  return ParseStored<v1::MachinePeaks>(get_peaks_.Bytes(0), "device");
 }
 
 Status SqliteStore::PutPeaks(std::string_view fingerprint, const v1::MachinePeaks& peaks) {
@@ -348,12 +355,8 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options
         absl::StrCat("database ", options.path, " is in use by another mdhd"));
   }
   MDH_RETURN_IF_ERROR(lock.status());
-  MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database,
-                       SqliteDatabase::Open(options.path));
-  // Others should not open the file, but `sqlite3 mdhd.sqlite` at a terminal must not make us fail.
-  MDH_RETURN_IF_ERROR(database->Execute("PRAGMA busy_timeout = 5000"));
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database, OpenConnection(options));
   MDH_RETURN_IF_ERROR(CheckOwnership(*database));
-  MDH_RETURN_IF_ERROR(SetLimit(*database, options.max_bytes));
   MDH_RETURN_IF_ERROR(Migrate(*database));
   auto store = std::make_unique<SqliteStore>(*std::move(lock), std::move(database));
   MDH_RETURN_IF_ERROR(store->Prepare());

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "proto/grpc_status.h"
+#include "server/reply.h"
 #include "server/resource_names.h"
 #include "server/tuning_request.h"
 
@@ -20,13 +20,6 @@ constexpr int kMaxRequestIdBytes = 64;
 constexpr int kMaxWatchers = 128;
 // How soon a watcher that went away is noticed.
 constexpr absl::Duration kWatchPoll = absl::Milliseconds(200);
-
-template <typename Response>
-grpc::Status Reply(Result<Response> result, Response* response) {
-  if (!result.ok()) return ToGrpcStatus(result.status());
-  *response = *std::move(result);
-  return grpc::Status::OK;
-}
 
 bool IsFinal(v1::TuningJobState state) {
   return state == v1::TUNING_JOB_STATE_SUCCEEDED || state == v1::TUNING_JOB_STATE_FAILED ||
@@ -60,14 +53,9 @@ Result<v1::GetTuningJobResponse> TuningServiceImpl::Get(const v1::GetTuningJobRe
 
 Result<v1::ListTuningJobsResponse> TuningServiceImpl::List(
     const v1::ListTuningJobsRequest& request) {
-  if (request.page_size() < 0) return absl::InvalidArgumentError("page_size is negative");
-  int64_t before = 0;
-  if (!request.page_token().empty() &&
-      (!absl::SimpleAtoi(request.page_token(), &before) || before <= 0)) {
-    return absl::InvalidArgumentError("page_token is not one that this service gave");
-  }
-  const int limit =
-      request.page_size() == 0 ? kDefaultPageSize : std::min(request.page_size(), kMaxPageSize);
+  MDH_ASSIGN_OR_RETURN(const int limit,
+                       PageLimit(request.page_size(), kDefaultPageSize, kMaxPageSize));
+  MDH_ASSIGN_OR_RETURN(const int64_t before, ParsePageToken(request.page_token()));
   // One more than asked for tells whether there is a next page.
   MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, jobs_.List(before, limit + 1));
   const bool has_more = static_cast<int>(jobs.size()) > limit;

@@ -1,0 +1,28 @@
+// Connections to the database of the daemon, and messages in its rows.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/status.h"
+#include "server/sqlite_database.h"
+#include "server/sqlite_store.h"
+
+namespace mdh {
+
+// A connection that waits for others, keeps the size limit, and has committed only what is on the
+// disk. Errors: as SqliteDatabase::Open.
+Result<std::unique_ptr<SqliteDatabase>> OpenConnection(const SqliteStoreOptions& options);
+
+// The message in a column. Errors: FailedPrecondition if it is none, calling it `what`.
+template <typename Message>
+Result<Message> ParseStored(const std::string& bytes, const char* what) {
+  Message message;
+  if (!message.ParseFromString(bytes)) {
+    return absl::FailedPreconditionError(absl::StrCat("a stored ", what, " is damaged"));
+  }
+  return message;
+}
+
+}  // namespace mdh

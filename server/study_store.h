@@ -1,0 +1,68 @@
+// What the daemon remembers of studies: their specifications, how far they are, and the journal of
+// their trials.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/status.h"
+#include "mdh/v1/study.pb.h"
+
+namespace mdh {
+
+// A trial in the journal.
+struct JournalTrial {
+  v1::StudyTrial trial;  // with lease_expire_time until it is told
+  int64_t asked_ns = 0;  // since the epoch; when it was given out last
+  int64_t told_ns = 0;   // since the epoch; 0 until it is told
+  int64_t order = 0;     // 1, 2, ... in the order of telling; 0 until it is told
+};
+
+// Thread-safe. What a call acknowledged survives the end of the process and of the machine; a call
+// that fails changes nothing. Errors of every call that writes: ResourceExhausted if the disk is
+// full. Errors of every call: FailedPrecondition if the storage is damaged, Internal. `name` of
+// studies is not stored: those that are read have the name of their number.
+class StudyStore {
+ public:
+  virtual ~StudyStore() = default;
+
+  // Returns the number of the new study; later ones have larger numbers, also after deletions.
+  // Errors: AlreadyExists if its request_id is that of another study.
+  virtual Result<int64_t> InsertStudy(const v1::Study& study) = 0;
+  // Errors: NotFound.
+  virtual Result<v1::Study> GetStudy(int64_t number) = 0;
+  // nullopt if no study has that request_id.
+  virtual Result<std::optional<v1::Study>> FindStudyByRequest(std::string_view request_id) = 0;
+  // Up to `limit` studies, and about `max_bytes` but at least one, with numbers below `before` (0:
+  // any), the newest first. Their specifications are brief (BriefSpec).
+  virtual Result<std::vector<v1::Study>> ListStudies(int64_t before, int limit,
+                                                     int64_t max_bytes) = 0;
+  virtual Result<int64_t> CountActiveStudies() = 0;
+  // Errors: NotFound.
+  virtual Status DeleteStudy(int64_t number) = 0;
+
+  // Replaces what is stored of the study, but for its specification, and of these trials. Errors:
+  // NotFound.
+  virtual Status PutTrials(int64_t number, const v1::Study& study,
+                           absl::Span<const JournalTrial> trials) = 0;
+  // In the order of their numbers.
+  virtual Result<std::vector<JournalTrial>> AllTrials(int64_t number) = 0;
+  // Up to `limit` trials that were told, and about `max_bytes` but at least one, with numbers above
+  // `after`, in the order of their numbers.
+  virtual Result<std::vector<v1::StudyTrial>> ToldTrials(int64_t number, int64_t after, int limit,
+                                                         int64_t max_bytes) = 0;
+};
+
+// What lists show of a specification: display name, technique, seed, lookahead and abort condition.
+v1::StudySpec BriefSpec(const v1::StudySpec& spec);
+
+// A further connection to the database of OpenSqliteStore (sqlite_store.h), which must be open
+// already and must stay open. Errors: as there.
+struct SqliteStoreOptions;
+Result<std::unique_ptr<StudyStore>> OpenSqliteStudyStore(const SqliteStoreOptions& options);
+
+}  // namespace mdh

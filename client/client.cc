@@ -1,5 +1,6 @@
 #include "client/client.h"
 
+#include <google/protobuf/util/time_util.h>
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "core/canonical.h"
 #include "mdh/v1/device.grpc.pb.h"
 #include "mdh/v1/kernel.grpc.pb.h"
+#include "mdh/v1/study.grpc.pb.h"
 #include "mdh/v1/tuning.grpc.pb.h"
 #include "proto/expression_conversion.h"
 #include "proto/grpc_status.h"
@@ -30,7 +32,8 @@ class GrpcClient : public Client {
       : options_(options),
         kernels_(v1::KernelService::NewStub(channel)),
         tuning_(v1::TuningService::NewStub(channel)),
-        devices_(v1::DeviceService::NewStub(channel)) {}
+        devices_(v1::DeviceService::NewStub(channel)),
+        studies_(v1::StudyService::NewStub(channel)) {}
 
   Result<v1::LookupKernelResponse> Lookup(const v1::KernelKey& key,
                                           v1::MatchKind weakest_match) override;
@@ -44,6 +47,17 @@ class GrpcClient : public Client {
                                               const std::string& page_token) override;
   Result<v1::TuningJob> Cancel(const std::string& name) override;
   Result<v1::ListDevicesResponse> ListDevices() override;
+  Result<v1::Study> CreateStudy(const v1::CreateStudyRequest& request) override;
+  Result<v1::Study> GetStudy(const std::string& name) override;
+  Result<v1::ListStudiesResponse> ListStudies(int page_size,
+                                              const std::string& page_token) override;
+  Result<v1::AskTrialsResponse> AskTrials(const std::string& name, int count,
+                                          int64_t lease_ns) override;
+  Result<v1::Study> TellTrials(const v1::TellTrialsRequest& request) override;
+  Result<v1::ListTrialsResponse> ListTrials(const std::string& name, int page_size,
+                                            const std::string& page_token) override;
+  Result<v1::Study> CancelStudy(const std::string& name) override;
+  Status DeleteStudy(const std::string& name) override;
 
  private:
   // Calls `method` of `stub` and gives its response.
@@ -63,6 +77,7 @@ class GrpcClient : public Client {
   const std::unique_ptr<v1::KernelService::Stub> kernels_;
   const std::unique_ptr<v1::TuningService::Stub> tuning_;
   const std::unique_ptr<v1::DeviceService::Stub> devices_;
+  const std::unique_ptr<v1::StudyService::Stub> studies_;
 };
 
 Result<v1::LookupKernelResponse> GrpcClient::Lookup(const v1::KernelKey& key,
@@ -139,6 +154,73 @@ Result<v1::TuningJob> GrpcClient::Cancel(const std::string& name) {
 Result<v1::ListDevicesResponse> GrpcClient::ListDevices() {
   return Call(*devices_, &v1::DeviceService::Stub::ListDevices, v1::ListDevicesRequest(),
               kListDevicesLimitNs);
+}
+
+Result<v1::Study> GrpcClient::CreateStudy(const v1::CreateStudyRequest& request) {
+  MDH_ASSIGN_OR_RETURN(
+      v1::CreateStudyResponse response,
+      Call(*studies_, &v1::StudyService::Stub::CreateStudy, request, options_.call_limit_ns));
+  return std::move(*response.mutable_study());
+}
+
+Result<v1::Study> GrpcClient::GetStudy(const std::string& name) {
+  v1::GetStudyRequest request;
+  request.set_name(name);
+  MDH_ASSIGN_OR_RETURN(
+      v1::GetStudyResponse response,
+      Call(*studies_, &v1::StudyService::Stub::GetStudy, request, options_.call_limit_ns));
+  return std::move(*response.mutable_study());
+}
+
+Result<v1::ListStudiesResponse> GrpcClient::ListStudies(int page_size,
+                                                        const std::string& page_token) {
+  v1::ListStudiesRequest request;
+  request.set_page_size(page_size);
+  request.set_page_token(page_token);
+  return Call(*studies_, &v1::StudyService::Stub::ListStudies, request, options_.call_limit_ns);
+}
+
+Result<v1::AskTrialsResponse> GrpcClient::AskTrials(const std::string& name, int count,
+                                                    int64_t lease_ns) {
+  v1::AskTrialsRequest request;
+  request.set_name(name);
+  request.set_count(count);
+  if (lease_ns != 0) {
+    *request.mutable_lease() = google::protobuf::util::TimeUtil::NanosecondsToDuration(lease_ns);
+  }
+  return Call(*studies_, &v1::StudyService::Stub::AskTrials, request, options_.call_limit_ns);
+}
+
+Result<v1::Study> GrpcClient::TellTrials(const v1::TellTrialsRequest& request) {
+  MDH_ASSIGN_OR_RETURN(
+      v1::TellTrialsResponse response,
+      Call(*studies_, &v1::StudyService::Stub::TellTrials, request, options_.call_limit_ns));
+  return std::move(*response.mutable_study());
+}
+
+Result<v1::ListTrialsResponse> GrpcClient::ListTrials(const std::string& name, int page_size,
+                                                      const std::string& page_token) {
+  v1::ListTrialsRequest request;
+  request.set_name(name);
+  request.set_page_size(page_size);
+  request.set_page_token(page_token);
+  return Call(*studies_, &v1::StudyService::Stub::ListTrials, request, options_.call_limit_ns);
+}
+
+Result<v1::Study> GrpcClient::CancelStudy(const std::string& name) {
+  v1::CancelStudyRequest request;
+  request.set_name(name);
+  MDH_ASSIGN_OR_RETURN(
+      v1::CancelStudyResponse response,
+      Call(*studies_, &v1::StudyService::Stub::CancelStudy, request, options_.call_limit_ns));
+  return std::move(*response.mutable_study());
+}
+
+Status GrpcClient::DeleteStudy(const std::string& name) {
+  v1::DeleteStudyRequest request;
+  request.set_name(name);
+  return Call(*studies_, &v1::StudyService::Stub::DeleteStudy, request, options_.call_limit_ns)
+      .status();
 }
 
 }  // namespace

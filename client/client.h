@@ -19,6 +19,7 @@
 #include "mdh/v1/device.pb.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
+#include "mdh/v1/study.pb.h"
 #include "mdh/v1/tuning.pb.h"
 
 namespace mdh {
@@ -89,6 +90,24 @@ class Client {
   virtual Result<v1::TuningJob> Cancel(const std::string& name) = 0;
 
   virtual Result<v1::ListDevicesResponse> ListDevices() = 0;
+
+  // Studies: tuning of any program. Errors: as those of mdh.v1.StudyService.
+  virtual Result<v1::Study> CreateStudy(const v1::CreateStudyRequest& request) = 0;
+  virtual Result<v1::Study> GetStudy(const std::string& name) = 0;
+  // One page, the newest first.
+  virtual Result<v1::ListStudiesResponse> ListStudies(int page_size,
+                                                      const std::string& page_token) = 0;
+  // Up to `count` configurations to evaluate. `lease_ns`: how long that may take; 0: the daemon's
+  // default, 10 minutes.
+  virtual Result<v1::AskTrialsResponse> AskTrials(const std::string& name, int count,
+                                                  int64_t lease_ns) = 0;
+  // Gives the study after these.
+  virtual Result<v1::Study> TellTrials(const v1::TellTrialsRequest& request) = 0;
+  // One page of those that were told, by number.
+  virtual Result<v1::ListTrialsResponse> ListTrials(const std::string& name, int page_size,
+                                                    const std::string& page_token) = 0;
+  virtual Result<v1::Study> CancelStudy(const std::string& name) = 0;
+  virtual Status DeleteStudy(const std::string& name) = 0;
 };
 
 }  // namespace mdh

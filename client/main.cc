@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   AddKernelCommand(app, options, selected);
   AddJobCommands(app, options, selected);
   AddDeviceCommand(app, options, selected);
+  AddStudyCommand(app, options, selected);
   AddExpressionCommands(app, options, selected);
   AddVersionCommand(app, options, selected);
   try {

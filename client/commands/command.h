@@ -42,6 +42,7 @@ void AddLookupCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
 void AddKernelCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddJobCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddDeviceCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
+void AddStudyCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 
 // Prints "mdh: error: <message>" to standard error and returns `code`.

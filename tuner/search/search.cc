@@ -1,0 +1,226 @@
+// Order and bookkeeping of a search: what was asked, what is known, what the technique may know by
+// then.
+#include "tuner/search/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <set>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "tuner/search/untried.h"
+
+namespace mdh {
+namespace {
+
+// A technique that proposes so many known configurations in a row is stuck; then a new one is
+// drawn.
+constexpr int kMaxRepeats = 200;
+
+}  // namespace
+
+struct Search::State {
+  // One evaluation. Numbers are positions in `trials` plus one.
+  struct Trial {
+    Configuration configuration;
+    bool is_technique = false;  // else the technique is informed
+    bool is_told = false;
+    Cost cost = std::nullopt;
+  };
+
+  State(SearchSpace s, SearchOptions o, std::unique_ptr<SearchTechnique> t)
+      : space(std::move(s)),
+        options(std::move(o)),
+        technique(std::move(t)),
+        untried(space, options.seed) {}
+
+  void AddStart();
+  bool Prepare();
+  bool Propose();
+  void DeliverUpTo(int64_t number);
+  void AnswerCalls();
+  void Add(Configuration configuration, bool is_technique);
+  int64_t told_in_order();
+
+  SearchSpace space;
+  SearchOptions options;
+  std::unique_ptr<SearchTechnique> technique;
+  Untried untried;
+
+  std::deque<Configuration> start;
+  std::vector<Trial> trials;
+  absl::flat_hash_map<Configuration, int64_t> numbers;  // of trials
+  int64_t asked = 0;        // trials given out; at most one more is prepared
+  int64_t told_prefix = 0;  // all up to this number are told
+  int64_t delivered = 0;    // results up to this number are known to the technique
+  // Calls of Next() that were not reported: numbers of the trials that answer them.
+  std::deque<int64_t> calls;
+  std::set<int64_t> outstanding;
+  bool is_done = false;
+  int64_t evaluations = 0;
+  int64_t valid_evaluations = 0;
+  std::optional<Evaluation> best;
+};
+
+void Search::State::AddStart() {
+  for (const Configuration& wanted : options.start) {
+    start.push_back(space.Contains(wanted) ? wanted : space.Nearest(wanted));
+  }
+}
+
+void Search::State::Add(Configuration configuration, bool is_technique) {
+  numbers.emplace(configuration, static_cast<int64_t>(trials.size()) + 1);
+  trials.push_back({.configuration = std::move(configuration), .is_technique = is_technique});
+  if (is_technique) calls.push_back(static_cast<int64_t>(trials.size()));
+}
+
+int64_t Search::State::told_in_order() {
+  while (told_prefix < static_cast<int64_t>(trials.size()) &&
+         trials[static_cast<size_t>(told_prefix)].is_told) {
+    ++told_prefix;
+  }
+  return told_prefix;
+}
+
+// Makes the next trial, unless there is one that was not given out. False if it cannot be made now
+// (more must be told) or ever (is_done).
+bool Search::State::Prepare() {
+  if (asked < static_cast<int64_t>(trials.size())) return true;
+  if (is_done) return false;
+  const int64_t needed = asked + 1 - options.lookahead;
+  if (needed > told_in_order()) return false;
+  DeliverUpTo(needed);
+  if (Propose()) return true;
+  is_done = true;
+  return false;
+}
+
+bool Search::State::Propose() {
+  while (!start.empty()) {
+    Configuration configuration = std::move(start.front());
+    start.pop_front();
+    if (numbers.contains(configuration)) continue;
+    Add(std::move(configuration), false);
+    return true;
+  }
+  if (untried.AllTried(static_cast<int64_t>(trials.size()))) return false;
+  for (int repeats = 0; repeats < kMaxRepeats; ++repeats) {
+    std::optional<Configuration> next = technique->Next();
+    if (!next) {
+      if (calls.empty()) return false;
+      break;
+    }
+    const auto known = numbers.find(*next);
+    if (known == numbers.end()) {
+      Add(*std::move(next), true);
+      return true;
+    }
+    calls.push_back(known->second);
+    AnswerCalls();
+  }
+  std::optional<Configuration> drawn =
+      untried.Draw([this](const Configuration& at) { return numbers.contains(at); });
+  if (!drawn) return false;
+  Add(*std::move(drawn), false);
+  return true;
+}
+
+void Search::State::DeliverUpTo(int64_t number) {
+  while (delivered < number) {
+    const Trial& trial = trials[static_cast<size_t>(delivered)];
+    ++delivered;
+    if (!trial.is_technique) technique->Inform(trial.configuration, trial.cost);
+    AnswerCalls();
+  }
+}
+
+void Search::State::AnswerCalls() {
+  while (!calls.empty() && calls.front() <= delivered) {
+    const Trial& trial = trials[static_cast<size_t>(calls.front() - 1)];
+    calls.pop_front();
+    technique->Report(trial.configuration, trial.cost);
+  }
+}
+
+Result<Search> Search::Create(SearchSpace space, SearchOptions options) {
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<SearchTechnique> technique,
+                       SearchTechniqueNamed(options.technique));
+  if (options.lookahead < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lookahead must be at least 1, not ", options.lookahead));
+  }
+  const size_t size = space.parameters().size();
+  for (size_t i = 0; i < options.start.size(); ++i) {
+    if (options.start[i].size() == size) continue;
+    return absl::InvalidArgumentError(absl::StrCat("start configuration ", i, " has ",
+                                                   options.start[i].size(),
+                                                   " values, the space has ", size, " parameters"));
+  }
+  auto state = std::make_unique<State>(std::move(space), std::move(options), std::move(technique));
+  state->technique->Initialize(state->space, state->options.seed);
+  state->AddStart();
+  return Search(std::move(state));
+}
+
+Search::Search(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Search::Search(Search&&) noexcept = default;
+Search& Search::operator=(Search&&) noexcept = default;
+Search::~Search() = default;
+
+const SearchSpace& Search::space() const { return state_->space; }
+const SearchOptions& Search::options() const { return state_->options; }
+int64_t Search::evaluations() const { return state_->evaluations; }
+int64_t Search::valid_evaluations() const { return state_->valid_evaluations; }
+const std::optional<Evaluation>& Search::best() const { return state_->best; }
+
+std::vector<Proposal> Search::Ask(int count) {
+  std::vector<Proposal> proposals;
+  while (static_cast<int>(proposals.size()) < count && state_->Prepare()) {
+    const State::Trial& trial = state_->trials[static_cast<size_t>(state_->asked)];
+    ++state_->asked;
+    state_->outstanding.insert(state_->asked);
+    proposals.push_back({.number = state_->asked, .configuration = trial.configuration});
+  }
+  return proposals;
+}
+
+Status Search::Tell(int64_t number, Cost cost) {
+  if (number < 1 || number > state_->asked) {
+    return absl::NotFoundError(absl::StrCat("proposal ", number, " was not asked for"));
+  }
+  State::Trial& trial = state_->trials[static_cast<size_t>(number - 1)];
+  if (trial.is_told) {
+    return absl::AlreadyExistsError(absl::StrCat("the cost of proposal ", number, " is known"));
+  }
+  if (cost && !std::isfinite(*cost)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the cost of proposal ", number, " is not finite"));
+  }
+  trial.is_told = true;
+  trial.cost = cost;
+  state_->outstanding.erase(number);
+  ++state_->evaluations;
+  if (!cost) return absl::OkStatus();
+  ++state_->valid_evaluations;
+  std::optional<Evaluation>& best = state_->best;
+  if (!best || *cost < *best->cost || (*cost == *best->cost && number < best->number)) {
+    best = Evaluation{.number = number, .configuration = trial.configuration, .cost = cost};
+  }
+  return absl::OkStatus();
+}
+
+std::vector<Proposal> Search::outstanding() const {
+  std::vector<Proposal> proposals;
+  for (const int64_t number : state_->outstanding) {
+    proposals.push_back(
+        {.number = number,
+         .configuration = state_->trials[static_cast<size_t>(number - 1)].configuration});
+  }
+  return proposals;
+}
+
+bool Search::is_exhausted() { return state_->outstanding.empty() && !state_->Prepare(); }
+
+}  // namespace mdh

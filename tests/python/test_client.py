@@ -46,7 +46,7 @@ def test_a_cancelled_job_is_an_error(client):
     def job():
         # The newest job is the one that runs.
         from mdh.v1 import tuning_pb2 as pb
-        jobs = client._call("TuningService/ListTuningJobs", pb.ListTuningJobsRequest(page_size=1),
+        jobs = client.call("TuningService/ListTuningJobs", pb.ListTuningJobsRequest(page_size=1),
                             pb.ListTuningJobsResponse)
         return jobs.jobs[0].name[len("tuningJobs/"):]
 
@@ -65,7 +65,7 @@ def test_an_interrupt_cancels_the_job(client):
 
     with pytest.raises(KeyboardInterrupt):
         client.tune(examples.matmul_loops(71, 72, 73), budget_seconds=60, on_progress=interrupt)
-    newest = client._call("TuningService/ListTuningJobs", pb.ListTuningJobsRequest(page_size=1),
+    newest = client.call("TuningService/ListTuningJobs", pb.ListTuningJobsRequest(page_size=1),
                           pb.ListTuningJobsResponse).jobs[0]
     steps = []
     client._watch(newest.name, steps.append)

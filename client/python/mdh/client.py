@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Optional, Union
+import uuid
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Union
 
 import grpc
 
 from .errors import MdhError, SourceLocation, UnavailableError, from_code, wrong
 from .expression import Expression, TextExpression
 from .results import CheckedExpression, Kernel, Lookup, Progress, TunedKernel
-from .v1 import device_pb2, expression_pb2, kernel_pb2, record_pb2, tuning_pb2
+from .v1 import device_pb2, expression_pb2, kernel_pb2, record_pb2, study_pb2, tuning_pb2
+
+if TYPE_CHECKING:
+    from .tuner.specification import Specification
+    from .tuner.study import Study, StudyStatus
 
 Source = Union[Expression, TextExpression]
 
 # Listing devices may have to measure them first, which takes seconds.
 _LIST_DEVICES_SECONDS = 180.0
+# Building the space of a study.
+_CREATE_STUDY_SECONDS = 300.0
 _POLICY = "NUMERICS_POLICY_"
 
 
@@ -44,7 +51,10 @@ class Client:
         self.address = address or default_address()
         self._call_seconds = call_seconds
         self._channel = grpc.insecure_channel(
-            self.address, options=[("grpc.max_receive_message_length", -1)])
+            self.address, options=[
+                ("grpc.max_receive_message_length", -1),
+                # A daemon that was restarted is found again soon.
+                ("grpc.min_reconnect_backoff_ms", 200), ("grpc.max_reconnect_backoff_ms", 2000)])
 
     def __enter__(self) -> "Client":
         return self
@@ -59,7 +69,7 @@ class Client:
     def check(self, expression: Source) -> CheckedExpression:
         """What the daemon understands of an expression. Errors: ExpressionError, ..."""
         request = expression_pb2.CheckExpressionRequest(expression=_source(expression))
-        return CheckedExpression.from_proto(self._call(
+        return CheckedExpression.from_proto(self.call(
             "ExpressionService/CheckExpression", request, expression_pb2.CheckExpressionResponse,
             expression.location))
 
@@ -71,7 +81,7 @@ class Client:
         kind = kernel_pb2.MATCH_KIND_EXACT if exact else kernel_pb2.MATCH_KIND_COMPATIBLE
         request = kernel_pb2.LookupKernelRequest(
             expression=_source(expression), weakest_match=kind, numerics_policy=_policy(numerics))
-        response = self._call("KernelService/LookupKernel", request,
+        response = self.call("KernelService/LookupKernel", request,
                               kernel_pb2.LookupKernelResponse, expression.location)
         return Lookup(response.match == kernel_pb2.MATCH_KIND_EXACT,
                       TunedKernel.from_proto(response.record))
@@ -105,14 +115,14 @@ class Client:
             technique=technique, numerics_policy=_policy(numerics), tolerance=tolerance)
         request = tuning_pb2.CreateTuningJobRequest(
             expression=_source(expression), options=options, force=force, request_id=request_id)
-        created = self._call("TuningService/CreateTuningJob", request,
+        created = self.call("TuningService/CreateTuningJob", request,
                              tuning_pb2.CreateTuningJobResponse, expression.location)
         try:
             self._watch(created.job.name, on_progress)
         except KeyboardInterrupt:
             self.cancel(created.job.name)
             raise
-        ended = self._call(
+        ended = self.call(
             "TuningService/GetTuningJob", tuning_pb2.GetTuningJobRequest(name=created.job.name),
             tuning_pb2.GetTuningJobResponse)
         if ended.job.state == tuning_pb2.TUNING_JOB_STATE_CANCELLED:
@@ -135,7 +145,7 @@ class Client:
 
     def cancel(self, job: str) -> None:
         """Cancels a job, "tuningJobs/{number}". Errors: NotFoundError."""
-        self._call("TuningService/CancelTuningJob", tuning_pb2.CancelTuningJobRequest(name=job),
+        self.call("TuningService/CancelTuningJob", tuning_pb2.CancelTuningJobRequest(name=job),
                    tuning_pb2.CancelTuningJobResponse)
 
     def kernel(self, tuned: Union[str, TunedKernel, Lookup]) -> Kernel:
@@ -145,19 +155,67 @@ class Client:
         name = tuned.name if isinstance(tuned, TunedKernel) else tuned
         if name.startswith("records/"):
             name = "kernels/" + name[len("records/"):]
-        response = self._call("KernelService/GetKernel", kernel_pb2.GetKernelRequest(name=name),
+        response = self.call("KernelService/GetKernel", kernel_pb2.GetKernelRequest(name=name),
                               kernel_pb2.GetKernelResponse)
         return Kernel.from_proto(response.kernel)
 
     def devices(self) -> device_pb2.ListDevicesResponse:
         """The daemon's devices and its version; the first call may take seconds."""
-        return self._call("DeviceService/ListDevices", device_pb2.ListDevicesRequest(),
+        return self.call("DeviceService/ListDevices", device_pb2.ListDevicesRequest(),
                           device_pb2.ListDevicesResponse, seconds=_LIST_DEVICES_SECONDS)
 
-    def _call(
+    def create_study(self, specification: "Specification", *, request_id: str = "") -> "Study":
+        """A new study of any program: ask it for configurations and tell it what they cost.
+
+        `request_id`: the same one gives the same study. Errors: ExpressionError for what is wrong
+        in the specification and FailedPreconditionError if no configuration is valid, with file and
+        line of the constraint; ResourceExhaustedError.
+        """
+        from .tuner.study import Study
+
+        request = study_pb2.CreateStudyRequest(
+            spec=specification.proto, request_id=request_id or uuid.uuid4().hex)
+        return Study(self, self._create_study(specification, request))
+
+    def check_study(self, specification: "Specification") -> "StudyStatus":
+        """As create_study, but nothing is stored: for the number of configurations and notices."""
+        from .tuner.study import StudyStatus
+
+        request = study_pb2.CreateStudyRequest(spec=specification.proto, validate_only=True)
+        return StudyStatus.from_proto(self._create_study(specification, request))
+
+    def _create_study(self, specification: "Specification", request: Any) -> study_pb2.Study:
+        try:
+            response = self.call("StudyService/CreateStudy", request, study_pb2.CreateStudyResponse,
+                                 seconds=_CREATE_STUDY_SECONDS)
+        except MdhError as error:
+            raise specification.locate(error) from error
+        created: study_pb2.Study = response.study
+        return created
+
+    def study(self, name: str) -> "Study":
+        """A study, "studies/{number}". Errors: NotFoundError."""
+        from .tuner.study import Study
+
+        response = self.call("StudyService/GetStudy", study_pb2.GetStudyRequest(name=name),
+                             study_pb2.GetStudyResponse)
+        return Study(self, response.study)
+
+    def studies(self, count: int = 50) -> "List[StudyStatus]":
+        """The newest studies, at most 1,000."""
+        from .tuner.study import StudyStatus
+
+        response = self.call(
+            "StudyService/ListStudies", study_pb2.ListStudiesRequest(page_size=count),
+            study_pb2.ListStudiesResponse)
+        return [StudyStatus.from_proto(study) for study in response.studies]
+
+    def call(
         self, method: str, request: Any, response: Any,
         location: Optional[SourceLocation] = None, seconds: Optional[float] = None,
     ) -> Any:
+        """One call of a method such as "StudyService/GetStudy", for messages of its own: `response`
+        is the type. Errors about the request are about `location`."""
         call = self._channel.unary_unary(
             f"/mdh.v1.{method}", request_serializer=type(request).SerializeToString,
             response_deserializer=response.FromString)

@@ -1,0 +1,125 @@
+"""Constraints of Python functions: as formulas, else as tables of their values."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import itertools
+import math
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+from ..errors import SourceLocation, here, start_of, wrong
+from ..v1 import study_pb2
+from .ranges import Range
+from .symbols import Symbol, Untraceable
+from .tracing import trace_checked
+
+_MAX_TUPLES = 1 << 24
+_IS_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+
+Condition = Union[str, Callable[..., Any]]
+
+
+class Constraint:
+    """A condition and where it is written: a formula as text, or a function whose arguments are
+    named like tuning parameters."""
+
+    def __init__(self, condition: Condition, location: Optional[SourceLocation] = None):
+        if not isinstance(condition, str) and not callable(condition):
+            raise wrong(f"{condition!r} is no constraint: give a function of parameters or the "
+                        "text of a formula")
+        self.condition = condition
+        self.location = start_of(condition) or location or here()
+
+    def write(self, ranges: Dict[str, Range], spec: study_pb2.StudySpec) -> str:
+        """Adds it to the specification, and gives the text that messages call it by. Errors:
+        ExpressionError, with file and line of the function."""
+        if isinstance(self.condition, str):
+            spec.constraints.append(self.condition)
+            return self.condition
+        names = argument_names(self.condition, ranges, self.location)
+        try:
+            formula = trace_checked(
+                self.condition, {name: Symbol(name, ranges[name].kind) for name in names},
+                {name: ranges[name] for name in names})
+        except Untraceable as reason:
+            table = self._table(names, ranges, str(reason))
+            spec.tables.append(table)
+            return table.text
+        if formula.kind != "bool":
+            raise wrong(f"a constraint is true or false, but this one is a number, {formula.text}",
+                        self.location)
+        if not names:
+            raise wrong("a constraint needs a tuning parameter as its argument", self.location)
+        spec.constraints.append(formula.text)
+        return formula.text
+
+    def _table(self, names: Sequence[str], ranges: Dict[str, Range],
+               reason: str) -> study_pb2.TableConstraint:
+        tuples = math.prod(ranges[name].size for name in names)
+        if tuples > _MAX_TUPLES:
+            raise wrong(
+                f"this constraint cannot be written as a formula ({reason}), and its parameters "
+                f"{', '.join(names)} have {tuples} combinations, more than the {_MAX_TUPLES} that "
+                "can be tabulated", self.location)
+        bits = bytearray((tuples + 7) // 8)
+        assert callable(self.condition)
+        values = ([ranges[name].at(i) for i in range(ranges[name].size)] for name in names)
+        for number, arguments in enumerate(itertools.product(*values)):
+            if self._holds(dict(zip(names, arguments))):
+                bits[number // 8] |= 1 << (number % 8)
+        location = self.location
+        text = f"function at {location}" if location else "function"
+        return study_pb2.TableConstraint(text=text, parameters=names, satisfied=bytes(bits))
+
+    def _holds(self, arguments: Dict[str, Any]) -> bool:
+        assert callable(self.condition)
+        try:
+            result = self.condition(**arguments)
+        except ZeroDivisionError:
+            return False  # as in formulas: undefined is not satisfied
+        except Exception as error:
+            raise wrong(f"this constraint fails for {_text(arguments)}: "
+                        f"{type(error).__name__}: {error}", self.location) from error
+        if isinstance(result, bool) or type(result).__name__ in ("bool_", "bool"):
+            return bool(result)
+        hint = "; use 'not' instead of '~'" if result in (-1, -2) else ""
+        raise wrong(f"a constraint is true or false, but this one is {result!r} for "
+                    f"{_text(arguments)}{hint}", self.location)
+
+
+def _text(arguments: Dict[str, Any]) -> str:
+    return ", ".join(f"{name} = {value!r}" for name, value in arguments.items())
+
+
+def argument_names(function: Callable[..., Any], known: Any,
+                   location: Optional[SourceLocation]) -> List[str]:
+    """Names of the function's arguments that have no default. Errors: ExpressionError if one is
+    none of `known`, or if the arguments are not named."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise wrong(f"{function!r} does not say what its arguments are", location) from None
+    names = []
+    for parameter in parameters:
+        if parameter.kind in _IS_POSITIONAL or parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            raise wrong("a function of tuning parameters names each of them as an argument, but "
+                        f"'{parameter}' is no such name", location)
+        if parameter.default is not inspect.Parameter.empty and parameter.name not in known:
+            continue
+        if parameter.name not in known:
+            raise wrong(f"there is no tuning parameter '{parameter.name}'"
+                        + nearest(parameter.name, list(known)), location)
+        names.append(parameter.name)
+    return names
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """", but 'WPT'": the most similar known names; all if none is similar."""
+    similar: Sequence[str] = difflib.get_close_matches(name, known, 1) or tuple(known)
+    return f", but {', '.join(repr(n) for n in similar[:8])}" if similar else ""
+
+
+def places(constraints: Sequence[Tuple[Constraint, str]]) -> List[Tuple[str, SourceLocation]]:
+    """Texts of constraints and where they are written."""
+    return [(text, c.location) for c, text in constraints if c.location is not None]

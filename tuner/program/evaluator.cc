@@ -1,0 +1,93 @@
+#include "tuner/program/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace mdh {
+namespace {
+
+constexpr size_t kExcerptLines = 5;
+constexpr size_t kExcerptBytes = 800;
+
+// Length of the UTF-8 sequence at the beginning of `text`; 0 if there is none.
+size_t SequenceLength(std::string_view text) {
+  const auto byte = [&](size_t n) { return static_cast<unsigned char>(text[n]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t length = first >= 0xF0 && first <= 0xF4 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
+  for (size_t n = 1; n < length; ++n) {
+    if ((byte(n) & 0xC0) != 0x80) return 0;
+  }
+  // Overlong forms, surrogates, and beyond the last character.
+  const bool is_wrong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) ||
+                        (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F);
+  return is_wrong ? 0 : length;
+}
+
+std::string ValidText(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const size_t length = SequenceLength(text);
+    if (length == 0 || text[0] == '\0') {
+      valid += '?';
+    } else {
+      valid += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<size_t>(1, length));
+  }
+  return valid;
+}
+
+}  // namespace
+
+std::string_view Name(FailureKind kind) {
+  constexpr std::string_view kNames[] = {"compile error", "launch error", "time-out", "crash",
+                                         "wrong result",  "no cost",      "no device"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+v1::EvaluateResponse FailedEvaluation(FailureKind kind, std::string_view what) {
+  v1::EvaluateResponse response;
+  response.set_failure(absl::StrCat(std::string(Name(kind)), ": ", ValidText(what)));
+  return response;
+}
+
+v1::EvaluateResponse Evaluated(double cost) {
+  if (!std::isfinite(cost)) return FailedEvaluation(FailureKind::kNoCost, "it is not finite");
+  v1::EvaluateResponse response;
+  response.set_cost(cost);
+  return response;
+}
+
+bool IsOf(FailureKind kind, const v1::EvaluateResponse& response) {
+  return absl::StartsWith(response.failure(), std::string(Name(kind)) + ":");
+}
+
+std::string Excerpt(std::string_view output) {
+  std::vector<std::string> lines;
+  const std::string text(output);
+  for (const absl::string_view line : absl::StrSplit(text, absl::ByAnyChar("\r\n"))) {
+    if (!absl::StripAsciiWhitespace(line).empty()) lines.emplace_back(line);
+  }
+  const auto error = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return absl::StrContains(absl::AsciiStrToLower(line), "error");
+  });
+  const size_t last = lines.size() - std::min(lines.size(), kExcerptLines);
+  const size_t first = error == lines.end() ? last : static_cast<size_t>(error - lines.begin());
+  const size_t end = std::min(lines.size(), first + kExcerptLines);
+  std::string excerpt = absl::StrJoin(lines.begin() + static_cast<ptrdiff_t>(first),
+                                      lines.begin() + static_cast<ptrdiff_t>(end), "\n");
+  if (excerpt.size() > kExcerptBytes)
+    excerpt = absl::StrCat(excerpt.substr(0, kExcerptBytes), "...");
+  return excerpt;
+}
+
+}  // namespace mdh

@@ -1,5 +1,5 @@
-// The search space of one expression on one device: every tuning parameter of a decomposition, with
-// its constraints, generated from expression and system model.
+// The search space of one expression on one device: every tuning parameter of a decomposition
+// (Table 1 and beyond), with its constraints, generated from expression and system model.
 #pragma once
 
 #include <memory>
@@ -10,28 +10,48 @@
 #include "core/expression.h"
 #include "core/system_model.h"
 #include "core/tuning_parameters.h"
-#include "tuner/old/search_space.h"
+#include "tuner/space/search_space.h"
 
 namespace mdh {
 
-// Immutable after construction; thread-safe.
+class MdhSpaceKind;
+
+// Constraints are formulas: every configuration decodes to parameters that Validate accepts. Limits
+// of threads, registers and memory are products over all dimensions; where exact products would
+// make the space too large to be built at once, they are rounded up to powers of two (or fractions
+// of them), so that configurations just below a limit may be left out. Phases are not set apart.
+//
+// With a model of caches that has registers or lanes: register tiles. Else level by level.
+//
+// Immutable, cheap to copy, thread-safe.
 class MdhSpace {
  public:
-  // Only decompositions that keep to the numerics policy.
-  MdhSpace(Expression expression, SystemModel model, DeviceDescription device,
-           NumericsPolicy numerics = NumericsPolicy::kReassociate);
+  // Only decompositions that keep to the numerics policy. The order of parameters is fixed:
+  // `options.order` has no effect. Errors: InvalidArgument if model and device do not belong
+  // together or the model cannot be tuned (several devices); those of SearchSpace::Create.
+  static Result<MdhSpace> Create(Expression expression, SystemModel model, DeviceDescription device,
+                                 NumericsPolicy numerics = NumericsPolicy::kReassociate,
+                                 SpaceOptions options = {});
 
-  const SearchSpace& space() const { return *space_; }
+  const SearchSpace& space() const { return space_; }
   // The decomposition that a configuration of space() stands for. Valid for Lower.
   TuningParameters Decode(absl::Span<const int64_t> configuration) const;
-  // Inverse of Decode; nullopt if the parameters are not in the space.
+  // Inverse of Decode; nullopt if the parameters are not in the space. Where a choice has no effect
+  // (the place of a level with one part in the order, the layout of a copy that is not made),
+  // Decode(Encode(p)) has the usual one instead of that of p.
   std::optional<Configuration> Encode(const TuningParameters& parameters) const;
+  // The configuration nearest to parameters that need not be valid, nor be for this device or these
+  // sizes: whatever can be read off is kept as far as the constraints allow. `sizes`: of the
+  // dimensions that they were for; without, those of this space.
+  Configuration EncodeNearest(const TuningParameters& parameters,
+                              absl::Span<const int64_t> sizes = {}) const;
 
  private:
-  struct Layout;
-  static TuningParameters DecodeWith(const Layout& layout, absl::Span<const int64_t> configuration);
-  std::shared_ptr<const Layout> layout_;
-  std::shared_ptr<const SearchSpace> space_;
+  MdhSpace(std::shared_ptr<const MdhSpaceKind> kind, SearchSpace space)
+      : kind_(std::move(kind)), space_(std::move(space)) {}
+
+  std::shared_ptr<const MdhSpaceKind> kind_;
+  SearchSpace space_;
 };
 
 }  // namespace mdh

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/default_parameters.h"
 #include "core/low_level_expression.h"
-#include "tuner/mdh_space.h"
+#include "tuner/old/mdh_space.h"
 #include "tuner/measure/clock.h"
 #include "tuner/old/search_technique.h"
 

@@ -12,7 +12,7 @@
 #include "core/text/printer.h"
 #include "tests/property/kernel_judge.h"
 #include "tests/random_expression.h"
-#include "tuner/mdh_space.h"
+#include "tuner/old/mdh_space.h"
 
 namespace mdh {
 namespace {

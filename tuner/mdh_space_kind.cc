@@ -1,0 +1,94 @@
+#include "tuner/mdh_space_kind.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/low_level_expression.h"
+#include "core/nest_constraints.h"
+
+namespace mdh {
+
+std::vector<int> Identity(size_t count) {
+  std::vector<int> identity(count);
+  std::iota(identity.begin(), identity.end(), 0);
+  return identity;
+}
+
+std::vector<int> MdhProblem::DimensionsInTurn() const {
+  std::vector<int> dimensions = Identity(rank());
+  const auto is_fixed = [&](int d) { return is_ordered(d) && is_reduced(d); };
+  std::stable_sort(dimensions.begin(), dimensions.end(), [&](int a, int b) {
+    if (is_fixed(a) || is_fixed(b)) return is_fixed(a) && !is_fixed(b);
+    return size(a) > size(b);
+  });
+  return dimensions;
+}
+
+namespace {
+
+// The same copies, where they are made, and how.
+bool IsSameInput(const NestShape& shape, int b, const NestShape& other, const InputParameters& x,
+                 const InputParameters& y) {
+  if (x.stage_layer != y.stage_layer || x.strip_dimension != y.strip_dimension) return false;
+  if (x.stage_layer != InputParameters::kInPlace && x.layout != y.layout) return false;
+  if (x.padding != y.padding || x.copy_width != y.copy_width) return false;
+  if (x.copy_stages != y.copy_stages) return false;
+  const auto copies = [b](const NestShape& nest) {
+    std::vector<std::pair<int, std::pair<int, std::vector<int>>>> found;
+    for (const int place : nest.CopyPlaces(b)) {
+      int active = 0;  // levels with several parts around the copy
+      for (int n = 0; n < place; ++n) active += nest.levels()[n].parts > 1 ? 1 : 0;
+      found.push_back({active, {nest.InputRegion(b, place), nest.LayoutAt(b, place)}});
+    }
+    return found;
+  };
+  return copies(shape) == copies(other);
+}
+
+// Levels with several parts: the same ones in the same order, by the same cores and with results in
+// the same regions.
+bool IsSameNest(const NestShape& a, const NestShape& b) {
+  const auto levels = [](const NestShape& nest) {
+    std::vector<std::array<int, 5>> active;
+    for (int n = 0; n < nest.count(); ++n) {
+      const NestShape::Level& level = nest.levels()[n];
+      if (level.parts == 1) continue;
+      active.push_back({level.level.layer, level.level.dimension, static_cast<int>(level.role),
+                        nest.is_parallel(n) ? level.assigned.dimension : 0,
+                        nest.OutputRegion(0, n)});
+    }
+    return active;
+  };
+  return levels(a) == levels(b) && a.AccumulatorElements() == b.AccumulatorElements();
+}
+
+PhaseParameters PhaseOf(const std::optional<PhaseParameters>& apart, const TuningParameters& p) {
+  return apart.value_or(p.phase);
+}
+
+}  // namespace
+
+bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const TuningParameters& b) {
+  if (a.system_model != b.system_model || a.tile != b.tile || a.numerics != b.numerics)
+    return false;
+  const bool tiles = UsesRegisterTiles(problem.model, a);
+  if (tiles != UsesRegisterTiles(problem.model, b)) return false;
+  for (const TuningParameters* p : {&a, &b}) {
+    if (!(PhaseOf(p->scalar_phase, *p) == p->phase)) return false;
+    if (!(PhaseOf(p->recomposition_phase, *p) == p->phase)) return false;
+  }
+  if (a.unroll != b.unroll || a.independent_accumulators != b.independent_accumulators)
+    return false;
+  if (a.accumulate_in != b.accumulate_in || a.compiler != b.compiler) return false;
+  if (a.inputs.size() != b.inputs.size()) return false;
+  const NestShape nest(problem.expression, problem.model, a);
+  const NestShape other(problem.expression, problem.model, b);
+  if (!IsSameNest(nest, other)) return false;
+  for (size_t n = 0; n < a.inputs.size(); ++n) {
+    if (!IsSameInput(nest, static_cast<int>(n), other, a.inputs[n], b.inputs[n])) return false;
+  }
+  return true;
+}
+
+}  // namespace mdh

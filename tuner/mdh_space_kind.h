@@ -1,0 +1,66 @@
+// What the spaces of register tiles and those of levels have in common for MdhSpace.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/device_description.h"
+#include "core/expression.h"
+#include "core/system_model.h"
+#include "core/tuning_parameters.h"
+#include "tuner/mdh_space_parts.h"
+
+namespace mdh {
+
+// An expression on a device.
+struct MdhProblem {
+  Expression expression;
+  SystemModel model;
+  DeviceDescription device;
+  NumericsPolicy numerics;
+
+  int rank() const { return expression.rank(); }
+  int64_t size(int d) const { return expression.dimensions()[d].size; }
+  const std::string& name(int d) const { return expression.dimensions()[d].name; }
+  bool is_reduced(int d) const { return expression.is_reduction(d); }
+  // Whether the policy fixes the order in which values along d are combined.
+  bool is_ordered(int d) const {
+    return numerics != NumericsPolicy::kReassociate &&
+           !expression.combine_operators()[d].is_concat();
+  }
+  // The order in which the space goes through the dimensions: what the policy orders first, then
+  // long ones first, so that the many part counts of those meet few different products.
+  std::vector<int> DimensionsInTurn() const;
+};
+
+// Immutable after construction.
+class MdhSpaceKind {
+ public:
+  explicit MdhSpaceKind(MdhProblem problem) : problem_(std::move(problem)) {}
+  virtual ~MdhSpaceKind() = default;
+
+  const MdhProblem& problem() const { return problem_; }
+  const SpaceBuilder& builder() const { return builder_; }
+
+  virtual TuningParameters Decode(absl::Span<const int64_t> configuration) const = 0;
+  // The codes that can be read off, any others elsewhere. Expects a table of extents of this rank
+  // and as many layers, and parameters for as many inputs.
+  virtual Configuration Read(const TuningParameters& parameters) const = 0;
+
+ protected:
+  MdhProblem problem_;
+  SpaceBuilder builder_;
+};
+
+std::unique_ptr<MdhSpaceKind> RegisterTileSpace(MdhProblem problem);
+std::unique_ptr<MdhSpaceKind> NestSpace(MdhProblem problem);
+
+// Whether both say the same, apart from choices without effect: places of levels with one part,
+// layouts without copies.
+bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const TuningParameters& b);
+
+// 0 .. count-1.
+std::vector<int> Identity(size_t count);
+
+}  // namespace mdh

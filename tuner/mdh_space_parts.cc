@@ -1,0 +1,277 @@
+#include "tuner/mdh_space_parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace mdh {
+
+// ---- Parameters and constraints ----
+
+int SpaceBuilder::Add(std::string name, std::vector<int64_t> values) {
+  Result<Range> range = Range::Integers(std::move(values));
+  parameters_.push_back({std::move(name), *std::move(range)});
+  return static_cast<int>(parameters_.size()) - 1;
+}
+
+Formula SpaceBuilder::At(int parameter) const {
+  return Formula::Parameter(parameters_[parameter].name);
+}
+
+void SpaceBuilder::Require(std::string name, Formula holds) {
+  constraints_.emplace_back(std::move(name), std::move(holds));
+}
+
+int64_t SpaceBuilder::Largest(int parameter) const {
+  const Range& range = parameters_[parameter].range;
+  int64_t largest = range.CodeAt(0);
+  for (uint32_t n = 1; n < range.size(); ++n) largest = std::max(largest, range.CodeAt(n));
+  return largest;
+}
+
+// ---- Logarithms ----
+
+namespace {
+
+struct LogStep {
+  int64_t at_most;  // values up to this
+  int64_t exponent;
+};
+
+std::vector<LogStep> LogSteps(int64_t largest, int steps) {
+  std::vector<LogStep> table;
+  for (int64_t e = 0;; ++e) {
+    const double power = std::exp2(static_cast<double>(e) / steps);
+    const auto at_most = static_cast<int64_t>(std::floor(power + 1e-9));
+    if (!table.empty() && table.back().at_most == at_most) continue;
+    table.push_back({at_most, e});
+    if (at_most >= largest) return table;
+  }
+}
+
+Formula Bisect(const Formula& value, absl::Span<const LogStep> table) {
+  if (table.size() == 1) return table[0].exponent;
+  const size_t half = table.size() / 2;
+  return If(value <= Formula(table[half - 1].at_most), Bisect(value, table.first(half)),
+            Bisect(value, table.subspan(half)));
+}
+
+}  // namespace
+
+Formula CeilLog(const Formula& value, int64_t largest, int steps) {
+  return Bisect(value, LogSteps(largest, steps));
+}
+
+int64_t FloorLog(double limit, int steps) {
+  if (limit < 1) return -1;
+  return static_cast<int64_t>(std::floor(std::log2(limit) * steps + 1e-9));
+}
+
+void ProductLimit::Multiply(const Formula& term, int64_t largest) {
+  if (largest <= 1) return;
+  largest_ *= static_cast<double>(largest);
+  terms_.push_back(steps_ == 0 ? term : CeilLog(term, largest, steps_));
+}
+
+Formula ProductLimit::total() const { return steps_ == 0 ? Product(terms_) : Sum(terms_); }
+
+Formula ProductLimit::IsAtMost(double limit) const {
+  if (steps_ != 0) return total() <= Formula(FloorLog(limit, steps_));
+  return total() <= Formula(static_cast<int64_t>(std::min(std::floor(limit), 9e18)));
+}
+
+void ProductLimit::Require(SpaceBuilder& builder) const {
+  // Where rounding up could exceed the limit, it is a constraint, too.
+  const double rounding = steps_ == 0 ? 0 : static_cast<double>(terms_.size()) / steps_;
+  if (largest_ * std::exp2(rounding) <= limit_) return;
+  builder.Require(name_, IsAtMost(limit_));
+}
+
+// ---- Parts of a dimension ----
+
+DimensionParts::DimensionParts(int64_t size, Formula unit) : size_(size) {
+  const bool is_one = unit.op() == FormulaOp::kConstant;
+  left_.push_back(is_one ? Formula(size - 1) : FloorDivide(Formula(size - 1), unit));
+  parts_.push_back(left_.back() + 1);
+  most_.push_back(size);
+  outer_.push_back(unit);
+}
+
+void DimensionParts::AddLevel(SpaceBuilder& builder, std::string name,
+                              const std::vector<int64_t>& counts, bool may_be_rest) {
+  const int64_t most = size_ - 1;
+  std::vector<int64_t> values;
+  if (may_be_rest && most > 0) values.push_back(kRest);
+  values.push_back(1);
+  for (const int64_t count : counts) {
+    if (count > 1 && count <= most) values.push_back(count);
+  }
+  const int64_t largest = values.back();
+  const int parameter = builder.Add(name, std::move(values));
+  const Formula count = builder.At(parameter), left = left_.back();
+  if (most > 0) {
+    // What is whole is one part; else a part must remain for the levels outside.
+    builder.Require(absl::StrCat("parts of ", name, " fit"),
+                    If(left == 0, count == 1, count <= left));
+  }
+  parameters_.push_back(parameter);
+  parts_.back() = may_be_rest && most > 0 ? If(count == kRest, left + 1, count) : count;
+  most_.back() = may_be_rest ? most + 1 : largest;
+  outer_.push_back(may_be_rest && most > 0
+                       ? If(count == kRest, Formula(size_), outer_.back() * count)
+                       : outer_.back() * count);
+  left_.push_back(may_be_rest && most > 0
+                      ? If(count == kRest, Formula(0), FloorDivide(left, Max({count, Formula(1)})))
+                      : FloorDivide(left, count));
+  parts_.push_back(left_.back() + 1);
+  most_.push_back(most + 1);
+}
+
+Formula DimensionParts::outer(int level) const {
+  return level == levels() ? Formula(size_) : outer_[level + 1];
+}
+
+std::vector<int64_t> DimensionParts::Extents(absl::Span<const int64_t> configuration,
+                                             int64_t unit) const {
+  std::vector<int64_t> extents;
+  int64_t extent = std::min(unit, size_);
+  for (const int parameter : parameters_) {
+    const int64_t count = configuration[parameter];
+    extent = count == kRest ? size_ : std::min(size_, extent * count);
+    extents.push_back(extent);
+  }
+  extents.push_back(size_);
+  return extents;
+}
+
+void DimensionParts::Read(const std::vector<int64_t>& extents, int64_t unit,
+                          Configuration& configuration) const {
+  int64_t inner = unit;
+  for (int n = 0; n < levels(); ++n) {
+    const int64_t extent = std::min(extents[n], size_);
+    if (inner >= size_) {
+      configuration[parameters_[n]] = 1;
+    } else if (extent == size_) {
+      configuration[parameters_[n]] = kRest;
+      inner = size_;
+    } else {
+      const int64_t count =
+          std::max<int64_t>(1, (extent + inner - 1) / std::max<int64_t>(inner, 1));
+      configuration[parameters_[n]] = count;
+      inner *= count;
+    }
+  }
+}
+
+// ---- Orders ----
+
+void OrderDigits::Add(SpaceBuilder& builder, std::string name, int dimension,
+                      const Formula& has_parts, bool is_fixed) {
+  const auto earlier = static_cast<int64_t>(dimensions_.size());
+  dimensions_.push_back(dimension);
+  if (is_fixed || earlier == 0) {
+    parameters_.push_back(-1);
+    return;
+  }
+  std::vector<int64_t> places(earlier + 1);
+  std::iota(places.begin(), places.end(), 0);
+  const int parameter = builder.Add(name, std::move(places));
+  parameters_.push_back(parameter);
+  builder.Require(absl::StrCat(name, " has an effect"), has_parts || builder.At(parameter) == 0);
+}
+
+std::vector<int> OrderDigits::Order(absl::Span<const int64_t> configuration,
+                                    const std::vector<bool>& has_parts) const {
+  std::vector<int> order;
+  for (size_t n = 0; n < dimensions_.size(); ++n) {
+    if (!has_parts[dimensions_[n]]) continue;
+    const int64_t digit = parameters_[n] < 0 ? 0 : configuration[parameters_[n]];
+    const auto inside = std::min<std::ptrdiff_t>(digit, std::ssize(order));
+    order.insert(order.end() - inside, dimensions_[n]);
+  }
+  std::vector<int> others = dimensions_;
+  std::sort(others.begin(), others.end());
+  for (const int d : others) {
+    if (has_parts[d]) continue;
+    order.insert(std::find_if(order.begin(), order.end(), [&](int other) { return other > d; }), d);
+  }
+  return order;
+}
+
+void OrderDigits::Read(const std::vector<int>& order, const std::vector<bool>& has_parts,
+                       Configuration& configuration) const {
+  const auto place = [&](int d) {
+    return std::find(order.begin(), order.end(), d) - order.begin();
+  };
+  for (size_t n = 0; n < dimensions_.size(); ++n) {
+    if (parameters_[n] < 0) continue;
+    int64_t digit = 0;
+    for (size_t m = 0; m < n; ++m) {
+      const bool is_inside =
+          has_parts[dimensions_[m]] && place(dimensions_[m]) > place(dimensions_[n]);
+      digit += is_inside ? 1 : 0;
+    }
+    configuration[parameters_[n]] = has_parts[dimensions_[n]] ? digit : 0;
+  }
+}
+
+void PermutationDigits::Add(SpaceBuilder& builder, const std::string& name, int items,
+                            const Formula& matters) {
+  items_ = items;
+  for (int n = 0; n + 1 < items; ++n) {
+    std::vector<int64_t> digits(items - n);
+    std::iota(digits.begin(), digits.end(), 0);
+    const std::string digit = absl::StrCat(name, "_", n);
+    const int parameter = builder.Add(digit, std::move(digits));
+    parameters_.push_back(parameter);
+    if (matters.op() == FormulaOp::kConstant) continue;
+    builder.Require(absl::StrCat(digit, " has an effect"), matters || builder.At(parameter) == 0);
+  }
+}
+
+std::vector<int> PermutationDigits::Permutation(absl::Span<const int64_t> configuration) const {
+  std::vector<int> left(items_), permutation;
+  std::iota(left.begin(), left.end(), 0);
+  for (int n = 0; n < items_; ++n) {
+    const auto digit = n < std::ssize(parameters_) ? configuration[parameters_[n]] : 0;
+    permutation.push_back(left[digit]);
+    left.erase(left.begin() + digit);
+  }
+  return permutation;
+}
+
+void PermutationDigits::Read(const std::vector<int>& permutation,
+                             Configuration& configuration) const {
+  std::vector<int> left(items_);
+  std::iota(left.begin(), left.end(), 0);
+  if (std::ssize(permutation) != items_) return;
+  for (size_t n = 0; n < parameters_.size(); ++n) {
+    const auto at = std::find(left.begin(), left.end(), permutation[n]);
+    if (at == left.end()) return;
+    configuration[parameters_[n]] = at - left.begin();
+    left.erase(at);
+  }
+}
+
+std::vector<int64_t> PartCounts(int64_t size, int64_t dense, int64_t largest) {
+  constexpr int64_t kQuotients = 16;
+  std::set<int64_t> counts;
+  for (int64_t n = 1; n <= std::min(dense, largest); ++n) counts.insert(n);
+  for (const int64_t factor : {1, 3, 5, 7}) {
+    for (int64_t n = factor; n <= largest; n *= 2) counts.insert(n);
+  }
+  for (int64_t n = 1; n * n <= size; ++n) {
+    if (size % n != 0) continue;
+    counts.insert(n);
+    counts.insert(size / n);
+  }
+  for (int64_t n = 1; n <= kQuotients; ++n) counts.insert((size + n - 1) / n);
+  counts.erase(counts.upper_bound(largest), counts.end());
+  return {counts.begin(), counts.end()};
+}
+
+}  // namespace mdh

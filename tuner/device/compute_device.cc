@@ -35,4 +35,15 @@ Status CheckLaunches(const Kernel& kernel, const DeviceDescription& device) {
   return absl::OkStatus();
 }
 
+Status CheckLaunch(const std::string& function, const FunctionLaunch& launch,
+                   const DeviceDescription& device) {
+  Kernel kernel;
+  KernelLaunch& only = kernel.launches.emplace_back();
+  only.function = function;
+  only.geometry.grid = launch.blocks;
+  if (launch.threads) only.geometry.block = *launch.threads;
+  only.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+  return CheckLaunches(kernel, device);
+}
+
 }  // namespace mdh

@@ -1,8 +1,10 @@
 // A device that runs kernels of blocks of threads: what the CUDA driver and OpenCL have in common.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,39 @@ class DeviceProgram {
   virtual Status Launch(absl::Span<DeviceMemory* const> arguments) = 0;
 };
 
+// A kernel function of anybody's source.
+struct FunctionSource {
+  std::string source;
+  std::string function;  // CUDA: also an instance of a template
+  std::vector<std::string> options;
+};
+
+// How many blocks of how many threads; of OpenCL: work-groups of work-items.
+struct FunctionLaunch {
+  int dimensions = 1;
+  std::array<int64_t, 3> blocks = {1, 1, 1};
+  // nullopt, of OpenCL only: as the device likes; then `blocks` are threads.
+  std::optional<std::array<int64_t, 3>> threads = std::array<int64_t, 3>{1, 1, 1};
+  int64_t dynamic_shared_bytes = 0;  // CUDA
+};
+
+// One of the two: memory, or the bytes of a value.
+struct FunctionArgument {
+  DeviceMemory* memory = nullptr;
+  absl::Span<const std::byte> value = {};
+};
+
+// Lives no longer than its device.
+class DeviceFunction {
+ public:
+  virtual ~DeviceFunction() = default;
+  // Runs it once, waits for its end, and gives the nanoseconds that the device took for it. Errors:
+  // Aborted if it failed while it ran: then the device may be unusable for this process; others,
+  // naming the call, if it could not be started.
+  virtual Result<double> Run(absl::Span<const FunctionArgument> arguments,
+                             const FunctionLaunch& launch) = 0;
+};
+
 // Not thread-safe. A kernel that failed may leave the device unusable for this process.
 class ComputeDevice {
  public:
@@ -55,6 +90,8 @@ class ComputeDevice {
   // Errors: InvalidArgument with the compiler's log, or if the kernel is in another language;
   // ResourceExhausted if a launch exceeds what the device allows; Internal, naming the call.
   virtual Result<std::unique_ptr<DeviceProgram>> Compile(const Kernel& kernel) = 0;
+  // Errors: InvalidArgument with the compiler's log; Internal, naming the call.
+  virtual Result<std::unique_ptr<DeviceFunction>> CompileFunction(const FunctionSource& source) = 0;
   // Waits until all that was started has ended. Errors: Internal: a kernel failed.
   virtual Status Finish() = 0;
 };
@@ -62,5 +99,8 @@ class ComputeDevice {
 // Whether every launch of `kernel` stays within the device's limits. Errors: ResourceExhausted,
 // naming the launch and the limit.
 Status CheckLaunches(const Kernel& kernel, const DeviceDescription& device);
+// The same for one launch of a function.
+Status CheckLaunch(const std::string& function, const FunctionLaunch& launch,
+                   const DeviceDescription& device);
 
 }  // namespace mdh

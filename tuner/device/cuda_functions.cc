@@ -26,7 +26,12 @@ Status LoadCudaFunctions(const SharedLibrary& library, CudaFunctions* f) {
   MDH_RETURN_IF_ERROR(library.Load("cuMemsetD8_v2", &f->MemsetD8));
   MDH_RETURN_IF_ERROR(library.Load("cuMemcpyHtoD_v2", &f->MemcpyHtoD));
   MDH_RETURN_IF_ERROR(library.Load("cuMemcpyDtoH_v2", &f->MemcpyDtoH));
-  return library.Load("cuLaunchKernel", &f->LaunchKernel);
+  MDH_RETURN_IF_ERROR(library.Load("cuLaunchKernel", &f->LaunchKernel));
+  MDH_RETURN_IF_ERROR(library.Load("cuEventCreate", &f->EventCreate));
+  MDH_RETURN_IF_ERROR(library.Load("cuEventDestroy_v2", &f->EventDestroy));
+  MDH_RETURN_IF_ERROR(library.Load("cuEventRecord", &f->EventRecord));
+  MDH_RETURN_IF_ERROR(library.Load("cuEventSynchronize", &f->EventSynchronize));
+  return library.Load("cuEventElapsedTime", &f->EventElapsedTime);
 }
 
 Status CheckCuda(const CudaFunctions& functions, absl::string_view call, int code) {

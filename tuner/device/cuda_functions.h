@@ -35,6 +35,11 @@ struct CudaFunctions {
   int (*MemcpyDtoH)(void*, CudaPointer, size_t);
   int (*LaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                       void*, void**, void**);
+  int (*EventCreate)(void**, unsigned);
+  int (*EventDestroy)(void*);
+  int (*EventRecord)(void*, void*);
+  int (*EventSynchronize)(void*);
+  int (*EventElapsedTime)(float*, void*, void*);
 };
 
 // CUdevice_attribute, CUfunction_attribute and CUresult.

@@ -19,6 +19,8 @@ struct NvrtcFunctions {
   int (*cubin)(void*, char*);
   int (*ptx_size)(void*, size_t*);
   int (*ptx)(void*, char*);
+  int (*add_name)(void*, const char*);
+  int (*lowered_name)(void*, const char*, const char**);
 };
 
 namespace {
@@ -34,7 +36,9 @@ Status LoadFunctions(const SharedLibrary& library, NvrtcFunctions* functions) {
   MDH_RETURN_IF_ERROR(library.Load("nvrtcGetCUBINSize", &functions->cubin_size));
   MDH_RETURN_IF_ERROR(library.Load("nvrtcGetCUBIN", &functions->cubin));
   MDH_RETURN_IF_ERROR(library.Load("nvrtcGetPTXSize", &functions->ptx_size));
-  return library.Load("nvrtcGetPTX", &functions->ptx);
+  MDH_RETURN_IF_ERROR(library.Load("nvrtcGetPTX", &functions->ptx));
+  MDH_RETURN_IF_ERROR(library.Load("nvrtcAddNameExpression", &functions->add_name));
+  return library.Load("nvrtcGetLoweredName", &functions->lowered_name);
 }
 
 Status Check(const NvrtcFunctions& functions, const char* call, int code) {
@@ -67,6 +71,17 @@ class Program {
         absl::StrCat(std::string(status.message()), "\n", log.ok() ? *log : "");
     return code == kCompilation ? absl::InvalidArgumentError(message)
                                 : absl::InternalError(message);
+  }
+
+  Status AddName(const std::string& name) {
+    return Check(functions_, "nvrtcAddNameExpression", functions_.add_name(program_, name.c_str()));
+  }
+  // In the image, of a name that was added before the compilation.
+  Result<std::string> LoweredName(const std::string& name) const {
+    const char* lowered = nullptr;
+    MDH_RETURN_IF_ERROR(Check(functions_, "nvrtcGetLoweredName",
+                              functions_.lowered_name(program_, name.c_str(), &lowered)));
+    return std::string(lowered);
   }
 
   Result<std::string> Read(const char* call, int (*size)(void*, size_t*),
@@ -135,6 +150,24 @@ Result<std::string> Nvrtc::Compile(const std::string& source, const std::string&
   MDH_RETURN_IF_ERROR(program.Compile(words));
   return is_ptx ? program.Read("nvrtcGetPTX", functions_->ptx_size, functions_->ptx)
                 : program.Read("nvrtcGetCUBIN", functions_->cubin_size, functions_->cubin);
+}
+
+Result<Nvrtc::NamedImage> Nvrtc::CompileFunction(const std::string& source,
+                                                 const std::string& function,
+                                                 int compute_capability,
+                                                 const std::vector<std::string>& options) const {
+  const std::string architecture = absl::StrCat("--gpu-architecture=sm_", compute_capability);
+  std::vector<const char*> words = {architecture.c_str()};
+  for (const std::string& option : options) words.push_back(option.c_str());
+  Program program(*functions_);
+  MDH_RETURN_IF_ERROR(program.Create(source, "kernel.cu"));
+  MDH_RETURN_IF_ERROR(program.AddName(function));
+  MDH_RETURN_IF_ERROR(program.Compile(words));
+  NamedImage image;
+  MDH_ASSIGN_OR_RETURN(image.name, program.LoweredName(function));
+  MDH_ASSIGN_OR_RETURN(image.image,
+                       program.Read("nvrtcGetCUBIN", functions_->cubin_size, functions_->cubin));
+  return image;
 }
 
 }  // namespace mdh

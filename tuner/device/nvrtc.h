@@ -31,6 +31,16 @@ class Nvrtc {
                               int compute_capability, const std::vector<std::string>& options,
                               Output output = Output::kCubin) const;
 
+  struct NamedImage {
+    std::string image;  // a cubin
+    std::string name;   // of the function in it
+  };
+  // The same for one kernel function, which C++ may call otherwise in the image: also an instance
+  // of a template. Errors: as Compile, also if there is no such function.
+  Result<NamedImage> CompileFunction(const std::string& source, const std::string& function,
+                                     int compute_capability,
+                                     const std::vector<std::string>& options) const;
+
  private:
   Nvrtc(std::string path, const NvrtcFunctions* functions)
       : path_(std::move(path)), functions_(functions) {}

@@ -5,63 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tuner/device/opencl_description.h"
+#include "tuner/device/opencl_function.h"
+#include "tuner/device/opencl_memory.h"
 
 namespace mdh {
 namespace {
-
-// A buffer with its zones, and the part between them as kernels see it.
-class OpenClMemory final : public DeviceMemory {
- public:
-  OpenClMemory(const OpenClContext& context, int64_t bytes, int64_t guard_bytes)
-      : DeviceMemory(bytes, guard_bytes), context_(context) {}
-  ~OpenClMemory() override {
-    if (middle_ != nullptr && middle_ != whole_) context_.functions.ReleaseMemObject(middle_);
-    if (whole_ != nullptr) context_.functions.ReleaseMemObject(whole_);
-  }
-
-  Status Create() {
-    int code = 0;
-    const size_t all = static_cast<size_t>(bytes() + 2 * guard_bytes());
-    whole_ =
-        context_.functions.CreateBuffer(context_.context, opencl::kReadWrite, all, nullptr, &code);
-    MDH_RETURN_IF_ERROR(CheckOpenCl(absl::StrCat("clCreateBuffer(", all, " bytes)"), code));
-    middle_ = whole_;
-    if (guard_bytes() == 0) return absl::OkStatus();
-    const std::array<size_t, 2> region = {static_cast<size_t>(guard_bytes()),
-                                          static_cast<size_t>(bytes())};
-    middle_ = context_.functions.CreateSubBuffer(whole_, opencl::kReadWrite,
-                                                 opencl::kBufferCreateRegion, region.data(), &code);
-    return CheckOpenCl("clCreateSubBuffer", code);
-  }
-
-  void* middle() const { return middle_; }
-
-  Status Fill(std::byte value) override {
-    const size_t all = static_cast<size_t>(bytes() + 2 * guard_bytes());
-    MDH_RETURN_IF_ERROR(CheckOpenCl("clEnqueueFillBuffer", context_.functions.EnqueueFillBuffer(
-                                                               context_.queue, whole_, &value, 1, 0,
-                                                               all, 0, nullptr, nullptr)));
-    return CheckOpenCl("clFinish", context_.functions.Finish(context_.queue));
-  }
-  Status Write(absl::Span<const std::byte> contents) override {
-    return CheckOpenCl(
-        "clEnqueueWriteBuffer",
-        context_.functions.EnqueueWriteBuffer(context_.queue, whole_, /*blocking=*/1,
-                                              static_cast<size_t>(guard_bytes()), contents.size(),
-                                              contents.data(), 0, nullptr, nullptr));
-  }
-  Status Read(int64_t offset, absl::Span<std::byte> to) const override {
-    return CheckOpenCl("clEnqueueReadBuffer",
-                       context_.functions.EnqueueReadBuffer(context_.queue, whole_, /*blocking=*/1,
-                                                            static_cast<size_t>(offset), to.size(),
-                                                            to.data(), 0, nullptr, nullptr));
-  }
-
- private:
-  const OpenClContext& context_;
-  void* whole_ = nullptr;
-  void* middle_ = nullptr;
-};
 
 class OpenClProgram final : public DeviceProgram {
  public:
@@ -73,19 +21,7 @@ class OpenClProgram final : public DeviceProgram {
   }
 
   Status Build(const std::string& source, const std::string& options) {
-    int code = 0;
-    const char* text = source.c_str();
-    const size_t size = source.size();
-    program_ = context_.functions.CreateProgramWithSource(context_.context, 1, &text, &size, &code);
-    MDH_RETURN_IF_ERROR(CheckOpenCl("clCreateProgramWithSource", code));
-    code = context_.functions.BuildProgram(program_, 1, &context_.device, options.c_str(), nullptr,
-                                           nullptr);
-    if (code != 0) {
-      const std::string message = absl::StrCat(
-          std::string(CheckOpenCl("clBuildProgram", code).message()), "\n", BuildLog());
-      return code == opencl::kBuildFailure ? absl::InvalidArgumentError(message)
-                                           : absl::InternalError(message);
-    }
+    MDH_ASSIGN_OR_RETURN(program_, BuildOpenClProgram(context_, source, options));
     for (const KernelLaunch& launch : launches_) MDH_RETURN_IF_ERROR(AddKernel(launch));
     return absl::OkStatus();
   }
@@ -114,18 +50,6 @@ class OpenClProgram final : public DeviceProgram {
   }
 
  private:
-  std::string BuildLog() const {
-    size_t size = 0;
-    const auto& f = context_.functions;
-    if (f.GetProgramBuildInfo(program_, context_.device, opencl::kBuildLog, 0, nullptr, &size) != 0)
-      return "";
-    std::string log(size, '\0');
-    if (f.GetProgramBuildInfo(program_, context_.device, opencl::kBuildLog, size, log.data(),
-                              nullptr) != 0)
-      return "";
-    return log.substr(0, log.find('\0'));
-  }
-
   Status AddKernel(const KernelLaunch& launch) {
     int code = 0;
     void* const kernel = context_.functions.CreateKernel(program_, launch.function.c_str(), &code);
@@ -191,6 +115,11 @@ Result<std::unique_ptr<DeviceProgram>> OpenClDevice::Compile(const Kernel& kerne
   auto program = std::make_unique<OpenClProgram>(context_, kernel.launches);
   MDH_RETURN_IF_ERROR(program->Build(kernel.source, absl::StrJoin(kernel.compile_options, " ")));
   return program;
+}
+
+Result<std::unique_ptr<DeviceFunction>> OpenClDevice::CompileFunction(
+    const FunctionSource& source) {
+  return CompileOpenClFunction(context_, source);
 }
 
 Status OpenClDevice::Finish() {

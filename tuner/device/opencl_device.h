@@ -31,6 +31,7 @@ class OpenClDevice final : public ComputeDevice {
   std::string driver() const override { return driver_; }
   Result<std::unique_ptr<DeviceMemory>> Allocate(int64_t bytes, int64_t guard_bytes) override;
   Result<std::unique_ptr<DeviceProgram>> Compile(const Kernel& kernel) override;
+  Result<std::unique_ptr<DeviceFunction>> CompileFunction(const FunctionSource& source) override;
   Status Finish() override;
 
  private:

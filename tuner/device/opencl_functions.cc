@@ -68,7 +68,10 @@ Status LoadOpenClFunctions(const SharedLibrary& library, OpenClFunctions* f) {
   MDH_RETURN_IF_ERROR(library.Load("clEnqueueReadBuffer", &f->EnqueueReadBuffer));
   MDH_RETURN_IF_ERROR(library.Load("clEnqueueFillBuffer", &f->EnqueueFillBuffer));
   MDH_RETURN_IF_ERROR(library.Load("clEnqueueNDRangeKernel", &f->EnqueueNDRangeKernel));
-  return library.Load("clFinish", &f->Finish);
+  MDH_RETURN_IF_ERROR(library.Load("clFinish", &f->Finish));
+  MDH_RETURN_IF_ERROR(library.Load("clWaitForEvents", &f->WaitForEvents));
+  MDH_RETURN_IF_ERROR(library.Load("clGetEventProfilingInfo", &f->GetEventProfilingInfo));
+  return library.Load("clReleaseEvent", &f->ReleaseEvent);
 }
 
 Status CheckOpenCl(absl::string_view call, int code) {

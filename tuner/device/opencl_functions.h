@@ -40,6 +40,9 @@ struct OpenClFunctions {
   int (*EnqueueNDRangeKernel)(void*, void*, uint32_t, const size_t*, const size_t*, const size_t*,
                               uint32_t, void* const*, void**);
   int (*Finish)(void*);
+  int (*WaitForEvents)(uint32_t, void* const*);
+  int (*GetEventProfilingInfo)(void*, uint32_t, size_t, void*, size_t*);
+  int (*ReleaseEvent)(void*);
 };
 
 namespace opencl {
@@ -68,6 +71,9 @@ inline constexpr uint32_t kBufferCreateRegion = 0x1220;
 inline constexpr uint64_t kAllDevices = 0xFFFFFFFF;
 inline constexpr uint64_t kCpuDevice = 2;
 inline constexpr uint64_t kReadWrite = 1;
+inline constexpr uint64_t kQueueProfiling = 2;
+inline constexpr uint32_t kProfilingStart = 0x1282;
+inline constexpr uint32_t kProfilingEnd = 0x1283;
 inline constexpr int kDeviceNotFound = -1;
 inline constexpr int kAllocationFailure = -4;
 inline constexpr int kOutOfResources = -5;

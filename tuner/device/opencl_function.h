@@ -1,0 +1,20 @@
+// Programs of OpenCL, and kernel functions of anybody's source.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tuner/device/opencl_device.h"
+
+namespace mdh {
+
+// A program that is built, to be released by the caller. Errors: InvalidArgument with the
+// compiler's log; Internal, naming the call.
+Result<void*> BuildOpenClProgram(const OpenClContext& context, const std::string& source,
+                                 const std::string& options);
+
+// As ComputeDevice::CompileFunction. The context must outlive the function.
+Result<std::unique_ptr<DeviceFunction>> CompileOpenClFunction(const OpenClContext& context,
+                                                              const FunctionSource& source);
+
+}  // namespace mdh

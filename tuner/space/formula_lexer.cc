@@ -9,6 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace mdh {
 namespace {
@@ -101,6 +102,8 @@ std::string QuotedText(std::string_view text) {
   constexpr size_t kMaxLength = 40;
   std::string escaped =
       absl::Utf8SafeCHexEscape(Abseil(text.substr(0, std::min(text.size(), kMaxLength))));
+  // Single quotes need no escape here.
+  escaped = absl::StrReplaceAll(escaped, {{"\\'", "'"}});
   return absl::StrCat("'", escaped, text.size() > kMaxLength ? "...'" : "'");
 }
 
@@ -162,7 +165,6 @@ Result<FormulaToken> FormulaLexer::String() {
       continue;
     }
     const char escape = text_[offset_++];
-    std::string byte;
     if (escape == 'x' && offset_ + 2 <= text_.size() && absl::ascii_isxdigit(text_[offset_]) &&
         absl::ascii_isxdigit(text_[offset_ + 1])) {
       token.content += absl::HexStringToBytes(Abseil(text_.substr(offset_, 2)));

@@ -13,21 +13,26 @@ namespace {
 constexpr size_t kMaxNameLength = 128;
 constexpr size_t kMaxQuotedLength = 120;
 
-// In units of half a change: letters that differ in case only cost 1, other changes 2.
+// In units of half a change: letters that differ in case only cost 1; other replacements,
+// additions, omissions and swaps of neighbours 2.
 size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = 2 * j;
+  const size_t width = b.size() + 1;
+  std::vector<size_t> costs((a.size() + 1) * width);
+  for (size_t j = 0; j <= b.size(); ++j) costs[j] = 2 * j;
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    size_t* row = &costs[i * width];
+    const size_t* above = row - width;
     row[0] = 2 * i;
     for (size_t j = 1; j <= b.size(); ++j) {
       const bool same_letter = absl::ascii_tolower(a[i - 1]) == absl::ascii_tolower(b[j - 1]);
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : same_letter ? 1 : 2);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 2, row[j - 1] + 2});
+      const size_t replaced = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : same_letter ? 1 : 2);
+      row[j] = std::min({replaced, above[j] + 2, row[j - 1] + 2});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], (above - width)[j - 2] + 2);
+      }
     }
   }
-  return row[b.size()];
+  return costs.back();
 }
 
 }  // namespace

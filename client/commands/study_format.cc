@@ -87,7 +87,8 @@ std::string FormatStudy(const v1::Study& study) {
   absl::StrAppend(&text, "\n  space        ",
                   study.space_count().empty() ? "too large to be counted" : study.space_count(),
                   study.space_count().empty() ? "" : " configurations", " of ",
-                  spec.parameters_size(), " parameters\n");
+                  spec.parameters_size(),
+                  spec.parameters_size() == 1 ? " parameter\n" : " parameters\n");
   absl::StrAppend(&text, "  technique    ", spec.technique(), ", seed ", spec.seed(),
                   ", lookahead ", spec.lookahead(), "\n");
   if (!spec.abort().empty()) absl::StrAppend(&text, "  ends         ", spec.abort(), "\n");
@@ -150,7 +151,7 @@ std::string JsonLine(const v1::StudyTrial& trial, const std::vector<std::string>
   for (const std::string& name : names) {
     configuration[name] = ValueOf(trial.configuration(), name);
   }
-  return line.dump();
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace mdh

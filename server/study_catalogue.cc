@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/message_differencer.h>
 #include <google/protobuf/util/time_util.h>
+#include <spdlog/spdlog.h>
 
 #include <utility>
 
@@ -132,6 +133,8 @@ Result<v1::Study> StudyCatalogue::Create(const v1::StudySpec& spec, const std::s
   }
   MDH_RETURN_IF_ERROR(number.status());
   study.set_name(StudyName(*number));
+  spdlog::info("study={} name='{}' technique={} configurations={}", *number,
+               study.spec().display_name(), study.spec().technique(), study.space_count());
   // What was built is kept for the first call, unless that was faster.
   return loaded_->With<v1::Study>(*number, [&](LoadedStudy& loaded) -> Result<v1::Study> {
     loaded.mutex.AssertHeld();
@@ -171,10 +174,18 @@ Status StudyCatalogue::Load(int64_t number, LoadedStudy& loaded) {
 
 Status StudyCatalogue::Save(int64_t number, LoadedStudy& loaded,
                             const std::vector<JournalTrial>& trials) {
+  const v1::StudyState old_state = loaded.summary.state();
   Touch(options_.now(), loaded.summary);
   Summarize(*loaded.study, loaded.summary);
   const Status status = store_.PutTrials(number, loaded.summary, trials);
-  if (!status.ok()) loaded.study.reset();
+  if (!status.ok()) {
+    spdlog::error("study={} {}", number, std::string(status.message()));
+    loaded.study.reset();
+  } else if (loaded.summary.state() != old_state) {
+    spdlog::info("study={} state={} evaluations={} {}", number,
+                 v1::StudyState_Name(loaded.summary.state()), loaded.summary.evaluations(),
+                 loaded.summary.state_reason());
+  }
   return status;
 }
 

@@ -202,13 +202,21 @@ class Client:
         return Study(self, response.study)
 
     def studies(self, count: int = 50) -> "List[StudyStatus]":
-        """The newest studies, at most 1,000."""
+        """The newest studies, at most `count`."""
         from .tuner.study import StudyStatus
 
-        response = self.call(
-            "StudyService/ListStudies", study_pb2.ListStudiesRequest(page_size=count),
-            study_pb2.ListStudiesResponse)
-        return [StudyStatus.from_proto(study) for study in response.studies]
+        found: "List[StudyStatus]" = []
+        token = ""
+        while len(found) < count:
+            request = study_pb2.ListStudiesRequest(
+                page_size=min(count - len(found), 1000), page_token=token)
+            response = self.call("StudyService/ListStudies", request,
+                                 study_pb2.ListStudiesResponse)
+            found += [StudyStatus.from_proto(study) for study in response.studies]
+            token = response.next_page_token
+            if not token:
+                break
+        return found
 
     def call(
         self, method: str, request: Any, response: Any,

@@ -57,7 +57,8 @@ class MdhError(Exception):
 
 
 class ExpressionError(MdhError):
-    """An expression that is wrong, with the place in the Python file where it is written."""
+    """An expression or a search that is wrong, with the place in the Python file where it is
+    written."""
 
     code = "INVALID_ARGUMENT"
 

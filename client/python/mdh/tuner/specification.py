@@ -137,18 +137,21 @@ def plain_configuration(
     configuration: study_pb2.NamedConfiguration,
     parameters: Sequence[study_pb2.StudyParameter],
 ) -> Configuration:
-    """A configuration of a message as values of Python, in the order of the parameters."""
+    """A configuration of a message as values of Python, in the order of the parameters. Numbers of
+    parameters that are not given are integers if they are whole."""
     fields = configuration.values.fields
-    return {p.name: _from_message(fields[p.name], p) for p in parameters if p.name in fields}
+    known = {p.name: p for p in parameters if p.name in fields}
+    return {name: _from_message(fields[name], known.get(name)) for name in {**known, **fields}}
 
 
-def _from_message(value: struct_pb2.Value, parameter: study_pb2.StudyParameter) -> Any:
+def _from_message(value: struct_pb2.Value, parameter: Optional[study_pb2.StudyParameter]) -> Any:
     kind = value.WhichOneof("kind")
     if kind == "list_value":
         return tuple(item.string_value for item in value.list_value.values)
     if kind == "bool_value":
         return value.bool_value
-    is_interval = parameter.WhichOneof("range") == "interval"
+    is_interval = parameter is not None and parameter.WhichOneof("range") == "interval"
     if kind == "string_value":
         return int(value.string_value) if is_interval else value.string_value
-    return int(value.number_value) if is_interval or not parameter.set.real else value.number_value
+    is_real = not value.number_value.is_integer() if parameter is None else parameter.set.real
+    return value.number_value if is_real else int(value.number_value)

@@ -53,8 +53,10 @@ class StudyStatus:
     proto: study_pb2.Study  # everything
 
     @staticmethod
-    def from_proto(proto: study_pb2.Study) -> "StudyStatus":
-        best = trial(proto.best, proto.spec) if proto.HasField("best") else None
+    def from_proto(proto: study_pb2.Study,
+                   spec: Optional[study_pb2.StudySpec] = None) -> "StudyStatus":
+        """`spec`: the specification, for messages that leave it out."""
+        best = trial(proto.best, spec or proto.spec) if proto.HasField("best") else None
         return StudyStatus(
             proto.name, state_name(proto.state), proto.state_reason,
             int(proto.space_count) if proto.space_count else None, tuple(proto.notices),
@@ -154,6 +156,6 @@ class Study:
         return self._client.call(f"StudyService/{method}", request, response)
 
     def _status(self, method: str, request: Any, response: Any) -> StudyStatus:
-        status = StudyStatus.from_proto(self._call(method, request, response).study)
+        status = StudyStatus.from_proto(self._call(method, request, response).study, self.spec)
         self.state = status.state
         return status

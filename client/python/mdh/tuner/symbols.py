@@ -62,15 +62,16 @@ TRAIL = Trail()
 class Symbol:
     """A parameter or a formula. Immutable."""
 
-    __slots__ = ("text", "kind", "level", "comparison", "quotient")
+    __slots__ = ("text", "kind", "level", "comparison", "quotient", "parts")
     __array_ufunc__ = None  # numpy leaves operators to this class
 
     def __init__(self, text: str, kind: str, level: int = _ATOM,
                  comparison: Optional[Tuple[str, str, str]] = None,
-                 quotient: Optional[Tuple["Symbol", "Symbol"]] = None):
+                 quotient: Optional[Tuple["Symbol", "Symbol"]] = None,
+                 parts: Tuple["Symbol", ...] = ()):
         """`kind`: "bool", "integer", "real", "string" or "permutation". `comparison`: operator and
         texts of the operands as they stand there. `quotient`: dividend and divisor of a
-        division of integers."""
+        division of integers. `parts`: what `and` or `or` joins."""
         if len(text) > _MAX_TEXT:
             raise Untraceable("its formula is too long")
         self.text = text
@@ -78,6 +79,7 @@ class Symbol:
         self.level = level
         self.comparison = comparison
         self.quotient = quotient
+        self.parts = parts
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.text}>"
@@ -88,6 +90,10 @@ class Symbol:
     def inside(self, level: int) -> str:
         """The text as an operand that must bind at least like `level`."""
         return self.text if self.level >= level else f"({self.text})"
+
+    def parts_at(self, level: int) -> Tuple["Symbol", ...]:
+        """What `and` or `or`, as `level` says, joins; else the symbol itself."""
+        return self.parts if self.level == level and self.parts else (self,)
 
     def __add__(self, other: Any) -> "Symbol":
         return _arithmetic("+", _SUM, self, other)
@@ -285,7 +291,8 @@ def _condition(operator: str, symbol: Symbol) -> Symbol:
 def _connect(operator: str, level: int, left: Any, right: Any) -> Symbol:
     spelling = "&" if operator == "and" else "|"
     a, b = _condition(spelling, as_symbol(left)), _condition(spelling, as_symbol(right))
-    return Symbol(f"{a.inside(level)} {operator} {b.inside(level)}", "bool", level)
+    return Symbol(f"{a.inside(level)} {operator} {b.inside(level)}", "bool", level,
+                  parts=a.parts_at(level) + b.parts_at(level))
 
 
 def negate(condition: Symbol) -> Symbol:
@@ -306,17 +313,9 @@ def choose(condition: Symbol, then: Symbol, otherwise: Symbol) -> Symbol:
     if then.text == otherwise.text:
         return then
     if then.kind == "bool":
-        if then.text == "True":
-            if otherwise.text == "False":
-                return condition
-            return condition | otherwise
-        if then.text == "False":
-            inverse = negate(condition)
-            return inverse if otherwise.text == "True" else inverse & otherwise
-        if otherwise.text == "False":
-            return condition & then
-        if otherwise.text == "True":
-            return negate(condition) | then
+        shorter = _choose_bool(condition, then, otherwise)
+        if shorter is not None:
+            return shorter
     kind = "integer" if then.kind == otherwise.kind == "integer" else "real"
     for operator, function in (("<", "min"), (">", "max")):
         if condition.comparison == (operator, then.inside(_SUM), otherwise.inside(_SUM)):
@@ -324,6 +323,42 @@ def choose(condition: Symbol, then: Symbol, otherwise: Symbol) -> Symbol:
     return Symbol(
         f"{then.inside(_OR)} if {condition.inside(_OR)} else {otherwise.inside(_IF)}",
         then.kind if then.kind == otherwise.kind else kind, _IF)
+
+
+def _choose_bool(condition: Symbol, then: Symbol, otherwise: Symbol) -> Optional[Symbol]:
+    """`choose` in terms of and, or and not; None if that is not shorter."""
+    if then.text == "True":
+        return condition if otherwise.text == "False" else condition | otherwise
+    if then.text == "False":
+        inverse = negate(condition)
+        return inverse if otherwise.text == "True" else inverse & otherwise
+    if otherwise.text == "False":
+        return condition & then
+    if otherwise.text == "True":
+        return negate(condition) | then
+    # What both sides end with stands once, so that (a or b) and c stays that.
+    for level, neutral in ((_AND, True), (_OR, False)):
+        parts = [side.parts_at(level) for side in (then, otherwise)]
+        common = 0
+        while common < min(map(len, parts)) and _same(*(p[-1 - common] for p in parts)):
+            common += 1
+        if common:
+            heads = [_join(level, p[: len(p) - common], neutral) for p in parts]
+            ending = _join(level, parts[0][len(parts[0]) - common:], neutral)
+            chosen = choose(condition, heads[0], heads[1])
+            return chosen & ending if level == _AND else chosen | ending
+    return None
+
+
+def _same(a: Symbol, b: Symbol) -> bool:
+    return a.text == b.text
+
+
+def _join(level: int, parts: Sequence[Symbol], neutral: bool) -> Symbol:
+    joined = parts[0] if parts else as_symbol(neutral)
+    for part in parts[1:]:
+        joined = joined & part if level == _AND else joined | part
+    return joined
 
 
 def smallest(name: str, values: Sequence[Any]) -> Symbol:

@@ -24,11 +24,11 @@ LoadedStudies::~LoadedStudies() {
   dropper_.join();
 }
 
-std::shared_ptr<LoadedStudy> LoadedStudies::Enter(int64_t number) {
+std::shared_ptr<LoadedStudies::Entry> LoadedStudies::Enter(int64_t number) {
   absl::MutexLock lock(&mutex_);
   Slot& slot = slots_[number];
-  if (slot.loaded == nullptr) slot.loaded = std::make_shared<LoadedStudy>();
-  return slot.loaded;
+  if (slot.entry == nullptr) slot.entry = std::make_shared<Entry>();
+  return slot.entry;
 }
 
 LoadedStudies::Usage LoadedStudies::UsageOf(const LoadedStudy& loaded) const {
@@ -40,13 +40,13 @@ LoadedStudies::Usage LoadedStudies::UsageOf(const LoadedStudy& loaded) const {
       std::max(options_.now() + options_.keep_idle, absl::FromUnixNanos(study.last_expire_ns()))};
 }
 
-void LoadedStudies::Leave(int64_t number, std::shared_ptr<LoadedStudy> loaded, const Usage& usage) {
+void LoadedStudies::Leave(int64_t number, std::shared_ptr<Entry> entry, const Usage& usage) {
   absl::MutexLock lock(&mutex_);
   Slot& slot = slots_[number];
   slot.last_use = ++uses_;
   slot.usage = usage;
-  loaded.reset();
-  if (usage.bytes == 0 && slot.loaded.use_count() == 1) slots_.erase(number);
+  entry.reset();
+  if (usage.bytes == 0 && slot.entry.use_count() == 1) slots_.erase(number);
   Trim();
 }
 
@@ -55,7 +55,7 @@ void LoadedStudies::Trim() {
   std::map<int64_t, int64_t> by_use;
   for (const auto& [number, slot] : slots_) {
     bytes += slot.usage.bytes;
-    if (slot.loaded.use_count() == 1) by_use[slot.last_use] = number;
+    if (slot.entry.use_count() == 1) by_use[slot.last_use] = number;
   }
   for (const auto& [use, number] : by_use) {
     if (static_cast<int>(slots_.size()) <= options_.max_studies && bytes <= options_.max_bytes) {
@@ -69,8 +69,9 @@ void LoadedStudies::Trim() {
 void LoadedStudies::DropIdle() {
   const absl::Time now = options_.now();
   absl::MutexLock lock(&mutex_);
-  absl::erase_if(slots_, [now](const auto& entry) {
-    return entry.second.loaded.use_count() == 1 && entry.second.usage.idle_time <= now;
+  absl::erase_if(slots_, [now](const auto& numbered) {
+    const Slot& slot = numbered.second;
+    return slot.entry.use_count() == 1 && slot.usage.idle_time <= now;
   });
 }
 

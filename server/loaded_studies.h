@@ -28,9 +28,8 @@ struct LoadedStudiesOptions {
 };
 
 struct LoadedStudy {
-  absl::Mutex mutex;
-  std::unique_ptr<Study> study ABSL_GUARDED_BY(mutex);  // nullptr: not in memory
-  v1::Study summary ABSL_GUARDED_BY(mutex);             // with a brief specification
+  std::unique_ptr<Study> study;  // nullptr: not in memory
+  v1::Study summary;             // with a brief specification
 };
 
 // Thread-safe. Never holds a study twice, and never drops one with a call under way.
@@ -43,12 +42,12 @@ class LoadedStudies {
   // calls on it. `call` may load it, and drops it by making `study` nullptr.
   template <typename T>
   Result<T> With(int64_t number, const std::function<Result<T>(LoadedStudy&)>& call) {
-    std::shared_ptr<LoadedStudy> loaded = Enter(number);
-    loaded->mutex.Lock();
-    Result<T> result = call(*loaded);
-    const Usage usage = UsageOf(*loaded);
-    loaded->mutex.Unlock();
-    Leave(number, std::move(loaded), usage);
+    std::shared_ptr<Entry> entry = Enter(number);
+    entry->mutex.Lock();
+    Result<T> result = call(entry->loaded);
+    const Usage usage = UsageOf(entry->loaded);
+    entry->mutex.Unlock();
+    Leave(number, std::move(entry), usage);
     return result;
   }
 
@@ -61,16 +60,20 @@ class LoadedStudies {
     int64_t bytes = 0;  // 0: not in memory
     absl::Time idle_time;
   };
+  struct Entry {
+    absl::Mutex mutex;
+    LoadedStudy loaded ABSL_GUARDED_BY(mutex);
+  };
   struct Slot {
-    std::shared_ptr<LoadedStudy> loaded;  // copied under mutex_ only, so that use_count is exact
+    std::shared_ptr<Entry> entry;  // copied under mutex_ only, so that use_count is exact
     int64_t last_use = 0;
     Usage usage;
   };
 
-  std::shared_ptr<LoadedStudy> Enter(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Leave(int64_t number, std::shared_ptr<LoadedStudy> loaded, const Usage& usage)
+  std::shared_ptr<Entry> Enter(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Leave(int64_t number, std::shared_ptr<Entry> entry, const Usage& usage)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  Usage UsageOf(const LoadedStudy& loaded) const ABSL_SHARED_LOCKS_REQUIRED(loaded.mutex);
+  Usage UsageOf(const LoadedStudy& loaded) const;
   // Down to what the options allow.
   void Trim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropUntilStopped() ABSL_LOCKS_EXCLUDED(mutex_);

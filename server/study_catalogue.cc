@@ -82,7 +82,6 @@ Status StudyCatalogue::Prepare(const v1::StudySpec& spec, LoadedStudy& loaded) {
   const v1::StudySpec full = WithDefaults(spec);
   Result<Built> built = Build(full);
   MDH_RETURN_IF_ERROR(AsArgumentError(built.status()));
-  absl::MutexLock lock(&loaded.mutex);
   loaded.study = std::make_unique<Study>(std::move(built->search), std::move(built->abort));
   const SearchSpace& space = loaded.study->space();
   *loaded.summary.mutable_spec() = full;
@@ -95,7 +94,6 @@ Status StudyCatalogue::Prepare(const v1::StudySpec& spec, LoadedStudy& loaded) {
 Result<v1::Study> StudyCatalogue::Check(const v1::StudySpec& spec) {
   LoadedStudy loaded;
   MDH_RETURN_IF_ERROR(Prepare(spec, loaded));
-  absl::MutexLock lock(&loaded.mutex);
   return std::move(loaded.summary);
 }
 
@@ -116,7 +114,6 @@ Result<v1::Study> StudyCatalogue::Create(const v1::StudySpec& spec, const std::s
   if (earlier.has_value()) return *std::move(earlier);
   LoadedStudy prepared;
   MDH_RETURN_IF_ERROR(Prepare(spec, prepared));
-  absl::MutexLock lock(&prepared.mutex);
   v1::Study study = std::move(prepared.summary);
   MDH_ASSIGN_OR_RETURN(const int64_t active, store_.CountActiveStudies());
   if (active >= options_.max_active) {
@@ -137,11 +134,10 @@ Result<v1::Study> StudyCatalogue::Create(const v1::StudySpec& spec, const std::s
                study.spec().display_name(), study.spec().technique(), study.space_count());
   // What was built is kept for the first call, unless that was faster.
   return loaded_->With<v1::Study>(*number, [&](LoadedStudy& loaded) -> Result<v1::Study> {
-    loaded.mutex.AssertHeld();
     if (loaded.study == nullptr) {
-      loaded.study = std::move(prepared.study);
-      loaded.summary = study;
-      *loaded.summary.mutable_spec() = BriefSpec(study.spec());
+      prepared.summary = study;
+      *prepared.summary.mutable_spec() = BriefSpec(study.spec());
+      loaded = std::move(prepared);
     }
     return study;
   });

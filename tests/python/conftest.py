@@ -71,16 +71,27 @@ class Daemon:
 
 
 @pytest.fixture(scope="session")
-def daemon(tmp_path_factory):
+def daemon_program():
     folder = os.environ.get("MDH_BIN")
     if not folder:
         pytest.skip("MDH_BIN does not say where mdhd is")
     program = pathlib.Path(folder) / "mdhd"
     if not program.exists():
         pytest.skip(f"{program} has not been built")
-    # Not pytest's folder: the path of a socket has at most 107 characters.
+    return program
+
+
+@pytest.fixture
+def short_folder():
+    """Not pytest's folder: the path of a socket has at most 107 characters."""
     with tempfile.TemporaryDirectory(prefix="mdhd-") as directory:
-        daemon = Daemon(program, pathlib.Path(directory))
+        yield pathlib.Path(directory)
+
+
+@pytest.fixture(scope="session")
+def daemon(daemon_program):
+    with tempfile.TemporaryDirectory(prefix="mdhd-") as directory:
+        daemon = Daemon(daemon_program, pathlib.Path(directory))
         daemon.wait_until_it_listens()
         yield daemon
         daemon.stop()

@@ -1,6 +1,7 @@
 #include "tuner/device/compute_device.h"
 
 #include "absl/strings/str_cat.h"
+#include "codegen/kernel.h"
 
 namespace mdh {
 

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "codegen/kernel.h"
 #include "core/device_description.h"
 #include "core/status.h"
 
 namespace mdh {
+
+struct Kernel;  // codegen/kernel.h
 
 // Memory of a device between two guard zones, which a correct kernel leaves as they are.
 class DeviceMemory {

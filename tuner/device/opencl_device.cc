@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/kernel.h"
 #include "tuner/device/opencl_description.h"
 #include "tuner/device/opencl_function.h"
 #include "tuner/device/opencl_memory.h"

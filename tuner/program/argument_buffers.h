@@ -1,0 +1,76 @@
+// Contents of a kernel's buffers before a run, and what they must be after it.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/status.h"
+#include "tuner/program/kernel_plan.h"
+#include "tuner/space/formula_number.h"
+
+namespace mdh {
+
+using ArgumentBytes = std::vector<std::byte>;
+
+// `count` random elements, which depend on name and type only: reals in [0, 1), integers in
+// -100..100, of types without sign 0..100.
+ArgumentBytes RandomElements(const std::string& name, ArgumentType type, int64_t count);
+
+// What arguments hold for one configuration: buffers before a run, values as they are passed. In
+// the order of the kernel's arguments.
+using ArgumentContents = std::vector<ArgumentBytes>;
+
+// Remembers what random buffers hold from one configuration to the next. Not thread-safe.
+class ArgumentMaker {
+ public:
+  // The plan must outlive this.
+  ArgumentMaker(const KernelPlan& plan, const StudyDefinition& study)
+      : plan_(plan), study_(study), made_(plan.arguments.size()) {}
+  // Errors: InvalidArgument or OutOfRange, naming the argument, if a formula has no value, or none
+  // that the argument can take.
+  Result<const ArgumentContents*> Make(const Configuration& configuration);
+
+ private:
+  Status MakeOne(size_t argument, const Configuration& configuration);
+
+  const KernelPlan& plan_;
+  const StudyDefinition& study_;
+  ArgumentContents made_;
+};
+
+// Judges results; remembers references from one configuration to the next. Not thread-safe.
+class ResultJudge {
+ public:
+  ResultJudge(const KernelPlan& plan, const StudyDefinition& study)
+      : plan_(plan), study_(study), references_(plan.expected.size()) {}
+  // What is wrong with `results`, the contents of all buffers after a run that began with
+  // `contents`; empty if nothing is. Errors: if a reference cannot be computed.
+  Result<std::string> Judge(const Configuration& configuration, const ArgumentContents& contents,
+                            const ArgumentContents& results);
+
+ private:
+  struct Reference {
+    std::string key;  // all that it was computed from
+    ArgumentBytes bytes;
+  };
+  Result<const ArgumentBytes*> ReferenceFor(size_t expectation, const Configuration& configuration,
+                                            const ArgumentContents& contents);
+  Result<std::map<std::string, Number>> Constants(const Formula& elements,
+                                                  const Configuration& configuration,
+                                                  const ArgumentContents& contents) const;
+
+  const KernelPlan& plan_;
+  const StudyDefinition& study_;
+  std::vector<Reference> references_;
+};
+
+// The positive integer that a formula gives, also as a real without a fraction. Errors: naming the
+// formula.
+Result<int64_t> PositiveInteger(const Formula& formula, const StudyDefinition& study,
+                                const Configuration& configuration);
+
+}  // namespace mdh

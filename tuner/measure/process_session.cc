@@ -48,8 +48,8 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
 }
 
 // Default signal handling whatever this process does, a session of its own, no other descriptors.
-int Spawn(const std::string& program, const std::optional<std::string>& path, int socket,
-          pid_t* pid) {
+int Spawn(const std::string& program, const std::optional<std::string>& path,
+          const std::vector<std::string>& more_arguments, int socket, pid_t* pid) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
@@ -66,7 +66,9 @@ int Spawn(const std::string& program, const std::optional<std::string>& path, in
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-  std::vector<std::string> arguments = {program, absl::StrCat("--socket-fd=", kSocketInProgram)};
+  std::vector<std::string> arguments = {program};
+  arguments.insert(arguments.end(), more_arguments.begin(), more_arguments.end());
+  arguments.push_back(absl::StrCat("--socket-fd=", kSocketInProgram));
   std::vector<std::string> environment = EnvironmentWith(path);
   const int error = posix_spawn(pid, program.c_str(), &actions, &attributes,
                                 Pointers(arguments).data(), Pointers(environment).data());
@@ -126,7 +128,8 @@ bool HasEnded(pid_t pid, int options) {
 }  // namespace
 
 Result<ProcessSession> ProcessSession::Start(const std::string& program,
-                                             const std::optional<std::string>& path) {
+                                             const std::optional<std::string>& path,
+                                             const std::vector<std::string>& arguments) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
     return absl::ResourceExhaustedError(
@@ -139,7 +142,7 @@ Result<ProcessSession> ProcessSession::Start(const std::string& program,
     theirs = FileDescriptor(fcntl(theirs.get(), F_DUPFD_CLOEXEC, kSocketInProgram + 1));
   }
   pid_t pid = -1;
-  const int error = Spawn(program, path, theirs.get(), &pid);
+  const int error = Spawn(program, path, arguments, theirs.get(), &pid);
   if (error != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot start the runner ", program, ": ", std::strerror(error)));

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/status.h"
 #include "tuner/measure/file_descriptor.h"
@@ -16,10 +17,11 @@ namespace mdh {
 // threads.
 class ProcessSession {
  public:
-  // Starts `program --socket-fd=3`. `path`: $PATH of the program, that of this process if not
-  // given. Errors: FailedPrecondition, naming the program.
+  // Starts `program <arguments> --socket-fd=3`. `path`: $PATH of the program, that of this process
+  // if not given. Errors: FailedPrecondition, naming the program.
   static Result<ProcessSession> Start(const std::string& program,
-                                      const std::optional<std::string>& path);
+                                      const std::optional<std::string>& path,
+                                      const std::vector<std::string>& arguments = {});
   ProcessSession(ProcessSession&& other) noexcept;
   ProcessSession& operator=(ProcessSession&& other) noexcept;
   ~ProcessSession();

@@ -49,8 +49,8 @@ std::string ValidText(std::string_view text) {
 }  // namespace
 
 std::string_view Name(FailureKind kind) {
-  constexpr std::string_view kNames[] = {"compile error", "launch error", "time-out", "crash",
-                                         "wrong result",  "no cost",      "no device"};
+  constexpr std::string_view kNames[] = {"compile error", "launch error", "time-out",  "crash",
+                                         "wrong result",  "no cost",      "cannot run"};
   return kNames[static_cast<size_t>(kind)];
 }
 

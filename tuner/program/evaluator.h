@@ -17,7 +17,8 @@ enum class FailureKind : uint8_t {
   kCrash,
   kWrongResult,
   kNoCost,
-  kNoDevice,  // nothing can be evaluated on this machine
+  // Nothing can be evaluated: there is no device, or the specification is wrong.
+  kCannotRun,
 };
 
 // "compile error".

@@ -55,4 +55,5 @@ def _exception_text(error: Exception) -> str:
 
 
 def _shortened(text: str) -> str:
+    text = text.encode(errors="replace").decode()  # messages have no surrogates
     return text if len(text) <= _MAX_FAILURE else text[: _MAX_FAILURE - 3] + "..."

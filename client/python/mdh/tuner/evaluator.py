@@ -21,6 +21,8 @@ from .cost_function import CostFunctionError
 _MAX_LOG = 2000
 _GRACE_SECONDS = 30.0
 _EXIT_SECONDS = 5.0
+# The kind of failure that is not about the configuration.
+_NOTHING_RUNS = "cannot run"
 
 
 def find_mdh() -> str:
@@ -55,7 +57,8 @@ class Evaluator:
 
     def evaluate(self, configuration: study_pb2.NamedConfiguration) -> float:
         """The cost. Errors: CostFunctionError if the configuration failed; FailedPreconditionError
-        if the process ends before its first answer, which is about the program."""
+        if there is no device, or the process ends before its first answer, which is about the
+        program."""
         request = program_pb2.EvaluateRequest(configuration=configuration)
         if self._process is None:
             self._start()
@@ -79,6 +82,8 @@ class Evaluator:
         self._has_answered = True
         if response.HasField("cost"):
             return response.cost
+        if response.failure.startswith(_NOTHING_RUNS):
+            raise FailedPreconditionError(response.failure)
         raise CostFunctionError(response.failure or "no cost")
 
     def close(self) -> None:

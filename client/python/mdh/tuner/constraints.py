@@ -62,34 +62,47 @@ class Constraint:
                 f"this constraint cannot be written as a formula ({reason}), and its parameters "
                 f"{', '.join(names)} have {tuples} combinations, more than the {_MAX_TUPLES} that "
                 "can be tabulated", self.location)
-        bits = bytearray((tuples + 7) // 8)
-        assert callable(self.condition)
-        values = ([ranges[name].at(i) for i in range(ranges[name].size)] for name in names)
-        for number, arguments in enumerate(itertools.product(*values)):
-            if self._holds(dict(zip(names, arguments))):
-                bits[number // 8] |= 1 << (number % 8)
-        location = self.location
-        text = f"function at {location}" if location else "function"
-        return study_pb2.TableConstraint(text=text, parameters=names, satisfied=bytes(bits))
+        values = [[ranges[name].at(i) for i in range(ranges[name].size)] for name in names]
+        text = f"function at {self.location}" if self.location else "function"
+        return study_pb2.TableConstraint(
+            text=text, parameters=names, satisfied=self._bits(names, values, tuples))
 
-    def _holds(self, arguments: Dict[str, Any]) -> bool:
-        assert callable(self.condition)
-        try:
-            result = self.condition(**arguments)
-        except ZeroDivisionError:
-            return False  # as in formulas: undefined is not satisfied
-        except Exception as error:
-            raise wrong(f"this constraint fails for {_text(arguments)}: "
-                        f"{type(error).__name__}: {error}", self.location) from error
-        if isinstance(result, bool) or type(result).__name__ in ("bool_", "bool"):
-            return bool(result)
+    def _bits(self, names: Sequence[str], values: Sequence[Sequence[Any]], tuples: int) -> bytes:
+        call = _positional(self.condition, names)
+        bits = bytearray((tuples + 7) // 8)
+        for number, arguments in enumerate(itertools.product(*values)):
+            try:
+                result = call(*arguments)
+            except ZeroDivisionError:
+                continue  # as in formulas: undefined is not satisfied
+            except Exception as error:
+                raise wrong(f"this constraint fails for {_text(names, arguments)}: "
+                            f"{type(error).__name__}: {error}", self.location) from error
+            if result is True:
+                bits[number >> 3] |= 1 << (number & 7)
+            elif result is not False:
+                self._check_is_bool(result, names, arguments)
+                bits[number >> 3] |= bool(result) << (number & 7)
+        return bytes(bits)
+
+    def _check_is_bool(self, result: Any, names: Sequence[str], arguments: Sequence[Any]) -> None:
+        if type(result).__name__ in ("bool_", "bool"):  # of numpy
+            return
         hint = "; use 'not' instead of '~'" if result in (-1, -2) else ""
         raise wrong(f"a constraint is true or false, but this one is {result!r} for "
-                    f"{_text(arguments)}{hint}", self.location)
+                    f"{_text(names, arguments)}{hint}", self.location)
 
 
-def _text(arguments: Dict[str, Any]) -> str:
-    return ", ".join(f"{name} = {value!r}" for name, value in arguments.items())
+def _positional(function: Any, names: Sequence[str]) -> Callable[..., Any]:
+    """The function with its arguments in the order of `names`, which is their own."""
+    parameters = list(inspect.signature(function).parameters.values())[: len(names)]
+    is_direct = all(p.name == name and p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+                    for p, name in zip(parameters, names))
+    return function if is_direct else lambda *values: function(**dict(zip(names, values)))
+
+
+def _text(names: Sequence[str], arguments: Sequence[Any]) -> str:
+    return ", ".join(f"{name} = {value!r}" for name, value in zip(names, arguments))
 
 
 def argument_names(function: Callable[..., Any], known: Any,

@@ -97,7 +97,7 @@ class Planner {
     return formula;
   }
 
-  Status PlanArgument(const v1::KernelArgument& argument, const std::string& field, int number) {
+  Status PlanArgument(const v1::ProgramArgument& argument, const std::string& field, int number) {
     PlannedArgument planned = {};
     planned.name =
         argument.name().empty() ? absl::StrCat("argument ", number + 1) : argument.name();
@@ -113,9 +113,9 @@ class Planner {
     return absl::OkStatus();
   }
 
-  Status PlanContent(const v1::KernelArgument& argument, const std::string& field,
+  Status PlanContent(const v1::ProgramArgument& argument, const std::string& field,
                      PlannedArgument& planned) {
-    using Content = v1::KernelArgument::ContentCase;
+    using Content = v1::ProgramArgument::ContentCase;
     switch (argument.content_case()) {
       case Content::kValue:
         planned.content = ArgumentContent::kValue;

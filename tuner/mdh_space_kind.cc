@@ -1,6 +1,7 @@
 #include "tuner/mdh_space_kind.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -37,8 +38,10 @@ bool IsSameInput(const NestShape& shape, int b, const NestShape& other, const In
   const auto copies = [b](const NestShape& nest) {
     std::vector<std::pair<int, std::pair<int, std::vector<int>>>> found;
     for (const int place : nest.CopyPlaces(b)) {
-      int active = 0;  // levels with several parts around the copy
-      for (int n = 0; n < place; ++n) active += nest.levels()[n].parts > 1 ? 1 : 0;
+      int active = 0;  // loops around the copy
+      for (int n = 0; n < place; ++n) {
+        active += nest.levels()[n].parts > 1 && !nest.is_parallel(n) ? 1 : 0;
+      }
       found.push_back({active, {nest.InputRegion(b, place), nest.LayoutAt(b, place)}});
     }
     return found;
@@ -46,21 +49,45 @@ bool IsSameInput(const NestShape& shape, int b, const NestShape& other, const In
   return copies(shape) == copies(other);
 }
 
-// Levels with several parts: the same ones in the same order, by the same cores and with results in
-// the same regions.
-bool IsSameNest(const NestShape& a, const NestShape& b) {
-  const auto levels = [](const NestShape& nest) {
-    std::vector<std::array<int, 5>> active;
-    for (int n = 0; n < nest.count(); ++n) {
-      const NestShape::Level& level = nest.levels()[n];
-      if (level.parts == 1) continue;
-      active.push_back({level.level.layer, level.level.dimension, static_cast<int>(level.role),
-                        nest.is_parallel(n) ? level.assigned.dimension : 0,
-                        nest.OutputRegion(0, n)});
+// A level with several parts as far as it has an effect.
+using ActiveLevel = std::array<int, 5>;
+
+// Loops in their order, then cores: where those stand among the loops has no effect, nor has where
+// results of kept dimensions would combine.
+std::vector<ActiveLevel> ActiveLevels(const SystemModel& model, const NestShape& nest) {
+  std::vector<ActiveLevel> loops, cores;
+  const bool has_warps = model.LayerWith(LayerRole::kWarps) >= 0;
+  for (int n = 0; n < nest.count(); ++n) {
+    const NestShape::Level& level = nest.levels()[n];
+    if (level.parts == 1) continue;
+    ActiveLevel active = {level.level.layer, level.level.dimension, static_cast<int>(level.role), 0,
+                          0};
+    if (nest.is_reduced(n)) active[4] = nest.OutputRegion(0, n);
+    if (!nest.is_parallel(n)) {
+      active[4] = nest.OutputRegion(0, n);
+      loops.push_back(active);
+      continue;
     }
-    return active;
-  };
-  return levels(a) == levels(b) && a.AccumulatorElements() == b.AccumulatorElements();
+    active[3] = level.assigned.dimension;
+    if (has_warps && nest.is_thread(n)) {  // all of a layer share an axis
+      active[3] = 0;
+      for (const NestShape::Level& other : nest.levels()) {
+        const bool is_before = other.role == level.role && other.parts > 1 &&
+                               other.assigned.dimension < level.assigned.dimension;
+        active[3] += is_before ? 1 : 0;
+      }
+    }
+    cores.push_back(active);
+  }
+  std::sort(cores.begin(), cores.end());
+  loops.insert(loops.end(), cores.begin(), cores.end());
+  return loops;
+}
+
+bool IsSameNest(const SystemModel& model, const NestShape& a, const NestShape& b) {
+  return ActiveLevels(model, a) == ActiveLevels(model, b) &&
+         a.AccumulatorElements() == b.AccumulatorElements() &&
+         a.AccumulatesInSharedMemory() == b.AccumulatesInSharedMemory();
 }
 
 PhaseParameters PhaseOf(const std::optional<PhaseParameters>& apart, const TuningParameters& p) {
@@ -84,7 +111,7 @@ bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const Tun
   if (a.inputs.size() != b.inputs.size()) return false;
   const NestShape nest(problem.expression, problem.model, a);
   const NestShape other(problem.expression, problem.model, b);
-  if (!IsSameNest(nest, other)) return false;
+  if (!IsSameNest(problem.model, nest, other)) return false;
   for (size_t n = 0; n < a.inputs.size(); ++n) {
     if (!IsSameInput(nest, static_cast<int>(n), other, a.inputs[n], b.inputs[n])) return false;
   }

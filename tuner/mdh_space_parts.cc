@@ -99,6 +99,7 @@ DimensionParts::DimensionParts(int64_t size, Formula unit) : size_(size) {
   parts_.push_back(left_.back() + 1);
   most_.push_back(size);
   outer_.push_back(unit);
+  span_.push_back(unit);
 }
 
 void DimensionParts::AddLevel(SpaceBuilder& builder, std::string name,
@@ -124,6 +125,7 @@ void DimensionParts::AddLevel(SpaceBuilder& builder, std::string name,
   outer_.push_back(may_be_rest && most > 0
                        ? If(count == kRest, Formula(size_), outer_.back() * count)
                        : outer_.back() * count);
+  span_.push_back(span_.back() * parts_.back());
   left_.push_back(may_be_rest && most > 0
                       ? If(count == kRest, Formula(0), FloorDivide(left, Max({count, Formula(1)})))
                       : FloorDivide(left, count));
@@ -185,7 +187,7 @@ void OrderDigits::Add(SpaceBuilder& builder, std::string name, int dimension,
 }
 
 std::vector<int> OrderDigits::Order(absl::Span<const int64_t> configuration,
-                                    const std::vector<bool>& has_parts) const {
+                                    const std::vector<bool>& has_parts, int rank) const {
   std::vector<int> order;
   for (size_t n = 0; n < dimensions_.size(); ++n) {
     if (!has_parts[dimensions_[n]]) continue;
@@ -193,9 +195,7 @@ std::vector<int> OrderDigits::Order(absl::Span<const int64_t> configuration,
     const auto inside = std::min<std::ptrdiff_t>(digit, std::ssize(order));
     order.insert(order.end() - inside, dimensions_[n]);
   }
-  std::vector<int> others = dimensions_;
-  std::sort(others.begin(), others.end());
-  for (const int d : others) {
+  for (int d = 0; d < rank; ++d) {
     if (has_parts[d]) continue;
     order.insert(std::find_if(order.begin(), order.end(), [&](int other) { return other > d; }), d);
   }

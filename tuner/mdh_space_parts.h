@@ -83,6 +83,10 @@ class DimensionParts {
   // Extent that the level cuts; of level -1: the unit.
   Formula outer(int level) const;
 
+  // Points of all parts of the levels up to this one, those beyond the size included; of level -1:
+  // the unit.
+  const Formula& span(int level) const { return span_[level + 1]; }
+
   // Extents that the levels cut, the innermost level's first, and then the size.
   std::vector<int64_t> Extents(absl::Span<const int64_t> configuration, int64_t unit) const;
   // Sets the parameters so that the levels cut these extents, as near as that can be said:
@@ -95,7 +99,7 @@ class DimensionParts {
   std::vector<Formula> left_;  // parts that are not yet taken, less one
   std::vector<Formula> parts_;
   std::vector<int64_t> most_;
-  std::vector<Formula> outer_;
+  std::vector<Formula> outer_, span_;
 };
 
 // The order of the dimensions of some levels: each dimension has a digit, its place, counted from
@@ -106,10 +110,10 @@ class OrderDigits {
  public:
   void Add(SpaceBuilder& builder, std::string name, int dimension, const Formula& has_parts,
            bool is_fixed = false);
-  // Dimensions with has_parts[d] in their order, the others where they do not disturb the ascending
-  // order.
+  // Dimensions with has_parts[d] in their order, those of all `rank` others where they do not
+  // disturb the ascending order.
   std::vector<int> Order(absl::Span<const int64_t> configuration,
-                         const std::vector<bool>& has_parts) const;
+                         const std::vector<bool>& has_parts, int rank) const;
   void Read(const std::vector<int>& order, const std::vector<bool>& has_parts,
             Configuration& configuration) const;
   bool empty() const { return dimensions_.empty(); }

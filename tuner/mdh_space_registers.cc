@@ -357,7 +357,7 @@ TuningParameters Registers::Decode(absl::Span<const int64_t> c) const {
     for (int l = innermost_ + 1; l <= lanes_layer_; ++l) p.tile[l][d] = lanes;
   }
   std::vector<std::vector<int>> orders(p_.model.layers.size(), Identity(p_.rank()));
-  for (int l = 0; l <= innermost_; ++l) orders[l] = orders_[l].Order(c, HasParts(p, l));
+  for (int l = 0; l <= innermost_; ++l) orders[l] = orders_[l].Order(c, HasParts(p, l), p_.rank());
   p.phase.order = NestedOrder(orders);
   for (const Staging& staging : staging_) {
     p.inputs.push_back({.stage_layer = static_cast<int>(c[staging.layer]),

@@ -1,0 +1,329 @@
+// From configurations to tables of tuning parameters and back.
+#include <algorithm>
+#include <utility>
+
+#include "core/nest_constraints.h"
+#include "tuner/mdh_space_nest.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kAxes[6][3] = {{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+
+template <typename T>
+bool Contains(const std::vector<T>& values, const T& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+}  // namespace
+
+std::vector<bool> Nest::HasParts(const TuningParameters& p, int layer) const {
+  std::vector<bool> has_parts(p_.rank());
+  for (int d = 0; d < p_.rank(); ++d) {
+    has_parts[d] = (layer == 0 ? p_.size(d) : p.tile[layer - 1][d]) > p.tile[layer][d];
+  }
+  return has_parts;
+}
+
+// Dimensions with threads, in the order in which the space goes through them.
+std::vector<int> Nest::ActiveThreads(const TuningParameters& p) const {
+  const std::vector<bool> has_parts = HasParts(p, threads_);
+  std::vector<int> active;
+  for (const int d : turn_) {
+    if (has_parts[d]) active.push_back(d);
+  }
+  return active;
+}
+
+TuningParameters Nest::Decode(Codes c) const {
+  TuningParameters p;
+  p.system_model = p_.model.name;
+  p.numerics = p_.numerics;
+  p.tile.assign(layers_, std::vector<int64_t>(p_.rank(), 1));
+  for (int d = 0; d < p_.rank(); ++d) {
+    const std::vector<int64_t> extents = dimensions_.at(d).Extents(c, 1);
+    for (int l = 0; l + 1 < layers_; ++l) p.tile[l][d] = extents[LevelOf(l) - 1];
+  }
+  p.phase.order = DecodeOrder(c, p);
+  for (const Buffer& buffer : e_.inputs()) {
+    p.inputs.push_back({.layout = Identity(buffer.extents.size())});
+  }
+  if (!is_explicit()) {
+    p.compiler = static_cast<Compiler>(c[compiler_]);
+    // Caches copy by themselves; regions say what is in which.
+    LevelTable<int> regions(layers_, std::vector<int>(p_.rank(), 0));
+    for (int l = outer_ + 1; l < layers_; ++l) regions[l].assign(p_.rank(), l - outer_);
+    for (InputParameters& input : p.inputs) input.memory.regions = regions;
+    p.outputs.assign(e_.outputs().size(), {regions, {}});
+    return p;
+  }
+  DecodeAssignment(c, p);
+  DecodeResults(c, p);
+  for (int b = 0; b < std::ssize(inputs_); ++b) DecodeInput(c, b, p);
+  p.unroll = static_cast<int>(c[unroll_]);
+  return p;
+}
+
+// ---- Order ----
+
+std::vector<MdhLevel> Nest::DecodeOrder(Codes c, const TuningParameters& p) const {
+  std::vector<MdhLevel> order;
+  const auto add = [&](int layer, bool kept, bool reduced, bool scanned) {
+    if (layer < 0) return;
+    const std::vector<int> dimensions =
+        orders_[layer].empty() ? Identity(p_.rank())
+                               : orders_[layer].Order(c, HasParts(p, layer), p_.rank());
+    for (const int d : dimensions) {
+      if (IsKept(d) ? kept : p_.is_reduced(d) ? reduced : scanned) order.push_back({layer, d});
+    }
+  };
+  const auto add_all = [&](int layer) { add(layer, true, true, true); };
+  if (!is_explicit()) {
+    for (int l = 0; l < layers_; ++l) add_all(l);
+    return order;
+  }
+  const int64_t place = c[place_];
+  add_all(0);
+  if (place == kNested) add_all(outer_);
+  if (place == kResultsInnermost || place == kThreadsInside) add(outer_, false, false, true);
+  if (place == kThreadsInside) add(outer_, true, false, false);
+  add_all(warps_);
+  add_all(threads_);
+  if (place == kThreadsFirst) add_all(outer_);
+  if (place == kResultsInnermost || place == kThreadsInside) add(outer_, false, true, false);
+  add_all(inner_);
+  add_all(registers_);
+  if (place == kResultsInnermost) add(outer_, true, false, false);
+  return order;
+}
+
+int64_t Nest::PlaceOf(const TuningParameters& p) const {
+  const NestShape shape(e_, p_.model, p);
+  int threads = -1;              // first place
+  int outer = -1, kept = -1;     // last places of loops of the outermost memory layer
+  int reduced = -1, inner = -1;  // last places
+  int loops_before = 0, loops = 0;
+  for (int n = 0; n < shape.count(); ++n) {
+    const NestShape::Level& level = shape.levels()[n];
+    if (shape.is_thread(n) && threads < 0) threads = n;
+    if (shape.is_parallel(n)) continue;
+    if (level.level.layer != outer_) {
+      inner = n;
+      continue;
+    }
+    const int d = level.level.dimension;
+    outer = n;
+    if (IsKept(d)) kept = n;
+    if (p_.is_reduced(d)) reduced = n;
+    ++loops;
+    if (threads < 0) ++loops_before;
+  }
+  if (kept > inner) return kResultsInnermost;
+  if (loops_before == loops) return kNested;
+  if (reduced > threads && kept < reduced && kept < threads) {
+    return innermost_ >= 0 ? kThreadsInside : kResultsInnermost;
+  }
+  return outer > threads ? kThreadsFirst : kNested;
+}
+
+// ---- Assignment ----
+
+void Nest::DecodeAssignment(Codes c, TuningParameters& p) const {
+  p.phase.assignment.assign(layers_, std::vector<AsmLevel>(p_.rank()));
+  const auto assign = [&](int layer, std::vector<std::pair<int, int>> fixed) {
+    std::vector<bool> is_taken(p_.rank(), false), is_assigned(p_.rank(), false);
+    for (const auto& [d, axis] : fixed) {
+      p.phase.assignment[layer][d] = {layer, axis};
+      is_taken[axis] = is_assigned[d] = true;
+    }
+    int axis = 0;
+    for (int d = 0; d < p_.rank(); ++d) {
+      if (is_assigned[d]) continue;
+      while (is_taken[axis]) ++axis;
+      p.phase.assignment[layer][d] = {layer, axis++};
+    }
+  };
+  for (int l = 1; l < layers_; ++l) assign(l, {});
+  if (grid_x_ < 0) {
+    assign(0, {});
+  } else {
+    assign(0, {{static_cast<int>(c[grid_x_]), 0}, {static_cast<int>(c[grid_y_]), 1}});
+  }
+  const std::vector<int> active = ActiveThreads(p);
+  std::vector<std::pair<int, int>> axes;
+  for (size_t n = 0; n < active.size(); ++n) axes.push_back({active[n], kAxes[c[axes_]][n]});
+  assign(threads_, axes);
+}
+
+void Nest::ReadAssignment(const TuningParameters& p, Configuration& c) const {
+  const LevelTable<AsmLevel>& assignment = p.phase.assignment;
+  const bool is_given = std::ssize(assignment) == layers_ &&
+                        std::all_of(assignment.begin(), assignment.end(), [&](const auto& row) {
+                          return static_cast<int>(row.size()) == p_.rank();
+                        });
+  const NestShape shape(e_, p_.model, p);
+  std::vector<int> blocks(p_.rank()), threads(p_.rank());
+  for (const NestShape::Level& level : shape.levels()) {
+    const int axis = is_given ? assignment[level.level.layer][level.level.dimension].dimension
+                              : level.assigned.dimension;
+    if (level.level.layer == 0) blocks[level.level.dimension] = axis;
+    if (level.level.layer == threads_) threads[level.level.dimension] = axis;
+  }
+  for (int d = 0; grid_x_ >= 0 && d < p_.rank(); ++d) {
+    if (blocks[d] == 0) c[grid_x_] = d;
+    if (blocks[d] == 1) c[grid_y_] = d;
+  }
+  // Which of the active ones comes first, second and third along the axes.
+  const std::vector<int> active = ActiveThreads(p);
+  std::vector<int> ranks;
+  for (const int d : active) {
+    ranks.push_back(static_cast<int>(std::count_if(
+        active.begin(), active.end(), [&](int other) { return threads[other] < threads[d]; })));
+  }
+  c[axes_] = 0;
+  for (int64_t axes = 0; axes < 6; ++axes) {
+    if (ranks.size() < 2 || ranks.size() > 3) break;
+    if (std::equal(ranks.begin(), ranks.end(), kAxes[axes])) c[axes_] = axes;
+    if (ranks.size() == 2 && axes == 1) break;
+  }
+}
+
+// ---- Results ----
+
+void Nest::DecodeResults(Codes c, TuningParameters& p) const {
+  const int64_t results = c[results_], combine = c[combine_], place = c[place_];
+  if (results == kInDevice) return;
+  const bool is_around = results == kRegistersAround || results == kSharedAround;
+  const bool is_shared = results >= kSharedInside;
+  const int region = is_shared ? regions_ - 2 : regions_ - 1;
+  LevelTable<int> regions(layers_, std::vector<int>(p_.rank(), 0));
+  for (int l = inner_; l < layers_; ++l) {
+    if (!is_core(l)) regions[l].assign(p_.rank(), region);
+  }
+  for (int d = 0; d < p_.rank(); ++d) {
+    if (IsKept(d) && place == kResultsInnermost) regions[outer_][d] = region;
+    if (p_.is_reduced(d) && is_around) regions[outer_][d] = region;
+  }
+  const auto of_threads = static_cast<int>(combine == kShuffle           ? regions_ - 1
+                                           : combine == kCombineInShared ? regions_ - 2
+                                                                         : 0);
+  regions[threads_].assign(p_.rank(), of_threads);
+  if (has_warps()) regions[warps_].assign(p_.rank(), std::min(of_threads, regions_ - 2));
+  p.outputs.assign(e_.outputs().size(), {regions, {}});
+}
+
+void Nest::ReadResults(const TuningParameters& p, int64_t place, Configuration& c) const {
+  c[results_] = kInDevice;
+  c[combine_] = kCombineInDevice;
+  const NestShape shape(e_, p_.model, p);
+  int of_threads = 0, around = 0, inside = 0;
+  for (int n = 0; n < shape.count(); ++n) {
+    const NestShape::Level& level = shape.levels()[n];
+    const int region = std::min(shape.OutputRegion(0, n), regions_ - 1);
+    if (level.level.layer == threads_ && p_.is_reduced(level.level.dimension) && level.parts > 1) {
+      of_threads = std::max(of_threads, region);
+    }
+    if (shape.is_parallel(n)) continue;
+    const bool is_outer = level.level.layer == outer_;
+    if (is_outer && p_.is_reduced(level.level.dimension) && level.parts > 1) {
+      around = std::max(around, region);
+    }
+    inside = std::max(inside, region);
+  }
+  if (inside == 0) return;
+  const bool is_shared = inside == regions_ - 2;
+  bool has_outer = false;  // loops of reductions that tell whether results are around them
+  for (int d = 0; d < p_.rank(); ++d) {
+    has_outer = has_outer || (p_.is_reduced(d) && p.tile[outer_][d] < p.tile[outer_ - 1][d]);
+  }
+  const bool may_be_around = place == kResultsInnermost || place == kThreadsInside;
+  const bool is_around = may_be_around && (has_outer ? around > 0 : true);
+  c[results_] = is_shared ? (is_around ? kSharedAround : kSharedInside)
+                          : (is_around ? kRegistersAround : kRegistersInside);
+  c[combine_] = of_threads == 0              ? kCombineInDevice
+                : of_threads == regions_ - 1 ? kShuffle
+                                             : kCombineInShared;
+}
+
+// ---- Inputs ----
+
+void Nest::DecodeInput(Codes c, int b, TuningParameters& p) const {
+  const InputChoices& choices = inputs_[b];
+  const int64_t copy = Code(c, choices.copy, kNoCopy);
+  if (copy == kNoCopy) return;
+  const bool is_shared = copy != kPrivate, is_private = copy >= kPrivate;
+  const int of_inner = is_shared ? regions_ - 2 : 0;
+  const int of_registers = is_private ? regions_ - 1 : of_inner;
+  InputParameters& input = p.inputs[b];
+  LevelTable<int>& regions = input.memory.regions;
+  regions.assign(layers_, std::vector<int>(p_.rank(), 0));
+  regions[inner_].assign(p_.rank(), of_inner);
+  regions[registers_].assign(p_.rank(), of_registers);
+  for (int d = 0; d < p_.rank(); ++d) {
+    if (IsKept(d) && c[place_] == kResultsInnermost) regions[outer_][d] = of_registers;
+  }
+  if (!is_shared) return;
+  const std::vector<int> layout = choices.layout.Permutation(c);
+  if (!std::is_sorted(layout.begin(), layout.end())) {
+    input.memory.layouts.assign(layers_,
+                                std::vector<std::vector<int>>(p_.rank(), Identity(layout.size())));
+    for (int l = 0; l < layers_; ++l) {
+      for (int d = 0; d < p_.rank(); ++d) {
+        if (regions[l][d] == regions_ - 2) input.memory.layouts[l][d] = layout;
+      }
+    }
+  }
+  input.padding = static_cast<int>(Code(c, choices.padding, 0));
+  input.copy_width = static_cast<int>(Code(c, choices.width, 1));
+  input.copy_stages = static_cast<int>(Code(c, choices.stages, 1));
+}
+
+void Nest::ReadInput(const TuningParameters& p, int b, Configuration& c) const {
+  const InputChoices& choices = inputs_[b];
+  if (!has_choice(choices.copy)) return;
+  const InputParameters& input = p.inputs[b];
+  const NestShape shape(e_, p_.model, p);
+  bool is_shared = false, is_private = false;
+  for (const int place : shape.CopyPlaces(b)) {
+    const int region = shape.InputRegion(b, place);
+    if (region == regions_ - 2 && !is_shared) {
+      is_shared = true;
+      choices.layout.Read(shape.LayoutAt(b, place), c);
+    }
+    is_private = is_private || region > regions_ - 2;
+  }
+  c[choices.copy] =
+      is_shared ? (is_private ? kSharedAndPrivate : kShared) : (is_private ? kPrivate : kNoCopy);
+  c[choices.padding] = is_shared ? input.padding : 0;
+  if (has_choice(choices.width)) c[choices.width] = is_shared ? input.copy_width : 1;
+  c[choices.stages] = is_shared ? input.copy_stages : 1;
+}
+
+// ---- Reading ----
+
+Configuration Nest::Read(const TuningParameters& p) const {
+  Configuration c(builder_.parameters().size(), 0);
+  for (int d = 0; d < p_.rank(); ++d) {
+    std::vector<int64_t> extents;
+    for (int l = layers_ - 2; l >= 0; --l) extents.push_back(p.tile[l][d]);
+    dimensions_.at(d).Read(extents, 1, c);
+  }
+  for (int l = 0; l < layers_; ++l) {
+    orders_[l].Read(OrderOfLayer(p.phase, l), HasParts(p, l), c);
+  }
+  if (compiler_ >= 0) c[compiler_] = static_cast<int64_t>(p.compiler);
+  if (is_explicit()) ReadExplicit(p, c);
+  return c;
+}
+
+void Nest::ReadExplicit(const TuningParameters& p, Configuration& c) const {
+  const int64_t place = PlaceOf(p);
+  c[place_] = place;
+  if (innermost_ >= 0) c[innermost_] = place == kResultsInnermost ? 1 : 0;
+  ReadResults(p, place, c);
+  ReadAssignment(p, c);
+  for (int b = 0; b < std::ssize(inputs_); ++b) ReadInput(p, b, c);
+  c[unroll_] = p.unroll;
+}
+
+}  // namespace mdh

@@ -15,11 +15,12 @@ namespace mdh {
 namespace {
 
 constexpr size_t kRandomFirst = 8;        // results before there is a model
-constexpr size_t kMaxObservations = 240;  // that the model looks at; half of them the best
+constexpr size_t kMaxObservations = 160;  // that the model looks at; half of them the best
 constexpr size_t kSamples = 200;          // candidates from anywhere
 constexpr size_t kElites = 4;             // whose neighbours are candidates
 constexpr size_t kWalks = 60;             // candidates some steps away from elites
 constexpr size_t kMaxNeighbours = 300;
+constexpr size_t kFinalists = 50;  // of the candidates, whose improvement is predicted
 constexpr int kClimbs = 3;         // to better neighbours of the best candidate
 constexpr int kFirstAscents = 25;  // of the model's likelihood
 constexpr int kAscents = 4;
@@ -115,24 +116,35 @@ class Bayesian final : public SearchTechnique {
 
   std::optional<Configuration> MostPromising() {
     FitModel();
-    const double best = ValueOf(history_.Best().cost, 0);
-    std::optional<Candidate> chosen;
-    const auto consider = [this, best, &chosen](const Configuration& configuration) {
-      const double improvement = Improvement(configuration, best);
-      if (chosen && improvement <= chosen->improvement) return false;
-      chosen = {.configuration = configuration, .improvement = improvement};
-      return true;
-    };
-    for (const Configuration& candidate : Candidates()) consider(candidate);
+    std::optional<Candidate> chosen = BestOf(Candidates());
     for (int climb = 0; chosen && climb < kClimbs; ++climb) {
-      bool is_better = false;
-      for (const Configuration& next : NewNeighbours(chosen->configuration)) {
-        if (consider(next)) is_better = true;
-      }
-      if (!is_better) break;
+      std::optional<Candidate> next = BestOf(NewNeighbours(chosen->configuration));
+      if (!next || next->improvement <= chosen->improvement) break;
+      chosen = std::move(next);
     }
     if (!chosen) return std::nullopt;
     return std::move(chosen->configuration);
+  }
+
+  // The one with the largest expected improvement. Deviations are costly to predict: only those of
+  // the candidates with the best means are.
+  std::optional<Candidate> BestOf(std::vector<Configuration> candidates) const {
+    std::vector<std::pair<double, size_t>> means;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      means.emplace_back(model_->Mean((*features_)(candidates[i])), i);
+    }
+    const size_t finalists = std::min(kFinalists, means.size());
+    std::partial_sort(means.begin(), means.begin() + static_cast<std::ptrdiff_t>(finalists),
+                      means.end());
+    const double best = ValueOf(history_.Best().cost, 0);
+    std::optional<Candidate> chosen;
+    for (size_t n = 0; n < finalists; ++n) {
+      Configuration& candidate = candidates[means[n].second];
+      const double improvement = Improvement(candidate, best);
+      if (chosen && improvement <= chosen->improvement) continue;
+      chosen = {.configuration = std::move(candidate), .improvement = improvement};
+    }
+    return chosen;
   }
 
   std::vector<Configuration> Candidates() {

@@ -22,14 +22,22 @@ double MaternSlope(double squared_distance) {
   return -5.0 / 6 * (1 + r) * std::exp(-r);
 }
 
+// Several sums at once, so that they need not wait for each other.
+double Dot(const double* a, const double* b, size_t n) {
+  double sums[4] = {};
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    for (size_t k = 0; k < 4; ++k) sums[k] += a[i + k] * b[i + k];
+  }
+  for (; i < n; ++i) sums[0] += a[i] * b[i];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 // In place; the upper triangle is not looked at.
 void Cholesky(std::vector<double>& a, size_t n) {
   for (size_t i = 0; i < n; ++i) {
     for (size_t j = 0; j <= i; ++j) {
-      double sum = a[i * n + j];
-      const double* const x = &a[i * n];
-      const double* const y = &a[j * n];
-      for (size_t k = 0; k < j; ++k) sum -= x[k] * y[k];
+      const double sum = a[i * n + j] - Dot(&a[i * n], &a[j * n], j);
       a[i * n + j] = i == j ? std::sqrt(std::max(sum, 1e-10)) : sum / a[j * n + j];
     }
   }
@@ -39,8 +47,7 @@ void Cholesky(std::vector<double>& a, size_t n) {
 std::vector<double> SolveLower(const std::vector<double>& factor, std::vector<double> b) {
   const size_t n = b.size();
   for (size_t i = 0; i < n; ++i) {
-    for (size_t k = 0; k < i; ++k) b[i] -= factor[i * n + k] * b[k];
-    b[i] /= factor[i * n + i];
+    b[i] = (b[i] - Dot(&factor[i * n], b.data(), i)) / factor[i * n + i];
   }
   return b;
 }
@@ -62,17 +69,13 @@ std::vector<double> Inverse(const std::vector<double>& factor, size_t n) {
     double* const row = &rows[i * n];
     row[i] = 1 / factor[i * n + i];
     for (size_t j = i + 1; j < n; ++j) {
-      double sum = 0;
-      for (size_t k = i; k < j; ++k) sum -= factor[j * n + k] * row[k];
-      row[j] = sum / factor[j * n + j];
+      row[j] = -Dot(&factor[j * n + i], row + i, j - i) / factor[j * n + j];
     }
   }
   std::vector<double> inverse(n * n);
   for (size_t i = 0; i < n; ++i) {
     for (size_t j = 0; j <= i; ++j) {
-      double sum = 0;
-      for (size_t k = i; k < n; ++k) sum += rows[i * n + k] * rows[j * n + k];
-      inverse[i * n + j] = inverse[j * n + i] = sum;
+      inverse[i * n + j] = inverse[j * n + i] = Dot(&rows[i * n + i], &rows[j * n + i], n - i);
     }
   }
   return inverse;

@@ -171,7 +171,7 @@ std::string CPointer(const CDialect& dialect, AddressSpace space, bool is_const,
                       "*");
 }
 
-std::string NativeVector(const CDialect& dialect, ValueType type) {
+std::string NativeVector(const CDialect& dialect, LoopValueType type) {
   const int bytes = SizeBytes(type.scalar);
   if (type.lanes > dialect.largest_vector_lanes ||
       type.lanes * bytes > dialect.largest_vector_bytes) {
@@ -186,7 +186,7 @@ std::string NativeVector(const CDialect& dialect, ValueType type) {
   return absl::StrCat(stems[std::bit_width(static_cast<unsigned>(bytes)) - 1], type.lanes);
 }
 
-std::string CLane(const CDialect& dialect, ValueType type, absl::string_view vector, int lane) {
+std::string CLane(const CDialect& dialect, LoopValueType type, absl::string_view vector, int lane) {
   if (NativeVector(dialect, type).empty()) {
     return absl::StrCat(vector, absl::Substitute(dialect.lane, lane));
   }

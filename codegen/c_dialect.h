@@ -76,8 +76,8 @@ std::string CPointer(const CDialect& dialect, AddressSpace space, bool is_const,
                      absl::string_view type);
 
 // The language's own vector of that type, "" if there is none.
-std::string NativeVector(const CDialect& dialect, ValueType type);
+std::string NativeVector(const CDialect& dialect, LoopValueType type);
 // Lane number `lane` of `vector`, a name or an expression in parentheses.
-std::string CLane(const CDialect& dialect, ValueType type, absl::string_view vector, int lane);
+std::string CLane(const CDialect& dialect, LoopValueType type, absl::string_view vector, int lane);
 
 }  // namespace mdh

@@ -25,11 +25,11 @@ void CPrelude::DefineFunction(const std::string& name, const std::string& text) 
   Define(name, absl::StrCat(dialect_.function_qualifier, " ", text));
 }
 
-std::string CPrelude::Spelled(ValueType type) {
+std::string CPrelude::Spelled(LoopValueType type) {
   return type.lanes > 1 ? VectorType(type) : CType(type.scalar, dialect_);
 }
 
-std::string CPrelude::VectorType(ValueType type) {
+std::string CPrelude::VectorType(LoopValueType type) {
   const std::string name = CType(type, dialect_);
   if (type.lanes > 1 && NativeVector(dialect_, type).empty() && defined_.insert(name).second) {
     const int element = SizeBytes(type.scalar), bytes = element * type.lanes;
@@ -39,7 +39,7 @@ std::string CPrelude::VectorType(ValueType type) {
   return name;
 }
 
-std::string CPrelude::SplatFunction(ValueType type) {
+std::string CPrelude::SplatFunction(LoopValueType type) {
   const std::string vector = VectorType(type);
   const std::string name = absl::StrCat("splat_", vector);
   std::string lanes = "x";
@@ -49,7 +49,7 @@ std::string CPrelude::SplatFunction(ValueType type) {
   return name;
 }
 
-std::string CPrelude::IndicesFunction(ValueType type) {
+std::string CPrelude::IndicesFunction(LoopValueType type) {
   const std::string vector = VectorType(type);
   const std::string name = absl::StrCat("indices_", vector);
   std::string lanes = "first";
@@ -60,7 +60,7 @@ std::string CPrelude::IndicesFunction(ValueType type) {
   return name;
 }
 
-std::string CPrelude::ClampedLoadFunction(ValueType type) {
+std::string CPrelude::ClampedLoadFunction(LoopValueType type) {
   const std::string vector = VectorType(type);
   const std::string name = absl::StrCat("mdh_clamped_", vector);
   DefineFunction(
@@ -73,7 +73,7 @@ std::string CPrelude::ClampedLoadFunction(ValueType type) {
   return name;
 }
 
-std::string CPrelude::InsideLoadFunction(ValueType type) {
+std::string CPrelude::InsideLoadFunction(LoopValueType type) {
   const std::string vector = VectorType(type);
   const std::string name = absl::StrCat("mdh_inside_", vector);
   DefineFunction(
@@ -87,7 +87,7 @@ std::string CPrelude::InsideLoadFunction(ValueType type) {
   return name;
 }
 
-std::string CPrelude::TableFunction(const std::vector<ScalarValue>& table, ValueType index) {
+std::string CPrelude::TableFunction(const std::vector<ScalarValue>& table, LoopValueType index) {
   std::string values;
   for (const ScalarValue& value : table) {
     absl::StrAppend(&values, values.empty() ? "" : ", ", CLiteral(value, dialect_));
@@ -116,14 +116,15 @@ std::string CPrelude::TableFunction(const std::vector<ScalarValue>& table, Value
 }
 
 // Functions on pointers to other than global memory have its name in theirs.
-std::string CPrelude::FunctionOn(absl::string_view stem, ValueType type, AddressSpace space) const {
+std::string CPrelude::FunctionOn(absl::string_view stem, LoopValueType type,
+                                 AddressSpace space) const {
   const absl::string_view pointed = dialect_.spaces[static_cast<size_t>(space)];
   const bool named = pointed != dialect_.spaces[static_cast<size_t>(AddressSpace::kGlobal)];
   const char* names[] = {"", "_shared", "_private"};
   return absl::StrCat(stem, CType(type, dialect_), named ? names[static_cast<size_t>(space)] : "");
 }
 
-std::string CPrelude::LoadFunction(ValueType type, bool contiguous, AddressSpace space) {
+std::string CPrelude::LoadFunction(LoopValueType type, bool contiguous, AddressSpace space) {
   const std::string vector = VectorType(type);
   const std::string pointer = CPointer(dialect_, space, true, CType(type.scalar, dialect_));
   const std::string name = FunctionOn(contiguous ? "load_" : "gather_", type, space);
@@ -143,7 +144,7 @@ std::string CPrelude::LoadFunction(ValueType type, bool contiguous, AddressSpace
   return name;
 }
 
-std::string CPrelude::StoreFunction(ValueType type, bool contiguous, AddressSpace space) {
+std::string CPrelude::StoreFunction(LoopValueType type, bool contiguous, AddressSpace space) {
   const std::string vector = VectorType(type);
   const std::string pointer = CPointer(dialect_, space, false, CType(type.scalar, dialect_));
   const std::string name = FunctionOn(contiguous ? "store_" : "scatter_", type, space);

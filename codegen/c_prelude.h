@@ -20,24 +20,24 @@ class CPrelude {
   const CDialect& dialect() const { return dialect_; }
 
   // Names of vector types; remembers to define them.
-  std::string VectorType(ValueType type);
+  std::string VectorType(LoopValueType type);
   // Name of the function for `op` with result `type` on operands of type `operand`; remembers to
   // define it and everything that it needs.
-  std::string OperationFunction(ScalarOp op, ValueType type, ValueType operand);
-  std::string SplatFunction(ValueType type);
+  std::string OperationFunction(ScalarOp op, LoopValueType type, LoopValueType operand);
+  std::string SplatFunction(LoopValueType type);
   // (first, step) -> first, first + step, ...
-  std::string IndicesFunction(ValueType type);
+  std::string IndicesFunction(LoopValueType type);
   // (pointer, first, step, extent, stride): elements first, first + step, ... of a row, clamped.
-  std::string ClampedLoadFunction(ValueType type);
+  std::string ClampedLoadFunction(LoopValueType type);
   // (condition, pointer, first, step, extent, stride, outside): those inside of the row if the
   // condition holds, else `outside`.
-  std::string InsideLoadFunction(ValueType type);
+  std::string InsideLoadFunction(LoopValueType type);
   // Name of the function from indices of that type to elements of the table.
-  std::string TableFunction(const std::vector<ScalarValue>& table, ValueType index);
+  std::string TableFunction(const std::vector<ScalarValue>& table, LoopValueType index);
   // (pointer) or, unless contiguous, (pointer, stride); and (pointer, [stride,] value).
-  std::string LoadFunction(ValueType type, bool contiguous,
+  std::string LoadFunction(LoopValueType type, bool contiguous,
                            AddressSpace space = AddressSpace::kGlobal);
-  std::string StoreFunction(ValueType type, bool contiguous,
+  std::string StoreFunction(LoopValueType type, bool contiguous,
                             AddressSpace space = AddressSpace::kGlobal);
   // Macro that keeps a vector of that many bytes in a register, where the target has such
   // registers.
@@ -50,12 +50,13 @@ class CPrelude {
   void Define(const std::string& name, const std::string& text);
   // `text` is the function without its qualifiers.
   void DefineFunction(const std::string& name, const std::string& text);
-  std::string FunctionOn(absl::string_view stem, ValueType type, AddressSpace space) const;
-  std::string Spelled(ValueType type);  // vector types are remembered
-  void DefineHalfConversion(const std::string& name, ValueType type, ValueType operand);
-  void DefineHalfConversionOfVectors(const std::string& name, ValueType type, ValueType operand);
-  void DefineOperationOnVectors(const std::string& name, ScalarOp op, ValueType type,
-                                ValueType operand);
+  std::string FunctionOn(absl::string_view stem, LoopValueType type, AddressSpace space) const;
+  std::string Spelled(LoopValueType type);  // vector types are remembered
+  void DefineHalfConversion(const std::string& name, LoopValueType type, LoopValueType operand);
+  void DefineHalfConversionOfVectors(const std::string& name, LoopValueType type,
+                                     LoopValueType operand);
+  void DefineOperationOnVectors(const std::string& name, ScalarOp op, LoopValueType type,
+                                LoopValueType operand);
   const CDialect& dialect_;
   std::set<std::string> defined_;
   std::map<std::string, std::string> tables_;  // contents -> name

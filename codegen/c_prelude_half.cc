@@ -6,7 +6,8 @@
 
 namespace mdh {
 
-void CPrelude::DefineHalfConversion(const std::string& name, ValueType type, ValueType operand) {
+void CPrelude::DefineHalfConversion(const std::string& name, LoopValueType type,
+                                    LoopValueType operand) {
   if (dialect_.computes_with_vectors) return DefineHalfConversionOfVectors(name, type, operand);
   std::string body;
   if (operand.scalar == ScalarType::kFloat16) {
@@ -29,8 +30,8 @@ void CPrelude::DefineHalfConversion(const std::string& name, ValueType type, Val
 
 // In integer arithmetic on the bits, as core/scalar_value.cc does it; C's vector operators make the
 // same text right for any number of lanes.
-void CPrelude::DefineHalfConversionOfVectors(const std::string& name, ValueType type,
-                                             ValueType operand) {
+void CPrelude::DefineHalfConversionOfVectors(const std::string& name, LoopValueType type,
+                                             LoopValueType operand) {
   const bool widens = IsHalf(operand.scalar);
   const bool is_bfloat = (widens ? operand.scalar : type.scalar) == ScalarType::kBfloat16;
   const int lanes = type.lanes;

@@ -187,7 +187,7 @@ bool IsComparison(ScalarOp op) { return op >= ScalarOp::kEq && op <= ScalarOp::k
 
 }  // namespace
 
-std::string CPrelude::OperationFunction(ScalarOp op, ValueType type, ValueType operand) {
+std::string CPrelude::OperationFunction(ScalarOp op, LoopValueType type, LoopValueType operand) {
   const std::string operand_type = Spelled(operand), result_type = Spelled(type);
   const std::string name =
       absl::StrCat("mdh_", Stem(op, type.scalar), "_", ShortName(operand.scalar),
@@ -208,8 +208,8 @@ std::string CPrelude::OperationFunction(ScalarOp op, ValueType type, ValueType o
   return name;
 }
 
-void CPrelude::DefineOperationOnVectors(const std::string& name, ScalarOp op, ValueType type,
-                                        ValueType operand) {
+void CPrelude::DefineOperationOnVectors(const std::string& name, ScalarOp op, LoopValueType type,
+                                        LoopValueType operand) {
   const std::string operand_type = Spelled(operand), result_type = Spelled(type);
   const std::string bools = VectorType({ScalarType::kBool, type.lanes});
   const std::string head =

@@ -27,7 +27,7 @@ bool Declares(const Block& block) {
 
 // x of `p[i] = p[i] + x`, floating-point scalars; else null.
 const ValueNode* AddedTo(const StoreElements& store) {
-  const auto* sum = std::get_if<Operation>(&store.value->form);
+  const auto* sum = std::get_if<LoopOperation>(&store.value->form);
   if (sum == nullptr || sum->op != ScalarOp::kAdd || !IsFloatingPoint(store.value->type.scalar)) {
     return nullptr;
   }
@@ -39,7 +39,7 @@ const ValueNode* AddedTo(const StoreElements& store) {
 
 }  // namespace
 
-std::string CPrinter::Declaration(ValueType type) {
+std::string CPrinter::Declaration(LoopValueType type) {
   return type.lanes > 1 ? prelude_.VectorType(type) : CType(type.scalar, dialect_);
 }
 
@@ -65,7 +65,7 @@ std::string CPrinter::PrintConditions(const std::vector<Condition>& conditions) 
 }
 
 std::string CPrinter::PrintAssign(const Assign& s) {
-  const auto* operation = std::get_if<Operation>(&s.value->form);
+  const auto* operation = std::get_if<LoopOperation>(&s.value->form);
   if (operation != nullptr && operation->operands.size() == 2 &&
       IsNativeOperator(operation->op, s.value->type, s.value->type, dialect_) &&
       CPrecedence(operation->op) >= 11) {
@@ -79,7 +79,7 @@ std::string CPrinter::PrintAssign(const Assign& s) {
 }
 
 std::string CPrinter::PrintStore(const StoreElements& s) {
-  const ValueType type = s.value->type;
+  const LoopValueType type = s.value->type;
   if (type.lanes == 1) {
     const std::string element = absl::StrCat(s.pointer, "[", PrintIndex(s.offset), "]");
     if (const ValueNode* added = AddedTo(s); dialect_.has_blocks() && added != nullptr) {

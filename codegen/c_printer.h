@@ -31,7 +31,7 @@ class CPrinter {
   std::string Print(const Function& function);
   // Statements indented by `depth` levels.
   std::string Print(const Block& block, int depth);
-  std::string Print(const Value& value) { return PrintValue(*value, 0); }
+  std::string Print(const LoopValue& value) { return PrintValue(*value, 0); }
 
  private:
   void PrintBlock(const Block& block, int depth, std::string& out);
@@ -49,8 +49,8 @@ class CPrinter {
 
   // c_printer_values.cc
   std::string PrintValue(const ValueNode& node, int precedence);
-  std::string PrintOperation(const ValueNode& node, const Operation& operation, int precedence);
-  std::string PrintNativeOperation(const ValueNode& node, const Operation& operation,
+  std::string PrintOperation(const ValueNode& node, const LoopOperation& operation, int precedence);
+  std::string PrintNativeOperation(const ValueNode& node, const LoopOperation& operation,
                                    int precedence);
   std::string PrintLoad(const ValueNode& node, const LoadElements& load);
   std::string PrintLane(const Lane& lane);
@@ -63,13 +63,13 @@ class CPrinter {
   std::string Widened(const ValueNode& node, int lanes, int precedence);
 
   std::string PrintIndex(const Index& index) { return CIndex(index, dialect_); }
-  std::string Declaration(ValueType type);
+  std::string Declaration(LoopValueType type);
   // "p + 4", or "&p[4]", which adds up the offset before it becomes as wide as the pointer.
   std::string Address(const std::string& pointer, const Index& offset);
   AddressSpace Space(const std::string& pointer) const;
   // Whether lanes that follow each other at `pointer` are moved by an assignment through a pointer
   // to the vector's type.
-  bool MovesAsVector(ValueType type, int64_t stride, const std::string& pointer) const;
+  bool MovesAsVector(LoopValueType type, int64_t stride, const std::string& pointer) const;
 
   CPrelude& prelude_;
   const CDialect& dialect_;

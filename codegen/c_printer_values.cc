@@ -15,7 +15,7 @@ namespace {
 constexpr int kUnaryPrecedence = 20;
 
 // C converts operands narrower than int before it computes: results must be converted back.
-bool IsPromoted(ValueType type) {
+bool IsPromoted(LoopValueType type) {
   return type.lanes == 1 && !IsFloatingPoint(type.scalar) && SizeBytes(type.scalar) < 4 &&
          type.scalar != ScalarType::kBool;
 }
@@ -76,7 +76,7 @@ AddressSpace CPrinter::Space(const std::string& pointer) const {
 }
 
 // Elements of private arrays are moved one by one, so that they can be registers.
-bool CPrinter::MovesAsVector(ValueType type, int64_t stride, const std::string& pointer) const {
+bool CPrinter::MovesAsVector(LoopValueType type, int64_t stride, const std::string& pointer) const {
   return !dialect_.computes_with_vectors && stride == 1 &&
          Space(pointer) != AddressSpace::kPrivate &&
          (SizeBytes(type.scalar) * type.lanes <= 16 || dialect_.unaligned_load.empty());
@@ -191,25 +191,25 @@ std::string CPrinter::PrintShuffleDown(const ValueNode& node, const ShuffleDown&
   return is_narrow ? absl::StrCat("(", CType(node.type.scalar, dialect_), ")", moved) : moved;
 }
 
-std::string CPrinter::PrintOperation(const ValueNode& node, const Operation& operation,
+std::string CPrinter::PrintOperation(const ValueNode& node, const LoopOperation& operation,
                                      int precedence) {
   if (node.type.lanes > 1 && !dialect_.computes_with_vectors) {
     NotInLanguage(dialect_, "an operation on vectors");
   }
-  const ValueType operand{operation.operands.back()->type.scalar, node.type.lanes};
+  const LoopValueType operand{operation.operands.back()->type.scalar, node.type.lanes};
   if (IsNativeOperator(operation.op, node.type, operand, dialect_)) {
     return PrintNativeOperation(node, operation, precedence);
   }
   const std::string function = prelude_.OperationFunction(operation.op, node.type, operand);
   std::string arguments;
-  for (const Value& argument : operation.operands) {
+  for (const LoopValue& argument : operation.operands) {
     absl::StrAppend(&arguments, arguments.empty() ? "" : ", ",
                     Widened(*argument, node.type.lanes, 0));
   }
   return absl::StrCat(function, "(", arguments, ")");
 }
 
-std::string CPrinter::PrintNativeOperation(const ValueNode& node, const Operation& operation,
+std::string CPrinter::PrintNativeOperation(const ValueNode& node, const LoopOperation& operation,
                                            int precedence) {
   const ScalarOp op = operation.op;
   std::string text;
@@ -242,24 +242,25 @@ std::string CPrinter::PrintNativeOperation(const ValueNode& node, const Operatio
 
 std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
   return std::visit(
-      Overloaded{
-          [&](const Literal& literal) { return CLiteral(literal.value, dialect_); },
-          [&](const NamedValue& named) { return named.name; },
-          [&](const LoadElements& load) { return PrintLoad(node, load); },
-          [&](const LoadInside& load) { return PrintLoadInside(node, load); },
-          [&](const TableElement& element) {
-            return absl::StrCat(prelude_.TableFunction(element.table, element.index->type), "(",
-                                PrintValue(*element.index, 0), ")");
-          },
-          [&](const Operation& operation) { return PrintOperation(node, operation, precedence); },
-          [&](const Splat& splat) {
-            if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "a splat");
-            return absl::StrCat(prelude_.SplatFunction(node.type), "(",
-                                PrintValue(*splat.scalar, 0), ")");
-          },
-          [&](const Lane& lane) { return PrintLane(lane); },
-          [&](const IndexValue& index) { return PrintIndexValue(node, index); },
-          [&](const ShuffleDown& shuffle) { return PrintShuffleDown(node, shuffle); }},
+      Overloaded{[&](const Literal& literal) { return CLiteral(literal.value, dialect_); },
+                 [&](const NamedValue& named) { return named.name; },
+                 [&](const LoadElements& load) { return PrintLoad(node, load); },
+                 [&](const LoadInside& load) { return PrintLoadInside(node, load); },
+                 [&](const TableElement& element) {
+                   return absl::StrCat(prelude_.TableFunction(element.table, element.index->type),
+                                       "(", PrintValue(*element.index, 0), ")");
+                 },
+                 [&](const LoopOperation& operation) {
+                   return PrintOperation(node, operation, precedence);
+                 },
+                 [&](const Splat& splat) {
+                   if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "a splat");
+                   return absl::StrCat(prelude_.SplatFunction(node.type), "(",
+                                       PrintValue(*splat.scalar, 0), ")");
+                 },
+                 [&](const Lane& lane) { return PrintLane(lane); },
+                 [&](const IndexValue& index) { return PrintIndexValue(node, index); },
+                 [&](const ShuffleDown& shuffle) { return PrintShuffleDown(node, shuffle); }},
       node.form);
 }
 

@@ -34,7 +34,7 @@ std::string ShortName(ScalarType type) {
   return absl::StrFormat("%c%d", kind, SizeBytes(type) * 8);
 }
 
-std::string CType(ValueType type, const CDialect& dialect) {
+std::string CType(LoopValueType type, const CDialect& dialect) {
   if (type.lanes == 1) return CType(type.scalar, dialect);
   const std::string native = NativeVector(dialect, type);
   return native.empty() ? absl::StrCat(ShortName(type.scalar), "x", type.lanes) : native;
@@ -67,7 +67,8 @@ std::string CLiteral(const ScalarValue& value, const CDialect& dialect) {
   return absl::Substitute(dialect.signed_literals[number], value.as_int64());
 }
 
-bool IsNativeOperator(ScalarOp op, ValueType type, ValueType operand, const CDialect& dialect) {
+bool IsNativeOperator(ScalarOp op, LoopValueType type, LoopValueType operand,
+                      const CDialect& dialect) {
   // Without wrapping, signed sums and products go through unsigned integers; so do products of
   // uint16_t, which C computes as int. Sums of narrower integers fit into an int.
   const bool is_integer = IsInteger(type.scalar);

@@ -37,11 +37,11 @@ class Finisher {
   Block CombineSlots() {
     const int64_t elements = ResultArrayElements(expression_);
     return SharedLoops(kept_, [&](const std::vector<Index>& at, Block& block) {
-      std::vector<Value> total = LoadArrays(Index(0), at);
+      std::vector<LoopValue> total = LoadArrays(Index(0), at);
       if (results_.slots > 1) {
         const std::vector<std::string> names = DeclareMutable("total", total, block);
         Block loop;
-        std::vector<Value> next = LoadArrays(Index::Variable("slot") * elements, at);
+        std::vector<LoopValue> next = LoadArrays(Index::Variable("slot") * elements, at);
         NameAll("next", next, loop);
         CombineInto(names, total, next, loop);
         block.push_back(
@@ -95,35 +95,37 @@ class Finisher {
 
   // ---- Values ----
 
-  std::vector<Value> LoadArrays(const Index& base, const std::vector<Index>& at) const {
-    std::vector<Value> values;
+  std::vector<LoopValue> LoadArrays(const Index& base, const std::vector<Index>& at) const {
+    std::vector<LoopValue> values;
     for (const ResultTarget& array : results_.arrays) {
       values.push_back(LoadValue(array.pointer, base + Offset(array, at), {array.type, 1}, 1));
     }
     return values;
   }
-  void StoreArrays(const std::vector<Index>& at, const std::vector<Value>& values, Block& block) {
+  void StoreArrays(const std::vector<Index>& at, const std::vector<LoopValue>& values,
+                   Block& block) {
     Store(results_.arrays, at, values, block);
   }
-  void StoreOutputs(const std::vector<Index>& at, const std::vector<Value>& values, Block& block) {
+  void StoreOutputs(const std::vector<Index>& at, const std::vector<LoopValue>& values,
+                    Block& block) {
     Store(results_.outputs, at, values, block);
   }
   static void Store(const std::vector<ResultTarget>& targets, const std::vector<Index>& at,
-                    const std::vector<Value>& values, Block& block) {
+                    const std::vector<LoopValue>& values, Block& block) {
     for (size_t r = 0; r < targets.size(); ++r) {
       block.push_back({StoreElements{targets[r].pointer, Offset(targets[r], at),
                                      StoredValue(values[r], targets[r].type), 1}});
     }
   }
 
-  void NameAll(const std::string& stem, std::vector<Value>& values, Block& block) {
+  void NameAll(const std::string& stem, std::vector<LoopValue>& values, Block& block) {
     for (size_t r = 0; r < values.size(); ++r) {
       const std::string name = names_.Unique(absl::StrCat(stem, r));
       block.push_back({DeclareValue{name, values[r]}});
       values[r] = MakeNamed(name, values[r]->type);
     }
   }
-  std::vector<std::string> DeclareMutable(const std::string& stem, std::vector<Value>& values,
+  std::vector<std::string> DeclareMutable(const std::string& stem, std::vector<LoopValue>& values,
                                           Block& block) {
     std::vector<std::string> declared;
     for (size_t r = 0; r < values.size(); ++r) {
@@ -133,17 +135,17 @@ class Finisher {
     }
     return declared;
   }
-  std::vector<Value> Combine(const std::vector<Value>& left, const std::vector<Value>& right,
-                             Block& block) {
-    std::vector<Value> values =
+  std::vector<LoopValue> Combine(const std::vector<LoopValue>& left,
+                                 const std::vector<LoopValue>& right, Block& block) {
+    std::vector<LoopValue> values =
         EmitCombination(expression_.reduction(), left, right, names_, block);
     NameAll("sum", values, block);
     return values;
   }
   // names = left (+) right, all at once.
-  void CombineInto(const std::vector<std::string>& names, const std::vector<Value>& left,
-                   const std::vector<Value>& right, Block& block) {
-    const std::vector<Value> values = Combine(left, right, block);
+  void CombineInto(const std::vector<std::string>& names, const std::vector<LoopValue>& left,
+                   const std::vector<LoopValue>& right, Block& block) {
+    const std::vector<LoopValue> values = Combine(left, right, block);
     for (size_t r = 0; r < names.size(); ++r) block.push_back({Assign{names[r], values[r]}});
   }
 
@@ -267,11 +269,11 @@ class Finisher {
                          [&](const std::vector<Index>& at, Block& inner) {
                            std::vector<Index> before = at;
                            before[d_] = along - Index(1);
-                           std::vector<Value> left = LoadArrays(Index(0), before);
-                           std::vector<Value> right = LoadArrays(Index(0), at);
+                           std::vector<LoopValue> left = LoadArrays(Index(0), before);
+                           std::vector<LoopValue> right = LoadArrays(Index(0), at);
                            NameAll("before", left, inner);
                            NameAll("here", right, inner);
-                           const std::vector<Value> sum = Combine(left, right, inner);
+                           const std::vector<LoopValue> sum = Combine(left, right, inner);
                            StoreArrays(at, sum, inner);
                            if (stores) StoreOutputs(at, sum, inner);
                          }),
@@ -282,11 +284,11 @@ class Finisher {
   void SumLine(bool stores, Block& block) {
     const Index begin = Index::Variable("part_begin"),
                 along = Index::Variable(results_.index_names[d_]);
-    std::vector<Value> total = LoadArrays(Index(0), At(begin));
+    std::vector<LoopValue> total = LoadArrays(Index(0), At(begin));
     const std::vector<std::string> names = DeclareMutable("total", total, block);
     if (stores) StoreOutputs(At(begin), total, block);
     Block loop;
-    std::vector<Value> here = LoadArrays(Index(0), At(along));
+    std::vector<LoopValue> here = LoadArrays(Index(0), At(along));
     NameAll("here", here, loop);
     CombineInto(names, total, here, loop);
     stores ? StoreOutputs(At(along), total, loop) : StoreArrays(At(along), total, loop);
@@ -301,15 +303,15 @@ class Finisher {
     for (const int d : inner_) element = element * size(d) + at[d];
     return element;
   }
-  std::vector<Value> LoadOffsets(const std::vector<Index>& at, const Index& chunk) const {
-    std::vector<Value> values;
+  std::vector<LoopValue> LoadOffsets(const std::vector<Index>& at, const Index& chunk) const {
+    std::vector<LoopValue> values;
     for (const ResultTarget& array : results_.arrays) {
       values.push_back(LoadValue(OffsetName(array), OffsetElement(at, chunk), {array.type, 1}, 1));
     }
     return values;
   }
   void StoreOffsets(const std::vector<Index>& at, const Index& chunk,
-                    const std::vector<Value>& values, Block& block) const {
+                    const std::vector<LoopValue>& values, Block& block) const {
     for (size_t r = 0; r < values.size(); ++r) {
       const ResultTarget& array = results_.arrays[r];
       block.push_back({StoreElements{OffsetName(array), OffsetElement(at, chunk),
@@ -327,13 +329,13 @@ class Finisher {
         last[d_] = next_begin - Index(1);
         return LoadArrays(Index(0), last);
       };
-      std::vector<Value> total = last_of(Index(results_.part[d_]));
+      std::vector<LoopValue> total = last_of(Index(results_.part[d_]));
       const std::vector<std::string> names = DeclareMutable("total", total, block);
       StoreOffsets(at, Index(1), total, block);
       if (parts_ == 2) return;
       const Index chunk = Index::Variable("chunk");
       Block loop;
-      std::vector<Value> last = last_of(chunk * results_.part[d_]);
+      std::vector<LoopValue> last = last_of(chunk * results_.part[d_]);
       NameAll("last", last, loop);
       CombineInto(names, total, last, loop);
       StoreOffsets(at, chunk, total, loop);
@@ -357,11 +359,11 @@ class Finisher {
     LoopAlong(begin,
               InnerLoops(along,
                          [&](const std::vector<Index>& at, Block& inner) {
-                           std::vector<Value> left = LoadOffsets(at, chunk);
-                           std::vector<Value> right = LoadArrays(Index(0), at);
+                           std::vector<LoopValue> left = LoadOffsets(at, chunk);
+                           std::vector<LoopValue> right = LoadArrays(Index(0), at);
                            NameAll("before", left, inner);
                            NameAll("here", right, inner);
-                           const std::vector<Value> sum = Combine(left, right, inner);
+                           const std::vector<LoopValue> sum = Combine(left, right, inner);
                            stores ? StoreOutputs(at, sum, inner) : StoreArrays(at, sum, inner);
                          }),
               others);

@@ -19,7 +19,7 @@ Uses CountUses(const Block& block) {
 
 // Bytes of the vector that the statement loads, 0 if it is something else.
 int LoadedVectorBytes(const DeclareValue& declaration) {
-  const ValueType type = declaration.value->type;
+  const LoopValueType type = declaration.value->type;
   if (!std::holds_alternative<LoadElements>(declaration.value->form) || type.lanes == 1) return 0;
   const int bytes = type.lanes * SizeBytes(type.scalar);
   return bytes == 16 || bytes == 32 || bytes == 64 ? bytes : 0;

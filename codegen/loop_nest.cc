@@ -86,7 +86,7 @@ class Builder {
     return at + Index(affine.constant);
   }
 
-  Value Argument(int p) const {
+  LoopValue Argument(int p) const {
     if (expression_.is_index(p)) {
       return MakeIndexValue(Index::Variable(index_names_[expression_.index_dimension(p)]), 1, 0);
     }
@@ -106,12 +106,12 @@ class Builder {
                            std::vector<int64_t>(indices.size(), 0), 1);
   }
 
-  std::vector<Value> Values(Block& block) {
+  std::vector<LoopValue> Values(Block& block) {
     return EmitFunction(
         expression_.function(), [&](int p) { return Argument(p); }, names_, block);
   }
 
-  void Store(const std::vector<Value>& values, Block& block) const {
+  void Store(const std::vector<LoopValue>& values, Block& block) const {
     for (size_t r = 0; r < values.size(); ++r) {
       block.push_back({StoreElements{targets_[r].pointer, At(targets_[r].offset),
                                      StoredValue(values[r], targets_[r].type), 1}});
@@ -126,7 +126,7 @@ class Builder {
 
   Block BuildReduction() {
     Block block, body, start, combine;
-    std::vector<Value> results;
+    std::vector<LoopValue> results;
     const auto& identity = expression_.reduction().identity();
     for (const TypedName& result : expression_.function().results()) {
       const std::string name =
@@ -137,16 +137,16 @@ class Builder {
       results.push_back(MakeNamed(name, {RegisterType(result.type), 1}));
     }
     if (!identity) block.push_back({DeclareFlag{"empty", {}, true}});
-    std::vector<Value> values = Values(body);
-    auto name_all = [&](std::vector<Value>& all, Block& where) {
-      for (Value& value : all) {
+    std::vector<LoopValue> values = Values(body);
+    auto name_all = [&](std::vector<LoopValue>& all, Block& where) {
+      for (LoopValue& value : all) {
         const std::string name = names_.Unique("t");
         where.push_back({DeclareValue{name, value}});
         value = MakeNamed(name, value->type);
       }
     };
     name_all(values, body);
-    std::vector<Value> combined =
+    std::vector<LoopValue> combined =
         EmitCombination(expression_.reduction(), results, values, names_, combine);
     if (combined.size() > 1) name_all(combined, combine);
     for (size_t r = 0; r < results.size(); ++r) {

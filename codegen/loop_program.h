@@ -30,17 +30,17 @@
 
 namespace mdh {
 
-struct ValueType {
+struct LoopValueType {
   ScalarType scalar;
   int lanes = 1;
 
-  friend bool operator==(const ValueType&, const ValueType&) = default;
+  friend bool operator==(const LoopValueType&, const LoopValueType&) = default;
 };
 
 // ---- Values ----
 
 struct ValueNode;
-using Value = std::shared_ptr<const ValueNode>;
+using LoopValue = std::shared_ptr<const ValueNode>;
 
 struct Literal {
   ScalarValue value;
@@ -70,18 +70,18 @@ struct LoadInside {
 // Element number `index` (an integer, clamped) of a table.
 struct TableElement {
   std::vector<ScalarValue> table;
-  Value index;
+  LoopValue index;
 };
-struct Operation {  // never kParameter, kConstant or kTable
+struct LoopOperation {  // never kParameter, kConstant or kTable
   ScalarOp op;
-  std::vector<Value> operands;
+  std::vector<LoopValue> operands;
 };
 // One scalar in every lane.
 struct Splat {
-  Value scalar;
+  LoopValue scalar;
 };
 struct Lane {
-  Value vector;
+  LoopValue vector;
   int lane;
 };
 // An index as a value of type int64; lane l has index + l * lane_step.
@@ -94,29 +94,29 @@ struct IndexValue {
 // `width` threads (a power of two, at most a warp); one's own value where there is no such thread.
 // All threads of the block's warps take part.
 struct ShuffleDown {
-  Value value;
+  LoopValue value;
   int distance;
   int width;
 };
 
 struct ValueNode {
-  ValueType type;
-  std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, Operation, Splat, Lane,
-               IndexValue, ShuffleDown>
+  LoopValueType type;
+  std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, LoopOperation, Splat,
+               Lane, IndexValue, ShuffleDown>
       form;
 };
 
-Value MakeLiteral(const ScalarValue& value);  // of fp16 and bf16: the fp32 of the same value
-Value MakeNamed(std::string name, ValueType type);
-Value MakeLoad(std::string pointer, Index offset, ValueType type, int64_t stride);
+LoopValue MakeLiteral(const ScalarValue& value);  // of fp16 and bf16: the fp32 of the same value
+LoopValue MakeNamed(std::string name, LoopValueType type);
+LoopValue MakeLoad(std::string pointer, Index offset, LoopValueType type, int64_t stride);
 // Operands with fewer lanes than the widest are used in every lane.
-Value MakeOperation(ScalarOp op, ScalarType type, std::vector<Value> operands);
-Value MakeSplat(Value scalar, int lanes);  // `scalar` itself if lanes == 1
-Value MakeLane(Value vector, int lane);
-Value MakeIndexValue(Index index, int lanes, int64_t lane_step);
-Value MakeTableElement(std::vector<ScalarValue> table, Value index);
+LoopValue MakeOperation(ScalarOp op, ScalarType type, std::vector<LoopValue> operands);
+LoopValue MakeSplat(LoopValue scalar, int lanes);  // `scalar` itself if lanes == 1
+LoopValue MakeLane(LoopValue vector, int lane);
+LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step);
+LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index);
 
-Value MakeShuffleDown(Value value, int distance, int width);
+LoopValue MakeShuffleDown(LoopValue value, int distance, int width);
 
 // ---- Statements ----
 
@@ -132,17 +132,17 @@ struct DeclareIndex {
 };
 struct DeclareValue {
   std::string name;
-  Value value;
+  LoopValue value;
   bool is_mutable = false;
 };
 struct Assign {
   std::string name;
-  Value value;
+  LoopValue value;
 };
 struct StoreElements {  // lanes of `value` at offset, offset + stride, ...
   std::string pointer;
   Index offset;
-  Value value;
+  LoopValue value;
   int64_t stride;
 };
 struct DeclarePointer {

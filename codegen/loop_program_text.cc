@@ -7,7 +7,7 @@
 namespace mdh {
 namespace {
 
-std::string TypeText(ValueType type) {
+std::string TypeText(LoopValueType type) {
   return type.lanes == 1 ? std::string(Name(type.scalar))
                          : absl::StrCat(Name(type.scalar), "x", type.lanes);
 }
@@ -20,8 +20,8 @@ std::string ElementsText(const Index& offset, int64_t stride, int lanes) {
 
 std::string ValueText(const ValueNode& node);
 
-std::string OperationText(const ValueNode& node, const Operation& operation) {
-  const auto operand = [](std::string* out, const Value& value) { *out += ValueText(*value); };
+std::string OperationText(const ValueNode& node, const LoopOperation& operation) {
+  const auto operand = [](std::string* out, const LoopValue& value) { *out += ValueText(*value); };
   if (operation.op == ScalarOp::kCast) {
     return absl::StrCat(TypeText(node.type), "(", ValueText(*operation.operands[0]), ")");
   }
@@ -59,7 +59,7 @@ std::string ValueText(const ValueNode& node) {
                  [](const TableElement& v) {
                    return absl::StrCat("table of ", v.table.size(), "[", ValueText(*v.index), "]");
                  },
-                 [&](const Operation& v) { return OperationText(node, v); },
+                 [&](const LoopOperation& v) { return OperationText(node, v); },
                  [&](const Splat& v) {
                    return absl::StrCat("splat", node.type.lanes, "(", ValueText(*v.scalar), ")");
                  },
@@ -170,7 +170,7 @@ class TextPrinter {
 
 }  // namespace
 
-std::string ToText(const Value& value) { return ValueText(*value); }
+std::string ToText(const LoopValue& value) { return ValueText(*value); }
 
 std::string ToText(const Block& block) {
   TextPrinter printer;

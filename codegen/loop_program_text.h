@@ -10,7 +10,7 @@ namespace mdh {
 // One line per statement, blocks indented. Scalars are written as in the text form of expressions,
 // operations by name: add(x, mul(a[i], b[i])).
 std::string ToText(const Block& block);
-std::string ToText(const Value& value);
+std::string ToText(const LoopValue& value);
 std::string ToText(const LoopProgram& program);
 
 }  // namespace mdh

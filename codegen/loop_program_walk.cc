@@ -27,8 +27,8 @@ class Walk {
                             for (const LoadInside::Dimension& d : v.dimensions) Use(d.index);
                           },
                           [&](const TableElement& v) { Inside(*v.index); },
-                          [&](const Operation& v) {
-                            for (const Value& operand : v.operands) Inside(*operand);
+                          [&](const LoopOperation& v) {
+                            for (const LoopValue& operand : v.operands) Inside(*operand);
                           },
                           [&](const Splat& v) { Inside(*v.scalar); },
                           [&](const Lane& v) { Inside(*v.vector); },
@@ -103,7 +103,7 @@ class Walk {
 }  // namespace
 
 void Visit(const Block& block, const BlockVisitor& visitor) { Walk(visitor).Inside(block); }
-void Visit(const Value& value, const BlockVisitor& visitor) { Walk(visitor).Inside(*value); }
+void Visit(const LoopValue& value, const BlockVisitor& visitor) { Walk(visitor).Inside(*value); }
 
 const std::string* DeclaredName(const Statement& statement) {
   using Name = const std::string*;
@@ -232,11 +232,11 @@ void Rewriter::RewriteStatement(const Statement& statement, Block& out) {
   out.push_back(std::move(result));
 }
 
-Value Rewriter::RewriteValue(const Value& value) {
+LoopValue Rewriter::RewriteValue(const LoopValue& value) {
   ValueNode node = *value;
   bool changed = true;
-  const auto rewrite = [&](Value& operand) {
-    const Value before = operand;
+  const auto rewrite = [&](LoopValue& operand) {
+    const LoopValue before = operand;
     operand = RewriteValue(operand);
     return before != operand;
   };
@@ -253,9 +253,9 @@ Value Rewriter::RewriteValue(const Value& value) {
                           v.pointer = RewriteName(v.pointer);
                         },
                         [&](TableElement& v) { changed = rewrite(v.index); },
-                        [&](Operation& v) {
+                        [&](LoopOperation& v) {
                           changed = false;
-                          for (Value& operand : v.operands) changed |= rewrite(operand);
+                          for (LoopValue& operand : v.operands) changed |= rewrite(operand);
                         },
                         [&](Splat& v) { changed = rewrite(v.scalar); },
                         [&](Lane& v) { changed = rewrite(v.vector); },

@@ -20,7 +20,7 @@ struct BlockVisitor {
   std::function<void(const std::string&)> name = {};
 };
 void Visit(const Block& block, const BlockVisitor& visitor);
-void Visit(const Value& value, const BlockVisitor& visitor);
+void Visit(const LoopValue& value, const BlockVisitor& visitor);
 
 // The name that a statement declares in its block; nullptr if it declares none. The variable of a
 // loop is declared in the loop's body.
@@ -42,7 +42,7 @@ class Rewriter {
  protected:
   // Appends what `statement` becomes to `out`. By default: itself with its parts rewritten.
   virtual void RewriteStatement(const Statement& statement, Block& out);
-  virtual Value RewriteValue(const Value& value);
+  virtual LoopValue RewriteValue(const LoopValue& value);
   virtual Index RewriteIndex(const Index& index) { return index; }
   // Wherever a value, pointer, array or flag is declared or used. Not called for index variables
   // and in the arguments of calls.

@@ -19,8 +19,8 @@ std::vector<int64_t> FieldStrides(const Buffer& buffer, const ElementType::Field
   return strides;
 }
 
-Value InsideValue(const Buffer& buffer, const std::string& pointer, int field,
-                  const std::vector<Index>& indices) {
+LoopValue InsideValue(const Buffer& buffer, const std::string& pointer, int field,
+                      const std::vector<Index>& indices) {
   const ElementType::Field& at = buffer.type.fields()[field];
   LoadInside load{pointer, {}, at.offset_bytes / SizeBytes(at.type), std::nullopt};
   if (buffer.boundary.kind == Boundary::Kind::kConstant) {
@@ -157,7 +157,7 @@ void NestLoads::EmitElement(const NestCopy& copy, const std::vector<Index>& posi
   Index to(0), from(0);
   for (size_t x = 0; x < positions.size(); ++x) to = to + positions[x] * to_strides[x];
   to = to + lane * to_strides[last];
-  Value value;
+  LoopValue value;
   std::vector<Condition> inside;
   if (source != nullptr) {
     for (size_t x = 0; x < positions.size(); ++x) {
@@ -253,7 +253,7 @@ void NestLoads::EmitPrivateCopy(const NestCopy& copy, Block* block) {
   Append(std::move(body), block);
 }
 
-Value NestLoads::Load(int parameter) {
+LoopValue NestLoads::Load(int parameter) {
   if (expression().is_index(parameter)) {
     return MakeIndexValue(context_.Point(expression().index_dimension(parameter)), 1, 1);
   }
@@ -281,7 +281,7 @@ Value NestLoads::Load(int parameter) {
       }
       indices.push_back(at);
     }
-    Value value = InsideValue(buffer, pointer, ref.field, indices);
+    LoopValue value = InsideValue(buffer, pointer, ref.field, indices);
     if (!IsHalf(field.type)) return value;
     return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(value)});
   }

@@ -19,7 +19,7 @@ class NestLoads {
   // Copies in front of level `place` what is read from there on; barriers are the caller's.
   void EmitCopies(int place, bool shared, Block* block);
   // The value of parameter p of f at the point at hand.
-  Value Load(int parameter);
+  LoopValue Load(int parameter);
 
  private:
   // A place in a buffer or copy: indices of all dimensions.

@@ -281,7 +281,7 @@ class Builder {
 
   void EmitPoint(Block* block) {
     Block body;
-    std::vector<Value> values = EmitFunction(
+    std::vector<LoopValue> values = EmitFunction(
         expression().function(), [&](int p) { return loads_.Load(p); }, context_.names(), body);
     results_.Accumulate(std::move(values), &body);
     std::vector<Condition> guards;

@@ -112,12 +112,12 @@ Index NestResults::Offset() const {
   return offset * context_.threads() + context_.Thread();
 }
 
-Value NestResults::Accumulator(int r) const {
+LoopValue NestResults::Accumulator(int r) const {
   if (is_scalar_) return MakeNamed(accumulators_[r], {type(r), 1});
   return MakeLoad(accumulators_[r], Offset(), {type(r), 1}, 1);
 }
 
-void NestResults::SetAccumulators(const std::vector<Value>& values, Block* block) {
+void NestResults::SetAccumulators(const std::vector<LoopValue>& values, Block* block) {
   for (int r = 0; r < results(); ++r) {
     if (is_scalar_) {
       block->push_back({Assign{accumulators_[r], values[r]}});
@@ -127,9 +127,9 @@ void NestResults::SetAccumulators(const std::vector<Value>& values, Block* block
   }
 }
 
-std::vector<Value> NestResults::Named(std::vector<Value> values, const std::string& stem,
-                                      Block* block) {
-  for (Value& value : values) {
+std::vector<LoopValue> NestResults::Named(std::vector<LoopValue> values, const std::string& stem,
+                                          Block* block) {
+  for (LoopValue& value : values) {
     const std::string name = context_.names().Unique(stem);
     block->push_back({DeclareValue{name, value}});
     value = MakeNamed(name, value->type);
@@ -138,9 +138,9 @@ std::vector<Value> NestResults::Named(std::vector<Value> values, const std::stri
 }
 
 // accumulators = left (+) right, all at once.
-void NestResults::Combine(const std::vector<Value>& left, const std::vector<Value>& right,
+void NestResults::Combine(const std::vector<LoopValue>& left, const std::vector<LoopValue>& right,
                           Block* block) {
-  std::vector<Value> values =
+  std::vector<LoopValue> values =
       EmitCombination(expression().reduction(), left, right, context_.names(), *block);
   if (results() > 1) values = Named(std::move(values), "sum", block);
   SetAccumulators(values, block);
@@ -163,7 +163,7 @@ void NestResults::Begin(Block* block) {
   block->push_back({Comment{absl::StrCat(
       "Re-composition: ", elements, elements == 1 ? " result" : " results", " of every thread.")}});
   const bool starts = StartsFromIdentity();
-  std::vector<Value> start;
+  std::vector<LoopValue> start;
   for (int r = 0; r < results(); ++r) {
     const ScalarType scalar = expression().function().results()[r].type;
     start.push_back(MakeLiteral(starts ? (*expression().reduction().identity())[r]
@@ -184,9 +184,9 @@ void NestResults::Begin(Block* block) {
   Append(OverAccumulators(std::move(body)), block);
 }
 
-void NestResults::Accumulate(std::vector<Value> values, Block* block) {
+void NestResults::Accumulate(std::vector<LoopValue> values, Block* block) {
   if (stores_directly_) return StoreOne(values, block);
-  std::vector<Value> left;
+  std::vector<LoopValue> left;
   for (int r = 0; r < results(); ++r) left.push_back(Accumulator(r));
   const auto combine = [&](Block* to) {
     if (results() > 1) left = Named(std::move(left), "before", to);
@@ -211,7 +211,7 @@ void NestResults::CombineShuffled(Block* block) {
   if (threads == 1) return;
   Block body;
   for (int64_t distance = 1; distance < threads; distance *= 2) {
-    std::vector<Value> left, right;
+    std::vector<LoopValue> left, right;
     for (int r = 0; r < results(); ++r) {
       left.push_back(Accumulator(r));
       right.push_back(
@@ -241,7 +241,7 @@ void NestResults::CombineShared(Block* block) {
   Block body;
   const Index own = group * threads + rank;
   const auto exchange = [&](const Index& at) {
-    std::vector<Value> values;
+    std::vector<LoopValue> values;
     for (int r = 0; r < results(); ++r)
       values.push_back(MakeLoad(exchanges_[r], at, {type(r), 1}, 1));
     return values;
@@ -252,9 +252,9 @@ void NestResults::CombineShared(Block* block) {
   body.push_back({Barrier{}});
   for (int64_t distance = 1; distance < threads; distance *= 2) {
     Block step;
-    const std::vector<Value> left = Named(exchange(own), "here", &step);
-    const std::vector<Value> right = Named(exchange(own + Index(distance)), "there", &step);
-    std::vector<Value> sums =
+    const std::vector<LoopValue> left = Named(exchange(own), "here", &step);
+    const std::vector<LoopValue> right = Named(exchange(own + Index(distance)), "there", &step);
+    std::vector<LoopValue> sums =
         EmitCombination(expression().reduction(), left, right, context_.names(), step);
     if (results() > 1) sums = Named(std::move(sums), "sum", &step);
     for (int r = 0; r < results(); ++r)
@@ -281,7 +281,7 @@ void NestResults::End(Block* block) {
 
 void NestResults::Store(Block* block) {
   Block body;
-  std::vector<Value> values;
+  std::vector<LoopValue> values;
   for (int r = 0; r < results(); ++r) values.push_back(Accumulator(r));
   StoreOne(values, &body);
   std::vector<Condition> guards;
@@ -321,7 +321,7 @@ Index NestResults::ResultOffset(int r) const {
 }
 
 // Into the targets: alone, or combined with what iterations of loops outside have left there.
-void NestResults::StoreOne(const std::vector<Value>& values, Block* block) {
+void NestResults::StoreOne(const std::vector<LoopValue>& values, Block* block) {
   const std::string suffix = slots_ > 1 ? "_slot" : "";
   std::vector<Condition> first;
   for (int n = 0; n < place_; ++n) {
@@ -329,7 +329,7 @@ void NestResults::StoreOne(const std::vector<Value>& values, Block* block) {
       first.push_back(IsZero(context_.Part(n)));
     }
   }
-  const auto store = [&](const std::vector<Value>& stored, Block* to) {
+  const auto store = [&](const std::vector<LoopValue>& stored, Block* to) {
     for (int r = 0; r < results(); ++r) {
       to->push_back({StoreElements{targets_[r].pointer + suffix, ResultOffset(r),
                                    StoredValue(stored[r], targets_[r].type), 1}});
@@ -338,13 +338,13 @@ void NestResults::StoreOne(const std::vector<Value>& values, Block* block) {
   if (first.empty()) return store(values, block);
   Block start, others;
   store(values, &start);
-  std::vector<Value> before;
+  std::vector<LoopValue> before;
   for (int r = 0; r < results(); ++r) {
     before.push_back(
         LoadValue(targets_[r].pointer + suffix, ResultOffset(r), {targets_[r].type, 1}, 1));
   }
   before = Named(std::move(before), "before", &others);
-  std::vector<Value> sums =
+  std::vector<LoopValue> sums =
       EmitCombination(expression().reduction(), before, values, context_.names(), others);
   if (results() > 1) sums = Named(std::move(sums), "sum", &others);
   store(sums, &others);

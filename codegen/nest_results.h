@@ -29,7 +29,7 @@ class NestResults {
   // Declares accumulators: where a reduction begins.
   void Begin(Block* block);
   // Combines the values of f at the point at hand with what is there, or stores them.
-  void Accumulate(std::vector<Value> values, Block* block);
+  void Accumulate(std::vector<LoopValue> values, Block* block);
   // Combines the accumulators of all threads and stores them: where the reduction ends. All threads
   // of the block get here.
   void End(Block* block);
@@ -44,16 +44,18 @@ class NestResults {
   bool StartsFromIdentity() const;
   Index Offset() const;             // of the accumulators of the point at hand
   Index ResultOffset(int r) const;  // of the point at hand in target r
-  Value Accumulator(int r) const;
-  void SetAccumulators(const std::vector<Value>& values, Block* block);
-  std::vector<Value> Named(std::vector<Value> values, const std::string& stem, Block* block);
-  void Combine(const std::vector<Value>& left, const std::vector<Value>& right, Block* block);
+  LoopValue Accumulator(int r) const;
+  void SetAccumulators(const std::vector<LoopValue>& values, Block* block);
+  std::vector<LoopValue> Named(std::vector<LoopValue> values, const std::string& stem,
+                               Block* block);
+  void Combine(const std::vector<LoopValue>& left, const std::vector<LoopValue>& right,
+               Block* block);
   // The block inside loops over all accumulators of the thread.
   Block OverAccumulators(Block body) const;
   void CombineShuffled(Block* block);
   void CombineShared(Block* block);
   void Store(Block* block);
-  void StoreOne(const std::vector<Value>& values, Block* block);
+  void StoreOne(const std::vector<LoopValue>& values, Block* block);
 
   NestContext& context_;
   const int place_;

@@ -66,7 +66,7 @@ class HalfSelector : public Rewriter {
       : elements_(elements), half_(half) {}
 
  protected:
-  Value RewriteValue(const Value& value) override {
+  LoopValue RewriteValue(const LoopValue& value) override {
     const auto* load = std::get_if<LoadElements>(&value->form);
     if (load == nullptr) return Rewriter::RewriteValue(value);
     const auto array = elements_.find(load->pointer);

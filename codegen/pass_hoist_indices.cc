@@ -53,7 +53,7 @@ class Hoister : public Rewriter {
                    [&](const ShareLoop& s) { RewriteLoop(s, s.variable, /*is_rolled=*/true, out); },
                    [&](const DeclareIndex& s) { RewriteDeclaration(s, out); },
                    [&](const StoreElements& s) {
-                     Value value = RewriteValue(s.value);
+                     LoopValue value = RewriteValue(s.value);
                      out.push_back({StoreElements{s.pointer, Hoisted(s.offset, s.pointer + "_at"),
                                                   std::move(value), s.stride}});
                    },
@@ -70,7 +70,7 @@ class Hoister : public Rewriter {
         statement.form);
   }
 
-  Value RewriteValue(const Value& value) override {
+  LoopValue RewriteValue(const LoopValue& value) override {
     if (const auto* load = std::get_if<LoadElements>(&value->form)) {
       const Index offset = Hoisted(load->offset, load->pointer + "_at");
       return MakeLoad(load->pointer, offset, value->type, load->stride);

@@ -95,7 +95,7 @@ class Vectorizer : public Rewriter {
                 stride};
   }
 
-  static Value WideLoad(const Copy& copy, const Index& from, int64_t lanes) {
+  static LoopValue WideLoad(const Copy& copy, const Index& from, int64_t lanes) {
     return MakeLoad(copy.source, from, {copy.type, static_cast<int>(lanes)}, 1);
   }
 
@@ -133,14 +133,15 @@ class Vectorizer : public Rewriter {
     return true;
   }
 
-  void Store(const std::string& pointer, const Index& to, int64_t stride, Value value, Block& out) {
+  void Store(const std::string& pointer, const Index& to, int64_t stride, LoopValue value,
+             Block& out) {
     const int lanes = value->type.lanes;
     if (stride == 1 && IsMultiple(to, lanes)) {
       out.push_back({StoreElements{pointer, to, std::move(value), 1}});
       return;
     }
     const std::string name = names_.Unique(absl::StrCat(pointer, "_lanes"));
-    const Value named = MakeNamed(name, value->type);
+    const LoopValue named = MakeNamed(name, value->type);
     out.push_back({DeclareValue{name, std::move(value)}});
     if (stride != 1) {
       out.push_back({StoreElements{pointer, to, named, stride}});

@@ -9,7 +9,7 @@
 namespace mdh {
 namespace {
 
-bool IsAtom(const Value& value) {
+bool IsAtom(const LoopValue& value) {
   return std::holds_alternative<NamedValue>(value->form) ||
          std::holds_alternative<Literal>(value->form);
 }
@@ -33,20 +33,20 @@ bool IsExact(ScalarOp op) {
 }
 
 // The value after a round trip through a narrower type in memory.
-Value Rounded(Value value, ScalarType type) {
+LoopValue Rounded(LoopValue value, ScalarType type) {
   const ScalarType computed = RegisterType(type);
   return MakeOperation(ScalarOp::kCast, computed,
                        {MakeOperation(ScalarOp::kCast, type, {std::move(value)})});
 }
 
 // One operation, in register types.
-Value EmitOperation(const ScalarInstruction& instruction, std::vector<Value> operands) {
+LoopValue EmitOperation(const ScalarInstruction& instruction, std::vector<LoopValue> operands) {
   const ScalarType type = RegisterType(instruction.type);
   if (instruction.op == ScalarOp::kTable) return MakeTableElement(instruction.table, operands[0]);
   if (instruction.op == ScalarOp::kCast && operands[0]->type.scalar == type) {
     return IsHalf(instruction.type) ? Rounded(operands[0], instruction.type) : operands[0];
   }
-  Value value = MakeOperation(instruction.op, type, std::move(operands));
+  LoopValue value = MakeOperation(instruction.op, type, std::move(operands));
   return IsHalf(instruction.type) && !IsExact(instruction.op)
              ? Rounded(std::move(value), instruction.type)
              : value;
@@ -56,15 +56,15 @@ Value EmitOperation(const ScalarInstruction& instruction, std::vector<Value> ope
 
 ScalarType RegisterType(ScalarType type) { return IsHalf(type) ? ScalarType::kFloat32 : type; }
 
-Value LoadValue(std::string pointer, Index offset, ValueType stored, int64_t stride) {
-  Value load = MakeLoad(std::move(pointer), std::move(offset), stored, stride);
+LoopValue LoadValue(std::string pointer, Index offset, LoopValueType stored, int64_t stride) {
+  LoopValue load = MakeLoad(std::move(pointer), std::move(offset), stored, stride);
   if (!IsHalf(stored.scalar)) return load;
   return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(load)});
 }
 
-Value LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
-                      const std::vector<Index>& indices, const std::vector<int64_t>& lane_steps,
-                      int lanes) {
+LoopValue LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
+                          const std::vector<Index>& indices, const std::vector<int64_t>& lane_steps,
+                          int lanes) {
   const ElementType::Field& at = buffer.type.fields()[field];
   const int64_t scale = buffer.type.size_bytes() / SizeBytes(at.type);
   const std::vector<int64_t> strides = buffer.strides();
@@ -78,12 +78,12 @@ Value LoadInsideValue(const Buffer& buffer, const std::string& pointer, int fiel
   for (size_t x = 0; x < indices.size(); ++x) {
     load.dimensions.push_back({indices[x], lane_steps[x], buffer.extents[x], strides[x] * scale});
   }
-  Value value = std::make_shared<ValueNode>(ValueNode{{at.type, lanes}, std::move(load)});
+  LoopValue value = std::make_shared<ValueNode>(ValueNode{{at.type, lanes}, std::move(load)});
   if (!IsHalf(at.type)) return value;
   return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(value)});
 }
 
-Value StoredValue(Value value, ScalarType stored) {
+LoopValue StoredValue(LoopValue value, ScalarType stored) {
   if (value->type.scalar == stored) return value;
   const ScalarType computed = RegisterType(stored);
   if (value->type.scalar != computed) {
@@ -105,9 +105,9 @@ std::string NameAllocator::Unique(const std::string& name) {
   return candidate;
 }
 
-std::vector<Value> EmitFunction(const ScalarFunction& function,
-                                const std::function<Value(int)>& argument, NameAllocator& names,
-                                Block& block) {
+std::vector<LoopValue> EmitFunction(const ScalarFunction& function,
+                                    const std::function<LoopValue(int)>& argument,
+                                    NameAllocator& names, Block& block) {
   const std::vector<ScalarInstruction>& instructions = function.instructions();
   std::vector<int> uses(instructions.size(), 0);
   for (const ScalarInstruction& instruction : instructions) {
@@ -115,16 +115,16 @@ std::vector<Value> EmitFunction(const ScalarFunction& function,
   }
   for (const int result : function.result_instructions()) ++uses[result];
 
-  std::vector<Value> values;
+  std::vector<LoopValue> values;
   for (size_t n = 0; n < instructions.size(); ++n) {
     const ScalarInstruction& instruction = instructions[n];
-    Value value;
+    LoopValue value;
     if (instruction.op == ScalarOp::kParameter) {
       value = argument(instruction.parameter);
     } else if (instruction.op == ScalarOp::kConstant) {
       value = MakeLiteral(instruction.constant);
     } else {
-      std::vector<Value> operands;
+      std::vector<LoopValue> operands;
       for (const int operand : instruction.operands) operands.push_back(values[operand]);
       value = EmitOperation(instruction, std::move(operands));
     }
@@ -135,14 +135,15 @@ std::vector<Value> EmitFunction(const ScalarFunction& function,
     }
     values.push_back(std::move(value));
   }
-  std::vector<Value> results;
+  std::vector<LoopValue> results;
   for (const int result : function.result_instructions()) results.push_back(values[result]);
   return results;
 }
 
-std::vector<Value> EmitCombination(const CombineOperator& combine, const std::vector<Value>& left,
-                                   const std::vector<Value>& right, NameAllocator& names,
-                                   Block& block) {
+std::vector<LoopValue> EmitCombination(const CombineOperator& combine,
+                                       const std::vector<LoopValue>& left,
+                                       const std::vector<LoopValue>& right, NameAllocator& names,
+                                       Block& block) {
   const int results = static_cast<int>(left.size());
   return EmitFunction(
       combine.function(), [&](int p) { return p < results ? left[p] : right[p - results]; }, names,

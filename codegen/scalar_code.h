@@ -28,25 +28,26 @@ class NameAllocator {
 ScalarType RegisterType(ScalarType type);
 
 // Elements as values to compute with, and such a value as elements of type `stored`.
-Value LoadValue(std::string pointer, Index offset, ValueType stored, int64_t stride);
-Value StoredValue(Value value, ScalarType stored);
+LoopValue LoadValue(std::string pointer, Index offset, LoopValueType stored, int64_t stride);
+LoopValue StoredValue(LoopValue value, ScalarType stored);
 
 // The element that an access reads from a buffer with a boundary, as a value to compute with.
 // `indices`: one per buffer dimension, of lane 0; `lane_steps`: what the next lane adds.
-Value LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
-                      const std::vector<Index>& indices, const std::vector<int64_t>& lane_steps,
-                      int lanes);
+LoopValue LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
+                          const std::vector<Index>& indices, const std::vector<int64_t>& lane_steps,
+                          int lanes);
 
 // Appends the statements that evaluate `function` to `block` and gives the results. Values used
 // once are nested into the expression that uses them; others get a name. `argument(p)` is called
 // for the parameters that the function really uses; arguments and results are of register types.
-std::vector<Value> EmitFunction(const ScalarFunction& function,
-                                const std::function<Value(int)>& argument, NameAllocator& names,
-                                Block& block);
+std::vector<LoopValue> EmitFunction(const ScalarFunction& function,
+                                    const std::function<LoopValue(int)>& argument,
+                                    NameAllocator& names, Block& block);
 
 // left (+) right for tuples of results. The values may refer to `left` more than once.
-std::vector<Value> EmitCombination(const CombineOperator& combine, const std::vector<Value>& left,
-                                   const std::vector<Value>& right, NameAllocator& names,
-                                   Block& block);
+std::vector<LoopValue> EmitCombination(const CombineOperator& combine,
+                                       const std::vector<LoopValue>& left,
+                                       const std::vector<LoopValue>& right, NameAllocator& names,
+                                       Block& block);
 
 }  // namespace mdh

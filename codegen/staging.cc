@@ -109,7 +109,7 @@ class PackingBuilder {
     block.push_back({StoreElements{copy_.name, to + lane, Element(lane), 1}});
   }
 
-  Value Element(const Index& lane) const {
+  LoopValue Element(const Index& lane) const {
     if (buffer_.boundary.kind == Boundary::Kind::kNone) {
       const std::vector<int64_t> strides = buffer_.strides();
       Index from = source_;
@@ -122,8 +122,8 @@ class PackingBuilder {
       const bool strip = static_cast<int>(x) == copy_.strip_dimension;
       indices.push_back(ranges_[x].origin + position_[x] + (strip ? lane : Index(0)));
     }
-    const Value value = LoadInsideValue(buffer_, plan_.input_name(copy_.input), 0, indices,
-                                        std::vector<int64_t>(indices.size(), 0), 1);
+    const LoopValue value = LoadInsideValue(buffer_, plan_.input_name(copy_.input), 0, indices,
+                                            std::vector<int64_t>(indices.size(), 0), 1);
     return StoredValue(value, buffer_.type.scalar());
   }
 

@@ -5,7 +5,7 @@
 namespace mdh {
 namespace {
 
-Value Widen(Value value, int width) {
+LoopValue Widen(LoopValue value, int width) {
   return value->type.lanes == width ? value : MakeSplat(std::move(value), width);
 }
 
@@ -70,11 +70,11 @@ size_t TileAccumulators::Find(const TilePoint& point, const TilePoint& step, siz
   return position->second;
 }
 
-Value TileAccumulators::Named(const Accumulator& accumulator, int r) const {
+LoopValue TileAccumulators::Named(const Accumulator& accumulator, int r) const {
   return MakeNamed(accumulator.names[r], {result_type(r), accumulator.width});
 }
 
-void TileAccumulators::NameIt(Value& value, Block& block) {
+void TileAccumulators::NameIt(LoopValue& value, Block& block) {
   if (std::holds_alternative<NamedValue>(value->form)) return;
   const std::string name = names_.Unique("t");
   block.push_back({DeclareValue{name, value}});
@@ -82,7 +82,7 @@ void TileAccumulators::NameIt(Value& value, Block& block) {
 }
 
 void TileAccumulators::Accumulate(const TilePoint& point, const TilePoint& step, size_t step_number,
-                                  std::vector<Value> values, Block& block) {
+                                  std::vector<LoopValue> values, Block& block) {
   bool is_new;
   const Accumulator& accumulator = accumulators_[Find(point, step, step_number, is_new)];
   if (!has_loops_ && is_new) {
@@ -94,7 +94,7 @@ void TileAccumulators::Accumulate(const TilePoint& point, const TilePoint& step,
   }
   if (!NeedsFlag() || step_number > 0) return Combine(accumulator, values, block);
   // No neutral element: the first point of the reduction starts the accumulator.
-  for (Value& value : values) NameIt(value, block);
+  for (LoopValue& value : values) NameIt(value, block);
   Block start, combine;
   for (int r = 0; r < results(); ++r) {
     start.push_back({Assign{accumulator.names[r], Widen(values[r], accumulator.width)}});
@@ -109,9 +109,9 @@ void TileAccumulators::EndBlock(Block& block) const {
 }
 
 // accumulator = accumulator (+) values.
-void TileAccumulators::Combine(const Accumulator& accumulator, const std::vector<Value>& values,
+void TileAccumulators::Combine(const Accumulator& accumulator, const std::vector<LoopValue>& values,
                                Block& block) {
-  std::vector<Value> left;
+  std::vector<LoopValue> left;
   for (int r = 0; r < results(); ++r) left.push_back(Named(accumulator, r));
   AssignTuple(accumulator.names, accumulator.width,
               EmitCombination(expression().reduction(), left, values, names_, block), block);
@@ -119,9 +119,9 @@ void TileAccumulators::Combine(const Accumulator& accumulator, const std::vector
 
 // Assigns all at once: with several results, one may depend on the old value of another.
 void TileAccumulators::AssignTuple(const std::vector<std::string>& targets, int width,
-                                   std::vector<Value> values, Block& block) {
+                                   std::vector<LoopValue> values, Block& block) {
   if (values.size() > 1) {
-    for (Value& value : values) NameIt(value, block);
+    for (LoopValue& value : values) NameIt(value, block);
   }
   for (size_t r = 0; r < values.size(); ++r) {
     block.push_back({Assign{targets[r], Widen(values[r], width)}});
@@ -143,10 +143,10 @@ void TileAccumulators::Declare(Block& body) const {
 }
 
 // Lane l with lane l + n/2, and again for half of them.
-std::vector<Value> TileAccumulators::CombineLanes(const Accumulator& accumulator, Block& body) {
-  std::vector<std::vector<Value>> lanes;
+std::vector<LoopValue> TileAccumulators::CombineLanes(const Accumulator& accumulator, Block& body) {
+  std::vector<std::vector<LoopValue>> lanes;
   for (int l = 0; l < accumulator.width; ++l) {
-    std::vector<Value> lane;
+    std::vector<LoopValue> lane;
     for (int r = 0; r < results(); ++r) lane.push_back(MakeLane(Named(accumulator, r), l));
     lanes.push_back(std::move(lane));
   }
@@ -162,20 +162,20 @@ std::vector<Value> TileAccumulators::CombineLanes(const Accumulator& accumulator
 
 // Accumulators of one result: vectors are combined as vectors, then over their lanes, then with
 // single points.
-std::vector<Value> TileAccumulators::CombineParts(const std::vector<size_t>& parts, int width,
-                                                  Block& body) {
+std::vector<LoopValue> TileAccumulators::CombineParts(const std::vector<size_t>& parts, int width,
+                                                      Block& body) {
   Accumulator vectors, total;
   auto add = [&](const Accumulator& part, Accumulator& sum) {
     if (sum.names.empty()) {
       sum = part;
       return;
     }
-    std::vector<Value> left, right;
+    std::vector<LoopValue> left, right;
     for (int r = 0; r < results(); ++r) {
       left.push_back(Named(sum, r));
       right.push_back(Named(part, r));
     }
-    std::vector<Value> values =
+    std::vector<LoopValue> values =
         EmitCombination(expression().reduction(), left, right, names_, body);
     for (int r = 0; r < results(); ++r) {
       NameIt(values[r], body);
@@ -186,9 +186,9 @@ std::vector<Value> TileAccumulators::CombineParts(const std::vector<size_t>& par
     if (accumulators_[n].width > width) add(accumulators_[n], vectors);
   }
   if (!vectors.names.empty()) {
-    std::vector<Value> values = CombineLanes(vectors, body);
+    std::vector<LoopValue> values = CombineLanes(vectors, body);
     total = {vectors.point, width, {}};
-    for (Value& value : values) {
+    for (LoopValue& value : values) {
       NameIt(value, body);
       total.names.push_back(std::get<NamedValue>(value->form).name);
     }
@@ -196,7 +196,7 @@ std::vector<Value> TileAccumulators::CombineParts(const std::vector<size_t>& par
   for (const size_t n : parts) {
     if (accumulators_[n].width == width) add(accumulators_[n], total);
   }
-  std::vector<Value> values;
+  std::vector<LoopValue> values;
   for (int r = 0; r < results(); ++r) values.push_back(Named(total, r));
   return values;
 }
@@ -219,7 +219,7 @@ std::vector<TileAccumulators::Final> TileAccumulators::CombineAccumulators(Block
       finals.push_back({leader.point, width, leader.names});
       continue;
     }
-    std::vector<Value> total = CombineParts(parts, width, body);
+    std::vector<LoopValue> total = CombineParts(parts, width, body);
     Final final{leader.point, width, {}};
     for (int r = 0; r < results(); ++r) {
       final.names.push_back(NameOf(r, final.point, "_total"));
@@ -249,10 +249,10 @@ void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
                                     const std::vector<Index>& origins, Block& body) {
   Block add;
   for (const Final& final : finals) {
-    std::vector<Value> old, now;
+    std::vector<LoopValue> old, now;
     for (int r = 0; r < results(); ++r) {
       const OutputElement at = ElementOf(r, final.point, origins);
-      const ValueType type{result_type(r), final.width};
+      const LoopValueType type{result_type(r), final.width};
       old.push_back(LoadValue(at.pointer, at.offset, {at.type, final.width}, at.stride));
       NameIt(old.back(), add);
       now.push_back(MakeNamed(final.names[r], type));
@@ -270,7 +270,7 @@ void TileAccumulators::StoreResults(const std::vector<Index>& origins, bool accu
   for (const Final& final : finals) {
     for (int r = 0; r < results(); ++r) {
       const OutputElement at = ElementOf(r, final.point, origins);
-      const ValueType type{result_type(r), final.width};
+      const LoopValueType type{result_type(r), final.width};
       body.push_back(
           {StoreElements{at.pointer, at.offset,
                          StoredValue(MakeNamed(final.names[r], type), at.type), at.stride}});

@@ -24,7 +24,7 @@ class TileAccumulators {
   // Combines the values of f at result `point`, reduction step `step` (number `step_number` of its
   // block) into their accumulator.
   void Accumulate(const TilePoint& point, const TilePoint& step, size_t step_number,
-                  std::vector<Value> values, Block& block);
+                  std::vector<LoopValue> values, Block& block);
   // After each block of points.
   void EndBlock(Block& block) const;
   // Declares what Accumulate has used; goes before the loops.
@@ -60,13 +60,13 @@ class TileAccumulators {
   std::string PointKey(const TilePoint& point) const;
   std::string NameOf(int r, const TilePoint& point, const std::string& suffix);
   size_t Find(const TilePoint& point, const TilePoint& step, size_t step_number, bool& is_new);
-  Value Named(const Accumulator& accumulator, int r) const;
-  void NameIt(Value& value, Block& block);
-  void Combine(const Accumulator& accumulator, const std::vector<Value>& values, Block& block);
-  void AssignTuple(const std::vector<std::string>& targets, int width, std::vector<Value> values,
-                   Block& block);
-  std::vector<Value> CombineLanes(const Accumulator& accumulator, Block& body);
-  std::vector<Value> CombineParts(const std::vector<size_t>& parts, int width, Block& body);
+  LoopValue Named(const Accumulator& accumulator, int r) const;
+  void NameIt(LoopValue& value, Block& block);
+  void Combine(const Accumulator& accumulator, const std::vector<LoopValue>& values, Block& block);
+  void AssignTuple(const std::vector<std::string>& targets, int width,
+                   std::vector<LoopValue> values, Block& block);
+  std::vector<LoopValue> CombineLanes(const Accumulator& accumulator, Block& body);
+  std::vector<LoopValue> CombineParts(const std::vector<size_t>& parts, int width, Block& body);
   std::vector<Final> CombineAccumulators(Block& body);
   OutputElement ElementOf(int r, const TilePoint& point, const std::vector<Index>& origins) const;
   void AddToOutputs(const std::vector<Final>& finals, const std::vector<Index>& origins,

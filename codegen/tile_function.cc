@@ -178,7 +178,7 @@ class Builder {
     for (size_t s = 0; s < steps.size(); ++s) {
       for (const TilePoint& point : points) {
         const TilePoint at = JoinPoints(plan_, point, steps[s]);
-        std::vector<Value> values = EmitFunction(
+        std::vector<LoopValue> values = EmitFunction(
             expression().function(), [&](int p) { return inputs_.Load(p, at, block); }, names_,
             block);
         accumulators.Accumulate(point, steps[s], s, std::move(values), block);

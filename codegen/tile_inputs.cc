@@ -71,7 +71,7 @@ Index TileInputs::CopyOrigin(const StagedCopy& copy, int d) const {
   return name.empty() ? Index(0) : Index::Variable(name);
 }
 
-Value TileInputs::Load(int parameter, const TilePoint& point, Block& block) {
+LoopValue TileInputs::Load(int parameter, const TilePoint& point, Block& block) {
   const Expression& expression = plan_.expression();
   if (expression.is_index(parameter)) {
     return LoadIndex(expression.index_dimension(parameter), point);
@@ -102,20 +102,20 @@ Value TileInputs::Load(int parameter, const TilePoint& point, Block& block) {
     }
     at = Index::Variable(name);
   }
-  const Value load = LoadValue(address.pointer, at + Index(offset), {type, width}, stride);
+  const LoopValue load = LoadValue(address.pointer, at + Index(offset), {type, width}, stride);
   const std::string name = names_.Unique(absl::StrCat(address.stem, "_0"));
   block.push_back({DeclareValue{name, load}});
   return loads_[key] = MakeNamed(name, load->type);
 }
 
-Value TileInputs::LoadIndex(int dimension, const TilePoint& point) const {
+LoopValue TileInputs::LoadIndex(int dimension, const TilePoint& point) const {
   const TilePiece& piece = point.pieces[dimension];
   const int lanes = dimension == plan_.vector_dimension() ? piece.width : 1;
   return MakeIndexValue(origins_[dimension] + Index(piece.offset), lanes, 1);
 }
 
 // Every lane finds its element by itself.
-Value TileInputs::LoadAtBoundary(int parameter, const TilePoint& point, Block& block) {
+LoopValue TileInputs::LoadAtBoundary(int parameter, const TilePoint& point, Block& block) {
   const Expression::AccessRef ref = plan_.expression().input_access(parameter);
   const Buffer& buffer = plan_.expression().inputs()[ref.buffer];
   const int v = plan_.vector_dimension();
@@ -133,7 +133,7 @@ Value TileInputs::LoadAtBoundary(int parameter, const TilePoint& point, Block& b
     if (lane_steps.back() != 0) lanes = point.pieces[v].width;
   }
   const std::string& name = plan_.input_name(ref.buffer);
-  const Value value = LoadInsideValue(buffer, name, ref.field, indices, lane_steps, lanes);
+  const LoopValue value = LoadInsideValue(buffer, name, ref.field, indices, lane_steps, lanes);
   const std::string variable =
       names_.Unique(absl::StrCat(name, "_", buffer.type.fields()[ref.field].name, "_0"));
   block.push_back({DeclareValue{variable, value}});

@@ -29,7 +29,7 @@ class TileInputs {
   // Forgets what was loaded: another block of statements begins.
   void StartBlock();
   // The value of a parameter of f at a point; every element is loaded once per block.
-  Value Load(int parameter, const TilePoint& point, Block& block);
+  LoopValue Load(int parameter, const TilePoint& point, Block& block);
 
  private:
   // base (symbolic) + constant + a static part per unrolled step of each dimension.
@@ -41,15 +41,15 @@ class TileInputs {
     std::vector<int64_t> step;  // elements per unrolled step
   };
   Address AddressOf(int parameter) const;
-  Value LoadIndex(int dimension, const TilePoint& point) const;
-  Value LoadAtBoundary(int parameter, const TilePoint& point, Block& block);
+  LoopValue LoadIndex(int dimension, const TilePoint& point) const;
+  LoopValue LoadAtBoundary(int parameter, const TilePoint& point, Block& block);
   Index CopyOrigin(const StagedCopy& copy, int d) const;
 
   const LoopPlan& plan_;
   const TilePlace place_;
   const std::vector<Index>& origins_;
   NameAllocator& names_;
-  std::map<std::string, Value> loads_;
+  std::map<std::string, LoopValue> loads_;
   std::map<std::string, std::string> bases_;
 };
 

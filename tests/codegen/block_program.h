@@ -25,7 +25,7 @@ inline std::shared_ptr<const Block> Shared(Block block) {
 // A tile of 4 rows and 64 columns of x (8 x 128), as it is and transposed, by 32 threads.
 inline CopyRegion CopyOfTile() {
   const Index flat = Var("t") + Var("c") * 32;
-  const ValueType four{ScalarType::kFloat32, 4};
+  const LoopValueType four{ScalarType::kFloat32, 4};
   const Index from = (Var("j_blk") * 4 + Var("row")) * 128 + Var("i_blk") * 64 + Var("col");
   Block body;
   body.push_back({DeclareIndex{"row", flat / 16}});
@@ -51,8 +51,8 @@ inline For StoreOfTransposed() {
 
 // acc[r] = the sum of two columns of row r.
 inline For SumsOfColumns() {
-  const Value left = MakeLoad("x_shr", Var("r") * 68 + Var("t") * 2, {ScalarType::kFloat32}, 1);
-  const Value right =
+  const LoopValue left = MakeLoad("x_shr", Var("r") * 68 + Var("t") * 2, {ScalarType::kFloat32}, 1);
+  const LoopValue right =
       MakeLane(MakeLoad("x_shr", Var("r") * 68 + Var("t") * 2, {ScalarType::kFloat32, 2}, 1), 1);
   Block body;
   body.push_back({StoreElements{
@@ -60,16 +60,16 @@ inline For SumsOfColumns() {
   return {"r", 0, 4, 1, false, Shared(std::move(body)), true};
 }
 
-inline StoreElements StoreOfPartial(const Index& row, Value sum) {
+inline StoreElements StoreOfPartial(const Index& row, LoopValue sum) {
   return {"partial", (Var("j_blk") * 4 + row) * 2 + Var("i_blk"), std::move(sum), 1};
 }
 
 inline For RowsByShuffles() {
-  const ValueType type{ScalarType::kFloat32};
+  const LoopValueType type{ScalarType::kFloat32};
   Block body;
   body.push_back({DeclareValue{"s", MakeLoad("acc", Var("r"), type, 1), true}});
   for (const int distance : {16, 8, 4, 2, 1}) {
-    const Value s = MakeNamed("s", type);
+    const LoopValue s = MakeNamed("s", type);
     body.push_back({Assign{"s", MakeOperation(ScalarOp::kAdd, ScalarType::kFloat32,
                                               {s, MakeShuffleDown(s, distance, 32)})}});
   }
@@ -81,7 +81,7 @@ inline For RowsByShuffles() {
 }
 
 inline void AppendRowsByMemory(Block* stage) {
-  const ValueType type{ScalarType::kFloat32};
+  const LoopValueType type{ScalarType::kFloat32};
   Block write;
   write.push_back(
       {StoreElements{"part_shr", Var("r") * 32 + Var("t"), MakeLoad("acc", Var("r"), type, 1), 1}});
@@ -131,16 +131,17 @@ inline Stage TileStage(const BlockProgramOptions& options) {
 // y[i] = the sum of row i and the weight of point max(i - 3, 0); ids[i] = i + the id of point i -
 // 1, or -7 where there is none.
 inline Stage RowStage() {
-  const ValueType real{ScalarType::kFloat32};
+  const LoopValueType real{ScalarType::kFloat32};
   const auto partial = [&](int n) { return MakeLoad("partial", Var("i") * 2 + n, real, 1); };
   LoadInside clamped{"p_w", {{Var("i") - 3, 0, 8, 4}}, 0, std::nullopt};
   LoadInside outside{
       "p_id", {{Var("i") - 1, 0, 8, 2}}, 1, ScalarValue::Integer(ScalarType::kInt32, -7)};
-  const Value weight = MakeOperation(
+  const LoopValue weight = MakeOperation(
       ScalarOp::kCast, ScalarType::kFloat32,
       {std::make_shared<ValueNode>(ValueNode{{ScalarType::kFloat16}, std::move(clamped)})});
-  const Value id = std::make_shared<ValueNode>(ValueNode{{ScalarType::kInt32}, std::move(outside)});
-  const Value number =
+  const LoopValue id =
+      std::make_shared<ValueNode>(ValueNode{{ScalarType::kInt32}, std::move(outside)});
+  const LoopValue number =
       MakeOperation(ScalarOp::kCast, ScalarType::kInt32, {MakeIndexValue(Var("i"), 1, 0)});
   Block body;
   body.push_back({StoreElements{

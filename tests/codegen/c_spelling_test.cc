@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 TEST(CSpellingTest, Types) {
   EXPECT_EQ(CType(ScalarType::kBool), "uint8_t");
   EXPECT_EQ(CType(ScalarType::kInt16), "int16_t");
-  EXPECT_EQ(CType(ValueType{ScalarType::kFloat32, 8}), "f32x8");
-  EXPECT_EQ(CType(ValueType{ScalarType::kUint64, 2}), "u64x2");
+  EXPECT_EQ(CType(LoopValueType{ScalarType::kFloat32, 8}), "f32x8");
+  EXPECT_EQ(CType(LoopValueType{ScalarType::kUint64, 2}), "u64x2");
 }
 
 TEST(CSpellingTest, LiteralsKeepTypeAndValue) {
@@ -43,7 +43,7 @@ TEST(CSpellingTest, IdentifiersAvoidKeywordsAndGeneratedNames) {
 
 TEST(CPreludeTest, DefinesEachThingOnceAndWhatItNeedsBeforeIt) {
   CPrelude prelude;
-  const ValueType type{ScalarType::kInt32, 4};
+  const LoopValueType type{ScalarType::kInt32, 4};
   EXPECT_EQ(prelude.OperationFunction(ScalarOp::kDiv, type, type), "mdh_div_i32x4");
   EXPECT_EQ(prelude.OperationFunction(ScalarOp::kDiv, type, type), "mdh_div_i32x4");
   const std::string text = prelude.ToString();

@@ -68,7 +68,7 @@ TEST(DialectTest, IndicesOfBlocksHaveShiftsForPowersOfTwo) {
 
 TEST(DialectTest, VectorsOfTheLanguageWhereItHasThem) {
   const auto vector = [](ScalarType type, int lanes, const CDialect& dialect) {
-    return CType(ValueType{type, lanes}, dialect);
+    return CType(LoopValueType{type, lanes}, dialect);
   };
   EXPECT_EQ(vector(ScalarType::kFloat32, 4, GnuC()), "f32x4");
   EXPECT_EQ(vector(ScalarType::kFloat32, 4, OpenClC()), "float4");
@@ -99,7 +99,7 @@ TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
     CPrelude prelude(dialect);
     return CPrinter(prelude).Print(Block{statement}, 0);
   };
-  const Value v = MakeNamed("v", {ScalarType::kFloat32});
+  const LoopValue v = MakeNamed("v", {ScalarType::kFloat32});
   EXPECT_DEATH(print(GnuC(), {Barrier{}}), "a loop program for OpenMP C has barriers");
   EXPECT_DEATH(print(GnuC(), {HardwareIndex{"i", HardwareIndex::Kind::kBlock, 0}}),
                "has blocks of threads");

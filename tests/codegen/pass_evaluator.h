@@ -187,9 +187,9 @@ class ThreadOfStage {
                 result.push_back(LoadAround(v, static_cast<int64_t>(l)));
               }
             },
-            [&](const Operation& v) {
+            [&](const LoopOperation& v) {
               std::vector<Lanes> operands;
-              for (const Value& operand : v.operands) {
+              for (const LoopValue& operand : v.operands) {
                 operands.push_back(Evaluate(*operand));
                 if (operands.back().size() < lanes) {
                   operands.back().resize(lanes, operands.back()[0]);

@@ -51,14 +51,16 @@ inline Statement Guard(const Index& a, const Index& b, Block body, Block otherwi
              Body(std::move(body)),
              otherwise.empty() ? nullptr : Body(std::move(otherwise))}};
 }
-inline Value Element(const std::string& pointer, const Index& offset) {
+inline LoopValue Element(const std::string& pointer, const Index& offset) {
   return MakeLoad(pointer, offset, {ScalarType::kInt32, 1}, 1);
 }
-inline Value Sum(Value a, Value b) {
+inline LoopValue Sum(LoopValue a, LoopValue b) {
   return MakeOperation(ScalarOp::kAdd, ScalarType::kInt32, {std::move(a), std::move(b)});
 }
-inline Value Number(int64_t n) { return MakeLiteral(ScalarValue::Integer(ScalarType::kInt32, n)); }
-inline Statement Set(const std::string& pointer, const Index& offset, Value value) {
+inline LoopValue Number(int64_t n) {
+  return MakeLiteral(ScalarValue::Integer(ScalarType::kInt32, n));
+}
+inline Statement Set(const std::string& pointer, const Index& offset, LoopValue value) {
   return {StoreElements{pointer, offset, std::move(value), 1}};
 }
 inline Statement Shared(const std::string& name, int64_t elements) {

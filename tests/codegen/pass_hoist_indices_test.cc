@@ -118,7 +118,8 @@ TEST(HoistIndicesTest, NamesOfTheProgramAreNotTakenAgain) {
 
 TEST(HoistIndicesTest, IndicesInsideOfBuffersWithBoundaries) {
   LoadInside load{"x", {{t * 4 + k - Index(1), 0, 30, 1}}, 0, std::nullopt};
-  const Value value = std::make_shared<const ValueNode>(ValueNode{{ScalarType::kInt32, 1}, load});
+  const LoopValue value =
+      std::make_shared<const ValueNode>(ValueNode{{ScalarType::kInt32, 1}, load});
   const LoopProgram program = Program({ThreadNumber("i_thr"), Loop("k", 4, {Set("y", k, value)})});
   EXPECT_EQ(ToText(HoistIndices(program).stages[0].body),
             "index i_thr = thread along 0\n"

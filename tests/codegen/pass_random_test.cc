@@ -65,7 +65,7 @@ class RandomProgram {
     }
   }
 
-  Value RandomValue() {
+  LoopValue RandomValue() {
     switch (Between(0, has_shared_ ? 4 : 3)) {
       case 0:
         return Element("x", RandomIndex() % kInput);
@@ -80,7 +80,7 @@ class RandomProgram {
     }
   }
 
-  Statement Store(Value value) {
+  Statement Store(LoopValue value) {
     if (Chance(25)) return Set("R", RandomIndex() % kPrivate, std::move(value));
     return Set("y", Var("own") + RandomIndex() % kOwn, std::move(value));
   }
@@ -124,7 +124,7 @@ class RandomProgram {
         block.push_back(Branch(depth));
       } else {
         const std::string name = Name("v");
-        const Value value = RandomValue();
+        const LoopValue value = RandomValue();
         block.push_back({DeclareValue{name, value}});
         block.push_back(Store(Sum(MakeNamed(name, value->type), RandomValue())));
       }

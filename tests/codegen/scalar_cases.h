@@ -83,12 +83,12 @@ inline std::vector<ScalarValue> InterestingValues(ScalarType type) {
 // r0[i], r1[i], ... = the cases of (a[i], b[i]); the boolean operand of ?: is m[i].
 inline Block ScalarStatements(ScalarType type) {
   const Index i = Index::Variable("i");
-  const Value a = MakeLoad("a", i, {type, 1}, 1), b = MakeLoad("b", i, {type, 1}, 1);
-  const Value m = MakeLoad("m", i, {ScalarType::kBool, 1}, 1);
+  const LoopValue a = MakeLoad("a", i, {type, 1}, 1), b = MakeLoad("b", i, {type, 1}, 1);
+  const LoopValue m = MakeLoad("m", i, {ScalarType::kBool, 1}, 1);
   Block body;
   int number = 0;
   for (const ScalarCase& c : ScalarCases(type)) {
-    std::vector<Value> operands = {a};
+    std::vector<LoopValue> operands = {a};
     if (c.op == ScalarOp::kSelect) operands = {m, a, b};
     if (Info(c.op).operands == 2) operands = {a, b};
     body.push_back({Comment{c.text}});

@@ -1,0 +1,88 @@
+// Expands prefixes: which values of the next parameter can follow, and to which states they lead.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tuner/space/level_plan.h"
+#include "tuner/space/state_table.h"
+
+namespace mdh {
+
+// Positions first..last of a level's range lead to the same node of the next level.
+struct RawEdge {
+  uint32_t first;
+  uint32_t last;
+  uint32_t child;
+};
+
+// Where a constraint was undefined: the values of the prefix with that number, and a position.
+struct Incident {
+  int constraint = -1;
+  int level = 0;
+  uint32_t prefix = 0;
+  uint32_t position = 0;
+};
+
+// Not thread-safe; one for each thread. Keeps a reference to the plan.
+class Expander {
+ public:
+  explicit Expander(const SpacePlan& plan);
+
+  // Appends the edges of a prefix with that state at the cut before `level`, in the order of
+  // positions; numbers of children are those of `children`. `prefix` is for incidents.
+  void Expand(int level, const uint64_t* state, uint32_t prefix, StateTable& children,
+              std::vector<RawEdge>& edges);
+
+  // The positions that satisfy conditions on one parameter, which are the roots of `level`.
+  std::vector<PositionRun> Filter(const LevelPlan& level, uint32_t prefix);
+
+  // The first divisions by zero, at most one per constraint, and the first overflow.
+  const std::vector<Incident>& divisions_by_zero() const { return divisions_by_zero_; }
+  const Incident& overflow() const { return overflow_; }
+  // The constraint that ruled out the last value, -1 if none was.
+  int last_obstacle() const { return last_obstacle_; }
+
+ private:
+  enum class Verdict { kNone, kAll, kUnclear };
+
+  void Enter(int number, const LevelPlan& level, const Cut& before, const Cut& after);
+  void ExpandLevel(const uint64_t* state, uint32_t prefix, StateTable& children,
+                   std::vector<RawEdge>& edges);
+  void LoadState(const uint64_t* state);
+  void RunSteps(const std::vector<Step>& steps, bool is_block);
+  void RunStep(const Step& step, bool is_block);
+  void EvaluatePredicate(const Operation& operation, Bounds& result) const;
+  void SetParameter(uint32_t first, uint32_t last);
+  bool HoldsAt(uint32_t position);
+  void NoteUndefined(const LevelRoot& root, uint8_t can, uint32_t position);
+  void ExpandPoint(uint32_t position);
+  void ExpandRun(PositionRun run);
+  Verdict EvaluateRun(PositionRun run);
+  // Writes the state after the level; false if it depends on the parameter's value.
+  bool WriteChild();
+  void AddEdge(uint32_t first, uint32_t last);
+  uint64_t WordOf(const SlotSource& source) const;
+
+  const SpacePlan& plan_;
+  std::vector<Bounds> values_;  // by operation
+  std::vector<uint64_t> child_;
+  std::vector<Incident> divisions_by_zero_;
+  Incident overflow_;
+  int last_obstacle_ = -1;
+
+  // Of the prefix that is being expanded.
+  int level_number_ = -1;
+  const LevelPlan* level_ = nullptr;
+  const Cut* before_ = nullptr;
+  const Cut* after_ = nullptr;
+  const uint64_t* state_ = nullptr;
+  uint32_t prefix_ = 0;
+  uint64_t decided_ = 0;  // gates of the cut before
+  uint64_t true_ = 0;
+  StateTable* children_ = nullptr;
+  std::vector<RawEdge>* edges_ = nullptr;
+  size_t first_edge_ = 0;
+};
+
+}  // namespace mdh

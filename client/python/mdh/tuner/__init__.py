@@ -19,18 +19,19 @@ from .parameters import TP
 from .ranges import Bool, Interval, Permutation, Range, Set
 from .result import TuningResult
 from .search_techniques import (
-    AUCBandit, DifferentialEvolution, Exhaustive, NelderMead, ParticleSwarm, PatternSearch, Random,
-    RoundRobin, SearchTechnique, SimulatedAnnealing, Torczon,
+    AUCBandit, Bayesian, Descent, DifferentialEvolution, Exhaustive, NelderMead, ParticleSwarm,
+    PatternSearch, Random, RoundRobin, SearchTechnique, SimulatedAnnealing, Torczon,
 )
 from .specification import Specification
 from .study import Outcome, Study, StudyStatus, Trial
 from .tuner import SpaceWarning, Tuner
 
 __all__ = [
-    "AUCBandit", "AbortCondition", "Bool", "Constraint", "Cost", "CostFunctionError",
-    "DifferentialEvolution", "Duration", "Evaluations", "Exhaustive", "Fraction", "Interval",
-    "NelderMead", "Outcome", "ParticleSwarm", "PatternSearch", "Permutation", "Random", "Range",
-    "RoundRobin", "SearchTechnique", "Set", "SimulatedAnnealing", "SpaceWarning", "Specification",
-    "Speedup", "Study", "StudyStatus", "TP", "Torczon", "Trial", "Tuner", "TuningResult",
-    "ValidEvaluations", "ceil_div", "command", "cuda", "divides", "max", "min", "opencl", "where",
+    "AUCBandit", "AbortCondition", "Bayesian", "Bool", "Constraint", "Cost",
+    "CostFunctionError", "Descent", "DifferentialEvolution", "Duration", "Evaluations",
+    "Exhaustive", "Fraction", "Interval", "NelderMead", "Outcome", "ParticleSwarm",
+    "PatternSearch", "Permutation", "Random", "Range", "RoundRobin", "SearchTechnique", "Set",
+    "SimulatedAnnealing", "SpaceWarning", "Specification", "Speedup", "Study", "StudyStatus",
+    "TP", "Torczon", "Trial", "Tuner", "TuningResult", "ValidEvaluations", "ceil_div",
+    "command", "cuda", "divides", "max", "min", "opencl", "where",
 ]

@@ -1,6 +1,6 @@
 """Cost functions of commands of the shell.
 
-    cf = command.CostFunction("./solver --tile {TILE}").compile_command("make TILE={TILE}")
+    cf = command.CostFunction("./a.out").compile_command("cc -DTILE={TILE} {spec}/matmul.c")
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from .program_cost_function import ProgramCostFunction
 class CostFunction(ProgramCostFunction):
     """Runs a command of /bin/sh; its cost is its time in nanoseconds, or a number that it prints.
 
-    In commands {name} is replaced by the value of that parameter, {work} by an empty folder of the
-    evaluation's own, {spec} by folder(); {{ stands for {. Parameters are in the environment, too.
+    Commands run in an empty folder of the evaluation's own. In them {name} is replaced by the value
+    of that parameter, {work} by that folder, {spec} by folder(), which is where files are; {{
+    stands for {. Parameters are in the environment, too.
     """
 
     def __init__(self, run: str):
@@ -30,7 +31,8 @@ class CostFunction(ProgramCostFunction):
         return self
 
     def cost_pattern(self, pattern: str) -> "CostFunction":
-        """Regular expression (ECMAScript) whose first group is the cost, in what is printed."""
+        """Regular expression (ECMAScript) whose first group is the cost, for the lines that the
+        command prints; the last match counts."""
         self._cost_pattern = pattern
         return self
 

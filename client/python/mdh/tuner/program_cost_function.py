@@ -73,7 +73,7 @@ class ProgramCostFunction:
         return self
 
     def folder(self: Self, folder: Union[str, "os.PathLike[str]"]) -> Self:
-        """What paths are relative to; default: the working directory."""
+        """Where files of the program are; default: the working directory of this process."""
         self._folder = os.path.abspath(folder)
         return self
 

@@ -34,6 +34,18 @@ class SimulatedAnnealing(SearchTechnique):
     name = "annealing"
 
 
+class Descent(SearchTechnique):
+    """The best neighbours of the best configurations."""
+
+    name = "descent"
+
+
+class Bayesian(SearchTechnique):
+    """What a model of the costs known so far promises most of."""
+
+    name = "bayesian"
+
+
 class DifferentialEvolution(SearchTechnique):
     """A population whose members are combined by their differences."""
 
@@ -78,8 +90,8 @@ class AUCBandit(SearchTechnique):
 
 Technique = Union[str, SearchTechnique, Type[SearchTechnique]]
 SEARCH_TECHNIQUES: Tuple[Type[SearchTechnique], ...] = (
-    Exhaustive, Random, SimulatedAnnealing, DifferentialEvolution, ParticleSwarm, PatternSearch,
-    Torczon, NelderMead, RoundRobin, AUCBandit)
+    Exhaustive, Random, SimulatedAnnealing, Descent, Bayesian, DifferentialEvolution, ParticleSwarm,
+    PatternSearch, Torczon, NelderMead, RoundRobin, AUCBandit)
 
 
 def technique_name(technique: Technique) -> str:

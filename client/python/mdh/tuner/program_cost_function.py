@@ -9,7 +9,7 @@ from ..errors import SourceLocation, start_of, wrong
 from ..v1 import program_pb2, study_pb2
 from .constraints import argument_names
 from .cost_function import CostFunctionError
-from .evaluator import EvaluatorPool
+from .evaluator import EvaluatorPool, find_mdh
 from .ranges import Interval, Permutation, Range, Set
 from .specification import named_configuration
 
@@ -79,8 +79,9 @@ class ProgramCostFunction:
 
     def prepare(self, study: study_pb2.StudySpec, threads: int) -> None:
         """For configurations of this study from now on. Errors: ExpressionError for a function of
-        a parameter that the study lacks."""
+        a parameter that the study lacks; NotFoundError if there is no mdh."""
         self.close()
+        find_mdh()
         names = [parameter.name for parameter in study.parameters]
         for computed in self._computed:
             argument_names(computed.function, names, computed.location)

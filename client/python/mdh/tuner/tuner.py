@@ -13,6 +13,7 @@ from .abort_conditions import AbortCondition
 from .constraints import Condition, Constraint
 from .cost_function import CostFunction
 from .parameters import TP
+from .program_cost_function import ProgramCostFunction
 from .result import TuningResult
 from .search_techniques import Technique, technique_name
 from .specification import Specification
@@ -155,18 +156,14 @@ class Tuner:
             raise wrong(f"{cost_function!r} is no cost function: it cannot be called")
         client = self._connection()
         try:
-            study = self._open(client, abort)
+            study = self._open(client, cost_function, abort)
             _LOG.info("%s: %s", study.name, study.spec.display_name or "tuning")
-            prepare = getattr(cost_function, "prepare", None)
-            if prepare is not None:
-                prepare(study.spec, self._threads)
             Worker(study, cost_function, threads=self._threads, lease_seconds=self._lease_seconds,
                    reconnect_seconds=self._reconnect_seconds, on_progress=self._on_progress).run()
             return TuningResult(study.status(), study.trials())
         finally:
-            close = getattr(cost_function, "close", None)
-            if close is not None:
-                close()
+            if isinstance(cost_function, ProgramCostFunction):
+                cost_function.close()
             self._end(client)
 
     def _connection(self) -> Client:
@@ -176,17 +173,24 @@ class Tuner:
         if self._client is None:
             client.close()
 
-    def _open(self, client: Client, abort: Optional[AbortCondition]) -> Study:
-        if not self._study:
-            specification = self._specification(abort)
-            study = client.create_study(specification)
-            for notice in study.status().notices:
-                warnings.warn(notice, SpaceWarning, stacklevel=3)
+    def _open(self, client: Client, cost_function: CostFunction,
+              abort: Optional[AbortCondition]) -> Study:
+        if self._study:
+            study = client.study(self._study)
+            if self._parameters or abort is not None:
+                self._check_same(study, self._specification(abort))
+            self._prepare(cost_function, study.spec)
             return study
-        study = client.study(self._study)
-        if self._parameters or abort is not None:
-            self._check_same(study, self._specification(abort))
+        specification = self._specification(abort)
+        self._prepare(cost_function, specification.proto)  # its errors leave no study behind
+        study = client.create_study(specification)
+        for notice in study.status().notices:
+            warnings.warn(notice, SpaceWarning, stacklevel=3)
         return study
+
+    def _prepare(self, cost_function: CostFunction, spec: study_pb2.StudySpec) -> None:
+        if isinstance(cost_function, ProgramCostFunction):
+            cost_function.prepare(spec, self._threads)
 
     def _specification(self, abort: Optional[AbortCondition]) -> Specification:
         lookahead = self._lookahead

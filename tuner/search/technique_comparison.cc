@@ -44,9 +44,11 @@ double TargetCost(const RecordedCosts& table) {
   return *table.best() + std::abs(*table.best()) * (1 / kTarget - 1);
 }
 
-TechniqueResult::TechniqueResult(const RecordedCosts& table, std::string technique,
-                                 int64_t evaluations, std::vector<std::vector<Cost>> traces)
-    : table_(table.name()),
+TechniqueResult::TechniqueResult(size_t table_position, const RecordedCosts& table,
+                                 std::string technique, int64_t evaluations,
+                                 std::vector<std::vector<Cost>> traces)
+    : table_position_(table_position),
+      table_(table.name()),
       technique_(std::move(technique)),
       optimum_(*table.best()),
       evaluations_(evaluations),
@@ -109,8 +111,9 @@ Result<std::vector<TechniqueResult>> CompareTechniques(const std::vector<Recorde
   std::vector<TechniqueResult> results;
   for (size_t pair = 0; pair < pairs; ++pair) {
     const RecordedCosts& table = tables[pair / options.techniques.size()];
-    results.emplace_back(table, options.techniques[pair % options.techniques.size()],
-                         options.evaluations, std::move(traces[pair]));
+    results.emplace_back(pair / options.techniques.size(), table,
+                         options.techniques[pair % options.techniques.size()], options.evaluations,
+                         std::move(traces[pair]));
   }
   return results;
 }

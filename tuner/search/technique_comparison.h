@@ -31,10 +31,11 @@ double TargetCost(const RecordedCosts& table);
 class TechniqueResult {
  public:
   // traces[seed - 1]: best costs (Replay).
-  TechniqueResult(const RecordedCosts& table, std::string technique, int64_t evaluations,
-                  std::vector<std::vector<Cost>> traces);
+  TechniqueResult(size_t table_position, const RecordedCosts& table, std::string technique,
+                  int64_t evaluations, std::vector<std::vector<Cost>> traces);
 
-  const std::string& table() const { return table_; }
+  size_t table_position() const { return table_position_; }  // among those compared
+  const std::string& table() const { return table_; }        // its name
   const std::string& technique() const { return technique_; }
   double optimum() const { return optimum_; }
   int64_t evaluations() const { return evaluations_; }
@@ -48,6 +49,7 @@ class TechniqueResult {
   Cost BestAfter(int64_t evaluations, double quantile) const;
 
  private:
+  size_t table_position_;
   std::string table_;
   std::string technique_;
   double optimum_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tuner/space/formula_names.h"
 #include "tuner/space/formula_text.h"
 #include "tuner/study/study_spec_range.h"
 #include "tuner/study/study_spec_table.h"
@@ -59,6 +60,22 @@ Status CheckSizes(const v1::StudySpec& spec) {
   return absl::OkStatus();
 }
 
+// The type of a formula, with suggestions for names that are neither parameters nor definitions.
+Result<ValueType> CheckStudyFormula(const Formula& formula, const StudyDefinition& study) {
+  for (const std::string& name : formula.Parameters()) {
+    const bool is_known =
+        std::any_of(study.parameters.begin(), study.parameters.end(),
+                    [&](const TuningParameter& parameter) { return parameter.name == name; });
+    if (is_known) continue;
+    std::vector<std::string> names;
+    for (const TuningParameter& parameter : study.parameters) names.push_back(parameter.name);
+    for (const auto& definition : study.definitions) names.push_back(definition.first);
+    return Invalid(
+        absl::StrCat("there is no parameter or definition '", name, "'", Suggestion(name, names)));
+  }
+  return CheckFormula(formula, study.parameters);
+}
+
 Result<std::map<std::string, Formula>> ReadDefinitions(const v1::StudySpec& spec) {
   auto definitions = ParseDefinitions({spec.definitions().begin(), spec.definitions().end()});
   if (!definitions.ok()) return InField("study.definitions", definitions.status());
@@ -75,7 +92,7 @@ Status CheckDefinitions(const StudyDefinition& study) {
                                   "they have more than ", kMaxFormulaSize,
                                   " operations and operands"));
     }
-    const auto type = CheckFormula(formula, study.parameters);
+    const auto type = CheckStudyFormula(formula, study);
     if (!type.ok()) return InField(absl::StrCat("study.definitions['", name, "']"), type.status());
   }
   return absl::OkStatus();
@@ -159,7 +176,7 @@ Result<StudyDefinition> ReadStudySpec(const v1::StudySpec& given) {
 Result<Formula> ReadStudyFormula(std::string_view text, const StudyDefinition& study,
                                  absl::Span<const ValueType> types) {
   MDH_ASSIGN_OR_RETURN(Formula formula, ParseFormulaOver(text, study.definitions));
-  MDH_ASSIGN_OR_RETURN(const ValueType type, CheckFormula(formula, study.parameters));
+  MDH_ASSIGN_OR_RETURN(const ValueType type, CheckStudyFormula(formula, study));
   if (std::find(types.begin(), types.end(), type) != types.end()) return formula;
   std::string expected;
   for (const ValueType other : types) {

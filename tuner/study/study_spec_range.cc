@@ -205,7 +205,8 @@ Result<ValueType> TypeOfSet(const v1::ValueSet& set) {
     return value.kind_case() == Proto::kNumberValue;
   };
   const auto is_broken = [&](const Proto& value) {
-    return is_number(value) && value.number_value() != std::floor(value.number_value());
+    return is_number(value) && (!std::isfinite(value.number_value()) ||
+                                value.number_value() != std::floor(value.number_value()));
   };
   const auto& values = set.values();
   if (set.real() && !std::all_of(values.begin(), values.end(), is_number)) {

@@ -25,7 +25,7 @@ Result<Value> IntegerFromProto(const Proto& proto) {
   }
   if (proto.kind_case() != Proto::kNumberValue) return Mismatch(proto, "no integer");
   const double number = proto.number_value();
-  if (number != std::floor(number)) return Mismatch(proto, "no integer");
+  if (!std::isfinite(number) || number != std::floor(number)) return Mismatch(proto, "no integer");
   if (std::fabs(number) > kLargestExactInteger) {
     return Mismatch(proto, "beyond 2^53, where numbers in messages are not exact; use a string");
   }

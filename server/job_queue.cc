@@ -316,7 +316,8 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
   }
   for (const v1::TuningRecord& known : lookup_table_.FindSimilar(key, kStartRecords)) {
     Result<TuningParameters> start = ParseTuningParameters(known.parameters());
-    if (start.ok()) options.start.push_back(*std::move(start));
+    const std::optional<ExpressionShape> shape = ExpressionShape::Of(known.key().canonical_form());
+    if (start.ok() && shape) options.start.push_back({*std::move(start), shape->sizes});
   }
   MDH_ASSIGN_OR_RETURN(
       const TuningResult result,

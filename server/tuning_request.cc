@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "tuner/old/search_technique.h"
+#include "tuner/search/search_technique.h"
 
 namespace mdh {
 namespace {
@@ -38,7 +38,7 @@ Result<v1::TuningOptions> CheckTuningOptions(v1::TuningOptions options) {
   if (options.numerics_policy() == v1::NUMERICS_POLICY_UNSPECIFIED) {
     options.set_numerics_policy(v1::NUMERICS_POLICY_REASSOCIATE);
   }
-  if (options.technique().empty()) options.set_technique("annealing");
+  if (options.technique().empty()) options.set_technique("auc_bandit");
   MDH_RETURN_IF_ERROR(SearchTechniqueNamed(options.technique()).status());
   return options;
 }

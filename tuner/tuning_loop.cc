@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/default_parameters.h"
 #include "core/low_level_expression.h"
-#include "tuner/old/mdh_space.h"
+#include "tuner/mdh_space.h"
 #include "tuner/measure/clock.h"
-#include "tuner/old/search_technique.h"
+#include "tuner/search/search.h"
 
 namespace mdh {
 namespace {
@@ -54,7 +54,8 @@ std::string IdentityOf(const Kernel& kernel) {
 // A configuration on its way from proposal to trial.
 struct Candidate {
   TuningParameters parameters;
-  std::optional<Configuration> configuration;  // nullopt: not in the space, not reported
+  int64_t proposal = 0;                        // number that the search gave it; 0: none
+  std::optional<Configuration> configuration;  // nullopt: not in the space
   Kernel kernel;
   Measurement measurement;
 };
@@ -70,17 +71,18 @@ class TuningRun {
         on_trial_(on_trial),
         cancelled_(cancelled),
         start_ns_(NowNs()),
-        model_(OpenMpSimdRegistersModel()),
-        space_(expression, model_, runner.device(), options.numerics.policy) {}
+        model_(OpenMpSimdRegistersModel()) {}
 
   Result<TuningResult> Run() {
-    MDH_ASSIGN_OR_RETURN(technique_, SearchTechniqueNamed(options_.technique));
+    MDH_RETURN_IF_ERROR(SearchTechniqueNamed(options_.technique).status());
+    MDH_ASSIGN_OR_RETURN(
+        space_, MdhSpace::Create(expression_, model_, runner_.device(), options_.numerics.policy));
     TuningResult result;
     const int64_t before_problem_ns = NowNs();
     MDH_RETURN_IF_ERROR(runner_.SetProblem(expression_, options_.seed, options_.numerics));
     problem_ns_ = NowNs() - before_problem_ns;
     MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, runner_.LoopNestTime());
-    MDH_RETURN_IF_ERROR(Search());
+    MDH_RETURN_IF_ERROR(RunSearch());
     MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
     if (!cancelled_) MDH_RETURN_IF_ERROR(MeasureFinalists());
     MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
@@ -94,7 +96,9 @@ class TuningRun {
             .evaluations = trials_,
             .valid_evaluations = trials_ - failed_trials_,
             .best_cost = best_.empty() ? std::nullopt
-                                       : std::optional<double>(static_cast<double>(best_ns()))};
+                                       : std::optional<double>(static_cast<double>(best_ns())),
+            .space_count = space_->space().is_lazy() ? Count(0) : space_->space().count(),
+            .improvements = improvements_};
   }
 
   // How long the measurements at the end will take.
@@ -116,71 +120,85 @@ class TuningRun {
     return allowed;
   }
 
-  Status Search() {
-    const TuningParameters rules =
-        DefaultParameters(expression_, model_, runner_.device(), options_.numerics.policy);
-    std::vector<Configuration> known;
-    std::vector<TuningParameters> first = {rules};
+  Status RunSearch() {
+    std::vector<StartPoint> first = {
+        {DefaultParameters(expression_, model_, runner_.device(), options_.numerics.policy)}};
     first.insert(first.end(), options_.start.begin(), options_.start.end());
-    MDH_RETURN_IF_ERROR(EvaluateKnown(first, known));
-    // The technique proposes what is known first; it learns about that before it goes on.
-    const int num_known = static_cast<int>(known.size());
-    technique_->Initialize(space_.space(), std::move(known), options_.seed);
-    searching_ = true;
-    MDH_RETURN_IF_ERROR(EvaluateProposals(technique_->Propose(num_known)));
-    const int batch = std::max(2 * runner_.device().cores, 2);
+    MDH_RETURN_IF_ERROR(EvaluateKnown(first));
+    MDH_ASSIGN_OR_RETURN(Search search, Search::Create(space_->space(), Options(first)));
+    search_ = &search;
     while (!cancelled_) {
-      const int allowed = Allowance(batch);
+      const int allowed = Allowance(options_.lookahead);
       if (allowed == 0) break;
-      const std::vector<Configuration> proposals = technique_->Propose(allowed);
+      const std::vector<Proposal> proposals = search.Ask(allowed);
       if (proposals.empty()) break;
       MDH_RETURN_IF_ERROR(EvaluateProposals(proposals));
     }
+    search_ = nullptr;
     return absl::OkStatus();
   }
 
-  Status EvaluateProposals(const std::vector<Configuration>& proposals) {
+  // The search starts from what is known, repaired where it is no member of the space.
+  SearchOptions Options(const std::vector<StartPoint>& first) const {
+    SearchOptions options = {
+        .technique = options_.technique, .seed = options_.seed, .lookahead = options_.lookahead};
+    for (const StartPoint& point : first) {
+      if (!IsOfThisModel(point)) continue;
+      options.start.push_back(space_->EncodeNearest(point.parameters, point.sizes));
+    }
+    return options;
+  }
+
+  bool IsOfThisModel(const StartPoint& point) const {
+    return point.parameters.system_model == model_.name &&
+           point.parameters.tile.size() == model_.layers.size() &&
+           static_cast<int>(point.parameters.tile[0].size()) == expression_.rank();
+  }
+
+  // As it is: those of other sizes, or of other devices, may be invalid here.
+  bool IsValidHere(const StartPoint& point) const {
+    return IsOfThisModel(point) && point.parameters.numerics == options_.numerics.policy &&
+           Validate(expression_, model_, runner_.device(), point.parameters).ok();
+  }
+
+  Status EvaluateProposals(const std::vector<Proposal>& proposals) {
     std::vector<Candidate> candidates;
-    for (const Configuration& configuration : proposals) {
-      if (ReportKnown(configuration)) continue;
-      candidates.push_back({.parameters = space_.Decode(configuration),
-                            .configuration = configuration,
+    for (const Proposal& proposal : proposals) {
+      // Known before the search began.
+      const auto found = evaluated_.find(proposal.configuration);
+      if (found != evaluated_.end()) {
+        MDH_RETURN_IF_ERROR(search_->Tell(proposal.number, found->second));
+        continue;
+      }
+      candidates.push_back({.parameters = space_->Decode(proposal.configuration),
+                            .proposal = proposal.number,
+                            .configuration = proposal.configuration,
                             .kernel = {},
                             .measurement = {}});
     }
     return Evaluate(candidates);
   }
 
-  // The configuration from rules and those of earlier runs, which need not be in the space. The
-  // first one is evaluated even if the abort condition holds already: there is always a result.
-  Status EvaluateKnown(const std::vector<TuningParameters>& first,
-                       std::vector<Configuration>& known) {
+  // The configuration from rules and those of earlier runs as they are, which need not be in the
+  // space. The first one is evaluated even if the abort condition holds already: there is always a
+  // result.
+  Status EvaluateKnown(const std::vector<StartPoint>& first) {
     std::vector<Candidate> candidates;
-    const int allowed = std::max(Allowance(static_cast<int>(first.size())), 1);
+    const int allowed = std::min(std::max(Allowance(static_cast<int>(first.size())), 1),
+                                 static_cast<int>(first.size()));
     for (int n = 0; n < allowed; ++n) {
-      const TuningParameters& parameters = first[static_cast<size_t>(n)];
-      const bool repeated =
-          std::find(first.begin(), first.begin() + n, parameters) != first.begin() + n;
-      if (repeated) continue;
-      // Parameters of an earlier run may be invalid by now, on this device.
-      if (n > 0 && !Validate(expression_, model_, runner_.device(), parameters).ok()) continue;
+      const StartPoint& point = first[static_cast<size_t>(n)];
+      const TuningParameters& parameters = point.parameters;
+      const bool repeated = std::find(first.begin(), first.begin() + n, point) != first.begin() + n;
+      if (repeated || (n > 0 && !IsValidHere(point))) continue;
       candidates.push_back({.parameters = parameters,
-                            .configuration = space_.Encode(parameters),
+                            .configuration = space_->Encode(parameters),
                             .kernel = {},
                             .measurement = {}});
-      if (candidates.back().configuration) known.push_back(*candidates.back().configuration);
     }
     MDH_RETURN_IF_ERROR(Evaluate(candidates));
     if (!candidates.empty()) default_ns_ = candidates[0].measurement.time_ns();
     return absl::OkStatus();
-  }
-
-  // True if the configuration was evaluated before the technique began.
-  bool ReportKnown(const Configuration& configuration) {
-    const auto found = evaluated_.find(configuration);
-    if (found == evaluated_.end()) return false;
-    technique_->Report(configuration, found->second);
-    return true;
   }
 
   Status Evaluate(std::vector<Candidate>& candidates) {
@@ -189,7 +207,7 @@ class TuningRun {
     MDH_RETURN_IF_ERROR(MeasureNew(candidates));
     for (Candidate& candidate : candidates) {
       if (WasCancelled(candidate.measurement)) continue;
-      RecordTrial(candidate);
+      MDH_RETURN_IF_ERROR(RecordTrial(candidate));
     }
     batch_ns_ = NowNs() - before_ns;
     return absl::OkStatus();
@@ -242,7 +260,7 @@ class TuningRun {
     return GenerateOpenMp(low_level, runner_.device());
   }
 
-  void RecordTrial(Candidate& candidate) {
+  Status RecordTrial(Candidate& candidate) {
     ++trials_;
     const bool valid = candidate.measurement.outcome == TrialOutcome::kOk;
     if (!valid) {
@@ -250,17 +268,19 @@ class TuningRun {
       ++reasons_[absl::StrCat(std::string(Name(candidate.measurement.outcome)), ": ",
                               candidate.measurement.reason)];
     }
-    if (candidate.configuration) {
-      const Cost cost =
-          valid ? Cost(static_cast<double>(SearchTime(candidate.measurement))) : std::nullopt;
-      evaluated_[*candidate.configuration] = cost;
-      if (searching_) technique_->Report(*candidate.configuration, cost);
-    }
+    const Cost cost =
+        valid ? Cost(static_cast<double>(SearchTime(candidate.measurement))) : std::nullopt;
+    if (candidate.configuration) evaluated_[*candidate.configuration] = cost;
+    if (candidate.proposal > 0) MDH_RETURN_IF_ERROR(search_->Tell(candidate.proposal, cost));
     const Trial trial = {.number = trials_,
                          .parameters = candidate.parameters,
                          .measurement = candidate.measurement};
     if (valid) KeepIfGood(candidate);
-    if (!on_trial_) return;
+    if (on_trial_) Publish(trial);
+    return absl::OkStatus();
+  }
+
+  void Publish(const Trial& trial) const {
     on_trial_({.trial = &trial,
                .trials = trials_,
                .failed_trials = failed_trials_,
@@ -273,6 +293,11 @@ class TuningRun {
     const std::string identity = IdentityOf(candidate.kernel);
     for (const Candidate& kept : best_) {
       if (IdentityOf(kept.kernel) == identity) return;
+    }
+    if (best_.empty() || SearchTime(candidate.measurement) < best_ns()) {
+      improvements_.push_back({.elapsed_ns = NowNs() - start_ns_,
+                               .evaluations = trials_,
+                               .cost = static_cast<double>(SearchTime(candidate.measurement))});
     }
     best_.push_back(candidate);
     SortBest(SearchTime);
@@ -367,11 +392,10 @@ class TuningRun {
   const std::atomic<bool>& cancelled_;
   const int64_t start_ns_;
   const SystemModel model_;
-  const MdhSpace space_;
-  std::unique_ptr<SearchTechnique> technique_;
-  bool searching_ = false;  // the technique is initialised
-  int64_t problem_ns_ = 0;  // what SetProblem took
-  int64_t batch_ns_ = 0;    // what the last batch took
+  std::optional<MdhSpace> space_;
+  Search* search_ = nullptr;  // while it runs
+  int64_t problem_ns_ = 0;    // what SetProblem took
+  int64_t batch_ns_ = 0;      // what the last batch took
   int64_t default_ns_ = 0;
   int64_t trials_ = 0;
   int64_t failed_trials_ = 0;
@@ -379,6 +403,7 @@ class TuningRun {
   absl::flat_hash_map<Configuration, Cost> evaluated_;
   absl::flat_hash_map<std::string, Measurement> measured_;  // by identity
   std::vector<Candidate> best_;                             // distinct kernels, best first
+  std::vector<SearchProgress::Improvement> improvements_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "codegen/kernel.h"
 #include "core/expression.h"
@@ -12,16 +13,29 @@
 #include "core/status.h"
 #include "core/tuning_parameters.h"
 #include "tuner/measure/runner.h"
-#include "tuner/old/abort_condition.h"
+#include "tuner/search/abort_condition.h"
 
 namespace mdh {
 
+// Where a search may start: a decomposition that was good elsewhere.
+struct StartPoint {
+  TuningParameters parameters;
+  // Of the dimensions that it was for; empty: those of the expression that is tuned.
+  std::vector<int64_t> sizes = {};
+
+  friend bool operator==(const StartPoint&, const StartPoint&) = default;
+};
+
 struct TuningOptions {
-  std::string technique = "annealing";
+  std::string technique = "auc_bandit";
   uint64_t seed = 1;
+  // Candidates that are proposed, and compiled, at once (SearchOptions::lookahead).
+  int lookahead = 4;
   AbortCondition abort = AbortCondition::Duration(60'000'000'000);
-  // Configurations from earlier runs to start from, besides the default one.
-  std::vector<TuningParameters> start = {};
+  // Where to start, besides the default configuration: the best of earlier runs, of similar sizes
+  // or on similar devices. Those that are valid are tried as they are; all are repaired to the
+  // nearest member of the space.
+  std::vector<StartPoint> start = {};
   MeasureOptions measure = {};
   Numerics numerics = {};
 };

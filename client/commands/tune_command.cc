@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "client/commands/cancel_on_interrupt.h"
 #include "client/commands/command.h"
+#include "client/commands/duration_argument.h"
 #include "client/commands/expression_arguments.h"
 #include "client/commands/formatting.h"
 #include "client/commands/job_name.h"
@@ -90,19 +90,6 @@ ExitCode Watch(const GlobalOptions& options, const std::string& job) {
   return WatchToEnd(options, **client, JobNameFromArgument(job));
 }
 
-// Sets `budget_ns` from "60s", "2m", "1h30m" or a number of seconds.
-std::string ParseBudget(const std::string& text, int64_t& budget_ns) {
-  absl::Duration duration;
-  const bool is_number =
-      !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
-  if (!absl::ParseDuration(is_number ? text + "s" : text, &duration) ||
-      duration <= absl::ZeroDuration() || duration > absl::Hours(24)) {
-    return absl::StrCat("'", text, "' is no duration between 0 and 24 hours, such as 60s or 2m");
-  }
-  budget_ns = absl::ToInt64Nanoseconds(duration);
-  return "";
-}
-
 }  // namespace
 
 void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
@@ -112,13 +99,13 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
   tune->add_option("--budget", tune_arguments->budget, "duration of the search")
       ->capture_default_str()
       ->check([tune_arguments](const std::string& text) {
-        return ParseBudget(text, tune_arguments->options.budget_ns);
+        return ParseDurationArgument(text, tune_arguments->options.budget_ns);
       });
   tune->add_option("--trials", tune_arguments->options.max_trials, "most configurations to try")
       ->check(CLI::PositiveNumber);
   tune->add_option("--seed", tune_arguments->options.seed, "seed of the search [1]");
   tune->add_option("--technique", tune_arguments->options.technique,
-                   "search technique [annealing]");
+                   "search technique [auc_bandit]");
   AddNumericsOption(*tune, tune_arguments->options.numerics_policy);
   tune->add_option("--tolerance", tune_arguments->options.tolerance,
                    "largest relative error of results [from the policy and the types]")

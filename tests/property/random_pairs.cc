@@ -12,7 +12,7 @@
 #include "core/text/printer.h"
 #include "tests/property/kernel_judge.h"
 #include "tests/random_expression.h"
-#include "tuner/old/mdh_space.h"
+#include "tuner/mdh_space.h"
 
 namespace mdh {
 namespace {
@@ -80,12 +80,11 @@ std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
   if (Below(rng, 10) == 0) {
     parameters = DefaultParameters(expression, model, device, numerics);
   } else {
-    const MdhSpace space(expression, model, device, numerics);
-    const std::optional<Configuration> configuration = space.space().Sample(rng);
-    if (!configuration) return std::nullopt;
-    parameters = space.Decode(*configuration);
-    const std::optional<Configuration> encoded = space.Encode(parameters);
-    if (!encoded || *encoded != *configuration) return "Encode(Decode(configuration)) differs";
+    const Result<MdhSpace> space = MdhSpace::Create(expression, model, device, numerics);
+    if (!space.ok()) return absl::StrCat("space: ", space.status().message());
+    const Configuration configuration = space->space().Sample(rng);
+    parameters = space->Decode(configuration);
+    if (space->Encode(parameters) != configuration) return "Encode(Decode(configuration)) differs";
   }
   const Result<LowLevelExpression> low = Lower(expression, model, device, parameters);
   if (!low.ok()) return absl::StrCat("lowering: ", low.status().message());

@@ -16,7 +16,7 @@ TEST(TuningRequest, DefaultsAreFilledIn) {
   ASSERT_TRUE(options.ok());
   EXPECT_EQ(options->budget_ns(), 60'000'000'000);
   EXPECT_EQ(options->seed(), 1u);
-  EXPECT_EQ(options->technique(), "annealing");
+  EXPECT_EQ(options->technique(), "auc_bandit");
 }
 
 TEST(TuningRequest, ValuesOutOfBoundsAreRefused) {

@@ -155,10 +155,10 @@ TEST_F(TuningLoop, StartConfigurationsComeRightAfterTheDefault) {
   runner_.searched_.clear();
   TuningOptions options = Evaluations(10);
   options.seed = 99;
-  options.start = {start, start};
+  options.start = {{start}, {start}};
   TuningParameters invalid = start;
   invalid.tile.clear();
-  options.start.push_back(invalid);
+  options.start.push_back({invalid});
   ASSERT_TRUE(Search(options).ok());
   EXPECT_EQ(trials_.size(), 10u);
   EXPECT_EQ(trials_[1].parameters, start);

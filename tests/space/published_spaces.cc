@@ -1,4 +1,4 @@
-#include "published_spaces.h"
+#include "tests/space/published_spaces.h"
 
 #include <cstdlib>
 #include <iostream>

@@ -1,7 +1,7 @@
 // Counts of published search spaces.
 #include <gmock/gmock.h>
 
-#include "published_spaces.h"
+#include "tests/space/published_spaces.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {

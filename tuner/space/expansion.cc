@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
+#include "tuner/space/integer_bounds.h"
 
 namespace mdh {
 namespace {
@@ -46,6 +47,9 @@ bool IsNeeded(const GatePaths& paths, uint64_t decided) {
   }
   return false;
 }
+
+// Shorter ranges are looked at value by value.
+constexpr double kManyPositions = 16;
 
 // Shorter runs are looked at value by value if their values are kept anyway.
 constexpr uint32_t kShortRun = 8;
@@ -100,6 +104,13 @@ void Expander::RunStep(const Step& step, bool is_block) {
   if ((step.gate & decided_) != 0) {
     result.can = (step.gate & true_) != 0 ? kCanBeTrue : kCanBeFalse;
     return;
+  }
+  if (step.is_integer && step.is_point && !is_block) {
+    const Bounds& a = values_[step.a];
+    const Bounds& b = values_[step.b];
+    if ((a.can & b.can) == kCanBeDefined) {
+      return EvaluateIntegerPoint(step.code, a.lo.i, b.lo.i, result);
+    }
   }
   const Operation& operation = plan_.graph.operations()[step.operation];
   if (operation.code == OperationCode::kPredicate) {
@@ -260,6 +271,30 @@ void Expander::ExpandRun(PositionRun run) {
   }
 }
 
+bool Expander::ExpandFactors() {
+  double positions = 0;
+  for (const PositionRun& run : level_->domain) positions += run.last - run.first + 1.0;
+  if (positions < kManyPositions) return false;
+  std::optional<std::vector<uint32_t>> fewest;
+  for (const LevelRoot& root : level_->roots) {
+    if ((root.gate & decided_) != 0) continue;
+    for (const Factor& factor : root.factors) {
+      std::optional<std::vector<uint32_t>> found =
+          factor_positions_.Of(factor, plan_.graph.operations()[factor.of].kind, values_[factor.of],
+                               plan_.values[level_->parameter], positions);
+      if (found && (!fewest || found->size() < fewest->size())) fewest = std::move(found);
+    }
+  }
+  if (!fewest) return false;
+  auto run = level_->domain.begin();
+  for (uint32_t position : *fewest) {
+    while (run != level_->domain.end() && run->last < position) ++run;
+    if (run == level_->domain.end()) break;
+    if (run->first <= position) ExpandPoint(position);
+  }
+  return true;
+}
+
 void Expander::Expand(int level, const uint64_t* state, uint32_t prefix, StateTable& children,
                       std::vector<RawEdge>& edges) {
   Enter(level, plan_.levels[level], plan_.cuts[level], plan_.cuts[level + 1]);
@@ -296,6 +331,7 @@ void Expander::ExpandLevel(const uint64_t* state, uint32_t prefix, StateTable& c
     return;
   }
   const bool has_order = plan_.values[level_->parameter].is_increasing();
+  if (has_order && ExpandFactors()) return;
   for (const PositionRun& run : level_->domain) {
     if (has_order) {
       ExpandRun(run);

@@ -58,6 +58,8 @@ class Expander {
   void NoteUndefined(const LevelRoot& root, uint8_t can, uint32_t position);
   void ExpandPoint(uint32_t position);
   void ExpandRun(PositionRun run);
+  // Looks only at positions that divisibility allows; false if it does not tell.
+  bool ExpandFactors();
   Verdict EvaluateRun(PositionRun run);
   // Writes the state after the level; false if it depends on the parameter's value.
   bool WriteChild();
@@ -69,6 +71,7 @@ class Expander {
   std::vector<uint64_t> child_;
   std::vector<Incident> divisions_by_zero_;
   Incident overflow_;
+  FactorPositions factor_positions_;
   int last_obstacle_ = -1;
 
   // Of the prefix that is being expanded.

@@ -69,8 +69,64 @@ inline int64_t SaturatingPower(int64_t base, int64_t exponent, uint8_t& can) {
   return power;
 }
 
-// Both functions: of two integers that are defined.
-void EvaluateIntegerPoint(OperationCode code, int64_t a, int64_t b, Bounds& result);
+inline void SetInteger(int64_t value, uint8_t can, Bounds& result) {
+  result.lo.i = value;
+  result.hi.i = value;
+  // What overflows has no value.
+  result.can = can == 0 ? kCanBeDefined : can;
+}
+
+inline void SetCondition(bool value, Bounds& result) {
+  result.can = value ? kCanBeTrue : kCanBeFalse;
+}
+
+// Of two integers that are defined. Inline, as most of construction is spent here.
+inline void EvaluateIntegerPoint(OperationCode code, int64_t a, int64_t b, Bounds& result) {
+  uint8_t can = 0;
+  switch (code) {
+    case OperationCode::kAdd:
+      return SetInteger(SaturatingAdd(a, b, can), can, result);
+    case OperationCode::kSubtract:
+      return SetInteger(SaturatingSubtract(a, b, can), can, result);
+    case OperationCode::kMultiply:
+      return SetInteger(SaturatingMultiply(a, b, can), can, result);
+    case OperationCode::kFloorDivide:
+      if (b == 0) return SetInteger(0, kCanDivideByZero, result);
+      return SetInteger(SaturatingFloorQuotient(a, b, can), can, result);
+    case OperationCode::kCeilDivide:
+      if (b == 0) return SetInteger(0, kCanDivideByZero, result);
+      return SetInteger(SaturatingCeilQuotient(a, b, can), can, result);
+    case OperationCode::kRemainder:
+      if (b == 0) return SetInteger(0, kCanDivideByZero, result);
+      return SetInteger(RemainderTowardsDivisor(a, b), can, result);
+    case OperationCode::kPower:
+      return SetInteger(SaturatingPower(a, b, can), can, result);
+    case OperationCode::kNegate:
+      return SetInteger(SaturatingSubtract(0, a, can), can, result);
+    case OperationCode::kAbsolute:
+      return SetInteger(a < 0 ? SaturatingSubtract(0, a, can) : a, can, result);
+    case OperationCode::kMin:
+      return SetInteger(std::min(a, b), can, result);
+    case OperationCode::kMax:
+      return SetInteger(std::max(a, b), can, result);
+    case OperationCode::kDivides:
+      if (a == 0) {
+        result.can = kCanDivideByZero;
+        return;
+      }
+      return SetCondition(RemainderTowardsDivisor(b, a) == 0, result);
+    case OperationCode::kEqual:
+      return SetCondition(a == b, result);
+    case OperationCode::kLess:
+      return SetCondition(a < b, result);
+    case OperationCode::kLessEqual:
+      return SetCondition(a <= b, result);
+    default:
+      result.can = kCanOverflow;  // no other operation is on integers
+  }
+}
+
+// Of bounds of two integers that can be defined.
 void EvaluateIntegerBounds(OperationCode code, const Bounds& a, const Bounds& b, Bounds& result);
 
 }  // namespace mdh

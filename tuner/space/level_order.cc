@@ -13,6 +13,13 @@ using Parameters = std::vector<int>;
 // Larger components are ordered from one start only.
 constexpr size_t kManyStarts = 12;
 
+// Estimates know nothing of what constraints rule out, people who declare parameters do: their
+// order is left only for one that promises so many times less work.
+constexpr double kWorthwhile = 8;
+
+// Work that no other order is looked for.
+constexpr double kNegligible = 1000;
+
 // Parameters that share an operation, in the order of their first parameter.
 std::vector<Parameters> Components(const std::vector<Parameters>& of_operations, int count) {
   std::vector<int> leader(count);
@@ -59,14 +66,18 @@ class ComponentOrder {
   }
 
   Parameters Run() {
-    Parameters best;
-    double least = std::numeric_limits<double>::infinity();
+    Parameters best = component_;
+    double least = WorkOf(component_) / kWorthwhile;
+    // Each level looks at as many prefixes as its parameter has values.
+    double fewest = 0;
+    for (int parameter : component_) fewest += sizes_[parameter];
     for (int start : component_) {
-      double work = 0;
-      Parameters order = From(start, work);
+      if (least * kWorthwhile <= kNegligible + fewest) break;
+      const Parameters order = From(start);
+      const double work = WorkOf(order);
       if (work < least) {
         least = work;
-        best = std::move(order);
+        best = order;
       }
       if (component_.size() > kManyStarts) break;
     }
@@ -74,26 +85,36 @@ class ComponentOrder {
   }
 
  private:
-  // `work`: the estimated number of prefixes that are looked at.
-  Parameters From(int start, double& work) {
-    Parameters order;
+  // The estimated number of prefixes that are looked at.
+  double WorkOf(const Parameters& order) {
     for (int parameter : component_) is_chosen_[parameter] = false;
-    double states = 0;  // as logarithms
+    double work = 0;
+    double states = 0;  // as logarithm
+    for (int parameter : order) {
+      work += std::exp2(states + std::log2(sizes_[parameter]));
+      is_chosen_[parameter] = true;
+      states = LogStates();
+    }
+    return work;
+  }
+
+  // Always the parameter that leaves the fewest states.
+  Parameters From(int start) {
+    Parameters order = {start};
+    for (int parameter : component_) is_chosen_[parameter] = parameter == start;
     while (order.size() < component_.size()) {
-      int next = order.empty() ? start : -1;
+      int next = -1;
       double least = std::numeric_limits<double>::infinity();
       for (int parameter : component_) {
-        if (is_chosen_[parameter] || (order.empty() && parameter != start)) continue;
+        if (is_chosen_[parameter]) continue;
         is_chosen_[parameter] = true;
         const double after = LogStates();
         is_chosen_[parameter] = false;
-        if (after >= least) continue;
+        if (after >= least && next >= 0) continue;
         least = after;
         next = parameter;
       }
-      work += std::exp2(states + std::log2(sizes_[next]));
       is_chosen_[next] = true;
-      states = least;
       order.push_back(next);
     }
     return order;

@@ -142,7 +142,8 @@ class Planner {
     if (IsKnown(number, level)) return;
     for (int operand : operation.operands) CollectSteps(operand, level, accepts, seen, steps);
     if (accepts(number)) {
-      steps.push_back({number, IsKnown(number, level + 1), GateBit(level, number)});
+      steps.push_back(
+          StepOf(plan_.graph, number, IsKnown(number, level + 1), GateBit(level, number)));
     }
   }
 
@@ -178,6 +179,24 @@ class Planner {
                      });
     FindLeaves(number);
     FindSources(number);
+    FindFactors(number);
+  }
+
+  void FindFactors(int number) {
+    LevelPlan& level = plan_.levels[number];
+    std::vector<bool> is_known(size());
+    for (int operation = 0; operation < size(); ++operation) {
+      is_known[operation] = IsKnown(operation, number);
+    }
+    for (int leaf : level.leaves) {
+      const Operation& operation = OperationOf(leaf);
+      if (operation.code != OperationCode::kParameter || operation.kind != ValueKind::kInteger) {
+        continue;
+      }
+      for (LevelRoot& root : level.roots) {
+        root.factors = mdh::FindFactors(plan_.graph, root.operation, leaf, is_known);
+      }
+    }
   }
 
   void FindLeaves(int number) {
@@ -241,6 +260,19 @@ class Planner {
 };
 
 }  // namespace
+
+Step StepOf(const OperationGraph& graph, int number, bool is_point, uint64_t gate) {
+  const Operation& operation = graph.operations()[number];
+  Step step{.operation = number, .is_point = is_point, .gate = gate, .code = operation.code};
+  step.is_integer = operation.code >= OperationCode::kAdd &&
+                    operation.code <= OperationCode::kLessEqual && !operation.of_reals &&
+                    !operation.of_conditions;
+  if (!operation.operands.empty()) {
+    step.a = operation.operands.front();
+    step.b = operation.operands.size() > 1 ? operation.operands[1] : step.a;
+  }
+  return step;
+}
 
 SpacePlan PlanLevels(OperationGraph graph, std::vector<ParameterValues> values,
                      const std::vector<RootCondition>& roots,

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "tuner/space/factors.h"
 #include "tuner/space/operation_graph.h"
 #include "tuner/space/parameter_values.h"
 
@@ -52,7 +53,14 @@ struct Step {
   int operation;
   bool is_point;      // all operands are known
   uint64_t gate = 0;  // its bit at the cut before the level
+  // Of the operation, again, so that steps lie close together.
+  OperationCode code = OperationCode::kConstant;
+  bool is_integer = false;  // integers to an integer or a condition
+  int a = 0;
+  int b = 0;
 };
+
+Step StepOf(const OperationGraph& graph, int operation, bool is_point, uint64_t gate = 0);
 
 // A condition on the level's parameter.
 struct LevelRoot {
@@ -61,6 +69,7 @@ struct LevelRoot {
   bool is_complete;   // known after the level
   uint64_t gate = 0;  // its bit at the cut before the level
   std::vector<Step> steps;
+  std::vector<Factor> factors{};  // what it implies for the parameter
 };
 
 // Where the words of the next cut come from: a word of the cut before, or the operation.

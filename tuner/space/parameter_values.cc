@@ -103,6 +103,12 @@ Bounds ParameterValues::BoundsOf(uint32_t first, uint32_t last) const {
 }
 
 uint32_t ParameterValues::PositionNotBelow(int64_t value) const {
+  if (table_.empty()) {
+    if (value <= first_) return 0;
+    const uint64_t offset = static_cast<uint64_t>(value) - static_cast<uint64_t>(first_);
+    const uint64_t position = (offset - 1) / static_cast<uint64_t>(step_) + 1;
+    return position < size_ ? static_cast<uint32_t>(position) : size_;
+  }
   uint32_t lo = 0;
   uint32_t hi = size_;
   while (lo < hi) {

@@ -222,7 +222,17 @@ class Preparer {
       if (IsLeafOfParameter(graph.operations()[number].code)) {
         level.leaves.push_back(operation);
       } else {
-        planned.steps.push_back({operation, true});
+        planned.steps.push_back(StepOf(graph, operation, true));
+      }
+    }
+    std::vector<bool> is_known(of_operations.size());
+    for (size_t number = 0; number < is_known.size(); ++number) {
+      is_known[number] = of_operations[number].empty();
+    }
+    for (int leaf : level.leaves) {
+      if (graph.operations()[leaf].code == OperationCode::kParameter &&
+          graph.operations()[leaf].kind == ValueKind::kInteger) {
+        planned.factors = FindFactors(graph, root.operation, leaf, is_known);
       }
     }
     level.roots.push_back(std::move(planned));

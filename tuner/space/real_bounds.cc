@@ -22,7 +22,7 @@ void SetReal(double value, Bounds& result) {
   result.can = std::isfinite(value) ? kCanBeDefined : kCanOverflow;
 }
 
-void SetCondition(bool value, Bounds& result) { result.can = value ? kCanBeTrue : kCanBeFalse; }
+void SetRealCondition(bool value, Bounds& result) { result.can = value ? kCanBeTrue : kCanBeFalse; }
 
 void SetEverything(uint8_t can, Bounds& result) {
   result.lo.r = -kInfinity;
@@ -139,11 +139,11 @@ void EvaluateRealPoint(OperationCode code, double a, double b, Bounds& result) {
     case OperationCode::kMax:
       return SetReal(std::max(a, b), result);
     case OperationCode::kEqual:
-      return SetCondition(a == b, result);
+      return SetRealCondition(a == b, result);
     case OperationCode::kLess:
-      return SetCondition(a < b, result);
+      return SetRealCondition(a < b, result);
     case OperationCode::kLessEqual:
-      return SetCondition(a <= b, result);
+      return SetRealCondition(a <= b, result);
     default:
       result.can = kCanOverflow;  // no other operation is on reals
   }

@@ -82,14 +82,23 @@ TuningParameters MdhSpace::Decode(absl::Span<const int64_t> configuration) const
 }
 
 std::optional<Configuration> MdhSpace::Encode(const TuningParameters& parameters) const {
+  if (!WhyNot(parameters).empty()) return std::nullopt;
+  return kind_->Read(parameters);
+}
+
+std::string MdhSpace::WhyNot(const TuningParameters& parameters) const {
   const MdhProblem& problem = kind_->problem();
-  if (parameters.numerics != problem.numerics) return std::nullopt;
+  if (parameters.numerics != problem.numerics) {
+    return absl::StrCat("they are for numerics=", Name(parameters.numerics), ", not ",
+                        Name(problem.numerics));
+  }
   const Status valid = Validate(problem.expression, problem.model, problem.device, parameters);
-  if (!valid.ok()) return std::nullopt;
-  Configuration configuration = kind_->Read(parameters);
-  if (!space_.Contains(configuration)) return std::nullopt;
-  if (!MeanTheSame(problem, kind_->Decode(configuration), parameters)) return std::nullopt;
-  return configuration;
+  if (!valid.ok()) return std::string(valid.message());
+  const Configuration configuration = kind_->Read(parameters);
+  if (const std::string why = space_.WhyNot(configuration); !why.empty()) return why;
+  const TuningParameters decoded = kind_->Decode(configuration);
+  if (MeanTheSame(problem, decoded, parameters)) return "";
+  return absl::StrCat("the nearest decomposition is another one: ", ToText(decoded));
 }
 
 Configuration MdhSpace::EncodeNearest(const TuningParameters& parameters,

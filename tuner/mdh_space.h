@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/types/span.h"
 #include "core/device_description.h"
@@ -40,6 +41,8 @@ class MdhSpace {
   // (the place of a level with one part in the order, the layout of a copy that is not made),
   // Decode(Encode(p)) has the usual one instead of that of p.
   std::optional<Configuration> Encode(const TuningParameters& parameters) const;
+  // Why Encode gives nullopt, for people; empty if it does not.
+  std::string WhyNot(const TuningParameters& parameters) const;
   // The configuration nearest to parameters that need not be valid, nor be for this device or these
   // sizes: whatever can be read off is kept as far as the constraints allow. `sizes`: of the
   // dimensions that they were for; without, those of this space.

@@ -41,7 +41,6 @@ Nest::Nest(MdhProblem problem)
     const bool has_kept =
         std::any_of(turn_.begin(), turn_.end(), [&](int d) { return IsKept(d) && p_.size(d) > 1; });
     if (has_kept) innermost_ = builder_.Add("kept_loops_innermost", {0, 1});
-    if (!is_wide()) AddCopyFlags();
   }
   for (const int d : turn_) AddDimension(d);
   if (is_explicit()) {
@@ -85,14 +84,16 @@ void Nest::AddDimension(int d) {
     const bool may_be_rest = !is_thread(l) || MayRunInParallel(d);
     parts.AddLevel(builder_, absl::StrCat("parts_", p_.model.layers[l].name, "_", p_.name(d)),
                    CountsOf(l, d), may_be_rest);
+    AddOrder(l, d);
   }
+  AddOrder(0, d);
   if (p_.is_ordered(d)) RequireOrderedParts(d);
-  if (p_.size(d) == 1 || p_.rank() == 1) return;
-  for (int l = 0; l < layers_; ++l) {
-    if (is_core(l) && is_explicit()) continue;
-    orders_[l].Add(builder_, absl::StrCat("order_", p_.model.layers[l].name, "_", p_.name(d)), d,
-                   Parts(l, d) > 1, p_.is_ordered(d) && p_.is_reduced(d));
-  }
+}
+
+void Nest::AddOrder(int l, int d) {
+  if (p_.size(d) == 1 || p_.rank() == 1 || (is_core(l) && is_explicit())) return;
+  orders_[l].Add(builder_, absl::StrCat("order_", p_.model.layers[l].name, "_", p_.name(d)), d,
+                 Parts(l, d) > 1, p_.is_ordered(d) && p_.is_reduced(d));
 }
 
 void Nest::RequireOrderedParts(int d) {
@@ -107,7 +108,7 @@ void Nest::AddExplicitChoices() {
   AddResults();
   AddGrid();
   AddBlock();
-  if (is_wide()) AddCopyFlags();
+  AddCopyFlags();
   AddCopyDetails();
   unroll_ = builder_.Add("unroll", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096});
 }
@@ -269,28 +270,22 @@ void Nest::AddCopyDetails() {
                      static_cast<int>(e_.inputs()[b].extents.size()), is_shared);
     input.padding = add(
         "padding", is_wide() ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0, 1, 2, 4, 8});
-    std::vector<int64_t> widths = {1};
-    for (const int width : CopyWidths(b)) widths.push_back(width);
-    if (widths.size() > 1) {
-      input.width = add("copy_width", widths);
-      for (size_t n = 1; n < widths.size(); ++n) {
-        builder_.Require(absl::StrCat("elements of ", name, " that are copied at once"),
-                         builder_.At(input.width) != widths[n] || WidthFits(b, widths[n]));
-      }
+    if (const int width = CopyWidth(b); width > 1) {
+      input.width = add("copy_width", {1, width});
+      builder_.Require(absl::StrCat("elements of ", name, " that are copied at once"),
+                       builder_.At(input.width) == 1 || WidthFits(b, width));
     }
     input.stages = add("copy_stages", {1, 2});
     // The next part is copied during the computation: there must be a loop with a next part right
     // outside of the copy.
-    std::vector<Formula> reductions, loops;
+    Formula has_loops = 0;
     for (const int d : turn_) {
-      if (p_.size(d) == 1) continue;
-      const Formula has_loop = If(Parts(outer_, d) > 1, 1, 0);
-      loops.push_back(has_loop);
-      if (p_.is_reduced(d)) reductions.push_back(has_loop);
+      if (p_.size(d) == 1 || (e_.has_reduction() && !p_.is_reduced(d))) continue;
+      has_loops = Max({has_loops, If(Parts(outer_, d) > 1, 1, 0)});
     }
     const Formula place = builder_.At(place_);
-    const Formula has_next =
-        place != kNested && If(place == kThreadsFirst, Sum(loops) > 0, Sum(reductions) > 0);
+    const Formula is_inside = e_.has_reduction() ? place != kNested : place == kThreadsFirst;
+    const Formula has_next = is_inside && has_loops == 1;
     builder_.Require(absl::StrCat("loop around the copy of ", name),
                      builder_.At(input.stages) == 1 || has_next);
   }

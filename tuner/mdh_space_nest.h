@@ -44,6 +44,7 @@ class Nest : public MdhSpaceKind {
   // ---- Parameters (mdh_space_nest.cc) ----
   void AddDimension(int d);
   std::vector<int64_t> CountsOf(int layer, int d) const;
+  void AddOrder(int layer, int d);
   void RequireOrderedParts(int d);
   void AddExplicitChoices();
   void AddResults();
@@ -82,13 +83,15 @@ class Nest : public MdhSpaceKind {
   int64_t ResultWords() const;
   double ResultBytes() const;
   double SharedBytesForCombining() const;
-  int64_t PaddingBits(int64_t padding) const;
+  double UnrolledPoints() const;
+  double UnrolledReductions() const;
   double MaxSlots() const;
   double SharedBytesForCopies() const;
   std::vector<int64_t> GridCaps() const;
-  std::vector<int> CopyWidths(int b) const;
+  int CopyWidth(int b) const;
   Formula WidthFits(int b, int64_t width) const;
-  ProductLimit Footprint(int b, bool is_shared, double elements) const;
+  Formula LogOfParts(int d, const std::vector<int>& layers) const;
+  Formula LogOfExtent(int b, int x) const;
 
   // ---- Configurations (mdh_space_nest_decode.cc) ----
   using Codes = absl::Span<const int64_t>;
@@ -120,7 +123,7 @@ class Nest : public MdhSpaceKind {
   int innermost_ = -1, place_ = -1, results_ = -1, combine_ = -1;
   int grid_x_ = -1, grid_y_ = -1, axes_ = -1, unroll_ = -1, compiler_ = -1;
   std::vector<InputChoices> inputs_;
-  ProductLimit unrolled_ = ProductLimit("", 1, 1);
+  ProductLimit results_of_thread_ = ProductLimit("", 1, 1), unrolled_ = ProductLimit("", 1, 1);
 };
 
 }  // namespace mdh

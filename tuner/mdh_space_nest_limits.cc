@@ -13,8 +13,10 @@ namespace {
 constexpr int64_t kPartsPerCore = 64;     // of CPUs
 constexpr int64_t kSlotsPerCore = 4;      // idem
 constexpr double kMaxBlockSlots = 65536;  // of partial results in device memory
-constexpr double kMaxUnrolledPoints = 256;
+constexpr double kMaxUnrolledReductions = 16;
+constexpr double kMaxResults = 128;         // of a thread, beside unrolled reductions
 constexpr int64_t kMaxPrivateWords = 4096;  // where registers are not limited
+constexpr int64_t kMaxPadding = 4;
 constexpr double kMaxStackResults = 4096;
 constexpr double kMaxCopiedElements = 1 << 30;
 
@@ -201,7 +203,8 @@ void Nest::LimitRegisters() {
   const int64_t per_thread =
       limits.registers_per_thread > 0 ? limits.registers_per_thread : kMaxPrivateWords;
   const auto words = static_cast<double>(ResultWords());
-  const double most = static_cast<double>(per_thread) / words;
+  const double most =
+      std::min(static_cast<double>(per_thread) / words, UnrolledPoints() / UnrolledReductions());
   ProductLimit results("results of a thread", most, 1), threads("", 1, 1);
   for (const int d : turn_) {
     if (p_.size(d) == 1) continue;
@@ -216,10 +219,11 @@ void Nest::LimitRegisters() {
     }
   }
   results.Require(builder_);
+  results_of_thread_ = results;
   LimitUnrolling();
   const Formula is_shared = builder_.At(results_) >= kSharedInside;
   const auto in_block = [&](double limit) {
-    return results.total() + threads.total() <= FloorLog(limit, 1);
+    return results.total() <= FloorLog(limit, 1) - threads.total();
   };
   builder_.Require("bytes of results in shared memory",
                    !is_shared || in_block(SharedBytesForCopies() / ResultBytes()));
@@ -259,12 +263,22 @@ double Nest::ResultBytes() const {
   return bytes;
 }
 
-void Nest::LimitUnrolling() {
+// Points of the loops on the register layer, which are unrolled. Those of reductions are counted by
+// themselves; results of a thread bound the others, so that they need no count of their own.
+double Nest::UnrolledPoints() const {
   const auto operations = static_cast<double>(e_.function().instructions().size() + 1);
-  unrolled_ = ProductLimit("points of the loops that are unrolled",
-                           std::min(kMaxUnrolledPoints, kMaxUnrolledOperations / operations), 1);
+  return std::max(1.0, kMaxUnrolledOperations / operations);
+}
+
+double Nest::UnrolledReductions() const {
+  if (!e_.has_reduction()) return 1;
+  return std::clamp(UnrolledPoints() / kMaxResults, 1.0, kMaxUnrolledReductions);
+}
+
+void Nest::LimitUnrolling() {
+  unrolled_ = ProductLimit("points of reductions that are unrolled", UnrolledReductions(), 1);
   for (const int d : turn_) {
-    if (p_.size(d) == 1) continue;
+    if (!p_.is_reduced(d) || p_.size(d) == 1) continue;
     unrolled_.Multiply(Parts(registers_, d), MostParts(registers_, d));
   }
   unrolled_.Require(builder_);
@@ -287,42 +301,51 @@ double Nest::SharedBytesForCopies() const {
          SharedBytesForCombining();
 }
 
-// The box that is copied: of one dimension of the buffer after the other.
-ProductLimit Nest::Footprint(int b, bool is_shared, double elements) const {
-  const Buffer& buffer = e_.inputs()[b];
-  ProductLimit box(absl::StrCat("copy of ", buffer.name), elements, 1);
-  const std::vector<int> widths = CopyWidths(b);
-  for (int x = 0; x < std::ssize(buffer.extents); ++x) {
-    const ConstantRange constants = ConstantsOf(buffer, x);
-    Formula extent = constants.high - constants.low + 1;
-    int64_t largest = constants.high - constants.low + 1;
-    for (const int d : turn_) {
-      const int64_t coefficient = buffer.accesses[0].indices[x].coefficients[d];
-      if (coefficient == 0 || p_.size(d) == 1) continue;
-      const DimensionParts& parts = dimensions_.at(d);
-      const Formula inside = is_shared ? parts.span(LevelOf(outer_ + 1)) : Parts(registers_, d);
-      Formula points = inside;
-      if (IsKept(d)) {  // its outer loops may be innermost
-        const Formula all = parts.span(LevelOf(outer_));
-        const bool is_plain = PlainDimension(buffer, x) == d;
-        const Formula apart = is_plain && !is_shared ? If(inside == 1, Parts(outer_, d), all) : all;
-        points = If(IsInnermost() && Parts(outer_, d) > 1, apart, inside);
-      }
-      extent = std::move(extent) + (points - 1) * coefficient;
-      largest += 2 * p_.size(d) * coefficient;
-    }
-    if (is_shared && x + 1 == std::ssize(buffer.extents) && !widths.empty()) {
-      extent = CeilDivide(extent, widths.back()) * widths.back();
-      largest += widths.back();
-    }
-    box.Multiply(extent, largest);
+// Sum of the logarithms of the part counts of some layers of a dimension: the one that other limits
+// use, too, so that few different sums come together.
+Formula Nest::LogOfParts(int d, const std::vector<int>& layers) const {
+  std::vector<Formula> terms;
+  for (const int l : layers) {
+    if (l >= 0) terms.push_back(CeilLog(Parts(l, d), MostParts(l, d), 1));
   }
-  return box;
+  return Sum(terms);
 }
 
-// Bits that padding can add: of rows of one element.
-int64_t Nest::PaddingBits(int64_t padding) const {
-  return FloorLog(2.0 * static_cast<double>(padding) + 1, 1);
+// The logarithm of the extent of a shared copy in dimension x of a buffer. Where several dimensions
+// move in it, all but the longest are counted as a whole.
+Formula Nest::LogOfExtent(int b, int x) const {
+  const Buffer& buffer = e_.inputs()[b];
+  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+  const ConstantRange constants = ConstantsOf(buffer, x);
+  int longest = -1;
+  for (int d = 0; d < p_.rank(); ++d) {
+    if (coefficients[d] == 0 || p_.size(d) == 1) continue;
+    const bool is_longer =
+        longest < 0 || coefficients[d] * p_.size(d) > coefficients[longest] * p_.size(longest);
+    if (is_longer) longest = d;
+  }
+  int64_t beside = constants.high - constants.low + 1;
+  for (int d = 0; d < p_.rank(); ++d) {
+    // Parts that are not whole can reach beyond the size, by less than it.
+    if (d != longest) beside += coefficients[d] * 2 * (p_.size(d) - 1);
+  }
+  const int64_t width = x + 1 == std::ssize(buffer.extents) ? CopyWidth(b) : 1;
+  const auto log_of = [&](int64_t points) {
+    const int64_t extent = coefficients[longest < 0 ? 0 : longest] * (points - 1) + beside;
+    const int64_t rounded = (extent + width - 1) / width * width;
+    return FloorLog(2.0 * static_cast<double>(rounded) - 1, 1);
+  };
+  if (longest < 0) return FloorLog(2.0 * static_cast<double>(beside + width) - 1, 1);
+  std::vector<int> layers;
+  for (int l = outer_ + 1; l < layers_; ++l) layers.push_back(l);
+  Formula points = LogOfParts(longest, layers);
+  if (IsKept(longest)) points = points + If(IsInnermost(), LogOfParts(longest, {outer_}), 0);
+  if (coefficients[longest] == 1 && beside == 1 && width == 1) return points;
+  std::vector<int64_t> logs;
+  for (int64_t e = 0; e <= FloorLog(2.0 * static_cast<double>(p_.size(longest)), 1) + 4; ++e) {
+    logs.push_back(log_of(int64_t{1} << e));
+  }
+  return Lookup(points, logs);
 }
 
 void Nest::LimitCopies(int b) {
@@ -330,27 +353,24 @@ void Nest::LimitCopies(int b) {
   const InputChoices& input = inputs_[b];
   const double elements = SharedBytesForCopies() / static_cast<double>(inputs_.size()) /
                           static_cast<double>(buffer.type.size_bytes());
-  const ProductLimit box = Footprint(b, /*is_shared=*/true, elements);
-  if (is_wide()) {  // whatever is copied, in two stages and with padding
-    builder_.Require(absl::StrCat("part of ", buffer.name, " that could be copied"),
-                     box.IsAtMost(elements / 4));
-    return;
-  }
+  std::vector<Formula> extents;
+  for (int x = 0; x < std::ssize(buffer.extents); ++x) extents.push_back(LogOfExtent(b, x));
+  const Formula box = Sum(extents);
   const Formula copy = builder_.At(input.copy), padding = builder_.At(input.padding);
   const Formula is_shared = copy == kShared || copy == kSharedAndPrivate;
-  const Range& paddings = builder_.parameters()[input.padding].range;
-  for (uint32_t n = 0; n < paddings.size(); ++n) {
-    for (int64_t stages = 1; stages <= 2; ++stages) {
-      const int64_t bits = (n == 0 ? 0 : PaddingBits(paddings.CodeAt(n))) + stages - 1;
-      builder_.Require(absl::StrCat("bytes of the copy of ", buffer.name),
-                       !is_shared || padding != paddings.CodeAt(n) ||
-                           builder_.At(input.stages) != stages ||
-                           box.IsAtMost(elements / std::exp2(static_cast<double>(bits))));
-    }
+  // Bits that padding can add, of rows of one element, and a second stage.
+  const auto bits = [](int64_t pad) { return FloorLog(2.0 * static_cast<double>(pad) + 1, 1); };
+  const Formula more = If(padding == 0, 0, If(padding == 1, bits(1), bits(kMaxPadding))) +
+                       (builder_.At(input.stages) - 1);
+  const int64_t most = FloorLog(elements, 1);
+  for (int64_t extra = 0; extra <= bits(kMaxPadding) + 1; ++extra) {
+    builder_.Require(absl::StrCat("bytes of the copy of ", buffer.name),
+                     !is_shared || more < extra || box <= most - extra);
   }
 }
 
 void Nest::LimitPrivateCopies(int b) {
+  constexpr int64_t kReductions = 4;  // points that are unrolled at most
   const Buffer& buffer = e_.inputs()[b];
   const BlockLimits& limits = p_.device.blocks;
   const Formula is_private = builder_.At(inputs_[b].copy) >= kPrivate;
@@ -358,7 +378,6 @@ void Nest::LimitPrivateCopies(int b) {
       static_cast<double>(limits.registers_per_thread > 0 ? limits.registers_per_thread
                                                           : kMaxPrivateWords) /
       2 / static_cast<double>(inputs_.size());
-  const double elements = words / static_cast<double>(Words(buffer.type.size_bytes()));
   double most = 1, spread = 1;  // elements of all parts; of a part, per point
   for (int x = 0; x < std::ssize(buffer.extents); ++x) {
     const ConstantRange constants = ConstantsOf(buffer, x);
@@ -372,41 +391,41 @@ void Nest::LimitPrivateCopies(int b) {
     }
     most *= largest;
   }
+  // A thread's part has at most as many points as it has results, and those of reductions.
+  const double per_result = spread * static_cast<double>(Words(buffer.type.size_bytes())) *
+                            (e_.has_reduction() ? kReductions : 1);
   const std::string name = absl::StrCat("copy of ", buffer.name, " in registers");
-  if (most > kMaxCopiedElements) {
+  if (most > kMaxCopiedElements || words < per_result) {
     builder_.Require(name, !is_private);
-  } else if (is_wide()) {
-    builder_.Require(name,
-                     !is_private || (!IsInnermost() && unrolled_.IsAtMost(elements / spread)));
-  } else {
-    builder_.Require(name,
-                     !is_private || Footprint(b, /*is_shared=*/false, elements).IsAtMost(elements));
+    return;
   }
+  builder_.Require(
+      name, !is_private || (!IsInnermost() && results_of_thread_.IsAtMost(words / per_result) &&
+                            unrolled_.IsAtMost(kReductions)));
 }
 
-// Widths with which the rows of a buffer can be copied wherever parts begin.
-std::vector<int> Nest::CopyWidths(int b) const {
+// The most elements that can be copied at once if parts begin at multiples of them.
+int Nest::CopyWidth(int b) const {
   constexpr int64_t kMaxCopyBytes = 16;  // of one instruction
   const Buffer& buffer = e_.inputs()[b];
-  std::vector<int> widths;
-  if (buffer.type.is_record() || buffer.boundary.kind != Boundary::Kind::kNone) return widths;
+  if (buffer.type.is_record() || buffer.boundary.kind != Boundary::Kind::kNone) return 1;
   const std::vector<int64_t> strides = buffer.strides();
   const int last = static_cast<int>(buffer.extents.size()) - 1;
-  if (last < 0 || strides[last] != 1) return widths;
+  if (last < 0 || strides[last] != 1) return 1;
   const auto& coefficients = buffer.accesses[0].indices[last].coefficients;
   // Others are copied in steps.
   if (std::any_of(coefficients.begin(), coefficients.end(), [](int64_t c) { return c > 1; })) {
-    return widths;
+    return 1;
   }
+  int best = 1;
   for (int width = 2; width * buffer.type.size_bytes() <= kMaxCopyBytes; width *= 2) {
     const bool is_aligned = buffer.extents[last] % width == 0 &&
                             ConstantsOf(buffer, last).low % width == 0 &&
                             std::all_of(strides.begin(), strides.end() - 1,
                                         [&](int64_t stride) { return stride % width == 0; });
-    if (is_aligned) widths.push_back(width);
+    if (is_aligned) best = width;
   }
-  if (is_wide() && widths.size() > 1) widths.erase(widths.begin(), widths.end() - 1);
-  return widths;
+  return best;
 }
 
 // Parts outside of the box begin at multiples of the width.

@@ -66,6 +66,15 @@ Formula CeilLog(const Formula& value, int64_t largest, int steps) {
   return Bisect(value, LogSteps(largest, steps));
 }
 
+Formula Lookup(const Formula& index, absl::Span<const int64_t> values) {
+  std::vector<LogStep> table;
+  for (size_t n = 0; n < values.size(); ++n) {
+    if (!table.empty() && table.back().exponent == values[n]) table.pop_back();
+    table.push_back({static_cast<int64_t>(n), values[n]});
+  }
+  return Bisect(index, table);
+}
+
 int64_t FloorLog(double limit, int steps) {
   if (limit < 1) return -1;
   return static_cast<int64_t>(std::floor(std::log2(limit) * steps + 1e-9));

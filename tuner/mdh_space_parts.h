@@ -32,6 +32,8 @@ class SpaceBuilder {
 // Smallest e with value <= 2^(e / steps), as a formula; 0 for values below 1. Expects value <=
 // largest.
 Formula CeilLog(const Formula& value, int64_t largest, int steps);
+// values[index], the last one beyond them; expects index >= 0.
+Formula Lookup(const Formula& index, absl::Span<const int64_t> values);
 // Largest e with 2^(e / steps) <= limit; -1 if there is none.
 int64_t FloorLog(double limit, int steps);
 

@@ -181,12 +181,15 @@ class Registers : public MdhSpaceKind {
       }
       for (int l = innermost_; l > 0; --l) {
         parts.AddLevel(builder_, name(p_.model.layers[l].name), PartsOfLoops());
+        AddOrder(l, d, parts);
       }
     }
-    for (int l = 0; l <= innermost_; ++l) {
-      orders_[l].Add(builder_, absl::StrCat("order_", p_.model.layers[l].name, "_", dimension), d,
-                     parts.parts(LevelOf(l)) > 1, p_.is_ordered(d) && p_.is_reduced(d));
-    }
+    AddOrder(0, d, parts);
+  }
+
+  void AddOrder(int l, int d, const DimensionParts& parts) {
+    orders_[l].Add(builder_, absl::StrCat("order_", p_.model.layers[l].name, "_", p_.name(d)), d,
+                   parts.parts(LevelOf(l)) > 1, p_.is_ordered(d) && p_.is_reduced(d));
   }
 
   // One loop over what the policy says that a core has.
@@ -204,6 +207,7 @@ class Registers : public MdhSpaceKind {
       }
       parts.AddLevel(builder_, absl::StrCat("parts_", p_.model.layers[l].name, "_", dimension),
                      counts, l == innermost_ && part == p_.size(d));
+      AddOrder(l, d, parts);
     }
     builder_.Require(absl::StrCat("part of ", dimension, " that the order of values fixes"),
                      parts.outer(LevelOf(innermost_)) == part);

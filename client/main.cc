@@ -46,6 +46,8 @@ int main(int argc, char** argv) {
   AddJobCommands(app, options, selected);
   AddDeviceCommand(app, options, selected);
   AddStudyCommand(app, options, selected);
+  AddTuneProgramCommand(app, options, selected);
+  AddEvaluateProgramCommand(app, selected);
   AddExpressionCommands(app, options, selected);
   AddVersionCommand(app, options, selected);
   try {

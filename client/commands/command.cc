@@ -11,7 +11,7 @@ const char* const kExitCodesHelp =
     "  0  success\n"
     "  1  the daemon reported an error, or the job failed\n"
     "  2  wrong usage\n"
-    "  3  the expression is wrong or cannot be read\n"
+    "  3  the expression or specification is wrong or cannot be read\n"
     "  4  not found: no kernel for the expression, no such job or study\n"
     "  5  cannot connect to the daemon\n"
     "  6  the job was cancelled; what was found so far is printed and stored\n"

@@ -43,6 +43,8 @@ void AddKernelCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
 void AddJobCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddDeviceCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddStudyCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
+void AddTuneProgramCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
+void AddEvaluateProgramCommand(CLI::App& app, SelectedCommand& selected);
 void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 
 // Prints "mdh: error: <message>" to standard error and returns `code`.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "client/commands/formatting.h"
 
 namespace mdh {
@@ -33,11 +34,18 @@ std::string FormatProgress(const v1::TuningProgress& progress) {
 }
 
 void ProgressDisplay::Show(const v1::TuningProgress& progress) {
+  ShowAt(progress.elapsed_ns(), FormatProgress(progress));
+}
+
+void ProgressDisplay::ShowLine(const std::string& line) {
+  ShowAt(absl::GetCurrentTimeNanos(), line);
+}
+
+void ProgressDisplay::ShowAt(int64_t time_ns, const std::string& line) {
   const int64_t interval = is_terminal_ ? kTerminalIntervalNs : kLineIntervalNs;
-  const bool is_due = shown_at_ns_ < 0 || progress.elapsed_ns() - shown_at_ns_ >= interval;
+  const bool is_due = shown_at_ns_ < 0 || time_ns - shown_at_ns_ >= interval;
   if (!is_due) return;
-  shown_at_ns_ = progress.elapsed_ns();
-  const std::string line = FormatProgress(progress);
+  shown_at_ns_ = time_ns;
   if (is_terminal_) {
     std::fprintf(stderr, "\r\033[K%s", line.c_str());
     line_is_open_ = true;

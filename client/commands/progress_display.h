@@ -18,12 +18,16 @@ class ProgressDisplay {
   explicit ProgressDisplay(bool is_terminal) : is_terminal_(is_terminal) {}
 
   void Show(const v1::TuningProgress& progress);
+  // A line of anything else, at the current time.
+  void ShowLine(const std::string& line);
   // Ends the bar's line.
   void Finish();
 
  private:
+  void ShowAt(int64_t time_ns, const std::string& line);
+
   const bool is_terminal_;
-  int64_t shown_at_ns_ = -1;  // `elapsed_ns` of the latest line
+  int64_t shown_at_ns_ = -1;  // of the latest line
   bool line_is_open_ = false;
 };
 

@@ -1,0 +1,20 @@
+#include "client/commands/duration_argument.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace mdh {
+
+std::string ParseDurationArgument(const std::string& text, int64_t& nanoseconds) {
+  absl::Duration duration;
+  const bool is_number =
+      !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
+  if (!absl::ParseDuration(is_number ? text + "s" : text, &duration) ||
+      duration <= absl::ZeroDuration() || duration > absl::Hours(24)) {
+    return absl::StrCat("'", text, "' is no duration between 0 and 24 hours, such as 60s or 2m");
+  }
+  nanoseconds = absl::ToInt64Nanoseconds(duration);
+  return "";
+}
+
+}  // namespace mdh

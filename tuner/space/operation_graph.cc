@@ -97,6 +97,11 @@ int OperationGraph::AddConstant(ValueKind kind, const Bounds& value) {
 }
 
 int OperationGraph::AddPredicate(OpaqueCondition condition, std::vector<int> operands) {
+  if (operands.empty()) {
+    Bounds value;
+    value.can = condition({});
+    return AddConstant(ValueKind::kCondition, value);
+  }
   predicates_.push_back(std::move(condition));
   return Add({.code = OperationCode::kPredicate,
               .kind = ValueKind::kCondition,

@@ -89,6 +89,9 @@ def test_operators(function, text):
     (lambda A, B: not (A == 3 or B >= 2), "A != 3 and B < 2"),
     (lambda F: not F, "not F"),
     (lambda A, B: 32 <= A * B <= 1024, "A * B >= 32 and A * B <= 1024"),
+    (lambda A: A % 2, "A % 2 != 0"),
+    (lambda A, B: A % 2 or B == 3, "A % 2 != 0 or B == 3"),
+    (lambda A, B: A > 9 and B - A, "A > 9 and B - A != 0"),
     (lambda A: A in (1, 2, 4), "A == 1 or A == 2 or A == 4"),
     (lambda A: A not in [1, 2], "A != 1 and A != 2"),
     (lambda A, B: min(A, B) < max(A, B, 3) - 1, None),
@@ -109,7 +112,7 @@ def test_conditions(function, text):
     for a, b, f in itertools.product((1, 2, 3, 8, 30, 100), (1, 2, 9, 64), (False, True)):
         values = {"A": a, "B": b, "S": "row", "F": f}
         arguments = {name: values[name] for name in names}
-        assert eval(written, {}, values) == function(**arguments), arguments
+        assert eval(written, {}, values) == bool(function(**arguments)), arguments
 
 
 def test_statements():
@@ -143,6 +146,7 @@ def test_numbers_of_numpy():
     lambda A: A in {1, 2, 4, 8, 16, 32, 64},
     lambda A: isinstance(A, int) and math.log2(A).is_integer(),
     lambda A: A == 2 ** A.bit_length() // 2,
+    lambda A: not math.log2(A) % 1 and 3,
 ])
 def test_what_is_no_formula_is_tabulated(function):
     assert holds(function) == {(1,), (2,), (4,), (8,), (16,), (32,), (64,)}
@@ -205,8 +209,8 @@ def test_errors_name_file_and_line():
 
     unknown = error([A, TP("C", Interval(1, 4), lambda C, a: C % a == 0)])  # line + 3
     assert unknown.message == "there is no tuning parameter 'a', but 'A', 'C'"
-    number = error(PARAMETERS, [lambda A: A % 2])
-    assert number.message == "a constraint is true or false, but this one is a number, A % 2"
+    number = error(PARAMETERS, [lambda S: S])
+    assert number.message == "a constraint is true or false, but this one is a string, S"
     inverted = error(PARAMETERS, [lambda A: ~(math.gcd(A, 2) == 1)])
     assert inverted.message == (
         "a constraint is true or false, but this one is -2 for A = 1; use 'not' instead of '~'")

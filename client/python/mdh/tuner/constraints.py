@@ -12,7 +12,7 @@ from ..errors import SourceLocation, here, start_of, wrong
 from ..v1 import study_pb2
 from .ranges import Range
 from .symbols import Symbol, Untraceable
-from .tracing import trace_checked
+from .tracing import trace_condition
 
 _MAX_TUPLES = 1 << 24
 _IS_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
@@ -39,7 +39,7 @@ class Constraint:
             return self.condition
         names = argument_names(self.condition, ranges, self.location)
         try:
-            formula = trace_checked(
+            formula = trace_condition(
                 self.condition, {name: Symbol(name, ranges[name].kind) for name in names},
                 {name: ranges[name] for name in names})
         except Untraceable as reason:
@@ -47,8 +47,8 @@ class Constraint:
             spec.tables.append(table)
             return table.text
         if formula.kind != "bool":
-            raise wrong(f"a constraint is true or false, but this one is a number, {formula.text}",
-                        self.location)
+            raise wrong(f"a constraint is true or false, but this one is a {formula.kind}, "
+                        f"{formula.text}", self.location)
         if not names:
             raise wrong("a constraint needs a tuning parameter as its argument", self.location)
         spec.constraints.append(formula.text)
@@ -81,14 +81,16 @@ class Constraint:
             if result is True:
                 bits[number >> 3] |= 1 << (number & 7)
             elif result is not False:
-                self._check_is_bool(result, names, arguments)
+                self._check_truth(result, names, arguments)
                 bits[number >> 3] |= bool(result) << (number & 7)
         return bytes(bits)
 
-    def _check_is_bool(self, result: Any, names: Sequence[str], arguments: Sequence[Any]) -> None:
-        if type(result).__name__ in ("bool_", "bool"):  # of numpy
+    def _check_truth(self, result: Any, names: Sequence[str], arguments: Sequence[Any]) -> None:
+        """Numbers are true unless 0; but ~ makes such of bools that are always true."""
+        is_number = isinstance(result, (int, float)) and result not in (-1, -2)
+        if is_number or type(result).__module__ == "numpy":
             return
-        hint = "; use 'not' instead of '~'" if result in (-1, -2) else ""
+        hint = "; use 'not' instead of '~'" if isinstance(result, int) else ""
         raise wrong(f"a constraint is true or false, but this one is {result!r} for "
                     f"{_text(names, arguments)}{hint}", self.location)
 

@@ -18,6 +18,10 @@ _CHECKED_TUPLES = 64
 
 def trace(function: Callable[..., Any], arguments: Dict[str, Symbol]) -> Symbol:
     """The function's result as a formula. Errors: Untraceable."""
+    return _trace(lambda: as_symbol(function(**arguments)))
+
+
+def _trace(compute: Callable[[], Symbol]) -> Symbol:
     paths = 0
 
     def result_of(planned: List[bool]) -> Symbol:
@@ -25,7 +29,7 @@ def trace(function: Callable[..., Any], arguments: Dict[str, Symbol]) -> Symbol:
         paths += 1
         if paths > _MAX_PATHS:
             raise Untraceable(f"it has more than {_MAX_PATHS} ways through its conditions")
-        result = _run(function, arguments, planned)
+        result = _run(compute, planned)
         conditions, decisions = TRAIL.conditions, TRAIL.decisions
         for i in reversed(range(len(planned), len(decisions))):
             otherwise = result_of(decisions[:i] + [False])
@@ -39,11 +43,10 @@ def trace(function: Callable[..., Any], arguments: Dict[str, Symbol]) -> Symbol:
         TRAIL.planned, TRAIL.conditions, TRAIL.decisions = outer
 
 
-def _run(function: Callable[..., Any], arguments: Dict[str, Symbol],
-         planned: Sequence[bool]) -> Symbol:
+def _run(compute: Callable[[], Symbol], planned: Sequence[bool]) -> Symbol:
     TRAIL.start(planned)
     try:
-        result = as_symbol(function(**arguments))
+        result = compute()
     except Untraceable:
         raise
     except Exception as error:
@@ -61,33 +64,38 @@ _FORMULA_NAMES: Dict[str, Any] = {
 }
 
 
-def agrees(formula: Symbol, function: Callable[..., Any], tuples: Sequence[Dict[str, Any]]) -> bool:
-    """Whether both give the same for all of these arguments."""
-    code = compile(formula.text, "<formula>", "eval")
-    return all(
-        _outcome(lambda: eval(code, _FORMULA_NAMES, arguments))  # noqa: B023
-        == _outcome(lambda: function(**arguments))  # noqa: B023
-        for arguments in tuples)
-
-
-def _outcome(compute: Callable[[], Any]) -> Any:
-    try:
-        value = compute()
-    except Exception:
-        return None
-    return (isinstance(value, bool) or type(value).__name__ == "bool_", value)
-
-
-def trace_checked(function: Callable[..., Any], arguments: Dict[str, Symbol],
-                  ranges: Dict[str, Any]) -> Symbol:
-    """As trace, compared with the function for values of `ranges` (ranges.py). Errors:
-    Untraceable, also if they differ."""
+def trace_condition(function: Callable[..., Any], arguments: Dict[str, Symbol],
+                    ranges: Dict[str, Any]) -> Symbol:
+    """The function's truth as a formula; numbers are true unless 0. Compared with the function for
+    values of `ranges` (ranges.py). Errors: Untraceable, also if they differ."""
     TRAIL.has_inverted = False
-    formula = trace(function, arguments)
+
+    def truth() -> Symbol:
+        result = as_symbol(function(**arguments))
+        return result != 0 if result.is_number() else result
+
+    formula = _trace(truth)
     # ~ of a bool of Python is a number that is always true: such functions are for symbols only.
-    if not TRAIL.has_inverted and not agrees(formula, function, _samples(ranges)):
+    if not TRAIL.has_inverted and not _agrees(formula, function, _samples(ranges)):
         raise Untraceable(f"it does not do with values what it does with symbols, {formula.text}")
     return formula
+
+
+def _agrees(formula: Symbol, function: Callable[..., Any],
+            samples: Sequence[Dict[str, Any]]) -> bool:
+    """Whether both have the same truth for all of these arguments."""
+    code = compile(formula.text, "<formula>", "eval")
+    return all(
+        _truth(lambda: eval(code, _FORMULA_NAMES, arguments))  # noqa: B023
+        == _truth(lambda: function(**arguments))  # noqa: B023
+        for arguments in samples)
+
+
+def _truth(compute: Callable[[], Any]) -> Optional[bool]:
+    try:
+        return bool(compute())
+    except Exception:
+        return None
 
 
 def _samples(ranges: Dict[str, Any]) -> List[Dict[str, Any]]:
@@ -110,15 +118,15 @@ def trace_generator(function: Callable[[Any], Any], name: str, element: Callable
         formula = trace(lambda value: function(value), {"value": Symbol(name, "integer")})
         if formula.kind != "integer" and "**" not in formula.text:
             return None
-        if agrees_with_generator(formula, function, name, element, size):
+        if _agrees_with_generator(formula, function, name, element, size):
             return formula.text
     except Untraceable:
         pass
     return None
 
 
-def agrees_with_generator(formula: Symbol, function: Callable[[Any], Any], name: str,
-                          element: Callable[[int], Any], size: int) -> bool:
+def _agrees_with_generator(formula: Symbol, function: Callable[[Any], Any], name: str,
+                           element: Callable[[int], Any], size: int) -> bool:
     """Whether both give equal values of equal types for all elements."""
     code = compile(formula.text, "<formula>", "eval")
     for position in range(size):

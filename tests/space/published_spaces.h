@@ -14,6 +14,7 @@ struct PublishedSpace {
   std::vector<TuningParameter> parameters;
   std::vector<std::string> constraints;  // text form
   std::string count;
+  std::vector<Constraint> predicates = {};  // the same, as C++ functions of codes
 };
 
 PublishedSpace Dedispersion();
@@ -32,8 +33,5 @@ std::vector<PublishedSpace> PublishedSpaces();
 
 // The constraints, read from their text. Aborts on errors.
 std::vector<Constraint> ConstraintsOf(const PublishedSpace& space);
-
-// The same constraints as opaque predicates on the codes of their parameters.
-std::vector<Constraint> PredicatesOf(const PublishedSpace& space);
 
 }  // namespace mdh

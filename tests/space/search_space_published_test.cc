@@ -26,5 +26,14 @@ TEST(PublishedSpaces, HaveTheirCountsInDeclaredOrder) {
   }
 }
 
+TEST(PublishedSpaces, HaveTheirCountsFromPredicates) {
+  for (const PublishedSpace& published : PublishedSpaces()) {
+    const Result<SearchSpace> space =
+        SearchSpace::Create(published.parameters, published.predicates);
+    ASSERT_TRUE(space.ok()) << published.name << ": " << space.status();
+    EXPECT_EQ(space->count().get_str(), published.count) << published.name;
+  }
+}
+
 }  // namespace
 }  // namespace mdh

@@ -97,9 +97,18 @@ int OperationGraph::AddConstant(ValueKind kind, const Bounds& value) {
 }
 
 int OperationGraph::AddPredicate(OpaqueCondition condition, std::vector<int> operands) {
-  if (operands.empty()) {
+  const bool is_certain = std::all_of(operands.begin(), operands.end(), [this](int operand) {
+    return operations_[operand].code == OperationCode::kConstant;
+  });
+  if (is_certain) {
+    std::vector<int64_t> codes;
+    for (int operand : operands) {
+      const Bounds& value = bounds_[operand];
+      const bool is_condition = operations_[operand].kind == ValueKind::kCondition;
+      codes.push_back(is_condition ? (value.can == kCanBeTrue ? 1 : 0) : value.lo.i);
+    }
     Bounds value;
-    value.can = condition({});
+    value.can = condition(codes);
     return AddConstant(ValueKind::kCondition, value);
   }
   predicates_.push_back(std::move(condition));

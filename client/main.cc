@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
   AddStudyCommand(app, options, selected);
   AddTuneProgramCommand(app, options, selected);
   AddEvaluateProgramCommand(app, selected);
+  AddCompareTechniquesCommand(app, options, selected);
   AddExpressionCommands(app, options, selected);
   AddVersionCommand(app, options, selected);
   try {

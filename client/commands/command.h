@@ -45,6 +45,8 @@ void AddDeviceCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
 void AddStudyCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddTuneProgramCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddEvaluateProgramCommand(CLI::App& app, SelectedCommand& selected);
+void AddCompareTechniquesCommand(CLI::App& app, const GlobalOptions& options,
+                                 SelectedCommand& selected);
 void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 
 // Prints "mdh: error: <message>" to standard error and returns `code`.

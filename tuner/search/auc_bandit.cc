@@ -16,7 +16,7 @@ constexpr double kExploration = 0.05;
 
 class AucBandit final : public Portfolio {
  public:
-  AucBandit() : Portfolio({"bayesian", "descent", "annealing", "differential_evolution"}) {}
+  AucBandit() : Portfolio({"bayesian", "descent", "annealing"}) {}
 
  private:
   struct Use {

@@ -21,6 +21,7 @@ constexpr size_t kElites = 4;             // whose neighbours are candidates
 constexpr size_t kWalks = 60;             // candidates some steps away from elites
 constexpr size_t kMaxNeighbours = 300;
 constexpr size_t kFinalists = 50;  // of the candidates, whose improvement is predicted
+constexpr double kTailScale = 0.6;
 constexpr int kClimbs = 3;         // to better neighbours of the best candidate
 constexpr int kFirstAscents = 25;  // of the model's likelihood
 constexpr int kAscents = 4;
@@ -63,6 +64,16 @@ class Bayesian final : public SearchTechnique {
     return cost ? std::log(std::max(*cost, 1e-300)) : worst;
   }
 
+  // How bad the bad half is matters less than where the good ones are.
+  static void CompressTail(std::vector<double>& values) {
+    std::vector<double> sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    const double median = sorted[sorted.size() / 2];
+    for (double& value : values) {
+      if (value > median) value = median + kTailScale * (value - median);
+    }
+  }
+
   // Positions of the results that the model looks at.
   std::vector<size_t> Observed() const {
     const std::vector<History::Known>& results = history_.results();
@@ -90,6 +101,7 @@ class Bayesian final : public SearchTechnique {
       points.push_back((*features_)(history_.results()[i].configuration));
       values.push_back(ValueOf(history_.results()[i].cost, worst));
     }
+    CompressTail(values);
     int steps = 0;
     if (history_.results().size() >= fitted_ + 1 + fitted_ / 20) {
       steps = fitted_ == 0 ? kFirstAscents : kAscents;

@@ -20,13 +20,17 @@
 #include "server/listen_address.h"
 #include "server/lookup_table.h"
 #include "server/sqlite_store.h"
+#include "server/study_catalogue.h"
+#include "server/study_service.h"
+#include "server/study_store.h"
 #include "server/tuning_backend.h"
 #include "server/tuning_service.h"
 
 namespace mdh {
 namespace {
 
-constexpr int kMaxMessageBytes = 1 << 20;
+// The largest specification of a study, and a little more.
+constexpr int kMaxMessageBytes = 4 << 20;
 // Calls that are still open when the daemon stops are ended after this.
 constexpr std::chrono::milliseconds kStopGrace(500);
 
@@ -49,6 +53,8 @@ class RunningDaemon : public Daemon {
  private:
   const DaemonOptions options_;
   std::unique_ptr<Store> store_;
+  std::unique_ptr<StudyStore> study_store_;
+  std::unique_ptr<StudyCatalogue> studies_;
   std::unique_ptr<TuningBackend> backend_;
   std::unique_ptr<DeviceCatalogue> catalogue_;
   std::unique_ptr<LookupTable> lookup_table_;
@@ -57,6 +63,7 @@ class RunningDaemon : public Daemon {
   std::unique_ptr<TuningServiceImpl> tuning_service_;
   std::unique_ptr<DeviceServiceImpl> device_service_;
   std::unique_ptr<ExpressionServiceImpl> expression_service_;
+  std::unique_ptr<StudyServiceImpl> study_service_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::string> addresses_;
 };
@@ -70,7 +77,10 @@ Status RunningDaemon::ClaimSockets() {
 }
 
 Status RunningDaemon::OpenStore() {
-  MDH_ASSIGN_OR_RETURN(store_, OpenSqliteStore({options_.database, options_.max_database_bytes}));
+  const SqliteStoreOptions options{options_.database, options_.max_database_bytes};
+  MDH_ASSIGN_OR_RETURN(store_, OpenSqliteStore(options));
+  MDH_ASSIGN_OR_RETURN(study_store_, OpenSqliteStudyStore(options));
+  studies_ = std::make_unique<StudyCatalogue>(*study_store_);
   spdlog::info("database={}", options_.database);
   return absl::OkStatus();
 }
@@ -111,6 +121,7 @@ Status RunningDaemon::Serve() {
   tuning_service_ = std::make_unique<TuningServiceImpl>(*jobs_, *lookup_table_, options_.limits);
   device_service_ = std::make_unique<DeviceServiceImpl>(*catalogue_, options_.version);
   expression_service_ = std::make_unique<ExpressionServiceImpl>(options_.limits);
+  study_service_ = std::make_unique<StudyServiceImpl>(*studies_, *study_store_);
 
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -126,6 +137,7 @@ Status RunningDaemon::Serve() {
   builder.RegisterService(tuning_service_.get());
   builder.RegisterService(device_service_.get());
   builder.RegisterService(expression_service_.get());
+  builder.RegisterService(study_service_.get());
   server_ = builder.BuildAndStart();
   for (size_t i = 0; i < ports.size(); ++i) {
     const std::string& address = options_.listen[i];
@@ -156,6 +168,8 @@ void RunningDaemon::Stop() {
   server_.reset();
   jobs_.reset();
   backend_.reset();
+  studies_.reset();
+  study_store_.reset();
   store_.reset();
   spdlog::info("stopped");
 }

@@ -125,15 +125,16 @@ class Preparer {
   // Removes conditions that hold whatever the parameters are.
   Status TakeCertain(const OperationGraph& graph, std::vector<RootCondition>& roots) {
     std::vector<RootCondition> others;
+    const std::vector<std::vector<int>> below = ParametersOfOperations(graph);
     for (const RootCondition& root : roots) {
       const uint8_t can = graph.bounds()[root.operation].can;
       if (can == kCanBeTrue) continue;
       others.push_back(root);
       if ((can & kCanBeTrue) != 0) continue;
-      // Values decide what there is to tell, unless there are none.
+      // Values decide what there is to tell, unless it depends on none.
       const Constraint& constraint = constraints_[root.constraint];
-      if (!constraint.formula.Parameters().empty() && (can & kCanBeUndefined) != 0) continue;
-      if ((can & kCanOverflow) != 0) return OverflowError(constraint, "constants");
+      if (!below[root.operation].empty() && (can & kCanBeUndefined) != 0) continue;
+      if ((can & kCanOverflow) != 0) return OverflowError(constraint, "all values");
       return absl::FailedPreconditionError(absl::StrCat(
           "the search space is empty: constraint '", TextOf(constraint),
           (can & kCanDivideByZero) != 0 ? "' always divides by zero" : "' never holds"));

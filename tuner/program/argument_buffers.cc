@@ -13,9 +13,6 @@
 namespace mdh {
 namespace {
 
-// More elements than any device has memory for.
-constexpr int64_t kMostElements = int64_t{1} << 40;
-
 // FNV-1a: the same everywhere, unlike std::hash.
 uint64_t SeedOf(const std::string& name) {
   uint64_t seed = 0xcbf29ce484222325;
@@ -151,8 +148,9 @@ Status ArgumentMaker::MakeOne(size_t argument, const Configuration& configuratio
   }
   MDH_ASSIGN_OR_RETURN(const int64_t count,
                        PositiveInteger(*planned.formula, study_, configuration));
-  if (count > kMostElements) {
-    return absl::OutOfRangeError(absl::StrCat(count, " elements are too many"));
+  if (count > most_bytes_ / SizeBytes(planned.type)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        count, " elements are too many: the device has ", most_bytes_, " bytes of memory"));
   }
   if (made.size() == static_cast<size_t>(count) * size) return absl::OkStatus();
   made = planned.content == ArgumentContent::kZeros

@@ -27,11 +27,11 @@ using ArgumentContents = std::vector<ArgumentBytes>;
 // Remembers what random buffers hold from one configuration to the next. Not thread-safe.
 class ArgumentMaker {
  public:
-  // The plan must outlive this.
-  ArgumentMaker(const KernelPlan& plan, const StudyDefinition& study)
-      : plan_(plan), study_(study), made_(plan.arguments.size()) {}
+  // The plan must outlive this. `most_bytes`: that the device can hold.
+  ArgumentMaker(const KernelPlan& plan, const StudyDefinition& study, int64_t most_bytes)
+      : plan_(plan), study_(study), most_bytes_(most_bytes), made_(plan.arguments.size()) {}
   // Errors: InvalidArgument or OutOfRange, naming the argument, if a formula has no value, or none
-  // that the argument can take.
+  // that the argument can take; ResourceExhausted if the device cannot hold it.
   Result<const ArgumentContents*> Make(const Configuration& configuration);
 
  private:
@@ -39,6 +39,7 @@ class ArgumentMaker {
 
   const KernelPlan& plan_;
   const StudyDefinition& study_;
+  const int64_t most_bytes_;
   ArgumentContents made_;
 };
 

@@ -70,7 +70,7 @@ KernelEvaluator::KernelEvaluator(const TunableProgram& program,
     : program_(program),
       plan_(std::get<KernelPlan>(program.plan)),
       device_(std::move(device)),
-      maker_(plan_, program_.study),
+      maker_(plan_, program_.study, device_->description().blocks.memory_bytes),
       judge_(plan_, program_.study),
       buffers_(plan_.arguments.size()) {}
 

@@ -99,14 +99,14 @@ TEST_F(StudyTest, FindsTheBestOfAProgram) {
   const Result<v1::Study> study = client_->GetStudy(name);
   ASSERT_TRUE(study.ok()) << study.status();
   EXPECT_EQ(study->state(), v1::STUDY_STATE_FINISHED);
-  EXPECT_EQ(study->evaluations(), 132);
+  EXPECT_EQ(study->evaluations(), 144);
   EXPECT_EQ(study->best().cost(), 0.5);
   EXPECT_GT(study->active_ns(), 0);
   std::set<std::string> configurations;
   for (const v1::StudyTrial& trial : Trials(name)) {
     configurations.insert(trial.configuration().DebugString());
   }
-  EXPECT_THAT(configurations, SizeIs(132)) << "nothing was evaluated twice";
+  EXPECT_THAT(configurations, SizeIs(144)) << "nothing was evaluated twice";
 }
 
 TEST_F(StudyTest, ADaemonThatIsKilledForgetsNothing) {
@@ -215,7 +215,7 @@ TEST_F(StudyTest, DivisionsByZeroAreTold) {
 TEST_F(StudyTest, CheckingStoresNothing) {
   const Result<v1::Study> study = Create(ProductSpec(), "", /*validate_only=*/true);
   ASSERT_TRUE(study.ok()) << study.status();
-  EXPECT_EQ(study->space_count(), "132");
+  EXPECT_EQ(study->space_count(), "144");
   EXPECT_EQ(study->name(), "");
   EXPECT_THAT(client_->ListStudies(10, "")->studies(), IsEmpty());
 }
@@ -239,7 +239,7 @@ TEST_F(StudyTest, TheCommandLineShowsIt) {
   EXPECT_THAT(list.out, HasSubstr("product"));
   const Ended show = Mdh({"study", "show", "1"});
   EXPECT_THAT(show.out, HasSubstr("the abort condition holds: evaluations(20)"));
-  EXPECT_THAT(show.out, HasSubstr("132 configurations of 3 parameters"));
+  EXPECT_THAT(show.out, HasSubstr("144 configurations of 3 parameters"));
   EXPECT_THAT(show.out, HasSubstr("    mode = \""));
   EXPECT_EQ(MdhJson({"study", "show", name})["evaluations"], "20");
   EXPECT_THAT(Mdh({"study", "trials", name, "--limit", "3"}).out, HasSubstr("a="));

@@ -22,7 +22,7 @@ v1::Study NewStudy(const std::string& request_id = "") {
   v1::Study study;
   *study.mutable_spec() = ProductSpec("evaluations(5)");
   study.set_state(v1::STUDY_STATE_ACTIVE);
-  study.set_space_count("132");
+  study.set_space_count("144");
   study.set_request_id(request_id);
   return study;
 }
@@ -68,9 +68,9 @@ class SqliteStudyStoreTest : public ::testing::Test {
   std::vector<int64_t> ToldNumbers(int64_t study, int64_t after, int limit,
                                    int64_t max_bytes = kNoLimit) {
     std::vector<int64_t> numbers;
-    for (const v1::StudyTrial& trial : *studies_->ToldTrials(study, after, limit, max_bytes)) {
-      numbers.push_back(trial.number());
-    }
+    const Result<std::vector<v1::StudyTrial>> trials =
+        studies_->ToldTrials(study, after, limit, max_bytes);
+    for (const v1::StudyTrial& trial : *trials) numbers.push_back(trial.number());
     return numbers;
   }
 

@@ -111,9 +111,9 @@ class StudyCatalogueTest : public ::testing::Test {
   }
   std::vector<std::string> Trace(int64_t number) {
     std::vector<std::string> trace;
-    for (const v1::StudyTrial& trial : *studies_->ToldTrials(number, 0, 1'000, 1 << 30)) {
-      trace.push_back(trial.DebugString());
-    }
+    const Result<std::vector<v1::StudyTrial>> trials =
+        studies_->ToldTrials(number, 0, 1'000, 1 << 30);
+    for (const v1::StudyTrial& trial : *trials) trace.push_back(trial.DebugString());
     return trace;
   }
 

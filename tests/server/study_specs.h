@@ -15,7 +15,7 @@ inline void AddInterval(const std::string& name, int64_t first, int64_t last, v1
   parameter.mutable_interval()->set_last(last);
 }
 
-// a, b of 1..10 with a * b <= 40, which are 66, with a string beside them.
+// a, b of 1..10 with a * b <= 40, which are 72, with a string beside them: 144.
 inline v1::StudySpec ProductSpec(const std::string& abort = "", int lookahead = 0) {
   v1::StudySpec spec;
   spec.set_display_name("product");

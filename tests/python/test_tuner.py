@@ -430,7 +430,8 @@ def run_block(block):
 def test_readme_kernels(daemon, has_opencl, monkeypatch):
     pytest.importorskip("numpy")
     monkeypatch.setenv("MDH_SERVER", daemon.address)
-    assert run_block(readme_block("opencl.CostFunction"))["config"].valid_evaluations == 50
+    block = readme_block("opencl.CostFunction").replace("Evaluations(50)", "Evaluations(5)")
+    assert run_block(block)["config"].valid_evaluations == 5
 
 
 def test_readme_commands(daemon, mdh_program, monkeypatch, tmp_path):

@@ -66,7 +66,10 @@ PublishedSpace Dedispersion() {
       {Of("bsx", {1, 2, 4, 8, 16, 32}), Of("bsy", With({32}, 40, 256, 8)), Of("bsz", {1}),
        Between("tx", 1, 4), Between("ty", 1, 8), Of("sx", {0, 1}), Of("sy", {0, 1}), Of("lu", {0})},
       {"32 <= bsx * bsy <= 1024", "tx > 1 or sx == 0", "ty > 1 or sy == 0"},
-      "11130"};
+      "11130",
+      {On({"bsx", "bsy"}, [](Codes c) { return c[0] * c[1] >= 32 && c[0] * c[1] <= 1024; }),
+       On({"tx", "sx"}, [](Codes c) { return c[0] > 1 || c[1] == 0; }),
+       On({"ty", "sy"}, [](Codes c) { return c[0] > 1 || c[1] == 0; })}};
 }
 
 namespace {

@@ -14,7 +14,9 @@ class Builder {
  public:
   Builder(const SpacePlan& plan, int64_t max_bytes, int threads)
       : plan_(plan), max_bytes_(max_bytes) {
-    for (int i = 0; i < std::max(threads, 1); ++i) expanders_.emplace_back(plan);
+    for (int i = 0; i < std::max(threads, 1); ++i) {
+      expanders_.emplace_back(plan, static_cast<size_t>(max_bytes) / sizeof(RawEdge) + 1);
+    }
   }
 
   Construction Run() {
@@ -47,8 +49,12 @@ class Builder {
   }
 
   bool IsTooLarge(const StateTable& states, const StateTable& children, int64_t more) const {
-    return done_bytes_ + BytesOf(result_.graph.back()) + states.bytes() + children.bytes() + more >
-           max_bytes_;
+    const bool has_stopped =
+        std::any_of(expanders_.begin(), expanders_.end(),
+                    [](const Expander& expander) { return expander.has_stopped(); });
+    return has_stopped ||
+           done_bytes_ + BytesOf(result_.graph.back()) + states.bytes() + children.bytes() + more >
+               max_bytes_;
   }
 
   // False if there is no memory left.

@@ -56,7 +56,8 @@ constexpr uint32_t kShortRun = 8;
 
 }  // namespace
 
-Expander::Expander(const SpacePlan& plan) : plan_(plan), values_(plan.graph.bounds()) {
+Expander::Expander(const SpacePlan& plan, size_t max_edges)
+    : plan_(plan), values_(plan.graph.bounds()), max_edges_(max_edges) {
   int words = 1;
   for (const Cut& cut : plan.cuts) words = std::max(words, cut.words());
   child_.resize(words);
@@ -69,6 +70,48 @@ void Expander::Enter(int number, const LevelPlan& level, const Cut& before, cons
   before_ = &before;
   after_ = &after;
   for (int operation : level.unknown) values_[operation] = plan_.graph.bounds()[operation];
+  decided_before_ = StateTable(static_cast<int>(level.deciding_words.size()), false);
+  runs_before_.clear();
+  calls_.assign(level.roots.size(), {});
+  for (size_t root = 0; root < level.roots.size(); ++root) {
+    if (!level.roots[root].is_predicate) continue;
+    const Operation& operation = plan_.graph.operations()[level.roots[root].operation];
+    PredicateCall& call = calls_[root];
+    call.condition = &plan_.graph.predicates()[operation.number];
+    call.codes.resize(operation.operands.size());
+    for (size_t i = 0; i < operation.operands.size(); ++i) {
+      const auto& leaves = level.leaves;
+      const bool is_own =
+          std::find(leaves.begin(), leaves.end(), operation.operands[i]) != leaves.end();
+      if (is_own) call.own.push_back(i);
+    }
+  }
+}
+
+// What predicates look at, but for the level's parameter.
+void Expander::GatherCodes() {
+  for (size_t root = 0; root < calls_.size(); ++root) {
+    if (calls_[root].condition == nullptr) continue;
+    const Operation& operation = plan_.graph.operations()[level_->roots[root].operation];
+    for (size_t i = 0; i < operation.operands.size(); ++i) {
+      calls_[root].codes[i] = CodeOf(operation.operands[i]);
+    }
+  }
+}
+
+// As predicates see a parameter; see OperationCode::kCode.
+int64_t Expander::CodeOf(int operand) const {
+  const bool is_condition = plan_.graph.operations()[operand].kind == ValueKind::kCondition;
+  const Bounds& value = values_[operand];
+  return is_condition ? static_cast<int64_t>(value.can == kCanBeTrue) : value.lo.i;
+}
+
+uint8_t Expander::EvaluatePredicate(size_t root) {
+  PredicateCall& call = calls_[root];
+  const std::vector<int>& operands =
+      plan_.graph.operations()[level_->roots[root].operation].operands;
+  for (size_t place : call.own) call.codes[place] = CodeOf(operands[place]);
+  return (*call.condition)(call.codes);
 }
 
 void Expander::LoadState(const uint64_t* state) {
@@ -91,11 +134,7 @@ void Expander::LoadState(const uint64_t* state) {
 
 void Expander::EvaluatePredicate(const Operation& operation, Bounds& result) const {
   absl::InlinedVector<int64_t, 16> codes;
-  for (int operand : operation.operands) {
-    const Bounds& value = values_[operand];
-    const bool is_condition = plan_.graph.operations()[operand].kind == ValueKind::kCondition;
-    codes.push_back(is_condition ? (value.can == kCanBeTrue ? 1 : 0) : value.lo.i);
-  }
+  for (int operand : operation.operands) codes.push_back(CodeOf(operand));
   result.can = plan_.graph.predicates()[operation.number](codes);
 }
 
@@ -155,12 +194,17 @@ void Expander::NoteUndefined(const LevelRoot& root, uint8_t can, uint32_t positi
 }
 
 bool Expander::HoldsAt(uint32_t position) {
-  for (const LevelRoot& root : level_->roots) {
+  for (size_t number = 0; number < level_->roots.size(); ++number) {
+    const LevelRoot& root = level_->roots[number];
     if ((root.gate & decided_) != 0) {
       values_[root.operation].can = kCanBeTrue;
       continue;
     }
-    RunSteps(root.steps, false);
+    if (root.is_predicate) {
+      values_[root.operation].can = EvaluatePredicate(number);
+    } else {
+      RunSteps(root.steps, false);
+    }
     const uint8_t can = values_[root.operation].can;
     if ((can & kCanBeTrue) != 0) continue;
     if ((can & kCanBeUndefined) != 0) NoteUndefined(root, can, position);
@@ -214,7 +258,11 @@ bool Expander::WriteChild() {
 }
 
 void Expander::AddEdge(uint32_t first, uint32_t last) {
-  const uint32_t child = children_->NumberOf(child_.data());
+  if (!level_->is_uniform || uniform_child_ < 0) {
+    if (level_->is_uniform) WriteChild();
+    uniform_child_ = children_->NumberOf(child_.data());
+  }
+  const auto child = static_cast<uint32_t>(uniform_child_);
   if (edges_->size() > first_edge_) {
     RawEdge& before = edges_->back();
     if (before.child == child && before.last + 1 == first) {
@@ -226,9 +274,11 @@ void Expander::AddEdge(uint32_t first, uint32_t last) {
 }
 
 void Expander::ExpandPoint(uint32_t position) {
+  has_stopped_ |= edges_->size() >= max_edges_;
+  if (has_stopped_) return;
   SetParameter(position, position);
   if (!HoldsAt(position)) return;
-  WriteChild();
+  if (!level_->is_uniform) WriteChild();
   AddEdge(position, position);
 }
 
@@ -250,13 +300,16 @@ Expander::Verdict Expander::EvaluateRun(PositionRun run) {
     }
     is_clear &= !root.is_complete || can == kCanBeTrue;
   }
-  return is_clear && WriteChild() ? Verdict::kAll : Verdict::kUnclear;
+  return is_clear && (level_->is_uniform || WriteChild()) ? Verdict::kAll : Verdict::kUnclear;
 }
 
 void Expander::ExpandRun(PositionRun run) {
+  if (has_stopped_) return;
   const uint32_t size = run.last - run.first + 1;
   if (size <= 2 || (size <= kShortRun && level_->keeps_parameter)) {
-    for (uint32_t position = run.first; position <= run.last; ++position) ExpandPoint(position);
+    for (uint32_t position = run.first; position <= run.last && !has_stopped_; ++position) {
+      ExpandPoint(position);
+    }
     return;
   }
   switch (EvaluateRun(run)) {
@@ -321,23 +374,56 @@ void Expander::ExpandLevel(const uint64_t* state, uint32_t prefix, StateTable& c
   children_ = &children;
   edges_ = &edges;
   first_edge_ = edges.size();
-  bool is_free = true;
-  for (const LevelRoot& root : level_->roots) is_free &= (root.gate & decided_) != 0;
-  RunSteps(level_->prelude, true);
-  if (is_free) {
-    for (const LevelRoot& root : level_->roots) values_[root.operation].can = kCanBeTrue;
-    WriteChild();
-    for (const PositionRun& run : level_->domain) AddEdge(run.first, run.last);
+  uniform_child_ = -1;
+  if (level_->has_deciding_words) return ExpandAsBefore();
+  ExpandDomain();
+}
+
+void Expander::ExpandAsBefore() {
+  // More are not remembered.
+  constexpr uint32_t kMaxRemembered = 1 << 14;
+  words_.clear();
+  for (int word : level_->deciding_words) words_.push_back(state_[word]);
+  const uint32_t known = decided_before_.count();
+  if (known >= kMaxRemembered) return ExpandDomain();
+  const uint32_t number = decided_before_.NumberOf(words_.data());
+  if (number < runs_before_.size()) {
+    for (const PositionRun& run : runs_before_[number]) AddEdge(run.first, run.last);
     return;
   }
-  const bool has_order = plan_.values[level_->parameter].is_increasing();
+  ExpandDomain();
+  std::vector<PositionRun>& runs = runs_before_.emplace_back();
+  for (size_t edge = first_edge_; edge < edges_->size(); ++edge) {
+    runs.push_back({(*edges_)[edge].first, (*edges_)[edge].last});
+  }
+}
+
+void Expander::ExpandDomain() {
+  bool is_free = true;
+  bool is_opaque = true;
+  for (const LevelRoot& root : level_->roots) {
+    is_free &= (root.gate & decided_) != 0;
+    is_opaque &= root.is_predicate;
+  }
+  RunSteps(level_->prelude, true);
+  GatherCodes();
+  if (is_free) {
+    for (const LevelRoot& root : level_->roots) values_[root.operation].can = kCanBeTrue;
+    if (WriteChild()) {
+      for (const PositionRun& run : level_->domain) AddEdge(run.first, run.last);
+      return;
+    }
+  }
+  const bool has_order = plan_.values[level_->parameter].is_increasing() && !is_opaque;
   if (has_order && ExpandFactors()) return;
   for (const PositionRun& run : level_->domain) {
     if (has_order) {
       ExpandRun(run);
       continue;
     }
-    for (uint32_t position = run.first; position <= run.last; ++position) ExpandPoint(position);
+    for (uint32_t position = run.first; position <= run.last && !has_stopped_; ++position) {
+      ExpandPoint(position);
+    }
   }
 }
 

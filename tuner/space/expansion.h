@@ -27,7 +27,8 @@ struct Incident {
 // Not thread-safe; one for each thread. Keeps a reference to the plan.
 class Expander {
  public:
-  explicit Expander(const SpacePlan& plan);
+  // Expansion stops when there are more than so many edges (has_stopped).
+  Expander(const SpacePlan& plan, size_t max_edges);
 
   // Appends the edges of a prefix with that state at the cut before `level`, in the order of
   // positions; numbers of children are those of `children`. `prefix` is for incidents.
@@ -42,6 +43,8 @@ class Expander {
   const Incident& overflow() const { return overflow_; }
   // The constraint that ruled out the last value, -1 if none was.
   int last_obstacle() const { return last_obstacle_; }
+  // Whether edges are missing because there were too many.
+  bool has_stopped() const { return has_stopped_; }
 
  private:
   enum class Verdict { kNone, kAll, kUnclear };
@@ -60,6 +63,12 @@ class Expander {
   void ExpandRun(PositionRun run);
   // Looks only at positions that divisibility allows; false if it does not tell.
   bool ExpandFactors();
+  void ExpandDomain();
+  // As for an earlier prefix with the same deciding words.
+  void ExpandAsBefore();
+  void GatherCodes();
+  int64_t CodeOf(int operand) const;
+  uint8_t EvaluatePredicate(size_t root);
   Verdict EvaluateRun(PositionRun run);
   // Writes the state after the level; false if it depends on the parameter's value.
   bool WriteChild();
@@ -72,7 +81,22 @@ class Expander {
   std::vector<Incident> divisions_by_zero_;
   Incident overflow_;
   FactorPositions factor_positions_;
+
+  // Operands of the level's predicates, and which of them are the level's parameter.
+  struct PredicateCall {
+    const OpaqueCondition* condition = nullptr;
+    std::vector<int64_t> codes;
+    std::vector<size_t> own;  // places of the parameter
+  };
+  std::vector<PredicateCall> calls_;  // by root of the level
+
+  // What followed deciding words so far, at the level.
+  StateTable decided_before_{0, false};
+  std::vector<std::vector<PositionRun>> runs_before_;
+  std::vector<uint64_t> words_;
   int last_obstacle_ = -1;
+  size_t max_edges_;
+  bool has_stopped_ = false;
 
   // Of the prefix that is being expanded.
   int level_number_ = -1;
@@ -86,6 +110,7 @@ class Expander {
   StateTable* children_ = nullptr;
   std::vector<RawEdge>* edges_ = nullptr;
   size_t first_edge_ = 0;
+  int64_t uniform_child_ = -1;  // of a level that is uniform, once it is known
 };
 
 }  // namespace mdh

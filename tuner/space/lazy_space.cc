@@ -14,6 +14,9 @@ namespace {
 // Prefixes that are tried until a search is given up.
 constexpr int64_t kMaxTries = 200000;
 
+// Nodes with more edges cannot be expanded.
+constexpr size_t kMaxNodeEdges = size_t{1} << 24;
+
 uint64_t SizeOf(const RawEdge& edge) { return uint64_t{edge.last} - edge.first + 1; }
 
 uint64_t SizeOf(const std::vector<RawEdge>& edges) {
@@ -98,7 +101,7 @@ class LazySpace::Descent {
 };
 
 LazySpace::LazySpace(SpacePlan plan, int64_t max_bytes)
-    : plan_(std::move(plan)), max_bytes_(max_bytes), expander_(plan_) {}
+    : plan_(std::move(plan)), max_bytes_(max_bytes), expander_(plan_, kMaxNodeEdges) {}
 
 int64_t LazySpace::cached_nodes() const {
   const std::lock_guard lock(mutex_);
@@ -163,7 +166,9 @@ bool LazySpace::FindFirst(bool& is_empty) {
   constexpr int kOrders = 8;
   for (int attempt = 0; attempt < kOrders; ++attempt) {
     Descent descent(*this, attempt == 0 ? first : any, kMaxTries);
-    if (descent.Run()) {
+    const bool is_found = descent.Run();
+    if (expander_.has_stopped()) return false;
+    if (is_found) {
       first_ = descent.positions();
       return true;
     }

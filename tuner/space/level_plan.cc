@@ -154,6 +154,9 @@ class Planner {
     std::vector<bool> in_prelude(size());
     for (const RootCondition& root : roots_) {
       if (!DependsOn(root.operation, number)) continue;
+      // Predicates tell nothing before all their operands are known.
+      const bool is_predicate = OperationOf(root.operation).code == OperationCode::kPredicate;
+      if (is_predicate && !IsKnown(root.operation, number + 1)) continue;
       LevelRoot planned{.operation = root.operation,
                         .constraint = root.constraint,
                         .is_complete = IsKnown(root.operation, number + 1),
@@ -169,6 +172,7 @@ class Planner {
             return !DependsOn(operation, number) && IsMixed(operation, number);
           },
           in_prelude, level.prelude);
+      planned.is_predicate = is_predicate;
       level.roots.push_back(std::move(planned));
     }
     // Complete conditions first: they cost least and decide most.
@@ -180,6 +184,26 @@ class Planner {
     FindLeaves(number);
     FindSources(number);
     FindFactors(number);
+    FindDecidingWords(number);
+  }
+
+  void FindDecidingWords(int number) {
+    LevelPlan& level = plan_.levels[number];
+    level.is_uniform = !level.keeps_parameter &&
+                       std::all_of(level.roots.begin(), level.roots.end(),
+                                   [](const LevelRoot& root) { return root.is_complete; });
+    if (!level.is_uniform || level.roots.empty()) return;
+    std::vector<RootCondition> roots;
+    for (const LevelRoot& root : level.roots) roots.push_back({root.operation, root.constraint});
+    const std::vector<bool> decides = UsedOperations(plan_.graph, roots);
+    const Cut& before = plan_.cuts[number];
+    for (int word = 0; word < before.gate_words(); ++word) level.deciding_words.push_back(word);
+    for (size_t slot = 0; slot < before.slots.size(); ++slot) {
+      if (decides[before.slots[slot].operation]) {
+        level.deciding_words.push_back(before.gate_words() + static_cast<int>(slot));
+      }
+    }
+    level.has_deciding_words = static_cast<int>(level.deciding_words.size()) < before.words();
   }
 
   void FindFactors(int number) {

@@ -70,6 +70,7 @@ struct LevelRoot {
   uint64_t gate = 0;  // its bit at the cut before the level
   std::vector<Step> steps;
   std::vector<Factor> factors{};  // what it implies for the parameter
+  bool is_predicate = false;
 };
 
 // Where the words of the next cut come from: a word of the cut before, or the operation.
@@ -93,7 +94,11 @@ struct LevelPlan {
   std::vector<SlotSource> slot_sources;
   std::vector<GateSource> gate_sources;
   bool keeps_parameter = false;  // whether a value that depends on the parameter is kept
-  bool is_injective = false;     // whether different prefixes have different states afterwards
+  bool is_uniform = false;       // whether all values that can follow lead to one state
+  // Words of the cut before that decide which values can follow, if they are not all.
+  std::vector<int> deciding_words{};
+  bool has_deciding_words = false;
+  bool is_injective = false;  // whether different prefixes have different states afterwards
 };
 
 struct SpacePlan {

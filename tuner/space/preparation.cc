@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -162,7 +163,7 @@ class Preparer {
         unary[of_operations[root.operation][0]].push_back(root);
       }
     }
-    Expander expander(plan);
+    Expander expander(plan, std::numeric_limits<size_t>::max());
     for (size_t parameter = 0; parameter < parameters_.size(); ++parameter) {
       for (const RootCondition& root : unary[parameter]) {
         MDH_RETURN_IF_ERROR(

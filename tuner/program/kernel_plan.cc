@@ -255,6 +255,11 @@ class Planner {
         absl::StrCat(field, ": one of elements, file and data is missing"));
   }
 
+  // For names of which only the type matters.
+  static Result<Range> RangeOfNumber(bool is_real) {
+    return is_real ? Range::Of({Value(0.0)}) : Range::Of({Value(int64_t{0})});
+  }
+
   // Arguments, then definitions, then parameters: the first of a name counts.
   Result<Formula> ReadElements(const std::string& text) const {
     MDH_ASSIGN_OR_RETURN(Formula formula, ParseFormula(text));
@@ -262,8 +267,7 @@ class Planner {
     std::set<std::string> taken;
     for (const PlannedArgument& argument : plan_.arguments) {
       taken.insert(argument.name);
-      const Value example = IsReal(argument.type) ? Value(0.0) : Value(int64_t{0});
-      MDH_ASSIGN_OR_RETURN(Range range, Range::Of({example}));
+      MDH_ASSIGN_OR_RETURN(Range range, RangeOfNumber(IsReal(argument.type)));
       names.push_back({argument.name, std::move(range)});
     }
     for (const auto& definition : study_.definitions) {
@@ -271,8 +275,7 @@ class Planner {
       MDH_ASSIGN_OR_RETURN(const ValueType type,
                            CheckFormula(definition.second, study_.parameters));
       if (type != ValueType::kInteger && type != ValueType::kReal) continue;
-      const Value example = type == ValueType::kReal ? Value(0.0) : Value(int64_t{0});
-      MDH_ASSIGN_OR_RETURN(Range range, Range::Of({example}));
+      MDH_ASSIGN_OR_RETURN(Range range, RangeOfNumber(type == ValueType::kReal));
       names.push_back({definition.first, std::move(range)});
     }
     for (const TuningParameter& parameter : study_.parameters) {

@@ -5,8 +5,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +28,9 @@
 
 namespace mdh {
 namespace {
+
+// glibc 2.36 declares its own function in a way that C++ cannot call.
+int OpenProcess(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
 
 struct Pipe {
   FileDescriptor read;
@@ -209,7 +212,7 @@ Result<CommandEnd> RunShellCommand(const ShellCommand& command) {
   Output err(std::move(err_pipe.read), command.max_output_bytes);
   CommandEnd end;
   int status = 0;
-  const FileDescriptor process(pidfd_open(pid, 0));
+  const FileDescriptor process(OpenProcess(pid));
   if (!process.valid()) {
     const Status failed = Exhausted("pidfd_open");
     EndTree(pid, &status);

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "client/commands/command.h"
-#include "tuner/program/evaluation_worker.h"
+#include "tuner/program/isolated_evaluator.h"
 
 namespace mdh {
 namespace {
@@ -109,11 +109,11 @@ ExitCode ServeStandardStreams(const WorkerCommand& worker) {
 
 }  // namespace
 
-WorkerCommand ThisProgramAsWorker(const std::string& cuda_root) {
+WorkerCommand EvaluatorBesideThisProgram(const std::string& cuda_root) {
   std::error_code ignored;
   WorkerCommand worker;
-  worker.program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
-  worker.arguments = {"evaluate-program"};
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  worker.program = (self.parent_path() / "mdh-evaluator").string();
   if (!cuda_root.empty()) worker.arguments.push_back("--cuda-path=" + cuda_root);
   worker.temporary_folder = std::filesystem::temp_directory_path(ignored).string();
   if (worker.temporary_folder.empty()) worker.temporary_folder = "/tmp";
@@ -121,25 +121,16 @@ WorkerCommand ThisProgramAsWorker(const std::string& cuda_root) {
 }
 
 void AddEvaluateProgramCommand(CLI::App& app, SelectedCommand& selected) {
-  auto arguments = std::make_shared<WorkerOptions>();
+  auto cuda_root = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
       "evaluate-program",
       "evaluate configurations of programs for another program: mdh.v1.EvaluateRequest from "
       "standard input, EvaluateResponse to standard output, each after its length as a varint");
   // For programs, not for people.
   command->group("");
-  command->add_option("--socket-fd", arguments->socket, "speak to an mdh that started this");
-  command->add_option("--folder", arguments->folder, "for files of trials");
-  command->add_option("--cuda-path", arguments->devices.cuda_root, "where the CUDA Toolkit is")
-      ->envname("CUDA_PATH");
-  command->callback([&selected, arguments] {
-    selected = [arguments] {
-      if (arguments->socket < 0) {
-        return ServeStandardStreams(ThisProgramAsWorker(arguments->devices.cuda_root));
-      }
-      const Status status = ServeEvaluations(*arguments);
-      return status.ok() ? ExitCode::kOk : Fail(status);
-    };
+  command->add_option("--cuda-path", *cuda_root, "where the CUDA Toolkit is")->envname("CUDA_PATH");
+  command->callback([&selected, cuda_root] {
+    selected = [cuda_root] { return ServeStandardStreams(EvaluatorBesideThisProgram(*cuda_root)); };
   });
 }
 

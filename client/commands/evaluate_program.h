@@ -7,7 +7,8 @@
 
 namespace mdh {
 
-// This program again. `cuda_root`: where the CUDA Toolkit is; empty: where it usually is.
-WorkerCommand ThisProgramAsWorker(const std::string& cuda_root);
+// mdh-evaluator in the folder of this program. `cuda_root`: where the CUDA Toolkit is; empty: where
+// it usually is.
+WorkerCommand EvaluatorBesideThisProgram(const std::string& cuda_root);
 
 }  // namespace mdh

@@ -57,6 +57,7 @@ void ProgramTuning::Stop() {
 }
 
 int64_t ProgramTuning::LeaseNs() const {
+  if (lease_ns_ > 0) return lease_ns_;
   const int64_t wanted =
       slowest_ns_ == 0 ? kFirstLeaseNs : std::max(kLeaseFactor * slowest_ns_, kShortestLeaseNs);
   return std::min({wanted, longest_ns_, kLongestLeaseNs});

@@ -22,12 +22,13 @@ class ProgramTuning {
   using OnTrial = std::function<void(const v1::Study&, const v1::StudyTrial&)>;
 
   // One evaluation at a time per evaluator. `trials` must outlive this. `longest_ns`: that a trial
-  // may take, about.
+  // may take, about. `lease_ns`: how long trials are asked for; 0: as long as seems wise.
   ProgramTuning(TrialSource& trials, std::vector<std::unique_ptr<IsolatedEvaluator>> evaluators,
-                int64_t longest_ns, OnTrial on_trial)
+                int64_t longest_ns, int64_t lease_ns, OnTrial on_trial)
       : trials_(trials),
         evaluators_(std::move(evaluators)),
         longest_ns_(longest_ns),
+        lease_ns_(lease_ns),
         on_trial_(std::move(on_trial)) {}
 
   // Returns once the study has ended. Errors: Cancelled after Interrupt; FailedPrecondition if
@@ -48,6 +49,7 @@ class ProgramTuning {
   TrialSource& trials_;
   const std::vector<std::unique_ptr<IsolatedEvaluator>> evaluators_;
   const int64_t longest_ns_;
+  const int64_t lease_ns_;
   const OnTrial on_trial_;
   std::atomic<bool> interrupted_ = false;
 

@@ -31,6 +31,8 @@ struct TuneProgramArguments {
   std::string file;
   std::string budget;     // empty: none
   int64_t budget_ns = 0;  // of `budget`
+  std::string lease;      // empty: as the loop likes
+  int64_t lease_ns = 0;   // of `lease`
   int64_t trials = 0;
   std::string technique;
   std::optional<uint64_t> seed;
@@ -147,7 +149,7 @@ class Run {
   // Until the study ends, or Ctrl-C.
   Status Tune(const std::string& abort) {
     std::vector<std::unique_ptr<IsolatedEvaluator>> evaluators;
-    const WorkerCommand worker = ThisProgramAsWorker(arguments_.cuda_root);
+    const WorkerCommand worker = EvaluatorBesideThisProgram(arguments_.cuda_root);
     for (int n = 0; n < arguments_.jobs; ++n) {
       MDH_ASSIGN_OR_RETURN(evaluators.emplace_back(),
                            IsolatedEvaluator::Create(file_.spec, file_.folder, worker));
@@ -155,7 +157,7 @@ class Run {
     ProgressDisplay display(isatty(STDERR_FILENO) != 0);
     const bool is_time = CostIsTime(file_.spec);
     ProgramTuning tuning(*trials_, std::move(evaluators), LongestTrialNs(file_.program),
-                         [&](const v1::Study& study, const v1::StudyTrial&) {
+                         arguments_.lease_ns, [&](const v1::Study& study, const v1::StudyTrial&) {
                            display.ShowLine(FormatStudyProgress(study, abort, is_time));
                          });
     Status ended;
@@ -264,6 +266,14 @@ void AddTuneProgramCommand(CLI::App& app, const GlobalOptions& options, Selected
       ->capture_default_str();
   CLI::Option* local =
       command->add_flag("--local", arguments->local, "search in this process; nothing is kept");
+  command
+      ->add_option(
+          "--lease", arguments->lease,
+          "how long the daemon keeps a trial for this run, should it be killed [four times "
+          "the slowest trial]")
+      ->check([arguments](const std::string& text) {
+        return ParseDurationArgument(text, arguments->lease_ns);
+      });
   command->add_option("--cuda-path", arguments->cuda_root, "where the CUDA Toolkit is")
       ->envname("CUDA_PATH");
   resume->excludes(local)->excludes(budget)->excludes(trials)->excludes(technique)->excludes(seed);

@@ -14,8 +14,9 @@
 
 namespace mdh {
 
-// Starts the program that calls ServeEvaluations with the number behind --socket-fd= and the folder
-// behind --folder=.
+// How mdh-evaluator is started, or another program that calls ServeEvaluations with the number
+// behind
+// --socket-fd= and the folder behind --folder=.
 struct WorkerCommand {
   std::string program;
   std::vector<std::string> arguments;

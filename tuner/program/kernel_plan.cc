@@ -1,15 +1,12 @@
 #include "tuner/program/kernel_plan.h"
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/program/command_plan.h"
+#include "tuner/program/file_contents.h"
 #include "tuner/space/formula_names.h"
 #include "tuner/space/formula_text.h"
 
@@ -21,14 +18,10 @@ constexpr ValueType kScalars[] = {ValueType::kBool, ValueType::kInteger, ValueTy
 
 Result<std::string> ReadContents(const std::string& folder, const std::string& file) {
   const std::string path = file.starts_with("/") ? file : absl::StrCat(folder, "/", file);
-  errno = 0;
-  std::ifstream stream(path, std::ios::binary);
-  std::string contents((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  if (!stream.is_open() || stream.bad() || errno == EISDIR) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot read ", path, errno != 0 ? ": " : "", std::strerror(errno)));
-  }
-  return contents;
+  Result<std::string> contents = ReadFileContents(path);
+  if (contents.ok()) return contents;
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot read ", file, ": ", contents.status().message()));
 }
 
 std::vector<std::byte> Bytes(const std::string& text) {

@@ -1,30 +1,25 @@
 #include "tuner/program/program_file.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <string>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "tuner/program/file_contents.h"
 #include "tuner/program/spec_text.h"
 
 namespace mdh {
 
 Result<ProgramFile> ReadProgramFile(const std::string& path) {
-  errno = 0;
-  std::ifstream stream(path);
-  const std::string text((std::istreambuf_iterator<char>(stream)),
-                         std::istreambuf_iterator<char>());
-  if (!stream.is_open() || errno == EISDIR) {
-    return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
+  const Result<std::string> text = ReadFileContents(path);
+  if (!text.ok()) {
+    return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", text.status().message()));
   }
   ProgramFile file;
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
   file.folder = absolute.lexically_normal().parent_path().string();
-  MDH_ASSIGN_OR_RETURN(const SpecLines lines, ReadSpecText(path, text, file.spec));
+  MDH_ASSIGN_OR_RETURN(const SpecLines lines, ReadSpecText(path, *text, file.spec));
   Result<TunableProgram> program = TunableProgram::Create(file.spec, file.folder);
   if (!program.ok()) return WithLine(program.status(), path, lines);
   file.program = *std::move(program);

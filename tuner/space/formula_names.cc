@@ -5,6 +5,7 @@
 #include <array>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace mdh {
@@ -59,7 +60,9 @@ std::string Suggestion(std::string_view name, const std::vector<std::string>& ca
   size_t smallest = 2 * std::max<size_t>(1, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kMaxNameLength) continue;
-    const size_t distance = Distance(name, candidate);
+    // Another case is a likely mistake however long the name is.
+    const size_t distance =
+        absl::EqualsIgnoreCase(std::string(name), candidate) ? 1 : Distance(name, candidate);
     if (distance >= smallest) continue;
     smallest = distance;
     nearest = &candidate;

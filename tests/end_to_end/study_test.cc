@@ -32,6 +32,8 @@ class StudyTest : public DaemonTest {
     daemon_->Signal(SIGKILL);
     daemon_->Wait();
     daemon_.reset();
+    // Clients of one process share connections; the next one must not get the one that has ended.
+    client_.reset();
   }
   std::unique_ptr<Client> Connect() const {
     Result<std::unique_ptr<Client>> client = Client::Connect(address_);

@@ -1,0 +1,141 @@
+// How many evaluations search techniques need on recorded costs of MDH cases:
+//   search_benchmark --tables FOLDER [--json FILE] [--cases PATTERN]
+// Every search goes on until it has a cost within 5 % of the table's best; the default technique is
+// compared with random search, without replacement.
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "tuner/search/recorded_costs.h"
+#include "tuner/search/search_technique.h"
+#include "tuner/search/technique_comparison.h"
+
+namespace mdh {
+namespace {
+
+constexpr char kBaseline[] = "random";
+constexpr char kJudged[] = "auc_bandit";
+constexpr double kMostOfBaseline = 1.0 / 3;
+
+struct Options {
+  std::string tables;
+  std::string pattern = "*";
+  std::string json;  // empty: none
+};
+
+Result<std::vector<RecordedCosts>> ReadTables(const Options& options) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(options.tables, error)) {
+    if (entry.path().extension() != ".costs") continue;
+    if (fnmatch(options.pattern.c_str(), entry.path().stem().c_str(), 0) == 0) {
+      paths.push_back(entry.path());
+    }
+  }
+  if (paths.empty()) {
+    return absl::NotFoundError("no recorded costs in " + options.tables + " match");
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<RecordedCosts> tables;
+  for (const std::string& path : paths) {
+    MDH_ASSIGN_OR_RETURN(RecordedCosts table, RecordedCosts::Read(path));
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+// Evaluations to the target; searches go on until they reach it.
+double Evaluations(const TechniqueResult& result, double quantile) {
+  return static_cast<double>(result.ToTarget(quantile).value_or(result.evaluations()));
+}
+
+size_t ReachTarget(const RecordedCosts& table) {
+  const double target = TargetCost(table);
+  return static_cast<size_t>(
+      std::count_if(table.costs().begin(), table.costs().end(),
+                    [target](const Cost& cost) { return cost.has_value() && *cost <= target; }));
+}
+
+// Whether the judged technique needs few enough on every table.
+bool Print(const std::vector<RecordedCosts>& tables, const std::vector<TechniqueResult>& results) {
+  bool is_met = true;
+  for (size_t t = 0; t < tables.size(); ++t) {
+    const auto is_baseline = [t](const TechniqueResult& result) {
+      return result.table_position() == t && result.technique() == kBaseline;
+    };
+    const TechniqueResult& baseline = *std::find_if(results.begin(), results.end(), is_baseline);
+    std::printf("%s: %zu configurations, %zu within 5 %% of the best\n", tables[t].name().c_str(),
+                tables[t].costs().size(), ReachTarget(tables[t]));
+    std::printf("  %-24s %8s %8s %20s %6s\n", "evaluations", "median", "90 %", "beside random", "");
+    for (const TechniqueResult& result : results) {
+      if (result.table_position() != t) continue;
+      const double median = Evaluations(result, 0.5), p90 = Evaluations(result, 0.9);
+      const double of_median = median / Evaluations(baseline, 0.5);
+      const double of_p90 = p90 / Evaluations(baseline, 0.9);
+      const bool is_few = of_median <= kMostOfBaseline && of_p90 <= kMostOfBaseline;
+      const bool is_judged = result.technique() == kJudged;
+      if (is_judged) is_met &= is_few;
+      std::printf("  %-24s %8.0f %8.0f %10.3f%10.3f  %s\n", result.technique().c_str(), median, p90,
+                  of_median, of_p90,
+                  !is_judged ? ""
+                  : is_few   ? "at most a third: yes"
+                             : "at most a third: NO");
+    }
+  }
+  return is_met;
+}
+
+Result<bool> Run(const Options& options) {
+  MDH_ASSIGN_OR_RETURN(const std::vector<RecordedCosts> tables, ReadTables(options));
+  ComparisonOptions comparison;
+  comparison.techniques = SearchTechniqueNames();
+  comparison.only_to_target = true;
+  comparison.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  comparison.evaluations = 1;
+  for (const RecordedCosts& table : tables) {
+    comparison.evaluations =
+        std::max(comparison.evaluations, static_cast<int64_t>(table.costs().size()));
+  }
+  MDH_ASSIGN_OR_RETURN(const std::vector<TechniqueResult> results,
+                       CompareTechniques(tables, comparison));
+  if (!options.json.empty()) {
+    std::ofstream out(options.json);
+    out << ComparisonToJson(results);
+    if (!out.flush()) return absl::FailedPreconditionError("cannot write " + options.json);
+  }
+  return Print(tables, results);
+}
+
+}  // namespace
+}  // namespace mdh
+
+int main(int argc, char** argv) {
+  mdh::Options options;
+  std::map<std::string, std::string*> values = {
+      {"--tables", &options.tables}, {"--cases", &options.pattern}, {"--json", &options.json}};
+  for (int i = 1; i < argc; i += 2) {
+    const auto value = values.find(argv[i]);
+    if (value == values.end() || i + 1 == argc) {
+      std::fprintf(stderr,
+                   "usage: search_benchmark --tables FOLDER [--json FILE] "
+                   "[--cases PATTERN]\n");
+      return 2;
+    }
+    *value->second = argv[i + 1];
+  }
+  const mdh::Result<bool> is_met = mdh::Run(options);
+  if (!is_met.ok()) {
+    std::fprintf(stderr, "search_benchmark: error: %s\n",
+                 std::string(is_met.status().message()).c_str());
+    return 1;
+  }
+  return *is_met ? 0 : 1;
+}

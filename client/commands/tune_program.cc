@@ -232,51 +232,59 @@ class Run {
   std::atomic<bool> interrupted_ = false;
 };
 
+// What is searched, and until when.
+void AddSearchOptions(CLI::App& command, TuneProgramArguments& arguments) {
+  command.add_option("SPEC", arguments.file, "the program's specification, JSON or YAML")
+      ->required();
+  CLI::Option* resume =
+      command.add_option("--resume", arguments.resume, "go on with this study of the daemon");
+  command
+      .add_option("--budget", arguments.budget,
+                  "duration of the search, instead of the specification's abort condition [60s]")
+      ->check([&arguments](const std::string& text) {
+        return ParseDurationArgument(text, arguments.budget_ns);
+      })
+      ->excludes(resume);
+  command
+      .add_option("--trials", arguments.trials,
+                  "most configurations to try, instead of the abort condition")
+      ->check(CLI::PositiveNumber)
+      ->excludes(resume);
+  command.add_option("--technique", arguments.technique, "search technique [the specification's]")
+      ->excludes(resume);
+  command.add_option("--seed", arguments.seed, "seed of the search")->excludes(resume);
+  command.add_flag("--local", arguments.local, "search in this process; nothing is kept")
+      ->excludes(resume);
+}
+
+// How trials are evaluated, and where the result goes.
+void AddEvaluationOptions(CLI::App& command, TuneProgramArguments& arguments) {
+  command
+      .add_option("--jobs", arguments.jobs,
+                  "evaluations at a time; more than one makes times less exact")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  command
+      .add_option("--lease", arguments.lease,
+                  "how long the daemon keeps a trial for this run, should it be killed [four times "
+                  "the slowest trial]")
+      ->check([&arguments](const std::string& text) {
+        return ParseDurationArgument(text, arguments.lease_ns);
+      });
+  command.add_option("--output", arguments.output, "write the result to this file, as JSON");
+  command.add_option("--cuda-path", arguments.cuda_root, "where the CUDA Toolkit is")
+      ->envname("CUDA_PATH");
+}
+
 }  // namespace
 
 void AddTuneProgramCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
   auto arguments = std::make_shared<TuneProgramArguments>();
   CLI::App* command = app.add_subcommand(
       "tune-program", "search the best configuration of any program, on this machine");
-  command->add_option("SPEC", arguments->file, "the program's specification, JSON or YAML")
-      ->required();
-  CLI::Option* budget =
-      command
-          ->add_option(
-              "--budget", arguments->budget,
-              "duration of the search, instead of the specification's abort condition [60s]")
-          ->check([arguments](const std::string& text) {
-            return ParseDurationArgument(text, arguments->budget_ns);
-          });
-  CLI::Option* trials =
-      command
-          ->add_option("--trials", arguments->trials,
-                       "most configurations to try, instead of the abort condition")
-          ->check(CLI::PositiveNumber);
-  CLI::Option* technique = command->add_option("--technique", arguments->technique,
-                                               "search technique [the specification's]");
-  CLI::Option* seed = command->add_option("--seed", arguments->seed, "seed of the search");
-  CLI::Option* resume =
-      command->add_option("--resume", arguments->resume, "go on with this study of the daemon");
-  command->add_option("--output", arguments->output, "write the result to this file, as JSON");
-  command
-      ->add_option("--jobs", arguments->jobs,
-                   "evaluations at a time; more than one makes times less exact")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  CLI::Option* local =
-      command->add_flag("--local", arguments->local, "search in this process; nothing is kept");
-  command
-      ->add_option(
-          "--lease", arguments->lease,
-          "how long the daemon keeps a trial for this run, should it be killed [four times "
-          "the slowest trial]")
-      ->check([arguments](const std::string& text) {
-        return ParseDurationArgument(text, arguments->lease_ns);
-      });
-  command->add_option("--cuda-path", arguments->cuda_root, "where the CUDA Toolkit is")
-      ->envname("CUDA_PATH");
-  resume->excludes(local)->excludes(budget)->excludes(trials)->excludes(technique)->excludes(seed);
+  AddSearchOptions(*command, *arguments);
+  AddEvaluationOptions(*command, *arguments);
+  // Owns the arguments, which the options refer to.
   command->callback([&options, &selected, arguments] {
     selected = [&options, arguments] { return Run(options, *arguments)(); };
   });

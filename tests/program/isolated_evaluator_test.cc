@@ -98,6 +98,7 @@ TEST_F(IsolatedEvaluatorTest, ProgramsThatCannotBeStarted) {
   ASSERT_TRUE(evaluator.ok());
   EXPECT_EQ((*evaluator)->Evaluate(ConfigurationFrom("X: 1")).status().code(),
             absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path())) << "a folder was left";
   worker = Worker();
   worker.temporary_folder = directory_.File("missing");
   evaluator = IsolatedEvaluator::Create(

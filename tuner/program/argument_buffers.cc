@@ -183,6 +183,56 @@ Result<std::map<std::string, Number>> ResultJudge::Constants(
   return constants;
 }
 
+Result<std::vector<size_t>> ResultJudge::Columns(const PlannedExpectation& expected,
+                                                 const std::map<std::string, Number>& constants,
+                                                 const ArgumentContents& contents) const {
+  const int64_t count = Count(expected.argument, contents);
+  std::vector<size_t> columns;
+  for (const std::string& name : expected.elements->Parameters()) {
+    if (constants.contains(name)) continue;
+    const auto argument = std::find_if(plan_.arguments.begin(), plan_.arguments.end(),
+                                       [&](const PlannedArgument& a) { return a.name == name; });
+    columns.push_back(static_cast<size_t>(argument - plan_.arguments.begin()));
+    if (Count(columns.back(), contents) < count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " has fewer elements than ", plan_.arguments[expected.argument].name));
+    }
+  }
+  return columns;
+}
+
+int64_t ResultJudge::Count(size_t argument, const ArgumentContents& contents) const {
+  return static_cast<int64_t>(contents[argument].size()) /
+         SizeBytes(plan_.arguments[argument].type);
+}
+
+Result<ArgumentBytes> ResultJudge::Compute(const PlannedExpectation& expected,
+                                           const std::map<std::string, Number>& constants,
+                                           const ArgumentContents& contents) const {
+  MDH_ASSIGN_OR_RETURN(const std::vector<size_t> columns, Columns(expected, constants, contents));
+  std::vector<std::string> names;
+  for (const size_t column : columns) names.push_back(plan_.arguments[column].name);
+  const ElementFormula formula(*expected.elements, names, constants);
+  const PlannedArgument& buffer = plan_.arguments[expected.argument];
+  const int64_t count = Count(expected.argument, contents);
+  std::vector<Number> values(columns.size());
+  ArgumentBytes reference(contents[expected.argument].size());
+  for (int64_t element = 0; element < count; ++element) {
+    for (size_t c = 0; c < columns.size(); ++c) {
+      const ArgumentType type = plan_.arguments[columns[c]].type;
+      values[c] = NumberAt(type, contents[columns[c]].data() + element * SizeBytes(type));
+    }
+    const Result<Number> value = formula.At(values);
+    Status status = value.status();
+    if (status.ok()) {
+      status = StoreNumber(ValueOf(*value), buffer.type,
+                           reference.data() + element * SizeBytes(buffer.type));
+    }
+    MDH_RETURN_IF_ERROR(InField(absl::StrCat(buffer.name, "[", element, "]"), status));
+  }
+  return reference;
+}
+
 Result<const ArgumentBytes*> ResultJudge::ReferenceFor(size_t expectation,
                                                        const Configuration& configuration,
                                                        const ArgumentContents& contents) {
@@ -190,49 +240,16 @@ Result<const ArgumentBytes*> ResultJudge::ReferenceFor(size_t expectation,
   if (!expected.elements) return &expected.bytes;
   MDH_ASSIGN_OR_RETURN(const auto constants,
                        Constants(*expected.elements, configuration, contents));
-  Reference& reference = references_[expectation];
-  std::vector<std::string> columns;
-  std::vector<size_t> arguments;
-  const size_t bytes = contents[expected.argument].size();
-  const auto size_at = [&](size_t n) {
-    return static_cast<size_t>(SizeBytes(plan_.arguments[n].type));
-  };
-  const size_t count = bytes / size_at(expected.argument);
-  std::string key = absl::StrCat(bytes);
+  std::string key = absl::StrCat(contents[expected.argument].size());
   for (const auto& constant : constants) {
     absl::StrAppend(&key, " ", constant.first, "=", ToText(ValueOf(constant.second)));
   }
-  for (const std::string& name : expected.elements->Parameters()) {
-    if (constants.contains(name)) continue;
-    const auto argument = std::find_if(plan_.arguments.begin(), plan_.arguments.end(),
-                                       [&](const PlannedArgument& a) { return a.name == name; });
-    const auto n = static_cast<size_t>(argument - plan_.arguments.begin());
-    if (contents[n].size() / size_at(n) < count) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " has fewer elements than ", plan_.arguments[expected.argument].name));
-    }
-    columns.push_back(name);
-    arguments.push_back(n);
-  }
+  Reference& reference = references_[expectation];
+  // The key has no contents of buffers: those that exist begin with the same elements in every trial.
+  MDH_RETURN_IF_ERROR(Columns(expected, constants, contents).status());
   if (reference.key == key) return &reference.bytes;
-  const ElementFormula formula(*expected.elements, columns, constants);
-  const PlannedArgument& buffer = plan_.arguments[expected.argument];
-  std::vector<Number> values(columns.size());
   reference.key.clear();
-  reference.bytes.assign(bytes, std::byte{0});
-  for (size_t element = 0; element < count; ++element) {
-    for (size_t c = 0; c < columns.size(); ++c) {
-      const size_t n = arguments[c];
-      values[c] = NumberAt(plan_.arguments[n].type, contents[n].data() + element * size_at(n));
-    }
-    const Result<Number> value = formula.At(values);
-    Status status = value.status();
-    if (status.ok()) {
-      status = StoreNumber(ValueOf(*value), buffer.type,
-                           reference.bytes.data() + element * size_at(expected.argument));
-    }
-    MDH_RETURN_IF_ERROR(InField(absl::StrCat(buffer.name, "[", element, "]"), status));
-  }
+  MDH_ASSIGN_OR_RETURN(reference.bytes, Compute(expected, constants, contents));
   reference.key = std::move(key);
   return &reference.bytes;
 }

@@ -64,6 +64,16 @@ class ResultJudge {
                                                   const Configuration& configuration,
                                                   const ArgumentContents& contents) const;
 
+  // The buffers that its formula reads, which have as many elements as it at least.
+  Result<std::vector<size_t>> Columns(const PlannedExpectation& expected,
+                                      const std::map<std::string, Number>& constants,
+                                      const ArgumentContents& contents) const;
+  // Elements of a buffer.
+  int64_t Count(size_t argument, const ArgumentContents& contents) const;
+  Result<ArgumentBytes> Compute(const PlannedExpectation& expected,
+                                const std::map<std::string, Number>& constants,
+                                const ArgumentContents& contents) const;
+
   const KernelPlan& plan_;
   const StudyDefinition& study_;
   std::vector<Reference> references_;

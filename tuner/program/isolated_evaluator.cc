@@ -54,10 +54,13 @@ Status IsolatedEvaluator::EnsureWorker() {
   trial_folder_ = folder;
   std::vector<std::string> arguments = worker_.arguments;
   arguments.push_back("--folder=" + folder);
-  MDH_ASSIGN_OR_RETURN(ProcessSession session,
-                       ProcessSession::Start(worker_.program, std::nullopt, arguments));
+  Result<ProcessSession> session = ProcessSession::Start(worker_.program, std::nullopt, arguments);
+  if (!session.ok()) {
+    StopWorker();
+    return session.status();
+  }
   const std::lock_guard lock(mutex_);
-  session_.emplace(std::move(session));
+  session_.emplace(*std::move(session));
   is_new_ = true;
   return absl::OkStatus();
 }

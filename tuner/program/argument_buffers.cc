@@ -245,7 +245,7 @@ Result<const ArgumentBytes*> ResultJudge::ReferenceFor(size_t expectation,
     absl::StrAppend(&key, " ", constant.first, "=", ToText(ValueOf(constant.second)));
   }
   Reference& reference = references_[expectation];
-  // The key has no contents of buffers: those that exist begin with the same elements in every trial.
+  // Contents of buffers are not part of the key: they begin with the same elements in every trial.
   MDH_RETURN_IF_ERROR(Columns(expected, constants, contents).status());
   if (reference.key == key) return &reference.bytes;
   reference.key.clear();

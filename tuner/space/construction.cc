@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "tuner/space/tree_construction.h"
+
 namespace mdh {
 namespace {
 
@@ -24,6 +26,18 @@ class Builder {
     states.NumberOf(nullptr);
     result_.graph.reserve(plan_.level_count());
     for (int level = 0; level < plan_.level_count(); ++level) {
+      const int end = EndOfTree(plan_, level);
+      if (end > level && level >= trees_end_) {
+        trees_end_ = end;
+        const TreeOutcome outcome =
+            ConstructTree(plan_, level, end, max_bytes_ - done_bytes_, result_.graph);
+        if (outcome == TreeOutcome::kTooLarge) return End(Construction::Outcome::kOutOfMemory);
+        if (outcome == TreeOutcome::kComplete) {
+          for (; level < end; ++level) done_bytes_ += BytesOf(result_.graph[level]);
+          --level;
+          continue;
+        }
+      }
       StateTable children(plan_.cuts[level + 1].words(), plan_.levels[level].is_injective);
       result_.graph.emplace_back();
       const bool is_complete = ExpandLevel(level, states, children);
@@ -161,6 +175,7 @@ class Builder {
   std::vector<Expander> expanders_;
   Construction result_;
   int64_t done_bytes_ = 0;
+  int trees_end_ = 0;  // of what was tried as a tree
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tuner/space/diagram.h"
-#include "tuner/space/wide_integer.h"
+#include "tuner/space/unique_nodes.h"
 
 namespace mdh {
 namespace {
@@ -17,74 +17,9 @@ struct Counts {
   std::vector<uint64_t> words;
 };
 
-uint64_t HashOf(const RawEdge* edges, size_t size) {
-  uint64_t hash = size;
-  for (const RawEdge* edge = edges; edge != edges + size; ++edge) {
-    const uint64_t positions = static_cast<uint64_t>(edge->first) << 32 | edge->last;
-    const Wide product = static_cast<Wide>(hash ^ positions) * (0xd6e8feb86659fd93u ^ edge->child);
-    hash = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-  }
-  return hash * 0x9e3779b97f4a7c15u;
-}
-
-// Nodes of one level, each set of edges once.
-class UniqueNodes {
- public:
-  explicit UniqueNodes(uint32_t expected) {
-    size_t size = 16;
-    while (size < size_t{expected} * 2) size *= 2;
-    places_.assign(size, kNone);
-  }
-
-  // The edges at the end of edges() are a node; forgotten again if there is an equal one.
-  uint32_t Close() {
-    const uint32_t begin = begin_.back();
-    const size_t size = edges_.size() - begin;
-    const uint64_t hash = HashOf(edges_.data() + begin, size);
-    const size_t mask = places_.size() - 1;
-    size_t place = (hash >> 20) & mask;
-    for (; places_[place] != kNone; place = (place + 1) & mask) {
-      const uint32_t node = places_[place];
-      if (begin_[node + 1] - begin_[node] != size) continue;
-      const bool is_same =
-          std::equal(edges_.begin() + begin, edges_.end(), edges_.begin() + begin_[node],
-                     [](auto& a, auto& b) {
-                       return a.first == b.first && a.last == b.last && a.child == b.child;
-                     });
-      if (!is_same) continue;
-      edges_.resize(begin);
-      return node;
-    }
-    const auto node = static_cast<uint32_t>(begin_.size() - 1);
-    places_[place] = node;
-    begin_.push_back(static_cast<uint32_t>(edges_.size()));
-    return node;
-  }
-
-  void Add(RawEdge edge) {
-    if (edges_.size() > begin_.back()) {
-      RawEdge& before = edges_.back();
-      if (before.child == edge.child && before.last + 1 == edge.first) {
-        before.last = edge.last;
-        return;
-      }
-    }
-    edges_.push_back(edge);
-  }
-  bool is_open() const { return edges_.size() > begin_.back(); }
-
-  std::vector<uint32_t>& begin() { return begin_; }
-  std::vector<RawEdge>& edges() { return edges_; }
-
- private:
-  std::vector<uint32_t> begin_ = {0};
-  std::vector<RawEdge> edges_;
-  std::vector<uint32_t> places_;
-};
-
 // Sums in one word as long as they fit. False if they do not.
-bool CountSmall(const UniqueNodes&, const std::vector<uint32_t>& begin,
-                const std::vector<RawEdge>& edges, const Counts& below, DiagramLevel& level) {
+bool CountSmall(const std::vector<uint32_t>& begin, const std::vector<RawEdge>& edges,
+                const Counts& below, DiagramLevel& level) {
   if (below.limbs != 1) return false;
   level.limbs = 1;
   level.before.resize(edges.size());
@@ -149,7 +84,7 @@ void Narrow(DiagramLevel& level) {
 
 void Store(UniqueNodes& nodes, const Counts& below, DiagramLevel& level) {
   std::vector<RawEdge>& edges = nodes.edges();
-  if (!CountSmall(nodes, nodes.begin(), edges, below, level)) {
+  if (!CountSmall(nodes.begin(), edges, below, level)) {
     CountLarge(nodes.begin(), edges, below, level);
     Narrow(level);
   }

@@ -4,6 +4,7 @@
 
 #include "tuner/space/integer_bounds.h"
 #include "tuner/space/real_bounds.h"
+#include "tuner/space/step_function.h"
 
 namespace mdh {
 namespace {
@@ -111,6 +112,9 @@ bool EvaluateSpecial(const Operation& operation, const Bounds* values, Bounds& r
       return true;
     case OperationCode::kPosition:
       EvaluatePosition(operation, values[operands[0]], result);
+      return true;
+    case OperationCode::kSteps:
+      EvaluateSteps(operation, values[operands[0]], result);
       return true;
     default:
       return false;

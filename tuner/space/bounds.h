@@ -71,20 +71,28 @@ enum class OperationCode : uint8_t {
   kNot,
   kIf,
   kPosition,
+  kSteps,  // a table of its operand (step_function.h)
   kPredicate,
 };
 
 // An opaque condition: what it can come to for the codes of its operands, in their order.
 using OpaqueCondition = std::function<uint8_t(absl::Span<const int64_t> codes)>;
 
+// An entry of a table: operands up to `at_most`, and beyond the entry before, have the value.
+struct TableStep {
+  int64_t at_most;
+  int64_t value;
+};
+
 struct Operation {
   OperationCode code = OperationCode::kConstant;
   ValueKind kind = ValueKind::kInteger;
-  bool of_reals = false;        // whether the operands are reals
-  bool of_conditions = false;   // whether they are conditions (kEqual)
-  int number = 0;               // of a parameter; of a predicate; of an item of a permutation
-  int items = 0;                // of a permutation, for kPosition
-  std::vector<int> operands{};  // numbers of operations
+  bool of_reals = false;           // whether the operands are reals
+  bool of_conditions = false;      // whether they are conditions (kEqual)
+  int number = 0;                  // of a parameter; of a predicate; of an item of a permutation
+  int items = 0;                   // of a permutation, for kPosition
+  std::vector<int> operands{};     // numbers of operations
+  std::vector<TableStep> steps{};  // of kSteps, ascending; the last one is for all integers
 };
 
 // Value of an operation for known operands; values[] is indexed by number of operation. Predicates

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "tuner/space/integer_bounds.h"
 #include "tuner/space/operation_graph.h"
+#include "tuner/space/step_function.h"
 
 namespace mdh {
 namespace {
@@ -221,6 +222,9 @@ class Compiler {
       then = Real(*then);
       otherwise = Real(*otherwise);
     }
+    std::optional<Operation> table =
+        StepFunction(graph_, condition, then->number, otherwise->number);
+    if (table) return Add(*std::move(table));
     return Add({.code = Code::kIf,
                 .kind = then->kind,
                 .operands = {condition, then->number, otherwise->number}});

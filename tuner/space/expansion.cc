@@ -48,6 +48,15 @@ bool IsNeeded(const GatePaths& paths, uint64_t decided) {
   return false;
 }
 
+// A sum that does not overflow.
+void AddRest(const Bounds& a, const Bounds& rest, Bounds& result) {
+  result.can = static_cast<uint8_t>((a.can | rest.can) & kCanBeUndefined);
+  if ((a.can & rest.can & kCanBeDefined) == 0) return;
+  result.lo.i = a.lo.i + rest.lo.i;
+  result.hi.i = a.hi.i + rest.hi.i;
+  result.can |= kCanBeDefined;
+}
+
 // Shorter ranges are looked at value by value.
 constexpr double kManyPositions = 16;
 
@@ -151,6 +160,7 @@ void Expander::RunStep(const Step& step, bool is_block) {
       return EvaluateIntegerPoint(step.code, a.lo.i, b.lo.i, result);
     }
   }
+  if (step.rest >= 0) return AddRest(values_[step.a], plan_.rests[step.rest], result);
   const Operation& operation = plan_.graph.operations()[step.operation];
   if (operation.code == OperationCode::kPredicate) {
     if (step.is_point && !is_block) {

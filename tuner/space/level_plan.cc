@@ -147,6 +147,46 @@ class Planner {
     }
   }
 
+  // Whether a step adds something to its first operand that only later parameters decide.
+  bool AddsRest(const Step& step, int level) const {
+    const Operation& operation = OperationOf(step.operation);
+    if (operation.code != OperationCode::kAdd || operation.of_reals || step.is_point) return false;
+    if ((plan_.graph.bounds()[step.operation].can & kCanOverflow) != 0) return false;
+    return !levels_[step.b].empty() && levels_[step.b].front() > level;
+  }
+
+  // (((x + a) + b) + c), where a, b and c are not yet known: all of them are added at once.
+  void ShortenSums(int level, std::vector<Step>& steps) {
+    std::vector<int> uses(size());
+    for (const Step& step : steps) {
+      for (int operand : OperationOf(step.operation).operands) ++uses[operand];
+    }
+    std::vector<bool> is_dropped(steps.size());
+    std::vector<int> step_of(size(), -1);
+    for (size_t n = 0; n < steps.size(); ++n) {
+      Step& step = steps[n];
+      step_of[step.operation] = static_cast<int>(n);
+      if (!AddsRest(step, level)) continue;
+      Bounds rest = plan_.graph.bounds()[step.b];
+      const int inner = step_of[step.a];
+      if (inner >= 0 && steps[inner].rest >= 0 && uses[step.a] == 1) {
+        const Bounds& before = plan_.rests[steps[inner].rest];
+        rest.lo.i += before.lo.i;
+        rest.hi.i += before.hi.i;
+        rest.can |= before.can;
+        step.a = steps[inner].a;
+        is_dropped[inner] = true;
+      }
+      step.rest = static_cast<int>(plan_.rests.size());
+      plan_.rests.push_back(rest);
+    }
+    size_t kept = 0;
+    for (size_t n = 0; n < steps.size(); ++n) {
+      if (!is_dropped[n]) steps[kept++] = steps[n];
+    }
+    steps.resize(kept);
+  }
+
   void PlanLevel(int number) {
     LevelPlan& level = plan_.levels[number];
     level.parameter = parameter_of_level_[number];
@@ -166,6 +206,7 @@ class Planner {
       CollectSteps(
           root.operation, number, [&](int operation) { return DependsOn(operation, number); }, seen,
           planned.steps);
+      ShortenSums(number, planned.steps);
       CollectSteps(
           root.operation, number,
           [&](int operation) {

@@ -58,6 +58,8 @@ struct Step {
   bool is_integer = false;  // integers to an integer or a condition
   int a = 0;
   int b = 0;
+  // Number of bounds (SpacePlan::rests) that come to `a`, instead of what the operation says; -1.
+  int rest = -1;
 };
 
 Step StepOf(const OperationGraph& graph, int operation, bool is_point, uint64_t gate = 0);
@@ -106,6 +108,7 @@ struct SpacePlan {
   std::vector<ParameterValues> values;  // by parameter
   std::vector<Cut> cuts;                // one more than levels
   std::vector<LevelPlan> levels;
+  std::vector<Bounds> rests{};  // of sums of what only later parameters decide
 
   int level_count() const { return static_cast<int>(levels.size()); }
 };

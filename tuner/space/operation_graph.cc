@@ -40,6 +40,10 @@ std::vector<int64_t> KeyOf(const Operation& operation) {
   key.push_back(operation.number);
   key.push_back(operation.items);
   for (int operand : operation.operands) key.push_back(operand);
+  for (const TableStep& step : operation.steps) {
+    key.push_back(step.at_most);
+    key.push_back(step.value);
+  }
   return key;
 }
 

@@ -54,9 +54,8 @@ using ActiveLevel = std::array<int, 5>;
 
 // Loops in their order, then cores: where those stand among the loops has no effect, nor has where
 // results of kept dimensions would combine.
-std::vector<ActiveLevel> ActiveLevels(const SystemModel& model, const NestShape& nest) {
+std::vector<ActiveLevel> ActiveLevels(const NestShape& nest) {
   std::vector<ActiveLevel> loops, cores;
-  const bool has_warps = model.LayerWith(LayerRole::kWarps) >= 0;
   for (int n = 0; n < nest.count(); ++n) {
     const NestShape::Level& level = nest.levels()[n];
     if (level.parts == 1) continue;
@@ -68,14 +67,10 @@ std::vector<ActiveLevel> ActiveLevels(const SystemModel& model, const NestShape&
       loops.push_back(active);
       continue;
     }
-    active[3] = level.assigned.dimension;
-    if (has_warps && nest.is_thread(n)) {  // all of a layer share an axis
-      active[3] = 0;
-      for (const NestShape::Level& other : nest.levels()) {
-        const bool is_before = other.role == level.role && other.parts > 1 &&
-                               other.assigned.dimension < level.assigned.dimension;
-        active[3] += is_before ? 1 : 0;
-      }
+    for (const NestShape::Level& other : nest.levels()) {  // places along the axes
+      const bool is_before = other.role == level.role && other.parts > 1 &&
+                             other.assigned.dimension < level.assigned.dimension;
+      active[3] += is_before ? 1 : 0;
     }
     cores.push_back(active);
   }
@@ -84,9 +79,8 @@ std::vector<ActiveLevel> ActiveLevels(const SystemModel& model, const NestShape&
   return loops;
 }
 
-bool IsSameNest(const SystemModel& model, const NestShape& a, const NestShape& b) {
-  return ActiveLevels(model, a) == ActiveLevels(model, b) &&
-         a.AccumulatorElements() == b.AccumulatorElements() &&
+bool IsSameNest(const NestShape& a, const NestShape& b) {
+  return ActiveLevels(a) == ActiveLevels(b) && a.AccumulatorElements() == b.AccumulatorElements() &&
          a.AccumulatesInSharedMemory() == b.AccumulatesInSharedMemory();
 }
 
@@ -111,7 +105,7 @@ bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const Tun
   if (a.inputs.size() != b.inputs.size()) return false;
   const NestShape nest(problem.expression, problem.model, a);
   const NestShape other(problem.expression, problem.model, b);
-  if (!IsSameNest(problem.model, nest, other)) return false;
+  if (!IsSameNest(nest, other)) return false;
   for (size_t n = 0; n < a.inputs.size(); ++n) {
     if (!IsSameInput(nest, static_cast<int>(n), other, a.inputs[n], b.inputs[n])) return false;
   }

@@ -1,7 +1,8 @@
 #include "tuner/mdh_space_nest.h"
 
 #include <algorithm>
-#include <set>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -11,12 +12,14 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kDenseCounts = 16;     // up to here, all part counts are offered
+constexpr int64_t kDenseCounts = 8;      // up to here, all part counts are offered
 constexpr int64_t kMaxDenseSize = 4096;  // all counts of the longest dimension, if it is no longer
-constexpr int64_t kMaxShortSize = 128;   // idem of any dimension
+constexpr int64_t kMaxShortSize = 64;    // idem of any dimension
 constexpr int64_t kMaxRegisterParts = 32;  // per dimension
-constexpr int64_t kMaxThreads = 1024;      // idem
-constexpr int kWideRank = 4;  // beyond, choices are independent of limits where possible
+constexpr int64_t kMaxWideRegisterParts = 8;
+constexpr int64_t kMaxThreads = 1024;  // idem
+constexpr int kThinRank = 2;           // beyond, fewer part counts
+constexpr int kWideRank = 3;           // beyond, choices are independent of limits where possible
 
 }  // namespace
 
@@ -38,9 +41,7 @@ Nest::Nest(MdhProblem problem)
     (outer_ < 0 ? outer_ : inner_ < 0 ? inner_ : registers_) = l;
   }
   if (is_explicit()) {
-    const bool has_kept =
-        std::any_of(turn_.begin(), turn_.end(), [&](int d) { return IsKept(d) && p_.size(d) > 1; });
-    if (has_kept) innermost_ = builder_.Add("kept_loops_innermost", {0, 1});
+    if (HasKept() && !is_wide()) innermost_ = builder_.Add("kept_loops_innermost", {0, 1});
   }
   for (const int d : turn_) AddDimension(d);
   if (is_explicit()) {
@@ -55,39 +56,88 @@ Nest::Nest(MdhProblem problem)
 
 // ---- Dimensions ----
 
+bool Nest::HasKept() const {
+  return std::any_of(turn_.begin(), turn_.end(),
+                     [&](int d) { return IsKept(d) && p_.size(d) > 1; });
+}
+
 // Threads along reductions may have nothing to do where parts are not whole, which needs an
 // identity.
 bool Nest::MayRunInParallel(int d) const {
   if (p_.is_ordered(d)) return false;
-  return !p_.is_reduced(d) || e_.reduction().identity().has_value();
+  if (!p_.is_reduced(d)) return true;
+  return e_.reduction().identity().has_value() && MayBeCut(d);
+}
+
+// Blocks along d: of many reductions, only along the longest.
+bool Nest::MayBeCut(int d) const {
+  if (!is_wide() || !p_.is_reduced(d) || p_.is_ordered(d)) return true;
+  return std::all_of(turn_.begin(), turn_.end(), [&](int other) {
+    return !p_.is_reduced(other) || std::pair(p_.size(other), d) <= std::pair(p_.size(d), other);
+  });
+}
+
+// Most parts that are unrolled; many reductions share what can be unrolled.
+int64_t Nest::UnrolledParts(int d) const {
+  if (!is_wide()) return kMaxRegisterParts;
+  if (!p_.is_reduced(d)) return kMaxWideRegisterParts;
+  std::vector<int> reductions;
+  for (const int other : turn_) {
+    if (p_.is_reduced(other) && p_.size(other) > 1) reductions.push_back(other);
+  }
+  std::stable_sort(reductions.begin(), reductions.end(),
+                   [&](int a, int b) { return p_.size(a) < p_.size(b); });
+  double left = UnrolledReductions();
+  for (const int other : reductions) {
+    const auto most =
+        static_cast<int64_t>(std::min({left, static_cast<double>(p_.size(other)), 4.0}));
+    if (other == d) return most;
+    left /= static_cast<double>(std::max<int64_t>(1, most));
+  }
+  return 1;
 }
 
 std::vector<int64_t> Nest::CountsOf(int layer, int d) const {
   const int64_t size = p_.size(d);
   const LayerRole role = p_.model.layers[layer].role;
-  if (role == LayerRole::kRegisters) return PartCounts(size, kDenseCounts, kMaxRegisterParts);
+  const int64_t dense = p_.rank() > kThinRank ? 4 : kDenseCounts;
+  if (role == LayerRole::kRegisters) return PartCounts(size, dense, UnrolledParts(d));
   if (is_thread(layer)) {
     const int64_t most = std::min<int64_t>(kMaxThreads, p_.device.blocks.max_threads_per_block);
-    return MayRunInParallel(d) ? PartCounts(size, is_wide() ? 4 : kDenseCounts, most)
-                               : std::vector<int64_t>{1};
+    return MayRunInParallel(d) ? PartCounts(size, dense, most) : std::vector<int64_t>{1};
   }
-  const bool is_dense =
-      size <= kMaxShortSize || (size <= kMaxDenseSize && (d == turn_[0] || !is_explicit()));
+  return PartCounts(size, dense, size);
+}
+
+// All counts, where nothing is cut inside.
+std::vector<int64_t> Nest::CountsAlone(int layer, int d) const {
+  const bool is_dense = p_.size(d) <= kMaxShortSize ||
+                        (p_.size(d) <= kMaxDenseSize && (d == turn_[0] || !is_explicit()));
   const bool is_middle = layer == (is_explicit() ? inner_ : outer_ + 1);
-  if (is_dense && is_middle && !is_wide()) return PartCounts(size, size, size);
-  return PartCounts(size, is_wide() ? 8 : kDenseCounts, size);
+  if (is_wide() || !is_dense || !is_middle) return {};
+  std::vector<int64_t> counts(p_.size(d));
+  std::iota(counts.begin(), counts.end(), 1);
+  return counts;
 }
 
 void Nest::AddDimension(int d) {
   DimensionParts& parts = dimensions_.emplace(d, DimensionParts(p_.size(d), 1)).first->second;
   for (int l = layers_ - 1; l > 0; --l) {
-    const bool may_be_rest = !is_thread(l) || MayRunInParallel(d);
+    const bool may_be_rest = MayBeRest(l, d);
     parts.AddLevel(builder_, absl::StrCat("parts_", p_.model.layers[l].name, "_", p_.name(d)),
-                   CountsOf(l, d), may_be_rest);
+                   CountsOf(l, d), may_be_rest, CountsAlone(l, d));
     AddOrder(l, d);
   }
   AddOrder(0, d);
   if (p_.is_ordered(d)) RequireOrderedParts(d);
+  if (!MayBeCut(d)) {
+    builder_.Require(absl::StrCat("blocks along ", p_.name(d)), parts.parts(parts.levels()) == 1);
+  }
+}
+
+bool Nest::MayBeRest(int layer, int d) const {
+  if (is_thread(layer)) return MayRunInParallel(d);
+  return layer != registers_ || !is_explicit() || p_.size(d) <= UnrolledParts(d);
 }
 
 void Nest::AddOrder(int l, int d) {
@@ -118,6 +168,10 @@ Formula Nest::IsInnermost() const {
 }
 
 void Nest::AddPlaces() {
+  if (is_wide()) {
+    place_ = builder_.Add("threads_place", {kResultsInnermost});
+    return;
+  }
   place_ =
       builder_.Add("threads_place", {kNested, kThreadsFirst, kResultsInnermost, kThreadsInside});
   const Formula place = builder_.At(place_);
@@ -140,7 +194,7 @@ void Nest::AddResults() {
     combine.push_back(kCombineInShared);
     const bool may_shuffle =
         p_.device.blocks.warp_size > 1 && DeviceKindOf(p_.model) == DeviceKind::kCuda;
-    if (may_shuffle) combine.push_back(kShuffle);
+    if (may_shuffle && !is_wide()) combine.push_back(kShuffle);
   }
   combine_ = builder_.Add("combine", combine);
   const Formula results = builder_.At(results_), place = builder_.At(place_);
@@ -159,86 +213,35 @@ void Nest::AddResults() {
   }
 }
 
+// Which dimensions blocks and threads run along x and y; see DecodeAssignment.
 void Nest::AddGrid() {
   if (p_.rank() == 1) return;
-  const std::vector<int64_t> caps = GridCaps();
-  std::vector<int64_t> dimensions;
-  for (int d = 0; d < p_.rank(); ++d) dimensions.push_back(d);
-  grid_x_ = builder_.Add("grid_x", dimensions);
-  grid_y_ = builder_.Add("grid_y", dimensions);
-  const Formula x = builder_.At(grid_x_), y = builder_.At(grid_y_);
-  const std::array<int64_t, 3>& limits = p_.device.blocks.max_grid;
-  std::vector<std::pair<int, int>> allowed;
-  for (int i = 0; i < p_.rank(); ++i) {
-    for (int j = 0; j < p_.rank(); ++j) {
-      double folded = 1;
-      for (int d = 0; d < p_.rank(); ++d) {
-        if (d != i && d != j) folded *= static_cast<double>(caps[d]);
-      }
-      // Long ones are constrained where they are cut.
-      if (i != j && (folded <= static_cast<double>(limits[2]) || p_.rank() <= 3)) {
-        allowed.push_back({i, j});
-      }
-    }
-  }
-  builder_.Require("dimensions of the grid",
-                   Formula::Of({"grid_x and grid_y are apart, and the others fit the grid's z",
-                                [allowed](absl::Span<const int64_t> codes) {
-                                  return std::find(allowed.begin(), allowed.end(),
-                                                   std::pair(static_cast<int>(codes[0]),
-                                                             static_cast<int>(codes[1]))) !=
-                                         allowed.end();
-                                }},
-                               {"grid_x", "grid_y"}));
-  for (int d = 0; d < p_.rank(); ++d) {
-    const Formula& blocks = Parts(0, d);
-    const std::string& name = p_.name(d);
-    if (p_.size(d) > limits[1]) {
-      builder_.Require(absl::StrCat("blocks along y of ", name), y != d || blocks <= limits[1]);
-    }
-    if (p_.size(d) > limits[2] && p_.rank() <= 3) {
-      builder_.Require(absl::StrCat("blocks along z of ", name),
-                       x == d || y == d || blocks <= limits[2]);
-    }
-    if (p_.size(d) > limits[0]) {
-      builder_.Require(absl::StrCat("blocks along x of ", name), x != d || blocks <= limits[0]);
-    }
-  }
+  const auto add = [&](const std::string& name, const std::vector<int64_t>& dimensions) {
+    const int x = builder_.Add(absl::StrCat(name, "_x"), dimensions);
+    const int y = builder_.Add(absl::StrCat(name, "_y"), dimensions);
+    builder_.Require(absl::StrCat("dimensions of the ", name), builder_.At(x) != builder_.At(y));
+    return std::pair(x, y);
+  };
+  std::vector<int64_t> dimensions(p_.rank());
+  for (int d = 0; d < p_.rank(); ++d) dimensions[d] = d;
+  std::tie(grid_x_, grid_y_) = add("grid", dimensions);
+  std::tie(block_x_, block_y_) = add("block", dimensions);
 }
 
-// Which of up to three dimensions with threads run along x, y and z: permutations of the first,
-// second and third of them.
 void Nest::AddBlock() {
-  // Added to the number of one along a reduction, so that the sum of two cannot be one's.
-  constexpr int64_t kMaxDimensions = 3;
-  Formula count = 0, long_one = 0, reduced_one = 0;
-  const std::array<int64_t, 3>& limits = p_.device.blocks.max_block;
-  for (const int d : turn_) {
-    if (!MayRunInParallel(d) || p_.size(d) == 1) continue;
-    const Formula& threads = Parts(threads_, d);
-    if (!has_warps() && MostParts(threads_, d) > limits[2]) {
-      long_one = long_one + If(threads > limits[2], count + 1, 0);
-    }
-    if (p_.is_reduced(d))
-      reduced_one = reduced_one + If(threads > 1, count + 1 + kMaxDimensions, 0);
-    count = count + If(threads > 1, 1, 0);
-  }
-  axes_ = builder_.Add("axes", {0, 1, 2, 3, 4, 5});
-  const Formula axes = builder_.At(axes_);
-  builder_.Require("dimensions with threads", count <= 3);
-  builder_.Require("axes of threads",
-                   If(count <= 1, axes == 0, If(count == 2, axes <= 1, axes <= 5)));
-  // Along z: the third, third, second, second, first, first.
-  builder_.Require("threads along z",
-                   long_one == 0 || long_one != If(axes <= 1, 3, If(axes <= 3, 2, 1)));
   if (builder_.Largest(combine_) == kCombineInDevice) return;
   const Formula how = builder_.At(combine_);
-  builder_.Require("threads along a reduction combine", how == kCombineInDevice || reduced_one > 0);
-  if (builder_.Largest(combine_) < kShuffle) return;
-  // Along x: the first, second, first, third, second, third.
-  const Formula first_along_x = If(axes == 0 || axes == 2, 1, If(axes == 1 || axes == 4, 2, 3));
-  builder_.Require("threads that shuffle are neighbours",
-                   how != kShuffle || reduced_one == first_along_x);
+  Formula has_threads = 0;
+  for (const int d : turn_) {
+    if (!p_.is_reduced(d) || p_.size(d) == 1 || !MayRunInParallel(d)) continue;
+    const Formula& threads = Parts(threads_, d);
+    has_threads = Max({has_threads, If(threads > 1, 1, 0)});
+    if (builder_.Largest(combine_) < kShuffle || block_x_ < 0) continue;
+    builder_.Require(absl::StrCat("threads along ", p_.name(d), " that shuffle are neighbours"),
+                     how != kShuffle || threads == 1 || builder_.At(block_x_) == d);
+  }
+  builder_.Require("threads along a reduction combine",
+                   how == kCombineInDevice || has_threads == 1);
 }
 
 // ---- Copies ----

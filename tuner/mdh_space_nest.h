@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "core/nest_constraints.h"
 #include "tuner/mdh_space_kind.h"
 
 namespace mdh {
@@ -44,6 +45,7 @@ class Nest : public MdhSpaceKind {
   // ---- Parameters (mdh_space_nest.cc) ----
   void AddDimension(int d);
   std::vector<int64_t> CountsOf(int layer, int d) const;
+  std::vector<int64_t> CountsAlone(int layer, int d) const;
   void AddOrder(int layer, int d);
   void RequireOrderedParts(int d);
   void AddExplicitChoices();
@@ -61,6 +63,9 @@ class Nest : public MdhSpaceKind {
   bool is_thread(int layer) const { return layer == threads_ || layer == warps_; }
   bool IsKept(int d) const { return e_.combine_operators()[d].is_concat(); }
   bool MayRunInParallel(int d) const;  // threads along d
+  bool MayBeCut(int d) const;
+  bool MayBeRest(int layer, int d) const;
+  int64_t UnrolledParts(int d) const;
   int LevelOf(int layer) const { return layers_ - 1 - layer; }
   const Formula& Parts(int layer, int d) const { return dimensions_.at(d).parts(LevelOf(layer)); }
   int64_t MostParts(int layer, int d) const { return dimensions_.at(d).most(LevelOf(layer)); }
@@ -68,6 +73,9 @@ class Nest : public MdhSpaceKind {
   Formula Tile(int layer, int d) const { return dimensions_.at(d).outer(LevelOf(layer) - 1); }
   bool has_choice(int parameter) const { return parameter >= 0; }
   Formula IsInnermost() const;  // kResultsInnermost
+  // No loops of kept dimensions are inside of those of the register layer.
+  Formula IsOutside() const { return HasKept() ? !IsInnermost() : Formula(true); }
+  bool HasKept() const;
 
   // ---- Limits (mdh_space_nest_limits.cc) ----
   void AddLimits();
@@ -98,12 +106,14 @@ class Nest : public MdhSpaceKind {
   int64_t Code(Codes c, int parameter, int64_t otherwise) const {
     return parameter < 0 ? otherwise : c[parameter];
   }
+  int Axis(Codes c, int parameter) const { return static_cast<int>(Code(c, parameter, 0)); }
   std::vector<bool> HasParts(const TuningParameters& p, int layer) const;
   std::vector<MdhLevel> DecodeOrder(Codes c, const TuningParameters& p) const;
   void DecodeAssignment(Codes c, TuningParameters& p) const;
   void DecodeResults(Codes c, TuningParameters& p) const;
   void DecodeInput(Codes c, int b, TuningParameters& p) const;
-  std::vector<int> ActiveThreads(const TuningParameters& p) const;
+  std::vector<int> AxesOf(const TuningParameters& p, int layer, int x, int y) const;
+  bool AreAxes(const TuningParameters& p, const NestShape& shape, int layer, int x, int y) const;
   int64_t PlaceOf(const TuningParameters& p) const;
   void ReadExplicit(const TuningParameters& p, Configuration& c) const;
   void ReadResults(const TuningParameters& p, int64_t place, Configuration& c) const;
@@ -121,7 +131,7 @@ class Nest : public MdhSpaceKind {
   std::map<int, DimensionParts> dimensions_;
   std::vector<OrderDigits> orders_;  // per layer; empty: no choice
   int innermost_ = -1, place_ = -1, results_ = -1, combine_ = -1;
-  int grid_x_ = -1, grid_y_ = -1, axes_ = -1, unroll_ = -1, compiler_ = -1;
+  int grid_x_ = -1, grid_y_ = -1, block_x_ = -1, block_y_ = -1, unroll_ = -1, compiler_ = -1;
   std::vector<InputChoices> inputs_;
   ProductLimit results_of_thread_ = ProductLimit("", 1, 1), unrolled_ = ProductLimit("", 1, 1);
 };

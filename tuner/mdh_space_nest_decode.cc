@@ -6,33 +6,12 @@
 #include "tuner/mdh_space_nest.h"
 
 namespace mdh {
-namespace {
-
-constexpr int kAxes[6][3] = {{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-
-template <typename T>
-bool Contains(const std::vector<T>& values, const T& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
-
-}  // namespace
-
 std::vector<bool> Nest::HasParts(const TuningParameters& p, int layer) const {
   std::vector<bool> has_parts(p_.rank());
   for (int d = 0; d < p_.rank(); ++d) {
     has_parts[d] = (layer == 0 ? p_.size(d) : p.tile[layer - 1][d]) > p.tile[layer][d];
   }
   return has_parts;
-}
-
-// Dimensions with threads, in the order in which the space goes through them.
-std::vector<int> Nest::ActiveThreads(const TuningParameters& p) const {
-  const std::vector<bool> has_parts = HasParts(p, threads_);
-  std::vector<int> active;
-  for (const int d : turn_) {
-    if (has_parts[d]) active.push_back(d);
-  }
-  return active;
 }
 
 TuningParameters Nest::Decode(Codes c) const {
@@ -128,64 +107,95 @@ int64_t Nest::PlaceOf(const TuningParameters& p) const {
 
 // ---- Assignment ----
 
+// The dimensions of a layer of blocks or threads as they run along x, y, z and further ones, which
+// are folded into z: those with several parts first, x and y as asked for, or, where that exceeds
+// limits of the device, those with most parts.
+std::vector<int> Nest::AxesOf(const TuningParameters& p, int layer, int x, int y) const {
+  const auto parts = [&](int d) {
+    const int64_t outer = layer == 0 ? p_.size(d) : p.tile[layer - 1][d];
+    return (outer + p.tile[layer][d] - 1) / p.tile[layer][d];
+  };
+  const std::array<int64_t, 3>& limits =
+      layer == 0 ? p_.device.blocks.max_grid : p_.device.blocks.max_block;
+  const auto fits = [&](const std::vector<int>& axes) {
+    std::array<double, 3> counts = {1, 1, 1};
+    for (int n = 0; n < std::ssize(axes); ++n) {
+      counts[std::min(n, 2)] *= static_cast<double>(parts(axes[n]));
+    }
+    return counts[0] <= static_cast<double>(limits[0]) &&
+           counts[1] <= static_cast<double>(limits[1]) &&
+           counts[2] <= static_cast<double>(limits[2]);
+  };
+  std::vector<int> sorted = Identity(p_.rank());
+  std::stable_sort(sorted.begin(), sorted.end(), [&](int a, int b) { return parts(a) > parts(b); });
+  std::vector<int> axes = sorted;
+  for (const int first : {y, x}) {
+    const auto at = std::find(axes.begin(), axes.end(), first);
+    if (at == axes.end() || parts(first) == 1) continue;
+    axes.erase(at);
+    axes.insert(axes.begin(), first);
+    if (fits(axes) || (has_warps() && layer == threads_)) sorted = axes;
+  }
+  return sorted;
+}
+
 void Nest::DecodeAssignment(Codes c, TuningParameters& p) const {
   p.phase.assignment.assign(layers_, std::vector<AsmLevel>(p_.rank()));
-  const auto assign = [&](int layer, std::vector<std::pair<int, int>> fixed) {
-    std::vector<bool> is_taken(p_.rank(), false), is_assigned(p_.rank(), false);
-    for (const auto& [d, axis] : fixed) {
-      p.phase.assignment[layer][d] = {layer, axis};
-      is_taken[axis] = is_assigned[d] = true;
-    }
-    int axis = 0;
-    for (int d = 0; d < p_.rank(); ++d) {
-      if (is_assigned[d]) continue;
-      while (is_taken[axis]) ++axis;
-      p.phase.assignment[layer][d] = {layer, axis++};
-    }
-  };
-  for (int l = 1; l < layers_; ++l) assign(l, {});
-  if (grid_x_ < 0) {
-    assign(0, {});
-  } else {
-    assign(0, {{static_cast<int>(c[grid_x_]), 0}, {static_cast<int>(c[grid_y_]), 1}});
+  for (int l = 0; l < layers_; ++l) {
+    std::vector<int> axes = Identity(p_.rank());
+    if (l == 0) axes = AxesOf(p, l, Axis(c, grid_x_), Axis(c, grid_y_));
+    if (is_thread(l)) axes = AxesOf(p, l, Axis(c, block_x_), Axis(c, block_y_));
+    for (int n = 0; n < p_.rank(); ++n) p.phase.assignment[l][axes[n]] = {l, n};
   }
-  const std::vector<int> active = ActiveThreads(p);
-  std::vector<std::pair<int, int>> axes;
-  for (size_t n = 0; n < active.size(); ++n) axes.push_back({active[n], kAxes[c[axes_]][n]});
-  assign(threads_, axes);
+}
+
+// Whether the dimensions with several parts would run along the axes as they do.
+bool Nest::AreAxes(const TuningParameters& p, const NestShape& shape, int layer, int x,
+                   int y) const {
+  const std::vector<int> axes = AxesOf(p, layer, x, y);
+  std::vector<std::pair<int, int>> active;  // axes and dimensions
+  for (const NestShape::Level& level : shape.levels()) {
+    if (level.level.layer != layer || level.parts == 1) continue;
+    active.push_back({level.assigned.dimension, level.level.dimension});
+  }
+  std::sort(active.begin(), active.end());
+  auto at = axes.begin();
+  for (const std::pair<int, int>& next : active) {
+    at = std::find(at, axes.end(), next.second);
+    if (at == axes.end()) return false;
+  }
+  return true;
 }
 
 void Nest::ReadAssignment(const TuningParameters& p, Configuration& c) const {
-  const LevelTable<AsmLevel>& assignment = p.phase.assignment;
-  const bool is_given = std::ssize(assignment) == layers_ &&
-                        std::all_of(assignment.begin(), assignment.end(), [&](const auto& row) {
-                          return static_cast<int>(row.size()) == p_.rank();
-                        });
+  if (grid_x_ < 0) return;
   const NestShape shape(e_, p_.model, p);
-  std::vector<int> blocks(p_.rank()), threads(p_.rank());
-  for (const NestShape::Level& level : shape.levels()) {
-    const int axis = is_given ? assignment[level.level.layer][level.level.dimension].dimension
-                              : level.assigned.dimension;
-    if (level.level.layer == 0) blocks[level.level.dimension] = axis;
-    if (level.level.layer == threads_) threads[level.level.dimension] = axis;
-  }
-  for (int d = 0; grid_x_ >= 0 && d < p_.rank(); ++d) {
-    if (blocks[d] == 0) c[grid_x_] = d;
-    if (blocks[d] == 1) c[grid_y_] = d;
-  }
-  // Which of the active ones comes first, second and third along the axes.
-  const std::vector<int> active = ActiveThreads(p);
-  std::vector<int> ranks;
-  for (const int d : active) {
-    ranks.push_back(static_cast<int>(std::count_if(
-        active.begin(), active.end(), [&](int other) { return threads[other] < threads[d]; })));
-  }
-  c[axes_] = 0;
-  for (int64_t axes = 0; axes < 6; ++axes) {
-    if (ranks.size() < 2 || ranks.size() > 3) break;
-    if (std::equal(ranks.begin(), ranks.end(), kAxes[axes])) c[axes_] = axes;
-    if (ranks.size() == 2 && axes == 1) break;
-  }
+  const auto read = [&](const std::vector<int>& layers, int x, int y) {
+    std::vector<std::pair<int, int>> active;
+    for (const NestShape::Level& level : shape.levels()) {
+      if (level.level.layer == layers[0] && level.parts > 1) {
+        active.push_back({level.assigned.dimension, level.level.dimension});
+      }
+    }
+    std::sort(active.begin(), active.end());
+    c[x] = active.empty() ? 0 : active[0].second;
+    c[y] = active.size() < 2 ? (c[x] == 0 ? 1 : 0) : active[1].second;
+    const auto fit = [&](int a, int b) {
+      return std::all_of(layers.begin(), layers.end(),
+                         [&](int layer) { return layer < 0 || AreAxes(p, shape, layer, a, b); });
+    };
+    if (fit(static_cast<int>(c[x]), static_cast<int>(c[y]))) return;
+    for (int n = 0; n < p_.rank() * p_.rank(); ++n) {
+      // That of the threads first: those that shuffle are along it.
+      const int a = (static_cast<int>(c[x]) + n / p_.rank()) % p_.rank(), b = n % p_.rank();
+      if (a == b || !fit(a, b)) continue;
+      c[x] = a;
+      c[y] = b;
+      return;
+    }
+  };
+  read({0}, grid_x_, grid_y_);
+  read({threads_, warps_}, block_x_, block_y_);
 }
 
 // ---- Results ----

@@ -16,6 +16,9 @@ constexpr double kMaxBlockSlots = 65536;  // of partial results in device memory
 constexpr double kMaxUnrolledReductions = 16;
 constexpr double kMaxResults = 128;         // of a thread, beside unrolled reductions
 constexpr int64_t kMaxPrivateWords = 4096;  // where registers are not limited
+constexpr int kMaxThreadDimensions = 8;
+constexpr int kMaxWideThreadDimensions = 4;  // of many dimensions, the longest
+constexpr int kMaxWideWarpDimensions = 2;
 constexpr int64_t kMaxPadding = 4;
 constexpr double kMaxStackResults = 4096;
 constexpr double kMaxCopiedElements = 1 << 30;
@@ -121,19 +124,25 @@ void Nest::KeepOrderedLoopsInside() {
 
 // ---- Blocks and threads ----
 
-// Most blocks per dimension: so few that all but the two longest dimensions can be folded into the
-// grid's z.
+// Most blocks per dimension: so few that, in any case, the dimension with most of them can run
+// along the grid's x, that with most of the others along y, and all others folded into z.
 std::vector<int64_t> Nest::GridCaps() const {
   std::vector<int64_t> caps(p_.rank());
   for (int d = 0; d < p_.rank(); ++d) {
     caps[d] =
         p_.is_reduced(d) ? std::min(p_.size(d), static_cast<int64_t>(MaxSlots())) : p_.size(d);
+    if (!MayBeCut(d)) caps[d] = 1;
     if (p_.is_ordered(d)) {
       const int64_t part = OrderedPart(e_, p_.numerics, d);
       caps[d] = (p_.size(d) + part - 1) / part;
     }
   }
-  if (p_.rank() <= 3) return caps;
+  const std::array<int64_t, 3>& limits = p_.device.blocks.max_grid;
+  const auto longest = std::max_element(caps.begin(), caps.end());
+  for (auto cap = caps.begin(); cap != caps.end(); ++cap) {
+    *cap = std::min(*cap, limits[cap == longest ? 0 : 1]);
+  }
+  if (p_.rank() <= 2) return caps;
   std::vector<int> folded = Identity(p_.rank());
   std::stable_sort(folded.begin(), folded.end(), [&](int a, int b) { return caps[a] > caps[b]; });
   folded.erase(folded.begin(), folded.begin() + 2);
@@ -142,12 +151,12 @@ std::vector<int64_t> Nest::GridCaps() const {
     for (const int d : folded) blocks *= static_cast<double>(caps[d]);
     return blocks;
   };
-  const auto cap = [&](int d) { return p_.is_ordered(d) ? 1 : caps[d]; };
-  while (product() > static_cast<double>(p_.device.blocks.max_grid[2])) {
-    const int longest = *std::max_element(folded.begin(), folded.end(),
-                                          [&](int a, int b) { return cap(a) < cap(b); });
-    if (cap(longest) == 1) break;
-    caps[longest] = (caps[longest] + 1) / 2;
+  const auto cap_of = [&](int d) { return p_.is_ordered(d) ? 1 : caps[d]; };
+  while (product() > static_cast<double>(limits[2])) {
+    const int most = *std::max_element(folded.begin(), folded.end(),
+                                       [&](int a, int b) { return cap_of(a) < cap_of(b); });
+    if (cap_of(most) == 1) break;
+    caps[most] = (caps[most] + 1) / 2;
   }
   return caps;
 }
@@ -155,7 +164,7 @@ std::vector<int64_t> Nest::GridCaps() const {
 void Nest::LimitBlocks() {
   const std::vector<int64_t> caps = GridCaps();
   for (int d = 0; d < p_.rank(); ++d) {
-    if (caps[d] >= p_.size(d) || p_.is_ordered(d)) continue;
+    if (caps[d] >= p_.size(d) || p_.is_ordered(d) || !MayBeCut(d)) continue;
     builder_.Require(absl::StrCat("blocks of ", p_.name(d)), Parts(0, d) <= caps[d]);
   }
 }
@@ -166,16 +175,28 @@ void Nest::LimitThreads() {
   ProductLimit lanes("threads of a warp", limits.warp_size, 1);
   Formula are_not_powers = 0;
   const int64_t axis = std::min(limits.max_block[0], limits.max_block[1]);
+  int eligible = 0;  // with more, those that are folded into z could be too many
   for (const int d : turn_) {
     if (!MayRunInParallel(d) || p_.size(d) == 1) continue;
+    ++eligible;
+    bool has_threads = false;
+    for (const int l : {warps_, threads_}) {
+      if (l < 0) continue;
+      const int most = !is_wide()    ? kMaxThreadDimensions
+                       : l == warps_ ? kMaxWideWarpDimensions
+                                     : kMaxWideThreadDimensions;
+      has_threads = has_threads || eligible <= most;
+      if (eligible <= most) continue;
+      builder_.Require(absl::StrCat("threads along ", p_.name(d)), Parts(l, d) == 1);
+    }
+    if (!has_threads) continue;
     for (const int l : {warps_, threads_}) {
       if (l < 0) continue;
       const Formula& parts = Parts(l, d);
       threads.Multiply(parts, MostParts(l, d));
       if (has_warps() && l == threads_) lanes.Multiply(parts, MostParts(l, d));
       are_not_powers = Max({are_not_powers, If(Divides(parts, int64_t{1} << 30), 0, 1)});
-      const bool is_limited = MostParts(l, d) > axis && axis < limits.max_threads_per_block;
-      if (is_limited && (!has_warps() || l == warps_)) {
+      if (MostParts(l, d) > axis && axis < limits.max_threads_per_block) {
         builder_.Require(absl::StrCat("threads of a block along ", p_.name(d)), parts <= axis);
       }
     }
@@ -281,7 +302,7 @@ void Nest::LimitUnrolling() {
     if (!p_.is_reduced(d) || p_.size(d) == 1) continue;
     unrolled_.Multiply(Parts(registers_, d), MostParts(registers_, d));
   }
-  unrolled_.Require(builder_);
+  if (!is_wide()) unrolled_.Require(builder_);  // else, no dimension has more than its share
 }
 
 // ---- Copies ----
@@ -363,6 +384,11 @@ void Nest::LimitCopies(int b) {
   const Formula more = If(padding == 0, 0, If(padding == 1, bits(1), bits(kMaxPadding))) +
                        (builder_.At(input.stages) - 1);
   const int64_t most = FloorLog(elements, 1);
+  if (is_wide()) {  // room for any padding and stages
+    builder_.Require(absl::StrCat("bytes of the copy of ", buffer.name),
+                     !is_shared || box <= most - bits(1) - 1);
+    return;
+  }
   for (int64_t extra = 0; extra <= bits(kMaxPadding) + 1; ++extra) {
     builder_.Require(absl::StrCat("bytes of the copy of ", buffer.name),
                      !is_shared || more < extra || box <= most - extra);
@@ -370,7 +396,7 @@ void Nest::LimitCopies(int b) {
 }
 
 void Nest::LimitPrivateCopies(int b) {
-  constexpr int64_t kReductions = 4;  // points that are unrolled at most
+  const double reductions = is_wide() ? UnrolledReductions() : std::min(4.0, UnrolledReductions());
   const Buffer& buffer = e_.inputs()[b];
   const BlockLimits& limits = p_.device.blocks;
   const Formula is_private = builder_.At(inputs_[b].copy) >= kPrivate;
@@ -392,16 +418,16 @@ void Nest::LimitPrivateCopies(int b) {
     most *= largest;
   }
   // A thread's part has at most as many points as it has results, and those of reductions.
-  const double per_result = spread * static_cast<double>(Words(buffer.type.size_bytes())) *
-                            (e_.has_reduction() ? kReductions : 1);
+  const double per_result =
+      spread * static_cast<double>(Words(buffer.type.size_bytes())) * reductions;
   const std::string name = absl::StrCat("copy of ", buffer.name, " in registers");
   if (most > kMaxCopiedElements || words < per_result) {
     builder_.Require(name, !is_private);
     return;
   }
-  builder_.Require(
-      name, !is_private || (!IsInnermost() && results_of_thread_.IsAtMost(words / per_result) &&
-                            unrolled_.IsAtMost(kReductions)));
+  builder_.Require(name,
+                   !is_private || (IsOutside() && results_of_thread_.IsAtMost(words / per_result) &&
+                                   (is_wide() || unrolled_.IsAtMost(reductions))));
 }
 
 // The most elements that can be copied at once if parts begin at multiples of them.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -111,35 +112,61 @@ DimensionParts::DimensionParts(int64_t size, Formula unit) : size_(size) {
   span_.push_back(unit);
 }
 
-void DimensionParts::AddLevel(SpaceBuilder& builder, std::string name,
-                              const std::vector<int64_t>& counts, bool may_be_rest) {
-  const int64_t most = size_ - 1;
-  std::vector<int64_t> values;
-  if (may_be_rest && most > 0) values.push_back(kRest);
-  values.push_back(1);
-  for (const int64_t count : counts) {
-    if (count > 1 && count <= most) values.push_back(count);
+void DimensionParts::RequireFewExtents(SpaceBuilder& builder, const std::string& name,
+                                       const Formula& code, const std::vector<int64_t>& codes) {
+  std::vector<LogStep> kinds;  // 1: no power of two
+  for (const int64_t value : codes) {
+    const int64_t kind = value < 0 || (value & (value - 1)) != 0 ? 1 : 0;
+    if (!kinds.empty() && kinds.back().exponent == kind) kinds.pop_back();
+    kinds.push_back({value, kind});
   }
-  const int64_t largest = values.back();
-  const int parameter = builder.Add(name, std::move(values));
-  const Formula count = builder.At(parameter), left = left_.back();
+  if (kinds.size() == 1) return;
+  const Formula others = others_ + Bisect(code, kinds);
+  builder.Require(absl::StrCat("extents of ", name), others <= 1);
+  others_ = others;
+}
+
+void DimensionParts::AddLevel(SpaceBuilder& builder, std::string name,
+                              const std::vector<int64_t>& counts, bool may_be_rest,
+                              const std::vector<int64_t>& alone) {
+  constexpr int64_t kShort = 16;  // with any extents
+  const int64_t most = size_ - 1;
+  std::set<int64_t> codes = {1};
+  if (may_be_rest && most > 0) codes.insert(kRest);
+  for (const int64_t count : counts) {
+    if (count > 1 && count <= most) codes.insert(count);
+  }
+  const int64_t largest = *codes.rbegin();
+  for (const int64_t count : alone) {
+    if (count > 1 && count <= most && codes.count(count) == 0) codes.insert(-count);
+  }
+  const std::vector<int64_t> values(codes.begin(), codes.end());
+  const bool has_alone = values.front() < 0;
+  const int parameter = builder.Add(name, values);
+  const Formula code = builder.At(parameter), left = left_.back();
+  const Formula count = has_alone ? Absolute(code) : code;
+  if (has_alone) {
+    builder.Require(absl::StrCat("nothing inside of ", name, " is cut"),
+                    code >= 0 || left == left_.front());
+  }
+  if (size_ > kShort) RequireFewExtents(builder, name, code, values);
   if (most > 0) {
     // What is whole is one part; else a part must remain for the levels outside.
     builder.Require(absl::StrCat("parts of ", name, " fit"),
-                    If(left == 0, count == 1, count <= left));
+                    If(left == 0, code == 1, count <= left));
   }
   parameters_.push_back(parameter);
-  parts_.back() = may_be_rest && most > 0 ? If(count == kRest, left + 1, count) : count;
-  most_.back() = may_be_rest ? most + 1 : largest;
-  outer_.push_back(may_be_rest && most > 0
-                       ? If(count == kRest, Formula(size_), outer_.back() * count)
-                       : outer_.back() * count);
+  const bool rests = may_be_rest && most > 0;
+  parts_.back() = rests ? If(code == kRest, left + 1, count) : count;
+  most_.back() = may_be_rest ? most + 1 : std::max(largest, -values.front());
+  outer_.push_back(rests ? If(code == kRest, Formula(size_), outer_.back() * count)
+                         : outer_.back() * count);
   span_.push_back(span_.back() * parts_.back());
-  left_.push_back(may_be_rest && most > 0
-                      ? If(count == kRest, Formula(0), FloorDivide(left, Max({count, Formula(1)})))
-                      : FloorDivide(left, count));
+  left_.push_back(rests ? If(code == kRest, Formula(0), FloorDivide(left, Max({count, Formula(1)})))
+                        : FloorDivide(left, count));
   parts_.push_back(left_.back() + 1);
   most_.push_back(most + 1);
+  ranges_.push_back(values);
 }
 
 Formula DimensionParts::outer(int level) const {
@@ -151,7 +178,7 @@ std::vector<int64_t> DimensionParts::Extents(absl::Span<const int64_t> configura
   std::vector<int64_t> extents;
   int64_t extent = std::min(unit, size_);
   for (const int parameter : parameters_) {
-    const int64_t count = configuration[parameter];
+    const int64_t count = std::abs(configuration[parameter]);
     extent = count == kRest ? size_ : std::min(size_, extent * count);
     extents.push_back(extent);
   }
@@ -172,7 +199,9 @@ void DimensionParts::Read(const std::vector<int64_t>& extents, int64_t unit,
     } else {
       const int64_t count =
           std::max<int64_t>(1, (extent + inner - 1) / std::max<int64_t>(inner, 1));
-      configuration[parameters_[n]] = count;
+      const bool is_alone =
+          inner == unit && std::binary_search(ranges_[n].begin(), ranges_[n].end(), -count);
+      configuration[parameters_[n]] = is_alone ? -count : count;
       inner *= count;
     }
   }
@@ -267,10 +296,12 @@ void PermutationDigits::Read(const std::vector<int>& permutation,
 }
 
 std::vector<int64_t> PartCounts(int64_t size, int64_t dense, int64_t largest) {
-  constexpr int64_t kQuotients = 16;
+  const bool is_thin = dense <= 4;
+  const int64_t quotients = is_thin ? 4 : 16;
   std::set<int64_t> counts;
   for (int64_t n = 1; n <= std::min(dense, largest); ++n) counts.insert(n);
   for (const int64_t factor : {1, 3, 5, 7}) {
+    if (is_thin && factor > 3) continue;
     for (int64_t n = factor; n <= largest; n *= 2) counts.insert(n);
   }
   for (int64_t n = 1; n * n <= size; ++n) {
@@ -278,7 +309,7 @@ std::vector<int64_t> PartCounts(int64_t size, int64_t dense, int64_t largest) {
     counts.insert(n);
     counts.insert(size / n);
   }
-  for (int64_t n = 1; n <= kQuotients; ++n) counts.insert((size + n - 1) / n);
+  for (int64_t n = 1; n <= quotients; ++n) counts.insert((size + n - 1) / n);
   counts.erase(counts.upper_bound(largest), counts.end());
   return {counts.begin(), counts.end()};
 }

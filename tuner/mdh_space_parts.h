@@ -74,8 +74,10 @@ class DimensionParts {
   // `unit` points make one part of the innermost level.
   DimensionParts(int64_t size, Formula unit);
   // The next level outwards. `counts` without kRest; those that are too large are left out.
+  // `alone`: further counts, with codes of their own (-count), for where nothing inside is cut. Of
+  // long dimensions, all counts but one are powers of two: so there are few different extents.
   void AddLevel(SpaceBuilder& builder, std::string name, const std::vector<int64_t>& counts,
-                bool may_be_rest = true);
+                bool may_be_rest = true, const std::vector<int64_t>& alone = {});
 
   int levels() const { return static_cast<int>(parameters_.size()); }
   int parameter(int level) const { return parameters_[level]; }
@@ -96,9 +98,14 @@ class DimensionParts {
   void Read(const std::vector<int64_t>& extents, int64_t unit, Configuration& configuration) const;
 
  private:
+  void RequireFewExtents(SpaceBuilder& builder, const std::string& name, const Formula& code,
+                         const std::vector<int64_t>& codes);
+
   int64_t size_;
   std::vector<int> parameters_;
-  std::vector<Formula> left_;  // parts that are not yet taken, less one
+  std::vector<std::vector<int64_t>> ranges_;  // their codes
+  Formula others_ = 0;                        // counts so far that are no powers of two
+  std::vector<Formula> left_;                 // parts that are not yet taken, less one
   std::vector<Formula> parts_;
   std::vector<int64_t> most_;
   std::vector<Formula> outer_, span_;
@@ -139,7 +146,7 @@ class PermutationDigits {
 
 // Part counts that are offered for a level of a dimension: up to `dense` all, then numbers that are
 // products of a small factor and a power of two, divisors of the size and quotients of it, up to
-// `largest`.
+// `largest`; fewer of these if `dense` is at most 4.
 std::vector<int64_t> PartCounts(int64_t size, int64_t dense, int64_t largest);
 
 }  // namespace mdh

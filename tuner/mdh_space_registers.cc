@@ -10,8 +10,16 @@
 namespace mdh {
 namespace {
 
+constexpr int kExactRank = 2;   // up to here, products of operations are exact
+constexpr int kMiddleRank = 3;  // beyond, they are rounded to powers of two
+
+constexpr int kCopyRank = 5;  // beyond, parts of inputs are not copied
+
 // Part counts that are offered; beyond, neighbours differ too little to be worth a trial.
-const std::vector<int64_t>& PartsOfLoops() {
+const std::vector<int64_t>& PartsOfLoops(int rank) {
+  static const auto* const fewer = new std::vector<int64_t>{
+      1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024};
+  if (rank > kMiddleRank) return *fewer;
   static const auto* const counts = new std::vector<int64_t>{
       1,  2,  3,  4,  5,  6,  7,   8,   10,  12,  14,  16,  20,  24,  28,  32,
       40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 384, 512, 768, 1024};
@@ -20,7 +28,6 @@ const std::vector<int64_t>& PartsOfLoops() {
 constexpr int64_t kMaxRegisterFactor = 16;
 constexpr int64_t kPartsPerCore = 64;
 constexpr int64_t kSlotsPerCore = 4;
-constexpr int kExactRank = 3;  // up to here, products of operations are exact
 
 class Registers : public MdhSpaceKind {
  public:
@@ -52,11 +59,21 @@ class Registers : public MdhSpaceKind {
  private:
   // ---- Lanes and chains ----
 
+  // Whether neighbours along d are neighbours in a buffer; of few dimensions, any may be.
+  bool IsAlongRows(int d) const {
+    if (p_.rank() <= kCopyRank) return true;
+    const auto is_along = [d](const Buffer& buffer) {
+      return !buffer.extents.empty() && buffer.accesses[0].indices.back().coefficients[d] != 0;
+    };
+    return std::any_of(e_.inputs().begin(), e_.inputs().end(), is_along) ||
+           std::any_of(e_.outputs().begin(), e_.outputs().end(), is_along);
+  }
+
   std::vector<int64_t> VectorDimensions() const {
     std::vector<int64_t> dimensions = {-1};
     for (int d = 0; lanes_layer_ >= 0 && d < p_.rank(); ++d) {
       const bool is_free = !p_.is_reduced(d) || (!p_.is_ordered(d) && e_.reduction().identity());
-      if (p_.size(d) >= 2 && is_free) dimensions.push_back(d);
+      if (p_.size(d) >= 2 && is_free && IsAlongRows(d)) dimensions.push_back(d);
     }
     return dimensions;
   }
@@ -137,7 +154,8 @@ class Registers : public MdhSpaceKind {
           2 * static_cast<double>(buffer.size_bytes()) <= WholeBytes() / inputs) {
         layers.push_back(InputParameters::kWholeBuffer);
       }
-      for (int l = 0; l < innermost_; ++l) {
+      // Over many dimensions, copies of parts would couple all of them.
+      for (int l = 0; l < innermost_ && p_.rank() <= kCopyRank; ++l) {
         if (p_.model.layers[l].role == LayerRole::kMemory) layers.push_back(l);
       }
       for (int x = 0; x < std::ssize(buffer.extents); ++x) {
@@ -180,7 +198,7 @@ class Registers : public MdhSpaceKind {
                          parts.parts(0) <= kMaxRegisterFactor);
       }
       for (int l = innermost_; l > 0; --l) {
-        parts.AddLevel(builder_, name(p_.model.layers[l].name), PartsOfLoops());
+        parts.AddLevel(builder_, name(p_.model.layers[l].name), PartsOfLoops(p_.rank()));
         AddOrder(l, d, parts);
       }
     }
@@ -232,12 +250,19 @@ class Registers : public MdhSpaceKind {
   void AddLimits() {
     const int64_t most_pieces = kMaxRegisterFactor + kMaxLanes;
     const bool is_small = p_.rank() <= kExactRank;
-    ProductLimit registers("vector registers", p_.device.vector_registers, 0);
-    ProductLimit operations("operations of the register tile", OperationLimit(), is_small ? 0 : 2);
+    const bool is_wide = p_.rank() > kMiddleRank;
+    ProductLimit registers("vector registers", p_.device.vector_registers,
+                           is_small  ? 0
+                           : is_wide ? 1
+                                     : 2);
+    ProductLimit operations("operations of the register tile", OperationLimit(),
+                            is_small  ? 0
+                            : is_wide ? 1
+                                      : 2);
     ProductLimit parts("parts of cores", static_cast<double>(kPartsPerCore * p_.device.cores),
                        is_small ? 4 : 1);
     ProductLimit slots("slots of partial results", MaxSlots(), is_small ? 4 : 1);
-    registers.Multiply(RegistersOfVector(), INT64_MAX);
+    registers.Multiply(RegistersOfVector(), MostRegistersOfVector());
     for (const int d : turn_) {
       const Formula tile = RegisterTile(d), pieces = Pieces(tile, d);
       if (!p_.is_reduced(d)) {
@@ -267,6 +292,15 @@ class Registers : public MdhSpaceKind {
     const double scratch = static_cast<double>(kMaxSharedScratchBytes) - WholeBytes();
     const double fitting = std::max(1.0, scratch / ResultArrayBytes(e_));
     return std::min(static_cast<double>(kSlotsPerCore * p_.device.cores), fitting);
+  }
+
+  int64_t MostRegistersOfVector() const {
+    int64_t most = 0;
+    for (const TypedName& result : e_.function().results()) {
+      const int64_t bytes = kMaxLanes * SizeBytes(result.type);
+      most += (bytes + p_.device.simd_bytes - 1) / p_.device.simd_bytes;
+    }
+    return std::max<int64_t>(2, most);
   }
 
   // Of one vector of every result, by the number of lanes.

@@ -1,0 +1,85 @@
+// Spaces of decompositions: what they hold is valid and reads back, for all shipped expressions on
+// all kinds of models.
+#include "tuner/mdh_space.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+
+#include "core/low_level_expression.h"
+#include "tests/error_message.h"
+#include "tests/tuner/space_problems.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kSamples = 100;
+
+// Name of an expression, number of a backend, and the largest size.
+using Problem = std::tuple<std::string, int, int64_t>;
+
+class MdhSpaceTest : public ::testing::TestWithParam<Problem> {
+ protected:
+  SpaceBackend backend() const { return SpaceBackends()[std::get<1>(GetParam())]; }
+  Result<Expression> expression() const {
+    return ShippedExpression(MDH_SOURCE_DIR, std::get<0>(GetParam()), std::get<2>(GetParam()));
+  }
+};
+
+// What is wrong with a configuration of a space; empty if nothing is.
+std::string Judge(const Expression& expression, const SpaceBackend& backend, const MdhSpace& space,
+                  const Configuration& configuration) {
+  const TuningParameters p = space.Decode(configuration);
+  const Status valid = Validate(expression, backend.model, backend.device, p);
+  if (!valid.ok()) return absl::StrCat("invalid: ", std::string(valid.message()));
+  const auto low = Lower(expression, backend.model, backend.device, p);
+  if (!low.ok()) return absl::StrCat("lowering: ", std::string(low.status().message()));
+  if (!(ParseTuningParameters(ToText(p)).value_or(TuningParameters{}) == p)) {
+    return "the text does not read back";
+  }
+  const auto again = space.Encode(p);
+  if (!again) return absl::StrCat("not a member: ", space.WhyNot(p));
+  if (!space.space().Contains(*again)) return "what it reads as is not in the space";
+  const auto third = space.Encode(space.Decode(*again));
+  if (!third || *third != *again) return "reads as something else the second time";
+  if (!(space.EncodeNearest(p) == *again)) return "the nearest member is another one";
+  return "";
+}
+
+TEST_P(MdhSpaceTest, HoldsValidDecompositionsThatReadBack) {
+  const auto problem = expression();
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  const SpaceBackend target = backend();
+  const auto space = MdhSpace::Create(*problem, target.model, target.device);
+  ASSERT_TRUE(space.ok()) << space.status();
+  ASSERT_FALSE(space->space().is_lazy());
+  Rng rng(1);
+  int failures = 0;
+  for (int n = 0; n < kSamples && failures < 3; ++n) {
+    const Configuration configuration = space->space().Sample(rng);
+    const std::string wrong = Judge(*problem, target, *space, configuration);
+    if (wrong.empty()) continue;
+    ++failures;
+    ADD_FAILURE() << wrong << "\n"
+                  << ToText(space->Decode(configuration)) << "\n"
+                  << space->space().ToText(configuration);
+  }
+}
+
+std::string NameOf(const ::testing::TestParamInfo<Problem>& info) {
+  const auto& [expression, backend, largest] = info.param;
+  return absl::StrCat(expression, "_", SpaceBackends()[backend].name);
+}
+
+const auto kBackends = ::testing::Range(0, static_cast<int>(SpaceBackends().size()));
+const auto kExpressions = ::testing::ValuesIn(ShippedExpressionNames(MDH_SOURCE_DIR));
+
+INSTANTIATE_TEST_SUITE_P(Usual, MdhSpaceTest,
+                         ::testing::Combine(kExpressions, kBackends, ::testing::Values(INT64_MAX)),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Small, MdhSpaceTest,
+                         ::testing::Combine(kExpressions, kBackends, ::testing::Values(6)), NameOf);
+
+}  // namespace
+}  // namespace mdh

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/commands/cancel_on_interrupt.h"
 #include "client/commands/command.h"
 #include "client/commands/duration_argument.h"
@@ -14,6 +15,7 @@
 #include "client/commands/job_name.h"
 #include "client/commands/lookup_command.h"
 #include "client/commands/progress_display.h"
+#include "tuner/search/search_technique.h"
 
 namespace mdh {
 namespace {
@@ -105,7 +107,8 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
       ->check(CLI::PositiveNumber);
   tune->add_option("--seed", tune_arguments->options.seed, "seed of the search [1]");
   tune->add_option("--technique", tune_arguments->options.technique,
-                   "search technique [auc_bandit]");
+                   absl::StrCat("search technique [auc_bandit]; all: ",
+                                absl::StrJoin(SearchTechniqueNames(), ", ")));
   AddNumericsOption(*tune, tune_arguments->options.numerics_policy);
   tune->add_option("--tolerance", tune_arguments->options.tolerance,
                    "largest relative error of results [from the policy and the types]")

@@ -20,6 +20,7 @@
 #include "client/commands/program_tuning.h"
 #include "client/commands/progress_display.h"
 #include "tuner/program/program_file.h"
+#include "tuner/search/search_technique.h"
 #include "tuner/study/study_spec.h"
 
 namespace mdh {
@@ -250,7 +251,10 @@ void AddSearchOptions(CLI::App& command, TuneProgramArguments& arguments) {
                   "most configurations to try, instead of the abort condition")
       ->check(CLI::PositiveNumber)
       ->excludes(resume);
-  command.add_option("--technique", arguments.technique, "search technique [the specification's]")
+  command
+      .add_option("--technique", arguments.technique,
+                  absl::StrCat("search technique [the specification's]; all: ",
+                               absl::StrJoin(SearchTechniqueNames(), ", ")))
       ->excludes(resume);
   command.add_option("--seed", arguments.seed, "seed of the search")->excludes(resume);
   command.add_flag("--local", arguments.local, "search in this process; nothing is kept")

@@ -30,11 +30,12 @@ namespace {
 
 // The same copies, where they are made, and how.
 bool IsSameInput(const NestShape& shape, int b, const NestShape& other, const InputParameters& x,
-                 const InputParameters& y) {
+                 const InputParameters& y, bool has_regions) {
   if (x.stage_layer != y.stage_layer || x.strip_dimension != y.strip_dimension) return false;
   if (x.stage_layer != InputParameters::kInPlace && x.layout != y.layout) return false;
   if (x.padding != y.padding || x.copy_width != y.copy_width) return false;
   if (x.copy_stages != y.copy_stages) return false;
+  if (!has_regions) return true;
   const auto copies = [b](const NestShape& nest) {
     std::vector<std::pair<int, std::pair<int, std::vector<int>>>> found;
     for (const int place : nest.CopyPlaces(b)) {
@@ -54,16 +55,16 @@ using ActiveLevel = std::array<int, 5>;
 
 // Loops in their order, then cores: where those stand among the loops has no effect, nor has where
 // results of kept dimensions would combine.
-std::vector<ActiveLevel> ActiveLevels(const NestShape& nest) {
+std::vector<ActiveLevel> ActiveLevels(const NestShape& nest, bool has_regions) {
   std::vector<ActiveLevel> loops, cores;
   for (int n = 0; n < nest.count(); ++n) {
     const NestShape::Level& level = nest.levels()[n];
     if (level.parts == 1) continue;
     ActiveLevel active = {level.level.layer, level.level.dimension, static_cast<int>(level.role), 0,
                           0};
-    if (nest.is_reduced(n)) active[4] = nest.OutputRegion(0, n);
+    if (has_regions && nest.is_reduced(n)) active[4] = nest.OutputRegion(0, n);
     if (!nest.is_parallel(n)) {
-      active[4] = nest.OutputRegion(0, n);
+      if (has_regions) active[4] = nest.OutputRegion(0, n);
       loops.push_back(active);
       continue;
     }
@@ -79,9 +80,10 @@ std::vector<ActiveLevel> ActiveLevels(const NestShape& nest) {
   return loops;
 }
 
-bool IsSameNest(const NestShape& a, const NestShape& b) {
-  return ActiveLevels(a) == ActiveLevels(b) && a.AccumulatorElements() == b.AccumulatorElements() &&
-         a.AccumulatesInSharedMemory() == b.AccumulatesInSharedMemory();
+bool IsSameNest(const NestShape& a, const NestShape& b, bool has_regions) {
+  if (ActiveLevels(a, has_regions) != ActiveLevels(b, has_regions)) return false;
+  return !has_regions || (a.AccumulatorElements() == b.AccumulatorElements() &&
+                          a.AccumulatesInSharedMemory() == b.AccumulatesInSharedMemory());
 }
 
 PhaseParameters PhaseOf(const std::optional<PhaseParameters>& apart, const TuningParameters& p) {
@@ -105,9 +107,13 @@ bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const Tun
   if (a.inputs.size() != b.inputs.size()) return false;
   const NestShape nest(problem.expression, problem.model, a);
   const NestShape other(problem.expression, problem.model, b);
-  if (!IsSameNest(nest, other)) return false;
+  // Caches copy by themselves: regions have no effect on code.
+  const bool has_regions = problem.model.memory == MemoryKind::kExplicit;
+  if (!IsSameNest(nest, other, has_regions)) return false;
   for (size_t n = 0; n < a.inputs.size(); ++n) {
-    if (!IsSameInput(nest, static_cast<int>(n), other, a.inputs[n], b.inputs[n])) return false;
+    if (!IsSameInput(nest, static_cast<int>(n), other, a.inputs[n], b.inputs[n], has_regions)) {
+      return false;
+    }
   }
   return true;
 }

@@ -38,7 +38,7 @@ int64_t Diagram::bytes() const {
                                level.last.capacity() + level.child.capacity());
     sum += sizeof(uint64_t) * (level.before.capacity() + level.count.capacity());
   }
-  return static_cast<int64_t>(sum);
+  return static_cast<int64_t>(sum) + (compact_ ? compact_->bytes() : 0);
 }
 
 mpz_class Diagram::CountOf(int level, uint32_t node) const {
@@ -65,6 +65,7 @@ int64_t Diagram::EdgeAt(int level, uint32_t node, uint32_t position) const {
 }
 
 void Diagram::At(uint64_t index, absl::Span<uint32_t> positions) const {
+  if (compact_) return compact_->At(index, positions);
   uint32_t node = 0;
   const int depth = this->depth();
   for (int number = 0; number < depth; ++number) {
@@ -116,6 +117,7 @@ void Diagram::At(const mpz_class& index, absl::Span<uint32_t> positions) const {
 }
 
 std::optional<uint64_t> Diagram::IndexOf64(absl::Span<const uint32_t> positions) const {
+  if (compact_) return compact_->IndexOf(positions);
   uint64_t index = 0;
   uint32_t node = 0;
   const int depth = this->depth();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "tuner/space/compact_index.h"
 #include "tuner/space/expansion.h"
 
 namespace mdh {
@@ -77,6 +78,7 @@ class Diagram {
   mpz_class count_;
   bool is_small_ = false;
   uint64_t count64_ = 0;
+  std::optional<CompactIndex> compact_;  // of few configurations
 };
 
 }  // namespace mdh

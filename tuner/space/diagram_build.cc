@@ -125,7 +125,10 @@ std::optional<Diagram> Diagram::Build(const LevelGraph& graph) {
   }
   diagram.count_ = diagram.CountOf(0, 0);
   diagram.is_small_ = below.limbs == 1;
-  if (diagram.is_small_) diagram.count64_ = below.words[0];
+  if (diagram.is_small_) {
+    diagram.count64_ = below.words[0];
+    diagram.compact_ = CompactIndex::Create(diagram.levels_);
+  }
   return diagram;
 }
 

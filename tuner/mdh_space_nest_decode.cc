@@ -78,9 +78,9 @@ std::vector<MdhLevel> Nest::DecodeOrder(Codes c, const TuningParameters& p) cons
 
 int64_t Nest::PlaceOf(const TuningParameters& p) const {
   const NestShape shape(e_, p_.model, p);
-  int threads = -1;              // first place
-  int outer = -1, kept = -1;     // last places of loops of the outermost memory layer
-  int reduced = -1, inner = -1;  // last places
+  int threads = -1;            // first place
+  int outer = -1, inner = -1;  // last places of loops of the outermost memory layer, and further in
+  int kept = -1, reduced = -1, scanned = -1;  // of the outermost memory layer's, by their dimension
   int loops_before = 0, loops = 0;
   for (int n = 0; n < shape.count(); ++n) {
     const NestShape::Level& level = shape.levels()[n];
@@ -92,14 +92,13 @@ int64_t Nest::PlaceOf(const TuningParameters& p) const {
     }
     const int d = level.level.dimension;
     outer = n;
-    if (IsKept(d)) kept = n;
-    if (p_.is_reduced(d)) reduced = n;
+    (IsKept(d) ? kept : p_.is_reduced(d) ? reduced : scanned) = n;
     ++loops;
     if (threads < 0) ++loops_before;
   }
   if (kept > inner) return kResultsInnermost;
   if (loops_before == loops) return kNested;
-  if (reduced > threads && kept < reduced && kept < threads) {
+  if (reduced > threads && kept < reduced && kept < threads && scanned < threads) {
     return innermost_ >= 0 ? kThreadsInside : kResultsInnermost;
   }
   return outer > threads ? kThreadsFirst : kNested;

@@ -10,6 +10,7 @@
 #include "core/text/printer.h"
 #include "tests/property/worker_pool.h"
 #include "tests/random_parameters.h"
+#include "tuner/mdh_space.h"
 
 namespace mdh {
 namespace {
@@ -22,6 +23,7 @@ constexpr absl::string_view kNone = "none";     // no valid configuration
 // What of the lowering a pair exercises.
 std::set<std::string> FeaturesOf(const Expression& expression, const SystemModel& model,
                                  const TuningParameters& p) {
+  if (UsesRegisterTiles(model, p)) return {"register tiles"};
   const NestShape shape(expression, model, p);
   std::set<std::string> features;
   const auto add = [&](bool has, const char* name) {
@@ -69,12 +71,31 @@ struct Pair {
   SystemModel model;
   DeviceDescription device;
   TuningParameters parameters;
+  bool is_of_space;  // whether the parameters are a sample of the search space
   std::vector<BufferBytes> inputs;
   Result<Kernel> kernel = absl::InternalError("not generated");
 };
 
-// nullopt if there is no valid configuration.
-std::optional<Pair> RandomPair(const JudgedBackend& backend, uint64_t seed) {
+// A sample of the search space; nullopt if there is no valid configuration. Errors: why there is no
+// space, with everything to reproduce it.
+Result<std::optional<TuningParameters>> SampleOfSpace(Rng& rng, const Expression& expression,
+                                                      const SystemModel& model,
+                                                      const DeviceDescription& device,
+                                                      NumericsPolicy numerics) {
+  const Result<MdhSpace> space = MdhSpace::Create(expression, model, device, numerics);
+  if (space.ok()) return space->Decode(space->space().Sample(rng));
+  // An empty space is right only where a walk finds nothing either.
+  const bool is_empty = absl::IsFailedPrecondition(space.status());
+  if (is_empty && !RandomNestParameters(rng, expression, model, device, numerics)) {
+    return std::nullopt;
+  }
+  return absl::InternalError(
+      absl::StrCat("no search space: ", space.status().message(), "\n", ToText(expression), "\n",
+                   model.name, " numerics=", Name(numerics), "\n", device.Fingerprint()));
+}
+
+// nullopt if there is no valid configuration. Errors: those of SampleOfSpace.
+Result<std::optional<Pair>> RandomPair(const JudgedBackend& backend, uint64_t seed) {
   Rng rng(seed);
   RandomExpressionOptions options;
   options.max_points = 2048;
@@ -82,12 +103,22 @@ std::optional<Pair> RandomPair(const JudgedBackend& backend, uint64_t seed) {
   SystemModel model = backend.RandomModel(rng);
   DeviceDescription device = backend.RandomDevice(rng);
   const NumericsPolicy numerics = RandomNumerics(rng);
-  std::optional<TuningParameters> parameters =
-      RandomNestParameters(rng, expression, model, device, numerics);
+  // One third is what is searched, which the walk may never come to.
+  const bool is_of_space = Below(rng, 3) == 0;
+  std::optional<TuningParameters> parameters;
+  if (is_of_space) {
+    MDH_ASSIGN_OR_RETURN(parameters, SampleOfSpace(rng, expression, model, device, numerics));
+  } else {
+    parameters = RandomNestParameters(rng, expression, model, device, numerics);
+  }
   if (!parameters) return std::nullopt;
   std::vector<BufferBytes> inputs = RandomInputs(rng, expression);
-  return Pair{std::move(expression), std::move(model), std::move(device), *std::move(parameters),
-              std::move(inputs)};
+  return Pair{.expression = std::move(expression),
+              .model = std::move(model),
+              .device = std::move(device),
+              .parameters = *std::move(parameters),
+              .is_of_space = is_of_space,
+              .inputs = std::move(inputs)};
 }
 
 void GenerateKernelOf(const JudgedBackend& backend, Pair* pair) {
@@ -107,16 +138,20 @@ std::string JudgePair(JudgedBackend& backend, Pair* pair) {
 }
 
 std::string Reproduction(const Pair& pair) {
-  return absl::StrCat("\n", ToText(pair.expression), "\n", ToText(pair.parameters), "\n",
+  return absl::StrCat("\n", pair.is_of_space ? "a sample of the search space\n" : "",
+                      ToText(pair.expression), "\n", ToText(pair.parameters), "\n",
                       pair.device.Fingerprint(), "\n", pair.kernel.ok() ? pair.kernel->source : "");
 }
 
 std::string JudgeOne(JudgedBackend& backend, uint64_t seed) {
-  std::optional<Pair> pair = RandomPair(backend, seed);
-  if (!pair) return std::string(kNone);
-  const std::string wrong = JudgePair(backend, &*pair);
-  if (!wrong.empty()) return absl::StrCat(kWrong, wrong, Reproduction(*pair));
-  const auto features = FeaturesOf(pair->expression, pair->model, pair->parameters);
+  Result<std::optional<Pair>> random = RandomPair(backend, seed);
+  if (!random.ok()) return absl::StrCat(kWrong, random.status().message());
+  if (!*random) return std::string(kNone);
+  Pair& pair = **random;
+  const std::string wrong = JudgePair(backend, &pair);
+  if (!wrong.empty()) return absl::StrCat(kWrong, wrong, Reproduction(pair));
+  auto features = FeaturesOf(pair.expression, pair.model, pair.parameters);
+  if (pair.is_of_space) features.insert("samples of the search space");
   return absl::StrCat(kRight, absl::StrJoin(features, ","));
 }
 
@@ -132,10 +167,11 @@ std::string Describe(const BlockPairOptions& options, int number) {
     return [&options](int job) -> std::string {
       const auto backend = JudgedBackend::Open(options.backend);
       if (!backend.ok()) return std::string(backend.status().message());
-      std::optional<Pair> pair = RandomPair(**backend, SeedOf(options, job));
-      if (!pair) return "";
-      GenerateKernelOf(**backend, &*pair);
-      return Reproduction(*pair);
+      Result<std::optional<Pair>> pair = RandomPair(**backend, SeedOf(options, job));
+      if (!pair.ok()) return std::string(pair.status().message());
+      if (!*pair) return "";
+      GenerateKernelOf(**backend, &**pair);
+      return Reproduction(**pair);
     };
   };
   const auto on_end = [&](const JobEnd& end) {

@@ -10,6 +10,9 @@
 
 namespace mdh {
 
+// Code generation has another Nest, and one program may hold both.
+inline namespace space_of_nests {
+
 // With explicit memory, a nest is: blocks, then loops of the outermost memory layer ("outer
 // loops"), threads, and the loops of the other memory layers ("inner loops"); where threads stand
 // among the outer loops, and which of those run innermost, is a choice. Copies in shared memory are
@@ -136,4 +139,5 @@ class Nest : public MdhSpaceKind {
   ProductLimit results_of_thread_ = ProductLimit("", 1, 1), unrolled_ = ProductLimit("", 1, 1);
 };
 
+}  // namespace space_of_nests
 }  // namespace mdh

@@ -2,6 +2,7 @@
 // core/validate_nest.cc has its constraint here, never a weaker one.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "core/constraints.h"
@@ -439,10 +440,16 @@ int Nest::CopyWidth(int b) const {
   const int last = static_cast<int>(buffer.extents.size()) - 1;
   if (last < 0 || strides[last] != 1) return 1;
   const auto& coefficients = buffer.accesses[0].indices[last].coefficients;
-  // Others are copied in steps.
-  if (std::any_of(coefficients.begin(), coefficients.end(), [](int64_t c) { return c > 1; })) {
-    return 1;
+  // Others are copied in steps; so are rows whose elements only accesses tell apart.
+  int64_t step = 0;
+  for (const IndexFunction& access : buffer.accesses) {
+    step = std::gcd(step, access.indices[last].constant - ConstantsOf(buffer, last).low);
   }
+  for (int d = 0; d < p_.rank(); ++d) {
+    if (coefficients[d] > 1) return 1;
+    if (p_.size(d) > 1) step = std::gcd(step, coefficients[d]);
+  }
+  if (step > 1) return 1;
   int best = 1;
   for (int width = 2; width * buffer.type.size_bytes() <= kMaxCopyBytes; width *= 2) {
     const bool is_aligned = buffer.extents[last] % width == 0 &&

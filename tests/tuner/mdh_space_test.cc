@@ -67,6 +67,26 @@ TEST_P(MdhSpaceTest, HoldsValidDecompositionsThatReadBack) {
   }
 }
 
+// Rows whose elements only accesses tell apart are copied in steps, never several at once.
+TEST(MdhSpaceOfStepsTest, HoldsNoWideCopiesOfRowsInSteps) {
+  const auto expression = ParseExpression(R"(
+    steps := out_view<fp32>( y: (i) -> (i) ) o
+      md_hom<17>( f, (++) ) o
+      inp_view<fp32,fp32>( a[4]: (i) -> (0), (2), b: (i) -> (i) )
+    where f(a0, a2, b) -> y { y = a0 + a2 + b })",
+                                          {}, "steps");
+  ASSERT_TRUE(expression.ok()) << expression.status();
+  for (const SpaceBackend& target : SpaceBackends()) {
+    const auto space = MdhSpace::Create(*expression, target.model, target.device);
+    ASSERT_TRUE(space.ok()) << target.name << ": " << space.status();
+    Rng rng(1);
+    for (int n = 0; n < 10 * kSamples; ++n) {
+      const Configuration configuration = space->space().Sample(rng);
+      ASSERT_EQ(Judge(*expression, target, *space, configuration), "") << target.name;
+    }
+  }
+}
+
 std::string NameOf(const ::testing::TestParamInfo<Problem>& info) {
   const auto& [expression, backend, largest] = info.param;
   return absl::StrCat(expression, "_", SpaceBackends()[backend].name);

@@ -222,10 +222,21 @@ class Planner {
                        return std::make_pair(!a.is_complete, a.steps.size()) <
                               std::make_pair(!b.is_complete, b.steps.size());
                      });
+    ShareSteps(level.roots);
     FindLeaves(number);
     FindSources(number);
     FindFactors(number);
     FindDecidingWords(number);
+  }
+
+  // What a condition has evaluated is there for those after it, unless it may be left out.
+  void ShareSteps(std::vector<LevelRoot>& roots) const {
+    std::vector<bool> is_done(size());
+    for (LevelRoot& root : roots) {
+      std::erase_if(root.steps, [&](const Step& step) { return is_done[step.operation]; });
+      if (root.gate != 0) continue;
+      for (const Step& step : root.steps) is_done[step.operation] = true;
+    }
   }
 
   void FindDecidingWords(int number) {

@@ -405,7 +405,8 @@ void Nest::LimitPrivateCopies(int b) {
       static_cast<double>(limits.registers_per_thread > 0 ? limits.registers_per_thread
                                                           : kMaxPrivateWords) /
       2 / static_cast<double>(inputs_.size());
-  double most = 1, spread = 1;  // elements of all parts; of a part, per point
+  double most = 1, spread = 1;          // elements of all parts; of a part, per point
+  std::vector<int> indices(p_.rank());  // in how many a dimension is: diagonals are filled
   for (int x = 0; x < std::ssize(buffer.extents); ++x) {
     const ConstantRange constants = ConstantsOf(buffer, x);
     auto largest = static_cast<double>(constants.high - constants.low + 1);
@@ -415,20 +416,21 @@ void Nest::LimitPrivateCopies(int b) {
       if (coefficient == 0) continue;
       largest += 2 * static_cast<double>(p_.size(d) * coefficient);
       spread *= static_cast<double>(coefficient);
+      if (p_.size(d) > 1) ++indices[d];
     }
     most *= largest;
   }
+  const int power = std::max(1, *std::max_element(indices.begin(), indices.end()));
   // A thread's part has at most as many points as it has results, and those of reductions.
-  const double per_result =
-      spread * static_cast<double>(Words(buffer.type.size_bytes())) * reductions;
+  const double boxes = words / spread / static_cast<double>(Words(buffer.type.size_bytes()));
+  const double results = std::pow(boxes, 1.0 / power) / reductions;
   const std::string name = absl::StrCat("copy of ", buffer.name, " in registers");
-  if (most > kMaxCopiedElements || words < per_result) {
+  if (most > kMaxCopiedElements || results < 1) {
     builder_.Require(name, !is_private);
     return;
   }
-  builder_.Require(name,
-                   !is_private || (IsOutside() && results_of_thread_.IsAtMost(words / per_result) &&
-                                   (is_wide() || unrolled_.IsAtMost(reductions))));
+  builder_.Require(name, !is_private || (IsOutside() && results_of_thread_.IsAtMost(results) &&
+                                         (is_wide() || unrolled_.IsAtMost(reductions))));
 }
 
 // The most elements that can be copied at once if parts begin at multiples of them.

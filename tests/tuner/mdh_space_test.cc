@@ -67,14 +67,8 @@ TEST_P(MdhSpaceTest, HoldsValidDecompositionsThatReadBack) {
   }
 }
 
-// Rows whose elements only accesses tell apart are copied in steps, never several at once.
-TEST(MdhSpaceOfStepsTest, HoldsNoWideCopiesOfRowsInSteps) {
-  const auto expression = ParseExpression(R"(
-    steps := out_view<fp32>( y: (i) -> (i) ) o
-      md_hom<17>( f, (++) ) o
-      inp_view<fp32,fp32>( a[4]: (i) -> (0), (2), b: (i) -> (i) )
-    where f(a0, a2, b) -> y { y = a0 + a2 + b })",
-                                          {}, "steps");
+void ExpectValidOnAllBackends(const std::string& text) {
+  const auto expression = ParseExpression(text, {}, "expression");
   ASSERT_TRUE(expression.ok()) << expression.status();
   for (const SpaceBackend& target : SpaceBackends()) {
     const auto space = MdhSpace::Create(*expression, target.model, target.device);
@@ -85,6 +79,24 @@ TEST(MdhSpaceOfStepsTest, HoldsNoWideCopiesOfRowsInSteps) {
       ASSERT_EQ(Judge(*expression, target, *space, configuration), "") << target.name;
     }
   }
+}
+
+// Rows whose elements only accesses tell apart are copied in steps, never several at once.
+TEST(MdhSpaceCopiesTest, RowsInSteps) {
+  ExpectValidOnAllBackends(R"(
+    steps := out_view<fp32>( y: (i) -> (i) ) o
+      md_hom<17>( f, (++) ) o
+      inp_view<fp32,fp32>( a[4]: (i) -> (0), (2), b: (i) -> (i) )
+    where f(a0, a2, b) -> y { y = a0 + a2 + b })");
+}
+
+// A copy for a few points of a diagonal is a box of many elements.
+TEST(MdhSpaceCopiesTest, Diagonals) {
+  ExpectValidOnAllBackends(R"(
+    diagonals := out_view<fp32>( y: (i) -> (i) ) o
+      md_hom<32>( f, (++) ) o
+      inp_view<fp32,fp32>( a: (i) -> (i, i, i), b: (i) -> (i) )
+    where f(a, b) -> y { y = a + b })");
 }
 
 std::string NameOf(const ::testing::TestParamInfo<Problem>& info) {

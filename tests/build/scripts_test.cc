@@ -41,7 +41,10 @@ TEST(Scripts, PackagesListsAndNamesAnUnknownSet) {
 TEST(Scripts, BenchNamesAnUnknownGroupAndOption) {
   const ScriptEnd group = RunScript("bench gpu");
   EXPECT_EQ(group.exit_code, 2);
-  EXPECT_THAT(group.output, HasSubstr("bench: error: there is no group 'gpu' (groups: cpu search spaces)"));
+  EXPECT_THAT(
+      group.output,
+      HasSubstr(
+          "bench: error: there is no group 'gpu' (groups: cpu decompositions search spaces)"));
   EXPECT_THAT(RunScript("bench cpu --fast").output, HasSubstr("unknown option '--fast'"));
   EXPECT_THAT(RunScript("bench cpu --json").output, HasSubstr("--json needs a value"));
 }

@@ -23,9 +23,9 @@ constexpr int kWideRank = 3;           // beyond, choices are independent of lim
 
 }  // namespace
 
-bool Nest::is_wide() const { return p_.rank() > kWideRank; }
+bool NestDecompositions::is_wide() const { return p_.rank() > kWideRank; }
 
-Nest::Nest(MdhProblem problem)
+NestDecompositions::NestDecompositions(MdhProblem problem)
     : MdhSpaceKind(std::move(problem)),
       p_(problem_),
       e_(problem_.expression),
@@ -56,21 +56,21 @@ Nest::Nest(MdhProblem problem)
 
 // ---- Dimensions ----
 
-bool Nest::HasKept() const {
+bool NestDecompositions::HasKept() const {
   return std::any_of(turn_.begin(), turn_.end(),
                      [&](int d) { return IsKept(d) && p_.size(d) > 1; });
 }
 
 // Threads along reductions may have nothing to do where parts are not whole, which needs an
 // identity.
-bool Nest::MayRunInParallel(int d) const {
+bool NestDecompositions::MayRunInParallel(int d) const {
   if (p_.is_ordered(d)) return false;
   if (!p_.is_reduced(d)) return true;
   return e_.reduction().identity().has_value() && MayBeCut(d);
 }
 
 // Blocks along d: of many reductions, only along the longest.
-bool Nest::MayBeCut(int d) const {
+bool NestDecompositions::MayBeCut(int d) const {
   if (!is_wide() || !p_.is_reduced(d) || p_.is_ordered(d)) return true;
   return std::all_of(turn_.begin(), turn_.end(), [&](int other) {
     return !p_.is_reduced(other) || std::pair(p_.size(other), d) <= std::pair(p_.size(d), other);
@@ -78,7 +78,7 @@ bool Nest::MayBeCut(int d) const {
 }
 
 // Most parts that are unrolled; many reductions share what can be unrolled.
-int64_t Nest::UnrolledParts(int d) const {
+int64_t NestDecompositions::UnrolledParts(int d) const {
   if (!is_wide()) return kMaxRegisterParts;
   if (!p_.is_reduced(d)) return kMaxWideRegisterParts;
   std::vector<int> reductions;
@@ -97,7 +97,7 @@ int64_t Nest::UnrolledParts(int d) const {
   return 1;
 }
 
-std::vector<int64_t> Nest::CountsOf(int layer, int d) const {
+std::vector<int64_t> NestDecompositions::CountsOf(int layer, int d) const {
   const int64_t size = p_.size(d);
   const LayerRole role = p_.model.layers[layer].role;
   const int64_t dense = p_.rank() > kThinRank ? 4 : kDenseCounts;
@@ -110,7 +110,7 @@ std::vector<int64_t> Nest::CountsOf(int layer, int d) const {
 }
 
 // All counts, where nothing is cut inside.
-std::vector<int64_t> Nest::CountsAlone(int layer, int d) const {
+std::vector<int64_t> NestDecompositions::CountsAlone(int layer, int d) const {
   const bool is_dense = p_.size(d) <= kMaxShortSize ||
                         (p_.size(d) <= kMaxDenseSize && (d == turn_[0] || !is_explicit()));
   const bool is_middle = layer == (is_explicit() ? inner_ : outer_ + 1);
@@ -120,7 +120,7 @@ std::vector<int64_t> Nest::CountsAlone(int layer, int d) const {
   return counts;
 }
 
-void Nest::AddDimension(int d) {
+void NestDecompositions::AddDimension(int d) {
   DimensionParts& parts = dimensions_.emplace(d, DimensionParts(p_.size(d), 1)).first->second;
   for (int l = layers_ - 1; l > 0; --l) {
     const bool may_be_rest = MayBeRest(l, d);
@@ -135,25 +135,25 @@ void Nest::AddDimension(int d) {
   }
 }
 
-bool Nest::MayBeRest(int layer, int d) const {
+bool NestDecompositions::MayBeRest(int layer, int d) const {
   if (is_thread(layer)) return MayRunInParallel(d);
   return layer != registers_ || !is_explicit() || p_.size(d) <= UnrolledParts(d);
 }
 
-void Nest::AddOrder(int l, int d) {
+void NestDecompositions::AddOrder(int l, int d) {
   if (p_.size(d) == 1 || p_.rank() == 1 || (is_core(l) && is_explicit())) return;
   orders_[l].Add(builder_, absl::StrCat("order_", p_.model.layers[l].name, "_", p_.name(d)), d,
                  Parts(l, d) > 1, p_.is_ordered(d) && p_.is_reduced(d));
 }
 
-void Nest::RequireOrderedParts(int d) {
+void NestDecompositions::RequireOrderedParts(int d) {
   builder_.Require(absl::StrCat("part of ", p_.name(d), " that the order of values fixes"),
                    Tile(0, d) == OrderedPart(e_, p_.numerics, d));
 }
 
 // ---- Choices of explicit memory ----
 
-void Nest::AddExplicitChoices() {
+void NestDecompositions::AddExplicitChoices() {
   AddPlaces();
   AddResults();
   AddGrid();
@@ -163,11 +163,11 @@ void Nest::AddExplicitChoices() {
   unroll_ = builder_.Add("unroll", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096});
 }
 
-Formula Nest::IsInnermost() const {
+Formula NestDecompositions::IsInnermost() const {
   return innermost_ < 0 ? Formula(true) : builder_.At(innermost_) == 1;
 }
 
-void Nest::AddPlaces() {
+void NestDecompositions::AddPlaces() {
   if (is_wide()) {
     place_ = builder_.Add("threads_place", {kResultsInnermost});
     return;
@@ -183,7 +183,7 @@ void Nest::AddPlaces() {
   }
 }
 
-void Nest::AddResults() {
+void NestDecompositions::AddResults() {
   results_ = builder_.Add(
       "results", {kInDevice, kRegistersInside, kRegistersAround, kSharedInside, kSharedAround});
   std::vector<int64_t> combine = {kCombineInDevice};
@@ -214,7 +214,7 @@ void Nest::AddResults() {
 }
 
 // Which dimensions blocks and threads run along x and y; see DecodeAssignment.
-void Nest::AddGrid() {
+void NestDecompositions::AddGrid() {
   if (p_.rank() == 1) return;
   const auto add = [&](const std::string& name, const std::vector<int64_t>& dimensions) {
     const int x = builder_.Add(absl::StrCat(name, "_x"), dimensions);
@@ -228,7 +228,7 @@ void Nest::AddGrid() {
   std::tie(block_x_, block_y_) = add("block", dimensions);
 }
 
-void Nest::AddBlock() {
+void NestDecompositions::AddBlock() {
   if (builder_.Largest(combine_) == kCombineInDevice) return;
   const Formula how = builder_.At(combine_);
   Formula has_threads = 0;
@@ -246,7 +246,7 @@ void Nest::AddBlock() {
 
 // ---- Copies ----
 
-void Nest::AddCopyFlags() {
+void NestDecompositions::AddCopyFlags() {
   for (int b = 0; b < std::ssize(inputs_); ++b) {
     const Buffer& buffer = e_.inputs()[b];
     if (!CanStage(buffer)) continue;
@@ -255,7 +255,7 @@ void Nest::AddCopyFlags() {
   }
 }
 
-void Nest::AddCopyDetails() {
+void NestDecompositions::AddCopyDetails() {
   for (int b = 0; b < std::ssize(inputs_); ++b) {
     InputChoices& input = inputs_[b];
     if (!has_choice(input.copy)) continue;
@@ -295,7 +295,7 @@ void Nest::AddCopyDetails() {
 }
 
 std::unique_ptr<MdhSpaceKind> NestSpace(MdhProblem problem) {
-  return std::make_unique<Nest>(std::move(problem));
+  return std::make_unique<NestDecompositions>(std::move(problem));
 }
 
 }  // namespace mdh

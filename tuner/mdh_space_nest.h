@@ -10,16 +10,18 @@
 
 namespace mdh {
 
-// Code generation has another Nest, and one program may hold both.
-inline namespace space_of_nests {
+// Where registers are not limited.
+constexpr int64_t kMaxPrivateWords = 4096;
+
+inline int64_t Words(int64_t bytes) { return (bytes + 3) / 4; }
 
 // With explicit memory, a nest is: blocks, then loops of the outermost memory layer ("outer
 // loops"), threads, and the loops of the other memory layers ("inner loops"); where threads stand
 // among the outer loops, and which of those run innermost, is a choice. Copies in shared memory are
 // made in front of the inner loops, those in registers in front of the loops of the register layer.
-class Nest : public MdhSpaceKind {
+class NestDecompositions : public MdhSpaceKind {
  public:
-  explicit Nest(MdhProblem problem);
+  explicit NestDecompositions(MdhProblem problem);
 
   TuningParameters Decode(absl::Span<const int64_t> configuration) const override;
   Configuration Read(const TuningParameters& parameters) const override;
@@ -80,7 +82,7 @@ class Nest : public MdhSpaceKind {
   Formula IsOutside() const { return HasKept() ? !IsInnermost() : Formula(true); }
   bool HasKept() const;
 
-  // ---- Limits (mdh_space_nest_limits.cc) ----
+  // ---- Limits (mdh_space_nest_limits.cc, mdh_space_nest_copies.cc) ----
   void AddLimits();
   void LimitBlocks();
   void LimitThreads();
@@ -139,5 +141,4 @@ class Nest : public MdhSpaceKind {
   ProductLimit results_of_thread_ = ProductLimit("", 1, 1), unrolled_ = ProductLimit("", 1, 1);
 };
 
-}  // namespace space_of_nests
 }  // namespace mdh

@@ -6,7 +6,7 @@
 #include "tuner/mdh_space_nest.h"
 
 namespace mdh {
-std::vector<bool> Nest::HasParts(const TuningParameters& p, int layer) const {
+std::vector<bool> NestDecompositions::HasParts(const TuningParameters& p, int layer) const {
   std::vector<bool> has_parts(p_.rank());
   for (int d = 0; d < p_.rank(); ++d) {
     has_parts[d] = (layer == 0 ? p_.size(d) : p.tile[layer - 1][d]) > p.tile[layer][d];
@@ -14,7 +14,7 @@ std::vector<bool> Nest::HasParts(const TuningParameters& p, int layer) const {
   return has_parts;
 }
 
-TuningParameters Nest::Decode(Codes c) const {
+TuningParameters NestDecompositions::Decode(Codes c) const {
   TuningParameters p;
   p.system_model = p_.model.name;
   p.numerics = p_.numerics;
@@ -45,7 +45,7 @@ TuningParameters Nest::Decode(Codes c) const {
 
 // ---- Order ----
 
-std::vector<MdhLevel> Nest::DecodeOrder(Codes c, const TuningParameters& p) const {
+std::vector<MdhLevel> NestDecompositions::DecodeOrder(Codes c, const TuningParameters& p) const {
   std::vector<MdhLevel> order;
   const auto add = [&](int layer, bool kept, bool reduced, bool scanned) {
     if (layer < 0) return;
@@ -76,7 +76,7 @@ std::vector<MdhLevel> Nest::DecodeOrder(Codes c, const TuningParameters& p) cons
   return order;
 }
 
-int64_t Nest::PlaceOf(const TuningParameters& p) const {
+int64_t NestDecompositions::PlaceOf(const TuningParameters& p) const {
   const NestShape shape(e_, p_.model, p);
   int threads = -1;            // first place
   int outer = -1, inner = -1;  // last places of loops of the outermost memory layer, and further in
@@ -109,7 +109,8 @@ int64_t Nest::PlaceOf(const TuningParameters& p) const {
 // The dimensions of a layer of blocks or threads as they run along x, y, z and further ones, which
 // are folded into z: those with several parts first, x and y as asked for, or, where that exceeds
 // limits of the device, those with most parts.
-std::vector<int> Nest::AxesOf(const TuningParameters& p, int layer, int x, int y) const {
+std::vector<int> NestDecompositions::AxesOf(const TuningParameters& p, int layer, int x,
+                                            int y) const {
   const auto parts = [&](int d) {
     const int64_t outer = layer == 0 ? p_.size(d) : p.tile[layer - 1][d];
     return (outer + p.tile[layer][d] - 1) / p.tile[layer][d];
@@ -138,7 +139,7 @@ std::vector<int> Nest::AxesOf(const TuningParameters& p, int layer, int x, int y
   return sorted;
 }
 
-void Nest::DecodeAssignment(Codes c, TuningParameters& p) const {
+void NestDecompositions::DecodeAssignment(Codes c, TuningParameters& p) const {
   p.phase.assignment.assign(layers_, std::vector<AsmLevel>(p_.rank()));
   for (int l = 0; l < layers_; ++l) {
     std::vector<int> axes = Identity(p_.rank());
@@ -149,8 +150,8 @@ void Nest::DecodeAssignment(Codes c, TuningParameters& p) const {
 }
 
 // Whether the dimensions with several parts would run along the axes as they do.
-bool Nest::AreAxes(const TuningParameters& p, const NestShape& shape, int layer, int x,
-                   int y) const {
+bool NestDecompositions::AreAxes(const TuningParameters& p, const NestShape& shape, int layer,
+                                 int x, int y) const {
   const std::vector<int> axes = AxesOf(p, layer, x, y);
   std::vector<std::pair<int, int>> active;  // axes and dimensions
   for (const NestShape::Level& level : shape.levels()) {
@@ -166,7 +167,7 @@ bool Nest::AreAxes(const TuningParameters& p, const NestShape& shape, int layer,
   return true;
 }
 
-void Nest::ReadAssignment(const TuningParameters& p, Configuration& c) const {
+void NestDecompositions::ReadAssignment(const TuningParameters& p, Configuration& c) const {
   if (grid_x_ < 0) return;
   const NestShape shape(e_, p_.model, p);
   const auto read = [&](const std::vector<int>& layers, int x, int y) {
@@ -199,7 +200,7 @@ void Nest::ReadAssignment(const TuningParameters& p, Configuration& c) const {
 
 // ---- Results ----
 
-void Nest::DecodeResults(Codes c, TuningParameters& p) const {
+void NestDecompositions::DecodeResults(Codes c, TuningParameters& p) const {
   const int64_t results = c[results_], combine = c[combine_], place = c[place_];
   if (results == kInDevice) return;
   const bool is_around = results == kRegistersAround || results == kSharedAround;
@@ -221,7 +222,8 @@ void Nest::DecodeResults(Codes c, TuningParameters& p) const {
   p.outputs.assign(e_.outputs().size(), {regions, {}});
 }
 
-void Nest::ReadResults(const TuningParameters& p, int64_t place, Configuration& c) const {
+void NestDecompositions::ReadResults(const TuningParameters& p, int64_t place,
+                                     Configuration& c) const {
   c[results_] = kInDevice;
   c[combine_] = kCombineInDevice;
   const NestShape shape(e_, p_.model, p);
@@ -256,7 +258,7 @@ void Nest::ReadResults(const TuningParameters& p, int64_t place, Configuration& 
 
 // ---- Inputs ----
 
-void Nest::DecodeInput(Codes c, int b, TuningParameters& p) const {
+void NestDecompositions::DecodeInput(Codes c, int b, TuningParameters& p) const {
   const InputChoices& choices = inputs_[b];
   const int64_t copy = Code(c, choices.copy, kNoCopy);
   if (copy == kNoCopy) return;
@@ -287,7 +289,7 @@ void Nest::DecodeInput(Codes c, int b, TuningParameters& p) const {
   input.copy_stages = static_cast<int>(Code(c, choices.stages, 1));
 }
 
-void Nest::ReadInput(const TuningParameters& p, int b, Configuration& c) const {
+void NestDecompositions::ReadInput(const TuningParameters& p, int b, Configuration& c) const {
   const InputChoices& choices = inputs_[b];
   if (!has_choice(choices.copy)) return;
   const InputParameters& input = p.inputs[b];
@@ -310,7 +312,7 @@ void Nest::ReadInput(const TuningParameters& p, int b, Configuration& c) const {
 
 // ---- Reading ----
 
-Configuration Nest::Read(const TuningParameters& p) const {
+Configuration NestDecompositions::Read(const TuningParameters& p) const {
   Configuration c(builder_.parameters().size(), 0);
   for (int d = 0; d < p_.rank(); ++d) {
     std::vector<int64_t> extents;
@@ -325,7 +327,7 @@ Configuration Nest::Read(const TuningParameters& p) const {
   return c;
 }
 
-void Nest::ReadExplicit(const TuningParameters& p, Configuration& c) const {
+void NestDecompositions::ReadExplicit(const TuningParameters& p, Configuration& c) const {
   const int64_t place = PlaceOf(p);
   c[place_] = place;
   if (innermost_ >= 0) c[innermost_] = place == kResultsInnermost ? 1 : 0;

@@ -98,6 +98,7 @@ TEST_F(TuneProgramTest, KernelsThroughTheDaemon) {
   const std::string example = std::string(MDH_SOURCE_DIR) + "/client/examples/saxpy_opencl.json";
   const Ended tuned = Mdh({"tune-program", example, "--trials", "12", "--json"});
   if (tuned.code == 1 && tuned.err.find("the program cannot be run") != std::string::npos) {
+    ASSERT_THAT(tuned.err, HasSubstr("there is no ")) << "everything but a missing driver is wrong";
     EXPECT_EQ(Mdh({"study", "list", "--json"}).out.find("studies/1"), std::string::npos);
     GTEST_SKIP() << tuned.err;
   }

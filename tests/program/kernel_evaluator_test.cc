@@ -57,7 +57,10 @@ class KernelEvaluatorTest : public ::testing::TestWithParam<bool> {
   void SetUp() override {
     program_ = ProgramFrom(Spec(GetParam(), "y[i] += a * x[i];"));
     const auto evaluator = KernelEvaluator::Create(program_, Devices());
-    if (!evaluator.ok()) GTEST_SKIP() << evaluator.status().message();
+    if (!evaluator.ok()) {
+      ASSERT_EQ(evaluator.status().code(), absl::StatusCode::kNotFound) << evaluator.status();
+      GTEST_SKIP() << evaluator.status().message();
+    }
   }
   static KernelDevices Devices() {
     const char* root = std::getenv("CUDA_PATH");

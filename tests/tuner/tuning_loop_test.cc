@@ -1,8 +1,10 @@
 #include "tuner/tuning_loop.h"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "core/canonical.h"
@@ -34,15 +36,17 @@ class RecordedRunner final : public Runner {
     return set_problem_ ? set_problem_(problems_) : absl::OkStatus();
   }
   Result<int64_t> LoopNestTime() override { return 1'000'000'000; }
-  Result<std::vector<Measurement>> Measure(absl::Span<const Kernel> kernels,
-                                           const MeasureOptions&) override {
-    std::vector<Measurement> measured;
-    for (const Kernel& kernel : kernels) {
-      const bool is_new = problems_ > 1 || searched_.insert(kernel.source).second;
-      EXPECT_TRUE(is_new);
-      measured.push_back(answer_(kernel));
-    }
-    return measured;
+  Status Submit(int64_t number, const Kernel& kernel, const MeasureOptions&) override {
+    const bool is_new = problems_ > 1 || searched_.insert(kernel.source).second;
+    EXPECT_TRUE(is_new);
+    submitted_.push_back({number, answer_(kernel)});
+    return absl::OkStatus();
+  }
+  Result<Finished> Next() override {
+    if (submitted_.empty()) return absl::FailedPreconditionError("nothing is submitted");
+    Finished first = std::move(submitted_.front());
+    submitted_.pop_front();
+    return first;
   }
   Result<MachinePeaks> Peaks() override { return MachinePeaks{}; }
   void Interrupt() override {}
@@ -66,6 +70,7 @@ class RecordedRunner final : public Runner {
   int problems_ = 0;
   uint64_t seed_ = 0;
   std::set<std::string> searched_;
+  std::deque<Finished> submitted_;
   std::function<Status(int problem)> set_problem_;
   std::function<Measurement(const Kernel&)> answer_ = [](const Kernel& kernel) {
     return Ok(CostOf(kernel));

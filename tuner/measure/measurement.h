@@ -11,22 +11,39 @@ namespace mdh {
 enum class TrialOutcome : uint8_t {
   kOk = 1,
   kCompileError = 2,
-  kLaunchError = 3,  // loading or starting failed, or out of memory
+  kLaunchError = 3,  // loading or starting failed
   kTimeout = 4,
-  kCrash = 5,        // a signal; writes to inputs and far out of bounds end here
-  kOutOfBounds = 6,  // a guard zone was overwritten
-  kWrongResult = 7,  // NaN included
+  kCrash = 5,           // a signal; writes to inputs and far out of bounds end here
+  kOutOfBounds = 6,     // a guard zone was overwritten
+  kWrongResult = 7,     // NaN included
+  kOutOfResources = 8,  // the device has not enough memory, registers or threads for it
+  kImplausible = 9,     // faster than the device can be
 };
 std::string_view Name(TrialOutcome outcome);  // "ok", "compile error", ...
 
 struct Measurement {
   TrialOutcome outcome = TrialOutcome::kOk;
-  std::string reason;             // for failures: one line for people
-  std::vector<int64_t> times_ns;  // one per timed call, in order; empty unless kOk
+  std::string reason;  // for failures: one line for people
+  // One per timed call, in order; of short kernels each is the mean of a batch of calls that were
+  // timed together. Empty unless kOk.
+  std::vector<int64_t> times_ns;
   int64_t compile_ns = 0;
+  int64_t calls_per_time = 1;  // calls in such a batch
 
   // Median of times_ns; 0 unless kOk.
   int64_t time_ns() const;
+  // Mean of times_ns; 0 unless kOk.
+  double mean_ns() const;
+  // The 99 % confidence interval of the median, from order statistics alone (Hoefler and Belli,
+  // rule 6); all of times_ns where they are too few for one. 0 and 0 unless kOk.
+  struct Interval {
+    int64_t low_ns = 0;
+    int64_t high_ns = 0;
+  };
+  Interval interval() const;
 };
+
+// Of times in any order, of which there is at least one.
+Measurement::Interval MedianInterval(std::vector<int64_t> times_ns);
 
 }  // namespace mdh

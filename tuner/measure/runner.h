@@ -23,50 +23,87 @@ struct RunnerOptions {
   int threads = 0;             // threads of a kernel; 0: all cores
   // Where compilers are looked for, as $PATH; not given: this process's.
   std::optional<std::string> path;
+  // "cpu", "opencl:N" or "cuda:N"; N counts the devices that FindDevices lists of that kind, over
+  // all platforms.
+  std::string device = "cpu";
+};
+
+// In which state of the caches calls are timed.
+enum class CacheState : uint8_t {
+  kWarm = 0,  // as the call before left them
+  kCold = 1,  // the last-level cache holds other data
 };
 
 struct MeasureOptions {
   int64_t compile_limit_ns = 30'000'000'000;
   int64_t run_limit_ns = 10'000'000'000;  // for one candidate, checks excluded
   int min_repeats = 3;
-  int64_t target_time_ns = 30'000'000;  // repeat until this much was timed, or max_repeats
+  // Repeat until this much was timed and the 99 % confidence interval of the median lies within
+  // `precision` of it; at most max_repeats times, and not much longer than max_time_ns.
+  int64_t target_time_ns = 30'000'000;
   int max_repeats = 200;
+  double precision = 0.05;  // 0: target_time_ns alone decides
+  int64_t max_time_ns = 300'000'000;
+  CacheState cache = CacheState::kWarm;
   // A candidate whose first call takes longer than factor * this is not repeated; 0: off.
   int64_t best_so_far_ns = 0;
   double slow_factor = 1.5;
+
+  friend bool operator==(const MeasureOptions&, const MeasureOptions&) = default;
 };
 
 struct MachinePeaks {
   double fp32_flops_per_s = 0;  // all cores, fused multiply-adds counted as two
   double fp64_flops_per_s = 0;
   double memory_bytes_per_s = 0;  // reading arrays larger than the caches, all cores
+  double copy_bytes_per_s = 0;    // copying them: bytes read and bytes written together
+  double launch_overhead_ns = 0;  // from one launch to the next of kernels that do nothing
 };
 
-// Client side. Not thread-safe: one caller at a time. A runner that dies is started again, and the
-// call that it served reports the failure of its candidates.
+// Client side. Not thread-safe: one caller at a time. A runner that dies is started again; the
+// kernel that it measured fails, the others that were submitted are measured as if nothing had
+// happened.
 class Runner {
  public:
-  // Errors: FailedPrecondition if the program is missing, or no compiler works (named in the
-  // message).
+  // Errors: InvalidArgument if the selector of the device is none; FailedPrecondition if the
+  // program or the device is missing, or no compiler works (named in the message).
   static Result<std::unique_ptr<Runner>> Start(RunnerOptions options);
   virtual ~Runner() = default;  // ends the process and its children, removes the directory
 
   // The device with `compiler` filled in.
   virtual const DeviceDescription& device() const = 0;
-  // Draws random inputs and computes the reference result for `expression` (by the plain loop nest,
-  // which is checked by interpreting a sample of points). Must precede Measure.
+  // Draws random inputs and computes the reference result for `expression` (by a plain kernel,
+  // which is checked by interpreting a sample of points). Must precede Submit and Measure, and must
+  // not be called while kernels are submitted and not handed out: FailedPrecondition.
   virtual Status SetProblem(const Expression& expression, uint64_t seed,
                             const Numerics& numerics = {}) = 0;
-  // Time of the plain loop nest on one call, as compiled for the reference.
+  // Time of the plain loop nest on one call of the host's CPU, as compiled for the reference.
   virtual Result<int64_t> LoopNestTime() = 0;
-  // Compiles all candidates, several at a time, then checks and times them one after another.
-  // One measurement per kernel, in order. Errors only if the runner itself cannot go on.
-  virtual Result<std::vector<Measurement>> Measure(absl::Span<const Kernel> kernels,
-                                                   const MeasureOptions& options) = 0;
+
+  // Queues a kernel. Kernels are compiled ahead, by several workers, while earlier ones are
+  // measured. `number`: the caller's, comes back with the measurement. Errors: FailedPrecondition
+  // if no problem is set; if the runner cannot be started.
+  virtual Status Submit(int64_t number, const Kernel& kernel, const MeasureOptions& options) = 0;
+  struct Finished {
+    int64_t number;
+    Measurement measurement;
+  };
+  // Waits for the next measurement, in any order of numbers. Errors: FailedPrecondition if nothing
+  // is submitted, or the device is unhealthy (the kernels stay submitted); others only if the
+  // runner cannot go on: then nothing is submitted any more.
+  virtual Result<Finished> Next() = 0;
+  // All of them, one measurement per kernel, in order. Errors: as Submit and Next, and
+  // FailedPrecondition if kernels are submitted already.
+  Result<std::vector<Measurement>> Measure(absl::Span<const Kernel> kernels,
+                                           const MeasureOptions& options);
+
   // Measured once per process and kept.
   virtual Result<MachinePeaks> Peaks() = 0;
-  // Makes a running call return soon: Measure with its remaining candidates as kTimeout with reason
-  // "cancelled", the others with Cancelled. May be called from any thread.
+  // OK, or FailedPrecondition "unhealthy: ...": the device fails again and again, whatever kernel
+  // it runs. Tries a known kernel before it says so.
+  virtual Status Health() { return absl::OkStatus(); }
+  // Makes a running call return soon: Next and Measure with what is submitted as kTimeout with
+  // reason "cancelled", the others with Cancelled. May be called from any thread.
   virtual void Interrupt() = 0;
 };
 

@@ -1,5 +1,6 @@
 // The daemon's side of the conversation with a runner.
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -77,31 +78,30 @@ class RunnerClient final : public Runner {
     return response.loop_nest_time_ns();
   }
 
-  Result<std::vector<Measurement>> Measure(absl::Span<const Kernel> kernels,
-                                           const MeasureOptions& options) override {
-    MDH_RETURN_IF_ERROR(EnsureProcess(/*with_problem=*/true));
-    std::vector<std::optional<Measurement>> measured(kernels.size());
-    const Result<v1::RunnerResponse> last =
-        Exchange(MeasureRequest(kernels, options), [&](const v1::RunnerMeasured& message) {
-          const auto candidate = static_cast<size_t>(message.candidate());
-          if (candidate < measured.size()) measured[candidate] = ToMeasurement(message);
-        });
-    std::string lost = "the runner gave no answer";
-    if (absl::IsUnavailable(last.status())) {
-      lost = absl::StrCat("the runner ended: ", EndProcess());
-    } else if (!last.ok()) {
-      return last.status();
+  Status Submit(int64_t number, const Kernel& kernel, const MeasureOptions& options) override {
+    if (!problem_) return absl::FailedPreconditionError("no problem was set before Submit");
+    submitted_.push_back({number, kernel, options});
+    return absl::OkStatus();
+  }
+
+  // Measures all that are submitted with the same options at once, so that they are compiled
+  // together.
+  Result<Finished> Next() override {
+    if (!finished_.empty()) return TakeFinished();
+    if (submitted_.empty()) return absl::FailedPreconditionError("no kernel is submitted");
+    std::vector<Kernel> kernels;
+    std::vector<int64_t> numbers;
+    const MeasureOptions options = submitted_.front().options;
+    while (!submitted_.empty() && submitted_.front().options == options) {
+      kernels.push_back(std::move(submitted_.front().kernel));
+      numbers.push_back(submitted_.front().number);
+      submitted_.pop_front();
     }
-    std::vector<Measurement> all;
-    for (std::optional<Measurement>& measurement : measured) {
-      if (!measurement) {
-        measurement.emplace();
-        measurement->outcome = TrialOutcome::kLaunchError;
-        measurement->reason = lost;
-      }
-      all.push_back(*std::move(measurement));
+    MDH_ASSIGN_OR_RETURN(std::vector<Measurement> measured, MeasureTogether(kernels, options));
+    for (size_t k = 0; k < numbers.size(); ++k) {
+      finished_.push_back({numbers[k], std::move(measured[k])});
     }
-    return all;
+    return TakeFinished();
   }
 
   Result<MachinePeaks> Peaks() override {
@@ -127,6 +127,45 @@ class RunnerClient final : public Runner {
   }
 
  private:
+  struct Submitted {
+    int64_t number;
+    Kernel kernel;
+    MeasureOptions options;
+  };
+
+  Finished TakeFinished() {
+    Finished first = std::move(finished_.front());
+    finished_.pop_front();
+    return first;
+  }
+
+  Result<std::vector<Measurement>> MeasureTogether(absl::Span<const Kernel> kernels,
+                                                   const MeasureOptions& options) {
+    MDH_RETURN_IF_ERROR(EnsureProcess(/*with_problem=*/true));
+    std::vector<std::optional<Measurement>> measured(kernels.size());
+    const Result<v1::RunnerResponse> last =
+        Exchange(MeasureRequest(kernels, options), [&](const v1::RunnerMeasured& message) {
+          const auto candidate = static_cast<size_t>(message.candidate());
+          if (candidate < measured.size()) measured[candidate] = ToMeasurement(message);
+        });
+    std::string lost = "the runner gave no answer";
+    if (absl::IsUnavailable(last.status())) {
+      lost = absl::StrCat("the runner ended: ", EndProcess());
+    } else if (!last.ok()) {
+      return last.status();
+    }
+    std::vector<Measurement> all;
+    for (std::optional<Measurement>& measurement : measured) {
+      if (!measurement) {
+        measurement.emplace();
+        measurement->outcome = TrialOutcome::kLaunchError;
+        measurement->reason = lost;
+      }
+      all.push_back(*std::move(measurement));
+    }
+    return all;
+  }
+
   static v1::RunnerRequest MeasureRequest(absl::Span<const Kernel> kernels,
                                           const MeasureOptions& options) {
     v1::RunnerRequest request;
@@ -224,6 +263,8 @@ class RunnerClient final : public Runner {
   WorkDirectory directory_;  // outlives the process
   std::optional<v1::RunnerSetProblem> problem_;
   std::optional<MachinePeaks> peaks_;
+  std::deque<Submitted> submitted_;
+  std::deque<Finished> finished_;
   // Guards what Interrupt uses, and that only one thread sends.
   absl::Mutex mutex_;
   std::optional<ProcessSession> session_ ABSL_GUARDED_BY(mutex_);

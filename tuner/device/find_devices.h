@@ -1,0 +1,30 @@
+// Which devices this machine has.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/device_description.h"
+#include "core/status.h"
+
+namespace mdh {
+
+struct AttachedDevice {
+  std::string selector;           // "cpu", "opencl:0", "cuda:1": see RunnerOptions
+  DeviceDescription description;  // of the CPU without `compiler`
+  std::string platform;           // "CUDA", or OpenCL's name of the platform; empty: the CPU
+  std::string driver;             // its version
+};
+
+struct DeviceSearch {
+  std::vector<AttachedDevice> devices;  // the CPU first
+  // Kinds that are not there, and why: "no CUDA device: libcuda.so.1 is not there".
+  std::vector<std::string> missing;
+};
+
+// What is attached, without loading anything that could harm this process: a process of
+// `runner_program` (mdh-runner --list) looks. A kind whose driver crashes or hangs is missing.
+// Errors: FailedPrecondition if the program is missing or fails.
+Result<DeviceSearch> FindDevices(const std::string& runner_program);
+
+}  // namespace mdh

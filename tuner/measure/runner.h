@@ -26,6 +26,9 @@ struct RunnerOptions {
   // "cpu", "opencl:N" or "cuda:N"; N counts the devices that FindDevices lists of that kind, over
   // all platforms.
   std::string device = "cpu";
+  // Cores of this machine that the runner and all that it starts are restricted to: device() is
+  // then the part of the device that these are (of CPUs, also under OpenCL). Empty: all.
+  std::vector<int> cores = {};
 };
 
 // In which state of the caches calls are timed.

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "tuner/space/state_columns.h"
 #include "tuner/space/tree_construction.h"
 
 namespace mdh {
@@ -11,6 +12,9 @@ namespace {
 
 // Prefixes that are expanded together; levels with fewer are left to one thread.
 constexpr uint32_t kChunk = 1024;
+
+// From so many states on, conditions are tabulated.
+constexpr uint32_t kManyStates = 16;
 
 class Builder {
  public:
@@ -39,6 +43,7 @@ class Builder {
         }
       }
       StateTable children(plan_.cuts[level + 1].words(), plan_.levels[level].is_injective);
+      children.Reserve(states.count());
       result_.graph.emplace_back();
       const bool is_complete = ExpandLevel(level, states, children);
       CollectIncidents();
@@ -73,6 +78,11 @@ class Builder {
 
   // False if there is no memory left.
   bool ExpandLevel(int level, const StateTable& states, StateTable& children) {
+    std::optional<StateColumns> columns;
+    if (!plan_.levels[level].tables.empty() && states.count() >= kManyStates) {
+      columns.emplace(states);
+    }
+    for (Expander& expander : expanders_) expander.SetColumns(columns ? &*columns : nullptr);
     if (expanders_.size() > 1 && states.count() > kChunk) {
       return ExpandInParallel(level, states, children);
     }
@@ -148,7 +158,7 @@ class Builder {
       return std::make_pair(a.prefix, a.position) < std::make_pair(b.prefix, b.position);
     };
     const auto level = static_cast<int>(result_.graph.size()) - 1;
-    for (const Expander& expander : expanders_) {
+    for (Expander& expander : expanders_) {
       if (expander.last_obstacle() >= 0) result_.obstacle = expander.last_obstacle();
       const Incident& overflow = expander.overflow();
       if (overflow.constraint >= 0 &&

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "tuner/space/child_state.h"
 #include "tuner/space/level_plan.h"
+#include "tuner/space/level_tables.h"
 #include "tuner/space/state_table.h"
+#include "tuner/space/step_evaluator.h"
 
 namespace mdh {
 
@@ -35,6 +38,10 @@ class Expander {
   void Expand(int level, const uint64_t* state, uint32_t prefix, StateTable& children,
               std::vector<RawEdge>& edges);
 
+  // The states that the prefixes of the next level are known by, with their numbers; nullptr: not
+  // known, or too few for tables. Must outlive the level.
+  void SetColumns(const StateColumns* columns) { columns_ = columns; }
+
   // The positions that satisfy conditions on one parameter, which are the roots of `level`.
   std::vector<PositionRun> Filter(const LevelPlan& level, uint32_t prefix);
 
@@ -42,7 +49,7 @@ class Expander {
   const std::vector<Incident>& divisions_by_zero() const { return divisions_by_zero_; }
   const Incident& overflow() const { return overflow_; }
   // The constraint that ruled out the last value, -1 if none was.
-  int last_obstacle() const { return last_obstacle_; }
+  int last_obstacle();
   // Whether edges are missing because there were too many.
   bool has_stopped() const { return has_stopped_; }
 
@@ -52,32 +59,34 @@ class Expander {
   void Enter(int number, const LevelPlan& level, const Cut& before, const Cut& after);
   void ExpandLevel(const uint64_t* state, uint32_t prefix, StateTable& children,
                    std::vector<RawEdge>& edges);
-  void LoadState(const uint64_t* state);
-  void RunSteps(const std::vector<Step>& steps, bool is_block);
-  void RunStep(const Step& step, bool is_block);
-  void EvaluatePredicate(const Operation& operation, Bounds& result) const;
-  void SetParameter(uint32_t first, uint32_t last);
   bool HoldsAt(uint32_t position);
+  void NoteObstacle(int constraint) {
+    last_obstacle_ = constraint;
+    is_obstacle_pending_ = false;
+  }
   void NoteUndefined(const LevelRoot& root, uint8_t can, uint32_t position);
   void ExpandPoint(uint32_t position);
   void ExpandRun(PositionRun run);
   // Looks only at positions that divisibility allows; false if it does not tell.
   bool ExpandFactors();
   void ExpandDomain();
+  // By the level's tables; false if there are none, or if a condition is undefined somewhere.
+  bool ExpandTables();
   // As for an earlier prefix with the same deciding words.
   void ExpandAsBefore();
   void GatherCodes();
-  int64_t CodeOf(int operand) const;
   uint8_t EvaluatePredicate(size_t root);
   Verdict EvaluateRun(PositionRun run);
   // Writes the state after the level; false if it depends on the parameter's value.
   bool WriteChild();
   void AddEdge(uint32_t first, uint32_t last);
-  uint64_t WordOf(const SlotSource& source) const;
 
   const SpacePlan& plan_;
-  std::vector<Bounds> values_;  // by operation
-  std::vector<uint64_t> child_;
+  StepEvaluator evaluator_;
+  const StateColumns* columns_ = nullptr;
+  bool has_tables_ = false;  // whether the level's tables are used
+  LevelTables tables_;
+  ChildState child_;
   std::vector<Incident> divisions_by_zero_;
   Incident overflow_;
   FactorPositions factor_positions_;
@@ -95,6 +104,9 @@ class Expander {
   std::vector<std::vector<PositionRun>> runs_before_;
   std::vector<uint64_t> words_;
   int last_obstacle_ = -1;
+  // Of a state without any values to follow, whose obstacle nobody has asked for yet.
+  bool is_obstacle_pending_ = false;
+  const uint64_t* pending_state_ = nullptr;
   size_t max_edges_;
   bool has_stopped_ = false;
 
@@ -105,11 +117,10 @@ class Expander {
   const Cut* after_ = nullptr;
   const uint64_t* state_ = nullptr;
   uint32_t prefix_ = 0;
-  uint64_t decided_ = 0;  // gates of the cut before
-  uint64_t true_ = 0;
   StateTable* children_ = nullptr;
   std::vector<RawEdge>* edges_ = nullptr;
   size_t first_edge_ = 0;
+  bool is_tabulated_ = false;   // whether tables write its children
   int64_t uniform_child_ = -1;  // of a level that is uniform, once it is known
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tuner/space/table_plan.h"
+
 namespace mdh {
 namespace {
 
@@ -227,6 +229,21 @@ class Planner {
     FindSources(number);
     FindFactors(number);
     FindDecidingWords(number);
+    PlanTablesOf(number);
+  }
+
+  void PlanTablesOf(int number) {
+    const auto depends = [&](int operation) { return DependsOn(operation, number); };
+    const auto steps_of = [&](int operation) {
+      std::vector<bool> seen(size());
+      std::vector<Step> steps;
+      CollectSteps(
+          operation, number, [&](int below) { return depends(below) || IsMixed(below, number); },
+          seen, steps);
+      ShortenSums(number, steps);
+      return steps;
+    };
+    plan_.levels[number].tables = PlanTables(plan_, number, steps_of, depends);
   }
 
   // What a condition has evaluated is there for those after it, unless it may be left out.

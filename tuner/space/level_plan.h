@@ -26,6 +26,14 @@ struct PositionRun {
 // Sets of gates above something; it is needed while the gates of one set are all undecided.
 using GatePaths = std::vector<uint64_t>;
 
+// Whether something on these paths is needed while those gates are decided.
+inline bool IsNeeded(const GatePaths& paths, uint64_t decided) {
+  for (uint64_t path : paths) {
+    if ((path & decided) == 0) return true;
+  }
+  return false;
+}
+
 // A condition that is partly known at a cut and may be decided. Its number is its bit.
 struct Gate {
   int operation;
@@ -86,6 +94,18 @@ struct GateSource {
   int operation = -1;
 };
 
+// Conditions of a level, and values that are kept after it, that look at the same words of a state.
+// What they come to, at all positions, is tabulated by these words.
+struct TablePlan {
+  std::vector<Step> prelude;   // all that they need and that does not depend on the parameter
+  std::vector<Step> steps;     // all else that they need
+  std::vector<int> words;      // of the cut before; behind its gates
+  uint64_t gates = 0;          // of the cut before
+  std::vector<int> roots;      // operations
+  std::vector<int> slots;      // of the cut after
+  std::vector<int> gate_bits;  // of the cut after
+};
+
 struct LevelPlan {
   int parameter = -1;
   std::vector<PositionRun> domain;  // positions that satisfy the parameter's own conditions
@@ -100,7 +120,8 @@ struct LevelPlan {
   // Words of the cut before that decide which values can follow, if they are not all.
   std::vector<int> deciding_words{};
   bool has_deciding_words = false;
-  bool is_injective = false;  // whether different prefixes have different states afterwards
+  std::vector<TablePlan> tables{};  // none: conditions are evaluated for each state
+  bool is_injective = false;        // whether different prefixes have different states afterwards
 };
 
 struct SpacePlan {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "tuner/space/wide_integer.h"
@@ -14,6 +15,15 @@ class StateTable {
   // States have that many words. If they are known to be distinct they are not looked up.
   StateTable(int words, bool are_distinct) : words_(words), are_distinct_(are_distinct) {}
 
+  // Makes room for so many states.
+  void Reserve(uint32_t states) {
+    if (words_ == 0) return;
+    states_.reserve(static_cast<size_t>(states) * words_);
+    size_t slots = 64;
+    while (slots < size_t{states} * 2) slots *= 2;
+    if (!are_distinct_ && slots_.empty()) slots_.assign(slots, Place{});
+  }
+
   // The number of a state; a new one if it is not there yet.
   uint32_t NumberOf(const uint64_t* state) {
     if (words_ == 0) {
@@ -22,17 +32,15 @@ class StateTable {
     }
     if (are_distinct_) return Append(state);
     if ((count_ + 1) * 2 > slots_.size()) Grow();
-    const uint64_t hash = HashOf(state);
+    const uint32_t hash = HashOf(state);
     const size_t mask = slots_.size() - 1;
     for (size_t place = hash & mask;; place = (place + 1) & mask) {
       const uint32_t number = slots_[place].number;
       if (number == kNone) {
-        slots_[place] = {Append(state), static_cast<uint32_t>(hash >> 32)};
+        slots_[place] = {Append(state), hash};
         return count_ - 1;
       }
-      if (slots_[place].hash == static_cast<uint32_t>(hash >> 32) && IsSame(number, state)) {
-        return number;
-      }
+      if (slots_[place].hash == hash && IsSame(number, state)) return number;
     }
   }
 
@@ -66,23 +74,33 @@ class StateTable {
     return true;
   }
 
-  uint64_t HashOf(const uint64_t* state) const {
-    uint64_t hash = 0x9e3779b97f4a7c15;
-    for (int word = 0; word < words_; ++word) {
-      const Wide product = static_cast<Wide>(hash ^ state[word]) * 0xd6e8feb86659fd93u;
-      hash = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  uint32_t HashOf(const uint64_t* state) const {
+    // Two chains, as one waits for its products.
+    uint64_t hash = 0x9e3779b97f4a7c15, other = 0xc2b2ae3d27d4eb4f;
+    int word = 0;
+    for (; word + 1 < words_; word += 2) {
+      hash = Mix(hash ^ state[word]);
+      other = Mix(other ^ state[word + 1]);
     }
-    return hash;
+    if (word < words_) hash = Mix(hash ^ state[word]);
+    hash = Mix(hash ^ other);
+    return static_cast<uint32_t>(hash ^ hash >> 32);
+  }
+
+  static uint64_t Mix(uint64_t value) {
+    const Wide product = static_cast<Wide>(value) * 0xd6e8feb86659fd93u;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
   }
 
   void Grow() {
-    slots_.assign(slots_.empty() ? 64 : slots_.size() * 2, Place{});
+    const std::vector<Place> before = std::move(slots_);
+    slots_.assign(before.empty() ? 64 : before.size() * 2, Place{});
     const size_t mask = slots_.size() - 1;
-    for (uint32_t number = 0; number < count_; ++number) {
-      const uint64_t hash = HashOf(state(number));
-      size_t place = hash & mask;
+    for (const Place& moved : before) {
+      if (moved.number == kNone) continue;
+      size_t place = moved.hash & mask;
       while (slots_[place].number != kNone) place = (place + 1) & mask;
-      slots_[place] = {number, static_cast<uint32_t>(hash >> 32)};
+      slots_[place] = moved;
     }
   }
 

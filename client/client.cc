@@ -35,8 +35,12 @@ class GrpcClient : public Client {
         devices_(v1::DeviceService::NewStub(channel)),
         studies_(v1::StudyService::NewStub(channel)) {}
 
-  Result<v1::LookupKernelResponse> Lookup(const v1::KernelKey& key,
-                                          v1::MatchKind weakest_match) override;
+  Result<v1::LookupKernelResponse> Lookup(const v1::KernelKey& key, v1::MatchKind weakest_match,
+                                          const v1::DeviceSelection& device) override;
+  Result<v1::GetKernelResponse> GetBestKernel(const Expression& expression,
+                                              const v1::DeviceSelection& device,
+                                              v1::MatchKind weakest_match,
+                                              v1::NumericsPolicy numerics_policy) override;
   Result<v1::Kernel> GetKernel(const std::string& name) override;
   Result<v1::CreateTuningJobResponse> CreateJob(const Expression& expression,
                                                 const TuneOptions& options) override;
@@ -47,6 +51,8 @@ class GrpcClient : public Client {
                                               const std::string& page_token) override;
   Result<v1::TuningJob> Cancel(const std::string& name) override;
   Result<v1::ListDevicesResponse> ListDevices() override;
+  Result<v1::Device> GetDevice(const std::string& name) override;
+  Result<v1::ListKnownDevicesResponse> ListKnownDevices() override;
   Result<v1::Study> CreateStudy(const v1::CreateStudyRequest& request) override;
   Result<v1::Study> GetStudy(const std::string& name) override;
   Result<v1::ListStudiesResponse> ListStudies(int page_size,
@@ -80,11 +86,17 @@ class GrpcClient : public Client {
   const std::unique_ptr<v1::StudyService::Stub> studies_;
 };
 
+bool IsGiven(const v1::DeviceSelection& device) {
+  return device.device_case() != v1::DeviceSelection::DEVICE_NOT_SET;
+}
+
 Result<v1::LookupKernelResponse> GrpcClient::Lookup(const v1::KernelKey& key,
-                                                    v1::MatchKind weakest_match) {
+                                                    v1::MatchKind weakest_match,
+                                                    const v1::DeviceSelection& device) {
   v1::LookupKernelRequest request;
   *request.mutable_key() = key;
   request.set_weakest_match(weakest_match);
+  if (IsGiven(device)) *request.mutable_device() = device;
   return Call(*kernels_, &v1::KernelService::Stub::LookupKernel, request, options_.call_limit_ns);
 }
 
@@ -96,6 +108,18 @@ Result<v1::Kernel> GrpcClient::GetKernel(const std::string& name) {
       v1::GetKernelResponse response,
       Call(*kernels_, &v1::KernelService::Stub::GetKernel, request, options_.call_limit_ns));
   return std::move(*response.mutable_kernel());
+}
+
+Result<v1::GetKernelResponse> GrpcClient::GetBestKernel(const Expression& expression,
+                                                        const v1::DeviceSelection& device,
+                                                        v1::MatchKind weakest_match,
+                                                        v1::NumericsPolicy numerics_policy) {
+  v1::GetKernelRequest request;
+  *request.mutable_expression()->mutable_structured() = ToProto(expression);
+  request.set_weakest_match(weakest_match);
+  request.set_numerics_policy(numerics_policy);
+  if (IsGiven(device)) *request.mutable_device() = device;
+  return Call(*kernels_, &v1::KernelService::Stub::GetKernel, request, options_.call_limit_ns);
 }
 
 Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const Expression& expression,
@@ -111,6 +135,8 @@ Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const Expression& expr
   request.mutable_options()->set_tolerance(options.tolerance);
   request.set_force(options.force);
   request.set_request_id(options.request_id);
+  for (const std::string& device : options.devices) request.add_devices(device);
+  request.set_source(options.source);
   return Call(*tuning_, &v1::TuningService::Stub::CreateTuningJob, request, options_.call_limit_ns);
 }
 
@@ -154,6 +180,20 @@ Result<v1::TuningJob> GrpcClient::Cancel(const std::string& name) {
 Result<v1::ListDevicesResponse> GrpcClient::ListDevices() {
   return Call(*devices_, &v1::DeviceService::Stub::ListDevices, v1::ListDevicesRequest(),
               kListDevicesLimitNs);
+}
+
+Result<v1::Device> GrpcClient::GetDevice(const std::string& name) {
+  v1::GetDeviceRequest request;
+  request.set_name(name);
+  MDH_ASSIGN_OR_RETURN(
+      v1::GetDeviceResponse response,
+      Call(*devices_, &v1::DeviceService::Stub::GetDevice, request, kListDevicesLimitNs));
+  return std::move(*response.mutable_device());
+}
+
+Result<v1::ListKnownDevicesResponse> GrpcClient::ListKnownDevices() {
+  return Call(*devices_, &v1::DeviceService::Stub::ListKnownDevices, v1::ListKnownDevicesRequest(),
+              options_.call_limit_ns);
 }
 
 Result<v1::Study> GrpcClient::CreateStudy(const v1::CreateStudyRequest& request) {

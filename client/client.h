@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/expression.h"
 #include "core/status.h"
@@ -26,8 +27,8 @@ namespace mdh {
 
 struct ClientOptions {
   int64_t connect_limit_ns = 5'000'000'000;
-  // Of one call, but for Watch and Tune, which last as long as the job, and ListDevices, which may
-  // have to measure first.
+  // Of one call, but for Watch and Tune, which last as long as the job, and ListDevices and
+  // GetDevice, which may have to measure first.
   int64_t call_limit_ns = 30'000'000'000;
 };
 
@@ -41,6 +42,9 @@ struct TuneOptions {
   double tolerance = 0;
   bool force = false;           // search again even if there is a record
   std::string request_id = "";  // the same id gives the same job; empty: none
+  // Names of the devices that may be used, all of one fingerprint; none: the daemon's CPU.
+  std::vector<std::string> devices = {};
+  std::string source = "";  // who asks, to take turns with others; empty: this machine
 };
 
 // Thread-safe. Errors of every call: what the daemon says, with its message; Unavailable if it
@@ -59,15 +63,22 @@ class Client {
   static v1::KernelKey KeyOf(const Expression& expression,
                              v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED);
 
+  // `device`: what the record is for, if the key does not say; not given: the daemon's CPU.
   // Errors: NotFound.
   virtual Result<v1::LookupKernelResponse> Lookup(
-      const v1::KernelKey& key, v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT) = 0;
+      const v1::KernelKey& key, v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT,
+      const v1::DeviceSelection& device = {}) = 0;
   Result<v1::LookupKernelResponse> Lookup(const Expression& expression,
                                           v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT) {
     return Lookup(KeyOf(expression), weakest_match);
   }
   // `name`: of a kernel or of its record. Errors: NotFound.
   virtual Result<v1::Kernel> GetKernel(const std::string& name) = 0;
+  // The best kernel that is known for an expression on a device; with MATCH_KIND_PREDICTED as the
+  // weakest match there is one for every device, measured or not. Errors: NotFound.
+  virtual Result<v1::GetKernelResponse> GetBestKernel(
+      const Expression& expression, const v1::DeviceSelection& device, v1::MatchKind weakest_match,
+      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED) = 0;
 
   // Creates a job, waits for its end and gives its record. `on_progress` is called from this
   // thread. Errors: Cancelled if the job was cancelled, even if a record was stored; what the job
@@ -90,6 +101,10 @@ class Client {
   virtual Result<v1::TuningJob> Cancel(const std::string& name) = 0;
 
   virtual Result<v1::ListDevicesResponse> ListDevices() = 0;
+  // Errors: NotFound.
+  virtual Result<v1::Device> GetDevice(const std::string& name) = 0;
+  // Devices that kernels can be made for though they are not attached.
+  virtual Result<v1::ListKnownDevicesResponse> ListKnownDevices() = 0;
 
   // Studies: tuning of any program. Errors: as those of mdh.v1.StudyService.
   virtual Result<v1::Study> CreateStudy(const v1::CreateStudyRequest& request) = 0;

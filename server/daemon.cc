@@ -13,17 +13,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/device_catalogue.h"
+#include "server/device_keeper.h"
+#include "server/device_list.h"
 #include "server/device_service.h"
 #include "server/expression_service.h"
 #include "server/job_queue.h"
 #include "server/kernel_service.h"
+#include "server/known_devices.h"
 #include "server/listen_address.h"
 #include "server/lookup_table.h"
 #include "server/sqlite_store.h"
 #include "server/study_catalogue.h"
 #include "server/study_service.h"
 #include "server/study_store.h"
-#include "server/tuning_backend.h"
 #include "server/tuning_service.h"
 
 namespace mdh {
@@ -34,6 +36,13 @@ constexpr int kMaxMessageBytes = 4 << 20;
 // Calls that are still open when the daemon stops are ended after this.
 constexpr std::chrono::milliseconds kStopGrace(500);
 
+// The CPU, which runners serve.
+Result<DeviceSearch> SearchDevices() {
+  AttachedDevice cpu = {.selector = "cpu", .description = {}, .platform = "", .driver = ""};
+  MDH_ASSIGN_OR_RETURN(cpu.description, DescribeHostCpu());
+  return DeviceSearch{{std::move(cpu)}, {"no GPU: this version tunes for CPUs only"}};
+}
+
 // Members are destroyed in reverse order: the server before the services before what they use.
 class RunningDaemon : public Daemon {
  public:
@@ -43,7 +52,7 @@ class RunningDaemon : public Daemon {
   // In this order; each needs those before.
   Status ClaimSockets();
   Status OpenStore();
-  Status StartDevice();
+  Status StartDevices();
   Status StartJobs();
   Status Serve();
 
@@ -55,10 +64,10 @@ class RunningDaemon : public Daemon {
   std::unique_ptr<Store> store_;
   std::unique_ptr<StudyStore> study_store_;
   std::unique_ptr<StudyCatalogue> studies_;
-  std::unique_ptr<TuningBackend> backend_;
   std::unique_ptr<DeviceCatalogue> catalogue_;
   std::unique_ptr<LookupTable> lookup_table_;
   std::unique_ptr<JobQueue> jobs_;
+  std::unique_ptr<DeviceKeeper> keeper_;
   std::unique_ptr<KernelServiceImpl> kernel_service_;
   std::unique_ptr<TuningServiceImpl> tuning_service_;
   std::unique_ptr<DeviceServiceImpl> device_service_;
@@ -85,41 +94,54 @@ Status RunningDaemon::OpenStore() {
   return absl::OkStatus();
 }
 
-Status RunningDaemon::StartDevice() {
-  MDH_ASSIGN_OR_RETURN(backend_, StartCpuBackend({.program = options_.runner,
-                                                  .work_directory = options_.work_directory,
-                                                  .threads = 0,
-                                                  .path = {}}));
-  const DeviceDescription& device = backend_->device();
-  spdlog::info("found CPU '{}', {} hardware threads, vectors of {} bytes, L1 {} L2 {} L3 {} bytes",
-               device.name, device.cores, device.simd_bytes, device.l1_bytes, device.l2_bytes,
-               device.l3_bytes);
-  if (const Status can_tune = backend_->CanTune(); can_tune.ok()) {
-    spdlog::info("found compilers: {}", device.compiler);
-  } else {
-    spdlog::warn("only lookups are served, tuning is refused: {}", std::string(can_tune.message()));
+Status RunningDaemon::StartDevices() {
+  const RunnerOptions runner = {.program = options_.runner,
+                                .work_directory = options_.work_directory,
+                                .threads = 0,
+                                .path = {}};
+  MDH_ASSIGN_OR_RETURN(const DeviceSearch found, SearchDevices());
+  std::vector<WantedDevice> wanted = AllDevices(found);
+  if (!options_.devices.empty()) {
+    MDH_ASSIGN_OR_RETURN(wanted, ParseDeviceList(options_.devices));
   }
-  spdlog::info("found no GPU: this version tunes for CPUs only");
-  catalogue_ = std::make_unique<DeviceCatalogue>(*backend_, *store_);
+  MDH_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<TuningDevice>> devices,
+                       MakeDevices(wanted, found, runner));
+  for (const std::unique_ptr<TuningDevice>& device : devices) {
+    spdlog::info("device={} {}", device->name(), device->description().Fingerprint());
+    if (const Status can_tune = device->CanTune(); !can_tune.ok()) {
+      spdlog::warn("device={} only lookups are served, tuning is refused: {}", device->name(),
+                   std::string(can_tune.message()));
+    }
+  }
+  for (const std::string& missing : found.missing) spdlog::info("{}", missing);
+  MDH_ASSIGN_OR_RETURN(std::vector<v1::KnownDevice> known, ReadKnownDevices(KnownDeviceFiles()));
+  catalogue_ = std::make_unique<DeviceCatalogue>(std::move(devices), found.missing,
+                                                 std::move(known), *store_);
   return absl::OkStatus();
 }
 
 Status RunningDaemon::StartJobs() {
-  lookup_table_ = std::make_unique<LookupTable>(catalogue_->environment());
+  std::vector<KeyEnvironment> environments = catalogue_->Environments();
+  KeyEnvironment first = environments.front();
+  environments.erase(environments.begin());
+  lookup_table_ = std::make_unique<LookupTable>(std::move(first), std::move(environments));
   MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningRecord> records, store_->AllRecords());
   for (const v1::TuningRecord& record : records) lookup_table_->Put(record);
   spdlog::info("records={}", records.size());
   JobQueueOptions options;
   options.max_queued = options_.max_queued_jobs;
-  MDH_ASSIGN_OR_RETURN(
-      jobs_, JobQueue::Start(*store_, *lookup_table_, *backend_, *catalogue_, std::move(options)));
+  MDH_ASSIGN_OR_RETURN(jobs_,
+                       JobQueue::Start(*store_, *lookup_table_, *catalogue_, std::move(options)));
+  keeper_ = std::make_unique<DeviceKeeper>(catalogue_->devices(), DeviceKeeperOptions());
   return absl::OkStatus();
 }
 
 Status RunningDaemon::Serve() {
-  kernel_service_ = std::make_unique<KernelServiceImpl>(*lookup_table_, *store_, options_.limits);
-  tuning_service_ = std::make_unique<TuningServiceImpl>(*jobs_, *lookup_table_, options_.limits);
-  device_service_ = std::make_unique<DeviceServiceImpl>(*catalogue_, options_.version);
+  kernel_service_ =
+      std::make_unique<KernelServiceImpl>(*lookup_table_, *catalogue_, *store_, options_.limits);
+  tuning_service_ =
+      std::make_unique<TuningServiceImpl>(*jobs_, *lookup_table_, *catalogue_, options_.limits);
+  device_service_ = std::make_unique<DeviceServiceImpl>(*catalogue_, *jobs_, options_.version);
   expression_service_ = std::make_unique<ExpressionServiceImpl>(options_.limits);
   study_service_ = std::make_unique<StudyServiceImpl>(*studies_, *study_store_);
 
@@ -166,8 +188,9 @@ void RunningDaemon::Stop() {
   server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
   server_->Wait();
   server_.reset();
+  keeper_.reset();
   jobs_.reset();
-  backend_.reset();
+  catalogue_.reset();
   studies_.reset();
   study_store_.reset();
   store_.reset();
@@ -187,7 +210,7 @@ Result<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& options, Star
   failure = StartFailure::kDatabase;
   MDH_RETURN_IF_ERROR(daemon->OpenStore());
   failure = StartFailure::kInternal;
-  MDH_RETURN_IF_ERROR(daemon->StartDevice());
+  MDH_RETURN_IF_ERROR(daemon->StartDevices());
   failure = StartFailure::kDatabase;
   MDH_RETURN_IF_ERROR(daemon->StartJobs());
   failure = StartFailure::kListen;

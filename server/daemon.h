@@ -21,6 +21,7 @@ struct DaemonOptions {
   int64_t max_database_bytes = 0;  // 0: no limit
   std::string runner;              // path of mdh-runner
   std::string work_directory;
+  std::string devices;  // as ParseDeviceList reads it; empty: all that are found
   int max_queued_jobs = 256;
   ExpressionLimits limits;
   std::string version;

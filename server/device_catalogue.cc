@@ -1,8 +1,13 @@
 #include "server/device_catalogue.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "proto/device_conversion.h"
 
 namespace mdh {
 namespace {
@@ -10,69 +15,193 @@ namespace {
 // Peaks are measured, not proven: a candidate may exceed them a little.
 constexpr double kPeakTolerance = 1.5;
 
+constexpr std::string_view kDevices = "devices/";
+constexpr std::string_view kKnownDevices = "knownDevices/";
+
 v1::MachinePeaks ToProto(const MachinePeaks& peaks) {
   v1::MachinePeaks proto;
   proto.set_fp32_flops_per_s(peaks.fp32_flops_per_s);
   proto.set_fp64_flops_per_s(peaks.fp64_flops_per_s);
   proto.set_memory_bytes_per_s(peaks.memory_bytes_per_s);
+  proto.set_copy_bytes_per_s(peaks.copy_bytes_per_s);
+  proto.set_launch_overhead_ns(peaks.launch_overhead_ns);
   return proto;
 }
 
-v1::MachinePeaks Larger(const v1::MachinePeaks& a, const v1::MachinePeaks& b) {
-  v1::MachinePeaks larger;
-  larger.set_fp32_flops_per_s(std::max(a.fp32_flops_per_s(), b.fp32_flops_per_s()));
-  larger.set_fp64_flops_per_s(std::max(a.fp64_flops_per_s(), b.fp64_flops_per_s()));
-  larger.set_memory_bytes_per_s(std::max(a.memory_bytes_per_s(), b.memory_bytes_per_s()));
-  return larger;
+// Of both what is better; an overhead of 0 was not measured.
+v1::MachinePeaks Better(const v1::MachinePeaks& a, const v1::MachinePeaks& b) {
+  v1::MachinePeaks better;
+  better.set_fp32_flops_per_s(std::max(a.fp32_flops_per_s(), b.fp32_flops_per_s()));
+  better.set_fp64_flops_per_s(std::max(a.fp64_flops_per_s(), b.fp64_flops_per_s()));
+  better.set_memory_bytes_per_s(std::max(a.memory_bytes_per_s(), b.memory_bytes_per_s()));
+  better.set_copy_bytes_per_s(std::max(a.copy_bytes_per_s(), b.copy_bytes_per_s()));
+  better.set_launch_overhead_ns(a.launch_overhead_ns() == 0 ? b.launch_overhead_ns()
+                                : b.launch_overhead_ns() == 0
+                                    ? a.launch_overhead_ns()
+                                    : std::min(a.launch_overhead_ns(), b.launch_overhead_ns()));
+  return better;
 }
 
-v1::DeviceDescription ToProto(const DeviceDescription& device) {
-  v1::DeviceDescription proto;
-  proto.set_kind(static_cast<v1::DeviceKind>(device.kind));
-  proto.set_model(device.name);
-  proto.set_cores(device.cores);
-  proto.set_simd_bytes(device.simd_bytes);
-  proto.set_vector_registers(device.vector_registers);
-  proto.set_l1_bytes(device.l1_bytes);
-  proto.set_l2_bytes(device.l2_bytes);
-  proto.set_l3_bytes(device.l3_bytes);
-  proto.set_cache_line_bytes(device.cache_line_bytes);
-  proto.set_isa(device.isa);
-  proto.set_compiler(device.compiler);
-  proto.set_clock_hz(device.clock_hz);
-  return proto;
+TuningDevice* DefaultOf(absl::Span<const std::unique_ptr<TuningDevice>> devices) {
+  for (const std::unique_ptr<TuningDevice>& device : devices) {
+    if (device->description().kind == DeviceKind::kCpu) return device.get();
+  }
+  return devices.front().get();
+}
+
+std::string KindName(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return "cpu";
+    case DeviceKind::kOpenCl:
+      return "opencl";
+    case DeviceKind::kCuda:
+      return "cuda";
+  }
+  return "";
 }
 
 }  // namespace
 
-v1::Device DeviceCatalogue::Describe() {
-  v1::Device device;
-  device.set_name("devices/cpu");
-  *device.mutable_description() = ToProto(backend_.device());
-  device.set_fingerprint(environment_.device_fingerprint);
-  const Result<v1::MachinePeaks> peaks = Peaks();
-  if (peaks.ok()) *device.mutable_peaks() = *peaks;
-  const Status can_tune = backend_.CanTune();
-  device.set_can_tune(can_tune.ok());
-  if (!can_tune.ok()) device.set_cannot_tune_reason(std::string(can_tune.message()));
-  return device;
+DeviceCatalogue::DeviceCatalogue(std::vector<std::unique_ptr<TuningDevice>> devices,
+                                 std::vector<std::string> missing,
+                                 std::vector<v1::KnownDevice> known, Store& store)
+    : devices_(std::move(devices)),
+      missing_(std::move(missing)),
+      known_(std::move(known)),
+      default_(DefaultOf(devices_)),
+      store_(store) {}
+
+std::vector<KeyEnvironment> DeviceCatalogue::Environments() const {
+  std::vector<KeyEnvironment> environments = {default_->environment()};
+  std::set<std::string> seen = {default_->fingerprint()};
+  for (const std::unique_ptr<TuningDevice>& device : devices_) {
+    if (seen.insert(device->fingerprint()).second) environments.push_back(device->environment());
+  }
+  return environments;
 }
 
-Result<v1::MachinePeaks> DeviceCatalogue::Peaks() {
+Result<TuningDevice*> DeviceCatalogue::Find(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const std::unique_ptr<TuningDevice>& device : devices_) {
+    if (device->name() == name) return device.get();
+    names.push_back(device->name());
+  }
+  std::string message =
+      absl::StrCat("there is no device '", name, "'; there are ", absl::StrJoin(names, ", "));
+  for (const std::string& why : missing_) absl::StrAppend(&message, "; ", why);
+  return absl::NotFoundError(message);
+}
+
+Result<std::vector<TuningDevice*>> DeviceCatalogue::Select(
+    absl::Span<const std::string> names) const {
+  std::vector<TuningDevice*> selected;
+  const auto add = [&](TuningDevice* device) {
+    if (std::find(selected.begin(), selected.end(), device) == selected.end()) {
+      selected.push_back(device);
+    }
+  };
+  for (const std::string& name : names) {
+    const size_t before = selected.size();
+    for (const std::unique_ptr<TuningDevice>& device : devices_) {
+      const bool is_kind =
+          name == absl::StrCat(std::string(kDevices), KindName(device->description().kind));
+      if (is_kind && name != "devices/cpu") add(device.get());
+    }
+    if (selected.size() > before) continue;
+    MDH_ASSIGN_OR_RETURN(TuningDevice* const device, Find(name));
+    add(device);
+  }
+  if (selected.empty()) selected.push_back(default_);
+  for (const TuningDevice* device : selected) {
+    if (device->fingerprint() != selected.front()->fingerprint()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(selected.front()->name(), " and ", device->name(),
+                       " are different devices; each needs a job of its own"));
+    }
+  }
+  return selected;
+}
+
+Result<DeviceDescription> DeviceCatalogue::Resolve(const v1::DeviceSelection& selection) const {
+  if (selection.has_description()) return FromProto(selection.description());
+  if (selection.name().empty()) return default_->description();
+  if (!selection.name().starts_with(kKnownDevices)) {
+    MDH_ASSIGN_OR_RETURN(const std::vector<TuningDevice*> devices, Select({selection.name()}));
+    return devices.front()->description();
+  }
+  for (const v1::KnownDevice& device : known_) {
+    if (device.name() == selection.name()) return FromProto(device.description());
+  }
+  return absl::NotFoundError(
+      absl::StrCat("no device '", selection.name(), "' is known; known are ",
+                   absl::StrJoin(known_, ", ", [](std::string* out, const auto& device) {
+                     absl::StrAppend(out, device.name());
+                   })));
+}
+
+v1::Device DeviceCatalogue::Describe(TuningDevice& device) {
+  v1::Device proto;
+  proto.set_name(device.name());
+  *proto.mutable_description() = mdh::ToProto(device.description());
+  proto.set_fingerprint(device.fingerprint());
+  proto.set_platform(device.platform());
+  proto.set_driver(device.driver());
+  if (const std::optional<v1::MachinePeaks> peaks = KnownPeaks(device)) {
+    *proto.mutable_peaks() = *peaks;
+  }
+  const Status can_tune = device.CanTune();
+  proto.set_can_tune(can_tune.ok());
+  if (!can_tune.ok()) proto.set_cannot_tune_reason(std::string(can_tune.message()));
+  const TuningDevice::State state = device.state();
+  proto.set_health(state.health);
+  proto.set_health_reason(state.reason);
+  proto.mutable_load()->set_running_job(state.job);
+  return proto;
+}
+
+std::optional<v1::MachinePeaks> DeviceCatalogue::KnownPeaks(TuningDevice& device) {
+  if (std::optional<v1::MachinePeaks> measured = MeasuredPeaks(device.fingerprint())) {
+    return measured;
+  }
+  if (device.TryHold("")) {
+    const Result<v1::MachinePeaks> peaks = Peaks(device);
+    device.Release();
+    if (peaks.ok()) return *peaks;
+  }
+  const Result<std::optional<v1::MachinePeaks>> stored = store_.GetPeaks(device.fingerprint());
+  return stored.ok() ? *stored : std::nullopt;
+}
+
+std::optional<v1::MachinePeaks> DeviceCatalogue::MeasuredPeaks(
+    const std::string& fingerprint) const {
   absl::MutexLock lock(&mutex_);
-  if (peaks_.has_value()) return *peaks_;
+  const auto found = peaks_.find(fingerprint);
+  if (found == peaks_.end()) return std::nullopt;
+  return found->second;
+}
+
+Result<v1::MachinePeaks> DeviceCatalogue::Peaks(TuningDevice& device) {
+  if (std::optional<v1::MachinePeaks> measured = MeasuredPeaks(device.fingerprint())) {
+    return *std::move(measured);
+  }
+  return MeasurePeaks(device);
+}
+
+Result<v1::MachinePeaks> DeviceCatalogue::MeasurePeaks(TuningDevice& device) {
   MDH_ASSIGN_OR_RETURN(const std::optional<v1::MachinePeaks> stored,
-                       store_.GetPeaks(environment_.device_fingerprint));
-  const Result<MachinePeaks> measured = backend_.Peaks();
+                       store_.GetPeaks(device.fingerprint()));
+  const Result<MachinePeaks> measured = device.runner().Peaks();
   if (!measured.ok()) {
     if (stored.has_value()) return *stored;
     return measured.status();
   }
   v1::MachinePeaks peaks = ToProto(*measured);
-  if (stored.has_value()) peaks = Larger(peaks, *stored);
+  if (stored.has_value()) peaks = Better(peaks, *stored);
   // A full disk is no reason not to know them.
-  store_.PutPeaks(environment_.device_fingerprint, peaks).IgnoreError();
-  peaks_ = peaks;
+  store_.PutPeaks(device.fingerprint(), peaks).IgnoreError();
+  absl::MutexLock lock(&mutex_);
+  peaks_[device.fingerprint()] = peaks;
   return peaks;
 }
 

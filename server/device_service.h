@@ -7,20 +7,29 @@
 
 #include "mdh/v1/device.grpc.pb.h"
 #include "server/device_catalogue.h"
+#include "server/job_queue.h"
 
 namespace mdh {
 
 class DeviceServiceImpl final : public v1::DeviceService::Service {
  public:
-  // `catalogue` must outlive the service.
-  DeviceServiceImpl(DeviceCatalogue& catalogue, std::string version)
-      : catalogue_(catalogue), version_(std::move(version)) {}
+  // All must outlive the service.
+  DeviceServiceImpl(DeviceCatalogue& catalogue, const JobQueue& jobs, std::string version)
+      : catalogue_(catalogue), jobs_(jobs), version_(std::move(version)) {}
 
+  grpc::Status GetDevice(grpc::ServerContext* context, const v1::GetDeviceRequest* request,
+                         v1::GetDeviceResponse* response) override;
   grpc::Status ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,
                            v1::ListDevicesResponse* response) override;
+  grpc::Status ListKnownDevices(grpc::ServerContext* context,
+                                const v1::ListKnownDevicesRequest* request,
+                                v1::ListKnownDevicesResponse* response) override;
 
  private:
+  v1::Device Describe(TuningDevice& device);
+
   DeviceCatalogue& catalogue_;
+  const JobQueue& jobs_;
   const std::string version_;
 };
 

@@ -1,6 +1,5 @@
 #include "server/job_queue.h"
 
-#include <google/protobuf/util/time_util.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -10,66 +9,59 @@
 #include "core/text/printer.h"
 #include "server/kernel_key.h"
 #include "server/resource_names.h"
-#include "server/tuning_request.h"
-#include "server/tuning_result_conversion.h"
 
 namespace mdh {
 namespace {
 
-// Records that a search starts from.
-constexpr size_t kStartRecords = 3;
-
-google::protobuf::Timestamp ToProto(absl::Time time) {
-  return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(time));
+bool HaveCommon(const std::vector<TuningDevice*>& a, const std::vector<TuningDevice*>& b) {
+  return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
 }
 
-void SetError(const Status& error, v1::TuningJob& job) {
-  job.mutable_error()->set_code(error.raw_code());
-  job.mutable_error()->set_message(std::string(error.message()));
+void Remove(std::deque<std::shared_ptr<Job>>& jobs, const std::shared_ptr<Job>& job) {
+  jobs.erase(std::remove(jobs.begin(), jobs.end(), job), jobs.end());
+}
+
+// OK if one of the devices can tune, or will be able to.
+Status CheckCanTune(const std::vector<TuningDevice*>& devices) {
+  Status first;
+  for (const TuningDevice* device : devices) {
+    const Status status = device->CanTune();
+    if (status.ok()) return status;
+    first.Update(status);
+  }
+  return first;
 }
 
 }  // namespace
 
-// All but `cancelled` is guarded by the queue's mutex once the job is in the queue; what is const
-// needs no guard.
-struct JobQueue::Job {
-  Job(int64_t number, CreateJob request, v1::TuningJob proto)
-      : number(number),
-        expression(std::move(request.expression)),
-        options(std::move(request.options)),
-        proto(std::move(proto)) {}
-
-  const int64_t number;
-  const Expression expression;
-  const v1::TuningOptions options;
-  std::atomic<bool> cancelled = false;
-  v1::TuningJob proto;  // `progress` is the last of `steps`
-  std::deque<v1::TuningProgress> steps;
-  bool is_finished = false;
-};
-
-JobQueue::JobQueue(Store& store, LookupTable& lookup_table, TuningBackend& backend,
-                   DeviceCatalogue& catalogue, JobQueueOptions options)
+JobQueue::JobQueue(Store& store, LookupTable& lookup_table, DeviceCatalogue& catalogue,
+                   JobQueueOptions options)
     : store_(store),
       lookup_table_(lookup_table),
-      backend_(backend),
       catalogue_(catalogue),
       options_(std::move(options)) {}
 
 Result<std::unique_ptr<JobQueue>> JobQueue::Start(Store& store, LookupTable& lookup_table,
-                                                  TuningBackend& backend,
                                                   DeviceCatalogue& catalogue,
                                                   JobQueueOptions options) {
-  std::unique_ptr<JobQueue> queue(
-      new JobQueue(store, lookup_table, backend, catalogue, std::move(options)));
+  std::unique_ptr<JobQueue> queue(new JobQueue(store, lookup_table, catalogue, std::move(options)));
   MDH_RETURN_IF_ERROR(queue->FailInterruptedJobs());
-  queue->worker_ = std::thread([&queue = *queue] { queue.Work(); });
+  for (const std::unique_ptr<TuningDevice>& device : catalogue.devices()) {
+    device->SetListener([queue = queue.get()] {
+      absl::MutexLock lock(&queue->mutex_);
+      queue->has_news_ = true;
+    });
+    queue->workers_.emplace_back([queue = queue.get()] { queue->Work(); });
+  }
   return queue;
 }
 
 JobQueue::~JobQueue() {
   Drain();
-  if (worker_.joinable()) worker_.join();
+  for (std::thread& worker : workers_) worker.join();
+  for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
+    device->SetListener(nullptr);
+  }
 }
 
 Status JobQueue::FailInterruptedJobs() {
@@ -88,13 +80,16 @@ Status JobQueue::FailInterruptedJobs() {
 }
 
 Result<v1::CreateTuningJobResponse> JobQueue::Create(CreateJob request) {
+  if (request.devices.empty()) request.devices = {&catalogue_.default_device()};
   v1::TuningJob job;
-  *job.mutable_key() = MakeKernelKey(request.expression, catalogue_.environment(),
+  *job.mutable_key() = MakeKernelKey(request.expression, request.devices.front()->environment(),
                                      request.options.numerics_policy());
   job.set_expression_name(request.expression.name());
   job.set_expression_text(ToText(request.expression));
   *job.mutable_options() = request.options;
   job.set_request_id(request.request_id);
+  job.set_source(request.source);
+  for (const TuningDevice* device : request.devices) job.add_devices(device->name());
   *job.mutable_create_time() = ToProto(options_.now());
 
   absl::MutexLock lock(&mutex_);
@@ -106,17 +101,22 @@ Result<v1::CreateTuningJobResponse> JobQueue::Create(CreateJob request) {
     *response.mutable_job() = *std::move(earlier);
     return response;
   }
-  const auto joins = [&](const std::shared_ptr<Job>& other) {
-    return other != nullptr && !other->cancelled &&
-           KernelId(other->proto.key()) == KernelId(job.key());
-  };
-  const auto twin = std::find_if(queued_.begin(), queued_.end(), joins);
-  if (joins(running_) || twin != queued_.end()) {
-    *response.mutable_job() = joins(running_) ? running_->proto : (*twin)->proto;
+  if (const std::shared_ptr<Job> twin = FindTwin(job.key()); twin != nullptr) {
+    *response.mutable_job() = twin->proto;
     response.set_joined(true);
     return response;
   }
   return Enqueue(std::move(request), std::move(job));
+}
+
+std::shared_ptr<Job> JobQueue::FindTwin(const v1::KernelKey& key) const {
+  const std::string id = KernelId(key);
+  for (const auto* jobs : {&running_, &queued_}) {
+    for (const std::shared_ptr<Job>& job : *jobs) {
+      if (!job->cancelled && KernelId(job->proto.key()) == id) return job;
+    }
+  }
+  return nullptr;
 }
 
 Result<std::optional<v1::TuningJob>> JobQueue::FindRequest(const std::string& request_id,
@@ -145,7 +145,7 @@ Result<v1::CreateTuningJobResponse> JobQueue::Enqueue(CreateJob request, v1::Tun
     progress.set_best_parameters(known->parameters());
     *job.mutable_end_time() = job.create_time();
   } else {
-    MDH_RETURN_IF_ERROR(backend_.CanTune());
+    MDH_RETURN_IF_ERROR(CheckCanTune(request.devices));
     if (static_cast<int>(queued_.size()) >= options_.max_queued) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the queue is full: ", queued_.size(), " jobs wait; try again later"));
@@ -155,22 +155,21 @@ Result<v1::CreateTuningJobResponse> JobQueue::Enqueue(CreateJob request, v1::Tun
   *job.mutable_progress() = progress;
   MDH_ASSIGN_OR_RETURN(const int64_t number, store_.InsertJob(job));
   job.set_name(JobName(number));
-  spdlog::info("job={} expression={} digest={} state={} budget_ns={}", number,
-               job.expression_name(), job.key().expression_digest().substr(0, 12),
+  spdlog::info("job={} expression={} digest={} device={} state={} budget_ns={}", number,
+               job.expression_name(), job.key().expression_digest().substr(0, 12), job.devices(0),
                v1::TuningJobState_Name(job.state()), job.options().budget_ns());
   v1::CreateTuningJobResponse response;
   *response.mutable_job() = job;
   if (!is_done) {
-    auto queued = std::make_shared<Job>(number, std::move(request), std::move(job));
-    queued->steps.push_back(std::move(progress));
-    queued_.push_back(std::move(queued));
+    queued_.push_back(std::make_shared<Job>(number, std::move(request), std::move(job)));
+    has_news_ = true;
+    ShareDevices();
   }
   return response;
 }
 
-std::shared_ptr<JobQueue::Job> JobQueue::Find(int64_t number) const {
-  if (running_ != nullptr && running_->number == number) return running_;
-  for (const auto* jobs : {&queued_, &recent_}) {
+std::shared_ptr<Job> JobQueue::Find(int64_t number) const {
+  for (const auto* jobs : {&running_, &queued_, &recent_}) {
     for (const std::shared_ptr<Job>& job : *jobs) {
       if (job->number == number) return job;
     }
@@ -178,15 +177,42 @@ std::shared_ptr<JobQueue::Job> JobQueue::Find(int64_t number) const {
   return nullptr;
 }
 
+std::vector<WaitingJob> JobQueue::Waiting() const {
+  std::vector<WaitingJob> waiting;
+  for (const std::shared_ptr<Job>& job : queued_) {
+    waiting.push_back({job->number, job->source, job->devices});
+  }
+  return waiting;
+}
+
+int JobQueue::CountAhead(const Job& job) const {
+  int ahead = 0;
+  for (const std::shared_ptr<Job>& other : running_) {
+    if (HaveCommon(other->devices, job.devices)) ++ahead;
+  }
+  const std::vector<WaitingJob> waiting = Waiting();
+  for (const size_t position : turns_.Order(waiting)) {
+    if (waiting[position].number == job.number) break;
+    if (HaveCommon(waiting[position].devices, job.devices)) ++ahead;
+  }
+  return ahead;
+}
+
+int JobQueue::CountQueued(const TuningDevice& device) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return static_cast<int>(
+      std::count_if(queued_.begin(), queued_.end(), [&](const std::shared_ptr<Job>& job) {
+        return std::find(job->devices.begin(), job->devices.end(), &device) != job->devices.end();
+      }));
+}
+
 Result<v1::TuningJob> JobQueue::Get(int64_t number) {
   {
     absl::ReaderMutexLock lock(&mutex_);
     if (const std::shared_ptr<Job> job = Find(number); job != nullptr) {
       v1::TuningJob proto = job->proto;
-      const auto position = std::find(queued_.begin(), queued_.end(), job);
-      if (position != queued_.end()) {
-        proto.mutable_progress()->set_queue_position(static_cast<int>(position - queued_.begin()) +
-                                                     (running_ != nullptr ? 1 : 0));
+      if (proto.state() == v1::TUNING_JOB_STATE_QUEUED) {
+        proto.mutable_progress()->set_queue_position(CountAhead(*job));
       }
       return proto;
     }
@@ -219,11 +245,10 @@ Result<v1::TuningJob> JobQueue::Cancel(int64_t number) {
 void JobQueue::CancelLocked(const std::shared_ptr<Job>& job) {
   if (job->is_finished) return;
   job->cancelled = true;
-  if (job == running_) {
-    backend_.Interrupt();
-  } else {
+  if (job->proto.state() == v1::TUNING_JOB_STATE_QUEUED) {
     Finish(job, v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus());
   }
+  for (const std::unique_ptr<DeviceLease>& lease : job->leases) lease->Interrupt();
 }
 
 Result<std::vector<v1::TuningProgress>> JobQueue::WaitForProgress(int64_t number,
@@ -252,113 +277,9 @@ void JobQueue::Drain() {
   absl::MutexLock lock(&mutex_);
   is_draining_ = true;
   while (!queued_.empty()) CancelLocked(queued_.back());
-  if (running_ != nullptr) CancelLocked(running_);
-  const auto has_ended = [this] { return running_ == nullptr; };
-  mutex_.Await(absl::Condition(&has_ended));
-}
-
-void JobQueue::Work() {
-  while (true) {
-    std::shared_ptr<Job> job;
-    {
-      absl::MutexLock lock(&mutex_);
-      const auto has_work = [this] { return is_draining_ || !queued_.empty(); };
-      mutex_.Await(absl::Condition(&has_work));
-      if (queued_.empty()) return;
-      job = queued_.front();
-      queued_.pop_front();
-      running_ = job;
-    }
-    RunJob(job);
-  }
-}
-
-void JobQueue::RunJob(const std::shared_ptr<Job>& job) {
-  {
-    absl::MutexLock lock(&mutex_);
-    job->proto.set_state(v1::TUNING_JOB_STATE_RUNNING);
-    *job->proto.mutable_start_time() = ToProto(options_.now());
-    v1::TuningProgress step = job->proto.progress();
-    step.set_remaining_ns(job->options.budget_ns());
-    Publish(*job, std::move(step));
-    const Status stored = store_.UpdateJob(job->number, job->proto);
-    if (!stored.ok()) spdlog::error("job={} {}", job->number, std::string(stored.message()));
-  }
-  const Result<v1::TuningRecord> record = Search(*job);
-  absl::MutexLock lock(&mutex_);
-  if (record.ok()) {
-    job->proto.set_record(record->name());
-    // The search ends with a measurement on new inputs, which is what counts.
-    job->proto.mutable_progress()->set_best_time_ns(record->time_ns());
-    job->proto.mutable_progress()->set_best_parameters(record->parameters());
-    Finish(job, job->cancelled ? v1::TUNING_JOB_STATE_CANCELLED : v1::TUNING_JOB_STATE_SUCCEEDED,
-           absl::OkStatus());
-  } else if (absl::IsCancelled(record.status())) {
-    Finish(job, v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus());
-  } else {
-    Finish(job, v1::TUNING_JOB_STATE_FAILED, record.status());
-  }
-}
-
-Result<v1::TuningRecord> JobQueue::Search(Job& job) {
-  v1::MachinePeaks peaks;
-  if (const Result<v1::MachinePeaks> measured = catalogue_.Peaks(); measured.ok()) {
-    peaks = *measured;
-  } else {
-    spdlog::warn("job={} peaks are unknown: {}", job.number,
-                 std::string(measured.status().message()));
-  }
-  TuningOptions options = FromProto(job.options);
-  v1::KernelKey key;
-  {
-    absl::ReaderMutexLock lock(&mutex_);
-    key = job.proto.key();
-  }
-  for (const v1::TuningRecord& known : lookup_table_.FindSimilar(key, kStartRecords)) {
-    Result<TuningParameters> start = ParseTuningParameters(known.parameters());
-    const std::optional<ExpressionShape> shape = ExpressionShape::Of(known.key().canonical_form());
-    if (start.ok() && shape) options.start.push_back({*std::move(start), shape->sizes});
-  }
-  MDH_ASSIGN_OR_RETURN(
-      const TuningResult result,
-      backend_.Tune(
-          job.expression, options,
-          [&](const TuningProgress& progress) { PublishTrial(job, progress); }, job.cancelled));
-  MDH_RETURN_IF_ERROR(CheckPlausible(job.expression, result.measurement.time_ns(), peaks));
-  v1::TuningRecord record = MakeRecord(job.expression, key, backend_.device(), result);
-  record.set_search_end(job.cancelled ? v1::SEARCH_END_CANCELLED : v1::SEARCH_END_BUDGET);
-  *record.mutable_peaks() = peaks;
-  record.set_technique(job.options.technique());
-  record.set_seed(job.options.seed());
-  *record.mutable_create_time() = ToProto(options_.now());
-  MDH_ASSIGN_OR_RETURN(
-      v1::TuningRecord stored,
-      store_.PutResult(record, MakeKernel(key, result.kernel, backend_.device().cores)));
-  lookup_table_.Put(stored);
-  return stored;
-}
-
-void JobQueue::PublishTrial(Job& job, const TuningProgress& progress) {
-  v1::TuningProgress step;
-  step.set_trials(progress.trials);
-  step.set_failed_trials(progress.failed_trials);
-  step.set_best_time_ns(progress.best_ns);
-  if (progress.best != nullptr) step.set_best_parameters(ToText(*progress.best));
-  step.set_elapsed_ns(progress.elapsed_ns);
-  step.set_remaining_ns(RemainingTime(job.options, progress.trials, progress.elapsed_ns));
-  const Measurement& latest = progress.trial->measurement;
-  step.set_latest_outcome(std::string(Name(latest.outcome)));
-  step.set_latest_reason(latest.reason);
-  absl::MutexLock lock(&mutex_);
-  Publish(job, std::move(step));
-}
-
-void JobQueue::Publish(Job& job, v1::TuningProgress step) {
-  step.set_sequence(job.proto.progress().sequence() + 1);
-  step.set_state(job.proto.state());
-  *job.proto.mutable_progress() = step;
-  job.steps.push_back(std::move(step));
-  if (static_cast<int>(job.steps.size()) > options_.max_progress_steps) job.steps.pop_front();
+  for (const std::shared_ptr<Job>& job : running_) CancelLocked(job);
+  const auto have_ended = [this] { return running_.empty(); };
+  mutex_.Await(absl::Condition(&have_ended));
 }
 
 void JobQueue::Finish(const std::shared_ptr<Job>& job, v1::TuningJobState state,
@@ -368,17 +289,21 @@ void JobQueue::Finish(const std::shared_ptr<Job>& job, v1::TuningJobState state,
   if (!error.ok()) SetError(error, job->proto);
   v1::TuningProgress step = job->proto.progress();
   step.set_remaining_ns(0);
-  Publish(*job, std::move(step));
-  const Status stored = store_.UpdateJob(job->number, job->proto);
-  if (!stored.ok()) spdlog::error("job={} {}", job->number, std::string(stored.message()));
+  job->Publish(std::move(step), options_.max_progress_steps);
+  Save(*job);
   spdlog::info("job={} state={} trials={} best_ns={} {}", job->number,
                v1::TuningJobState_Name(state), job->proto.progress().trials(),
                job->proto.progress().best_time_ns(), std::string(error.message()));
   job->is_finished = true;
-  if (running_ == job) running_ = nullptr;
-  queued_.erase(std::remove(queued_.begin(), queued_.end(), job), queued_.end());
+  Remove(running_, job);
+  Remove(queued_, job);
   recent_.push_back(job);
   if (static_cast<int>(recent_.size()) > options_.max_recent) recent_.pop_front();
+}
+
+void JobQueue::Save(const Job& job) {
+  const Status stored = store_.UpdateJob(job.number, job.proto);
+  if (!stored.ok()) spdlog::error("job={} {}", job.number, std::string(stored.message()));
 }
 
 }  // namespace mdh

@@ -1,7 +1,7 @@
-// Tuning jobs of one device: one queue, one worker thread, identical requests share one job.
+// Tuning jobs: identical requests share one job; jobs wait for their devices, and sources of jobs
+// take turns; jobs on different devices run at the same time.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -14,15 +14,22 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "core/expression.h"
 #include "core/status.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/device_catalogue.h"
+#include "server/job.h"
+#include "server/job_schedule.h"
+#include "server/job_search.h"
 #include "server/lookup_table.h"
 #include "server/store.h"
-#include "server/tuning_backend.h"
 
 namespace mdh {
+
+// mdh::Tune on all runners.
+Result<TuningResult> TuneOnRunners(const Expression& expression, absl::Span<Runner* const> runners,
+                                   const TuningOptions& options,
+                                   const std::function<void(const TuningProgress&)>& on_trial,
+                                   const std::atomic<bool>& cancelled);
 
 struct JobQueueOptions {
   int max_queued = 256;
@@ -30,23 +37,19 @@ struct JobQueueOptions {
   int max_progress_steps = 4096;
   // Ended jobs whose progress is kept.
   int max_recent = 32;
+  // A job whose devices died waits for them, or others, and goes on; after so many runs it fails.
+  int max_runs = 5;
   std::function<absl::Time()> now = absl::Now;
-};
-
-struct CreateJob {
-  Expression expression;
-  v1::TuningOptions options;  // as CheckTuningOptions gives them
-  bool force = false;
-  std::string request_id;
+  TuneFunction tune = TuneOnRunners;
 };
 
 // Thread-safe.
 class JobQueue {
  public:
-  // Marks jobs that an earlier process left unfinished as failed, and starts the worker. All
-  // arguments must outlive the queue. Errors: what the store says.
+  // Marks jobs that an earlier process left unfinished as failed, and starts one worker per device.
+  // All arguments must outlive the queue. Errors: what the store says.
   static Result<std::unique_ptr<JobQueue>> Start(Store& store, LookupTable& lookup_table,
-                                                 TuningBackend& backend, DeviceCatalogue& catalogue,
+                                                 DeviceCatalogue& catalogue,
                                                  JobQueueOptions options);
   ~JobQueue();  // drains
 
@@ -57,6 +60,8 @@ class JobQueue {
   Result<std::vector<v1::TuningJob>> List(int64_t before, int limit) ABSL_LOCKS_EXCLUDED(mutex_);
   // A queued job ends at once, a running one as soon as the search has noticed. Errors: NotFound.
   Result<v1::TuningJob> Cancel(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Jobs that wait and may run on that device.
+  int CountQueued(const TuningDevice& device) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Waits until there is progress after `after_sequence` or the time is over, and gives all of it.
   // Of a job that ended long ago: its last step, whatever `after_sequence` says. Errors: NotFound.
@@ -68,16 +73,24 @@ class JobQueue {
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct Job;
-  JobQueue(Store& store, LookupTable& lookup_table, TuningBackend& backend,
-           DeviceCatalogue& catalogue, JobQueueOptions options);
+  JobQueue(Store& store, LookupTable& lookup_table, DeviceCatalogue& catalogue,
+           JobQueueOptions options);
 
   Status FailInterruptedJobs();
-  void Work();
+
+  // Workers, in job_queue_work.cc.
+  void Work() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The next job with its devices, which it holds; null if none can begin.
+  std::shared_ptr<Job> StartNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunJob(const std::shared_ptr<Job>& job) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Searches and stores. Gives the record that is stored now.
   Result<v1::TuningRecord> Search(Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void PublishTrial(Job& job, const TuningProgress& progress) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Lets the job wait again, with what it has found.
+  void Requeue(const std::shared_ptr<Job>& job, const Status& reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes devices back from jobs that have several, for jobs that have none.
+  void ShareDevices() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<WaitingJob> Waiting() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
   Result<v1::CreateTuningJobResponse> Enqueue(CreateJob request, v1::TuningJob job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -85,25 +98,31 @@ class JobQueue {
   Result<std::optional<v1::TuningJob>> FindRequest(const std::string& request_id,
                                                    const v1::KernelKey& key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Publish(Job& job, v1::TuningProgress step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A job with the same key and devices in common that waits or runs; null if there is none.
+  std::shared_ptr<Job> FindTwin(const v1::KernelKey& key) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void Finish(const std::shared_ptr<Job>& job, v1::TuningJobState state, const Status& error)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CancelLocked(const std::shared_ptr<Job>& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The job as it is now, if it is in memory.
   std::shared_ptr<Job> Find(int64_t number) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Jobs that will have a device of the waiting job before it does.
+  int CountAhead(const Job& job) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void Save(const Job& job);
 
   Store& store_;
   LookupTable& lookup_table_;
-  TuningBackend& backend_;
   DeviceCatalogue& catalogue_;
   const JobQueueOptions options_;
 
   mutable absl::Mutex mutex_;
   bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
+  // Something has changed that may let a job begin.
+  bool has_news_ ABSL_GUARDED_BY(mutex_) = false;
+  Turns turns_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::shared_ptr<Job>> queued_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<Job> running_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::shared_ptr<Job>> running_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::shared_ptr<Job>> recent_ ABSL_GUARDED_BY(mutex_);  // ended, the oldest first
-  std::thread worker_;
+  std::vector<std::thread> workers_;
 };
 
 }  // namespace mdh

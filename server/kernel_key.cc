@@ -18,14 +18,18 @@ v1::KernelKey MakeKernelKey(const Expression& expression, const KeyEnvironment& 
   key.set_numerics_policy(numerics);
   key.set_canonical_form(CanonicalForm(expression));
   key.set_expression_digest(Sha256Hex(key.canonical_form()));
-  return CompleteKey(std::move(key), environment);
+  return CompleteKey(std::move(key), {environment});
 }
 
-v1::KernelKey CompleteKey(v1::KernelKey asked, const KeyEnvironment& environment) {
-  if (asked.device_fingerprint().empty()) {
-    asked.set_device_fingerprint(environment.device_fingerprint);
+v1::KernelKey CompleteKey(v1::KernelKey asked, absl::Span<const KeyEnvironment> environments) {
+  if (asked.device_fingerprint().empty() && !environments.empty()) {
+    asked.set_device_fingerprint(environments.front().device_fingerprint);
   }
-  if (asked.compiler().empty()) asked.set_compiler(environment.compiler);
+  for (const KeyEnvironment& environment : environments) {
+    if (asked.compiler().empty() && environment.device_fingerprint == asked.device_fingerprint()) {
+      asked.set_compiler(environment.compiler);
+    }
+  }
   if (asked.generator_version() == 0) asked.set_generator_version(kGeneratorVersion);
   if (asked.numerics_policy() == v1::NUMERICS_POLICY_UNSPECIFIED) {
     asked.set_numerics_policy(v1::NUMERICS_POLICY_REASSOCIATE);

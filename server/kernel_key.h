@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/types/span.h"
 #include "core/device_description.h"
 #include "core/expression.h"
 #include "mdh/v1/kernel.pb.h"
@@ -11,7 +12,7 @@
 
 namespace mdh {
 
-// What a key says of this daemon, apart from the expression.
+// What a key says of a device of this daemon, apart from the expression.
 struct KeyEnvironment {
   std::string device_fingerprint;  // without the compiler
   std::string compiler;            // empty: there is none here
@@ -23,9 +24,10 @@ struct KeyEnvironment {
 v1::KernelKey MakeKernelKey(const Expression& expression, const KeyEnvironment& environment,
                             v1::NumericsPolicy numerics = v1::NUMERICS_POLICY_REASSOCIATE);
 
-// Fills the fields that `asked` leaves empty, but for the canonical form. The compiler stays empty
-// if there is none here.
-v1::KernelKey CompleteKey(v1::KernelKey asked, const KeyEnvironment& environment);
+// Fills the fields that `asked` leaves empty, but for the canonical form: the device with the first
+// of `environments`, the compiler with that of the environment that has the device. The compiler
+// stays empty if that is unknown here.
+v1::KernelKey CompleteKey(v1::KernelKey asked, absl::Span<const KeyEnvironment> environments);
 
 // How `found` fits `asked`; nullopt if it may not be handed out. An empty canonical form or
 // compiler in `asked` fits every one.

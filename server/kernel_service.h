@@ -5,6 +5,7 @@
 
 #include "mdh/v1/kernel.grpc.pb.h"
 #include "proto/expression_conversion.h"
+#include "server/device_catalogue.h"
 #include "server/lookup_table.h"
 #include "server/store.h"
 
@@ -16,8 +17,9 @@ class KernelServiceImpl final
     : public v1::KernelService::WithRawCallbackMethod_LookupKernel<v1::KernelService::Service> {
  public:
   // All must outlive the service.
-  KernelServiceImpl(const LookupTable& lookup_table, Store& store, ExpressionLimits limits)
-      : lookup_table_(lookup_table), store_(store), limits_(limits) {}
+  KernelServiceImpl(const LookupTable& lookup_table, const DeviceCatalogue& catalogue, Store& store,
+                    ExpressionLimits limits)
+      : lookup_table_(lookup_table), catalogue_(catalogue), store_(store), limits_(limits) {}
 
   grpc::ServerUnaryReactor* LookupKernel(grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
@@ -27,8 +29,11 @@ class KernelServiceImpl final
 
  private:
   Result<grpc::Slice> Lookup(const grpc::ByteBuffer& request) const;
+  Result<v1::GetKernelResponse> Get(const v1::GetKernelRequest& request) const;
+  Result<v1::GetKernelResponse> GetBest(const v1::GetKernelRequest& request) const;
 
   const LookupTable& lookup_table_;
+  const DeviceCatalogue& catalogue_;
   Store& store_;
   const ExpressionLimits limits_;
 };

@@ -26,6 +26,12 @@ bool SameKey(const v1::KernelKey& a, const v1::KernelKey& b) {
 
 }  // namespace
 
+LookupTable::LookupTable(KeyEnvironment here, std::vector<KeyEnvironment> others)
+    : environments_([&] {
+        others.insert(others.begin(), std::move(here));
+        return std::move(others);
+      }()) {}
+
 void LookupTable::Put(const v1::TuningRecord& record) {
   Entry entry{record, SerialisedReply(v1::MATCH_KIND_EXACT, record),
               ExpressionShape::Of(record.key().canonical_form())};
@@ -45,7 +51,7 @@ Result<grpc::Slice> LookupTable::Find(const v1::KernelKey& asked, v1::MatchKind 
   if (asked.expression_digest().empty()) {
     return absl::InvalidArgumentError("the key has no expression digest");
   }
-  const v1::KernelKey key = CompleteKey(asked, environment_);
+  const v1::KernelKey key = CompleteKey(asked, environments_);
   absl::ReaderMutexLock lock(&mutex_);
   const auto found = entries_.find(key.expression_digest());
   if (found == entries_.end()) return Missing(key, nullptr);
@@ -58,7 +64,7 @@ Result<grpc::Slice> LookupTable::Find(const v1::KernelKey& asked, v1::MatchKind 
     if (best == nullptr || entry.record.time_ns() < best->record.time_ns()) best = &entry;
   }
   if (exact != nullptr) return exact->exact_reply;
-  if (compatible != nullptr && weakest == v1::MATCH_KIND_COMPATIBLE) {
+  if (compatible != nullptr && weakest >= v1::MATCH_KIND_COMPATIBLE) {
     return SerialisedReply(v1::MATCH_KIND_COMPATIBLE, compatible->record);
   }
   return Missing(key, &found->second);
@@ -75,8 +81,8 @@ Result<v1::TuningRecord> LookupTable::FindRecord(const v1::KernelKey& key) const
   return Missing(key, nullptr);
 }
 
-std::vector<v1::TuningRecord> LookupTable::FindSimilar(const v1::KernelKey& key,
-                                                       size_t limit) const {
+std::vector<v1::TuningRecord> LookupTable::FindSimilar(const v1::KernelKey& key, size_t limit,
+                                                       const v1::DeviceDescription& device) const {
   const std::optional<ExpressionShape> wanted = ExpressionShape::Of(key.canonical_form());
   if (!wanted) return {};
   std::vector<std::pair<double, const Entry*>> similar;
@@ -84,8 +90,8 @@ std::vector<v1::TuningRecord> LookupTable::FindSimilar(const v1::KernelKey& key,
   for (const auto& [digest, entries] : entries_) {
     for (const Entry& entry : entries) {
       if (!entry.shape) continue;
-      const std::optional<double> distance =
-          Distance(*wanted, key, *entry.shape, entry.record.key());
+      const std::optional<double> distance = Distance(
+          {*wanted, key, device}, {*entry.shape, entry.record.key(), entry.record.device()});
       if (distance) similar.emplace_back(*distance, &entry);
     }
   }

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/endpoint.h"
 #include "server/daemon.h"
+#include "server/device_list.h"
 
 namespace {
 
@@ -119,6 +120,14 @@ void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_lev
                  "folder for the files of candidates; made if it is not there")
       ->envname("MDHD_WORK_DIRECTORY")
       ->capture_default_str();
+  app.add_option("--devices", options.devices,
+                 "devices to use: cpu, opencl:N, cuda:N, with commas between them [all]; "
+                 "opencl:0@0-3+6 restricts one that computes on this machine's cores to some of "
+                 "them, and may be there several times")
+      ->envname("MDHD_DEVICES")
+      ->check([](const std::string& list) {
+        return std::string(mdh::ParseDeviceList(list).status().message());
+      });
   app.add_option("--max-queued-jobs", options.max_queued_jobs, "jobs that may wait")
       ->envname("MDHD_MAX_QUEUED_JOBS")
       ->check(CLI::Range(1, 100'000))

@@ -1,5 +1,6 @@
 #include "server/similar_records.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/match.h"
@@ -13,6 +14,28 @@ namespace {
 
 // As far as all sizes four times as large, in three dimensions.
 constexpr double kOtherDevice = 6;
+// With another clock, driver or memory.
+constexpr double kSameModel = 1;
+
+double Doublings(int64_t a, int64_t b) {
+  if (a <= 0 || b <= 0) return a == b ? 0 : 1;
+  return std::fabs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
+}
+
+// The first word of a fingerprint: "cpu", "opencl", "cuda".
+std::string KindOf(const std::string& fingerprint) {
+  return fingerprint.substr(0, fingerprint.find(' '));
+}
+
+// Of devices with different fingerprints. Records of earlier versions do not describe theirs.
+std::optional<double> DistanceOfDevices(const RecordPurpose& wanted, const RecordPurpose& known) {
+  if (KindOf(wanted.key.device_fingerprint()) != KindOf(known.key.device_fingerprint())) {
+    return std::nullopt;
+  }
+  const bool are_described = wanted.device.kind() != v1::DEVICE_KIND_UNSPECIFIED &&
+                             known.device.kind() != v1::DEVICE_KIND_UNSPECIFIED;
+  return are_described ? DeviceDistance(wanted.device, known.device) : kOtherDevice;
+}
 
 // "fp32[16,32]strides[64,1](..)" -> "fp32[]strides[](..)": brackets that hold only numbers.
 std::string WithoutExtents(absl::string_view line) {
@@ -50,16 +73,36 @@ std::optional<ExpressionShape> ExpressionShape::Of(const std::string& canonical_
   return shape;
 }
 
-std::optional<double> Distance(const ExpressionShape& wanted, const v1::KernelKey& wanted_key,
-                               const ExpressionShape& known, const v1::KernelKey& known_key) {
-  if (wanted.structure != known.structure || wanted.sizes.size() != known.sizes.size()) {
+std::optional<double> DeviceDistance(const v1::DeviceDescription& a,
+                                     const v1::DeviceDescription& b) {
+  if (a.kind() != b.kind()) return std::nullopt;
+  if (a.model() == b.model()) return kSameModel;
+  double distance = kSameModel;
+  if (a.kind() == v1::DEVICE_KIND_CPU) {
+    distance += Doublings(a.cores(), b.cores()) + Doublings(a.simd_bytes(), b.simd_bytes()) +
+                Doublings(a.l2_bytes(), b.l2_bytes());
+  } else {
+    distance +=
+        Doublings(a.blocks().multiprocessors(), b.blocks().multiprocessors()) +
+        Doublings(a.blocks().shared_bytes_per_block(), b.blocks().shared_bytes_per_block()) +
+        (a.isa() == b.isa() ? 0 : 1);
+  }
+  return std::min(distance, kOtherDevice);
+}
+
+std::optional<double> Distance(const RecordPurpose& wanted, const RecordPurpose& known) {
+  const size_t rank = wanted.shape.sizes.size();
+  if (wanted.shape.structure != known.shape.structure || rank != known.shape.sizes.size()) {
     return std::nullopt;
   }
-  double distance =
-      wanted_key.device_fingerprint() == known_key.device_fingerprint() ? 0 : kOtherDevice;
-  for (size_t d = 0; d < wanted.sizes.size(); ++d) {
-    distance += std::fabs(
-        std::log2(static_cast<double>(wanted.sizes[d]) / static_cast<double>(known.sizes[d])));
+  double distance = 0;
+  if (wanted.key.device_fingerprint() != known.key.device_fingerprint()) {
+    const std::optional<double> of_devices = DistanceOfDevices(wanted, known);
+    if (!of_devices) return std::nullopt;
+    distance = *of_devices;
+  }
+  for (size_t d = 0; d < rank; ++d) {
+    distance += Doublings(wanted.shape.sizes[d], known.shape.sizes[d]);
   }
   return distance;
 }

@@ -20,9 +20,20 @@ struct ExpressionShape {
   static std::optional<ExpressionShape> Of(const std::string& canonical_form);
 };
 
+// What a record is for.
+struct RecordPurpose {
+  const ExpressionShape& shape;
+  const v1::KernelKey& key;
+  const v1::DeviceDescription& device;  // without a kind: not known
+};
+
 // How far a record made for `known` is from a search for `wanted`: doublings or halvings of sizes,
-// summed over the dimensions, and more for another device. nullopt for another computation.
-std::optional<double> Distance(const ExpressionShape& wanted, const v1::KernelKey& wanted_key,
-                               const ExpressionShape& known, const v1::KernelKey& known_key);
+// summed over the dimensions, and more for another device. nullopt for another computation, or
+// another kind of device.
+std::optional<double> Distance(const RecordPurpose& wanted, const RecordPurpose& known);
+
+// How far two devices are from each other, as far as doublings of sizes; nullopt for other kinds.
+std::optional<double> DeviceDistance(const v1::DeviceDescription& a,
+                                     const v1::DeviceDescription& b);
 
 }  // namespace mdh

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "core/text/printer.h"
+#include "proto/device_conversion.h"
 #include "server/device_catalogue.h"
 #include "server/kernel_key.h"
 #include "server/resource_names.h"
@@ -12,6 +14,23 @@ namespace {
 
 // What the generated functions ask of `scratch`.
 constexpr int kScratchAlignmentBytes = 64;
+
+// Of devices with blocks, the second-level cache is one for all.
+int64_t LargestCache(const DeviceDescription& device) {
+  if (device.kind != DeviceKind::kCpu) return device.l2_bytes;
+  return std::max(device.l2_bytes * device.cores, device.l3_bytes);
+}
+
+void AddLaunches(const Kernel& kernel, v1::Kernel& proto) {
+  for (const KernelLaunch& launch : kernel.launches) {
+    v1::KernelLaunch* to = proto.add_launches();
+    to->set_function(launch.function);
+    to->mutable_grid()->Add(launch.geometry.grid.begin(), launch.geometry.grid.end());
+    to->mutable_block()->Add(launch.geometry.block.begin(), launch.geometry.block.end());
+    to->set_dynamic_shared_bytes(launch.dynamic_shared_bytes);
+  }
+  proto.set_scratch_bytes(kernel.scratch_bytes);
+}
 
 }  // namespace
 
@@ -33,12 +52,13 @@ v1::TuningRecord MakeRecord(const Expression& expression, const v1::KernelKey& k
   record.set_compulsory_bytes(expression.CompulsoryBytes());
   record.set_is_double_precision(IsDoublePrecision(expression));
   record.set_low_level_table(result.low_level_table);
-  record.set_fits_in_cache(expression.CompulsoryBytes() <=
-                           std::max(device.l2_bytes * device.cores, device.l3_bytes));
+  record.set_fits_in_cache(expression.CompulsoryBytes() <= LargestCache(device));
+  *record.mutable_device() = ToProto(device);
   return record;
 }
 
-v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel, int threads) {
+v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel,
+                      const DeviceDescription& device) {
   v1::Kernel proto;
   proto.set_name(KernelName(KernelId(key)));
   proto.set_entry(kernel.entry);
@@ -62,10 +82,22 @@ v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel, int thread
     to->set_is_output(argument.is_output);
   }
   proto.set_stages(kernel.stages);
-  proto.set_compiler(kernel.compiler == Compiler::kClang ? "clang" : "gcc");
   for (const std::string& option : kernel.compile_options) proto.add_compile_options(option);
-  proto.set_threads(threads);
   proto.set_scratch_alignment_bytes(kScratchAlignmentBytes);
+  switch (device.kind) {
+    case DeviceKind::kCpu:
+      proto.set_compiler(kernel.compiler == Compiler::kClang ? "clang" : "gcc");
+      proto.set_threads(device.cores);
+      break;
+    case DeviceKind::kCuda:
+      proto.set_compiler("nvrtc");
+      // NVRTC and nvcc know it by the same name.
+      proto.add_compile_options(absl::StrCat("--gpu-architecture=", device.isa));
+      break;
+    case DeviceKind::kOpenCl:
+      break;  // the driver compiles
+  }
+  AddLaunches(kernel, proto);
   return proto;
 }
 

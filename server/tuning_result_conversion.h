@@ -14,7 +14,8 @@ namespace mdh {
 v1::TuningRecord MakeRecord(const Expression& expression, const v1::KernelKey& key,
                             const DeviceDescription& device, const TuningResult& result);
 
-// `threads`: of the measurement.
-v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel, int threads);
+// `device`: of the measurement, or what the kernel is for.
+v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel,
+                      const DeviceDescription& device);
 
 }  // namespace mdh

@@ -16,10 +16,17 @@ namespace {
 constexpr int kDefaultPageSize = 50;
 constexpr int kMaxPageSize = 1'000;
 constexpr int kMaxRequestIdBytes = 64;
+constexpr int kMaxSourceBytes = 64;
 // Each watcher holds a thread of the server.
 constexpr int kMaxWatchers = 128;
 // How soon a watcher that went away is noticed.
 constexpr absl::Duration kWatchPoll = absl::Milliseconds(200);
+
+// "ipv4:10.0.0.7:4711" without the port, which differs with every connection.
+std::string HostOf(const std::string& peer) {
+  const bool has_port = peer.starts_with("ipv4:") || peer.starts_with("ipv6:");
+  return has_port ? peer.substr(0, peer.rfind(':')) : peer;
+}
 
 bool IsFinal(v1::TuningJobState state) {
   return state == v1::TUNING_JOB_STATE_SUCCEEDED || state == v1::TUNING_JOB_STATE_FAILED ||
@@ -29,15 +36,25 @@ bool IsFinal(v1::TuningJobState state) {
 }  // namespace
 
 Result<v1::CreateTuningJobResponse> TuningServiceImpl::Create(
-    const v1::CreateTuningJobRequest& request) {
+    const v1::CreateTuningJobRequest& request, const std::string& peer) {
   if (request.request_id().size() > kMaxRequestIdBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("request_id is longer than ", kMaxRequestIdBytes, " bytes"));
   }
+  if (request.source().size() > kMaxSourceBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("source is longer than ", kMaxSourceBytes, " bytes"));
+  }
   MDH_ASSIGN_OR_RETURN(Expression expression, FromProto(request.expression(), limits_));
   MDH_ASSIGN_OR_RETURN(v1::TuningOptions options, CheckTuningOptions(request.options()));
-  return jobs_.Create(
-      {std::move(expression), std::move(options), request.force(), request.request_id()});
+  const std::vector<std::string> names(request.devices().begin(), request.devices().end());
+  MDH_ASSIGN_OR_RETURN(std::vector<TuningDevice*> devices, catalogue_.Select(names));
+  return jobs_.Create({.expression = std::move(expression),
+                       .options = std::move(options),
+                       .force = request.force(),
+                       .request_id = request.request_id(),
+                       .devices = std::move(devices),
+                       .source = request.source().empty() ? HostOf(peer) : request.source()});
 }
 
 Result<v1::GetTuningJobResponse> TuningServiceImpl::Get(const v1::GetTuningJobRequest& request) {
@@ -101,10 +118,10 @@ Status TuningServiceImpl::Watch(const grpc::ServerContext& context,
   return absl::CancelledError("the client went away");
 }
 
-grpc::Status TuningServiceImpl::CreateTuningJob(grpc::ServerContext*,
+grpc::Status TuningServiceImpl::CreateTuningJob(grpc::ServerContext* context,
                                                 const v1::CreateTuningJobRequest* request,
                                                 v1::CreateTuningJobResponse* response) {
-  return Reply(Create(*request), response);
+  return Reply(Create(*request, context->peer()), response);
 }
 
 grpc::Status TuningServiceImpl::GetTuningJob(grpc::ServerContext*,

@@ -4,9 +4,11 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
+#include <string>
 
 #include "mdh/v1/tuning.grpc.pb.h"
 #include "proto/expression_conversion.h"
+#include "server/device_catalogue.h"
 #include "server/job_queue.h"
 
 namespace mdh {
@@ -14,8 +16,9 @@ namespace mdh {
 class TuningServiceImpl final : public v1::TuningService::Service {
  public:
   // All must outlive the service.
-  TuningServiceImpl(JobQueue& jobs, const LookupTable& lookup_table, ExpressionLimits limits)
-      : jobs_(jobs), lookup_table_(lookup_table), limits_(limits) {}
+  TuningServiceImpl(JobQueue& jobs, const LookupTable& lookup_table,
+                    const DeviceCatalogue& catalogue, ExpressionLimits limits)
+      : jobs_(jobs), lookup_table_(lookup_table), catalogue_(catalogue), limits_(limits) {}
 
   grpc::Status CreateTuningJob(grpc::ServerContext* context,
                                const v1::CreateTuningJobRequest* request,
@@ -33,7 +36,9 @@ class TuningServiceImpl final : public v1::TuningService::Service {
                               grpc::ServerWriter<v1::WatchTuningJobResponse>* writer) override;
 
  private:
-  Result<v1::CreateTuningJobResponse> Create(const v1::CreateTuningJobRequest& request);
+  // `peer`: the address that the request comes from.
+  Result<v1::CreateTuningJobResponse> Create(const v1::CreateTuningJobRequest& request,
+                                             const std::string& peer);
   Result<v1::GetTuningJobResponse> Get(const v1::GetTuningJobRequest& request);
   Result<v1::ListTuningJobsResponse> List(const v1::ListTuningJobsRequest& request);
   Result<v1::CancelTuningJobResponse> Cancel(const v1::CancelTuningJobRequest& request);
@@ -42,6 +47,7 @@ class TuningServiceImpl final : public v1::TuningService::Service {
 
   JobQueue& jobs_;
   const LookupTable& lookup_table_;
+  const DeviceCatalogue& catalogue_;
   const ExpressionLimits limits_;
   std::atomic<int> watchers_ = 0;
 };

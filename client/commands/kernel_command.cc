@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/command.h"
+#include "client/commands/launch_information.h"
 #include "client/commands/lookup_command.h"
-#include "core/scalar_type.h"
 
 namespace mdh {
 namespace {
@@ -17,61 +17,8 @@ struct KernelArguments {
   LookupArguments lookup;
   std::string output = ".";
   std::string name;
+  bool unmeasured = false;
 };
-
-nlohmann::ordered_json ArgumentJson(const v1::KernelArgument& argument) {
-  nlohmann::ordered_json json = {{"name", argument.name()}};
-  if (argument.record().empty()) {
-    json["type"] = std::string(Name(static_cast<ScalarType>(argument.type())));
-  } else {
-    json["type"] = "record";
-    for (const v1::TypedName& field : argument.record()) {
-      json["fields"].push_back(
-          {{"name", field.name()},
-           {"type", std::string(Name(static_cast<ScalarType>(field.type())))}});
-    }
-  }
-  json["elements"] = argument.elements();
-  json["size_bytes"] = argument.size_bytes();
-  json["is_output"] = argument.is_output();
-  return json;
-}
-
-// Everything that is needed to compile and call the kernel.
-nlohmann::ordered_json LaunchInformation(const std::string& name, const v1::Kernel& kernel,
-                                         const v1::TuningRecord& record) {
-  nlohmann::ordered_json arguments = nlohmann::ordered_json::array();
-  for (const v1::KernelArgument& argument : kernel.arguments()) {
-    arguments.push_back(ArgumentJson(argument));
-  }
-  std::string command = kernel.compiler();
-  for (const std::string& option : kernel.compile_options()) absl::StrAppend(&command, " ", option);
-  absl::StrAppend(&command, " -c ", name, ".c -o ", name, ".o");
-  const v1::KernelKey& key = record.key();
-  return {{"kernel", kernel.name()},
-          {"language", kernel.language()},
-          {"source", name + ".c"},
-          {"header", name + ".h"},
-          {"entry", kernel.entry()},
-          {"body", kernel.entry() + "_body"},
-          {"stages", kernel.stages()},
-          {"arguments", arguments},
-          {"scratch",
-           {{"bytes_function", kernel.entry() + "_scratch_bytes"},
-            {"alignment_bytes", kernel.scratch_alignment_bytes()}}},
-          {"compiler", kernel.compiler()},
-          {"compile_options", std::vector<std::string>(kernel.compile_options().begin(),
-                                                       kernel.compile_options().end())},
-          {"compile_command", command},
-          {"threads", kernel.threads()},
-          {"time_ns", record.time_ns()},
-          {"parameters", record.parameters()},
-          {"expression", record.expression_text()},
-          {"expression_digest", key.expression_digest()},
-          {"device", key.device_fingerprint()},
-          {"compilers", key.compiler()},
-          {"generator_version", key.generator_version()}};
-}
 
 Status WriteFile(const std::filesystem::path& path, const std::string& text) {
   std::ofstream stream(path, std::ios::binary | std::ios::trunc);
@@ -81,14 +28,41 @@ Status WriteFile(const std::filesystem::path& path, const std::string& text) {
   return absl::OkStatus();
 }
 
-ExitCode WriteKernel(const GlobalOptions& options, const KernelArguments& arguments) {
-  std::unique_ptr<Client> client;
-  v1::LookupKernelResponse found;
-  const ExitCode code = ConnectAndLookup(options, arguments.lookup, client, found);
-  if (code != ExitCode::kOk) return code;
-  const Result<v1::Kernel> kernel = client->GetKernel(found.record().name());
+// A kernel that may not be measured: the best that is known of the device, attached or not.
+ExitCode GetUnmeasured(const GlobalOptions& options, const LookupArguments& arguments,
+                       v1::GetKernelResponse& found) {
+  if (IsDigest(arguments.expression.file)) {
+    return Fail(ExitCode::kUsage, "a kernel that was not measured needs the expression itself");
+  }
+  const Result<Expression> expression = LoadExpression(arguments.expression);
+  if (!expression.ok()) {
+    return Fail(ExitCode::kBadExpression, std::string(expression.status().message()));
+  }
+  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
+  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
+  Result<v1::GetKernelResponse> kernel = (*client)->GetBestKernel(
+      *expression, arguments.device.selection, v1::MATCH_KIND_PREDICTED, arguments.numerics_policy);
   if (!kernel.ok()) return Fail(kernel.status());
+  found = *std::move(kernel);
+  return ExitCode::kOk;
+}
 
+ExitCode GetMeasured(const GlobalOptions& options, const LookupArguments& arguments,
+                     v1::GetKernelResponse& found) {
+  std::unique_ptr<Client> client;
+  v1::LookupKernelResponse lookup;
+  const ExitCode code = ConnectAndLookup(options, arguments, client, lookup);
+  if (code != ExitCode::kOk) return code;
+  Result<v1::Kernel> kernel = client->GetKernel(lookup.record().name());
+  if (!kernel.ok()) return Fail(kernel.status());
+  *found.mutable_kernel() = *std::move(kernel);
+  *found.mutable_record() = std::move(*lookup.mutable_record());
+  found.set_match(lookup.match());
+  return ExitCode::kOk;
+}
+
+ExitCode WriteFiles(const GlobalOptions& options, const KernelArguments& arguments,
+                    const v1::GetKernelResponse& found) {
   const std::string name =
       arguments.name.empty() ? found.record().expression_name() : arguments.name;
   const std::filesystem::path folder = arguments.output;
@@ -98,12 +72,9 @@ ExitCode WriteKernel(const GlobalOptions& options, const KernelArguments& argume
     return Fail(ExitCode::kCannotWrite,
                 absl::StrCat("cannot make folder ", folder.string(), ": ", error.message()));
   }
-  const std::pair<std::filesystem::path, std::string> files[] = {
-      {folder / (name + ".c"), kernel->source()},
-      {folder / (name + ".h"), kernel->header()},
-      {folder / (name + ".json"), LaunchInformation(name, *kernel, found.record()).dump(2) + "\n"}};
   nlohmann::ordered_json written = nlohmann::ordered_json::array();
-  for (const auto& [path, text] : files) {
+  for (const auto& [file, text] : KernelFiles(name, found)) {
+    const std::filesystem::path path = folder / file;
     if (const Status status = WriteFile(path, text); !status.ok()) {
       return Fail(ExitCode::kCannotWrite, std::string(status.message()));
     }
@@ -111,10 +82,23 @@ ExitCode WriteKernel(const GlobalOptions& options, const KernelArguments& argume
     if (!options.json) std::printf("%s\n", path.c_str());
   }
   if (options.json) {
-    const nlohmann::ordered_json result = {{"kernel", kernel->name()}, {"files", written}};
+    const nlohmann::ordered_json result = {{"kernel", found.kernel().name()}, {"files", written}};
     std::printf("%s\n", result.dump(2).c_str());
   }
   return ExitCode::kOk;
+}
+
+ExitCode WriteKernel(const GlobalOptions& options, const KernelArguments& arguments) {
+  v1::GetKernelResponse found;
+  const bool may_be_unmeasured = arguments.unmeasured || !arguments.lookup.device.is_attached;
+  const ExitCode code = may_be_unmeasured ? GetUnmeasured(options, arguments.lookup, found)
+                                          : GetMeasured(options, arguments.lookup, found);
+  if (code != ExitCode::kOk) return code;
+  if (found.match() == v1::MATCH_KIND_PREDICTED && !options.json) {
+    std::printf("not measured on this device: made from %s\n",
+                found.made_from().empty() ? "rules" : found.made_from().c_str());
+  }
+  return WriteFiles(options, arguments, found);
 }
 
 }  // namespace
@@ -122,8 +106,13 @@ ExitCode WriteKernel(const GlobalOptions& options, const KernelArguments& argume
 void AddKernelCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
   auto arguments = std::make_shared<KernelArguments>();
   CLI::App* kernel = app.add_subcommand(
-      "kernel", "write the best known kernel: NAME.c, NAME.h and NAME.json, how to launch it");
+      "kernel",
+      "write the best known kernel: NAME.c and NAME.h, NAME.cu or NAME.cl, and NAME.json, how to "
+      "launch it");
   AddLookupArguments(*kernel, arguments->lookup);
+  kernel->add_flag("--unmeasured", arguments->unmeasured,
+                   "accept a kernel that was not measured on the device: made from the record of a "
+                   "similar one, or from rules; always so for devices that are not attached");
   kernel->add_option("--output", arguments->output, "folder; made if it is not there")
       ->capture_default_str();
   kernel->add_option("--name", arguments->name, "name of the files [the expression's name]")

@@ -13,12 +13,6 @@ namespace {
 
 constexpr size_t kDigestDigits = 64;
 
-bool IsDigest(const std::string& text) {
-  return text.size() == kDigestDigits &&
-         text.find_first_not_of("0123456789abcdef") == std::string::npos &&
-         !std::filesystem::exists(text);
-}
-
 ExitCode Lookup(const GlobalOptions& options, const LookupArguments& arguments) {
   std::unique_ptr<Client> client;
   v1::LookupKernelResponse found;
@@ -37,6 +31,12 @@ ExitCode Lookup(const GlobalOptions& options, const LookupArguments& arguments) 
 }
 
 }  // namespace
+
+bool IsDigest(const std::string& text) {
+  return text.size() == kDigestDigits &&
+         text.find_first_not_of("0123456789abcdef") == std::string::npos &&
+         !std::filesystem::exists(text);
+}
 
 void AddNumericsOption(CLI::App& command, v1::NumericsPolicy& policy) {
   static_assert(static_cast<int>(NumericsPolicy::kFixedTree) == v1::NUMERICS_POLICY_FIXED_TREE);
@@ -62,6 +62,7 @@ void AddLookupArguments(CLI::App& command, LookupArguments& arguments) {
   command.add_flag("--compatible", arguments.compatible,
                    "accept results of another compiler or generator version");
   AddNumericsOption(command, arguments.numerics_policy);
+  AddDeviceOption(command, arguments.device);
 }
 
 ExitCode ConnectAndLookup(const GlobalOptions& options, const LookupArguments& arguments,
@@ -83,7 +84,8 @@ ExitCode ConnectAndLookup(const GlobalOptions& options, const LookupArguments& a
   }
   client = *std::move(connected);
   Result<v1::LookupKernelResponse> response =
-      client->Lookup(key, arguments.compatible ? v1::MATCH_KIND_COMPATIBLE : v1::MATCH_KIND_EXACT);
+      client->Lookup(key, arguments.compatible ? v1::MATCH_KIND_COMPATIBLE : v1::MATCH_KIND_EXACT,
+                     arguments.device.selection);
   if (!response.ok()) return Fail(response.status());
   found = *std::move(response);
   return ExitCode::kOk;

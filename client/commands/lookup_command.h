@@ -3,6 +3,7 @@
 
 #include "client/client.h"
 #include "client/commands/command.h"
+#include "client/commands/device_argument.h"
 #include "client/commands/expression_arguments.h"
 
 namespace mdh {
@@ -11,11 +12,15 @@ struct LookupArguments {
   ExpressionArguments expression;  // a file, or a digest instead of it
   bool compatible = false;
   v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED;
+  DeviceArgument device = {};
 };
 
 // --numerics exact: sets `policy`.
 void AddNumericsOption(CLI::App& command, v1::NumericsPolicy& policy);
 void AddLookupArguments(CLI::App& command, LookupArguments& arguments);
+
+// Whether an argument is the digest of an expression and no file.
+bool IsDigest(const std::string& text);
 
 // Sets `client` and `found`, or reports the error and returns its code.
 ExitCode ConnectAndLookup(const GlobalOptions& options, const LookupArguments& arguments,

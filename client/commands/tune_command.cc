@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "client/commands/cancel_on_interrupt.h"
 #include "client/commands/command.h"
+#include "client/commands/device_argument.h"
 #include "client/commands/duration_argument.h"
 #include "client/commands/expression_arguments.h"
 #include "client/commands/formatting.h"
@@ -115,6 +116,18 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
       ->check(CLI::Range(0.0, 1.0));
   tune->add_flag("--force", tune_arguments->options.force,
                  "search again even if there is a result, starting from it");
+  tune->add_option_function<std::vector<std::string>>(
+          "--device",
+          [tune_arguments](const std::vector<std::string>& names) {
+            for (const std::string& name : names) {
+              tune_arguments->options.devices.push_back(DeviceNameFromArgument(name));
+            }
+          },
+          "attached device, e.g. cuda0, or all of a kind, e.g. cuda; several may be given if they "
+          "are equal [cpu]")
+      ->type_name("DEVICE");
+  tune->add_option("--source", tune_arguments->options.source,
+                   "who asks: jobs of different sources take turns [this machine]");
   tune->add_option("--request-id", tune_arguments->options.request_id,
                    "the same id gives the same job");
   tune->add_flag("--detach", tune_arguments->detach, "print the job's name and do not wait");

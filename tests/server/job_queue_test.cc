@@ -1,11 +1,11 @@
 #include "server/job_queue.h"
 
-#include "codegen/default_parameters.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/resource_names.h"
 #include "server/sqlite_store.h"
 #include "server/tuning_request.h"
+#include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
 
@@ -18,77 +18,24 @@ using ::testing::SizeIs;
 
 constexpr absl::Duration kSoon = absl::Seconds(10);
 
-// Tunes without a machine: a search makes one trial and then waits for Release or cancellation.
-class FakeBackend : public TuningBackend {
- public:
-  FakeBackend() {
-    device_.name = "fake CPU";
-    device_.compiler = "fake cc 1";
-  }
-
-  const DeviceDescription& device() const override { return device_; }
-  Status CanTune() const override { return can_tune; }
-  Result<MachinePeaks> Peaks() override { return MachinePeaks{1e12, 5e11, 1e11}; }
-  void Interrupt() override {}
-
-  Result<TuningResult> Tune(const Expression& expression, const TuningOptions& options,
-                            const std::function<void(const TuningProgress&)>& on_trial,
-                            const std::atomic<bool>& cancelled) override {
-    Trial trial{1, DefaultParameters(expression, OpenMpSimdRegistersModel(), device_), {}};
-    trial.measurement.times_ns = {time_ns};
-    on_trial({&trial, 1, 0, time_ns.load(), &trial.parameters, 1000});
-    {
-      absl::MutexLock lock(&mutex_);
-      starts_.push_back(options.start.size());
-      const auto may_end = [&] { return released_ > 0 || cancelled.load(); };
-      while (!may_end()) ends_.WaitWithTimeout(&mutex_, absl::Milliseconds(5));
-      if (released_ > 0) --released_;
-    }
-    if (!failure.ok()) return failure;
-    TuningResult result;
-    result.parameters = trial.parameters;
-    result.measurement = trial.measurement;
-    result.kernel.entry = "mdh_fake";
-    result.kernel.source = "int fake;";
-    result.trials = 1;
-    return result;
-  }
-
-  // Lets one search end by itself.
-  void Release() {
-    absl::MutexLock lock(&mutex_);
-    ++released_;
-  }
-  // For each search the number of configurations that it was given to start from.
-  std::vector<size_t> starts() {
-    absl::MutexLock lock(&mutex_);
-    return starts_;
-  }
-
-  Status can_tune;
-  Status failure;
-  std::atomic<int64_t> time_ns = 1'000'000;
-
- private:
-  DeviceDescription device_;
-  absl::Mutex mutex_;
-  absl::CondVar ends_;
-  int released_ = 0;
-  std::vector<size_t> starts_;
-};
-
 class JobQueueTest : public ::testing::Test {
  protected:
   JobQueueTest() { StartQueue({}); }
   void StartQueue(JobQueueOptions options) {
     queue_.reset();
-    queue_ = *JobQueue::Start(*store_, table_, backend_, catalogue_, std::move(options));
+    options.tune = [this](const Expression& expression, absl::Span<Runner* const> runners,
+                          const TuningOptions& tuning,
+                          const std::function<void(const TuningProgress&)>& on_trial,
+                          const std::atomic<bool>& cancelled) {
+      return tune_(expression, runners, tuning, on_trial, cancelled);
+    };
+    queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
   }
 
   Result<v1::CreateTuningJobResponse> Create(int64_t size, bool force = false,
                                              const std::string& request_id = "") {
     return queue_->Create(
-        {MatMulExpression(size, size, size), *CheckTuningOptions({}), force, request_id});
+        {MatMulExpression(size, size, size), *CheckTuningOptions({}), force, request_id, {}, ""});
   }
   // Waits until the job has ended.
   v1::TuningJob WaitForEnd(int64_t number) {
@@ -112,14 +59,16 @@ class JobQueueTest : public ::testing::Test {
 
   TemporaryDirectory directory_;
   const std::unique_ptr<Store> store_ = *OpenSqliteStore({.path = directory_.File("mdhd.sqlite")});
-  FakeBackend backend_;
-  LookupTable table_{KeyEnvironment::Of(backend_.device())};
-  DeviceCatalogue catalogue_{backend_, *store_};
+  FakeTune tune_;
+  FakeDevices devices_;
+  FakeDevice& cpu_ = devices_.Add("devices/cpu", FakeCpu());
+  LookupTable table_{KeyEnvironment::Of(cpu_.description)};
+  DeviceCatalogue catalogue_{devices_.Take(), {}, {}, *store_};
   std::unique_ptr<JobQueue> queue_;
 };
 
 TEST_F(JobQueueTest, AJobEndsWithARecordThatLookupsFind) {
-  backend_.Release();
+  tune_.Release();
   const v1::TuningJob created = Create(64)->job();
   EXPECT_EQ(created.name(), "tuningJobs/1");
   EXPECT_EQ(created.state(), v1::TUNING_JOB_STATE_QUEUED);
@@ -136,7 +85,7 @@ TEST_F(JobQueueTest, AJobEndsWithARecordThatLookupsFind) {
 }
 
 TEST_F(JobQueueTest, ProgressIsNumberedAndCanBeResumed) {
-  backend_.Release();
+  tune_.Release();
   ASSERT_TRUE(Create(64).ok());
   WaitForEnd(1);
   const auto all = queue_->WaitForProgress(1, 0, kSoon);
@@ -168,7 +117,7 @@ TEST_F(JobQueueTest, IdenticalRequestsShareOneJob) {
 }
 
 TEST_F(JobQueueTest, TheSameRequestIdGivesTheSameJob) {
-  backend_.Release();
+  tune_.Release();
   ASSERT_TRUE(Create(64, false, "r").ok());
   WaitForEnd(1);
   EXPECT_EQ(Create(64, true, "r")->job().name(), "tuningJobs/1");
@@ -178,28 +127,28 @@ TEST_F(JobQueueTest, TheSameRequestIdGivesTheSameJob) {
 }
 
 TEST_F(JobQueueTest, AKnownResultIsNotSearchedAgain) {
-  backend_.Release();
+  tune_.Release();
   ASSERT_TRUE(Create(64).ok());
   WaitForEnd(1);
   const v1::TuningJob job = Create(64)->job();
   EXPECT_EQ(job.name(), "tuningJobs/2");
   EXPECT_EQ(job.state(), v1::TUNING_JOB_STATE_SUCCEEDED);
   EXPECT_FALSE(job.record().empty());
-  EXPECT_THAT(backend_.starts(), SizeIs(1));
+  EXPECT_THAT(tune_.starts(), SizeIs(1));
 }
 
 TEST_F(JobQueueTest, ForceSearchesAgainFromTheKnownResultAndKeepsTheBetter) {
-  backend_.Release();
+  tune_.Release();
   ASSERT_TRUE(Create(64).ok());
   const v1::KernelKey key = WaitForEnd(1).key();
-  backend_.time_ns = 2'000'000;
-  backend_.Release();
+  tune_.time_ns = 2'000'000;
+  tune_.Release();
   ASSERT_TRUE(Create(64, true).ok());
   EXPECT_EQ(WaitForEnd(2).state(), v1::TUNING_JOB_STATE_SUCCEEDED);
-  EXPECT_THAT(backend_.starts(), ElementsAre(0, 1));
+  EXPECT_THAT(tune_.starts(), ElementsAre(0, 1));
   EXPECT_EQ(table_.FindRecord(key)->time_ns(), 1'000'000);
-  backend_.time_ns = 500'000;
-  backend_.Release();
+  tune_.time_ns = 500'000;
+  tune_.Release();
   ASSERT_TRUE(Create(64, true).ok());
   WaitForEnd(3);
   EXPECT_EQ(table_.FindRecord(key)->time_ns(), 500'000);
@@ -236,29 +185,36 @@ TEST_F(JobQueueTest, AFullQueueRefuses) {
 }
 
 TEST_F(JobQueueTest, WithoutACompilerTuningIsRefused) {
-  backend_.can_tune = absl::FailedPreconditionError("no compiler was found");
+  FakeDevice without(FakeCpu());
+  without.start = absl::FailedPreconditionError("no compiler was found");
+  std::vector<std::unique_ptr<TuningDevice>> devices;
+  devices.push_back(TuningDevice::Start({.name = "devices/cpu", .start = StarterOf(without)},
+                                        without.description));
+  DeviceCatalogue catalogue(std::move(devices), {}, {}, *store_);
+  queue_ = *JobQueue::Start(*store_, table_, catalogue, {});
   const Status status = Create(64).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(), "no compiler was found");
+  queue_.reset();
 }
 
 TEST_F(JobQueueTest, AFailedSearchFailsItsJobOnly) {
-  backend_.failure = absl::FailedPreconditionError("no candidate was valid");
-  backend_.Release();
+  tune_.Fail(absl::FailedPreconditionError("no candidate was valid"));
+  tune_.Release();
   ASSERT_TRUE(Create(64).ok());
   const v1::TuningJob job = WaitForEnd(1);
   EXPECT_EQ(job.state(), v1::TUNING_JOB_STATE_FAILED);
   EXPECT_EQ(job.error().message(), "no candidate was valid");
   EXPECT_EQ(job.error().code(), static_cast<int>(absl::StatusCode::kFailedPrecondition));
-  backend_.failure = absl::OkStatus();
-  backend_.Release();
+  tune_.Fail(absl::OkStatus());
+  tune_.Release();
   ASSERT_TRUE(Create(65).ok());
   EXPECT_EQ(WaitForEnd(2).state(), v1::TUNING_JOB_STATE_SUCCEEDED);
 }
 
 TEST_F(JobQueueTest, AnImplausibleTimeIsNotStored) {
-  backend_.time_ns = 300;  // 524,288 operations at 1e12 per second take 524 ns
-  backend_.Release();
+  tune_.time_ns = 300;  // 524,288 operations at 1e12 per second take 524 ns
+  tune_.Release();
   ASSERT_TRUE(Create(64).ok());
   const v1::TuningJob job = WaitForEnd(1);
   EXPECT_EQ(job.state(), v1::TUNING_JOB_STATE_FAILED);
@@ -294,11 +250,11 @@ TEST_F(JobQueueTest, JobsOfAnEarlierProcessAreMarkedAsInterrupted) {
 
 TEST_F(JobQueueTest, OldProgressIsForgottenBeyondTheLimits) {
   StartQueue({.max_progress_steps = 2, .max_recent = 1});
-  backend_.Release();
+  tune_.Release();
   ASSERT_TRUE(Create(64).ok());
   WaitForEnd(1);
   EXPECT_THAT(*queue_->WaitForProgress(1, 0, kSoon), SizeIs(2));
-  backend_.Release();
+  tune_.Release();
   ASSERT_TRUE(Create(65).ok());
   WaitForEnd(2);
   // The first job is in the store only, with its last step.

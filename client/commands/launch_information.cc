@@ -1,0 +1,134 @@
+#include "client/commands/launch_information.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "core/scalar_type.h"
+
+namespace mdh {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename Values>
+Json List(const Values& values) {
+  Json list = Json::array();
+  for (const auto& value : values) list.push_back(value);
+  return list;
+}
+
+Json ArgumentJson(const v1::KernelArgument& argument) {
+  Json json = {{"name", argument.name()}};
+  if (argument.record().empty()) {
+    json["type"] = std::string(Name(static_cast<ScalarType>(argument.type())));
+  } else {
+    json["type"] = "record";
+    for (const v1::TypedName& field : argument.record()) {
+      json["fields"].push_back(
+          {{"name", field.name()},
+           {"type", std::string(Name(static_cast<ScalarType>(field.type())))}});
+    }
+  }
+  json["elements"] = argument.elements();
+  json["size_bytes"] = argument.size_bytes();
+  json["is_output"] = argument.is_output();
+  return json;
+}
+
+bool HasLaunches(const v1::Kernel& kernel) { return kernel.launches_size() > 0; }
+
+// What is called, and what it needs.
+Json EntryJson(const v1::Kernel& kernel) {
+  if (!HasLaunches(kernel)) {
+    return {{"entry", kernel.entry()},
+            {"body", kernel.entry() + "_body"},
+            {"stages", kernel.stages()},
+            {"scratch",
+             {{"bytes_function", kernel.entry() + "_scratch_bytes"},
+              {"alignment_bytes", kernel.scratch_alignment_bytes()}}}};
+  }
+  Json launches = Json::array();
+  for (const v1::KernelLaunch& launch : kernel.launches()) {
+    launches.push_back({{"function", launch.function()},
+                        {"grid", List(launch.grid())},
+                        {"block", List(launch.block())},
+                        {"dynamic_shared_bytes", launch.dynamic_shared_bytes()}});
+  }
+  return {
+      {"entry", kernel.entry()},
+      {"stages", kernel.stages()},
+      {"launches", launches},
+      {"scratch",
+       {{"bytes", kernel.scratch_bytes()}, {"alignment_bytes", kernel.scratch_alignment_bytes()}}}};
+}
+
+std::string CompileCommand(const std::string& name, const v1::Kernel& kernel) {
+  std::string command = HasLaunches(kernel) ? "nvcc" : kernel.compiler();
+  for (const std::string& option : kernel.compile_options()) absl::StrAppend(&command, " ", option);
+  if (HasLaunches(kernel))
+    return absl::StrCat(command, " -cubin ", name, ".cu -o ", name, ".cubin");
+  return absl::StrCat(command, " -c ", name, ".c -o ", name, ".o");
+}
+
+Json CompileJson(const std::string& name, const v1::Kernel& kernel) {
+  Json json = {{"compiler", kernel.compiler()},
+               {"compile_options", List(kernel.compile_options())}};
+  // OpenCL's drivers compile when the program is built.
+  if (SourceExtension(kernel) != "cl") json["compile_command"] = CompileCommand(name, kernel);
+  if (!HasLaunches(kernel)) json["threads"] = kernel.threads();
+  return json;
+}
+
+std::string MatchName(v1::MatchKind match) {
+  return absl::AsciiStrToLower(v1::MatchKind_Name(match).substr(std::string("MATCH_KIND_").size()));
+}
+
+}  // namespace
+
+std::string SourceExtension(const v1::Kernel& kernel) {
+  if (kernel.language() == "OpenCL C") return "cl";
+  return kernel.language() == "CUDA C++" ? "cu" : "c";
+}
+
+nlohmann::ordered_json LaunchInformation(const std::string& name,
+                                         const v1::GetKernelResponse& response) {
+  const v1::Kernel& kernel = response.kernel();
+  const v1::TuningRecord& record = response.record();
+  Json json = {{"kernel", kernel.name()},
+               {"match", MatchName(response.match())},
+               {"language", kernel.language()},
+               {"source", absl::StrCat(name, ".", SourceExtension(kernel))}};
+  if (!kernel.header().empty()) json["header"] = name + ".h";
+  json.update(EntryJson(kernel));
+  json["arguments"] = Json::array();
+  for (const v1::KernelArgument& argument : kernel.arguments()) {
+    json["arguments"].push_back(ArgumentJson(argument));
+  }
+  json.update(CompileJson(name, kernel));
+  if (response.match() == v1::MATCH_KIND_PREDICTED) {
+    json["made_from"] = response.made_from().empty() ? "rules" : response.made_from();
+  } else {
+    json["time_ns"] = record.time_ns();
+  }
+  const v1::KernelKey& key = record.key();
+  json.update(Json{{"parameters", record.parameters()},
+                   {"expression", record.expression_text()},
+                   {"expression_digest", key.expression_digest()},
+                   {"device", key.device_fingerprint()},
+                   {"compilers", key.compiler()},
+                   {"generator_version", key.generator_version()}});
+  return json;
+}
+
+std::vector<std::pair<std::string, std::string>> KernelFiles(
+    const std::string& name, const v1::GetKernelResponse& response) {
+  const v1::Kernel& kernel = response.kernel();
+  std::vector<std::pair<std::string, std::string>> files = {
+      {absl::StrCat(name, ".", SourceExtension(kernel)), kernel.source()}};
+  if (!kernel.header().empty()) files.emplace_back(name + ".h", kernel.header());
+  files.emplace_back(name + ".json", LaunchInformation(name, response).dump(2) + "\n");
+  return files;
+}
+
+}  // namespace mdh

@@ -1,0 +1,25 @@
+// A kernel as files: its source, and everything that is needed to compile and launch it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mdh/v1/kernel.pb.h"
+
+namespace mdh {
+
+// "c", "cl" or "cu".
+std::string SourceExtension(const v1::Kernel& kernel);
+
+// Contents of NAME.json. Of kernels for devices with blocks: the functions to launch, with grids
+// and blocks; of OpenMP C: the functions to call.
+nlohmann::ordered_json LaunchInformation(const std::string& name,
+                                         const v1::GetKernelResponse& kernel);
+
+// Names of files without their folder, and their contents.
+std::vector<std::pair<std::string, std::string>> KernelFiles(const std::string& name,
+                                                             const v1::GetKernelResponse& kernel);
+
+}  // namespace mdh

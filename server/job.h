@@ -1,0 +1,58 @@
+// A tuning job that the daemon works on.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/expression.h"
+#include "core/status.h"
+#include "core/tuning_parameters.h"
+#include "mdh/v1/tuning.pb.h"
+#include "server/device_lease.h"
+#include "server/tuning_device.h"
+
+namespace mdh {
+
+struct CreateJob {
+  Expression expression;
+  v1::TuningOptions options;  // as CheckTuningOptions gives them
+  bool force = false;
+  std::string request_id = "";
+  std::vector<TuningDevice*> devices = {};  // all of one fingerprint; none: the default
+  std::string source = "";                  // who asks
+};
+
+// What is const needs no guard, `cancelled` neither; all else is guarded by the queue's mutex once
+// the job is in the queue.
+struct Job {
+  Job(int64_t number, CreateJob request, v1::TuningJob proto);
+
+  // Makes `step` the latest one; at most `max_steps` are kept.
+  void Publish(v1::TuningProgress step, int max_steps);
+
+  const int64_t number;
+  const Expression expression;
+  const v1::TuningOptions options;
+  const std::vector<TuningDevice*> devices;  // that it may run on
+  const std::string source;
+  std::atomic<bool> cancelled = false;
+
+  v1::TuningJob proto;  // `progress` is the last of `steps`
+  std::deque<v1::TuningProgress> steps;
+  bool is_finished = false;
+  std::vector<std::unique_ptr<DeviceLease>> leases;  // while it runs
+  // Of earlier runs, which ended because all devices died.
+  int failed_runs = 0;
+  v1::TuningProgress before;
+};
+
+google::protobuf::Timestamp ToProto(absl::Time time);
+void SetError(const Status& error, v1::TuningJob& job);
+
+}  // namespace mdh

@@ -1,0 +1,210 @@
+// The workers of the queue: which job begins, and how it runs to its end.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/job_queue.h"
+#include "server/tuning_request.h"
+
+namespace mdh {
+namespace {
+
+// Even a job whose time is over gets to measure what it had found.
+constexpr int64_t kLeastBudgetNs = 1'000'000'000;
+
+// The better of two times, of which 0 is none.
+int64_t Better(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
+
+// The options of a run that follows others.
+v1::TuningOptions OptionsAfter(v1::TuningOptions options, const v1::TuningProgress& before) {
+  options.set_budget_ns(std::max(kLeastBudgetNs, options.budget_ns() - before.elapsed_ns()));
+  if (options.max_trials() > 0) {
+    options.set_max_trials(std::max<int64_t>(1, options.max_trials() - before.trials()));
+  }
+  return options;
+}
+
+size_t CountHeld(const Job& job) {
+  return static_cast<size_t>(std::count_if(
+      job.leases.begin(), job.leases.end(),
+      [](const std::unique_ptr<DeviceLease>& lease) { return !lease->is_revoked(); }));
+}
+
+bool MayUse(const WaitingJob& job, const TuningDevice& device) {
+  return std::find(job.devices.begin(), job.devices.end(), &device) != job.devices.end();
+}
+
+}  // namespace
+
+void JobQueue::Work() {
+  while (true) {
+    std::shared_ptr<Job> job;
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto has_work = [this] { return is_draining_ || has_news_; };
+      mutex_.Await(absl::Condition(&has_work));
+      if (is_draining_) return;
+      has_news_ = false;
+      job = StartNext();
+      // Another worker looks whether there is more.
+      if (job != nullptr) has_news_ = true;
+    }
+    if (job != nullptr) RunJob(job);
+  }
+}
+
+std::shared_ptr<Job> JobQueue::StartNext() {
+  std::vector<TuningDevice*> free;
+  for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
+    if (device->IsFree()) free.push_back(device.get());
+  }
+  const std::vector<WaitingJob> waiting = Waiting();
+  const std::optional<Assignment> next = NextAssignment(waiting, turns_, free);
+  if (!next) return nullptr;
+  const std::shared_ptr<Job> job = queued_[next->job];
+  job->proto.clear_running_devices();
+  for (TuningDevice* device : next->devices) {
+    // Measuring its peaks may have begun in between.
+    if (!device->TryHold(job->proto.name())) continue;
+    job->leases.push_back(std::make_unique<DeviceLease>(*device));
+    job->proto.add_running_devices(device->name());
+  }
+  if (job->leases.empty()) return nullptr;
+  queued_.erase(queued_.begin() + static_cast<std::ptrdiff_t>(next->job));
+  running_.push_back(job);
+  turns_.Take(job->source);
+  return job;
+}
+
+void JobQueue::ShareDevices() {
+  std::vector<TuningDevice*> coming;  // free, or soon so
+  for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
+    if (device->IsFree()) coming.push_back(device.get());
+  }
+  for (const std::shared_ptr<Job>& job : running_) {
+    for (const std::unique_ptr<DeviceLease>& lease : job->leases) {
+      if (lease->is_revoked()) coming.push_back(&lease->held());
+    }
+  }
+  for (const WaitingJob& waiting : Waiting()) {
+    const auto own = std::find_if(coming.begin(), coming.end(),
+                                  [&](TuningDevice* device) { return MayUse(waiting, *device); });
+    if (own != coming.end()) {
+      coming.erase(own);
+      continue;
+    }
+    DeviceLease* richest_has = nullptr;
+    size_t most = 1;
+    for (const std::shared_ptr<Job>& job : running_) {
+      for (const std::unique_ptr<DeviceLease>& lease : job->leases) {
+        if (lease->is_revoked() || !MayUse(waiting, lease->held())) continue;
+        if (CountHeld(*job) <= most) continue;
+        most = CountHeld(*job);
+        richest_has = lease.get();
+      }
+    }
+    if (richest_has != nullptr) richest_has->Revoke();
+  }
+}
+
+void JobQueue::RunJob(const std::shared_ptr<Job>& job) {
+  {
+    absl::MutexLock lock(&mutex_);
+    job->proto.set_state(v1::TUNING_JOB_STATE_RUNNING);
+    if (!job->proto.has_start_time()) *job->proto.mutable_start_time() = ToProto(options_.now());
+    v1::TuningProgress step = job->proto.progress();
+    step.set_remaining_ns(job->options.budget_ns() - job->before.elapsed_ns());
+    step.clear_latest_reason();
+    job->Publish(std::move(step), options_.max_progress_steps);
+    Save(*job);
+  }
+  const Result<v1::TuningRecord> record = Search(*job);
+  Status health;
+  for (const std::unique_ptr<DeviceLease>& lease : job->leases) {
+    health.Update(lease->CheckHealth());
+  }
+  const bool have_died =
+      !record.ok() && (!health.ok() || absl::IsUnavailable(record.status())) && !job->cancelled;
+  std::vector<std::unique_ptr<DeviceLease>> leases;  // released after the lock is
+  absl::MutexLock lock(&mutex_);
+  leases.swap(job->leases);
+  has_news_ = true;
+  if (have_died && job->failed_runs + 1 < options_.max_runs && !is_draining_) {
+    Requeue(job, health.ok() ? record.status() : health);
+  } else if (record.ok()) {
+    job->proto.set_record(record->name());
+    // The search ends with a measurement on new inputs, which is what counts.
+    job->proto.mutable_progress()->set_best_time_ns(record->time_ns());
+    job->proto.mutable_progress()->set_best_parameters(record->parameters());
+    Finish(job, job->cancelled ? v1::TUNING_JOB_STATE_CANCELLED : v1::TUNING_JOB_STATE_SUCCEEDED,
+           absl::OkStatus());
+  } else if (absl::IsCancelled(record.status())) {
+    Finish(job, v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus());
+  } else {
+    Finish(job, v1::TUNING_JOB_STATE_FAILED, record.status());
+  }
+}
+
+Result<v1::TuningRecord> JobQueue::Search(Job& job) {
+  v1::KernelKey key;
+  v1::TuningProgress before;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    key = job.proto.key();
+    before = job.before;
+  }
+  const v1::TuningOptions options = OptionsAfter(job.options, before);
+  const JobSearch search = {
+      .expression = job.expression,
+      .options = options,
+      .key = key,
+      .leases = job.leases,
+      .resume_from = before.best_parameters(),
+      .on_trial = [&](const TuningProgress& progress) { PublishTrial(job, progress); },
+      .cancelled = job.cancelled};
+  return SearchAndStore(search, {store_, lookup_table_, catalogue_, options_.tune, options_.now});
+}
+
+void JobQueue::PublishTrial(Job& job, const TuningProgress& progress) {
+  v1::TuningProgress step;
+  absl::MutexLock lock(&mutex_);
+  const v1::TuningProgress& before = job.before;
+  step.set_trials(before.trials() + progress.trials);
+  step.set_failed_trials(before.failed_trials() + progress.failed_trials);
+  step.set_best_time_ns(Better(before.best_time_ns(), progress.best_ns));
+  step.set_best_parameters(before.best_parameters());
+  if (progress.best != nullptr && step.best_time_ns() == progress.best_ns) {
+    step.set_best_parameters(ToText(*progress.best));
+  }
+  step.set_elapsed_ns(before.elapsed_ns() + progress.elapsed_ns);
+  step.set_remaining_ns(RemainingTime(job.options, step.trials(), step.elapsed_ns()));
+  const Measurement& latest = progress.trial->measurement;
+  step.set_latest_outcome(std::string(Name(latest.outcome)));
+  step.set_latest_reason(latest.reason);
+  job.Publish(std::move(step), options_.max_progress_steps);
+}
+
+void JobQueue::Requeue(const std::shared_ptr<Job>& job, const Status& reason) {
+  ++job->failed_runs;
+  spdlog::warn("job={} waits for another device: {}", job->number, std::string(reason.message()));
+  job->proto.set_state(v1::TUNING_JOB_STATE_QUEUED);
+  job->before = job->proto.progress();
+  v1::TuningProgress step = job->proto.progress();
+  step.set_latest_reason(absl::StrCat("waits for a device: ", std::string(reason.message())));
+  job->Publish(std::move(step), options_.max_progress_steps);
+  Save(*job);
+  running_.erase(std::find(running_.begin(), running_.end(), job));
+  queued_.push_front(job);
+  ShareDevices();
+}
+
+Result<TuningResult> TuneOnRunners(const Expression& expression, absl::Span<Runner* const> runners,
+                                   const TuningOptions& options,
+                                   const std::function<void(const TuningProgress&)>& on_trial,
+                                   const std::atomic<bool>& cancelled) {
+  return Tune(expression, *runners.front(), options, on_trial, cancelled);
+}
+
+}  // namespace mdh

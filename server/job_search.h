@@ -1,0 +1,52 @@
+// The search of one job: from what is known to a record that is stored.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "core/expression.h"
+#include "core/status.h"
+#include "mdh/v1/record.pb.h"
+#include "mdh/v1/tuning.pb.h"
+#include "server/device_catalogue.h"
+#include "server/device_lease.h"
+#include "server/lookup_table.h"
+#include "server/store.h"
+#include "tuner/tuning_loop.h"
+
+namespace mdh {
+
+// mdh::Tune, or what tests put in its place.
+using TuneFunction = std::function<Result<TuningResult>(
+    const Expression& expression, absl::Span<Runner* const> runners, const TuningOptions& options,
+    const std::function<void(const TuningProgress&)>& on_trial,
+    const std::atomic<bool>& cancelled)>;
+
+struct JobSearch {
+  const Expression& expression;
+  const v1::TuningOptions& options;
+  const v1::KernelKey& key;
+  absl::Span<const std::unique_ptr<DeviceLease>> leases;  // at least one
+  // The best parameters of an earlier run of the same job, as text; empty: none.
+  std::string resume_from;
+  std::function<void(const TuningProgress&)> on_trial;
+  const std::atomic<bool>& cancelled;
+};
+
+// What searches work with; all must outlive them.
+struct SearchTools {
+  Store& store;
+  LookupTable& lookup_table;
+  DeviceCatalogue& catalogue;
+  TuneFunction tune;
+  std::function<absl::Time()> now;
+};
+
+// Searches, starting from similar records, and stores the result. Gives the record that is stored
+// now. Errors: what Tune says; Internal if the time is implausible; what the store says.
+Result<v1::TuningRecord> SearchAndStore(const JobSearch& search, const SearchTools& tools);
+
+}  // namespace mdh

@@ -1,0 +1,99 @@
+#include "server/kernel_prediction.h"
+
+#include <optional>
+#include <utility>
+
+#include "codegen/default_parameters.h"
+#include "codegen/kernel.h"
+#include "core/low_level_expression.h"
+#include "core/system_model.h"
+#include "server/similar_records.h"
+#include "server/tuning_result_conversion.h"
+#include "tuner/mdh_space.h"
+#include "tuner/tuning_loop.h"
+
+namespace mdh {
+namespace {
+
+SystemModel ModelFor(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return OpenMpSimdRegistersModel();
+    case DeviceKind::kOpenCl:
+      return OpenClModel();
+    case DeviceKind::kCuda:
+      return CudaModel();
+  }
+  return OpenMpSimdRegistersModel();
+}
+
+class Prediction {
+ public:
+  Prediction(const Expression& expression, const DeviceDescription& device,
+             const v1::KernelKey& key)
+      : expression_(expression),
+        device_(device),
+        key_(key),
+        numerics_(static_cast<NumericsPolicy>(key.numerics_policy())) {}
+
+  Result<PredictedKernel> FromRecord(const v1::TuningRecord& record) const {
+    MDH_ASSIGN_OR_RETURN(const TuningParameters known, ParseTuningParameters(record.parameters()));
+    MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(known.system_model));
+    if (DeviceKindOf(model) != device_.kind) {
+      return absl::FailedPreconditionError("the record is for another kind of device");
+    }
+    const std::optional<ExpressionShape> shape = ExpressionShape::Of(record.key().canonical_form());
+    if (!shape) return absl::FailedPreconditionError("the record's canonical form is none");
+    if (known.tile.size() != model.layers.size() ||
+        static_cast<int>(known.tile.front().size()) != expression_.rank()) {
+      return absl::FailedPreconditionError("the record's parameters are not for its expression");
+    }
+    MDH_ASSIGN_OR_RETURN(const MdhSpace space,
+                         MdhSpace::Create(expression_, model, device_, numerics_));
+    const TuningParameters repaired = space.Decode(space.EncodeNearest(known, shape->sizes));
+    MDH_ASSIGN_OR_RETURN(PredictedKernel predicted, Make(model, repaired));
+    predicted.made_from = record.name();
+    return predicted;
+  }
+
+  Result<PredictedKernel> FromRules() const {
+    const SystemModel model = ModelFor(device_.kind);
+    return Make(model, DefaultParameters(expression_, model, device_, numerics_));
+  }
+
+ private:
+  Result<PredictedKernel> Make(const SystemModel& model, const TuningParameters& parameters) const {
+    MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
+                         Lower(expression_, model, device_, parameters));
+    TuningResult result;
+    result.parameters = parameters;
+    MDH_ASSIGN_OR_RETURN(result.kernel, GenerateKernel(low_level, device_));
+    result.low_level_table = low_level.ToTable();
+    PredictedKernel predicted;
+    predicted.record = MakeRecord(expression_, key_, device_, result);
+    predicted.record.clear_name();
+    predicted.kernel = MakeKernel(key_, result.kernel, device_);
+    predicted.kernel.clear_name();
+    return predicted;
+  }
+
+  const Expression& expression_;
+  const DeviceDescription& device_;
+  const v1::KernelKey& key_;
+  const NumericsPolicy numerics_;
+};
+
+}  // namespace
+
+Result<PredictedKernel> PredictKernel(const Expression& expression, const DeviceDescription& device,
+                                      const v1::KernelKey& key,
+                                      const std::vector<v1::TuningRecord>& similar) {
+  const Prediction prediction(expression, device, key);
+  for (const v1::TuningRecord& record : similar) {
+    Result<PredictedKernel> predicted = prediction.FromRecord(record);
+    if (predicted.ok()) return predicted;
+  }
+  return prediction.FromRules();
+}
+
+}  // namespace mdh

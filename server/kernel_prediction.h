@@ -1,0 +1,28 @@
+// Kernels for devices that nothing was measured on: the best that is known, made to fit.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/device_description.h"
+#include "core/expression.h"
+#include "core/status.h"
+#include "mdh/v1/kernel.pb.h"
+#include "mdh/v1/record.pb.h"
+
+namespace mdh {
+
+struct PredictedKernel {
+  v1::TuningRecord record;  // without name and times
+  v1::Kernel kernel;        // without name
+  std::string made_from;    // name of a record; empty: from rules
+};
+
+// From the first of `similar` (records of the same computation for this kind of device, the most
+// similar first) whose parameters, repaired to what the device allows, give code; else from rules.
+// `key`: what is asked for. Errors: what the generator says of the parameters from rules.
+Result<PredictedKernel> PredictKernel(const Expression& expression, const DeviceDescription& device,
+                                      const v1::KernelKey& key,
+                                      const std::vector<v1::TuningRecord>& similar);
+
+}  // namespace mdh

@@ -19,6 +19,7 @@ class RunnerTest : public ::testing::Test {
     RunnerOptions options;
     options.program = MDH_BINARY_DIR "/bin/mdh-runner";
     options.work_directory = directory_.File("runner");
+    options.device = selector_;
     return options;
   }
 
@@ -38,6 +39,7 @@ class RunnerTest : public ::testing::Test {
     return measured->front();
   }
 
+  std::string selector_ = "cpu";
   TemporaryDirectory directory_;
   std::unique_ptr<Runner> runner_;
 };

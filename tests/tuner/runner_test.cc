@@ -11,6 +11,7 @@
 namespace mdh {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::Gt;
 using ::testing::HasSubstr;
@@ -34,7 +35,8 @@ class CandidateTest : public RunnerTest {
 };
 
 TEST_F(CandidateTest, ARightKernelIsTimed) {
-  const MeasureOptions options = {.min_repeats = 5, .target_time_ns = 0, .max_repeats = 100};
+  const MeasureOptions options = {
+      .min_repeats = 5, .target_time_ns = 0, .max_repeats = 100, .precision = 0};
   const Measurement measurement = MeasureOne(RightAddKernel(kSize), options);
   EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
   EXPECT_THAT(measurement.reason, IsEmpty());
@@ -45,7 +47,7 @@ TEST_F(CandidateTest, ARightKernelIsTimed) {
 
 TEST_F(CandidateTest, RepeatsStopAtTheTargetTimeOrAtTheMost) {
   const std::string slow = std::string("  usleep(2000);\n") + kRightAdd;
-  const MeasureOptions target = {.min_repeats = 1, .target_time_ns = 20'000'000};
+  const MeasureOptions target = {.min_repeats = 1, .target_time_ns = 20'000'000, .precision = 0};
   const Measurement to_target = MeasureOne(AddKernel(kSize, slow), target);
   EXPECT_GE(to_target.times_ns.size(), 2u);
   EXPECT_LE(to_target.times_ns.size(), 10u);
@@ -269,10 +271,10 @@ TEST_F(CandidateTest, InterruptEndsTheRunSoon) {
       *runner_->Measure({endless, RightAddKernel(kSize)}, {.run_limit_ns = 100'000'000'000});
   other.join();
   EXPECT_LT(NowNs() - start, 20'000'000'000);
-  for (const Measurement& measurement : measured) {
-    EXPECT_EQ(measurement.outcome, TrialOutcome::kTimeout);
-    EXPECT_EQ(measurement.reason, "cancelled");
-  }
+  EXPECT_EQ(measured[0].outcome, TrialOutcome::kTimeout);
+  EXPECT_EQ(measured[0].reason, "cancelled");
+  // Perhaps it was compiled, and measured, first.
+  EXPECT_THAT(measured[1].reason, AnyOf(IsEmpty(), "cancelled"));
   EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
 }
 

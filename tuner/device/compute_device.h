@@ -30,11 +30,20 @@ class DeviceMemory {
   // These wait until all work on the device is done. Errors: Internal, naming the call.
   virtual Status Fill(std::byte value) = 0;                        // zones included
   virtual Status Write(absl::Span<const std::byte> contents) = 0;  // bytes() of them
+  // `offset` counts from the start of the first zone.
+  virtual Status WriteAt(int64_t offset, absl::Span<const std::byte> contents) = 0;
   // `count` bytes from `offset`, which counts from the start of the first zone.
   virtual Status Read(int64_t offset, absl::Span<std::byte> to) const = 0;
 
  private:
   int64_t bytes_, guard_bytes_;
+};
+
+// What a compiled kernel takes of the device, the most of all stages; 0: not known.
+struct KernelResources {
+  int registers_per_thread = 0;
+  int64_t local_bytes_per_thread = 0;  // memory for registers that are spilled, and for arrays
+  int64_t shared_bytes_per_block = 0;
 };
 
 // A compiled kernel with all its stages. Lives no longer than its device.
@@ -44,6 +53,12 @@ class DeviceProgram {
   // Starts all stages, one after the other. `arguments`: inputs, outputs, and scratch memory if
   // the kernel has any. Errors: Internal, naming the call and the stage.
   virtual Status Launch(absl::Span<DeviceMemory* const> arguments) = 0;
+  // Starts all stages `calls` times without a pause, waits for their end, and gives the nanoseconds
+  // that the device took for all of them, by its own clock. Errors: Aborted if a stage failed while
+  // it ran: then the device may be unusable for this process; ResourceExhausted or Internal, naming
+  // the call, if it could not be started.
+  virtual Result<double> Time(absl::Span<DeviceMemory* const> arguments, int64_t calls) = 0;
+  virtual KernelResources resources() const = 0;
 };
 
 // A kernel function of anybody's source.
@@ -91,6 +106,12 @@ class ComputeDevice {
   // Errors: InvalidArgument with the compiler's log, or if the kernel is in another language;
   // ResourceExhausted if a launch exceeds what the device allows; Internal, naming the call.
   virtual Result<std::unique_ptr<DeviceProgram>> Compile(const Kernel& kernel) = 0;
+  // Compile in two steps, of which another process may do the first: a binary for this device and
+  // driver, and what can be launched. Errors: as Compile; Internal if the driver refuses the
+  // binary.
+  virtual Result<std::string> CompileToBinary(const Kernel& kernel) = 0;
+  virtual Result<std::unique_ptr<DeviceProgram>> LoadBinary(const Kernel& kernel,
+                                                            const std::string& binary) = 0;
   // Errors: InvalidArgument with the compiler's log; Internal, naming the call.
   virtual Result<std::unique_ptr<DeviceFunction>> CompileFunction(const FunctionSource& source) = 0;
   // Waits until all that was started has ended. Errors: Internal: a kernel failed.

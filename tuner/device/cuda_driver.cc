@@ -6,75 +6,19 @@
 #include "codegen/kernel.h"
 #include "tuner/device/cuda_function.h"
 #include "tuner/device/cuda_memory.h"
+#include "tuner/device/cuda_program.h"
 #include "tuner/device/nvrtc.h"
 
 namespace mdh {
 namespace {
 
-class CudaProgram final : public DeviceProgram {
- public:
-  CudaProgram(const CudaDriver& driver, std::vector<KernelLaunch> launches)
-      : driver_(driver), launches_(std::move(launches)) {}
-  ~CudaProgram() override {
-    if (module_ != nullptr) driver_.functions.ModuleUnload(module_);
-  }
-
-  Status Load(const std::string& image) {
-    MDH_RETURN_IF_ERROR(driver_.Check("cuModuleLoadData",
-                                      driver_.functions.ModuleLoadData(&module_, image.data())));
-    for (const KernelLaunch& launch : launches_) {
-      void* function = nullptr;
-      MDH_RETURN_IF_ERROR(driver_.Check(
-          absl::StrCat("cuModuleGetFunction(", launch.function, ")"),
-          driver_.functions.ModuleGetFunction(&function, module_, launch.function.c_str())));
-      if (launch.dynamic_shared_bytes > 0) {
-        MDH_RETURN_IF_ERROR(driver_.Check(
-            absl::StrCat("cuFuncSetAttribute(", launch.function, ", ", launch.dynamic_shared_bytes,
-                         " bytes of dynamic shared memory)"),
-            driver_.functions.FuncSetAttribute(function, cuda::kFunctionDynamicSharedBytes,
-                                               static_cast<int>(launch.dynamic_shared_bytes))));
-      }
-      functions_.push_back(function);
-    }
-    return absl::OkStatus();
-  }
-
-  Status Launch(absl::Span<DeviceMemory* const> arguments) override {
-    std::vector<CudaPointer> pointers;
-    for (DeviceMemory* memory : arguments) {
-      pointers.push_back(static_cast<const CudaMemory*>(memory)->data());
-    }
-    std::vector<void*> values;
-    for (CudaPointer& pointer : pointers) values.push_back(&pointer);
-    for (size_t n = 0; n < launches_.size(); ++n) {
-      const KernelLaunch& launch = launches_[n];
-      const auto extent = [](int64_t value) { return static_cast<unsigned>(value); };
-      const auto& grid = launch.geometry.grid;
-      const auto& block = launch.geometry.block;
-      MDH_RETURN_IF_ERROR(driver_.Check(
-          absl::StrCat("cuLaunchKernel(", launch.function, ")"),
-          driver_.functions.LaunchKernel(functions_[n], extent(grid[0]), extent(grid[1]),
-                                         extent(grid[2]), extent(block[0]), extent(block[1]),
-                                         extent(block[2]), extent(launch.dynamic_shared_bytes),
-                                         nullptr, values.data(), nullptr)));
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  const CudaDriver& driver_;
-  std::vector<KernelLaunch> launches_;
-  void* module_ = nullptr;
-  std::vector<void*> functions_;
-};
-
 class CudaDevice final : public ComputeDevice {
  public:
-  CudaDevice(const CudaDriver& driver, DeviceDescription description, int capability, void* context)
+  CudaDevice(const CudaDriver& driver, DeviceDescription description, int capability, int device)
       : driver_(driver),
         description_(std::move(description)),
         capability_(capability),
-        context_(context) {}
+        device_(device) {}
 
   const DeviceDescription& description() const override { return description_; }
   std::string platform() const override { return "CUDA"; }
@@ -91,18 +35,20 @@ class CudaDevice final : public ComputeDevice {
   }
 
   Result<std::unique_ptr<DeviceProgram>> Compile(const Kernel& kernel) override {
-    if (kernel.language != "CUDA C++") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("a CUDA device cannot compile ", kernel.language));
-    }
+    MDH_ASSIGN_OR_RETURN(const std::string image, CompileToBinary(kernel));
+    return LoadBinary(kernel, image);
+  }
+
+  Result<std::string> CompileToBinary(const Kernel& kernel) override {
     MDH_RETURN_IF_ERROR(CheckLaunches(kernel, description_));
-    MDH_ASSIGN_OR_RETURN(const std::string image,
-                         driver_.nvrtc.Compile(kernel.source, kernel.entry + ".cu", capability_,
-                                               kernel.compile_options));
+    return CompileToCubin(driver_.nvrtc, capability_, kernel);
+  }
+
+  Result<std::unique_ptr<DeviceProgram>> LoadBinary(const Kernel& kernel,
+                                                    const std::string& binary) override {
+    MDH_RETURN_IF_ERROR(CheckLaunches(kernel, description_));
     MDH_RETURN_IF_ERROR(Enter());
-    auto program = std::make_unique<CudaProgram>(driver_, kernel.launches);
-    MDH_RETURN_IF_ERROR(program->Load(image));
-    return program;
+    return LoadCudaProgram(driver_, kernel.launches, binary);
   }
 
   Result<std::unique_ptr<DeviceFunction>> CompileFunction(const FunctionSource& source) override {
@@ -116,15 +62,22 @@ class CudaDevice final : public ComputeDevice {
   }
 
  private:
-  // A process may use several devices; calls go to that of the current context.
-  Status Enter() const {
+  // A process may use several devices; calls go to that of the current context. Contexts are made
+  // when they are needed first: they take time and memory of the device.
+  Status Enter() {
+    if (context_ == nullptr) {
+      MDH_RETURN_IF_ERROR(
+          driver_.Check("cuDevicePrimaryCtxRetain",
+                        driver_.functions.DevicePrimaryCtxRetain(&context_, device_)));
+    }
     return driver_.Check("cuCtxSetCurrent", driver_.functions.CtxSetCurrent(context_));
   }
 
   const CudaDriver& driver_;
   DeviceDescription description_;
   int capability_;
-  void* context_;
+  int device_;
+  void* context_ = nullptr;
 };
 
 // Reads attributes until the first error.
@@ -187,10 +140,7 @@ Result<std::unique_ptr<ComputeDevice>> OpenDevice(const CudaDriver& driver, int 
   MDH_RETURN_IF_ERROR(read.status());
   const int capability = 10 * major + minor;
   MDH_ASSIGN_OR_RETURN(DeviceDescription description, Describe(driver, device, capability));
-  void* context = nullptr;
-  MDH_RETURN_IF_ERROR(driver.Check("cuDevicePrimaryCtxRetain",
-                                   driver.functions.DevicePrimaryCtxRetain(&context, device)));
-  return std::make_unique<CudaDevice>(driver, std::move(description), capability, context);
+  return std::make_unique<CudaDevice>(driver, std::move(description), capability, device);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ Status LoadCudaFunctions(const SharedLibrary& library, CudaFunctions* f) {
   MDH_RETURN_IF_ERROR(library.Load("cuModuleUnload", &f->ModuleUnload));
   MDH_RETURN_IF_ERROR(library.Load("cuModuleGetFunction", &f->ModuleGetFunction));
   MDH_RETURN_IF_ERROR(library.Load("cuFuncSetAttribute", &f->FuncSetAttribute));
+  MDH_RETURN_IF_ERROR(library.Load("cuFuncGetAttribute", &f->FuncGetAttribute));
   MDH_RETURN_IF_ERROR(library.Load("cuMemAlloc_v2", &f->MemAlloc));
   MDH_RETURN_IF_ERROR(library.Load("cuMemFree_v2", &f->MemFree));
   MDH_RETURN_IF_ERROR(library.Load("cuMemsetD8_v2", &f->MemsetD8));
@@ -43,8 +44,8 @@ Status CheckCuda(const CudaFunctions& functions, absl::string_view call, int cod
   const std::string message =
       absl::StrCat(call, ": ", name != nullptr ? name : absl::StrCat("error ", code).c_str(), " (",
                    text != nullptr ? text : "unknown", ")");
-  return code == cuda::kOutOfMemory ? absl::ResourceExhaustedError(message)
-                                    : absl::InternalError(message);
+  const bool is_short = code == cuda::kOutOfMemory || code == cuda::kLaunchOutOfResources;
+  return is_short ? absl::ResourceExhaustedError(message) : absl::InternalError(message);
 }
 
 }  // namespace mdh

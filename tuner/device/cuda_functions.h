@@ -28,6 +28,7 @@ struct CudaFunctions {
   int (*ModuleUnload)(void*);
   int (*ModuleGetFunction)(void**, void*, const char*);
   int (*FuncSetAttribute)(void*, int, int);
+  int (*FuncGetAttribute)(int*, int, void*);
   int (*MemAlloc)(CudaPointer*, size_t);
   int (*MemFree)(CudaPointer);
   int (*MemsetD8)(CudaPointer, unsigned char, size_t);
@@ -56,14 +57,19 @@ inline constexpr int kL2Bytes = 38;
 inline constexpr int kCapabilityMajor = 75;
 inline constexpr int kCapabilityMinor = 76;
 inline constexpr int kSharedBytesPerBlockOptIn = 97;
+inline constexpr int kFunctionSharedBytes = 1;
+inline constexpr int kFunctionLocalBytes = 3;
+inline constexpr int kFunctionRegisters = 4;
 inline constexpr int kFunctionDynamicSharedBytes = 8;
 inline constexpr int kOutOfMemory = 2;
+inline constexpr int kLaunchOutOfResources = 701;
 }  // namespace cuda
 
 // Errors: NotFound, naming the function that is missing.
 Status LoadCudaFunctions(const SharedLibrary& library, CudaFunctions* functions);
 
-// OK or Internal: "cuMemAlloc: CUDA_ERROR_... (...)"; ResourceExhausted if memory is short.
+// OK or Internal: "cuMemAlloc: CUDA_ERROR_... (...)"; ResourceExhausted if memory or
+// registers do not suffice.
 Status CheckCuda(const CudaFunctions& functions, absl::string_view call, int code);
 
 }  // namespace mdh

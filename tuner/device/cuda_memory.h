@@ -36,6 +36,11 @@ class CudaMemory final : public DeviceMemory {
     return driver_.Check("cuMemcpyHtoD",
                          driver_.functions.MemcpyHtoD(data(), contents.data(), contents.size()));
   }
+  Status WriteAt(int64_t offset, absl::Span<const std::byte> contents) override {
+    return driver_.Check("cuMemcpyHtoD",
+                         driver_.functions.MemcpyHtoD(start_ + static_cast<CudaPointer>(offset),
+                                                      contents.data(), contents.size()));
+  }
   Status Read(int64_t offset, absl::Span<std::byte> to) const override {
     return driver_.Check("cuMemcpyDtoH",
                          driver_.functions.MemcpyDtoH(

@@ -15,7 +15,7 @@ struct OpenClContext {
   const OpenClFunctions& functions;  // lives as long as the process
   void* device;
   void* context;
-  void* queue;              // in order
+  void* queue;              // in order, keeps times
   int64_t alignment_bytes;  // of sub-buffers
 };
 
@@ -31,6 +31,9 @@ class OpenClDevice final : public ComputeDevice {
   std::string driver() const override { return driver_; }
   Result<std::unique_ptr<DeviceMemory>> Allocate(int64_t bytes, int64_t guard_bytes) override;
   Result<std::unique_ptr<DeviceProgram>> Compile(const Kernel& kernel) override;
+  Result<std::string> CompileToBinary(const Kernel& kernel) override;
+  Result<std::unique_ptr<DeviceProgram>> LoadBinary(const Kernel& kernel,
+                                                    const std::string& binary) override;
   Result<std::unique_ptr<DeviceFunction>> CompileFunction(const FunctionSource& source) override;
   Status Finish() override;
 
@@ -41,6 +44,7 @@ class OpenClDevice final : public ComputeDevice {
         platform_(std::move(platform)),
         driver_(std::move(driver)),
         description_(std::move(description)) {}
+  Status CheckKernel(const Kernel& kernel) const;
 
   OpenClContext context_;
   std::string platform_, driver_;

@@ -1,5 +1,6 @@
 #include "tuner/device/opencl_driver.h"
 
+#include "absl/strings/str_cat.h"
 #include "tuner/device/opencl_device.h"
 
 namespace mdh {
@@ -48,12 +49,18 @@ Result<std::vector<std::unique_ptr<ComputeDevice>>> FindOpenClDevices(
   MDH_RETURN_IF_ERROR(LoadOpenClFunctions(library, functions));
   MDH_ASSIGN_OR_RETURN(const std::vector<void*> platforms, Platforms(*functions));
   std::vector<std::unique_ptr<ComputeDevice>> found;
+  int number = 0;
   for (void* const platform : platforms) {
     MDH_ASSIGN_OR_RETURN(const std::string name, PlatformName(*functions, platform));
     MDH_ASSIGN_OR_RETURN(const std::vector<void*> devices, Devices(*functions, platform));
     for (void* const device : devices) {
+      if (libraries.number && number++ != *libraries.number) continue;
       MDH_ASSIGN_OR_RETURN(found.emplace_back(), OpenClDevice::Open(*functions, name, device));
     }
+  }
+  if (found.empty() && number > 0) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no OpenCL device number ", *libraries.number, ", only ", number));
   }
   if (found.empty()) return absl::NotFoundError("there is no OpenCL device");
   return found;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace mdh {
 
 struct OpenClLibraries {
   std::vector<std::string> loader = {"libOpenCL.so.1"};
+  // Only the device of that number, over all platforms.
+  std::optional<int> number = {};
 };
 
 // Every device of every platform, in OpenCL's order. Must be called after the last fork. Errors:

@@ -54,6 +54,8 @@ Status LoadOpenClFunctions(const SharedLibrary& library, OpenClFunctions* f) {
   MDH_RETURN_IF_ERROR(library.Load("clCreateCommandQueue", &f->CreateCommandQueue));
   MDH_RETURN_IF_ERROR(library.Load("clReleaseCommandQueue", &f->ReleaseCommandQueue));
   MDH_RETURN_IF_ERROR(library.Load("clCreateProgramWithSource", &f->CreateProgramWithSource));
+  MDH_RETURN_IF_ERROR(library.Load("clCreateProgramWithBinary", &f->CreateProgramWithBinary));
+  MDH_RETURN_IF_ERROR(library.Load("clGetProgramInfo", &f->GetProgramInfo));
   MDH_RETURN_IF_ERROR(library.Load("clBuildProgram", &f->BuildProgram));
   MDH_RETURN_IF_ERROR(library.Load("clGetProgramBuildInfo", &f->GetProgramBuildInfo));
   MDH_RETURN_IF_ERROR(library.Load("clReleaseProgram", &f->ReleaseProgram));

@@ -21,6 +21,9 @@ struct OpenClFunctions {
   void* (*CreateCommandQueue)(void*, void*, uint64_t, int*);
   int (*ReleaseCommandQueue)(void*);
   void* (*CreateProgramWithSource)(void*, uint32_t, const char**, const size_t*, int*);
+  void* (*CreateProgramWithBinary)(void*, uint32_t, void* const*, const size_t*,
+                                   const unsigned char**, int*, int*);
+  int (*GetProgramInfo)(void*, uint32_t, size_t, void*, size_t*);
   int (*BuildProgram)(void*, uint32_t, void* const*, const char*, void (*)(void*, void*), void*);
   int (*GetProgramBuildInfo)(void*, void*, uint32_t, size_t, void*, size_t*);
   int (*ReleaseProgram)(void*);
@@ -65,8 +68,12 @@ inline constexpr uint32_t kDoubleConfig = 0x1032;
 inline constexpr uint32_t kNvidiaRegistersPerBlock = 0x4002;
 inline constexpr uint32_t kNvidiaWarpSize = 0x4003;
 inline constexpr uint32_t kAmdWavefrontWidth = 0x4043;
+inline constexpr uint32_t kProgramBinarySizes = 0x1165;
+inline constexpr uint32_t kProgramBinaries = 0x1166;
 inline constexpr uint32_t kBuildLog = 0x1183;
 inline constexpr uint32_t kKernelWorkGroupSize = 0x11B0;
+inline constexpr uint32_t kKernelLocalMemoryBytes = 0x11B2;
+inline constexpr uint32_t kKernelPrivateMemoryBytes = 0x11B4;
 inline constexpr uint32_t kBufferCreateRegion = 0x1220;
 inline constexpr uint64_t kAllDevices = 0xFFFFFFFF;
 inline constexpr uint64_t kCpuDevice = 2;

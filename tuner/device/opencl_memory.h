@@ -49,6 +49,12 @@ class OpenClMemory final : public DeviceMemory {
                                               static_cast<size_t>(guard_bytes()), contents.size(),
                                               contents.data(), 0, nullptr, nullptr));
   }
+  Status WriteAt(int64_t offset, absl::Span<const std::byte> contents) override {
+    return CheckOpenCl("clEnqueueWriteBuffer",
+                       context_.functions.EnqueueWriteBuffer(
+                           context_.queue, whole_, /*blocking=*/1, static_cast<size_t>(offset),
+                           contents.size(), contents.data(), 0, nullptr, nullptr));
+  }
   Status Read(int64_t offset, absl::Span<std::byte> to) const override {
     return CheckOpenCl("clEnqueueReadBuffer",
                        context_.functions.EnqueueReadBuffer(context_.queue, whole_, /*blocking=*/1,

@@ -197,6 +197,8 @@ Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor) 
   ChildLimits limits;
   limits.cpu_s = (run.options.run_limit_ns / 1'000'000'000 + 1) * (run.threads + 1) +
                  kAsideLimit / 1'000'000'000;
+  limits.cores = run.cores;
+  limits.name = "mdh-candidate";
   limits.address_space_bytes =
       VirtualSize() + physical + kBaseMemory + kMemoryPerThread * run.threads;
   MDH_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Fork(limits, [&] {

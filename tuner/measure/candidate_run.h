@@ -33,6 +33,7 @@ struct CandidateRun {
   std::string library;  // compiled from a source with CallShim at its end
   std::string entry;
   int threads = 1;
+  std::vector<int> cores = {};  // that it runs on; empty: all
   std::vector<InputBuffer> inputs;
   std::vector<OutputBuffer> outputs;
   MeasureOptions options;

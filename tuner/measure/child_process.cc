@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -12,9 +13,11 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace mdh {
 namespace {
@@ -36,7 +39,21 @@ void OfferToOomKiller() {
   close(fd);
 }
 
+// Nothing of the parent's sockets in particular: a kernel must not be able to speak for the runner.
+void KeepOnly(int socket) {
+  if (socket < 0) {
+    close_range(kChildSocket, ~0u, 0);
+    return;
+  }
+  if (socket != kChildSocket) dup2(socket, kChildSocket);
+  close_range(kChildSocket + 1, ~0u, 0);
+}
+
 void ApplyLimits(const ChildLimits& limits) {
+  if (limits.name != nullptr) prctl(PR_SET_NAME, limits.name);
+  if (limits.nice > 0) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + limits.nice);
+  if (limits.no_network) LeaveNetwork();
+  RestrictToCores(limits.cores).IgnoreError();
   SetLimit(RLIMIT_CORE, 0);
   if (limits.cpu_s > 0) SetLimit(RLIMIT_CPU, static_cast<rlim_t>(limits.cpu_s));
   if (limits.address_space_bytes > 0) LimitAddressSpace(limits.address_space_bytes);
@@ -56,13 +73,41 @@ void EnterChild(pid_t parent, const ChildLimits& limits) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   const int null = open("/dev/null", O_RDWR);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, stream);
-  // The parent's sockets in particular: a kernel must not be able to speak for the runner.
-  close_range(STDERR_FILENO + 1, ~0u, 0);
+  KeepOnly(limits.socket);
   OfferToOomKiller();
   ApplyLimits(limits);
 }
 
 }  // namespace
+
+std::vector<int> AllowedCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  }
+  return cores;
+}
+
+Status RestrictToCores(const std::vector<int>& cores) {
+  if (cores.empty()) return absl::OkStatus();
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) {
+    if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &set);
+  }
+  if (sched_setaffinity(0, sizeof set, &set) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("this process cannot run on the cores ",
+                                                 absl::StrJoin(cores, ", "), ": ",
+                                                 std::strerror(errno)));
+}
+
+void LeaveNetwork() {
+  // What an unprivileged process may only do together; where it may not, it stays.
+  [[maybe_unused]] const int left = unshare(CLONE_NEWUSER | CLONE_NEWNET);
+}
 
 void LimitAddressSpace(int64_t bytes) { SetLimit(RLIMIT_AS, static_cast<rlim_t>(bytes)); }
 
@@ -120,6 +165,14 @@ void ChildProcess::Kill() {
   Reap();
 }
 
+void ChildProcess::Stop() const {
+  if (pid_ > 0) kill(-pid_, SIGSTOP);
+}
+
+void ChildProcess::Continue() const {
+  if (pid_ > 0) kill(-pid_, SIGCONT);
+}
+
 void ChildProcess::Reap() {
   kill(-pid_, SIGKILL);
   int status = 0;
@@ -141,15 +194,20 @@ void PrepareToSupervise() {
   sigprocmask(SIG_BLOCK, &mask, nullptr);
 }
 
-bool WaitForChildOrInput(int fd, int64_t timeout_ns) {
-  pollfd entry = {fd, POLLIN, 0};
+bool WaitForChildOrInput(absl::Span<const int> sockets, int64_t timeout_ns) {
+  std::vector<pollfd> entries;
+  for (const int socket : sockets) entries.push_back({socket, POLLIN, 0});
   const timespec timeout = {.tv_sec = timeout_ns / 1'000'000'000,
                             .tv_nsec = timeout_ns % 1'000'000'000};
   sigset_t none;
   sigemptyset(&none);
-  return ppoll(&entry, fd >= 0 ? 1 : 0, timeout_ns < 0 ? nullptr : &timeout, &none) > 0;
+  const int ready =
+      ppoll(entries.data(), entries.size(), timeout_ns < 0 ? nullptr : &timeout, &none);
+  return ready > 0 && !entries.empty() && entries[0].revents != 0;
 }
 
-void PatientSupervisor::Wait(int64_t timeout_ns) { WaitForChildOrInput(-1, timeout_ns); }
+void PatientSupervisor::WaitFor(absl::Span<const int> sockets, int64_t timeout_ns) {
+  WaitForChildOrInput(sockets, timeout_ns);
+}
 
 }  // namespace mdh

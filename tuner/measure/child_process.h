@@ -8,16 +8,33 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "core/status.h"
 
 namespace mdh {
 
-// 0: no limit.
 struct ChildLimits {
-  int64_t cpu_s = 0;
-  int64_t address_space_bytes = 0;
+  int64_t cpu_s = 0;                // 0: no limit
+  int64_t address_space_bytes = 0;  // 0: no limit
+  int nice = 0;                     // how much the child steps back behind others
+  bool no_network = false;          // where the system lets a process give it up
+  const char* name = nullptr;       // as process lists show it
+  int socket = -1;                  // a descriptor that the child keeps, as kChildSocket
+  std::vector<int> cores = {};      // that the child is restricted to; empty: as its parent
 };
+
+inline constexpr int kChildSocket = 3;
+
+// Cores that this process may run on.
+std::vector<int> AllowedCores();
+// Restricts this process, and what it starts, to `cores` (empty: no change). Errors:
+// InvalidArgument if it may run on none of them.
+Status RestrictToCores(const std::vector<int>& cores);
+
+// Leaves the network, and everything that this process starts with it, if the system allows that.
+void LeaveNetwork();
 
 struct ChildEnd {
   int exit_code = 0;
@@ -45,6 +62,9 @@ class ChildProcess {
   std::optional<ChildEnd> Poll();
   // Kills the process group and waits for the child's end.
   void Kill();
+  // Stops the process group until it is continued.
+  void Stop() const;
+  void Continue() const;
 
  private:
   explicit ChildProcess(pid_t pid) : pid_(pid) {}
@@ -61,7 +81,9 @@ class Supervisor {
  public:
   virtual ~Supervisor() = default;
   // Returns when a child ended (or may have), after `timeout_ns`, or when interrupted.
-  virtual void Wait(int64_t timeout_ns) = 0;
+  void Wait(int64_t timeout_ns) { WaitFor({}, timeout_ns); }
+  // Also when one of the sockets has something to be read.
+  virtual void WaitFor(absl::Span<const int> sockets, int64_t timeout_ns) = 0;
   // The caller no longer wants the result of the current request.
   virtual bool interrupted() const = 0;
 };
@@ -73,11 +95,11 @@ void PrepareToSupervise();
 // Waits without anything that interrupts. For tests and programs without a client.
 class PatientSupervisor final : public Supervisor {
  public:
-  void Wait(int64_t timeout_ns) override;
+  void WaitFor(absl::Span<const int> sockets, int64_t timeout_ns) override;
   bool interrupted() const override { return false; }
 };
 
-// ppoll on `fd` (-1: none) that ends early when a child ends. True if `fd` is readable.
-bool WaitForChildOrInput(int fd, int64_t timeout_ns);
+// ppoll on `sockets` that ends early when a child ends. True if the first of them is readable.
+bool WaitForChildOrInput(absl::Span<const int> sockets, int64_t timeout_ns);
 
 }  // namespace mdh

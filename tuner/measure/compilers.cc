@@ -11,8 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
-#include <set>
 #include <system_error>
 
 #include "absl/strings/match.h"
@@ -30,6 +28,7 @@ namespace {
 
 constexpr int64_t kCompilerMemory = int64_t{4} << 30;
 constexpr int64_t kProbeLimit = 30'000'000'000;
+constexpr int kNice = 10;
 
 constexpr char kProbe[] = R"(int mdh_probe(int n) {
   int sum = 0;
@@ -129,14 +128,6 @@ Status WriteFile(const std::string& path, std::string_view text) {
   return close(fd) == 0 ? absl::OkStatus() : failed();
 }
 
-// A compilation under way.
-struct Compilers::Running {
-  std::string stem;
-  int64_t started_ns;
-  int64_t deadline_ns;
-  ChildProcess child;
-};
-
 const std::optional<CompilerProgram>& Compilers::program(Compiler compiler) const {
   return compiler == Compiler::kClang ? clang_ : gcc_;
 }
@@ -189,32 +180,33 @@ Status Compilers::Try(Compiler compiler, const std::string& path, Supervisor& su
   return absl::OkStatus();
 }
 
-Result<Compilers::Running> Compilers::StartJob(const CompileJob& job, const std::string& stem,
-                                               int64_t limit_ns) const {
-  const std::string base = absl::StrCat(directory_, "/", stem);
-  MDH_RETURN_IF_ERROR(WriteFile(base + ".c", job.source));
+Result<Compilers::Running> Compilers::StartJob(Job job) const {
+  const std::string base = absl::StrCat(directory_, "/", job.stem);
+  MDH_RETURN_IF_ERROR(WriteFile(base + ".c", job.job.source));
   // The log is made here, so that a directory that cannot be written is not taken for an error of
   // the compiler.
   MDH_RETURN_IF_ERROR(WriteFile(base + ".log", ""));
   std::vector<std::string> command = {
-      program(job.compiler)->path, "-shared", "-fPIC", "-o", base + ".so", base + ".c"};
-  command.insert(command.end(), job.options.begin(), job.options.end());
+      program(job.job.compiler)->path, "-shared", "-fPIC", "-o", base + ".so", base + ".c"};
+  command.insert(command.end(), job.job.options.begin(), job.job.options.end());
   command.push_back("-lm");
-  const ChildLimits limits = {.cpu_s = limit_ns / 1'000'000'000 + 1};
+  const ChildLimits limits = {
+      .cpu_s = job.limit_ns / 1'000'000'000 + 1, .nice = kNice, .cores = cores_};
   MDH_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Fork(limits, [&] {
                          return Execute(command, base + ".log", directory_);
                        }));
   const int64_t now = NowNs();
-  return Running{stem, now, now + limit_ns, std::move(child)};
+  const int64_t deadline_ns = now + job.limit_ns;
+  return Running{std::move(job), now, deadline_ns, std::move(child)};
 }
 
 CompileOutcome Compilers::Finish(const Running& running, const ChildEnd& end) {
-  const std::string base = absl::StrCat(directory_, "/", running.stem);
+  const std::string base = absl::StrCat(directory_, "/", running.job.stem);
   CompileOutcome outcome;
   outcome.compile_ns = NowNs() - running.started_ns;
   if (end.signal == 0 && end.exit_code == 0) {
     outcome.library = base + ".so";
-    Remember(running.stem);
+    Remember(running.job.stem);
   } else {
     outcome.reason = FirstError(ReadFile(base + ".log"), directory_);
     if (outcome.reason.empty()) {
@@ -241,78 +233,138 @@ void Compilers::ForgetOldLibraries() {
   }
 }
 
-std::vector<size_t> Compilers::Plan(absl::Span<const CompileJob> jobs,
-                                    absl::Span<const std::string> stems,
-                                    std::vector<CompileOutcome>& outcomes) {
-  std::set<std::string> planned;
-  std::vector<size_t> waiting;
-  for (size_t j = 0; j < jobs.size(); ++j) {
-    if (!program(jobs[j].compiler)) {
-      outcomes[j].reason = absl::StrCat(CommandOf(jobs[j].compiler), " is not installed");
-    } else if (std::find(recent_.begin(), recent_.end(), stems[j]) != recent_.end()) {
-      outcomes[j].library = absl::StrCat(directory_, "/", stems[j], ".so");
-      Remember(stems[j]);
-    } else if (planned.insert(stems[j]).second) {
-      waiting.push_back(j);
-    }
+bool Compilers::AnswerAtOnce(const Job& job) {
+  CompileOutcome outcome;
+  if (!program(job.job.compiler)) {
+    outcome.reason = absl::StrCat(CommandOf(job.job.compiler), " is not installed");
+  } else if (std::find(recent_.begin(), recent_.end(), job.stem) != recent_.end()) {
+    outcome.library = absl::StrCat(directory_, "/", job.stem, ".so");
+    Remember(job.stem);
+  } else {
+    const auto join = [&](Job& other) {
+      if (other.stem != job.stem) return false;
+      other.tickets.push_back(job.tickets[0]);
+      return true;
+    };
+    return std::any_of(running_.begin(), running_.end(),
+                       [&](Running& running) { return join(running.job); }) ||
+           std::any_of(waiting_.begin(), waiting_.end(), join);
   }
-  return waiting;
+  done_[job.tickets[0]] = std::move(outcome);
+  return true;
 }
 
-std::optional<CompileOutcome> Compilers::Check(Running& running, Supervisor& supervisor) {
+int64_t Compilers::Add(CompileJob job, int64_t limit_ns) {
+  const std::string stem =
+      Sha256Hex(absl::StrCat(CommandOf(job.compiler), "\n", absl::StrJoin(job.options, "\n"),
+                             "\n\n", job.source))
+          .substr(0, 32);
+  Job added = {std::move(job), stem, limit_ns, {++last_ticket_}};
+  if (!AnswerAtOnce(added)) waiting_.push_back(std::move(added));
+  return last_ticket_;
+}
+
+std::optional<CompileOutcome> Compilers::Check(Running& running) {
   std::optional<ChildEnd> end = running.child.Poll();
-  const bool late = !end && NowNs() > running.deadline_ns;
-  if (late || (!end && supervisor.interrupted())) {
+  const bool is_late = !end && NowNs() > running.deadline_ns;
+  if (is_late) {
     running.child.Kill();
     end = running.child.Poll();
   }
   if (!end) return std::nullopt;
   CompileOutcome outcome = Finish(running, *end);
-  if (late) {
-    outcome.reason = absl::StrFormat("compiling took longer than %g s",
-                                     (running.deadline_ns - running.started_ns) * 1e-9);
+  if (is_late) {
+    outcome.reason =
+        absl::StrFormat("compiling took longer than %g s", running.job.limit_ns * 1e-9);
   }
   return outcome;
 }
 
-Result<std::vector<CompileOutcome>> Compilers::Compile(absl::Span<const CompileJob> jobs,
-                                                       int64_t limit_ns, Supervisor& supervisor) {
-  ForgetOldLibraries();
-  std::vector<CompileOutcome> outcomes(jobs.size());
-  std::vector<std::string> stems;
-  for (const CompileJob& job : jobs) {
-    stems.push_back(Sha256Hex(absl::StrCat(CommandOf(job.compiler), "\n",
-                                           absl::StrJoin(job.options, "\n"), "\n\n", job.source))
-                        .substr(0, 32));
-  }
-  const std::vector<size_t> waiting = Plan(jobs, stems, outcomes);
-  std::map<std::string, CompileOutcome> finished;  // by stem
-  std::vector<Running> running;
-  size_t next = 0;
-  while (next < waiting.size() || !running.empty()) {
-    if (supervisor.interrupted()) next = waiting.size();
-    while (next < waiting.size() && static_cast<int>(running.size()) < processes_) {
-      const size_t job = waiting[next++];
-      MDH_ASSIGN_OR_RETURN(Running started, StartJob(jobs[job], stems[job], limit_ns));
-      running.push_back(std::move(started));
+Status Compilers::Advance() {
+  if (paused_since_ns_) return absl::OkStatus();
+  for (auto it = running_.begin(); it != running_.end();) {
+    const std::optional<CompileOutcome> outcome = Check(*it);
+    if (!outcome) {
+      ++it;
+      continue;
     }
-    if (running.empty()) break;
-    supervisor.Wait(100'000'000);
-    for (auto it = running.begin(); it != running.end();) {
-      std::optional<CompileOutcome> outcome = Check(*it, supervisor);
-      if (outcome) finished[it->stem] = *std::move(outcome);
-      it = outcome ? running.erase(it) : it + 1;
-    }
-  }
-  for (size_t j = 0; j < jobs.size(); ++j) {
-    const auto found = finished.find(stems[j]);
-    if (found != finished.end()) outcomes[j] = found->second;
-    outcomes[j].interrupted = supervisor.interrupted() && outcomes[j].library.empty();
-    if (absl::StrContains(outcomes[j].reason, std::strerror(ENOSPC))) {
+    if (absl::StrContains(outcome->reason, std::strerror(ENOSPC))) {
+      Cancel();
       return absl::ResourceExhaustedError(
           absl::StrCat("cannot write to ", directory_, ": ", std::strerror(ENOSPC)));
     }
+    for (const int64_t ticket : it->job.tickets) done_[ticket] = *outcome;
+    it = running_.erase(it);
   }
+  ForgetOldLibraries();
+  while (!waiting_.empty() && static_cast<int>(running_.size()) < processes_) {
+    Result<Running> started = StartJob(std::move(waiting_.front()));
+    waiting_.pop_front();
+    if (!started.ok()) {
+      Cancel();
+      return started.status();
+    }
+    running_.push_back(*std::move(started));
+  }
+  return absl::OkStatus();
+}
+
+std::optional<CompileOutcome> Compilers::Take(int64_t ticket) {
+  const auto found = done_.find(ticket);
+  if (found == done_.end()) return std::nullopt;
+  CompileOutcome outcome = std::move(found->second);
+  done_.erase(found);
+  return outcome;
+}
+
+void Compilers::Cancel() {
+  for (Running& running : running_) {
+    running.child.Kill();
+    Finish(running, {.exit_code = 1});
+  }
+  running_.clear();
+  waiting_.clear();
+  done_.clear();
+  paused_since_ns_.reset();
+}
+
+void Compilers::Pause() {
+  if (paused_since_ns_) return;
+  paused_since_ns_ = NowNs();
+  for (const Running& running : running_) running.child.Stop();
+}
+
+void Compilers::Resume() {
+  if (!paused_since_ns_) return;
+  for (Running& running : running_) {
+    running.deadline_ns += NowNs() - *paused_since_ns_;
+    running.child.Continue();
+  }
+  paused_since_ns_.reset();
+}
+
+Result<std::vector<CompileOutcome>> Compilers::Compile(absl::Span<const CompileJob> jobs,
+                                                       int64_t limit_ns, Supervisor& supervisor) {
+  std::vector<int64_t> tickets;
+  for (const CompileJob& job : jobs) tickets.push_back(Add(job, limit_ns));
+  std::vector<CompileOutcome> outcomes(jobs.size());
+  std::vector<bool> is_done(jobs.size());
+  size_t left = jobs.size();
+  while (true) {
+    MDH_RETURN_IF_ERROR(Advance());
+    for (size_t j = 0; j < jobs.size(); ++j) {
+      if (is_done[j]) continue;
+      std::optional<CompileOutcome> outcome = Take(tickets[j]);
+      if (!outcome && supervisor.interrupted()) outcome.emplace().interrupted = true;
+      if (!outcome) continue;
+      outcomes[j] = *std::move(outcome);
+      is_done[j] = true;
+      --left;
+    }
+    if (left == 0) break;
+    supervisor.Wait(100'000'000);
+  }
+  if (supervisor.interrupted()) Cancel();
   return outcomes;
 }
 

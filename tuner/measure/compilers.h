@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,7 +37,7 @@ struct CompileOutcome {
 };
 
 // Not thread-safe. The latest kMostLibraries libraries stay in the directory and are not compiled
-// again; a path is good until the next call.
+// again; a path is good as long as fewer than that are compiled after it.
 class Compilers {
  public:
   static constexpr size_t kMostLibraries = 256;
@@ -56,27 +57,59 @@ class Compilers {
   Result<std::vector<CompileOutcome>> Compile(absl::Span<const CompileJob> jobs, int64_t limit_ns,
                                               Supervisor& supervisor);
 
+  // The same without waiting. Adds a job and gives its ticket; jobs run in the order in which they
+  // were added.
+  int64_t Add(CompileJob job, int64_t limit_ns);
+  // Starts compilations and collects those that ended. To be called when a child has ended, and now
+  // and then for those that take too long. Errors: as Compile; then all jobs are forgotten.
+  Status Advance();
+  // The outcome, once; nullopt while it is compiled.
+  std::optional<CompileOutcome> Take(int64_t ticket);
+  // Ends all compilations and forgets all tickets.
+  void Cancel();
+  // Compilations run on these cores only (empty: on all).
+  void RunOn(std::vector<int> cores) { cores_ = std::move(cores); }
+  // Until Resume, compilations stand still, and their limits do not count.
+  void Pause();
+  void Resume();
+
  private:
-  struct Running;
+  struct Job {
+    CompileJob job;
+    std::string stem;  // of its files
+    int64_t limit_ns;
+    std::vector<int64_t> tickets;
+  };
+  struct Running {
+    Job job;
+    int64_t started_ns;
+    int64_t deadline_ns;
+    ChildProcess child;
+  };
   Compilers(std::string directory, int processes)
       : directory_(std::move(directory)), processes_(processes) {}
   Status Try(Compiler compiler, const std::string& path, Supervisor& supervisor);
-  Result<Running> StartJob(const CompileJob& job, const std::string& stem, int64_t limit_ns) const;
+  Result<Running> StartJob(Job job) const;
   CompileOutcome Finish(const Running& running, const ChildEnd& end);
-  // The jobs that must be run; the outcomes of those that cannot be or are done already.
-  std::vector<size_t> Plan(absl::Span<const CompileJob> jobs, absl::Span<const std::string> stems,
-                           std::vector<CompileOutcome>& outcomes);
-  // Ends a compilation that is late or no longer wanted; nullopt while it goes on.
-  std::optional<CompileOutcome> Check(Running& running, Supervisor& supervisor);
+  // Ends a compilation that is late; nullopt while it goes on.
+  std::optional<CompileOutcome> Check(Running& running);
+  // Whether the job can be answered, or joins another one, without running anything.
+  bool AnswerAtOnce(const Job& job);
   void Remember(const std::string& stem);
   void ForgetOldLibraries();
 
   std::string directory_;
   int processes_;
+  std::vector<int> cores_;
   std::optional<CompilerProgram> gcc_;
   std::optional<CompilerProgram> clang_;
   std::string failures_;           // why compilers that were found do not work
   std::list<std::string> recent_;  // stems of the libraries in the directory, latest first
+  int64_t last_ticket_ = 0;
+  std::list<Job> waiting_;
+  std::list<Running> running_;
+  std::map<int64_t, CompileOutcome> done_;  // by ticket
+  std::optional<int64_t> paused_since_ns_;
 };
 
 // Writes a new file. Errors: ResourceExhausted if the disk is full, else FailedPrecondition; the

@@ -18,13 +18,8 @@ namespace {
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kZone = 64;
 
-// No common value of any type, and different at neighbouring places.
-std::byte Pattern(int64_t offset) {
-  return static_cast<std::byte>(0xC3 ^ static_cast<uint8_t>(offset * 37));
-}
-
 void FillZone(std::byte* data, int64_t begin, int64_t end) {
-  for (int64_t at = begin; at < end; ++at) data[at] = Pattern(at);
+  for (int64_t at = begin; at < end; ++at) data[at] = ZonePattern(at);
 }
 
 int64_t RoundUp(int64_t value, int64_t multiple) {
@@ -32,6 +27,11 @@ int64_t RoundUp(int64_t value, int64_t multiple) {
 }
 
 }  // namespace
+
+// No common value of any type, and different at neighbouring places.
+std::byte ZonePattern(int64_t offset) {
+  return static_cast<std::byte>(0xC3 ^ static_cast<uint8_t>(offset * 37));
+}
 
 Result<GuardedMemory> GuardedMemory::Create(int64_t bytes, Zones zones, Sharing sharing) {
   const int64_t page = sysconf(_SC_PAGESIZE);
@@ -86,7 +86,7 @@ Status GuardedMemory::MakeReadOnly() {
 std::optional<int64_t> FirstDamage(absl::Span<const std::byte> accessible, int64_t data_offset,
                                    int64_t size) {
   const std::byte* data = accessible.data() + data_offset;
-  const auto damaged = [&](int64_t at) { return data[at] != Pattern(at); };
+  const auto damaged = [&](int64_t at) { return data[at] != ZonePattern(at); };
   const int64_t end = static_cast<int64_t>(accessible.size()) - data_offset;
   // The nearest damage on either side is what people look for.
   for (int64_t at = size; at < end; ++at) {

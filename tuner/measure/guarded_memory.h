@@ -45,6 +45,9 @@ class GuardedMemory {
   int64_t size_ = 0;
 };
 
+// What the zones are filled with: the byte `offset` bytes after the start of the data.
+std::byte ZonePattern(int64_t offset);
+
 // Offset from the start of the data of the first byte of a zone that lost its pattern; negative in
 // the zone in front. `accessible`: a GuardedMemory's accessible bytes or a copy of them.
 std::optional<int64_t> FirstDamage(absl::Span<const std::byte> accessible, int64_t data_offset,

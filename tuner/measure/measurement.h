@@ -29,6 +29,13 @@ struct Measurement {
   std::vector<int64_t> times_ns;
   int64_t compile_ns = 0;
   int64_t calls_per_time = 1;  // calls in such a batch
+  // How fast the machine was, as the time of a kernel that is timed every few seconds, compared
+  // with its first time: 1.1 is 10 % slower than when the problem was set.
+  double drift = 1;
+  // What the device says that the compiled kernel takes; 0: it says nothing.
+  int registers_per_thread = 0;
+  int64_t local_bytes_per_thread = 0;  // memory for registers that are spilled, and for arrays
+  int64_t shared_bytes_per_block = 0;
 
   // Median of times_ns; 0 unless kOk.
   int64_t time_ns() const;

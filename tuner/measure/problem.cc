@@ -1,4 +1,4 @@
-// Drawing inputs, computing references, and the loop nest's time.
+// Drawing inputs and computing references.
 #include "tuner/measure/problem.h"
 
 #include <unistd.h>
@@ -10,7 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/interpreter.h"
-#include "tuner/measure/verdict.h"
 
 namespace mdh {
 namespace {
@@ -18,10 +17,6 @@ namespace {
 constexpr int64_t kMostInterpretedPoints = 1'000'000;
 constexpr int64_t kMostSampledEvaluations = 2'000'000;
 constexpr int kSampledPoints = 64;
-constexpr int64_t kLoopNestLimit = 600'000'000'000;
-constexpr int64_t kCompileLimit = 60'000'000'000;
-// A loop nest that takes longer is not called again for a better figure.
-constexpr int64_t kLongLoopNest = 1'000'000'000;
 
 // Inputs, references, and while a candidate runs its outputs and two copies of them.
 Status CheckMemory(const Expression& expression) {
@@ -82,7 +77,7 @@ std::vector<InputDistribution> DistributionsFor(const Expression& expression) {
 
 Result<std::unique_ptr<Problem>> Problem::Create(Expression expression, uint64_t seed,
                                                  const Numerics& numerics, bool check_sample,
-                                                 Compilers& compilers, Supervisor& supervisor) {
+                                                 const PlainKernel& plain_kernel) {
   MDH_RETURN_IF_ERROR(CheckMemory(expression));
   std::unique_ptr<Problem> problem(new Problem(std::move(expression), numerics));
   std::vector<InputDistribution> distributions = DistributionsFor(problem->expression_);
@@ -93,7 +88,7 @@ Result<std::unique_ptr<Problem>> Problem::Create(Expression expression, uint64_t
   const auto draw = [&](InputDistribution distribution) -> Status {
     drawn = distribution;
     MDH_RETURN_IF_ERROR(problem->DrawInputs(distribution, seed));
-    return problem->ComputeReferences(compilers, supervisor);
+    return problem->ComputeReferences(plain_kernel);
   };
   for (const InputDistribution distribution : distributions) {
     MDH_RETURN_IF_ERROR(draw(distribution));
@@ -146,9 +141,9 @@ Status Problem::DrawInputs(InputDistribution distribution, uint64_t seed) {
   return absl::OkStatus();
 }
 
-Status Problem::ComputeReferences(Compilers& compilers, Supervisor& supervisor) {
+Status Problem::ComputeReferences(const PlainKernel& plain_kernel) {
   MDH_ASSIGN_OR_RETURN(std::vector<std::vector<std::byte>> bytes,
-                       is_small() ? Interpreted() : FromLoopNest(compilers, supervisor));
+                       is_small() ? Interpreted() : plain_kernel(*this));
   references_.clear();
   for (size_t b = 0; b < bytes.size(); ++b) {
     references_.push_back(
@@ -163,46 +158,6 @@ Result<std::vector<std::vector<std::byte>>> Problem::Interpreted() const {
     inputs.emplace_back(input.data(), input.data() + input.size());
   }
   return Interpret(expression_, inputs, AccumulationOf(numerics_.policy));
-}
-
-Result<std::vector<std::vector<std::byte>>> Problem::FromLoopNest(Compilers& compilers,
-                                                                  Supervisor& supervisor) {
-  MeasureOptions once;
-  once.max_repeats = 0;
-  MDH_ASSIGN_OR_RETURN(const RunRecord record, RunLoopNest(once, compilers, supervisor));
-  loop_nest_first_ns_ = record.first_ns;
-  std::vector<std::vector<std::byte>> outputs;
-  for (size_t b = 0; b < expression_.outputs().size(); ++b) {
-    const std::byte* data = record.first->accessible[b].data() + record.data_offsets[b];
-    outputs.emplace_back(data, data + expression_.outputs()[b].size_bytes());
-  }
-  return outputs;
-}
-
-Result<RunRecord> Problem::RunLoopNest(const MeasureOptions& options, Compilers& compilers,
-                                       Supervisor& supervisor) const {
-  const Kernel kernel = GenerateLoopNest(expression_);
-  CompileJob job = {
-      .compiler = compilers.program(kernel.compiler) ? kernel.compiler : Compiler::kClang,
-      .source = kernel.source + CallShim(kernel.entry, num_arguments()),
-      .options = kernel.compile_options};
-  if (job.options.empty()) job.options = {"-O2"};
-  MDH_ASSIGN_OR_RETURN(const std::vector<CompileOutcome> compiled,
-                       compilers.Compile({job}, kCompileLimit, supervisor));
-  if (compiled[0].interrupted) return absl::CancelledError("cancelled");
-  if (compiled[0].library.empty()) {
-    return absl::InternalError(absl::StrCat("the loop nest of ", expression_.name(),
-                                            " does not compile: ", compiled[0].reason));
-  }
-  MeasureOptions with_limit = options;
-  with_limit.run_limit_ns = kLoopNestLimit;
-  CandidateRun run = MakeRun(compiled[0].library, kernel.entry, 1, with_limit);
-  run.final_call = false;
-  MDH_ASSIGN_OR_RETURN(RunRecord record, RunCandidate(run, supervisor));
-  if (record.interrupted) return absl::CancelledError("cancelled");
-  if (record.phase == RunRecord::Phase::kDone) return record;
-  return absl::InternalError(absl::StrCat("the loop nest of ", expression_.name(),
-                                          " cannot be run: ", Judge(record, run, {}).reason));
 }
 
 CandidateRun Problem::MakeRun(const std::string& library, const std::string& entry, int threads,
@@ -244,24 +199,11 @@ Status Problem::CheckSample(uint64_t seed) const {
           ElementMismatch(references_[at.buffer], element, at.field, expected[r]);
       if (!mismatch) continue;
       return absl::InternalError(absl::StrCat(
-          "the loop nest of ", expression_.name(), " is wrong: ", references_[at.buffer].name, "[",
-          element, "] should be ", mismatch->expected, " and is ", mismatch->got));
+          "the plain kernel of ", expression_.name(), " is wrong: ", references_[at.buffer].name,
+          "[", element, "] should be ", mismatch->expected, " and is ", mismatch->got));
     }
   }
   return absl::OkStatus();
-}
-
-Result<int64_t> Problem::LoopNestTime(Compilers& compilers, Supervisor& supervisor) {
-  if (loop_nest_ns_ == 0 && loop_nest_first_ns_ > kLongLoopNest)
-    loop_nest_ns_ = loop_nest_first_ns_;
-  if (loop_nest_ns_ == 0) {
-    MeasureOptions thrice;
-    thrice.min_repeats = 3;
-    thrice.max_repeats = 3;
-    MDH_ASSIGN_OR_RETURN(const RunRecord record, RunLoopNest(thrice, compilers, supervisor));
-    loop_nest_ns_ = *std::min_element(record.times_ns.begin(), record.times_ns.end());
-  }
-  return loop_nest_ns_;
 }
 
 }  // namespace mdh

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/run_control.h"
+#include "tuner/measure/stopping_rule.h"
 
 namespace mdh {
 namespace {
@@ -68,11 +69,21 @@ int64_t AvailableMemory() {
   return int64_t{1} << 62;
 }
 
+// More than the last-level cache holds.
+int64_t FlushBytes() {
+  const int64_t known = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
+  return std::max(2 * known, int64_t{64} << 20);
+}
+
 // One kernel, its arguments and the record of its calls.
 class Execution {
  public:
   Execution(const CandidateRun& run, SharedRun& shared, std::vector<GuardedMemory>& outputs)
-      : run_(run), shared_(shared), control_(shared.control()), outputs_(outputs) {}
+      : run_(run),
+        shared_(shared),
+        control_(shared.control()),
+        outputs_(outputs),
+        rule_(run.options) {}
 
   // Loads the library and makes scratch memory. A message if that fails.
   std::string Prepare() {
@@ -84,6 +95,12 @@ class Execution {
     if (call_ == nullptr) return "the kernel's library has no mdh_call";
     if (scratch_bytes == nullptr) return absl::StrCat("the kernel has no ", scratch_name);
     control_.scratch_bytes = scratch_bytes(run_.threads);
+    if (run_.options.cache == CacheState::kCold) {
+      Result<GuardedMemory> flush = GuardedMemory::Create(FlushBytes(), GuardedMemory::Zones::kNone,
+                                                          GuardedMemory::Sharing::kPrivate);
+      if (!flush.ok()) return std::string(flush.status().message());
+      flush_ = *std::move(flush);
+    }
     return MakeArguments();
   }
 
@@ -129,6 +146,11 @@ class Execution {
     return "";
   }
 
+  void FlushCaches() {
+    if (flush_.size() == 0) return;
+    std::memset(flush_.data(), ++flushes_, static_cast<size_t>(flush_.size()));
+  }
+
   void Poison(std::byte poison) {
     for (size_t b = 0; b < outputs_.size(); ++b) {
       const std::byte value = PoisonFor(run_.outputs[b].type, poison);
@@ -169,7 +191,7 @@ class Execution {
   void Record(int64_t duration_ns) {
     shared_.times()[control_.timed_calls] = duration_ns;
     ++control_.timed_calls;
-    timed_ns_ += duration_ns;
+    rule_.Record(duration_ns, duration_ns);
     longest_ns_ = std::max(longest_ns_, duration_ns);
   }
 
@@ -183,13 +205,9 @@ class Execution {
     const MeasureOptions& options = run_.options;
     // Of a long kernel the final call is one of those that count.
     const bool count_final = run_.final_call && IsLong();
-    const int64_t repeats = count_final ? options.min_repeats - 1 : options.min_repeats;
-    const auto enough = [&] {
-      return control_.timed_calls >= options.max_repeats ||
-             (control_.timed_calls >= repeats && timed_ns_ >= options.target_time_ns);
-    };
     int64_t duration = 0;
-    while (!enough() && HaveTime()) {
+    while (!rule_.IsEnough(count_final ? 1 : 0) && HaveTime()) {
+      FlushCaches();
       if (!CallOnce(&duration)) return false;
       Record(duration);
     }
@@ -224,8 +242,10 @@ class Execution {
   Call call_ = nullptr;
   std::vector<void*> arguments_;
   int returned_ = 0;
+  int flushes_ = 0;
   int64_t start_ns_ = 0;
-  int64_t timed_ns_ = 0;
+  StoppingRule rule_;
+  GuardedMemory flush_;  // what goes through the caches between cold calls
   int64_t longest_ns_ = 0;
 };
 

@@ -92,8 +92,8 @@ class Runner {
     Measurement measurement;
   };
   // Waits for the next measurement, in any order of numbers. Errors: FailedPrecondition if nothing
-  // is submitted, or the device is unhealthy (the kernels stay submitted); others only if the
-  // runner cannot go on: then nothing is submitted any more.
+  // is submitted; FailedPrecondition "unhealthy: ..." as Health; others only if the runner cannot
+  // go on. After an error nothing is submitted any more.
   virtual Result<Finished> Next() = 0;
   // All of them, one measurement per kernel, in order. Errors: as Submit and Next, and
   // FailedPrecondition if kernels are submitted already.

@@ -7,9 +7,14 @@
 
 namespace mdh {
 
-// `socket`: connected to the daemon. `path`: where compilers are looked for, as $PATH. The process
-// must have a single thread. Returns when the daemon closes the socket or sends nonsense; OK in the
-// first case.
-Status ServeRunnerRequests(int socket, const std::string& path);
+struct RunnerProcessOptions {
+  int socket = -1;        // connected to the daemon
+  std::string path;       // where compilers are looked for, as $PATH
+  std::string cuda_root;  // where the CUDA Toolkit is; empty: in the usual places
+};
+
+// The process must have a single thread. Returns when the daemon closes the socket or sends
+// nonsense; OK in the first case.
+Status ServeRunnerRequests(const RunnerProcessOptions& options);
 
 }  // namespace mdh

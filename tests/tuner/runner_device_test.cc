@@ -1,0 +1,266 @@
+// Candidates on OpenCL and CUDA devices, right and wrong: each is classified, and the runner goes
+// on.
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "tests/server/matmul_expression.h"
+#include "tests/tuner/device_kernels.h"
+#include "tests/tuner/processes.h"
+#include "tests/tuner/runner_fixture.h"
+#include "tuner/device/find_devices.h"
+#include "tuner/measure/clock.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Each;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Of "opencl" or "cuda"; skipped where there is no such device.
+class DeviceRunner : public RunnerTest, public ::testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    selector_ = GetParam() + ":0";
+    const Result<DeviceSearch> search = FindDevices(Options().program);
+    ASSERT_TRUE(search.ok()) << search.status();
+    for (const AttachedDevice& device : search->devices) {
+      if (device.selector == selector_) return StartRunner();
+    }
+    for (const std::string& missing : search->missing) {
+      if (missing.find(GetParam() == "cuda" ? "CUDA" : "OpenCL") != std::string::npos) {
+        GTEST_SKIP() << missing;
+      }
+    }
+    GTEST_SKIP() << "there is no " << selector_;
+  }
+  void TearDown() override {
+    runner_.reset();
+    EXPECT_THAT(Descendants(), IsEmpty());
+    EXPECT_FALSE(std::filesystem::exists(directory_.File("runner")));
+  }
+
+  bool is_cuda() const { return GetParam() == "cuda"; }
+  Kernel Make(const std::string& statements, int64_t scratch_bytes = 0) const {
+    return AddDeviceKernel(is_cuda(), kSize, statements, scratch_bytes);
+  }
+  Kernel Right() const { return Make(kRightDeviceAdd); }
+
+  // A bad kernel between two right ones, which stay right.
+  Measurement MeasureBad(const Kernel& bad, const MeasureOptions& options = {}) {
+    const Result<std::vector<Measurement>> measured =
+        runner_->Measure({Right(), bad, Right()}, options);
+    EXPECT_TRUE(measured.ok()) << measured.status();
+    if (!measured.ok()) return {};
+    EXPECT_EQ((*measured)[0].outcome, TrialOutcome::kOk) << (*measured)[0].reason;
+    EXPECT_EQ((*measured)[2].outcome, TrialOutcome::kOk) << (*measured)[2].reason;
+    return (*measured)[1];
+  }
+};
+
+TEST_P(DeviceRunner, DescribesTheDevice) {
+  EXPECT_EQ(runner_->device().kind, is_cuda() ? DeviceKind::kCuda : DeviceKind::kOpenCl);
+  EXPECT_TRUE(ValidateDevice(runner_->device()).ok());
+  EXPECT_TRUE(runner_->Health().ok());
+}
+
+TEST_P(DeviceRunner, ARightKernelIsTimed) {
+  const MeasureOptions options = {
+      .min_repeats = 5, .target_time_ns = 0, .max_repeats = 100, .precision = 0};
+  const Measurement measurement = MeasureOne(Right(), options);
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
+  EXPECT_EQ(measurement.times_ns.size(), 5u);
+  EXPECT_THAT(measurement.times_ns, Each(Gt(0)));
+  EXPECT_GT(measurement.calls_per_time, 1);  // it is short
+  EXPECT_GT(measurement.compile_ns, 0);
+  EXPECT_LE(measurement.interval().low_ns, measurement.time_ns());
+  EXPECT_GE(measurement.interval().high_ns, measurement.time_ns());
+}
+
+TEST_P(DeviceRunner, AKernelWithColdCachesIsTimedCallByCall) {
+  const Measurement measurement = MeasureOne(Right(), {.cache = CacheState::kCold});
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
+  EXPECT_EQ(measurement.calls_per_time, 1);
+}
+
+TEST_P(DeviceRunner, WrongByOneElement) {
+  const Measurement measurement =
+      MeasureBad(Make(std::string(kRightDeviceAdd) + "  if (i == n / 2) out[i] += 1;\n"));
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kWrongResult);
+  EXPECT_THAT(measurement.reason, HasSubstr("out[500]"));
+}
+
+TEST_P(DeviceRunner, WrongOnASecondCallOnly) {
+  const Measurement measurement =
+      MeasureBad(Make("  if (i < n) out[i] = scratch[0] == 7 ? 0.0f : a[i] + b[i];\n"
+                      "  if (i == n - 1) scratch[0] = 7;\n",
+                      16));
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kWrongResult);
+}
+
+TEST_P(DeviceRunner, NanIsWrong) {
+  const Measurement measurement = MeasureBad(
+      Make(std::string(kRightDeviceAdd) + "  if (i == 3) out[i] = 0.0f / (a[0] - a[0]);\n"));
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kWrongResult);
+  EXPECT_THAT(measurement.reason, HasSubstr("out[3]"));
+}
+
+TEST_P(DeviceRunner, UntouchedElementsAreWrong) {
+  EXPECT_EQ(MeasureBad(Make("  if (i < n - 1) out[i] = a[i] + b[i];\n")).outcome,
+            TrialOutcome::kWrongResult);
+}
+
+TEST_P(DeviceRunner, WritesBehindAndInFrontOfTheOutput) {
+  const Measurement behind =
+      MeasureBad(Make("  if (i <= n) out[i] = a[i < n ? i : 0] + b[i < n ? i : 0];\n"));
+  EXPECT_EQ(behind.outcome, TrialOutcome::kOutOfBounds);
+  EXPECT_THAT(behind.reason,
+              HasSubstr("output out was overrun: byte 4000, 0 bytes behind its end"));
+  const Measurement before =
+      MeasureBad(Make(std::string(kRightDeviceAdd) + "  if (i == 0) out[-2] = 1;\n"));
+  EXPECT_EQ(before.outcome, TrialOutcome::kOutOfBounds);
+  EXPECT_THAT(before.reason, HasSubstr("in front of its start"));
+}
+
+TEST_P(DeviceRunner, WritesBehindScratchMemory) {
+  const Measurement measurement =
+      MeasureBad(Make(std::string(kRightDeviceAdd) + "  if (i == 0) scratch[64] = 1;\n", 64));
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kOutOfBounds);
+  EXPECT_THAT(measurement.reason, HasSubstr("scratch memory was overrun: byte 64"));
+}
+
+TEST_P(DeviceRunner, WritesToAnInput) {
+  const Measurement measurement = MeasureBad(
+      Make(std::string(kRightDeviceAdd) + "  if (i == 0) ((GLOBAL float*)b)[7] = 99;\n"));
+  EXPECT_THAT(measurement.outcome, AnyOf(TrialOutcome::kOutOfBounds, TrialOutcome::kWrongResult));
+  EXPECT_THAT(measurement.reason, HasSubstr("input b was written at byte "));
+}
+
+// CUDA: an error that sticks to the context. PoCL: the executor's end.
+TEST_P(DeviceRunner, ACrash) {
+  const Measurement measurement =
+      MeasureBad(Make(std::string(kRightDeviceAdd) + "  if (i == 0) out[1L << 40] = 1;\n"));
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kCrash) << measurement.reason;
+  EXPECT_THAT(measurement.reason, HasSubstr(is_cuda() ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "SIGSEGV"));
+}
+
+TEST_P(DeviceRunner, ManyCrashesInARowDoNotMakeTheDeviceUnhealthy) {
+  std::vector<Kernel> kernels;
+  for (int k = 0; k < 5; ++k) {
+    kernels.push_back(Make(absl::StrCat("  out[(1L << 40) + ", k, "] = 1;\n")));
+  }
+  kernels.push_back(Right());
+  const Result<std::vector<Measurement>> measured = runner_->Measure(kernels, {});
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  for (int k = 0; k < 5; ++k) EXPECT_EQ((*measured)[k].outcome, TrialOutcome::kCrash);
+  EXPECT_EQ((*measured)[5].outcome, TrialOutcome::kOk) << (*measured)[5].reason;
+  EXPECT_TRUE(runner_->Health().ok());
+}
+
+TEST_P(DeviceRunner, AHang) {
+  const int64_t start_ns = NowNs();
+  const Measurement measurement =
+      MeasureBad(Make("  volatile GLOBAL float* never = out;\n  while (never[0] != 12345.0f) ;\n"),
+                 {.run_limit_ns = 500'000'000});
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kTimeout);
+  EXPECT_THAT(measurement.reason, HasSubstr("did not end within 0.5 s"));
+  EXPECT_LT(NowNs() - start_ns, 100'000'000'000);
+}
+
+TEST_P(DeviceRunner, ACompileError) {
+  const Measurement measurement = MeasureBad(Make("  no_such_name = 1;\n"));
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kCompileError);
+  EXPECT_THAT(measurement.reason, HasSubstr("no_such_name"));
+}
+
+TEST_P(DeviceRunner, AFunctionThatIsMissing) {
+  Kernel kernel = Right();
+  kernel.launches[0].function = "mdh_other";
+  const Measurement measurement = MeasureBad(kernel);
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kLaunchError) << measurement.reason;
+  EXPECT_THAT(measurement.reason, HasSubstr("mdh_other"));
+}
+
+TEST_P(DeviceRunner, AnotherLanguage) {
+  const Measurement measurement = MeasureBad(RightAddKernel(kSize));
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kCompileError);
+  EXPECT_THAT(measurement.reason, HasSubstr("cannot compile OpenMP C"));
+}
+
+TEST_P(DeviceRunner, TooLargeABlock) {
+  Kernel kernel = Right();
+  kernel.launches[0].geometry.block[0] = 1 << 20;
+  EXPECT_EQ(MeasureBad(kernel).outcome, TrialOutcome::kOutOfResources);
+}
+
+TEST_P(DeviceRunner, TooMuchMemory) {
+  const Measurement measurement = MeasureBad(Make(kRightDeviceAdd, int64_t{1} << 50));
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kOutOfResources) << measurement.reason;
+}
+
+TEST_P(DeviceRunner, InterruptEndsTheRunSoon) {
+  const Kernel endless =
+      Make("  volatile GLOBAL float* never = out;\n  while (never[0] != 12345.0f) ;\n");
+  std::thread other([&] {
+    usleep(1'500'000);
+    runner_->Interrupt();
+  });
+  const int64_t start_ns = NowNs();
+  const Result<std::vector<Measurement>> measured =
+      runner_->Measure({endless}, {.run_limit_ns = 100'000'000'000});
+  other.join();
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  EXPECT_LT(NowNs() - start_ns, 60'000'000'000);
+  EXPECT_EQ((*measured)[0].reason, "cancelled");
+  EXPECT_EQ(MeasureOne(Right()).outcome, TrialOutcome::kOk);
+}
+
+TEST_P(DeviceRunner, LargeProblemsTakeTheirReferenceFromTheDevice) {
+  const Status status = runner_->SetProblem(MatMulExpression(150, 130, 140), 1);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_GT(*runner_->LoopNestTime(), 0);
+}
+
+TEST_P(DeviceRunner, PeaksAreSensible) {
+  const Result<MachinePeaks> peaks = runner_->Peaks();
+  ASSERT_TRUE(peaks.ok()) << peaks.status();
+  EXPECT_GT(peaks->fp32_flops_per_s, 1e8);
+  EXPECT_LT(peaks->fp32_flops_per_s, 1e15);
+  EXPECT_LT(peaks->fp64_flops_per_s, 1.5 * peaks->fp32_flops_per_s);
+  EXPECT_GT(peaks->memory_bytes_per_s, 1e8);
+  EXPECT_LT(peaks->memory_bytes_per_s, 1e14);
+  EXPECT_GT(peaks->copy_bytes_per_s, 1e8);
+  EXPECT_GT(peaks->launch_overhead_ns, 10);
+  EXPECT_LT(peaks->launch_overhead_ns, 1e8);
+  // A kernel goes on after that.
+  EXPECT_EQ(MeasureOne(Right()).outcome, TrialOutcome::kOk);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceRunner, ::testing::Values("opencl", "cuda"),
+                         [](const auto& info) { return info.param; });
+
+TEST(DeviceRunnerSelector, UnknownDevicesAreRefused) {
+  RunnerOptions options;
+  options.program = MDH_BINARY_DIR "/bin/mdh-runner";
+  const TemporaryDirectory directory;
+  options.work_directory = directory.File("runner");
+  options.device = "tpu:0";
+  EXPECT_EQ(Runner::Start(options).status().code(), absl::StatusCode::kInvalidArgument);
+  for (const char* device : {"opencl:77", "cuda:77"}) {
+    options.device = device;
+    const Status status = Runner::Start(options).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(device));
+  }
+  EXPECT_THAT(Descendants(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace mdh

@@ -1,0 +1,58 @@
+// What a runner does on one kind of device.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/kernel.h"
+#include "core/device_description.h"
+#include "core/expression.h"
+#include "core/numerics.h"
+#include "core/status.h"
+#include "tuner/measure/measurement.h"
+#include "tuner/measure/runner.h"
+
+namespace mdh {
+
+// Holds a problem, compiles kernels for it, and measures one at a time. Not thread-safe; only for
+// processes with a single thread. Everything that waits ends soon when its supervisor is
+// interrupted.
+class Bench {
+ public:
+  virtual ~Bench() = default;
+  // With `compiler` filled in.
+  virtual const DeviceDescription& device() const = 0;
+  // As Runner::SetProblem. Errors: as there; Cancelled.
+  virtual Status SetProblem(Expression expression, uint64_t seed, const Numerics& numerics) = 0;
+  // Errors: FailedPrecondition if no problem is set or there is no compiler; Cancelled; Internal.
+  virtual Result<int64_t> LoopNestTime() = 0;
+  // Errors: Internal if a microbenchmark fails; Cancelled.
+  virtual Result<MachinePeaks> Peaks() = 0;
+  // As Runner::Health.
+  virtual Status Health() = 0;
+
+  // Has a kernel compiled in the background.
+  virtual void Compile(int64_t number, const Kernel& kernel, int64_t limit_ns) = 0;
+  // Goes on with what is done in the background; never waits. Errors: files cannot be written.
+  virtual Status Advance() = 0;
+  // Whether the kernel can be measured now, perhaps with the result that it does not compile.
+  virtual bool IsCompiled(int64_t number) = 0;
+  // Sockets that have something to be read when it is time for Advance.
+  virtual std::vector<int> Sockets() const = 0;
+  // Forgets all kernels and ends their compilation.
+  virtual void CancelCompilations() = 0;
+  // Checks and times a kernel that is compiled. Errors: only if the bench cannot go on: as Health;
+  // ResourceExhausted if memory or processes are missing.
+  virtual Result<Measurement> Measure(int64_t number, const Kernel& kernel,
+                                      const MeasureOptions& options) = 0;
+  virtual void Forget(int64_t number) = 0;
+
+  // From now on, until the next problem, `number` is the kernel that shows how fast the machine is.
+  // It must be measured and not be forgotten.
+  virtual void MakeYardstick(int64_t number, const Kernel& kernel) = 0;
+  // The median of a few calls of it; 0 if there is none or it fails. Errors: as Measure.
+  virtual Result<double> TimeYardstick() = 0;
+};
+
+}  // namespace mdh

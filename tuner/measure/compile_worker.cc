@@ -1,0 +1,91 @@
+#include "tuner/measure/compile_worker.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "tuner/device/cuda_program.h"
+#include "tuner/device/nvrtc.h"
+#include "tuner/measure/message_stream.h"
+#include "tuner/measure/runner_messages.h"
+
+namespace mdh {
+namespace {
+
+// The line of a compiler's log that says what is wrong.
+std::string FirstError(absl::string_view log) {
+  std::string first;
+  for (const absl::string_view line : absl::StrSplit(log, '\n', absl::SkipWhitespace())) {
+    if (first.empty()) first = std::string(line);
+    if (absl::StrContains(line, "error:")) return std::string(absl::StripAsciiWhitespace(line));
+  }
+  return first;
+}
+
+// Compiles with what is loaded when the first kernel comes. CUDA needs no device for that.
+class Worker {
+ public:
+  explicit Worker(const CompileWorkerOptions& options) : options_(options) {}
+
+  v1::CompileResponse Answer(const v1::CompileRequest& request) {
+    v1::CompileResponse response;
+    Result<std::string> binary = Compile(FromMessage(request.kernel()));
+    response.set_outcome(static_cast<int>(OutcomeOf(binary.status())));
+    if (binary.ok()) {
+      response.set_binary(*std::move(binary));
+    } else {
+      response.set_reason(FirstError(binary.status().message()));
+    }
+    return response;
+  }
+
+ private:
+  static TrialOutcome OutcomeOf(const Status& status) {
+    if (status.ok()) return TrialOutcome::kOk;
+    return absl::IsResourceExhausted(status) ? TrialOutcome::kOutOfResources
+                                             : TrialOutcome::kCompileError;
+  }
+
+  Result<std::string> Compile(const Kernel& kernel) {
+    if (options_.selector.kind == DeviceKind::kCuda) return CompileCuda(kernel);
+    if (device_ == nullptr) {
+      MDH_ASSIGN_OR_RETURN(device_, OpenAttachedDevice(options_.selector, options_.drivers));
+    }
+    return device_->CompileToBinary(kernel);
+  }
+
+  Result<std::string> CompileCuda(const Kernel& kernel) {
+    if (!nvrtc_) {
+      MDH_ASSIGN_OR_RETURN(nvrtc_, Nvrtc::Load(Nvrtc::ToolkitFolders(options_.drivers.cuda_root)));
+    }
+    absl::string_view isa = options_.device.isa;
+    int capability = 0;
+    if (!absl::ConsumePrefix(&isa, "sm_") || !absl::SimpleAtoi(isa, &capability)) {
+      return absl::InternalError(
+          absl::StrCat("'", options_.device.isa, "' is no architecture of CUDA"));
+    }
+    MDH_RETURN_IF_ERROR(CheckLaunches(kernel, options_.device));
+    return CompileToCubin(*nvrtc_, capability, kernel);
+  }
+
+  const CompileWorkerOptions& options_;
+  std::optional<Nvrtc> nvrtc_;
+  std::unique_ptr<ComputeDevice> device_;
+};
+
+}  // namespace
+
+int ServeCompilations(const CompileWorkerOptions& options) {
+  Worker worker(options);
+  v1::CompileRequest request;
+  while (ReceiveMessage(kChildSocket, request).ok()) {
+    if (!SendMessage(kChildSocket, worker.Answer(request)).ok()) return 1;
+  }
+  return 0;
+}
+
+}  // namespace mdh

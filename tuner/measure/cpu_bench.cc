@@ -1,0 +1,177 @@
+#include "tuner/measure/cpu_bench.h"
+
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "core/text/printer.h"
+#include "tuner/measure/candidate_run.h"
+#include "tuner/measure/compilers.h"
+#include "tuner/measure/loop_nest.h"
+#include "tuner/measure/peaks.h"
+#include "tuner/measure/problem.h"
+#include "tuner/measure/verdict.h"
+
+namespace mdh {
+namespace {
+
+// Few calls, and none that only checks.
+constexpr MeasureOptions kYardstick = {
+    .min_repeats = 5, .target_time_ns = 5'000'000, .max_repeats = 50, .precision = 0};
+
+class CpuBench final : public Bench {
+ public:
+  CpuBench(DeviceDescription device, int threads, const std::string& directory, Compilers compilers,
+           Supervisor& supervisor)
+      : device_(std::move(device)),
+        threads_(threads),
+        yardstick_library_(directory + "/yardstick.so"),
+        compilers_(std::move(compilers)),
+        supervisor_(supervisor) {
+    DivideCores();
+  }
+
+  const DeviceDescription& device() const override { return device_; }
+
+  Status SetProblem(Expression expression, uint64_t seed, const Numerics& numerics) override {
+    const std::string text = ToText(expression);
+    const bool is_known = checked_ == text && checked_numerics_ == numerics;
+    checked_.clear();
+    problem_.reset();  // frees its memory before new memory is needed
+    yardstick_.reset();
+    loop_nest_.emplace(compilers_, supervisor_);
+    // The loop nest does not change with the seed: one comparison with the interpreter is enough.
+    MDH_ASSIGN_OR_RETURN(
+        problem_,
+        Problem::Create(std::move(expression), seed, numerics, /*check_sample=*/!is_known,
+                        [&](const Problem& problem) { return loop_nest_->Outputs(problem); }));
+    checked_ = text;
+    checked_numerics_ = numerics;
+    return absl::OkStatus();
+  }
+
+  Result<int64_t> LoopNestTime() override {
+    if (problem_ == nullptr) {
+      return absl::FailedPreconditionError("no problem was set before LoopNestTime");
+    }
+    return loop_nest_->Time(*problem_);
+  }
+
+  Result<MachinePeaks> Peaks() override {
+    return MeasurePeaks(device_, threads_, compilers_, supervisor_);
+  }
+
+  // A candidate runs in a process of its own and leaves nothing of itself to the next one.
+  Status Health() override { return absl::OkStatus(); }
+
+  void Compile(int64_t number, const Kernel& kernel, int64_t limit_ns) override {
+    CompileJob job = {.compiler = kernel.compiler,
+                      .source = kernel.source + CallShim(kernel.entry, problem_->num_arguments()),
+                      .options = kernel.compile_options};
+    tickets_[number] = compilers_.Add(std::move(job), limit_ns);
+  }
+
+  Status Advance() override {
+    MDH_RETURN_IF_ERROR(compilers_.Advance());
+    for (auto it = tickets_.begin(); it != tickets_.end();) {
+      std::optional<CompileOutcome> outcome = compilers_.Take(it->second);
+      if (outcome) compiled_[it->first] = *std::move(outcome);
+      it = outcome ? tickets_.erase(it) : std::next(it);
+    }
+    return absl::OkStatus();
+  }
+
+  bool IsCompiled(int64_t number) override { return compiled_.count(number) > 0; }
+  std::vector<int> Sockets() const override { return {}; }
+
+  void CancelCompilations() override {
+    compilers_.Cancel();
+    tickets_.clear();
+    compiled_.clear();
+  }
+
+  Result<Measurement> Measure(int64_t number, const Kernel& kernel,
+                              const MeasureOptions& options) override {
+    const CompileOutcome& compiled = compiled_.at(number);
+    Measurement measurement;
+    if (compiled.library.empty()) {
+      measurement = Failed(TrialOutcome::kCompileError, compiled.reason);
+    } else {
+      CandidateRun run = problem_->MakeRun(compiled.library, kernel.entry, threads_, options);
+      run.cores = measured_cores_;
+      MDH_ASSIGN_OR_RETURN(const RunRecord record, RunAlone(run));
+      measurement = Judge(record, run, problem_->references());
+    }
+    measurement.compile_ns = compiled.compile_ns;
+    return measurement;
+  }
+
+  void Forget(int64_t number) override { compiled_.erase(number); }
+
+  void MakeYardstick(int64_t number, const Kernel& kernel) override {
+    // A copy, since libraries make room for later ones.
+    std::error_code error;
+    std::filesystem::copy_file(compiled_.at(number).library, yardstick_library_,
+                               std::filesystem::copy_options::overwrite_existing, error);
+    if (error) return;
+    yardstick_ = problem_->MakeRun(yardstick_library_, kernel.entry, threads_, kYardstick);
+    yardstick_->cores = measured_cores_;
+    yardstick_->final_call = false;
+  }
+
+  Result<double> TimeYardstick() override {
+    if (!yardstick_) return 0;
+    MDH_ASSIGN_OR_RETURN(const RunRecord record, RunAlone(*yardstick_));
+    return static_cast<double>(Judge(record, *yardstick_, {}).time_ns());
+  }
+
+ private:
+  // Compilations keep off the cores that are measured on, or stand still meanwhile.
+  void DivideCores() {
+    const std::vector<int> cores = AllowedCores();
+    const auto threads = static_cast<size_t>(threads_);
+    if (cores.size() <= threads) return;
+    const auto first = cores.end() - static_cast<std::ptrdiff_t>(threads);
+    measured_cores_.assign(first, cores.end());
+    compilers_.RunOn({cores.begin(), first});
+  }
+
+  Result<RunRecord> RunAlone(const CandidateRun& run) {
+    if (measured_cores_.empty()) compilers_.Pause();
+    Result<RunRecord> record = RunCandidate(run, supervisor_);
+    compilers_.Resume();
+    return record;
+  }
+
+  DeviceDescription device_;
+  int threads_;
+  std::string yardstick_library_;
+  Compilers compilers_;
+  Supervisor& supervisor_;
+  std::vector<int> measured_cores_;  // empty: all
+  std::unique_ptr<Problem> problem_;
+  std::optional<LoopNest> loop_nest_;
+  std::string checked_;  // the expression whose loop nest was compared with the interpreter
+  Numerics checked_numerics_;
+  std::map<int64_t, int64_t> tickets_;  // by number
+  std::map<int64_t, CompileOutcome> compiled_;
+  std::optional<CandidateRun> yardstick_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Bench>> MakeCpuBench(const CpuBenchOptions& options,
+                                            Supervisor& supervisor) {
+  MDH_ASSIGN_OR_RETURN(DeviceDescription device, DescribeHostCpu());
+  const int threads = options.threads > 0 ? options.threads : device.cores;
+  MDH_ASSIGN_OR_RETURN(Compilers compilers,
+                       Compilers::Find(options.path, options.directory, device.cores, supervisor));
+  device.compiler = compilers.Description();
+  return std::make_unique<CpuBench>(std::move(device), threads, options.directory,
+                                    std::move(compilers), supervisor);
+}
+
+}  // namespace mdh

@@ -1,0 +1,346 @@
+#include "tuner/measure/device_bench.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/text/printer.h"
+#include "tuner/measure/attached_device.h"
+#include "tuner/measure/compile_worker.h"
+#include "tuner/measure/compilers.h"
+#include "tuner/measure/device_compilers.h"
+#include "tuner/measure/device_kernels.h"
+#include "tuner/measure/device_peaks.h"
+#include "tuner/measure/executor.h"
+#include "tuner/measure/loop_nest.h"
+#include "tuner/measure/plain_kernel.h"
+#include "tuner/measure/problem.h"
+#include "tuner/measure/runner_messages.h"
+#include "tuner/measure/verdict.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kMostDeaths = 3;  // in a row, before the canary is asked
+constexpr int kMostWorkers = 8;
+constexpr int kNice = 10;
+constexpr int64_t kOwnLimit = 120'000'000'000;  // of compiling and running kernels of our own
+constexpr int64_t kCompilerMemory = int64_t{16} << 30;
+// Few calls, and none that only checks.
+constexpr MeasureOptions kYardstick = {
+    .min_repeats = 5, .target_time_ns = 5'000'000, .max_repeats = 50, .precision = 0};
+
+std::string Message(const Status& status) { return std::string(status.message()); }
+
+class DeviceBench final : public Bench {
+ public:
+  DeviceBench(const DeviceBenchOptions& options, const v1::RunnerAttachedDevice& attached,
+              Supervisor& supervisor)
+      : options_(options),
+        device_(FromMessage(attached.description())),
+        // Kernels of PoCL run on the cores that compile.
+        runs_on_host_(device_.blocks.warp_size == 1),
+        drivers_({.cuda_root = options.cuda_root,
+                  .directory = options.directory,
+                  .cores = options.restricted_cores}),
+        compilers_([this] { return Serve(); }, WorkerLimits(attached.platform()), Workers()),
+        supervisor_(supervisor) {}
+
+  // Compilers for the CPU, which only the loop nest needs.
+  Status FindHostCompilers() {
+    Result<Compilers> found =
+        Compilers::Find(options_.path, options_.directory, Workers(), supervisor_);
+    host_status_ = found.status();
+    if (found.ok()) host_compilers_ = *std::move(found);
+    return absl::IsResourceExhausted(host_status_) ? host_status_ : absl::OkStatus();
+  }
+
+  const DeviceDescription& device() const override { return device_; }
+
+  Status SetProblem(Expression expression, uint64_t seed, const Numerics& numerics) override {
+    const std::string text = ToText(expression);
+    const bool is_known = checked_ == text && checked_numerics_ == numerics;
+    checked_.clear();
+    executor_.reset();
+    problem_.reset();  // frees its memory before new memory is needed
+    yardstick_.reset();
+    loop_nest_.reset();
+    if (host_compilers_) loop_nest_.emplace(*host_compilers_, supervisor_);
+    Result<std::unique_ptr<Problem>> created =
+        Problem::Create(expression, seed, numerics, /*check_sample=*/!is_known,
+                        [&](const Problem& problem) { return PlainOutputs(problem); });
+    if (absl::IsInternal(created.status()) && loop_nest_) {
+      // The device's own plain kernel does not do: the loop nest on the CPU is slow, but there.
+      created =
+          Problem::Create(std::move(expression), seed, numerics, /*check_sample=*/true,
+                          [&](const Problem& problem) { return loop_nest_->Outputs(problem); });
+    }
+    if (!created.ok()) return created.status();
+    problem_ = *std::move(created);
+    checked_ = text;
+    checked_numerics_ = numerics;
+    return absl::OkStatus();
+  }
+
+  Result<int64_t> LoopNestTime() override {
+    if (problem_ == nullptr) {
+      return absl::FailedPreconditionError("no problem was set before LoopNestTime");
+    }
+    if (!loop_nest_) return host_status_;
+    return loop_nest_->Time(*problem_);
+  }
+
+  Result<MachinePeaks> Peaks() override {
+    executor_.reset();
+    MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Executor> executor,
+                         Executor::Start(Setup({}, PeakOutputs()), supervisor_));
+    return MeasureDevicePeaks(device_, [&](const Kernel& kernel) -> Result<double> {
+      MDH_ASSIGN_OR_RETURN(const Executor::Execution execution, RunOwn(*executor, kernel));
+      if (execution.failure) {
+        return absl::InternalError(
+            absl::StrCat("a microbenchmark of the device failed: ", execution.failure->reason));
+      }
+      const std::vector<int64_t>& times = execution.record.times_ns;
+      return static_cast<double>(*std::min_element(times.begin(), times.end()));
+    });
+  }
+
+  Status Health() override { return unhealthy_.empty() ? absl::OkStatus() : AskCanary(); }
+
+  void Compile(int64_t number, const Kernel& kernel, int64_t limit_ns) override {
+    compilers_.Add(number, ToMessage(kernel), limit_ns);
+  }
+  Status Advance() override { return compilers_.Advance(); }
+  bool IsCompiled(int64_t number) override { return compilers_.Find(number) != nullptr; }
+  std::vector<int> Sockets() const override { return compilers_.Sockets(); }
+  void CancelCompilations() override { compilers_.Cancel(); }
+  void Forget(int64_t number) override { compilers_.Forget(number); }
+
+  Result<Measurement> Measure(int64_t number, const Kernel& kernel,
+                              const MeasureOptions& options) override {
+    if (!unhealthy_.empty()) MDH_RETURN_IF_ERROR(AskCanary());
+    const DeviceCompileOutcome& compiled = *compilers_.Find(number);
+    if (compiled.outcome != TrialOutcome::kOk) {
+      Measurement failed = Failed(compiled.outcome, compiled.reason);
+      failed.compile_ns = compiled.compile_ns;
+      return failed;
+    }
+    v1::ExecutorRequest request = Request(kernel, compiled.binary, options);
+    request.set_final_call(true);
+    Result<Measurement> measurement = RunAndJudge(request, options);
+    if (absl::IsCancelled(measurement.status())) return CancelledMeasurement();
+    if (measurement.ok()) measurement->compile_ns = compiled.compile_ns;
+    return measurement;
+  }
+
+  void MakeYardstick(int64_t number, const Kernel& kernel) override {
+    yardstick_ = Request(kernel, compilers_.Find(number)->binary, kYardstick);
+  }
+
+  Result<double> TimeYardstick() override {
+    if (!yardstick_) return 0;
+    const Result<Measurement> measured = RunAndJudge(*yardstick_, kYardstick);
+    if (absl::IsCancelled(measured.status())) return 0;
+    if (!measured.ok()) return measured.status();
+    return static_cast<double>(measured->time_ns());
+  }
+
+ private:
+  int Workers() const {
+    const int cores = static_cast<int>(AllowedCores().size());
+    return std::clamp(runs_on_host_ ? cores : cores - 1, 1, kMostWorkers);
+  }
+
+  // Drivers of GPUs reserve more address space than there is memory.
+  ChildLimits WorkerLimits(const std::string& platform) const {
+    const bool is_bounded = options_.selector.kind == DeviceKind::kCuda ||
+                            absl::StrContains(platform, "Portable Computing Language");
+    return {.address_space_bytes = is_bounded ? kCompilerMemory : 0,
+            .nice = kNice,
+            .no_network = true,
+            .name = "mdh-compile"};
+  }
+
+  int Serve() const {
+    return ServeCompilations(
+        {.selector = options_.selector, .device = device_, .drivers = drivers_});
+  }
+
+  ExecutorSetup Setup(std::vector<InputBuffer> inputs, std::vector<OutputBuffer> outputs) const {
+    return {options_.selector, drivers_, std::move(inputs), std::move(outputs)};
+  }
+
+  static ExecutorSetup SetupOf(const Problem& problem, const DeviceBench& bench) {
+    CandidateRun run = problem.MakeRun("", "", 1, {});
+    return bench.Setup(std::move(run.inputs), std::move(run.outputs));
+  }
+
+  static v1::ExecutorRequest Request(const Kernel& kernel, const std::string& binary,
+                                     const MeasureOptions& options) {
+    v1::ExecutorRequest request;
+    *request.mutable_kernel() = ToMessage(kernel);
+    request.mutable_kernel()->clear_source();
+    request.set_binary(binary);
+    *request.mutable_options() = ToMessage(options);
+    return request;
+  }
+
+  // A kernel of our own, compiled and run.
+  Result<Executor::Execution> RunOwn(Executor& executor, const Kernel& kernel,
+                                     MeasureOptions options = {}) {
+    options.run_limit_ns = kOwnLimit;
+    MDH_ASSIGN_OR_RETURN(const DeviceCompileOutcome compiled,
+                         compilers_.Compile(ToMessage(kernel), kOwnLimit, supervisor_));
+    if (compiled.outcome == TrialOutcome::kOk) {
+      return executor.Run(Request(kernel, compiled.binary, options), supervisor_);
+    }
+    Executor::Execution failed;
+    failed.failure = Failed(compiled.outcome, compiled.reason);
+    return failed;
+  }
+
+  // The reference of a large problem, from the device itself.
+  Result<std::vector<std::vector<std::byte>>> PlainOutputs(const Problem& problem) {
+    const std::string& name = problem.expression().name();
+    const auto failed = [&](const std::string& why) {
+      return absl::InternalError(
+          absl::StrCat("the plain kernel of ", name, " cannot be run: ", why));
+    };
+    const Result<Kernel> kernel =
+        GeneratePlainKernel(problem.expression(), device_, problem.numerics().policy);
+    if (!kernel.ok()) return failed(Message(kernel.status()));
+    Result<std::unique_ptr<Executor>> executor =
+        Executor::Start(SetupOf(problem, *this), supervisor_);
+    if (!executor.ok()) return executor.status();
+    MDH_ASSIGN_OR_RETURN(const Executor::Execution execution,
+                         RunOwn(**executor, *kernel, {.min_repeats = 0, .max_repeats = 0}));
+    if (execution.failure) return failed(execution.failure->reason);
+    std::vector<std::vector<std::byte>> outputs;
+    const auto& buffers = problem.expression().outputs();
+    for (size_t b = 0; b < buffers.size(); ++b) {
+      const std::byte* const data =
+          execution.record.first->accessible[b].data() + execution.record.data_offsets[b];
+      outputs.emplace_back(data, data + buffers[b].size_bytes());
+    }
+    return outputs;
+  }
+
+  // In the executor of the problem, which is started if there is none. Errors: Cancelled; as
+  // Bench::Measure.
+  Result<Measurement> RunAndJudge(const v1::ExecutorRequest& request,
+                                  const MeasureOptions& options) {
+    if (executor_ == nullptr) {
+      Result<std::unique_ptr<Executor>> started =
+          Executor::Start(SetupOf(*problem_, *this), supervisor_);
+      if (absl::IsCancelled(started.status())) return started.status();
+      if (!started.ok()) return Died(Failed(TrialOutcome::kLaunchError, Message(started.status())));
+      executor_ = *std::move(started);
+    }
+    if (runs_on_host_) compilers_.Pause();
+    Result<Executor::Execution> execution = executor_->Run(request, supervisor_);
+    compilers_.Resume();
+    const bool is_lost = executor_->is_lost();
+    const CandidateRun run = executor_->AsCandidateRun(options);
+    if (is_lost) executor_.reset();
+    if (!execution.ok()) return execution.status();
+    if (execution->failure && is_lost) return Died(*execution->failure);
+    if (execution->failure) return *execution->failure;
+    Measurement measurement = Judge(execution->record, run, problem_->references());
+    measurement.calls_per_time = execution->details.calls_per_time;
+    measurement.registers_per_thread = execution->details.registers_per_thread;
+    measurement.local_bytes_per_thread = execution->details.local_bytes_per_thread;
+    measurement.shared_bytes_per_block = execution->details.shared_bytes_per_block;
+    // Writes behind the outputs may have met anything else.
+    if (measurement.outcome == TrialOutcome::kOutOfBounds) executor_.reset();
+    if (measurement.outcome == TrialOutcome::kOk) deaths_ = 0;
+    return measurement;
+  }
+
+  // After the loss of an executor by a kernel with that measurement. Errors: the device fails
+  // whatever it runs.
+  Result<Measurement> Died(const Measurement& measurement) {
+    if (++deaths_ < kMostDeaths) return measurement;
+    const Status status = AskCanary();
+    if (!status.ok()) return status;
+    return measurement;
+  }
+
+  // Whether a kernel that is known to be right is right on the device, in a new executor.
+  Status AskCanary() {
+    std::vector<float> in(kCanaryElements);
+    for (int64_t i = 0; i < kCanaryElements; ++i) in[i] = static_cast<float>(i * i % 1000);
+    constexpr int64_t kBytes = kCanaryElements * int64_t{sizeof(float)};
+    executor_.reset();
+    const Result<std::unique_ptr<Executor>> executor =
+        Executor::Start(Setup({{"in", reinterpret_cast<const std::byte*>(in.data()), kBytes}},
+                              {{"out", ScalarType::kFloat32, kBytes}}),
+                        supervisor_);
+    if (absl::IsCancelled(executor.status())) return executor.status();
+    if (!executor.ok()) return Unhealthy(Message(executor.status()));
+    MDH_ASSIGN_OR_RETURN(const Executor::Execution execution,
+                         RunOwn(**executor, CanaryKernel(device_.kind)));
+    if (execution.failure) return Unhealthy(execution.failure->reason);
+    std::vector<float> out(kCanaryElements);
+    std::memcpy(out.data(),
+                execution.record.first->accessible[0].data() + execution.record.data_offsets[0],
+                static_cast<size_t>(kBytes));
+    for (int64_t i = 0; i < kCanaryElements; ++i) {
+      if (out[i] == in[i] + in[kCanaryElements - 1 - i]) continue;
+      return Unhealthy("a kernel that is right gives wrong results");
+    }
+    unhealthy_.clear();
+    deaths_ = 0;
+    return absl::OkStatus();
+  }
+
+  Status Unhealthy(const std::string& why) {
+    unhealthy_ = why;
+    return absl::FailedPreconditionError(
+        absl::StrCat("unhealthy: ", ToText(options_.selector), ": ", why));
+  }
+
+  const DeviceBenchOptions options_;
+  DeviceDescription device_;
+  bool runs_on_host_;
+  DriverOptions drivers_;
+  DeviceCompilers compilers_;
+  Supervisor& supervisor_;
+  std::optional<Compilers> host_compilers_;
+  Status host_status_ = absl::OkStatus();  // why there are none
+  std::unique_ptr<Problem> problem_;
+  std::unique_ptr<Executor> executor_;  // of the problem
+  std::optional<LoopNest> loop_nest_;
+  std::string checked_;  // the expression whose plain kernel was compared with the interpreter
+  Numerics checked_numerics_;
+  std::optional<v1::ExecutorRequest> yardstick_;
+  int deaths_ = 0;  // of executors in a row
+  std::string unhealthy_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Bench>> MakeDeviceBench(const DeviceBenchOptions& options,
+                                               Supervisor& supervisor) {
+  const DriverOptions drivers = {.cuda_root = options.cuda_root,
+                                 .directory = options.directory,
+                                 .cores = options.restricted_cores};
+  const Result<v1::RunnerAttachedDevice> attached =
+      LookForDevice(options.selector, drivers, supervisor);
+  if (absl::IsNotFound(attached.status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(ToText(options.selector), ": ", Message(attached.status())));
+  }
+  if (!attached.ok()) return attached.status();
+  auto bench = std::make_unique<DeviceBench>(options, *attached, supervisor);
+  MDH_RETURN_IF_ERROR(bench->FindHostCompilers());
+  return bench;
+}
+
+}  // namespace mdh

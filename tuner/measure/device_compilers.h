@@ -1,0 +1,84 @@
+// Compiling kernels for a device, several at a time, in processes of their own.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "mdh/v1/runner.pb.h"
+#include "tuner/measure/helper_process.h"
+#include "tuner/measure/measurement.h"
+
+namespace mdh {
+
+struct DeviceCompileOutcome {
+  TrialOutcome outcome = TrialOutcome::kOk;  // or kCompileError, kOutOfResources
+  std::string reason;
+  std::string binary;
+  int64_t compile_ns = 0;  // 0: the binary was there already
+};
+
+// Not thread-safe. Workers are started when there is something to compile, and again when they have
+// ended; the latest kMostBinaries binaries are kept.
+class DeviceCompilers {
+ public:
+  static constexpr size_t kMostBinaries = 64;
+
+  // `serve`: what a worker does; `limits` of a worker; `workers`: how many at a time.
+  DeviceCompilers(std::function<int()> serve, ChildLimits limits, int workers)
+      : serve_(std::move(serve)), limits_(std::move(limits)), workers_(workers) {}
+
+  void Add(int64_t number, const v1::RunnerKernel& kernel, int64_t limit_ns);
+  // Starts compilations and collects those that ended; never waits. Errors: ResourceExhausted if
+  // there are no processes to be had.
+  Status Advance();
+  // The outcome, which stays until Forget; nullptr while the kernel is compiled.
+  const DeviceCompileOutcome* Find(int64_t number) const;
+  void Forget(int64_t number) { done_.erase(number); }
+  std::vector<int> Sockets() const;
+  // Ends all compilations and forgets all kernels.
+  void Cancel();
+  // Until Resume, compilations stand still, and their limits do not count.
+  void Pause();
+  void Resume();
+
+  // One kernel, waiting. Errors: Cancelled; as Advance.
+  Result<DeviceCompileOutcome> Compile(const v1::RunnerKernel& kernel, int64_t limit_ns,
+                                       Supervisor& supervisor);
+
+ private:
+  struct Job {
+    int64_t number;
+    v1::RunnerKernel kernel;
+    int64_t limit_ns;
+    int64_t started_ns = 0;
+  };
+  struct Worker {
+    HelperProcess process;
+    std::optional<Job> job;
+  };
+
+  // What came of a worker's job; nullopt while it goes on. Sets `is_lost` if the worker has ended.
+  std::optional<DeviceCompileOutcome> Check(Worker& worker, bool& is_lost);
+  void Finish(const Job& job, DeviceCompileOutcome outcome);
+  // A worker without a job; nullptr if all have one. Starts one if there may be more.
+  Result<Worker*> IdleWorker();
+
+  std::function<int()> serve_;
+  ChildLimits limits_;
+  int workers_;
+  std::list<Worker> running_;
+  std::deque<Job> waiting_;
+  std::map<int64_t, DeviceCompileOutcome> done_;
+  std::list<std::pair<std::string, std::string>> recent_;  // kernel and binary, latest first
+  std::optional<int64_t> paused_since_ns_;
+  int64_t last_own_ = 0;  // numbers of Compile, which are negative
+};
+
+}  // namespace mdh

@@ -1,0 +1,45 @@
+#include "tuner/measure/device_peaks.h"
+
+#include <algorithm>
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kLeastBytes = int64_t{128} << 20;
+constexpr int64_t kMostBytes = int64_t{2} << 30;
+
+// Larger than the caches, and small enough to be there.
+int64_t BandwidthBytes(const DeviceDescription& device) {
+  const int64_t wanted =
+      std::clamp(8 * std::max(device.l2_bytes, device.l3_bytes), kLeastBytes, kMostBytes);
+  const int64_t available = std::max<int64_t>(device.blocks.memory_bytes / 8, 1 << 20);
+  return std::min(wanted, available) / 64 * 64;
+}
+
+}  // namespace
+
+std::vector<OutputBuffer> PeakOutputs() {
+  return {{"out", ScalarType::kFloat32, kPeakOutputs * int64_t{sizeof(float)}}};
+}
+
+Result<MachinePeaks> MeasureDevicePeaks(
+    const DeviceDescription& device, const std::function<Result<double>(const Kernel&)>& time_ns) {
+  const auto rate = [&](const PeakKernel& peak) -> Result<double> {
+    MDH_ASSIGN_OR_RETURN(const double time, time_ns(peak.kernel));
+    return peak.work / time * 1e9;
+  };
+  MachinePeaks peaks;
+  MDH_ASSIGN_OR_RETURN(peaks.fp32_flops_per_s,
+                       rate(ArithmeticPeakKernel(device, ScalarType::kFloat32)));
+  if (device.blocks.has_fp64) {
+    MDH_ASSIGN_OR_RETURN(peaks.fp64_flops_per_s,
+                         rate(ArithmeticPeakKernel(device, ScalarType::kFloat64)));
+  }
+  const int64_t bytes = BandwidthBytes(device);
+  MDH_ASSIGN_OR_RETURN(peaks.memory_bytes_per_s, rate(ReadPeakKernel(device, bytes)));
+  MDH_ASSIGN_OR_RETURN(peaks.copy_bytes_per_s, rate(CopyPeakKernel(device, bytes)));
+  MDH_ASSIGN_OR_RETURN(peaks.launch_overhead_ns, time_ns(EmptyKernel(device).kernel));
+  return peaks;
+}
+
+}  // namespace mdh

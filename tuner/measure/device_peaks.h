@@ -1,0 +1,23 @@
+// What a device of blocks of threads can do at best: microbenchmarks that tuned kernels are
+// compared with.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "core/device_description.h"
+#include "core/status.h"
+#include "tuner/measure/candidate_run.h"
+#include "tuner/measure/device_kernels.h"
+#include "tuner/measure/runner.h"
+
+namespace mdh {
+
+// Output of the microbenchmarks; they have no inputs.
+std::vector<OutputBuffer> PeakOutputs();
+
+// `time_ns`: runs a microbenchmark and gives the shortest time of a call. Errors: what it says.
+Result<MachinePeaks> MeasureDevicePeaks(
+    const DeviceDescription& device, const std::function<Result<double>(const Kernel&)>& time_ns);
+
+}  // namespace mdh

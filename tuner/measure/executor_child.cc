@@ -1,0 +1,282 @@
+// The executor itself: everything here may be disturbed by kernels, and end with them.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/measure/clock.h"
+#include "tuner/measure/device_buffer.h"
+#include "tuner/measure/executor.h"
+#include "tuner/measure/executor_progress.h"
+#include "tuner/measure/message_stream.h"
+#include "tuner/measure/run_control.h"
+#include "tuner/measure/runner_messages.h"
+#include "tuner/measure/stopping_rule.h"
+
+namespace mdh {
+namespace {
+
+// Calls of short kernels are timed together for so long that clocks do not matter.
+constexpr double kBatchTime = 100e3;
+constexpr double kMostBatched = 1000;
+// First calls that take longer count.
+constexpr double kLongCall = 20e6;
+constexpr int64_t kLeastFlushBytes = int64_t{64} << 20;
+
+using Buffers = std::vector<DeviceBuffer>;
+
+// The device with everything that stays between kernels.
+struct OpenedDevice {
+  std::unique_ptr<ComputeDevice> device;
+  Buffers inputs;
+  Buffers outputs;
+  std::unique_ptr<DeviceMemory> flush;  // what goes through the caches between cold calls
+};
+
+Status SetUp(const ExecutorSetup& setup, OpenedDevice& opened) {
+  MDH_ASSIGN_OR_RETURN(opened.device, OpenAttachedDevice(setup.selector, setup.drivers));
+  for (const InputBuffer& input : setup.inputs) {
+    MDH_ASSIGN_OR_RETURN(
+        DeviceBuffer buffer,
+        DeviceBuffer::Create(*opened.device, "input " + input.name, input.size_bytes));
+    MDH_RETURN_IF_ERROR(buffer.Write({input.data, static_cast<size_t>(input.size_bytes)}));
+    opened.inputs.push_back(std::move(buffer));
+  }
+  for (const OutputBuffer& output : setup.outputs) {
+    MDH_ASSIGN_OR_RETURN(
+        DeviceBuffer buffer,
+        DeviceBuffer::Create(*opened.device, "output " + output.name, output.size_bytes));
+    opened.outputs.push_back(std::move(buffer));
+  }
+  return absl::OkStatus();
+}
+
+// One kernel and the record of its calls.
+class Performance {
+ public:
+  Performance(const ExecutorSetup& setup, ExecutorMemory& memory, OpenedDevice& opened,
+              const v1::ExecutorRequest& request)
+      : setup_(setup),
+        memory_(memory),
+        progress_(*reinterpret_cast<ExecutorProgress*>(memory.progress.data())),
+        opened_(opened),
+        request_(request),
+        options_(FromMessage(request.options())),
+        rule_(options_) {}
+
+  v1::ExecutorResponse Perform() {
+    Status status = Prepare();
+    if (status.ok()) status = Call();
+    progress_.done_calling_ns = NowNs();
+    if (status.ok()) status = Check();
+    if (!status.ok() && response_.outcome() == 0) Blame(status);
+    if (response_.outcome() == 0) response_.set_outcome(static_cast<int>(TrialOutcome::kOk));
+    response_.mutable_times_ns()->Add(rule_.times_ns().begin(), rule_.times_ns().end());
+    response_.set_calls_per_time(batch_);
+    return std::move(response_);
+  }
+
+ private:
+  // Loads the kernel and makes its scratch memory.
+  Status Prepare() {
+    const Kernel kernel = FromMessage(request_.kernel());
+    if (kernel.launches.empty()) return absl::InternalError("the kernel has no launches");
+    MDH_ASSIGN_OR_RETURN(program_, opened_.device->LoadBinary(kernel, request_.binary()));
+    const KernelResources resources = program_->resources();
+    response_.set_registers_per_thread(resources.registers_per_thread);
+    response_.set_local_bytes_per_thread(resources.local_bytes_per_thread);
+    response_.set_shared_bytes_per_block(resources.shared_bytes_per_block);
+    for (const Buffers* buffers : {&opened_.inputs, &opened_.outputs}) {
+      for (const DeviceBuffer& buffer : *buffers) arguments_.push_back(buffer.memory());
+    }
+    if (kernel.scratch_bytes > 0) {
+      MDH_ASSIGN_OR_RETURN(
+          scratch_, DeviceBuffer::Create(*opened_.device, "scratch memory", kernel.scratch_bytes));
+      MDH_RETURN_IF_ERROR(scratch_->Fill(std::byte{0xFF}));
+      arguments_.push_back(scratch_->memory());
+    }
+    if (options_.cache == CacheState::kCold) return MakeFlush();
+    return absl::OkStatus();
+  }
+
+  Status MakeFlush() {
+    if (opened_.flush != nullptr) return absl::OkStatus();
+    const DeviceDescription& device = opened_.device->description();
+    const int64_t bytes = std::max({kLeastFlushBytes, 2 * device.l2_bytes, 2 * device.l3_bytes});
+    MDH_ASSIGN_OR_RETURN(opened_.flush, opened_.device->Allocate(bytes, 0));
+    return absl::OkStatus();
+  }
+
+  // Nanoseconds of one call, of `calls` that are timed together.
+  Result<double> Time(int64_t calls) {
+    if (opened_.flush != nullptr && options_.cache == CacheState::kCold) {
+      MDH_RETURN_IF_ERROR(opened_.flush->Fill(static_cast<std::byte>(++flushes_)));
+    }
+    MDH_ASSIGN_OR_RETURN(const double all_ns, program_->Time(arguments_, calls));
+    // No clock is exact enough for nothing at all.
+    return std::max(all_ns / static_cast<double>(calls), 1.0);
+  }
+
+  void Record(double time_ns, int64_t calls) {
+    rule_.Record(std::llround(time_ns), std::llround(time_ns * static_cast<double>(calls)));
+    longest_ns_ = std::max(longest_ns_, time_ns * static_cast<double>(calls));
+  }
+
+  Status Poison(std::byte poison) {
+    for (size_t b = 0; b < opened_.outputs.size(); ++b) {
+      MDH_RETURN_IF_ERROR(opened_.outputs[b].Fill(PoisonFor(setup_.outputs[b].type, poison)));
+    }
+    return absl::OkStatus();
+  }
+
+  Status Save(std::vector<GuardedMemory>& copies) {
+    for (size_t b = 0; b < opened_.outputs.size(); ++b) {
+      MDH_RETURN_IF_ERROR(
+          opened_.outputs[b].Read({copies[b].data(), static_cast<size_t>(copies[b].size())}));
+    }
+    return absl::OkStatus();
+  }
+
+  Status Call() {
+    MDH_RETURN_IF_ERROR(Poison(kFirstPoison));
+    start_ns_ = NowNs();
+    progress_.calling_since_ns = start_ns_;
+    MDH_ASSIGN_OR_RETURN(const double first_ns, Time(1));
+    response_.set_first_ns(std::llround(first_ns));
+    MDH_RETURN_IF_ERROR(Save(memory_.first));
+    longest_ns_ = first_ns;
+    is_long_ = first_ns > kLongCall;
+    if (is_long_) Record(first_ns, 1);
+    MDH_ASSIGN_OR_RETURN(const bool is_hopeless, IsHopeless(first_ns));
+    if (!is_hopeless) MDH_RETURN_IF_ERROR(CallRepeatedly());
+    if (rule_.times_ns().empty()) Record(first_ns, 1);
+    return absl::OkStatus();
+  }
+
+  // Whether the kernel is far slower than the best. May call it once more to find out; sets the
+  // size of batches.
+  Result<bool> IsHopeless(double first_ns) {
+    const double limit_ns = options_.slow_factor * static_cast<double>(options_.best_so_far_ns);
+    const bool has_limit = options_.best_so_far_ns > 0;
+    if (is_long_) return has_limit && first_ns > limit_ns;
+    if (options_.max_repeats <= 0) return true;
+    MDH_ASSIGN_OR_RETURN(const double second_ns, Time(1));
+    if (has_limit && std::min(first_ns, second_ns) > limit_ns) {
+      Record(second_ns, 1);
+      return true;
+    }
+    if (options_.cache == CacheState::kWarm && second_ns < kBatchTime) {
+      batch_ = std::llround(std::clamp(std::ceil(kBatchTime / second_ns), 1.0, kMostBatched));
+    }
+    return false;
+  }
+
+  // Two more batches, one of them the final call, fit into the limit.
+  bool HaveTime() const {
+    const double passed_ns = static_cast<double>(NowNs() - start_ns_);
+    return passed_ns + 3 * longest_ns_ < static_cast<double>(options_.run_limit_ns);
+  }
+
+  Status CallRepeatedly() {
+    // Of a long kernel the final call is one of those that count.
+    const bool counts_final = request_.final_call() && is_long_;
+    while (!rule_.IsEnough(counts_final ? 1 : 0) && HaveTime()) {
+      MDH_ASSIGN_OR_RETURN(const double time_ns, Time(batch_));
+      Record(time_ns, batch_);
+    }
+    if (!request_.final_call() || !HaveTime()) return absl::OkStatus();
+    MDH_RETURN_IF_ERROR(Poison(kLastPoison));
+    MDH_ASSIGN_OR_RETURN(const double last_ns, Time(1));
+    MDH_RETURN_IF_ERROR(Save(memory_.last));
+    progress_.have_last = true;
+    if (counts_final && static_cast<int>(rule_.times_ns().size()) < options_.max_repeats) {
+      Record(last_ns, 1);
+    }
+    return absl::OkStatus();
+  }
+
+  // What the parent cannot see: scratch memory and inputs. A kernel that writes there may have
+  // written anywhere, and leaves nothing to rely on.
+  Status Check() {
+    std::vector<const DeviceBuffer*> guarded;
+    if (scratch_) guarded.push_back(&*scratch_);
+    for (const DeviceBuffer& input : opened_.inputs) guarded.push_back(&input);
+    for (const DeviceBuffer* buffer : guarded) {
+      MDH_ASSIGN_OR_RETURN(std::optional<std::string> damage, buffer->DamageOfZones());
+      if (damage) return OutOfBounds(*damage);
+    }
+    for (size_t b = 0; b < opened_.inputs.size(); ++b) {
+      const InputBuffer& input = setup_.inputs[b];
+      MDH_ASSIGN_OR_RETURN(
+          const std::optional<std::string> difference,
+          opened_.inputs[b].DifferenceFrom({input.data, static_cast<size_t>(input.size_bytes)}));
+      if (difference) return OutOfBounds(*difference);
+    }
+    for (const DeviceBuffer& output : opened_.outputs) {
+      MDH_ASSIGN_OR_RETURN(const std::optional<std::string> damage, output.DamageOfZones());
+      if (damage) return OutOfBounds(*damage);
+    }
+    return absl::OkStatus();
+  }
+
+  Status OutOfBounds(const std::string& reason) {
+    response_.set_outcome(static_cast<int>(TrialOutcome::kOutOfBounds));
+    response_.set_reason(reason);
+    response_.set_is_lost(true);
+    return absl::OkStatus();
+  }
+
+  void Blame(const Status& status) {
+    const bool is_called = progress_.calling_since_ns != 0;
+    TrialOutcome outcome = is_called ? TrialOutcome::kCrash : TrialOutcome::kLaunchError;
+    if (absl::IsResourceExhausted(status)) outcome = TrialOutcome::kOutOfResources;
+    response_.set_outcome(static_cast<int>(outcome));
+    response_.set_reason(std::string(status.message()));
+    // Errors of kernels stick to the context, so that nothing works any more.
+    response_.set_is_lost(outcome == TrialOutcome::kCrash);
+  }
+
+  const ExecutorSetup& setup_;
+  ExecutorMemory& memory_;
+  ExecutorProgress& progress_;
+  OpenedDevice& opened_;
+  const v1::ExecutorRequest& request_;
+  const MeasureOptions options_;
+  StoppingRule rule_;
+  v1::ExecutorResponse response_;
+  std::optional<DeviceBuffer> scratch_;
+  std::unique_ptr<DeviceProgram> program_;
+  std::vector<DeviceMemory*> arguments_;
+  int64_t batch_ = 1;
+  int64_t start_ns_ = 0;
+  double longest_ns_ = 0;
+  bool is_long_ = false;
+  int flushes_ = 0;
+};
+
+}  // namespace
+
+int ServeExecutions(const ExecutorSetup& setup, ExecutorMemory& memory) {
+  OpenedDevice opened;
+  const Status status = SetUp(setup, opened);
+  v1::ExecutorResponse ready;
+  const TrialOutcome failure = absl::IsResourceExhausted(status) ? TrialOutcome::kOutOfResources
+                                                                 : TrialOutcome::kLaunchError;
+  ready.set_outcome(static_cast<int>(status.ok() ? TrialOutcome::kOk : failure));
+  ready.set_reason(std::string(status.message()));
+  bool is_lost = !status.ok();
+  if (!SendMessage(kChildSocket, ready).ok()) return 1;
+  v1::ExecutorRequest request;
+  while (!is_lost && ReceiveMessage(kChildSocket, request).ok()) {
+    const v1::ExecutorResponse response = Performance(setup, memory, opened, request).Perform();
+    is_lost = response.is_lost();
+    if (!SendMessage(kChildSocket, response).ok()) return 1;
+  }
+  // Without the drivers' own clean-up, which may hang or fail after what kernels did.
+  _exit(0);
+}
+
+}  // namespace mdh

@@ -1,0 +1,72 @@
+#include "tuner/measure/loop_nest.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/kernel.h"
+#include "tuner/measure/verdict.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kRunLimit = 600'000'000'000;
+constexpr int64_t kCompileLimit = 60'000'000'000;
+// A loop nest that takes longer is not called again for a better figure.
+constexpr int64_t kLong = 1'000'000'000;
+
+}  // namespace
+
+Result<std::vector<std::vector<std::byte>>> LoopNest::Outputs(const Problem& problem) {
+  MeasureOptions once;
+  once.max_repeats = 0;
+  MDH_ASSIGN_OR_RETURN(const RunRecord record, Run(problem, once));
+  first_ns_ = record.first_ns;
+  const auto& buffers = problem.expression().outputs();
+  std::vector<std::vector<std::byte>> outputs;
+  for (size_t b = 0; b < buffers.size(); ++b) {
+    const std::byte* data = record.first->accessible[b].data() + record.data_offsets[b];
+    outputs.emplace_back(data, data + buffers[b].size_bytes());
+  }
+  return outputs;
+}
+
+Result<int64_t> LoopNest::Time(const Problem& problem) {
+  if (best_ns_ == 0 && first_ns_ > kLong) best_ns_ = first_ns_;
+  if (best_ns_ == 0) {
+    MeasureOptions thrice;
+    thrice.min_repeats = 3;
+    thrice.max_repeats = 3;
+    MDH_ASSIGN_OR_RETURN(const RunRecord record, Run(problem, thrice));
+    best_ns_ = *std::min_element(record.times_ns.begin(), record.times_ns.end());
+  }
+  return best_ns_;
+}
+
+Result<RunRecord> LoopNest::Run(const Problem& problem, const MeasureOptions& options) {
+  const std::string& name = problem.expression().name();
+  const Kernel kernel = GenerateLoopNest(problem.expression());
+  CompileJob job = {
+      .compiler = compilers_->program(kernel.compiler) ? kernel.compiler : Compiler::kClang,
+      .source = kernel.source + CallShim(kernel.entry, problem.num_arguments()),
+      .options = kernel.compile_options};
+  if (job.options.empty()) job.options = {"-O2"};
+  MDH_ASSIGN_OR_RETURN(const std::vector<CompileOutcome> compiled,
+                       compilers_->Compile({job}, kCompileLimit, *supervisor_));
+  if (compiled[0].interrupted) return absl::CancelledError("cancelled");
+  if (compiled[0].library.empty()) {
+    return absl::InternalError(
+        absl::StrCat("the loop nest of ", name, " does not compile: ", compiled[0].reason));
+  }
+  MeasureOptions with_limit = options;
+  with_limit.run_limit_ns = kRunLimit;
+  CandidateRun run = problem.MakeRun(compiled[0].library, kernel.entry, 1, with_limit);
+  run.final_call = false;
+  MDH_ASSIGN_OR_RETURN(RunRecord record, RunCandidate(run, *supervisor_));
+  if (record.interrupted) return absl::CancelledError("cancelled");
+  if (record.phase == RunRecord::Phase::kDone) return record;
+  return absl::InternalError(
+      absl::StrCat("the loop nest of ", name, " cannot be run: ", Judge(record, run, {}).reason));
+}
+
+}  // namespace mdh

@@ -1,0 +1,68 @@
+#include "tuner/measure/plain_kernel.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "core/low_level_expression.h"
+#include "core/system_model.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kThreads = 128;  // of a block, at most
+
+// Points of a block along every dimension: threads go to the last dimensions of the result first,
+// which memory is mostly contiguous in.
+std::vector<int64_t> BlockExtents(const Expression& expression, const DeviceDescription& device) {
+  std::vector<int64_t> extents;
+  for (const Dimension& dimension : expression.dimensions()) extents.push_back(dimension.size);
+  int64_t left = std::min<int64_t>(kThreads, device.blocks.max_threads_per_block);
+  for (int d = expression.rank() - 1; d >= 0; --d) {
+    if (!expression.combine_operators()[d].is_concat()) continue;
+    extents[d] = std::min(extents[d], left);
+    left /= extents[d];
+  }
+  return extents;
+}
+
+}  // namespace
+
+Result<TuningParameters> PlainParameters(const Expression& expression,
+                                         const DeviceDescription& device, NumericsPolicy numerics) {
+  const SystemModel model = device.kind == DeviceKind::kCuda ? CudaModel() : OpenClModel();
+  const auto rank = static_cast<size_t>(expression.rank());
+  const std::vector<int64_t> block = BlockExtents(expression, device);
+  TuningParameters parameters;
+  parameters.system_model = model.name;
+  parameters.numerics = numerics;
+  parameters.unroll = 1;
+  std::vector<int> in_order(rank);
+  std::iota(in_order.begin(), in_order.end(), 0);
+  parameters.phase.order =
+      NestedOrder(std::vector<std::vector<int>>(model.layers.size(), in_order));
+  const int threads = model.LayerWith(LayerRole::kThreads);
+  for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
+    std::vector<int64_t>& extents = parameters.tile.emplace_back(block);
+    for (size_t d = 0; d < rank; ++d) {
+      const bool is_split =
+          expression.combine_operators()[d].is_concat() ? layer >= threads : layer > threads;
+      if (is_split) extents[d] = 1;
+    }
+  }
+  parameters.inputs.assign(expression.inputs().size(), InputParameters{});
+  MDH_RETURN_IF_ERROR(Validate(expression, model, device, parameters));
+  return parameters;
+}
+
+Result<Kernel> GeneratePlainKernel(const Expression& expression, const DeviceDescription& device,
+                                   NumericsPolicy numerics) {
+  const SystemModel model = device.kind == DeviceKind::kCuda ? CudaModel() : OpenClModel();
+  MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
+                       PlainParameters(expression, device, numerics));
+  MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
+                       Lower(expression, model, device, parameters));
+  return GenerateKernel(low_level, device);
+}
+
+}  // namespace mdh

@@ -1,0 +1,231 @@
+#include "tuner/measure/runner_service.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "core/text/parser.h"
+#include "tuner/measure/clock.h"
+#include "tuner/measure/cpu_bench.h"
+#include "tuner/measure/device_bench.h"
+#include "tuner/measure/plausibility.h"
+#include "tuner/measure/runner_messages.h"
+#include "tuner/measure/verdict.h"
+
+namespace mdh {
+namespace {
+
+// Kernels that are compiled, or wait for that, or to be measured; the others wait as text.
+constexpr size_t kMostCompiling = 64;
+constexpr int64_t kPatience = 50'000'000;
+// How often the machine's speed is looked at, how far it may be off, and how often a kernel is
+// measured again in the hope that it comes back.
+constexpr int64_t kDriftPeriod = 5'000'000'000;
+constexpr double kDriftTolerance = 0.03;
+constexpr int kMostAttempts = 3;
+
+}  // namespace
+
+RunnerService::RunnerService(RunnerChannel& channel, RunnerProcessOptions options)
+    : channel_(channel), options_(std::move(options)) {
+  channel_.set_background(
+      {.on_submit = [this](const auto& request) { Submit(request); },
+       .advance = [this] { Advance(); },
+       .sockets = [this] { return bench_ == nullptr ? std::vector<int>() : bench_->Sockets(); }});
+}
+
+void RunnerService::Answer(const v1::RunnerRequest& request) {
+  channel_.set_current(request.id());
+  v1::RunnerResponse response;
+  const Status status = Call(request, response);
+  response.set_last(true);
+  response.set_status_code(static_cast<int>(status.code()));
+  response.set_status_message(std::string(status.message()));
+  channel_.Send(request.id(), std::move(response));
+}
+
+Status RunnerService::Call(const v1::RunnerRequest& request, v1::RunnerResponse& response) {
+  if (request.call_case() == v1::RunnerRequest::kHello) return Hello(request.hello(), response);
+  if (bench_ == nullptr) return absl::FailedPreconditionError("the runner was not greeted");
+  switch (request.call_case()) {
+    case v1::RunnerRequest::kSetProblem:
+      return SetProblem(request.set_problem());
+    case v1::RunnerRequest::kLoopNestTime: {
+      MDH_ASSIGN_OR_RETURN(const int64_t time_ns, bench_->LoopNestTime());
+      response.set_loop_nest_time_ns(time_ns);
+      return absl::OkStatus();
+    }
+    case v1::RunnerRequest::kPeaks: {
+      MDH_ASSIGN_OR_RETURN(const MachinePeaks peaks, Peaks());
+      *response.mutable_peaks() = ToMessage(peaks);
+      return absl::OkStatus();
+    }
+    case v1::RunnerRequest::kHealth:
+      return bench_->Health();
+    default:
+      return absl::InvalidArgumentError("the runner does not know this request");
+  }
+}
+
+Status RunnerService::Hello(const v1::RunnerHello& hello, v1::RunnerResponse& response) {
+  MDH_RETURN_IF_ERROR(RestrictToCores({hello.cores().begin(), hello.cores().end()}));
+  if (hello.has_peaks()) peaks_ = FromMessage(hello.peaks());
+  if (hello.device() == "cpu") {
+    LeaveNetwork();
+    MDH_ASSIGN_OR_RETURN(bench_, MakeCpuBench({.path = options_.path,
+                                               .directory = hello.directory(),
+                                               .threads = hello.threads()},
+                                              channel_));
+  } else {
+    MDH_ASSIGN_OR_RETURN(const DeviceSelector selector, ParseDeviceSelector(hello.device()));
+    MDH_ASSIGN_OR_RETURN(bench_, MakeDeviceBench({.selector = selector,
+                                                  .path = options_.path,
+                                                  .cuda_root = options_.cuda_root,
+                                                  .directory = hello.directory(),
+                                                  .restricted_cores = hello.cores_size()},
+                                                 channel_));
+  }
+  *response.mutable_ready()->mutable_device() = ToMessage(bench_->device());
+  return absl::OkStatus();
+}
+
+Status RunnerService::SetProblem(const v1::RunnerSetProblem& request) {
+  std::string text = request.SerializeAsString();
+  if (!problem_.empty() && problem_ == text) return absl::OkStatus();
+  problem_.clear();
+  has_yardstick_ = false;
+  MDH_ASSIGN_OR_RETURN(Expression expression, ParseExpression(request.expression()));
+  expression_ = expression;
+  const Numerics numerics{static_cast<NumericsPolicy>(request.numerics_policy()),
+                          request.tolerance()};
+  MDH_RETURN_IF_ERROR(bench_->SetProblem(std::move(expression), request.seed(), numerics));
+  problem_ = std::move(text);
+  return absl::OkStatus();
+}
+
+Result<MachinePeaks> RunnerService::Peaks() {
+  if (!peaks_) {
+    MDH_ASSIGN_OR_RETURN(peaks_, bench_->Peaks());
+  }
+  return *peaks_;
+}
+
+void RunnerService::Submit(const v1::RunnerRequest& request) {
+  const v1::RunnerSubmit& submit = request.submit();
+  submitted_.push_back(
+      {request.id(), submit.number(), FromMessage(submit.kernel()), FromMessage(submit.options())});
+  StartCompilations();
+}
+
+void RunnerService::StartCompilations() {
+  if (bench_ == nullptr || problem_.empty()) return;
+  for (; compiling_ < std::min(submitted_.size(), kMostCompiling); ++compiling_) {
+    const Submitted& next = submitted_[compiling_];
+    bench_->Compile(next.number, next.kernel, next.options.compile_limit_ns);
+  }
+}
+
+void RunnerService::Advance() {
+  if (bench_ == nullptr) return;
+  if (Status status = bench_->Advance(); !status.ok() && background_.ok()) background_ = status;
+}
+
+void RunnerService::MeasureNext() {
+  channel_.set_current(submitted_.front().request_id);
+  if (channel_.interrupted()) return AnswerCancelled();
+  if (problem_.empty()) {
+    return GiveUp(absl::FailedPreconditionError("no problem was set before Submit"),
+                  submitted_.front().request_id);
+  }
+  Advance();
+  if (!background_.ok()) {
+    return GiveUp(std::exchange(background_, absl::OkStatus()), submitted_.front().request_id);
+  }
+  const auto with_bench = submitted_.begin() + static_cast<std::ptrdiff_t>(compiling_);
+  const auto next = std::find_if(submitted_.begin(), with_bench,
+                                 [&](const Submitted& s) { return bench_->IsCompiled(s.number); });
+  if (next == with_bench) return channel_.Wait(kPatience);
+  const Submitted submitted = std::move(*next);
+  submitted_.erase(next);
+  --compiling_;
+  StartCompilations();
+  channel_.set_current(submitted.request_id);
+  v1::RunnerResponse started;
+  started.set_started(submitted.number);
+  channel_.Send(submitted.request_id, std::move(started));
+  const Result<Measurement> measurement = MeasureSteadily(submitted);
+  bench_->Forget(submitted.number);
+  if (!measurement.ok()) return GiveUp(measurement.status(), submitted.request_id);
+  SendMeasured(submitted, *measurement);
+}
+
+Result<Measurement> RunnerService::MeasureSteadily(const Submitted& submitted) {
+  for (int attempt = 1;; ++attempt) {
+    MDH_ASSIGN_OR_RETURN(Measurement measurement,
+                         bench_->Measure(submitted.number, submitted.kernel, submitted.options));
+    CheckPlausible(submitted, measurement);
+    if (measurement.outcome != TrialOutcome::kOk) return measurement;
+    if (!has_yardstick_) {
+      bench_->MakeYardstick(submitted.number, submitted.kernel);
+      has_yardstick_ = true;
+      MDH_ASSIGN_OR_RETURN(first_yardstick_ns_, bench_->TimeYardstick());
+      next_check_ns_ = NowNs() + kDriftPeriod;
+    }
+    if (NowNs() < next_check_ns_) return measurement;
+    MDH_ASSIGN_OR_RETURN(const double now_ns, bench_->TimeYardstick());
+    if (channel_.interrupted()) return CancelledMeasurement();
+    if (now_ns > 0 && first_yardstick_ns_ > 0) measurement.drift = now_ns / first_yardstick_ns_;
+    if (std::abs(measurement.drift - 1) <= kDriftTolerance || attempt == kMostAttempts) {
+      next_check_ns_ = NowNs() + kDriftPeriod;
+      return measurement;
+    }
+  }
+}
+
+void RunnerService::CheckPlausible(const Submitted& submitted, Measurement& measurement) const {
+  if (measurement.outcome != TrialOutcome::kOk || !peaks_) return;
+  std::optional<std::string> why =
+      WhyImplausible(*expression_, static_cast<double>(measurement.time_ns()),
+                     submitted.options.cache, bench_->device(), *peaks_);
+  if (!why) return;
+  const int64_t compile_ns = measurement.compile_ns;
+  measurement = Failed(TrialOutcome::kImplausible, *std::move(why));
+  measurement.compile_ns = compile_ns;
+}
+
+void RunnerService::SendMeasured(const Submitted& submitted, const Measurement& measurement) {
+  v1::RunnerResponse response;
+  *response.mutable_measured() = ToMessage(submitted.number, measurement);
+  channel_.Send(submitted.request_id, std::move(response));
+}
+
+void RunnerService::AnswerCancelled() {
+  const Measurement cancelled = CancelledMeasurement();
+  std::deque<Submitted> others;
+  for (Submitted& submitted : submitted_) {
+    if (channel_.IsInterrupted(submitted.request_id)) {
+      SendMeasured(submitted, cancelled);
+    } else {
+      others.push_back(std::move(submitted));
+    }
+  }
+  submitted_ = std::move(others);
+  compiling_ = 0;
+  if (bench_ != nullptr) bench_->CancelCompilations();
+  StartCompilations();
+}
+
+void RunnerService::GiveUp(const Status& status, uint64_t request_id) {
+  v1::RunnerResponse response;
+  response.set_last(true);
+  response.set_status_code(static_cast<int>(status.code()));
+  response.set_status_message(std::string(status.message()));
+  channel_.Send(submitted_.empty() ? request_id : submitted_.back().request_id,
+                std::move(response));
+  submitted_.clear();
+  compiling_ = 0;
+  if (bench_ != nullptr) bench_->CancelCompilations();
+}
+
+}  // namespace mdh

@@ -1,0 +1,71 @@
+// What a runner does with the requests of its caller.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "codegen/kernel.h"
+#include "core/status.h"
+#include "mdh/v1/runner.pb.h"
+#include "tuner/measure/bench.h"
+#include "tuner/measure/runner_channel.h"
+#include "tuner/measure/runner_process.h"
+
+namespace mdh {
+
+// Not thread-safe. Kernels are compiled while others are measured; those that are compiled first
+// are measured first.
+class RunnerService {
+ public:
+  RunnerService(RunnerChannel& channel, RunnerProcessOptions options);
+
+  // Works on a request other than to submit, and answers it.
+  void Answer(const v1::RunnerRequest& request);
+  // Whether kernels are submitted.
+  bool has_work() const { return !submitted_.empty(); }
+  // Waits a moment for a kernel to be compiled, and measures it.
+  void MeasureNext();
+
+ private:
+  struct Submitted {
+    uint64_t request_id;
+    int64_t number;
+    Kernel kernel;
+    MeasureOptions options;
+  };
+
+  void Submit(const v1::RunnerRequest& request);
+  void StartCompilations();
+  void Advance();
+  Status Call(const v1::RunnerRequest& request, v1::RunnerResponse& response);
+  Status Hello(const v1::RunnerHello& hello, v1::RunnerResponse& response);
+  Status SetProblem(const v1::RunnerSetProblem& request);
+  Result<MachinePeaks> Peaks();
+  // Measures until the machine is as fast as in the beginning, a few times at most.
+  Result<Measurement> MeasureSteadily(const Submitted& submitted);
+  void CheckPlausible(const Submitted& submitted, Measurement& measurement) const;
+  void SendMeasured(const Submitted& submitted, const Measurement& measurement);
+  void AnswerCancelled();
+  // All that is submitted is forgotten, the caller learns why in the answer to the latest of it, or
+  // else to `request_id`.
+  void GiveUp(const Status& status, uint64_t request_id);
+
+  RunnerChannel& channel_;
+  const RunnerProcessOptions options_;
+  std::unique_ptr<Bench> bench_;
+  std::optional<MachinePeaks> peaks_;
+  std::optional<Expression> expression_;
+  std::string problem_;  // the latest request's text; empty: there is no problem
+  std::deque<Submitted> submitted_;
+  size_t compiling_ = 0;  // the first of submitted_ are with the bench
+  Status background_ = absl::OkStatus();
+  // Drift.
+  bool has_yardstick_ = false;
+  double first_yardstick_ns_ = 0;
+  int64_t next_check_ns_ = 0;
+};
+
+}  // namespace mdh

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/default_block_parameters.h"
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
 #include "core/low_level_expression.h"
@@ -58,7 +59,9 @@ class Prediction {
 
   Result<PredictedKernel> FromRules() const {
     const SystemModel model = ModelFor(device_.kind);
-    return Make(model, DefaultParameters(expression_, model, device_, numerics_));
+    return Make(model, device_.kind == DeviceKind::kCpu
+                           ? DefaultParameters(expression_, model, device_, numerics_)
+                           : DefaultBlockParameters(expression_, model, device_, numerics_));
   }
 
  private:

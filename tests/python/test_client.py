@@ -107,7 +107,33 @@ def test_not_found(client):
 
 
 def test_devices(client):
-    assert client.devices().devices[0].name == "devices/cpu"
+    cpu = client.devices().devices[0]
+    assert cpu.name == "devices/cpu"
+    with pytest.raises(mdh.NotFoundError, match="there is no device 'devices/abacus'"):
+        client.tune(examples.scan(4), devices=["devices/abacus"])
+    tuned = client.tune(examples.scan(40), devices=["devices/cpu"], source="tests", max_trials=1)
+    assert tuned.device == cpu.fingerprint
+    assert client.lookup(examples.scan(40), device="devices/cpu").tuned.name == tuned.name
+    best = client.best_kernel(examples.scan(40))
+    assert (best.match, best.kernel.name) == ("EXACT", "kernels/" + tuned.name[len("records/"):])
+    assert best.kernel.launches == ()
+
+
+def test_kernels_for_devices_that_are_not_there(client):
+    expression = examples.matmul_loops(64, 64, 64)
+    known = client.known_devices()
+    h100 = known["knownDevices/h100"]
+    with pytest.raises(mdh.NotFoundError):
+        client.best_kernel(expression, device="knownDevices/h100")
+    best = client.best_kernel(expression, device="knownDevices/h100", measured=False)
+    assert (best.match, best.made_from, best.kernel.language) == ("PREDICTED", "", "CUDA C++")
+    assert best.kernel.launches[0].function in best.kernel.source
+    assert len(best.kernel.launches[0].grid) == len(best.kernel.launches[0].block) == 3
+    assert best.tuned.time_ns == 0
+    assert client.best_kernel(expression, device=h100, measured=False) == best
+    h100.blocks.warp_size = 31
+    with pytest.raises(mdh.ExpressionError, match="warp_size is 31, no power of two"):
+        client.best_kernel(expression, device=h100, measured=False)
 
 
 def test_what_is_no_expression():

@@ -36,7 +36,10 @@ from .operators import (
     min, mul, or_, ps, pw, pw_custom_func, scalar_function, scalar_max, scalar_min, scalar_mul,
     scalar_plus, scalar_times,
 )
-from .results import CheckedExpression, Kernel, KernelArgument, Lookup, Progress, TunedKernel
+from .results import (
+    BestKernel, CheckedExpression, Kernel, KernelArgument, KernelLaunch, Lookup, Progress,
+    TunedKernel,
+)
 from .trace import Table, literal, select, table, where
 from .types import (
     BasicType, Record, Scalar, ScalarType, bf16, bool_, fp16, fp32, fp64, int8, int16, int32,

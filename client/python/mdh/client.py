@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import uuid
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
 
 import grpc
 
 from .errors import MdhError, SourceLocation, UnavailableError, from_code, wrong
 from .expression import Expression, TextExpression
-from .results import CheckedExpression, Kernel, Lookup, Progress, TunedKernel
+from .results import BestKernel, CheckedExpression, Kernel, Lookup, Progress, TunedKernel
 from .v1 import device_pb2, expression_pb2, kernel_pb2, record_pb2, study_pb2, tuning_pb2
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .tuner.study import Study, StudyStatus
 
 Source = Union[Expression, TextExpression]
+# A name, or the description of a device that has none.
+Device = Union[str, device_pb2.DeviceDescription]
 
 # Listing devices may have to measure them first, which takes seconds.
 _LIST_DEVICES_SECONDS = 180.0
@@ -73,14 +75,17 @@ class Client:
             "ExpressionService/CheckExpression", request, expression_pb2.CheckExpressionResponse,
             expression.location))
 
-    def lookup(self, expression: Source, *, exact: bool = True, numerics: str = "") -> Lookup:
+    def lookup(self, expression: Source, *, exact: bool = True, numerics: str = "",
+               device: Device = "") -> Lookup:
         """The record of an expression, without tuning. Errors: NotFoundError.
 
         `exact`: whether compiler and generator version must agree. `numerics`: as that of tune.
+        `device`: as that of best_kernel.
         """
         kind = kernel_pb2.MATCH_KIND_EXACT if exact else kernel_pb2.MATCH_KIND_COMPATIBLE
         request = kernel_pb2.LookupKernelRequest(
-            expression=_source(expression), weakest_match=kind, numerics_policy=_policy(numerics))
+            expression=_source(expression), weakest_match=kind, numerics_policy=_policy(numerics),
+            device=_selection(device))
         response = self.call("KernelService/LookupKernel", request,
                               kernel_pb2.LookupKernelResponse, expression.location)
         return Lookup(response.match == kernel_pb2.MATCH_KIND_EXACT,
@@ -98,14 +103,18 @@ class Client:
         tolerance: float = 0,
         force: bool = False,
         request_id: str = "",
+        devices: Sequence[str] = (),
+        source: str = "",
         on_progress: Optional[Callable[[Progress], None]] = None,
     ) -> TunedKernel:
         """Creates a job, waits for its end and gives the best that it found.
 
         Zero and empty stand for the daemon's defaults. `numerics`: what a kernel may change in
         results: "reassociate", "exact_order" or "fixed_tree". `tolerance`: largest relative error
-        when candidates are checked. `force`: search even if there is a record. `on_progress` is
-        called from this thread. An interrupt from the keyboard cancels the job; the best found
+        when candidates are checked. `force`: search even if there is a record. `devices`: names of
+        equal devices, e.g. "devices/cuda0", or "devices/cuda" for all of a kind; default: the
+        daemon's CPU. `source`: who asks, to take turns with others. `on_progress` is called from
+        this thread. An interrupt from the keyboard cancels the job; the best found
         until then is stored.
 
         Errors: CancelledError if the job was cancelled; what the job failed with.
@@ -114,7 +123,8 @@ class Client:
             budget_ns=int(budget_seconds * 1e9), max_trials=max_trials, seed=seed,
             technique=technique, numerics_policy=_policy(numerics), tolerance=tolerance)
         request = tuning_pb2.CreateTuningJobRequest(
-            expression=_source(expression), options=options, force=force, request_id=request_id)
+            expression=_source(expression), options=options, force=force, request_id=request_id,
+            devices=devices, source=source)
         created = self.call("TuningService/CreateTuningJob", request,
                              tuning_pb2.CreateTuningJobResponse, expression.location)
         try:
@@ -158,6 +168,32 @@ class Client:
         response = self.call("KernelService/GetKernel", kernel_pb2.GetKernelRequest(name=name),
                               kernel_pb2.GetKernelResponse)
         return Kernel.from_proto(response.kernel)
+
+    def best_kernel(self, expression: Source, *, device: Device = "", measured: bool = True,
+                    exact: bool = True, numerics: str = "") -> BestKernel:
+        """The best kernel that is known for an expression on a device. Errors: NotFoundError.
+
+        `device`: the name of an attached device as "devices/cuda0", of a known one as
+        "knownDevices/h100", or the description of any other; default: the daemon's CPU.
+        `measured`: whether it must have been measured there; else there is one for every device,
+        made from the record of a similar one or from rules. `exact`: as that of lookup.
+        `numerics`: as that of tune.
+        """
+        kind = kernel_pb2.MATCH_KIND_EXACT if exact else kernel_pb2.MATCH_KIND_COMPATIBLE
+        if not measured:
+            kind = kernel_pb2.MATCH_KIND_PREDICTED
+        request = kernel_pb2.GetKernelRequest(
+            expression=_source(expression), device=_selection(device), weakest_match=kind,
+            numerics_policy=_policy(numerics))
+        response = self.call("KernelService/GetKernel", request, kernel_pb2.GetKernelResponse,
+                             expression.location)
+        return BestKernel.from_proto(response)
+
+    def known_devices(self) -> Dict[str, device_pb2.DeviceDescription]:
+        """Devices that kernels can be made for without having them, by name."""
+        response = self.call("DeviceService/ListKnownDevices", device_pb2.ListKnownDevicesRequest(),
+                             device_pb2.ListKnownDevicesResponse)
+        return {device.name: device.description for device in response.known_devices}
 
     def devices(self) -> device_pb2.ListDevicesResponse:
         """The daemon's devices and its version; the first call may take seconds."""
@@ -247,6 +283,12 @@ def _source(expression: Any) -> expression_pb2.ExpressionSource:
         raise wrong(f"{expression!r} is no expression: decorate a function with @mdh, or use "
                     "einsum(...) or parse(...)")
     return expression.source()
+
+
+def _selection(device: Device) -> Optional[device_pb2.DeviceSelection]:
+    if isinstance(device, device_pb2.DeviceDescription):
+        return device_pb2.DeviceSelection(description=device)
+    return device_pb2.DeviceSelection(name=device) if device else None
 
 
 def _policy(numerics: str) -> int:

@@ -95,18 +95,30 @@ class KernelArgument:
 
 
 @dataclass(frozen=True)
+class KernelLaunch:
+    """How one function of a kernel in OpenCL C or CUDA C++ is launched."""
+
+    function: str
+    grid: Tuple[int, ...]  # blocks in x, y, z
+    block: Tuple[int, ...]  # threads of a block
+    dynamic_shared_bytes: int
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A kernel's source, and what is needed to compile and call it."""
 
-    name: str  # "kernels/{id}"
+    name: str  # "kernels/{id}"; empty: it was not measured
     entry: str  # C identifier of the function
-    language: str
+    language: str  # "OpenMP C", "OpenCL C" or "CUDA C++"
     source: str
     header: str
     arguments: Tuple[KernelArgument, ...]  # inputs, then outputs
     compiler: str
     compile_options: Tuple[str, ...]
     threads: int
+    launches: Tuple[KernelLaunch, ...]  # one after the other; none in OpenMP C
+    scratch_bytes: int  # of these launches' last argument; 0: there is none
     proto: kernel_pb2.Kernel  # everything
 
     @staticmethod
@@ -114,8 +126,28 @@ class Kernel:
         arguments = tuple(
             KernelArgument(a.name, _type_name(a.type), a.elements, a.size_bytes, a.is_output)
             for a in proto.arguments)
+        launches = tuple(
+            KernelLaunch(launch.function, tuple(launch.grid), tuple(launch.block),
+                         launch.dynamic_shared_bytes) for launch in proto.launches)
         return Kernel(proto.name, proto.entry, proto.language, proto.source, proto.header,
-                      arguments, proto.compiler, tuple(proto.compile_options), proto.threads, proto)
+                      arguments, proto.compiler, tuple(proto.compile_options), proto.threads,
+                      launches, proto.scratch_bytes, proto)
+
+
+@dataclass(frozen=True)
+class BestKernel:
+    """The best kernel that is known for a device, and how well it fits."""
+
+    match: str  # "EXACT", "COMPATIBLE", or "PREDICTED": not measured on that device
+    kernel: Kernel
+    tuned: TunedKernel  # without times if it is predicted
+    made_from: str  # of a predicted one: "records/{id}"; empty: from rules
+
+    @staticmethod
+    def from_proto(proto: kernel_pb2.GetKernelResponse) -> "BestKernel":
+        match = kernel_pb2.MatchKind.Name(proto.match)[len("MATCH_KIND_"):]
+        return BestKernel(match, Kernel.from_proto(proto.kernel),
+                          TunedKernel.from_proto(proto.record), proto.made_from)
 
 
 def _type_name(code: int) -> str:

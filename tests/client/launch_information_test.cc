@@ -1,0 +1,86 @@
+#include "client/commands/launch_information.h"
+
+#include <nlohmann/json.hpp>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> Names(const v1::GetKernelResponse& response) {
+  std::vector<std::string> names;
+  for (const auto& [name, text] : KernelFiles("mine", response)) names.push_back(name);
+  return names;
+}
+
+v1::GetKernelResponse WithLaunches(const std::string& language) {
+  v1::GetKernelResponse response;
+  response.set_match(v1::MATCH_KIND_PREDICTED);
+  v1::Kernel& kernel = *response.mutable_kernel();
+  kernel.set_language(language);
+  kernel.set_entry("mdh_mine");
+  kernel.set_source("source");
+  kernel.set_compiler("nvrtc");
+  kernel.add_compile_options("--gpu-architecture=sm_90");
+  kernel.set_scratch_bytes(128);
+  v1::KernelLaunch& launch = *kernel.add_launches();
+  launch.set_function("mdh_mine_0");
+  for (const int64_t n : {4, 2, 1}) launch.add_grid(n);
+  for (const int64_t n : {32, 8, 1}) launch.add_block(n);
+  launch.set_dynamic_shared_bytes(65536);
+  return response;
+}
+
+TEST(LaunchInformation, OfCudaHasLaunchesAndACommandForNvcc) {
+  const v1::GetKernelResponse response = WithLaunches("CUDA C++");
+  EXPECT_THAT(Names(response), ElementsAre("mine.cu", "mine.json"));
+  const nlohmann::ordered_json json = LaunchInformation("mine", response);
+  EXPECT_EQ(json["source"], "mine.cu");
+  EXPECT_EQ(json["match"], "predicted");
+  EXPECT_EQ(json["made_from"], "rules");
+  EXPECT_FALSE(json.contains("time_ns"));
+  EXPECT_FALSE(json.contains("threads"));
+  EXPECT_EQ(json["compile_command"], "nvcc --gpu-architecture=sm_90 -cubin mine.cu -o mine.cubin");
+  EXPECT_EQ(json["scratch"]["bytes"], 128);
+  EXPECT_EQ(json["launches"][0].dump(),
+            R"({"function":"mdh_mine_0","grid":[4,2,1],"block":[32,8,1],)"
+            R"("dynamic_shared_bytes":65536})");
+}
+
+TEST(LaunchInformation, OfOpenClHasNoCommand) {
+  v1::GetKernelResponse response = WithLaunches("OpenCL C");
+  response.set_made_from("records/7");
+  EXPECT_THAT(Names(response), ElementsAre("mine.cl", "mine.json"));
+  const nlohmann::ordered_json json = LaunchInformation("mine", response);
+  EXPECT_FALSE(json.contains("compile_command"));
+  EXPECT_EQ(json["made_from"], "records/7");
+}
+
+TEST(LaunchInformation, OfOpenMpHasFunctionsToCall) {
+  v1::GetKernelResponse response;
+  response.set_match(v1::MATCH_KIND_EXACT);
+  v1::Kernel& kernel = *response.mutable_kernel();
+  kernel.set_language("OpenMP C");
+  kernel.set_entry("mdh_mine");
+  kernel.set_header("header");
+  kernel.set_compiler("gcc");
+  kernel.add_compile_options("-O3");
+  kernel.set_threads(8);
+  response.mutable_record()->set_time_ns(5);
+  EXPECT_THAT(Names(response), ElementsAre("mine.c", "mine.h", "mine.json"));
+  const nlohmann::ordered_json json = LaunchInformation("mine", response);
+  EXPECT_EQ(json["match"], "exact");
+  EXPECT_EQ(json["header"], "mine.h");
+  EXPECT_EQ(json["body"], "mdh_mine_body");
+  EXPECT_EQ(json["scratch"]["bytes_function"], "mdh_mine_scratch_bytes");
+  EXPECT_EQ(json["compile_command"], "gcc -O3 -c mine.c -o mine.o");
+  EXPECT_EQ(json["threads"], 8);
+  EXPECT_EQ(json["time_ns"], 5);
+  EXPECT_FALSE(json.contains("launches"));
+}
+
+}  // namespace
+}  // namespace mdh

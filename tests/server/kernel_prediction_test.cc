@@ -1,0 +1,121 @@
+#include "server/kernel_prediction.h"
+
+#include "codegen/default_block_parameters.h"
+#include "codegen/default_parameters.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/device_conversion.h"
+#include "server/kernel_key.h"
+#include "server/lookup_table.h"
+#include "server/resource_names.h"
+#include "tests/server/matmul_expression.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+
+DeviceDescription Gpu(int architecture) { return *DescribeCudaArchitecture(architecture); }
+
+// A record of a matrix product of that size on `device`.
+v1::TuningRecord Record(const std::string& id, int64_t size, const DeviceDescription& device,
+                        const std::string& parameters) {
+  v1::TuningRecord record;
+  record.set_name(RecordName(id));
+  *record.mutable_key() =
+      MakeKernelKey(MatMulExpression(size, size, size), KeyEnvironment::Of(device));
+  *record.mutable_device() = ToProto(device);
+  record.set_parameters(parameters);
+  record.set_time_ns(100);
+  return record;
+}
+
+class KernelPredictionTest : public ::testing::Test {
+ protected:
+  Result<PredictedKernel> Predict(const DeviceDescription& device,
+                                  const std::vector<v1::TuningRecord>& similar = {}) const {
+    return PredictKernel(expression_, device,
+                         MakeKernelKey(expression_, KeyEnvironment::Of(device)), similar);
+  }
+
+  const Expression expression_ = MatMulExpression(96, 96, 96);
+};
+
+TEST_F(KernelPredictionTest, RulesGiveCodeForEveryKindOfDevice) {
+  DeviceDescription opencl = Gpu(90);
+  opencl.kind = DeviceKind::kOpenCl;
+  const Result<PredictedKernel> cuda_kernel = Predict(Gpu(90));
+  ASSERT_TRUE(cuda_kernel.ok()) << cuda_kernel.status();
+  EXPECT_EQ(cuda_kernel->made_from, "");
+  EXPECT_EQ(cuda_kernel->kernel.name(), "");
+  EXPECT_EQ(cuda_kernel->kernel.language(), "CUDA C++");
+  EXPECT_EQ(cuda_kernel->kernel.compiler(), "nvrtc");
+  EXPECT_EQ(*cuda_kernel->kernel.compile_options().rbegin(), "--gpu-architecture=sm_90");
+  ASSERT_GT(cuda_kernel->kernel.launches_size(), 0);
+  EXPECT_EQ(cuda_kernel->kernel.launches(0).grid_size(), 3);
+  EXPECT_GT(cuda_kernel->kernel.launches(0).block(0), 1);
+  EXPECT_THAT(cuda_kernel->kernel.source(), HasSubstr(cuda_kernel->kernel.launches(0).function()));
+  EXPECT_EQ(cuda_kernel->record.time_ns(), 0);
+  EXPECT_EQ(cuda_kernel->record.name(), "");
+  EXPECT_EQ(cuda_kernel->record.device().isa(), "sm_90");
+  const Result<PredictedKernel> opencl_kernel = Predict(opencl);
+  ASSERT_TRUE(opencl_kernel.ok()) << opencl_kernel.status();
+  EXPECT_EQ(opencl_kernel->kernel.language(), "OpenCL C");
+  const Result<PredictedKernel> cpu_kernel = Predict(*DescribeHostCpu());
+  ASSERT_TRUE(cpu_kernel.ok()) << cpu_kernel.status();
+  EXPECT_EQ(cpu_kernel->kernel.language(), "OpenMP C");
+  EXPECT_GT(cpu_kernel->kernel.threads(), 0);
+}
+
+TEST_F(KernelPredictionTest, ASimilarRecordIsRepairedToTheDevice) {
+  const Expression large = MatMulExpression(4096, 4096, 4096);
+  const std::string known = ToText(DefaultBlockParameters(large, CudaModel(), Gpu(90)));
+  const v1::TuningRecord record = Record("of-h100", 4096, Gpu(90), known);
+  DeviceDescription small = Gpu(86);
+  small.blocks.max_threads_per_block = 64;
+  small.blocks.max_block = {64, 64, 64};
+  const Result<PredictedKernel> predicted = Predict(small, {record});
+  ASSERT_TRUE(predicted.ok()) << predicted.status();
+  EXPECT_EQ(predicted->made_from, "records/of-h100");
+  for (const v1::KernelLaunch& launch : predicted->kernel.launches()) {
+    EXPECT_LE(launch.block(0) * launch.block(1) * launch.block(2), 64);
+  }
+}
+
+TEST_F(KernelPredictionTest, RecordsThatDoNotFitArePassed) {
+  const DeviceDescription cpu = *DescribeHostCpu();
+  const std::string of_cpu =
+      ToText(DefaultParameters(expression_, OpenMpSimdRegistersModel(), cpu));
+  const std::string good = ToText(DefaultBlockParameters(expression_, CudaModel(), Gpu(80)));
+  v1::TuningRecord no_form = Record("no-form", 96, Gpu(80), good);
+  no_form.mutable_key()->set_canonical_form("nothing");
+  const Result<PredictedKernel> predicted = Predict(
+      Gpu(90), {Record("text", 96, Gpu(80), "no parameters"), Record("cpu", 96, cpu, of_cpu),
+                no_form, Record("good", 96, Gpu(80), good)});
+  ASSERT_TRUE(predicted.ok()) << predicted.status();
+  EXPECT_EQ(predicted->made_from, "records/good");
+}
+
+TEST(SimilarRecords, OfSimilarDevicesComeFirst) {
+  LookupTable table(KeyEnvironment{"cpu A", "gcc"});
+  DeviceDescription slower = Gpu(90);
+  slower.clock_hz = 1e9;
+  slower.blocks.memory_bytes /= 2;
+  DeviceDescription opencl = Gpu(90);
+  opencl.kind = DeviceKind::kOpenCl;
+  table.Put(Record("a100", 64, Gpu(80), ""));
+  table.Put(Record("l4", 64, Gpu(89), ""));
+  table.Put(Record("slower", 64, slower, ""));
+  table.Put(Record("opencl", 64, opencl, ""));
+  table.Put(Record("cpu", 64, *DescribeHostCpu(), ""));
+  const v1::KernelKey key =
+      MakeKernelKey(MatMulExpression(64, 64, 64), KeyEnvironment::Of(Gpu(90)));
+  std::vector<std::string> names;
+  for (const v1::TuningRecord& record : table.FindSimilar(key, 9, ToProto(Gpu(90)))) {
+    names.push_back(record.name());
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("records/slower", "records/a100", "records/l4"));
+}
+
+}  // namespace
+}  // namespace mdh

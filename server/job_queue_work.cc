@@ -204,7 +204,7 @@ Result<TuningResult> TuneOnRunners(const Expression& expression, absl::Span<Runn
                                    const TuningOptions& options,
                                    const std::function<void(const TuningProgress&)>& on_trial,
                                    const std::atomic<bool>& cancelled) {
-  return Tune(expression, *runners.front(), options, on_trial, cancelled);
+  return Tune(expression, runners, options, on_trial, cancelled);
 }
 
 }  // namespace mdh

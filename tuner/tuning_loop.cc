@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,7 +14,9 @@
 #include "core/low_level_expression.h"
 #include "tuner/mdh_space.h"
 #include "tuner/measure/clock.h"
+#include "tuner/runner_pool.h"
 #include "tuner/search/search.h"
+#include "tuner/trial_book.h"
 
 namespace mdh {
 namespace {
@@ -30,58 +32,43 @@ constexpr int64_t kLeastRunLimit = 1'000'000'000;
 // The same for compiling.
 constexpr int64_t kLongCompileFactor = 10;
 constexpr int64_t kLeastCompileLimit = 8'000'000'000;
+// Kernels in work for a CPU, whose cores they are measured on, too.
+constexpr int kCpuLookahead = 4;
+// The same for other devices: each core of the host compiles one, and some wait.
+constexpr int kMostLookahead = 48;
 
-bool WasCancelled(const Measurement& measurement) {
-  return measurement.outcome == TrialOutcome::kTimeout && measurement.reason == "cancelled";
+int LookaheadFor(const TuningOptions& options, const DeviceDescription& device) {
+  if (options.lookahead > 0) return options.lookahead;
+  if (device.kind == DeviceKind::kCpu) return kCpuLookahead;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(2 * cores, kCpuLookahead, kMostLookahead);
 }
-
-// What the search compares. Noise only ever adds to a time, so of a few calls the fastest says
-// most; the figure that is reported in the end is a median of many.
-int64_t SearchTime(const Measurement& measurement) {
-  if (measurement.outcome != TrialOutcome::kOk || measurement.times_ns.empty()) return 0;
-  return *std::min_element(measurement.times_ns.begin(), measurement.times_ns.end());
-}
-
-// Kernels that differ in nothing but the comment at their head are one: many configurations
-// generate the same code.
-std::string IdentityOf(const Kernel& kernel) {
-  std::string identity = absl::StrCat(static_cast<int>(kernel.compiler), "\n");
-  for (const std::string& option : kernel.compile_options) absl::StrAppend(&identity, option, " ");
-  const size_t code = kernel.source.find("\n#include");
-  return absl::StrCat(identity, "\n", kernel.source.substr(code == std::string::npos ? 0 : code));
-}
-
-// A configuration on its way from proposal to trial.
-struct Candidate {
-  TuningParameters parameters;
-  int64_t proposal = 0;                        // number that the search gave it; 0: none
-  std::optional<Configuration> configuration;  // nullopt: not in the space
-  Kernel kernel;
-  Measurement measurement;
-};
 
 class TuningRun {
  public:
-  TuningRun(const Expression& expression, Runner& runner, const TuningOptions& options,
+  TuningRun(const Expression& expression, absl::Span<Runner* const> runners,
+            const TuningOptions& options,
             const std::function<void(const TuningProgress&)>& on_trial,
             const std::atomic<bool>& cancelled)
       : expression_(expression),
-        runner_(runner),
         options_(options),
         on_trial_(on_trial),
         cancelled_(cancelled),
         start_ns_(NowNs()),
-        model_(OpenMpSimdRegistersModel()) {}
+        device_(runners.front()->device()),
+        model_(TuningModel(device_)),
+        lookahead_(LookaheadFor(options, device_)),
+        pool_(runners, lookahead_) {}
 
   Result<TuningResult> Run() {
     MDH_RETURN_IF_ERROR(SearchTechniqueNamed(options_.technique).status());
-    MDH_ASSIGN_OR_RETURN(
-        space_, MdhSpace::Create(expression_, model_, runner_.device(), options_.numerics.policy));
+    MDH_ASSIGN_OR_RETURN(space_,
+                         MdhSpace::Create(expression_, model_, device_, options_.numerics.policy));
     TuningResult result;
     const int64_t before_problem_ns = NowNs();
-    MDH_RETURN_IF_ERROR(runner_.SetProblem(expression_, options_.seed, options_.numerics));
+    MDH_RETURN_IF_ERROR(pool_.SetProblem(expression_, options_.seed, options_.numerics));
     problem_ns_ = NowNs() - before_problem_ns;
-    MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, runner_.LoopNestTime());
+    MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, pool_.idle()->LoopNestTime());
     MDH_RETURN_IF_ERROR(RunSearch());
     MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
     if (!cancelled_) MDH_RETURN_IF_ERROR(MeasureFinalists());
@@ -90,28 +77,34 @@ class TuningRun {
   }
 
  private:
-  // The figures of the search so far, as abort conditions see them.
+  // ---- Budget ----
+
+  // The figures of the search so far, as abort conditions see them; what is in work counts.
   SearchProgress Progress() const {
+    const int64_t in_work = static_cast<int64_t>(in_work_.size());
     return {.elapsed_ns = NowNs() - start_ns_,
-            .evaluations = trials_,
-            .valid_evaluations = trials_ - failed_trials_,
-            .best_cost = best_.empty() ? std::nullopt
-                                       : std::optional<double>(static_cast<double>(best_ns())),
+            .evaluations = book_.trials() + in_work,
+            .valid_evaluations = book_.trials() - book_.failed_trials() + in_work,
+            .best_cost = book_.best().empty()
+                             ? std::nullopt
+                             : std::optional<double>(static_cast<double>(book_.best_ns())),
             .space_count = space_->space().is_lazy() ? Count(0) : space_->space().count(),
-            .improvements = improvements_};
+            .improvements = book_.improvements()};
   }
 
-  // How long the measurements at the end will take.
-  int64_t ReservedForTheEnd() const {
+  // How long the measurements at the end, and what is in work, will take.
+  int64_t ReservedTime() const {
     const int64_t each = kFinalTimeFactor * options_.measure.target_time_ns * kFinalRounds;
-    return problem_ns_ + static_cast<int64_t>(kFinalists) * each;
+    const int64_t searching_ns = NowNs() - search_start_ns_;
+    const int64_t trial_ns = book_.trials() == 0 ? 0 : searching_ns / book_.trials();
+    return problem_ns_ + static_cast<int64_t>(kFinalists) * each +
+           trial_ns * static_cast<int64_t>(in_work_.size());
   }
 
-  // How many evaluations may follow before the condition holds, at most `wanted`. Time that the end
-  // needs, and half of what a batch lasts, count as spent.
+  // How many evaluations may follow before the condition holds, at most `wanted`.
   int Allowance(int wanted) const {
     SearchProgress progress = Progress();
-    progress.elapsed_ns += ReservedForTheEnd() + batch_ns_ / 2;
+    progress.elapsed_ns += ReservedTime();
     int allowed = 0;
     while (allowed < wanted && !options_.abort.Holds(progress)) {
       ++allowed;
@@ -120,19 +113,20 @@ class TuningRun {
     return allowed;
   }
 
+  // ---- Search ----
+
   Status RunSearch() {
+    search_start_ns_ = NowNs();
     std::vector<StartPoint> first = {
-        {DefaultParameters(expression_, model_, runner_.device(), options_.numerics.policy)}};
+        {DefaultParameters(expression_, model_, device_, options_.numerics.policy)}};
     first.insert(first.end(), options_.start.begin(), options_.start.end());
     MDH_RETURN_IF_ERROR(EvaluateKnown(first));
     MDH_ASSIGN_OR_RETURN(Search search, Search::Create(space_->space(), Options(first)));
     search_ = &search;
-    while (!cancelled_) {
-      const int allowed = Allowance(options_.lookahead);
-      if (allowed == 0) break;
-      const std::vector<Proposal> proposals = search.Ask(allowed);
-      if (proposals.empty()) break;
-      MDH_RETURN_IF_ERROR(EvaluateProposals(proposals));
+    while (true) {
+      MDH_RETURN_IF_ERROR(StartProposals());
+      if (in_work_.empty()) break;
+      MDH_RETURN_IF_ERROR(TakeOne());
     }
     search_ = nullptr;
     return absl::OkStatus();
@@ -141,7 +135,7 @@ class TuningRun {
   // The search starts from what is known, repaired where it is no member of the space.
   SearchOptions Options(const std::vector<StartPoint>& first) const {
     SearchOptions options = {
-        .technique = options_.technique, .seed = options_.seed, .lookahead = options_.lookahead};
+        .technique = options_.technique, .seed = options_.seed, .lookahead = lookahead_};
     for (const StartPoint& point : first) {
       if (!IsOfThisModel(point)) continue;
       options.start.push_back(space_->EncodeNearest(point.parameters, point.sizes));
@@ -158,197 +152,178 @@ class TuningRun {
   // As it is: those of other sizes, or of other devices, may be invalid here.
   bool IsValidHere(const StartPoint& point) const {
     return IsOfThisModel(point) && point.parameters.numerics == options_.numerics.policy &&
-           Validate(expression_, model_, runner_.device(), point.parameters).ok();
-  }
-
-  Status EvaluateProposals(const std::vector<Proposal>& proposals) {
-    std::vector<Candidate> candidates;
-    for (const Proposal& proposal : proposals) {
-      // Known before the search began.
-      const auto found = evaluated_.find(proposal.configuration);
-      if (found != evaluated_.end()) {
-        MDH_RETURN_IF_ERROR(search_->Tell(proposal.number, found->second));
-        continue;
-      }
-      candidates.push_back({.parameters = space_->Decode(proposal.configuration),
-                            .proposal = proposal.number,
-                            .configuration = proposal.configuration,
-                            .kernel = {},
-                            .measurement = {}});
-    }
-    return Evaluate(candidates);
+           Validate(expression_, model_, device_, point.parameters).ok();
   }
 
   // The configuration from rules and those of earlier runs as they are, which need not be in the
   // space. The first one is evaluated even if the abort condition holds already: there is always a
   // result.
   Status EvaluateKnown(const std::vector<StartPoint>& first) {
-    std::vector<Candidate> candidates;
     const int allowed = std::min(std::max(Allowance(static_cast<int>(first.size())), 1),
                                  static_cast<int>(first.size()));
     for (int n = 0; n < allowed; ++n) {
       const StartPoint& point = first[static_cast<size_t>(n)];
-      const TuningParameters& parameters = point.parameters;
-      const bool repeated = std::find(first.begin(), first.begin() + n, point) != first.begin() + n;
-      if (repeated || (n > 0 && !IsValidHere(point))) continue;
-      candidates.push_back({.parameters = parameters,
-                            .configuration = space_->Encode(parameters),
-                            .kernel = {},
-                            .measurement = {}});
+      const bool is_repeated =
+          std::find(first.begin(), first.begin() + n, point) != first.begin() + n;
+      if (is_repeated || (n > 0 && !IsValidHere(point))) continue;
+      MDH_RETURN_IF_ERROR(Start({.parameters = point.parameters,
+                                 .configuration = space_->Encode(point.parameters),
+                                 .kernel = {},
+                                 .measurement = {}}));
     }
-    MDH_RETURN_IF_ERROR(Evaluate(candidates));
-    if (!candidates.empty()) default_ns_ = candidates[0].measurement.time_ns();
+    while (!in_work_.empty()) MDH_RETURN_IF_ERROR(TakeOne());
     return absl::OkStatus();
   }
 
-  Status Evaluate(std::vector<Candidate>& candidates) {
-    if (candidates.empty()) return absl::OkStatus();
-    const int64_t before_ns = NowNs();
-    MDH_RETURN_IF_ERROR(MeasureNew(candidates));
-    for (Candidate& candidate : candidates) {
-      if (WasCancelled(candidate.measurement)) continue;
-      MDH_RETURN_IF_ERROR(RecordTrial(candidate));
-    }
-    batch_ns_ = NowNs() - before_ns;
-    return absl::OkStatus();
-  }
-
-  // Fills in the measurements; a kernel that was measured before is not measured again.
-  Status MeasureNew(std::vector<Candidate>& candidates) {
-    std::map<std::string, size_t> to_measure;  // identity -> position in `kernels`
-    std::vector<Kernel> kernels;
-    for (Candidate& candidate : candidates) {
-      Result<Kernel> kernel = Generate(candidate.parameters);
-      if (!kernel.ok()) {
-        candidate.measurement.outcome = TrialOutcome::kCompileError;
-        candidate.measurement.reason = std::string(kernel.status().message());
-        continue;
+  // As many as there is room, and the budget, for.
+  Status StartProposals() {
+    while (!cancelled_) {
+      const int room = lookahead_ - static_cast<int>(in_work_.size());
+      const int allowed = room > 0 ? Allowance(room) : 0;
+      if (allowed == 0) break;
+      const std::vector<Proposal> proposals = search_->Ask(allowed);
+      if (proposals.empty()) break;
+      for (const Proposal& proposal : proposals) {
+        // Known before the search began.
+        if (const Cost* cost = book_.CostOf(proposal.configuration); cost != nullptr) {
+          MDH_RETURN_IF_ERROR(search_->Tell(proposal.number, *cost));
+          continue;
+        }
+        MDH_RETURN_IF_ERROR(Start({.parameters = space_->Decode(proposal.configuration),
+                                   .proposal = proposal.number,
+                                   .configuration = proposal.configuration,
+                                   .kernel = {},
+                                   .measurement = {}}));
       }
-      candidate.kernel = *std::move(kernel);
-      const std::string identity = IdentityOf(candidate.kernel);
-      if (measured_.contains(identity)) continue;
-      if (to_measure.emplace(identity, kernels.size()).second) kernels.push_back(candidate.kernel);
     }
+    return absl::OkStatus();
+  }
+
+  // ---- Trials ----
+
+  // Submits its kernel; one that was measured before, or is in work, is not measured again.
+  Status Start(Candidate candidate) {
+    Result<Kernel> kernel = Generate(candidate.parameters);
+    if (!kernel.ok()) {
+      candidate.measurement.outcome = TrialOutcome::kCompileError;
+      candidate.measurement.reason = std::string(kernel.status().message());
+      return RecordTrial(candidate);
+    }
+    candidate.kernel = *std::move(kernel);
+    const std::string identity = IdentityOf(candidate.kernel);
+    if (const Measurement* known = book_.MeasurementOf(identity); known != nullptr) {
+      candidate.measurement = *known;
+      return RecordTrial(candidate);
+    }
+    const bool is_new = submitted_.emplace(identity, next_number_).second;
+    const int64_t number = submitted_.at(identity);
+    if (is_new) {
+      pool_.Submit(number, candidate.kernel, LimitedOptions());
+      ++next_number_;
+    }
+    in_work_.emplace(number, std::move(candidate));
+    return absl::OkStatus();
+  }
+
+  // What is hopeless is not waited for, and neither is code that has grown out of proportion.
+  MeasureOptions LimitedOptions() const {
     MeasureOptions options = options_.measure;
-    if (!best_.empty()) {
-      options.best_so_far_ns = best_ns();
-      // What is hopeless is not waited for, and neither is code that has grown out of proportion.
-      options.compile_limit_ns = std::min(
-          options.compile_limit_ns,
-          std::max(kLongCompileFactor * best_.front().measurement.compile_ns, kLeastCompileLimit));
-      options.run_limit_ns =
-          std::min(options.run_limit_ns, std::max(kHopelessFactor * best_ns(), kLeastRunLimit));
-    }
-    if (!kernels.empty()) {
-      MDH_ASSIGN_OR_RETURN(const std::vector<Measurement> measurements,
-                           runner_.Measure(kernels, options));
-      for (const auto& [identity, position] : to_measure) {
-        measured_[identity] = measurements[position];
-      }
-    }
-    for (Candidate& candidate : candidates) {
-      if (!candidate.kernel.source.empty()) {
-        candidate.measurement = measured_.at(IdentityOf(candidate.kernel));
-      }
-    }
-    return absl::OkStatus();
+    if (book_.best().empty()) return options;
+    const int64_t best_ns = book_.best_ns();
+    options.best_so_far_ns = best_ns;
+    options.compile_limit_ns =
+        std::min(options.compile_limit_ns,
+                 std::max(kLongCompileFactor * book_.best().front().measurement.compile_ns,
+                          kLeastCompileLimit));
+    options.run_limit_ns =
+        std::min(options.run_limit_ns, std::max(kHopelessFactor * best_ns, kLeastRunLimit));
+    return options;
   }
 
   Result<Kernel> Generate(const TuningParameters& parameters) const {
     MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
-                         Lower(expression_, model_, runner_.device(), parameters));
-    return GenerateOpenMp(low_level, runner_.device());
+                         Lower(expression_, model_, device_, parameters));
+    return GenerateKernel(low_level, device_);
   }
 
-  Status RecordTrial(Candidate& candidate) {
-    ++trials_;
-    const bool valid = candidate.measurement.outcome == TrialOutcome::kOk;
-    if (!valid) {
-      ++failed_trials_;
-      ++reasons_[absl::StrCat(std::string(Name(candidate.measurement.outcome)), ": ",
-                              candidate.measurement.reason)];
+  // Waits for the next measurement and writes down all trials that it is for.
+  Status TakeOne() {
+    MDH_ASSIGN_OR_RETURN(const Runner::Finished finished, pool_.Next());
+    const auto [first, last] = in_work_.equal_range(finished.number);
+    std::vector<Candidate> candidates;
+    for (auto at = first; at != last; ++at) candidates.push_back(std::move(at->second));
+    in_work_.erase(first, last);
+    if (!candidates.empty()) submitted_.erase(IdentityOf(candidates.front().kernel));
+    if (WasCancelled(finished.measurement)) return absl::OkStatus();
+    for (Candidate& candidate : candidates) {
+      candidate.measurement = finished.measurement;
+      MDH_RETURN_IF_ERROR(RecordTrial(candidate));
     }
-    const Cost cost =
-        valid ? Cost(static_cast<double>(SearchTime(candidate.measurement))) : std::nullopt;
-    if (candidate.configuration) evaluated_[*candidate.configuration] = cost;
-    if (candidate.proposal > 0) MDH_RETURN_IF_ERROR(search_->Tell(candidate.proposal, cost));
-    const Trial trial = {.number = trials_,
-                         .parameters = candidate.parameters,
-                         .measurement = candidate.measurement};
-    if (valid) KeepIfGood(candidate);
-    if (on_trial_) Publish(trial);
     return absl::OkStatus();
   }
 
-  void Publish(const Trial& trial) const {
+  Status RecordTrial(const Candidate& candidate) {
+    if (book_.trials() == 0) default_ns_ = candidate.measurement.time_ns();
+    const Cost cost = book_.Record(candidate, NowNs() - start_ns_);
+    if (candidate.proposal > 0) MDH_RETURN_IF_ERROR(search_->Tell(candidate.proposal, cost));
+    if (!on_trial_) return absl::OkStatus();
+    const Trial trial{book_.trials(), candidate.parameters, candidate.measurement};
     on_trial_({.trial = &trial,
-               .trials = trials_,
-               .failed_trials = failed_trials_,
-               .best_ns = best_ns(),
-               .best = best_.empty() ? nullptr : &best_.front().parameters,
+               .trials = book_.trials(),
+               .failed_trials = book_.failed_trials(),
+               .best_ns = book_.best_ns(),
+               .best = book_.best().empty() ? nullptr : &book_.best().front().parameters,
                .elapsed_ns = NowNs() - start_ns_});
+    return absl::OkStatus();
   }
 
-  void KeepIfGood(const Candidate& candidate) {
-    const std::string identity = IdentityOf(candidate.kernel);
-    for (const Candidate& kept : best_) {
-      if (IdentityOf(kept.kernel) == identity) return;
+  Status CheckThatSomethingIsValid() const {
+    const Status status = book_.CheckThatSomethingIsValid(expression_.name());
+    if (!status.ok() && cancelled_) {
+      return absl::CancelledError("cancelled before any configuration was measured");
     }
-    if (best_.empty() || SearchTime(candidate.measurement) < best_ns()) {
-      improvements_.push_back({.elapsed_ns = NowNs() - start_ns_,
-                               .evaluations = trials_,
-                               .cost = static_cast<double>(SearchTime(candidate.measurement))});
-    }
-    best_.push_back(candidate);
-    SortBest(SearchTime);
-    if (best_.size() > kFinalists) best_.pop_back();
+    return status;
   }
 
-  void SortBest(const std::function<int64_t(const Measurement&)>& time) {
-    std::stable_sort(best_.begin(), best_.end(), [&](const Candidate& a, const Candidate& b) {
-      return time(a.measurement) < time(b.measurement);
-    });
-  }
+  // ---- The end ----
 
   // The smallest of many noisy times is mostly luck: the best few are timed again, in turn and for
-  // longer, and their results are checked on inputs that no one has seen before.
+  // longer, and their results are checked on inputs that no one has seen before. All on one device,
+  // as they are compared; another one takes over if it gives up.
   Status MeasureFinalists() {
-    Status status = runner_.SetProblem(expression_, options_.seed + 1, options_.numerics);
+    Status status = absl::OkStatus();
+    while (Runner* runner = pool_.idle()) {
+      status = MeasureFinalistsOn(*runner);
+      if (status.ok() || absl::IsCancelled(status)) return absl::OkStatus();
+      pool_.LeaveOut(runner, status);
+    }
+    return status;
+  }
+
+  Status MeasureFinalistsOn(Runner& runner) {
+    Status status = runner.SetProblem(expression_, options_.seed + 1, options_.numerics);
     // A runner that has died is started again: an hour's search is not thrown away for that.
-    if (absl::IsUnavailable(status))
-      status = runner_.SetProblem(expression_, options_.seed + 1, options_.numerics);
-    if (absl::IsCancelled(status)) return absl::OkStatus();
+    if (absl::IsUnavailable(status)) {
+      status = runner.SetProblem(expression_, options_.seed + 1, options_.numerics);
+    }
     MDH_RETURN_IF_ERROR(status);
     std::vector<Kernel> kernels;
-    for (const Candidate& candidate : best_) kernels.push_back(candidate.kernel);
+    for (const Candidate& candidate : book_.best()) kernels.push_back(candidate.kernel);
     MeasureOptions options = options_.measure;
     options.target_time_ns *= kFinalTimeFactor;
     options.best_so_far_ns = 0;
-    std::vector<Measurement> finals(best_.size());
+    std::vector<Measurement> finals(kernels.size());
     for (int round = 0; round < kFinalRounds; ++round) {
-      MDH_ASSIGN_OR_RETURN(std::vector<Measurement> measurements,
-                           runner_.Measure(kernels, options));
+      MDH_ASSIGN_OR_RETURN(std::vector<Measurement> measurements, runner.Measure(kernels, options));
       for (size_t k = 0; k < kernels.size(); ++k) Append(measurements[k], finals[k]);
     }
-    std::vector<Candidate> remaining;
-    for (size_t k = 0; k < best_.size(); ++k) {
-      // Cancelled in the middle: what was measured before still holds.
-      if (!WasCancelled(finals[k])) best_[k].measurement = finals[k];
-      if (best_[k].measurement.outcome == TrialOutcome::kOk) {
-        remaining.push_back(best_[k]);
-      } else {
-        ++reasons_[absl::StrCat(std::string(Name(finals[k].outcome)),
-                                " on new inputs: ", finals[k].reason)];
-      }
-    }
-    best_ = std::move(remaining);
-    SortBest(&Measurement::time_ns);
+    book_.Replace(std::move(finals));
     return absl::OkStatus();
   }
 
   static void Append(const Measurement& round, Measurement& all) {
     if (all.outcome != TrialOutcome::kOk) return;
-    if (round.outcome != TrialOutcome::kOk) {
+    if (round.outcome != TrialOutcome::kOk || all.times_ns.empty()) {
       all = round;
       return;
     }
@@ -356,63 +331,75 @@ class TuningRun {
     all.compile_ns = std::max(all.compile_ns, round.compile_ns);
   }
 
-  Status CheckThatSomethingIsValid() const {
-    if (!best_.empty()) return absl::OkStatus();
-    if (cancelled_) return absl::CancelledError("cancelled before any configuration was measured");
-    const auto commonest =
-        std::max_element(reasons_.begin(), reasons_.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    return absl::FailedPreconditionError(absl::StrCat(
-        "none of ", trials_, " configurations of ", expression_.name(), " was valid",
-        commonest == reasons_.end() ? "" : absl::StrCat("; most often: ", commonest->first)));
-  }
-
   Result<TuningResult> Finish(TuningResult result) const {
-    const Candidate& best = best_.front();
+    const Candidate& best = book_.best().front();
     MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
-                         Lower(expression_, model_, runner_.device(), best.parameters));
+                         Lower(expression_, model_, device_, best.parameters));
     result.parameters = best.parameters;
     result.kernel = best.kernel;
     result.measurement = best.measurement;
     result.default_ns = default_ns_;
-    result.trials = trials_;
-    result.failed_trials = failed_trials_;
+    result.trials = book_.trials();
+    result.failed_trials = book_.failed_trials();
     result.elapsed_ns = NowNs() - start_ns_;
     result.low_level_table = low_level.ToTable();
     return result;
   }
 
-  // Of the best so far, as the search compares; 0 if there is none.
-  int64_t best_ns() const { return best_.empty() ? 0 : SearchTime(best_.front().measurement); }
-
   const Expression& expression_;
-  Runner& runner_;
   const TuningOptions& options_;
   const std::function<void(const TuningProgress&)>& on_trial_;
   const std::atomic<bool>& cancelled_;
   const int64_t start_ns_;
+  const DeviceDescription device_;
   const SystemModel model_;
+  const int lookahead_;
+  RunnerPool pool_;
   std::optional<MdhSpace> space_;
-  Search* search_ = nullptr;  // while it runs
-  int64_t problem_ns_ = 0;    // what SetProblem took
-  int64_t batch_ns_ = 0;      // what the last batch took
+  Search* search_ = nullptr;     // while it runs
+  int64_t search_start_ns_ = 0;  // of the first evaluation
+  int64_t problem_ns_ = 0;       // what SetProblem took
   int64_t default_ns_ = 0;
-  int64_t trials_ = 0;
-  int64_t failed_trials_ = 0;
-  std::map<std::string, int64_t> reasons_;  // of failures -> how often
-  absl::flat_hash_map<Configuration, Cost> evaluated_;
-  absl::flat_hash_map<std::string, Measurement> measured_;  // by identity
-  std::vector<Candidate> best_;                             // distinct kernels, best first
-  std::vector<SearchProgress::Improvement> improvements_;
+  int64_t next_number_ = 1;
+  std::multimap<int64_t, Candidate> in_work_;            // by number of the kernel
+  absl::flat_hash_map<std::string, int64_t> submitted_;  // of these: identity -> number
+  TrialBook book_{kFinalists};
 };
 
 }  // namespace
+
+SystemModel TuningModel(const DeviceDescription& device) {
+  switch (device.kind) {
+    case DeviceKind::kOpenCl:
+      return OpenClModel();
+    case DeviceKind::kCuda:
+      return CudaModel();
+    case DeviceKind::kCpu:
+      break;
+  }
+  return OpenMpSimdRegistersModel();
+}
+
+Result<TuningResult> Tune(const Expression& expression, absl::Span<Runner* const> runners,
+                          const TuningOptions& options,
+                          const std::function<void(const TuningProgress&)>& on_trial,
+                          const std::atomic<bool>& cancelled) {
+  if (runners.empty()) return absl::InvalidArgumentError("tuning needs a device");
+  for (const Runner* runner : runners) {
+    if (runner->device().Fingerprint() == runners.front()->device().Fingerprint()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("devices that tune together must be alike: ", runners.front()->device().name,
+                     " and ", runner->device().name, " are not"));
+  }
+  return TuningRun(expression, runners, options, on_trial, cancelled).Run();
+}
 
 Result<TuningResult> Tune(const Expression& expression, Runner& runner,
                           const TuningOptions& options,
                           const std::function<void(const TuningProgress&)>& on_trial,
                           const std::atomic<bool>& cancelled) {
-  return TuningRun(expression, runner, options, on_trial, cancelled).Run();
+  Runner* one = &runner;
+  return Tune(expression, absl::MakeConstSpan(&one, 1), options, on_trial, cancelled);
 }
 
 }  // namespace mdh

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "codegen/kernel.h"
 #include "core/expression.h"
 #include "core/numerics.h"
 #include "core/status.h"
+#include "core/system_model.h"
 #include "core/tuning_parameters.h"
 #include "tuner/measure/runner.h"
 #include "tuner/search/abort_condition.h"
@@ -29,8 +31,9 @@ struct StartPoint {
 struct TuningOptions {
   std::string technique = "auc_bandit";
   uint64_t seed = 1;
-  // Candidates that are proposed, and compiled, at once (SearchOptions::lookahead).
-  int lookahead = 4;
+  // Candidates that are proposed, and compiled, at once (SearchOptions::lookahead); 0: as many as
+  // suit the kind of device and this machine's cores, whatever the number of devices.
+  int lookahead = 0;
   AbortCondition abort = AbortCondition::Duration(60'000'000'000);
   // Where to start, besides the default configuration: the best of earlier runs, of similar sizes
   // or on similar devices. Those that are valid are tried as they are; all are repaired to the
@@ -70,12 +73,22 @@ struct TuningProgress {
   int64_t elapsed_ns;
 };
 
-// Searches until `options.abort` holds or `cancelled` becomes true, and gives the best found so
-// far. The time that the measurements at the end need is kept free of a Duration. `cancelled` is
-// looked at between measurements: who sets it should also call runner.Interrupt(). After a
-// cancellation the measurements at the end are left out. Errors: NotFound (technique), what the
-// runner says, Cancelled if there is no valid trial yet, FailedPrecondition if no candidate was
-// valid (the message has the commonest reason).
+// The system model that kernels for a device are searched in.
+SystemModel TuningModel(const DeviceDescription& device);
+
+// Searches on devices that are alike (one fingerprint), all of them at once, until `options.abort`
+// holds or `cancelled` becomes true, and gives the best found so far. The time that the
+// measurements at the end need is kept free of a Duration. `cancelled` is looked at between
+// measurements: who sets it should also call Interrupt of all runners. After a cancellation the
+// measurements at the end are left out. A device that gives up is left out; what it had is measured
+// by the others. Errors: InvalidArgument (no runners, or of different devices); NotFound
+// (technique); what the last runner says; Cancelled if there is no valid trial yet;
+// FailedPrecondition if no candidate was valid (the message has the commonest reason).
+Result<TuningResult> Tune(const Expression& expression, absl::Span<Runner* const> runners,
+                          const TuningOptions& options,
+                          const std::function<void(const TuningProgress&)>& on_trial,
+                          const std::atomic<bool>& cancelled);
+// On one device.
 Result<TuningResult> Tune(const Expression& expression, Runner& runner,
                           const TuningOptions& options,
                           const std::function<void(const TuningProgress&)>& on_trial,

@@ -1,0 +1,148 @@
+// One search on several devices that are alike.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "tests/server/matmul_expression.h"
+#include "tests/tuner/recorded_runner.h"
+#include "tuner/runner_pool.h"
+#include "tuner/tuning_loop.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+
+// Takes some time for each kernel, and gives up after some.
+class Device final : public Runner {
+ public:
+  explicit Device(int64_t lasts = -1) : lasts_(lasts) {}
+
+  const DeviceDescription& device() const override { return recorded_.device_; }
+  DeviceDescription& description() { return recorded_.device_; }
+  Status SetProblem(const Expression& expression, uint64_t seed,
+                    const Numerics& numerics) override {
+    if (!problem_.ok()) return problem_;
+    return recorded_.SetProblem(expression, seed, numerics);
+  }
+  Result<int64_t> LoopNestTime() override { return recorded_.LoopNestTime(); }
+  Status Submit(int64_t number, const Kernel& kernel, const MeasureOptions& options) override {
+    return recorded_.Submit(number, kernel, options);
+  }
+  Result<Finished> Next() override {
+    if (measured_ == lasts_) return absl::FailedPreconditionError("unhealthy: it smokes");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ++measured_;
+    return recorded_.Next();
+  }
+  Result<MachinePeaks> Peaks() override { return MachinePeaks{}; }
+  void Interrupt() override {}
+
+  Status problem_;
+  int64_t measured_ = 0;
+
+ private:
+  const int64_t lasts_;
+  RecordedRunner recorded_;
+};
+
+class SeveralDevices : public ::testing::Test {
+ protected:
+  Result<TuningResult> Search(std::vector<Runner*> runners, int64_t evaluations) {
+    const std::atomic<bool> cancelled = false;
+    trials_.clear();
+    return Tune(
+        MatMulExpression(96, 80, 64), runners,
+        {.lookahead = 6, .abort = AbortCondition::Evaluations(evaluations)},
+        [&](const TuningProgress& progress) { trials_.push_back(*progress.trial); }, cancelled);
+  }
+
+  std::vector<Trial> trials_;
+};
+
+TEST_F(SeveralDevices, ShareTheTrials) {
+  Device a, b;
+  const TuningResult result = *Search({&a, &b}, 60);
+  EXPECT_EQ(result.trials, 60);
+  EXPECT_THAT(a.measured_, Gt(12));
+  EXPECT_THAT(b.measured_, Gt(12));
+}
+
+TEST_F(SeveralDevices, FindWhatOneFinds) {
+  Device alone, a, b, c;
+  const TuningResult of_one = *Search({&alone}, 60);
+  std::vector<TuningParameters> first, second;
+  for (const Trial& trial : trials_) first.push_back(trial.parameters);
+  const TuningResult of_three = *Search({&a, &b, &c}, 60);
+  for (const Trial& trial : trials_) second.push_back(trial.parameters);
+  EXPECT_THAT(second, ::testing::UnorderedElementsAreArray(first));
+  EXPECT_EQ(of_three.parameters, of_one.parameters);
+}
+
+TEST_F(SeveralDevices, OneThatGivesUpLosesNothing) {
+  Device good, dying(7);
+  const TuningResult result = *Search({&dying, &good}, 50);
+  EXPECT_EQ(result.trials, 50);
+  EXPECT_EQ(result.failed_trials, 0);
+  EXPECT_EQ(dying.measured_, 7);
+}
+
+TEST_F(SeveralDevices, OneThatCannotSetTheProblemIsLeftOut) {
+  Device good, bad;
+  bad.problem_ = absl::ResourceExhaustedError("no memory");
+  EXPECT_EQ(Search({&bad, &good}, 20)->trials, 20);
+  EXPECT_EQ(bad.measured_, 0);
+}
+
+TEST_F(SeveralDevices, WhenAllGiveUpTheirErrorIsGiven) {
+  Device a(5), b(9);
+  const auto result = Search({&a, &b}, 100);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(result.status().message(), HasSubstr("it smokes"));
+}
+
+TEST_F(SeveralDevices, MustBeAlike) {
+  Device a, b;
+  b.description().cores = 77;
+  b.description().name = "another one";
+  const auto result = Search({&a, &b}, 10);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(result.status().message(), HasSubstr("another one"));
+  EXPECT_EQ(Search({}, 10).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Pool, AsksOnlyForWhatWasSubmitted) {
+  Device device;
+  Runner* runner = &device;
+  RunnerPool pool(absl::MakeConstSpan(&runner, 1), 4);
+  EXPECT_EQ(pool.Next().status().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(pool.SetProblem(MatMulExpression(8, 8, 8), 1, {}).ok());
+  for (int64_t number : {3, 1, 2}) {
+    Kernel kernel;
+    kernel.source = std::to_string(number);
+    pool.Submit(number, kernel, {});
+  }
+  std::vector<int64_t> numbers;
+  for (int n = 0; n < 3; ++n) numbers.push_back(pool.Next()->number);
+  EXPECT_THAT(numbers, ElementsAre(3, 1, 2));
+}
+
+TEST(Pool, EndsWithKernelsInWork) {
+  Device device;
+  Runner* runner = &device;
+  RunnerPool pool(absl::MakeConstSpan(&runner, 1), 4);
+  ASSERT_TRUE(pool.SetProblem(MatMulExpression(8, 8, 8), 1, {}).ok());
+  for (int64_t number = 0; number < 20; ++number) {
+    Kernel kernel;
+    kernel.source = std::to_string(number);
+    pool.Submit(number, kernel, {});
+  }
+}
+
+}  // namespace
+}  // namespace mdh

@@ -1,0 +1,157 @@
+#include "tuner/runner_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace mdh {
+
+RunnerPool::RunnerPool(absl::Span<Runner* const> runners, int kernels_each)
+    : kernels_each_(static_cast<size_t>(std::max(kernels_each, 1))) {
+  for (Runner* runner : runners) {
+    members_.push_back(std::make_unique<Member>(Member{.runner = runner}));
+  }
+  for (const auto& member : members_) {
+    member->thread = std::thread([this, &member = *member] { Work(member); });
+  }
+}
+
+RunnerPool::~RunnerPool() {
+  std::vector<Runner*> busy;
+  {
+    absl::MutexLock lock(&mutex_);
+    is_ending_ = true;
+    queue_.clear();
+    for (const auto& member : members_) {
+      if (!member->submitted.empty()) busy.push_back(member->runner);
+    }
+  }
+  for (Runner* runner : busy) runner->Interrupt();
+  for (const auto& member : members_) member->thread.join();
+}
+
+Status RunnerPool::SetProblem(const Expression& expression, uint64_t seed,
+                              const Numerics& numerics) {
+  std::vector<Status> statuses(members_.size());
+  std::vector<std::thread> threads;
+  for (size_t n = 0; n < members_.size(); ++n) {
+    if (members_[n]->is_left_out) continue;
+    threads.emplace_back(
+        [&, n] { statuses[n] = members_[n]->runner->SetProblem(expression, seed, numerics); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const bool is_any_left = std::any_of(statuses.begin(), statuses.end(),
+                                       [](const Status& status) { return status.ok(); });
+  // What every runner says is about the problem, not about the runners.
+  if (!is_any_left) return statuses.front();
+  for (size_t n = 0; n < members_.size(); ++n) {
+    if (!statuses[n].ok()) Fail(*members_[n], statuses[n]);
+  }
+  return absl::OkStatus();
+}
+
+void RunnerPool::Submit(int64_t number, Kernel kernel, const MeasureOptions& options) {
+  absl::MutexLock lock(&mutex_);
+  queue_.push_back({number, std::move(kernel), options});
+  ++unfinished_;
+}
+
+Result<Runner::Finished> RunnerPool::Next() {
+  absl::MutexLock lock(&mutex_);
+  if (unfinished_ == 0) return absl::FailedPreconditionError("no kernel was submitted");
+  const auto can_tell = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !finished_.empty() ||
+           std::all_of(members_.begin(), members_.end(),
+                       [](const auto& member) { return member->is_left_out; });
+  };
+  mutex_.Await(absl::Condition(&can_tell));
+  if (finished_.empty()) {
+    queue_.clear();
+    unfinished_ = 0;
+    return last_error_;
+  }
+  Runner::Finished first = std::move(finished_.front());
+  finished_.pop_front();
+  --unfinished_;
+  return first;
+}
+
+Runner* RunnerPool::idle() {
+  absl::ReaderMutexLock lock(&mutex_);
+  for (const auto& member : members_) {
+    if (!member->is_left_out) return member->runner;
+  }
+  return nullptr;
+}
+
+void RunnerPool::LeaveOut(Runner* runner, const Status& why) {
+  for (const auto& member : members_) {
+    if (member->runner == runner) Fail(*member, why);
+  }
+}
+
+int RunnerPool::count() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return static_cast<int>(std::count_if(members_.begin(), members_.end(),
+                                        [](const auto& member) { return !member->is_left_out; }));
+}
+
+Status RunnerPool::last_error() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return last_error_;
+}
+
+void RunnerPool::Work(Member& member) {
+  while (true) {
+    std::vector<Job> jobs;
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto has_work = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return is_ending_ || member.is_left_out || !member.submitted.empty() || !queue_.empty();
+      };
+      mutex_.Await(absl::Condition(&has_work));
+      jobs = Take(member);
+      if (member.is_left_out || member.submitted.empty()) return;
+    }
+    if (const Status status = SubmitTo(member, std::move(jobs)); !status.ok()) {
+      return Fail(member, status);
+    }
+    Result<Runner::Finished> finished = member.runner->Next();
+    if (!finished.ok()) return Fail(member, finished.status());
+    Finish(member, *std::move(finished));
+  }
+}
+
+std::vector<RunnerPool::Job> RunnerPool::Take(Member& member) {
+  std::vector<Job> jobs;
+  if (member.is_left_out) return jobs;
+  while (!queue_.empty() && member.submitted.size() < kernels_each_) {
+    jobs.push_back(queue_.front());
+    member.submitted.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  return jobs;
+}
+
+Status RunnerPool::SubmitTo(Member& member, std::vector<Job> jobs) {
+  for (const Job& job : jobs) {
+    MDH_RETURN_IF_ERROR(member.runner->Submit(job.number, job.kernel, job.options));
+  }
+  return absl::OkStatus();
+}
+
+void RunnerPool::Finish(Member& member, Runner::Finished finished) {
+  absl::MutexLock lock(&mutex_);
+  std::erase_if(member.submitted, [&](const Job& job) { return job.number == finished.number; });
+  finished_.push_back(std::move(finished));
+}
+
+void RunnerPool::Fail(Member& member, const Status& why) {
+  absl::MutexLock lock(&mutex_);
+  member.is_left_out = true;
+  last_error_ = why;
+  for (; !member.submitted.empty(); member.submitted.pop_back()) {
+    queue_.push_front(std::move(member.submitted.back()));
+  }
+}
+
+}  // namespace mdh

@@ -1,0 +1,85 @@
+// Several runners of devices that are alike, used as one: whichever is free measures the next
+// kernel.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "codegen/kernel.h"
+#include "core/expression.h"
+#include "core/numerics.h"
+#include "core/status.h"
+#include "tuner/measure/runner.h"
+
+namespace mdh {
+
+// One thread for each runner. A runner whose device gives up is left out from then on; what it had
+// is measured by the others. All calls come from one thread.
+class RunnerPool {
+ public:
+  // At least one runner; they must outlive the pool, and nobody else uses them meanwhile, except
+  // for Interrupt. Each has at most `kernels_each` kernels at once.
+  RunnerPool(absl::Span<Runner* const> runners, int kernels_each);
+  // Waits for what is submitted, after interrupting it.
+  ~RunnerPool();
+  RunnerPool(const RunnerPool&) = delete;
+  RunnerPool& operator=(const RunnerPool&) = delete;
+
+  // On all runners at once. Expects that nothing is submitted. Errors: those of the first runner if
+  // none is left that could.
+  Status SetProblem(const Expression& expression, uint64_t seed, const Numerics& numerics);
+
+  void Submit(int64_t number, Kernel kernel, const MeasureOptions& options)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The next measurement, in any order. Errors: that of the last runner once none is left;
+  // FailedPrecondition if nothing is submitted.
+  Result<Runner::Finished> Next() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // One that can go on, for calls of its own while nothing is submitted; nullptr if there is none.
+  Runner* idle() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Leaves a runner out from now on.
+  void LeaveOut(Runner* runner, const Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  // How many runners can go on.
+  int count() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Why the last one was left out; OK if none was.
+  Status last_error() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Job {
+    int64_t number;
+    Kernel kernel;
+    MeasureOptions options;
+  };
+  struct Member {
+    Runner* runner;
+    bool is_left_out = false;
+    std::deque<Job> submitted = {};  // to the runner
+    std::thread thread = {};
+  };
+
+  void Work(Member& member) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes what is queued, as far as the member has room for it.
+  std::vector<Job> Take(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status SubmitTo(Member& member, std::vector<Job> jobs);
+  void Finish(Member& member, Runner::Finished finished) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Fail(Member& member, const Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const size_t kernels_each_;
+  mutable absl::Mutex mutex_;
+  // The members' runners and threads are const; the rest of them is guarded by the mutex.
+  std::vector<std::unique_ptr<Member>> members_;
+  std::deque<Job> queue_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Runner::Finished> finished_ ABSL_GUARDED_BY(mutex_);
+  int unfinished_ ABSL_GUARDED_BY(mutex_) = 0;  // submitted and not handed out
+  bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
+  Status last_error_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace mdh

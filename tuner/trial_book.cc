@@ -1,0 +1,117 @@
+#include "tuner/trial_book.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace mdh {
+
+std::string IdentityOf(const Kernel& kernel) {
+  std::string identity = absl::StrCat(static_cast<int>(kernel.compiler), "\n");
+  for (const std::string& option : kernel.compile_options) absl::StrAppend(&identity, option, " ");
+  for (const KernelLaunch& launch : kernel.launches) {
+    absl::StrAppend(&identity, "\n", launch.function, " ", launch.dynamic_shared_bytes);
+    for (int axis = 0; axis < 3; ++axis) {
+      absl::StrAppend(&identity, " ", launch.geometry.grid[axis], " ", launch.geometry.block[axis]);
+    }
+  }
+  // Lines of comment at the head say where the kernel comes from.
+  absl::string_view code = kernel.source;
+  while (absl::StartsWith(code, "//")) {
+    const size_t end = code.find('\n');
+    code.remove_prefix(end == absl::string_view::npos ? code.size() : end + 1);
+  }
+  return absl::StrCat(identity, "\n", code);
+}
+
+int64_t SearchTime(const Measurement& measurement) {
+  if (measurement.outcome != TrialOutcome::kOk || measurement.times_ns.empty()) return 0;
+  return *std::min_element(measurement.times_ns.begin(), measurement.times_ns.end());
+}
+
+bool WasCancelled(const Measurement& measurement) {
+  return measurement.outcome == TrialOutcome::kTimeout && measurement.reason == "cancelled";
+}
+
+namespace {
+
+void SortBy(const std::function<int64_t(const Measurement&)>& time,
+            std::vector<Candidate>& candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const Candidate& a, const Candidate& b) {
+                     return time(a.measurement) < time(b.measurement);
+                   });
+}
+
+}  // namespace
+
+Cost TrialBook::Record(const Candidate& candidate, int64_t elapsed_ns) {
+  ++trials_;
+  const Measurement& measurement = candidate.measurement;
+  const bool is_valid = measurement.outcome == TrialOutcome::kOk;
+  if (!is_valid) {
+    ++failed_trials_;
+    ++reasons_[absl::StrCat(std::string(Name(measurement.outcome)), ": ", measurement.reason)];
+  }
+  const Cost cost = is_valid ? Cost(static_cast<double>(SearchTime(measurement))) : std::nullopt;
+  if (candidate.configuration) evaluated_[*candidate.configuration] = cost;
+  if (!candidate.kernel.source.empty()) measured_[IdentityOf(candidate.kernel)] = measurement;
+  if (is_valid) KeepIfGood(candidate, elapsed_ns);
+  return cost;
+}
+
+const Cost* TrialBook::CostOf(const Configuration& configuration) const {
+  const auto found = evaluated_.find(configuration);
+  return found == evaluated_.end() ? nullptr : &found->second;
+}
+
+const Measurement* TrialBook::MeasurementOf(const std::string& identity) const {
+  const auto found = measured_.find(identity);
+  return found == measured_.end() ? nullptr : &found->second;
+}
+
+void TrialBook::KeepIfGood(const Candidate& candidate, int64_t elapsed_ns) {
+  const std::string identity = IdentityOf(candidate.kernel);
+  for (const Candidate& kept : best_) {
+    if (IdentityOf(kept.kernel) == identity) return;
+  }
+  const int64_t time_ns = SearchTime(candidate.measurement);
+  if (best_.empty() || time_ns < best_ns()) {
+    improvements_.push_back(
+        {.elapsed_ns = elapsed_ns, .evaluations = trials_, .cost = static_cast<double>(time_ns)});
+  }
+  best_.push_back(candidate);
+  SortBy(SearchTime, best_);
+  if (best_.size() > finalists_) best_.pop_back();
+}
+
+void TrialBook::Replace(std::vector<Measurement> finals) {
+  std::vector<Candidate> remaining;
+  for (size_t k = 0; k < best_.size(); ++k) {
+    if (!WasCancelled(finals[k])) best_[k].measurement = finals[k];
+    if (best_[k].measurement.outcome == TrialOutcome::kOk) {
+      remaining.push_back(std::move(best_[k]));
+    } else {
+      ++reasons_[absl::StrCat(std::string(Name(finals[k].outcome)),
+                              " on new inputs: ", finals[k].reason)];
+    }
+  }
+  best_ = std::move(remaining);
+  SortBy(&Measurement::time_ns, best_);
+}
+
+Status TrialBook::CheckThatSomethingIsValid(const std::string& expression) const {
+  if (!best_.empty()) return absl::OkStatus();
+  const auto commonest =
+      std::max_element(reasons_.begin(), reasons_.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return absl::FailedPreconditionError(absl::StrCat(
+      "none of ", trials_, " configurations of ", expression, " was valid",
+      commonest == reasons_.end() ? "" : absl::StrCat("; most often: ", commonest->first)));
+}
+
+}  // namespace mdh

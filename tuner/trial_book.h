@@ -1,0 +1,78 @@
+// What the trials of a tuning run have shown so far.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "codegen/kernel.h"
+#include "core/status.h"
+#include "core/tuning_parameters.h"
+#include "tuner/measure/measurement.h"
+#include "tuner/search/abort_condition.h"
+#include "tuner/search/search_technique.h"
+
+namespace mdh {
+
+// A configuration on its way from proposal to trial.
+struct Candidate {
+  TuningParameters parameters;
+  int64_t proposal = 0;                        // number that the search gave it; 0: none
+  std::optional<Configuration> configuration;  // nullopt: not in the space
+  Kernel kernel;
+  Measurement measurement;
+};
+
+// Kernels that differ in nothing but the comment at their head are one: many configurations
+// generate the same code.
+std::string IdentityOf(const Kernel& kernel);
+
+// What a search compares. Noise only ever adds to a time, so of a few calls the fastest says most;
+// the figure that is reported in the end is a median of many. 0 for failures.
+int64_t SearchTime(const Measurement& measurement);
+
+class TrialBook {
+ public:
+  // At most that many of the best are kept.
+  explicit TrialBook(size_t finalists) : finalists_(finalists) {}
+
+  // Writes a trial down, `elapsed_ns` after the start. Gives its cost.
+  Cost Record(const Candidate& candidate, int64_t elapsed_ns);
+  // Of a configuration that was tried; nullptr if it was not.
+  const Cost* CostOf(const Configuration& configuration) const;
+  // Of a kernel that was measured, whatever configuration it came from; nullptr if it was not.
+  const Measurement* MeasurementOf(const std::string& identity) const;
+
+  int64_t trials() const { return trials_; }
+  int64_t failed_trials() const { return failed_trials_; }
+  // Distinct kernels, the best first.
+  const std::vector<Candidate>& best() const { return best_; }
+  int64_t best_ns() const { return best_.empty() ? 0 : SearchTime(best_.front().measurement); }
+  const std::vector<SearchProgress::Improvement>& improvements() const { return improvements_; }
+
+  // What measuring the best once more gave, in their order: failures are dropped, the rest is
+  // sorted by median. A measurement that was cancelled leaves what was known.
+  void Replace(std::vector<Measurement> finals);
+  // OK if there is a valid trial, else FailedPrecondition with the commonest reason.
+  Status CheckThatSomethingIsValid(const std::string& expression) const;
+
+ private:
+  void KeepIfGood(const Candidate& candidate, int64_t elapsed_ns);
+
+  size_t finalists_;
+  int64_t trials_ = 0;
+  int64_t failed_trials_ = 0;
+  std::map<std::string, int64_t> reasons_;  // of failures -> how often
+  absl::flat_hash_map<Configuration, Cost> evaluated_;
+  absl::flat_hash_map<std::string, Measurement> measured_;  // by identity
+  std::vector<Candidate> best_;
+  std::vector<SearchProgress::Improvement> improvements_;
+};
+
+// Of a measurement that ended because the caller wanted it.
+bool WasCancelled(const Measurement& measurement);
+
+}  // namespace mdh

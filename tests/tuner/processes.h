@@ -57,4 +57,16 @@ inline std::vector<pid_t> Descendants() {
   return found;
 }
 
+// Descendants whose name process lists show so.
+inline std::vector<pid_t> DescendantsNamed(const std::string& name) {
+  std::vector<pid_t> named;
+  for (const pid_t pid : Descendants()) {
+    std::ifstream stream("/proc/" + std::to_string(pid) + "/comm");
+    std::string command;
+    std::getline(stream, command);
+    if (command == name) named.push_back(pid);
+  }
+  return named;
+}
+
 }  // namespace mdh

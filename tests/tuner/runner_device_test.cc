@@ -9,10 +9,8 @@
 
 #include "gmock/gmock.h"
 #include "tests/server/matmul_expression.h"
-#include "tests/tuner/device_kernels.h"
+#include "tests/tuner/device_runner_fixture.h"
 #include "tests/tuner/processes.h"
-#include "tests/tuner/runner_fixture.h"
-#include "tuner/device/find_devices.h"
 #include "tuner/measure/clock.h"
 
 namespace mdh {
@@ -23,47 +21,6 @@ using ::testing::Each;
 using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// Of "opencl" or "cuda"; skipped where there is no such device.
-class DeviceRunner : public RunnerTest, public ::testing::WithParamInterface<std::string> {
- protected:
-  void SetUp() override {
-    selector_ = GetParam() + ":0";
-    const Result<DeviceSearch> search = FindDevices(Options().program);
-    ASSERT_TRUE(search.ok()) << search.status();
-    for (const AttachedDevice& device : search->devices) {
-      if (device.selector == selector_) return StartRunner();
-    }
-    for (const std::string& missing : search->missing) {
-      if (missing.find(GetParam() == "cuda" ? "CUDA" : "OpenCL") != std::string::npos) {
-        GTEST_SKIP() << missing;
-      }
-    }
-    GTEST_SKIP() << "there is no " << selector_;
-  }
-  void TearDown() override {
-    runner_.reset();
-    EXPECT_THAT(Descendants(), IsEmpty());
-    EXPECT_FALSE(std::filesystem::exists(directory_.File("runner")));
-  }
-
-  bool is_cuda() const { return GetParam() == "cuda"; }
-  Kernel Make(const std::string& statements, int64_t scratch_bytes = 0) const {
-    return AddDeviceKernel(is_cuda(), kSize, statements, scratch_bytes);
-  }
-  Kernel Right() const { return Make(kRightDeviceAdd); }
-
-  // A bad kernel between two right ones, which stay right.
-  Measurement MeasureBad(const Kernel& bad, const MeasureOptions& options = {}) {
-    const Result<std::vector<Measurement>> measured =
-        runner_->Measure({Right(), bad, Right()}, options);
-    EXPECT_TRUE(measured.ok()) << measured.status();
-    if (!measured.ok()) return {};
-    EXPECT_EQ((*measured)[0].outcome, TrialOutcome::kOk) << (*measured)[0].reason;
-    EXPECT_EQ((*measured)[2].outcome, TrialOutcome::kOk) << (*measured)[2].reason;
-    return (*measured)[1];
-  }
-};
 
 TEST_P(DeviceRunner, DescribesTheDevice) {
   EXPECT_EQ(runner_->device().kind, is_cuda() ? DeviceKind::kCuda : DeviceKind::kOpenCl);

@@ -53,15 +53,6 @@ class DeviceBench final : public Bench {
         compilers_([this] { return Serve(); }, WorkerLimits(attached.platform()), Workers()),
         supervisor_(supervisor) {}
 
-  // Compilers for the CPU, which only the loop nest needs.
-  Status FindHostCompilers() {
-    Result<Compilers> found =
-        Compilers::Find(options_.path, options_.directory, Workers(), supervisor_);
-    host_status_ = found.status();
-    if (found.ok()) host_compilers_ = *std::move(found);
-    return absl::IsResourceExhausted(host_status_) ? host_status_ : absl::OkStatus();
-  }
-
   const DeviceDescription& device() const override { return device_; }
 
   Status SetProblem(Expression expression, uint64_t seed, const Numerics& numerics) override {
@@ -72,12 +63,12 @@ class DeviceBench final : public Bench {
     problem_.reset();  // frees its memory before new memory is needed
     yardstick_.reset();
     loop_nest_.reset();
-    if (host_compilers_) loop_nest_.emplace(*host_compilers_, supervisor_);
     Result<std::unique_ptr<Problem>> created =
         Problem::Create(expression, seed, numerics, /*check_sample=*/!is_known,
                         [&](const Problem& problem) { return PlainOutputs(problem); });
-    if (absl::IsInternal(created.status()) && loop_nest_) {
+    if (absl::IsInternal(created.status())) {
       // The device's own plain kernel does not do: the loop nest on the CPU is slow, but there.
+      MDH_RETURN_IF_ERROR(MakeLoopNest());
       created =
           Problem::Create(std::move(expression), seed, numerics, /*check_sample=*/true,
                           [&](const Problem& problem) { return loop_nest_->Outputs(problem); });
@@ -93,7 +84,7 @@ class DeviceBench final : public Bench {
     if (problem_ == nullptr) {
       return absl::FailedPreconditionError("no problem was set before LoopNestTime");
     }
-    if (!loop_nest_) return host_status_;
+    MDH_RETURN_IF_ERROR(MakeLoopNest());
     return loop_nest_->Time(*problem_);
   }
 
@@ -153,6 +144,16 @@ class DeviceBench final : public Bench {
   }
 
  private:
+  // Only the loop nest needs compilers for the CPU.
+  Status MakeLoopNest() {
+    if (!host_compilers_) {
+      MDH_ASSIGN_OR_RETURN(host_compilers_, Compilers::Find(options_.path, options_.directory,
+                                                            Workers(), supervisor_));
+    }
+    if (!loop_nest_) loop_nest_.emplace(*host_compilers_, supervisor_);
+    return absl::OkStatus();
+  }
+
   int Workers() const {
     const int cores = static_cast<int>(AllowedCores().size());
     return std::clamp(runs_on_host_ ? cores : cores - 1, 1, kMostWorkers);
@@ -236,7 +237,8 @@ class DeviceBench final : public Bench {
   // Bench::Measure.
   Result<Measurement> RunAndJudge(const v1::ExecutorRequest& request,
                                   const MeasureOptions& options) {
-    if (executor_ == nullptr) {
+    if (executor_ == nullptr || executor_->is_lost()) {
+      executor_.reset();
       Result<std::unique_ptr<Executor>> started =
           Executor::Start(SetupOf(*problem_, *this), supervisor_);
       if (absl::IsCancelled(started.status())) return started.status();
@@ -272,8 +274,26 @@ class DeviceBench final : public Bench {
     return measurement;
   }
 
-  // Whether a kernel that is known to be right is right on the device, in a new executor.
+  // Whether the device works at all. Errors: FailedPrecondition, why it does not; Cancelled.
   Status AskCanary() {
+    Status status = TryCanary();
+    // What ended an executor may have been meant for the one before.
+    for (int again = 1; again < kMostDeaths && absl::IsInternal(status); ++again) {
+      status = TryCanary();
+    }
+    if (status.ok()) {
+      unhealthy_.clear();
+      deaths_ = 0;
+    }
+    if (!absl::IsInternal(status)) return status;
+    unhealthy_ = Message(status);
+    return absl::FailedPreconditionError(
+        absl::StrCat("unhealthy: ", ToText(options_.selector), ": ", unhealthy_));
+  }
+
+  // Whether a kernel that is known to be right is right on the device, in a new executor. Errors:
+  // Internal if not; Cancelled.
+  Status TryCanary() {
     std::vector<float> in(kCanaryElements);
     for (int64_t i = 0; i < kCanaryElements; ++i) in[i] = static_cast<float>(i * i % 1000);
     constexpr int64_t kBytes = kCanaryElements * int64_t{sizeof(float)};
@@ -283,27 +303,19 @@ class DeviceBench final : public Bench {
                               {{"out", ScalarType::kFloat32, kBytes}}),
                         supervisor_);
     if (absl::IsCancelled(executor.status())) return executor.status();
-    if (!executor.ok()) return Unhealthy(Message(executor.status()));
+    if (!executor.ok()) return absl::InternalError(executor.status().message());
     MDH_ASSIGN_OR_RETURN(const Executor::Execution execution,
                          RunOwn(**executor, CanaryKernel(device_.kind)));
-    if (execution.failure) return Unhealthy(execution.failure->reason);
+    if (execution.failure) return absl::InternalError(execution.failure->reason);
     std::vector<float> out(kCanaryElements);
     std::memcpy(out.data(),
                 execution.record.first->accessible[0].data() + execution.record.data_offsets[0],
                 static_cast<size_t>(kBytes));
     for (int64_t i = 0; i < kCanaryElements; ++i) {
       if (out[i] == in[i] + in[kCanaryElements - 1 - i]) continue;
-      return Unhealthy("a kernel that is right gives wrong results");
+      return absl::InternalError("a kernel that is right gives wrong results");
     }
-    unhealthy_.clear();
-    deaths_ = 0;
     return absl::OkStatus();
-  }
-
-  Status Unhealthy(const std::string& why) {
-    unhealthy_ = why;
-    return absl::FailedPreconditionError(
-        absl::StrCat("unhealthy: ", ToText(options_.selector), ": ", why));
   }
 
   const DeviceBenchOptions options_;
@@ -313,7 +325,6 @@ class DeviceBench final : public Bench {
   DeviceCompilers compilers_;
   Supervisor& supervisor_;
   std::optional<Compilers> host_compilers_;
-  Status host_status_ = absl::OkStatus();  // why there are none
   std::unique_ptr<Problem> problem_;
   std::unique_ptr<Executor> executor_;  // of the problem
   std::optional<LoopNest> loop_nest_;
@@ -338,9 +349,7 @@ Result<std::unique_ptr<Bench>> MakeDeviceBench(const DeviceBenchOptions& options
         absl::StrCat(ToText(options.selector), ": ", Message(attached.status())));
   }
   if (!attached.ok()) return attached.status();
-  auto bench = std::make_unique<DeviceBench>(options, *attached, supervisor);
-  MDH_RETURN_IF_ERROR(bench->FindHostCompilers());
-  return bench;
+  return std::make_unique<DeviceBench>(options, *attached, supervisor);
 }
 
 }  // namespace mdh

@@ -53,7 +53,8 @@ class Executor {
   };
   // Errors: Cancelled; then, and whenever it is lost, the executor cannot be used any more.
   Result<Execution> Run(const v1::ExecutorRequest& request, Supervisor& supervisor);
-  bool is_lost() const { return is_lost_; }
+  // Also if it ended while it had nothing to do.
+  bool is_lost() const { return is_lost_ || helper_.IsReadable(); }
   pid_t pid() const { return helper_.pid(); }
 
   // For Judge.

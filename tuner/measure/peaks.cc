@@ -91,6 +91,48 @@ int mdh_peak(double* result, void* scratch) {
 }
 )";
 
+// $0 elements, half of which are copied to the other half.
+constexpr char kCopy[] = R"(#include <omp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+static double* data;
+static const int64_t elements = $0;
+int64_t mdh_peak_scratch_bytes(int threads) { (void)threads; return 0; }
+int mdh_peak(double* result, void* scratch) {
+  (void)scratch;
+  const int first = data == NULL;
+  if (first) data = aligned_alloc(64, elements * sizeof(double));
+  if (data == NULL) return 1;
+#pragma omp parallel
+  {
+    const int thread = omp_get_thread_num(), threads = omp_get_num_threads();
+    const int64_t half = elements / 2;
+    const int64_t begin = half / 8 * thread / threads * 8;
+    const int64_t end = thread + 1 == threads ? half : half / 8 * (thread + 1) / threads * 8;
+    if (first) {
+      for (int64_t i = begin; i < end; ++i) data[i] = data[half + i] = (double)(i % 7);
+    }
+#pragma omp barrier
+    memcpy(data + half + begin, data + begin, (end - begin) * sizeof(double));
+    result[thread] = data[half + begin];
+  }
+  return 0;
+}
+)";
+
+// An empty parallel region: what a call costs at least.
+constexpr char kEmpty[] = R"(#include <omp.h>
+#include <stdint.h>
+int64_t mdh_peak_scratch_bytes(int threads) { (void)threads; return 0; }
+int mdh_peak(double* result, void* scratch) {
+  (void)scratch;
+#pragma omp parallel
+  result[omp_get_thread_num()] = 1;
+  return 0;
+}
+)";
+
 // Seconds of the fastest call.
 Result<double> BestTime(const std::string& library, int threads, Supervisor& supervisor) {
   CandidateRun run = {.library = library,
@@ -122,6 +164,8 @@ std::string ArithmeticPeakSource(const DeviceDescription& device, ScalarType typ
 
 std::string BandwidthPeakSource(int64_t bytes) { return absl::Substitute(kBandwidth, bytes / 8); }
 
+std::string CopyPeakSource(int64_t bytes) { return absl::Substitute(kCopy, bytes / 8); }
+
 Result<MachinePeaks> MeasurePeaks(const DeviceDescription& device, int threads,
                                   Compilers& compilers, Supervisor& supervisor) {
   const Compiler compiler = compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang;
@@ -129,7 +173,8 @@ Result<MachinePeaks> MeasurePeaks(const DeviceDescription& device, int threads,
   std::vector<CompileJob> jobs;
   for (const std::string& source :
        {ArithmeticPeakSource(device, ScalarType::kFloat32),
-        ArithmeticPeakSource(device, ScalarType::kFloat64), BandwidthPeakSource(bytes)}) {
+        ArithmeticPeakSource(device, ScalarType::kFloat64), BandwidthPeakSource(bytes),
+        CopyPeakSource(bytes), std::string(kEmpty)}) {
     jobs.push_back({compiler,
                     source + CallShim(kEntry, 2),
                     {"-O2", "-march=native", "-ffp-contract=fast", "-fopenmp"}});
@@ -151,7 +196,9 @@ Result<MachinePeaks> MeasurePeaks(const DeviceDescription& device, int threads,
   };
   return MachinePeaks{.fp32_flops_per_s = flops(ScalarType::kFloat32) / seconds[0],
                       .fp64_flops_per_s = flops(ScalarType::kFloat64) / seconds[1],
-                      .memory_bytes_per_s = static_cast<double>(bytes) / seconds[2]};
+                      .memory_bytes_per_s = static_cast<double>(bytes) / seconds[2],
+                      .copy_bytes_per_s = static_cast<double>(bytes) / seconds[3],
+                      .launch_overhead_ns = seconds[4] * 1e9};
 }
 
 }  // namespace mdh

@@ -16,5 +16,6 @@ Result<MachinePeaks> MeasurePeaks(const DeviceDescription& device, int threads,
 // The C sources; entry "mdh_peak", one output of one fp64 element per thread.
 std::string ArithmeticPeakSource(const DeviceDescription& device, ScalarType type);
 std::string BandwidthPeakSource(int64_t bytes);
+std::string CopyPeakSource(int64_t bytes);
 
 }  // namespace mdh

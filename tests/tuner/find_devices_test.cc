@@ -1,0 +1,69 @@
+// Which devices there are, and what is said of those that are not.
+#include "tuner/device/find_devices.h"
+
+#include <cstdlib>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/tuner/processes.h"
+#include "tuner/measure/device_selector.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kRunner[] = MDH_BINARY_DIR "/bin/mdh-runner";
+
+TEST(FindDevices, TheCpuComesFirstAndEveryKindIsThereOrMissing) {
+  const Result<DeviceSearch> search = FindDevices(kRunner);
+  ASSERT_TRUE(search.ok()) << search.status();
+  ASSERT_FALSE(search->devices.empty());
+  EXPECT_EQ(search->devices[0].selector, "cpu");
+  EXPECT_EQ(search->devices[0].description.kind, DeviceKind::kCpu);
+  int opencl = 0, cuda = 0;
+  for (const AttachedDevice& device : search->devices) {
+    const DeviceSelector selector = *ParseDeviceSelector(device.selector);
+    EXPECT_EQ(selector.kind, device.description.kind);
+    if (selector.kind == DeviceKind::kCpu) continue;
+    int& count = selector.kind == DeviceKind::kCuda ? cuda : opencl;
+    EXPECT_EQ(selector.number, count++);
+    EXPECT_TRUE(ValidateDevice(device.description).ok());
+    EXPECT_FALSE(device.platform.empty());
+    EXPECT_FALSE(device.driver.empty());
+  }
+  EXPECT_EQ(search->missing.size(), (opencl == 0 ? 1u : 0u) + (cuda == 0 ? 1u : 0u));
+  EXPECT_THAT(Descendants(), IsEmpty());
+}
+
+TEST(FindDevices, WithoutPlatformsOpenClIsMissing) {
+  setenv("OCL_ICD_VENDORS", "/nowhere", 1);
+  const Result<DeviceSearch> search = FindDevices(kRunner);
+  unsetenv("OCL_ICD_VENDORS");
+  ASSERT_TRUE(search.ok()) << search.status();
+  EXPECT_THAT(search->missing, Contains(HasSubstr("no OpenCL device: there is no")));
+  EXPECT_EQ(search->devices[0].selector, "cpu");
+}
+
+TEST(FindDevices, AProgramThatIsMissingOrAnotherIsNamed) {
+  const Status missing = FindDevices("/nowhere/mdh-runner").status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(missing.message()), HasSubstr("/nowhere/mdh-runner"));
+  const Status other = FindDevices("/bin/false").status();
+  EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(other.message()), HasSubstr("exit status 1"));
+}
+
+TEST(DeviceSelectors, AreReadBackAsTheyArePrinted) {
+  for (const char* text : {"cpu", "opencl:0", "cuda:12"}) {
+    EXPECT_EQ(ToText(*ParseDeviceSelector(text)), text);
+  }
+  for (const char* text : {"", "cpu:0", "gpu", "cuda", "cuda:", "cuda:-1", "cuda:x", "opencl:1 "}) {
+    EXPECT_EQ(ParseDeviceSelector(text).ok(), text == std::string("opencl:1 ")) << text;
+  }
+}
+
+}  // namespace
+}  // namespace mdh

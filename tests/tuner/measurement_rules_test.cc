@@ -1,0 +1,155 @@
+// When a kernel was called often enough, and which times cannot be.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/matmul_expression.h"
+#include "tests/tuner/hand_written.h"
+#include "tuner/measure/plausibility.h"
+#include "tuner/measure/runner_messages.h"
+#include "tuner/measure/stopping_rule.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+
+int CallsUntilEnough(const MeasureOptions& options, const std::vector<int64_t>& times) {
+  StoppingRule rule(options);
+  int calls = 0;
+  while (!rule.IsEnough() && calls < 10'000) {
+    const int64_t time_ns = times[static_cast<size_t>(calls++) % times.size()];
+    rule.Record(time_ns, time_ns);
+  }
+  return calls;
+}
+
+TEST(StoppingRule, SteadyTimesStopAtTheTarget) {
+  const MeasureOptions options = {.min_repeats = 3, .target_time_ns = 10'000, .max_repeats = 1000};
+  EXPECT_EQ(CallsUntilEnough(options, {1000}), 10);
+  EXPECT_EQ(CallsUntilEnough(options, {100'000}), 3);
+}
+
+TEST(StoppingRule, TimesThatVaryGoOnUntilTheMedianIsSure) {
+  MeasureOptions options = {.min_repeats = 3,
+                            .target_time_ns = 5'000,
+                            .max_repeats = 10'000,
+                            .precision = 0.05,
+                            .max_time_ns = 1'000'000'000};
+  const std::vector<int64_t> times = {1000, 1300, 1020, 1010, 990, 1500, 1000, 1005};
+  const int precise = CallsUntilEnough(options, times);
+  options.precision = 0;
+  EXPECT_EQ(CallsUntilEnough(options, times), 5);
+  EXPECT_GT(precise, 5);
+  options.precision = 0.05;
+  options.max_time_ns = 8'000;
+  EXPECT_LE(CallsUntilEnough(options, times), 8);
+}
+
+TEST(StoppingRule, NeverMoreThanTheMost) {
+  EXPECT_EQ(CallsUntilEnough({.min_repeats = 3, .target_time_ns = 1'000'000, .max_repeats = 20},
+                             {1, 100}),
+            20);
+  EXPECT_EQ(CallsUntilEnough({.max_repeats = 0}, {1}), 0);
+}
+
+TEST(StoppingRule, CallsThatComeInAnyCaseCount) {
+  StoppingRule rule({.min_repeats = 3, .target_time_ns = 0, .precision = 0});
+  rule.Record(5, 5);
+  rule.Record(5, 5);
+  EXPECT_FALSE(rule.IsEnough());
+  EXPECT_TRUE(rule.IsEnough(1));
+}
+
+TEST(MedianInterval, IsThatOfTheBinomialDistribution) {
+  std::vector<int64_t> times;
+  for (int64_t t = 1; t <= 100; ++t) times.push_back(t);
+  const Measurement::Interval interval = MedianInterval(times);
+  EXPECT_EQ(interval.low_ns, 37);
+  EXPECT_EQ(interval.high_ns, 64);
+  EXPECT_EQ(MedianInterval({7}).low_ns, 7);
+  EXPECT_EQ(MedianInterval({9, 3}).high_ns, 9);
+}
+
+constexpr MachinePeaks kPeaks = {.fp32_flops_per_s = 1e12,
+                                 .fp64_flops_per_s = 5e11,
+                                 .memory_bytes_per_s = 1e11,
+                                 .copy_bytes_per_s = 8e10};
+
+DeviceDescription SmallDevice() {
+  DeviceDescription device;
+  device.l2_bytes = 1 << 20;
+  device.l3_bytes = 0;
+  return device;
+}
+
+TEST(Plausibility, ArithmeticTakesItsTime) {
+  const Expression expression = MatMulExpression(100, 100, 100);  // 2e6 operations, 2 us
+  const auto why = [&](double time_ns) {
+    return WhyImplausible(expression, time_ns, CacheState::kWarm, SmallDevice(), kPeaks);
+  };
+  EXPECT_FALSE(why(2'100));
+  EXPECT_FALSE(why(1'400));  // peaks may be exceeded a little
+  ASSERT_TRUE(why(1'000));
+  EXPECT_THAT(*why(1'000), HasSubstr("1000 ns are implausible: its arithmetic at 1.5e+12 FLOP/s"));
+}
+
+TEST(Plausibility, MovingDataTakesItsTimeWhereItIsNotInCaches) {
+  const auto why = [&](int64_t size, double time_ns, CacheState cache) {
+    return WhyImplausible(AddExpression(size), time_ns, cache, SmallDevice(), kPeaks);
+  };
+  // 12 bytes an element: 8 ms for a hundred million at 1.5e11 bytes/s.
+  EXPECT_TRUE(why(100'000'000, 7e6, CacheState::kWarm));
+  EXPECT_FALSE(why(100'000'000, 9e6, CacheState::kWarm));
+  EXPECT_FALSE(why(10'000, 100, CacheState::kWarm));
+  EXPECT_TRUE(why(10'000, 100, CacheState::kCold));
+}
+
+TEST(Plausibility, NothingIsImplausibleWithoutPeaks) {
+  EXPECT_FALSE(WhyImplausible(MatMulExpression(1000, 1000, 1000), 1, CacheState::kCold,
+                              SmallDevice(), MachinePeaks{}));
+}
+
+TEST(RunnerMessages, DevicesAndOptionsAreReadBack) {
+  for (const int capability : {80, 90}) {
+    DeviceDescription device = *DescribeCudaArchitecture(capability);
+    device.name = "a device";
+    device.l3_bytes = 77;
+    EXPECT_EQ(FromMessage(ToMessage(device)).Fingerprint(), device.Fingerprint());
+    EXPECT_EQ(FromMessage(ToMessage(device)).blocks.max_grid, device.blocks.max_grid);
+  }
+  const MeasureOptions options = {.min_repeats = 4,
+                                  .target_time_ns = 5,
+                                  .max_repeats = 6,
+                                  .precision = 0.25,
+                                  .max_time_ns = 7,
+                                  .cache = CacheState::kCold,
+                                  .best_so_far_ns = 8,
+                                  .slow_factor = 9};
+  EXPECT_EQ(FromMessage(ToMessage(options)), options);
+}
+
+TEST(RunnerMessages, MeasurementsAndPeaksAreReadBack) {
+  Measurement measurement;
+  measurement.outcome = TrialOutcome::kImplausible;
+  measurement.reason = "why";
+  measurement.times_ns = {3, 4};
+  measurement.compile_ns = 5;
+  measurement.calls_per_time = 6;
+  measurement.drift = 1.25;
+  measurement.registers_per_thread = 7;
+  measurement.local_bytes_per_thread = 8;
+  measurement.shared_bytes_per_block = 9;
+  const Measurement read = FromMessage(ToMessage(1, measurement));
+  EXPECT_EQ(read.outcome, measurement.outcome);
+  EXPECT_EQ(read.reason, "why");
+  EXPECT_EQ(read.times_ns, measurement.times_ns);
+  EXPECT_EQ(read.compile_ns, 5);
+  EXPECT_EQ(read.calls_per_time, 6);
+  EXPECT_EQ(read.drift, 1.25);
+  EXPECT_EQ(read.registers_per_thread, 7);
+  EXPECT_EQ(read.local_bytes_per_thread, 8);
+  EXPECT_EQ(read.shared_bytes_per_block, 9);
+  EXPECT_EQ(FromMessage(ToMessage(kPeaks)).copy_bytes_per_s, kPeaks.copy_bytes_per_s);
+}
+
+}  // namespace
+}  // namespace mdh

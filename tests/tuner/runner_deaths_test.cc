@@ -1,0 +1,143 @@
+// Executors, compile workers and runners that are killed at random moments: what was not in their
+// hands stays valid; and devices on which nothing works.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "tests/tuner/device_runner_fixture.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Kills processes of a name now and then until it is told to stop.
+class Killer {
+ public:
+  Killer(std::string name, int least_pause_us, int most_pause_us)
+      : name_(std::move(name)),
+        pause_us_(least_pause_us, most_pause_us),
+        thread_([this] { Run(); }) {}
+  ~Killer() { Stop(); }
+  Killer(const Killer&) = delete;
+  Killer& operator=(const Killer&) = delete;
+
+  // How many were killed.
+  int Stop() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+    return killed_;
+  }
+
+ private:
+  void Run() {
+    std::mt19937 rng(1);
+    while (!stop_) {
+      usleep(static_cast<useconds_t>(pause_us_(rng)));
+      for (const pid_t pid : DescendantsNamed(name_)) {
+        if (kill(pid, SIGKILL) == 0) ++killed_;
+      }
+    }
+  }
+
+  const std::string name_;
+  std::uniform_int_distribution<int> pause_us_;
+  std::atomic<bool> stop_ = false;
+  std::atomic<int> killed_ = 0;
+  std::thread thread_;
+};
+
+class DeathsTest : public DeviceRunner {
+ protected:
+  // Right kernels that differ, so that each is compiled.
+  std::vector<Kernel> RightKernels(int count) const {
+    std::vector<Kernel> kernels;
+    for (int k = 0; k < count; ++k) {
+      kernels.push_back(Make(absl::StrCat(kRightDeviceAdd, "  // ", k, "\n")));
+    }
+    return kernels;
+  }
+  // All trials are valid but those that died with something that was killed.
+  static void ExpectValid(const std::vector<Measurement>& measured, const std::string& death,
+                          int killed) {
+    int lost = 0;
+    for (const Measurement& measurement : measured) {
+      if (measurement.outcome == TrialOutcome::kOk) continue;
+      EXPECT_THAT(measurement.reason, HasSubstr(death));
+      ++lost;
+    }
+    EXPECT_LE(lost, killed);
+  }
+};
+
+TEST_P(DeathsTest, ExecutorsThatAreKilledLoseTheirTrialOnly) {
+  Killer killer("mdh-executor", 1'000'000, 2'500'000);
+  const Result<std::vector<Measurement>> measured =
+      runner_->Measure(RightKernels(12), {.target_time_ns = 100'000'000});
+  const int killed = killer.Stop();
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  ExpectValid(*measured, "SIGKILL", killed);
+  EXPECT_EQ(MeasureOne(Right()).outcome, TrialOutcome::kOk);
+}
+
+TEST_P(DeathsTest, CompileWorkersThatAreKilledLoseTheirKernelOnly) {
+  Killer killer("mdh-compile", 600'000, 2'500'000);
+  const Result<std::vector<Measurement>> measured = runner_->Measure(RightKernels(12), {});
+  const int killed = killer.Stop();
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  ExpectValid(*measured, "the compiler ended by SIGKILL", killed);
+  EXPECT_EQ(MeasureOne(Right()).outcome, TrialOutcome::kOk);
+}
+
+TEST_P(DeathsTest, RunnersThatAreKilledLoseTheTrialThatTheyMeasuredOnly) {
+  Killer killer("mdh-runner", 7'000'000, 9'000'000);
+  const Result<std::vector<Measurement>> measured =
+      runner_->Measure(RightKernels(12), {.target_time_ns = 100'000'000});
+  const int killed = killer.Stop();
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  ExpectValid(*measured, "the runner ended: SIGKILL (killed)", killed);
+  EXPECT_EQ(MeasureOne(Right()).outcome, TrialOutcome::kOk);
+}
+
+TEST_P(DeathsTest, ADeviceOnWhichNothingWorksIsUnhealthyUntilSomethingDoes) {
+  {
+    Killer killer("mdh-executor", 1'000, 2'000);
+    const Result<std::vector<Measurement>> measured = runner_->Measure(RightKernels(5), {});
+    EXPECT_EQ(measured.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(measured.status().message()), HasSubstr("unhealthy: " + selector_));
+    const Status health = runner_->Health();
+    EXPECT_EQ(health.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(health.message()), HasSubstr("unhealthy: "));
+  }
+  EXPECT_TRUE(runner_->Health().ok());
+  EXPECT_EQ(MeasureOne(Right()).outcome, TrialOutcome::kOk);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, DeathsTest, ::testing::Values("opencl", "cuda"),
+                         [](const auto& info) { return info.param; });
+
+TEST_F(RunnerTest, KilledRunnersOfTheCpuLoseTheTrialThatTheyMeasuredOnly) {
+  StartRunner();
+  std::vector<Kernel> kernels;
+  for (int k = 0; k < 12; ++k) {
+    kernels.push_back(AddKernel(kSize, absl::StrCat(kRightAdd, "  // ", k, "\n")));
+  }
+  Killer killer("mdh-runner", 1'000'000, 2'000'000);
+  const Result<std::vector<Measurement>> measured =
+      runner_->Measure(kernels, {.min_repeats = 1000, .max_repeats = 100'000});
+  const int killed = killer.Stop();
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  int lost = 0;
+  for (const Measurement& measurement : *measured) {
+    if (measurement.outcome == TrialOutcome::kOk) continue;
+    EXPECT_THAT(measurement.reason, HasSubstr("the runner ended: SIGKILL"));
+    ++lost;
+  }
+  EXPECT_LE(lost, killed);
+}
+
+}  // namespace
+}  // namespace mdh

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -36,17 +37,36 @@ constexpr int kMaxMessageBytes = 4 << 20;
 // Calls that are still open when the daemon stops are ended after this.
 constexpr std::chrono::milliseconds kStopGrace(500);
 
-// The CPU, which runners serve.
-Result<DeviceSearch> SearchDevices() {
+// What is attached; without a runner that could look, the CPU, for which lookups are served.
+Result<DeviceSearch> SearchDevices(const std::string& runner) {
+  Result<DeviceSearch> found = FindDevices(runner);
+  if (found.ok()) return found;
   AttachedDevice cpu = {.selector = "cpu", .description = {}, .platform = "", .driver = ""};
   MDH_ASSIGN_OR_RETURN(cpu.description, DescribeHostCpu());
-  return DeviceSearch{{std::move(cpu)}, {"no GPU: this version tunes for CPUs only"}};
+  return DeviceSearch{{std::move(cpu)},
+                      {absl::StrCat("no other devices: ", std::string(found.status().message()))}};
 }
+
+// Removes the work directory at the end if the runners have left nothing in it.
+class WorkDirectoryRemoval {
+ public:
+  explicit WorkDirectoryRemoval(std::string path) : path_(std::move(path)) {}
+  ~WorkDirectoryRemoval() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);  // fails if something is in it
+  }
+  WorkDirectoryRemoval(const WorkDirectoryRemoval&) = delete;
+  WorkDirectoryRemoval& operator=(const WorkDirectoryRemoval&) = delete;
+
+ private:
+  const std::string path_;
+};
 
 // Members are destroyed in reverse order: the server before the services before what they use.
 class RunningDaemon : public Daemon {
  public:
-  explicit RunningDaemon(DaemonOptions options) : options_(std::move(options)) {}
+  explicit RunningDaemon(DaemonOptions options)
+      : options_(std::move(options)), work_directory_removal_(options_.work_directory) {}
   ~RunningDaemon() override { Stop(); }
 
   // In this order; each needs those before.
@@ -61,6 +81,7 @@ class RunningDaemon : public Daemon {
 
  private:
   const DaemonOptions options_;
+  const WorkDirectoryRemoval work_directory_removal_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<StudyStore> study_store_;
   std::unique_ptr<StudyCatalogue> studies_;
@@ -99,7 +120,7 @@ Status RunningDaemon::StartDevices() {
                                 .work_directory = options_.work_directory,
                                 .threads = 0,
                                 .path = {}};
-  MDH_ASSIGN_OR_RETURN(const DeviceSearch found, SearchDevices());
+  MDH_ASSIGN_OR_RETURN(const DeviceSearch found, SearchDevices(options_.runner));
   std::vector<WantedDevice> wanted = AllDevices(found);
   if (!options_.devices.empty()) {
     MDH_ASSIGN_OR_RETURN(wanted, ParseDeviceList(options_.devices));
@@ -209,7 +230,8 @@ Result<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& options, Star
   MDH_RETURN_IF_ERROR(daemon->ClaimSockets());
   failure = StartFailure::kDatabase;
   MDH_RETURN_IF_ERROR(daemon->OpenStore());
-  failure = StartFailure::kInternal;
+  // What may be wrong with devices is what --devices says of them.
+  failure = StartFailure::kUsage;
   MDH_RETURN_IF_ERROR(daemon->StartDevices());
   failure = StartFailure::kDatabase;
   MDH_RETURN_IF_ERROR(daemon->StartJobs());

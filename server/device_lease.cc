@@ -59,7 +59,8 @@ Status DeviceLease::Submit(int64_t number, const Kernel& kernel, const MeasureOp
 Result<Runner::Finished> DeviceLease::Next() {
   MDH_RETURN_IF_ERROR(CheckHeld());
   Result<Finished> finished = runner_.Next();
-  if (finished.ok()) --submitted_;
+  // After an error nothing is submitted any more.
+  submitted_ = finished.ok() ? submitted_ - 1 : 0;
   // One that was cut short by Revoke is measured elsewhere.
   return IfHeld(std::move(finished));
 }

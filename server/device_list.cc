@@ -114,6 +114,9 @@ Result<std::vector<std::unique_ptr<TuningDevice>>> MakeDevices(
                                    .start = start};
     options.runner.device = one.selector;
     options.runner.cores = one.cores;
+    // Each runner has a folder of its own.
+    options.runner.work_directory =
+        absl::StrCat(runner.work_directory, "/", one.name.substr(one.name.find('/') + 1));
     const bool starts_now = one.selector == "cpu" || !one.cores.empty();
     devices.push_back(
         starts_now ? TuningDevice::Start(std::move(options), attached->description)

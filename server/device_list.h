@@ -30,8 +30,8 @@ std::vector<WantedDevice> AllDevices(const DeviceSearch& found);
 
 // The devices in the order of `wanted`. The CPU and devices on some cores are started, because
 // only their runners know what they are; others are started later. `runner`: for all of them, but
-// for the device and its cores. Errors: FailedPrecondition, naming what is attached, if a device is
-// wanted that is not.
+// for the device, its cores, and its folder in the work directory. Errors: FailedPrecondition,
+// naming what is attached, if a device is wanted that is not.
 Result<std::vector<std::unique_ptr<TuningDevice>>> MakeDevices(
     const std::vector<WantedDevice>& wanted, const DeviceSearch& found, const RunnerOptions& runner,
     const StartRunner& start = &Runner::Start);

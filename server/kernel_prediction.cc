@@ -16,18 +16,6 @@
 namespace mdh {
 namespace {
 
-SystemModel ModelFor(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kCpu:
-      return OpenMpSimdRegistersModel();
-    case DeviceKind::kOpenCl:
-      return OpenClModel();
-    case DeviceKind::kCuda:
-      return CudaModel();
-  }
-  return OpenMpSimdRegistersModel();
-}
-
 class Prediction {
  public:
   Prediction(const Expression& expression, const DeviceDescription& device,
@@ -58,7 +46,7 @@ class Prediction {
   }
 
   Result<PredictedKernel> FromRules() const {
-    const SystemModel model = ModelFor(device_.kind);
+    const SystemModel model = TuningModel(device_);
     return Make(model, device_.kind == DeviceKind::kCpu
                            ? DefaultParameters(expression_, model, device_, numerics_)
                            : DefaultBlockParameters(expression_, model, device_, numerics_));

@@ -5,6 +5,9 @@
 #include <cstdio>
 #include <memory>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "client/commands/command.h"
 #include "client/commands/formatting.h"
 #include "client/commands/job_name.h"
@@ -20,15 +23,25 @@ std::string StateName(v1::TuningJobState state) {
   return name;
 }
 
+// "cuda0,cuda1": what it runs on, or may run on.
+std::string DeviceNames(const v1::TuningJob& job) {
+  constexpr absl::string_view kDevices = "devices/";
+  const auto& names = job.running_devices().empty() ? job.devices() : job.running_devices();
+  return absl::StrJoin(names, ",", [&](std::string* out, const std::string& name) {
+    absl::StrAppend(out, absl::StripPrefix(name, kDevices));
+  });
+}
+
 void PrintJob(const v1::TuningJob& job) {
   const v1::TuningProgress& progress = job.progress();
   const std::string best =
       progress.best_time_ns() > 0 ? FormatTime(progress.best_time_ns()) : std::string("-");
-  std::printf(
-      "%-16s %-10s %8lld  %-10s %s  %s%s%s\n", job.name().c_str(), StateName(job.state()).c_str(),
-      static_cast<long long>(progress.trials()), best.c_str(),
-      google::protobuf::util::TimeUtil::ToString(job.create_time()).substr(0, 19).c_str(),
-      job.expression_name().c_str(), job.has_error() ? ": " : "", job.error().message().c_str());
+  std::printf("%-16s %-10s %8lld  %-10s %s  %-12s %s%s%s\n", job.name().c_str(),
+              StateName(job.state()).c_str(), static_cast<long long>(progress.trials()),
+              best.c_str(),
+              google::protobuf::util::TimeUtil::ToString(job.create_time()).substr(0, 19).c_str(),
+              DeviceNames(job).c_str(), job.expression_name().c_str(), job.has_error() ? ": " : "",
+              job.error().message().c_str());
 }
 
 // Up to `limit` jobs, over as many pages as that takes.
@@ -52,8 +65,8 @@ ExitCode ListJobs(const GlobalOptions& options, int limit) {
     PrintJson(*jobs);
     return ExitCode::kOk;
   }
-  std::printf("%-16s %-10s %8s  %-10s %-19s  %s\n", "JOB", "STATE", "TRIALS", "BEST", "CREATED",
-              "EXPRESSION");
+  std::printf("%-16s %-10s %8s  %-10s %-19s  %-12s %s\n", "JOB", "STATE", "TRIALS", "BEST",
+              "CREATED", "DEVICE", "EXPRESSION");
   for (const v1::TuningJob& job : jobs->jobs()) PrintJob(job);
   return ExitCode::kOk;
 }

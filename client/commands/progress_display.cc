@@ -19,7 +19,9 @@ constexpr int64_t kLineIntervalNs = 5'000'000'000;
 }  // namespace
 
 std::string FormatProgress(const v1::TuningProgress& progress) {
-  if (progress.state() == v1::TUNING_JOB_STATE_QUEUED) return "waiting for the device";
+  if (progress.state() == v1::TUNING_JOB_STATE_QUEUED) {
+    return progress.latest_reason().empty() ? "waiting for the device" : progress.latest_reason();
+  }
   const auto elapsed = static_cast<double>(progress.elapsed_ns());
   const double whole = elapsed + static_cast<double>(progress.remaining_ns());
   const double share = whole > 0 ? std::min(1.0, elapsed / whole) : 0;

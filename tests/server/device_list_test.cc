@@ -49,6 +49,7 @@ class MakeDevicesTest : public ::testing::Test {
     return [this](const RunnerOptions& options) -> Result<std::unique_ptr<Runner>> {
       started_.push_back(options.device);
       cores_.push_back(options.cores);
+      folders_.push_back(options.work_directory);
       return std::make_unique<FakeRunner>(options.device == "cpu" ? cpu_ : gpu_);
     };
   }
@@ -60,6 +61,7 @@ class MakeDevicesTest : public ::testing::Test {
       {"no OpenCL device: libOpenCL.so.1 is not there"}};
   std::vector<std::string> started_;
   std::vector<std::vector<int>> cores_;
+  std::vector<std::string> folders_;
 };
 
 TEST_F(MakeDevicesTest, EverythingThatIsAttached) {
@@ -78,11 +80,13 @@ TEST_F(MakeDevicesTest, EverythingThatIsAttached) {
 }
 
 TEST_F(MakeDevicesTest, OneDeviceTwiceOnItsCores) {
-  const auto devices = MakeDevices(*ParseDeviceList("cuda:0@0,cuda:0@1"), found_, {}, Starter());
+  const auto devices = MakeDevices(*ParseDeviceList("cuda:0@0,cuda:0@1"), found_,
+                                   {.program = "", .work_directory = "w", .path = {}}, Starter());
   ASSERT_TRUE(devices.ok()) << devices.status();
   EXPECT_EQ(devices->at(0)->fingerprint(), devices->at(1)->fingerprint());
   EXPECT_THAT(started_, ElementsAre("cuda:0", "cuda:0"));
   EXPECT_THAT(cores_, ElementsAre(ElementsAre(0), ElementsAre(1)));
+  EXPECT_THAT(folders_, ElementsAre("w/cuda0@0", "w/cuda0@1"));
 }
 
 TEST_F(MakeDevicesTest, WhatIsNotAttachedIsNamed) {

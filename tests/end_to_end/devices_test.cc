@@ -1,0 +1,173 @@
+// Devices of a real daemon: the CPU, OpenCL where there is one, CUDA where there is one, and those
+// that are only described.
+#include <unistd.h>
+
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "tests/end_to_end/daemon_test_fixture.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+class DevicesTest : public DaemonTest {
+ protected:
+  static nlohmann::json ReadJson(const std::string& path) {
+    return nlohmann::json::parse(ReadFile(path), nullptr, /*allow_exceptions=*/false);
+  }
+  // The device of that name once its runner has been started; null if there is none.
+  nlohmann::json Device(const std::string& name) const {
+    nlohmann::json found;
+    const bool is_ready = Eventually([&] {
+      found = nullptr;
+      const nlohmann::json listed = MdhJson({"devices"});
+      for (const nlohmann::json& device : listed["devices"]) {
+        if (device["name"] == name) found = device;
+      }
+      return found.is_null() || found["health"] != "DEVICE_HEALTH_STARTING";
+    });
+    EXPECT_TRUE(is_ready) << name;
+    return found;
+  }
+  void ExpectSucceeds(const std::string& job) const {
+    const Ended watched = Mdh({"watch", job});
+    EXPECT_EQ(watched.code, 0) << watched.err;
+  }
+};
+
+// With this, OpenCL's loader finds no driver.
+const std::vector<std::string> kNoOpenCl = {"OCL_ICD_VENDORS=/nowhere"};
+
+TEST_F(DevicesTest, WithoutGpusItSaysSoAndServesTheCpu) {
+  StartDaemon({"--devices", "cpu"}, kNoOpenCl);
+  const Ended listed = Mdh({"devices"});
+  EXPECT_THAT(listed.out, HasSubstr("devices/cpu: "));
+  EXPECT_THAT(listed.out, HasSubstr("OpenCL"));
+  EXPECT_EQ(MdhJson({"devices"})["devices"].size(), 1u);
+  const Ended refused = Mdh(OnMatMul("tune", 32, {"--device", "opencl0"}));
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("there is no device 'devices/opencl0'"));
+  EXPECT_THAT(refused.err, HasSubstr("OpenCL"));
+  EXPECT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "2s", "--device", "cpu"})).code, 0);
+}
+
+TEST_F(DevicesTest, DevicesThatAreNotThereAreRefusedAtStart) {
+  const Ended missing = RunProgram(DaemonWords({"--devices", "cpu,opencl:77"}));
+  EXPECT_EQ(missing.code, 2) << missing.err;
+  EXPECT_THAT(missing.err, HasSubstr("mdhd: error: --devices: there is no opencl:77; attached: "));
+  const Ended wrong = RunProgram(DaemonWords({"--devices", "gpu"}));
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("'gpu' is no device such as cpu, opencl:0 or cuda:1"));
+}
+
+TEST_F(DevicesTest, KernelsForDevicesThatAreNotThereAreMarked) {
+  StartDaemon({"--devices", "cpu"}, kNoOpenCl);
+  EXPECT_THAT(Mdh({"devices", "--known"}).out, HasSubstr("knownDevices/h100: NVIDIA H100"));
+  const std::string folder = directory_.File("k");
+  const Ended written = Mdh(OnMatMul("kernel", 256, {"--device", "h100", "--output", folder}));
+  EXPECT_EQ(written.code, 0) << written.err;
+  EXPECT_THAT(written.out, HasSubstr("not measured on this device: made from rules\n"));
+  EXPECT_THAT(written.out, HasSubstr(folder + "/matmul.cu\n"));
+  const nlohmann::json launch = ReadJson(folder + "/matmul.json");
+  EXPECT_EQ(launch["match"], "predicted");
+  EXPECT_EQ(launch["launches"][0]["grid"].size(), 3u);
+  EXPECT_THAT(std::string(launch["device"]), HasSubstr("cuda 'NVIDIA H100"));
+  EXPECT_THAT(ReadFile(folder + "/matmul.cu"), HasSubstr("__global__"));
+  // The same device, described in a file.
+  const std::string file = std::string(MDH_SOURCE_DIR) + "/deploy/devices/h100.json";
+  const std::string other = directory_.File("f");
+  EXPECT_EQ(Mdh(OnMatMul("kernel", 256, {"--device", file, "--output", other})).code, 0);
+  EXPECT_EQ(ReadFile(other + "/matmul.cu"), ReadFile(folder + "/matmul.cu"));
+  // Lookups give only what was measured.
+  EXPECT_EQ(Mdh(OnMatMul("lookup", 256, {"--device", "h100"})).code, 4);
+}
+
+TEST_F(DevicesTest, AnotherCpuGetsTheRecordOfThisOne) {
+  StartDaemon({"--devices", "cpu"}, kNoOpenCl);
+  const nlohmann::json tuned = MdhJson(OnMatMul("tune", 64, {"--budget", "2s"}));
+  const std::string folder = directory_.File("k");
+  const std::vector<std::string> more = {"--device", "epyc-9654", "--output", folder};
+  EXPECT_EQ(Mdh(OnMatMul("kernel", 96, more)).code, 0);
+  EXPECT_EQ(ReadJson(folder + "/matmul.json")["made_from"], tuned["record"]["name"]);
+  // On this device, too, if that is asked for.
+  EXPECT_EQ(Mdh(OnMatMul("kernel", 96, {"--output", folder})).code, 4);
+  EXPECT_EQ(Mdh(OnMatMul("kernel", 96, {"--output", folder, "--unmeasured"})).code, 0);
+  EXPECT_EQ(Mdh(OnMatMul("kernel", 64, {"--output", folder, "--unmeasured"})).code, 0);
+  EXPECT_EQ(ReadJson(folder + "/matmul.json")["match"], "exact");
+}
+
+TEST_F(DevicesTest, WrongDevicesAreNamed) {
+  const Ended missing = Mdh(OnMatMul("kernel", 8, {"--device", directory_.File("none.json")}));
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("cannot read " + directory_.File("none.json")));
+  StartDaemon({"--devices", "cpu"}, kNoOpenCl);
+  const Ended unknown = Mdh(OnMatMul("kernel", 8, {"--device", "abacus"}));
+  EXPECT_EQ(unknown.code, 4);
+  EXPECT_THAT(unknown.err, HasSubstr("no device 'knownDevices/abacus' is known; known are"));
+  const Ended digest = Mdh({"kernel", std::string(64, 'a'), "--device", "h100"});
+  EXPECT_EQ(digest.code, 2);
+  EXPECT_THAT(digest.err, HasSubstr("needs the expression itself"));
+}
+
+// What the issue of several devices is about: they are there together.
+TEST_F(DevicesTest, TheCpuAndOpenClTuneAtTheSameTime) {
+  StartDaemon();
+  const nlohmann::json opencl = Device("devices/opencl0");
+  if (opencl.is_null()) GTEST_SKIP() << "no OpenCL device";
+  ASSERT_EQ(opencl["health"], "DEVICE_HEALTH_HEALTHY") << opencl.dump(2);
+  EXPECT_GT(opencl["peaks"]["fp32_flops_per_s"], 1e6);
+  const auto detached = [&](const std::string& device) {
+    const Ended ended =
+        Mdh(OnMatMul("tune", 64, {"--budget", "8s", "--device", device, "--detach"}));
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    return ended.out.substr(0, ended.out.find('\n'));
+  };
+  const std::string on_cpu = detached("cpu");
+  const std::string on_opencl = detached("opencl0");
+  EXPECT_TRUE(Eventually([&] {
+    return Job(on_cpu)["state"] == "TUNING_JOB_STATE_RUNNING" &&
+           Job(on_opencl)["state"] == "TUNING_JOB_STATE_RUNNING";
+  }));
+  ExpectSucceeds(on_cpu);
+  ExpectSucceeds(on_opencl);
+  const std::string folder = directory_.File("k");
+  EXPECT_EQ(Mdh(OnMatMul("kernel", 64, {"--device", "opencl0", "--output", folder})).code, 0);
+  EXPECT_THAT(ReadFile(folder + "/matmul.cl"), HasSubstr("__kernel"));
+  EXPECT_EQ(Mdh(OnMatMul("kernel", 64, {"--output", folder})).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder + "/matmul.c"));
+}
+
+TEST_F(DevicesTest, CudaTunesWhereItIsThere) {
+  StartDaemon();
+  const nlohmann::json cuda = Device("devices/cuda0");
+  if (cuda.is_null()) GTEST_SKIP() << "no CUDA device";
+  EXPECT_EQ(Mdh(OnMatMul("tune", 64, {"--budget", "8s", "--device", "cuda0"})).code, 0);
+  const std::string folder = directory_.File("k");
+  EXPECT_EQ(Mdh(OnMatMul("kernel", 64, {"--device", "cuda0", "--output", folder})).code, 0);
+  EXPECT_THAT(ReadFile(folder + "/matmul.cu"), HasSubstr("__global__"));
+}
+
+TEST_F(DevicesTest, OneOpenClDeviceTwiceSharesAJob) {
+  StartDaemon();
+  const bool has_opencl = !Device("devices/opencl0").is_null();
+  StopDaemon();
+  if (!has_opencl || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+    GTEST_SKIP() << "no OpenCL device, or a single core";
+  }
+  StartDaemon({"--devices", "opencl:0@0,opencl:0@1"});
+  const nlohmann::json first = Device("devices/opencl0@0");
+  ASSERT_FALSE(first.is_null());
+  ASSERT_EQ(first["fingerprint"], Device("devices/opencl0@1")["fingerprint"]);
+  EXPECT_EQ(first["description"]["blocks"]["multiprocessors"], 1);
+  const nlohmann::json tuned =
+      MdhJson(OnMatMul("tune", 64, {"--budget", "8s", "--device", "opencl"}));
+  EXPECT_THAT(tuned["record"]["device_names"],
+              UnorderedElementsAre("devices/opencl0@0", "devices/opencl0@1"));
+  EXPECT_GE(std::stoi(std::string(tuned["record"]["trials"])), 2);
+}
+
+}  // namespace
+}  // namespace mdh

@@ -28,6 +28,7 @@ struct Measurement {
   // timed together. Empty unless kOk.
   std::vector<int64_t> times_ns;
   int64_t compile_ns = 0;
+  int64_t device_ns = 0;       // how long the device was occupied: loading, calls, checks
   int64_t calls_per_time = 1;  // calls in such a batch
   // How fast the machine was, as the time of a kernel that is timed every few seconds, compared
   // with its first time: 1.1 is 10 % slower than when the problem was set.

@@ -147,6 +147,7 @@ v1::RunnerMeasured ToMessage(int64_t number, const Measurement& measurement) {
   message.set_compile_ns(measurement.compile_ns);
   message.set_calls_per_time(measurement.calls_per_time);
   message.set_drift(measurement.drift);
+  message.set_device_ns(measurement.device_ns);
   message.set_registers_per_thread(measurement.registers_per_thread);
   message.set_local_bytes_per_thread(measurement.local_bytes_per_thread);
   message.set_shared_bytes_per_block(measurement.shared_bytes_per_block);
@@ -161,6 +162,7 @@ Measurement FromMessage(const v1::RunnerMeasured& message) {
   measurement.compile_ns = message.compile_ns();
   measurement.calls_per_time = message.calls_per_time();
   measurement.drift = message.drift();
+  measurement.device_ns = message.device_ns();
   measurement.registers_per_thread = message.registers_per_thread();
   measurement.local_bytes_per_thread = message.local_bytes_per_thread();
   measurement.shared_bytes_per_block = message.shared_bytes_per_block();

@@ -154,9 +154,11 @@ void RunnerService::MeasureNext() {
   v1::RunnerResponse started;
   started.set_started(submitted.number);
   channel_.Send(submitted.request_id, std::move(started));
-  const Result<Measurement> measurement = MeasureSteadily(submitted);
+  const int64_t before_ns = NowNs();
+  Result<Measurement> measurement = MeasureSteadily(submitted);
   bench_->Forget(submitted.number);
   if (!measurement.ok()) return GiveUp(measurement.status(), submitted.request_id);
+  measurement->device_ns = NowNs() - before_ns;
   SendMeasured(submitted, *measurement);
 }
 

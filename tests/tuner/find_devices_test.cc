@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/tuner/processes.h"
+#include "tests/tuner/runner_program.h"
 #include "tuner/measure/device_selector.h"
 
 namespace mdh {
@@ -15,7 +16,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr char kRunner[] = MDH_BINARY_DIR "/bin/mdh-runner";
+const std::string kRunner = RunnerProgram();
 
 TEST(FindDevices, TheCpuComesFirstAndEveryKindIsThereOrMissing) {
   const Result<DeviceSearch> search = FindDevices(kRunner);

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/temporary_directory.h"
 #include "tests/tuner/hand_written.h"
+#include "tests/tuner/runner_program.h"
 #include "tuner/measure/runner.h"
 
 namespace mdh {
@@ -17,7 +18,7 @@ class RunnerTest : public ::testing::Test {
 
   RunnerOptions Options() const {
     RunnerOptions options;
-    options.program = MDH_BINARY_DIR "/bin/mdh-runner";
+    options.program = RunnerProgram();
     options.work_directory = directory_.File("runner");
     options.device = selector_;
     return options;

@@ -1,0 +1,123 @@
+// Workers that compile for CUDA, which need no device: kernels of our own, errors, limits.
+#include "codegen/kernel.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/matmul_expression.h"
+#include "tests/tuner/device_kernels.h"
+#include "tests/tuner/processes.h"
+#include "tuner/device/nvrtc.h"
+#include "tuner/measure/compile_worker.h"
+#include "tuner/measure/device_compilers.h"
+#include "tuner/measure/device_kernels.h"
+#include "tuner/measure/plain_kernel.h"
+#include "tuner/measure/runner_messages.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int64_t kLimit = 120'000'000'000;
+
+class CudaCompilers : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { PrepareToSupervise(); }
+  void SetUp() override {
+    const Result<Nvrtc> nvrtc = Nvrtc::Load(Nvrtc::ToolkitFolders(""));
+    if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
+    options_.selector.kind = DeviceKind::kCuda;
+    options_.device = *DescribeCudaArchitecture(90);
+  }
+  void TearDown() override { EXPECT_THAT(DescendantsNamed("mdh-compile"), IsEmpty()); }
+
+  DeviceCompilers Compilers(int workers) const {
+    const ChildLimits limits = {.nice = 5, .no_network = true, .name = "mdh-compile"};
+    return DeviceCompilers([this] { return ServeCompilations(options_); }, limits, workers);
+  }
+  DeviceCompileOutcome Compile(const Kernel& kernel, int64_t limit_ns = kLimit) {
+    DeviceCompilers compilers = Compilers(1);
+    return *compilers.Compile(ToMessage(kernel), limit_ns, supervisor_);
+  }
+
+  CompileWorkerOptions options_;
+  PatientSupervisor supervisor_;
+};
+
+TEST_F(CudaCompilers, KernelsOfOurOwnCompile) {
+  const DeviceDescription& device = options_.device;
+  std::vector<Kernel> kernels = {CanaryKernel(DeviceKind::kCuda),
+                                 EmptyKernel(device).kernel,
+                                 ArithmeticPeakKernel(device, ScalarType::kFloat32).kernel,
+                                 ArithmeticPeakKernel(device, ScalarType::kFloat64).kernel,
+                                 ReadPeakKernel(device, 1 << 20).kernel,
+                                 CopyPeakKernel(device, 1 << 20).kernel};
+  const Result<Kernel> plain =
+      GeneratePlainKernel(MatMulExpression(70, 80, 90), device, NumericsPolicy::kReassociate);
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  kernels.push_back(*plain);
+  DeviceCompilers compilers = Compilers(2);
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    compilers.Add(static_cast<int64_t>(k), ToMessage(kernels[k]), kLimit);
+  }
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const auto number = static_cast<int64_t>(k);
+    while (compilers.Find(number) == nullptr) {
+      ASSERT_TRUE(compilers.Advance().ok());
+      supervisor_.WaitFor(compilers.Sockets(), 50'000'000);
+    }
+    const DeviceCompileOutcome& outcome = *compilers.Find(number);
+    EXPECT_EQ(outcome.outcome, TrialOutcome::kOk) << outcome.reason << kernels[k].source;
+    EXPECT_FALSE(outcome.binary.empty());
+  }
+}
+
+TEST_F(CudaCompilers, ErrorsAreQuoted) {
+  const DeviceCompileOutcome outcome = Compile(AddDeviceKernel(true, 100, "  no_such_name = 1;\n"));
+  EXPECT_EQ(outcome.outcome, TrialOutcome::kCompileError);
+  EXPECT_THAT(outcome.reason, HasSubstr("no_such_name"));
+}
+
+TEST_F(CudaCompilers, LaunchesBeyondTheDevicesLimitsAreOutOfResources) {
+  Kernel kernel = AddDeviceKernel(true, 100, kRightDeviceAdd);
+  kernel.launches[0].geometry.block[0] = 4096;
+  EXPECT_EQ(Compile(kernel).outcome, TrialOutcome::kOutOfResources);
+}
+
+TEST_F(CudaCompilers, ACompilationThatLastsTooLongIsStopped) {
+  const DeviceCompileOutcome outcome = Compile(AddDeviceKernel(true, 100, kRightDeviceAdd), 1);
+  EXPECT_EQ(outcome.outcome, TrialOutcome::kCompileError);
+  EXPECT_THAT(outcome.reason, HasSubstr("compiling took longer than"));
+}
+
+TEST_F(CudaCompilers, WhatWasCompiledIsNotCompiledAgain) {
+  DeviceCompilers compilers = Compilers(1);
+  const v1::RunnerKernel kernel = ToMessage(AddDeviceKernel(true, 100, kRightDeviceAdd));
+  const DeviceCompileOutcome first = *compilers.Compile(kernel, kLimit, supervisor_);
+  EXPECT_GT(first.compile_ns, 0);
+  const DeviceCompileOutcome second = *compilers.Compile(kernel, kLimit, supervisor_);
+  EXPECT_EQ(second.compile_ns, 0);
+  EXPECT_EQ(second.binary, first.binary);
+}
+
+TEST_F(CudaCompilers, PausedCompilationsGoOnAfterwards) {
+  DeviceCompilers compilers = Compilers(1);
+  compilers.Add(7, ToMessage(AddDeviceKernel(true, 100, kRightDeviceAdd)), kLimit);
+  ASSERT_TRUE(compilers.Advance().ok());
+  compilers.Pause();
+  EXPECT_THAT(compilers.Sockets(), IsEmpty());
+  supervisor_.Wait(100'000'000);
+  ASSERT_TRUE(compilers.Advance().ok());
+  EXPECT_EQ(compilers.Find(7), nullptr);
+  compilers.Resume();
+  while (compilers.Find(7) == nullptr) {
+    ASSERT_TRUE(compilers.Advance().ok());
+    supervisor_.WaitFor(compilers.Sockets(), 50'000'000);
+  }
+  EXPECT_EQ(compilers.Find(7)->outcome, TrialOutcome::kOk);
+  compilers.Cancel();
+  EXPECT_EQ(compilers.Find(7), nullptr);
+}
+
+}  // namespace
+}  // namespace mdh

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "gmock/gmock.h"
+#include "tests/tuner/processes.h"
 #include "tests/tuner/runner_fixture.h"
 #include "tuner/measure/clock.h"
 
@@ -276,6 +277,33 @@ TEST_F(CandidateTest, InterruptEndsTheRunSoon) {
   // Perhaps it was compiled, and measured, first.
   EXPECT_THAT(measured[1].reason, AnyOf(IsEmpty(), "cancelled"));
   EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
+}
+
+TEST_F(CandidateTest, ChildrenOfAKernelEndWithIt) {
+  const Measurement measurement =
+      MeasureBad("  for (int c = 0; c < 4; ++c) if (fork() == 0) while (1) sleep(1);\n");
+  EXPECT_NE(measurement.outcome, TrialOutcome::kOk);
+  EXPECT_EQ(Descendants().size(), 1u);  // the runner
+}
+
+TEST_F(CandidateTest, GarbageThatAKernelPrintsGoesNowhere) {
+  const Measurement measurement = MeasureOne(AddKernel(
+      kSize, std::string("  for (int fd = 0; fd < 64; ++fd) {\n"
+                         "    if (write(fd, \"garbage garbage garbage\", 23) < 0) continue;\n"
+                         "  }\n") +
+                 kRightAdd));
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
+  EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
+}
+
+TEST_F(CandidateTest, AKernelThatTakesAllMemoryIsStoppedByItsLimit) {
+  const Measurement measurement = MeasureBad(
+      "  for (int64_t gib = 0;; ++gib) {\n"
+      "    if (mmap(0, (size_t)1 << 30, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==\n"
+      "        MAP_FAILED) abort();\n"
+      "  }\n");
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kCrash);
+  EXPECT_THAT(measurement.reason, HasSubstr("SIGABRT"));
 }
 
 TEST_F(CandidateTest, InterruptWithoutARunChangesNothing) {

@@ -41,6 +41,7 @@ std::string FormatBytes(int64_t bytes) {
 }
 
 std::string FormatFlops(double flops_per_s) {
+  if (flops_per_s >= 1e13) return absl::StrFormat("%.1f TFLOP/s", flops_per_s / 1e12);
   return absl::StrFormat("%.*f GFLOP/s", flops_per_s >= 1e11 ? 0 : 2, flops_per_s / 1e9);
 }
 

@@ -47,6 +47,7 @@ TEST(Formatting, ARecordBoundByComputingShowsFlopsAndPeak) {
   const std::string text = FormatRecord(MatMulRecord());
   EXPECT_THAT(text, HasSubstr("time         20.0 ms\n"));
   EXPECT_THAT(text, HasSubstr("100 GFLOP/s, 80 % of the measured peak of 125 GFLOP/s\n"));
+  EXPECT_EQ(FormatFlops(6.02e13), "60.2 TFLOP/s");
   EXPECT_THAT(text, HasSubstr("loop nest    2.00 s: 100.0 times as fast\n"));
   EXPECT_THAT(text, HasSubstr("from rules   40.0 ms: 2.0 times as fast\n"));
   EXPECT_THAT(text, HasSubstr("120, 3 of them failed, in 60.0 s\n"));

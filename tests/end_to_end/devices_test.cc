@@ -112,7 +112,6 @@ TEST_F(DevicesTest, WrongDevicesAreNamed) {
   EXPECT_THAT(digest.err, HasSubstr("needs the expression itself"));
 }
 
-// What the issue of several devices is about: they are there together.
 TEST_F(DevicesTest, TheCpuAndOpenClTuneAtTheSameTime) {
   StartDaemon();
   const nlohmann::json opencl = Device("devices/opencl0");

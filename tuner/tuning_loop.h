@@ -54,7 +54,7 @@ struct TuningResult {
   Kernel kernel;
   Measurement measurement;   // of the best, measured again at the end on new inputs
                              // unless cancelled
-  int64_t loop_nest_ns = 0;  // the untuned loop nest, one thread
+  int64_t loop_nest_ns = 0;  // the untuned loop nest, one thread of the host; 0: not measured
   int64_t default_ns = 0;    // the configuration from rules, all threads; 0 if it failed
   int64_t trials = 0;
   int64_t failed_trials = 0;

@@ -29,7 +29,7 @@ namespace mdh {
 namespace {
 
 constexpr int kMostDeaths = 3;  // in a row, before the canary is asked
-constexpr int kMostWorkers = 8;
+constexpr int kMostWorkers = 32;
 constexpr int kNice = 10;
 constexpr int64_t kOwnLimit = 120'000'000'000;  // of compiling and running kernels of our own
 constexpr int64_t kCompilerMemory = int64_t{16} << 30;

@@ -29,19 +29,27 @@ constexpr int kFinalTimeFactor = 4;
 // the second time has passed: calls of a good one must fit in.
 constexpr int64_t kHopelessFactor = 30;
 constexpr int64_t kLeastRunLimit = 1'000'000'000;
-// The same for compiling.
-constexpr int64_t kLongCompileFactor = 10;
-constexpr int64_t kLeastCompileLimit = 8'000'000'000;
-// Kernels in work for a CPU, whose cores they are measured on, too.
-constexpr int kCpuLookahead = 4;
-// The same for other devices: each core of the host compiles one, and some wait.
-constexpr int kMostLookahead = 48;
 
-int LookaheadFor(const TuningOptions& options, const DeviceDescription& device) {
-  if (options.lookahead > 0) return options.lookahead;
-  if (device.kind == DeviceKind::kCpu) return kCpuLookahead;
+// What suits a kind of device.
+struct Pace {
+  // Kernels in work.
+  int lookahead;
+  // A candidate is given up whose compilation takes that many times longer than the best one's, but
+  // none is before the second time has passed.
+  int64_t long_compile_factor;
+  int64_t least_compile_limit_ns;
+  // At most so much is timed of a trial; for the final figure it is as the options say.
+  int64_t most_timed_ns;
+};
+
+// Candidates for a CPU are measured on the cores that compile; those for GPUs wait for the compiler
+// much longer than for the device, whose times hardly vary.
+Pace PaceFor(const DeviceDescription& device) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  const bool is_gpu = device.kind != DeviceKind::kCpu && device.blocks.warp_size > 1;
+  if (!is_gpu) return {4, 10, 8 * kSecond, 100 * kSecond};
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(2 * cores, kCpuLookahead, kMostLookahead);
+  return {std::clamp(4 * cores, 8, 64), 4, 3 * kSecond, 5'000'000};
 }
 
 class TuningRun {
@@ -57,7 +65,8 @@ class TuningRun {
         start_ns_(NowNs()),
         device_(runners.front()->device()),
         model_(TuningModel(device_)),
-        lookahead_(LookaheadFor(options, device_)),
+        pace_(PaceFor(device_)),
+        lookahead_(options.lookahead > 0 ? options.lookahead : pace_.lookahead),
         pool_(runners, lookahead_) {}
 
   Result<TuningResult> Run() {
@@ -238,13 +247,14 @@ class TuningRun {
   // What is hopeless is not waited for, and neither is code that has grown out of proportion.
   MeasureOptions LimitedOptions() const {
     MeasureOptions options = options_.measure;
+    options.target_time_ns = std::min(options.target_time_ns, pace_.most_timed_ns);
     if (book_.best().empty()) return options;
     const int64_t best_ns = book_.best_ns();
     options.best_so_far_ns = best_ns;
     options.compile_limit_ns =
         std::min(options.compile_limit_ns,
-                 std::max(kLongCompileFactor * book_.best().front().measurement.compile_ns,
-                          kLeastCompileLimit));
+                 std::max(pace_.long_compile_factor * book_.best().front().measurement.compile_ns,
+                          pace_.least_compile_limit_ns));
     options.run_limit_ns =
         std::min(options.run_limit_ns, std::max(kHopelessFactor * best_ns, kLeastRunLimit));
     return options;
@@ -363,6 +373,7 @@ class TuningRun {
   const int64_t start_ns_;
   const DeviceDescription device_;
   const SystemModel model_;
+  const Pace pace_;
   const int lookahead_;
   RunnerPool pool_;
   std::optional<MdhSpace> space_;

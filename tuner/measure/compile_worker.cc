@@ -77,6 +77,9 @@ class Worker {
   }
 
   Result<std::string> CompileCuda(const Kernel& kernel) {
+    if (kernel.language != "CUDA C++") {
+      return absl::InvalidArgumentError(absl::StrCat("NVRTC cannot compile ", kernel.language));
+    }
     if (!nvrtc_) {
       MDH_ASSIGN_OR_RETURN(nvrtc_, Nvrtc::Load(Nvrtc::ToolkitFolders(options_.drivers.cuda_root)));
     }

@@ -53,6 +53,9 @@ void DeviceCompilers::Finish(const Job& job, DeviceCompileOutcome outcome) {
 }
 
 Result<DeviceCompilers::Worker*> DeviceCompilers::IdleWorker() {
+  // What an idle one sends is its end.
+  running_.remove_if(
+      [](const Worker& worker) { return !worker.job.has_value() && worker.process.IsReadable(); });
   for (Worker& worker : running_) {
     if (!worker.job) return &worker;
   }

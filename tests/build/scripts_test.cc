@@ -44,7 +44,7 @@ TEST(Scripts, BenchNamesAnUnknownGroupAndOption) {
   EXPECT_THAT(
       group.output,
       HasSubstr(
-          "bench: error: there is no group 'gpu' (groups: cpu decompositions search spaces)"));
+          "bench: error: there is no group 'gpu' (groups: cpu decompositions search spaces tuning)"));
   EXPECT_THAT(RunScript("bench cpu --fast").output, HasSubstr("unknown option '--fast'"));
   EXPECT_THAT(RunScript("bench cpu --json").output, HasSubstr("--json needs a value"));
 }

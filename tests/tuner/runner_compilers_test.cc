@@ -85,7 +85,12 @@ TEST_F(CudaCompilers, LaunchesBeyondTheDevicesLimitsAreOutOfResources) {
 }
 
 TEST_F(CudaCompilers, ACompilationThatLastsTooLongIsStopped) {
-  const DeviceCompileOutcome outcome = Compile(AddDeviceKernel(true, 100, kRightDeviceAdd), 1);
+  constexpr char kLong[] =
+      "  float x = a[0];\n"
+      "  #pragma unroll\n"
+      "  for (int k = 0; k < 20000; ++k) x = x * b[k % 100] + b[(k * 7) % 100];\n"
+      "  if (i < n) out[i] = x;\n";
+  const DeviceCompileOutcome outcome = Compile(AddDeviceKernel(true, 100, kLong), 1'000'000);
   EXPECT_EQ(outcome.outcome, TrialOutcome::kCompileError);
   EXPECT_THAT(outcome.reason, HasSubstr("compiling took longer than"));
 }

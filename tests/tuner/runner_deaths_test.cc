@@ -92,13 +92,13 @@ TEST_P(DeathsTest, CompileWorkersThatAreKilledLoseTheirKernelOnly) {
   EXPECT_EQ(MeasureOne(Right()).outcome, TrialOutcome::kOk);
 }
 
-TEST_P(DeathsTest, RunnersThatAreKilledLoseTheTrialThatTheyMeasuredOnly) {
+TEST_P(DeathsTest, RunnersThatAreKilledLoseNothing) {
   Killer killer("mdh-runner", 7'000'000, 9'000'000);
   const Result<std::vector<Measurement>> measured =
       runner_->Measure(RightKernels(12), {.target_time_ns = 100'000'000});
-  const int killed = killer.Stop();
+  killer.Stop();
   ASSERT_TRUE(measured.ok()) << measured.status();
-  ExpectValid(*measured, "the runner ended: SIGKILL (killed)", killed);
+  ExpectValid(*measured, "", 0);
   EXPECT_EQ(MeasureOne(Right()).outcome, TrialOutcome::kOk);
 }
 
@@ -119,7 +119,7 @@ TEST_P(DeathsTest, ADeviceOnWhichNothingWorksIsUnhealthyUntilSomethingDoes) {
 INSTANTIATE_TEST_SUITE_P(Devices, DeathsTest, ::testing::Values("opencl", "cuda"),
                          [](const auto& info) { return info.param; });
 
-TEST_F(RunnerTest, KilledRunnersOfTheCpuLoseTheTrialThatTheyMeasuredOnly) {
+TEST_F(RunnerTest, KilledRunnersOfTheCpuLoseNothing) {
   StartRunner();
   std::vector<Kernel> kernels;
   for (int k = 0; k < 12; ++k) {
@@ -128,15 +128,11 @@ TEST_F(RunnerTest, KilledRunnersOfTheCpuLoseTheTrialThatTheyMeasuredOnly) {
   Killer killer("mdh-runner", 1'000'000, 2'000'000);
   const Result<std::vector<Measurement>> measured =
       runner_->Measure(kernels, {.min_repeats = 1000, .max_repeats = 100'000});
-  const int killed = killer.Stop();
+  killer.Stop();
   ASSERT_TRUE(measured.ok()) << measured.status();
-  int lost = 0;
   for (const Measurement& measurement : *measured) {
-    if (measurement.outcome == TrialOutcome::kOk) continue;
-    EXPECT_THAT(measurement.reason, HasSubstr("the runner ended: SIGKILL"));
-    ++lost;
+    EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
   }
-  EXPECT_LE(lost, killed);
 }
 
 }  // namespace

@@ -92,17 +92,19 @@ TEST_F(RunnerLifecycle, LeavesNothingBehind) {
   EXPECT_FALSE(std::filesystem::exists(directory_.File("runner")));
 }
 
-TEST_F(RunnerLifecycle, AKilledRunnerFailsTheCandidateThatItRanAndNoOther) {
+TEST_F(RunnerLifecycle, ACandidateWithWhichTheRunnerDiesAgainAndAgainFailsAndNoOther) {
   StartRunner();
   const std::vector<pid_t> before = Descendants();
   ASSERT_EQ(before.size(), 1u);
   std::thread killer([&] {
-    // Until the endless candidate runs: the others are not there for long.
-    for (int since = 0; since < 100;) {
-      usleep(5000);
-      since = DescendantsNamed("mdh-candidate").empty() ? 0 : since + 1;
+    for (int death = 0; death < 3; ++death) {
+      // Until the endless candidate runs: the others are not there for long.
+      for (int since = 0; since < 100;) {
+        usleep(5000);
+        since = DescendantsNamed("mdh-candidate").empty() ? 0 : since + 1;
+      }
+      for (const pid_t runner : DescendantsNamed("mdh-runner")) kill(runner, SIGKILL);
     }
-    kill(before[0], SIGKILL);
   });
   const Kernel endless = AddKernel(kSize, "  while (1) usleep(1000);\n");
   const auto measured = runner_->Measure({RightAddKernel(kSize), endless, RightAddKernel(kSize)},

@@ -1,6 +1,9 @@
 #include "tuner/tuning_loop.h"
 
+#include <signal.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <set>
@@ -10,6 +13,7 @@
 #include "core/canonical.h"
 #include "gmock/gmock.h"
 #include "tests/server/matmul_expression.h"
+#include "tests/tuner/processes.h"
 #include "tests/tuner/recorded_runner.h"
 #include "tests/tuner/runner_fixture.h"
 #include "tuner/mdh_space.h"
@@ -244,6 +248,32 @@ TEST_F(TuningWithRunner, TheDurationIsKeptApproximately) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_GT(result->elapsed_ns, 3'000'000'000);
   EXPECT_LT(result->elapsed_ns, 30'000'000'000);  // the machine may be busy
+}
+
+// MDH_KILLS: how often, for a longer run.
+TEST_F(TuningWithRunner, RunnersThatAreKilledLoseNoTrial) {
+  const char* const wanted = std::getenv("MDH_KILLS");
+  const int kills = wanted == nullptr ? 8 : std::atoi(wanted);
+  Result<std::unique_ptr<Runner>> started = Runner::Start(Options());
+  ASSERT_TRUE(started.ok()) << started.status();
+  std::vector<std::string> failures;
+  int killed = 0;
+  const std::atomic<bool> cancelled = false;
+  const auto result = Tune(
+      MatMulExpression(61, 53, 47), **started, {.abort = AbortCondition::Evaluations(2 * kills)},
+      [&](const TuningProgress& progress) {
+        const Measurement& measurement = progress.trial->measurement;
+        if (measurement.outcome != TrialOutcome::kOk) failures.push_back(measurement.reason);
+        if (progress.trials % 2 == 0 || killed == kills) return;
+        for (const pid_t runner : DescendantsNamed("mdh-runner")) {
+          killed += kill(runner, SIGKILL) == 0 ? 1 : 0;
+        }
+      },
+      cancelled);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->trials, 2 * kills);
+  EXPECT_GE(killed, kills / 2);
+  EXPECT_THAT(failures, Each(HasSubstr("did not end")));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tuner/measure/device_compilers.h"
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -34,7 +35,14 @@ std::optional<DeviceCompileOutcome> DeviceCompilers::Check(Worker& worker, bool&
       outcome.reason = response.reason();
       outcome.binary = std::move(*response.mutable_binary());
     } else {
-      outcome.reason = absl::StrCat("the compiler ended by ", ToText(worker.process.End()));
+      const ChildEnd end = worker.process.End();
+      // Somebody else's kill, which need not have met the kernel's compilation at all.
+      if (end.signal == SIGKILL && !job.is_repeated) {
+        waiting_.push_front(job);
+        waiting_.front().is_repeated = true;
+        return std::nullopt;
+      }
+      outcome.reason = absl::StrCat("the compiler ended by ", ToText(end));
     }
     return outcome;
   }

@@ -63,9 +63,9 @@ struct MachinePeaks {
   double launch_overhead_ns = 0;  // from one launch to the next of kernels that do nothing
 };
 
-// Client side. Not thread-safe: one caller at a time. A runner that dies is started again; the
-// kernel that it measured fails, the others that were submitted are measured as if nothing had
-// happened.
+// Client side. Not thread-safe: one caller at a time. A runner that dies is started again,
+// and what was submitted is measured as if nothing had happened; only a kernel with which it dies
+// three times fails.
 class Runner {
  public:
   // Errors: InvalidArgument if the selector of the device is none; FailedPrecondition if the

@@ -156,6 +156,7 @@ class RunnerClient final : public Runner {
     int64_t number = 0;
     v1::RunnerRequest request;
     bool is_started = false;
+    int deaths = 0;  // of the runner while it measured this one
   };
 
   Status CheckIdle() const {
@@ -235,7 +236,9 @@ class RunnerClient final : public Runner {
     }
   }
 
-  // After the runner's end: the kernel that it measured fails, the others are submitted again.
+  // After the runner's end all kernels are submitted again. Kernels do not run in the runner
+  // itself: that its end is the doing of the one that it measured is believed after a few times
+  // only.
   Status Recover() {
     const std::string lost = absl::StrCat("the runner ended: ", EndProcess());
     bool is_progress = false;
@@ -245,16 +248,19 @@ class RunnerClient final : public Runner {
       interrupted_up_to = interrupted_up_to_;
     }
     for (auto it = submitted_.begin(); it != submitted_.end();) {
-      const bool is_cancelled = it->second.request.id() <= interrupted_up_to;
-      if (it->second.is_started || is_cancelled) {
-        finished_.push_back({it->second.number, is_cancelled
-                                                    ? CancelledMeasurement()
-                                                    : Failed(TrialOutcome::kLaunchError, lost)});
-        it = submitted_.erase(it);
-        is_progress = true;
-      } else {
+      Submitted& submitted = it->second;
+      const bool is_cancelled = submitted.request.id() <= interrupted_up_to;
+      submitted.deaths += submitted.is_started ? 1 : 0;
+      submitted.is_started = false;
+      if (!is_cancelled && submitted.deaths < kMostDeaths) {
         ++it;
+        continue;
       }
+      finished_.push_back({submitted.number, is_cancelled
+                                                 ? CancelledMeasurement()
+                                                 : Failed(TrialOutcome::kLaunchError, lost)});
+      it = submitted_.erase(it);
+      is_progress = true;
     }
     deaths_ = is_progress ? 0 : deaths_ + 1;
     if (deaths_ >= kMostDeaths) return absl::UnavailableError(lost);

@@ -36,7 +36,7 @@ class ChildState {
 
  private:
   // What gates that are decided make of the others, and of slots.
-  static constexpr int kNeedsBits = 6;  // 64 remembered answers
+  static constexpr int kNeedsBits = 8;  // 256 remembered answers
   struct Needs {
     uint64_t known_for = 0;  // decided gates
     bool is_known = false;

@@ -16,6 +16,24 @@ constexpr uint32_t kChunk = 1024;
 // From so many states on, conditions are tabulated.
 constexpr uint32_t kManyStates = 16;
 
+// Whether the states after a level are those before it, with the same numbers.
+bool KeepsStates(const SpacePlan& plan, int number) {
+  const LevelPlan& level = plan.levels[number];
+  const Cut& before = plan.cuts[number];
+  const Cut& after = plan.cuts[number + 1];
+  const auto is_same_gate = [](const Gate& a, const Gate& b) {
+    return a.operation == b.operation && a.paths == b.paths;
+  };
+  const auto is_same_slot = [](const Slot& a, const Slot& b) {
+    return a.operation == b.operation && a.paths == b.paths;
+  };
+  return level.roots.empty() &&
+         std::equal(before.gates.begin(), before.gates.end(), after.gates.begin(),
+                    after.gates.end(), is_same_gate) &&
+         std::equal(before.slots.begin(), before.slots.end(), after.slots.begin(),
+                    after.slots.end(), is_same_slot);
+}
+
 class Builder {
  public:
   Builder(const SpacePlan& plan, int64_t max_bytes, int threads)
@@ -42,6 +60,12 @@ class Builder {
           continue;
         }
       }
+      if (KeepsStates(plan_, level)) {
+        PassStates(level, states.count());
+        if (IsTooLarge(states, states, 0)) return End(Construction::Outcome::kOutOfMemory);
+        done_bytes_ += BytesOf(result_.graph.back());
+        continue;
+      }
       StateTable children(plan_.cuts[level + 1].words(), plan_.levels[level].is_injective);
       children.Reserve(states.count());
       result_.graph.emplace_back();
@@ -60,6 +84,17 @@ class Builder {
   Construction End(Construction::Outcome outcome) {
     result_.outcome = outcome;
     return std::move(result_);
+  }
+
+  void PassStates(int level, uint32_t states) {
+    GraphLevel& result = result_.graph.emplace_back();
+    result.begin.reserve(states + 1);
+    for (uint32_t state = 0; state < states; ++state) {
+      for (const PositionRun& run : plan_.levels[level].domain) {
+        result.edges.push_back({run.first, run.last, state});
+      }
+      result.begin.push_back(static_cast<uint32_t>(result.edges.size()));
+    }
   }
 
   static int64_t BytesOf(const GraphLevel& level) {

@@ -46,10 +46,12 @@ struct Pace {
 // much longer than for the device, whose times hardly vary.
 Pace PaceFor(const DeviceDescription& device) {
   constexpr int64_t kSecond = 1'000'000'000;
-  const bool is_gpu = device.kind != DeviceKind::kCpu && device.blocks.warp_size > 1;
-  if (!is_gpu) return {4, 10, 8 * kSecond, 100 * kSecond};
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return {std::clamp(4 * cores, 8, 64), 4, 3 * kSecond, 5'000'000};
+  const bool is_gpu = device.kind != DeviceKind::kCpu && device.blocks.warp_size > 1;
+  if (!is_gpu) return {std::clamp(cores, 4, 16), 10, 8 * kSecond, 100 * kSecond};
+  // Drivers of OpenCL compile several times as long as NVRTC.
+  const int64_t least_limit_ns = (device.kind == DeviceKind::kCuda ? 3 : 10) * kSecond;
+  return {std::clamp(4 * cores, 8, 64), 4, least_limit_ns, 5'000'000};
 }
 
 class TuningRun {

@@ -258,20 +258,24 @@ TEST_F(TuningWithRunner, RunnersThatAreKilledLoseNoTrial) {
   ASSERT_TRUE(started.ok()) << started.status();
   std::vector<std::string> failures;
   int killed = 0;
+  int64_t last_kill_ns = 0;
   const std::atomic<bool> cancelled = false;
+  const int64_t trials = 4 * kills;
   const auto result = Tune(
-      MatMulExpression(61, 53, 47), **started, {.abort = AbortCondition::Evaluations(2 * kills)},
+      MatMulExpression(61, 53, 47), **started, {.abort = AbortCondition::Evaluations(trials)},
       [&](const TuningProgress& progress) {
         const Measurement& measurement = progress.trial->measurement;
         if (measurement.outcome != TrialOutcome::kOk) failures.push_back(measurement.reason);
-        if (progress.trials % 2 == 0 || killed == kills) return;
+        // Not before it has had the time to start again.
+        if (killed == kills || NowNs() < last_kill_ns + 300'000'000) return;
+        last_kill_ns = NowNs();
         for (const pid_t runner : DescendantsNamed("mdh-runner")) {
           killed += kill(runner, SIGKILL) == 0 ? 1 : 0;
         }
       },
       cancelled);
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->trials, 2 * kills);
+  EXPECT_EQ(result->trials, trials);
   EXPECT_GE(killed, kills / 2);
   EXPECT_THAT(failures, Each(HasSubstr("did not end")));
 }

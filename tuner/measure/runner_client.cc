@@ -177,8 +177,14 @@ class RunnerClient final : public Runner {
       if (session_ && !session_->IsGone()) return absl::OkStatus();
     }
     EndProcess();
-    MDH_RETURN_IF_ERROR(StartProcess());
-    return with_problem && problem_ ? SendProblem() : absl::OkStatus();
+    Status status;
+    // The new one may be killed, too, before it is ready.
+    for (int death = 0; death < kMostDeaths; ++death) {
+      status = StartProcess();
+      if (status.ok() && with_problem && problem_) status = SendProblem();
+      if (status.ok() || absl::IsCancelled(status)) break;
+    }
+    return status;
   }
 
   // Gives the request its id.

@@ -204,6 +204,8 @@ Result<TuningResult> TuneOnRunners(const Expression& expression, absl::Span<Runn
                                    const TuningOptions& options,
                                    const std::function<void(const TuningProgress&)>& on_trial,
                                    const std::atomic<bool>& cancelled) {
+  // A runner that knows its peaks fails what is faster than it can be. They are measured once.
+  for (Runner* runner : runners) runner->Peaks().IgnoreError();
   return Tune(expression, runners, options, on_trial, cancelled);
 }
 

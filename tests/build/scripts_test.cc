@@ -41,10 +41,8 @@ TEST(Scripts, PackagesListsAndNamesAnUnknownSet) {
 TEST(Scripts, BenchNamesAnUnknownGroupAndOption) {
   const ScriptEnd group = RunScript("bench gpu");
   EXPECT_EQ(group.exit_code, 2);
-  EXPECT_THAT(
-      group.output,
-      HasSubstr(
-          "bench: error: there is no group 'gpu' (groups: cpu decompositions search spaces tuning)"));
+  EXPECT_THAT(group.output, HasSubstr("bench: error: there is no group 'gpu' (groups: cpu "
+                                      "decompositions search spaces tuning)"));
   EXPECT_THAT(RunScript("bench cpu --fast").output, HasSubstr("unknown option '--fast'"));
   EXPECT_THAT(RunScript("bench cpu --json").output, HasSubstr("--json needs a value"));
 }

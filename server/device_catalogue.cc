@@ -5,15 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "proto/device_conversion.h"
+#include "tuner/measure/plausibility.h"
 
 namespace mdh {
 namespace {
-
-// Peaks are measured, not proven: a candidate may exceed them a little.
-constexpr double kPeakTolerance = 1.5;
 
 constexpr std::string_view kDevices = "devices/";
 constexpr std::string_view kKnownDevices = "knownDevices/";
@@ -213,22 +210,15 @@ bool IsDoublePrecision(const Expression& expression) {
 }
 
 Status CheckPlausible(const Expression& expression, int64_t time_ns,
-                      const v1::MachinePeaks& peaks) {
-  // Single precision is the faster one: in mixed computations its peak bounds both.
-  bool has_single = false;
-  for (const ScalarInstruction& instruction : expression.function().instructions()) {
-    has_single = has_single || instruction.type == ScalarType::kFloat32;
-  }
-  const double peak = has_single ? std::max(peaks.fp32_flops_per_s(), peaks.fp64_flops_per_s())
-                                 : peaks.fp64_flops_per_s();
-  if (peak <= 0) return absl::OkStatus();
-  const double least_ns =
-      static_cast<double>(expression.FloatingPointOperations()) / peak * 1e9 / kPeakTolerance;
-  if (static_cast<double>(time_ns) >= least_ns) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrFormat("the measured time of %d ns for '%s' is implausible: at %.3g FLOP/s it takes "
-                      "%.0f ns at least",
-                      time_ns, expression.name(), peak * kPeakTolerance, least_ns));
+                      const DeviceDescription& device, const v1::MachinePeaks& peaks) {
+  const MachinePeaks known = {.fp32_flops_per_s = peaks.fp32_flops_per_s(),
+                              .fp64_flops_per_s = peaks.fp64_flops_per_s(),
+                              .memory_bytes_per_s = peaks.memory_bytes_per_s(),
+                              .copy_bytes_per_s = peaks.copy_bytes_per_s()};
+  const std::optional<std::string> why =
+      WhyImplausible(expression, static_cast<double>(time_ns), CacheState::kWarm, device, known);
+  if (!why) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the result for '", expression.name(), "': ", *why));
 }
 
 }  // namespace mdh

@@ -74,6 +74,7 @@ bool IsDoublePrecision(const Expression& expression);
 
 // Errors: Internal if `time_ns` is so short that the device would have exceeded its peak by half:
 // then something was not computed.
-Status CheckPlausible(const Expression& expression, int64_t time_ns, const v1::MachinePeaks& peaks);
+Status CheckPlausible(const Expression& expression, int64_t time_ns,
+                      const DeviceDescription& device, const v1::MachinePeaks& peaks);
 
 }  // namespace mdh

@@ -50,7 +50,8 @@ Result<v1::TuningRecord> SearchAndStore(const JobSearch& search, const SearchToo
   for (const std::unique_ptr<DeviceLease>& lease : search.leases) runners.push_back(lease.get());
   MDH_ASSIGN_OR_RETURN(const TuningResult result, tools.tune(search.expression, runners, options,
                                                              search.on_trial, search.cancelled));
-  MDH_RETURN_IF_ERROR(CheckPlausible(search.expression, result.measurement.time_ns(), peaks));
+  MDH_RETURN_IF_ERROR(
+      CheckPlausible(search.expression, result.measurement.time_ns(), device.description(), peaks));
   v1::TuningRecord record = MakeRecord(search.expression, search.key, device.description(), result);
   record.set_search_end(search.cancelled ? v1::SEARCH_END_CANCELLED : v1::SEARCH_END_BUDGET);
   *record.mutable_peaks() = peaks;

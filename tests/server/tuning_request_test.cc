@@ -69,17 +69,18 @@ TEST(ResourceNames, OtherNamesAreRefused) {
 }
 
 TEST(Plausibility, FasterThanThePeakByHalfIsImplausible) {
+  const DeviceDescription cpu;
   v1::MachinePeaks peaks;
   peaks.set_fp32_flops_per_s(2e12);
   peaks.set_fp64_flops_per_s(1e12);
   const Expression single = MatMulExpression(100, 100, 100);
-  EXPECT_TRUE(CheckPlausible(single, 700, peaks).ok());
-  EXPECT_EQ(CheckPlausible(single, 600, peaks).code(), absl::StatusCode::kInternal);
+  EXPECT_TRUE(CheckPlausible(single, 700, cpu, peaks).ok());
+  EXPECT_EQ(CheckPlausible(single, 600, cpu, peaks).code(), absl::StatusCode::kInternal);
   const Expression in_double = MatMulExpression(100, 100, 100, ScalarType::kFloat64);
-  EXPECT_FALSE(CheckPlausible(in_double, 700, peaks).ok());
-  EXPECT_TRUE(CheckPlausible(in_double, 1400, peaks).ok());
-  EXPECT_TRUE(CheckPlausible(single, 1, v1::MachinePeaks()).ok());
-  EXPECT_TRUE(CheckPlausible(MatMulExpression(9, 9, 9, ScalarType::kInt32), 1, peaks).ok());
+  EXPECT_FALSE(CheckPlausible(in_double, 700, cpu, peaks).ok());
+  EXPECT_TRUE(CheckPlausible(in_double, 1400, cpu, peaks).ok());
+  EXPECT_TRUE(CheckPlausible(single, 1, cpu, v1::MachinePeaks()).ok());
+  EXPECT_TRUE(CheckPlausible(MatMulExpression(9, 9, 9, ScalarType::kInt32), 1, cpu, peaks).ok());
 }
 
 }  // namespace

@@ -162,6 +162,40 @@ std::string CPrelude::StoreFunction(LoopValueType type, bool contiguous, Address
   return name;
 }
 
+bool CPrelude::CanStream(LoopValueType type) {
+  const int bytes = SizeBytes(type.scalar) * type.lanes;
+  return bytes == 16 || bytes == 32 || bytes == 64;
+}
+
+std::string CPrelude::StreamFunction(LoopValueType type) {
+  streams_ = true;
+  const std::string vector = VectorType(type), element = CType(type.scalar, dialect_);
+  const std::string name = absl::StrCat("stream_", vector);
+  const int bytes = SizeBytes(type.scalar) * type.lanes;
+  const std::string feature = bytes == 64 ? "__AVX512F__" : bytes == 32 ? "__AVX__" : "__SSE2__";
+  const std::string builtin = absl::StrCat("__builtin_ia32_movntdq", bytes == 64   ? "512"
+                                                                     : bytes == 32 ? "256"
+                                                                                   : "");
+  DefineFunction(name, absl::Substitute(R"(void $0($1* p, $2 x) {
+#if defined(__clang__)
+  if (((uintptr_t)p & $3) == 0) {
+    __builtin_nontemporal_store(x, ($2*)p);
+    return;
+  }
+#elif defined($4)
+  typedef long long whole __attribute__((vector_size($5)));
+  if (((uintptr_t)p & $3) == 0) {
+    $6((whole*)p, (whole)x);
+    return;
+  }
+#endif
+  *($2_unaligned*)p = x;
+}
+)",
+                                        name, element, vector, bytes - 1, feature, bytes, builtin));
+  return name;
+}
+
 std::string CPrelude::KeepMacro(int bytes) {
   const std::string name = absl::StrCat("MDH_KEEP_", bytes);
   const std::string feature = bytes == 64 ? "__AVX512F__" : bytes == 32 ? "__AVX__" : "__SSE2__";

@@ -39,6 +39,11 @@ class CPrelude {
                            AddressSpace space = AddressSpace::kGlobal);
   std::string StoreFunction(LoopValueType type, bool contiguous,
                             AddressSpace space = AddressSpace::kGlobal);
+  // (pointer, value): elements that are neighbours, past the caches where they are aligned.
+  std::string StreamFunction(LoopValueType type);
+  static bool CanStream(LoopValueType type);
+  // Whether StreamFunction was asked for: such stores are ordered with others by a fence only.
+  bool streams() const { return streams_; }
   // Macro that keeps a vector of that many bytes in a register, where the target has such
   // registers.
   std::string KeepMacro(int bytes);
@@ -62,6 +67,7 @@ class CPrelude {
   std::map<std::string, std::string> tables_;  // contents -> name
   std::string types_;
   std::string functions_;
+  bool streams_ = false;
 };
 
 // Definitions of those of mdh_min, mdh_clamp and mdh_inside, functions of indices of that type,

@@ -99,6 +99,9 @@ std::string CPrinter::PrintStore(const StoreElements& s) {
                         address, ");\n");
   }
   const bool contiguous = dialect_.computes_with_vectors && s.stride == 1;
+  if (contiguous && s.is_streaming && CPrelude::CanStream(type)) {
+    return absl::StrCat(prelude_.StreamFunction(type), "(", address, ", ", value, ");\n");
+  }
   return absl::StrCat(prelude_.StoreFunction(type, contiguous, space), "(", address, ", ",
                       contiguous ? "" : absl::StrCat(s.stride, ", "), value, ");\n");
 }
@@ -208,6 +211,11 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
             // Compilers for blocks of threads keep what is no array in registers.
             if (dialect_.has_blocks()) return;
             line(prelude_.KeepMacro(s.bytes), "(", s.name, ");\n");
+          },
+          [&](const PrefetchElement& s) {
+            if (dialect_.has_blocks()) return;
+            line("__builtin_prefetch(", Address(s.pointer, s.offset), ", ",
+                 s.for_writing ? "1" : "0", ");\n");
           },
           [&](const Call& s) { line(s.function, "(", absl::StrJoin(s.arguments, ", "), ");\n"); },
           [&](const CopyRegion& s) {

@@ -21,8 +21,11 @@ std::string ArgumentNames(const CUnitOptions& options) {
                        [](std::string* out, const KernelArgument& a) { out->append(a.name); });
 }
 
+// Streamed stores are in memory before others learn that the stage is over.
+constexpr char kStreamFence[] = "  __atomic_thread_fence(__ATOMIC_SEQ_CST);\n";
+
 std::string PrintStage(const LoopProgram& program, const ScratchLayout& layout, size_t number,
-                       const CUnitOptions& options, CPrinter& printer) {
+                       const CUnitOptions& options, bool streams, CPrinter& printer) {
   const Stage& stage = program.stages[number];
   const std::string body = printer.Print(stage.body, 1);
   const std::string pointers = ScratchPointers(program, layout, GnuC(), body);
@@ -36,9 +39,9 @@ std::string PrintStage(const LoopProgram& program, const ScratchLayout& layout, 
   return absl::Substitute(
       "// $0\nstatic void stage_$1(const int64_t thread, const int64_t threads, $2, char* restrict "
       "scratch) {\n"
-      "$3$4$5}\n\n",
+      "$3$4$5$6}\n\n",
       stage.comment, number, Declarations(options, GnuC().parameter_restrict), unused, pointers,
-      body);
+      body, streams ? kStreamFence : "");
 }
 
 bool NeedsBoundaryFunctions(const std::string& code) {
@@ -141,7 +144,7 @@ std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) 
     absl::StrAppend(&functions, printer.Print(function), "\n");
   }
   for (size_t n = 0; n < program.stages.size(); ++n) {
-    stages += PrintStage(program, layout, n, options, printer);
+    stages += PrintStage(program, layout, n, options, prelude.streams(), printer);
     absl::StrAppend(&cases, "    case ", n, ": stage_", n, "(thread, threads, ",
                     ArgumentNames(options), ", (char*)scratch); break;\n");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/block_candidates.h"
 #include "core/constraints.h"
 #include "core/nest_constraints.h"
 
@@ -341,6 +342,10 @@ class Rules {
 
 TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,
                                         const DeviceDescription& device, NumericsPolicy numerics) {
+  if (numerics == NumericsPolicy::kReassociate) {
+    std::vector<BlockCandidate> candidates = BlockCandidates(expression, model, device, {});
+    if (!candidates.empty()) return std::move(candidates.front().parameters);
+  }
   TuningParameters p;
   for (const Rules::Simplicity simplicity :
        {Rules::kEverything, Rules::kNoParallelReduction, Rules::kNoRegisterTile, Rules::kOneThread,

@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/default_block_parameters.h"
+#include "codegen/tile_choice.h"
 #include "core/constraints.h"
 
 namespace mdh {
 namespace {
 
-constexpr int64_t kMaxUnroll = 4;
-
-int64_t RoundDownToPowerOfTwo(int64_t n) {
-  int64_t power = 1;
-  while (power * 2 <= n) power *= 2;
-  return power;
-}
+constexpr double kMuchWritten = 8;  // times what is read
 
 class Rules {
  public:
@@ -35,160 +31,34 @@ class Rules {
     }
   }
 
-  TuningParameters Run() {
-    ChooseLanes();
-    ChooseRegisterTile();
+  TuningParameters Run(const TileChoice& choice) {
+    ApplyTile(choice);
     ChooseCacheTiles();
     ChooseCoreTiles();
+    OrderTiles();
     if (is_ordered()) KeepOrder();
-    ChooseStaging();
+    ChooseStaging(choice);
     return std::move(p_);
   }
 
  private:
   int64_t size(int d) const { return e_.dimensions()[d].size; }
-  bool HasLanes() const { return m_.LayerWith(LayerRole::kLanes) > 0; }
   bool HasRegisters() const { return m_.LayerWith(LayerRole::kRegisters) > 0; }
   bool is_ordered() const { return p_.numerics != NumericsPolicy::kReassociate; }
   std::vector<int64_t>& registers() { return p_.tile[innermost_]; }
 
-  // ---- Lanes ----
-
-  // Elements between neighbours in dimension d of an access.
-  static int64_t Stride(const Buffer& buffer, int access, int d) {
-    return buffer.Linearized(access).coefficients[d];
-  }
-
-  // Relative cost of a point if lanes run along d; smaller is better.
-  double LaneCost(int d, int64_t lanes) const {
-    double cost = 1;
-    for (const Buffer& buffer : e_.inputs()) {
-      for (size_t a = 0; a < buffer.accesses.size(); ++a) {
-        const int64_t stride = Stride(buffer, static_cast<int>(a), d);
-        if (stride == 0 || stride == 1) continue;
-        const bool packable = CanStage(buffer) && Reuse(buffer) >= 16;
-        cost += packable ? 0.5 : 4;
-      }
-    }
-    if (e_.is_reduction(d)) {
-      cost += 0.5 + 8.0 / static_cast<double>(size(d));
-    } else {
-      double reduction = 1;
-      for (int r = 0; r < e_.rank(); ++r) {
-        if (e_.is_reduction(r)) reduction *= static_cast<double>(size(r));
-      }
-      for (const Buffer& buffer : e_.outputs()) {
-        for (size_t a = 0; a < buffer.accesses.size(); ++a) {
-          if (Stride(buffer, static_cast<int>(a), d) != 1) cost += 8 / reduction;
-        }
-      }
-    }
-    return cost * static_cast<double>(FullLanes()) / static_cast<double>(lanes);
-  }
-
-  int64_t FullLanes() const {
-    int64_t bytes = 1;
-    for (const TypedName& t : e_.function().parameters())
-      bytes = std::max<int64_t>(bytes, SizeBytes(t.type));
-    for (const TypedName& t : e_.function().results())
-      bytes = std::max<int64_t>(bytes, SizeBytes(t.type));
-    return std::max<int64_t>(1, device_.simd_bytes / bytes);
-  }
-
-  // How often each element of a buffer is read.
-  double Reuse(const Buffer& buffer) const {
-    double points = 1;
-    for (int d = 0; d < e_.rank(); ++d) points *= static_cast<double>(size(d));
-    return points * static_cast<double>(buffer.accesses.size()) /
-           static_cast<double>(buffer.elements());
-  }
-
-  void ChooseLanes() {
-    if (!HasLanes()) return;
-    double best = static_cast<double>(FullLanes()) * 1.5;  // no lanes
-    for (int d = 0; d < e_.rank(); ++d) {
-      const int64_t lanes = RoundDownToPowerOfTwo(std::min(size(d), FullLanes()));
-      if (lanes == 1) continue;
-      if (e_.is_reduction(d) && (is_ordered() || !e_.reduction().identity())) continue;
-      if (const double cost = LaneCost(d, lanes); cost < best) {
-        best = cost;
-        vector_dimension_ = d;
-        lanes_ = lanes;
-      }
-    }
-    if (vector_dimension_ >= 0)
-      p_.tile[m_.LayerWith(LayerRole::kLanes) - 1][vector_dimension_] = lanes_;
-  }
-
   // ---- Register tile ----
 
-  bool Fits() {
-    const int64_t spare = device_.vector_registers >= 32 ? 6 : 3;  // operands beside accumulators
-    return AccumulatorRegisters(e_, m_, device_, p_) <= device_.vector_registers - spare &&
-           UnrolledOperations(e_, m_, p_) <= kMaxUnrolledOperations / 2;
-  }
-
-  // The largest of `candidates` for the tile of d that fits, waste at the end of d counted in.
-  void GrowRegisterTile(int d, int64_t unit, int64_t most) {
-    int64_t best = registers()[d];
-    double best_score = 0;
-    for (int64_t n = 1; n <= most && n * unit <= size(d); ++n) {
-      registers()[d] = n * unit;
-      if (!Fits()) continue;
-      const int64_t tiles = (size(d) + n * unit - 1) / (n * unit);
-      const double use = static_cast<double>(size(d)) / static_cast<double>(tiles * n * unit);
-      const double score = use * static_cast<double>(n) / static_cast<double>(n + 1);
-      if (score > best_score) {
-        best_score = score;
-        best = n * unit;
-      }
-    }
-    registers()[d] = best;
-  }
-
-  void ChooseRegisterTile() {
+  void ApplyTile(const TileChoice& choice) {
+    vector_dimension_ = choice.vector_dimension;
+    lanes_ = choice.lanes;
+    if (vector_dimension_ >= 0)
+      p_.tile[m_.LayerWith(LayerRole::kLanes) - 1][vector_dimension_] = lanes_;
     for (int d = 0; d < e_.rank(); ++d) registers()[d] = d == vector_dimension_ ? lanes_ : 1;
     if (!HasRegisters()) return;
-    const bool lanes_reduced = vector_dimension_ >= 0 && e_.is_reduction(vector_dimension_);
-    if (vector_dimension_ >= 0 && !lanes_reduced) {
-      GrowRegisterTile(vector_dimension_, lanes_, device_.vector_registers >= 32 ? 4 : 2);
-    }
-    // One more concatenated dimension: the one along which most inputs are used again.
-    int rows = -1;
-    double best = 0;
-    for (int d = 0; d < e_.rank(); ++d) {
-      if (d == vector_dimension_ || e_.is_reduction(d) || size(d) == 1) continue;
-      double again = 0.1 + 0.01 * d;
-      for (const Buffer& buffer : e_.inputs()) {
-        bool independent = true;
-        for (size_t a = 0; a < buffer.accesses.size(); ++a) {
-          independent &= Stride(buffer, static_cast<int>(a), d) == 0;
-        }
-        if (independent || buffer.accesses.size() > 1) again += 1;
-      }
-      if (again > best) {
-        best = again;
-        rows = d;
-      }
-    }
-    if (rows >= 0) GrowRegisterTile(rows, 1, e_.has_reduction() ? 14 : 4);
-    if (lanes_reduced) {
-      p_.independent_accumulators = true;
-      if (!Fits()) p_.independent_accumulators = false;
-      GrowRegisterTile(vector_dimension_, lanes_, 8);
-    }
-    UnrollShortReductions();
-  }
-
-  // Innermost reductions of a few points cost more in loop control than in arithmetic.
-  void UnrollShortReductions() {
-    for (int d = e_.rank() - 1; d >= 0; --d) {
-      if (!e_.is_reduction(d) || d == vector_dimension_) continue;
-      if (size(d) > 2 * kMaxUnroll) break;
-      registers()[d] = size(d);
-      if (!Fits()) registers()[d] = 1;
-      if (size(d) > 1) break;
-    }
+    registers() = choice.tile;
+    p_.independent_accumulators = choice.independent_accumulators;
+    if (choice.accumulates_in_output) p_.accumulate_in = AccumulateIn::kOutput;
   }
 
   // ---- Caches ----
@@ -216,7 +86,7 @@ class Rules {
   // Whether some input is read more than once by points that are far apart.
   bool ReadsAgain() const {
     for (const Buffer& buffer : e_.inputs()) {
-      if (Reuse(buffer) > 1.5 && buffer.size_bytes() > device_.l1_bytes / 4) return true;
+      if (ReuseOf(e_, buffer) > 1.5 && buffer.size_bytes() > device_.l1_bytes / 4) return true;
     }
     return false;
   }
@@ -241,15 +111,22 @@ class Rules {
     std::vector<int> reduced, concatenated;
     for (int d = e_.rank() - 1; d >= 0; --d)
       (e_.is_reduction(d) ? reduced : concatenated).push_back(d);
-    if (!ReadsAgain()) {  // nothing that a cache could keep
+    if (p_.accumulate_in == AccumulateIn::kOutput) return KeepOutputsInCache();
+    // Stencils read rows that were read a row or a plane before: long rows are worth more than
+    // blocks. Else there may be nothing that a cache could keep.
+    if (!e_.has_reduction() || !ReadsAgain()) {
       for (int l = 1; l < innermost_; ++l) {
         for (int d = 0; d < e_.rank(); ++d) p_.tile[l][d] = size(d);
       }
       return;
     }
     std::vector<int64_t> tile = registers();
-    // Reductions first: what one register tile reads stays in the first-level cache.
-    Grow(tile, reduced, 0.75 * static_cast<double>(device_.l1_bytes));
+    // Reductions first: what one register tile reads stays in the first-level cache; with lanes
+    // along a reduction, whose results take longer to combine, in the second one.
+    const bool lanes_reduced = vector_dimension_ >= 0 && e_.is_reduction(vector_dimension_);
+    Grow(tile, reduced,
+         lanes_reduced ? 0.5 * static_cast<double>(device_.l2_bytes)
+                       : 0.75 * static_cast<double>(device_.l1_bytes));
     for (int l = innermost_ - 1; l > 0; --l) {
       const bool outermost = l == 1;
       double bytes = 0.5 * static_cast<double>(device_.l2_bytes);
@@ -263,6 +140,66 @@ class Rules {
     }
   }
 
+  // The output is added to once for every few points of the reductions.
+  void KeepOutputsInCache() {
+    std::vector<int64_t> tile;
+    int64_t rows = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      const bool is_whole = e_.is_reduction(d) || d == vector_dimension_;
+      tile.push_back(is_whole ? size(d) : registers()[d]);
+      if (!is_whole) rows *= tile[d];
+    }
+    const int v = vector_dimension_;
+    int64_t bytes = 0;
+    for (const Buffer& buffer : e_.outputs()) bytes += rows * buffer.type.size_bytes();
+    const int64_t most = std::max<int64_t>(1, device_.l1_bytes / 2 / bytes / registers()[v]);
+    if (most * registers()[v] < size(v)) tile[v] = most * registers()[v];
+    for (int l = 1; l < innermost_; ++l) p_.tile[l] = tile;
+  }
+
+  // ---- Order ----
+
+  // Bytes of an input that the tiles with one place in the concatenated dimensions read.
+  double TileBytes(const Buffer& buffer) const {
+    std::vector<int64_t> tile = p_.tile[innermost_];
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.is_reduction(d)) tile[d] = p_.tile[std::max(0, innermost_ - 1)][d];
+    }
+    double elements = 1;
+    for (size_t x = 0; x < buffer.extents.size(); ++x) {
+      double extent = 1;
+      for (int d = 0; d < e_.rank(); ++d) {
+        extent += std::abs(static_cast<double>(buffer.accesses[0].indices[x].coefficients[d])) *
+                  static_cast<double>(tile[d] - 1);
+      }
+      elements *= extent;
+    }
+    return elements * buffer.type.size_bytes();
+  }
+
+  // Innermost run the tiles that share what is largest of the inputs of one. Results in the output:
+  // reductions around all others, the lanes' dimension innermost.
+  void OrderTiles() {
+    const Buffer* largest = nullptr;
+    for (const Buffer& buffer : e_.inputs()) {
+      if (largest == nullptr || TileBytes(buffer) > TileBytes(*largest)) largest = &buffer;
+    }
+    // What is written more than read should be written in its order.
+    double read = 0, written = 0;
+    for (const Buffer& buffer : e_.inputs()) read += static_cast<double>(buffer.size_bytes());
+    for (const Buffer& buffer : e_.outputs()) written += static_cast<double>(buffer.size_bytes());
+    if (largest == nullptr || written > kMuchWritten * read) return;
+    const bool in_output = p_.accumulate_in == AccumulateIn::kOutput;
+    std::vector<int> order = OrderOfLayer(p_.phase, innermost_);
+    const auto place = [&](int d) {
+      if (e_.is_reduction(d)) return in_output ? 0 : 3;
+      if (in_output) return d == vector_dimension_ ? 2 : 1;
+      return StrideAlong(*largest, 0, d) != 0 ? 1 : 2;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return place(a) < place(b); });
+    SetOrderOfLayer(p_.phase, innermost_, order);
+  }
+
   // ---- Cores ----
 
   void ChooseCoreTiles() {
@@ -270,6 +207,10 @@ class Rules {
     for (int d = 0; d < e_.rank(); ++d) tile[d] = size(d);
     p_.tile[0] = tile;
     int64_t wanted = device_.cores;
+    // Results in the output have rows that should stay whole.
+    if (p_.accumulate_in == AccumulateIn::kOutput && OutputBytes() <= device_.l2_bytes) {
+      wanted = SplitOverCores(/*reduced=*/true, wanted);
+    }
     wanted = SplitOverCores(/*reduced=*/false, wanted);
     if (wanted > 1 && e_.points() >= 100000) SplitOverCores(/*reduced=*/true, wanted);
     ShrinkInsideCores();
@@ -278,12 +219,21 @@ class Rules {
   // Cuts dimensions into parts, the one that balances best first, until there are `wanted` parts or
   // nothing is left to cut. Gives the number of parts still wanted per part.
   int64_t SplitOverCores(bool reduced, int64_t wanted) {
+    const Buffer* largest = nullptr;
+    int64_t all_bytes = 0;
+    for (const Buffer& buffer : e_.inputs()) {
+      all_bytes += buffer.size_bytes();
+      if (largest == nullptr || buffer.size_bytes() > largest->size_bytes()) largest = &buffer;
+    }
+    if (largest != nullptr && 3 * largest->size_bytes() < 2 * all_bytes) largest = nullptr;
     while (wanted > 1) {
       int best = -1;
       int64_t best_tile = 0;
       double best_score = 0;
       for (int d = 0; d < e_.rank(); ++d) {
         if (e_.is_reduction(d) != reduced || p_.tile[0][d] != size(d)) continue;
+        // What is read most should be read by one core only.
+        const bool divides_largest = largest != nullptr && StrideAlong(*largest, 0, d) != 0;
         // Parts of whole inner tiles, the largest that balance.
         for (int l = 1; l <= innermost_; ++l) {
           const int64_t unit = p_.tile[l][d];
@@ -291,7 +241,7 @@ class Rules {
           const int64_t tile = std::min(size(d), (units + wanted - 1) / wanted * unit);
           if (tile == size(d)) continue;
           const double score = static_cast<double>(size(d)) / static_cast<double>(tile * wanted) -
-                               0.02 * l - 0.01 * d;
+                               0.02 * l - 0.01 * d + (divides_largest ? 0.1 : 0);
           if (score > best_score) {
             best_score = score;
             best = d;
@@ -372,21 +322,15 @@ class Rules {
 
   // ---- Packing ----
 
-  void ChooseStaging() {
-    if (vector_dimension_ < 0) return;
+  void ChooseStaging(const TileChoice& choice) {
     for (size_t b = 0; b < e_.inputs().size(); ++b) {
+      if (!choice.packed[b]) continue;
       const Buffer& buffer = e_.inputs()[b];
-      if (!CanStageWhole(buffer) || Reuse(buffer) < 16) continue;
-      const int64_t stride = Stride(buffer, 0, vector_dimension_);
       int strip = -1;
       for (size_t x = 0; x < buffer.extents.size(); ++x) {
         if (PlainDimension(buffer, static_cast<int>(x)) == vector_dimension_)
           strip = static_cast<int>(x);
       }
-      if (stride == 0 || strip < 0) continue;
-      const bool rows_far_apart = stride == 1 && buffer.extents.size() > 1 && Reuse(buffer) >= 64 &&
-                                  buffer.size_bytes() > device_.l1_bytes;
-      if (stride == 1 && !rows_far_apart) continue;
       InputParameters packed = p_.inputs[b];
       packed.stage_layer = InputParameters::kWholeBuffer;
       packed.strip_dimension = strip;
@@ -395,6 +339,12 @@ class Rules {
       std::swap(p_.inputs[b], packed);
       if (!Validate(e_, m_, device_, p_).ok()) std::swap(p_.inputs[b], packed);
     }
+  }
+
+  int64_t OutputBytes() const {
+    int64_t bytes = 0;
+    for (const Buffer& buffer : e_.outputs()) bytes += buffer.size_bytes();
+    return bytes;
   }
 
   const Expression& e_;
@@ -430,11 +380,27 @@ TuningParameters PlainParameters(const Expression& e, const SystemModel& m,
 
 }  // namespace
 
+std::vector<TuningParameters> StartingParameters(const Expression& expression,
+                                                 const SystemModel& model,
+                                                 const DeviceDescription& device,
+                                                 NumericsPolicy numerics, size_t most) {
+  if (model.memory == MemoryKind::kExplicit) {
+    return {DefaultBlockParameters(expression, model, device, numerics)};
+  }
+  const bool has_lanes = model.LayerWith(LayerRole::kLanes) > 0;
+  std::vector<TuningParameters> starts;
+  for (const TileChoice& choice : RankTiles(expression, device, numerics, has_lanes, most)) {
+    TuningParameters p = Rules(expression, model, device, numerics).Run(choice);
+    if (!Validate(expression, model, device, p).ok()) continue;
+    if (std::find(starts.begin(), starts.end(), p) == starts.end()) starts.push_back(std::move(p));
+  }
+  if (starts.empty()) starts.push_back(PlainParameters(expression, model, numerics));
+  return starts;
+}
+
 TuningParameters DefaultParameters(const Expression& expression, const SystemModel& model,
                                    const DeviceDescription& device, NumericsPolicy numerics) {
-  TuningParameters p = Rules(expression, model, device, numerics).Run();
-  return Validate(expression, model, device, p).ok() ? p
-                                                     : PlainParameters(expression, model, numerics);
+  return StartingParameters(expression, model, device, numerics, /*most=*/3).front();
 }
 
 }  // namespace mdh

@@ -1,6 +1,8 @@
 // A configuration from rules: what a caller gets before tuning, and where the search starts.
 #pragma once
 
+#include <vector>
+
 #include "core/device_description.h"
 #include "core/expression.h"
 #include "core/system_model.h"
@@ -8,7 +10,14 @@
 
 namespace mdh {
 
-// Valid for every expression (Validate accepts it); takes microseconds.
+// Configurations that count as good by rules (codegen/tile_choice.h), the best first: at least one,
+// at most `most`, different and valid. For devices with blocks of threads the one of
+// codegen/default_block_parameters.h.
+std::vector<TuningParameters> StartingParameters(
+    const Expression& expression, const SystemModel& model, const DeviceDescription& device,
+    NumericsPolicy numerics = NumericsPolicy::kReassociate, size_t most = 6);
+
+// The first of them: valid for every expression (Validate accepts it); takes a millisecond or less.
 TuningParameters DefaultParameters(const Expression& expression, const SystemModel& model,
                                    const DeviceDescription& device,
                                    NumericsPolicy numerics = NumericsPolicy::kReassociate);

@@ -392,7 +392,7 @@ void AppendFinishingStages(const Expression& expression, const ResultArrays& res
   for (int d = 0; d < expression.rank(); ++d) {
     if (expression.is_prefix_sum(d)) sums.push_back(d);
   }
-  if (sums.empty() || results.slots > 1) {
+  if (!results.is_combined && (sums.empty() || results.slots > 1)) {
     program->stages.push_back(
         {"Combine the results of the parts along reductions.", finisher.CombineSlots()});
   }

@@ -20,6 +20,7 @@ struct ResultArrays {
   int64_t slots = 1;
   // Points of one part along each dimension: parts of a prefix sum are summed in parallel.
   std::vector<int64_t> part;
+  bool is_combined = false;  // whether the stages up to now have combined the slots
 };
 
 // Appends stages (and scratch buffers) to `program`, whose stages up to now compute f reduced in

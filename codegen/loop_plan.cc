@@ -30,6 +30,8 @@ bool DependsOn(const Buffer& buffer, int d) {
 LoopPlan::LoopPlan(const LowLevelExpression& low_level)
     : expression_(low_level.expression()),
       independent_accumulators_(low_level.parameters().independent_accumulators),
+      streams_results_(low_level.parameters().streams_results),
+      prefetch_(low_level.parameters().prefetch),
       numerics_(low_level.parameters().numerics) {
   PlanNames();
   PlanLoops(low_level);

@@ -100,6 +100,8 @@ class LoopPlan {
   bool starts_from_identity() const;
 
   bool independent_accumulators() const { return independent_accumulators_; }
+  bool streams_results() const { return streams_results_; }
+  int prefetch() const { return prefetch_; }  // iterations
 
  private:
   void PlanNames();
@@ -118,6 +120,8 @@ class LoopPlan {
   std::vector<StagedCopy> staged_;
   std::vector<std::string> index_names_, input_names_, output_names_;
   bool independent_accumulators_ = false;
+  bool streams_results_ = false;
+  int prefetch_ = 0;
   NumericsPolicy numerics_;
   bool uses_result_arrays_ = false;
   std::vector<ResultTarget> targets_;

@@ -144,6 +144,8 @@ struct StoreElements {  // lanes of `value` at offset, offset + stride, ...
   Index offset;
   LoopValue value;
   int64_t stride;
+  // Vectors of neighbours, on CPUs: nobody will read them soon, so they need not be in caches.
+  bool is_streaming = false;
 };
 struct DeclarePointer {
   std::string name;
@@ -221,6 +223,12 @@ struct KeepInRegister {
   std::string name;
   int bytes;  // of the vector
 };
+// The element at offset will be used soon, or does not exist. No effect on values.
+struct PrefetchElement {
+  std::string pointer;
+  Index offset;
+  bool for_writing;
+};
 struct Call {
   std::string function;
   std::vector<std::string> arguments;  // expressions over variables in scope
@@ -238,7 +246,7 @@ struct CopyRegion {
 struct Statement {
   std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, DeclarePointer,
                DeclareView, DeclareArray, HardwareIndex, Barrier, For, ShareLoop, If, DeclareFlag,
-               ClearFlag, KeepInRegister, Call, CopyRegion>
+               ClearFlag, KeepInRegister, PrefetchElement, Call, CopyRegion>
       form;
 };
 

@@ -123,7 +123,7 @@ class TextPrinter {
   void Print(const Assign& s, int depth) { Line(depth, s.name, " = ", ValueText(*s.value)); }
   void Print(const StoreElements& s, int depth) {
     Line(depth, s.pointer, ElementsText(s.offset, s.stride, s.value->type.lanes), " = ",
-         ValueText(*s.value));
+         s.is_streaming ? "streaming " : "", ValueText(*s.value));
   }
   void Print(const DeclarePointer& s, int depth) {
     Line(depth, "pointer ", s.is_const ? "const " : "", Name(s.type), " ", s.name, " = ", s.base,
@@ -154,6 +154,10 @@ class TextPrinter {
   }
   void Print(const ClearFlag& s, int depth) { Line(depth, s.name, " = false"); }
   void Print(const KeepInRegister& s, int depth) { Line(depth, "keep ", s.name); }
+  void Print(const PrefetchElement& s, int depth) {
+    Line(depth, "prefetch ", s.pointer, "[", s.offset.ToString(), "]",
+         s.for_writing ? " for writing" : "");
+  }
   void Print(const Call& s, int depth) {
     Line(depth, s.function, "(", absl::StrJoin(s.arguments, ", "), ")");
   }

@@ -89,6 +89,10 @@ class Walk {
                    [&](const DeclareFlag& s) { Use(s.all_of); },
                    [&](const ClearFlag& s) { Name(s.name); },
                    [&](const KeepInRegister& s) { Name(s.name); },
+                   [&](const PrefetchElement& s) {
+                     Name(s.pointer);
+                     Use(s.offset);
+                   },
                    [&](const Call& s) { Name(s.function); },
                    [&](const CopyRegion& s) {
                      Name(s.array);
@@ -224,6 +228,10 @@ void Rewriter::RewriteStatement(const Statement& statement, Block& out) {
                  },
                  [&](ClearFlag& s) { s.name = RewriteName(s.name); },
                  [&](KeepInRegister& s) { s.name = RewriteName(s.name); },
+                 [&](PrefetchElement& s) {
+                   s.offset = RewriteIndex(s.offset);
+                   s.pointer = RewriteName(s.pointer);
+                 },
                  [&](CopyRegion& s) {
                    s.array = RewriteName(s.array);
                    s.body = RewriteInner(s.body);

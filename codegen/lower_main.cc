@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "codegen/default_block_parameters.h"
+#include "codegen/block_candidates.h"
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
 #include "codegen/loop_program_text.h"
@@ -21,7 +21,8 @@
 namespace mdh {
 namespace {
 
-constexpr char kPrints[] = "parameters, table, plan, program, source, header or launches";
+constexpr char kPrints[] =
+    "parameters, table, plan, program, source, header, launches or candidates";
 
 struct LowerOptions {
   std::string expression_file;
@@ -66,8 +67,7 @@ Result<TuningParameters> ParametersFor(const LowerOptions& options, const Expres
         absl::StrCat("model ", model.name, " does not fit device ", options.device));
   }
   if (options.parameters.empty()) {
-    return model.memory == MemoryKind::kExplicit ? DefaultBlockParameters(expression, model, device)
-                                                 : DefaultParameters(expression, model, device);
+    return DefaultParameters(expression, model, device);
   }
   if (absl::StrContains(options.parameters, '=')) {
     return ParseTuningParameters(options.parameters, expression);
@@ -92,12 +92,26 @@ std::string DescribeLaunches(const Kernel& kernel) {
   return text;
 }
 
+// Design, estimated cost and parameters of what tuning would try first, best first.
+std::string DescribeCandidates(const Expression& expression, const SystemModel& model,
+                               const DeviceDescription& device) {
+  constexpr int kMost = 200;
+  std::string text;
+  for (const BlockCandidate& candidate :
+       BlockCandidates(expression, model, device, {.count = kMost})) {
+    absl::StrAppend(&text, ToString(expression, candidate.design), "\n  ", ToString(candidate.cost),
+                    "\n  ", ToText(candidate.parameters), "\n");
+  }
+  return text;
+}
+
 Result<std::string> Run(const LowerOptions& options) {
   MDH_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.expression_file));
   MDH_ASSIGN_OR_RETURN(const Expression expression,
                        ParseExpression(text, options.bindings, options.expression_file));
   MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(options.model));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device, DeviceNamed(options.device, model));
+  if (options.print == "candidates") return DescribeCandidates(expression, model, device);
   MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
                        ParametersFor(options, expression, model, device));
   if (options.print == "parameters") return ToText(parameters) + "\n";
@@ -123,7 +137,8 @@ constexpr char kHelp[] =
     "  --model NAME          system model (OpenMP+SIMD+RM): CUDA, CUDA+WRP, OpenCL, OpenMP, ...\n"
     "  --device NAME         host, or sm_NN\n"
     "  --parameters TEXT     tuning parameters, or a file with them; else those of rules\n"
-    "  --print WHAT          parameters, table, plan, program, source, header or launches\n";
+    "  --print WHAT          parameters, table, plan, program, source, header, launches, or for\n"
+    "                        devices with blocks candidates: what tuning tries first\n";
 
 // Errors: InvalidArgument, saying what is wrong with the command line.
 Result<LowerOptions> ParseArguments(int argc, char** argv) {

@@ -189,26 +189,52 @@ void NestLoads::EmitElement(const NestCopy& copy, const std::vector<Index>& posi
   block->push_back({If{inside, ShareBlock(std::move(store)), nullptr}});
 }
 
+// Whether dimensions x and y of the copy, x outside of y, are one dimension of both the copy and
+// the buffer: all of y is copied, and rows follow each other without gaps.
+bool NestLoads::AreOneDimension(const NestCopy& copy, int x, int y) const {
+  const Buffer& buffer = expression().inputs()[copy.input];
+  if (CopyOf(copy.input, &copy) != nullptr || buffer.boundary.kind != Boundary::Kind::kNone) {
+    return false;
+  }
+  const std::vector<int64_t> from = buffer.strides(), to = copy.strides();
+  const std::vector<Index> begin(copy.extents.size(), Index(0));
+  const Element first = ElementAt(copy, begin);
+  return copy.extents[y] == buffer.extents[y] && first.indices[y].IsZero() && copy.steps[y] == 1 &&
+         copy.steps[x] == 1 && from[x] == from[y] * copy.extents[y] &&
+         to[x] == to[y] * copy.extents[y] && first.inside.empty();
+}
+
+// Positions in the copy of item number `at`, of which there are as many as `count` says afterwards;
+// of dimensions that are one, the innermost has the position in all of them.
+std::vector<Index> NestLoads::PositionsOfItem(const NestCopy& copy, int64_t width, const Index& at,
+                                              int64_t* count) const {
+  const std::vector<int> order = SourceOrder(copy);
+  const int last = static_cast<int>(copy.extents.size()) - 1;
+  std::vector<Index> positions(copy.extents.size(), Index(0));
+  Index rest = at;
+  *count = 1;
+  for (size_t k = order.size(); k-- > 0;) {
+    const int x = order[k];
+    int64_t extent = copy.extents[x];
+    while (k > 0 && AreOneDimension(copy, order[k - 1], order[k]))
+      extent *= copy.extents[order[--k]];
+    const int64_t unit = x == last ? width : 1;
+    extent /= unit;
+    positions[x] = extent == 1 ? Index(0) : (k == 0 ? rest : rest % extent) * unit;
+    rest = rest / extent;
+    *count *= extent;
+  }
+  return positions;
+}
+
 // All threads of the block take elements in turn, neighbours in memory go to neighbouring threads.
 void NestLoads::EmitSharedCopy(const NestCopy& copy, Block* block) {
   const int64_t width = CopyOf(copy.input, &copy) == nullptr ? copy.width : 1;
-  const std::vector<int> order = SourceOrder(copy);
-  const int last = static_cast<int>(copy.extents.size()) - 1;
-  int64_t items = 1;
-  for (int x = 0; x <= last; ++x) items *= x == last ? copy.extents[x] / width : copy.extents[x];
-  const int64_t threads = context_.threads(), rounds = CeilDivide(items, threads);
   const std::string at = context_.names().Unique(copy.name + "_at");
   const std::string round = context_.names().Unique(copy.name + "_round");
-  Index rest = Index::Variable(at);
-  std::vector<Index> positions(copy.extents.size(), Index(0));
-  for (size_t k = order.size(); k-- > 0;) {
-    const int x = order[k];
-    const int64_t count = x == last ? copy.extents[x] / width : copy.extents[x];
-    const bool is_outermost = k == 0;
-    positions[x] = (is_outermost ? rest : rest % count) * (x == last ? width : 1);
-    if (count == 1) positions[x] = Index(0);
-    rest = rest / count;
-  }
+  int64_t items = 1;
+  const std::vector<Index> positions = PositionsOfItem(copy, width, Index::Variable(at), &items);
+  const int64_t threads = context_.threads(), rounds = CeilDivide(items, threads);
   Block element;
   EmitElement(copy, positions, width, &element);
   Block body;

@@ -41,6 +41,9 @@ class NestLoads {
                    int64_t constant) const;
   bool MayReachBeyond(const NestCopy& copy, int x) const;
   Element ElementAt(const NestCopy& copy, const std::vector<Index>& positions) const;
+  bool AreOneDimension(const NestCopy& copy, int x, int y) const;
+  std::vector<Index> PositionsOfItem(const NestCopy& copy, int64_t width, const Index& at,
+                                     int64_t* count) const;
   void EmitSharedCopy(const NestCopy& copy, Block* block);
   void EmitPrivateCopy(const NestCopy& copy, Block* block);
   void EmitElement(const NestCopy& copy, const std::vector<Index>& positions, int64_t width,

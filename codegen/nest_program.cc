@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/combine_slots.h"
 #include "codegen/finish_results.h"
 #include "codegen/loop_program_walk.h"
 #include "codegen/nest_context.h"
@@ -323,10 +324,18 @@ class Builder {
     for (Statement& view : context_.ViewDeclarations()) {
       if (!std::get<DeclareView>(view.form).is_const) views.push_back(std::move(view));
     }
+    // Other policies say in which order slots are combined.
+    const bool in_blocks =
+        context_.has_blocks() && slots > 1 && context_.numerics() == NumericsPolicy::kReassociate;
+    const ResultArrays arrays = {
+        context_.index_names(), results_.targets(), outputs, slots, CoreParts(), in_blocks};
+    if (in_blocks) {
+      program->stages.push_back(CombineSlotsInBlocks(expression(), arrays));
+      Block& body = program->stages.back().body;
+      body.insert(body.begin(), views.begin(), views.end());
+    }
     const size_t first = program->stages.size();
-    AppendFinishingStages(expression(),
-                          {context_.index_names(), results_.targets(), outputs, slots, CoreParts()},
-                          program);
+    AppendFinishingStages(expression(), arrays, program);
     for (size_t s = first; s < program->stages.size(); ++s) {
       Stage& stage = program->stages[s];
       const int64_t items = SharedItems(stage.body);

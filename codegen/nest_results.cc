@@ -74,7 +74,9 @@ void NestResults::DeclareShared(Block* block) const {
                         MemorySpace::kShared}});
     }
     if (context_.shape().SharedReductionThreads() > 1) {
-      block->push_back({DeclareArray{exchanges_[r], type(r), threads, MemorySpace::kShared}});
+      block->push_back(
+          {DeclareArray{exchanges_[r], type(r), threads * context_.shape().ExchangedResults(),
+                        MemorySpace::kShared}});
     }
   }
 }
@@ -107,9 +109,12 @@ bool NestResults::HasLoopsOutside(int d) const {
 }
 
 Index NestResults::Offset() const {
-  Index offset = context_.Sum([&](int n) { return strides_[n]; });
-  if (!is_shared_) return offset;
-  return offset * context_.threads() + context_.Thread();
+  return OwnOffset(context_.Sum([&](int n) { return strides_[n]; }));
+}
+
+// Where results are in shared memory, those of neighbouring threads are neighbours.
+Index NestResults::OwnOffset(const Index& number) const {
+  return is_shared_ ? number * context_.threads() + context_.Thread() : number;
 }
 
 LoopValue NestResults::Accumulator(int r) const {
@@ -117,12 +122,32 @@ LoopValue NestResults::Accumulator(int r) const {
   return MakeLoad(accumulators_[r], Offset(), {type(r), 1}, 1);
 }
 
+// Those of result number `number` of the thread.
+std::vector<LoopValue> NestResults::AccumulatorsAt(const Index& number) const {
+  std::vector<LoopValue> values;
+  for (int r = 0; r < results(); ++r) {
+    values.push_back(is_scalar_ ? MakeNamed(accumulators_[r], {type(r), 1})
+                                : MakeLoad(accumulators_[r], OwnOffset(number), {type(r), 1}, 1));
+  }
+  return values;
+}
+
 void NestResults::SetAccumulators(const std::vector<LoopValue>& values, Block* block) {
+  SetAccumulatorsTo(Offset(), values, block);
+}
+
+void NestResults::SetAccumulatorsAt(const Index& number, const std::vector<LoopValue>& values,
+                                    Block* block) {
+  SetAccumulatorsTo(OwnOffset(number), values, block);
+}
+
+void NestResults::SetAccumulatorsTo(const Index& offset, const std::vector<LoopValue>& values,
+                                    Block* block) {
   for (int r = 0; r < results(); ++r) {
     if (is_scalar_) {
       block->push_back({Assign{accumulators_[r], values[r]}});
     } else {
-      block->push_back({StoreElements{accumulators_[r], Offset(), values[r], 1}});
+      block->push_back({StoreElements{accumulators_[r], offset, values[r], 1}});
     }
   }
 }
@@ -225,51 +250,87 @@ void NestResults::CombineShuffled(Block* block) {
   Append(OverAccumulators(std::move(body)), block);
 }
 
-// A tree over the threads of a block that differ in reduced levels only.
+// Number of the thread among those that it combines its results with, and of these groups.
+NestResults::ThreadGroup NestResults::GroupOfThread() const {
+  ThreadGroup group;
+  for (int d = 0; d < expression().rank(); ++d) {
+    for (int n = 0; n < context_.count(); ++n) {
+      if (!context_.shape().is_thread(n) || context_.level(n).level.dimension != d) continue;
+      Index& number = context_.shape().IsSharedReduction(n) ? group.rank : group.number;
+      number = number * context_.level(n).parts + context_.Part(n);
+    }
+  }
+  return group;
+}
+
+std::vector<LoopValue> NestResults::Exchanged(const Index& at) const {
+  std::vector<LoopValue> values;
+  for (int r = 0; r < results(); ++r) {
+    values.push_back(MakeLoad(exchanges_[r], at, {type(r), 1}, 1));
+  }
+  return values;
+}
+
+void NestResults::StoreExchanged(const Index& at, const std::vector<LoopValue>& values,
+                                 Block* block) const {
+  for (int r = 0; r < results(); ++r) {
+    block->push_back({StoreElements{exchanges_[r], at, values[r], 1}});
+  }
+}
+
+// exchanged[own] = exchanged[own] (+) exchanged[own + distance]
+Block NestResults::CombineExchanged(const Index& own, int64_t distance) {
+  Block step;
+  const std::vector<LoopValue> left = Named(Exchanged(own), "here", &step);
+  const std::vector<LoopValue> right = Named(Exchanged(own + Index(distance)), "there", &step);
+  std::vector<LoopValue> sums =
+      EmitCombination(expression().reduction(), left, right, context_.names(), step);
+  if (results() > 1) sums = Named(std::move(sums), "sum", &step);
+  StoreExchanged(own, sums, &step);
+  return step;
+}
+
+// A tree over the threads of a block that differ in reduced levels only, for as many results at
+// once as there is room for: every step of it waits for all threads.
 void NestResults::CombineShared(Block* block) {
   const NestShape& shape = context_.shape();
   const int64_t threads = shape.SharedReductionThreads();
   if (threads == 1) return;
-  Index group(0), rank(0);
-  for (int d = 0; d < expression().rank(); ++d) {
-    for (int n = 0; n < context_.count(); ++n) {
-      if (!shape.is_thread(n) || context_.level(n).level.dimension != d) continue;
-      Index& number = shape.IsSharedReduction(n) ? rank : group;
-      number = number * context_.level(n).parts + context_.Part(n);
-    }
-  }
-  Block body;
-  const Index own = group * threads + rank;
-  const auto exchange = [&](const Index& at) {
-    std::vector<LoopValue> values;
-    for (int r = 0; r < results(); ++r)
-      values.push_back(MakeLoad(exchanges_[r], at, {type(r), 1}, 1));
-    return values;
+  const int64_t batches = shape.AccumulatorElements() / shape.ExchangedResults();
+  const int64_t at_once = shape.ExchangedResults();
+  const std::string batch = context_.names().Unique("batch");
+  const std::string result = context_.names().Unique("result");
+  const Index in_batch = at_once == 1 ? Index(0) : Index::Variable(result);
+  const Index number = (batches == 1 ? Index(0) : Index::Variable(batch) * at_once) + in_batch;
+  const auto loop = [&](const std::string& variable, int64_t count, Block inside, Block* to) {
+    if (count == 1) return Append(std::move(inside), to);
+    to->push_back({For{variable, Index(0), Index(count), 1, false, ShareBlock(std::move(inside)),
+                       context_.unrolls() && !is_shared_}});
   };
-  for (int r = 0; r < results(); ++r) {
-    body.push_back({StoreElements{exchanges_[r], own, Accumulator(r), 1}});
-  }
+  const ThreadGroup group = GroupOfThread();
+  // Neighbouring threads, which mostly are of different groups, use neighbouring elements.
+  const int64_t groups = context_.threads() / threads;
+  const Index own = group.rank * groups + group.number + in_batch * context_.threads();
+  Block body, from, to;
+  StoreExchanged(own, AccumulatorsAt(number), &from);
+  loop(result, at_once, std::move(from), &body);
   body.push_back({Barrier{}});
   for (int64_t distance = 1; distance < threads; distance *= 2) {
-    Block step;
-    const std::vector<LoopValue> left = Named(exchange(own), "here", &step);
-    const std::vector<LoopValue> right = Named(exchange(own + Index(distance)), "there", &step);
-    std::vector<LoopValue> sums =
-        EmitCombination(expression().reduction(), left, right, context_.names(), step);
-    if (results() > 1) sums = Named(std::move(sums), "sum", &step);
-    for (int r = 0; r < results(); ++r)
-      step.push_back({StoreElements{exchanges_[r], own, sums[r], 1}});
-    std::vector<Condition> combines = {IsZero(rank % (2 * distance))};
+    Block steps;
+    loop(result, at_once, CombineExchanged(own, distance * groups), &steps);
+    std::vector<Condition> combines = {IsZero(group.rank % (2 * distance))};
     if (threads % (2 * distance) != 0) {  // the last one may have no partner
-      combines.push_back({Condition::Kind::kLess, rank + Index(distance), Index(threads), ""});
+      combines.push_back(
+          {Condition::Kind::kLess, group.rank + Index(distance), Index(threads), ""});
     }
-    body.push_back({If{combines, ShareBlock(std::move(step)), nullptr}});
+    body.push_back({If{combines, ShareBlock(std::move(steps)), nullptr}});
     body.push_back({Barrier{}});
   }
+  SetAccumulatorsAt(number, Exchanged(own), &to);
+  loop(result, at_once, std::move(to), &body);
   block->push_back(
       {Comment{absl::StrCat("Re-composition: ", threads, " threads, through shared memory.")}});
-  SetAccumulators(exchange(own), &body);
-  Append(OverAccumulators(std::move(body)), block);
+  loop(batch, batches, std::move(body), block);
 }
 
 void NestResults::End(Block* block) {

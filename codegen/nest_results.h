@@ -42,16 +42,28 @@ class NestResults {
   bool HasIndex(int n) const;         // a sequential level that accumulators have an index of
   bool HasLoopsOutside(int d) const;  // loops around the accumulators
   bool StartsFromIdentity() const;
-  Index Offset() const;             // of the accumulators of the point at hand
+  Index Offset() const;  // of the accumulators of the point at hand
+  Index OwnOffset(const Index& number) const;
   Index ResultOffset(int r) const;  // of the point at hand in target r
   LoopValue Accumulator(int r) const;
+  std::vector<LoopValue> AccumulatorsAt(const Index& number) const;
   void SetAccumulators(const std::vector<LoopValue>& values, Block* block);
+  void SetAccumulatorsAt(const Index& number, const std::vector<LoopValue>& values, Block* block);
+  void SetAccumulatorsTo(const Index& offset, const std::vector<LoopValue>& values, Block* block);
   std::vector<LoopValue> Named(std::vector<LoopValue> values, const std::string& stem,
                                Block* block);
   void Combine(const std::vector<LoopValue>& left, const std::vector<LoopValue>& right,
                Block* block);
   // The block inside loops over all accumulators of the thread.
   Block OverAccumulators(Block body) const;
+  // Of a thread, in the block's tree of combinations.
+  struct ThreadGroup {
+    Index number{0}, rank{0};
+  };
+  ThreadGroup GroupOfThread() const;
+  std::vector<LoopValue> Exchanged(const Index& at) const;
+  void StoreExchanged(const Index& at, const std::vector<LoopValue>& values, Block* block) const;
+  Block CombineExchanged(const Index& own, int64_t distance);
   void CombineShuffled(Block* block);
   void CombineShared(Block* block);
   void Store(Block* block);

@@ -14,21 +14,25 @@
 namespace mdh {
 namespace {
 
-std::vector<std::string> CompileOptions(NumericsPolicy numerics) {
+std::vector<std::string> CompileOptions(NumericsPolicy numerics, Compiler compiler) {
   const bool may_fuse = numerics == NumericsPolicy::kReassociate;
   // No -ffast-math: it gains nothing here and would switch on flush-to-zero in the host process.
   // No vectorisation of straight-line code: vectors are explicit here, and gcc 12 miscompiles
   // (b == 0 ? 0 : a / b) on lanes of a vector in that pass.
-  return {"-std=gnu11",
-          "-O2",
-          "-march=native",
-          "-fopenmp",
-          may_fuse ? "-ffp-contract=fast" : "-ffp-contract=off",
-          "-fno-math-errno",
-          "-fno-trapping-math",
-          "-fno-tree-slp-vectorize",
-          "-fwrapv",
-          "-lm"};
+  std::vector<std::string> options = {"-std=gnu11",
+                                      "-O2",
+                                      "-march=native",
+                                      "-fopenmp",
+                                      may_fuse ? "-ffp-contract=fast" : "-ffp-contract=off",
+                                      "-fno-math-errno",
+                                      "-fno-trapping-math",
+                                      "-fno-tree-slp-vectorize",
+                                      "-fwrapv",
+                                      "-lm"};
+  // gcc would carry what neighbouring iterations load as well in registers that tiles need: most of
+  // a convolution's accumulators would be in memory.
+  if (compiler == Compiler::kGcc) options.insert(options.end() - 1, "-fno-predictive-commoning");
+  return options;
 }
 
 std::vector<KernelArgument> Arguments(const LoopPlan& plan) {
@@ -84,7 +88,8 @@ Result<Kernel> GenerateOpenMp(const LowLevelExpression& low_level,
   kernel.arguments = options.arguments;
   kernel.stages = options.stages;
   kernel.compiler = low_level.parameters().compiler;
-  kernel.compile_options = CompileOptions(low_level.parameters().numerics);
+  kernel.compile_options =
+      CompileOptions(low_level.parameters().numerics, low_level.parameters().compiler);
   return kernel;
 }
 

@@ -44,9 +44,9 @@ class Vectorizer : public Rewriter {
       definitions_.insert_or_assign(index->name, index->value);
     }
     if (const auto* pointer = std::get_if<DeclarePointer>(&statement.form)) {
-      pointers_.insert(pointer->name);
+      pointers_.insert_or_assign(pointer->name, *pointer);
     }
-    if (const auto* view = std::get_if<DeclareView>(&statement.form)) pointers_.insert(view->name);
+    if (const auto* view = std::get_if<DeclareView>(&statement.form)) views_.insert(view->name);
     if (const auto* array = std::get_if<DeclareArray>(&statement.form)) {
       if (array->space == MemorySpace::kPrivate) private_arrays_.insert(array->name);
     }
@@ -108,13 +108,15 @@ class Vectorizer : public Rewriter {
   }
 
   bool MakeWide(const For& loop, const Copy& copy, Block& out) {
-    const bool fills_registers = options_.private_arrays && private_arrays_.contains(copy.target) &&
-                                 !private_arrays_.contains(copy.source);
-    if (!fills_registers || copy.stride != 1 || pointers_.contains(copy.source)) return false;
+    const bool from_registers = private_arrays_.contains(copy.source);
+    const bool moves = options_.private_arrays && copy.stride == 1 &&
+                       from_registers != private_arrays_.contains(copy.target);
+    if (!moves) return false;
     int64_t lanes = kVectorBytes / SizeBytes(copy.type);
     const auto fits = [&] {
       return copy.iterations % lanes == 0 && IsMultiple(copy.to, lanes) &&
-             IsMultiple(copy.from, lanes);
+             IsMultiple(copy.from, lanes) &&
+             IsAligned(from_registers ? copy.target : copy.source, lanes);
     };
     while (lanes > 1 && !fits()) lanes /= 2;
     if (lanes == 1) return false;
@@ -152,6 +154,14 @@ class Vectorizer : public Rewriter {
     }
   }
 
+  // Whether the pointer is known to be aligned to as many elements of its type.
+  bool IsAligned(const std::string& name, int64_t elements) const {
+    if (views_.contains(name)) return false;
+    const auto pointer = pointers_.find(name);
+    return pointer == pointers_.end() || (IsMultiple(pointer->second.offset, elements) &&
+                                          IsAligned(pointer->second.base, elements));
+  }
+
   // Whether all values of coefficient * index are known to be multiples of `divisor`.
   bool IsMultiple(const Index& index, int64_t divisor, int64_t coefficient = 1) const {
     const IndexSum sum = index.Sum();
@@ -184,7 +194,8 @@ class Vectorizer : public Rewriter {
   const VectorizeOptions& options_;
   NameAllocator names_;
   std::set<std::string> private_arrays_;
-  std::set<std::string> pointers_;            // into something: their alignment is not known
+  std::set<std::string> views_;  // their alignment is not known
+  std::map<std::string, DeclarePointer> pointers_;
   std::map<std::string, Index> definitions_;  // of index variables
 };
 

@@ -11,7 +11,7 @@ struct VectorizeOptions {
   // Loops whose variable starts with this have their sources at multiples of their iterations,
   // relative to pointers that are aligned to as many elements: who makes such a loop knows.
   std::string lane_prefix = "lane";
-  // Whether loops that fill private arrays are made wide, too. These are registers then.
+  // Whether loops that fill or empty private arrays are made wide, too. These are registers then.
   bool private_arrays = true;
 };
 
@@ -25,8 +25,8 @@ struct VectorizeOptions {
 //   - otherwise a store of each lane;
 // and in which every other loop
 //   for x = 0 .. n:  R[a + x] = G[b + x]
-// from memory into a private array, for which a and b are known to be multiples of a w that divides
-// n, goes in steps of w lanes. Other loops stay.
+// from memory into a private array or back, for which a and b are known to be multiples of a w that
+// divides n, goes in steps of w lanes. Other loops stay.
 LoopProgram VectorizeCopies(LoopProgram program, const VectorizeOptions& options);
 
 }  // namespace mdh

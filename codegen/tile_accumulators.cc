@@ -1,5 +1,7 @@
 #include "codegen/tile_accumulators.h"
 
+#include <set>
+
 #include "absl/strings/str_cat.h"
 
 namespace mdh {
@@ -245,6 +247,17 @@ TileAccumulators::OutputElement TileAccumulators::ElementOf(
           v >= 0 && !plan_.is_reduction(v) ? target.offset.coefficients[v] : 1};
 }
 
+void TileAccumulators::PrefetchResults(const std::vector<Index>& origins, Block& body) const {
+  std::set<std::string> requested;
+  for (const Accumulator& accumulator : accumulators_) {
+    for (int r = 0; r < results(); ++r) {
+      const OutputElement at = ElementOf(r, accumulator.point, origins);
+      if (!requested.insert(absl::StrCat(at.pointer, "|", at.offset.ToString())).second) continue;
+      body.push_back({PrefetchElement{at.pointer, at.offset, /*for_writing=*/true}});
+    }
+  }
+}
+
 void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
                                     const std::vector<Index>& origins, Block& body) {
   Block add;
@@ -267,13 +280,15 @@ void TileAccumulators::StoreResults(const std::vector<Index>& origins, bool accu
                                     Block& body) {
   const std::vector<Final> finals = CombineAccumulators(body);
   if (accumulates) AddToOutputs(finals, origins, body);
+  // What other tiles or stages will read should stay in caches.
+  const bool streams = plan_.streams_results() && !accumulates && !plan_.uses_result_arrays();
   for (const Final& final : finals) {
     for (int r = 0; r < results(); ++r) {
       const OutputElement at = ElementOf(r, final.point, origins);
       const LoopValueType type{result_type(r), final.width};
-      body.push_back(
-          {StoreElements{at.pointer, at.offset,
-                         StoredValue(MakeNamed(final.names[r], type), at.type), at.stride}});
+      body.push_back({StoreElements{at.pointer, at.offset,
+                                    StoredValue(MakeNamed(final.names[r], type), at.type),
+                                    at.stride, streams && at.stride == 1}});
     }
   }
 }

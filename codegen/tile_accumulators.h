@@ -29,6 +29,8 @@ class TileAccumulators {
   void EndBlock(Block& block) const;
   // Declares what Accumulate has used; goes before the loops.
   void Declare(Block& body) const;
+  // Requests the elements that StoreResults will add to; goes before the loops.
+  void PrefetchResults(const std::vector<Index>& origins, Block& body) const;
   // Combines each result's accumulators and stores it at `origins`; with `accumulates`, adds what
   // is in the output already unless the flag `first` is set.
   void StoreResults(const std::vector<Index>& origins, bool accumulates, Block& body);

@@ -33,6 +33,7 @@ class Builder {
     EmitReduction(0, accumulators, computation);
     Block& body = result_.function.body;
     accumulators.Declare(body);
+    if (accumulates_ && plan_.prefetch() > 0) accumulators.PrefetchResults(origin_, body);
     for (Statement& statement : computation) body.push_back(std::move(statement));
     accumulators.StoreResults(origin_, accumulates_, body);
     result_.function.name = Name();
@@ -47,6 +48,12 @@ class Builder {
   // The inner reduction is one block of static size: no loop.
   bool RunsOnce(int d) const {
     return CoversWholeDimension(plan_, d) && plan_.register_tile(d) == plan_.size(d);
+  }
+
+  bool IsInnermostLoop(size_t n) const {
+    const std::vector<int>& reductions = plan_.inner_reductions();
+    return std::all_of(reductions.begin() + static_cast<int64_t>(n) + 1, reductions.end(),
+                       [&](int d) { return RunsOnce(d); });
   }
 
   void ReserveNames() {
@@ -156,7 +163,9 @@ class Builder {
     origin_[d] = Index::Variable(name);
     points_[d] = step;
     Block loop_body;
+    if (IsInnermostLoop(n)) inputs_.PrefetchAlong(d, step, plan_.prefetch());
     EmitReduction(n + 1, accumulators, loop_body);
+    inputs_.PrefetchAlong(d, step, 0);
     block.push_back({For{name, begin, end, step, rest != 0,
                          std::make_shared<const Block>(std::move(loop_body))}});
     if (rest == 0) return;

@@ -25,8 +25,14 @@ std::string StagedOriginName(const LoopPlan& plan, const StagedCopy& copy, int d
   return name;
 }
 
+void TileInputs::PrefetchAlong(int d, int64_t step, int iterations) {
+  prefetched_dimension_ = iterations == 0 ? -1 : d;
+  prefetch_points_ = step * iterations;
+}
+
 void TileInputs::StartBlock() {
   loads_.clear();
+  requested_.clear();
   bases_.clear();
 }
 
@@ -65,6 +71,20 @@ TileInputs::Address TileInputs::AddressOf(int parameter) const {
   return address;
 }
 
+// Once per cache line and block.
+void TileInputs::Request(const Address& address, const std::string& base, const Index& at,
+                         int64_t offset, int bytes, Block& block) {
+  if (prefetched_dimension_ < 0) return;
+  const int64_t ahead = address.step[prefetched_dimension_] * prefetch_points_;
+  if (ahead == 0) return;
+  constexpr int64_t kLineBytes = 64;
+  const int64_t line =
+      offset * bytes >= 0 ? offset * bytes / kLineBytes : (offset * bytes + 1) / kLineBytes - 1;
+  if (!requested_.insert(absl::StrCat(address.pointer, "|", base, "|", line)).second) return;
+  block.push_back(
+      {PrefetchElement{address.pointer, at + Index(offset + ahead), /*for_writing=*/false}});
+}
+
 Index TileInputs::CopyOrigin(const StagedCopy& copy, int d) const {
   if (copy.layer == InputParameters::kWholeBuffer) return Index(0);
   const std::string name = StagedOriginName(plan_, copy, d);
@@ -101,6 +121,9 @@ LoopValue TileInputs::Load(int parameter, const TilePoint& point, Block& block) 
       block.push_back({DeclareIndex{name, at}});
     }
     at = Index::Variable(name);
+  }
+  if (plan_.StagedInput(b) == nullptr) {
+    Request(address, base, at, offset, SizeBytes(type), block);
   }
   const LoopValue load = LoadValue(address.pointer, at + Index(offset), {type, width}, stride);
   const std::string name = names_.Unique(absl::StrCat(address.stem, "_0"));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ class TileInputs {
              NameAllocator& names)
       : plan_(plan), place_(place), origins_(origins), names_(names) {}
 
+  // From here on, what is read in place is also requested for that many iterations later of the
+  // loop over dimension d in steps of `step` points; 0 iterations: no longer.
+  void PrefetchAlong(int d, int64_t step, int iterations);
   // Forgets what was loaded: another block of statements begins.
   void StartBlock();
   // The value of a parameter of f at a point; every element is loaded once per block.
@@ -43,6 +47,8 @@ class TileInputs {
   Address AddressOf(int parameter) const;
   LoopValue LoadIndex(int dimension, const TilePoint& point) const;
   LoopValue LoadAtBoundary(int parameter, const TilePoint& point, Block& block);
+  void Request(const Address& address, const std::string& base, const Index& at, int64_t offset,
+               int bytes, Block& block);
   Index CopyOrigin(const StagedCopy& copy, int d) const;
 
   const LoopPlan& plan_;
@@ -51,6 +57,9 @@ class TileInputs {
   NameAllocator& names_;
   std::map<std::string, LoopValue> loads_;
   std::map<std::string, std::string> bases_;
+  int prefetched_dimension_ = -1;
+  int64_t prefetch_points_ = 0;
+  std::set<std::string> requested_;  // cache lines of the block
 };
 
 }  // namespace mdh

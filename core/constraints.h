@@ -19,6 +19,9 @@ class NestShape;
 inline constexpr int64_t kMaxUnrolledOperations = 6000;
 inline constexpr int64_t kMaxSharedScratchBytes = int64_t{1} << 30;
 inline constexpr int kMaxLanes = 64;
+// Of shared memory, for results that threads of a block combine; one result of every thread always
+// has room.
+inline constexpr int64_t kExchangeBytes = 16384;
 
 // Index of the innermost layer with role kMemory: its tiles are the register tiles.
 int InnermostMemoryLayer(const SystemModel& model);

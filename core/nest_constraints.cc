@@ -15,6 +15,11 @@ int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return CeilDivide(value, multiple) * multiple; }
 
+// What a result takes where it is computed with.
+int64_t ResultBytes(const TypedName& result) {
+  return IsHalf(result.type) ? 4 : SizeBytes(result.type);
+}
+
 }  // namespace
 
 NestShape::NestShape(const Expression& expression, const SystemModel& model,
@@ -211,6 +216,16 @@ int64_t NestShape::ShuffledThreads() const {
   return threads;
 }
 
+int64_t NestShape::ExchangedResults() const {
+  int64_t bytes = 0;
+  for (const TypedName& result : expression_->function().results()) bytes += ResultBytes(result);
+  const int64_t elements = AccumulatorElements();
+  int64_t exchanged = std::clamp<int64_t>(
+      kExchangeBytes / std::max<int64_t>(1, bytes * ThreadsPerBlock()), 1, elements);
+  while (elements % exchanged != 0) --exchanged;
+  return exchanged;
+}
+
 bool NestShape::AccumulatesInSharedMemory() const {
   const int n = AccumulatorPlace();
   return n < count() && is_explicit() && OutputRegion(0, n) == shared_region();
@@ -230,11 +245,10 @@ int64_t NestShape::SharedBytes() const {
           RoundUp(elements * input.copy_stages * expression_->inputs()[b].type.size_bytes(), 16);
     }
   }
-  int64_t arrays = SharedReductionThreads() > 1 ? ThreadsPerBlock() : 0;
+  int64_t arrays = SharedReductionThreads() > 1 ? ThreadsPerBlock() * ExchangedResults() : 0;
   if (AccumulatesInSharedMemory()) arrays += AccumulatorElements() * ThreadsPerBlock();
   for (const TypedName& result : expression_->function().results()) {
-    const int64_t size = IsHalf(result.type) ? 4 : SizeBytes(result.type);
-    bytes += RoundUp(arrays * size, 16);
+    bytes += RoundUp(arrays * ResultBytes(result), 16);
   }
   return bytes;
 }

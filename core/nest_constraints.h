@@ -87,6 +87,9 @@ class NestShape {
   // Threads of a block that combine their results in shared memory, and by shuffles.
   int64_t SharedReductionThreads() const;
   int64_t ShuffledThreads() const;
+  // How many of a thread's results are exchanged through shared memory at once: a divisor of
+  // AccumulatorElements().
+  int64_t ExchangedResults() const;
   // Bytes of shared memory of a block: copies in all stages, accumulators, reductions over threads.
   int64_t SharedBytes() const;
 

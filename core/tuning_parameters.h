@@ -104,6 +104,8 @@ enum class AccumulateIn : uint8_t {
 
 enum class Compiler : uint8_t { kGcc = 1, kClang = 2 };
 
+inline constexpr int kMaxPrefetch = 64;  // iterations
+
 // One value for every parameter. Plain data; whether it is valid for an expression, a system model
 // and a device is what Validate says.
 struct TuningParameters {
@@ -128,6 +130,12 @@ struct TuningParameters {
   AccumulateIn accumulate_in = AccumulateIn::kRegisters;
   // Unrolled reductions keep one accumulator per unrolled step instead of one chain.
   bool independent_accumulators = false;
+  // Register tiles: results that are final when a tile stores them go past the caches. Elsewhere,
+  // and where lanes are not along neighbours in the output, without effect.
+  bool streams_results = false;
+  // Register tiles: so many iterations ahead the innermost loop over points requests what it reads
+  // in place; and tiles that add to what is in memory already request it before they begin. 0: not.
+  int prefetch = 0;
   Compiler compiler = Compiler::kGcc;
   // Not searched for, but given: which decompositions are valid depends on it.
   NumericsPolicy numerics = NumericsPolicy::kReassociate;
@@ -152,7 +160,7 @@ bool IsNested(const PhaseParameters& phase);
 //   inputs; memory; copy               per input: staging for caches; D3 and D4; padding, copy
 //                                      width and stages
 //   results; scalar_in; scalar_out     R3 and R4 per output; S3 and S4; S5 and S6
-//   accumulate; chains; compiler; unroll; numerics
+//   accumulate; chains; stores; prefetch; compiler; unroll; numerics
 std::string ToText(const TuningParameters& parameters);
 // Errors: InvalidArgument, naming the field or the item that cannot be read.
 Result<TuningParameters> ParseTuningParameters(std::string_view text);
@@ -171,6 +179,7 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 //   - with NumericsPolicy::kExactOrder and kFixedTree: no lanes on reduced dimensions and one
 //     chain, the points of a part are combined in lexicographic order, and parts of the core layer
 //     along reduced dimensions and prefix sums are whole dimensions or those of FixedTreePart;
+//   - between 0 and kMaxPrefetch iterations are requested ahead;
 //   - staged copies fit: the private ones of a thread within 4 times its share of the caches.
 // Level by level:
 //   - extents as above; orders are permutations, assignments bijections, tables complete;

@@ -268,6 +268,11 @@ Status ReadCodeLevel(Fields& fields, TuningParameters* p) {
   p->accumulate_in = registers ? AccumulateIn::kRegisters : AccumulateIn::kOutput;
   p->independent_accumulators = !one_chain;
   p->compiler = gcc ? Compiler::kGcc : Compiler::kClang;
+  MDH_ASSIGN_OR_RETURN(const bool cached, fields.TakeIsFirst("stores", "cached", "streaming"));
+  p->streams_results = !cached;
+  if (const std::optional<std::string> prefetch = fields.Take("prefetch")) {
+    MDH_ASSIGN_OR_RETURN(p->prefetch, ParseInteger<int>(*prefetch));
+  }
   if (const std::optional<std::string> unroll = fields.Take("unroll")) {
     MDH_ASSIGN_OR_RETURN(p->unroll, ParseInteger<int>(*unroll));
   }

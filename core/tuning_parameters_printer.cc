@@ -139,6 +139,8 @@ std::string ToText(const TuningParameters& p) {
                   CopiesText(p.inputs), ResultsText(p.outputs));
   absl::StrAppend(&text, ScalarText(p.scalar_inputs, "scalar_in"),
                   ScalarText(p.scalar_outputs, "scalar_out"));
+  if (p.streams_results) absl::StrAppend(&text, "; stores=streaming");
+  if (p.prefetch != 0) absl::StrAppend(&text, "; prefetch=", p.prefetch);
   if (p.unroll != TuningParameters().unroll) absl::StrAppend(&text, "; unroll=", p.unroll);
   if (p.numerics != NumericsPolicy::kReassociate) {
     absl::StrAppend(&text, "; numerics=", Name(p.numerics));

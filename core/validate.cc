@@ -69,9 +69,12 @@ Status Validate(const Expression& expression, const SystemModel& model,
     return InvalidParameters("model ", model.name, " is for devices of kind ", KindName(needed),
                              ", the device is of kind ", KindName(device.kind));
   }
-  return UsesRegisterTiles(model, parameters)
-             ? ValidateRegisterTiles(expression, model, device, parameters)
-             : ValidateNest(expression, model, device, parameters);
+  const bool tiles = UsesRegisterTiles(model, parameters);
+  if (!tiles && (parameters.streams_results || parameters.prefetch != 0)) {
+    return InvalidParameters("stores=streaming and prefetch need register tiles");
+  }
+  return tiles ? ValidateRegisterTiles(expression, model, device, parameters)
+               : ValidateNest(expression, model, device, parameters);
 }
 
 }  // namespace mdh

@@ -17,6 +17,10 @@ class Validator {
     MDH_RETURN_IF_ERROR(Shapes());
     MDH_RETURN_IF_ERROR(ValidateExtents(e_, m_, p_));
     MDH_RETURN_IF_ERROR(LanesAndRegisters());
+    if (p_.prefetch < 0 || p_.prefetch > kMaxPrefetch) {
+      return InvalidParameters("prefetch is ", p_.prefetch, " iterations, not in 0..",
+                               kMaxPrefetch);
+    }
     if (p_.numerics != NumericsPolicy::kReassociate) MDH_RETURN_IF_ERROR(Order());
     for (size_t b = 0; b < p_.inputs.size(); ++b) MDH_RETURN_IF_ERROR(Staging(static_cast<int>(b)));
     return Scratch();

@@ -3,7 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "codegen/default_block_parameters.h"
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
 #include "core/low_level_expression.h"
@@ -47,9 +46,7 @@ class Prediction {
 
   Result<PredictedKernel> FromRules() const {
     const SystemModel model = TuningModel(device_);
-    return Make(model, device_.kind == DeviceKind::kCpu
-                           ? DefaultParameters(expression_, model, device_, numerics_)
-                           : DefaultBlockParameters(expression_, model, device_, numerics_));
+    return Make(model, DefaultParameters(expression_, model, device_, numerics_));
   }
 
  private:

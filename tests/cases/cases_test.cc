@@ -72,10 +72,10 @@ TEST(DefaultBlockParametersTest, MatrixProductHasTilesInSharedMemoryAndRegisters
   const SystemModel model = CudaModel();
   const TuningParameters p = DefaultBlockParameters(e, model, Gpu());
   const NestShape shape(e, model, p);
-  EXPECT_EQ(shape.Block(), (std::array<int64_t, 3>{16, 16, 1}));
-  EXPECT_GE(shape.AccumulatorElements(), 4);
-  EXPECT_THAT(shape.CopyPlaces(0), SizeIs(1));
-  EXPECT_THAT(shape.CopyPlaces(1), SizeIs(1));
+  EXPECT_GE(shape.ThreadsPerBlock(), 128);
+  EXPECT_GE(shape.AccumulatorElements(), 16);
+  EXPECT_GE(shape.CopyPlaces(0).size() + shape.CopyPlaces(1).size(), 1u);
+  EXPECT_GT(shape.SharedBytes(), 0);
   EXPECT_EQ(shape.Slots(), 1);
 }
 
@@ -84,13 +84,15 @@ TEST(DefaultBlockParametersTest, ReductionsToFewResultsUseThreadsAndBlocks) {
   const Expression dot = Shipped("dot", {{"K", "16777216"}});
   const TuningParameters dot_parameters = DefaultBlockParameters(dot, model, Gpu());
   const NestShape of_dot(dot, model, dot_parameters);
-  EXPECT_EQ(of_dot.SharedReductionThreads(), 256);
-  EXPECT_GT(of_dot.Slots(), 100);
+  EXPECT_GE(of_dot.SharedReductionThreads(), 256);
+  EXPECT_GE(of_dot.Slots(), 100);
   const Expression matvec = Shipped("matvec", {{"I", "4096"}, {"K", "4096"}});
   const TuningParameters matvec_parameters = DefaultBlockParameters(matvec, model, Gpu());
   const NestShape of_matvec(matvec, model, matvec_parameters);
-  EXPECT_GE(of_matvec.SharedReductionThreads(), 16);
-  EXPECT_EQ(of_matvec.Block()[0], of_matvec.SharedReductionThreads());
+  // Neighbouring threads read neighbours in a row and combine what they have.
+  const int64_t threads = of_matvec.SharedReductionThreads() * of_matvec.ShuffledThreads();
+  EXPECT_GE(threads, 16);
+  EXPECT_EQ(of_matvec.Block()[0], threads);
 }
 
 }  // namespace

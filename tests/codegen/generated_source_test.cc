@@ -176,6 +176,28 @@ TEST(GeneratedSourceTest, PackedTilesOfBothInputs) {
                       "accumulate=registers; chains=one; compiler=gcc"));
 }
 
+TEST(GeneratedSourceTest, ResultsThatAreFinalAreStreamed) {
+  ExpectGolden("jacobi1d_streaming.c",
+               Source(kJacobi,
+                      "model=OpenMP+SIMD+RM; tile=512|512|512|16|8|1; order=0|0|0|0|0|0; "
+                      "inputs=in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; "
+                      "stores=streaming"));
+}
+
+TEST(GeneratedSourceTest, ResultsThatAreAddedToAreRequestedBeforehandAndNotStreamed) {
+  const std::string source =
+      Source(kMatMul,
+             "model=OpenMP+SIMD+RM; tile=48,500,64|48,96,32|12,48,32|2,16,4|1,8,1|1,1,1; "
+             "order=1,0,2|2,1,0|0,1,2|1,0,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|1:1,0:1; "
+             "accumulate=registers; chains=one; compiler=gcc; stores=streaming; prefetch=8");
+  ExpectGolden("matmul_prefetch.c", source);
+  EXPECT_THAT(source, Not(HasSubstr("stream_")));
+  EXPECT_THAT(source, HasSubstr("__builtin_prefetch(C + i * 500 + j, 1);"));
+  // A is read in place, 8 iterations of 4 points ahead; the packed copy of B is in caches.
+  EXPECT_THAT(source, HasSubstr("__builtin_prefetch(A + A_at + 32, 0);"));
+  EXPECT_THAT(source, Not(HasSubstr("__builtin_prefetch(B")));
+}
+
 TEST(GeneratedSourceTest, ResultsInTheOutputWhenTheLoopOrderIsFree) {
   ExpectGolden(
       "matmul_output.c",

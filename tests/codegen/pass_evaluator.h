@@ -287,6 +287,7 @@ class ThreadOfStage {
   void Run(const DeclareFlag& s) { flags_[s.name] = Holds(s.all_of); }
   void Run(const ClearFlag& s) { flags_[s.name] = false; }
   void Run(const KeepInRegister&) {}
+  void Run(const PrefetchElement&) {}
   void Run(const CopyRegion& s) { Run(*s.body); }
   template <typename Form>
   void Run(const Form&) {

@@ -42,6 +42,27 @@ void ExpectUnchanged(const Statement& statement) {
   EXPECT_EQ(ToText(VectorizeCopies(program, {})), ToText(program));
 }
 
+TEST(VectorizeCopiesTest, PrivateArraysAreStoredInWideSteps) {
+  const Index x = Var("x");
+  const auto store = [&](const std::string& to, const Index& at) {
+    return Loop("x", 4, {Set(to, at + x, Element("R", x))});
+  };
+  Block body = {ThreadNumber("t"), Private("R", 4),
+                Loop("x", 4, {Set("R", x, Element("G", t * 4 + x))})};
+  body.push_back({DeclarePointer{"half", ScalarType::kInt32, false, "H", Index(32)}});
+  body.push_back({DeclarePointer{"odd", ScalarType::kInt32, false, "H", Index(65)}});
+  body.push_back(store("H", t * 4));
+  body.push_back(store("half", t * 4));
+  body.push_back(store("odd", t * 4));
+  const LoopProgram before = Program(std::move(body), {{1, 1, 1}, {4, 1, 1}});
+  const LoopProgram after = VectorizeCopies(before, {});
+  const std::string text = ToText(after.stages[0].body);
+  EXPECT_NE(text.find("\nH[t * 4, stride 1] = int32x4 R[0, stride 1]"), std::string::npos) << text;
+  EXPECT_NE(text.find("half[t * 4, stride 1] = int32x4"), std::string::npos) << text;
+  EXPECT_EQ(text.find("odd[t * 4, stride 1] = int32x4"), std::string::npos) << text;
+  ExpectSameResults(before, after, {{"G", Numbered(16)}, {"H", Numbered(96)}});
+}
+
 TEST(VectorizeCopiesTest, PrivateArraysAreFilledInWideSteps) {
   const auto fill = [](int64_t n, const Index& a, const Index& b) {
     return Loop("x", n, {Set("R", a + Var("x"), Element("S", b + Var("x")))});

@@ -59,6 +59,22 @@ TEST_F(TuningParametersTest, NumericsPolicyIsPrintedUnlessItIsTheDefault) {
       HasSubstr("no numerics policy 'fast'; the policies are reassociate, exact and tree"));
 }
 
+TEST_F(TuningParametersTest, StoresAndPrefetchArePrintedUnlessTheyAreTheDefault) {
+  parameters_.streams_results = true;
+  parameters_.prefetch = 8;
+  EXPECT_EQ(ToText(parameters_), std::string(kParameters) + "; stores=streaming; prefetch=8");
+  EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+  EXPECT_TRUE(Validate(expression_, model_, device_, parameters_).ok());
+  parameters_.prefetch = 65;
+  EXPECT_THAT(Error(parameters_), HasSubstr("prefetch is 65 iterations, not in 0..64"));
+  parameters_.prefetch = -1;
+  EXPECT_THAT(Error(parameters_), HasSubstr("prefetch is -1 iterations"));
+  EXPECT_THAT(ParseTuningParameters(std::string(kParameters) + "; stores=fast").status().message(),
+              HasSubstr("stores is 'fast', expected 'cached' or 'streaming'"));
+  EXPECT_THAT(ParseTuningParameters(std::string(kParameters) + "; prefetch=far").status().message(),
+              HasSubstr("'far' is no integer"));
+}
+
 TEST_F(TuningParametersTest, ExactOrderNeedsWholeReductionsOnOneCore) {
   parameters_.numerics = NumericsPolicy::kExactOrder;
   EXPECT_TRUE(Validate(expression_, model_, device_, parameters_).ok());

@@ -145,6 +145,10 @@ TEST_F(LimitsTest, CodeLevel) {
   EXPECT_EQ(Error([](auto& p) { p.unroll = 4097; }), "unroll: 4097 is not in 1..4096");
   EXPECT_EQ(Error([](auto& p) { p.independent_accumulators = true; }),
             "chains=independent is for register tiles");
+  EXPECT_EQ(Error([](auto& p) { p.streams_results = true; }),
+            "stores=streaming and prefetch need register tiles");
+  EXPECT_EQ(Error([](auto& p) { p.prefetch = 4; }),
+            "stores=streaming and prefetch need register tiles");
   EXPECT_EQ(ErrorOf("model=CUDA; parts=1,1,1|1,1,40|1,1,1|1,1,1|64,48,1; "
                     "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
                     "inputs=in_place:0,1:-1|in_place:0,1:-1"),

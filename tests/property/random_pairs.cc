@@ -89,6 +89,8 @@ std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
     if (!again) return absl::StrCat("not a member: ", space->WhyNot(parameters));
     if (space->Encode(space->Decode(*again)) != again) return "reads back as something else";
   }
+  // Spaces stream large outputs only.
+  if (Below(rng, 4) == 0) parameters.streams_results = UsesRegisterTiles(model, parameters);
   const Result<LowLevelExpression> low = Lower(expression, model, device, parameters);
   if (!low.ok()) return absl::StrCat("lowering: ", low.status().message());
   const Result<Kernel> kernel = GenerateOpenMp(*low, device);

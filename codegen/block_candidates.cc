@@ -1,0 +1,203 @@
+#include "codegen/block_candidates.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "codegen/block_moves.h"
+#include "core/constraints.h"
+
+namespace mdh {
+namespace {
+
+using Copy = BlockDesign::Copy;
+using Cut = BlockDesign::Cut;
+
+constexpr double kNever = 1e300;
+constexpr double kWorthTrying = 2.5;  // times the cost of the best one
+constexpr int kLeastWarp = 16;        // of devices that the model speaks of
+constexpr int kSizes = 8;             // of blocks that share the candidates
+constexpr int kMostAlike = 2;         // candidates with the same threads and tiles
+
+class Climber {
+ public:
+  Climber(const Expression& e, const SystemModel& m, const DeviceDescription& device,
+          const BlockCandidateOptions& options)
+      : e_(e),
+        m_(m),
+        device_(device),
+        options_(options),
+        model_(e, device),
+        moves_(e, device),
+        reductions_(static_cast<int>(ReductionOrder(e).size())) {}
+
+  std::vector<BlockCandidate> Run() {
+    const double most = device_.blocks.max_threads_per_block;
+    for (const int lane : LaneDimensions()) {
+      for (const bool copies : {false, true}) {
+        if (copies && !e_.has_reduction()) continue;
+        Climb(Start(lane, copies), most);
+        // The model knows least of how many threads a block should have.
+        for (double threads = 64; options_.count > 1 && threads < most; threads *= 2) {
+          Climb(Start(lane, copies), threads);
+        }
+      }
+    }
+    return Best();
+  }
+
+ private:
+  bool IsKept(int d) const { return e_.combine_operators()[d].is_concat(); }
+  int64_t size(int d) const { return e_.dimensions()[d].size; }
+
+  // Along which memory is contiguous.
+  std::vector<int> LaneDimensions() const {
+    std::vector<int> lanes;
+    const auto add = [&](const Buffer& buffer) {
+      for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+        const AffineIndex offset = buffer.Linearized(static_cast<int>(a));
+        int closest = -1;
+        for (int d = 0; d < e_.rank(); ++d) {
+          const int64_t stride = offset.coefficients[d];
+          if (stride <= 0 || size(d) == 1) continue;
+          if (closest < 0 || stride < offset.coefficients[closest]) closest = d;
+        }
+        if (closest >= 0 && std::find(lanes.begin(), lanes.end(), closest) == lanes.end()) {
+          lanes.push_back(closest);
+        }
+      }
+    };
+    for (const Buffer& output : e_.outputs()) add(output);
+    for (const Buffer& input : e_.inputs()) add(input);
+    if (lanes.empty()) lanes.push_back(0);
+    return lanes;
+  }
+
+  BlockDesign Start(int lane, bool copies) const {
+    BlockDesign design;
+    design.cuts.assign(e_.rank(), {});
+    design.copies.assign(e_.inputs().size(), Copy::kNone);
+    design.lane_dimension = lane;
+    design.unrolled = reductions_;
+    int64_t threads = 1;
+    while (threads * 2 <= std::min<int64_t>(size(lane), 64)) threads *= 2;
+    design.cuts[lane].threads = threads;
+    if (!copies) return design;
+    for (size_t b = 0; b < design.copies.size(); ++b) {
+      if (CanStage(e_.inputs()[b])) design.copies[b] = Copy::kChunk;
+    }
+    for (int d = 0; d < e_.rank(); ++d) {
+      Cut& cut = design.cuts[d];
+      if (!IsKept(d)) cut.vector = std::min<int64_t>(size(d), 8);
+      if (IsKept(d) && d != lane && size(d) >= 8 && threads < 128) {
+        cut.threads = 8;
+        threads *= 8;
+      }
+    }
+    return design;
+  }
+
+  // ---- Climbing ----
+
+  double CostOf(const BlockDesign& design, double most_threads) {
+    double threads = 1;
+    for (const Cut& cut : design.cuts) threads *= static_cast<double>(cut.threads);
+    if (threads > most_threads) return kNever;
+    std::string key;
+    for (const Cut& cut : design.cuts) {
+      for (const int64_t v : {cut.threads, cut.vector, cut.strided, cut.loops, cut.blocks}) {
+        key.append(reinterpret_cast<const char*>(&v), 2);
+      }
+    }
+    for (const Copy copy : design.copies) key.push_back(static_cast<char>(copy));
+    key.push_back(static_cast<char>(design.lane_dimension));
+    key.push_back(static_cast<char>(design.unrolled));
+    const auto [at, is_new] = seen_.try_emplace(std::move(key), 0);
+    if (!is_new) return at->second;
+    const BlockCost cost = model_.Estimate(design);
+    at->second = cost.fits ? cost.total : kNever;
+    if (cost.fits) all_.push_back({cost.total, design});
+    ++evaluations_;
+    return at->second;
+  }
+
+  // The first change that helps is made, until none does; blocks have at most so many threads.
+  void Climb(BlockDesign design, double most_threads) {
+    evaluations_ = 0;
+    double cost = CostOf(design, most_threads);
+    bool improves = true;
+    while (improves) {
+      improves = false;
+      for (const BlockDesign& next : moves_.Neighbours(design)) {
+        if (evaluations_ >= options_.evaluations) return;
+        const double next_cost = CostOf(next, most_threads);
+        if (next_cost >= cost * 0.9999) continue;
+        design = next;
+        cost = next_cost;
+        improves = true;
+      }
+    }
+  }
+
+  // ---- Selection ----
+
+  // What makes candidates alike.
+  static std::vector<int64_t> KindOf(const BlockDesign& design) {
+    std::vector<int64_t> kind;
+    for (const Cut& cut : design.cuts) {
+      kind.push_back(cut.threads);
+      kind.push_back(cut.vector * cut.strided);
+    }
+    return kind;
+  }
+
+  std::vector<BlockCandidate> Best() {
+    std::stable_sort(all_.begin(), all_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<BlockCandidate> best;
+    std::map<std::vector<int64_t>, int> kinds;
+    std::map<double, int> sizes;  // threads of a block
+    const int most_of_size = std::max(kMostAlike, options_.count / kSizes);
+    absl::flat_hash_set<std::string> texts;
+    for (const auto& [cost, design] : all_) {
+      if (static_cast<int>(best.size()) >= options_.count) break;
+      if (!best.empty() && cost > kWorthTrying * best.front().cost.total) break;
+      int& alike = kinds[KindOf(design)];
+      int& of_size = sizes[model_.Estimate(design).threads];
+      if (options_.count > 1 && (alike >= kMostAlike || of_size >= most_of_size)) continue;
+      TuningParameters parameters = ToParameters(e_, m_, device_, design);
+      if (!Validate(e_, m_, device_, parameters).ok()) continue;
+      if (!texts.insert(ToText(parameters)).second) continue;
+      ++alike;
+      ++of_size;
+      best.push_back({design, model_.Estimate(design), std::move(parameters)});
+    }
+    return best;
+  }
+
+  const Expression& e_;
+  const SystemModel& m_;
+  const DeviceDescription& device_;
+  const BlockCandidateOptions options_;
+  const BlockCostModel model_;
+  const BlockMoves moves_;
+  const int reductions_;  // reduced dimensions
+  absl::flat_hash_map<std::string, double> seen_;
+  std::vector<std::pair<double, BlockDesign>> all_;
+  int evaluations_ = 0;
+};
+
+}  // namespace
+
+std::vector<BlockCandidate> BlockCandidates(const Expression& expression, const SystemModel& model,
+                                            const DeviceDescription& device,
+                                            const BlockCandidateOptions& options) {
+  const bool has_levels = model.memory == MemoryKind::kExplicit && model.layers.size() == 5;
+  const bool is_gpu = device.blocks.warp_size >= kLeastWarp;
+  if (!has_levels || !is_gpu || expression.has_prefix_sum()) return {};
+  return Climber(expression, model, device, options).Run();
+}
+
+}  // namespace mdh

@@ -1,0 +1,35 @@
+// Configurations for devices with blocks of threads that the cost model holds to be good: the first
+// one is what a caller gets before tuning, the others are what tuning tries first.
+#pragma once
+
+#include <vector>
+
+#include "codegen/block_cost.h"
+#include "codegen/block_design.h"
+#include "core/device_description.h"
+#include "core/expression.h"
+#include "core/system_model.h"
+#include "core/tuning_parameters.h"
+
+namespace mdh {
+
+struct BlockCandidate {
+  BlockDesign design;
+  BlockCost cost;
+  TuningParameters parameters;  // valid
+};
+
+struct BlockCandidateOptions {
+  int count = 1;           // most candidates
+  int evaluations = 2500;  // of the cost model, per start: about a microsecond each
+};
+
+// Climbs from designs with threads along each dimension that is contiguous in some buffer, one
+// change at a time. Candidates are ordered by cost; of those that differ little only the best few
+// are there. Empty where the model has nothing to say: prefix sums, a system model
+// with warps, devices that are no GPUs, or if no design is valid.
+std::vector<BlockCandidate> BlockCandidates(const Expression& expression, const SystemModel& model,
+                                            const DeviceDescription& device,
+                                            const BlockCandidateOptions& options);
+
+}  // namespace mdh

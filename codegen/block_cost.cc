@@ -1,0 +1,256 @@
+#include "codegen/block_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "codegen/block_cost_shape.h"
+#include "core/constraints.h"
+
+namespace mdh {
+namespace {
+
+constexpr double kBurst = 64;          // bytes that memory moves at least
+constexpr double kIssueWidth = 4;      // instructions of a warp per cycle
+constexpr double kStalls = 0.45;       // of a scheduler with one warp, per instruction
+constexpr double kMemoryBytes = 15.5;  // per cycle and multiprocessor
+constexpr double kLevel2Bytes = 26;    // idem
+constexpr double kMemoryLatency = 1000, kLevel2Latency = 500;  // cycles
+constexpr double kMostLevel2 = 32 << 20;                       // bytes that are likely to be there
+constexpr double kLocalLatency = 30;
+constexpr double kOperationLatency = 4;
+constexpr double kBarrier = 40;
+constexpr double kLaunch = 3000;      // until the first block runs, and after the last
+constexpr double kNextLaunch = 3500;  // of the stage that combines partial results
+constexpr double kMostThreads = 2048, kMostBlocks = 32;  // of a multiprocessor
+constexpr double kMaxUnroll = 1024;                      // points of a thread's unrolled loops
+constexpr double kMostRegisters = 250;
+constexpr double kBeside = 10, kMostBeside = 0.6;
+constexpr double kMostIndependent = 64;  // results of a thread that hide waiting
+
+double CeilDivide(double a, double b) { return std::ceil(a / b); }
+
+using Copy = BlockDesign::Copy;
+
+}  // namespace
+
+BlockCostModel::BlockCostModel(const Expression& e, const DeviceDescription& device)
+    : expression_(e), limits_(device.blocks) {
+  const auto model = [&](const Buffer& buffer) {
+    BufferModel m;
+    m.uses.assign(e.rank(), false);
+    m.strides.assign(e.rank(), 0);
+    m.accesses = static_cast<double>(buffer.accesses.size());
+    m.bytes = static_cast<double>(buffer.type.size_bytes());
+    m.total = static_cast<double>(buffer.elements());
+    const std::vector<int64_t> strides = buffer.strides();
+    for (size_t x = 0; x < buffer.extents.size(); ++x) {
+      const ConstantRange constants = ConstantsOf(buffer, static_cast<int>(x));
+      IndexDimension index{{}, constants.high - constants.low, buffer.extents[x], strides[x]};
+      const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+      for (int d = 0; d < e.rank(); ++d) {
+        if (coefficients[d] == 0) continue;
+        index.terms.push_back({d, std::abs(coefficients[d])});
+        m.uses[d] = true;
+        m.strides[d] += std::abs(coefficients[d]) * strides[x];
+      }
+      m.dimensions.push_back(std::move(index));
+    }
+    return m;
+  };
+  for (const Dimension& d : e.dimensions()) sizes_.push_back(d.size);
+  for (int d = 0; d < e.rank(); ++d) kept_.push_back(e.combine_operators()[d].is_concat());
+  for (const Buffer& buffer : e.inputs()) inputs_.push_back(model(buffer));
+  for (const Buffer& buffer : e.outputs()) outputs_.push_back(model(buffer));
+  result_words_ = result_bytes_ = 0;
+  for (const TypedName& result : e.function().results()) {
+    result_bytes_ += static_cast<double>(SizeBytes(result.type));
+    result_words_ += std::max(1.0, static_cast<double>(SizeBytes(result.type)) / 4);
+  }
+  reductions_ = ReductionOrder(e);
+  latency_ =
+      static_cast<double>(e.CompulsoryBytes()) < kMostLevel2 ? kLevel2Latency : kMemoryLatency;
+  // A product and its sum are one instruction.
+  double instructions = 0;
+  for (const ScalarInstruction& instruction : e.function().instructions()) {
+    const bool is_free =
+        instruction.op == ScalarOp::kParameter || instruction.op == ScalarOp::kConstant;
+    instructions += is_free ? 0 : 1;
+  }
+  operations_ = std::max(1.0, e.has_reduction() ? instructions : instructions * 0.6);
+}
+
+void BlockCostModel::AddResults(Shape& s) const {
+  s.registers += s.results * result_words_;
+  const double stores = s.results * s.tiles;
+  for (const BufferModel& output : outputs_) {
+    const double sectors = WarpLines(output, s, 1, kSector);
+    s.local_cycles += stores * std::max(1.0, sectors / 4);
+    s.store_bytes += s.blocks * std::ceil(s.threads / kWarp) * stores * sectors * kSector;
+    const double run = Run(output, s.tile) * output.bytes;
+    s.memory_bytes += output.total * output.bytes * std::max(1.0, kBurst / run);
+  }
+  s.instructions += stores * 2;
+  if (s.slots > 1) {
+    double results = 1;
+    for (size_t d = 0; d < sizes_.size(); ++d) {
+      if (kept_[d]) results *= static_cast<double>(sizes_[d]);
+    }
+    s.store_bytes += 2 * results * s.slots * result_bytes_;
+  }
+  if (s.reducing_threads > 1) {
+    const double steps = std::ceil(std::log2(s.reducing_threads));
+    s.instructions += s.results * s.tiles * (2 + 3 * steps);
+    s.local_cycles += s.results * s.tiles * (2 + 2 * steps);
+    s.barriers += s.tiles * (1 + steps) *
+                  std::max(1.0, s.results * s.threads * result_bytes_ / kExchangeBytes);
+    s.shared_bytes += std::max(static_cast<double>(kExchangeBytes), s.threads * result_bytes_);
+  }
+}
+
+// What one thread waits for, one after the other, while the others of its multiprocessor work.
+void BlockCostModel::AddWaiting(Shape& s) const {
+  const double steps = s.iterations * s.tiles;
+  double waiting = s.waits * latency_ + s.barriers * kBarrier;
+  if (s.prefetched > 0) {
+    const double warps = std::ceil(s.threads / kWarp) * s.at_once;
+    const double each =
+        warps * std::max(s.instructions / kIssueWidth, s.local_cycles) / std::max(1.0, steps);
+    waiting += latency_ + steps * std::max(0.0, latency_ - each);
+  }
+  const double chain =
+      s.points / std::max(1.0, s.results) * kOperationLatency + steps * kLocalLatency;
+  s.cost.latency = (waiting + std::max(chain, s.instructions)) * std::ceil(s.busiest / s.at_once);
+}
+
+void BlockCostModel::Finish(Shape& s) const {
+  const double processors = std::max(1, limits_.multiprocessors);
+  BlockCost& cost = s.cost;
+  cost.threads = s.threads;
+  cost.registers = s.registers + s.prefetched;
+  cost.shared_bytes = s.shared_bytes;
+  const double per_block = limits_.registers_per_block > 0 ? limits_.registers_per_block : 1e9;
+  const double most_registers =
+      limits_.registers_per_thread > 0 ? std::min(kMostRegisters, per_block / s.threads) : 512.0;
+  cost.fits = s.fits && s.threads <= limits_.max_threads_per_block &&
+              s.shared_bytes <= static_cast<double>(limits_.shared_bytes_per_block) &&
+              cost.registers <= most_registers;
+  if (!cost.fits) return;
+  const double warps = std::ceil(s.threads / kWarp);
+  const double allocated = std::ceil(cost.registers / 8) * 8 * warps * kWarp;
+  const double shared = static_cast<double>(limits_.shared_bytes_per_block);
+  const double resident = std::max(
+      1.0,
+      std::floor(std::min({kMostThreads / (warps * kWarp), kMostBlocks, per_block / allocated,
+                           s.shared_bytes > 0 ? shared / (s.shared_bytes + 1024) : kMostBlocks})));
+  // Blocks that the busiest multiprocessor computes.
+  const double rounds = s.blocks / (processors * resident);
+  s.busiest =
+      rounds < 4 ? std::ceil(s.blocks / processors) : s.blocks / processors + 0.4 * resident;
+  s.at_once = std::min(resident, std::ceil(s.blocks / processors));
+  const double busy = std::min(1.0, s.blocks / processors);
+  const double per_scheduler = std::max(0.25, s.at_once * warps / kIssueWidth);
+  const double efficiency = 1 / (1 + kStalls / per_scheduler);
+  cost.issue = s.busiest * warps * s.instructions / (kIssueWidth * efficiency);
+  cost.local = s.busiest * warps * s.local_cycles;
+  double level2_bytes = s.store_bytes;
+  cost.memory = 0;
+  for (const auto& [bytes, in_flight] : s.traffic) {
+    level2_bytes += bytes;
+    const double reached = std::max(16.0, in_flight) * s.threads * s.at_once / latency_;
+    cost.memory += bytes / (std::min(kLevel2Bytes, reached) * busy * processors);
+  }
+  cost.level2 = level2_bytes / (kLevel2Bytes * processors);
+  for (const BufferModel& input : inputs_) s.memory_bytes += input.total * input.bytes;
+  cost.memory = std::max(cost.memory, s.memory_bytes / (kMemoryBytes * processors));
+  AddWaiting(s);
+  cost.launches = kLaunch + (s.slots > 1 ? kNextLaunch : 0);
+  const double most = std::max({cost.issue, cost.local, cost.level2, cost.memory, cost.latency});
+  const double sum = cost.issue + cost.local + cost.level2 + cost.memory + cost.latency;
+  // The more warps and independent results there are, the better one waits while others work.
+  const double beside =
+      std::min(kMostBeside,
+               kBeside / (s.at_once * warps * std::sqrt(std::min(s.results, kMostIndependent))));
+  cost.total = most + beside * (sum - most) + cost.launches;
+}
+
+BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
+  Shape s;
+  s.design = &design;
+  const size_t rank = sizes_.size();
+  s.thread.resize(rank);
+  s.tile.resize(rank);
+  s.chunk.resize(rank);
+  s.block.resize(rank);
+  double points = 1;
+  for (size_t d = 0; d < rank; ++d) {
+    const BlockDesign::Cut& cut = design.cuts[d];
+    s.threads *= static_cast<double>(cut.threads);
+    const int64_t group = cut.threads * cut.vector;
+    if (kept_[d]) {
+      s.thread[d] = cut.vector * cut.strided;
+      s.tile[d] = s.chunk[d] = std::min(sizes_[d], group * cut.strided);
+      s.block[d] = std::min(sizes_[d], group * cut.strided * cut.loops);
+      s.results *= static_cast<double>(s.thread[d]);
+      s.tiles *= static_cast<double>(cut.loops);
+      s.blocks *= CeilDivide(static_cast<double>(sizes_[d]),
+                             static_cast<double>(group * cut.strided * cut.loops));
+    } else {
+      s.thread[d] = cut.vector;
+      s.chunk[d] = std::min(sizes_[d], group);
+      const double part =
+          CeilDivide(static_cast<double>(sizes_[d]), static_cast<double>(cut.blocks));
+      const double iterations = CeilDivide(part, static_cast<double>(group));
+      s.tile[d] = s.block[d] = static_cast<int64_t>(
+          std::min(static_cast<double>(sizes_[d]), iterations * static_cast<double>(group)));
+      s.iterations *= iterations;
+      const double slots =
+          CeilDivide(static_cast<double>(sizes_[d]), iterations * static_cast<double>(group));
+      s.slots *= slots;
+      s.blocks *= slots;
+      s.reducing_threads *= static_cast<double>(cut.threads);
+    }
+    points *= static_cast<double>(s.thread[d]);
+  }
+  double body = s.results;
+  s.unrolled.assign(rank, false);
+  for (int n = 0; n < design.unrolled; ++n) {
+    const int d = reductions_[reductions_.size() - 1 - static_cast<size_t>(n)];
+    s.unrolled[d] = true;
+    body *= static_cast<double>(s.thread[d]);
+  }
+  double rolled = 1;  // loops around them
+  for (const int d : reductions_) rolled *= s.unrolled[d] ? 1 : static_cast<double>(s.thread[d]);
+  s.fits = body <= kMaxUnroll;
+  s.points = points * s.iterations * s.tiles;
+  for (const int d : ThreadOrder(expression_, design)) {
+    if (design.cuts[d].threads > 1) s.lanes.push_back(d);
+  }
+  s.instructions = s.points * operations_ + s.iterations * s.tiles * (rolled * 6 + 14) + 60;
+  for (int b = 0; b < static_cast<int>(inputs_.size()); ++b) {
+    const DesignedInput designed = DesignInput(expression_, design, b);
+    if (design.copies[b] == Copy::kNone) {
+      AddDirect(inputs_[b], designed, s);
+    } else {
+      AddCopied(inputs_[b], designed, design.copies[b], s);
+    }
+  }
+  AddResults(s);
+  Finish(s);
+  return s.cost;
+}
+
+std::string ToString(const BlockCost& cost) {
+  if (!cost.fits) {
+    return absl::StrFormat("does not fit: %.0f threads, %.0f registers, %.0f bytes shared",
+                           cost.threads, cost.registers, cost.shared_bytes);
+  }
+  return absl::StrFormat(
+      "%.0f cycles: issue %.0f, local %.0f, level 2 %.0f, memory %.0f, latency %.0f, launches "
+      "%.0f; %.0f threads, %.0f registers, %.0f bytes shared",
+      cost.total, cost.issue, cost.local, cost.level2, cost.memory, cost.latency, cost.launches,
+      cost.threads, cost.registers, cost.shared_bytes);
+}
+
+}  // namespace mdh

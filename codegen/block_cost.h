@@ -1,0 +1,86 @@
+// What a design costs on a GPU, roughly: for the choice of a configuration before anything is
+// measured, and of what is measured first.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/block_design.h"
+#include "core/device_description.h"
+#include "core/expression.h"
+
+namespace mdh {
+
+// In clock cycles of a multiprocessor.
+struct BlockCost {
+  double total = 0;
+  // What total is made of: instructions issued, accesses to shared memory and the first-level
+  // cache, traffic of the second level and of device memory, waiting, and launches.
+  double issue = 0, local = 0, level2 = 0, memory = 0, latency = 0, launches = 0;
+  double threads = 0, registers = 0, shared_bytes = 0;
+  bool fits = true;  // within the limits of a block, as far as the model knows
+};
+
+std::string ToString(const BlockCost& cost);
+
+// A multiprocessor issues four instructions of a warp per cycle and moves 128 bytes between threads
+// and shared memory or first-level cache; bandwidths and latencies are those of the data-centre
+// GPUs of recent years relative to their clock. What is counted is exact for loops that divide:
+// instructions, distinct elements of register tiles and blocks, lines that warps touch.
+// Refers to neither argument after construction. An estimate takes about a microsecond.
+class BlockCostModel {
+ public:
+  BlockCostModel(const Expression& expression, const DeviceDescription& device);
+
+  BlockCost Estimate(const BlockDesign& design) const;
+
+ private:
+  struct IndexDimension {
+    std::vector<std::pair<int, int64_t>> terms;  // MDA dimension, coefficient
+    int64_t constants;                           // distance of the outermost accesses
+    int64_t extent, stride;                      // of the buffer
+  };
+  struct BufferModel {
+    std::vector<IndexDimension> dimensions;
+    std::vector<bool> uses;         // per MDA dimension
+    std::vector<int64_t> strides;   // elements per step in each MDA dimension
+    double accesses, bytes, total;  // bytes of an element, elements
+  };
+  struct Shape;  // of one design
+  struct CopyLayout {
+    std::vector<int64_t> extents, strides;  // elements, per dimension of the buffer
+    double elements = 0;
+    bool is_permuted = false;
+  };
+
+  double Elements(const BufferModel& buffer, const std::vector<int64_t>& points) const;
+  double Run(const BufferModel& buffer, const std::vector<int64_t>& points) const;
+  double WarpLines(const BufferModel& buffer, const Shape& shape, int vector, int line) const;
+  double Fragment(const BufferModel& buffer, const Shape& shape, bool of_one_point,
+                  double* repeats) const;
+  void AddDirect(const BufferModel& buffer, const DesignedInput& designed, Shape& shape) const;
+  void AddCopied(const BufferModel& buffer, const DesignedInput& designed, BlockDesign::Copy copy,
+                 Shape& shape) const;
+  CopyLayout LayOut(const BufferModel& buffer, const DesignedInput& designed,
+                    const std::vector<int64_t>& box) const;
+  void AddSharedReads(const BufferModel& buffer, const DesignedInput& designed,
+                      const CopyLayout& layout, Shape& shape) const;
+  double StoreCycles(const BufferModel& buffer, const CopyLayout& layout, int64_t width) const;
+  void AddResults(Shape& shape) const;
+  void AddWaiting(Shape& shape) const;
+  void Finish(Shape& shape) const;
+
+  std::vector<int64_t> sizes_;
+  std::vector<bool> kept_;
+  std::vector<int> reductions_;  // the outermost loop first
+  double latency_;               // of the memory that the inputs are in, in cycles
+  std::vector<BufferModel> inputs_, outputs_;
+  const Expression& expression_;
+  BlockLimits limits_;
+  double operations_;    // instructions per point
+  double result_words_;  // registers per result
+  double result_bytes_;
+};
+
+}  // namespace mdh

@@ -1,0 +1,226 @@
+// What inputs cost: reading them where they are, or through copies in shared memory.
+#include <cmath>
+
+#include "codegen/block_cost_shape.h"
+
+namespace mdh {
+namespace {
+
+using Copy = BlockDesign::Copy;
+
+constexpr int64_t kPadding = 4;  // as in block_design.cc
+
+// Cycles that an access of `words` neighbouring words per thread takes: of the threads that are
+// served at once, those with different words in one bank wait for each other.
+double BankCycles(const std::array<int64_t, kWarp>& at, int count, int words) {
+  constexpr int kBanks = 32;
+  words = std::clamp(words, 1, 4);
+  const int group = kBanks / words;  // threads that are served at once
+  double cycles = 0;
+  for (int first = 0; first < count; first += group) {
+    std::array<int64_t, kWarp> seen;
+    std::array<int, kBanks> load = {};
+    int distinct = 0, most = 0;
+    for (int lane = first; lane < std::min(count, first + group); ++lane) {
+      if (std::find(seen.begin(), seen.begin() + distinct, at[lane]) != seen.begin() + distinct) {
+        continue;
+      }
+      seen[distinct++] = at[lane];
+      most = std::max(most, ++load[static_cast<size_t>(at[lane] / words % (kBanks / words))]);
+    }
+    cycles += most;
+  }
+  return std::max(1.0, cycles);
+}
+
+}  // namespace
+
+// Distinct elements that the accesses of so many points along each dimension read.
+double BlockCostModel::Elements(const BufferModel& buffer,
+                                const std::vector<int64_t>& points) const {
+  double elements = 1, most = buffer.accesses;
+  for (size_t d = 0; d < points.size(); ++d) {
+    if (buffer.uses[d]) most *= static_cast<double>(points[d]);
+  }
+  for (const IndexDimension& index : buffer.dimensions) {
+    int64_t extent = index.constants + 1;
+    for (const auto& [d, coefficient] : index.terms) extent += coefficient * (points[d] - 1);
+    elements *= static_cast<double>(std::min(extent, index.extent));
+  }
+  return std::min(elements, most);
+}
+
+// How many of them are neighbours in memory.
+double BlockCostModel::Run(const BufferModel& buffer, const std::vector<int64_t>& points) const {
+  double run = 1;
+  for (size_t x = buffer.dimensions.size(); x-- > 0;) {
+    const IndexDimension& index = buffer.dimensions[x];
+    if (index.stride != static_cast<int64_t>(run)) break;
+    int64_t extent = index.constants + 1;
+    for (const auto& [d, coefficient] : index.terms) extent += coefficient * (points[d] - 1);
+    run *= static_cast<double>(std::min(extent, index.extent));
+    if (extent < index.extent) break;
+  }
+  return run;
+}
+
+// Lines of that many bytes that the threads of a warp touch with one access of `vector` elements.
+double BlockCostModel::WarpLines(const BufferModel& buffer, const Shape& shape, int vector,
+                                 int line) const {
+  std::array<int64_t, kWarp> lines;
+  const auto bytes = static_cast<int64_t>(buffer.bytes);
+  const int64_t last = (vector - 1) * bytes;
+  int count = 0;
+  shape.ForLanes([&](const auto& thread_of) {
+    int64_t at = 0;
+    for (const int d : shape.lanes) {
+      at += thread_of[d] * buffer.strides[d] * shape.design->cuts[d].vector * bytes;
+    }
+    lines[count++] = at / line + (at % line + last >= line ? 1 : 0);
+  });
+  std::sort(lines.begin(), lines.begin() + count);
+  const auto end = std::unique(lines.begin(), lines.begin() + count);
+  const double touched = static_cast<double>(end - lines.begin());
+  return std::max(touched, std::ceil(touched * (last + bytes) / line));
+}
+
+// What the scalar function reads of an input: distinct elements of a thread's tile, `repeats`
+// times: for each point of the loops that are not unrolled.
+double BlockCostModel::Fragment(const BufferModel& buffer, const Shape& s, bool of_one_point,
+                                double* repeats) const {
+  std::vector<int64_t> points = s.thread;
+  double gaps = 1;
+  *repeats = 1;
+  for (size_t d = 0; d < points.size(); ++d) {
+    const BlockDesign::Cut& cut = s.design->cuts[d];
+    if (!kept_[d] && (of_one_point || !s.unrolled[d])) {
+      *repeats *= static_cast<double>(points[d]);
+      points[d] = 1;
+    }
+    if (kept_[d] && cut.strided > 1) {
+      if (buffer.uses[d]) gaps *= static_cast<double>(cut.strided);
+      points[d] = cut.vector;
+    }
+  }
+  return Elements(buffer, points) * gaps;
+}
+
+// Read where it is, through the first-level cache.
+void BlockCostModel::AddDirect(const BufferModel& buffer, const DesignedInput& designed,
+                               Shape& s) const {
+  double repeats = 1;
+  const double fragment = Fragment(buffer, s, /*of_one_point=*/false, &repeats);
+  const double loads = std::ceil(fragment / designed.vector) * repeats * s.iterations * s.tiles;
+  s.local_cycles += loads * WarpLines(buffer, s, designed.vector, kLine);
+  s.instructions += loads * 1.3;
+  const double at_once = std::min(fragment, kMostInFlight);
+  s.fits = s.fits && fragment <= kMostFragment;
+  s.registers += std::min(fragment, kMostInFlight) * std::max(1.0, buffer.bytes / 4);
+  const double run = std::max(1.0, Run(buffer, s.chunk) * buffer.bytes);
+  const double bytes =
+      s.blocks * Elements(buffer, s.block) * buffer.bytes * std::max(1.0, kSector / run);
+  // Threads that read the same elements wait for the same bytes.
+  const double distinct =
+      Elements(buffer, s.chunk) / (s.threads * std::max(1.0, fragment * repeats));
+  s.traffic.push_back({bytes, at_once * buffer.bytes * std::min(1.0, distinct)});
+  s.waits += s.iterations * s.tiles * repeats;
+}
+
+// How the elements of a copy in shared memory lie there.
+BlockCostModel::CopyLayout BlockCostModel::LayOut(const BufferModel& buffer,
+                                                  const DesignedInput& designed,
+                                                  const std::vector<int64_t>& box) const {
+  const int last = static_cast<int>(buffer.dimensions.size()) - 1;
+  CopyLayout layout;
+  layout.is_permuted = designed.innermost >= 0;
+  layout.strides.assign(buffer.dimensions.size(), 0);
+  for (const IndexDimension& index : buffer.dimensions) {
+    int64_t extent = index.constants + 1;
+    for (const auto& [d, coefficient] : index.terms) extent += coefficient * (box[d] - 1);
+    layout.extents.push_back(extent);
+  }
+  const int innermost = layout.is_permuted ? designed.innermost : last;
+  int64_t stride = layout.extents[innermost] + (layout.is_permuted ? kPadding : 0);
+  layout.strides[innermost] = 1;
+  for (int x = last; x >= 0; --x) {
+    if (x == innermost) continue;
+    layout.strides[x] = stride;
+    stride *= layout.extents[x];
+  }
+  layout.elements = static_cast<double>(stride);
+  return layout;
+}
+
+// Threads read what the scalar function needs.
+void BlockCostModel::AddSharedReads(const BufferModel& buffer, const DesignedInput& designed,
+                                    const CopyLayout& layout, Shape& s) const {
+  const int words = std::max(1, static_cast<int>(buffer.bytes / 4));
+  double repeats = 1, ignored = 1;
+  const double fragment = Fragment(buffer, s, /*of_one_point=*/false, &repeats);
+  const double loads = std::ceil(fragment / designed.vector) * repeats * s.iterations * s.tiles;
+  std::array<int64_t, kWarp> at;
+  int count = 0;
+  s.ForLanes([&](const auto& thread_of) {
+    int64_t address = 0;
+    for (size_t x = 0; x < buffer.dimensions.size(); ++x) {
+      for (const auto& [d, coefficient] : buffer.dimensions[x].terms) {
+        address += thread_of[d] * coefficient * s.design->cuts[d].vector * layout.strides[x];
+      }
+    }
+    at[count++] = address * words;
+  });
+  s.local_cycles += loads * BankCycles(at, count, designed.vector * words);
+  s.instructions += loads;
+  s.registers += Fragment(buffer, s, /*of_one_point=*/true, &ignored) * words;
+}
+
+// Cycles in which a warp stores `width` neighbours of the source per thread.
+double BlockCostModel::StoreCycles(const BufferModel& buffer, const CopyLayout& layout,
+                                   int64_t width) const {
+  const int words = std::max(1, static_cast<int>(buffer.bytes / 4));
+  std::array<int64_t, kWarp> at;
+  for (int lane = 0; lane < kWarp; ++lane) {
+    int64_t rest = lane * width, address = 0;
+    for (size_t x = layout.extents.size(); x-- > 0;) {
+      address += rest % layout.extents[x] * layout.strides[x];
+      rest /= layout.extents[x];
+    }
+    at[lane] = address * words;
+  }
+  if (!layout.is_permuted) return BankCycles(at, kWarp, static_cast<int>(width) * words);
+  return static_cast<double>(width) * BankCycles(at, kWarp, words);
+}
+
+// Through shared memory: neighbouring threads copy neighbouring elements, then all read.
+void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& designed, Copy copy,
+                               Shape& s) const {
+  const std::vector<int64_t>& box = copy == Copy::kChunk  ? s.chunk
+                                    : copy == Copy::kTile ? s.tile
+                                                          : s.block;
+  const double times = copy == Copy::kChunk  ? s.iterations * s.tiles
+                       : copy == Copy::kTile ? s.tiles
+                                             : 1;
+  const CopyLayout layout = LayOut(buffer, designed, box);
+  AddSharedReads(buffer, designed, layout, s);
+  const double run = Run(buffer, box);
+  const bool is_wide = layout.extents.back() % 4 == 0 && run >= 4 && buffer.bytes == 4;
+  const double width = is_wide ? 4 : 1;
+  const double rounds = std::ceil(layout.elements / (s.threads * width));
+  const double sectors = std::max(1.0, kSector / (run * buffer.bytes));
+  s.instructions += times * rounds * (6 + (layout.is_permuted ? width : 1));
+  s.local_cycles +=
+      times * rounds * (width * sectors + StoreCycles(buffer, layout, static_cast<int64_t>(width)));
+  const bool is_split = copy == Copy::kChunk && s.iterations > 1;  // into loads ahead and stores
+  s.shared_bytes += layout.elements * buffer.bytes * (is_split ? 2 : 1);
+  const double moved = rounds * width;  // elements of a thread
+  if (is_split) {
+    s.prefetched += moved * std::max(1.0, buffer.bytes / 4);
+  } else {
+    s.waits += times * std::max(1.0, moved / kMostInFlight);
+  }
+  s.barriers += times * (is_split ? 1 : 2);
+  s.traffic.push_back({s.blocks * times * layout.elements * buffer.bytes * sectors,
+                       std::min(moved, kMostInFlight) * buffer.bytes});
+}
+
+}  // namespace mdh

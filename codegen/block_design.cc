@@ -1,0 +1,347 @@
+#include "codegen/block_design.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "core/constraints.h"
+#include "core/nest_constraints.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kMaxPrivateElements = 64;  // of an input, on their way to the scalar function
+constexpr int kPadding = 4;                  // of rows in shared memory that are written by columns
+
+int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+using Copy = BlockDesign::Copy;
+
+// The only dimension that moves in dimension x of the buffer, in steps of one; -1: not so.
+int OnlyDimension(const Buffer& buffer, int x) {
+  int only = -1;
+  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+  for (size_t d = 0; d < coefficients.size(); ++d) {
+    if (coefficients[d] == 0) continue;
+    if (coefficients[d] != 1 || only >= 0) return -1;
+    only = static_cast<int>(d);
+  }
+  return only;
+}
+
+// The widest load of neighbours, of at most 16 bytes, that `points` are made of.
+int VectorOf(int64_t points, const Buffer& buffer) {
+  int lanes = static_cast<int>(16 / buffer.type.size_bytes());
+  while (lanes > 1 && points % lanes != 0) lanes /= 2;
+  return std::max(lanes, 1);
+}
+
+bool UsesDimension(const Buffer& buffer, int d) {
+  return std::any_of(buffer.accesses.begin(), buffer.accesses.end(), [&](const IndexFunction& a) {
+    return std::any_of(a.indices.begin(), a.indices.end(),
+                       [&](const AffineIndex& index) { return index.coefficients[d] != 0; });
+  });
+}
+
+class Translator {
+ public:
+  Translator(const Expression& e, const SystemModel& m, const DeviceDescription& device,
+             const BlockDesign& design)
+      : e_(e),
+        m_(m),
+        device_(device),
+        design_(design),
+        layers_(static_cast<int>(m.layers.size())),
+        blocks_(m.LayerWith(LayerRole::kCores)),
+        outer_(blocks_ + 1),
+        threads_(m.LayerWith(LayerRole::kThreads)),
+        inner_(threads_ + 1) {
+    p_.system_model = m.name;
+  }
+
+  TuningParameters Run() {
+    SetTiles();
+    SetOrder();
+    SetAssignment();
+    SetResults();
+    for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetInput(b);
+    for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetCopy(b);
+    SetUnrolling();
+    return p_;
+  }
+
+ private:
+  const BlockDesign::Cut& cut(int d) const { return design_.cuts[d]; }
+  int64_t size(int d) const { return e_.dimensions()[d].size; }
+  bool IsKept(int d) const { return e_.combine_operators()[d].is_concat(); }
+
+  void SetTiles() {
+    p_.tile.assign(layers_, std::vector<int64_t>(e_.rank(), 1));
+    for (int d = 0; d < e_.rank(); ++d) {
+      std::vector<int64_t> parts(layers_, 1);
+      parts[inner_] = cut(d).vector;
+      parts[threads_] = cut(d).threads;
+      parts[outer_] = cut(d).strided * cut(d).loops;
+      int64_t extent = 1;
+      for (int l = layers_ - 1; l > blocks_; --l) {
+        p_.tile[l][d] = std::min(size(d), extent);
+        extent = std::min(size(d), extent * parts[l]);
+      }
+      if (!IsKept(d)) {  // what blocks leave over is a loop
+        const int64_t inside = p_.tile[outer_][d];
+        extent = std::min(size(d), CeilDivide(CeilDivide(size(d), cut(d).blocks), inside) * inside);
+      }
+      for (int l = blocks_; l >= 0; --l) p_.tile[l][d] = l == blocks_ ? extent : size(d);
+    }
+  }
+
+  // Blocks, tiles of a block, threads, loops of reductions around copies and inside of them, and
+  // the points of a thread.
+  void SetOrder() {
+    const auto add = [&](int layer, auto has) {
+      for (int d = 0; d < e_.rank(); ++d) {
+        if (has(d)) p_.phase.order.push_back({layer, d});
+      }
+    };
+    const auto all = [](int) { return true; };
+    const auto kept = [&](int d) { return IsKept(d); };
+    const auto reduced = [&](int d) { return !IsKept(d); };
+    add(blocks_, all);
+    tile_begin_ = static_cast<int>(p_.phase.order.size());
+    add(outer_, [&](int d) { return IsKept(d) && cut(d).loops > 1; });
+    add(threads_, all);
+    reduction_begin_ = static_cast<int>(p_.phase.order.size());
+    add(outer_, reduced);
+    chunk_begin_ = static_cast<int>(p_.phase.order.size());
+    add(inner_, reduced);
+    add(outer_, [&](int d) { return IsKept(d) && cut(d).loops == 1; });
+    add(inner_, kept);
+    for (int l = inner_ + 1; l < layers_; ++l) add(l, all);
+  }
+
+  // The grid's x, which may be longest, along the dimension with most blocks.
+  void SetAssignment() {
+    const std::vector<int> thread_order = ThreadOrder(e_, design_);
+    p_.phase.assignment.assign(layers_, std::vector<AsmLevel>(e_.rank()));
+    for (int l = 0; l < layers_; ++l) {
+      std::vector<int> order = thread_order;
+      if (l == blocks_) {
+        std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+          return CeilDivide(size(a), p_.tile[l][a]) > CeilDivide(size(b), p_.tile[l][b]);
+        });
+      }
+      for (int n = 0; n < e_.rank(); ++n) p_.phase.assignment[l][order[n]] = {l, n};
+    }
+  }
+
+  // Neighbouring threads of a warp that share a reduction combine by shuffles.
+  bool Shuffles() const {
+    int64_t reducing = 1, threads = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      threads *= cut(d).threads;
+      if (!IsKept(d)) reducing *= cut(d).threads;
+    }
+    const int64_t warp = device_.blocks.warp_size;
+    return device_.kind == DeviceKind::kCuda && reducing > 1 && reducing <= warp &&
+           (reducing & (reducing - 1)) == 0 && threads % warp == 0 &&
+           !IsKept(design_.lane_dimension) && cut(design_.lane_dimension).threads == reducing;
+  }
+
+  void SetResults() {
+    const int innermost = static_cast<int>(m_.memory_regions().size()) - 1;
+    LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), innermost));
+    for (int d = 0; d < e_.rank(); ++d) {
+      regions[blocks_][d] = 0;
+      regions[threads_][d] = !IsKept(d) && Shuffles() ? innermost : innermost - 1;
+      if (cut(d).loops > 1) regions[outer_][d] = 0;
+    }
+    p_.outputs.assign(e_.outputs().size(), {regions, {}});
+  }
+
+  // ---- Inputs ----
+
+  int CopyBegin(Copy copy) const {
+    switch (copy) {
+      case Copy::kNone:
+        return static_cast<int>(p_.phase.order.size());
+      case Copy::kChunk:
+        return chunk_begin_;
+      case Copy::kTile:
+        return reduction_begin_;
+      case Copy::kBlock:
+        return tile_begin_;
+    }
+    return 0;
+  }
+
+  // Points that a thread has of an input between two copies.
+  int64_t PrivateElements(int b) const {
+    const Buffer& buffer = e_.inputs()[b];
+    int64_t elements = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (UsesDimension(buffer, d)) elements *= cut(d).vector;
+    }
+    return elements;
+  }
+
+  void SetInput(int b) {
+    const Buffer& buffer = e_.inputs()[b];
+    const DesignedInput designed = DesignInput(e_, design_, b);
+    const int shared = static_cast<int>(m_.memory_regions().size()) - 2;
+    InputParameters input;
+    input.layout.resize(buffer.extents.size());
+    std::iota(input.layout.begin(), input.layout.end(), 0);
+    const bool is_copied = design_.copies[b] != Copy::kNone;
+    const bool is_private =
+        !is_copied && designed.vector > 1 && PrivateElements(b) <= kMaxPrivateElements;
+    if (is_copied || is_private) {
+      const int begin = is_copied ? CopyBegin(design_.copies[b]) : chunk_begin_;
+      LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), 0));
+      for (size_t n = static_cast<size_t>(begin); n < p_.phase.order.size(); ++n) {
+        const MdhLevel& level = p_.phase.order[n];
+        regions[level.layer][level.dimension] = is_copied ? shared : shared + 1;
+      }
+      input.memory.regions = std::move(regions);
+    }
+    if (is_copied && designed.innermost >= 0) {
+      std::vector<int> layout = input.layout;
+      std::stable_partition(layout.begin(), layout.end(),
+                            [&](int x) { return x != designed.innermost; });
+      input.memory.layouts.assign(layers_, {});
+      for (int l = 0; l < layers_; ++l) {
+        for (int d = 0; d < e_.rank(); ++d) {
+          const bool is_inside = input.memory.regions[l][d] == shared;
+          input.memory.layouts[l].push_back(is_inside ? layout : input.layout);
+        }
+      }
+      input.padding = kPadding;
+    }
+    p_.inputs.push_back(std::move(input));
+  }
+
+  void SetCopy(int b) {
+    if (design_.copies[b] == Copy::kNone) return;
+    const NestShape shape(e_, m_, p_);
+    InputParameters& input = p_.inputs[b];
+    for (const int width : {4, 2}) {
+      if (!CopyWidthObstacle(e_, shape, b, CopyBegin(design_.copies[b]), width).empty()) continue;
+      input.copy_width = width;
+      break;
+    }
+    if (design_.copies[b] == Copy::kChunk && chunk_begin_ > reduction_begin_ &&
+        shape.levels()[chunk_begin_ - 1].parts > 1) {
+      input.copy_stages = 2;
+    }
+  }
+
+  void SetUnrolling() {
+    int64_t points = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (IsKept(d)) points *= cut(d).vector * cut(d).strided;
+    }
+    const std::vector<int> reductions = ReductionOrder(e_);
+    const size_t rolled = reductions.size() - static_cast<size_t>(design_.unrolled);
+    for (size_t n = rolled; n < reductions.size(); ++n) points *= cut(reductions[n]).vector;
+    p_.unroll = static_cast<int>(points);
+  }
+
+  const Expression& e_;
+  const SystemModel& m_;
+  const DeviceDescription& device_;
+  const BlockDesign& design_;
+  const int layers_, blocks_, outer_, threads_, inner_;
+  int tile_begin_ = 0, reduction_begin_ = 0, chunk_begin_ = 0;  // places in the order
+  TuningParameters p_;
+};
+
+}  // namespace
+
+std::vector<int> ReductionOrder(const Expression& e) {
+  std::vector<int> order;
+  for (int d = 0; d < e.rank(); ++d) {
+    if (!e.combine_operators()[d].is_concat()) order.push_back(d);
+  }
+  return order;
+}
+
+std::vector<int> ThreadOrder(const Expression& e, const BlockDesign& design) {
+  std::vector<int> order(e.rank());
+  std::iota(order.begin(), order.end(), 0);
+  const auto distance = [&](int d) {  // of neighbouring results
+    if (d == design.lane_dimension) return int64_t{-1};
+    if (!e.combine_operators()[d].is_concat()) return INT64_MAX;
+    return e.outputs()[0].Linearized(0).coefficients[d];
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return distance(a) < distance(b); });
+  return order;
+}
+
+DesignedInput DesignInput(const Expression& e, const BlockDesign& design, int b) {
+  const Buffer& buffer = e.inputs()[b];
+  DesignedInput input;
+  // Whether all of a thread's points along d are in unrolled code.
+  const std::vector<int> reductions = ReductionOrder(e);
+  const auto is_unrolled = [&](int d) {
+    const auto rolled = reductions.end() - design.unrolled;
+    return design.cuts[d].vector == 1 || std::find(reductions.begin(), rolled, d) == rolled;
+  };
+  if (!CanStage(buffer) || buffer.boundary.kind != Boundary::Kind::kNone) return input;
+  const int last = static_cast<int>(buffer.extents.size()) - 1;
+  const auto kept = [&](int d) { return e.combine_operators()[d].is_concat(); };
+  if (design.copies[b] == Copy::kNone) {
+    const int d = OnlyDimension(buffer, last);
+    bool is_one_box = true;  // the points of a thread, in registers
+    for (int other = 0; other < e.rank(); ++other) {
+      if (!UsesDimension(buffer, other)) continue;
+      is_one_box = is_one_box && design.cuts[other].strided == 1 && is_unrolled(other);
+    }
+    if (d >= 0 && is_one_box) input.vector = VectorOf(design.cuts[d].vector, buffer);
+    return input;
+  }
+  int best = -1;
+  for (int x = 0; x <= last; ++x) {
+    const int d = OnlyDimension(buffer, x);
+    if (d < 0 || !kept(d)) continue;
+    const int vector = VectorOf(design.cuts[d].vector, buffer);
+    if (vector > input.vector || (vector == input.vector && vector > 1 && x == last)) {
+      input.vector = vector;
+      best = x;
+    }
+  }
+  if (best >= 0) {
+    input.innermost = best == last ? -1 : best;
+    return input;
+  }
+  const int d = OnlyDimension(buffer, last);
+  if (d >= 0 && is_unrolled(d)) input.vector = VectorOf(design.cuts[d].vector, buffer);
+  return input;
+}
+
+std::string ToString(const Expression& e, const BlockDesign& design) {
+  std::string text;
+  for (int d = 0; d < e.rank(); ++d) {
+    const BlockDesign::Cut& cut = design.cuts[d];
+    absl::StrAppend(&text, d == 0 ? "" : " ", e.dimensions()[d].name, " ");
+    if (e.combine_operators()[d].is_concat()) {
+      if (cut.loops > 1) absl::StrAppend(&text, cut.loops, "*");
+      absl::StrAppend(&text, cut.strided, "x", cut.threads, "x", cut.vector);
+    } else {
+      absl::StrAppend(&text, cut.blocks, "/", cut.threads, "x", cut.vector);
+    }
+  }
+  constexpr absl::string_view kNames[] = {"direct", "chunk", "tile", "block"};
+  for (size_t b = 0; b < design.copies.size(); ++b) {
+    absl::StrAppend(&text, " ", e.inputs()[b].name, " ",
+                    kNames[static_cast<size_t>(design.copies[b])]);
+  }
+  return absl::StrCat(text, " lanes ", e.dimensions()[design.lane_dimension].name, " unrolled ",
+                      design.unrolled);
+}
+
+TuningParameters ToParameters(const Expression& expression, const SystemModel& model,
+                              const DeviceDescription& device, const BlockDesign& design) {
+  return Translator(expression, model, device, design).Run();
+}
+
+}  // namespace mdh

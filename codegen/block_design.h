@@ -1,0 +1,72 @@
+// How a computation is cut for a device with blocks of threads, in the terms in which kernels for
+// GPUs are thought about; a small part of what tuning parameters can say.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/device_description.h"
+#include "core/expression.h"
+#include "core/numerics.h"
+#include "core/system_model.h"
+#include "core/tuning_parameters.h"
+
+namespace mdh {
+
+struct BlockDesign {
+  // Of one dimension. The block computes `loops` tiles one after the other; a tile has `strided` x
+  // `threads` x `vector` points of a dimension that is kept. Of a reduced dimension every block has
+  // the part of `blocks`; its threads take `vector` points each between two copies.
+  struct Cut {
+    int64_t threads = 1;
+    int64_t vector = 1;   // neighbouring points of a thread
+    int64_t strided = 1;  // kept: further points of a thread, `threads` x `vector` apart
+    int64_t loops = 1;    // kept: tiles of a block; only one of strided and loops is more than 1
+    int64_t blocks = 1;   // reduced
+
+    friend bool operator==(const Cut&, const Cut&) = default;
+  };
+  // Where an input is copied to shared memory: nowhere, or what a block needs for the next points
+  // of the reductions, for a tile, or for all of its tiles.
+  enum class Copy : uint8_t { kNone, kChunk, kTile, kBlock };
+
+  std::vector<Cut> cuts;     // per dimension
+  std::vector<Copy> copies;  // per input
+  // The dimension along which threads of a warp are neighbours.
+  int lane_dimension = 0;
+  // Of the loops over a thread's points of reductions between two copies, how many are unrolled:
+  // the innermost ones.
+  int unrolled = 0;
+
+  friend bool operator==(const BlockDesign&, const BlockDesign&) = default;
+};
+
+// All dimensions, those along which threads are neighbours first: the lanes', then where the
+// results are closest in memory, then reductions.
+std::vector<int> ThreadOrder(const Expression& expression, const BlockDesign& design);
+
+// Reduced dimensions in the order of their loops, the outermost first.
+std::vector<int> ReductionOrder(const Expression& expression);
+
+// What follows from the design for an input.
+struct DesignedInput {
+  // The buffer's dimension that is innermost in the copy in shared memory, where it is not the
+  // last one, or -1: neighbouring points of a thread shall be neighbours there.
+  int innermost = -1;
+  // Elements that one instruction loads into registers: from shared memory where it is copied
+  // there, else from device memory.
+  int vector = 1;
+};
+DesignedInput DesignInput(const Expression& expression, const BlockDesign& design, int input);
+
+// One line, for people: "i 2x16x4 j 2x16x4 k 1/32x16 A chunk B chunk lanes j unrolled 1".
+std::string ToString(const Expression& expression, const BlockDesign& design);
+
+// Expects a model with explicit memory and without warps (CUDA, OpenCL), no prefix sums. What the
+// design says, with layouts, widths and stages of copies that suit it; Validate may still reject
+// it.
+TuningParameters ToParameters(const Expression& expression, const SystemModel& model,
+                              const DeviceDescription& device, const BlockDesign& design);
+
+}  // namespace mdh

@@ -1,0 +1,118 @@
+#include "codegen/block_moves.h"
+
+#include <algorithm>
+
+#include "core/constraints.h"
+
+namespace mdh {
+namespace {
+
+using Copy = BlockDesign::Copy;
+using Cut = BlockDesign::Cut;
+
+constexpr int64_t kMostNeighbours = 16;  // of a thread along one dimension
+constexpr int64_t kMostParts = 1024;
+constexpr int64_t kMostDivisor = 128;
+
+// Powers of two, and what divides the size.
+std::vector<int64_t> Ladder(int64_t size, int64_t most) {
+  std::vector<int64_t> values;
+  for (int64_t v = 1; v <= std::min(size, most); ++v) {
+    if ((v & (v - 1)) == 0 || (size % v == 0 && v <= kMostDivisor)) values.push_back(v);
+  }
+  return values;
+}
+
+bool Step(const std::vector<int64_t>& ladder, int direction, int64_t* value) {
+  const auto at = std::find(ladder.begin(), ladder.end(), *value);
+  if (at == ladder.end()) return false;
+  if (direction < 0 ? at == ladder.begin() : at + 1 == ladder.end()) return false;
+  *value = *(at + direction);
+  return true;
+}
+
+void Add(const BlockDesign& next, std::vector<BlockDesign>* all) {
+  const bool has_both = std::any_of(next.cuts.begin(), next.cuts.end(), [](const Cut& cut) {
+    return cut.strided > 1 && cut.loops > 1;
+  });
+  if (!has_both) all->push_back(next);
+}
+
+}  // namespace
+
+BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device)
+    : expression_(e), reductions_(static_cast<int>(ReductionOrder(e).size())) {
+  for (const Dimension& d : e.dimensions()) {
+    small_.push_back(Ladder(d.size, kMostNeighbours));
+    large_.push_back(Ladder(d.size, kMostParts));
+    std::vector<int64_t> slots = large_.back();
+    for (const int64_t v : {device.blocks.multiprocessors, 2 * device.blocks.multiprocessors}) {
+      if (v <= d.size) slots.push_back(v);
+    }
+    std::sort(slots.begin(), slots.end());
+    slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+    slots_.push_back(std::move(slots));
+  }
+}
+
+const std::vector<int64_t>& BlockMoves::LadderOf(int d, Field field) const {
+  if (field == &Cut::blocks) return slots_[d];
+  if (field == &Cut::threads || field == &Cut::loops) return large_[d];
+  return IsKept(d) ? small_[d] : large_[d];
+}
+
+std::vector<BlockMoves::Field> BlockMoves::Fields(int d) const {
+  if (!IsKept(d)) return {&Cut::vector, &Cut::threads, &Cut::blocks};
+  return {&Cut::threads, &Cut::vector, &Cut::strided, &Cut::loops};
+}
+
+void BlockMoves::AddSteps(const BlockDesign& design, int d, std::vector<BlockDesign>* all) const {
+  for (const Field field : Fields(d)) {
+    BlockDesign next = design;
+    if (Step(LadderOf(d, field), 1, &(next.cuts[d].*field))) Add(next, all);
+    next = design;
+    if (!Step(LadderOf(d, field), -1, &(next.cuts[d].*field))) continue;
+    Add(next, all);
+    for (int other = 0; other < expression_.rank(); ++other) {
+      if (size(other) == 1) continue;
+      for (const Field up : Fields(other)) {
+        if (other == d ? up == field : up != field) continue;
+        BlockDesign both = next;
+        if (Step(LadderOf(other, up), 1, &(both.cuts[other].*up))) Add(both, all);
+      }
+    }
+  }
+}
+
+void BlockMoves::AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+  for (size_t b = 0; b < design.copies.size(); ++b) {
+    if (!CanStage(expression_.inputs()[b])) continue;
+    for (const Copy copy : {Copy::kNone, Copy::kChunk, Copy::kTile, Copy::kBlock}) {
+      if (copy == design.copies[b]) continue;
+      BlockDesign next = design;
+      next.copies[b] = copy;
+      Add(next, all);
+    }
+  }
+}
+
+std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const {
+  std::vector<BlockDesign> all;
+  for (int d = 0; d < expression_.rank(); ++d) {
+    if (size(d) == 1) continue;
+    AddSteps(design, d, &all);
+    if (d == design.lane_dimension) continue;
+    BlockDesign next = design;
+    next.lane_dimension = d;
+    Add(next, &all);
+  }
+  for (const int step : {1, -1}) {
+    BlockDesign next = design;
+    next.unrolled += step;
+    if (next.unrolled >= 0 && next.unrolled <= reductions_) Add(next, &all);
+  }
+  AddCopies(design, &all);
+  return all;
+}
+
+}  // namespace mdh

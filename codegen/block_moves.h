@@ -1,0 +1,37 @@
+// Small changes of designs for devices with blocks of threads: the steps of searches among them.
+#pragma once
+
+#include <vector>
+
+#include "codegen/block_design.h"
+#include "core/device_description.h"
+#include "core/expression.h"
+
+namespace mdh {
+
+class BlockMoves {
+ public:
+  BlockMoves(const Expression& expression, const DeviceDescription& device);
+
+  // Designs that one change leads to: one number up or down, one of a dimension up and another one
+  // down, or the same number of two dimensions; the copy of an input, the dimension of the lanes,
+  // or the loops that are unrolled. Numbers are powers of two and divisors of the size. They need
+  // not fit the device.
+  std::vector<BlockDesign> Neighbours(const BlockDesign& design) const;
+
+ private:
+  using Field = int64_t BlockDesign::Cut::*;
+
+  bool IsKept(int d) const { return expression_.combine_operators()[d].is_concat(); }
+  int64_t size(int d) const { return expression_.dimensions()[d].size; }
+  const std::vector<int64_t>& LadderOf(int d, Field field) const;
+  std::vector<Field> Fields(int d) const;
+  void AddSteps(const BlockDesign& design, int d, std::vector<BlockDesign>* all) const;
+  void AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const;
+
+  const Expression& expression_;
+  const int reductions_;
+  std::vector<std::vector<int64_t>> small_, large_, slots_;  // per dimension
+};
+
+}  // namespace mdh

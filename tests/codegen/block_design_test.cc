@@ -1,0 +1,217 @@
+// Designs for devices with blocks of threads: what they mean, what they are held to cost, how they
+// change, and which ones rules choose.
+#include "codegen/block_design.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "codegen/block_candidates.h"
+#include "codegen/block_cost.h"
+#include "codegen/block_moves.h"
+#include "codegen/combine_slots.h"
+#include "codegen/default_parameters.h"
+#include "core/nest_constraints.h"
+#include "tests/shipped_expression.h"
+
+namespace mdh {
+namespace {
+
+using Copy = BlockDesign::Copy;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+DeviceDescription Gpu() { return *DescribeCudaArchitecture(90); }
+
+Expression MatMul() { return Shipped("matmul.mdh", {{"I", "256"}, {"J", "256"}, {"K", "256"}}); }
+
+// Blocks of 64 x 64 results, 4 x 8 of them per thread, 16 points of the reduction at a time, which
+// two groups of threads share.
+BlockDesign Tiled() {
+  BlockDesign design;
+  design.cuts = {{.threads = 16, .vector = 4},
+                 {.threads = 8, .vector = 4, .strided = 2},
+                 {.threads = 2, .vector = 8}};
+  design.copies = {Copy::kChunk, Copy::kChunk};
+  design.lane_dimension = 1;
+  design.unrolled = 1;
+  return design;
+}
+
+TEST(BlockDesignTest, Prints) {
+  EXPECT_EQ(ToString(MatMul(), Tiled()),
+            "i 1x16x4 j 2x8x4 k 1/2x8 A chunk B chunk lanes j unrolled 1");
+}
+
+TEST(BlockDesignTest, BecomesParameters) {
+  const Expression matmul = MatMul();
+  const TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), Tiled());
+  EXPECT_EQ(p.tile, (std::vector<std::vector<int64_t>>{
+                        {64, 64, 256}, {64, 32, 16}, {4, 4, 8}, {1, 1, 1}, {1, 1, 1}}));
+  EXPECT_EQ(p.unroll, 4 * 8 * 8);
+  EXPECT_TRUE(Validate(matmul, CudaModel(), Gpu(), p).ok());
+  const NestShape shape(matmul, CudaModel(), p);
+  EXPECT_THAT(shape.Block(), ElementsAre(8, 16, 2));
+  EXPECT_THAT(shape.Grid(), ElementsAre(4, 4, 1));
+  // A's rows are read four at a time, so they are neighbours in the copy; B's are already.
+  EXPECT_THAT(p.inputs[0].memory.layouts[3][0], ElementsAre(1, 0));
+  EXPECT_TRUE(p.inputs[1].memory.layouts.empty());
+  for (const InputParameters& input : p.inputs) {
+    EXPECT_EQ(input.copy_width, 4);
+    EXPECT_EQ(input.copy_stages, 2);
+  }
+}
+
+TEST(BlockDesignTest, TilesOfABlockAreALoopAroundItsResults) {
+  const Expression matmul = MatMul();
+  BlockDesign design = Tiled();
+  design.cuts[0].loops = 2;
+  design.copies = {Copy::kTile, Copy::kBlock};
+  design.cuts[2] = {.threads = 1, .vector = 16};
+  const TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), design);
+  const Status status = Validate(matmul, CudaModel(), Gpu(), p);
+  ASSERT_TRUE(status.ok()) << status;
+  const NestShape shape(matmul, CudaModel(), p);
+  EXPECT_EQ(shape.Grid()[0] * shape.Grid()[1], 2 * 4);
+  EXPECT_LT(shape.CopyPlaces(1)[0], shape.CopyPlaces(0)[0]);  // B once, A for every tile
+}
+
+TEST(BlockDesignTest, NeighboursInDeviceMemoryAreLoadedTogether) {
+  const Expression matvec = Shipped("matvec.mdh");
+  BlockDesign design;
+  design.cuts = {{.threads = 1}, {.threads = 64, .vector = 4}};
+  design.copies = {Copy::kNone, Copy::kNone};
+  design.lane_dimension = 1;
+  EXPECT_EQ(DesignInput(matvec, design, 0).vector, 1);  // the loop stays a loop
+  design.unrolled = 1;
+  EXPECT_EQ(DesignInput(matvec, design, 0).vector, 4);
+  const TuningParameters p = ToParameters(matvec, CudaModel(), Gpu(), design);
+  EXPECT_TRUE(Validate(matvec, CudaModel(), Gpu(), p).ok());
+  EXPECT_EQ(p.inputs[0].memory.regions[3][1], 2);
+}
+
+// ---- The cost model ----
+
+TEST(BlockCostTest, CountsThreadsAndSharedMemoryAsTheyAre) {
+  const Expression matmul = MatMul();
+  BlockDesign design = Tiled();
+  design.cuts[2] = {.threads = 1, .vector = 16};
+  const BlockCost cost = BlockCostModel(matmul, Gpu()).Estimate(design);
+  const TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), design);
+  const NestShape shape(matmul, CudaModel(), p);
+  ASSERT_TRUE(cost.fits);
+  EXPECT_EQ(cost.threads, static_cast<double>(shape.ThreadsPerBlock()));
+  EXPECT_EQ(cost.shared_bytes, static_cast<double>(shape.SharedBytes()));
+}
+
+TEST(BlockCostTest, PrefersWhatIsKnownToBeFaster) {
+  const Expression matmul = Shipped("matmul.mdh", {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});
+  const BlockCostModel model(matmul, Gpu());
+  const double tiled = model.Estimate(Tiled()).total;
+  BlockDesign naive;
+  naive.cuts = {{.threads = 8}, {.threads = 32}, {.vector = 1}};
+  naive.copies = {Copy::kNone, Copy::kNone};
+  naive.lane_dimension = 1;
+  EXPECT_GT(model.Estimate(naive).total, 2 * tiled);
+  BlockDesign strided = naive;
+  strided.lane_dimension = 0;  // neighbouring threads read and write different lines
+  EXPECT_GT(model.Estimate(strided).total, model.Estimate(naive).total);
+}
+
+TEST(BlockCostTest, SaysWhatDoesNotFit) {
+  BlockDesign design = Tiled();
+  design.cuts[0].vector = 16;
+  design.cuts[1].vector = 16;
+  const BlockCost cost = BlockCostModel(MatMul(), Gpu()).Estimate(design);
+  EXPECT_FALSE(cost.fits);
+  EXPECT_THAT(ToString(cost), ::testing::StartsWith("does not fit: "));
+}
+
+// ---- Moves ----
+
+TEST(BlockMovesTest, ChangeOneThingAndNeverTheSameWayTwice) {
+  const Expression matmul = MatMul();
+  const BlockMoves moves(matmul, Gpu());
+  const BlockDesign design = Tiled();
+  const std::vector<BlockDesign> all = moves.Neighbours(design);
+  std::set<std::string> texts;
+  for (const BlockDesign& next : all) texts.insert(ToString(matmul, next));
+  EXPECT_EQ(texts.size(), all.size());
+  EXPECT_FALSE(texts.contains(ToString(matmul, design)));
+  BlockDesign wider = design;
+  wider.cuts[0].threads = 32;
+  EXPECT_THAT(all, Contains(wider));
+  wider.cuts[1].threads = 4;
+  EXPECT_THAT(all, Contains(wider));
+  BlockDesign direct = design;
+  direct.copies[1] = Copy::kNone;
+  EXPECT_THAT(all, Contains(direct));
+}
+
+// ---- Candidates ----
+
+TEST(BlockCandidatesTest, AreValidDifferentAndOrderedForAllShippedExpressions) {
+  const std::string folder = std::string(MDH_SOURCE_DIR) + "/client/expressions";
+  int with_candidates = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".mdh") continue;
+    const Expression expression = Shipped(entry.path().filename());
+    const std::vector<BlockCandidate> candidates =
+        BlockCandidates(expression, CudaModel(), Gpu(), {.count = 5, .evaluations = 300});
+    EXPECT_EQ(candidates.empty(), expression.has_prefix_sum()) << entry.path();
+    with_candidates += candidates.empty() ? 0 : 1;
+    std::set<std::string> texts;
+    double last = 0;
+    for (const BlockCandidate& candidate : candidates) {
+      const Status status = Validate(expression, CudaModel(), Gpu(), candidate.parameters);
+      EXPECT_TRUE(status.ok()) << entry.path() << ": " << status;
+      EXPECT_TRUE(texts.insert(ToText(candidate.parameters)).second);
+      EXPECT_GE(candidate.cost.total, last);
+      last = candidate.cost.total;
+    }
+  }
+  EXPECT_GT(with_candidates, 30);
+}
+
+TEST(BlockCandidatesTest, TheFirstOneIsTheDefault) {
+  const Expression matmul = MatMul();
+  for (const SystemModel& model : {CudaModel(), OpenClModel()}) {
+    DeviceDescription device = Gpu();
+    device.kind = DeviceKindOf(model);
+    const std::vector<BlockCandidate> candidates = BlockCandidates(matmul, model, device, {});
+    ASSERT_EQ(candidates.size(), 1u);
+    EXPECT_EQ(DefaultParameters(matmul, model, device), candidates[0].parameters);
+  }
+}
+
+TEST(BlockCandidatesTest, ThereAreNoneForDevicesThatTheModelDoesNotKnow) {
+  DeviceDescription device = Gpu();
+  EXPECT_TRUE(BlockCandidates(MatMul(), CudaWarpModel(), device, {}).empty());
+  device.blocks.warp_size = 1;
+  EXPECT_TRUE(BlockCandidates(MatMul(), CudaModel(), device, {}).empty());
+}
+
+// ---- Combining partial results ----
+
+TEST(ShareSlotsTest, CoversAllSlotsWithoutAnEmptyShare) {
+  for (const int64_t results : {1, 3, 31, 1000, 65536, 1 << 24}) {
+    for (const int64_t slots : {2, 3, 7, 64, 1000, 65536}) {
+      const SlotShares shares = ShareSlots(results, slots);
+      EXPECT_GE(shares.shares * shares.slots, slots);
+      EXPECT_LT((shares.shares - 1) * shares.slots, slots);
+      EXPECT_LE(shares.items * shares.shares, 256);
+      EXPECT_GE(shares.items, 1);
+    }
+  }
+}
+
+TEST(ShareSlotsTest, FewResultsGetManyThreads) {
+  EXPECT_EQ(ShareSlots(1, 256).shares, 256);
+  EXPECT_EQ(ShareSlots(1 << 20, 256).shares, 1);
+}
+
+}  // namespace
+}  // namespace mdh

@@ -1,0 +1,115 @@
+// Register tiles by counting, and the configurations that rules make of them.
+#include "codegen/tile_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "codegen/default_parameters.h"
+#include "tests/shipped_expression.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::ElementsAre;
+
+DeviceDescription Avx2Device() {
+  DeviceDescription device;
+  device.name = "test";
+  device.cores = 2;
+  device.simd_bytes = 32;
+  device.vector_registers = 16;
+  device.l3_bytes = 8 << 20;
+  device.compiler = "gcc";
+  return device;
+}
+
+TileChoice Best(const Expression& expression, NumericsPolicy numerics,
+                const DeviceDescription& device = Avx2Device()) {
+  return RankTiles(expression, device, numerics, /*has_lanes=*/true, 1).at(0);
+}
+
+TEST(TileChoiceTest, ProductsHaveAsManyAccumulatorsAsRegistersAllow) {
+  const Expression matmul = Shipped("matmul.mdh", {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});
+  const TileChoice best = Best(matmul, NumericsPolicy::kReassociate);
+  EXPECT_EQ(best.vector_dimension, 1);
+  EXPECT_EQ(best.lanes, 8);
+  EXPECT_THAT(best.tile, ElementsAre(6, 16, 4));
+  EXPECT_THAT(best.packed, ElementsAre(false, true));
+  EXPECT_FALSE(best.accumulates_in_output);
+}
+
+TEST(TileChoiceTest, WiderRegistersHaveLargerTiles) {
+  const Expression matmul = Shipped("matmul.mdh", {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});
+  DeviceDescription device = Avx2Device();
+  device.simd_bytes = 64;
+  device.vector_registers = 32;
+  const TileChoice best = Best(matmul, NumericsPolicy::kReassociate, device);
+  EXPECT_EQ(best.lanes, 16);
+  const int64_t accumulators = best.tile[0] * best.tile[1] / 16;
+  EXPECT_GE(accumulators, 16);
+  EXPECT_LE(accumulators, 28);
+}
+
+TEST(TileChoiceTest, ShortReductionsOfStencilsAreUnrolled) {
+  const Expression conv = Shipped("conv2d.mdh", {{"P", "224"}, {"Q", "224"}});
+  const TileChoice best = Best(conv, NumericsPolicy::kReassociate);
+  EXPECT_EQ(best.vector_dimension, 1);
+  EXPECT_EQ(best.tile[2], 5);
+  EXPECT_EQ(best.tile[3], 5);
+  EXPECT_GT(best.tile[0], 2);
+}
+
+TEST(TileChoiceTest, RowsThatAreReadOnceHaveLanesAlongThem) {
+  const Expression matvec = Shipped("matvec.mdh", {{"I", "4096"}, {"K", "4096"}});
+  const TileChoice best = Best(matvec, NumericsPolicy::kReassociate);
+  EXPECT_EQ(best.vector_dimension, 1);
+  EXPECT_THAT(best.packed, ElementsAre(false, false));
+  // In order, there are no lanes along the reduction.
+  EXPECT_NE(Best(matvec, NumericsPolicy::kExactOrder).vector_dimension, 1);
+}
+
+TEST(TileChoiceTest, OneRowTimesALargeMatrixAccumulatesInTheOutput) {
+  const Expression thin = Shipped("matmul.mdh", {{"I", "1"}, {"J", "4096"}, {"K", "25088"}});
+  const TileChoice best = Best(thin, NumericsPolicy::kReassociate);
+  EXPECT_EQ(best.vector_dimension, 1);
+  EXPECT_TRUE(best.accumulates_in_output);
+  const TuningParameters p = DefaultParameters(thin, OpenMpSimdRegistersModel(), Avx2Device());
+  EXPECT_EQ(p.accumulate_in, AccumulateIn::kOutput);
+  EXPECT_EQ(p.tile[0], (std::vector<int64_t>{1, 4096, 12544}));  // rows stay whole
+}
+
+TEST(TileChoiceTest, WithoutLanesThereAreNone) {
+  const Expression matmul = Shipped("matmul.mdh", {{"I", "64"}, {"J", "64"}, {"K", "64"}});
+  for (const TileChoice& choice :
+       RankTiles(matmul, Avx2Device(), NumericsPolicy::kReassociate, /*has_lanes=*/false, 5)) {
+    EXPECT_EQ(choice.vector_dimension, -1);
+  }
+}
+
+TEST(StartingParametersTest, AreValidAndDifferentForAllShippedExpressions) {
+  const SystemModel model = OpenMpSimdRegistersModel();
+  const DeviceDescription device = Avx2Device();
+  const std::string folder = std::string(MDH_SOURCE_DIR) + "/client/expressions";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".mdh") continue;
+    const Expression expression = Shipped(entry.path().filename(), {});
+    for (const NumericsPolicy numerics :
+         {NumericsPolicy::kReassociate, NumericsPolicy::kExactOrder, NumericsPolicy::kFixedTree}) {
+      const std::vector<TuningParameters> starts =
+          StartingParameters(expression, model, device, numerics, 4);
+      EXPECT_GE(starts.size(), 1u);
+      EXPECT_LE(starts.size(), 4u);
+      for (size_t n = 0; n < starts.size(); ++n) {
+        const Status status = Validate(expression, model, device, starts[n]);
+        EXPECT_TRUE(status.ok()) << entry.path() << ": " << status;
+        for (size_t m = 0; m < n; ++m) EXPECT_FALSE(starts[n] == starts[m]) << entry.path();
+      }
+      EXPECT_EQ(DefaultParameters(expression, model, device, numerics), starts[0]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mdh

@@ -20,7 +20,8 @@ double NestDecompositions::SharedBytesForCombining() const {
   const auto all = static_cast<double>(p_.device.blocks.shared_bytes_per_block);
   if (builder_.Largest(combine_) == kCombineInDevice) return 0;
   const double needed = p_.device.blocks.max_threads_per_block * ResultBytes();
-  return std::min(all / 2, needed);
+  const auto exchange = static_cast<double>(kExchangeBytes);
+  return std::max(std::min(all / 2, needed), std::min(all, exchange));
 }
 
 double NestDecompositions::SharedBytesForCopies() const {

@@ -43,11 +43,15 @@ class Registers : public MdhSpaceKind {
     if (lanes_layer_ < 0) lanes_layer_ = -1;
     AddLanes();
     AddChains();
+    AddStores();
     for (int b = 0; b < std::ssize(e_.inputs()); ++b) AddStaging(b);
     for (const int d : turn_) AddDimension(d);
     AddLimits();
     accumulate_ = builder_.Add(
         "accumulate", e_.has_reduction() ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1});
+    LimitStores();
+    prefetch_ = builder_.Add("prefetch", e_.has_reduction() ? std::vector<int64_t>{0, 2, 8, 32}
+                                                            : std::vector<int64_t>{0});
     const bool clang = absl::StrContains(p_.device.compiler, "clang");
     compiler_ =
         builder_.Add("compiler", clang ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1});
@@ -121,6 +125,50 @@ class Registers : public MdhSpaceKind {
                           e_.reduction().identity();
     chains_ =
         builder_.Add("chains", possible ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0});
+  }
+
+  // ---- Stores ----
+
+  // Along which dimensions neighbours are neighbours in all outputs.
+  bool IsAlongOutputs(int d) const {
+    return std::all_of(e_.outputs().begin(), e_.outputs().end(), [d](const Buffer& buffer) {
+      return buffer.accesses.size() == 1 && buffer.Linearized(0).coefficients[d] == 1;
+    });
+  }
+
+  // Only outputs that caches do not keep anyway are worth to go past them.
+  void AddStores() {
+    int64_t bytes = 0;
+    for (const Buffer& buffer : e_.outputs()) bytes += buffer.size_bytes();
+    std::vector<int64_t> ways = {0};
+    if (bytes > p_.device.l2_bytes && !e_.has_prefix_sum()) {
+      for (int d = 0; d < p_.rank() && ways.size() == 1; ++d) {
+        if (has_lanes_[d] && !p_.is_reduced(d) && IsAlongOutputs(d)) ways.push_back(1);
+      }
+    }
+    stores_ = builder_.Add("stores", std::move(ways));
+    if (builder_.Largest(stores_) == 0) return;
+    for (int d = 0; d < p_.rank(); ++d) {
+      if (!has_lanes_[d] || (!p_.is_reduced(d) && IsAlongOutputs(d))) continue;
+      builder_.Require(absl::StrCat("streamed neighbours are along outputs, not ", p_.name(d)),
+                       builder_.At(stores_) == 0 || builder_.At(vector_dimension_) != d);
+    }
+    builder_.Require("vectors are streamed",
+                     builder_.At(stores_) == 0 || builder_.At(vector_dimension_) != -1);
+  }
+
+  // Results that are combined in memory are read again.
+  void LimitStores() {
+    if (builder_.Largest(stores_) == 0 || !e_.has_reduction()) return;
+    const Formula is_cached = builder_.At(stores_) == 0;
+    builder_.Require("streamed results accumulate in registers",
+                     is_cached || builder_.At(accumulate_) == 1);
+    for (int d = 0; d < p_.rank(); ++d) {
+      if (!p_.is_reduced(d) || p_.size(d) == 1) continue;
+      const Formula whole = dimensions_.at(d).outer(LevelOf(innermost_)) >= p_.size(d);
+      builder_.Require(absl::StrCat("streamed results have all of ", p_.name(d)),
+                       is_cached || whole);
+    }
   }
 
   // ---- Packed copies ----
@@ -371,7 +419,7 @@ class Registers : public MdhSpaceKind {
   const bool has_registers_;
   const std::vector<int> turn_;
 
-  int vector_dimension_, lanes_, chains_, accumulate_, compiler_;
+  int vector_dimension_, lanes_, chains_, stores_, accumulate_, prefetch_, compiler_;
   std::vector<int64_t> lane_counts_;
   std::vector<Formula> lanes_of_;
   std::vector<bool> has_lanes_;
@@ -404,6 +452,8 @@ TuningParameters Registers::Decode(absl::Span<const int64_t> c) const {
   }
   p.accumulate_in = static_cast<AccumulateIn>(c[accumulate_]);
   p.independent_accumulators = c[chains_] == 1;
+  p.streams_results = c[stores_] == 1;
+  p.prefetch = static_cast<int>(c[prefetch_]);
   p.compiler = static_cast<Compiler>(c[compiler_]);
   return p;
 }
@@ -436,6 +486,8 @@ Configuration Registers::Read(const TuningParameters& p) const {
   }
   c[accumulate_] = static_cast<int64_t>(p.accumulate_in);
   c[chains_] = p.independent_accumulators ? 1 : 0;
+  c[stores_] = p.streams_results ? 1 : 0;
+  c[prefetch_] = p.prefetch;
   c[compiler_] = static_cast<int64_t>(p.compiler);
   return c;
 }

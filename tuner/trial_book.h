@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "codegen/block_design.h"
 #include "codegen/kernel.h"
 #include "core/status.h"
 #include "core/tuning_parameters.h"
@@ -22,6 +23,7 @@ struct Candidate {
   TuningParameters parameters;
   int64_t proposal = 0;                        // number that the search gave it; 0: none
   std::optional<Configuration> configuration;  // nullopt: not in the space
+  std::optional<BlockDesign> design;           // that it came from
   Kernel kernel;
   Measurement measurement;
 };

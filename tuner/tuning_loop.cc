@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/default_parameters.h"
 #include "core/low_level_expression.h"
+#include "tuner/design_search.h"
 #include "tuner/mdh_space.h"
 #include "tuner/measure/clock.h"
 #include "tuner/runner_pool.h"
@@ -21,6 +22,8 @@
 namespace mdh {
 namespace {
 
+// A loop nest on the CPU that takes longer would keep a GPU waiting for a figure to boast with.
+constexpr int64_t kMostLoopNestPoints = 200'000'000;
 constexpr size_t kFinalists = 3;
 constexpr int kFinalRounds = 2;
 // The final figure is timed this much longer than a trial.
@@ -28,6 +31,8 @@ constexpr int kFinalTimeFactor = 4;
 // A candidate that is this many times slower than the best ends as a timeout, but none does before
 // the second time has passed: calls of a good one must fit in.
 constexpr int64_t kHopelessFactor = 30;
+// One whose first calls take so many times the best one's is not called again.
+constexpr double kClearlyWorse = 1.25;
 constexpr int64_t kLeastRunLimit = 1'000'000'000;
 
 // What suits a kind of device.
@@ -89,10 +94,13 @@ class TuningRun {
 
  private:
   // What a user would get without all this: measured on the host's CPU, which may have no compiler
-  // for it. Where the CPU is what is tuned, that is an error; else it is left out.
+  // for it, or take too long. Where the CPU is what is tuned, that is an error; else it is left
+  // out.
   Result<int64_t> LoopNestTime() {
+    const bool is_cpu = device_.kind == DeviceKind::kCpu;
+    if (!is_cpu && expression_.points() > kMostLoopNestPoints) return 0;
     const Result<int64_t> time_ns = pool_.idle()->LoopNestTime();
-    if (!time_ns.ok() && device_.kind != DeviceKind::kCpu && !absl::IsCancelled(time_ns.status())) {
+    if (!time_ns.ok() && !is_cpu && !absl::IsCancelled(time_ns.status())) {
       return 0;
     }
     return time_ns;
@@ -141,7 +149,10 @@ class TuningRun {
     std::vector<StartPoint> first = {
         {DefaultParameters(expression_, model_, device_, options_.numerics.policy)}};
     first.insert(first.end(), options_.start.begin(), options_.start.end());
+    for (TuningParameters& start : RuleStarts()) first.push_back({std::move(start)});
     MDH_RETURN_IF_ERROR(EvaluateKnown(first));
+    MDH_RETURN_IF_ERROR(SearchDesigns());
+    if (!book_.best().empty()) first.push_back({book_.best().front().parameters});
     MDH_ASSIGN_OR_RETURN(Search search, Search::Create(space_->space(), Options(first)));
     search_ = &search;
     while (true) {
@@ -151,6 +162,15 @@ class TuningRun {
     }
     search_ = nullptr;
     return absl::OkStatus();
+  }
+
+  // What else rules count as good, besides the default.
+  std::vector<TuningParameters> RuleStarts() const {
+    if (model_.memory == MemoryKind::kExplicit) return {};
+    std::vector<TuningParameters> starts =
+        StartingParameters(expression_, model_, device_, options_.numerics.policy);
+    starts.erase(starts.begin());
+    return starts;
   }
 
   // The search starts from what is known, repaired where it is no member of the space.
@@ -189,10 +209,42 @@ class TuningRun {
       if (is_repeated || (n > 0 && !IsValidHere(point))) continue;
       MDH_RETURN_IF_ERROR(Start({.parameters = point.parameters,
                                  .configuration = space_->Encode(point.parameters),
+                                 .design = {},
                                  .kernel = {},
                                  .measurement = {}}));
     }
     while (!in_work_.empty()) MDH_RETURN_IF_ERROR(TakeOne());
+    return absl::OkStatus();
+  }
+
+  // Designs that a model of the device holds to be good, and what is near the best of them, until
+  // that helps no more. The order of operations that other policies fix leaves little to design.
+  Status SearchDesigns() {
+    if (options_.numerics.policy != NumericsPolicy::kReassociate) return absl::OkStatus();
+    DesignSearch search(expression_, model_, device_);
+    designs_ = &search;
+    Status status = absl::OkStatus();
+    while (status.ok()) {
+      status = StartDesigns();
+      if (!status.ok() || in_work_.empty()) break;
+      status = TakeOne();
+    }
+    designs_ = nullptr;
+    return status;
+  }
+
+  Status StartDesigns() {
+    while (!cancelled_ && !designs_->is_done()) {
+      const int room = lookahead_ - static_cast<int>(in_work_.size());
+      if (room <= 0 || Allowance(1) == 0) break;
+      std::optional<BlockCandidate> next = designs_->Ask();
+      if (!next.has_value()) break;
+      MDH_RETURN_IF_ERROR(Start({.parameters = next->parameters,
+                                 .configuration = space_->Encode(next->parameters),
+                                 .design = std::move(next->design),
+                                 .kernel = {},
+                                 .measurement = {}}));
+    }
     return absl::OkStatus();
   }
 
@@ -213,6 +265,7 @@ class TuningRun {
         MDH_RETURN_IF_ERROR(Start({.parameters = space_->Decode(proposal.configuration),
                                    .proposal = proposal.number,
                                    .configuration = proposal.configuration,
+                                   .design = {},
                                    .kernel = {},
                                    .measurement = {}}));
       }
@@ -253,6 +306,7 @@ class TuningRun {
     if (book_.best().empty()) return options;
     const int64_t best_ns = book_.best_ns();
     options.best_so_far_ns = best_ns;
+    options.slow_factor = std::min(options.slow_factor, kClearlyWorse);
     options.compile_limit_ns =
         std::min(options.compile_limit_ns,
                  std::max(pace_.long_compile_factor * book_.best().front().measurement.compile_ns,
@@ -287,6 +341,12 @@ class TuningRun {
   Status RecordTrial(const Candidate& candidate) {
     if (book_.trials() == 0) default_ns_ = candidate.measurement.time_ns();
     const Cost cost = book_.Record(candidate, NowNs() - start_ns_);
+    if (candidate.design.has_value() && designs_ != nullptr) {
+      const bool is_valid = candidate.measurement.outcome == TrialOutcome::kOk;
+      designs_->Tell(
+          *candidate.design,
+          is_valid ? std::optional<double>(SearchTime(candidate.measurement)) : std::nullopt);
+    }
     if (candidate.proposal > 0) MDH_RETURN_IF_ERROR(search_->Tell(candidate.proposal, cost));
     if (!on_trial_) return absl::OkStatus();
     const Trial trial{book_.trials(), candidate.parameters, candidate.measurement};
@@ -379,9 +439,10 @@ class TuningRun {
   const int lookahead_;
   RunnerPool pool_;
   std::optional<MdhSpace> space_;
-  Search* search_ = nullptr;     // while it runs
-  int64_t search_start_ns_ = 0;  // of the first evaluation
-  int64_t problem_ns_ = 0;       // what SetProblem took
+  DesignSearch* designs_ = nullptr;  // while it runs
+  Search* search_ = nullptr;         // idem
+  int64_t search_start_ns_ = 0;      // of the first evaluation
+  int64_t problem_ns_ = 0;           // what SetProblem took
   int64_t default_ns_ = 0;
   int64_t next_number_ = 1;
   std::multimap<int64_t, Candidate> in_work_;            // by number of the kernel

@@ -122,5 +122,41 @@ TEST(Comparison, OneElementAgainstAValue) {
             1);
 }
 
+// Large buffers are compared in pieces, by several threads.
+template <typename T>
+void ExpectFirstMismatchOfLargeBuffer(ScalarType type, T close, T wrong) {
+  std::vector<T> values(3'500'000, T{1});
+  values[0] = T{2};
+  const ReferenceBuffer reference = Reference(values, type);
+  std::vector<T> got = values;
+  got[5] = close;
+  EXPECT_EQ(FirstMismatch(reference, Bytes(got).data(), kPoison), std::nullopt);
+  for (const int64_t element : {int64_t{3'499'999}, int64_t{2'097'152}, int64_t{2'000'000}}) {
+    got[static_cast<size_t>(element)] = wrong;
+    const auto mismatch = FirstMismatch(reference, Bytes(got).data(), kPoison);
+    ASSERT_TRUE(mismatch.has_value());
+    EXPECT_EQ(mismatch->element, element);
+  }
+}
+
+TEST(Comparison, FindsTheFirstMismatchOfLargeBuffers) {
+  ExpectFirstMismatchOfLargeBuffer<float>(ScalarType::kFloat32, 1.000001f, 1.1f);
+  ExpectFirstMismatchOfLargeBuffer<float>(ScalarType::kFloat32, 1, kNan);
+  ExpectFirstMismatchOfLargeBuffer<double>(ScalarType::kFloat64, 1 + 1e-15, kInf);
+  ExpectFirstMismatchOfLargeBuffer<int32_t>(ScalarType::kInt32, 1, 3);
+}
+
+TEST(Comparison, LargeBuffersMayHoldInfinities) {
+  std::vector<float> values(2'500'000, 1);
+  values[2'400'000] = kInf;
+  const ReferenceBuffer reference = Reference(values, ScalarType::kFloat32);
+  EXPECT_TRUE(ContainsNonFinite(reference));
+  EXPECT_FALSE(reference.contains_nan);
+  values[7] = 1.000001f;
+  EXPECT_EQ(FirstMismatch(reference, Bytes(values).data(), kPoison), std::nullopt);
+  values[2'400'000] = -kInf;
+  EXPECT_EQ(FirstMismatch(reference, Bytes(values).data(), kPoison)->element, 2'400'000);
+}
+
 }  // namespace
 }  // namespace mdh

@@ -1,5 +1,6 @@
 #include "tuner/measure/random_inputs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -73,6 +74,17 @@ TEST(RandomInputs, TheSeedDecides) {
             Draw<float>(InputDistribution::kQuarters, ScalarType::kFloat32, 5));
   EXPECT_NE(Draw<float>(InputDistribution::kQuarters, ScalarType::kFloat32, 5),
             Draw<float>(InputDistribution::kQuarters, ScalarType::kFloat32, 6));
+}
+
+TEST(RandomInputs, LargeBuffersAreTheSameEveryTimeAndNotPeriodic) {
+  constexpr int64_t kCount = 3'000'000, kPiece = 1 << 20;
+  std::vector<float> first(kCount), second(kCount);
+  for (std::vector<float>* values : {&first, &second}) {
+    FillRandom(InputDistribution::kPositive, ScalarType::kFloat32,
+               {reinterpret_cast<std::byte*>(values->data()), kCount, 4}, 1, 5);
+  }
+  EXPECT_EQ(first, second);
+  EXPECT_FALSE(std::equal(first.begin(), first.begin() + 1000, first.begin() + kPiece));
 }
 
 }  // namespace

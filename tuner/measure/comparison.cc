@@ -2,9 +2,12 @@
 #include "tuner/measure/comparison.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
+
+#include "tuner/measure/parallel_ranges.h"
 
 namespace mdh {
 namespace {
@@ -67,28 +70,96 @@ bool IsRight(const ReferenceBuffer& reference, const ReferenceField& field, cons
   return IsClose(field, ScalarValue::Load(field.type, expected), ScalarValue::Load(field.type, is));
 }
 
-// Calls visit(value) for all reached values of a floating-point field until it returns true.
-template <typename Visit>
-bool AnyReal(const ReferenceBuffer& reference, const ReferenceField& field, const Visit& visit) {
-  if (!IsFloatingPoint(field.type)) return false;
-  for (int64_t e = 0; e < reference.elements(); ++e) {
-    if (!IsReached(reference, e)) continue;
-    if (visit(ValueAt(reference, field, reference.bytes.data(), e).as_double())) return true;
-  }
-  return false;
+// Whether the buffer is nothing but an array of T of which every element counts: the common case,
+// which is worth a loop of its own.
+template <typename T>
+bool IsPlainArray(const ReferenceBuffer& reference) {
+  const ScalarType type = sizeof(T) == 4 ? ScalarType::kFloat32 : ScalarType::kFloat64;
+  return reference.reached.empty() && reference.fields.size() == 1 &&
+         reference.fields[0].type == type &&
+         reference.type.size_bytes() == static_cast<int64_t>(sizeof(T));
 }
 
-double RootMeanSquare(const ReferenceBuffer& reference, const ReferenceField& field) {
-  double sum = 0;
-  int64_t count = 0;
-  AnyReal(reference, field, [&](double value) {
-    if (std::isfinite(value)) {
-      sum += value * value;
-      ++count;
-    }
-    return false;
+template <typename T>
+double RealAt(const std::byte* bytes, int64_t element) {
+  T value;
+  std::memcpy(&value, bytes + element * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return static_cast<double>(value);
+}
+
+// Calls visit(value) for all reached values of a floating-point field in [begin, end).
+template <typename Visit>
+void VisitReals(const ReferenceBuffer& reference, const ReferenceField& field, int64_t begin,
+                int64_t end, const Visit& visit) {
+  const std::byte* bytes = reference.bytes.data();
+  if (IsPlainArray<float>(reference)) {
+    for (int64_t e = begin; e < end; ++e) visit(RealAt<float>(bytes, e));
+    return;
+  }
+  for (int64_t e = begin; e < end; ++e) {
+    if (IsReached(reference, e)) visit(ValueAt(reference, field, bytes, e).as_double());
+  }
+}
+
+// What is to be known of all reached values of a floating-point field.
+struct RealsSummary {
+  double squares = 0;  // of the finite values
+  int64_t finite = 0;
+  bool has_nan = false, has_infinity = false;
+};
+
+RealsSummary Summarize(const ReferenceBuffer& reference, const ReferenceField& field) {
+  if (!IsFloatingPoint(field.type)) return {};
+  const int64_t count = reference.elements();
+  std::vector<RealsSummary> pieces(static_cast<size_t>(CountRanges(count)));
+  ForRanges(count, [&](int64_t piece, int64_t begin, int64_t end) {
+    RealsSummary sum;
+    VisitReals(reference, field, begin, end, [&](double value) {
+      if (std::isfinite(value)) {
+        sum.squares += value * value;
+        ++sum.finite;
+      } else {
+        (std::isnan(value) ? sum.has_nan : sum.has_infinity) = true;
+      }
+    });
+    pieces[static_cast<size_t>(piece)] = sum;
   });
-  return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
+  RealsSummary all;  // in the order of the pieces: the same on every machine
+  for (const RealsSummary& piece : pieces) {
+    all.squares += piece.squares;
+    all.finite += piece.finite;
+    all.has_nan |= piece.has_nan;
+    all.has_infinity |= piece.has_infinity;
+  }
+  return all;
+}
+
+// Whether all elements in [begin, end) of an array of T are right: as IsClose says, which also
+// decides about those that are not.
+template <typename T>
+bool AreClose(const ReferenceBuffer& reference, const std::byte* got, int64_t begin, int64_t end) {
+  const ReferenceField& field = reference.fields[0];
+  const std::byte* expected = reference.bytes.data();
+  bool are_close = true;
+  for (int64_t e = begin; e < end; ++e) {
+    const double x = RealAt<T>(expected, e), y = RealAt<T>(got, e);
+    are_close &=
+        std::isfinite(x) && std::abs(y - x) <= field.tolerance * std::max(std::abs(x), field.rms);
+  }
+  return are_close;
+}
+
+// The first element in [begin, end) of which a field is wrong, or `end`.
+int64_t FirstWrong(const ReferenceBuffer& reference, const std::byte* got, std::byte poison,
+                   int64_t begin, int64_t end) {
+  if (IsPlainArray<float>(reference) && AreClose<float>(reference, got, begin, end)) return end;
+  if (IsPlainArray<double>(reference) && AreClose<double>(reference, got, begin, end)) return end;
+  for (int64_t e = begin; e < end; ++e) {
+    for (const ReferenceField& field : reference.fields) {
+      if (!IsRight(reference, field, got, poison, e)) return e;
+    }
+  }
+  return end;
 }
 
 }  // namespace
@@ -146,9 +217,12 @@ ReferenceBuffer MakeReference(const Expression& expression, int output,
     }
   }
   for (ReferenceField& field : reference.fields) {
-    field.rms = RootMeanSquare(reference, field);
-    reference.contains_nan |=
-        AnyReal(reference, field, [](double value) { return std::isnan(value); });
+    const RealsSummary summary = Summarize(reference, field);
+    if (summary.finite > 0) {
+      field.rms = std::sqrt(summary.squares / static_cast<double>(summary.finite));
+    }
+    reference.contains_nan |= summary.has_nan;
+    reference.contains_infinity |= summary.has_infinity;
   }
   return reference;
 }
@@ -160,19 +234,25 @@ std::optional<Mismatch> FirstMismatch(const ReferenceBuffer& reference, const st
       std::memcmp(reference.bytes.data(), got, reference.bytes.size()) == 0) {
     return std::nullopt;
   }
-  for (int64_t e = 0; e < reference.elements(); ++e) {
-    for (size_t f = 0; f < reference.fields.size(); ++f) {
-      const ReferenceField& field = reference.fields[f];
-      if (IsRight(reference, field, got, poison, e)) continue;
-      const auto print = [&](const std::byte* bytes) {
-        return ValueAt(reference, field, bytes, e).ToString();
-      };
-      return Mismatch{e, reference.type.fields()[f].name,
-                      IsReached(reference, e) ? print(reference.bytes.data()) : "untouched",
-                      print(got)};
+  const int64_t count = reference.elements();
+  std::atomic<int64_t> first{count};
+  ForRanges(count, [&](int64_t, int64_t begin, int64_t end) {
+    if (begin > first) return;
+    const int64_t wrong = FirstWrong(reference, got, poison, begin, end);
+    int64_t known = first;
+    while (wrong < end && wrong < known && !first.compare_exchange_weak(known, wrong)) {
     }
-  }
-  return std::nullopt;
+  });
+  const int64_t e = first;
+  if (e == count) return std::nullopt;
+  size_t f = 0;
+  while (IsRight(reference, reference.fields[f], got, poison, e)) ++f;
+  const auto print = [&](const std::byte* bytes) {
+    return ValueAt(reference, reference.fields[f], bytes, e).ToString();
+  };
+  return Mismatch{e, reference.type.fields()[f].name,
+                  IsReached(reference, e) ? print(reference.bytes.data()) : "untouched",
+                  print(got)};
 }
 
 std::optional<Mismatch> ElementMismatch(const ReferenceBuffer& reference, int64_t element,
@@ -185,9 +265,7 @@ std::optional<Mismatch> ElementMismatch(const ReferenceBuffer& reference, int64_
 }
 
 bool ContainsNonFinite(const ReferenceBuffer& reference) {
-  return std::any_of(reference.fields.begin(), reference.fields.end(), [&](const auto& field) {
-    return AnyReal(reference, field, [](double value) { return !std::isfinite(value); });
-  });
+  return reference.contains_nan || reference.contains_infinity;
 }
 
 bool IsConstant(const ReferenceBuffer& reference) {

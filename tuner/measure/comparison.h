@@ -38,7 +38,8 @@ struct ReferenceBuffer {
   std::vector<std::byte> bytes;
   // Elements that an index function reaches; empty: all. The others may be zero or untouched.
   std::vector<bool> reached;
-  bool contains_nan = false;  // in a reached element
+  // In reached elements.
+  bool contains_nan = false, contains_infinity = false;
   std::vector<ReferenceField> fields;
 
   int64_t elements() const { return static_cast<int64_t>(bytes.size()) / type.size_bytes(); }

@@ -24,6 +24,9 @@ constexpr double kBatchTime = 100e3;
 constexpr double kMostBatched = 1000;
 // First calls that take longer count.
 constexpr double kLongCall = 20e6;
+// Of the best time; slower candidates have their large buffers checked less often.
+constexpr double kPromising = 1.1;
+constexpr int64_t kSmallBytes = int64_t{16} << 20;
 constexpr int64_t kLeastFlushBytes = int64_t{64} << 20;
 
 using Buffers = std::vector<DeviceBuffer>;
@@ -152,6 +155,7 @@ class Performance {
     if (is_long_) Record(first_ns, 1);
     MDH_ASSIGN_OR_RETURN(const bool is_hopeless, IsHopeless(first_ns));
     if (!is_hopeless) MDH_RETURN_IF_ERROR(CallRepeatedly());
+    if (is_hopeless && options_.best_so_far_ns > 0) is_promising_ = false;
     if (rule_.times_ns().empty()) Record(first_ns, 1);
     return absl::OkStatus();
   }
@@ -180,6 +184,15 @@ class Performance {
     return passed_ns + 3 * longest_ns_ < static_cast<double>(options_.run_limit_ns);
   }
 
+  // Whether it may be the best so far: only then its large buffers are looked at once more. What it
+  // computed in its first call is checked in any case.
+  bool IsPromising() const {
+    if (options_.best_so_far_ns <= 0 || rule_.times_ns().empty()) return true;
+    const int64_t fastest = *std::min_element(rule_.times_ns().begin(), rule_.times_ns().end());
+    return static_cast<double>(fastest) <=
+           kPromising * static_cast<double>(options_.best_so_far_ns);
+  }
+
   Status CallRepeatedly() {
     // Of a long kernel the final call is one of those that count.
     const bool counts_final = request_.final_call() && is_long_;
@@ -187,7 +200,8 @@ class Performance {
       MDH_ASSIGN_OR_RETURN(const double time_ns, Time(batch_));
       Record(time_ns, batch_);
     }
-    if (!request_.final_call() || !HaveTime()) return absl::OkStatus();
+    is_promising_ = IsPromising();
+    if (!request_.final_call() || !HaveTime() || !is_promising_) return absl::OkStatus();
     MDH_RETURN_IF_ERROR(Poison(kLastPoison));
     MDH_ASSIGN_OR_RETURN(const double last_ns, Time(1));
     MDH_RETURN_IF_ERROR(Save(memory_.last));
@@ -210,6 +224,7 @@ class Performance {
     }
     for (size_t b = 0; b < opened_.inputs.size(); ++b) {
       const InputBuffer& input = setup_.inputs[b];
+      if (!is_promising_ && input.size_bytes > kSmallBytes) continue;
       MDH_ASSIGN_OR_RETURN(
           const std::optional<std::string> difference,
           opened_.inputs[b].DifferenceFrom({input.data, static_cast<size_t>(input.size_bytes)}));
@@ -254,6 +269,7 @@ class Performance {
   int64_t start_ns_ = 0;
   double longest_ns_ = 0;
   bool is_long_ = false;
+  bool is_promising_ = true;
   int flushes_ = 0;
 };
 

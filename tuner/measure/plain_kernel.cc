@@ -26,6 +26,32 @@ std::vector<int64_t> BlockExtents(const Expression& expression, const DeviceDesc
   return extents;
 }
 
+// The last dimensions of the result along a block's x and y, and those with most blocks along the
+// grid's: what goes beyond is folded into z, of which devices have little.
+LevelTable<AsmLevel> Assignment(const Expression& expression,
+                                const std::vector<std::vector<int64_t>>& tile, int threads) {
+  const auto rank = static_cast<size_t>(expression.rank());
+  const auto parts = [&](int layer, int d) {
+    const int64_t outer =
+        layer == 0 ? expression.dimensions()[d].size : tile[static_cast<size_t>(layer) - 1][d];
+    return (outer + tile[layer][d] - 1) / tile[layer][d];
+  };
+  LevelTable<AsmLevel> assignment;
+  for (int layer = 0; layer < static_cast<int>(tile.size()); ++layer) {
+    std::vector<int> order(rank);
+    std::iota(order.rbegin(), order.rend(), 0);
+    if (layer != threads) {
+      std::stable_sort(order.begin(), order.end(),
+                       [&](int a, int b) { return parts(layer, a) > parts(layer, b); });
+    } else {
+      std::stable_partition(order.begin(), order.end(), [&](int d) { return parts(layer, d) > 1; });
+    }
+    std::vector<AsmLevel>& row = assignment.emplace_back(rank);
+    for (size_t n = 0; n < rank; ++n) row[order[n]] = {layer, static_cast<int>(n)};
+  }
+  return assignment;
+}
+
 }  // namespace
 
 Result<TuningParameters> PlainParameters(const Expression& expression,
@@ -50,6 +76,7 @@ Result<TuningParameters> PlainParameters(const Expression& expression,
       if (is_split) extents[d] = 1;
     }
   }
+  parameters.phase.assignment = Assignment(expression, parameters.tile, threads);
   parameters.inputs.assign(expression.inputs().size(), InputParameters{});
   MDH_RETURN_IF_ERROR(Validate(expression, model, device, parameters));
   return parameters;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/scalar_value.h"
+#include "tuner/measure/parallel_ranges.h"
 
 namespace mdh {
 namespace {
@@ -86,10 +87,8 @@ void Fill(const ValuesAt& to, const Draw& draw) {
   }
 }
 
-}  // namespace
-
-void FillRandom(InputDistribution distribution, ScalarType type, const ValuesAt& to,
-                int64_t reduction_length, uint64_t seed) {
+void FillPiece(InputDistribution distribution, ScalarType type, const ValuesAt& to,
+               int64_t reduction_length, uint64_t seed) {
   Bits bits(seed);
   const auto real = [&] { return DrawReal(distribution, bits, reduction_length); };
   const auto integer = [&] {
@@ -120,6 +119,19 @@ void FillRandom(InputDistribution distribution, ScalarType type, const ValuesAt&
         ScalarValue::Real(type, real()).Store(to.first + e * to.stride_bytes);
       }
   }
+}
+
+}  // namespace
+
+void FillRandom(InputDistribution distribution, ScalarType type, const ValuesAt& to,
+                int64_t reduction_length, uint64_t seed) {
+  // Every piece has random numbers of its own; those of the first one are the seed's.
+  constexpr uint64_t kPieceSeed = 0xD1B54A32D192ED03u;
+  ForRanges(to.count, [&](int64_t piece, int64_t begin, int64_t end) {
+    FillPiece(distribution, type,
+              {to.first + begin * to.stride_bytes, end - begin, to.stride_bytes}, reduction_length,
+              seed + kPieceSeed * static_cast<uint64_t>(piece));
+  });
 }
 
 }  // namespace mdh

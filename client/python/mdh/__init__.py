@@ -17,6 +17,8 @@
 from types import ModuleType as _ModuleType
 
 from .client import Client, default_address
+from .cuda_driver import CudaDriver, CudaError
+from .cuda_kernel import CudaKernel, FunctionResources, PreparedLaunch
 from .dsl import combine_ops, inp, md_hom, mdh, out
 from .einsum import einsum
 from .elements import identity, index
@@ -31,6 +33,8 @@ from .functions import (
     abs, ceil, cos, erf, exp, exp2, floor, log, log2, logical_not, pow, round, rsqrt, sin, sqrt,
     tanh, trunc,
 )
+from .kernel_file import KernelFile, read_kernel
+from .nvrtc import Nvrtc
 from .operators import (
     CC, PS, PW, CombineOperator, add, and_, bit_and, bit_or, bit_xor, cc, combine_operator, max,
     min, mul, or_, ps, pw, pw_custom_func, scalar_function, scalar_max, scalar_min, scalar_mul,

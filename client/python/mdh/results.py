@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Tuple
 
+from .kernel_file import KernelArgument, KernelLaunch
 from .v1 import expression_pb2, kernel_pb2, record_pb2, tuning_pb2
 
 
@@ -81,27 +82,6 @@ class Lookup:
 
     is_exact: bool  # else compiler or generator version differ
     tuned: TunedKernel
-
-
-@dataclass(frozen=True)
-class KernelArgument:
-    """One argument of a kernel's entry function."""
-
-    name: str
-    type: str  # of the elements, e.g. "fp32"; empty for records
-    elements: int
-    size_bytes: int
-    is_output: bool
-
-
-@dataclass(frozen=True)
-class KernelLaunch:
-    """How one function of a kernel in OpenCL C or CUDA C++ is launched."""
-
-    function: str
-    grid: Tuple[int, ...]  # blocks in x, y, z
-    block: Tuple[int, ...]  # threads of a block
-    dynamic_shared_bytes: int
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,8 @@ class CpuCase {
     } else if (const auto contraction = AsContraction(expression_); contraction.has_value()) {
       add([&](const PeerBuffers& b) { return OpenBlasPeers(*contraction, b); });
       add([&](const PeerBuffers& b) { return OneDnnContractionPeers(*contraction, b); });
+    } else if (inputs_.size() == 2) {
+      add([&](const PeerBuffers& b) { return TransposingPeers(expression_, b); });
     }
     return peers;
   }

@@ -47,6 +47,9 @@ Contraction Transposed(const Contraction& contraction);
 std::vector<Peer> OpenBlasPeers(const Contraction& contraction, const PeerBuffers& buffers);
 std::vector<Peer> OneDnnContractionPeers(const Contraction& contraction,
                                          const PeerBuffers& buffers);
+// Of two plain fp32 buffers with any number of dimensions of each kind, batches apart: transposes
+// both to matrices, multiplies, and transposes the product.
+std::vector<Peer> TransposingPeers(const Expression& expression, const PeerBuffers& buffers);
 // For mcc.mdh (image NHWC, filter KRSC, result NPQK; parameters N P Q K R S C SH SW) and conv2d.mdh
 // (the same with N = K = C = SH = SW = 1). `onednn_prepacked` keeps the filter in the layout that
 // oneDNN likes best, reordered once, outside the timed calls; `onednn_plain` takes it as it is, so

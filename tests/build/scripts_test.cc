@@ -39,12 +39,39 @@ TEST(Scripts, PackagesListsAndNamesAnUnknownSet) {
 }
 
 TEST(Scripts, BenchNamesAnUnknownGroupAndOption) {
-  const ScriptEnd group = RunScript("bench gpu");
+  const ScriptEnd group = RunScript("bench tpu");
   EXPECT_EQ(group.exit_code, 2);
-  EXPECT_THAT(group.output, HasSubstr("bench: error: there is no group 'gpu' (groups: cpu "
-                                      "decompositions search spaces tuning)"));
+  EXPECT_THAT(group.output, HasSubstr("bench: error: there is no group 'tpu' (groups: cpu "
+                                      "decompositions gpu search spaces tuning)"));
   EXPECT_THAT(RunScript("bench cpu --fast").output, HasSubstr("unknown option '--fast'"));
   EXPECT_THAT(RunScript("bench cpu --json").output, HasSubstr("--json needs a value"));
+  EXPECT_THAT(RunScript("bench cpu --json /nowhere/f").output,
+              HasSubstr("the folder of /nowhere/f is not there"));
+}
+
+TEST(Scripts, BenchReportsResultsOfTheCpuAlone) {
+  const ScriptEnd missing = RunScript("bench cpu --report /nowhere/results.json");
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.output, HasSubstr("report: error: cannot read /nowhere/results.json"));
+  EXPECT_THAT(RunScript("bench cpu --report").output, HasSubstr("--report needs a value"));
+  EXPECT_THAT(RunScript("bench search --report x").output, HasSubstr("unknown option '--report'"));
+}
+
+TEST(Scripts, BenchGpuChecksItsOptionsAndListsCases) {
+  const ScriptEnd wrong = RunScript("bench gpu --budget soon");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.output, HasSubstr("'soon' is no number of seconds"));
+  const ScriptEnd list = RunScript("bench gpu --dry-run --cases 'dot_*' --budget 7");
+  EXPECT_EQ(list.exit_code, 0);
+  EXPECT_THAT(list.output, HasSubstr("dot_16777216"));
+  EXPECT_THAT(list.output, HasSubstr("cuBLAS, torch.compile"));
+  EXPECT_THAT(list.output, HasSubstr("2 cases, 14 s of tuning"));
+  const ScriptEnd none = RunScript("bench gpu --dry-run --cases nothing");
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.output, HasSubstr("bench gpu: error: no case matches 'nothing'"));
+  const ScriptEnd outside = RunScript("bench-gpu --dry-run");
+  EXPECT_EQ(outside.exit_code, 2);
+  EXPECT_THAT(outside.output, HasSubstr("run this from the unpacked package"));
 }
 
 TEST(Scripts, QuickstartRefusesABudgetThatIsNoNumber) {

@@ -1,0 +1,34 @@
+"""All computations that the benchmark knows, by the names of their expressions."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict
+
+from . import contractions, record_linkage, reductions, stencils
+from .cases import Case
+from .operation import Bindings, Operation
+
+_CONTRACTIONS = ("gdab_efgc", "gdac_efgb", "gdbc_efga", "geab_dfgc", "geac_dfgb", "gebc_dfga",
+                 "gfab_degc", "gfac_degb", "gfbc_dega")
+OPERATIONS: Dict[str, Callable[[Bindings], Operation]] = {
+    "dot": contractions.dot,
+    "matvec": contractions.matvec,
+    "matmul": contractions.matmul,
+    "matmul_t": contractions.matmul_t,
+    "bmatmul": contractions.bmatmul,
+    **{f"ccsdt_{name}": contractions.ccsdt(f"ccsdt_{name}") for name in _CONTRACTIONS},
+    "jacobi3d": stencils.jacobi3d,
+    "conv2d": stencils.conv2d,
+    "mcc": stencils.mcc,
+    "mcc_capsule": stencils.mcc_capsule,
+    "prl": record_linkage.prl,
+    "scan": reductions.scan,
+    "histo": reductions.histo,
+    "argmax": reductions.argmax,
+    "softmax_stats": reductions.softmax_stats,
+}
+
+
+def operation_of(case: Case) -> Operation:
+    """Errors: KeyError if nobody said what the computation is to PyTorch."""
+    return OPERATIONS[case.computation](case.bindings)

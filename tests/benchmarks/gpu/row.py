@@ -1,0 +1,73 @@
+"""One row of the results, in the form of all benchmarks (tests/benchmarks/figure.h), and more."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+from .cases import Case, goal_of
+
+TUNED = "tuned"  # names of our kernels among what is measured
+DEFAULT = "default"
+
+
+def empty_row(case: Case, budget_seconds: float) -> Dict[str, Any]:
+    """What every row has, before anything is known."""
+    return {"case": case.id, "metric": "time", "value": None, "unit": "s", "peers": {},
+            "ratio_to_best_peer": None, "best_peer": None, "goal": goal_of(case.id),
+            "floor": None, "ratio_to_floor": None, "correct": False, "budget_s": budget_seconds,
+            "errors": {}, "notes": []}
+
+
+def add_record(row: Dict[str, Any], record: Dict[str, Any]) -> None:
+    """What the tuning job says. Times in a record are of the daemon's own measurements."""
+    row["trials"] = int(record["trials"])
+    row["failed_trials"] = int(record["failed_trials"])
+    row["tuning_s"] = int(record["search_time_ns"]) / 1e9
+    row["runner_time"] = int(record["time_ns"]) / 1e9
+    row["parameters"] = record["parameters"]
+
+
+def add_floor(row: Dict[str, Any], case: Case, record: Optional[Dict[str, Any]],
+              peaks: Dict[str, Any]) -> None:
+    """max(operations / peak, bytes / bandwidth): no implementation is faster."""
+    size_bytes = case.compulsory_bytes or int((record or {}).get("compulsory_bytes", 0))
+    bandwidth = max(float(peaks["memory_bytes_per_s"]), float(peaks.get("copy_bytes_per_s", 0)))
+    floor = max(case.flops / float(peaks["fp32_flops_per_s"]), size_bytes / bandwidth)
+    row["floor"] = floor if floor > 0 else None
+    if row["floor"] and row["value"]:
+        row["ratio_to_floor"] = row["floor"] / row["value"]
+
+
+def add_measurement(row: Dict[str, Any], answer: Dict[str, Any]) -> None:
+    """What the worker measured."""
+    times = dict(answer["times"])
+    row["value"] = times.pop(TUNED, None)
+    row["correct"] = row["value"] is not None
+    default = times.pop(DEFAULT, None)
+    if default is not None:
+        row["default_time"] = default
+        row["default_ratio"] = row["value"] / default if row["value"] else None
+    others = set(answer["others"])
+    row["peers"] = {name: time for name, time in times.items() if name not in others}
+    row["other_peers"] = {name: time for name, time in times.items() if name in others}
+    for name in ("ratio_to_best_peer", "best_peer", "sets", "largest_error"):
+        row[name] = answer[name]
+    row["errors"].update(answer["errors"])
+    row["resources"] = answer["resources"].get(TUNED, [])
+    row["notes"] += answer["notes"] if row["other_peers"] or row["peers"] else []
+    row["notes"] += [f"{name} cannot be in a graph: launched one by one"
+                     for name in answer["without_graph"]]
+    row["notes"] += _spills(row["resources"])
+
+
+def add_opencl(row: Dict[str, Any], record: Dict[str, Any]) -> None:
+    """Both times are from the daemon's own measurements, by events of OpenCL and of CUDA."""
+    row["opencl_time"] = int(record["time_ns"]) / 1e9
+    row["opencl_trials"] = int(record["trials"])
+    if row.get("runner_time"):
+        row["opencl_ratio"] = row["runner_time"] / row["opencl_time"]
+
+
+def _spills(resources: List[Dict[str, Any]]) -> List[str]:
+    return [f"{r['function']} has {r['local_bytes']} bytes of local memory a thread"
+            for r in resources if r["local_bytes"] > 0]

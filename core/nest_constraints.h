@@ -27,8 +27,10 @@ class NestShape {
     int64_t tile;    // points of one part
   };
 
+  // Refers to its arguments: a model made on the spot would be gone.
   NestShape(const Expression& expression, const SystemModel& model,
             const TuningParameters& parameters);
+  NestShape(const Expression&, SystemModel&&, const TuningParameters&) = delete;
 
   const std::vector<Level>& levels() const { return levels_; }
   int count() const { return static_cast<int>(levels_.size()); }

@@ -169,6 +169,8 @@ class CpuCase {
       add([&](const PeerBuffers& b) { return OneDnnConvolutionPeers(case_.bindings, b); });
     } else if (const auto contraction = AsContraction(expression_); contraction.has_value()) {
       add([&](const PeerBuffers& b) { return OpenBlasPeers(*contraction, b); });
+      add([&](const PeerBuffers& b) { return BlisPeers(*contraction, b); });
+      add([&](const PeerBuffers& b) { return LibxsmmPeers(*contraction, b); });
       add([&](const PeerBuffers& b) { return OneDnnContractionPeers(*contraction, b); });
     } else if (inputs_.size() == 2) {
       add([&](const PeerBuffers& b) { return TransposingPeers(expression_, b); });
@@ -255,7 +257,7 @@ Status RunGroup(const Options& options, const std::string& directory) {
 
 int main(int argc, char** argv) {
   mdh::Options options;
-  CLI::App app("Tunes cases for this machine's CPU and compares them with OpenBLAS and oneDNN.");
+  CLI::App app("Tunes cases for this machine's CPU and compares them with OpenBLAS, BLIS, libxsmm and oneDNN.");
   app.add_option("--cases-file", options.cases_file, "cases.json")->required();
   app.add_option("--expressions", options.expressions, "folder of the .mdh files")->required();
   app.add_option("--runner", options.runner, "path of mdh-runner")->required();

@@ -45,6 +45,9 @@ Contraction Transposed(const Contraction& contraction);
 
 // Each gives every way that its library offers; none if it has none for the case.
 std::vector<Peer> OpenBlasPeers(const Contraction& contraction, const PeerBuffers& buffers);
+std::vector<Peer> BlisPeers(const Contraction& contraction, const PeerBuffers& buffers);
+// Blocks of the result by kernels that libxsmm generates, shared by all threads.
+std::vector<Peer> LibxsmmPeers(const Contraction& contraction, const PeerBuffers& buffers);
 std::vector<Peer> OneDnnContractionPeers(const Contraction& contraction,
                                          const PeerBuffers& buffers);
 // Of two plain fp32 buffers with any number of dimensions of each kind, batches apart: transposes

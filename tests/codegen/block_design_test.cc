@@ -53,7 +53,8 @@ TEST(BlockDesignTest, BecomesParameters) {
                         {64, 64, 256}, {64, 32, 16}, {4, 4, 8}, {1, 1, 1}, {1, 1, 1}}));
   EXPECT_EQ(p.unroll, 4 * 8 * 8);
   EXPECT_TRUE(Validate(matmul, CudaModel(), Gpu(), p).ok());
-  const NestShape shape(matmul, CudaModel(), p);
+  const SystemModel model = CudaModel();
+  const NestShape shape(matmul, model, p);
   EXPECT_THAT(shape.Block(), ElementsAre(8, 16, 2));
   EXPECT_THAT(shape.Grid(), ElementsAre(4, 4, 1));
   // A's rows are read four at a time, so they are neighbours in the copy; B's are already.
@@ -74,7 +75,8 @@ TEST(BlockDesignTest, TilesOfABlockAreALoopAroundItsResults) {
   const TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), design);
   const Status status = Validate(matmul, CudaModel(), Gpu(), p);
   ASSERT_TRUE(status.ok()) << status;
-  const NestShape shape(matmul, CudaModel(), p);
+  const SystemModel model = CudaModel();
+  const NestShape shape(matmul, model, p);
   EXPECT_EQ(shape.Grid()[0] * shape.Grid()[1], 2 * 4);
   EXPECT_LT(shape.CopyPlaces(1)[0], shape.CopyPlaces(0)[0]);  // B once, A for every tile
 }
@@ -101,7 +103,8 @@ TEST(BlockCostTest, CountsThreadsAndSharedMemoryAsTheyAre) {
   design.cuts[2] = {.threads = 1, .vector = 16};
   const BlockCost cost = BlockCostModel(matmul, Gpu()).Estimate(design);
   const TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), design);
-  const NestShape shape(matmul, CudaModel(), p);
+  const SystemModel model = CudaModel();
+  const NestShape shape(matmul, model, p);
   ASSERT_TRUE(cost.fits);
   EXPECT_EQ(cost.threads, static_cast<double>(shape.ThreadsPerBlock()));
   EXPECT_EQ(cost.shared_bytes, static_cast<double>(shape.SharedBytes()));

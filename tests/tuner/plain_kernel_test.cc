@@ -29,7 +29,8 @@ TEST(PlainKernel, ThreadsRunAlongTheLastDimensionsOfManyDimensionalResults) {
   const Result<TuningParameters> parameters =
       PlainParameters(capsule, device, NumericsPolicy::kReassociate);
   ASSERT_TRUE(parameters.ok()) << parameters.status();
-  const NestShape shape(capsule, CudaModel(), *parameters);
+  const SystemModel model = CudaModel();
+  const NestShape shape(capsule, model, *parameters);
   EXPECT_EQ(shape.Block(), (std::array<int64_t, 3>{4, 4, 8}));
   EXPECT_EQ(shape.Grid()[0], 112);  // of p; q along y
   EXPECT_EQ(shape.Grid()[1], 112);

@@ -38,6 +38,7 @@ class Rules {
     OrderTiles();
     if (is_ordered()) KeepOrder();
     ChooseStaging(choice);
+    ChooseStores();
     return std::move(p_);
   }
 
@@ -341,6 +342,25 @@ class Rules {
     }
   }
 
+  // ---- Stores ----
+
+  // Results that no cache keeps need not be read before they are written: whole vectors of them go
+  // past the caches, if every one is stored once.
+  void ChooseStores() {
+    const int v = vector_dimension_;
+    if (!HasRegisters() || v < 0 || e_.is_reduction(v) || e_.has_prefix_sum()) return;
+    if (OutputBytes() <= device_.l3_bytes || p_.accumulate_in == AccumulateIn::kOutput) return;
+    for (int d = 0; d < e_.rank(); ++d) {
+      for (int l = 0; e_.is_reduction(d) && l < innermost_; ++l) {
+        if (p_.tile[l][d] != size(d)) return;
+      }
+    }
+    const auto is_row = [v](const Buffer& buffer) { return StrideAlong(buffer, 0, v) == 1; };
+    if (!std::all_of(e_.outputs().begin(), e_.outputs().end(), is_row)) return;
+    p_.streams_results = true;
+    if (!Validate(e_, m_, device_, p_).ok()) p_.streams_results = false;
+  }
+
   int64_t OutputBytes() const {
     int64_t bytes = 0;
     for (const Buffer& buffer : e_.outputs()) bytes += buffer.size_bytes();
@@ -390,9 +410,14 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
   const bool has_lanes = model.LayerWith(LayerRole::kLanes) > 0;
   std::vector<TuningParameters> starts;
   for (const TileChoice& choice : RankTiles(expression, device, numerics, has_lanes, most)) {
+    if (starts.size() >= most) break;
     TuningParameters p = Rules(expression, model, device, numerics).Run(choice);
     if (!Validate(expression, model, device, p).ok()) continue;
-    if (std::find(starts.begin(), starts.end(), p) == starts.end()) starts.push_back(std::move(p));
+    if (std::find(starts.begin(), starts.end(), p) != starts.end()) continue;
+    starts.push_back(p);
+    if (!p.streams_results || starts.size() > 1) continue;
+    p.streams_results = false;
+    starts.push_back(std::move(p));
   }
   if (starts.empty()) starts.push_back(PlainParameters(expression, model, numerics));
   return starts;

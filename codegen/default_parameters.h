@@ -15,7 +15,7 @@ namespace mdh {
 // codegen/default_block_parameters.h.
 std::vector<TuningParameters> StartingParameters(
     const Expression& expression, const SystemModel& model, const DeviceDescription& device,
-    NumericsPolicy numerics = NumericsPolicy::kReassociate, size_t most = 6);
+    NumericsPolicy numerics = NumericsPolicy::kReassociate, size_t most = 10);
 
 // The first of them: valid for every expression (Validate accepts it); takes a millisecond or less.
 TuningParameters DefaultParameters(const Expression& expression, const SystemModel& model,

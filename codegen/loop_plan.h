@@ -102,6 +102,7 @@ class LoopPlan {
   bool independent_accumulators() const { return independent_accumulators_; }
   bool streams_results() const { return streams_results_; }
   int prefetch() const { return prefetch_; }  // iterations
+  NumericsPolicy numerics() const { return numerics_; }
 
  private:
   void PlanNames();

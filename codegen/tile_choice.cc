@@ -14,7 +14,7 @@ constexpr int64_t kMaxLaneVectors = 8;
 constexpr size_t kMaxRowDimensions = 4;
 constexpr int64_t kShortReduction = 8;       // to be unrolled whole
 constexpr int64_t kUnrolledReductions = 32;  // together
-constexpr size_t kMostAlike = 2;             // choices with the same lanes and packed inputs
+constexpr size_t kMostAlike = 4;             // choices with the same lanes and packed inputs
 
 int64_t RoundDownToPowerOfTwo(int64_t n) {
   int64_t power = 1;

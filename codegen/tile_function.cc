@@ -6,6 +6,7 @@
 #include "codegen/scalar_code.h"
 #include "codegen/tile_accumulators.h"
 #include "codegen/tile_inputs.h"
+#include "codegen/tile_order.h"
 #include "codegen/tile_shape.h"
 
 namespace mdh {
@@ -184,14 +185,13 @@ class Builder {
     inputs_.StartBlock();
     const std::vector<TilePoint> steps = TileBox(plan_, points_, /*reduced=*/true);
     const std::vector<TilePoint> points = TileBox(plan_, points_, /*reduced=*/false);
-    for (size_t s = 0; s < steps.size(); ++s) {
-      for (const TilePoint& point : points) {
-        const TilePoint at = JoinPoints(plan_, point, steps[s]);
-        std::vector<LoopValue> values = EmitFunction(
-            expression().function(), [&](int p) { return inputs_.Load(p, at, block); }, names_,
-            block);
-        accumulators.Accumulate(point, steps[s], s, std::move(values), block);
-      }
+    for (const TileVisit& visit : OrderOfTile(plan_, steps, points)) {
+      const TilePoint& step = steps[visit.step];
+      const TilePoint at = JoinPoints(plan_, points[visit.point], step);
+      std::vector<LoopValue> values = EmitFunction(
+          expression().function(), [&](int p) { return inputs_.Load(p, at, block); }, names_,
+          block);
+      accumulators.Accumulate(points[visit.point], step, visit.step, std::move(values), block);
     }
     accumulators.EndBlock(block);
   }

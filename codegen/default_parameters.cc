@@ -1,6 +1,7 @@
 #include "codegen/default_parameters.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "codegen/default_block_parameters.h"
@@ -64,18 +65,22 @@ class Rules {
 
   // ---- Caches ----
 
-  // Bytes of all inputs and outputs that a part with these extents touches.
-  double FootprintBytes(const std::vector<int64_t>& tile) const {
+  // Bytes of all inputs and outputs that a part with these extents touches; in whole lines of
+  // `line_bytes`.
+  double FootprintBytes(const std::vector<int64_t>& tile, int line_bytes) const {
     double bytes = 0;
     auto add = [&](const Buffer& buffer) {
       double elements = 1;
+      const double line = std::max(1.0, static_cast<double>(line_bytes) / buffer.type.size_bytes());
       for (size_t x = 0; x < buffer.extents.size(); ++x) {
         double extent = 1;
         for (int d = 0; d < e_.rank(); ++d) {
           extent += std::abs(static_cast<double>(buffer.accesses[0].indices[x].coefficients[d])) *
                     static_cast<double>(tile[d] - 1);
         }
-        elements *= std::min(extent, static_cast<double>(buffer.extents[x]));
+        extent = std::min(extent, static_cast<double>(buffer.extents[x]));
+        if (x + 1 == buffer.extents.size()) extent = std::ceil(extent / line) * line;
+        elements *= extent;
       }
       bytes += elements * buffer.type.size_bytes();
     };
@@ -92,19 +97,28 @@ class Rules {
     return false;
   }
 
-  // Doubles the extents of the dimensions, in turn, while the part stays within `bytes`.
+  // Doubles extents of the dimensions while the part stays within `bytes`, that one first by which
+  // it reads and writes the least more; of several, the first of `dimensions`.
   void Grow(std::vector<int64_t>& tile, const std::vector<int>& dimensions, double bytes) const {
-    bool grown = true;
-    while (grown) {
-      grown = false;
+    if (dimensions.empty()) return;
+    // Reductions walk along rows; what a block of results reads of a line should be all of it.
+    const int line_bytes = e_.is_reduction(dimensions.front()) ? 1 : device_.cache_line_bytes;
+    while (true) {
+      std::vector<int64_t> best;
+      double least = 0;
       for (const int d : dimensions) {
         if (tile[d] == size(d)) continue;
         std::vector<int64_t> larger = tile;
         larger[d] = tile[d] * 2 >= size(d) ? size(d) : tile[d] * 2;
-        if (FootprintBytes(larger) > bytes) continue;
-        tile = larger;
-        grown = true;
+        const double footprint = FootprintBytes(larger, line_bytes);
+        const double growth =
+            footprint * static_cast<double>(tile[d]) / static_cast<double>(larger[d]);
+        if (footprint > bytes || (!best.empty() && growth >= least)) continue;
+        least = growth;
+        best = std::move(larger);
       }
+      if (best.empty()) return;
+      tile = std::move(best);
     }
   }
 

@@ -16,8 +16,9 @@ constexpr double kInstructionsPerCycle = 4.5;
 constexpr double kLatency = 4;  // of a multiplication with addition
 constexpr double kSpillCycles = 2;
 constexpr double kSharedOperands = 6;
-constexpr double kLoopCycles = 1.5;  // an iteration
-constexpr double kTileCycles = 12;   // of starting and ending a tile
+constexpr double kLoopCycles = 1.5;                // an iteration
+constexpr double kTileCycles = 12;                 // of starting and ending a tile
+constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other pages
 
 constexpr double kUnalignedLoad = 1.3;
 constexpr double kGatherPerLane = 1.5;
@@ -285,7 +286,23 @@ double TileCost::StoreCycles(const TileChoice& choice) const {
       if (StrideAlong(buffer, 0, v) != 1) each += static_cast<double>(choice.lanes);
     }
   }
-  return kTileCycles + results * each;
+  return kTileCycles + results * each + FarRows(choice) * kFarRowCycles;
+}
+
+// Rows of results on pages of their own, more than a few. Stencils without a reduction read what
+// they write.
+double TileCost::FarRows(const TileChoice& choice) const {
+  double most = 0;
+  if (!e_.has_reduction()) return most;
+  for (const Buffer& buffer : e_.outputs()) {
+    double rows = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      const bool is_far = std::abs(StrideAlong(buffer, 0, d)) * 4 >= kPageBytes;
+      if (is_far && d != choice.vector_dimension) rows *= static_cast<double>(choice.tile[d]);
+    }
+    most = std::max(most, rows - kFewRows);
+  }
+  return most;
 }
 
 double TileCost::PackingCycles(const TileChoice& choice) const {

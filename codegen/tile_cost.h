@@ -40,6 +40,7 @@ class TileCost {
   double StreamCycles(const TileChoice& choice) const;
   double BodyCycles(const TileChoice& choice) const;
   double LoopCycles(const TileChoice& choice, double body) const;
+  double FarRows(const TileChoice& choice) const;
   double StoreCycles(const TileChoice& choice) const;
   double PackingCycles(const TileChoice& choice) const;
 

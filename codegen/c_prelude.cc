@@ -49,6 +49,28 @@ std::string CPrelude::SplatFunction(LoopValueType type) {
   return name;
 }
 
+// Compilers before the builtin take lanes one by one, which is slower.
+std::string CPrelude::HalfFunction(LoopValueType type, bool is_upper) {
+  const int count = type.lanes / 2, first = is_upper ? count : 0;
+  const std::string vector = VectorType(type), half = VectorType({type.scalar, count});
+  const std::string name = absl::StrCat(is_upper ? "upper_" : "lower_", vector);
+  std::string numbers, lanes;
+  for (int l = 0; l < count; ++l) {
+    absl::StrAppend(&numbers, ", ", first + l);
+    absl::StrAppend(&lanes, l == 0 ? "" : ", ", CLane(dialect_, type, "x", first + l));
+  }
+  DefineFunction(name, absl::Substitute(R"($0 $1($2 x) {
+#if defined(__clang__) || __GNUC__ >= 12
+  return __builtin_shufflevector(x, x$3);
+#else
+  return ($0){$4};
+#endif
+}
+)",
+                                        half, name, vector, numbers, lanes));
+  return name;
+}
+
 std::string CPrelude::IndicesFunction(LoopValueType type) {
   const std::string vector = VectorType(type);
   const std::string name = absl::StrCat("indices_", vector);

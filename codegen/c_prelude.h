@@ -25,6 +25,8 @@ class CPrelude {
   // define it and everything that it needs.
   std::string OperationFunction(ScalarOp op, LoopValueType type, LoopValueType operand);
   std::string SplatFunction(LoopValueType type);
+  // (vector of that type) -> the lower or upper half of its lanes.
+  std::string HalfFunction(LoopValueType type, bool is_upper);
   // (first, step) -> first, first + step, ...
   std::string IndicesFunction(LoopValueType type);
   // (pointer, first, step, extent, stride): elements first, first + step, ... of a row, clamped.

@@ -113,6 +113,12 @@ std::string CPrinter::PrintLane(const Lane& lane) {
   return CLane(dialect_, lane.vector->type, vector, lane.lane);
 }
 
+std::string CPrinter::PrintHalf(const HalfVector& half) {
+  if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "halves of vectors");
+  return absl::StrCat(prelude_.HalfFunction(half.vector->type, half.is_upper), "(",
+                      PrintValue(*half.vector, 0), ")");
+}
+
 std::string CPrinter::PrintLoadInside(const ValueNode& node, const LoadInside& load) {
   const auto moves = [](const LoadInside::Dimension& d) { return d.lane_step != 0; };
   const auto along = std::find_if(load.dimensions.begin(), load.dimensions.end(), moves);
@@ -259,6 +265,7 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
                                        PrintValue(*splat.scalar, 0), ")");
                  },
                  [&](const Lane& lane) { return PrintLane(lane); },
+                 [&](const HalfVector& half) { return PrintHalf(half); },
                  [&](const IndexValue& index) { return PrintIndexValue(node, index); },
                  [&](const ShuffleDown& shuffle) { return PrintShuffleDown(node, shuffle); }},
       node.form);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "absl/strings/match.h"
 #include "codegen/default_block_parameters.h"
 #include "codegen/tile_choice.h"
 #include "core/constraints.h"
@@ -412,6 +413,20 @@ TuningParameters PlainParameters(const Expression& e, const SystemModel& m,
   return p;
 }
 
+// The same with the other compiler, and with results that stay in caches.
+std::vector<TuningParameters> Variants(const TuningParameters& p, const DeviceDescription& device) {
+  std::vector<TuningParameters> variants;
+  if (absl::StrContains(device.compiler, "clang")) {
+    variants.push_back(p);
+    variants.back().compiler = Compiler::kClang;
+  }
+  if (p.streams_results) {
+    variants.push_back(p);
+    variants.back().streams_results = false;
+  }
+  return variants;
+}
+
 }  // namespace
 
 std::vector<TuningParameters> StartingParameters(const Expression& expression,
@@ -429,11 +444,12 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
     if (!Validate(expression, model, device, p).ok()) continue;
     if (std::find(starts.begin(), starts.end(), p) != starts.end()) continue;
     starts.push_back(p);
-    if (!p.streams_results || starts.size() > 1) continue;
-    p.streams_results = false;
-    starts.push_back(std::move(p));
+    if (starts.size() > 1) continue;
+    // What counting cannot tell is tried with the best.
+    for (TuningParameters& variant : Variants(p, device)) starts.push_back(std::move(variant));
   }
   if (starts.empty()) starts.push_back(PlainParameters(expression, model, numerics));
+  if (starts.size() > most) starts.resize(most);
   return starts;
 }
 

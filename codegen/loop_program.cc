@@ -38,6 +38,13 @@ LoopValue MakeLane(LoopValue vector, int lane) {
   return std::make_shared<ValueNode>(ValueNode{type, Lane{std::move(vector), lane}});
 }
 
+LoopValue MakeHalf(LoopValue vector, bool is_upper) {
+  const int lanes = vector->type.lanes / 2;
+  if (lanes == 1) return MakeLane(std::move(vector), is_upper ? 1 : 0);
+  const LoopValueType type{vector->type.scalar, lanes};
+  return std::make_shared<ValueNode>(ValueNode{type, HalfVector{std::move(vector), is_upper}});
+}
+
 LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step) {
   return std::make_shared<ValueNode>(
       ValueNode{{ScalarType::kInt64, lanes}, IndexValue{std::move(index), lane_step}});

@@ -84,6 +84,11 @@ struct Lane {
   LoopValue vector;
   int lane;
 };
+// The lower or upper half of a vector's lanes, at least two.
+struct HalfVector {
+  LoopValue vector;
+  bool is_upper;
+};
 // An index as a value of type int64; lane l has index + l * lane_step.
 struct IndexValue {
   Index index;
@@ -102,7 +107,7 @@ struct ShuffleDown {
 struct ValueNode {
   LoopValueType type;
   std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, LoopOperation, Splat,
-               Lane, IndexValue, ShuffleDown>
+               Lane, HalfVector, IndexValue, ShuffleDown>
       form;
 };
 
@@ -113,6 +118,7 @@ LoopValue MakeLoad(std::string pointer, Index offset, LoopValueType type, int64_
 LoopValue MakeOperation(ScalarOp op, ScalarType type, std::vector<LoopValue> operands);
 LoopValue MakeSplat(LoopValue scalar, int lanes);  // `scalar` itself if lanes == 1
 LoopValue MakeLane(LoopValue vector, int lane);
+LoopValue MakeHalf(LoopValue vector, bool is_upper);  // a scalar of two lanes
 LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step);
 LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index);
 

@@ -64,6 +64,9 @@ std::string ValueText(const ValueNode& node) {
                    return absl::StrCat("splat", node.type.lanes, "(", ValueText(*v.scalar), ")");
                  },
                  [](const Lane& v) { return absl::StrCat(ValueText(*v.vector), ".", v.lane); },
+                 [](const HalfVector& v) {
+                   return absl::StrCat(ValueText(*v.vector), v.is_upper ? ".upper" : ".lower");
+                 },
                  [](const IndexValue& v) {
                    return absl::StrCat(
                        "value(", v.index.ToString(),

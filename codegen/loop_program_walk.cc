@@ -32,6 +32,7 @@ class Walk {
                           },
                           [&](const Splat& v) { Inside(*v.scalar); },
                           [&](const Lane& v) { Inside(*v.vector); },
+                          [&](const HalfVector& v) { Inside(*v.vector); },
                           [&](const IndexValue& v) { Use(v.index); },
                           [&](const ShuffleDown& v) { Inside(*v.value); }},
                node.form);
@@ -267,6 +268,7 @@ LoopValue Rewriter::RewriteValue(const LoopValue& value) {
                         },
                         [&](Splat& v) { changed = rewrite(v.scalar); },
                         [&](Lane& v) { changed = rewrite(v.vector); },
+                        [&](HalfVector& v) { changed = rewrite(v.vector); },
                         [&](IndexValue& v) { v.index = RewriteIndex(v.index); },
                         [&](ShuffleDown& v) { changed = rewrite(v.value); }},
              node.form);

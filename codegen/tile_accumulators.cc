@@ -146,20 +146,18 @@ void TileAccumulators::Declare(Block& body) const {
 
 // Lane l with lane l + n/2, and again for half of them.
 std::vector<LoopValue> TileAccumulators::CombineLanes(const Accumulator& accumulator, Block& body) {
-  std::vector<std::vector<LoopValue>> lanes;
-  for (int l = 0; l < accumulator.width; ++l) {
-    std::vector<LoopValue> lane;
-    for (int r = 0; r < results(); ++r) lane.push_back(MakeLane(Named(accumulator, r), l));
-    lanes.push_back(std::move(lane));
-  }
-  while (lanes.size() > 1) {
-    const size_t half = lanes.size() / 2;
-    for (size_t l = 0; l < half; ++l) {
-      lanes[l] = EmitCombination(expression().reduction(), lanes[l], lanes[l + half], names_, body);
+  std::vector<LoopValue> values;
+  for (int r = 0; r < results(); ++r) values.push_back(Named(accumulator, r));
+  for (int lanes = accumulator.width; lanes > 1; lanes /= 2) {
+    std::vector<LoopValue> lower, upper;
+    for (LoopValue& value : values) {
+      NameIt(value, body);
+      lower.push_back(MakeHalf(value, /*is_upper=*/false));
+      upper.push_back(MakeHalf(value, /*is_upper=*/true));
     }
-    lanes.resize(half);
+    values = EmitCombination(expression().reduction(), lower, upper, names_, body);
   }
-  return lanes[0];
+  return values;
 }
 
 // Accumulators of one result: vectors are combined as vectors, then over their lanes, then with

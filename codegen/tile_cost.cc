@@ -21,7 +21,8 @@ constexpr double kTileCycles = 12;                 // of starting and ending a t
 constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other pages
 
 constexpr double kUnalignedLoad = 1.3;
-constexpr double kGatherPerLane = 1.5;
+constexpr double kGatherPerLane = 1.5, kScatterPerLane = 1.6;
+constexpr double kHalvingCycles = 1.5;  // of combining the lanes of a result
 constexpr double kPackRow = 0.4, kPackColumn = 1.2, kPackFarColumn = 5;  // an element
 constexpr double kLineCycles = 12;  // a line of memory that nothing fetches ahead
 constexpr double kLongRunBytes = 512;
@@ -280,10 +281,12 @@ double TileCost::StoreCycles(const TileChoice& choice) const {
     if (!e_.is_reduction(d)) results *= Pieces(choice, d, choice.tile[d]);
   }
   double each = 1;
-  if (is_reduced) each = 2 * std::log2(static_cast<double>(choice.lanes));
+  if (is_reduced) each = kHalvingCycles * std::log2(static_cast<double>(choice.lanes));
   if (v >= 0 && !is_reduced) {
     for (const Buffer& buffer : e_.outputs()) {
-      if (StrideAlong(buffer, 0, v) != 1) each += static_cast<double>(choice.lanes);
+      if (StrideAlong(buffer, 0, v) != 1) {
+        each += kScatterPerLane * static_cast<double>(choice.lanes);
+      }
     }
   }
   return kTileCycles + results * each + FarRows(choice) * kFarRowCycles;

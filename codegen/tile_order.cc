@@ -10,7 +10,7 @@
 namespace mdh {
 namespace {
 
-// Sums and their like do not care for the order of what they combine.
+// Sums and their like; of what users write it is known by samples only that it commutes.
 bool IsAnyOrderAllowed(const LoopPlan& plan) {
   const Expression& e = plan.expression();
   if (plan.numerics() != NumericsPolicy::kReassociate || !e.has_reduction()) return false;

@@ -203,6 +203,12 @@ class ThreadOfStage {
             },
             [&](const Splat& v) { result.assign(lanes, Evaluate(*v.scalar)[0]); },
             [&](const Lane& v) { result = {Evaluate(*v.vector)[static_cast<size_t>(v.lane)]}; },
+            [&](const HalfVector& v) {
+              const Lanes all = Evaluate(*v.vector);
+              const auto begin =
+                  all.begin() + (v.is_upper ? static_cast<std::ptrdiff_t>(lanes) : 0);
+              result.assign(begin, begin + static_cast<std::ptrdiff_t>(lanes));
+            },
             [&](const IndexValue& v) {
               for (size_t l = 0; l < lanes; ++l) {
                 result.push_back(ScalarValue::Integer(

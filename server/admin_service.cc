@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "codegen/kernel.h"
@@ -23,6 +24,8 @@ namespace {
 
 constexpr size_t kPieceBytes = 64 << 10;
 constexpr int kMaxPageSize = 1'000;
+// Each is in memory until it is stored.
+constexpr int kMaxImports = 2;
 
 // All bytes of the stream. Errors: ResourceExhausted if they are too many.
 Result<std::string> ReadAll(grpc::ServerReader<v1::ImportBundleRequest>& reader,
@@ -106,6 +109,11 @@ Status AdminServiceImpl::Export(const v1::ExportBundleRequest& request,
 
 Result<v1::ImportBundleResponse> AdminServiceImpl::Import(
     grpc::ServerReader<v1::ImportBundleRequest>& reader) {
+  const absl::Cleanup leave = [this] { --imports_; };
+  if (++imports_ > kMaxImports) {
+    return WithRetry(absl::ResourceExhaustedError("other bundles are being imported"),
+                     absl::Seconds(10));
+  }
   bool validate_only = false;
   MDH_ASSIGN_OR_RETURN(const std::string bytes, ReadAll(reader, validate_only));
   absl::MutexLock lock(&mutex_);

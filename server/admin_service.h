@@ -3,8 +3,10 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <string>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "mdh/v1/admin.grpc.pb.h"
 #include "proto/expression_conversion.h"
@@ -71,6 +73,7 @@ class AdminServiceImpl final : public v1::AdminService::Service {
   const ExpressionLimits limits_;
   const AdminOptions options_;
   const absl::Time start_;
+  std::atomic<int> imports_ = 0;
   absl::Mutex mutex_;  // one export, import, backup, check or collection at a time
 };
 

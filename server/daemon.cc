@@ -129,7 +129,7 @@ Status RunningDaemon::ClaimSockets() {
 Status RunningDaemon::OpenStore() {
   const SqliteStoreOptions options{options_.database, options_.max_database_bytes};
   MDH_ASSIGN_OR_RETURN(store_, OpenSqliteStore(options));
-  MDH_ASSIGN_OR_RETURN(study_store_, OpenSqliteStudyStore(options));
+  MDH_ASSIGN_OR_RETURN(study_store_, OpenSqliteStudyStore(*store_));
   studies_ = std::make_unique<StudyCatalogue>(*study_store_);
   spdlog::info("database={}", options_.database);
   return absl::OkStatus();

@@ -16,6 +16,7 @@
 #include "server/sqlite_jobs.h"
 #include "server/sqlite_results.h"
 #include "server/sqlite_schema.h"
+#include "server/sqlite_study_store.h"
 #include "server/sqlite_writer.h"
 
 namespace mdh {
@@ -65,6 +66,9 @@ class SqliteStore : public Store {
   Result<std::vector<std::string>> CheckIntegrity() override;
   Status Count(v1::Statistics& statistics) override;
   int64_t schema_version() const override { return SchemaVersion(); }
+
+  const SqliteStoreOptions& options() const { return options_; }
+  SqliteWriter& writer() { return writer_; }
 
  private:
   // Tells the listener and those who wait. By the writer, in the order of the changes.
@@ -348,6 +352,13 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options
                                              std::move(reader));
   MDH_RETURN_IF_ERROR(store->Prepare());
   return std::unique_ptr<Store>(std::move(store));
+}
+
+Result<std::unique_ptr<StudyStore>> OpenSqliteStudyStore(Store& store) {
+  auto* const sqlite = dynamic_cast<SqliteStore*>(&store);
+  if (sqlite == nullptr) return absl::InternalError("the store is none of SQLite");
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> reader, OpenReader(sqlite->options()));
+  return MakeSqliteStudyStore(sqlite->writer(), std::move(reader));
 }
 
 }  // namespace mdh

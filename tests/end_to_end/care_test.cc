@@ -36,6 +36,19 @@ TEST_F(CareTest, JobsArePausedResumedAndListed) {
   EXPECT_EQ(Mdh({"trials", "99"}).code, 4);
 }
 
+TEST_F(CareTest, AKernelComesAtOnceAndTuningGoesOn) {
+  const Ended checked = Mdh(OnMatMul("tune", 64, {"--check", "--priority", "3"}));
+  EXPECT_EQ(checked.code, 0) << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("would take it"));
+  EXPECT_EQ(Mdh(OnMatMul("tune", 64, {"--check", "--priority", "30"})).code, 2);
+  EXPECT_FALSE(MdhJson({"jobs"}).contains("jobs") && !MdhJson({"jobs"})["jobs"].empty());
+  const Ended kernel = Mdh(OnMatMul("kernel", 64, {"--tune", "--output", directory_.File("k")}));
+  EXPECT_EQ(kernel.code, 0) << kernel.err;
+  EXPECT_THAT(kernel.out, HasSubstr("made from rules\ntuning goes on: tuningJobs/1\n"));
+  EXPECT_TRUE(std::filesystem::exists(directory_.File("k/matmul.c")));
+  EXPECT_EQ(Mdh({"cancel", "1"}).code, 0);
+}
+
 TEST_F(CareTest, RecordsMoveInBundlesAndAreKept) {
   ASSERT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "2s"})).code, 0);
   const std::string name = MdhJson(OnMatMul("lookup", 32))["record"]["name"];

@@ -37,6 +37,8 @@ enum class StopReason { kNone, kCancel, kPause, kRequeue, kDrain };
 struct Job {
   Job(int64_t number, CreateJob request, v1::TuningJob proto);
 
+  // From the moment that it has devices, which is before its search begins.
+  bool has_devices() const { return !leases.empty(); }
   // Makes `step` the latest one; at most `max_steps` are kept.
   void Publish(v1::TuningProgress step, int max_steps);
 

@@ -289,10 +289,10 @@ Result<v1::TuningJob> JobQueue::Cancel(int64_t number) {
 
 void JobQueue::CancelLocked(const std::shared_ptr<Job>& job) {
   if (job->is_finished) return;
-  if (job->proto.state() != v1::TUNING_JOB_STATE_RUNNING) {
-    Finish(job, v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus());
-  } else {
+  if (job->has_devices()) {
     StopRunning(job, StopReason::kCancel);
+  } else {
+    Finish(job, v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus());
   }
 }
 
@@ -330,7 +330,9 @@ void JobQueue::Drain() {
   absl::MutexLock lock(&mutex_);
   is_draining_ = true;
   for (const std::shared_ptr<Job>& job : running_) {
-    if (job->stop_reason != StopReason::kCancel) StopRunning(job, StopReason::kDrain);
+    const bool stops_anyway =
+        job->stop_reason == StopReason::kCancel || job->stop_reason == StopReason::kPause;
+    if (!stops_anyway) StopRunning(job, StopReason::kDrain);
   }
   const auto have_ended = [this] { return running_.empty(); };
   mutex_.Await(absl::Condition(&have_ended));

@@ -66,7 +66,8 @@ Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob pro
   *proto.mutable_key() = key;
   MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningTrial> trials, store_.ListTrials(number, 0, 0));
   v1::TuningProgress progress = SummarizeTrials(trials).progress;
-  progress.set_sequence(proto.progress().sequence());
+  // Only changes of state were stored with their numbers; every trial was a step, too.
+  progress.set_sequence(proto.progress().sequence() + progress.trials());
   progress.set_state(proto.state());
   *proto.mutable_progress() = progress;
   proto.set_restarts(proto.restarts() + 1);
@@ -124,10 +125,10 @@ Result<v1::TuningJob> JobQueue::Pause(int64_t number) {
     absl::MutexLock lock(&mutex_);
     if (const std::shared_ptr<Job> job = Find(number); job != nullptr) {
       if (job->is_finished || job->stop_reason == StopReason::kCancel) return HasEnded(job->proto);
-      if (job->proto.state() == v1::TUNING_JOB_STATE_QUEUED) {
-        SetAside(job, v1::TUNING_JOB_STATE_PAUSED);
-      } else if (job->proto.state() == v1::TUNING_JOB_STATE_RUNNING) {
+      if (job->has_devices()) {
         StopRunning(job, StopReason::kPause);
+      } else if (job->proto.state() == v1::TUNING_JOB_STATE_QUEUED) {
+        SetAside(job, v1::TUNING_JOB_STATE_PAUSED);
       }
       return job->proto;
     }

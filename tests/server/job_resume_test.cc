@@ -52,8 +52,12 @@ class JobResumeTest : public ::testing::Test {
   // A job as a process that was killed leaves it.
   int64_t Abandoned(v1::TuningJobState state) {
     StartQueue();
+    // So that it does not begin.
+    TuningDevice& cpu = catalogue_.default_device();
+    EXPECT_TRUE(cpu.TryHold("this test"));
     const int64_t number = Create(64);
     queue_.reset();
+    cpu.Release();
     v1::TuningJob job = *store_->GetJob(number);
     job.set_state(state);
     EXPECT_TRUE(store_->UpdateJob(number, job).ok());
@@ -133,6 +137,8 @@ TEST_F(JobResumeTest, WhatTheJournalHasIsKnownAndPaidFor) {
   // Of 60 s.
   EXPECT_THAT(budget_, HasSubstr("15"));
   EXPECT_EQ(queue_->Get(number)->progress().trials(), 2);
+  // Whoever has seen the step of the first trial is not told older numbers.
+  EXPECT_GT(queue_->Get(number)->progress().sequence(), job.progress().sequence() + 4);
   EXPECT_EQ(queue_->Get(number)->progress().elapsed_ns(), 45'000'001'000);
   const auto trials = store_->ListTrials(number, 0, 0);
   ASSERT_THAT(*trials, SizeIs(3));

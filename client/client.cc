@@ -4,15 +4,16 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/channel.h"
 #include "core/canonical.h"
 #include "mdh/v1/device.grpc.pb.h"
 #include "mdh/v1/kernel.grpc.pb.h"
 #include "mdh/v1/study.grpc.pb.h"
 #include "mdh/v1/tuning.grpc.pb.h"
+#include "proto/error_details.h"
 #include "proto/expression_conversion.h"
 #include "proto/grpc_status.h"
 
@@ -21,10 +22,6 @@ namespace {
 
 constexpr int64_t kListDevicesLimitNs = 180'000'000'000;
 constexpr std::string_view kRecords = "records/";
-
-std::chrono::system_clock::time_point After(int64_t nanoseconds) {
-  return std::chrono::system_clock::now() + std::chrono::nanoseconds(nanoseconds);
-}
 
 class GrpcClient : public Client {
  public:
@@ -37,6 +34,13 @@ class GrpcClient : public Client {
 
   Result<v1::LookupKernelResponse> Lookup(const v1::KernelKey& key, v1::MatchKind weakest_match,
                                           const v1::DeviceSelection& device) override;
+  Result<std::vector<Result<v1::LookupKernelResponse>>> BatchLookup(
+      const std::vector<v1::KernelKey>& keys, v1::MatchKind weakest_match) override;
+  Status WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes) override;
+  Result<v1::GetKernelResponse> GetKernelAndTune(const Expression& expression,
+                                                 const v1::DeviceSelection& device,
+                                                 const BackgroundTuning& tuning,
+                                                 v1::NumericsPolicy numerics_policy) override;
   Result<v1::GetKernelResponse> GetBestKernel(const Expression& expression,
                                               const v1::DeviceSelection& device,
                                               v1::MatchKind weakest_match,
@@ -49,6 +53,11 @@ class GrpcClient : public Client {
   Result<v1::GetTuningJobResponse> GetJob(const std::string& name) override;
   Result<v1::ListTuningJobsResponse> ListJobs(int page_size,
                                               const std::string& page_token) override;
+  Result<v1::ListTuningJobsResponse> ListJobs(const v1::ListTuningJobsRequest& request) override;
+  Result<v1::ListTuningTrialsResponse> ListTuningTrials(const std::string& name, int page_size,
+                                                        const std::string& page_token) override;
+  Result<v1::TuningJob> Pause(const std::string& name) override;
+  Result<v1::TuningJob> Resume(const std::string& name) override;
   Result<v1::TuningJob> Cancel(const std::string& name) override;
   Result<v1::ListDevicesResponse> ListDevices() override;
   Result<v1::Device> GetDevice(const std::string& name) override;
@@ -66,19 +75,6 @@ class GrpcClient : public Client {
   Status DeleteStudy(const std::string& name) override;
 
  private:
-  // Calls `method` of `stub` and gives its response.
-  template <typename Service, typename Request, typename Response>
-  Result<Response> Call(Service& stub,
-                        grpc::Status (Service::*method)(grpc::ClientContext*, const Request&,
-                                                        Response*),
-                        const Request& request, int64_t limit_ns) const {
-    grpc::ClientContext context;
-    context.set_deadline(After(limit_ns));
-    Response response;
-    MDH_RETURN_IF_ERROR(FromGrpcStatus((stub.*method)(&context, request, &response)));
-    return response;
-  }
-
   const ClientOptions options_;
   const std::unique_ptr<v1::KernelService::Stub> kernels_;
   const std::unique_ptr<v1::TuningService::Stub> tuning_;
@@ -97,7 +93,61 @@ Result<v1::LookupKernelResponse> GrpcClient::Lookup(const v1::KernelKey& key,
   *request.mutable_key() = key;
   request.set_weakest_match(weakest_match);
   if (IsGiven(device)) *request.mutable_device() = device;
-  return Call(*kernels_, &v1::KernelService::Stub::LookupKernel, request, options_.call_limit_ns);
+  return CallMethod(*kernels_, &v1::KernelService::Stub::LookupKernel, request,
+                    options_.call_limit_ns);
+}
+
+Result<std::vector<Result<v1::LookupKernelResponse>>> GrpcClient::BatchLookup(
+    const std::vector<v1::KernelKey>& keys, v1::MatchKind weakest_match) {
+  v1::BatchLookupKernelsRequest request;
+  for (const v1::KernelKey& key : keys) {
+    v1::LookupKernelRequest* one = request.add_requests();
+    *one->mutable_key() = key;
+    one->set_weakest_match(weakest_match);
+  }
+  MDH_ASSIGN_OR_RETURN(v1::BatchLookupKernelsResponse response,
+                       CallMethod(*kernels_, &v1::KernelService::Stub::BatchLookupKernels, request,
+                                  options_.call_limit_ns));
+  std::vector<Result<v1::LookupKernelResponse>> results;
+  for (v1::BatchLookupResult& result : *response.mutable_results()) {
+    if (result.has_response()) {
+      results.emplace_back(std::move(*result.mutable_response()));
+      continue;
+    }
+    google::rpc::Status error;  // the same fields by number
+    error.ParseFromString(result.error().SerializeAsString());
+    results.emplace_back(FromRpcStatus(error));
+  }
+  return results;
+}
+
+Status GrpcClient::WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes) {
+  v1::WatchKernelsRequest request;
+  request.set_cursor(cursor);
+  grpc::ClientContext context;
+  const auto reader = kernels_->WatchKernels(&context, request);
+  v1::WatchKernelsResponse response;
+  bool wants_more = true;
+  while (wants_more && reader->Read(&response)) wants_more = on_changes(response);
+  if (!wants_more) context.TryCancel();
+  const Status end = FromGrpcStatus(reader->Finish());
+  return wants_more ? end : absl::OkStatus();
+}
+
+Result<v1::GetKernelResponse> GrpcClient::GetKernelAndTune(const Expression& expression,
+                                                           const v1::DeviceSelection& device,
+                                                           const BackgroundTuning& tuning,
+                                                           v1::NumericsPolicy numerics_policy) {
+  v1::GetKernelRequest request;
+  *request.mutable_expression()->mutable_structured() = ToProto(expression);
+  request.set_numerics_policy(numerics_policy);
+  if (IsGiven(device)) *request.mutable_device() = device;
+  v1::BackgroundTuning& background = *request.mutable_tune_in_background();
+  background.mutable_options()->set_budget_ns(tuning.budget_ns);
+  background.set_priority(tuning.priority);
+  background.set_source(tuning.source);
+  return CallMethod(*kernels_, &v1::KernelService::Stub::GetKernel, request,
+                    options_.call_limit_ns);
 }
 
 Result<v1::Kernel> GrpcClient::GetKernel(const std::string& name) {
@@ -106,7 +156,7 @@ Result<v1::Kernel> GrpcClient::GetKernel(const std::string& name) {
   request.set_name(is_record ? "kernels/" + name.substr(kRecords.size()) : name);
   MDH_ASSIGN_OR_RETURN(
       v1::GetKernelResponse response,
-      Call(*kernels_, &v1::KernelService::Stub::GetKernel, request, options_.call_limit_ns));
+      CallMethod(*kernels_, &v1::KernelService::Stub::GetKernel, request, options_.call_limit_ns));
   return std::move(*response.mutable_kernel());
 }
 
@@ -119,7 +169,8 @@ Result<v1::GetKernelResponse> GrpcClient::GetBestKernel(const Expression& expres
   request.set_weakest_match(weakest_match);
   request.set_numerics_policy(numerics_policy);
   if (IsGiven(device)) *request.mutable_device() = device;
-  return Call(*kernels_, &v1::KernelService::Stub::GetKernel, request, options_.call_limit_ns);
+  return CallMethod(*kernels_, &v1::KernelService::Stub::GetKernel, request,
+                    options_.call_limit_ns);
 }
 
 Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const Expression& expression,
@@ -137,7 +188,11 @@ Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const Expression& expr
   request.set_request_id(options.request_id);
   for (const std::string& device : options.devices) request.add_devices(device);
   request.set_source(options.source);
-  return Call(*tuning_, &v1::TuningService::Stub::CreateTuningJob, request, options_.call_limit_ns);
+  request.set_priority(options.priority);
+  request.mutable_options()->set_max_device_time_ns(options.max_device_time_ns);
+  request.set_validate_only(options.validate_only);
+  return CallMethod(*tuning_, &v1::TuningService::Stub::CreateTuningJob, request,
+                    options_.call_limit_ns);
 }
 
 Status GrpcClient::Watch(const std::string& name, int64_t after_sequence,
@@ -157,7 +212,8 @@ Status GrpcClient::Watch(const std::string& name, int64_t after_sequence,
 Result<v1::GetTuningJobResponse> GrpcClient::GetJob(const std::string& name) {
   v1::GetTuningJobRequest request;
   request.set_name(name);
-  return Call(*tuning_, &v1::TuningService::Stub::GetTuningJob, request, options_.call_limit_ns);
+  return CallMethod(*tuning_, &v1::TuningService::Stub::GetTuningJob, request,
+                    options_.call_limit_ns);
 }
 
 Result<v1::ListTuningJobsResponse> GrpcClient::ListJobs(int page_size,
@@ -165,21 +221,56 @@ Result<v1::ListTuningJobsResponse> GrpcClient::ListJobs(int page_size,
   v1::ListTuningJobsRequest request;
   request.set_page_size(page_size);
   request.set_page_token(page_token);
-  return Call(*tuning_, &v1::TuningService::Stub::ListTuningJobs, request, options_.call_limit_ns);
+  return CallMethod(*tuning_, &v1::TuningService::Stub::ListTuningJobs, request,
+                    options_.call_limit_ns);
+}
+
+Result<v1::ListTuningJobsResponse> GrpcClient::ListJobs(const v1::ListTuningJobsRequest& request) {
+  return CallMethod(*tuning_, &v1::TuningService::Stub::ListTuningJobs, request,
+                    options_.call_limit_ns);
+}
+
+Result<v1::ListTuningTrialsResponse> GrpcClient::ListTuningTrials(const std::string& name,
+                                                                  int page_size,
+                                                                  const std::string& page_token) {
+  v1::ListTuningTrialsRequest request;
+  request.set_name(name);
+  request.set_page_size(page_size);
+  request.set_page_token(page_token);
+  return CallMethod(*tuning_, &v1::TuningService::Stub::ListTuningTrials, request,
+                    options_.call_limit_ns);
+}
+
+Result<v1::TuningJob> GrpcClient::Pause(const std::string& name) {
+  v1::PauseTuningJobRequest request;
+  request.set_name(name);
+  MDH_ASSIGN_OR_RETURN(v1::PauseTuningJobResponse response,
+                       CallMethod(*tuning_, &v1::TuningService::Stub::PauseTuningJob, request,
+                                  options_.call_limit_ns));
+  return std::move(*response.mutable_job());
+}
+
+Result<v1::TuningJob> GrpcClient::Resume(const std::string& name) {
+  v1::ResumeTuningJobRequest request;
+  request.set_name(name);
+  MDH_ASSIGN_OR_RETURN(v1::ResumeTuningJobResponse response,
+                       CallMethod(*tuning_, &v1::TuningService::Stub::ResumeTuningJob, request,
+                                  options_.call_limit_ns));
+  return std::move(*response.mutable_job());
 }
 
 Result<v1::TuningJob> GrpcClient::Cancel(const std::string& name) {
   v1::CancelTuningJobRequest request;
   request.set_name(name);
-  MDH_ASSIGN_OR_RETURN(
-      v1::CancelTuningJobResponse response,
-      Call(*tuning_, &v1::TuningService::Stub::CancelTuningJob, request, options_.call_limit_ns));
+  MDH_ASSIGN_OR_RETURN(v1::CancelTuningJobResponse response,
+                       CallMethod(*tuning_, &v1::TuningService::Stub::CancelTuningJob, request,
+                                  options_.call_limit_ns));
   return std::move(*response.mutable_job());
 }
 
 Result<v1::ListDevicesResponse> GrpcClient::ListDevices() {
-  return Call(*devices_, &v1::DeviceService::Stub::ListDevices, v1::ListDevicesRequest(),
-              kListDevicesLimitNs);
+  return CallMethod(*devices_, &v1::DeviceService::Stub::ListDevices, v1::ListDevicesRequest(),
+                    kListDevicesLimitNs);
 }
 
 Result<v1::Device> GrpcClient::GetDevice(const std::string& name) {
@@ -187,19 +278,19 @@ Result<v1::Device> GrpcClient::GetDevice(const std::string& name) {
   request.set_name(name);
   MDH_ASSIGN_OR_RETURN(
       v1::GetDeviceResponse response,
-      Call(*devices_, &v1::DeviceService::Stub::GetDevice, request, kListDevicesLimitNs));
+      CallMethod(*devices_, &v1::DeviceService::Stub::GetDevice, request, kListDevicesLimitNs));
   return std::move(*response.mutable_device());
 }
 
 Result<v1::ListKnownDevicesResponse> GrpcClient::ListKnownDevices() {
-  return Call(*devices_, &v1::DeviceService::Stub::ListKnownDevices, v1::ListKnownDevicesRequest(),
-              options_.call_limit_ns);
+  return CallMethod(*devices_, &v1::DeviceService::Stub::ListKnownDevices,
+                    v1::ListKnownDevicesRequest(), options_.call_limit_ns);
 }
 
 Result<v1::Study> GrpcClient::CreateStudy(const v1::CreateStudyRequest& request) {
   MDH_ASSIGN_OR_RETURN(
       v1::CreateStudyResponse response,
-      Call(*studies_, &v1::StudyService::Stub::CreateStudy, request, options_.call_limit_ns));
+      CallMethod(*studies_, &v1::StudyService::Stub::CreateStudy, request, options_.call_limit_ns));
   return std::move(*response.mutable_study());
 }
 
@@ -208,7 +299,7 @@ Result<v1::Study> GrpcClient::GetStudy(const std::string& name) {
   request.set_name(name);
   MDH_ASSIGN_OR_RETURN(
       v1::GetStudyResponse response,
-      Call(*studies_, &v1::StudyService::Stub::GetStudy, request, options_.call_limit_ns));
+      CallMethod(*studies_, &v1::StudyService::Stub::GetStudy, request, options_.call_limit_ns));
   return std::move(*response.mutable_study());
 }
 
@@ -217,7 +308,8 @@ Result<v1::ListStudiesResponse> GrpcClient::ListStudies(int page_size,
   v1::ListStudiesRequest request;
   request.set_page_size(page_size);
   request.set_page_token(page_token);
-  return Call(*studies_, &v1::StudyService::Stub::ListStudies, request, options_.call_limit_ns);
+  return CallMethod(*studies_, &v1::StudyService::Stub::ListStudies, request,
+                    options_.call_limit_ns);
 }
 
 Result<v1::AskTrialsResponse> GrpcClient::AskTrials(const std::string& name, int count,
@@ -228,13 +320,13 @@ Result<v1::AskTrialsResponse> GrpcClient::AskTrials(const std::string& name, int
   if (lease_ns != 0) {
     *request.mutable_lease() = google::protobuf::util::TimeUtil::NanosecondsToDuration(lease_ns);
   }
-  return Call(*studies_, &v1::StudyService::Stub::AskTrials, request, options_.call_limit_ns);
+  return CallMethod(*studies_, &v1::StudyService::Stub::AskTrials, request, options_.call_limit_ns);
 }
 
 Result<v1::Study> GrpcClient::TellTrials(const v1::TellTrialsRequest& request) {
   MDH_ASSIGN_OR_RETURN(
       v1::TellTrialsResponse response,
-      Call(*studies_, &v1::StudyService::Stub::TellTrials, request, options_.call_limit_ns));
+      CallMethod(*studies_, &v1::StudyService::Stub::TellTrials, request, options_.call_limit_ns));
   return std::move(*response.mutable_study());
 }
 
@@ -244,7 +336,8 @@ Result<v1::ListTrialsResponse> GrpcClient::ListTrials(const std::string& name, i
   request.set_name(name);
   request.set_page_size(page_size);
   request.set_page_token(page_token);
-  return Call(*studies_, &v1::StudyService::Stub::ListTrials, request, options_.call_limit_ns);
+  return CallMethod(*studies_, &v1::StudyService::Stub::ListTrials, request,
+                    options_.call_limit_ns);
 }
 
 Result<v1::Study> GrpcClient::CancelStudy(const std::string& name) {
@@ -252,14 +345,15 @@ Result<v1::Study> GrpcClient::CancelStudy(const std::string& name) {
   request.set_name(name);
   MDH_ASSIGN_OR_RETURN(
       v1::CancelStudyResponse response,
-      Call(*studies_, &v1::StudyService::Stub::CancelStudy, request, options_.call_limit_ns));
+      CallMethod(*studies_, &v1::StudyService::Stub::CancelStudy, request, options_.call_limit_ns));
   return std::move(*response.mutable_study());
 }
 
 Status GrpcClient::DeleteStudy(const std::string& name) {
   v1::DeleteStudyRequest request;
   request.set_name(name);
-  return Call(*studies_, &v1::StudyService::Stub::DeleteStudy, request, options_.call_limit_ns)
+  return CallMethod(*studies_, &v1::StudyService::Stub::DeleteStudy, request,
+                    options_.call_limit_ns)
       .status();
 }
 
@@ -275,18 +369,8 @@ v1::KernelKey Client::KeyOf(const Expression& expression, v1::NumericsPolicy num
 
 Result<std::unique_ptr<Client>> Client::Connect(const std::string& target,
                                                 const ClientOptions& options) {
-  const auto channel = grpc::CreateChannel(target, grpc::InsecureChannelCredentials());
-  const auto limit = After(options.connect_limit_ns);
-  grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
-  // A first failure is final: nobody waits for a daemon that is not there.
-  while (state == GRPC_CHANNEL_IDLE || state == GRPC_CHANNEL_CONNECTING) {
-    if (!channel->WaitForStateChange(state, limit)) break;
-    state = channel->GetState(/*try_to_connect=*/true);
-  }
-  if (state != GRPC_CHANNEL_READY) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot connect to ", target, "; is mdhd running there?"));
-  }
+  MDH_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
+                       ConnectChannel(target, options.connect_limit_ns));
   return std::make_unique<GrpcClient>(channel, options);
 }
 

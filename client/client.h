@@ -44,7 +44,17 @@ struct TuneOptions {
   std::string request_id = "";  // the same id gives the same job; empty: none
   // Names of the devices that may be used, all of one fingerprint; none: the daemon's CPU.
   std::vector<std::string> devices = {};
-  std::string source = "";  // who asks, to take turns with others; empty: this machine
+  std::string source = "";         // who asks, to take turns with others; empty: this machine
+  int priority = 0;                // among the jobs of the source, from -10 to 10
+  int64_t max_device_time_ns = 0;  // summed over the devices; 0: no limit but the budget
+  bool validate_only = false;      // of CreateJob: only checks
+};
+
+// Starts a job beside a call that wants a kernel now.
+struct BackgroundTuning {
+  int64_t budget_ns = 0;  // 0: the daemon's default
+  int priority = 0;
+  std::string source = "";
 };
 
 // Thread-safe. Errors of every call: what the daemon says, with its message; Unavailable if it
@@ -72,12 +82,28 @@ class Client {
                                           v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT) {
     return Lookup(KeyOf(expression), weakest_match);
   }
+  // Many at once, in the order of the keys; each fails alone. Errors: InvalidArgument for too many.
+  virtual Result<std::vector<Result<v1::LookupKernelResponse>>> BatchLookup(
+      const std::vector<v1::KernelKey>& keys,
+      v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT) = 0;
+  // Calls `on_change` from this thread for what the daemon sends, until it gives false. `cursor`:
+  // from an earlier response; empty: from now on. Errors: OutOfRange if changes after the cursor
+  // are forgotten: then whoever keeps a cache empties it and starts without a cursor.
+  using OnKernelChanges = std::function<bool(const v1::WatchKernelsResponse&)>;
+  virtual Status WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes) = 0;
   // `name`: of a kernel or of its record. Errors: NotFound.
   virtual Result<v1::Kernel> GetKernel(const std::string& name) = 0;
   // The best kernel that is known for an expression on a device; with MATCH_KIND_PREDICTED as the
   // weakest match there is one for every device, measured or not. Errors: NotFound.
   virtual Result<v1::GetKernelResponse> GetBestKernel(
       const Expression& expression, const v1::DeviceSelection& device, v1::MatchKind weakest_match,
+      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED) = 0;
+  // The best kernel that is known, at once; unless it was measured for exactly this, a tuning job
+  // is created, or joined, in the background. The response says where the kernel comes from.
+  // Errors: as GetBestKernel; what keeps the job from being created is in the response.
+  virtual Result<v1::GetKernelResponse> GetKernelAndTune(
+      const Expression& expression, const v1::DeviceSelection& device,
+      const BackgroundTuning& tuning,
       v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED) = 0;
 
   // Creates a job, waits for its end and gives its record. `on_progress` is called from this
@@ -97,6 +123,15 @@ class Client {
   // One page, the newest first.
   virtual Result<v1::ListTuningJobsResponse> ListJobs(int page_size,
                                                       const std::string& page_token) = 0;
+  // The same with the filters of the request.
+  virtual Result<v1::ListTuningJobsResponse> ListJobs(const v1::ListTuningJobsRequest& request) = 0;
+  // One page of the job's journal, the oldest trial first. Errors: NotFound.
+  virtual Result<v1::ListTuningTrialsResponse> ListTuningTrials(const std::string& name,
+                                                                int page_size,
+                                                                const std::string& page_token) = 0;
+  // Errors: NotFound; FailedPrecondition if the job has ended.
+  virtual Result<v1::TuningJob> Pause(const std::string& name) = 0;
+  virtual Result<v1::TuningJob> Resume(const std::string& name) = 0;
   // Errors: NotFound.
   virtual Result<v1::TuningJob> Cancel(const std::string& name) = 0;
 

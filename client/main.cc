@@ -44,6 +44,9 @@ int main(int argc, char** argv) {
   AddLookupCommand(app, options, selected);
   AddKernelCommand(app, options, selected);
   AddJobCommands(app, options, selected);
+  AddTrialsCommand(app, options, selected);
+  AddRecordCommands(app, options, selected);
+  AddAdminCommand(app, options, selected);
   AddDeviceCommand(app, options, selected);
   AddStudyCommand(app, options, selected);
   AddTuneProgramCommand(app, options, selected);

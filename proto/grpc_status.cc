@@ -2,15 +2,25 @@
 
 #include <string>
 
+#include "proto/error_details.h"
+
 namespace mdh {
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  return {static_cast<grpc::StatusCode>(status.raw_code()), std::string(status.message())};
+  return {static_cast<grpc::StatusCode>(status.raw_code()), std::string(status.message()),
+          ToRpcStatus(status).SerializeAsString()};
 }
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
+  google::rpc::Status details;
+  // Details that contradict the call's own code are not ours.
+  if (!status.error_details().empty() && details.ParseFromString(status.error_details()) &&
+      details.code() == static_cast<int>(status.error_code())) {
+    details.set_message(status.error_message());
+    return FromRpcStatus(details);
+  }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 

@@ -7,7 +7,8 @@
 
 namespace mdh {
 
-// Both use the numbers of google.rpc.Code, so codes map to themselves; messages are kept.
+// Both use the numbers of google.rpc.Code, so codes map to themselves; messages are kept, and so
+// are details (error_details.h).
 grpc::Status ToGrpcStatus(const absl::Status& status);
 absl::Status FromGrpcStatus(const grpc::Status& status);
 

@@ -13,12 +13,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/admin_service.h"
 #include "server/device_catalogue.h"
 #include "server/device_keeper.h"
 #include "server/device_list.h"
 #include "server/device_service.h"
 #include "server/expression_service.h"
+#include "server/housekeeper.h"
 #include "server/job_queue.h"
+#include "server/kernel_finder.h"
 #include "server/kernel_service.h"
 #include "server/known_devices.h"
 #include "server/listen_address.h"
@@ -36,6 +39,8 @@ namespace {
 constexpr int kMaxMessageBytes = 4 << 20;
 // Calls that are still open when the daemon stops are ended after this.
 constexpr std::chrono::milliseconds kStopGrace(500);
+// The database has one daemon, so that all jobs in it are this one's.
+constexpr const char* kOwner = "mdhd";
 
 // What is attached; without a runner that could look, the CPU, for which lookups are served.
 Result<DeviceSearch> SearchDevices(const std::string& runner) {
@@ -80,6 +85,8 @@ class RunningDaemon : public Daemon {
   const std::vector<std::string>& addresses() const override { return addresses_; }
 
  private:
+  AdminOptions Admin() const;
+
   const DaemonOptions options_;
   const WorkDirectoryRemoval work_directory_removal_;
   std::unique_ptr<Store> store_;
@@ -89,14 +96,27 @@ class RunningDaemon : public Daemon {
   std::unique_ptr<LookupTable> lookup_table_;
   std::unique_ptr<JobQueue> jobs_;
   std::unique_ptr<DeviceKeeper> keeper_;
+  std::unique_ptr<Housekeeper> housekeeper_;
+  std::unique_ptr<KernelFinder> kernel_finder_;
   std::unique_ptr<KernelServiceImpl> kernel_service_;
   std::unique_ptr<TuningServiceImpl> tuning_service_;
   std::unique_ptr<DeviceServiceImpl> device_service_;
   std::unique_ptr<ExpressionServiceImpl> expression_service_;
   std::unique_ptr<StudyServiceImpl> study_service_;
+  std::unique_ptr<AdminServiceImpl> admin_service_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::string> addresses_;
 };
+
+AdminOptions RunningDaemon::Admin() const {
+  return {.version = options_.version,
+          .backup_directory = options_.backup_directory,
+          .keep_jobs = absl::Hours(24) * options_.keep_jobs_days,
+          .most_ended_jobs = options_.max_ended_jobs,
+          .max_request_bytes = kMaxMessageBytes,
+          .max_queued_jobs = options_.max_queued_jobs,
+          .max_queued_jobs_per_source = options_.max_queued_jobs_per_source};
+}
 
 Status RunningDaemon::ClaimSockets() {
   for (const std::string& address : options_.listen) {
@@ -109,7 +129,7 @@ Status RunningDaemon::ClaimSockets() {
 Status RunningDaemon::OpenStore() {
   const SqliteStoreOptions options{options_.database, options_.max_database_bytes};
   MDH_ASSIGN_OR_RETURN(store_, OpenSqliteStore(options));
-  MDH_ASSIGN_OR_RETURN(study_store_, OpenSqliteStudyStore(options));
+  MDH_ASSIGN_OR_RETURN(study_store_, OpenSqliteStudyStore(*store_));
   studies_ = std::make_unique<StudyCatalogue>(*study_store_);
   spdlog::info("database={}", options_.database);
   return absl::OkStatus();
@@ -148,20 +168,32 @@ Status RunningDaemon::StartJobs() {
   lookup_table_ = std::make_unique<LookupTable>(std::move(first), std::move(environments));
   MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningRecord> records, store_->AllRecords());
   for (const v1::TuningRecord& record : records) lookup_table_->Put(record);
+  store_->SetListener(
+      [table = lookup_table_.get()](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
+        table->Apply(kind, record);
+      });
   spdlog::info("records={}", records.size());
   JobQueueOptions options;
   options.max_queued = options_.max_queued_jobs;
+  options.max_queued_per_source = options_.max_queued_jobs_per_source;
+  options.owner = kOwner;
   MDH_ASSIGN_OR_RETURN(jobs_,
                        JobQueue::Start(*store_, *lookup_table_, *catalogue_, std::move(options)));
   keeper_ = std::make_unique<DeviceKeeper>(catalogue_->devices(), DeviceKeeperOptions());
+  HousekeeperOptions housekeeping;
+  housekeeping.owner = kOwner;
+  housekeeper_ = std::make_unique<Housekeeper>(*store_, Admin(), std::move(housekeeping));
   return absl::OkStatus();
 }
 
 Status RunningDaemon::Serve() {
-  kernel_service_ =
-      std::make_unique<KernelServiceImpl>(*lookup_table_, *catalogue_, *store_, options_.limits);
-  tuning_service_ =
-      std::make_unique<TuningServiceImpl>(*jobs_, *lookup_table_, *catalogue_, options_.limits);
+  kernel_finder_ =
+      std::make_unique<KernelFinder>(*lookup_table_, *catalogue_, *store_, *jobs_, options_.limits);
+  kernel_service_ = std::make_unique<KernelServiceImpl>(*kernel_finder_, *store_, options_.limits);
+  tuning_service_ = std::make_unique<TuningServiceImpl>(*jobs_, *lookup_table_, *catalogue_,
+                                                        *store_, options_.limits);
+  admin_service_ =
+      std::make_unique<AdminServiceImpl>(*store_, *lookup_table_, *jobs_, options_.limits, Admin());
   device_service_ = std::make_unique<DeviceServiceImpl>(*catalogue_, *jobs_, options_.version);
   expression_service_ = std::make_unique<ExpressionServiceImpl>(options_.limits);
   study_service_ = std::make_unique<StudyServiceImpl>(*studies_, *study_store_);
@@ -181,6 +213,7 @@ Status RunningDaemon::Serve() {
   builder.RegisterService(device_service_.get());
   builder.RegisterService(expression_service_.get());
   builder.RegisterService(study_service_.get());
+  builder.RegisterService(admin_service_.get());
   server_ = builder.BuildAndStart();
   for (size_t i = 0; i < ports.size(); ++i) {
     const std::string& address = options_.listen[i];
@@ -204,11 +237,13 @@ void RunningDaemon::Stop() {
   if (server_ == nullptr) return;
   spdlog::info("stopping");
   server_->GetHealthCheckService()->SetServingStatus(false);
-  // Watchers see their jobs end before the server goes away.
+  kernel_service_->StopWatching();
+  // Watchers see the last of their jobs before the server goes away.
   jobs_->Drain();
   server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
   server_->Wait();
   server_.reset();
+  housekeeper_.reset();
   keeper_.reset();
   jobs_.reset();
   catalogue_.reset();

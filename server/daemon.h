@@ -23,6 +23,10 @@ struct DaemonOptions {
   std::string work_directory;
   std::string devices;  // as ParseDeviceList reads it; empty: all that are found
   int max_queued_jobs = 256;
+  int max_queued_jobs_per_source = 0;  // 0: no limit of its own
+  std::string backup_directory;        // empty: no backups
+  int keep_jobs_days = 30;             // ended ones
+  int64_t max_ended_jobs = 100'000;
   ExpressionLimits limits;
   std::string version;
 };
@@ -38,8 +42,8 @@ class Daemon {
   // As Stop.
   virtual ~Daemon() = default;
 
-  // Refuses new jobs, cancels running ones and stores their best, ends the runner, closes
-  // everything and removes the sockets.
+  // Refuses new jobs, stops running ones and stores their best, ends the runner, closes everything
+  // and removes the sockets. The next daemon on the database goes on with the jobs.
   virtual void Stop() = 0;
   // Addresses in the form for clients, with the ports that were chosen.
   virtual const std::vector<std::string>& addresses() const = 0;

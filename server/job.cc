@@ -12,6 +12,7 @@ Job::Job(int64_t number, CreateJob request, v1::TuningJob proto)
       options(std::move(request.options)),
       devices(std::move(request.devices)),
       source(std::move(request.source)),
+      priority(request.priority),
       proto(std::move(proto)) {
   steps.push_back(this->proto.progress());
 }

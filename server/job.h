@@ -26,13 +26,19 @@ struct CreateJob {
   std::string request_id = "";
   std::vector<TuningDevice*> devices = {};  // all of one fingerprint; none: the default
   std::string source = "";                  // who asks
+  int priority = 0;                         // among the jobs of its source
 };
 
-// What is const needs no guard, `cancelled` neither; all else is guarded by the queue's mutex once
-// the job is in the queue.
+// Why a running job is asked to stop.
+enum class StopReason { kNone, kCancel, kPause, kRequeue, kDrain };
+
+// What is const needs no guard, `is_stopping` neither; all else is guarded by the queue's mutex
+// once the job is in the queue.
 struct Job {
   Job(int64_t number, CreateJob request, v1::TuningJob proto);
 
+  // From the moment that it has devices, which is before its search begins.
+  bool has_devices() const { return !leases.empty(); }
   // Makes `step` the latest one; at most `max_steps` are kept.
   void Publish(v1::TuningProgress step, int max_steps);
 
@@ -41,11 +47,14 @@ struct Job {
   const v1::TuningOptions options;
   const std::vector<TuningDevice*> devices;  // that it may run on
   const std::string source;
-  std::atomic<bool> cancelled = false;
+  const int priority;
+  // The search is to end soon.
+  std::atomic<bool> is_stopping = false;
 
   v1::TuningJob proto;  // `progress` is the last of `steps`
   std::deque<v1::TuningProgress> steps;
   bool is_finished = false;
+  StopReason stop_reason = StopReason::kNone;        // with `is_stopping`
   std::vector<std::unique_ptr<DeviceLease>> leases;  // while it runs
   // Of earlier runs, which ended because all devices died.
   int failed_runs = 0;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/text/printer.h"
+#include "proto/error_details.h"
 #include "server/kernel_key.h"
 #include "server/resource_names.h"
 
@@ -20,6 +21,10 @@ bool HaveCommon(const std::vector<TuningDevice*>& a, const std::vector<TuningDev
 void Remove(std::deque<std::shared_ptr<Job>>& jobs, const std::shared_ptr<Job>& job) {
   jobs.erase(std::remove(jobs.begin(), jobs.end(), job), jobs.end());
 }
+
+// What a refused client may wait for.
+constexpr absl::Duration kRetryWhenFull = absl::Seconds(10);
+constexpr absl::Duration kRetryAfterStop = absl::Seconds(5);
 
 // OK if one of the devices can tune, or will be able to.
 Status CheckCanTune(const std::vector<TuningDevice*>& devices) {
@@ -45,7 +50,7 @@ Result<std::unique_ptr<JobQueue>> JobQueue::Start(Store& store, LookupTable& loo
                                                   DeviceCatalogue& catalogue,
                                                   JobQueueOptions options) {
   std::unique_ptr<JobQueue> queue(new JobQueue(store, lookup_table, catalogue, std::move(options)));
-  MDH_RETURN_IF_ERROR(queue->FailInterruptedJobs());
+  MDH_RETURN_IF_ERROR(queue->TakeUpUnfinishedJobs());
   for (const std::unique_ptr<TuningDevice>& device : catalogue.devices()) {
     device->SetListener([queue = queue.get()] {
       absl::MutexLock lock(&queue->mutex_);
@@ -64,23 +69,7 @@ JobQueue::~JobQueue() {
   }
 }
 
-Status JobQueue::FailInterruptedJobs() {
-  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, store_.UnfinishedJobs());
-  for (v1::TuningJob& job : jobs) {
-    MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(job.name()));
-    job.set_state(v1::TUNING_JOB_STATE_FAILED);
-    SetError(absl::AbortedError("the daemon ended before the job did"), job);
-    job.mutable_progress()->set_state(job.state());
-    job.mutable_progress()->set_sequence(job.progress().sequence() + 1);
-    *job.mutable_end_time() = ToProto(options_.now());
-    MDH_RETURN_IF_ERROR(store_.UpdateJob(number, job));
-    spdlog::warn("job={} was interrupted by the end of an earlier process", number);
-  }
-  return absl::OkStatus();
-}
-
-Result<v1::CreateTuningJobResponse> JobQueue::Create(CreateJob request) {
-  if (request.devices.empty()) request.devices = {&catalogue_.default_device()};
+v1::TuningJob JobQueue::NewJob(const CreateJob& request) const {
   v1::TuningJob job;
   *job.mutable_key() = MakeKernelKey(request.expression, request.devices.front()->environment(),
                                      request.options.numerics_policy());
@@ -89,11 +78,56 @@ Result<v1::CreateTuningJobResponse> JobQueue::Create(CreateJob request) {
   *job.mutable_options() = request.options;
   job.set_request_id(request.request_id);
   job.set_source(request.source);
+  job.set_priority(request.priority);
   for (const TuningDevice* device : request.devices) job.add_devices(device->name());
   *job.mutable_create_time() = ToProto(options_.now());
+  return job;
+}
 
+Result<v1::CreateTuningJobResponse> JobQueue::Create(CreateJob request) {
+  if (request.devices.empty()) request.devices = {&catalogue_.default_device()};
+  v1::TuningJob job = NewJob(request);
   absl::MutexLock lock(&mutex_);
-  if (is_draining_) return absl::UnavailableError("the daemon is stopping");
+  MDH_ASSIGN_OR_RETURN(std::optional<v1::CreateTuningJobResponse> existing,
+                       FindExisting(request, job));
+  if (existing.has_value()) return *std::move(existing);
+  MDH_RETURN_IF_ERROR(Begin(request, job));
+  MDH_ASSIGN_OR_RETURN(const int64_t number, store_.InsertJob(job));
+  job.set_name(JobName(number));
+  spdlog::info("job={} expression={} digest={} device={} state={} budget_ns={}", number,
+               job.expression_name(), job.key().expression_digest().substr(0, 12), job.devices(0),
+               v1::TuningJobState_Name(job.state()), job.options().budget_ns());
+  v1::CreateTuningJobResponse response;
+  *response.mutable_job() = job;
+  if (job.state() == v1::TUNING_JOB_STATE_QUEUED) {
+    const auto created = std::make_shared<Job>(number, std::move(request), std::move(job));
+    Remember(created);
+    queued_.push_back(created);
+    has_news_ = true;
+    ShareDevices();
+  }
+  return response;
+}
+
+Result<v1::CreateTuningJobResponse> JobQueue::Validate(const CreateJob& given) {
+  CreateJob request = given;
+  if (request.devices.empty()) request.devices = {&catalogue_.default_device()};
+  v1::TuningJob job = NewJob(request);
+  absl::MutexLock lock(&mutex_);
+  MDH_ASSIGN_OR_RETURN(std::optional<v1::CreateTuningJobResponse> existing,
+                       FindExisting(request, job));
+  if (existing.has_value()) return *std::move(existing);
+  MDH_RETURN_IF_ERROR(Begin(request, job));
+  v1::CreateTuningJobResponse response;
+  *response.mutable_job() = std::move(job);
+  return response;
+}
+
+Result<std::optional<v1::CreateTuningJobResponse>> JobQueue::FindExisting(
+    const CreateJob& request, const v1::TuningJob& job) {
+  if (is_draining_) {
+    return WithRetry(absl::UnavailableError("the daemon is stopping"), kRetryAfterStop);
+  }
   MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningJob> earlier,
                        FindRequest(request.request_id, job.key()));
   v1::CreateTuningJobResponse response;
@@ -101,22 +135,17 @@ Result<v1::CreateTuningJobResponse> JobQueue::Create(CreateJob request) {
     *response.mutable_job() = *std::move(earlier);
     return response;
   }
-  if (const std::shared_ptr<Job> twin = FindTwin(job.key()); twin != nullptr) {
-    *response.mutable_job() = twin->proto;
-    response.set_joined(true);
-    return response;
-  }
-  return Enqueue(std::move(request), std::move(job));
+  const std::shared_ptr<Job> twin = FindTwin(job.key());
+  if (twin == nullptr) return std::nullopt;
+  *response.mutable_job() = twin->proto;
+  response.set_joined(true);
+  return response;
 }
 
 std::shared_ptr<Job> JobQueue::FindTwin(const v1::KernelKey& key) const {
-  const std::string id = KernelId(key);
-  for (const auto* jobs : {&running_, &queued_}) {
-    for (const std::shared_ptr<Job>& job : *jobs) {
-      if (!job->cancelled && KernelId(job->proto.key()) == id) return job;
-    }
-  }
-  return nullptr;
+  const auto twin = by_key_.find(KernelId(key));
+  if (twin == by_key_.end()) return nullptr;
+  return twin->second->stop_reason == StopReason::kCancel ? nullptr : twin->second;
 }
 
 Result<std::optional<v1::TuningJob>> JobQueue::FindRequest(const std::string& request_id,
@@ -125,17 +154,18 @@ Result<std::optional<v1::TuningJob>> JobQueue::FindRequest(const std::string& re
   MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningJob> found, store_.FindJobByRequest(request_id));
   if (!found.has_value()) return std::nullopt;
   if (found->key().expression_digest() != key.expression_digest()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "request_id '", request_id, "' was used for another expression, by ", found->name()));
+    return InvalidField("request_id",
+                        absl::StrCat("request_id '", request_id,
+                                     "' was used for another expression, by ", found->name()));
   }
   MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(found->name()));
   const std::shared_ptr<Job> in_memory = Find(number);
   return in_memory == nullptr ? *found : in_memory->proto;
 }
 
-Result<v1::CreateTuningJobResponse> JobQueue::Enqueue(CreateJob request, v1::TuningJob job) {
+Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job) const {
   const Result<v1::TuningRecord> known = lookup_table_.FindRecord(job.key());
-  const bool is_done = known.ok() && !request.force;
+  const bool is_done = known.ok() && !known->is_provisional() && !request.force;
   v1::TuningProgress progress;
   progress.set_sequence(1);
   progress.set_state(is_done ? v1::TUNING_JOB_STATE_SUCCEEDED : v1::TUNING_JOB_STATE_QUEUED);
@@ -146,41 +176,55 @@ Result<v1::CreateTuningJobResponse> JobQueue::Enqueue(CreateJob request, v1::Tun
     *job.mutable_end_time() = job.create_time();
   } else {
     MDH_RETURN_IF_ERROR(CheckCanTune(request.devices));
-    if (static_cast<int>(queued_.size()) >= options_.max_queued) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the queue is full: ", queued_.size(), " jobs wait; try again later"));
-    }
+    MDH_RETURN_IF_ERROR(CheckQuota(request.source));
   }
   job.set_state(progress.state());
-  *job.mutable_progress() = progress;
-  MDH_ASSIGN_OR_RETURN(const int64_t number, store_.InsertJob(job));
-  job.set_name(JobName(number));
-  spdlog::info("job={} expression={} digest={} device={} state={} budget_ns={}", number,
-               job.expression_name(), job.key().expression_digest().substr(0, 12), job.devices(0),
-               v1::TuningJobState_Name(job.state()), job.options().budget_ns());
-  v1::CreateTuningJobResponse response;
-  *response.mutable_job() = job;
-  if (!is_done) {
-    queued_.push_back(std::make_shared<Job>(number, std::move(request), std::move(job)));
-    has_news_ = true;
-    ShareDevices();
+  *job.mutable_progress() = std::move(progress);
+  return absl::OkStatus();
+}
+
+Status JobQueue::CheckQuota(const std::string& source) const {
+  if (static_cast<int>(queued_.size()) >= options_.max_queued) {
+    return WithRetry(
+        WithReason(absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", queued_.size(),
+                                                             " jobs wait; try again later")),
+                   "QUEUE_FULL"),
+        kRetryWhenFull);
   }
-  return response;
+  if (options_.max_queued_per_source == 0) return absl::OkStatus();
+  int own = 0;
+  for (const auto* jobs : {&queued_, &paused_}) {
+    own += static_cast<int>(
+        std::count_if(jobs->begin(), jobs->end(),
+                      [&](const std::shared_ptr<Job>& job) { return job->source == source; }));
+  }
+  if (own < options_.max_queued_per_source) return absl::OkStatus();
+  const Status refused = absl::ResourceExhaustedError(
+      absl::StrCat("source '", source, "' has ", own, " jobs waiting, as many as one may have"));
+  return WithRetry(WithQuota(WithReason(refused, "SOURCE_QUOTA"), absl::StrCat("source:", source)),
+                   kRetryWhenFull);
+}
+
+void JobQueue::Remember(const std::shared_ptr<Job>& job) {
+  by_number_[job->number] = job;
+  by_key_[KernelId(job->proto.key())] = job;
 }
 
 std::shared_ptr<Job> JobQueue::Find(int64_t number) const {
-  for (const auto* jobs : {&running_, &queued_, &recent_}) {
-    for (const std::shared_ptr<Job>& job : *jobs) {
-      if (job->number == number) return job;
-    }
-  }
-  return nullptr;
+  const auto found = by_number_.find(number);
+  return found == by_number_.end() ? nullptr : found->second;
+}
+
+JobQueue::Counts JobQueue::CountJobs() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return {static_cast<int64_t>(queued_.size()), static_cast<int64_t>(running_.size()),
+          static_cast<int64_t>(paused_.size())};
 }
 
 std::vector<WaitingJob> JobQueue::Waiting() const {
   std::vector<WaitingJob> waiting;
   for (const std::shared_ptr<Job>& job : queued_) {
-    waiting.push_back({job->number, job->source, job->devices});
+    waiting.push_back({job->number, job->source, job->devices, job->priority});
   }
   return waiting;
 }
@@ -220,8 +264,9 @@ Result<v1::TuningJob> JobQueue::Get(int64_t number) {
   return store_.GetJob(number);
 }
 
-Result<std::vector<v1::TuningJob>> JobQueue::List(int64_t before, int limit) {
-  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, store_.ListJobs(before, limit));
+Result<std::vector<v1::TuningJob>> JobQueue::List(int64_t before, int limit,
+                                                  const JobFilter& filter) {
+  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, store_.ListJobs(before, limit, filter));
   absl::ReaderMutexLock lock(&mutex_);
   for (v1::TuningJob& job : jobs) {
     MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(job.name()));
@@ -244,11 +289,11 @@ Result<v1::TuningJob> JobQueue::Cancel(int64_t number) {
 
 void JobQueue::CancelLocked(const std::shared_ptr<Job>& job) {
   if (job->is_finished) return;
-  job->cancelled = true;
-  if (job->proto.state() == v1::TUNING_JOB_STATE_QUEUED) {
+  if (job->has_devices()) {
+    StopRunning(job, StopReason::kCancel);
+  } else {
     Finish(job, v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus());
   }
-  for (const std::unique_ptr<DeviceLease>& lease : job->leases) lease->Interrupt();
 }
 
 Result<std::vector<v1::TuningProgress>> JobQueue::WaitForProgress(int64_t number,
@@ -261,8 +306,11 @@ Result<std::vector<v1::TuningProgress>> JobQueue::WaitForProgress(int64_t number
     MDH_ASSIGN_OR_RETURN(const v1::TuningJob stored, store_.GetJob(number));
     return std::vector<v1::TuningProgress>{stored.progress()};
   }
-  const auto has_news = [&] {
-    return job->is_finished || job->proto.progress().sequence() > after_sequence;
+  const auto has_stopped = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return is_draining_ && running_.empty();
+  };
+  const auto has_news = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return job->is_finished || has_stopped() || job->proto.progress().sequence() > after_sequence;
   };
   mutex_.AwaitWithTimeout(absl::Condition(&has_news), timeout);
   std::vector<v1::TuningProgress> news;
@@ -270,14 +318,22 @@ Result<std::vector<v1::TuningProgress>> JobQueue::WaitForProgress(int64_t number
     if (step.sequence() > after_sequence) news.push_back(step);
   }
   if (news.empty() && job->is_finished) news.push_back(job->steps.back());
+  if (news.empty() && has_stopped()) {
+    return WithRetry(
+        absl::UnavailableError("the daemon is stopping; the job goes on when it is started again"),
+        kRetryAfterStop);
+  }
   return news;
 }
 
 void JobQueue::Drain() {
   absl::MutexLock lock(&mutex_);
   is_draining_ = true;
-  while (!queued_.empty()) CancelLocked(queued_.back());
-  for (const std::shared_ptr<Job>& job : running_) CancelLocked(job);
+  for (const std::shared_ptr<Job>& job : running_) {
+    const bool stops_anyway =
+        job->stop_reason == StopReason::kCancel || job->stop_reason == StopReason::kPause;
+    if (!stops_anyway) StopRunning(job, StopReason::kDrain);
+  }
   const auto have_ended = [this] { return running_.empty(); };
   mutex_.Await(absl::Condition(&have_ended));
 }
@@ -295,10 +351,12 @@ void JobQueue::Finish(const std::shared_ptr<Job>& job, v1::TuningJobState state,
                v1::TuningJobState_Name(state), job->proto.progress().trials(),
                job->proto.progress().best_time_ns(), std::string(error.message()));
   job->is_finished = true;
-  Remove(running_, job);
-  Remove(queued_, job);
+  for (auto* jobs : {&running_, &queued_, &paused_}) Remove(*jobs, job);
+  by_key_.erase(KernelId(job->proto.key()));
   recent_.push_back(job);
-  if (static_cast<int>(recent_.size()) > options_.max_recent) recent_.pop_front();
+  if (static_cast<int>(recent_.size()) <= options_.max_recent) return;
+  by_number_.erase(recent_.front()->number);
+  recent_.pop_front();
 }
 
 void JobQueue::Save(const Job& job) {

@@ -1,5 +1,6 @@
 // Tuning jobs: identical requests share one job; jobs wait for their devices, and sources of jobs
-// take turns; jobs on different devices run at the same time.
+// take turns; jobs on different devices run at the same time. What a process leaves unfinished, in
+// whatever way it ends, the next one goes on with.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/status.h"
@@ -22,6 +24,7 @@
 #include "server/job_search.h"
 #include "server/lookup_table.h"
 #include "server/store.h"
+#include "server/trial_journal.h"
 
 namespace mdh {
 
@@ -33,6 +36,9 @@ Result<TuningResult> TuneOnRunners(const Expression& expression, absl::Span<Runn
 
 struct JobQueueOptions {
   int max_queued = 256;
+  int max_queued_per_source = 0;  // waiting and paused ones; 0: no limit of its own
+  // Whose jobs they are in a database that several daemons share.
+  std::string owner = "mdhd";
   // Steps of progress kept per job for those who watch; older ones are forgotten.
   int max_progress_steps = 4096;
   // Ended jobs whose progress is kept.
@@ -46,8 +52,9 @@ struct JobQueueOptions {
 // Thread-safe.
 class JobQueue {
  public:
-  // Marks jobs that an earlier process left unfinished as failed, and starts one worker per device.
-  // All arguments must outlive the queue. Errors: what the store says.
+  // Takes up the jobs that an earlier process left unfinished, and starts one worker per device.
+  // All arguments must outlive the queue. The store's listener must keep the table. Errors: what
+  // the store says.
   static Result<std::unique_ptr<JobQueue>> Start(Store& store, LookupTable& lookup_table,
                                                  DeviceCatalogue& catalogue,
                                                  JobQueueOptions options);
@@ -55,36 +62,67 @@ class JobQueue {
 
   // Errors: see TuningService.CreateTuningJob.
   Result<v1::CreateTuningJobResponse> Create(CreateJob request) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What Create would give, but for the name. Errors: as Create.
+  Result<v1::CreateTuningJobResponse> Validate(const CreateJob& request)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Errors: NotFound.
   Result<v1::TuningJob> Get(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
-  Result<std::vector<v1::TuningJob>> List(int64_t before, int limit) ABSL_LOCKS_EXCLUDED(mutex_);
+  Result<std::vector<v1::TuningJob>> List(int64_t before, int limit, const JobFilter& filter = {})
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // A queued job ends at once, a running one as soon as the search has noticed. Errors: NotFound.
   Result<v1::TuningJob> Cancel(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A queued job waits at once, a running one as soon as the search has noticed. Errors: NotFound;
+  // FailedPrecondition if it has ended.
+  Result<v1::TuningJob> Pause(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Errors: NotFound; FailedPrecondition if it has ended.
+  Result<v1::TuningJob> Resume(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
+  struct Counts {
+    int64_t queued = 0;
+    int64_t running = 0;
+    int64_t paused = 0;
+  };
+  Counts CountJobs() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Jobs that wait and may run on that device.
   int CountQueued(const TuningDevice& device) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Waits until there is progress after `after_sequence` or the time is over, and gives all of it.
-  // Of a job that ended long ago: its last step, whatever `after_sequence` says. Errors: NotFound.
+  // Of a job that ended long ago: its last step, whatever `after_sequence` says. Errors: NotFound;
+  // Unavailable if the daemon stops before the job has ended.
   Result<std::vector<v1::TuningProgress>> WaitForProgress(int64_t number, int64_t after_sequence,
                                                           absl::Duration timeout)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Refuses new jobs, cancels all, and waits until they have ended.
+  // Refuses new jobs and stops the running ones, whose best is stored; the next process goes on.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   JobQueue(Store& store, LookupTable& lookup_table, DeviceCatalogue& catalogue,
            JobQueueOptions options);
 
-  Status FailInterruptedJobs();
+  // In job_queue_resume.cc.
+  Status TakeUpUnfinishedJobs() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The job as an earlier process left it. Errors: why it cannot go on.
+  Result<std::shared_ptr<Job>> Restore(int64_t number, v1::TuningJob proto);
+  void FailUnrestored(int64_t number, v1::TuningJob job, const Status& why);
+  // Lets a job that has run, or waited, wait again, paused or not.
+  void SetAside(const std::shared_ptr<Job>& job, v1::TuningJobState state)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StopRunning(const std::shared_ptr<Job>& job, StopReason reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Workers, in job_queue_work.cc.
   void Work() ABSL_LOCKS_EXCLUDED(mutex_);
   // The next job with its devices, which it holds; null if none can begin.
   std::shared_ptr<Job> StartNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunJob(const std::shared_ptr<Job>& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // After its search.
+  void EndRun(const std::shared_ptr<Job>& job, const Result<v1::TuningRecord>& record,
+              const Status& health) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Result<v1::TuningRecord> Search(Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
-  void PublishTrial(Job& job, const TuningProgress& progress) ABSL_LOCKS_EXCLUDED(mutex_);
+  void PublishTrial(Job& job, const TuningProgress& progress, TrialJournal& journal)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // What a search that failed had published is not to be trusted.
+  void WithdrawProvisional(const v1::KernelKey& key);
   // Lets the job wait again, with what it has found.
   void Requeue(const std::shared_ptr<Job>& job, const Status& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -92,8 +130,17 @@ class JobQueue {
   void ShareDevices() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<WaitingJob> Waiting() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
-  Result<v1::CreateTuningJobResponse> Enqueue(CreateJob request, v1::TuningJob job)
+  v1::TuningJob NewJob(const CreateJob& request) const;
+  // An earlier job that serves the request as well; nullopt if there is none.
+  Result<std::optional<v1::CreateTuningJobResponse>> FindExisting(const CreateJob& request,
+                                                                  const v1::TuningJob& job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Fills in the state that the job begins with: queued, or succeeded if there is a record. Errors:
+  // why it cannot be queued.
+  Status Begin(const CreateJob& request, v1::TuningJob& job) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  Status CheckQuota(const std::string& source) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void Remember(const std::shared_ptr<Job>& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The job of an earlier request with the same id; nullopt if there is none.
   Result<std::optional<v1::TuningJob>> FindRequest(const std::string& request_id,
                                                    const v1::KernelKey& key)
@@ -121,7 +168,11 @@ class JobQueue {
   Turns turns_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::shared_ptr<Job>> queued_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::shared_ptr<Job>> running_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::shared_ptr<Job>> paused_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::shared_ptr<Job>> recent_ ABSL_GUARDED_BY(mutex_);  // ended, the oldest first
+  // All of these by number, and those that have not ended by the id of their key.
+  absl::flat_hash_map<int64_t, std::shared_ptr<Job>> by_number_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, std::shared_ptr<Job>> by_key_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> workers_;
 };
 

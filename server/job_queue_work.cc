@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/job_queue.h"
+#include "server/resource_names.h"
 #include "server/tuning_request.h"
 
 namespace mdh {
@@ -17,9 +18,14 @@ constexpr int64_t kLeastBudgetNs = 1'000'000'000;
 // The better of two times, of which 0 is none.
 int64_t Better(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
-// The options of a run that follows others.
-v1::TuningOptions OptionsAfter(v1::TuningOptions options, const v1::TuningProgress& before) {
-  options.set_budget_ns(std::max(kLeastBudgetNs, options.budget_ns() - before.elapsed_ns()));
+// The options of a run on `devices` devices that follows others.
+v1::TuningOptions OptionsAfter(v1::TuningOptions options, const v1::TuningProgress& before,
+                               int64_t devices) {
+  int64_t left_ns = options.budget_ns() - before.elapsed_ns();
+  if (options.max_device_time_ns() > 0) {
+    left_ns = std::min(left_ns, (options.max_device_time_ns() - before.device_time_ns()) / devices);
+  }
+  options.set_budget_ns(std::max(kLeastBudgetNs, left_ns));
   if (options.max_trials() > 0) {
     options.set_max_trials(std::max<int64_t>(1, options.max_trials() - before.trials()));
   }
@@ -79,6 +85,10 @@ std::shared_ptr<Job> JobQueue::StartNext() {
 }
 
 void JobQueue::ShareDevices() {
+  const bool can_share = std::any_of(running_.begin(), running_.end(),
+                                     [](const auto& job) { return CountHeld(*job) > 1; });
+  // Also because looking at every waiting job takes a while when there are thousands.
+  if (!can_share) return;
   std::vector<TuningDevice*> coming;  // free, or soon so
   for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
     if (device->IsFree()) coming.push_back(device.get());
@@ -125,26 +135,48 @@ void JobQueue::RunJob(const std::shared_ptr<Job>& job) {
   for (const std::unique_ptr<DeviceLease>& lease : job->leases) {
     health.Update(lease->CheckHealth());
   }
-  const bool have_died =
-      !record.ok() && (!health.ok() || absl::IsUnavailable(record.status())) && !job->cancelled;
   std::vector<std::unique_ptr<DeviceLease>> leases;  // released after the lock is
   absl::MutexLock lock(&mutex_);
   leases.swap(job->leases);
   has_news_ = true;
-  if (have_died && job->failed_runs + 1 < options_.max_runs && !is_draining_) {
+  EndRun(job, record, health);
+}
+
+void JobQueue::EndRun(const std::shared_ptr<Job>& job, const Result<v1::TuningRecord>& record,
+                      const Status& health) {
+  const StopReason reason = job->stop_reason;
+  const bool have_died = !record.ok() && (!health.ok() || absl::IsUnavailable(record.status()));
+  const bool is_interrupted = reason != StopReason::kNone && reason != StopReason::kCancel;
+  const bool has_failed = !record.ok() && !absl::IsCancelled(record.status());
+  if (is_interrupted && (!has_failed || have_died)) {
+    SetAside(job, reason == StopReason::kPause ? v1::TUNING_JOB_STATE_PAUSED
+                                               : v1::TUNING_JOB_STATE_QUEUED);
+  } else if (have_died && reason != StopReason::kCancel &&
+             job->failed_runs + 1 < options_.max_runs) {
     Requeue(job, health.ok() ? record.status() : health);
   } else if (record.ok()) {
     job->proto.set_record(record->name());
     // The search ends with a measurement on new inputs, which is what counts.
     job->proto.mutable_progress()->set_best_time_ns(record->time_ns());
     job->proto.mutable_progress()->set_best_parameters(record->parameters());
-    Finish(job, job->cancelled ? v1::TUNING_JOB_STATE_CANCELLED : v1::TUNING_JOB_STATE_SUCCEEDED,
+    Finish(job,
+           reason == StopReason::kCancel ? v1::TUNING_JOB_STATE_CANCELLED
+                                         : v1::TUNING_JOB_STATE_SUCCEEDED,
            absl::OkStatus());
-  } else if (absl::IsCancelled(record.status())) {
+  } else if (!has_failed) {
     Finish(job, v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus());
   } else {
+    WithdrawProvisional(job->proto.key());
     Finish(job, v1::TUNING_JOB_STATE_FAILED, record.status());
   }
+}
+
+void JobQueue::WithdrawProvisional(const v1::KernelKey& key) {
+  const Result<v1::TuningRecord> record = lookup_table_.FindRecord(key);
+  if (!record.ok() || !record->is_provisional()) return;
+  const Result<std::string> id = ParseRecordName(record->name());
+  const Status removed = id.ok() ? store_.RemoveResult(*id).status() : id.status();
+  if (!removed.ok()) spdlog::error("{}: {}", record->name(), std::string(removed.message()));
 }
 
 Result<v1::TuningRecord> JobQueue::Search(Job& job) {
@@ -155,34 +187,51 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
     key = job.proto.key();
     before = job.before;
   }
-  const v1::TuningOptions options = OptionsAfter(job.options, before);
+  const v1::TuningOptions options =
+      OptionsAfter(job.options, before, static_cast<int64_t>(job.leases.size()));
+  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningTrial> trials,
+                       store_.ListTrials(job.number, 0, 0));
+  TrialJournal journal(store_, job.number, key, SummarizeTrials(trials), options_.now);
   const JobSearch search = {
       .expression = job.expression,
       .options = options,
       .key = key,
       .leases = job.leases,
       .resume_from = before.best_parameters(),
-      .on_trial = [&](const TuningProgress& progress) { PublishTrial(job, progress); },
-      .cancelled = job.cancelled};
+      .on_trial = [&](const TuningProgress& progress) { PublishTrial(job, progress, journal); },
+      .cancelled = job.is_stopping,
+      .is_interrupted =
+          [&] {
+            absl::ReaderMutexLock lock(&mutex_);
+            return job.stop_reason != StopReason::kNone && job.stop_reason != StopReason::kCancel;
+          },
+      .journal = &journal};
   return SearchAndStore(search, {store_, lookup_table_, catalogue_, options_.tune, options_.now});
 }
 
-void JobQueue::PublishTrial(Job& job, const TuningProgress& progress) {
+void JobQueue::PublishTrial(Job& job, const TuningProgress& progress, TrialJournal& journal) {
   v1::TuningProgress step;
-  absl::MutexLock lock(&mutex_);
-  const v1::TuningProgress& before = job.before;
-  step.set_trials(before.trials() + progress.trials);
-  step.set_failed_trials(before.failed_trials() + progress.failed_trials);
-  step.set_best_time_ns(Better(before.best_time_ns(), progress.best_ns));
-  step.set_best_parameters(before.best_parameters());
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    const v1::TuningProgress& before = job.before;
+    step.set_trials(before.trials() + progress.trials);
+    step.set_failed_trials(before.failed_trials() + progress.failed_trials);
+    step.set_best_time_ns(Better(before.best_time_ns(), progress.best_ns));
+    step.set_best_parameters(before.best_parameters());
+    step.set_elapsed_ns(before.elapsed_ns() + progress.elapsed_ns);
+    step.set_device_time_ns(before.device_time_ns() +
+                            progress.elapsed_ns * static_cast<int64_t>(job.leases.size()));
+  }
   if (progress.best != nullptr && step.best_time_ns() == progress.best_ns) {
     step.set_best_parameters(ToText(*progress.best));
   }
-  step.set_elapsed_ns(before.elapsed_ns() + progress.elapsed_ns);
   step.set_remaining_ns(RemainingTime(job.options, step.trials(), step.elapsed_ns()));
   const Measurement& latest = progress.trial->measurement;
   step.set_latest_outcome(std::string(Name(latest.outcome)));
   step.set_latest_reason(latest.reason);
+  // Before anybody hears of it.
+  journal.End(*progress.trial, step);
+  absl::MutexLock lock(&mutex_);
   job.Publish(std::move(step), options_.max_progress_steps);
 }
 

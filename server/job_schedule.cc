@@ -61,8 +61,10 @@ std::vector<size_t> Turns::Order(absl::Span<const WaitingJob> jobs) const {
   using Source = std::tuple<int64_t, int64_t, std::vector<size_t>*>;
   std::priority_queue<Source, std::vector<Source>, std::greater<>> sources;
   for (auto& [source, own] : by_source) {
-    std::sort(own.begin(), own.end(),
-              [&](size_t a, size_t b) { return jobs[a].number > jobs[b].number; });
+    std::sort(own.begin(), own.end(), [&](size_t a, size_t b) {
+      if (jobs[a].priority != jobs[b].priority) return jobs[a].priority < jobs[b].priority;
+      return jobs[a].number > jobs[b].number;
+    });
     const auto last = last_.find(source);
     sources.emplace(last == last_.end() ? 0 : last->second, jobs[own.back()].number, &own);
   }

@@ -18,9 +18,11 @@ struct WaitingJob {
   int64_t number = 0;
   std::string source;                  // who asked for it
   std::vector<TuningDevice*> devices;  // that it may run on
+  int priority = 0;                    // among the jobs of its source
 };
 
-// Sources take turns, and each has its jobs done in the order of their numbers.
+// Sources take turns, and each has its jobs done in the order of their priorities, the largest
+// first, and among equal ones of their numbers.
 class Turns {
  public:
   // A job of `source` has begun.

@@ -7,9 +7,13 @@
 
 #include "proto/device_conversion.h"
 #include "server/job.h"
+#include "server/kernel_key.h"
+#include "server/kernel_prediction.h"
+#include "server/resource_names.h"
 #include "server/similar_records.h"
 #include "server/tuning_request.h"
 #include "server/tuning_result_conversion.h"
+#include "tuner/trial_book.h"
 
 namespace mdh {
 namespace {
@@ -25,6 +29,8 @@ std::vector<StartPoint> StartPoints(const JobSearch& search, const v1::DeviceDes
   }
   for (const v1::TuningRecord& known :
        lookup_table.FindSimilar(search.key, kStartRecords, device)) {
+    // What an earlier run of this job has published is where it goes on from anyway.
+    if (!points.empty() && known.is_provisional()) continue;
     Result<TuningParameters> start = ParseTuningParameters(known.parameters());
     const std::optional<ExpressionShape> shape = ExpressionShape::Of(known.key().canonical_form());
     if (start.ok() && shape) points.push_back({*std::move(start), shape->sizes});
@@ -32,40 +38,104 @@ std::vector<StartPoint> StartPoints(const JobSearch& search, const v1::DeviceDes
   return points;
 }
 
+// The environment of one search.
+class RunningSearch {
+ public:
+  RunningSearch(const JobSearch& search, const SearchTools& tools)
+      : search_(search),
+        tools_(tools),
+        device_(search.leases.front()->held()),
+        description_(device_.description()) {}
+
+  Result<v1::TuningRecord> Run() {
+    if (const Result<v1::MachinePeaks> measured = tools_.catalogue.Peaks(device_); measured.ok()) {
+      peaks_ = *measured;
+    } else {
+      spdlog::warn("device={} peaks are unknown: {}", device_.name(),
+                   std::string(measured.status().message()));
+    }
+    std::vector<Runner*> runners;
+    for (const std::unique_ptr<DeviceLease>& lease : search_.leases) runners.push_back(lease.get());
+    const auto on_trial = [this](const TuningProgress& progress) {
+      search_.on_trial(progress);
+      PublishIfBest(progress);
+    };
+    MDH_ASSIGN_OR_RETURN(
+        const TuningResult result,
+        tools_.tune(search_.expression, runners, Options(), on_trial, search_.cancelled));
+    MDH_RETURN_IF_ERROR(
+        CheckPlausible(search_.expression, result.measurement.time_ns(), description_, peaks_));
+    v1::TuningRecord record = MakeRecord(search_.expression, search_.key, description_, result);
+    record.set_search_end(search_.cancelled ? v1::SEARCH_END_CANCELLED : v1::SEARCH_END_BUDGET);
+    record.set_is_provisional(search_.is_interrupted());
+    return Put(std::move(record), MakeKernel(search_.key, result.kernel, description_));
+  }
+
+ private:
+  TuningOptions Options() const {
+    TuningOptions options = FromProto(search_.options);
+    options.start = StartPoints(search_, ToProto(description_), tools_.lookup_table);
+    if (TrialJournal* journal = search_.journal; journal != nullptr) {
+      options.on_start = [journal](const TuningParameters& parameters,
+                                   const std::string& identity) {
+        journal->Begin(parameters, identity);
+      };
+      options.known = [journal](const std::string& identity) { return journal->Known(identity); };
+    }
+    return options;
+  }
+
+  // Stores the latest trial if it is the best so far and nothing better founded is known.
+  void PublishIfBest(const TuningProgress& progress) {
+    const Trial& trial = *progress.trial;
+    const bool is_best = trial.measurement.outcome == TrialOutcome::kOk && progress.best_ns > 0 &&
+                         (published_ns_ == 0 || progress.best_ns < published_ns_) &&
+                         SearchTime(trial.measurement) == progress.best_ns;
+    if (!is_best) return;
+    const Result<v1::TuningRecord> known = tools_.lookup_table.FindRecord(search_.key);
+    if (known.ok() && !known->is_provisional()) return;
+    const int64_t time_ns = trial.measurement.time_ns();
+    if (!CheckPlausible(search_.expression, time_ns, description_, peaks_).ok()) return;
+    Result<PredictedKernel> made =
+        KernelWithParameters(search_.expression, description_, search_.key, trial.parameters);
+    if (!made.ok()) return;
+    published_ns_ = progress.best_ns;
+    const std::string id = KernelId(search_.key);
+    made->kernel.set_name(KernelName(id));
+    v1::TuningRecord& record = made->record;
+    record.set_name(RecordName(id));
+    record.set_time_ns(time_ns);
+    record.set_trials(progress.trials);
+    record.set_failed_trials(progress.failed_trials);
+    record.set_search_time_ns(progress.elapsed_ns);
+    record.set_is_provisional(true);
+    const Status stored = Put(std::move(record), made->kernel).status();
+    if (!stored.ok()) spdlog::error("the best so far: {}", std::string(stored.message()));
+  }
+
+  Result<v1::TuningRecord> Put(v1::TuningRecord record, const v1::Kernel& kernel) {
+    *record.mutable_peaks() = peaks_;
+    record.set_technique(search_.options.technique());
+    record.set_seed(search_.options.seed());
+    for (const std::unique_ptr<DeviceLease>& lease : search_.leases) {
+      record.add_device_names(lease->held().name());
+    }
+    *record.mutable_create_time() = ToProto(tools_.now());
+    return tools_.store.PutResult(record, kernel);
+  }
+
+  const JobSearch& search_;
+  const SearchTools& tools_;
+  TuningDevice& device_;
+  const DeviceDescription description_;
+  v1::MachinePeaks peaks_;
+  int64_t published_ns_ = 0;  // of the trial that was stored last
+};
+
 }  // namespace
 
 Result<v1::TuningRecord> SearchAndStore(const JobSearch& search, const SearchTools& tools) {
-  TuningDevice& device = search.leases.front()->held();
-  v1::MachinePeaks peaks;
-  if (const Result<v1::MachinePeaks> measured = tools.catalogue.Peaks(device); measured.ok()) {
-    peaks = *measured;
-  } else {
-    spdlog::warn("device={} peaks are unknown: {}", device.name(),
-                 std::string(measured.status().message()));
-  }
-  const v1::DeviceDescription description = ToProto(device.description());
-  TuningOptions options = FromProto(search.options);
-  options.start = StartPoints(search, description, tools.lookup_table);
-  std::vector<Runner*> runners;
-  for (const std::unique_ptr<DeviceLease>& lease : search.leases) runners.push_back(lease.get());
-  MDH_ASSIGN_OR_RETURN(const TuningResult result, tools.tune(search.expression, runners, options,
-                                                             search.on_trial, search.cancelled));
-  MDH_RETURN_IF_ERROR(
-      CheckPlausible(search.expression, result.measurement.time_ns(), device.description(), peaks));
-  v1::TuningRecord record = MakeRecord(search.expression, search.key, device.description(), result);
-  record.set_search_end(search.cancelled ? v1::SEARCH_END_CANCELLED : v1::SEARCH_END_BUDGET);
-  *record.mutable_peaks() = peaks;
-  record.set_technique(search.options.technique());
-  record.set_seed(search.options.seed());
-  for (const std::unique_ptr<DeviceLease>& lease : search.leases) {
-    record.add_device_names(lease->held().name());
-  }
-  *record.mutable_create_time() = ToProto(tools.now());
-  MDH_ASSIGN_OR_RETURN(
-      v1::TuningRecord stored,
-      tools.store.PutResult(record, MakeKernel(search.key, result.kernel, device.description())));
-  tools.lookup_table.Put(stored);
-  return stored;
+  return RunningSearch(search, tools).Run();
 }
 
 }  // namespace mdh

@@ -15,6 +15,7 @@
 #include "server/device_lease.h"
 #include "server/lookup_table.h"
 #include "server/store.h"
+#include "server/trial_journal.h"
 #include "tuner/tuning_loop.h"
 
 namespace mdh {
@@ -34,6 +35,9 @@ struct JobSearch {
   std::string resume_from;
   std::function<void(const TuningProgress&)> on_trial;
   const std::atomic<bool>& cancelled;
+  // Whether the search was ended for a while only: then its result is provisional.
+  std::function<bool()> is_interrupted = [] { return false; };
+  TrialJournal* journal = nullptr;  // none: no journal is kept
 };
 
 // What searches work with; all must outlive them.
@@ -45,7 +49,8 @@ struct SearchTools {
   std::function<absl::Time()> now;
 };
 
-// Searches, starting from similar records, and stores the result. Gives the record that is stored
+// Searches, starting from similar records, and stores the result; unless there is one already, the
+// best so far is stored as it is found. Gives the record that is stored
 // now. Errors: what Tune says; Internal if the time is implausible; what the store says.
 Result<v1::TuningRecord> SearchAndStore(const JobSearch& search, const SearchTools& tools);
 

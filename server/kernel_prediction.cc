@@ -44,6 +44,19 @@ class Prediction {
     return predicted;
   }
 
+  // As they are.
+  Result<PredictedKernel> FromParameters(const TuningParameters& parameters) const {
+    MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(parameters.system_model));
+    if (DeviceKindOf(model) != device_.kind) {
+      return absl::InvalidArgumentError("the parameters are for another kind of device");
+    }
+    if (parameters.numerics != numerics_) {
+      return absl::InvalidArgumentError("the parameters are for another numerics policy");
+    }
+    MDH_RETURN_IF_ERROR(Validate(expression_, model, device_, parameters));
+    return Make(model, parameters);
+  }
+
   Result<PredictedKernel> FromRules() const {
     const SystemModel model = TuningModel(device_);
     return Make(model, DefaultParameters(expression_, model, device_, numerics_));
@@ -76,12 +89,27 @@ class Prediction {
 Result<PredictedKernel> PredictKernel(const Expression& expression, const DeviceDescription& device,
                                       const v1::KernelKey& key,
                                       const std::vector<v1::TuningRecord>& similar) {
+  Result<PredictedKernel> adapted = AdaptKernel(expression, device, key, similar);
+  if (adapted.ok()) return adapted;
+  return Prediction(expression, device, key).FromRules();
+}
+
+Result<PredictedKernel> AdaptKernel(const Expression& expression, const DeviceDescription& device,
+                                    const v1::KernelKey& key,
+                                    const std::vector<v1::TuningRecord>& similar) {
   const Prediction prediction(expression, device, key);
   for (const v1::TuningRecord& record : similar) {
     Result<PredictedKernel> predicted = prediction.FromRecord(record);
     if (predicted.ok()) return predicted;
   }
-  return prediction.FromRules();
+  return absl::NotFoundError("no similar record gives a kernel");
+}
+
+Result<PredictedKernel> KernelWithParameters(const Expression& expression,
+                                             const DeviceDescription& device,
+                                             const v1::KernelKey& key,
+                                             const TuningParameters& parameters) {
+  return Prediction(expression, device, key).FromParameters(parameters);
 }
 
 }  // namespace mdh

@@ -1,4 +1,5 @@
-// Kernels for devices that nothing was measured on: the best that is known, made to fit.
+// Kernels that were not measured here as they are: made from what is known of similar computations,
+// or from given parameters.
 #pragma once
 
 #include <string>
@@ -7,6 +8,7 @@
 #include "core/device_description.h"
 #include "core/expression.h"
 #include "core/status.h"
+#include "core/tuning_parameters.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
 
@@ -24,5 +26,17 @@ struct PredictedKernel {
 Result<PredictedKernel> PredictKernel(const Expression& expression, const DeviceDescription& device,
                                       const v1::KernelKey& key,
                                       const std::vector<v1::TuningRecord>& similar);
+
+// The same without rules. Errors: NotFound if none of `similar` gives code.
+Result<PredictedKernel> AdaptKernel(const Expression& expression, const DeviceDescription& device,
+                                    const v1::KernelKey& key,
+                                    const std::vector<v1::TuningRecord>& similar);
+
+// With exactly these parameters. Errors: InvalidArgument or FailedPrecondition if they are not
+// valid for the expression on the device; what the generator says.
+Result<PredictedKernel> KernelWithParameters(const Expression& expression,
+                                             const DeviceDescription& device,
+                                             const v1::KernelKey& key,
+                                             const TuningParameters& parameters);
 
 }  // namespace mdh

@@ -1,20 +1,45 @@
 #include "server/kernel_service.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "proto/device_conversion.h"
+#include "absl/time/clock.h"
+#include "proto/error_details.h"
 #include "proto/grpc_status.h"
-#include "server/kernel_key.h"
-#include "server/kernel_prediction.h"
+#include "server/job_request.h"
+#include "server/record_check.h"
 #include "server/reply.h"
 #include "server/resource_names.h"
 
 namespace mdh {
 namespace {
 
-// Records that a prediction may start from.
-constexpr size_t kSimilarRecords = 3;
+// Each watcher holds a thread of the server.
+constexpr int kMaxWatchers = 128;
+// How soon a watcher that went away is noticed.
+constexpr absl::Duration kWatchPoll = absl::Milliseconds(200);
+// After this a watcher gets a sign of life, though nothing has changed.
+constexpr absl::Duration kSignOfLife = absl::Seconds(10);
+constexpr int kMaxChangesOfResponse = 1'000;
+
+// The id in the name of a record or a kernel.
+Result<std::string> ParseName(const std::string& name) {
+  Result<std::string> id = ParseRecordName(name);
+  if (!id.ok()) id = ParseKernelName(name);
+  return InField("name", std::move(id));
+}
+
+Result<int64_t> ParseCursor(const std::string& cursor) {
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(cursor, &number) || number < 0) {
+    return InvalidField("cursor", "the cursor is not one that this service gave");
+  }
+  return number;
+}
 
 }  // namespace
 
@@ -24,22 +49,7 @@ Result<grpc::Slice> KernelServiceImpl::Lookup(const grpc::ByteBuffer& request) c
   if (!grpc::SerializationTraits<v1::LookupKernelRequest>::Deserialize(&bytes, &message).ok()) {
     return absl::InvalidArgumentError("the request is no LookupKernelRequest");
   }
-  KeyEnvironment environment = lookup_table_.environment();
-  if (message.has_device()) {
-    if (!message.key().device_fingerprint().empty()) {
-      return absl::InvalidArgumentError("the request has both a device and its fingerprint");
-    }
-    MDH_ASSIGN_OR_RETURN(const DeviceDescription device, catalogue_.Resolve(message.device()));
-    environment = KeyEnvironment::Of(device);
-    message.mutable_key()->set_device_fingerprint(environment.device_fingerprint);
-  }
-  if (!message.has_expression()) return lookup_table_.Find(message.key(), message.weakest_match());
-  if (!message.key().expression_digest().empty()) {
-    return absl::InvalidArgumentError("the request has both an expression and a digest");
-  }
-  MDH_ASSIGN_OR_RETURN(const Expression expression, FromProto(message.expression(), limits_));
-  return lookup_table_.Find(MakeKernelKey(expression, environment, message.numerics_policy()),
-                            message.weakest_match());
+  return finder_.Lookup(std::move(message));
 }
 
 grpc::ServerUnaryReactor* KernelServiceImpl::LookupKernel(grpc::CallbackServerContext* context,
@@ -52,55 +62,145 @@ grpc::ServerUnaryReactor* KernelServiceImpl::LookupKernel(grpc::CallbackServerCo
   return reactor;
 }
 
-Result<v1::GetKernelResponse> KernelServiceImpl::Get(const v1::GetKernelRequest& request) const {
+Result<v1::GetKernelResponse> KernelServiceImpl::Get(const v1::GetKernelRequest& request,
+                                                     const std::string& peer) const {
   if (request.has_expression()) {
-    if (request.name().empty()) return GetBest(request);
-    return absl::InvalidArgumentError("the request has both a name and an expression");
+    if (request.name().empty()) return finder_.GetBest(request, peer);
+    return InvalidField("name", "the request has both a name and an expression");
   }
-  MDH_ASSIGN_OR_RETURN(const std::string id, ParseKernelName(request.name()));
+  MDH_ASSIGN_OR_RETURN(const std::string id, InField("name", ParseKernelName(request.name())));
   v1::GetKernelResponse response;
   MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), store_.GetKernel(id));
   return response;
 }
 
-Result<v1::GetKernelResponse> KernelServiceImpl::GetBest(
-    const v1::GetKernelRequest& request) const {
-  MDH_ASSIGN_OR_RETURN(const Expression expression, FromProto(request.expression(), limits_));
-  MDH_ASSIGN_OR_RETURN(const DeviceDescription device, catalogue_.Resolve(request.device()));
-  if (!v1::NumericsPolicy_IsValid(request.numerics_policy())) {
-    return absl::InvalidArgumentError(absl::StrCat("there is no numerics policy number ",
-                                                   static_cast<int>(request.numerics_policy())));
+Result<v1::BatchLookupKernelsResponse> KernelServiceImpl::Batch(
+    const v1::BatchLookupKernelsRequest& request) const {
+  if (request.requests_size() > kMaxBatchLookups) {
+    return InvalidField("requests",
+                        absl::StrCat("a batch has at most ", kMaxBatchLookups,
+                                     " requests, this one has ", request.requests_size()));
   }
-  const v1::KernelKey key =
-      MakeKernelKey(expression, KeyEnvironment::Of(device), request.numerics_policy());
-  v1::GetKernelResponse response;
-  const Result<grpc::Slice> found = lookup_table_.Find(key, request.weakest_match());
-  if (found.ok()) {
-    v1::LookupKernelResponse lookup;
-    lookup.ParseFromArray(found->begin(), static_cast<int>(found->size()));
-    response.set_match(lookup.match());
-    *response.mutable_record() = std::move(*lookup.mutable_record());
-    MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(response.record().name()));
-    MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), store_.GetKernel(id));
-    return response;
+  v1::BatchLookupKernelsResponse response;
+  for (const v1::LookupKernelRequest& one : request.requests()) {
+    v1::BatchLookupResult* result = response.add_results();
+    const Result<grpc::Slice> reply = finder_.Lookup(one);
+    if (reply.ok()) {
+      result->mutable_response()->ParseFromArray(reply->begin(), static_cast<int>(reply->size()));
+    } else {
+      // The same fields by number.
+      result->mutable_error()->ParseFromString(ToRpcStatus(reply.status()).SerializeAsString());
+    }
   }
-  if (!absl::IsNotFound(found.status()) || request.weakest_match() != v1::MATCH_KIND_PREDICTED) {
-    return found.status();
-  }
-  MDH_ASSIGN_OR_RETURN(
-      PredictedKernel predicted,
-      PredictKernel(expression, device, key,
-                    lookup_table_.FindSimilar(key, kSimilarRecords, ToProto(device))));
-  response.set_match(v1::MATCH_KIND_PREDICTED);
-  *response.mutable_record() = std::move(predicted.record);
-  *response.mutable_kernel() = std::move(predicted.kernel);
-  response.set_made_from(predicted.made_from);
   return response;
 }
 
-grpc::Status KernelServiceImpl::GetKernel(grpc::ServerContext*, const v1::GetKernelRequest* request,
+Result<v1::PutKernelResponse> KernelServiceImpl::Put(v1::PutKernelRequest request,
+                                                     const std::string& peer) {
+  if (request.record().origin().empty()) request.mutable_record()->set_origin(HostOf(peer));
+  MDH_ASSIGN_OR_RETURN(StoredResult checked,
+                       CheckGivenRecord(request.record(), limits_, store_, absl::Now()));
+  v1::PutKernelResponse response;
+  if (request.validate_only()) {
+    *response.mutable_record() = std::move(checked.record);
+    return response;
+  }
+  MDH_ASSIGN_OR_RETURN(*response.mutable_record(),
+                       store_.PutResult(checked.record, checked.kernel));
+  response.set_is_stored(response.record().SerializeAsString() ==
+                         checked.record.SerializeAsString());
+  return response;
+}
+
+Status KernelServiceImpl::Watch(const grpc::ServerContext& context,
+                                const v1::WatchKernelsRequest& request,
+                                grpc::ServerWriter<v1::WatchKernelsResponse>& writer) {
+  int64_t cursor = store_.LatestChange();
+  if (!request.cursor().empty()) {
+    MDH_ASSIGN_OR_RETURN(cursor, ParseCursor(request.cursor()));
+  }
+  const absl::Cleanup leave = [this] { --watchers_; };
+  if (++watchers_ > kMaxWatchers) {
+    return WithRetry(absl::ResourceExhaustedError(absl::StrCat(
+                         "more than ", kMaxWatchers, " clients watch kernels; try again later")),
+                     absl::Seconds(10));
+  }
+  absl::Time next_sign = absl::InfinitePast();
+  while (!context.IsCancelled() && !is_stopping_) {
+    Result<std::vector<v1::KernelChange>> changes =
+        store_.ChangesAfter(cursor, kMaxChangesOfResponse);
+    if (absl::IsOutOfRange(changes.status())) {
+      return WithReason(changes.status(), "CURSOR_EXPIRED",
+                        {{"latestCursor", absl::StrCat(store_.LatestChange())}});
+    }
+    MDH_RETURN_IF_ERROR(changes.status());
+    if (!changes->empty() || absl::Now() >= next_sign) {
+      v1::WatchKernelsResponse response;
+      if (!changes->empty()) cursor = changes->back().number();
+      for (v1::KernelChange& change : *changes) *response.add_changes() = std::move(change);
+      response.set_cursor(absl::StrCat(cursor));
+      // Waits while the client is slow, which so may fall behind.
+      if (!writer.Write(response)) break;
+      next_sign = absl::Now() + kSignOfLife;
+    }
+    store_.WaitForChange(cursor, kWatchPoll);
+  }
+  return is_stopping_
+             ? WithRetry(absl::UnavailableError("the daemon is stopping"), absl::Seconds(5))
+             : absl::CancelledError("the client went away");
+}
+
+grpc::Status KernelServiceImpl::GetKernel(grpc::ServerContext* context,
+                                          const v1::GetKernelRequest* request,
                                           v1::GetKernelResponse* response) {
-  return Reply(Get(*request), response);
+  return Reply(Get(*request, context->peer()), response);
+}
+
+grpc::Status KernelServiceImpl::BatchLookupKernels(grpc::ServerContext*,
+                                                   const v1::BatchLookupKernelsRequest* request,
+                                                   v1::BatchLookupKernelsResponse* response) {
+  return Reply(Batch(*request), response);
+}
+
+grpc::Status KernelServiceImpl::PutKernel(grpc::ServerContext* context,
+                                          const v1::PutKernelRequest* request,
+                                          v1::PutKernelResponse* response) {
+  return Reply(Put(*request, context->peer()), response);
+}
+
+grpc::Status KernelServiceImpl::InvalidateKernel(grpc::ServerContext*,
+                                                 const v1::InvalidateKernelRequest* request,
+                                                 v1::InvalidateKernelResponse* response) {
+  const auto invalidate = [&]() -> Result<v1::TuningRecord> {
+    MDH_ASSIGN_OR_RETURN(const std::string id, ParseName(request->name()));
+    return store_.RemoveResult(id);
+  };
+  return Reply(invalidate(), response->mutable_record());
+}
+
+grpc::Status KernelServiceImpl::PinKernel(grpc::ServerContext*, const v1::PinKernelRequest* request,
+                                          v1::PinKernelResponse* response) {
+  const auto pin = [&]() -> Result<v1::TuningRecord> {
+    MDH_ASSIGN_OR_RETURN(const std::string id, ParseName(request->name()));
+    return store_.SetPinning(id, Pinning::kPinned);
+  };
+  return Reply(pin(), response->mutable_record());
+}
+
+grpc::Status KernelServiceImpl::UnpinKernel(grpc::ServerContext*,
+                                            const v1::UnpinKernelRequest* request,
+                                            v1::UnpinKernelResponse* response) {
+  const auto unpin = [&]() -> Result<v1::TuningRecord> {
+    MDH_ASSIGN_OR_RETURN(const std::string id, ParseName(request->name()));
+    return store_.SetPinning(id, Pinning::kNotPinned);
+  };
+  return Reply(unpin(), response->mutable_record());
+}
+
+grpc::Status KernelServiceImpl::WatchKernels(grpc::ServerContext* context,
+                                             const v1::WatchKernelsRequest* request,
+                                             grpc::ServerWriter<v1::WatchKernelsResponse>* writer) {
+  return ToGrpcStatus(Watch(*context, *request, *writer));
 }
 
 }  // namespace mdh

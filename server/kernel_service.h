@@ -3,13 +3,18 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
+#include <string>
+
 #include "mdh/v1/kernel.grpc.pb.h"
 #include "proto/expression_conversion.h"
-#include "server/device_catalogue.h"
-#include "server/lookup_table.h"
+#include "server/kernel_finder.h"
 #include "server/store.h"
 
 namespace mdh {
+
+// Lookups of one BatchLookupKernels.
+inline constexpr int kMaxBatchLookups = 1'000;
 
 // LookupKernel is on start-up and dispatch paths of frameworks: it runs on gRPC's callback threads
 // and sends replies that were serialised ahead.
@@ -17,25 +22,46 @@ class KernelServiceImpl final
     : public v1::KernelService::WithRawCallbackMethod_LookupKernel<v1::KernelService::Service> {
  public:
   // All must outlive the service.
-  KernelServiceImpl(const LookupTable& lookup_table, const DeviceCatalogue& catalogue, Store& store,
-                    ExpressionLimits limits)
-      : lookup_table_(lookup_table), catalogue_(catalogue), store_(store), limits_(limits) {}
+  KernelServiceImpl(const KernelFinder& finder, Store& store, ExpressionLimits limits)
+      : finder_(finder), store_(store), limits_(limits) {}
 
   grpc::ServerUnaryReactor* LookupKernel(grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* response) override;
   grpc::Status GetKernel(grpc::ServerContext* context, const v1::GetKernelRequest* request,
                          v1::GetKernelResponse* response) override;
+  grpc::Status BatchLookupKernels(grpc::ServerContext* context,
+                                  const v1::BatchLookupKernelsRequest* request,
+                                  v1::BatchLookupKernelsResponse* response) override;
+  grpc::Status PutKernel(grpc::ServerContext* context, const v1::PutKernelRequest* request,
+                         v1::PutKernelResponse* response) override;
+  grpc::Status InvalidateKernel(grpc::ServerContext* context,
+                                const v1::InvalidateKernelRequest* request,
+                                v1::InvalidateKernelResponse* response) override;
+  grpc::Status PinKernel(grpc::ServerContext* context, const v1::PinKernelRequest* request,
+                         v1::PinKernelResponse* response) override;
+  grpc::Status UnpinKernel(grpc::ServerContext* context, const v1::UnpinKernelRequest* request,
+                           v1::UnpinKernelResponse* response) override;
+  grpc::Status WatchKernels(grpc::ServerContext* context, const v1::WatchKernelsRequest* request,
+                            grpc::ServerWriter<v1::WatchKernelsResponse>* writer) override;
+
+  // Lets WatchKernels end, so that the server can stop.
+  void StopWatching() { is_stopping_ = true; }
 
  private:
   Result<grpc::Slice> Lookup(const grpc::ByteBuffer& request) const;
-  Result<v1::GetKernelResponse> Get(const v1::GetKernelRequest& request) const;
-  Result<v1::GetKernelResponse> GetBest(const v1::GetKernelRequest& request) const;
+  Result<v1::GetKernelResponse> Get(const v1::GetKernelRequest& request,
+                                    const std::string& peer) const;
+  Result<v1::BatchLookupKernelsResponse> Batch(const v1::BatchLookupKernelsRequest& request) const;
+  Result<v1::PutKernelResponse> Put(v1::PutKernelRequest request, const std::string& peer);
+  Status Watch(const grpc::ServerContext& context, const v1::WatchKernelsRequest& request,
+               grpc::ServerWriter<v1::WatchKernelsResponse>& writer);
 
-  const LookupTable& lookup_table_;
-  const DeviceCatalogue& catalogue_;
+  const KernelFinder& finder_;
   Store& store_;
   const ExpressionLimits limits_;
+  std::atomic<int> watchers_ = 0;
+  std::atomic<bool> is_stopping_ = false;
 };
 
 }  // namespace mdh

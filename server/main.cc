@@ -23,8 +23,10 @@ constexpr const char* kFooter =
     "Every option can be given by the environment variable named beside it; a flag takes "
     "precedence.\n"
     "\n"
-    "SIGTERM and SIGINT stop the daemon: new jobs are refused, running ones are cancelled and the\n"
-    "best that they found is stored.\n"
+    "SIGTERM and SIGINT stop the daemon: new jobs are refused, running ones stop and the best "
+    "that\n"
+    "they found is stored. The next mdhd on the database goes on with them, as it does after a "
+    "crash.\n"
     "\n"
     "Exit codes:\n"
     "  0  stopped by a signal\n"
@@ -132,6 +134,24 @@ void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_lev
       ->envname("MDHD_MAX_QUEUED_JOBS")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
+  app.add_option("--max-queued-jobs-per-source", options.max_queued_jobs_per_source,
+                 "jobs of one source that may wait; 0: as many as may wait in all")
+      ->envname("MDHD_MAX_QUEUED_JOBS_PER_SOURCE")
+      ->check(CLI::Range(0, 100'000))
+      ->capture_default_str();
+  app.add_option("--keep-jobs-days", options.keep_jobs_days,
+                 "days after which ended jobs and their trials are forgotten")
+      ->envname("MDHD_KEEP_JOBS_DAYS")
+      ->check(CLI::Range(0, 36'500))
+      ->capture_default_str();
+  app.add_option("--max-ended-jobs", options.max_ended_jobs,
+                 "ended jobs that are kept, the newest ones")
+      ->envname("MDHD_MAX_ENDED_JOBS")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--backup-directory", options.backup_directory,
+                 "folder for the backups that clients ask for; without one they are refused")
+      ->envname("MDHD_BACKUP_DIRECTORY");
   app.add_option("--max-buffer-bytes", options.limits.buffer_bytes,
                  "bytes of all buffers of one expression")
       ->envname("MDHD_MAX_BUFFER_BYTES")

@@ -10,6 +10,7 @@
 
 #include "absl/strings/numbers.h"
 #include "core/status.h"
+#include "proto/error_details.h"
 #include "proto/grpc_status.h"
 
 namespace mdh {
@@ -25,14 +26,14 @@ grpc::Status Reply(Result<Response> result, Response* response) {
 inline Result<int64_t> ParsePageToken(const std::string& token) {
   int64_t number = 0;
   if (!token.empty() && (!absl::SimpleAtoi(token, &number) || number <= 0)) {
-    return absl::InvalidArgumentError("page_token is not one that this service gave");
+    return InvalidField("page_token", "page_token is not one that this service gave");
   }
   return number;
 }
 
 // Errors: InvalidArgument if it is negative.
 inline Result<int> PageLimit(int page_size, int default_size, int max_size) {
-  if (page_size < 0) return absl::InvalidArgumentError("page_size is negative");
+  if (page_size < 0) return InvalidField("page_size", "page_size is negative");
   return page_size == 0 ? default_size : std::min(page_size, max_size);
 }
 

@@ -107,4 +107,12 @@ std::optional<double> Distance(const RecordPurpose& wanted, const RecordPurpose&
   return distance;
 }
 
+std::optional<double> DistanceTo(const v1::TuningRecord& record, const v1::KernelKey& key,
+                                 const v1::DeviceDescription& device) {
+  const std::optional<ExpressionShape> wanted = ExpressionShape::Of(key.canonical_form());
+  const std::optional<ExpressionShape> known = ExpressionShape::Of(record.key().canonical_form());
+  if (!wanted || !known) return std::nullopt;
+  return Distance({*wanted, key, device}, {*known, record.key(), record.device()});
+}
+
 }  // namespace mdh

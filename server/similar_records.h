@@ -32,6 +32,10 @@ struct RecordPurpose {
 // another kind of device.
 std::optional<double> Distance(const RecordPurpose& wanted, const RecordPurpose& known);
 
+// The same from a search for `key` on `device` to a record.
+std::optional<double> DistanceTo(const v1::TuningRecord& record, const v1::KernelKey& key,
+                                 const v1::DeviceDescription& device);
+
 // How far two devices are from each other, as far as doublings of sizes; nullopt for other kinds.
 std::optional<double> DeviceDistance(const v1::DeviceDescription& a,
                                      const v1::DeviceDescription& b);

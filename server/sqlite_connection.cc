@@ -19,4 +19,11 @@ Result<std::unique_ptr<SqliteDatabase>> OpenConnection(const SqliteStoreOptions&
   return database;
 }
 
+Result<std::unique_ptr<SqliteDatabase>> OpenReader(const SqliteStoreOptions& options) {
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database,
+                       SqliteDatabase::Open(options.path));
+  MDH_RETURN_IF_ERROR(database->Execute("PRAGMA busy_timeout = 5000; PRAGMA query_only = 1"));
+  return database;
+}
+
 }  // namespace mdh

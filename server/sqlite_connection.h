@@ -15,6 +15,9 @@ namespace mdh {
 // disk. Errors: as SqliteDatabase::Open.
 Result<std::unique_ptr<SqliteDatabase>> OpenConnection(const SqliteStoreOptions& options);
 
+// A connection that cannot write. The database must be open already. Errors: as OpenConnection.
+Result<std::unique_ptr<SqliteDatabase>> OpenReader(const SqliteStoreOptions& options);
+
 // The message in a column. Errors: FailedPrecondition if it is none, calling it `what`.
 template <typename Message>
 Result<Message> ParseStored(const std::string& bytes, const char* what) {

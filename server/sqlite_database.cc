@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 
@@ -84,6 +85,44 @@ Result<SqliteStatement> SqliteDatabase::Prepare(const char* sql) {
     return Error();
   }
   return SqliteStatement(this, statement);
+}
+
+Result<SqliteStatement*> SqliteDatabase::Prepared(const char* sql) {
+  const auto known = prepared_.find(sql);
+  if (known != prepared_.end()) return &known->second;
+  MDH_ASSIGN_OR_RETURN(SqliteStatement statement, Prepare(sql));
+  return &prepared_.emplace(sql, std::move(statement)).first->second;
+}
+
+bool SqliteDatabase::IsInTransaction() const {
+  return sqlite3_get_autocommit(connection_.get()) == 0;
+}
+
+Status SqliteDatabase::CopyTo(const std::string& path) {
+  if (std::filesystem::exists(path)) {
+    return absl::AlreadyExistsError(absl::StrCat("file ", path, " is there already"));
+  }
+  const std::string unfinished = path + ".part";
+  std::error_code ignored;
+  std::filesystem::remove(unfinished, ignored);
+  const Status copied = CopyPagesTo(unfinished);
+  std::error_code error;
+  if (copied.ok()) std::filesystem::rename(unfinished, path, error);
+  if (copied.ok() && !error) return absl::OkStatus();
+  std::filesystem::remove(unfinished, ignored);
+  if (!copied.ok()) return copied;
+  return absl::FailedPreconditionError(absl::StrCat("file ", path, ": ", error.message()));
+}
+
+Status SqliteDatabase::CopyPagesTo(const std::string& path) {
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteDatabase> copy, Open(path));
+  MDH_RETURN_IF_ERROR(copy->Execute("PRAGMA synchronous = FULL"));
+  sqlite3_backup* backup =
+      sqlite3_backup_init(copy->connection_.get(), "main", connection_.get(), "main");
+  if (backup == nullptr) return copy->Error();
+  sqlite3_backup_step(backup, -1);
+  if (sqlite3_backup_finish(backup) != SQLITE_OK) return copy->Error();
+  return absl::OkStatus();
 }
 
 Status SqliteDatabase::Execute(const std::string& sql) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/status.h"
 
@@ -65,6 +67,8 @@ class SqliteDatabase {
   static Result<std::unique_ptr<SqliteDatabase>> Open(const std::string& path);
 
   Result<SqliteStatement> Prepare(const char* sql);
+  // Prepared by the first call and kept. Use it through SqliteUse.
+  Result<SqliteStatement*> Prepared(const char* sql);
   // Runs statements that give no rows.
   Status Execute(const std::string& sql);
   // The first column of the first row. Errors: NotFound if there is no row.
@@ -77,6 +81,11 @@ class SqliteDatabase {
   // (busy), FailedPrecondition (no database, damaged, not writable, cannot be opened) or Internal.
   Status Error() const;
   const std::string& path() const { return path_; }
+  bool IsInTransaction() const;
+
+  // Copies what is committed to a new file, page by page, while others use the database. The copy
+  // is on the disk when this returns; on errors there is none. Errors: AlreadyExists; as Error.
+  Status CopyTo(const std::string& path);
 
  private:
   struct Close {
@@ -84,8 +93,34 @@ class SqliteDatabase {
   };
   SqliteDatabase(std::string path, sqlite3* connection)
       : path_(std::move(path)), connection_(connection) {}
+  Status CopyPagesTo(const std::string& path);
+
   std::string path_;
   std::unique_ptr<sqlite3, Close> connection_;
+  // Before the connection is closed they are finalized.
+  std::map<std::string, SqliteStatement> prepared_;
+};
+
+// A kept statement, reset at the end of a scope so that no read transaction stays open.
+class SqliteUse {
+ public:
+  explicit SqliteUse(SqliteStatement* statement) : statement_(statement) {}
+  ~SqliteUse() {
+    if (statement_ != nullptr) statement_->Reset();
+  }
+  SqliteUse(SqliteUse&& other) noexcept : statement_(std::exchange(other.statement_, nullptr)) {}
+  SqliteUse(const SqliteUse&) = delete;
+  SqliteUse& operator=(const SqliteUse&) = delete;
+  static Result<SqliteUse> Of(SqliteDatabase& database, const char* sql) {
+    MDH_ASSIGN_OR_RETURN(SqliteStatement * statement, database.Prepared(sql));
+    return SqliteUse(statement);
+  }
+
+  SqliteStatement* operator->() const { return statement_; }
+  SqliteStatement& operator*() const { return *statement_; }
+
+ private:
+  SqliteStatement* statement_;
 };
 
 // A transaction that is rolled back unless it was committed.
@@ -95,6 +130,8 @@ class SqliteTransaction {
   static Result<std::unique_ptr<SqliteTransaction>> Begin(SqliteDatabase& database);
   ~SqliteTransaction();
   Status Commit();
+  // False if SQLite has rolled it back by itself.
+  bool IsOpen() const { return database_.IsInTransaction(); }
 
  private:
   explicit SqliteTransaction(SqliteDatabase& database) : database_(database) {}

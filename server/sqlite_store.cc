@@ -1,342 +1,332 @@
+// Store over SQLite: every write goes through one writer, reads have a connection of their own and
+// never wait for the disk.
 #include "server/sqlite_store.h"
+
+#include <spdlog/spdlog.h>
 
 #include <filesystem>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "server/file_lock.h"
 #include "server/resource_names.h"
 #include "server/sqlite_connection.h"
-#include "server/sqlite_database.h"
+#include "server/sqlite_integrity.h"
+#include "server/sqlite_jobs.h"
+#include "server/sqlite_results.h"
+#include "server/sqlite_schema.h"
+#include "server/sqlite_study_store.h"
+#include "server/sqlite_writer.h"
 
 namespace mdh {
 namespace {
 
-// "MDHd"; marks a file as ours.
-constexpr int64_t kApplicationId = 0x4d444864;
-
-// Number n takes a database from user_version n to n + 1. Append only: what was released once is in
-// somebody's file.
-constexpr const char* kMigrations[] = {
-    R"sql(
-    CREATE TABLE records (
-      id TEXT PRIMARY KEY,
-      expression_digest TEXT NOT NULL,
-      canonical_form TEXT NOT NULL,
-      device_fingerprint TEXT NOT NULL,
-      compiler TEXT NOT NULL,
-      generator_version INTEGER NOT NULL,
-      numerics_policy INTEGER NOT NULL,
-      time_ns INTEGER NOT NULL,
-      record BLOB NOT NULL,
-      UNIQUE (expression_digest, canonical_form, device_fingerprint, compiler, generator_version,
-              numerics_policy)
-    ) STRICT;
-    CREATE TABLE kernels (
-      id TEXT PRIMARY KEY,
-      kernel BLOB NOT NULL
-    ) STRICT;
-    CREATE TABLE jobs (
-      number INTEGER PRIMARY KEY AUTOINCREMENT,
-      request_id TEXT UNIQUE,
-      is_finished INTEGER NOT NULL,
-      job BLOB NOT NULL
-    ) STRICT;
-    CREATE INDEX unfinished_jobs ON jobs (number) WHERE is_finished = 0;
-    CREATE TABLE devices (
-      fingerprint TEXT PRIMARY KEY,
-      peaks BLOB NOT NULL
-    ) STRICT;
-    )sql",
-    R"sql(
-    CREATE TABLE studies (
-      number INTEGER PRIMARY KEY AUTOINCREMENT,
-      request_id TEXT UNIQUE,
-      is_active INTEGER NOT NULL,
-      study BLOB NOT NULL
-    ) STRICT;
-    CREATE INDEX active_studies ON studies (number) WHERE is_active = 1;
-    CREATE TABLE study_specs (
-      number INTEGER PRIMARY KEY,
-      spec BLOB NOT NULL
-    ) STRICT;
-    CREATE TABLE study_trials (
-      study INTEGER NOT NULL,
-      number INTEGER NOT NULL,
-      asked_ns INTEGER NOT NULL,
-      told_ns INTEGER NOT NULL,
-      told_order INTEGER NOT NULL,
-      trial BLOB NOT NULL,
-      PRIMARY KEY (study, number)
-    ) STRICT, WITHOUT ROWID;
-    )sql",
-};
-constexpr int64_t kSchemaVersion = std::size(kMigrations);
-
-bool IsFinished(v1::TuningJobState state) {
-  return state != v1::TUNING_JOB_STATE_QUEUED && state != v1::TUNING_JOB_STATE_RUNNING;
-}
-
-// Refuses files of others before anything is written. A file without tables is a new one.
-Status CheckOwnership(SqliteDatabase& database) {
-  MDH_ASSIGN_OR_RETURN(const int64_t application, database.QueryInteger("PRAGMA application_id"));
-  MDH_ASSIGN_OR_RETURN(const int64_t version, database.QueryInteger("PRAGMA user_version"));
-  MDH_ASSIGN_OR_RETURN(const int64_t tables,
-                       database.QueryInteger("SELECT count(*) FROM sqlite_schema"));
-  const bool is_new = application == 0 && version == 0 && tables == 0;
-  if (!is_new && application != kApplicationId) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("database ", database.path(), " belongs to another application"));
-  }
-  if (version > kSchemaVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("database ", database.path(), " has schema version ", version,
-                     ", this mdhd knows versions up to ", kSchemaVersion, ": use a newer mdhd"));
-  }
-  MDH_ASSIGN_OR_RETURN(const std::string check, database.QueryText("PRAGMA quick_check(1)"));
-  if (check != "ok") {
-    return absl::FailedPreconditionError(
-        absl::StrCat("database ", database.path(), " is damaged: ", check));
-  }
-  return absl::OkStatus();
-}
-
-Status Migrate(SqliteDatabase& database) {
-  MDH_RETURN_IF_ERROR(database.QueryText("PRAGMA journal_mode = WAL").status());
-  MDH_ASSIGN_OR_RETURN(int64_t version, database.QueryInteger("PRAGMA user_version"));
-  for (; version < kSchemaVersion; ++version) {
-    MDH_ASSIGN_OR_RETURN(const auto transaction, SqliteTransaction::Begin(database));
-    MDH_RETURN_IF_ERROR(database.Execute(kMigrations[version]));
-    MDH_RETURN_IF_ERROR(database.Execute(absl::StrCat("PRAGMA application_id = ", kApplicationId,
-                                                      "; PRAGMA user_version = ", version + 1)));
-    MDH_RETURN_IF_ERROR(transaction->Commit());
-  }
-  return absl::OkStatus();
-}
-
 class SqliteStore : public Store {
  public:
-  SqliteStore(std::unique_ptr<FileLock> lock, std::unique_ptr<SqliteDatabase> database)
-      : lock_(std::move(lock)), database_(std::move(database)) {}
+  SqliteStore(SqliteStoreOptions options, std::unique_ptr<FileLock> lock,
+              std::unique_ptr<SqliteDatabase> writer, std::unique_ptr<SqliteDatabase> reader)
+      : options_(std::move(options)),
+        lock_(std::move(lock)),
+        writer_(std::move(writer)),
+        reader_(std::move(reader)) {}
 
   Status Prepare();
 
   Result<v1::TuningRecord> PutResult(const v1::TuningRecord& record,
                                      const v1::Kernel& kernel) override;
+  Result<std::vector<v1::TuningRecord>> PutResults(absl::Span<const StoredResult> results) override;
   Result<std::vector<v1::TuningRecord>> AllRecords() override;
   Result<v1::Kernel> GetKernel(std::string_view id) override;
+  Result<v1::TuningRecord> RemoveResult(std::string_view id) override;
+  Result<v1::TuningRecord> SetPinning(std::string_view id, Pinning pinning) override;
+
+  void SetListener(OnChange on_change) override;
+  int64_t LatestChange() override;
+  Result<std::vector<v1::KernelChange>> ChangesAfter(int64_t after, int limit) override;
+  bool WaitForChange(int64_t after, absl::Duration timeout) override;
+
   Result<int64_t> InsertJob(const v1::TuningJob& job) override;
   Status UpdateJob(int64_t number, const v1::TuningJob& job) override;
   Result<v1::TuningJob> GetJob(int64_t number) override;
   Result<std::optional<v1::TuningJob>> FindJobByRequest(std::string_view request_id) override;
-  Result<std::vector<v1::TuningJob>> ListJobs(int64_t before, int limit) override;
-  Result<std::vector<v1::TuningJob>> UnfinishedJobs() override;
+  Result<std::vector<v1::TuningJob>> ListJobs(int64_t before, int limit,
+                                              const JobFilter& filter) override;
+  Result<std::vector<v1::TuningJob>> UnfinishedJobs(const std::string& owner) override;
+  Result<int64_t> ClaimJobs(const std::string& owner, absl::Time now, absl::Time until) override;
+
+  Status PutTrials(int64_t job, absl::Span<const v1::TuningTrial> trials) override;
+  Result<std::vector<v1::TuningTrial>> ListTrials(int64_t job, int64_t after, int limit) override;
+
   Result<std::optional<v1::MachinePeaks>> GetPeaks(std::string_view fingerprint) override;
   Status PutPeaks(std::string_view fingerprint, const v1::MachinePeaks& peaks) override;
 
- private:
-  // A job from a row (number, job).
-  static Result<v1::TuningJob> ReadJob(const SqliteStatement& row);
-  static Result<std::vector<v1::TuningJob>> ReadJobs(SqliteStatement& rows);
-  // The record with the key of `record`, if its time is no worse.
-  Result<std::optional<v1::TuningRecord>> FindBetter(const v1::TuningRecord& record)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Result<v1::CollectGarbageResponse> Forget(const Retention& retention) override;
+  Status BackUp(const std::string& path) override;
+  Result<std::vector<std::string>> CheckIntegrity() override;
+  Status Count(v1::Statistics& statistics) override;
+  int64_t schema_version() const override { return SchemaVersion(); }
 
+  const SqliteStoreOptions& options() const { return options_; }
+  SqliteWriter& writer() { return writer_; }
+
+ private:
+  // Tells the listener and those who wait. By the writer, in the order of the changes.
+  void Announce(const ChangedRecord& changed);
+  // Takes a call of a function that reads.
+  template <typename Read>
+  auto ReadWith(const Read& read) ABSL_LOCKS_EXCLUDED(reader_mutex_) {
+    absl::MutexLock lock(&reader_mutex_);
+    return read(*reader_);
+  }
+
+  const SqliteStoreOptions options_;
   std::unique_ptr<FileLock> lock_;  // released after the database is closed
-  absl::Mutex mutex_;
-  std::unique_ptr<SqliteDatabase> database_ ABSL_GUARDED_BY(mutex_);
-  SqliteStatement find_record_ ABSL_GUARDED_BY(mutex_);
-  SqliteStatement put_record_ ABSL_GUARDED_BY(mutex_);
-  SqliteStatement put_kernel_ ABSL_GUARDED_BY(mutex_);
-  SqliteStatement all_records_ ABSL_GUARDED_BY(mutex_);
-  SqliteStatement get_kernel_ ABSL_GUARDED_BY(mutex_);
-  SqliteStatement insert_job_ ABSL_GUARDED_BY(mutex_);
-  SqliteStatement update_job_ ABSL_GUARDED_BY(mutex_);
-  SqliteStatement get_job_ ABSL_GUARDED_BY(mutex_);
-  SqliteStatement find_job_ ABSL_GUARDED_BY(mutex_);
-  SqliteStatement list_jobs_ ABSL_GUARDED_BY(mutex_);
-  SqliteStatement unfinished_jobs_ ABSL_GUARDED_BY(mutex_);
-  SqliteStatement get_peaks_ ABSL_GUARDED_BY(mutex_);
-  SqliteStatement put_peaks_ ABSL_GUARDED_BY(mutex_);
+  SqliteWriter writer_;
+  absl::Mutex reader_mutex_;
+  std::unique_ptr<SqliteDatabase> reader_ ABSL_GUARDED_BY(reader_mutex_);
+  absl::Mutex changes_mutex_;
+  OnChange on_change_ ABSL_GUARDED_BY(changes_mutex_);
+  int64_t latest_change_ ABSL_GUARDED_BY(changes_mutex_) = 0;
 };
 
 Status SqliteStore::Prepare() {
-  absl::MutexLock lock(&mutex_);
-  const std::pair<SqliteStatement*, const char*> statements[] = {
-      {&find_record_,
-       "SELECT record FROM records WHERE expression_digest = ?1 AND canonical_form = ?2"
-       " AND device_fingerprint = ?3 AND compiler = ?4 AND generator_version = ?5"
-       " AND numerics_policy = ?6 AND time_ns <= ?7"},
-      {&put_record_, "INSERT OR REPLACE INTO records VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"},
-      {&put_kernel_, "INSERT OR REPLACE INTO kernels VALUES (?1, ?2)"},
-      {&all_records_, "SELECT record FROM records"},
-      {&get_kernel_, "SELECT kernel FROM kernels WHERE id = ?1"},
-      {&insert_job_,
-       "INSERT INTO jobs (request_id, is_finished, job) VALUES (?1, ?2, ?3)"
-       " RETURNING number"},
-      {&update_job_, "UPDATE jobs SET is_finished = ?2, job = ?3 WHERE number = ?1"},
-      {&get_job_, "SELECT number, job FROM jobs WHERE number = ?1"},
-      {&find_job_, "SELECT number, job FROM jobs WHERE request_id = ?1"},
-      {&list_jobs_,
-       "SELECT number, job FROM jobs WHERE ?1 = 0 OR number < ?1"
-       " ORDER BY number DESC LIMIT ?2"},
-      {&unfinished_jobs_, "SELECT number, job FROM jobs WHERE is_finished = 0 ORDER BY number"},
-      {&get_peaks_, "SELECT peaks FROM devices WHERE fingerprint = ?1"},
-      {&put_peaks_, "INSERT OR REPLACE INTO devices VALUES (?1, ?2)"},
-  };
-  for (const auto& [statement, sql] : statements) {
-    MDH_ASSIGN_OR_RETURN(*statement, database_->Prepare(sql));
-  }
+  MDH_ASSIGN_OR_RETURN(const int64_t latest, ReadWith(ReadLatestChange));
+  absl::MutexLock lock(&changes_mutex_);
+  latest_change_ = latest;
   return absl::OkStatus();
 }
 
-Result<std::optional<v1::TuningRecord>> SqliteStore::FindBetter(const v1::TuningRecord& record) {
-  const v1::KernelKey& key = record.key();
-  SqliteReset reset(find_record_);
-  find_record_.BindText(1, key.expression_digest())
-      .BindText(2, key.canonical_form())
-      .BindText(3, key.device_fingerprint())
-      .BindText(4, key.compiler())
-      .Bind(5, key.generator_version())
-      .Bind(6, key.numerics_policy())
-      .Bind(7, record.time_ns());
-  MDH_ASSIGN_OR_RETURN(const bool has_row, find_record_.Step());
-  if (!has_row) return std::nullopt;
-  return ParseStored<v1::TuningRecord>(find_record_.Bytes(0), "record");
+void SqliteStore::Announce(const ChangedRecord& changed) {
+  absl::MutexLock lock(&changes_mutex_);
+  if (on_change_) on_change_(changed.kind, changed.record);
+  latest_change_ = changed.number;
 }
 
 Result<v1::TuningRecord> SqliteStore::PutResult(const v1::TuningRecord& record,
                                                 const v1::Kernel& kernel) {
-  MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(record.name()));
-  absl::MutexLock lock(&mutex_);
-  MDH_ASSIGN_OR_RETURN(const auto transaction, SqliteTransaction::Begin(*database_));
-  MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningRecord> better, FindBetter(record));
-  if (better.has_value()) return *std::move(better);
-  const v1::KernelKey& key = record.key();
-  MDH_RETURN_IF_ERROR(put_record_.BindText(1, id)
-                          .BindText(2, key.expression_digest())
-                          .BindText(3, key.canonical_form())
-                          .BindText(4, key.device_fingerprint())
-                          .BindText(5, key.compiler())
-                          .Bind(6, key.generator_version())
-                          .Bind(7, key.numerics_policy())
-                          .Bind(8, record.time_ns())
-                          .BindBytes(9, record.SerializeAsString())
-                          .Run());
-  MDH_RETURN_IF_ERROR(put_kernel_.BindText(1, id).BindBytes(2, kernel.SerializeAsString()).Run());
-  MDH_RETURN_IF_ERROR(transaction->Commit());
-  return record;
+  const StoredResult result = {record, kernel};
+  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningRecord> stored,
+                       PutResults(absl::MakeConstSpan(&result, 1)));
+  return std::move(stored.front());
+}
+
+Result<std::vector<v1::TuningRecord>> SqliteStore::PutResults(
+    absl::Span<const StoredResult> results) {
+  std::vector<PutOutcome> outcomes;
+  const auto put = [&](SqliteDatabase& database) -> Status {
+    for (const StoredResult& result : results) {
+      MDH_ASSIGN_OR_RETURN(PutOutcome outcome, PutResultRows(database, result));
+      outcomes.push_back(std::move(outcome));
+    }
+    return absl::OkStatus();
+  };
+  MDH_RETURN_IF_ERROR(writer_.Run(put, [&] {
+    for (const PutOutcome& outcome : outcomes) {
+      if (outcome.change.has_value()) Announce(*outcome.change);
+    }
+  }));
+  std::vector<v1::TuningRecord> stored;
+  for (PutOutcome& outcome : outcomes) stored.push_back(std::move(outcome.stored));
+  return stored;
 }
 
 Result<std::vector<v1::TuningRecord>> SqliteStore::AllRecords() {
-  absl::MutexLock lock(&mutex_);
-  SqliteReset reset(all_records_);
-  std::vector<v1::TuningRecord> records;
-  while (true) {
-    MDH_ASSIGN_OR_RETURN(const bool has_row, all_records_.Step());
-    if (!has_row) return records;
-    MDH_ASSIGN_OR_RETURN(v1::TuningRecord record,
-                         ParseStored<v1::TuningRecord>(all_records_.Bytes(0), "record"));
-    records.push_back(std::move(record));
+  std::vector<std::string> damaged;
+  Result<std::vector<v1::TuningRecord>> records =
+      ReadWith([&](SqliteDatabase& database) { return ReadRecords(database, damaged); });
+  if (!records.ok() || damaged.empty()) return records;
+  MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
+    for (const std::string& id : damaged) MDH_RETURN_IF_ERROR(QuarantineRows(database, id));
+    return absl::OkStatus();
+  }));
+  for (const std::string& id : damaged) {
+    spdlog::error("record {} cannot be read and was set aside", id);
   }
+  return records;
 }
 
 Result<v1::Kernel> SqliteStore::GetKernel(std::string_view id) {
-  absl::MutexLock lock(&mutex_);
-  SqliteReset reset(get_kernel_);
-  MDH_ASSIGN_OR_RETURN(const bool has_row, get_kernel_.BindText(1, id).Step());
-  if (!has_row) {
-    return absl::NotFoundError(absl::StrCat("there is no kernel ", std::string(id)));
+  Result<v1::Kernel> kernel =
+      ReadWith([&](SqliteDatabase& database) { return ReadKernel(database, id); });
+  if (kernel.ok() || absl::IsNotFound(kernel.status())) return kernel;
+  spdlog::error("kernel {}: {}", std::string(id), std::string(kernel.status().message()));
+  return absl::NotFoundError(
+      absl::StrCat("kernel ", std::string(id), " cannot be read: ", kernel.status().message()));
+}
+
+Result<v1::TuningRecord> SqliteStore::RemoveResult(std::string_view id) {
+  ChangedRecord changed;
+  MDH_RETURN_IF_ERROR(writer_.Run(
+      [&](SqliteDatabase& database) -> Status {
+        MDH_ASSIGN_OR_RETURN(changed, RemoveResultRows(database, std::string(id)));
+        return absl::OkStatus();
+      },
+      [&] { Announce(changed); }));
+  return changed.record;
+}
+
+Result<v1::TuningRecord> SqliteStore::SetPinning(std::string_view id, Pinning pinning) {
+  PutOutcome outcome;
+  MDH_RETURN_IF_ERROR(writer_.Run(
+      [&](SqliteDatabase& database) -> Status {
+        MDH_ASSIGN_OR_RETURN(outcome, SetPinningRow(database, std::string(id), pinning));
+        return absl::OkStatus();
+      },
+      [&] {
+        if (outcome.change.has_value()) Announce(*outcome.change);
+      }));
+  return outcome.stored;
+}
+
+void SqliteStore::SetListener(OnChange on_change) {
+  absl::MutexLock lock(&changes_mutex_);
+  on_change_ = std::move(on_change);
+}
+
+int64_t SqliteStore::LatestChange() {
+  absl::MutexLock lock(&changes_mutex_);
+  return latest_change_;
+}
+
+Result<std::vector<v1::KernelChange>> SqliteStore::ChangesAfter(int64_t after, int limit) {
+  if (after > LatestChange()) {
+    return absl::OutOfRangeError(absl::StrCat("there is no change ", after, " yet"));
   }
-  return ParseStored<v1::Kernel>(get_kernel_.Bytes(0), "kernel");
+  MDH_ASSIGN_OR_RETURN(
+      std::vector<v1::KernelChange> changes,
+      ReadWith([&](SqliteDatabase& database) { return ReadChanges(database, after, limit); }));
+  // Numbers have no gaps.
+  const bool are_forgotten =
+      changes.empty() ? after < LatestChange() : changes.front().number() > after + 1;
+  if (are_forgotten) {
+    return absl::OutOfRangeError(absl::StrCat("changes after number ", after, " are forgotten"));
+  }
+  return changes;
+}
+
+bool SqliteStore::WaitForChange(int64_t after, absl::Duration timeout) {
+  absl::MutexLock lock(&changes_mutex_);
+  const auto is_later = [&]() ABSL_SHARED_LOCKS_REQUIRED(changes_mutex_) {
+    return latest_change_ > after;
+  };
+  return changes_mutex_.AwaitWithTimeout(absl::Condition(&is_later), timeout);
 }
 
 Result<int64_t> SqliteStore::InsertJob(const v1::TuningJob& job) {
-  absl::MutexLock lock(&mutex_);
-  SqliteReset reset(insert_job_);
-  if (job.request_id().empty()) {
-    insert_job_.BindNull(1);
-  } else {
-    insert_job_.BindText(1, job.request_id());
-  }
-  insert_job_.Bind(2, IsFinished(job.state())).BindBytes(3, job.SerializeAsString());
-  MDH_RETURN_IF_ERROR(insert_job_.Step().status());
-  const int64_t number = insert_job_.Integer(0);
-  // The row is committed when the statement has run to its end.
-  MDH_RETURN_IF_ERROR(insert_job_.Step().status());
+  int64_t number = 0;
+  MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
+    MDH_ASSIGN_OR_RETURN(number, InsertJobRow(database, job));
+    return absl::OkStatus();
+  }));
   return number;
 }
 
 Status SqliteStore::UpdateJob(int64_t number, const v1::TuningJob& job) {
-  absl::MutexLock lock(&mutex_);
-  MDH_RETURN_IF_ERROR(update_job_.Bind(1, number)
-                          .Bind(2, IsFinished(job.state()))
-                          .BindBytes(3, job.SerializeAsString())
-                          .Run());
-  if (database_->Changes() == 0) {
-    return absl::NotFoundError(absl::StrCat("there is no job ", number));
-  }
-  return absl::OkStatus();
-}
-
-Result<v1::TuningJob> SqliteStore::ReadJob(const SqliteStatement& row) {
-  MDH_ASSIGN_OR_RETURN(v1::TuningJob job, ParseStored<v1::TuningJob>(row.Bytes(1), "job"));
-  job.set_name(JobName(row.Integer(0)));
-  return job;
-}
-
-Result<std::vector<v1::TuningJob>> SqliteStore::ReadJobs(SqliteStatement& rows) {
-  std::vector<v1::TuningJob> jobs;
-  while (true) {
-    MDH_ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return jobs;
-    MDH_ASSIGN_OR_RETURN(v1::TuningJob job, ReadJob(rows));
-    jobs.push_back(std::move(job));
-  }
+  return writer_.Run([&](SqliteDatabase& database) { return UpdateJobRow(database, number, job); });
 }
 
 Result<v1::TuningJob> SqliteStore::GetJob(int64_t number) {
-  absl::MutexLock lock(&mutex_);
-  SqliteReset reset(get_job_);
-  MDH_ASSIGN_OR_RETURN(const bool has_row, get_job_.Bind(1, number).Step());
-  if (!has_row) return absl::NotFoundError(absl::StrCat("there is no job ", number));
-  return ReadJob(get_job_);
+  return ReadWith([&](SqliteDatabase& database) { return ReadJob(database, number); });
 }
 
 Result<std::optional<v1::TuningJob>> SqliteStore::FindJobByRequest(std::string_view request_id) {
-  absl::MutexLock lock(&mutex_);
-  SqliteReset reset(find_job_);
-  MDH_ASSIGN_OR_RETURN(const bool has_row, find_job_.BindText(1, request_id).Step());
-  if (!has_row) return std::nullopt;
-  return ReadJob(find_job_);
+  return ReadWith([&](SqliteDatabase& database) { return ReadJobByRequest(database, request_id); });
 }
 
-Result<std::vector<v1::TuningJob>> SqliteStore::ListJobs(int64_t before, int limit) {
-  absl::MutexLock lock(&mutex_);
-  SqliteReset reset(list_jobs_);
-  list_jobs_.Bind(1, before).Bind(2, limit);
-  return ReadJobs(list_jobs_);
+Result<std::vector<v1::TuningJob>> SqliteStore::ListJobs(int64_t before, int limit,
+                                                         const JobFilter& filter) {
+  return ReadWith(
+      [&](SqliteDatabase& database) { return ReadJobs(database, before, limit, filter); });
 }
 
-Result<std::vector<v1::TuningJob>> SqliteStore::UnfinishedJobs() {
-  absl::MutexLock lock(&mutex_);
-  SqliteReset reset(unfinished_jobs_);
-  return ReadJobs(unfinished_jobs_);
+Result<std::vector<v1::TuningJob>> SqliteStore::UnfinishedJobs(const std::string& owner) {
+  return ReadWith([&](SqliteDatabase& database) { return ReadUnfinishedJobs(database, owner); });
+}
+
+Result<int64_t> SqliteStore::ClaimJobs(const std::string& owner, absl::Time now, absl::Time until) {
+  int64_t claimed = 0;
+  MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
+    MDH_ASSIGN_OR_RETURN(claimed, ClaimJobRows(database, owner, now, until));
+    return absl::OkStatus();
+  }));
+  return claimed;
+}
+
+Status SqliteStore::PutTrials(int64_t job, absl::Span<const v1::TuningTrial> trials) {
+  return writer_.Run([&](SqliteDatabase& database) { return PutTrialRows(database, job, trials); });
+}
+
+Result<std::vector<v1::TuningTrial>> SqliteStore::ListTrials(int64_t job, int64_t after,
+                                                             int limit) {
+  return ReadWith(
+      [&](SqliteDatabase& database) { return ReadTrials(database, job, after, limit); });
 }
 
 Result<std::optional<v1::MachinePeaks>> SqliteStore::GetPeaks(std::string_view fingerprint) {
-  absl::MutexLock lock(&mutex_);
-  SqliteReset reset(get_peaks_);
-  MDH_ASSIGN_OR_RETURN(const bool has_row, get_peaks_.BindText(1, fingerprint).Step());
-  if (!has_row) return std::nullopt;
-  return ParseStored<v1::MachinePeaks>(get_peaks_.Bytes(0), "device");
+  using Found = Result<std::optional<v1::MachinePeaks>>;
+  return ReadWith([&](SqliteDatabase& database) -> Found {
+    MDH_ASSIGN_OR_RETURN(
+        SqliteUse get, SqliteUse::Of(database, "SELECT peaks FROM devices WHERE fingerprint = ?1"));
+    MDH_ASSIGN_OR_RETURN(const bool has_row, get->BindText(1, fingerprint).Step());
+    if (!has_row) return std::nullopt;
+    return ParseStored<v1::MachinePeaks>(get->Bytes(0), "device");
+  });
 }
 
 Status SqliteStore::PutPeaks(std::string_view fingerprint, const v1::MachinePeaks& peaks) {
-  absl::MutexLock lock(&mutex_);
-  return put_peaks_.BindText(1, fingerprint).BindBytes(2, peaks.SerializeAsString()).Run();
+  return writer_.Run([&](SqliteDatabase& database) -> Status {
+    MDH_ASSIGN_OR_RETURN(SqliteUse put,
+                         SqliteUse::Of(database, "INSERT OR REPLACE INTO devices VALUES (?1, ?2)"));
+    return put->BindText(1, fingerprint).BindBytes(2, peaks.SerializeAsString()).Run();
+  });
+}
+
+Result<v1::CollectGarbageResponse> SqliteStore::Forget(const Retention& retention) {
+  v1::CollectGarbageResponse forgotten;
+  std::vector<ChangedRecord> changes;
+  const auto forget = [&](SqliteDatabase& database) -> Status {
+    MDH_ASSIGN_OR_RETURN(const std::vector<int64_t> jobs, ReadForgettableJobs(database, retention));
+    int64_t trials = 0;
+    for (const int64_t job : jobs) {
+      MDH_ASSIGN_OR_RETURN(const int64_t own, retention.only_count ? CountTrials(database, job)
+                                                                   : DeleteJobRows(database, job));
+      trials += own;
+    }
+    MDH_ASSIGN_OR_RETURN(const std::vector<std::string> records,
+                         ReadReplacedResults(database, retention.generator_version));
+    for (const std::string& id : records) {
+      if (retention.only_count) continue;
+      MDH_ASSIGN_OR_RETURN(ChangedRecord changed, RemoveResultRows(database, id));
+      changes.push_back(std::move(changed));
+    }
+    forgotten.set_jobs(static_cast<int64_t>(jobs.size()));
+    forgotten.set_trials(trials);
+    forgotten.set_records(static_cast<int64_t>(records.size()));
+    return absl::OkStatus();
+  };
+  MDH_RETURN_IF_ERROR(writer_.Run(forget, [&] {
+    for (const ChangedRecord& changed : changes) Announce(changed);
+  }));
+  return forgotten;
+}
+
+Status SqliteStore::BackUp(const std::string& path) {
+  // A connection of its own: neither readers nor the writer wait for it.
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteDatabase> source, OpenReader(options_));
+  return source->CopyTo(path);
+}
+
+Result<std::vector<std::string>> SqliteStore::CheckIntegrity() {
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteDatabase> source, OpenReader(options_));
+  return FindProblems(*source);
+}
+
+Status SqliteStore::Count(v1::Statistics& statistics) {
+  statistics.set_transactions(writer_.transactions());
+  statistics.set_writes(writer_.writes());
+  statistics.set_latest_change(LatestChange());
+  return ReadWith([&](SqliteDatabase& database) { return CountRows(database, statistics); });
 }
 
 }  // namespace
@@ -355,12 +345,20 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options
         absl::StrCat("database ", options.path, " is in use by another mdhd"));
   }
   MDH_RETURN_IF_ERROR(lock.status());
-  MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database, OpenConnection(options));
-  MDH_RETURN_IF_ERROR(CheckOwnership(*database));
-  MDH_RETURN_IF_ERROR(Migrate(*database));
-  auto store = std::make_unique<SqliteStore>(*std::move(lock), std::move(database));
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> writer, OpenConnection(options));
+  MDH_RETURN_IF_ERROR(PrepareSchema(*writer));
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> reader, OpenReader(options));
+  auto store = std::make_unique<SqliteStore>(options, *std::move(lock), std::move(writer),
+                                             std::move(reader));
   MDH_RETURN_IF_ERROR(store->Prepare());
   return std::unique_ptr<Store>(std::move(store));
+}
+
+Result<std::unique_ptr<StudyStore>> OpenSqliteStudyStore(Store& store) {
+  auto* const sqlite = dynamic_cast<SqliteStore*>(&store);
+  if (sqlite == nullptr) return absl::InternalError("the store is none of SQLite");
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> reader, OpenReader(sqlite->options()));
+  return MakeSqliteStudyStore(sqlite->writer(), std::move(reader));
 }
 
 }  // namespace mdh

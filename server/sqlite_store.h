@@ -6,6 +6,7 @@
 #include <string>
 
 #include "server/store.h"
+#include "server/study_store.h"
 
 namespace mdh {
 
@@ -20,5 +21,9 @@ struct SqliteStoreOptions {
 // Errors: FailedPrecondition if the file is not a database of mdhd, was written by a newer mdhd, is
 // damaged or is in use by another mdhd; ResourceExhausted if the disk is full.
 Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options);
+
+// The studies in the same database, written by the same writer. `store`: what OpenSqliteStore gave;
+// it must outlive the result. Errors: as OpenSqliteStore.
+Result<std::unique_ptr<StudyStore>> OpenSqliteStudyStore(Store& store);
 
 }  // namespace mdh

@@ -60,9 +60,4 @@ class StudyStore {
 // What lists show of a specification: display name, technique, seed, lookahead and abort condition.
 v1::StudySpec BriefSpec(const v1::StudySpec& spec);
 
-// A further connection to the database of OpenSqliteStore (sqlite_store.h), which must be open
-// already and must stay open. Errors: as there.
-struct SqliteStoreOptions;
-Result<std::unique_ptr<StudyStore>> OpenSqliteStudyStore(const SqliteStoreOptions& options);
-
 }  // namespace mdh

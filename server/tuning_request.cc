@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "proto/error_details.h"
 #include "tuner/search/search_technique.h"
 
 namespace mdh {
@@ -18,22 +19,28 @@ constexpr int64_t kMaxBudgetNs = 24 * 3600 * int64_t{1'000'000'000};
 
 Result<v1::TuningOptions> CheckTuningOptions(v1::TuningOptions options) {
   if (options.budget_ns() < 0 || options.budget_ns() > kMaxBudgetNs) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the budget of ", options.budget_ns(), " ns is not between 0 and 24 hours"));
+    return InvalidField("budget_ns", absl::StrCat("the budget of ", options.budget_ns(),
+                                                  " ns is not between 0 and 24 hours"));
   }
   if (options.max_trials() < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the number of trials, ", options.max_trials(), ", is negative"));
+    return InvalidField("max_trials", absl::StrCat("the number of trials, ", options.max_trials(),
+                                                   ", is negative"));
+  }
+  if (options.max_device_time_ns() < 0) {
+    return InvalidField("max_device_time_ns",
+                        absl::StrCat("the limit of device time, ", options.max_device_time_ns(),
+                                     " ns, is negative"));
   }
   if (options.budget_ns() == 0) options.set_budget_ns(kDefaultBudgetNs);
   if (options.seed() == 0) options.set_seed(1);
   if (!(options.tolerance() >= 0 && options.tolerance() <= 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the tolerance, ", options.tolerance(), ", is not between 0 and 1"));
+    return InvalidField("tolerance", absl::StrCat("the tolerance, ", options.tolerance(),
+                                                  ", is not between 0 and 1"));
   }
   if (!v1::NumericsPolicy_IsValid(options.numerics_policy())) {
-    return absl::InvalidArgumentError(absl::StrCat("there is no numerics policy number ",
-                                                   static_cast<int>(options.numerics_policy())));
+    return InvalidField("numerics_policy",
+                        absl::StrCat("there is no numerics policy number ",
+                                     static_cast<int>(options.numerics_policy())));
   }
   if (options.numerics_policy() == v1::NUMERICS_POLICY_UNSPECIFIED) {
     options.set_numerics_policy(v1::NUMERICS_POLICY_REASSOCIATE);

@@ -5,28 +5,21 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "proto/error_details.h"
 #include "proto/grpc_status.h"
+#include "server/job_request.h"
 #include "server/reply.h"
 #include "server/resource_names.h"
-#include "server/tuning_request.h"
 
 namespace mdh {
 namespace {
 
 constexpr int kDefaultPageSize = 50;
 constexpr int kMaxPageSize = 1'000;
-constexpr int kMaxRequestIdBytes = 64;
-constexpr int kMaxSourceBytes = 64;
 // Each watcher holds a thread of the server.
 constexpr int kMaxWatchers = 128;
 // How soon a watcher that went away is noticed.
 constexpr absl::Duration kWatchPoll = absl::Milliseconds(200);
-
-// "ipv4:10.0.0.7:4711" without the port, which differs with every connection.
-std::string HostOf(const std::string& peer) {
-  const bool has_port = peer.starts_with("ipv4:") || peer.starts_with("ipv6:");
-  return has_port ? peer.substr(0, peer.rfind(':')) : peer;
-}
 
 bool IsFinal(v1::TuningJobState state) {
   return state == v1::TUNING_JOB_STATE_SUCCEEDED || state == v1::TUNING_JOB_STATE_FAILED ||
@@ -37,28 +30,24 @@ bool IsFinal(v1::TuningJobState state) {
 
 Result<v1::CreateTuningJobResponse> TuningServiceImpl::Create(
     const v1::CreateTuningJobRequest& request, const std::string& peer) {
-  if (request.request_id().size() > kMaxRequestIdBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("request_id is longer than ", kMaxRequestIdBytes, " bytes"));
-  }
-  if (request.source().size() > kMaxSourceBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("source is longer than ", kMaxSourceBytes, " bytes"));
-  }
-  MDH_ASSIGN_OR_RETURN(Expression expression, FromProto(request.expression(), limits_));
-  MDH_ASSIGN_OR_RETURN(v1::TuningOptions options, CheckTuningOptions(request.options()));
-  const std::vector<std::string> names(request.devices().begin(), request.devices().end());
-  MDH_ASSIGN_OR_RETURN(std::vector<TuningDevice*> devices, catalogue_.Select(names));
-  return jobs_.Create({.expression = std::move(expression),
-                       .options = std::move(options),
+  MDH_ASSIGN_OR_RETURN(Expression expression,
+                       InField("expression", FromProto(request.expression(), limits_)));
+  MDH_ASSIGN_OR_RETURN(
+      CreateJob create,
+      CheckJobRequest(std::move(expression),
+                      {.options = request.options(),
+                       .devices = {request.devices().begin(), request.devices().end()},
                        .force = request.force(),
                        .request_id = request.request_id(),
-                       .devices = std::move(devices),
-                       .source = request.source().empty() ? HostOf(peer) : request.source()});
+                       .priority = request.priority(),
+                       .source = request.source(),
+                       .peer = peer},
+                      catalogue_));
+  return request.validate_only() ? jobs_.Validate(create) : jobs_.Create(std::move(create));
 }
 
 Result<v1::GetTuningJobResponse> TuningServiceImpl::Get(const v1::GetTuningJobRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(request.name()));
+  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
   v1::GetTuningJobResponse response;
   MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Get(number));
   if (!response.job().record().empty()) {
@@ -73,8 +62,16 @@ Result<v1::ListTuningJobsResponse> TuningServiceImpl::List(
   MDH_ASSIGN_OR_RETURN(const int limit,
                        PageLimit(request.page_size(), kDefaultPageSize, kMaxPageSize));
   MDH_ASSIGN_OR_RETURN(const int64_t before, ParsePageToken(request.page_token()));
+  JobFilter filter = {
+      .expression = request.expression(), .device = request.device(), .source = request.source()};
+  for (const int state : request.states()) {
+    if (!v1::TuningJobState_IsValid(state)) {
+      return InvalidField("states", absl::StrCat("there is no state number ", state));
+    }
+    filter.states.push_back(static_cast<v1::TuningJobState>(state));
+  }
   // One more than asked for tells whether there is a next page.
-  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, jobs_.List(before, limit + 1));
+  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, jobs_.List(before, limit + 1, filter));
   const bool has_more = static_cast<int>(jobs.size()) > limit;
   if (has_more) jobs.pop_back();
   v1::ListTuningJobsResponse response;
@@ -88,20 +85,54 @@ Result<v1::ListTuningJobsResponse> TuningServiceImpl::List(
 
 Result<v1::CancelTuningJobResponse> TuningServiceImpl::Cancel(
     const v1::CancelTuningJobRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(request.name()));
+  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
   v1::CancelTuningJobResponse response;
   MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Cancel(number));
+  return response;
+}
+
+Result<v1::PauseTuningJobResponse> TuningServiceImpl::Pause(
+    const v1::PauseTuningJobRequest& request) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
+  v1::PauseTuningJobResponse response;
+  MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Pause(number));
+  return response;
+}
+
+Result<v1::ResumeTuningJobResponse> TuningServiceImpl::Resume(
+    const v1::ResumeTuningJobRequest& request) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
+  v1::ResumeTuningJobResponse response;
+  MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Resume(number));
+  return response;
+}
+
+Result<v1::ListTuningTrialsResponse> TuningServiceImpl::Trials(
+    const v1::ListTuningTrialsRequest& request) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
+  MDH_ASSIGN_OR_RETURN(const int limit,
+                       PageLimit(request.page_size(), kDefaultPageSize, kMaxPageSize));
+  MDH_ASSIGN_OR_RETURN(const int64_t after, ParsePageToken(request.page_token()));
+  MDH_RETURN_IF_ERROR(jobs_.Get(number).status());
+  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningTrial> trials,
+                       store_.ListTrials(number, after, limit + 1));
+  const bool has_more = static_cast<int>(trials.size()) > limit;
+  if (has_more) trials.pop_back();
+  v1::ListTuningTrialsResponse response;
+  if (has_more) response.set_next_page_token(absl::StrCat(trials.back().number()));
+  for (v1::TuningTrial& trial : trials) *response.add_trials() = std::move(trial);
   return response;
 }
 
 Status TuningServiceImpl::Watch(const grpc::ServerContext& context,
                                 const v1::WatchTuningJobRequest& request,
                                 grpc::ServerWriter<v1::WatchTuningJobResponse>& writer) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(request.name()));
+  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
   const absl::Cleanup leave = [this] { --watchers_; };
   if (++watchers_ > kMaxWatchers) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("more than ", kMaxWatchers, " clients watch jobs; try again later"));
+    return WithRetry(absl::ResourceExhaustedError(absl::StrCat(
+                         "more than ", kMaxWatchers, " clients watch jobs; try again later")),
+                     absl::Seconds(10));
   }
   int64_t sequence = request.after_sequence();
   while (!context.IsCancelled()) {
@@ -140,6 +171,24 @@ grpc::Status TuningServiceImpl::CancelTuningJob(grpc::ServerContext*,
                                                 const v1::CancelTuningJobRequest* request,
                                                 v1::CancelTuningJobResponse* response) {
   return Reply(Cancel(*request), response);
+}
+
+grpc::Status TuningServiceImpl::PauseTuningJob(grpc::ServerContext*,
+                                               const v1::PauseTuningJobRequest* request,
+                                               v1::PauseTuningJobResponse* response) {
+  return Reply(Pause(*request), response);
+}
+
+grpc::Status TuningServiceImpl::ResumeTuningJob(grpc::ServerContext*,
+                                                const v1::ResumeTuningJobRequest* request,
+                                                v1::ResumeTuningJobResponse* response) {
+  return Reply(Resume(*request), response);
+}
+
+grpc::Status TuningServiceImpl::ListTuningTrials(grpc::ServerContext*,
+                                                 const v1::ListTuningTrialsRequest* request,
+                                                 v1::ListTuningTrialsResponse* response) {
+  return Reply(Trials(*request), response);
 }
 
 grpc::Status TuningServiceImpl::WatchTuningJob(

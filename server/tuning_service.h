@@ -10,6 +10,8 @@
 #include "proto/expression_conversion.h"
 #include "server/device_catalogue.h"
 #include "server/job_queue.h"
+#include "server/lookup_table.h"
+#include "server/store.h"
 
 namespace mdh {
 
@@ -17,8 +19,12 @@ class TuningServiceImpl final : public v1::TuningService::Service {
  public:
   // All must outlive the service.
   TuningServiceImpl(JobQueue& jobs, const LookupTable& lookup_table,
-                    const DeviceCatalogue& catalogue, ExpressionLimits limits)
-      : jobs_(jobs), lookup_table_(lookup_table), catalogue_(catalogue), limits_(limits) {}
+                    const DeviceCatalogue& catalogue, Store& store, ExpressionLimits limits)
+      : jobs_(jobs),
+        lookup_table_(lookup_table),
+        catalogue_(catalogue),
+        store_(store),
+        limits_(limits) {}
 
   grpc::Status CreateTuningJob(grpc::ServerContext* context,
                                const v1::CreateTuningJobRequest* request,
@@ -34,6 +40,15 @@ class TuningServiceImpl final : public v1::TuningService::Service {
   grpc::Status WatchTuningJob(grpc::ServerContext* context,
                               const v1::WatchTuningJobRequest* request,
                               grpc::ServerWriter<v1::WatchTuningJobResponse>* writer) override;
+  grpc::Status PauseTuningJob(grpc::ServerContext* context,
+                              const v1::PauseTuningJobRequest* request,
+                              v1::PauseTuningJobResponse* response) override;
+  grpc::Status ResumeTuningJob(grpc::ServerContext* context,
+                               const v1::ResumeTuningJobRequest* request,
+                               v1::ResumeTuningJobResponse* response) override;
+  grpc::Status ListTuningTrials(grpc::ServerContext* context,
+                                const v1::ListTuningTrialsRequest* request,
+                                v1::ListTuningTrialsResponse* response) override;
 
  private:
   // `peer`: the address that the request comes from.
@@ -42,12 +57,16 @@ class TuningServiceImpl final : public v1::TuningService::Service {
   Result<v1::GetTuningJobResponse> Get(const v1::GetTuningJobRequest& request);
   Result<v1::ListTuningJobsResponse> List(const v1::ListTuningJobsRequest& request);
   Result<v1::CancelTuningJobResponse> Cancel(const v1::CancelTuningJobRequest& request);
+  Result<v1::PauseTuningJobResponse> Pause(const v1::PauseTuningJobRequest& request);
+  Result<v1::ResumeTuningJobResponse> Resume(const v1::ResumeTuningJobRequest& request);
+  Result<v1::ListTuningTrialsResponse> Trials(const v1::ListTuningTrialsRequest& request);
   Status Watch(const grpc::ServerContext& context, const v1::WatchTuningJobRequest& request,
                grpc::ServerWriter<v1::WatchTuningJobResponse>& writer);
 
   JobQueue& jobs_;
   const LookupTable& lookup_table_;
   const DeviceCatalogue& catalogue_;
+  Store& store_;
   const ExpressionLimits limits_;
   std::atomic<int> watchers_ = 0;
 };

@@ -112,7 +112,7 @@ class TuningRun {
   SearchProgress Progress() const {
     const int64_t in_work = static_cast<int64_t>(in_work_.size());
     return {.elapsed_ns = NowNs() - start_ns_,
-            .evaluations = book_.trials() + in_work,
+            .evaluations = book_.trials() - known_ + in_work,
             .valid_evaluations = book_.trials() - book_.failed_trials() + in_work,
             .best_cost = book_.best().empty()
                              ? std::nullopt
@@ -289,9 +289,14 @@ class TuningRun {
       candidate.measurement = *known;
       return RecordTrial(candidate);
     }
+    if (const Measurement* known = options_.known ? options_.known(identity) : nullptr) {
+      candidate.measurement = *known;
+      return RecordKnown(candidate);
+    }
     const bool is_new = submitted_.emplace(identity, next_number_).second;
     const int64_t number = submitted_.at(identity);
     if (is_new) {
+      if (options_.on_start) options_.on_start(candidate.parameters, identity);
       pool_.Submit(number, candidate.kernel, LimitedOptions());
       ++next_number_;
     }
@@ -339,6 +344,29 @@ class TuningRun {
   }
 
   Status RecordTrial(const Candidate& candidate) {
+    MDH_RETURN_IF_ERROR(Tell(candidate));
+    if (!on_trial_) return absl::OkStatus();
+    const Trial trial{
+        book_.trials() - known_, candidate.parameters, candidate.measurement,
+        candidate.kernel.source.empty() ? std::string() : IdentityOf(candidate.kernel)};
+    on_trial_({.trial = &trial,
+               .trials = book_.trials() - known_,
+               .failed_trials = book_.failed_trials() - known_failed_,
+               .best_ns = book_.best_ns(),
+               .best = book_.best().empty() ? nullptr : &book_.best().front().parameters,
+               .elapsed_ns = NowNs() - start_ns_});
+    return absl::OkStatus();
+  }
+
+  // What an earlier run has paid for and reported: the search learns from it, nobody else hears.
+  Status RecordKnown(const Candidate& candidate) {
+    ++known_;
+    if (candidate.measurement.outcome != TrialOutcome::kOk) ++known_failed_;
+    return Tell(candidate);
+  }
+
+  // Everyone within the search.
+  Status Tell(const Candidate& candidate) {
     if (book_.trials() == 0) default_ns_ = candidate.measurement.time_ns();
     const Cost cost = book_.Record(candidate, NowNs() - start_ns_);
     if (candidate.design.has_value() && designs_ != nullptr) {
@@ -348,14 +376,6 @@ class TuningRun {
           is_valid ? std::optional<double>(SearchTime(candidate.measurement)) : std::nullopt);
     }
     if (candidate.proposal > 0) MDH_RETURN_IF_ERROR(search_->Tell(candidate.proposal, cost));
-    if (!on_trial_) return absl::OkStatus();
-    const Trial trial{book_.trials(), candidate.parameters, candidate.measurement};
-    on_trial_({.trial = &trial,
-               .trials = book_.trials(),
-               .failed_trials = book_.failed_trials(),
-               .best_ns = book_.best_ns(),
-               .best = book_.best().empty() ? nullptr : &book_.best().front().parameters,
-               .elapsed_ns = NowNs() - start_ns_});
     return absl::OkStatus();
   }
 
@@ -445,6 +465,8 @@ class TuningRun {
   int64_t problem_ns_ = 0;           // what SetProblem took
   int64_t default_ns_ = 0;
   int64_t next_number_ = 1;
+  int64_t known_ = 0;         // of the trials in the book: those that an earlier run has made
+  int64_t known_failed_ = 0;  // of these
   std::multimap<int64_t, Candidate> in_work_;            // by number of the kernel
   absl::flat_hash_map<std::string, int64_t> submitted_;  // of these: identity -> number
   TrialBook book_{kFinalists};

@@ -41,12 +41,19 @@ struct TuningOptions {
   std::vector<StartPoint> start = {};
   MeasureOptions measure = {};
   Numerics numerics = {};
+  // For who keeps a journal; called from the thread that called Tune. Before a kernel is given to a
+  // device:
+  std::function<void(const TuningParameters&, const std::string& identity)> on_start = {};
+  // What an earlier run has measured; nullptr: nothing. Such a kernel is not measured again, nor
+  // counted as a trial.
+  std::function<const Measurement*(const std::string& identity)> known = {};
 };
 
 struct Trial {
   int64_t number = 0;  // from 1
   TuningParameters parameters;
   Measurement measurement;
+  std::string identity = "";  // of the kernel (tuner/trial_book.h); empty if there was no code
 };
 
 struct TuningResult {

@@ -41,6 +41,9 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
 void AddLookupCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddKernelCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddJobCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
+void AddTrialsCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
+void AddRecordCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
+void AddAdminCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddDeviceCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddStudyCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddTuneProgramCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);

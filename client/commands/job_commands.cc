@@ -1,9 +1,11 @@
-// mdh jobs, mdh cancel.
+// mdh jobs, mdh cancel, mdh pause, mdh resume.
 #include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -44,22 +46,37 @@ void PrintJob(const v1::TuningJob& job) {
               job.error().message().c_str());
 }
 
+// "running": the state of that name. Errors: InvalidArgument, naming those there are.
+Result<v1::TuningJobState> ParseState(const std::string& name) {
+  std::vector<std::string> names;
+  for (int state = 1; state <= v1::TuningJobState_MAX; ++state) {
+    if (!v1::TuningJobState_IsValid(state)) continue;
+    names.push_back(StateName(static_cast<v1::TuningJobState>(state)));
+    if (names.back() == name) return static_cast<v1::TuningJobState>(state);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no state '", name, "'; there are ", absl::StrJoin(names, ", ")));
+}
+
 // Up to `limit` jobs, over as many pages as that takes.
-Result<v1::ListTuningJobsResponse> ListUpTo(Client& client, int limit) {
+Result<v1::ListTuningJobsResponse> ListUpTo(Client& client, v1::ListTuningJobsRequest request,
+                                            int limit) {
   v1::ListTuningJobsResponse all;
   do {
-    MDH_ASSIGN_OR_RETURN(v1::ListTuningJobsResponse page,
-                         client.ListJobs(limit - all.jobs_size(), all.next_page_token()));
+    request.set_page_size(limit - all.jobs_size());
+    request.set_page_token(all.next_page_token());
+    MDH_ASSIGN_OR_RETURN(v1::ListTuningJobsResponse page, client.ListJobs(request));
     all.mutable_jobs()->MergeFrom(page.jobs());
     all.set_next_page_token(page.next_page_token());
   } while (!all.next_page_token().empty() && all.jobs_size() < limit);
   return all;
 }
 
-ExitCode ListJobs(const GlobalOptions& options, int limit) {
+ExitCode ListJobs(const GlobalOptions& options, const v1::ListTuningJobsRequest& request,
+                  int limit) {
   const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  const Result<v1::ListTuningJobsResponse> jobs = ListUpTo(**client, limit);
+  const Result<v1::ListTuningJobsResponse> jobs = ListUpTo(**client, request, limit);
   if (!jobs.ok()) return Fail(jobs.status());
   if (options.json) {
     PrintJson(*jobs);
@@ -71,10 +88,12 @@ ExitCode ListJobs(const GlobalOptions& options, int limit) {
   return ExitCode::kOk;
 }
 
-ExitCode CancelJob(const GlobalOptions& options, const std::string& argument) {
+using JobCall = Result<v1::TuningJob> (Client::*)(const std::string&);
+
+ExitCode CallOnJob(const GlobalOptions& options, JobCall call, const std::string& argument) {
   const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  const Result<v1::TuningJob> job = (*client)->Cancel(JobNameFromArgument(argument));
+  const Result<v1::TuningJob> job = (**client.*call)(JobNameFromArgument(argument));
   if (!job.ok()) return Fail(job.status());
   if (options.json) {
     PrintJson(*job);
@@ -84,24 +103,62 @@ ExitCode CancelJob(const GlobalOptions& options, const std::string& argument) {
   return ExitCode::kOk;
 }
 
+// A command on one job.
+void AddJobCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected,
+                   const std::string& name, const std::string& what, JobCall call) {
+  auto job = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand(name, what);
+  command->add_option("JOB", *job, "number or name")->required();
+  command->callback([&options, &selected, job, call] {
+    selected = [&options, job, call] { return CallOnJob(options, call, *job); };
+  });
+}
+
+void AddFilters(CLI::App& jobs, const std::shared_ptr<v1::ListTuningJobsRequest>& request) {
+  jobs.add_option_function<std::vector<std::string>>(
+      "--state",
+      [request](const std::vector<std::string>& names) {
+        for (const std::string& name : names) {
+          const Result<v1::TuningJobState> state = ParseState(name);
+          if (!state.ok()) {
+            throw CLI::ValidationError("--state", std::string(state.status().message()));
+          }
+          request->add_states(*state);
+        }
+      },
+      "only in this state: queued, running, paused, ...; may be given several times");
+  jobs.add_option_function<std::string>(
+      "--expression", [request](const std::string& name) { request->set_expression(name); },
+      "only of expressions with this name or digest");
+  jobs.add_option_function<std::string>(
+      "--device",
+      [request](const std::string& name) {
+        request->set_device(name.starts_with("devices/") ? name : "devices/" + name);
+      },
+      "only those that may run on this device");
+  jobs.add_option_function<std::string>(
+      "--source", [request](const std::string& name) { request->set_source(name); },
+      "only of this source");
+}
+
 }  // namespace
 
 void AddJobCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
   auto limit = std::make_shared<int>(20);
+  auto request = std::make_shared<v1::ListTuningJobsRequest>();
   CLI::App* jobs = app.add_subcommand("jobs", "list jobs, the newest first");
   jobs->add_option("--limit", *limit, "most jobs to list")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  jobs->callback([&options, &selected, limit] {
-    selected = [&options, limit] { return ListJobs(options, *limit); };
+  AddFilters(*jobs, request);
+  jobs->callback([&options, &selected, limit, request] {
+    selected = [&options, limit, request] { return ListJobs(options, *request, *limit); };
   });
-
-  auto job = std::make_shared<std::string>();
-  CLI::App* cancel = app.add_subcommand("cancel", "cancel a job; the best so far is kept");
-  cancel->add_option("JOB", *job, "number or name")->required();
-  cancel->callback([&options, &selected, job] {
-    selected = [&options, job] { return CancelJob(options, *job); };
-  });
+  AddJobCommand(app, options, selected, "cancel", "cancel a job; the best so far is kept",
+                &Client::Cancel);
+  AddJobCommand(app, options, selected, "pause", "let a job wait until it is resumed",
+                &Client::Pause);
+  AddJobCommand(app, options, selected, "resume", "let a paused job go on", &Client::Resume);
 }
 
 }  // namespace mdh

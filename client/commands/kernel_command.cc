@@ -18,6 +18,7 @@ struct KernelArguments {
   std::string output = ".";
   std::string name;
   bool unmeasured = false;
+  bool tune = false;
 };
 
 Status WriteFile(const std::filesystem::path& path, const std::string& text) {
@@ -29,8 +30,9 @@ Status WriteFile(const std::filesystem::path& path, const std::string& text) {
 }
 
 // A kernel that may not be measured: the best that is known of the device, attached or not.
-ExitCode GetUnmeasured(const GlobalOptions& options, const LookupArguments& arguments,
+ExitCode GetUnmeasured(const GlobalOptions& options, const KernelArguments& kernel_arguments,
                        v1::GetKernelResponse& found) {
+  const LookupArguments& arguments = kernel_arguments.lookup;
   if (IsDigest(arguments.expression.file)) {
     return Fail(ExitCode::kUsage, "a kernel that was not measured needs the expression itself");
   }
@@ -40,8 +42,12 @@ ExitCode GetUnmeasured(const GlobalOptions& options, const LookupArguments& argu
   }
   const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  Result<v1::GetKernelResponse> kernel = (*client)->GetBestKernel(
-      *expression, arguments.device.selection, v1::MATCH_KIND_PREDICTED, arguments.numerics_policy);
+  Result<v1::GetKernelResponse> kernel =
+      kernel_arguments.tune
+          ? (*client)->GetKernelAndTune(*expression, arguments.device.selection, {},
+                                        arguments.numerics_policy)
+          : (*client)->GetBestKernel(*expression, arguments.device.selection,
+                                     v1::MATCH_KIND_PREDICTED, arguments.numerics_policy);
   if (!kernel.ok()) return Fail(kernel.status());
   found = *std::move(kernel);
   return ExitCode::kOk;
@@ -90,13 +96,20 @@ ExitCode WriteFiles(const GlobalOptions& options, const KernelArguments& argumen
 
 ExitCode WriteKernel(const GlobalOptions& options, const KernelArguments& arguments) {
   v1::GetKernelResponse found;
-  const bool may_be_unmeasured = arguments.unmeasured || !arguments.lookup.device.is_attached;
-  const ExitCode code = may_be_unmeasured ? GetUnmeasured(options, arguments.lookup, found)
+  const bool may_be_unmeasured =
+      arguments.unmeasured || arguments.tune || !arguments.lookup.device.is_attached;
+  const ExitCode code = may_be_unmeasured ? GetUnmeasured(options, arguments, found)
                                           : GetMeasured(options, arguments.lookup, found);
   if (code != ExitCode::kOk) return code;
   if (found.match() == v1::MATCH_KIND_PREDICTED && !options.json) {
     std::printf("not measured on this device: made from %s\n",
                 found.made_from().empty() ? "rules" : found.made_from().c_str());
+  }
+  if (!found.tuning_job().empty() && !options.json) {
+    std::printf("tuning goes on: %s\n", found.tuning_job().c_str());
+  }
+  if (found.has_tuning_error()) {
+    std::fprintf(stderr, "mdh: no tuning: %s\n", found.tuning_error().message().c_str());
   }
   return WriteFiles(options, arguments, found);
 }
@@ -113,6 +126,9 @@ void AddKernelCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
   kernel->add_flag("--unmeasured", arguments->unmeasured,
                    "accept a kernel that was not measured on the device: made from the record of a "
                    "similar one, or from rules; always so for devices that are not attached");
+  kernel->add_flag("--tune", arguments->tune,
+                   "do not wait for a measured kernel: take what --unmeasured gives, and let the "
+                   "daemon tune in the background");
   kernel->add_option("--output", arguments->output, "folder; made if it is not there")
       ->capture_default_str();
   kernel->add_option("--name", arguments->name, "name of the files [the expression's name]")

@@ -70,6 +70,14 @@ ExitCode Tune(const GlobalOptions& options, const TuneArguments& arguments) {
   const Result<v1::CreateTuningJobResponse> created =
       (*client)->CreateJob(*expression, arguments.options);
   if (!created.ok()) return Fail(created.status());
+  if (arguments.options.validate_only) {
+    if (options.json) {
+      PrintJson(*created);
+    } else {
+      std::printf("the daemon would take it\n");
+    }
+    return ExitCode::kOk;
+  }
   const std::string& job = created->job().name();
   if (arguments.detach) {
     if (options.json) {
@@ -128,6 +136,20 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
       ->type_name("DEVICE");
   tune->add_option("--source", tune_arguments->options.source,
                    "who asks: jobs of different sources take turns [this machine]");
+  tune->add_option("--priority", tune_arguments->options.priority,
+                   "among the jobs of the source, from -10 to 10 [0]")
+      ->check(CLI::Range(-10, 10));
+  tune->add_option_function<std::string>(
+          "--device-time",
+          [tune_arguments](const std::string& text) {
+            const std::string wrong =
+                ParseDurationArgument(text, tune_arguments->options.max_device_time_ns);
+            if (!wrong.empty()) throw CLI::ValidationError("--device-time", wrong);
+          },
+          "most time that devices are held, summed over them [no limit but the budget]")
+      ->type_name("DURATION");
+  tune->add_flag("--check", tune_arguments->options.validate_only,
+                 "only check whether the daemon would take the job");
   tune->add_option("--request-id", tune_arguments->options.request_id,
                    "the same id gives the same job");
   tune->add_flag("--detach", tune_arguments->detach, "print the job's name and do not wait");

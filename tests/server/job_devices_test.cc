@@ -44,6 +44,9 @@ class JobDevicesTest : public ::testing::Test {
                           const std::atomic<bool>& cancelled) {
       return tune_(expression, runners, tuning, on_trial, cancelled);
     };
+    store_->SetListener([this](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
+      table_.Apply(kind, record);
+    });
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
   }
   // Brings devices back that were unhealthy.

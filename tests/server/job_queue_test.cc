@@ -29,6 +29,9 @@ class JobQueueTest : public ::testing::Test {
                           const std::atomic<bool>& cancelled) {
       return tune_(expression, runners, tuning, on_trial, cancelled);
     };
+    store_->SetListener([this](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
+      table_.Apply(kind, record);
+    });
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
   }
 
@@ -220,32 +223,6 @@ TEST_F(JobQueueTest, AnImplausibleTimeIsNotStored) {
   EXPECT_EQ(job.state(), v1::TUNING_JOB_STATE_FAILED);
   EXPECT_THAT(job.error().message(), HasSubstr("implausible"));
   EXPECT_FALSE(table_.FindRecord(job.key()).ok());
-}
-
-TEST_F(JobQueueTest, DrainingCancelsEverythingAndRefusesMore) {
-  ASSERT_TRUE(Create(64).ok());
-  WaitUntilRunning(1);
-  ASSERT_TRUE(Create(65).ok());
-  queue_->Drain();
-  EXPECT_EQ(store_->GetJob(1)->state(), v1::TUNING_JOB_STATE_CANCELLED);
-  EXPECT_FALSE(store_->GetJob(1)->record().empty());
-  EXPECT_EQ(store_->GetJob(2)->state(), v1::TUNING_JOB_STATE_CANCELLED);
-  EXPECT_EQ(Create(66).status().code(), absl::StatusCode::kUnavailable);
-}
-
-TEST_F(JobQueueTest, JobsOfAnEarlierProcessAreMarkedAsInterrupted) {
-  v1::TuningJob running;
-  running.set_state(v1::TUNING_JOB_STATE_RUNNING);
-  running.mutable_progress()->set_sequence(5);
-  ASSERT_TRUE(store_->InsertJob(running).ok());
-  StartQueue({});
-  const v1::TuningJob job = *queue_->Get(1);
-  EXPECT_EQ(job.state(), v1::TUNING_JOB_STATE_FAILED);
-  EXPECT_EQ(job.error().message(), "the daemon ended before the job did");
-  const auto news = queue_->WaitForProgress(1, 0, kSoon);
-  ASSERT_THAT(*news, SizeIs(1));
-  EXPECT_EQ(news->front().state(), v1::TUNING_JOB_STATE_FAILED);
-  EXPECT_EQ(news->front().sequence(), 6);
 }
 
 TEST_F(JobQueueTest, OldProgressIsForgottenBeyondTheLimits) {

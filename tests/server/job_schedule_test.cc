@@ -67,6 +67,13 @@ TEST_F(JobScheduleTest, ASourceThatHadItsTurnWaitsForTheOthers) {
   EXPECT_THAT(turns.Order(jobs), ElementsAre(4, 0, 2, 1, 3));
 }
 
+TEST_F(JobScheduleTest, PrioritiesOrderTheJobsOfOneSourceOnly) {
+  const std::vector<WaitingJob> jobs = {
+      {1, "a", {}, 0}, {2, "a", {}, 5}, {3, "b", {}, -5}, {4, "a", {}, 5}, {5, "b", {}, 10}};
+  // The oldest of the next jobs of each source: 2 of "a" and 5 of "b".
+  EXPECT_THAT(Turns().Order(jobs), ElementsAre(1, 4, 3, 2, 0));
+}
+
 TEST_F(JobScheduleTest, OldSourcesAreForgotten) {
   Turns turns;
   turns.Take("a");

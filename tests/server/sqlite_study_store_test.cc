@@ -55,8 +55,7 @@ class SqliteStudyStoreTest : public ::testing::Test {
         OpenSqliteStore({.path = path_, .max_bytes = max_bytes_});
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
-    Result<std::unique_ptr<StudyStore>> studies =
-        OpenSqliteStudyStore({.path = path_, .max_bytes = max_bytes_});
+    Result<std::unique_ptr<StudyStore>> studies = OpenSqliteStudyStore(*store_);
     ASSERT_TRUE(studies.ok()) << studies.status();
     studies_ = *std::move(studies);
   }
@@ -213,9 +212,22 @@ TEST(SqliteMigrationTest, DatabasesWithoutStudiesGetThem) {
   const Result<std::unique_ptr<Store>> store = OpenSqliteStore({.path = path});
   ASSERT_TRUE(store.ok()) << store.status();
   EXPECT_EQ((*store)->GetJob(1)->name(), "tuningJobs/1");
-  const Result<std::unique_ptr<StudyStore>> studies = OpenSqliteStudyStore({.path = path});
+  const Result<std::unique_ptr<StudyStore>> studies = OpenSqliteStudyStore(**store);
   ASSERT_TRUE(studies.ok()) << studies.status();
   EXPECT_EQ(*(*studies)->InsertStudy(NewStudy()), 1);
+  // The copy from before is the database as it was.
+  ASSERT_EQ(sqlite3_open((path + ".schema-1").c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, "SELECT job FROM jobs", nullptr, nullptr, nullptr), SQLITE_OK);
+  EXPECT_NE(sqlite3_exec(database, "SELECT * FROM studies", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+}
+
+TEST(SqliteMigrationTest, ANewDatabaseIsNotCopied) {
+  TemporaryDirectory directory;
+  ASSERT_TRUE(OpenSqliteStore({.path = directory.File("mdhd.sqlite")}).ok());
+  for (const auto& file : std::filesystem::directory_iterator(directory.path())) {
+    EXPECT_EQ(file.path().string().find(".schema-"), std::string::npos) << file.path();
+  }
 }
 
 }  // namespace

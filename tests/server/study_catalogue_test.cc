@@ -65,7 +65,7 @@ class StudyCatalogueTest : public ::testing::Test {
  protected:
   void SetUp() override {
     store_ = *OpenSqliteStore({.path = path_});
-    studies_ = *OpenSqliteStudyStore({.path = path_});
+    studies_ = *OpenSqliteStudyStore(*store_);
     faulty_ = std::make_unique<FaultyStore>(*studies_);
     options_.now = [this] {
       absl::MutexLock lock(&clock_);

@@ -17,7 +17,7 @@ class StudyServiceTest : public ::testing::Test {
  protected:
   StudyServiceTest()
       : store_(*OpenSqliteStore({.path = path_})),
-        studies_(*OpenSqliteStudyStore({.path = path_})),
+        studies_(*OpenSqliteStudyStore(*store_)),
         catalogue_(*studies_),
         service_(catalogue_, *studies_) {}
 

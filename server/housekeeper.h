@@ -1,0 +1,40 @@
+// What the daemon does from time to time: forgets what its retention gives up, and renews its
+// claims on jobs.
+#pragma once
+
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/admin_service.h"
+#include "server/store.h"
+
+namespace mdh {
+
+struct HousekeeperOptions {
+  std::string owner;  // of the jobs
+  absl::Duration renew_claims = absl::Minutes(1);
+  absl::Duration forget = absl::Hours(1);  // the first time at once
+};
+
+// One thread.
+class Housekeeper {
+ public:
+  // `store` must outlive this.
+  Housekeeper(Store& store, AdminOptions admin, HousekeeperOptions options);
+  ~Housekeeper();
+
+ private:
+  void Work() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  Store& store_;
+  const AdminOptions admin_;
+  const HousekeeperOptions options_;
+  absl::Mutex mutex_;
+  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace mdh

@@ -1,0 +1,159 @@
+// Jobs that wait for a while: paused ones, and those that an earlier process left unfinished.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/error_details.h"
+#include "proto/expression_conversion.h"
+#include "server/job_queue.h"
+#include "server/kernel_key.h"
+#include "server/resource_names.h"
+
+namespace mdh {
+namespace {
+
+// Claims of a daemon that cannot be asked any more end after this.
+constexpr absl::Duration kClaim = absl::Minutes(10);
+
+Status HasEnded(const v1::TuningJob& job) {
+  return WithReason(absl::FailedPreconditionError(absl::StrCat(job.name(), " has ended")),
+                    "JOB_ENDED");
+}
+
+// The expression in the text form that the job has kept.
+Result<Expression> ExpressionOf(const v1::TuningJob& job) {
+  v1::ExpressionSource source;
+  source.mutable_text()->set_text(job.expression_text());
+  return FromProto(source, ExpressionLimits::None());
+}
+
+}  // namespace
+
+Status JobQueue::TakeUpUnfinishedJobs() {
+  const absl::Time now = options_.now();
+  MDH_RETURN_IF_ERROR(store_.ClaimJobs(options_.owner, now, now + kClaim).status());
+  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, store_.UnfinishedJobs(options_.owner));
+  for (v1::TuningJob& job : jobs) {
+    MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(job.name()));
+    Result<std::shared_ptr<Job>> restored = Restore(number, job);
+    if (!restored.ok()) {
+      FailUnrestored(number, std::move(job), restored.status());
+      continue;
+    }
+    absl::MutexLock lock(&mutex_);
+    Remember(*restored);
+    const bool is_paused = job.state() == v1::TUNING_JOB_STATE_PAUSED;
+    SetAside(*restored, is_paused ? v1::TUNING_JOB_STATE_PAUSED : v1::TUNING_JOB_STATE_QUEUED);
+    spdlog::info("job={} taken up after {} trials", number, (*restored)->before.trials());
+  }
+  return absl::OkStatus();
+}
+
+Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob proto) {
+  MDH_ASSIGN_OR_RETURN(Expression expression, ExpressionOf(proto));
+  std::vector<TuningDevice*> devices;
+  for (const std::string& name : proto.devices()) {
+    if (const Result<TuningDevice*> device = catalogue_.Find(name); device.ok()) {
+      devices.push_back(*device);
+    }
+  }
+  if (devices.empty()) return absl::NotFoundError("none of its devices is attached any more");
+  const v1::KernelKey key =
+      MakeKernelKey(expression, devices.front()->environment(), proto.options().numerics_policy());
+  // After another compiler or generator was installed the job goes on under the new key.
+  *proto.mutable_key() = key;
+  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningTrial> trials, store_.ListTrials(number, 0, 0));
+  v1::TuningProgress progress = SummarizeTrials(trials).progress;
+  // Only changes of state were stored with their numbers; every trial was a step, too.
+  progress.set_sequence(proto.progress().sequence() + progress.trials());
+  progress.set_state(proto.state());
+  *proto.mutable_progress() = progress;
+  proto.set_restarts(proto.restarts() + 1);
+  proto.clear_running_devices();
+  CreateJob request = {.expression = std::move(expression),
+                       .options = proto.options(),
+                       .force = true,
+                       .request_id = proto.request_id(),
+                       .devices = std::move(devices),
+                       .source = proto.source(),
+                       .priority = proto.priority()};
+  auto job = std::make_shared<Job>(number, std::move(request), std::move(proto));
+  job->before = progress;
+  return job;
+}
+
+void JobQueue::FailUnrestored(int64_t number, v1::TuningJob job, const Status& why) {
+  job.set_state(v1::TUNING_JOB_STATE_FAILED);
+  SetError(absl::AbortedError(absl::StrCat("the daemon ended before the job did, and it cannot go "
+                                           "on: ",
+                                           std::string(why.message()))),
+           job);
+  job.mutable_progress()->set_state(job.state());
+  job.mutable_progress()->set_sequence(job.progress().sequence() + 1);
+  *job.mutable_end_time() = ToProto(options_.now());
+  const Status stored = store_.UpdateJob(number, job);
+  spdlog::warn("job={} {} {}", number, job.error().message(), std::string(stored.message()));
+}
+
+void JobQueue::SetAside(const std::shared_ptr<Job>& job, v1::TuningJobState state) {
+  for (auto* jobs : {&queued_, &running_, &paused_}) {
+    jobs->erase(std::remove(jobs->begin(), jobs->end(), job), jobs->end());
+  }
+  job->stop_reason = StopReason::kNone;
+  job->is_stopping = false;
+  job->before = job->proto.progress();
+  job->proto.set_state(state);
+  v1::TuningProgress step = job->proto.progress();
+  step.set_remaining_ns(job->options.budget_ns() - step.elapsed_ns());
+  job->Publish(std::move(step), options_.max_progress_steps);
+  Save(*job);
+  const bool is_paused = state == v1::TUNING_JOB_STATE_PAUSED;
+  (is_paused ? paused_ : queued_).push_back(job);
+  has_news_ = true;
+}
+
+void JobQueue::StopRunning(const std::shared_ptr<Job>& job, StopReason reason) {
+  job->stop_reason = reason;
+  job->is_stopping = true;
+  for (const std::unique_ptr<DeviceLease>& lease : job->leases) lease->Interrupt();
+}
+
+Result<v1::TuningJob> JobQueue::Pause(int64_t number) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (const std::shared_ptr<Job> job = Find(number); job != nullptr) {
+      if (job->is_finished || job->stop_reason == StopReason::kCancel) return HasEnded(job->proto);
+      if (job->has_devices()) {
+        StopRunning(job, StopReason::kPause);
+      } else if (job->proto.state() == v1::TUNING_JOB_STATE_QUEUED) {
+        SetAside(job, v1::TUNING_JOB_STATE_PAUSED);
+      }
+      return job->proto;
+    }
+  }
+  MDH_ASSIGN_OR_RETURN(const v1::TuningJob job, store_.GetJob(number));
+  return HasEnded(job);
+}
+
+Result<v1::TuningJob> JobQueue::Resume(int64_t number) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (const std::shared_ptr<Job> job = Find(number); job != nullptr) {
+      if (job->is_finished || job->stop_reason == StopReason::kCancel) return HasEnded(job->proto);
+      if (job->proto.state() == v1::TUNING_JOB_STATE_PAUSED) {
+        SetAside(job, v1::TUNING_JOB_STATE_QUEUED);
+        ShareDevices();
+      } else if (job->stop_reason == StopReason::kPause) {
+        // Its search ends just now; then the job waits like others.
+        job->stop_reason = StopReason::kRequeue;
+      }
+      return job->proto;
+    }
+  }
+  MDH_ASSIGN_OR_RETURN(const v1::TuningJob job, store_.GetJob(number));
+  return HasEnded(job);
+}
+
+}  // namespace mdh

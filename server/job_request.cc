@@ -1,0 +1,50 @@
+#include "server/job_request.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/error_details.h"
+#include "server/tuning_request.h"
+
+namespace mdh {
+namespace {
+
+constexpr size_t kMaxRequestIdBytes = 64;
+constexpr size_t kMaxSourceBytes = 64;
+
+}  // namespace
+
+std::string HostOf(const std::string& peer) {
+  const bool has_port = peer.starts_with("ipv4:") || peer.starts_with("ipv6:");
+  return has_port ? peer.substr(0, peer.rfind(':')) : peer;
+}
+
+Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
+                                  const DeviceCatalogue& catalogue) {
+  if (request.request_id.size() > kMaxRequestIdBytes) {
+    return InvalidField("request_id",
+                        absl::StrCat("request_id is longer than ", kMaxRequestIdBytes, " bytes"));
+  }
+  if (request.source.size() > kMaxSourceBytes) {
+    return InvalidField("source",
+                        absl::StrCat("source is longer than ", kMaxSourceBytes, " bytes"));
+  }
+  if (request.priority < -kMaxPriority || request.priority > kMaxPriority) {
+    return InvalidField("priority",
+                        absl::StrCat("the priority, ", request.priority, ", is not between -",
+                                     kMaxPriority, " and ", kMaxPriority));
+  }
+  MDH_ASSIGN_OR_RETURN(v1::TuningOptions options,
+                       InField("options", CheckTuningOptions(std::move(request.options))));
+  MDH_ASSIGN_OR_RETURN(std::vector<TuningDevice*> devices,
+                       InField("devices", catalogue.Select(request.devices)));
+  return CreateJob{.expression = std::move(expression),
+                   .options = std::move(options),
+                   .force = request.force,
+                   .request_id = std::move(request.request_id),
+                   .devices = std::move(devices),
+                   .source = request.source.empty() ? HostOf(request.peer) : request.source,
+                   .priority = request.priority};
+}
+
+}  // namespace mdh

@@ -1,0 +1,36 @@
+// What a client asks of a tuning job, checked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/expression.h"
+#include "core/status.h"
+#include "mdh/v1/tuning.pb.h"
+#include "server/device_catalogue.h"
+#include "server/job.h"
+
+namespace mdh {
+
+// Priorities are between -kMaxPriority and kMaxPriority.
+inline constexpr int kMaxPriority = 10;
+
+struct JobRequest {
+  v1::TuningOptions options;
+  std::vector<std::string> devices = {};
+  bool force = false;
+  std::string request_id = "";
+  int priority = 0;
+  std::string source = "";
+  // Where the request comes from; the source if there is none.
+  std::string peer = "";
+};
+
+// With defaults filled in. Errors: InvalidArgument or NotFound, with a BadRequest for the field.
+Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
+                                  const DeviceCatalogue& catalogue);
+
+// "ipv4:10.0.0.7:4711" without the port, which differs with every connection.
+std::string HostOf(const std::string& peer);
+
+}  // namespace mdh

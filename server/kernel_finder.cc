@@ -1,0 +1,170 @@
+#include "server/kernel_finder.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/device_conversion.h"
+#include "proto/error_details.h"
+#include "server/job_request.h"
+#include "server/kernel_key.h"
+#include "server/kernel_prediction.h"
+#include "server/resource_names.h"
+#include "server/similar_records.h"
+
+namespace mdh {
+namespace {
+
+// Records that a kernel may be made from.
+constexpr size_t kSimilarRecords = 3;
+
+// How a kernel that was made for `wanted` differs from the record that it was made from.
+v1::GetKernelResponse Made(PredictedKernel made, v1::MatchKind match, const v1::KernelKey& key,
+                           const v1::DeviceDescription& device,
+                           const std::vector<v1::TuningRecord>& similar) {
+  v1::GetKernelResponse response;
+  response.set_match(match);
+  *response.mutable_record() = std::move(made.record);
+  *response.mutable_kernel() = std::move(made.kernel);
+  response.set_made_from(made.made_from);
+  response.set_provenance(made.made_from.empty() ? v1::KERNEL_PROVENANCE_RULES
+                                                 : v1::KERNEL_PROVENANCE_REPAIRED);
+  for (const v1::TuningRecord& record : similar) {
+    if (record.name() != made.made_from) continue;
+    response.set_distance(DistanceTo(record, key, device).value_or(0));
+    for (v1::KeyDifference& difference : Differences(key, record.key())) {
+      *response.add_differences() = std::move(difference);
+    }
+  }
+  return response;
+}
+
+v1::CallStatus ToCallStatus(const Status& error) {
+  v1::CallStatus status;
+  // The same fields by number.
+  status.ParseFromString(ToRpcStatus(error).SerializeAsString());
+  return status;
+}
+
+}  // namespace
+
+Result<grpc::Slice> KernelFinder::Lookup(v1::LookupKernelRequest request) const {
+  KeyEnvironment environment = lookup_table_.environment();
+  if (request.has_device()) {
+    if (!request.key().device_fingerprint().empty()) {
+      return InvalidField("device", "the request has both a device and its fingerprint");
+    }
+    MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
+                         InField("device", catalogue_.Resolve(request.device())));
+    environment = KeyEnvironment::Of(device);
+    request.mutable_key()->set_device_fingerprint(environment.device_fingerprint);
+  }
+  if (!request.has_expression()) {
+    return InField("key", lookup_table_.Find(request.key(), request.weakest_match()));
+  }
+  if (!request.key().expression_digest().empty()) {
+    return InvalidField("expression", "the request has both an expression and a digest");
+  }
+  MDH_ASSIGN_OR_RETURN(const Expression expression,
+                       InField("expression", FromProto(request.expression(), limits_)));
+  return lookup_table_.Find(MakeKernelKey(expression, environment, request.numerics_policy()),
+                            request.weakest_match());
+}
+
+Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& request,
+                                                    const std::string& peer) const {
+  MDH_ASSIGN_OR_RETURN(const Expression expression,
+                       InField("expression", FromProto(request.expression(), limits_)));
+  MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
+                       InField("device", catalogue_.Resolve(request.device())));
+  if (!v1::NumericsPolicy_IsValid(request.numerics_policy())) {
+    return InvalidField("numerics_policy",
+                        absl::StrCat("there is no numerics policy number ",
+                                     static_cast<int>(request.numerics_policy())));
+  }
+  const v1::KernelKey key =
+      MakeKernelKey(expression, KeyEnvironment::Of(device), request.numerics_policy());
+  const Wanted wanted = {expression, device, key};
+  const bool is_tuning = request.has_tune_in_background();
+  const v1::MatchKind weakest = is_tuning ? v1::MATCH_KIND_PREDICTED : request.weakest_match();
+  Result<v1::GetKernelResponse> best = Measured(wanted, weakest);
+  const bool is_miss = absl::IsNotFound(best.status());
+  if (is_miss && weakest == v1::MATCH_KIND_NEAREST) {
+    Result<v1::GetKernelResponse> nearest = Nearest(wanted);
+    // The miss itself says more than that nothing is near.
+    if (!absl::IsNotFound(nearest.status())) best = std::move(nearest);
+  }
+  if (is_miss && weakest == v1::MATCH_KIND_PREDICTED) best = Predicted(wanted);
+  if (best.ok() && is_tuning &&
+      (best->match() != v1::MATCH_KIND_EXACT || best->record().is_provisional())) {
+    Tune(wanted, request.tune_in_background(), peer, *best);
+  }
+  return best;
+}
+
+Result<v1::GetKernelResponse> KernelFinder::Measured(const Wanted& wanted,
+                                                     v1::MatchKind weakest) const {
+  MDH_ASSIGN_OR_RETURN(const grpc::Slice found, lookup_table_.Find(wanted.key, weakest));
+  v1::LookupKernelResponse lookup;
+  if (!lookup.ParseFromArray(found.begin(), static_cast<int>(found.size()))) {
+    return absl::InternalError("a reply that was serialised ahead cannot be read");
+  }
+  v1::GetKernelResponse response;
+  response.set_match(lookup.match());
+  response.set_provenance(v1::KERNEL_PROVENANCE_MEASURED);
+  *response.mutable_record() = std::move(*lookup.mutable_record());
+  response.mutable_differences()->Swap(lookup.mutable_differences());
+  MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(response.record().name()));
+  MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), store_.GetKernel(id));
+  return response;
+}
+
+Result<v1::GetKernelResponse> KernelFinder::Nearest(const Wanted& wanted) const {
+  const std::vector<v1::TuningRecord> near = lookup_table_.FindNearest(wanted.key, kSimilarRecords);
+  MDH_ASSIGN_OR_RETURN(PredictedKernel made,
+                       AdaptKernel(wanted.expression, wanted.device, wanted.key, near));
+  return Made(std::move(made), v1::MATCH_KIND_NEAREST, wanted.key, ToProto(wanted.device), near);
+}
+
+Result<v1::GetKernelResponse> KernelFinder::Predicted(const Wanted& wanted) const {
+  const v1::DeviceDescription device = ToProto(wanted.device);
+  const std::vector<v1::TuningRecord> similar =
+      lookup_table_.FindSimilar(wanted.key, kSimilarRecords, device);
+  MDH_ASSIGN_OR_RETURN(PredictedKernel made,
+                       PredictKernel(wanted.expression, wanted.device, wanted.key, similar));
+  return Made(std::move(made), v1::MATCH_KIND_PREDICTED, wanted.key, device, similar);
+}
+
+Result<v1::TuningJob> KernelFinder::MakeJob(const Wanted& wanted,
+                                            const v1::BackgroundTuning& tuning,
+                                            const std::string& peer) const {
+  JobRequest request = {.options = tuning.options(),
+                        .priority = tuning.priority(),
+                        .source = tuning.source(),
+                        .peer = peer};
+  // The policy is a part of what was asked for.
+  request.options.set_numerics_policy(wanted.key.numerics_policy());
+  for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
+    if (device->fingerprint() == wanted.key.device_fingerprint()) {
+      request.devices.push_back(device->name());
+    }
+  }
+  if (request.devices.empty()) {
+    return absl::FailedPreconditionError("no attached device is of the kind that is meant");
+  }
+  MDH_ASSIGN_OR_RETURN(CreateJob create, CheckJobRequest(wanted.expression, request, catalogue_));
+  MDH_ASSIGN_OR_RETURN(v1::CreateTuningJobResponse created, jobs_.Create(std::move(create)));
+  return std::move(*created.mutable_job());
+}
+
+void KernelFinder::Tune(const Wanted& wanted, const v1::BackgroundTuning& tuning,
+                        const std::string& peer, v1::GetKernelResponse& response) const {
+  Result<v1::TuningJob> job = MakeJob(wanted, tuning, peer);
+  if (job.ok()) {
+    response.set_tuning_job(job->name());
+  } else {
+    *response.mutable_tuning_error() = ToCallStatus(job.status());
+  }
+}
+
+}  // namespace mdh

@@ -1,0 +1,60 @@
+// Finds the best kernel that is known for an expression and a device: measured, made from a similar
+// one, or from rules.
+#pragma once
+
+#include <grpcpp/support/slice.h>
+
+#include "core/status.h"
+#include "mdh/v1/kernel.pb.h"
+#include "proto/expression_conversion.h"
+#include "server/device_catalogue.h"
+#include "server/job_queue.h"
+#include "server/lookup_table.h"
+#include "server/store.h"
+
+namespace mdh {
+
+// Thread-safe.
+class KernelFinder {
+ public:
+  // All must outlive this.
+  KernelFinder(const LookupTable& lookup_table, const DeviceCatalogue& catalogue, Store& store,
+               JobQueue& jobs, ExpressionLimits limits)
+      : lookup_table_(lookup_table),
+        catalogue_(catalogue),
+        store_(store),
+        jobs_(jobs),
+        limits_(limits) {}
+
+  // A serialised LookupKernelResponse. Errors: see KernelService.LookupKernel.
+  Result<grpc::Slice> Lookup(v1::LookupKernelRequest request) const;
+  // Of a request with an expression. `peer`: who asks, if the request does not say. Errors: see
+  // KernelService.GetKernel.
+  Result<v1::GetKernelResponse> GetBest(const v1::GetKernelRequest& request,
+                                        const std::string& peer) const;
+
+ private:
+  struct Wanted {
+    const Expression& expression;
+    const DeviceDescription& device;
+    const v1::KernelKey& key;
+  };
+  // A measured one. Errors: NotFound.
+  Result<v1::GetKernelResponse> Measured(const Wanted& wanted, v1::MatchKind weakest) const;
+  // One of other sizes for the same device. Errors: NotFound.
+  Result<v1::GetKernelResponse> Nearest(const Wanted& wanted) const;
+  Result<v1::GetKernelResponse> Predicted(const Wanted& wanted) const;
+  // Creates or joins a job, and notes it in the response.
+  void Tune(const Wanted& wanted, const v1::BackgroundTuning& tuning, const std::string& peer,
+            v1::GetKernelResponse& response) const;
+  Result<v1::TuningJob> MakeJob(const Wanted& wanted, const v1::BackgroundTuning& tuning,
+                                const std::string& peer) const;
+
+  const LookupTable& lookup_table_;
+  const DeviceCatalogue& catalogue_;
+  Store& store_;
+  JobQueue& jobs_;
+  const ExpressionLimits limits_;
+};
+
+}  // namespace mdh

@@ -1,0 +1,108 @@
+#include "server/sqlite_integrity.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "mdh/v1/kernel.pb.h"
+#include "mdh/v1/record.pb.h"
+#include "mdh/v1/study.pb.h"
+#include "mdh/v1/tuning.pb.h"
+
+namespace mdh {
+namespace {
+
+constexpr size_t kMostProblems = 100;
+
+class Search {
+ public:
+  explicit Search(SqliteDatabase& database) : database_(database) {}
+
+  Status LookAtPages() {
+    MDH_ASSIGN_OR_RETURN(SqliteStatement check, database_.Prepare("PRAGMA integrity_check(100)"));
+    while (true) {
+      MDH_ASSIGN_OR_RETURN(const bool has_row, check.Step());
+      if (!has_row) return absl::OkStatus();
+      if (check.Bytes(0) != "ok") Add(check.Bytes(0));
+    }
+  }
+  // Rows (name, bytes) whose bytes are to be a message.
+  template <typename Message>
+  Status LookAtMessages(const char* what, const char* sql) {
+    MDH_ASSIGN_OR_RETURN(SqliteStatement rows, database_.Prepare(sql));
+    while (true) {
+      MDH_ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+      if (!has_row) return absl::OkStatus();
+      Message message;
+      if (!message.ParseFromString(rows.Bytes(1))) {
+        Add(absl::StrCat(what, " ", rows.Bytes(0), " cannot be read"));
+      }
+    }
+  }
+  // Rows (name) that are wrong.
+  Status LookAtNames(const char* problem, const char* sql) {
+    MDH_ASSIGN_OR_RETURN(SqliteStatement rows, database_.Prepare(sql));
+    while (true) {
+      MDH_ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+      if (!has_row) return absl::OkStatus();
+      Add(absl::StrCat(rows.Bytes(0), " ", problem));
+    }
+  }
+  std::vector<std::string> Take() { return std::move(problems_); }
+
+ private:
+  void Add(std::string problem) {
+    if (problems_.size() < kMostProblems) problems_.push_back(std::move(problem));
+  }
+
+  SqliteDatabase& database_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> FindProblems(SqliteDatabase& database) {
+  Search search(database);
+  MDH_RETURN_IF_ERROR(search.LookAtPages());
+  MDH_RETURN_IF_ERROR(
+      search.LookAtMessages<v1::TuningRecord>("record", "SELECT id, record FROM records"));
+  MDH_RETURN_IF_ERROR(
+      search.LookAtMessages<v1::Kernel>("kernel", "SELECT id, kernel FROM kernels"));
+  MDH_RETURN_IF_ERROR(search.LookAtMessages<v1::TuningJob>("job", "SELECT number, job FROM jobs"));
+  MDH_RETURN_IF_ERROR(search.LookAtMessages<v1::TuningTrial>(
+      "trial", "SELECT job || '/' || number, trial FROM job_trials"));
+  MDH_RETURN_IF_ERROR(
+      search.LookAtMessages<v1::Study>("study", "SELECT number, study FROM studies"));
+  MDH_RETURN_IF_ERROR(
+      search.LookAtNames("is a record without a kernel",
+                         "SELECT id FROM records WHERE id NOT IN (SELECT id FROM kernels)"));
+  MDH_RETURN_IF_ERROR(
+      search.LookAtNames("is a kernel without a record",
+                         "SELECT id FROM kernels WHERE id NOT IN (SELECT id FROM records)"));
+  MDH_RETURN_IF_ERROR(search.LookAtNames(
+      "is a job whose trials are there but not the job itself",
+      "SELECT DISTINCT job FROM job_trials WHERE job NOT IN (SELECT number FROM jobs)"));
+  return search.Take();
+}
+
+Status CountRows(SqliteDatabase& database, v1::Statistics& statistics) {
+  using Set = void (v1::Statistics::*)(int64_t);
+  const std::pair<const char*, Set> figures[] = {
+      {"SELECT count(*) FROM records", &v1::Statistics::set_records},
+      {"SELECT count(*) FROM pins", &v1::Statistics::set_pinned_records},
+      {"SELECT count(*) FROM quarantine", &v1::Statistics::set_quarantined_records},
+      {"SELECT count(*) FROM jobs", &v1::Statistics::set_jobs},
+      {"SELECT count(*) FROM job_trials", &v1::Statistics::set_trials},
+      {"SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
+       &v1::Statistics::set_database_bytes},
+      {"SELECT freelist_count * page_size FROM pragma_freelist_count(), pragma_page_size()",
+       &v1::Statistics::set_free_bytes},
+  };
+  for (const auto& [sql, set] : figures) {
+    MDH_ASSIGN_OR_RETURN(const int64_t figure, database.QueryInteger(sql));
+    (statistics.*set)(figure);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mdh

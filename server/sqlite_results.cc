@@ -1,0 +1,251 @@
+#include "server/sqlite_results.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/resource_names.h"
+#include "server/sqlite_connection.h"
+
+namespace mdh {
+namespace {
+
+Status NoRecord(const std::string& id) {
+  return absl::NotFoundError(absl::StrCat("there is no record ", id));
+}
+
+// Writes a change of the record down.
+Result<ChangedRecord> AddChange(SqliteDatabase& database, v1::KernelChangeKind kind,
+                                const v1::TuningRecord& record) {
+  v1::KernelChange change;
+  change.set_kind(kind);
+  change.set_record(record.name());
+  change.set_expression_digest(record.key().expression_digest());
+  *change.mutable_time() = google::protobuf::util::TimeUtil::GetCurrentTime();
+  ChangedRecord changed{kind, record, 0};
+  {
+    MDH_ASSIGN_OR_RETURN(
+        SqliteUse insert,
+        SqliteUse::Of(database, "INSERT INTO changes (change) VALUES (?1) RETURNING number"));
+    MDH_RETURN_IF_ERROR(insert->BindBytes(1, change.SerializeAsString()).Step().status());
+    changed.number = insert->Integer(0);
+    MDH_RETURN_IF_ERROR(insert->Step().status());
+  }
+  MDH_ASSIGN_OR_RETURN(SqliteUse forget,
+                       SqliteUse::Of(database, "DELETE FROM changes WHERE number <= ?1"));
+  MDH_RETURN_IF_ERROR(forget->Bind(1, changed.number - kRememberedChanges).Run());
+  return changed;
+}
+
+// A record with what is not stored in its bytes.
+Result<v1::TuningRecord> ParseRecord(const std::string& bytes, bool is_pinned) {
+  MDH_ASSIGN_OR_RETURN(v1::TuningRecord record, ParseStored<v1::TuningRecord>(bytes, "record"));
+  if (is_pinned) record.set_is_pinned(true);
+  return record;
+}
+
+// NotFound if there is none.
+Result<v1::TuningRecord> ReadRecord(SqliteDatabase& database, const std::string& id) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse get,
+      SqliteUse::Of(database,
+                    "SELECT record, pins.id IS NOT NULL FROM records LEFT JOIN pins USING (id)"
+                    " WHERE records.id = ?1"));
+  MDH_ASSIGN_OR_RETURN(const bool has_row, get->BindText(1, id).Step());
+  if (!has_row) return NoRecord(id);
+  return ParseRecord(get->Bytes(0), get->Integer(1) != 0);
+}
+
+// The record with the key of `record`, if it is to stay.
+Result<std::optional<v1::TuningRecord>> FindBetter(SqliteDatabase& database,
+                                                   const v1::TuningRecord& record) {
+  const v1::KernelKey& key = record.key();
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse find,
+      SqliteUse::Of(database,
+                    "SELECT record, pins.id IS NOT NULL FROM records LEFT JOIN pins USING (id)"
+                    " WHERE expression_digest = ?1 AND canonical_form = ?2"
+                    " AND device_fingerprint = ?3 AND compiler = ?4 AND generator_version = ?5"
+                    " AND numerics_policy = ?6 AND (pins.id IS NOT NULL OR is_provisional < ?8"
+                    "  OR is_provisional = ?8 AND time_ns <= ?7)"));
+  find->BindText(1, key.expression_digest())
+      .BindText(2, key.canonical_form())
+      .BindText(3, key.device_fingerprint())
+      .BindText(4, key.compiler())
+      .Bind(5, key.generator_version())
+      .Bind(6, key.numerics_policy())
+      .Bind(7, record.time_ns())
+      .Bind(8, record.is_provisional());
+  MDH_ASSIGN_OR_RETURN(const bool has_row, find->Step());
+  if (!has_row) return std::nullopt;
+  Result<v1::TuningRecord> better = ParseRecord(find->Bytes(0), find->Integer(1) != 0);
+  // One that cannot be read is replaced.
+  if (!better.ok()) return std::nullopt;
+  return *std::move(better);
+}
+
+Status DeleteRows(SqliteDatabase& database, const std::string& id) {
+  for (const char* sql : {"DELETE FROM records WHERE id = ?1", "DELETE FROM kernels WHERE id = ?1",
+                          "DELETE FROM pins WHERE id = ?1"}) {
+    MDH_ASSIGN_OR_RETURN(SqliteUse remove, SqliteUse::Of(database, sql));
+    MDH_RETURN_IF_ERROR(remove->BindText(1, id).Run());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& result) {
+  v1::TuningRecord record = result.record;
+  record.clear_is_pinned();
+  MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(record.name()));
+  MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningRecord> better, FindBetter(database, record));
+  if (better.has_value()) return PutOutcome{*std::move(better), std::nullopt};
+  const v1::KernelKey& key = record.key();
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse put_record,
+      SqliteUse::Of(database,
+                    "INSERT OR REPLACE INTO records (id, expression_digest, canonical_form,"
+                    " device_fingerprint, compiler, generator_version, numerics_policy, time_ns,"
+                    " record, is_provisional) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"));
+  MDH_RETURN_IF_ERROR(put_record->BindText(1, id)
+                          .BindText(2, key.expression_digest())
+                          .BindText(3, key.canonical_form())
+                          .BindText(4, key.device_fingerprint())
+                          .BindText(5, key.compiler())
+                          .Bind(6, key.generator_version())
+                          .Bind(7, key.numerics_policy())
+                          .Bind(8, record.time_ns())
+                          .BindBytes(9, record.SerializeAsString())
+                          .Bind(10, record.is_provisional())
+                          .Run());
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse put_kernel,
+      SqliteUse::Of(database, "INSERT OR REPLACE INTO kernels (id, kernel) VALUES (?1, ?2)"));
+  MDH_RETURN_IF_ERROR(
+      put_kernel->BindText(1, id).BindBytes(2, result.kernel.SerializeAsString()).Run());
+  MDH_ASSIGN_OR_RETURN(ChangedRecord changed,
+                       AddChange(database, v1::KERNEL_CHANGE_KIND_PUT, record));
+  return PutOutcome{std::move(record), std::move(changed)};
+}
+
+Result<ChangedRecord> RemoveResultRows(SqliteDatabase& database, const std::string& id) {
+  MDH_ASSIGN_OR_RETURN(const v1::TuningRecord record, ReadRecord(database, id));
+  if (record.is_pinned()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(record.name(), " is pinned; unpin it before"));
+  }
+  MDH_RETURN_IF_ERROR(DeleteRows(database, id));
+  return AddChange(database, v1::KERNEL_CHANGE_KIND_REMOVED, record);
+}
+
+Result<PutOutcome> SetPinningRow(SqliteDatabase& database, const std::string& id, Pinning pinning) {
+  MDH_ASSIGN_OR_RETURN(v1::TuningRecord record, ReadRecord(database, id));
+  const bool is_wanted = pinning == Pinning::kPinned;
+  if (is_wanted && record.is_provisional()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(record.name(), " is provisional; pin it when its search has ended"));
+  }
+  if (record.is_pinned() == is_wanted) return PutOutcome{std::move(record), std::nullopt};
+  MDH_ASSIGN_OR_RETURN(SqliteUse change,
+                       SqliteUse::Of(database, is_wanted ? "INSERT INTO pins (id) VALUES (?1)"
+                                                         : "DELETE FROM pins WHERE id = ?1"));
+  MDH_RETURN_IF_ERROR(change->BindText(1, id).Run());
+  record.set_is_pinned(is_wanted);
+  MDH_ASSIGN_OR_RETURN(ChangedRecord changed, AddChange(database,
+                                                        is_wanted ? v1::KERNEL_CHANGE_KIND_PINNED
+                                                                  : v1::KERNEL_CHANGE_KIND_UNPINNED,
+                                                        record));
+  return PutOutcome{std::move(record), std::move(changed)};
+}
+
+Result<std::vector<v1::TuningRecord>> ReadRecords(SqliteDatabase& database,
+                                                  std::vector<std::string>& damaged) {
+  MDH_ASSIGN_OR_RETURN(SqliteUse all,
+                       SqliteUse::Of(database,
+                                     "SELECT record, pins.id IS NOT NULL, records.id FROM records"
+                                     " LEFT JOIN pins USING (id)"));
+  std::vector<v1::TuningRecord> records;
+  while (true) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, all->Step());
+    if (!has_row) return records;
+    const std::string id = all->Bytes(2);
+    Result<v1::TuningRecord> record = ParseRecord(all->Bytes(0), all->Integer(1) != 0);
+    if (record.ok() && record->name() == RecordName(id)) {
+      records.push_back(*std::move(record));
+    } else {
+      damaged.push_back(id);
+    }
+  }
+}
+
+Status QuarantineRows(SqliteDatabase& database, const std::string& id) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse keep,
+      SqliteUse::Of(database,
+                    "INSERT INTO quarantine (id, record, kernel) SELECT id, record, kernel"
+                    " FROM records LEFT JOIN kernels USING (id) WHERE id = ?1"));
+  MDH_RETURN_IF_ERROR(keep->BindText(1, id).Run());
+  return DeleteRows(database, id);
+}
+
+Result<v1::Kernel> ReadKernel(SqliteDatabase& database, std::string_view id) {
+  MDH_ASSIGN_OR_RETURN(SqliteUse get,
+                       SqliteUse::Of(database, "SELECT kernel FROM kernels WHERE id = ?1"));
+  MDH_ASSIGN_OR_RETURN(const bool has_row, get->BindText(1, id).Step());
+  if (!has_row) {
+    return absl::NotFoundError(absl::StrCat("there is no kernel ", std::string(id)));
+  }
+  return ParseStored<v1::Kernel>(get->Bytes(0), "kernel");
+}
+
+Result<int64_t> ReadLatestChange(SqliteDatabase& database) {
+  // The sequence also knows of changes that are forgotten.
+  const Result<int64_t> latest =
+      database.QueryInteger("SELECT seq FROM sqlite_sequence WHERE name = 'changes'");
+  return absl::IsNotFound(latest.status()) ? Result<int64_t>(0) : latest;
+}
+
+Result<std::vector<v1::KernelChange>> ReadChanges(SqliteDatabase& database, int64_t after,
+                                                  int limit) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse read,
+      SqliteUse::Of(database,
+                    "SELECT number, change FROM changes WHERE number > ?1 ORDER BY number"
+                    " LIMIT ?2"));
+  read->Bind(1, after).Bind(2, limit);
+  std::vector<v1::KernelChange> changes;
+  while (true) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
+    if (!has_row) return changes;
+    MDH_ASSIGN_OR_RETURN(v1::KernelChange change,
+                         ParseStored<v1::KernelChange>(read->Bytes(1), "change"));
+    change.set_number(read->Integer(0));
+    changes.push_back(std::move(change));
+  }
+}
+
+Result<std::vector<std::string>> ReadReplacedResults(SqliteDatabase& database,
+                                                     int generator_version) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse read,
+      SqliteUse::Of(database,
+                    "SELECT old.id FROM records old LEFT JOIN pins USING (id)"
+                    " WHERE old.generator_version < ?1 AND pins.id IS NULL AND EXISTS ("
+                    " SELECT 1 FROM records new WHERE new.generator_version = ?1"
+                    " AND new.is_provisional = 0"
+                    " AND new.expression_digest = old.expression_digest"
+                    " AND new.canonical_form = old.canonical_form"
+                    " AND new.device_fingerprint = old.device_fingerprint"
+                    " AND new.numerics_policy = old.numerics_policy)"));
+  read->Bind(1, generator_version);
+  std::vector<std::string> ids;
+  while (true) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
+    if (!has_row) return ids;
+    ids.push_back(read->Bytes(0));
+  }
+}
+
+}  // namespace mdh

@@ -1,0 +1,53 @@
+// The one writer of the database: writes that wait together share a transaction.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "core/status.h"
+#include "server/sqlite_database.h"
+
+namespace mdh {
+
+// Thread-safe. The database must not be written by anything else meanwhile.
+class SqliteWriter {
+ public:
+  using Write = std::function<Status(SqliteDatabase&)>;
+
+  explicit SqliteWriter(std::unique_ptr<SqliteDatabase> database)
+      : database_(std::move(database)) {}
+
+  // Runs `write` and returns when what it wrote is on the disk. It shares a transaction, and the
+  // wait for the disk, with others that come at the same time; one that fails is undone alone.
+  // `on_commit` is called after the commit, in the order of the writes, and before this returns.
+  // Neither may call Run. Errors: what `write` gives; what the commit says, of all in it.
+  Status Run(const Write& write, const std::function<void()>& on_commit = {})
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  int64_t transactions() const ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t writes() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Waiting {
+    const Write& write;
+    const std::function<void()>& on_commit;
+    Status status;
+    bool is_done = false;
+  };
+  // By the thread that leads, which alone uses the database.
+  void RunTogether(const std::vector<Waiting*>& group);
+  Status RunInSavepoint(Waiting& waiting);
+
+  const std::unique_ptr<SqliteDatabase> database_;  // used by who leads
+  mutable absl::Mutex mutex_;
+  bool has_leader_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Waiting*> waiting_ ABSL_GUARDED_BY(mutex_);
+  int64_t transactions_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t writes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace mdh

@@ -1,0 +1,121 @@
+// The services over a store and fake devices, behind a real server on a Unix socket.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/admin_client.h"
+#include "client/client.h"
+#include "gtest/gtest.h"
+#include "proto/error_details.h"
+#include "server/admin_service.h"
+#include "server/job_queue.h"
+#include "server/kernel_finder.h"
+#include "server/kernel_prediction.h"
+#include "server/kernel_service.h"
+#include "server/lookup_table.h"
+#include "server/sqlite_store.h"
+#include "server/tuning_service.h"
+#include "tests/server/fake_devices.h"
+#include "tests/server/matmul_expression.h"
+#include "tests/server/temporary_directory.h"
+
+namespace mdh {
+
+class ServiceTest : public ::testing::Test {
+ protected:
+  ServiceTest() {
+    store_->SetListener([this](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
+      table_.Apply(kind, record);
+    });
+    JobQueueOptions options;
+    options.max_queued = 4;
+    options.max_queued_per_source = 2;
+    options.tune = [this](const Expression& expression, absl::Span<Runner* const> runners,
+                          const TuningOptions& tuning,
+                          const std::function<void(const TuningProgress&)>& on_trial,
+                          const std::atomic<bool>& cancelled) {
+      return tune_(expression, runners, tuning, on_trial, cancelled);
+    };
+    queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
+    finder_ = std::make_unique<KernelFinder>(table_, catalogue_, *store_, *queue_, limits_);
+    kernels_ = std::make_unique<KernelServiceImpl>(*finder_, *store_, limits_);
+    tuning_ = std::make_unique<TuningServiceImpl>(*queue_, table_, catalogue_, *store_, limits_);
+    admin_ = std::make_unique<AdminServiceImpl>(*store_, table_, *queue_, limits_, admin_options_);
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
+    builder.RegisterService(kernels_.get());
+    builder.RegisterService(tuning_.get());
+    builder.RegisterService(admin_.get());
+    server_ = builder.BuildAndStart();
+    client_ = *Client::Connect(address_);
+    admin_client_ = *AdminClient::Connect(address_);
+  }
+  ~ServiceTest() override {
+    kernels_->StopWatching();
+    queue_->Drain();
+    server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+    server_->Wait();
+  }
+
+  // A result that could have been measured on the fake CPU.
+  v1::TuningRecord RecordFor(int64_t size, int64_t time_ns) const {
+    const Expression expression = MatMulExpression(size, size, size);
+    const KeyEnvironment environment = KeyEnvironment::Of(FakeCpu());
+    const v1::KernelKey key = MakeKernelKey(expression, environment);
+    PredictedKernel made = *PredictKernel(expression, FakeCpu(), key, {});
+    made.record.set_time_ns(time_ns);
+    return made.record;
+  }
+  v1::TuningRecord Put(int64_t size, int64_t time_ns) {
+    const Result<v1::PutKernelResponse> response =
+        admin_client_->PutKernel(RecordFor(size, time_ns));
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? response->record() : v1::TuningRecord();
+  }
+  // Releases the search and waits for the end of the job.
+  v1::TuningJob FinishJob(const std::string& name) {
+    tune_.Release();
+    EXPECT_TRUE(client_->Watch(name, 0, {}).ok());
+    return client_->GetJob(name)->job();
+  }
+  static std::string ReasonOf(const Status& error) {
+    const auto info = DetailOf<google::rpc::ErrorInfo>(error);
+    return info.has_value() ? info->reason() : "";
+  }
+  // The field that a refused request names.
+  static std::string FieldOf(const Status& error) {
+    const auto bad = DetailOf<google::rpc::BadRequest>(error);
+    return bad.has_value() && bad->field_violations_size() == 1 ? bad->field_violations(0).field()
+                                                                : "";
+  }
+
+  TemporaryDirectory directory_;
+  const std::string address_ = "unix:" + directory_.File("socket");
+  const ExpressionLimits limits_;
+  const AdminOptions admin_options_ = {.version = "test",
+                                       .backup_directory = directory_.File("backups"),
+                                       .keep_jobs = absl::ZeroDuration(),
+                                       .max_queued_jobs = 4};
+  const std::unique_ptr<Store> store_ = *OpenSqliteStore({.path = directory_.File("mdhd.sqlite")});
+  FakeTune tune_;
+  FakeDevices devices_;
+  FakeDevice& cpu_ = devices_.Add("devices/cpu", FakeCpu());
+  FakeDevice& cuda_ = devices_.Add("devices/cuda0", FakeGpu());
+  LookupTable table_{KeyEnvironment::Of(cpu_.description), {KeyEnvironment::Of(FakeGpu())}};
+  DeviceCatalogue catalogue_{devices_.Take(), {}, {}, *store_};
+  std::unique_ptr<JobQueue> queue_;
+  std::unique_ptr<KernelFinder> finder_;
+  std::unique_ptr<KernelServiceImpl> kernels_;
+  std::unique_ptr<TuningServiceImpl> tuning_;
+  std::unique_ptr<AdminServiceImpl> admin_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Client> client_;
+  std::unique_ptr<AdminClient> admin_client_;
+};
+
+}  // namespace mdh

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,8 +12,10 @@
 #include "codegen/default_parameters.h"
 #include "core/low_level_expression.h"
 #include "tuner/design_search.h"
+#include "tuner/finalists.h"
 #include "tuner/mdh_space.h"
 #include "tuner/measure/clock.h"
+#include "tuner/pace.h"
 #include "tuner/runner_pool.h"
 #include "tuner/search/search.h"
 #include "tuner/trial_book.h"
@@ -25,39 +26,6 @@ namespace {
 // A loop nest on the CPU that takes longer would keep a GPU waiting for a figure to boast with.
 constexpr int64_t kMostLoopNestPoints = 200'000'000;
 constexpr size_t kFinalists = 3;
-constexpr int kFinalRounds = 2;
-// The final figure is timed this much longer than a trial.
-constexpr int kFinalTimeFactor = 4;
-// A candidate that is this many times slower than the best ends as a timeout, but none does before
-// the second time has passed: calls of a good one must fit in.
-constexpr int64_t kHopelessFactor = 30;
-// One whose first calls take so many times the best one's is not called again.
-constexpr double kClearlyWorse = 1.25;
-constexpr int64_t kLeastRunLimit = 1'000'000'000;
-
-// What suits a kind of device.
-struct Pace {
-  // Kernels in work.
-  int lookahead;
-  // A candidate is given up whose compilation takes that many times longer than the best one's, but
-  // none is before the second time has passed.
-  int64_t long_compile_factor;
-  int64_t least_compile_limit_ns;
-  // At most so much is timed of a trial; for the final figure it is as the options say.
-  int64_t most_timed_ns;
-};
-
-// Candidates for a CPU are measured on the cores that compile; those for GPUs wait for the compiler
-// much longer than for the device, whose times hardly vary.
-Pace PaceFor(const DeviceDescription& device) {
-  constexpr int64_t kSecond = 1'000'000'000;
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  const bool is_gpu = device.kind != DeviceKind::kCpu && device.blocks.warp_size > 1;
-  if (!is_gpu) return {std::clamp(cores, 4, 16), 10, 8 * kSecond, 100 * kSecond};
-  // Drivers of OpenCL compile several times as long as NVRTC.
-  const int64_t least_limit_ns = (device.kind == DeviceKind::kCuda ? 3 : 10) * kSecond;
-  return {std::clamp(4 * cores, 8, 64), 4, least_limit_ns, 5'000'000};
-}
 
 class TuningRun {
  public:
@@ -72,7 +40,7 @@ class TuningRun {
         start_ns_(NowNs()),
         device_(runners.front()->device()),
         model_(TuningModel(device_)),
-        pace_(PaceFor(device_)),
+        pace_(Pace::For(device_)),
         lookahead_(options.lookahead > 0 ? options.lookahead : pace_.lookahead),
         pool_(runners, lookahead_) {}
 
@@ -87,7 +55,7 @@ class TuningRun {
     MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
     MDH_RETURN_IF_ERROR(RunSearch());
     MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
-    if (!cancelled_) MDH_RETURN_IF_ERROR(MeasureFinalists());
+    if (!cancelled_) MDH_RETURN_IF_ERROR(MeasureBest());
     MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
     return Finish(std::move(result));
   }
@@ -123,7 +91,7 @@ class TuningRun {
 
   // How long the measurements at the end, and what is in work, will take.
   int64_t ReservedTime() const {
-    const int64_t each = kFinalTimeFactor * options_.measure.target_time_ns * kFinalRounds;
+    const int64_t each = FinalistTime(options_);
     const int64_t searching_ns = NowNs() - search_start_ns_;
     const int64_t trial_ns = book_.trials() == 0 ? 0 : searching_ns / book_.trials();
     return problem_ns_ + static_cast<int64_t>(kFinalists) * each +
@@ -297,28 +265,11 @@ class TuningRun {
     const int64_t number = submitted_.at(identity);
     if (is_new) {
       if (options_.on_start) options_.on_start(candidate.parameters, identity);
-      pool_.Submit(number, candidate.kernel, LimitedOptions());
+      pool_.Submit(number, candidate.kernel, LimitedOptions(options_.measure, pace_, book_));
       ++next_number_;
     }
     in_work_.emplace(number, std::move(candidate));
     return absl::OkStatus();
-  }
-
-  // What is hopeless is not waited for, and neither is code that has grown out of proportion.
-  MeasureOptions LimitedOptions() const {
-    MeasureOptions options = options_.measure;
-    options.target_time_ns = std::min(options.target_time_ns, pace_.most_timed_ns);
-    if (book_.best().empty()) return options;
-    const int64_t best_ns = book_.best_ns();
-    options.best_so_far_ns = best_ns;
-    options.slow_factor = std::min(options.slow_factor, kClearlyWorse);
-    options.compile_limit_ns =
-        std::min(options.compile_limit_ns,
-                 std::max(pace_.long_compile_factor * book_.best().front().measurement.compile_ns,
-                          pace_.least_compile_limit_ns));
-    options.run_limit_ns =
-        std::min(options.run_limit_ns, std::max(kHopelessFactor * best_ns, kLeastRunLimit));
-    return options;
   }
 
   Result<Kernel> Generate(const TuningParameters& parameters) const {
@@ -389,48 +340,20 @@ class TuningRun {
 
   // ---- The end ----
 
-  // The smallest of many noisy times is mostly luck: the best few are timed again, in turn and for
-  // longer, and their results are checked on inputs that no one has seen before. All on one device,
-  // as they are compared; another one takes over if it gives up.
-  Status MeasureFinalists() {
+  // All on one device, as they are compared; another one takes over if it gives up.
+  Status MeasureBest() {
     Status status = absl::OkStatus();
     while (Runner* runner = pool_.idle()) {
-      status = MeasureFinalistsOn(*runner);
+      std::vector<Kernel> kernels;
+      for (const Candidate& candidate : book_.best()) kernels.push_back(candidate.kernel);
+      Result<std::vector<Measurement>> finals =
+          MeasureFinalists(*runner, expression_, options_, kernels);
+      status = finals.status();
+      if (status.ok()) book_.Replace(*std::move(finals));
       if (status.ok() || absl::IsCancelled(status)) return absl::OkStatus();
       pool_.LeaveOut(runner, status);
     }
     return status;
-  }
-
-  Status MeasureFinalistsOn(Runner& runner) {
-    Status status = runner.SetProblem(expression_, options_.seed + 1, options_.numerics);
-    // A runner that has died is started again: an hour's search is not thrown away for that.
-    if (absl::IsUnavailable(status)) {
-      status = runner.SetProblem(expression_, options_.seed + 1, options_.numerics);
-    }
-    MDH_RETURN_IF_ERROR(status);
-    std::vector<Kernel> kernels;
-    for (const Candidate& candidate : book_.best()) kernels.push_back(candidate.kernel);
-    MeasureOptions options = options_.measure;
-    options.target_time_ns *= kFinalTimeFactor;
-    options.best_so_far_ns = 0;
-    std::vector<Measurement> finals(kernels.size());
-    for (int round = 0; round < kFinalRounds; ++round) {
-      MDH_ASSIGN_OR_RETURN(std::vector<Measurement> measurements, runner.Measure(kernels, options));
-      for (size_t k = 0; k < kernels.size(); ++k) Append(measurements[k], finals[k]);
-    }
-    book_.Replace(std::move(finals));
-    return absl::OkStatus();
-  }
-
-  static void Append(const Measurement& round, Measurement& all) {
-    if (all.outcome != TrialOutcome::kOk) return;
-    if (round.outcome != TrialOutcome::kOk || all.times_ns.empty()) {
-      all = round;
-      return;
-    }
-    all.times_ns.insert(all.times_ns.end(), round.times_ns.begin(), round.times_ns.end());
-    all.compile_ns = std::max(all.compile_ns, round.compile_ns);
   }
 
   Result<TuningResult> Finish(TuningResult result) const {

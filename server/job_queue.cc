@@ -352,7 +352,9 @@ void JobQueue::Finish(const std::shared_ptr<Job>& job, v1::TuningJobState state,
                job->proto.progress().best_time_ns(), std::string(error.message()));
   job->is_finished = true;
   for (auto* jobs : {&running_, &queued_, &paused_}) Remove(*jobs, job);
-  by_key_.erase(KernelId(job->proto.key()));
+  // A job that is being cancelled may have a successor already.
+  const auto active = by_key_.find(KernelId(job->proto.key()));
+  if (active != by_key_.end() && active->second == job) by_key_.erase(active);
   recent_.push_back(job);
   if (static_cast<int>(recent_.size()) <= options_.max_recent) return;
   by_number_.erase(recent_.front()->number);

@@ -179,6 +179,18 @@ TEST_F(JobQueueTest, CancellingAQueuedJobEndsItAtOnce) {
   EXPECT_EQ(queue_->Cancel(99).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(JobQueueTest, TheSuccessorOfAJobThatIsBeingCancelledIsJoined) {
+  ASSERT_TRUE(Create(64).ok());
+  WaitUntilRunning(1);
+  ASSERT_TRUE(queue_->Cancel(1).ok());
+  // Whether the first one has ended by now or not.
+  const v1::CreateTuningJobResponse second = *Create(64, true);
+  EXPECT_FALSE(second.joined());
+  WaitForEnd(1);
+  EXPECT_TRUE(Create(64, true)->joined());
+  EXPECT_THAT(*queue_->List(0, 10), SizeIs(2));
+}
+
 TEST_F(JobQueueTest, AFullQueueRefuses) {
   StartQueue({.max_queued = 1});
   ASSERT_TRUE(Create(64).ok());

@@ -78,7 +78,7 @@ TEST_F(KernelServiceTest, WrongResultsAreRefusedAndTheFieldIsNamed) {
       {"record.parameters", [](Record& r) { r.set_parameters("nonsense"); }},
       {"record.parameters", [](Record& r) { r.clear_parameters(); }},
       {"record.parameters",
-       [this](Record& r) {
+       [](Record& r) {
          const Expression other = MatMulExpression(4'096, 4'096, 4'096);
          const KeyEnvironment gpu = KeyEnvironment::Of(FakeGpu());
          r.set_parameters(

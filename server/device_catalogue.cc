@@ -25,18 +25,12 @@ v1::MachinePeaks ToProto(const MachinePeaks& peaks) {
   return proto;
 }
 
-// Of both what is better; an overhead of 0 was not measured.
-v1::MachinePeaks Better(const v1::MachinePeaks& a, const v1::MachinePeaks& b) {
-  v1::MachinePeaks better;
-  better.set_fp32_flops_per_s(std::max(a.fp32_flops_per_s(), b.fp32_flops_per_s()));
-  better.set_fp64_flops_per_s(std::max(a.fp64_flops_per_s(), b.fp64_flops_per_s()));
-  better.set_memory_bytes_per_s(std::max(a.memory_bytes_per_s(), b.memory_bytes_per_s()));
-  better.set_copy_bytes_per_s(std::max(a.copy_bytes_per_s(), b.copy_bytes_per_s()));
-  better.set_launch_overhead_ns(a.launch_overhead_ns() == 0 ? b.launch_overhead_ns()
-                                : b.launch_overhead_ns() == 0
-                                    ? a.launch_overhead_ns()
-                                    : std::min(a.launch_overhead_ns(), b.launch_overhead_ns()));
-  return better;
+MachinePeaks FromProto(const v1::MachinePeaks& peaks) {
+  return {.fp32_flops_per_s = peaks.fp32_flops_per_s(),
+          .fp64_flops_per_s = peaks.fp64_flops_per_s(),
+          .memory_bytes_per_s = peaks.memory_bytes_per_s(),
+          .copy_bytes_per_s = peaks.copy_bytes_per_s(),
+          .launch_overhead_ns = peaks.launch_overhead_ns()};
 }
 
 TuningDevice* DefaultOf(absl::Span<const std::unique_ptr<TuningDevice>> devices) {
@@ -182,10 +176,10 @@ Result<v1::MachinePeaks> DeviceCatalogue::Peaks(TuningDevice& device) {
   if (std::optional<v1::MachinePeaks> measured = MeasuredPeaks(device.fingerprint())) {
     return *std::move(measured);
   }
-  return MeasurePeaks(device);
+  return ReachedPeaks(device);
 }
 
-Result<v1::MachinePeaks> DeviceCatalogue::MeasurePeaks(TuningDevice& device) {
+Result<v1::MachinePeaks> DeviceCatalogue::ReachedPeaks(TuningDevice& device) {
   MDH_ASSIGN_OR_RETURN(const std::optional<v1::MachinePeaks> stored,
                        store_.GetPeaks(device.fingerprint()));
   const Result<MachinePeaks> measured = device.runner().Peaks();
@@ -194,9 +188,11 @@ Result<v1::MachinePeaks> DeviceCatalogue::MeasurePeaks(TuningDevice& device) {
     return measured.status();
   }
   v1::MachinePeaks peaks = ToProto(*measured);
-  if (stored.has_value()) peaks = Better(peaks, *stored);
+  if (stored.has_value()) peaks = ToProto(Better(*measured, FromProto(*stored)));
+  const bool is_stored =
+      stored.has_value() && stored->SerializeAsString() == peaks.SerializeAsString();
   // A full disk is no reason not to know them.
-  store_.PutPeaks(device.fingerprint(), peaks).IgnoreError();
+  if (!is_stored) store_.PutPeaks(device.fingerprint(), peaks).IgnoreError();
   absl::MutexLock lock(&mutex_);
   peaks_[device.fingerprint()] = peaks;
   return peaks;
@@ -211,12 +207,8 @@ bool IsDoublePrecision(const Expression& expression) {
 
 Status CheckPlausible(const Expression& expression, int64_t time_ns,
                       const DeviceDescription& device, const v1::MachinePeaks& peaks) {
-  const MachinePeaks known = {.fp32_flops_per_s = peaks.fp32_flops_per_s(),
-                              .fp64_flops_per_s = peaks.fp64_flops_per_s(),
-                              .memory_bytes_per_s = peaks.memory_bytes_per_s(),
-                              .copy_bytes_per_s = peaks.copy_bytes_per_s()};
-  const std::optional<std::string> why =
-      WhyImplausible(expression, static_cast<double>(time_ns), CacheState::kWarm, device, known);
+  const std::optional<std::string> why = WhyImplausible(
+      expression, static_cast<double>(time_ns), CacheState::kWarm, device, FromProto(peaks));
   if (!why) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("the result for '", expression.name(), "': ", *why));
 }

@@ -52,9 +52,11 @@ class DeviceCatalogue {
   // are kept, because a busy machine reaches less. If they cannot be measured, those of earlier
   // processes. Errors: what the runner says, if there are none.
   Result<v1::MachinePeaks> Peaks(TuningDevice& device) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same with what its runner has reached since: a kernel that was too fast for the peaks may
+  // have shown that they were measured while the machine was slow.
+  Result<v1::MachinePeaks> ReachedPeaks(TuningDevice& device) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  Result<v1::MachinePeaks> MeasurePeaks(TuningDevice& device) ABSL_LOCKS_EXCLUDED(mutex_);
   std::optional<v1::MachinePeaks> MeasuredPeaks(const std::string& fingerprint) const
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::optional<v1::MachinePeaks> KnownPeaks(TuningDevice& device) ABSL_LOCKS_EXCLUDED(mutex_);

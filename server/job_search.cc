@@ -63,6 +63,10 @@ class RunningSearch {
     MDH_ASSIGN_OR_RETURN(
         const TuningResult result,
         tools_.tune(search_.expression, runners, Options(), on_trial, search_.cancelled));
+    for (const std::unique_ptr<DeviceLease>& lease : search_.leases) {
+      const Result<v1::MachinePeaks> reached = tools_.catalogue.ReachedPeaks(lease->held());
+      if (reached.ok()) peaks_ = *reached;
+    }
     MDH_RETURN_IF_ERROR(
         CheckPlausible(search_.expression, result.measurement.time_ns(), description_, peaks_));
     v1::TuningRecord record = MakeRecord(search_.expression, search_.key, description_, result);

@@ -9,6 +9,11 @@
 #include "tuner/measure/clock.h"
 
 namespace mdh {
+namespace {
+
+constexpr int kMostKilledWorkers = 3;
+
+}  // namespace
 
 void DeviceCompilers::Add(int64_t number, const v1::RunnerKernel& kernel, int64_t limit_ns) {
   const std::string key = kernel.SerializeAsString();
@@ -36,10 +41,11 @@ std::optional<DeviceCompileOutcome> DeviceCompilers::Check(Worker& worker, bool&
       outcome.binary = std::move(*response.mutable_binary());
     } else {
       const ChildEnd end = worker.process.End();
-      // Somebody else's kill, which need not have met the kernel's compilation at all.
-      if (end.signal == SIGKILL && !job.is_repeated) {
+      // Somebody else's kill, which need not have met the kernel's compilation at all: several idle
+      // workers may be dying when they are given one.
+      if (end.signal == SIGKILL && job.killed_workers < kMostKilledWorkers) {
         waiting_.push_front(job);
-        waiting_.front().is_repeated = true;
+        ++waiting_.front().killed_workers;
         return std::nullopt;
       }
       outcome.reason = absl::StrCat("the compiler ended by ", ToText(end));

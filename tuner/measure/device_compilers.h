@@ -58,7 +58,7 @@ class DeviceCompilers {
     v1::RunnerKernel kernel;
     int64_t limit_ns;
     int64_t started_ns = 0;
-    bool is_repeated = false;  // after the end of a worker
+    int killed_workers = 0;  // that had it
   };
   struct Worker {
     HelperProcess process;

@@ -62,6 +62,16 @@ std::string Implausible(double time_ns, double least_ns, const std::string& why)
 
 }  // namespace
 
+MachinePeaks Better(const MachinePeaks& a, const MachinePeaks& b) {
+  const double overhead = std::min(a.launch_overhead_ns, b.launch_overhead_ns);
+  return {.fp32_flops_per_s = std::max(a.fp32_flops_per_s, b.fp32_flops_per_s),
+          .fp64_flops_per_s = std::max(a.fp64_flops_per_s, b.fp64_flops_per_s),
+          .memory_bytes_per_s = std::max(a.memory_bytes_per_s, b.memory_bytes_per_s),
+          .copy_bytes_per_s = std::max(a.copy_bytes_per_s, b.copy_bytes_per_s),
+          .launch_overhead_ns =
+              overhead > 0 ? overhead : std::max(a.launch_overhead_ns, b.launch_overhead_ns)};
+}
+
 std::optional<std::string> WhyImplausible(const Expression& expression, double time_ns,
                                           CacheState cache, const DeviceDescription& device,
                                           const MachinePeaks& peaks) {

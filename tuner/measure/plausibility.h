@@ -14,6 +14,10 @@ namespace mdh {
 // Peaks are measured, not proven: a candidate may exceed them by this factor.
 inline constexpr double kPeakTolerance = 1.5;
 
+// Of both what is better: a peak is what was reached at least once. An overhead of 0 was not
+// measured.
+MachinePeaks Better(const MachinePeaks& a, const MachinePeaks& b);
+
 // Why `time_ns` for one call cannot be; nullopt if it can. The arithmetic of the computation takes
 // its time at the device's peak; so does moving every byte of inputs and outputs once, where that
 // is certain: with cold caches, or with more bytes than four times the caches hold. Peaks that are

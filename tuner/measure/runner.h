@@ -17,6 +17,14 @@
 
 namespace mdh {
 
+struct MachinePeaks {
+  double fp32_flops_per_s = 0;  // all cores, fused multiply-adds counted as two
+  double fp64_flops_per_s = 0;
+  double memory_bytes_per_s = 0;  // reading arrays larger than the caches, all cores
+  double copy_bytes_per_s = 0;    // copying them: bytes read and bytes written together
+  double launch_overhead_ns = 0;  // from one launch to the next of kernels that do nothing
+};
+
 struct RunnerOptions {
   std::string program;         // path of mdh-runner
   std::string work_directory;  // made if it is not there; files go to a folder in it
@@ -29,6 +37,8 @@ struct RunnerOptions {
   // Cores of this machine that the runner and all that it starts are restricted to: device() is
   // then the part of the device that these are (of CPUs, also under OpenCL). Empty: all.
   std::vector<int> cores = {};
+  // What the device has reached before, if that is known: then it is not measured at first.
+  std::optional<MachinePeaks> peaks = {};
 };
 
 // In which state of the caches calls are timed.
@@ -53,14 +63,6 @@ struct MeasureOptions {
   double slow_factor = 1.5;
 
   friend bool operator==(const MeasureOptions&, const MeasureOptions&) = default;
-};
-
-struct MachinePeaks {
-  double fp32_flops_per_s = 0;  // all cores, fused multiply-adds counted as two
-  double fp64_flops_per_s = 0;
-  double memory_bytes_per_s = 0;  // reading arrays larger than the caches, all cores
-  double copy_bytes_per_s = 0;    // copying them: bytes read and bytes written together
-  double launch_overhead_ns = 0;  // from one launch to the next of kernels that do nothing
 };
 
 // Client side. Not thread-safe: one caller at a time. A runner that dies is started again,

@@ -37,7 +37,7 @@ Status StatusOf(const v1::RunnerResponse& response) {
 class RunnerClient final : public Runner {
  public:
   RunnerClient(RunnerOptions options, WorkDirectory directory)
-      : options_(std::move(options)), directory_(std::move(directory)) {}
+      : options_(std::move(options)), directory_(std::move(directory)), peaks_(options_.peaks) {}
 
   // Starts the process and greets it, which says what the device is.
   Status StartProcess() ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -222,6 +222,7 @@ class RunnerClient final : public Runner {
     // Not there: of an earlier batch, which ended with an error.
     if (found == submitted_.end()) return absl::OkStatus();
     if (response.has_measured()) {
+      if (response.measured().has_peaks()) peaks_ = FromMessage(response.measured().peaks());
       finished_.push_back({found->second.number, FromMessage(response.measured())});
       submitted_.erase(found);
       deaths_ = 0;

@@ -46,7 +46,11 @@ class RunnerService {
   Result<MachinePeaks> Peaks();
   // Measures until the machine is as fast as in the beginning, a few times at most.
   Result<Measurement> MeasureSteadily(const Submitted& submitted);
-  void CheckPlausible(const Submitted& submitted, Measurement& measurement) const;
+  // What is faster than the peaks allow has failed; but they are looked at again before, as they
+  // may have been measured while the machine was slow.
+  Status CheckPlausible(const Submitted& submitted, Measurement& measurement);
+  // False if they were measured a moment ago.
+  Result<bool> RaisePeaks();
   void SendMeasured(const Submitted& submitted, const Measurement& measurement);
   void AnswerCancelled();
   // All that is submitted is forgotten, the caller learns why in the answer to the latest of it, or
@@ -57,6 +61,8 @@ class RunnerService {
   const RunnerProcessOptions options_;
   std::unique_ptr<Bench> bench_;
   std::optional<MachinePeaks> peaks_;
+  int64_t next_peaks_ns_ = 0;   // when they may be measured again
+  bool has_new_peaks_ = false;  // that were not sent yet
   std::optional<Expression> expression_;
   std::string problem_;  // the latest request's text; empty: there is no problem
   std::deque<Submitted> submitted_;

@@ -14,7 +14,8 @@ constexpr int64_t kMaxLaneVectors = 8;
 constexpr size_t kMaxRowDimensions = 4;
 constexpr int64_t kShortReduction = 8;       // to be unrolled whole
 constexpr int64_t kUnrolledReductions = 32;  // together
-constexpr size_t kMostAlike = 4;             // choices with the same lanes and packed inputs
+constexpr size_t kMostOfWidth = 1;           // of these, with the same points along the lanes
+constexpr size_t kMostAlike = 5;             // choices with the same lanes and packed inputs
 
 int64_t RoundDownToPowerOfTwo(int64_t n) {
   int64_t power = 1;
@@ -41,10 +42,15 @@ class Ranking {
     std::stable_sort(found_.begin(), found_.end(),
                      [](const TileChoice& a, const TileChoice& b) { return a.cycles < b.cycles; });
     std::map<std::pair<int, std::vector<bool>>, size_t> alike;
+    std::map<std::pair<int, int64_t>, size_t> of_width;
     std::vector<TileChoice> best;
     for (TileChoice& choice : found_) {
       if (best.size() == most) break;
-      if (alike[{choice.vector_dimension, choice.packed}]++ >= kMostAlike) continue;
+      const int v = choice.vector_dimension;
+      if (of_width[{v, v < 0 ? 0 : choice.tile[v]}] >= kMostOfWidth) continue;
+      if (alike[{v, choice.packed}] >= kMostAlike) continue;
+      ++of_width[{v, v < 0 ? 0 : choice.tile[v]}];
+      ++alike[{v, choice.packed}];
       best.push_back(std::move(choice));
     }
     return best;

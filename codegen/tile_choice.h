@@ -23,9 +23,9 @@ struct TileChoice {
 };
 
 // At most `most` choices, the best first; of those with the same lanes and packed inputs only the
-// best few. Never empty; without lanes if `has_lanes` is false. The cycles count arithmetic, loads,
-// latency of accumulators, loops and packing, and that memory prefers long rows; they are good for
-// comparisons only.
+// best few, each of another width. Never empty; without lanes if `has_lanes` is false. The cycles
+// count arithmetic, loads, latency of accumulators, loops and packing, and that memory prefers long
+// rows; they are good for comparisons only.
 std::vector<TileChoice> RankTiles(const Expression& expression, const DeviceDescription& device,
                                   NumericsPolicy numerics, bool has_lanes, size_t most);
 

@@ -257,7 +257,9 @@ Status RunGroup(const Options& options, const std::string& directory) {
 
 int main(int argc, char** argv) {
   mdh::Options options;
-  CLI::App app("Tunes cases for this machine's CPU and compares them with OpenBLAS, BLIS, libxsmm and oneDNN.");
+  CLI::App app(
+      "Tunes cases for this machine's CPU and compares them with OpenBLAS, BLIS, libxsmm and "
+      "oneDNN.");
   app.add_option("--cases-file", options.cases_file, "cases.json")->required();
   app.add_option("--expressions", options.expressions, "folder of the .mdh files")->required();
   app.add_option("--runner", options.runner, "path of mdh-runner")->required();

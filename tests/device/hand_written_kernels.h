@@ -18,6 +18,15 @@ namespace mdh {
 
 inline constexpr int kSum = 1024;  // elements that the kernel below adds up
 
+// What the kernels below call a block's number, a thread's number, shared memory and a barrier.
+inline std::string WordsOf(bool is_cuda) {
+  return is_cuda ? "#define GROUP blockIdx.x\n#define LOCAL threadIdx.x\n"
+                   "#define SHARED __shared__\n#define BARRIER __syncthreads()\n"
+                 : "#define GROUP get_group_id(0)\n#define LOCAL get_local_id(0)\n"
+                   "#define SHARED __local\n"
+                   "#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)\n";
+}
+
 // Takes `in` (1024 int32), `out` (4 int32) and scratch memory: stage 0 sums up 256 elements per
 // block through shared memory, stage 1 copies the four sums. `mistake` is a statement at the end of
 // stage 1, where `i` is the thread's number.
@@ -29,25 +38,48 @@ inline Kernel SumKernel(bool is_cuda, const std::string& mistake = "") {
   const std::string global = is_cuda ? "" : "__global ";
   const std::string arguments = "(" + global + "const int* in, " + global + "int* out, " + global +
                                 (is_cuda ? "void*" : "char*") + " scratch)";
-  kernel.source =
-      std::string(is_cuda ? "#define GROUP blockIdx.x\n#define LOCAL threadIdx.x\n"
-                            "#define SHARED __shared__\n#define BARRIER __syncthreads()\n"
-                          : "#define GROUP get_group_id(0)\n#define LOCAL get_local_id(0)\n"
-                            "#define SHARED __local\n"
-                            "#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)\n") +
-      prefix + "mdh_sum_0" + arguments + " {\n  SHARED int sums[64];\n" +
-      "  int i = (int)LOCAL, sum = 0;\n" +
-      "  for (int n = 0; n < 4; ++n) sum += in[(int)GROUP * 256 + n * 64 + i];\n" +
-      "  sums[i] = sum;\n  BARRIER;\n" +
-      "  if (i == 0) {\n    for (int n = 1; n < 64; ++n) sum += sums[n];\n" + "    ((" + global +
-      "int*)scratch)[GROUP] = sum;\n  }\n}\n" + prefix + "mdh_sum_1" + arguments +
-      " {\n  int i = (int)LOCAL;\n  out[i] = ((" + global + "int*)scratch)[i];\n  " + mistake +
-      "\n}\n";
+  kernel.source = WordsOf(is_cuda) + prefix + "mdh_sum_0" + arguments +
+                  " {\n  SHARED int sums[64];\n" + "  int i = (int)LOCAL, sum = 0;\n" +
+                  "  for (int n = 0; n < 4; ++n) sum += in[(int)GROUP * 256 + n * 64 + i];\n" +
+                  "  sums[i] = sum;\n  BARRIER;\n" +
+                  "  if (i == 0) {\n    for (int n = 1; n < 64; ++n) sum += sums[n];\n" + "    ((" +
+                  global + "int*)scratch)[GROUP] = sum;\n  }\n}\n" + prefix + "mdh_sum_1" +
+                  arguments + " {\n  int i = (int)LOCAL;\n  out[i] = ((" + global +
+                  "int*)scratch)[i];\n  " + mistake + "\n}\n";
   kernel.arguments = {{"in", ScalarType::kInt32, kSum, false},
                       {"out", ScalarType::kInt32, 4, true}};
   kernel.stages = 2;
   kernel.launches = {{"mdh_sum_0", {{4, 1, 1}, {64, 1, 1}}}, {"mdh_sum_1", {{1, 1, 1}, {4, 1, 1}}}};
   kernel.scratch_bytes = 4 * sizeof(int32_t);
+  return kernel;
+}
+
+inline constexpr int kPair = 16;  // elements of `out` of the kernel below
+
+// Two threads that copy `in` (28 int32) to shared memory three times, with barriers around it, and
+// add the first 16 to `out`, which one of them does in a loop that it leaves early.
+inline Kernel PairKernel(bool is_cuda) {
+  Kernel kernel;
+  kernel.entry = "mdh_pair";
+  kernel.language = is_cuda ? "CUDA C++" : "OpenCL C";
+  const std::string prefix = is_cuda
+                                 ? "extern \"C\" __global__ void "
+                                 : "__kernel __attribute__((reqd_work_group_size(2, 1, 1))) void ";
+  const std::string restricted = is_cuda ? "* __restrict__ " : "* restrict ";
+  const std::string global = is_cuda ? "" : "__global ";
+  kernel.source = WordsOf(is_cuda) + prefix + "mdh_pair_0(" + global + "const int" + restricted +
+                  "in, " + global + "int" + restricted +
+                  "out) {\n  SHARED int copy[28];\n  const int thread = (int)LOCAL;\n" +
+                  "  for (int n = 0; n < 3; ++n) {\n" +
+                  "    for (int r = 0; r < 14; ++r) copy[r * 2 + thread] = in[r * 2 + thread];\n" +
+                  "    BARRIER;\n" +
+                  "    for (int l = 0; l < 14; ++l) {\n      const int at = thread * 14 + l;\n" +
+                  "      if (at < 16) out[at] = (n == 0 ? 0 : out[at]) + copy[at];\n    }\n" +
+                  "    BARRIER;\n  }\n}\n";
+  kernel.arguments = {{"in", ScalarType::kInt32, 28, false},
+                      {"out", ScalarType::kInt32, kPair, true}};
+  kernel.stages = 1;
+  kernel.launches = {{"mdh_pair_0", {{1, 1, 1}, {2, 1, 1}}}};
   return kernel;
 }
 

@@ -57,6 +57,17 @@ TEST_P(ProgramTest, RunsWithoutGuardZones) {
   EXPECT_EQ((*outputs)[0], SumOutput());
 }
 
+// Loops around barriers in blocks of two threads, on which one of PoCL's compilation methods ends
+// the process.
+TEST_P(ProgramTest, RunsLoopsAroundBarriersOfTinyBlocks) {
+  std::vector<int32_t> in(28), out(kPair);
+  for (int n = 0; n < 28; ++n) in[n] = n * n;
+  for (int n = 0; n < kPair; ++n) out[n] = 3 * n * n;
+  const auto outputs = RunKernelOnce(*device_, PairKernel(GetParam()), {BytesOf(in)});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+  EXPECT_EQ((*outputs)[0], BytesOf(out));
+}
+
 TEST_P(ProgramTest, SaysWhatWasWrittenOutside) {
   EXPECT_THAT(ErrorMessage(Run(MakeKernel("out[4 + i] = 1;"))),
               HasSubstr("wrote 0 bytes after the end of out"));

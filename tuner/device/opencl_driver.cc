@@ -45,9 +45,9 @@ Result<std::vector<void*>> Devices(const OpenClFunctions& functions, void* platf
 
 Result<std::vector<std::unique_ptr<ComputeDevice>>> FindOpenClDevices(
     const OpenClLibraries& libraries) {
-  // PoCL reads this when it compiles. Its default copies the code of blocks of at most two threads
-  // instead of putting loops around it, and ends the process on some loops with barriers.
-  setenv("POCL_WORK_GROUP_METHOD", "loops", /*replace=*/0);
+  // PoCL reads this when it compiles. By default it copies the code of blocks of at most two
+  // threads instead of putting loops around it, and ends the process on some loops with barriers.
+  setenv("POCL_FULL_REPLICATION_THRESHOLD", "0", /*replace=*/0);
   MDH_ASSIGN_OR_RETURN(const SharedLibrary library, SharedLibrary::Open(libraries.loader));
   // As the drivers behind the loader: as long as the process.
   auto* functions = new OpenClFunctions();

@@ -18,7 +18,7 @@ struct OpenClLibraries {
 };
 
 // Every device of every platform, in OpenCL's order. Must be called after the last fork. Sets the
-// environment variable POCL_WORK_GROUP_METHOD where it is not set. Errors:
+// environment variable POCL_FULL_REPLICATION_THRESHOLD where it is not set. Errors:
 // NotFound if the loader, every platform or every device is missing; Internal, naming the call.
 Result<std::vector<std::unique_ptr<ComputeDevice>>> FindOpenClDevices(
     const OpenClLibraries& libraries = {});

@@ -1,6 +1,7 @@
 #include "server/sqlite_database.h"
 
 #include <sqlite3.h>
+#include <zlib.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -8,6 +9,16 @@
 #include "absl/strings/str_cat.h"
 
 namespace mdh {
+namespace {
+
+void Crc32(sqlite3_context* context, int, sqlite3_value** values) {
+  const void* bytes = sqlite3_value_blob(values[0]);
+  const int size = sqlite3_value_bytes(values[0]);
+  sqlite3_result_int64(
+      context, static_cast<sqlite3_int64>(crc32_z(0, static_cast<const Bytef*>(bytes), size)));
+}
+
+}  // namespace
 
 void SqliteStatement::Finalize::operator()(sqlite3_stmt* statement) const {
   sqlite3_finalize(statement);
@@ -75,6 +86,11 @@ Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& 
   std::unique_ptr<SqliteDatabase> database(new SqliteDatabase(path, connection));
   if (connection == nullptr) return absl::ResourceExhaustedError("out of memory in SQLite");
   if (code != SQLITE_OK) return database->Error();
+  if (sqlite3_create_function(connection, "crc32", 1,
+                              SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, nullptr, Crc32,
+                              nullptr, nullptr) != SQLITE_OK) {
+    return database->Error();
+  }
   return database;
 }
 
@@ -163,6 +179,8 @@ Status SqliteDatabase::Error() const {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return absl::UnavailableError(absl::StrCat(database, " is busy: ", reason));
+    case SQLITE_IOERR:
+      return absl::UnavailableError(absl::StrCat(database, ": the disk failed: ", reason));
     case SQLITE_NOTADB:
       return absl::FailedPreconditionError(absl::StrCat(database, " is no SQLite database"));
     case SQLITE_CORRUPT:

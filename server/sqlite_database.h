@@ -63,7 +63,8 @@ class SqliteReset {
 
 class SqliteDatabase {
  public:
-  // Opens the file, or makes it. Errors: FailedPrecondition (no such folder, no permission).
+  // Opens the file, or makes it. Statements know a function crc32(bytes), the CRC-32 of zlib.
+  // Errors: FailedPrecondition (no such folder, no permission).
   static Result<std::unique_ptr<SqliteDatabase>> Open(const std::string& path);
 
   Result<SqliteStatement> Prepare(const char* sql);
@@ -78,7 +79,8 @@ class SqliteDatabase {
   int64_t Changes() const;
 
   // The latest error: ResourceExhausted (disk full), AlreadyExists (a constraint), Unavailable
-  // (busy), FailedPrecondition (no database, damaged, not writable, cannot be opened) or Internal.
+  // (busy, or the disk failed), FailedPrecondition (no database, damaged, not writable, cannot be
+  // opened) or Internal.
   Status Error() const;
   const std::string& path() const { return path_; }
   bool IsInTransaction() const;

@@ -73,6 +73,10 @@ Result<std::vector<std::string>> FindProblems(SqliteDatabase& database) {
       "trial", "SELECT job || '/' || number, trial FROM job_trials"));
   MDH_RETURN_IF_ERROR(
       search.LookAtMessages<v1::Study>("study", "SELECT number, study FROM studies"));
+  MDH_RETURN_IF_ERROR(search.LookAtNames("is a record whose bytes have changed",
+                                         "SELECT id FROM records WHERE crc32 <> crc32(record)"));
+  MDH_RETURN_IF_ERROR(search.LookAtNames("is a kernel whose bytes have changed",
+                                         "SELECT id FROM kernels WHERE crc32 <> crc32(kernel)"));
   MDH_RETURN_IF_ERROR(
       search.LookAtNames("is a record without a kernel",
                          "SELECT id FROM records WHERE id NOT IN (SELECT id FROM kernels)"));

@@ -38,10 +38,15 @@ Result<ChangedRecord> AddChange(SqliteDatabase& database, v1::KernelChangeKind k
   return changed;
 }
 
-// A record with what is not stored in its bytes.
-Result<v1::TuningRecord> ParseRecord(const std::string& bytes, bool is_pinned) {
-  MDH_ASSIGN_OR_RETURN(v1::TuningRecord record, ParseStored<v1::TuningRecord>(bytes, "record"));
-  if (is_pinned) record.set_is_pinned(true);
+// What ParseRecord reads.
+#define MDH_RECORD_COLUMNS "record, records.crc32 = crc32(record), pins.id IS NOT NULL"
+
+// A record from the columns above, which are the first of a row.
+Result<v1::TuningRecord> ParseRecord(const SqliteStatement& row) {
+  if (row.Integer(1) == 0) return absl::FailedPreconditionError("a stored record is damaged");
+  MDH_ASSIGN_OR_RETURN(v1::TuningRecord record,
+                       ParseStored<v1::TuningRecord>(row.Bytes(0), "record"));
+  if (row.Integer(2) != 0) record.set_is_pinned(true);
   return record;
 }
 
@@ -49,12 +54,11 @@ Result<v1::TuningRecord> ParseRecord(const std::string& bytes, bool is_pinned) {
 Result<v1::TuningRecord> ReadRecord(SqliteDatabase& database, const std::string& id) {
   MDH_ASSIGN_OR_RETURN(
       SqliteUse get,
-      SqliteUse::Of(database,
-                    "SELECT record, pins.id IS NOT NULL FROM records LEFT JOIN pins USING (id)"
-                    " WHERE records.id = ?1"));
+      SqliteUse::Of(database, "SELECT " MDH_RECORD_COLUMNS " FROM records LEFT JOIN pins USING (id)"
+                              " WHERE records.id = ?1"));
   MDH_ASSIGN_OR_RETURN(const bool has_row, get->BindText(1, id).Step());
   if (!has_row) return NoRecord(id);
-  return ParseRecord(get->Bytes(0), get->Integer(1) != 0);
+  return ParseRecord(*get);
 }
 
 // The record with the key of `record`, if it is to stay.
@@ -64,7 +68,7 @@ Result<std::optional<v1::TuningRecord>> FindBetter(SqliteDatabase& database,
   MDH_ASSIGN_OR_RETURN(
       SqliteUse find,
       SqliteUse::Of(database,
-                    "SELECT record, pins.id IS NOT NULL FROM records LEFT JOIN pins USING (id)"
+                    "SELECT " MDH_RECORD_COLUMNS " FROM records LEFT JOIN pins USING (id)"
                     " WHERE expression_digest = ?1 AND canonical_form = ?2"
                     " AND device_fingerprint = ?3 AND compiler = ?4 AND generator_version = ?5"
                     " AND numerics_policy = ?6 AND (pins.id IS NOT NULL OR is_provisional < ?8"
@@ -79,7 +83,7 @@ Result<std::optional<v1::TuningRecord>> FindBetter(SqliteDatabase& database,
       .Bind(8, record.is_provisional());
   MDH_ASSIGN_OR_RETURN(const bool has_row, find->Step());
   if (!has_row) return std::nullopt;
-  Result<v1::TuningRecord> better = ParseRecord(find->Bytes(0), find->Integer(1) != 0);
+  Result<v1::TuningRecord> better = ParseRecord(*find);
   // One that cannot be read is replaced.
   if (!better.ok()) return std::nullopt;
   return *std::move(better);
@@ -108,7 +112,8 @@ Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& r
       SqliteUse::Of(database,
                     "INSERT OR REPLACE INTO records (id, expression_digest, canonical_form,"
                     " device_fingerprint, compiler, generator_version, numerics_policy, time_ns,"
-                    " record, is_provisional) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"));
+                    " record, is_provisional, crc32)"
+                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, crc32(?9))"));
   MDH_RETURN_IF_ERROR(put_record->BindText(1, id)
                           .BindText(2, key.expression_digest())
                           .BindText(3, key.canonical_form())
@@ -120,9 +125,10 @@ Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& r
                           .BindBytes(9, record.SerializeAsString())
                           .Bind(10, record.is_provisional())
                           .Run());
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse put_kernel,
-      SqliteUse::Of(database, "INSERT OR REPLACE INTO kernels (id, kernel) VALUES (?1, ?2)"));
+  MDH_ASSIGN_OR_RETURN(SqliteUse put_kernel,
+                       SqliteUse::Of(database,
+                                     "INSERT OR REPLACE INTO kernels (id, kernel, crc32)"
+                                     " VALUES (?1, ?2, crc32(?2))"));
   MDH_RETURN_IF_ERROR(
       put_kernel->BindText(1, id).BindBytes(2, result.kernel.SerializeAsString()).Run());
   MDH_ASSIGN_OR_RETURN(ChangedRecord changed,
@@ -162,16 +168,15 @@ Result<PutOutcome> SetPinningRow(SqliteDatabase& database, const std::string& id
 
 Result<std::vector<v1::TuningRecord>> ReadRecords(SqliteDatabase& database,
                                                   std::vector<std::string>& damaged) {
-  MDH_ASSIGN_OR_RETURN(SqliteUse all,
-                       SqliteUse::Of(database,
-                                     "SELECT record, pins.id IS NOT NULL, records.id FROM records"
-                                     " LEFT JOIN pins USING (id)"));
+  MDH_ASSIGN_OR_RETURN(SqliteUse all, SqliteUse::Of(database, "SELECT " MDH_RECORD_COLUMNS
+                                                              ", records.id FROM records"
+                                                              " LEFT JOIN pins USING (id)"));
   std::vector<v1::TuningRecord> records;
   while (true) {
     MDH_ASSIGN_OR_RETURN(const bool has_row, all->Step());
     if (!has_row) return records;
-    const std::string id = all->Bytes(2);
-    Result<v1::TuningRecord> record = ParseRecord(all->Bytes(0), all->Integer(1) != 0);
+    const std::string id = all->Bytes(3);
+    Result<v1::TuningRecord> record = ParseRecord(*all);
     if (record.ok() && record->name() == RecordName(id)) {
       records.push_back(*std::move(record));
     } else {
@@ -191,12 +196,14 @@ Status QuarantineRows(SqliteDatabase& database, const std::string& id) {
 }
 
 Result<v1::Kernel> ReadKernel(SqliteDatabase& database, std::string_view id) {
-  MDH_ASSIGN_OR_RETURN(SqliteUse get,
-                       SqliteUse::Of(database, "SELECT kernel FROM kernels WHERE id = ?1"));
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse get,
+      SqliteUse::Of(database, "SELECT kernel, crc32 = crc32(kernel) FROM kernels WHERE id = ?1"));
   MDH_ASSIGN_OR_RETURN(const bool has_row, get->BindText(1, id).Step());
   if (!has_row) {
     return absl::NotFoundError(absl::StrCat("there is no kernel ", std::string(id)));
   }
+  if (get->Integer(1) == 0) return absl::FailedPreconditionError("a stored kernel is damaged");
   return ParseStored<v1::Kernel>(get->Bytes(0), "kernel");
 }
 

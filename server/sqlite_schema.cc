@@ -97,6 +97,14 @@ constexpr const char* kMigrations[] = {
       kernel BLOB
     ) STRICT;
     )sql",
+    // Of the bytes of a record and of a kernel, since SQLite does not notice when a disk changes
+    // what is inside of a value.
+    R"sql(
+    ALTER TABLE records ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE kernels ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    UPDATE records SET crc32 = crc32(record);
+    UPDATE kernels SET crc32 = crc32(kernel);
+    )sql",
 };
 constexpr int64_t kSchemaVersion = std::size(kMigrations);
 

@@ -325,6 +325,7 @@ Result<std::vector<std::string>> SqliteStore::CheckIntegrity() {
 Status SqliteStore::Count(v1::Statistics& statistics) {
   statistics.set_transactions(writer_.transactions());
   statistics.set_writes(writer_.writes());
+  statistics.set_storage_problem(std::string(writer_.health().message()));
   statistics.set_latest_change(LatestChange());
   return ReadWith([&](SqliteDatabase& database) { return CountRows(database, statistics); });
 }

@@ -28,8 +28,9 @@ Status SqliteWriter::Run(const Write& write, const std::function<void()>& on_com
                                                           waiting_.size(), kMostTogether)));
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(group.size()));
     mutex_.Unlock();
-    RunTogether(group);
+    const Status written = RunTogether(group);
     mutex_.Lock();
+    health_ = written;
     ++transactions_;
     writes_ += static_cast<int64_t>(group.size());
     for (Waiting* done : group) done->is_done = true;
@@ -37,9 +38,10 @@ Status SqliteWriter::Run(const Write& write, const std::function<void()>& on_com
   }
 }
 
-void SqliteWriter::RunTogether(const std::vector<Waiting*>& group) {
+Status SqliteWriter::RunTogether(const std::vector<Waiting*>& group) {
   const auto fail_all = [&](const Status& error) {
     for (Waiting* waiting : group) waiting->status = error;
+    return error;
   };
   Result<std::unique_ptr<SqliteTransaction>> transaction = SqliteTransaction::Begin(*database_);
   if (!transaction.ok()) return fail_all(transaction.status());
@@ -52,11 +54,12 @@ void SqliteWriter::RunTogether(const std::vector<Waiting*>& group) {
   }
   if (const Status committed = (*transaction)->Commit(); !committed.ok()) {
     for (Waiting* waiting : group) waiting->status.Update(committed);
-    return;
+    return committed;
   }
   for (Waiting* waiting : group) {
     if (waiting->status.ok() && waiting->on_commit) waiting->on_commit();
   }
+  return absl::OkStatus();
 }
 
 Status SqliteWriter::RunInSavepoint(Waiting& waiting) {
@@ -66,6 +69,11 @@ Status SqliteWriter::RunInSavepoint(Waiting& waiting) {
   // Fails if the whole transaction is gone, which the caller sees.
   database_->Execute("ROLLBACK TO one; RELEASE one").IgnoreError();
   return status;
+}
+
+Status SqliteWriter::health() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return health_;
 }
 
 int64_t SqliteWriter::transactions() const {

@@ -28,6 +28,8 @@ class SqliteWriter {
   Status Run(const Write& write, const std::function<void()>& on_commit = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Why the latest transaction failed; Ok if it did not, or there was none.
+  Status health() const ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t transactions() const ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t writes() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -38,14 +40,15 @@ class SqliteWriter {
     Status status;
     bool is_done = false;
   };
-  // By the thread that leads, which alone uses the database.
-  void RunTogether(const std::vector<Waiting*>& group);
+  // By the thread that leads, which alone uses the database. Gives the status of the transaction.
+  Status RunTogether(const std::vector<Waiting*>& group);
   Status RunInSavepoint(Waiting& waiting);
 
   const std::unique_ptr<SqliteDatabase> database_;  // used by who leads
   mutable absl::Mutex mutex_;
   bool has_leader_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Waiting*> waiting_ ABSL_GUARDED_BY(mutex_);
+  Status health_ ABSL_GUARDED_BY(mutex_);
   int64_t transactions_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t writes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

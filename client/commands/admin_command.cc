@@ -109,6 +109,9 @@ ExitCode ShowStatistics(const GlobalOptions& options) {
         PrintFigure("database bytes", statistics.database_bytes());
         PrintFigure("lookups that found", statistics.lookup_hits());
         PrintFigure("lookups that did not", statistics.lookup_misses());
+        if (!statistics.storage_problem().empty()) {
+          std::printf("storage problem: %s\n", statistics.storage_problem().c_str());
+        }
       });
 }
 

@@ -108,7 +108,8 @@ TEST_F(AdminServiceTest, DamagedRowsAreFound) {
   sqlite3_close(database);
   const std::string id = *ParseRecordName(name);
   EXPECT_THAT(admin_client_->CheckIntegrity()->problems(),
-              ElementsAre("kernel " + id + " cannot be read"));
+              ElementsAre("kernel " + id + " cannot be read",
+                          id + " is a kernel whose bytes have changed"));
   EXPECT_EQ(client_->GetKernel(name).status().code(), absl::StatusCode::kNotFound);
 }
 

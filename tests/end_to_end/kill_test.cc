@@ -1,10 +1,12 @@
 // mdhd is killed at random moments under a mixed load: what it had acknowledged is there
 // afterwards. MDH_KILLS in the environment is the number of kills (default 10).
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "client/admin_client.h"
@@ -35,7 +37,14 @@ struct Oracle {
   std::map<std::string, bool> pins;         // record -> whether it is pinned
   std::map<std::string, std::string> jobs;  // request_id -> name
   std::map<std::string, int64_t> trials;    // job -> as many as were reported
+  // job -> the outcomes in its journal, by the numbers of the trials
+  std::map<std::string, std::map<int64_t, std::string>> outcomes;
 };
+
+// Kernels in work at once (tuner/pace.h): one runs, the others are compiled.
+int MostInWork() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 4, 16);
+}
 
 class KillTest : public DaemonTest {
  protected:
@@ -143,10 +152,44 @@ class KillTest : public DaemonTest {
       ASSERT_TRUE(job.ok()) << name << ": " << job.status();
       EXPECT_GE(job->job().progress().trials(), trials) << name;
     }
+    int without_end = 0;
+    for (const auto& [request_id, name] : oracle_.jobs) without_end += ReadJournal(*client, name);
+    // One that ran, and those that were compiled ahead.
+    EXPECT_LE(without_end - without_end_, MostInWork());
+    without_end_ = without_end;
+  }
+  // Compares a job's journal with what it was before, and gives the number of trials that were
+  // begun and have no end. What has one is never begun again.
+  int ReadJournal(Client& client, const std::string& name) {
+    std::map<int64_t, std::string> outcomes;
+    std::set<std::string> measured;
+    std::string page;
+    do {
+      const Result<v1::ListTuningTrialsResponse> trials = client.ListTuningTrials(name, 100, page);
+      EXPECT_TRUE(trials.ok()) << trials.status();
+      if (!trials.ok()) return 0;
+      page = trials->next_page_token();
+      for (const v1::TuningTrial& trial : trials->trials()) {
+        outcomes[trial.number()] = trial.outcome();
+        EXPECT_EQ(measured.count(trial.kernel_digest()), 0u)
+            << name << " has measured trial " << trial.number() << " before";
+        if (!trial.outcome().empty()) measured.insert(trial.kernel_digest());
+      }
+    } while (!page.empty());
+    for (const auto& [number, outcome] : oracle_.outcomes[name]) {
+      EXPECT_EQ(outcomes[number], outcome) << name << ", trial " << number;
+    }
+    const auto has_end = [](const auto& trial) { return !trial.second.empty(); };
+    const auto ended = std::count_if(outcomes.begin(), outcomes.end(), has_end);
+    const int without_end = static_cast<int>(outcomes.size()) - static_cast<int>(ended);
+    std::erase_if(outcomes, [&](const auto& trial) { return !has_end(trial); });
+    oracle_.outcomes[name] = std::move(outcomes);
+    return without_end;
   }
 
   std::mutex mutex_;
   Oracle oracle_;
+  int without_end_ = 0;  // trials without an end in all journals
 };
 
 TEST_F(KillTest, NothingThatWasAcknowledgedIsLost) {

@@ -154,7 +154,9 @@ class Mutator {
   }
 
   std::string Name() {
-    const char* names[] = {"a", "b", "x1.p", "a.b.c", "", "nan", "1", "a b", "o", "where", "+"};
+    const char* names[] = {"a",         "b",         "x1.p",       "a.b.c", "",  "nan",
+                           "1",         "a b",       "o",          "where", "+", "tuningJobs/1",
+                           "records/a", "studies/1", "devices/cpu"};
     return names[Below(std::size(names))];
   }
 

@@ -1,5 +1,6 @@
-// write_corpus EXPRESSIONS OUT: what the fuzzers start from, as OUT/text/* and OUT/proto/*: the
-// .mdh files of the folder EXPRESSIONS, and random expressions.
+// write_corpus EXPRESSIONS OUT: what the fuzzers start from, as OUT/text/*, OUT/proto/*,
+// OUT/service/* and OUT/bundle/*: the .mdh files of the folder EXPRESSIONS and random expressions;
+// requests of every method with them; bundles of records for them.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -8,8 +9,15 @@
 
 #include "core/text/parser.h"
 #include "core/text/printer.h"
+#include "mdh/v1/admin.pb.h"
+#include "mdh/v1/record.pb.h"
 #include "proto/expression_conversion.h"
+#include "server/bundle.h"
+#include "server/kernel_key.h"
+#include "server/kernel_prediction.h"
+#include "tests/fuzz/request.h"
 #include "tests/random_expression.h"
+#include "tests/server/fake_devices.h"
 
 namespace mdh {
 namespace {
@@ -23,6 +31,55 @@ void Write(const fs::path& path, const std::string& bytes) {
 void WriteExpression(const fs::path& out, const std::string& name, const Expression& expression) {
   Write(out / "text" / name, ToText(expression));
   Write(out / "proto" / name, ToProto(expression).SerializeAsString());
+}
+
+// A record that could have been measured on the device of the tests.
+v1::TuningRecord RecordFor(const Expression& expression) {
+  const v1::KernelKey key = MakeKernelKey(expression, KeyEnvironment::Of(FakeCpu()));
+  v1::TuningRecord record = PredictKernel(expression, FakeCpu(), key, {})->record;
+  record.set_time_ns(10'000'000);
+  return record;
+}
+
+// Fills every field, down to some depth: expressions and records with the given ones.
+void Fill(google::protobuf::Message* message, const v1::Expression& expression,
+          const v1::TuningRecord& record, int depth) {
+  using google::protobuf::FieldDescriptor;
+  if (message->GetDescriptor() == v1::Expression::descriptor()) {
+    message->CopyFrom(expression);
+    return;
+  }
+  if (message->GetDescriptor() == v1::TuningRecord::descriptor()) {
+    message->CopyFrom(record);
+    return;
+  }
+  const auto* const reflection = message->GetReflection();
+  for (int n = 0; n < message->GetDescriptor()->field_count() && depth > 0; ++n) {
+    const FieldDescriptor* field = message->GetDescriptor()->field(n);
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      Fill(field->is_repeated() ? reflection->AddMessage(message, field)
+                                : reflection->MutableMessage(message, field),
+           expression, record, depth - 1);
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && !field->is_repeated()) {
+      const bool is_bundle = field->type() == FieldDescriptor::TYPE_BYTES;
+      reflection->SetString(message, field, is_bundle ? WriteBundle({}, {record}) : record.name());
+    }
+  }
+}
+
+// Requests of every method: with the expression alone, and with something everywhere.
+void WriteRequests(const fs::path& out, const std::string& name, const Expression& expression) {
+  const v1::TuningRecord record = RecordFor(expression);
+  const v1::Expression message = ToProto(expression);
+  Write(out / "bundle" / name, WriteBundle({}, {record, record}));
+  for (size_t method = 0; method < AllMethods().size(); ++method) {
+    for (const int depth : {1, 3}) {
+      const auto request = MakeRequest(*AllMethods()[method]);
+      Fill(request.get(), message, record, depth);
+      Write(out / "service" / (name + "-" + std::to_string(method) + "-" + std::to_string(depth)),
+            ToInput(method, *request));
+    }
+  }
 }
 
 // False if a shipped expression is not accepted.
@@ -39,6 +96,7 @@ bool WriteShipped(const fs::path& folder, const fs::path& out) {
       return false;
     }
     WriteExpression(out, name, *expression);
+    WriteRequests(out, name, *expression);
   }
   return true;
 }
@@ -52,8 +110,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::filesystem::path out = argv[2];
-  std::filesystem::create_directories(out / "text");
-  std::filesystem::create_directories(out / "proto");
+  for (const char* fuzzer : {"text", "proto", "service", "bundle"}) {
+    std::filesystem::create_directories(out / fuzzer);
+  }
   if (!mdh::WriteShipped(argv[1], out)) return 1;
   mdh::Rng rng(1);
   mdh::RandomExpressionOptions options;

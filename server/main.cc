@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +58,14 @@ bool CatchStopSignals() {
   sigaction(SIGINT, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);  // a runner that died is an error of its calls, not of the daemon
   return true;
+}
+
+// A connection is a file; the usual soft limit of 1,024 is kept for programs that use select().
+void RaiseFileLimit() {
+  rlimit files = {};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
 }
 
 void WaitForStopSignal() {
@@ -180,6 +189,7 @@ int Run(const mdh::DaemonOptions& options) {
 
 int main(int argc, char** argv) {
   umask(0077);
+  RaiseFileLimit();
   mdh::DaemonOptions options;
   options.version = MDH_VERSION;
   options.database = DefaultDatabase();

@@ -52,31 +52,35 @@ Retention RetentionOf(const AdminOptions& options, absl::Time now) {
           .generator_version = kGeneratorVersion};
 }
 
-grpc::Status AdminServiceImpl::GetCapabilities(grpc::ServerContext*,
+grpc::Status AdminServiceImpl::GetCapabilities(grpc::ServerContext* context,
                                                const v1::GetCapabilitiesRequest*,
                                                v1::GetCapabilitiesResponse* response) {
-  v1::Capabilities& can = *response->mutable_capabilities();
-  can.set_server_version(options_.version);
-  can.add_api_versions("mdh.v1");
-  can.set_generator_version(kGeneratorVersion);
-  can.set_bundle_version(kBundleVersion);
-  can.set_schema_version(static_cast<int32_t>(store_.schema_version()));
-  can.set_max_request_bytes(options_.max_request_bytes);
-  can.set_max_batch_lookups(kMaxBatchLookups);
-  can.set_max_page_size(kMaxPageSize);
-  can.set_max_queued_jobs(options_.max_queued_jobs);
-  can.set_max_queued_jobs_per_source(options_.max_queued_jobs_per_source);
-  can.set_max_buffer_bytes(limits_.buffer_bytes);
-  can.set_max_bundle_bytes(kMaxBundleBytes);
-  for (const std::string& technique : SearchTechniqueNames()) can.add_search_techniques(technique);
-  for (const v1::NumericsPolicy policy :
-       {v1::NUMERICS_POLICY_REASSOCIATE, v1::NUMERICS_POLICY_EXACT_ORDER,
-        v1::NUMERICS_POLICY_FIXED_TREE}) {
-    can.add_numerics_policies(policy);
-  }
-  can.set_can_back_up(!options_.backup_directory.empty());
-  can.set_max_remembered_changes(kRememberedChanges);
-  return grpc::Status::OK;
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/GetCapabilities",
+                    [&](const Caller&) -> grpc::Status {
+                      v1::Capabilities& can = *response->mutable_capabilities();
+                      can.set_server_version(options_.version);
+                      can.add_api_versions("mdh.v1");
+                      can.set_generator_version(kGeneratorVersion);
+                      can.set_bundle_version(kBundleVersion);
+                      can.set_schema_version(static_cast<int32_t>(store_.schema_version()));
+                      can.set_max_request_bytes(options_.max_request_bytes);
+                      can.set_max_batch_lookups(kMaxBatchLookups);
+                      can.set_max_page_size(kMaxPageSize);
+                      can.set_max_queued_jobs(options_.max_queued_jobs);
+                      can.set_max_queued_jobs_per_source(options_.max_queued_jobs_per_source);
+                      can.set_max_buffer_bytes(limits_.buffer_bytes);
+                      can.set_max_bundle_bytes(kMaxBundleBytes);
+                      for (const std::string& technique : SearchTechniqueNames())
+                        can.add_search_techniques(technique);
+                      for (const v1::NumericsPolicy policy :
+                           {v1::NUMERICS_POLICY_REASSOCIATE, v1::NUMERICS_POLICY_EXACT_ORDER,
+                            v1::NUMERICS_POLICY_FIXED_TREE}) {
+                        can.add_numerics_policies(policy);
+                      }
+                      can.set_can_back_up(!options_.backup_directory.empty());
+                      can.set_max_remembered_changes(kRememberedChanges);
+                      return grpc::Status::OK;
+                    });
 }
 
 Status AdminServiceImpl::Export(const v1::ExportBundleRequest& request,
@@ -184,45 +188,58 @@ Result<v1::Statistics> AdminServiceImpl::Statistics() {
   return statistics;
 }
 
-grpc::Status AdminServiceImpl::ExportBundle(grpc::ServerContext*,
+grpc::Status AdminServiceImpl::ExportBundle(grpc::ServerContext* context,
                                             const v1::ExportBundleRequest* request,
                                             grpc::ServerWriter<v1::ExportBundleResponse>* writer) {
-  return ToGrpcStatus(Export(*request, *writer));
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/ExportBundle",
+                    [&](const Caller&) { return ToGrpcStatus(Export(*request, *writer)); });
 }
 
-grpc::Status AdminServiceImpl::ImportBundle(grpc::ServerContext*,
+grpc::Status AdminServiceImpl::ImportBundle(grpc::ServerContext* context,
                                             grpc::ServerReader<v1::ImportBundleRequest>* reader,
                                             v1::ImportBundleResponse* response) {
-  return Reply(Import(*reader), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/ImportBundle",
+                    [&](const Caller&) { return Reply(Import(*reader), response); });
 }
 
-grpc::Status AdminServiceImpl::Backup(grpc::ServerContext*, const v1::BackupRequest*,
+grpc::Status AdminServiceImpl::Backup(grpc::ServerContext* context, const v1::BackupRequest*,
                                       v1::BackupResponse* response) {
-  return Reply(MakeBackup(), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/Backup",
+                    [&](const Caller&) { return Reply(MakeBackup(), response); });
 }
 
-grpc::Status AdminServiceImpl::CheckIntegrity(grpc::ServerContext*,
+grpc::Status AdminServiceImpl::CheckIntegrity(grpc::ServerContext* context,
                                               const v1::CheckIntegrityRequest*,
                                               v1::CheckIntegrityResponse* response) {
-  absl::MutexLock lock(&mutex_);
-  Result<std::vector<std::string>> problems = store_.CheckIntegrity();
-  if (!problems.ok()) return ToGrpcStatus(problems.status());
-  for (std::string& problem : *problems) response->add_problems(std::move(problem));
-  return grpc::Status::OK;
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/CheckIntegrity",
+                    [&](const Caller&) -> grpc::Status {
+                      absl::MutexLock lock(&mutex_);
+                      Result<std::vector<std::string>> problems = store_.CheckIntegrity();
+                      if (!problems.ok()) return ToGrpcStatus(problems.status());
+                      for (std::string& problem : *problems)
+                        response->add_problems(std::move(problem));
+                      return grpc::Status::OK;
+                    });
 }
 
-grpc::Status AdminServiceImpl::CollectGarbage(grpc::ServerContext*,
+grpc::Status AdminServiceImpl::CollectGarbage(grpc::ServerContext* context,
                                               const v1::CollectGarbageRequest* request,
                                               v1::CollectGarbageResponse* response) {
-  absl::MutexLock lock(&mutex_);
-  Retention retention = RetentionOf(options_, absl::Now());
-  retention.only_count = request->validate_only();
-  return Reply(store_.Forget(retention), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/CollectGarbage",
+                    [&](const Caller&) -> grpc::Status {
+                      absl::MutexLock lock(&mutex_);
+                      Retention retention = RetentionOf(options_, absl::Now());
+                      retention.only_count = request->validate_only();
+                      return Reply(store_.Forget(retention), response);
+                    });
 }
 
-grpc::Status AdminServiceImpl::GetStatistics(grpc::ServerContext*, const v1::GetStatisticsRequest*,
+grpc::Status AdminServiceImpl::GetStatistics(grpc::ServerContext* context,
+                                             const v1::GetStatisticsRequest*,
                                              v1::GetStatisticsResponse* response) {
-  return Reply(Statistics(), response->mutable_statistics());
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/GetStatistics", [&](const Caller&) {
+    return Reply(Statistics(), response->mutable_statistics());
+  });
 }
 
 }  // namespace mdh

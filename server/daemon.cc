@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/access_control.h"
 #include "server/admin_service.h"
 #include "server/device_catalogue.h"
 #include "server/device_keeper.h"
@@ -75,6 +76,7 @@ class RunningDaemon : public Daemon {
   ~RunningDaemon() override { Stop(); }
 
   // In this order; each needs those before.
+  Status ReadPrincipals();
   Status ClaimSockets();
   Status OpenStore();
   Status StartDevices();
@@ -97,6 +99,8 @@ class RunningDaemon : public Daemon {
   std::unique_ptr<JobQueue> jobs_;
   std::unique_ptr<DeviceKeeper> keeper_;
   std::unique_ptr<Housekeeper> housekeeper_;
+  std::unique_ptr<PrincipalsFile> principals_;
+  std::unique_ptr<AccessControl> access_;
   std::unique_ptr<KernelFinder> kernel_finder_;
   std::unique_ptr<KernelServiceImpl> kernel_service_;
   std::unique_ptr<TuningServiceImpl> tuning_service_;
@@ -116,6 +120,20 @@ AdminOptions RunningDaemon::Admin() const {
           .max_request_bytes = kMaxMessageBytes,
           .max_queued_jobs = options_.max_queued_jobs,
           .max_queued_jobs_per_source = options_.max_queued_jobs_per_source};
+}
+
+Status RunningDaemon::ReadPrincipals() {
+  if (!options_.principals_file.empty()) {
+    MDH_ASSIGN_OR_RETURN(principals_, PrincipalsFile::Open(options_.principals_file));
+  }
+  AccessOptions anonymous;
+  if (principals_ != nullptr) anonymous.anonymous_local = Role::kReader;
+  if (options_.anonymous_role.has_value()) {
+    anonymous = {.anonymous_local = *options_.anonymous_role,
+                 .anonymous_remote = *options_.anonymous_role};
+  }
+  access_ = std::make_unique<AccessControl>(anonymous, principals_.get());
+  return absl::OkStatus();
 }
 
 Status RunningDaemon::ClaimSockets() {
@@ -189,14 +207,16 @@ Status RunningDaemon::StartJobs() {
 Status RunningDaemon::Serve() {
   kernel_finder_ =
       std::make_unique<KernelFinder>(*lookup_table_, *catalogue_, *store_, *jobs_, options_.limits);
-  kernel_service_ = std::make_unique<KernelServiceImpl>(*kernel_finder_, *store_, options_.limits);
+  kernel_service_ =
+      std::make_unique<KernelServiceImpl>(*kernel_finder_, *store_, options_.limits, *access_);
   tuning_service_ = std::make_unique<TuningServiceImpl>(*jobs_, *lookup_table_, *catalogue_,
-                                                        *store_, options_.limits);
-  admin_service_ =
-      std::make_unique<AdminServiceImpl>(*store_, *lookup_table_, *jobs_, options_.limits, Admin());
-  device_service_ = std::make_unique<DeviceServiceImpl>(*catalogue_, *jobs_, options_.version);
-  expression_service_ = std::make_unique<ExpressionServiceImpl>(options_.limits);
-  study_service_ = std::make_unique<StudyServiceImpl>(*studies_, *study_store_);
+                                                        *store_, options_.limits, *access_);
+  admin_service_ = std::make_unique<AdminServiceImpl>(*store_, *lookup_table_, *jobs_,
+                                                      options_.limits, Admin(), *access_);
+  device_service_ =
+      std::make_unique<DeviceServiceImpl>(*catalogue_, *jobs_, options_.version, *access_);
+  expression_service_ = std::make_unique<ExpressionServiceImpl>(options_.limits, *access_);
+  study_service_ = std::make_unique<StudyServiceImpl>(*studies_, *study_store_, *access_);
 
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -261,6 +281,7 @@ Result<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& options, Star
   for (const std::string& address : options.listen) {
     MDH_RETURN_IF_ERROR(CheckListenAddress(address, options.allow_any_host));
   }
+  MDH_RETURN_IF_ERROR(daemon->ReadPrincipals());
   failure = StartFailure::kListen;
   MDH_RETURN_IF_ERROR(daemon->ClaimSockets());
   failure = StartFailure::kDatabase;

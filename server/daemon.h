@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/status.h"
 #include "proto/expression_conversion.h"
+#include "server/role.h"
 
 namespace mdh {
 
@@ -17,6 +19,8 @@ struct DaemonOptions {
   std::vector<std::string> listen;  // "unix:/path" or "HOST:PORT"; at least one
   bool allow_any_host = false;
   mode_t socket_mode = 0600;
+  std::string principals_file;         // see Principals::Parse; empty: nobody has a name
+  std::optional<Role> anonymous_role;  // of callers without a name; else as mdhd --help says
   std::string database;
   int64_t max_database_bytes = 0;  // 0: no limit
   std::string runner;              // path of mdh-runner

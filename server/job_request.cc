@@ -14,11 +14,6 @@ constexpr size_t kMaxSourceBytes = 64;
 
 }  // namespace
 
-std::string HostOf(const std::string& peer) {
-  const bool has_port = peer.starts_with("ipv4:") || peer.starts_with("ipv6:");
-  return has_port ? peer.substr(0, peer.rfind(':')) : peer;
-}
-
 Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
                                   const DeviceCatalogue& catalogue) {
   if (request.request_id.size() > kMaxRequestIdBytes) {
@@ -43,7 +38,7 @@ Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
                    .force = request.force,
                    .request_id = std::move(request.request_id),
                    .devices = std::move(devices),
-                   .source = request.source.empty() ? HostOf(request.peer) : request.source,
+                   .source = std::move(request.source),
                    .priority = request.priority};
 }
 

@@ -21,16 +21,11 @@ struct JobRequest {
   bool force = false;
   std::string request_id = "";
   int priority = 0;
-  std::string source = "";
-  // Where the request comes from; the source if there is none.
-  std::string peer = "";
+  std::string source = "";  // whom the job is counted for
 };
 
 // With defaults filled in. Errors: InvalidArgument or NotFound, with a BadRequest for the field.
 Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
                                   const DeviceCatalogue& catalogue);
-
-// "ipv4:10.0.0.7:4711" without the port, which differs with every connection.
-std::string HostOf(const std::string& peer);
 
 }  // namespace mdh

@@ -16,6 +16,7 @@
 #include "proto/endpoint.h"
 #include "server/daemon.h"
 #include "server/device_list.h"
+#include "server/principals.h"
 
 namespace {
 
@@ -85,6 +86,23 @@ std::string DefaultRunner() {
 // A quarter of the memory: inputs, outputs, a reference and staged copies must fit side by side.
 int64_t DefaultBufferLimit() {
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE) / 4;
+}
+
+void AddAccessOptions(CLI::App& app, mdh::DaemonOptions& options) {
+  app.add_option(
+         "--principals-file", options.principals_file,
+         "who may call: lines 'token NAME ROLE SHA256' (as mdhd make-token prints them) and "
+         "'certificate NAME ROLE'; read again when it changes, and on SIGHUP")
+      ->envname("MDHD_PRINCIPALS_FILE");
+  app.add_option_function<std::string>(
+         "--anonymous-role",
+         [&options](const std::string& name) { options.anonymous_role = *mdh::ParseRole(name); },
+         "role of callers without a name: none, reader, tuner, publisher or admin [admin on Unix "
+         "sockets and loopback addresses if there are no principals, else reader]")
+      ->envname("MDHD_ANONYMOUS_ROLE")
+      ->check([](const std::string& name) {
+        return std::string(mdh::ParseRole(name).status().message());
+      });
 }
 
 void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_level) {
@@ -163,6 +181,26 @@ void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_lev
       ->capture_default_str();
 }
 
+// mdhd make-token NAME ROLE
+void AddTokenCommand(CLI::App& app, std::string& name, std::string& role) {
+  CLI::App* command = app.add_subcommand(
+      "make-token",
+      "print a new token, and in a second line what the principals file must say for it");
+  command->add_option("NAME", name, "of the principal")->required();
+  command->add_option("ROLE", role, "reader, tuner, publisher or admin")->required();
+}
+
+int PrintToken(const std::string& name, const std::string& role) {
+  const std::string token = mdh::MakeToken();
+  const mdh::Result<std::string> line = mdh::TokenLine(name, role, token);
+  if (!line.ok()) {
+    std::fprintf(stderr, "mdhd: error: %s\n", std::string(line.status().message()).c_str());
+    return static_cast<int>(mdh::StartFailure::kUsage);
+  }
+  std::printf("%s\n%s\n", token.c_str(), line->c_str());
+  return 0;
+}
+
 int Run(const mdh::DaemonOptions& options) {
   spdlog::info("mdhd {} pid={}", options.version, getpid());
   mdh::StartFailure failure = mdh::StartFailure::kInternal;
@@ -193,7 +231,11 @@ int main(int argc, char** argv) {
       "mdhd"};
   app.footer(kFooter);
   app.set_version_flag("--version", "mdhd " MDH_VERSION);
+  AddAccessOptions(app, options);
   AddOptions(app, options, log_level);
+  std::string token_principal;
+  std::string token_role;
+  AddTokenCommand(app, token_principal, token_role);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -201,6 +243,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "mdhd: error: %s\n", error.what());
     return static_cast<int>(mdh::StartFailure::kUsage);
   }
+  if (app.got_subcommand("make-token")) return PrintToken(token_principal, token_role);
   if (options.work_directory.empty()) {
     const std::filesystem::path temporary = std::filesystem::temp_directory_path();
     options.work_directory = (temporary / ("mdhd-" + std::to_string(getpid()))).string();

@@ -20,6 +20,7 @@
 #include "server/device_list.h"
 #include "server/device_service.h"
 #include "server/expression_service.h"
+#include "server/file_watch.h"
 #include "server/housekeeper.h"
 #include "server/job_queue.h"
 #include "server/kernel_finder.h"
@@ -31,6 +32,7 @@
 #include "server/study_catalogue.h"
 #include "server/study_service.h"
 #include "server/study_store.h"
+#include "server/tls_credentials.h"
 #include "server/tuning_service.h"
 
 namespace mdh {
@@ -77,6 +79,7 @@ class RunningDaemon : public Daemon {
 
   // In this order; each needs those before.
   Status ReadPrincipals();
+  Status ReadCertificates();
   Status ClaimSockets();
   Status OpenStore();
   Status StartDevices();
@@ -84,10 +87,15 @@ class RunningDaemon : public Daemon {
   Status Serve();
 
   void Stop() override;
+  void Reload() override {
+    if (file_watch_ != nullptr) file_watch_->LookNow();
+  }
   const std::vector<std::string>& addresses() const override { return addresses_; }
 
  private:
   AdminOptions Admin() const;
+  std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const std::string& address);
+  void WatchFiles();
 
   const DaemonOptions options_;
   const WorkDirectoryRemoval work_directory_removal_;
@@ -101,6 +109,9 @@ class RunningDaemon : public Daemon {
   std::unique_ptr<Housekeeper> housekeeper_;
   std::unique_ptr<PrincipalsFile> principals_;
   std::unique_ptr<AccessControl> access_;
+  std::unique_ptr<TlsCertificates> certificates_;
+  std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;  // of the listeners
+  std::unique_ptr<FileWatch> file_watch_;
   std::unique_ptr<KernelFinder> kernel_finder_;
   std::unique_ptr<KernelServiceImpl> kernel_service_;
   std::unique_ptr<TuningServiceImpl> tuning_service_;
@@ -122,12 +133,37 @@ AdminOptions RunningDaemon::Admin() const {
           .max_queued_jobs_per_source = options_.max_queued_jobs_per_source};
 }
 
+Status RunningDaemon::ReadCertificates() {
+  if (options_.tls.certificate.empty()) return absl::OkStatus();
+  MDH_ASSIGN_OR_RETURN(certificates_, TlsCertificates::Open(options_.tls));
+  return absl::OkStatus();
+}
+
+void RunningDaemon::WatchFiles() {
+  std::vector<FileWatch::File> files;
+  if (certificates_ != nullptr) {
+    files.push_back({options_.tls.certificate, [this] { return certificates_->Reload(); }});
+  }
+  if (principals_ != nullptr) {
+    files.push_back({options_.principals_file, [this] { return principals_->Reload(); }});
+  }
+  if (!files.empty()) file_watch_ = std::make_unique<FileWatch>(std::move(files));
+}
+
+std::shared_ptr<grpc::ServerCredentials> RunningDaemon::CredentialsFor(const std::string& address) {
+  const bool is_plain = certificates_ == nullptr || !UnixSocketPath(address).empty();
+  credentials_.push_back(is_plain ? grpc::InsecureServerCredentials()
+                                  : MakeTlsCredentials(*certificates_));
+  return credentials_.back();
+}
+
 Status RunningDaemon::ReadPrincipals() {
   if (!options_.principals_file.empty()) {
     MDH_ASSIGN_OR_RETURN(principals_, PrincipalsFile::Open(options_.principals_file));
   }
   AccessOptions anonymous;
-  if (principals_ != nullptr) anonymous.anonymous_local = Role::kReader;
+  const bool is_open = principals_ == nullptr && certificates_ == nullptr;
+  if (!is_open) anonymous.anonymous_local = Role::kReader;
   if (options_.anonymous_role.has_value()) {
     anonymous = {.anonymous_local = *options_.anonymous_role,
                  .anonymous_remote = *options_.anonymous_role};
@@ -226,7 +262,7 @@ Status RunningDaemon::Serve() {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   std::vector<int> ports(options_.listen.size(), 0);
   for (size_t i = 0; i < ports.size(); ++i) {
-    builder.AddListeningPort(options_.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
+    builder.AddListeningPort(options_.listen[i], CredentialsFor(options_.listen[i]), &ports[i]);
   }
   builder.RegisterService(kernel_service_.get());
   builder.RegisterService(tuning_service_.get());
@@ -250,6 +286,7 @@ Status RunningDaemon::Serve() {
                              : address);
     spdlog::info("listening on {}", addresses_.back());
   }
+  WatchFiles();
   return absl::OkStatus();
 }
 
@@ -263,6 +300,7 @@ void RunningDaemon::Stop() {
   server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
   server_->Wait();
   server_.reset();
+  file_watch_.reset();
   housekeeper_.reset();
   keeper_.reset();
   jobs_.reset();
@@ -278,9 +316,11 @@ void RunningDaemon::Stop() {
 Result<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& options, StartFailure& failure) {
   auto daemon = std::make_unique<RunningDaemon>(options);
   failure = StartFailure::kUsage;
+  const bool may_be_remote = options.allow_any_host || !options.tls.certificate.empty();
   for (const std::string& address : options.listen) {
-    MDH_RETURN_IF_ERROR(CheckListenAddress(address, options.allow_any_host));
+    MDH_RETURN_IF_ERROR(CheckListenAddress(address, may_be_remote));
   }
+  MDH_RETURN_IF_ERROR(daemon->ReadCertificates());
   MDH_RETURN_IF_ERROR(daemon->ReadPrincipals());
   failure = StartFailure::kListen;
   MDH_RETURN_IF_ERROR(daemon->ClaimSockets());

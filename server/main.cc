@@ -24,6 +24,7 @@ constexpr const char* kFooter =
     "Every option can be given by the environment variable named beside it; a flag takes "
     "precedence.\n"
     "\n"
+    "SIGHUP reads the files of certificates and principals again, as happens each second anyway.\n"
     "SIGTERM and SIGINT stop the daemon: new jobs are refused, running ones stop and the best "
     "that\n"
     "they found is stored. The next mdhd on the database goes on with them, as it does after a "
@@ -40,29 +41,35 @@ constexpr const char* kFooter =
     "Without a compiler the daemon starts and serves lookups; tuning is refused.";
 
 // Written to by the signal handler, which can reach nothing else.
-int stop_pipe[2] = {-1, -1};
+int signal_pipe[2] = {-1, -1};
+constexpr char kStopByte = 's';
+constexpr char kReloadByte = 'r';
 
-void OnStopSignal(int) {
+void OnSignal(int number) {
   const int saved_errno = errno;
-  [[maybe_unused]] const ssize_t written = write(stop_pipe[1], "s", 1);
+  [[maybe_unused]] const ssize_t written =
+      write(signal_pipe[1], number == SIGHUP ? &kReloadByte : &kStopByte, 1);
   errno = saved_errno;
 }
 
-bool CatchStopSignals() {
-  if (pipe2(stop_pipe, O_CLOEXEC | O_NONBLOCK) != 0) return false;
-  fcntl(stop_pipe[0], F_SETFL, 0);  // the reader waits
+bool CatchSignals() {
+  if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+  fcntl(signal_pipe[0], F_SETFL, 0);  // the reader waits
   struct sigaction action = {};
-  action.sa_handler = OnStopSignal;
+  action.sa_handler = OnSignal;
   action.sa_flags = SA_RESTART;
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGHUP, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);  // a runner that died is an error of its calls, not of the daemon
   return true;
 }
 
-void WaitForStopSignal() {
+// The daemon goes on after SIGHUP.
+void WaitForStopSignal(mdh::Daemon& daemon) {
   char byte = 0;
-  while (read(stop_pipe[0], &byte, 1) < 0 && errno == EINTR) {
+  while (byte != kStopByte) {
+    if (read(signal_pipe[0], &byte, 1) == 1 && byte == kReloadByte) daemon.Reload();
   }
 }
 
@@ -89,6 +96,30 @@ int64_t DefaultBufferLimit() {
 }
 
 void AddAccessOptions(CLI::App& app, mdh::DaemonOptions& options) {
+  CLI::Option* certificate =
+      app.add_option("--tls-certificate", options.tls.certificate,
+                     "TLS on all TCP addresses, with the certificate in this PEM file; read again "
+                     "when it changes, as are the key and the authorities")
+          ->envname("MDHD_TLS_CERTIFICATE");
+  CLI::Option* key = app.add_option("--tls-key", options.tls.key, "PEM file with its key")
+                         ->envname("MDHD_TLS_KEY")
+                         ->needs(certificate);
+  certificate->needs(key);
+  CLI::Option* client_ca =
+      app.add_option("--tls-client-ca", options.tls.client_ca,
+                     "ask clients for certificates of the authorities in this PEM file")
+          ->envname("MDHD_TLS_CLIENT_CA")
+          ->needs(certificate);
+  app.add_option_function<std::string>(
+         "--tls-client-auth",
+         [&options](const std::string& word) {
+           options.tls.require_client_certificate = word == "require";
+         },
+         "whether clients must have one: require, or request: who has none may have a token "
+         "[require]")
+      ->envname("MDHD_TLS_CLIENT_AUTH")
+      ->check(CLI::IsMember({"require", "request"}))
+      ->needs(client_ca);
   app.add_option(
          "--principals-file", options.principals_file,
          "who may call: lines 'token NAME ROLE SHA256' (as mdhd make-token prints them) and "
@@ -98,7 +129,7 @@ void AddAccessOptions(CLI::App& app, mdh::DaemonOptions& options) {
          "--anonymous-role",
          [&options](const std::string& name) { options.anonymous_role = *mdh::ParseRole(name); },
          "role of callers without a name: none, reader, tuner, publisher or admin [admin on Unix "
-         "sockets and loopback addresses if there are no principals, else reader]")
+         "sockets and loopback addresses if there are neither principals nor TLS, else reader]")
       ->envname("MDHD_ANONYMOUS_ROLE")
       ->check([](const std::string& name) {
         return std::string(mdh::ParseRole(name).status().message());
@@ -112,7 +143,7 @@ void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_lev
       ->delimiter(',')
       ->capture_default_str();
   app.add_flag("--insecure-listen", options.allow_any_host,
-               "allow addresses that other machines can reach");
+               "allow addresses that other machines can reach without TLS");
   app.add_option_function<std::string>(
          "--socket-mode",
          [&options](const std::string& mode) {
@@ -209,7 +240,7 @@ int Run(const mdh::DaemonOptions& options) {
     std::fprintf(stderr, "mdhd: error: %s\n", std::string(daemon.status().message()).c_str());
     return static_cast<int>(failure);
   }
-  WaitForStopSignal();
+  WaitForStopSignal(**daemon);
   (*daemon)->Stop();
   return 0;
 }
@@ -251,7 +282,7 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("mdhd"));
   spdlog::set_level(spdlog::level::from_str(log_level));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
-  if (!CatchStopSignals()) {
+  if (!CatchSignals()) {
     std::fprintf(stderr, "mdhd: error: cannot make a pipe\n");
     return static_cast<int>(mdh::StartFailure::kInternal);
   }

@@ -44,8 +44,10 @@ class ServiceTest : public ::testing::Test {
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
     finder_ = std::make_unique<KernelFinder>(table_, catalogue_, *store_, *queue_, limits_);
     kernels_ = std::make_unique<KernelServiceImpl>(*finder_, *store_, limits_, access_);
-    tuning_ = std::make_unique<TuningServiceImpl>(*queue_, table_, catalogue_, *store_, limits_, access_);
-    admin_ = std::make_unique<AdminServiceImpl>(*store_, table_, *queue_, limits_, admin_options_, access_);
+    tuning_ =
+        std::make_unique<TuningServiceImpl>(*queue_, table_, catalogue_, *store_, limits_, access_);
+    admin_ = std::make_unique<AdminServiceImpl>(*store_, table_, *queue_, limits_, admin_options_,
+                                                access_);
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
     builder.RegisterService(kernels_.get());

@@ -193,7 +193,8 @@ Status RunningDaemon::StartDevices() {
   const RunnerOptions runner = {.program = options_.runner,
                                 .work_directory = options_.work_directory,
                                 .threads = 0,
-                                .path = {}};
+                                .path = {},
+                                .confinement = options_.confinement};
   MDH_ASSIGN_OR_RETURN(const DeviceSearch found, SearchDevices(options_.runner));
   std::vector<WantedDevice> wanted = AllDevices(found);
   if (!options_.devices.empty()) {
@@ -203,6 +204,9 @@ Status RunningDaemon::StartDevices() {
                        MakeDevices(wanted, found, runner));
   for (const std::unique_ptr<TuningDevice>& device : devices) {
     spdlog::info("device={} {}", device->name(), device->description().Fingerprint());
+    if (const std::string confinement = device->state().confinement; !confinement.empty()) {
+      spdlog::info("device={} confinement: {}", device->name(), confinement);
+    }
     if (const Status can_tune = device->CanTune(); !can_tune.ok()) {
       spdlog::warn("device={} only lookups are served, tuning is refused: {}", device->name(),
                    std::string(can_tune.message()));

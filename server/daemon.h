@@ -13,6 +13,7 @@
 #include "proto/expression_conversion.h"
 #include "server/role.h"
 #include "server/tls_certificates.h"
+#include "tuner/measure/confinement.h"
 
 namespace mdh {
 
@@ -27,6 +28,7 @@ struct DaemonOptions {
   int64_t max_database_bytes = 0;  // 0: no limit
   std::string runner;              // path of mdh-runner
   std::string work_directory;
+  ConfinementMode confinement = ConfinementMode::kAuto;  // of runners
   std::string devices;  // as ParseDeviceList reads it; empty: all that are found
   int max_queued_jobs = 256;
   int max_queued_jobs_per_source = 0;  // 0: no limit of its own

@@ -171,6 +171,18 @@ void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_lev
                  "folder for the files of candidates; made if it is not there")
       ->envname("MDHD_WORK_DIRECTORY")
       ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--confinement",
+         [&options](const std::string& mode) {
+           options.confinement = *mdh::ParseConfinementMode(mode);
+         },
+         "keep compilers and candidates from the network, from files but those of compilers and "
+         "drivers, and from other processes: auto, as far as the system allows; require, or do not "
+         "tune; off [auto]")
+      ->envname("MDHD_CONFINEMENT")
+      ->check([](const std::string& mode) {
+        return std::string(mdh::ParseConfinementMode(mode).status().message());
+      });
   app.add_option("--devices", options.devices,
                  "devices to use: cpu, opencl:N, cuda:N, with commas between them [all]; "
                  "opencl:0@0-3+6 restricts one that computes on this machine's cores to some of "

@@ -15,8 +15,8 @@ namespace mdh {
 struct TlsFiles {
   std::string certificate;  // the daemon's, followed by those between it and its authority; empty:
                             // no TLS
-  std::string key;                         // of the certificate, without a pass phrase
-  std::string client_ca;                   // empty: clients are not asked for certificates
+  std::string key;          // of the certificate, without a pass phrase
+  std::string client_ca;    // empty: clients are not asked for certificates
   bool require_client_certificate = true;  // else who has none may still have a token
 };
 

@@ -98,43 +98,60 @@ std::shared_ptr<const Principal> AccessControl::FindCertificate(
   return nullptr;
 }
 
-Result<Caller> AccessControl::Identify(const grpc::ServerContextBase& context) const {
-  if (file_ == nullptr) return Caller{Anonymous(context)};
+RoleLimits AccessControl::LimitsOf(Role role) const {
+  return file_ == nullptr ? default_limits_.of(role) : file_->current()->limits().of(role);
+}
+
+Result<std::shared_ptr<const Principal>> AccessControl::FindPrincipal(
+    const grpc::ServerContextBase& context) const {
+  if (file_ == nullptr) return Anonymous(context);
   const std::shared_ptr<const Principals> principals = file_->current();
   MDH_ASSIGN_OR_RETURN(const std::optional<std::string_view> token, FindToken(context));
   if (token.has_value()) {
     std::shared_ptr<const Principal> found = principals->FindToken(*token);
-    if (found != nullptr) return Caller{std::move(found)};
+    if (found != nullptr) return found;
     return WithReason(absl::UnauthenticatedError("nobody has the token of the call"),
                       "TOKEN_UNKNOWN");
   }
   if (principals->certificates() > 0) {
     std::shared_ptr<const Principal> found = FindCertificate(context, *principals);
-    if (found != nullptr) return Caller{std::move(found)};
+    if (found != nullptr) return found;
   }
-  return Caller{Anonymous(context)};
+  return Anonymous(context);
+}
+
+Result<Caller> AccessControl::Identify(const grpc::ServerContextBase& context) const {
+  MDH_ASSIGN_OR_RETURN(std::shared_ptr<const Principal> principal, FindPrincipal(context));
+  const RoleLimits limits = LimitsOf(principal->role);
+  return Caller{std::move(principal), limits};
 }
 
 Status AccessControl::CheckRole(const Caller& caller, std::string_view method) const {
-  const std::optional<Role> needed = FindMethodRole(method);
-  if (!needed.has_value()) {
+  const MethodRole* entry = FindMethodRole(method);
+  if (entry == nullptr) {
     return WithReason(absl::PermissionDeniedError(absl::StrCat(
                           std::string(method), " is not in the table of methods and roles")),
                       "METHOD_UNKNOWN");
   }
-  if (caller.principal->role >= *needed) return absl::OkStatus();
-  return Refusal(*caller.principal, *needed, method);
+  if (caller.principal->role >= entry->role) return absl::OkStatus();
+  return Refusal(*caller.principal, entry->role, method);
 }
 
-Result<Caller> AccessControl::AdmitCaller(const grpc::ServerContextBase& context,
-                                          std::string_view method) const {
+Result<Admission> AccessControl::Enter(const grpc::ServerContextBase& context,
+                                       std::string_view method) const {
   MDH_ASSIGN_OR_RETURN(Caller caller, Identify(context));
   MDH_RETURN_IF_ERROR(CheckRole(caller, method));
-  return caller;
+  if (caller.limits == RoleLimits()) return Admission{std::move(caller), CallLimiter::Slot()};
+  MDH_ASSIGN_OR_RETURN(CallLimiter::Slot slot, limiter_.Enter(caller.Source(context), caller.limits,
+                                                              FindMethodRole(method)->kind));
+  return Admission{std::move(caller), std::move(slot)};
 }
 
 Status AccessControl::Admit(const grpc::ServerContextBase& context, std::string_view method) const {
-  return AdmitCaller(context, method).status();
+  MDH_ASSIGN_OR_RETURN(const Caller caller, Identify(context));
+  MDH_RETURN_IF_ERROR(CheckRole(caller, method));
+  if (caller.limits.requests_per_second == 0) return absl::OkStatus();
+  return limiter_.Count(caller.Source(context), caller.limits);
 }
 
 }  // namespace mdh

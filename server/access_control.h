@@ -14,6 +14,7 @@
 
 #include "core/status.h"
 #include "proto/grpc_status.h"
+#include "server/call_limiter.h"
 #include "server/principals_file.h"
 #include "server/role.h"
 
@@ -22,11 +23,18 @@ namespace mdh {
 // Who calls.
 struct Caller {
   std::shared_ptr<const Principal> principal;
+  RoleLimits limits;
   // Whom jobs are counted for: the principal's name; without one, the address, without its port.
   std::string Source(const grpc::ServerContextBase& context) const;
   // That of the request, if the caller may speak for others: administrators, and whoever has no
   // name either. Else as Source.
   std::string SourceOf(const grpc::ServerContextBase& context, const std::string& asked) const;
+};
+
+// Somebody who was let in.
+struct Admission {
+  Caller caller;
+  CallLimiter::Slot slot;
 };
 
 struct AccessOptions {
@@ -50,19 +58,25 @@ class AccessControl {
 
   // `method`: "/mdh.v1.KernelService/LookupKernel". Errors: Unauthenticated if the caller has no
   // role; PermissionDenied if the role is too low, or the method is not in the table of
-  // method_roles.h.
+  // method_roles.h; ResourceExhausted if the caller asks for more than its role may.
   Status Admit(const grpc::ServerContextBase& context, std::string_view method) const;
-  // Admit, and who it is.
-  Result<Caller> AdmitCaller(const grpc::ServerContextBase& context, std::string_view method) const;
+  // Admit for a call that lasts: it counts until the admission is destroyed. Errors: as Admit.
+  Result<Admission> Enter(const grpc::ServerContextBase& context, std::string_view method) const;
   // Whether a caller that was admitted to another method may call this one, too. Errors: as Admit.
   Status CheckRole(const Caller& caller, std::string_view method) const;
 
  private:
+  Result<std::shared_ptr<const Principal>> FindPrincipal(
+      const grpc::ServerContextBase& context) const;
   std::shared_ptr<const Principal> FindCertificate(const grpc::ServerContextBase& context,
                                                    const Principals& principals) const;
   const std::shared_ptr<const Principal>& Anonymous(const grpc::ServerContextBase& context) const;
 
+  RoleLimits LimitsOf(Role role) const;
+
   const PrincipalsFile* const file_;
+  const LimitTable default_limits_;
+  mutable CallLimiter limiter_;
   const std::shared_ptr<const Principal> anonymous_local_;
   const std::shared_ptr<const Principal> anonymous_remote_;
 };
@@ -71,9 +85,9 @@ class AccessControl {
 template <typename Work>
 grpc::Status IfAdmitted(const AccessControl& access, const grpc::ServerContextBase& context,
                         std::string_view method, Work&& work) {
-  const Result<Caller> caller = access.AdmitCaller(context, method);
-  if (!caller.ok()) return ToGrpcStatus(caller.status());
-  return work(*caller);
+  const Result<Admission> admission = access.Enter(context, method);
+  if (!admission.ok()) return ToGrpcStatus(admission.status());
+  return work(admission->caller);
 }
 
 }  // namespace mdh

@@ -13,6 +13,7 @@
 #include "proto/error_details.h"
 #include "proto/grpc_status.h"
 #include "server/bundle.h"
+#include "server/connection_limits.h"
 #include "server/kernel_service.h"
 #include "server/record_check.h"
 #include "server/reply.h"
@@ -26,6 +27,20 @@ constexpr size_t kPieceBytes = 64 << 10;
 constexpr int kMaxPageSize = 1'000;
 // Each is in memory until it is stored.
 constexpr int kMaxImports = 2;
+
+static_assert(static_cast<int>(Role::kNone) == v1::ROLE_UNSPECIFIED);
+static_assert(static_cast<int>(Role::kReader) == v1::ROLE_READER);
+static_assert(static_cast<int>(Role::kAdmin) == v1::ROLE_ADMIN);
+
+v1::CallerLimits ToProto(const RoleLimits& limits) {
+  v1::CallerLimits proto;
+  proto.set_requests_per_second(limits.requests_per_second);
+  proto.set_calls(limits.calls);
+  proto.set_watches(limits.watches);
+  proto.set_queued_jobs(limits.queued_jobs);
+  proto.set_device_time_s(limits.device_time_s);
+  return proto;
+}
 
 // All bytes of the stream. Errors: ResourceExhausted if they are too many.
 Result<std::string> ReadAll(grpc::ServerReader<v1::ImportBundleRequest>& reader,
@@ -52,33 +67,42 @@ Retention RetentionOf(const AdminOptions& options, absl::Time now) {
           .generator_version = kGeneratorVersion};
 }
 
+v1::Capabilities AdminServiceImpl::CapabilitiesFor(const Caller& caller) const {
+  v1::Capabilities can;
+  can.set_server_version(options_.version);
+  can.add_api_versions("mdh.v1");
+  can.set_generator_version(kGeneratorVersion);
+  can.set_bundle_version(kBundleVersion);
+  can.set_schema_version(static_cast<int32_t>(store_.schema_version()));
+  can.set_max_request_bytes(options_.max_request_bytes);
+  can.set_max_metadata_bytes(kMaxMetadataBytes);
+  can.set_max_calls_per_connection(kMaxCallsPerConnection);
+  can.set_max_batch_lookups(kMaxBatchLookups);
+  can.set_max_page_size(kMaxPageSize);
+  can.set_max_queued_jobs(options_.max_queued_jobs);
+  can.set_max_queued_jobs_per_source(options_.max_queued_jobs_per_source);
+  can.set_max_buffer_bytes(limits_.buffer_bytes);
+  can.set_max_bundle_bytes(kMaxBundleBytes);
+  for (const std::string& technique : SearchTechniqueNames()) can.add_search_techniques(technique);
+  for (const v1::NumericsPolicy policy :
+       {v1::NUMERICS_POLICY_REASSOCIATE, v1::NUMERICS_POLICY_EXACT_ORDER,
+        v1::NUMERICS_POLICY_FIXED_TREE}) {
+    can.add_numerics_policies(policy);
+  }
+  can.set_can_back_up(!options_.backup_directory.empty());
+  can.set_max_remembered_changes(kRememberedChanges);
+  can.set_caller_name(caller.principal->name);
+  can.set_caller_role(static_cast<v1::Role>(caller.principal->role));
+  *can.mutable_caller_limits() = ToProto(caller.limits);
+  return can;
+}
+
 grpc::Status AdminServiceImpl::GetCapabilities(grpc::ServerContext* context,
                                                const v1::GetCapabilitiesRequest*,
                                                v1::GetCapabilitiesResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.AdminService/GetCapabilities",
-                    [&](const Caller&) -> grpc::Status {
-                      v1::Capabilities& can = *response->mutable_capabilities();
-                      can.set_server_version(options_.version);
-                      can.add_api_versions("mdh.v1");
-                      can.set_generator_version(kGeneratorVersion);
-                      can.set_bundle_version(kBundleVersion);
-                      can.set_schema_version(static_cast<int32_t>(store_.schema_version()));
-                      can.set_max_request_bytes(options_.max_request_bytes);
-                      can.set_max_batch_lookups(kMaxBatchLookups);
-                      can.set_max_page_size(kMaxPageSize);
-                      can.set_max_queued_jobs(options_.max_queued_jobs);
-                      can.set_max_queued_jobs_per_source(options_.max_queued_jobs_per_source);
-                      can.set_max_buffer_bytes(limits_.buffer_bytes);
-                      can.set_max_bundle_bytes(kMaxBundleBytes);
-                      for (const std::string& technique : SearchTechniqueNames())
-                        can.add_search_techniques(technique);
-                      for (const v1::NumericsPolicy policy :
-                           {v1::NUMERICS_POLICY_REASSOCIATE, v1::NUMERICS_POLICY_EXACT_ORDER,
-                            v1::NUMERICS_POLICY_FIXED_TREE}) {
-                        can.add_numerics_policies(policy);
-                      }
-                      can.set_can_back_up(!options_.backup_directory.empty());
-                      can.set_max_remembered_changes(kRememberedChanges);
+                    [&](const Caller& caller) {
+                      *response->mutable_capabilities() = CapabilitiesFor(caller);
                       return grpc::Status::OK;
                     });
 }

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/access_control.h"
 #include "server/admin_service.h"
+#include "server/connection_limits.h"
 #include "server/device_catalogue.h"
 #include "server/device_keeper.h"
 #include "server/device_list.h"
@@ -38,8 +39,6 @@
 namespace mdh {
 namespace {
 
-// The largest specification of a study, and a little more.
-constexpr int kMaxMessageBytes = 4 << 20;
 // Calls that are still open when the daemon stops are ended after this.
 constexpr std::chrono::milliseconds kStopGrace(500);
 // The database has one daemon, so that all jobs in it are this one's.
@@ -128,7 +127,7 @@ AdminOptions RunningDaemon::Admin() const {
           .backup_directory = options_.backup_directory,
           .keep_jobs = absl::Hours(24) * options_.keep_jobs_days,
           .most_ended_jobs = options_.max_ended_jobs,
-          .max_request_bytes = kMaxMessageBytes,
+          .max_request_bytes = kMaxRequestBytes,
           .max_queued_jobs = options_.max_queued_jobs,
           .max_queued_jobs_per_source = options_.max_queued_jobs_per_source};
 }
@@ -261,7 +260,7 @@ Status RunningDaemon::Serve() {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  LimitConnections(builder);
   // Without this two daemons may share a TCP port, and calls go to either.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   std::vector<int> ports(options_.listen.size(), 0);

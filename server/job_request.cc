@@ -20,7 +20,7 @@ Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
     return InvalidField("request_id",
                         absl::StrCat("request_id is longer than ", kMaxRequestIdBytes, " bytes"));
   }
-  if (request.source.size() > kMaxSourceBytes) {
+  if (request.requester.source.size() > kMaxSourceBytes) {
     return InvalidField("source",
                         absl::StrCat("source is longer than ", kMaxSourceBytes, " bytes"));
   }
@@ -31,6 +31,7 @@ Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
   }
   MDH_ASSIGN_OR_RETURN(v1::TuningOptions options,
                        InField("options", CheckTuningOptions(std::move(request.options))));
+  MDH_RETURN_IF_ERROR(LimitDeviceTime(request.requester.limits, request.requester.source, options));
   MDH_ASSIGN_OR_RETURN(std::vector<TuningDevice*> devices,
                        InField("devices", catalogue.Select(request.devices)));
   return CreateJob{.expression = std::move(expression),
@@ -38,7 +39,8 @@ Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
                    .force = request.force,
                    .request_id = std::move(request.request_id),
                    .devices = std::move(devices),
-                   .source = std::move(request.source),
+                   .source = std::move(request.requester.source),
+                   .max_queued_of_source = request.requester.limits.queued_jobs,
                    .priority = request.priority};
 }
 

@@ -9,11 +9,18 @@
 #include "mdh/v1/tuning.pb.h"
 #include "server/device_catalogue.h"
 #include "server/job.h"
+#include "server/role_limits.h"
 
 namespace mdh {
 
 // Priorities are between -kMaxPriority and kMaxPriority.
 inline constexpr int kMaxPriority = 10;
+
+// Who asks.
+struct Requester {
+  std::string source = "";  // whom jobs are counted for
+  RoleLimits limits = {};
+};
 
 struct JobRequest {
   v1::TuningOptions options;
@@ -21,10 +28,11 @@ struct JobRequest {
   bool force = false;
   std::string request_id = "";
   int priority = 0;
-  std::string source = "";  // whom the job is counted for
+  Requester requester = {};
 };
 
-// With defaults filled in. Errors: InvalidArgument or NotFound, with a BadRequest for the field.
+// With defaults filled in. Errors: InvalidArgument or NotFound, with a BadRequest for the field;
+// ResourceExhausted if the limits do not allow the device time.
 Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
                                   const DeviceCatalogue& catalogue);
 

@@ -67,9 +67,9 @@ grpc::ServerUnaryReactor* KernelServiceImpl::LookupKernel(grpc::CallbackServerCo
 }
 
 Result<v1::GetKernelResponse> KernelServiceImpl::Get(const v1::GetKernelRequest& request,
-                                                     const std::string& source) const {
+                                                     const Requester& requester) const {
   if (request.has_expression()) {
-    if (request.name().empty()) return finder_.GetBest(request, source);
+    if (request.name().empty()) return finder_.GetBest(request, requester);
     return InvalidField("name", "the request has both a name and an expression");
   }
   MDH_ASSIGN_OR_RETURN(const std::string id, InField("name", ParseKernelName(request.name())));
@@ -164,9 +164,10 @@ grpc::Status KernelServiceImpl::GetKernel(grpc::ServerContext* context,
                             access_.CheckRole(caller, "/mdh.v1.TuningService/CreateTuningJob");
                         if (!may_tune.ok()) return ToGrpcStatus(may_tune);
                       }
-                      const std::string source =
-                          caller.SourceOf(*context, request->tune_in_background().source());
-                      return Reply(Get(*request, source), response);
+                      const Requester requester = {
+                          caller.SourceOf(*context, request->tune_in_background().source()),
+                          caller.limits};
+                      return Reply(Get(*request, requester), response);
                     });
 }
 

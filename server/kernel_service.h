@@ -53,7 +53,7 @@ class KernelServiceImpl final
  private:
   Result<grpc::Slice> Lookup(const grpc::ByteBuffer& request) const;
   Result<v1::GetKernelResponse> Get(const v1::GetKernelRequest& request,
-                                    const std::string& source) const;
+                                    const Requester& requester) const;
   Result<v1::BatchLookupKernelsResponse> Batch(const v1::BatchLookupKernelsRequest& request) const;
   Result<v1::PutKernelResponse> Put(v1::PutKernelRequest request, const std::string& source);
   Status Watch(const grpc::ServerContext& context, const v1::WatchKernelsRequest& request,

@@ -31,7 +31,7 @@ constexpr MethodRole kMethodRoles[] = {
     {"/mdh.v1.KernelService/PinKernel", Role::kPublisher},
     {"/mdh.v1.KernelService/PutKernel", Role::kPublisher},
     {"/mdh.v1.KernelService/UnpinKernel", Role::kPublisher},
-    {"/mdh.v1.KernelService/WatchKernels", Role::kReader},
+    {"/mdh.v1.KernelService/WatchKernels", Role::kReader, CallKind::kWatch},
     {"/mdh.v1.StudyService/AskTrials", Role::kTuner},
     {"/mdh.v1.StudyService/CancelStudy", Role::kTuner},
     {"/mdh.v1.StudyService/CreateStudy", Role::kTuner},
@@ -47,7 +47,7 @@ constexpr MethodRole kMethodRoles[] = {
     {"/mdh.v1.TuningService/ListTuningTrials", Role::kReader},
     {"/mdh.v1.TuningService/PauseTuningJob", Role::kTuner},
     {"/mdh.v1.TuningService/ResumeTuningJob", Role::kTuner},
-    {"/mdh.v1.TuningService/WatchTuningJob", Role::kReader},
+    {"/mdh.v1.TuningService/WatchTuningJob", Role::kReader, CallKind::kWatch},
 };
 
 constexpr bool IsBefore(const MethodRole& a, const MethodRole& b) { return a.method < b.method; }
@@ -59,12 +59,11 @@ static_assert(std::is_sorted(std::begin(kMethodRoles), std::end(kMethodRoles), I
 
 absl::Span<const MethodRole> MethodRoles() { return kMethodRoles; }
 
-std::optional<Role> FindMethodRole(std::string_view method) {
+const MethodRole* FindMethodRole(std::string_view method) {
   const MethodRole* end = std::end(kMethodRoles);
-  const MethodRole* found =
-      std::lower_bound(std::begin(kMethodRoles), end, MethodRole{method, Role::kNone}, IsBefore);
-  if (found == end || found->method != method) return std::nullopt;
-  return found->role;
+  const MethodRole* found = std::lower_bound(
+      std::begin(kMethodRoles), end, MethodRole{method, Role::kNone, CallKind::kCall}, IsBefore);
+  return found == end || found->method != method ? nullptr : found;
 }
 
 }  // namespace mdh

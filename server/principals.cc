@@ -103,11 +103,13 @@ Status Principals::AddLine(std::string_view line) {
   const std::vector<std::string> words = absl::StrSplit(
       absl::string_view(before.data(), before.size()), absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
   if (words.empty()) return absl::OkStatus();
+  if (words[0] == "limits") return AddLimits(words);
   const bool is_token = words[0] == "token" && words.size() == 4;
   const bool is_certificate = words[0] == "certificate" && words.size() == 3;
   if (!is_token && !is_certificate) {
     return absl::InvalidArgumentError(
-        "it is neither 'token <name> <role> <SHA-256>' nor 'certificate <name> <role>'");
+        "it is neither 'token <name> <role> <SHA-256>' nor 'certificate <name> <role>' nor "
+        "'limits <role> <limit>=<number>'");
   }
   const bool is_every = is_certificate && words[1] == "*";
   if (!is_every) MDH_RETURN_IF_ERROR(CheckName(words[1]));
@@ -119,6 +121,15 @@ Status Principals::AddLine(std::string_view line) {
   }
   auto principal = std::make_shared<const Principal>(Principal{words[1], role});
   return is_token ? AddToken(std::move(principal), words[3]) : AddCertificate(std::move(principal));
+}
+
+Status Principals::AddLimits(const std::vector<std::string>& words) {
+  if (words.size() < 3) {
+    return absl::InvalidArgumentError("'limits' has no role, or no limit for it");
+  }
+  MDH_ASSIGN_OR_RETURN(const Role role, ParseRole(words[1]));
+  for (size_t n = 2; n < words.size(); ++n) MDH_RETURN_IF_ERROR(limits_.Set(role, words[n]));
+  return absl::OkStatus();
 }
 
 Status Principals::AddToken(std::shared_ptr<const Principal> principal, std::string_view digest) {

@@ -7,10 +7,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "core/status.h"
 #include "server/role.h"
+#include "server/role_limits.h"
 
 namespace mdh {
 
@@ -42,6 +44,7 @@ class Principals {
   //   token <name> <role> <SHA-256 of the token>   several of one name, while tokens are replaced
   //   certificate <name> <role>                    of a client's certificate, see FindCertificate;
   //                                                "*": every certificate that no other line names
+  //   limits <role> <limit>=<number>...            see RoleLimits; others stay as they are
   // Names have at most 64 letters, digits and ".-_@:/". Errors: InvalidArgument with the line.
   static Result<std::shared_ptr<const Principals>> Parse(std::string_view text);
 
@@ -50,11 +53,13 @@ class Principals {
   // `name`: a subject alternative name or the common name of a certificate that was verified.
   std::shared_ptr<const Principal> FindCertificate(std::string_view name) const;
 
+  const LimitTable& limits() const { return limits_; }
   size_t tokens() const { return by_digest_.size(); }
   size_t certificates() const { return by_certificate_.size(); }
 
  private:
   Status AddLine(std::string_view line);
+  Status AddLimits(const std::vector<std::string>& words);
   Status AddToken(std::shared_ptr<const Principal> principal, std::string_view digest);
   Status AddCertificate(std::shared_ptr<const Principal> principal);
 
@@ -66,6 +71,7 @@ class Principals {
   absl::flat_hash_map<uint64_t, Token> by_digest_;
   absl::flat_hash_map<std::string, std::shared_ptr<const Principal>> by_certificate_;
   std::map<std::string, Role> roles_;  // of each name
+  LimitTable limits_;
 };
 
 }  // namespace mdh

@@ -29,7 +29,7 @@ bool IsFinal(v1::TuningJobState state) {
 }  // namespace
 
 Result<v1::CreateTuningJobResponse> TuningServiceImpl::Create(
-    const v1::CreateTuningJobRequest& request, const std::string& source) {
+    const v1::CreateTuningJobRequest& request, const Requester& requester) {
   MDH_ASSIGN_OR_RETURN(Expression expression,
                        InField("expression", FromProto(request.expression(), limits_)));
   MDH_ASSIGN_OR_RETURN(
@@ -40,7 +40,7 @@ Result<v1::CreateTuningJobResponse> TuningServiceImpl::Create(
                        .force = request.force(),
                        .request_id = request.request_id(),
                        .priority = request.priority(),
-                       .source = source},
+                       .requester = requester},
                       catalogue_));
   return request.validate_only() ? jobs_.Validate(create) : jobs_.Create(std::move(create));
 }
@@ -153,7 +153,9 @@ grpc::Status TuningServiceImpl::CreateTuningJob(grpc::ServerContext* context,
                                                 v1::CreateTuningJobResponse* response) {
   return IfAdmitted(
       access_, *context, "/mdh.v1.TuningService/CreateTuningJob", [&](const Caller& caller) {
-        return Reply(Create(*request, caller.SourceOf(*context, request->source())), response);
+        return Reply(
+            Create(*request, {caller.SourceOf(*context, request->source()), caller.limits}),
+            response);
       });
 }
 

@@ -11,6 +11,7 @@
 #include "server/access_control.h"
 #include "server/device_catalogue.h"
 #include "server/job_queue.h"
+#include "server/job_request.h"
 #include "server/lookup_table.h"
 #include "server/store.h"
 
@@ -54,9 +55,8 @@ class TuningServiceImpl final : public v1::TuningService::Service {
                                 v1::ListTuningTrialsResponse* response) override;
 
  private:
-  // `source`: whom the job is counted for.
   Result<v1::CreateTuningJobResponse> Create(const v1::CreateTuningJobRequest& request,
-                                             const std::string& source);
+                                             const Requester& requester);
   Result<v1::GetTuningJobResponse> Get(const v1::GetTuningJobRequest& request);
   Result<v1::ListTuningJobsResponse> List(const v1::ListTuningJobsRequest& request);
   Result<v1::CancelTuningJobResponse> Cancel(const v1::CancelTuningJobRequest& request);

@@ -14,6 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "mdh/v1/admin.grpc.pb.h"
+#include "mdh/v1/expression.grpc.pb.h"
 #include "mdh/v1/kernel.grpc.pb.h"
 #include "mdh/v1/tuning.grpc.pb.h"
 #include "proto/error_details.h"
@@ -122,22 +124,22 @@ TEST_F(AccessControlTest, TheTableHasEveryMethodAndNoOther) {
   const std::vector<std::string> methods = AllMethods();
   EXPECT_GE(methods.size(), 35U);
   for (const std::string& method : methods) {
-    EXPECT_TRUE(FindMethodRole(method).has_value()) << method;
-    EXPECT_NE(FindMethodRole(method), Role::kNone) << method << " is open to everybody";
+    ASSERT_NE(FindMethodRole(method), nullptr) << method;
+    EXPECT_NE(FindMethodRole(method)->role, Role::kNone) << method << " is open to everybody";
   }
   for (const MethodRole& entry : MethodRoles()) {
     if (!entry.method.starts_with("/mdh.")) continue;
     EXPECT_THAT(methods, ::testing::Contains(std::string(entry.method)));
   }
-  EXPECT_EQ(FindMethodRole("/mdh.v1.KernelService/Lookup"), std::nullopt);
-  EXPECT_EQ(FindMethodRole(""), std::nullopt);
-  EXPECT_EQ(FindMethodRole("~"), std::nullopt);
+  EXPECT_EQ(FindMethodRole("/mdh.v1.KernelService/Lookup"), nullptr);
+  EXPECT_EQ(FindMethodRole(""), nullptr);
+  EXPECT_EQ(FindMethodRole("~"), nullptr);
 }
 
 TEST_F(AccessControlTest, EveryMethodIsRefusedOneRoleBelow) {
   StartDaemon(Role::kNone);
   for (const std::string& method : AllMethods()) {
-    const Role needed = *FindMethodRole(method);
+    const Role needed = FindMethodRole(method)->role;
     const Role below = static_cast<Role>(static_cast<int>(needed) - 1);
     EXPECT_EQ(Call(method, "").error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
     EXPECT_EQ(Call(method, "Bearer no-token").error_code(), grpc::StatusCode::UNAUTHENTICATED)
@@ -206,10 +208,96 @@ TEST_F(AccessControlTest, BackgroundTuningNeedsTheRoleOfJobs) {
   EXPECT_THAT(refused.error_message(), HasSubstr("CreateTuningJob"));
 }
 
+TEST_F(AccessControlTest, LimitsOfRolesHoldForTheirCallers) {
+  StartDaemon(Role::kReader);
+  const auto capabilities = [&](Role role) {
+    const auto stub = v1::AdminService::NewStub(channel_);
+    grpc::ClientContext context;
+    if (role != Role::kNone) context.AddMetadata("authorization", "Bearer " + TokenOf(role));
+    v1::GetCapabilitiesResponse response;
+    EXPECT_TRUE(stub->GetCapabilities(&context, {}, &response).ok());
+    return response.capabilities();
+  };
+  EXPECT_EQ(capabilities(Role::kAdmin).caller_name(), "the-admin");
+  EXPECT_EQ(capabilities(Role::kAdmin).caller_role(), v1::ROLE_ADMIN);
+  EXPECT_EQ(capabilities(Role::kAdmin).caller_limits().calls(), 0);
+  EXPECT_EQ(capabilities(Role::kNone).caller_name(), "");
+  EXPECT_EQ(capabilities(Role::kNone).caller_role(), v1::ROLE_READER);
+  EXPECT_EQ(capabilities(Role::kNone).caller_limits().calls(),
+            LimitTable().of(Role::kReader).calls);
+
+  std::ofstream(principals_, std::ios::app) << "limits reader requests_per_second=3 watches=0\n";
+  daemon_->Reload();
+  Status refused;
+  for (int n = 0; n < 500 && refused.ok(); ++n) {
+    refused = FromGrpcStatus(CallAs("/mdh.v1.DeviceService/ListKnownDevices", Role::kReader));
+  }
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  const auto quota = DetailOf<google::rpc::QuotaFailure>(refused);
+  ASSERT_TRUE(quota.has_value()) << refused;
+  EXPECT_EQ(quota->violations(0).subject(), "caller:the-reader");
+  EXPECT_TRUE(DetailOf<google::rpc::RetryInfo>(refused).has_value());
+  EXPECT_TRUE(CallAs("/mdh.v1.DeviceService/ListKnownDevices", Role::kTuner).ok());
+}
+
+TEST_F(AccessControlTest, OneCallerHasOnlySoManyWatches) {
+  std::ofstream(principals_) << *TokenLine("ann", "reader", "a-token")
+                             << "\nlimits reader watches=2\n";
+  options_.principals_file = principals_;
+  StartOpenDaemon();
+  const auto stub = v1::KernelService::NewStub(channel_);
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::WatchKernelsResponse>>> readers;
+  const auto watch = [&] {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    contexts.back()->AddMetadata("authorization", "Bearer a-token");
+    readers.push_back(stub->WatchKernels(contexts.back().get(), {}));
+    v1::WatchKernelsResponse response;
+    return readers.back()->Read(&response);
+  };
+  EXPECT_TRUE(watch());
+  EXPECT_TRUE(watch());
+  EXPECT_FALSE(watch());
+  EXPECT_EQ(readers.back()->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  for (const auto& context : contexts) context->TryCancel();
+}
+
+TEST_F(AccessControlTest, ATokenTunesForItsOwnNameAndItsQuota) {
+  std::ofstream(principals_) << *TokenLine("ann", "tuner", "a-token")
+                             << "\nlimits tuner device_time_s=5\n";
+  options_.principals_file = principals_;
+  StartOpenDaemon();
+  const auto stub = v1::TuningService::NewStub(channel_);
+  v1::CreateTuningJobRequest request;
+  *request.mutable_expression()->mutable_structured() = ToProto(MatMulExpression(8, 8, 8));
+  request.set_source("bob");
+  request.mutable_options()->set_max_device_time_ns(6'000'000'000);
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", "Bearer a-token");
+  v1::CreateTuningJobResponse response;
+  const Status refused = FromGrpcStatus(stub->CreateTuningJob(&context, request, &response));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_EQ(DetailOf<google::rpc::QuotaFailure>(refused)->violations(0).subject(), "source:ann");
+}
+
+TEST_F(AccessControlTest, MetadataAndRequestsAreBounded) {
+  StartOpenDaemon();
+  EXPECT_EQ(
+      Call("/mdh.v1.AdminService/GetStatistics", "Bearer " + std::string(20'000, 'a')).error_code(),
+      grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const auto stub = v1::ExpressionService::NewStub(channel_);
+  v1::CheckExpressionRequest request;
+  request.mutable_expression()->mutable_text()->set_text(std::string(5 << 20, ' '));
+  v1::CheckExpressionResponse response;
+  grpc::ClientContext context;
+  EXPECT_EQ(stub->CheckExpression(&context, request, &response).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
 class CallerTest : public ::testing::Test {
  protected:
   std::string SourceOf(const std::string& name, Role role, const std::string& asked) {
-    const Caller caller{std::make_shared<const Principal>(Principal{name, role})};
+    const Caller caller{std::make_shared<const Principal>(Principal{name, role}), RoleLimits()};
     return caller.SourceOf(context_, asked);
   }
   grpc::ServerContext context_;  // of no call

@@ -69,6 +69,15 @@ TEST(PrincipalsTest, AStarMeansEveryOtherCertificate) {
   EXPECT_EQ(principals->FindCertificate("a name\nthat breaks logs"), nullptr);
 }
 
+TEST(PrincipalsTest, LimitsAreSetForRoles) {
+  const auto principals =
+      *Principals::Parse("limits tuner calls=7 queued_jobs=0\nlimits admin calls=9\n");
+  EXPECT_EQ(principals->limits().of(Role::kTuner).calls, 7);
+  EXPECT_EQ(principals->limits().of(Role::kTuner).queued_jobs, 0);
+  EXPECT_EQ(principals->limits().of(Role::kTuner).watches, LimitTable().of(Role::kTuner).watches);
+  EXPECT_EQ(principals->limits().of(Role::kAdmin).calls, 9);
+}
+
 TEST(PrincipalsTest, WrongLinesAreNamed) {
   const std::string good = Line("ann", "tuner", "secret");
   const std::pair<std::string, const char*> cases[] = {
@@ -80,6 +89,10 @@ TEST(PrincipalsTest, WrongLinesAreNamed) {
       {absl::StrCat("certificate ", std::string(65, 'a'), " reader"), "the name"},
       {"password ann tuner secret", "neither"},
       {"certificate ann reader", "another role"},
+      {"limits tuner", "no role, or no limit"},
+      {"limits boss calls=1", "no role"},
+      {"limits tuner calls", "no number"},
+      {"limits tuner colour=1", "is no limit"},
       {good, "earlier line"},
       {"certificate b reader\ncertificate b reader", "earlier line"}};
   for (const auto& [line, expected] : cases) {

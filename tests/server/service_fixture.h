@@ -99,7 +99,7 @@ class ServiceTest : public ::testing::Test {
   TemporaryDirectory directory_;
   const std::string address_ = "unix:" + directory_.File("socket");
   const ExpressionLimits limits_;
-  const AccessControl access_{AccessOptions{}};
+  const AccessControl access_{{.anonymous_local = Role::kAdmin, .anonymous_remote = Role::kAdmin}};
   const AdminOptions admin_options_ = {.version = "test",
                                        .backup_directory = directory_.File("backups"),
                                        .keep_jobs = absl::ZeroDuration(),

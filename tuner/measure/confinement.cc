@@ -34,9 +34,12 @@ struct NameSpaces {
 // The first that can be had. Whoever may do everything needs no name space of users, but has fewer
 // ways out of one.
 constexpr NameSpaces kNameSpaces[] = {
-    {kAllButUser | CLONE_NEWUSER, "namespaces user mount pid network ipc uts"},
-    {kAllButUser, "namespaces mount pid network ipc uts"},
+    {kAllButUser | CLONE_NEWUSER, "namespaces user mount pid network ipc uts; "},
+    {kAllButUser, "namespaces mount pid network ipc uts; "},
 };
+constexpr const char* kFiltered = "system calls are filtered";
+// Longer than any driver takes to open a device.
+constexpr unsigned kRehearsalSeconds = 90;
 
 constexpr int kSignalled = 128;  // and the signal: exit status of a process that ended by one
 
@@ -117,11 +120,39 @@ bool IsHeld(const FileDescriptor& pipe_end) {
   return poll(&entry, 1, 0) == 0;
 }
 
+// There are no homes inside, in which drivers keep their caches.
+void SetUpEnvironment() {
+  setenv("HOME", "/tmp", 1);
+  unsetenv("XDG_CACHE_HOME");
+  unsetenv("TMPDIR");
+}
+
 // The first process of the name spaces, which reaps.
 Status BecomeFirst(const ConfinementOptions& options) {
   MDH_RETURN_IF_ERROR(EnterPrivateRoot(
       {.kind = options.kind, .writable = options.work_directory, .visible = options.visible}));
   return RestrictCalls(options);
+}
+
+// What is to be done, as it is done in earnest.
+Status TryInside(const ConfinementOptions& options) {
+  SetUpEnvironment();
+  return options.check ? options.check() : absl::OkStatus();
+}
+
+// Confines the calling process for a try, to these name spaces or (0) by the filter alone.
+Status TryIn(int flags, const ConfinementOptions& options) {
+  if (flags == 0) {
+    MDH_RETURN_IF_ERROR(RestrictCalls(options));
+    return TryInside(options);
+  }
+  MDH_RETURN_IF_ERROR(EnterNameSpaces(flags));
+  const pid_t first = fork();
+  if (first < 0) return SystemError("a process in new name spaces");
+  if (first > 0) _exit(AwaitReapingAll(first));
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  MDH_RETURN_IF_ERROR(BecomeFirst(options));
+  return TryInside(options);
 }
 
 // In a process of its own: whether Confine would succeed with these name spaces. Says why not.
@@ -132,11 +163,8 @@ std::string Rehearse(int flags, const ConfinementOptions& options) {
   FileDescriptor write_end(ends[1]);
   const pid_t outer = fork();
   if (outer == 0) {
-    Status status = EnterNameSpaces(flags);
-    const pid_t first = status.ok() ? fork() : 0;
-    if (first > 0) _exit(AwaitReapingAll(first));
-    if (first < 0) status = SystemError("a process in new name spaces");
-    if (status.ok()) status = BecomeFirst(options);
+    alarm(kRehearsalSeconds);
+    const Status status = TryIn(flags, options);
     const std::string why(status.message());
     [[maybe_unused]] const ssize_t written = write(write_end.get(), why.data(), why.size());
     _exit(status.ok() ? 0 : 1);
@@ -179,10 +207,7 @@ void GoInside(int flags, const ConfinementOptions& options) {
     close(options.socket);
     _exit(AwaitReapingAll(confined));
   }
-  // There are no homes inside; drivers keep their caches there.
-  setenv("HOME", "/tmp", 1);
-  unsetenv("XDG_CACHE_HOME");
-  unsetenv("TMPDIR");
+  SetUpEnvironment();
 }
 
 }  // namespace
@@ -202,7 +227,7 @@ Result<std::string> Confine(const ConfinementOptions& options) {
     const std::string failure = Rehearse(spaces.flags, options);
     if (failure.empty()) {
       GoInside(spaces.flags, options);
-      return absl::StrCat(spaces.text, "; system calls are filtered");
+      return absl::StrCat(spaces.text, kFiltered);
     }
     if (why.empty()) why = failure;
   }
@@ -210,8 +235,9 @@ Result<std::string> Confine(const ConfinementOptions& options) {
     return absl::FailedPreconditionError(
         absl::StrCat("confinement is required and cannot be had: ", why));
   }
+  if (!Rehearse(0, options).empty()) return absl::StrCat("none: ", why);
   MDH_RETURN_IF_ERROR(RestrictCalls(options));
-  return absl::StrCat("system calls are filtered; no namespaces: ", why);
+  return absl::StrCat(kFiltered, "; no namespaces: ", why);
 }
 
 }  // namespace mdh

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,10 @@ struct ConfinementOptions {
   DeviceKind kind = DeviceKind::kCpu;  // decides on device files and sockets
   std::string work_directory;          // absolute; the only folder that is kept and may be written
   std::vector<std::string> visible = {};  // more files and folders that may be read; absolute
-  int socket = -1;                        // the caller's; whoever waits outside closes its copy
+  // Called in a process that is confined and ends afterwards: whether what is to be done there
+  // works, as drivers may need more than is visible. Empty: it is taken to work.
+  std::function<Status()> check = {};
+  int socket = -1;  // the caller's; whoever waits outside closes its copy
 };
 
 // Goes on in a confined process, whose name and session are those of the caller: in name spaces of

@@ -7,6 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "core/text/parser.h"
+#include "tuner/device/nvrtc.h"
+#include "tuner/measure/attached_device.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/cpu_bench.h"
 #include "tuner/measure/device_bench.h"
@@ -81,7 +83,19 @@ Status RunnerService::ConfineMyself(const v1::RunnerHello& hello, DeviceKind kin
   for (const absl::string_view folder : absl::StrSplit(options_.path, ':')) {
     confinement.visible.emplace_back(folder);
   }
-  confinement.visible.push_back(options_.cuda_root);
+  if (kind == DeviceKind::kCuda) {
+    for (std::string& folder : Nvrtc::ToolkitFolders(options_.cuda_root)) {
+      confinement.visible.push_back(std::move(folder));
+    }
+  }
+  if (kind != DeviceKind::kCpu) {
+    confinement.check = [&] {
+      const DriverOptions drivers = {.cuda_root = options_.cuda_root,
+                                     .directory = hello.directory(),
+                                     .cores = hello.cores_size()};
+      return OpenAttachedDevice(*ParseDeviceSelector(hello.device()), drivers).status();
+    };
+  }
   MDH_ASSIGN_OR_RETURN(confinement_, Confine(confinement));
   return absl::OkStatus();
 }

@@ -120,7 +120,7 @@ Result<v1::ImportBundleResponse> GrpcAdminClient::Import(const std::string& bund
 Result<std::unique_ptr<AdminClient>> AdminClient::Connect(const std::string& target,
                                                           const ClientOptions& options) {
   MDH_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
-                       ConnectChannel(target, options.connect_limit_ns));
+                       ConnectChannel(target, options));
   return std::make_unique<GrpcAdminClient>(channel, options);
 }
 

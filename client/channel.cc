@@ -1,13 +1,108 @@
 #include "client/channel.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "proto/endpoint.h"
 
 namespace mdh {
+namespace {
 
-Result<std::shared_ptr<grpc::Channel>> ConnectChannel(const std::string& target, int64_t limit_ns) {
-  std::shared_ptr<grpc::Channel> channel =
-      grpc::CreateChannel(target, grpc::InsecureChannelCredentials());
-  const auto limit = After(limit_ns);
+Result<std::string> ReadPem(const std::string& path) {
+  if (path.empty()) return std::string();
+  errno = 0;
+  std::ifstream stream(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (stream.bad() || bytes.find("-----BEGIN ") == std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": ", errno == 0 ? "there is no PEM in it" : std::strerror(errno)));
+  }
+  return bytes;
+}
+
+Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::string& target,
+                                                                  const ClientSecurity& security) {
+  if (security.tls_certificate.empty() != security.tls_key.empty()) {
+    return absl::InvalidArgumentError("a client's certificate and its key are given together");
+  }
+  if (security.tls_ca.empty() && !security.tls_certificate.empty()) {
+    return absl::InvalidArgumentError(
+        "a client's certificate needs TLS: give the authority of the daemon's certificate");
+  }
+  if (security.tls_ca.empty() || IsUnixEndpoint(target)) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions options;
+  MDH_ASSIGN_OR_RETURN(options.pem_root_certs, ReadPem(security.tls_ca));
+  MDH_ASSIGN_OR_RETURN(options.pem_cert_chain, ReadPem(security.tls_certificate));
+  MDH_ASSIGN_OR_RETURN(options.pem_private_key, ReadPem(security.tls_key));
+  return grpc::SslCredentials(options);
+}
+
+// Errors: InvalidArgument if it cannot be in a header; FailedPrecondition if others could read it.
+Status CheckToken(const std::string& target, const ClientSecurity& security) {
+  const auto is_visible = [](char c) { return c > ' ' && c <= '~'; };
+  if (!std::all_of(security.token.begin(), security.token.end(), is_visible)) {
+    return absl::InvalidArgumentError("the token has characters that tokens do not have");
+  }
+  if (security.token.empty() || security.allow_token_in_clear || !security.tls_ca.empty() ||
+      IsLocalEndpoint(target)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the token is not sent to ", target, " without TLS, where others could read it; give the ",
+      "authority of the daemon's certificate, or allow it (--allow-token-in-clear)"));
+}
+
+// Of one call.
+class TokenSender final : public grpc::experimental::Interceptor {
+ public:
+  explicit TokenSender(const std::string& authorization) : authorization_(authorization) {}
+
+  void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+    if (methods->QueryInterceptionHookPoint(
+            grpc::experimental::InterceptionHookPoints::PRE_SEND_INITIAL_METADATA)) {
+      methods->GetSendInitialMetadata()->insert({"authorization", authorization_});
+    }
+    methods->Proceed();
+  }
+
+ private:
+  const std::string& authorization_;
+};
+
+// gRPC's own credentials of calls are for TLS only: tokens go over Unix sockets, too.
+class TokenSenders final : public grpc::experimental::ClientInterceptorFactoryInterface {
+ public:
+  explicit TokenSenders(const std::string& token) : authorization_("Bearer " + token) {}
+
+  grpc::experimental::Interceptor* CreateClientInterceptor(
+      grpc::experimental::ClientRpcInfo*) override {
+    return new TokenSender(authorization_);  // gRPC owns it
+  }
+
+ private:
+  const std::string authorization_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<grpc::Channel>> ConnectChannel(const std::string& target,
+                                                      const ClientOptions& options) {
+  MDH_RETURN_IF_ERROR(CheckToken(target, options.security));
+  MDH_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
+                       MakeCredentials(target, options.security));
+  std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
+  if (!options.security.token.empty()) {
+    interceptors.push_back(std::make_unique<TokenSenders>(options.security.token));
+  }
+  std::shared_ptr<grpc::Channel> channel = grpc::experimental::CreateCustomChannelWithInterceptors(
+      target, credentials, grpc::ChannelArguments(), std::move(interceptors));
+  const auto limit = After(options.connect_limit_ns);
   grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
   // A first failure is final: nobody waits for a daemon that is not there.
   while (state == GRPC_CHANNEL_IDLE || state == GRPC_CHANNEL_CONNECTING) {
@@ -15,8 +110,10 @@ Result<std::shared_ptr<grpc::Channel>> ConnectChannel(const std::string& target,
     state = channel->GetState(/*try_to_connect=*/true);
   }
   if (state != GRPC_CHANNEL_READY) {
+    const bool is_tls = !options.security.tls_ca.empty() && !IsUnixEndpoint(target);
     return absl::UnavailableError(
-        absl::StrCat("cannot connect to ", target, "; is mdhd running there?"));
+        absl::StrCat("cannot connect to ", target, "; is mdhd running there",
+                     is_tls ? ", with TLS and a certificate that is valid for this name?" : "?"));
   }
   return channel;
 }

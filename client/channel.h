@@ -8,13 +8,16 @@
 #include <memory>
 #include <string>
 
+#include "client/client_options.h"
 #include "core/status.h"
 #include "proto/grpc_status.h"
 
 namespace mdh {
 
-// Errors: Unavailable, naming the target.
-Result<std::shared_ptr<grpc::Channel>> ConnectChannel(const std::string& target, int64_t limit_ns);
+// Errors: Unavailable, naming the target; InvalidArgument for files or a token that are wrong;
+// FailedPrecondition if the token would go over TCP without TLS to another machine.
+Result<std::shared_ptr<grpc::Channel>> ConnectChannel(const std::string& target,
+                                                      const ClientOptions& options);
 
 inline std::chrono::system_clock::time_point After(int64_t nanoseconds) {
   return std::chrono::system_clock::now() + std::chrono::nanoseconds(nanoseconds);

@@ -370,7 +370,7 @@ v1::KernelKey Client::KeyOf(const Expression& expression, v1::NumericsPolicy num
 Result<std::unique_ptr<Client>> Client::Connect(const std::string& target,
                                                 const ClientOptions& options) {
   MDH_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
-                       ConnectChannel(target, options.connect_limit_ns));
+                       ConnectChannel(target, options));
   return std::make_unique<GrpcClient>(channel, options);
 }
 

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/client_options.h"
 #include "core/expression.h"
 #include "core/status.h"
 #include "mdh/v1/device.pb.h"
@@ -24,13 +25,6 @@
 #include "mdh/v1/tuning.pb.h"
 
 namespace mdh {
-
-struct ClientOptions {
-  int64_t connect_limit_ns = 5'000'000'000;
-  // Of one call, but for Watch and Tune, which last as long as the job, and ListDevices and
-  // GetDevice, which may have to measure first.
-  int64_t call_limit_ns = 30'000'000'000;
-};
 
 struct TuneOptions {
   int64_t budget_ns = 0;       // 0: the daemon's default, 60 s
@@ -63,7 +57,8 @@ class Client {
  public:
   using OnProgress = std::function<void(const v1::TuningProgress&)>;
 
-  // `target`: "unix:/path" or "HOST:PORT". Errors: Unavailable, naming the target.
+  // `target`: "unix:/path" or "HOST:PORT". Errors: Unavailable, naming the target; as
+  // ConnectChannel (channel.h) for the options.
   static Result<std::unique_ptr<Client>> Connect(const std::string& target,
                                                  const ClientOptions& options = {});
   virtual ~Client() = default;

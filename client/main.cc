@@ -4,12 +4,35 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "client/commands/command.h"
 #include "proto/endpoint.h"
 
 namespace {
+
+void AddSecurityOptions(CLI::App& app, mdh::ClientSecurity& security, std::string& token_file) {
+  app.add_option("--tls-ca", security.tls_ca,
+                 "use TLS, with a daemon whose certificate comes from the authority in this file")
+      ->envname("MDH_TLS_CA");
+  app.add_option("--tls-certificate", security.tls_certificate, "file with a certificate of mine")
+      ->envname("MDH_TLS_CERTIFICATE");
+  app.add_option("--tls-key", security.tls_key, "file with the key of --tls-certificate")
+      ->envname("MDH_TLS_KEY");
+  app.add_option("--token-file", token_file,
+                 "file with the token that says who I am; else $MDH_TOKEN is one")
+      ->envname("MDH_TOKEN_FILE");
+  app.add_flag("--allow-token-in-clear", security.allow_token_in_clear,
+               "send the token to other machines without TLS, too");
+}
+
+// The first word of the file.
+bool ReadToken(const std::string& path, std::string& token) {
+  std::ifstream file(path);
+  return static_cast<bool>(file >> token);
+}
 
 void AddVersionCommand(CLI::App& app, const mdh::GlobalOptions& options,
                        mdh::SelectedCommand& selected) {
@@ -31,6 +54,7 @@ int main(int argc, char** argv) {
   options.server =
       mdh::DefaultEndpoint(runtime_directory == nullptr ? "" : runtime_directory, getuid());
   mdh::SelectedCommand selected;
+  std::string token_file;
 
   CLI::App app{"mdh: tunes computations and fetches their kernels through the daemon mdhd.", "mdh"};
   app.footer(mdh::kExitCodesHelp);
@@ -39,6 +63,7 @@ int main(int argc, char** argv) {
   app.add_option("--server", options.server, "unix:/path or HOST:PORT")
       ->envname("MDH_SERVER")
       ->capture_default_str();
+  AddSecurityOptions(app, options.client.security, token_file);
   app.add_flag("--json", options.json, "print JSON to standard output");
   AddTuneCommands(app, options, selected);
   AddLookupCommand(app, options, selected);
@@ -59,6 +84,11 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     return static_cast<int>(mdh::Fail(mdh::ExitCode::kUsage, error.what()));
+  }
+  if (const char* token = std::getenv("MDH_TOKEN"); token != nullptr && token_file.empty()) {
+    options.client.security.token = token;
+  } else if (!token_file.empty() && !ReadToken(token_file, options.client.security.token)) {
+    return static_cast<int>(mdh::Fail(mdh::ExitCode::kUsage, "there is no token in " + token_file));
   }
   return static_cast<int>(selected());
 }

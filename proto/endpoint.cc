@@ -1,5 +1,8 @@
 #include "proto/endpoint.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include "absl/strings/str_cat.h"
 
 namespace mdh {
@@ -7,6 +10,18 @@ namespace mdh {
 std::string DefaultEndpoint(std::string_view runtime_directory, unsigned user_id) {
   if (runtime_directory.empty()) return absl::StrCat("unix:/tmp/mdhd-", user_id, ".sock");
   return absl::StrCat("unix:", std::string(runtime_directory), "/mdhd.sock");
+}
+
+bool IsUnixEndpoint(std::string_view endpoint) { return endpoint.starts_with("unix:"); }
+
+bool IsLocalEndpoint(std::string_view endpoint) {
+  if (IsUnixEndpoint(endpoint)) return true;
+  const std::string host(endpoint.substr(0, endpoint.rfind(':')));
+  in_addr address = {};
+  // A name may begin with "127.", too.
+  const bool is_loopback = inet_pton(AF_INET, host.c_str(), &address) == 1 &&
+                           (ntohl(address.s_addr) >> 24) == IN_LOOPBACKNET;
+  return is_loopback || host == "localhost" || host == "[::1]";
 }
 
 }  // namespace mdh

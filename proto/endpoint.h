@@ -10,4 +10,10 @@ namespace mdh {
 // ($XDG_RUNTIME_DIR) is empty.
 std::string DefaultEndpoint(std::string_view runtime_directory, unsigned user_id);
 
+// "unix:/path".
+bool IsUnixEndpoint(std::string_view endpoint);
+
+// Whether only this machine takes part: a Unix socket, or "HOST:PORT" with a loopback host.
+bool IsLocalEndpoint(std::string_view endpoint);
+
 }  // namespace mdh

@@ -13,6 +13,7 @@
 #include "proto/error_details.h"
 #include "proto/grpc_status.h"
 #include "server/bundle.h"
+#include "server/connection_limits.h"
 #include "server/kernel_service.h"
 #include "server/record_check.h"
 #include "server/reply.h"
@@ -26,6 +27,20 @@ constexpr size_t kPieceBytes = 64 << 10;
 constexpr int kMaxPageSize = 1'000;
 // Each is in memory until it is stored.
 constexpr int kMaxImports = 2;
+
+static_assert(static_cast<int>(Role::kNone) == v1::ROLE_UNSPECIFIED);
+static_assert(static_cast<int>(Role::kReader) == v1::ROLE_READER);
+static_assert(static_cast<int>(Role::kAdmin) == v1::ROLE_ADMIN);
+
+v1::CallerLimits ToProto(const RoleLimits& limits) {
+  v1::CallerLimits proto;
+  proto.set_requests_per_second(limits.requests_per_second);
+  proto.set_calls(limits.calls);
+  proto.set_watches(limits.watches);
+  proto.set_queued_jobs(limits.queued_jobs);
+  proto.set_device_time_s(limits.device_time_s);
+  return proto;
+}
 
 // All bytes of the stream. Errors: ResourceExhausted if they are too many.
 Result<std::string> ReadAll(grpc::ServerReader<v1::ImportBundleRequest>& reader,
@@ -52,16 +67,16 @@ Retention RetentionOf(const AdminOptions& options, absl::Time now) {
           .generator_version = kGeneratorVersion};
 }
 
-grpc::Status AdminServiceImpl::GetCapabilities(grpc::ServerContext*,
-                                               const v1::GetCapabilitiesRequest*,
-                                               v1::GetCapabilitiesResponse* response) {
-  v1::Capabilities& can = *response->mutable_capabilities();
+v1::Capabilities AdminServiceImpl::CapabilitiesFor(const Caller& caller) const {
+  v1::Capabilities can;
   can.set_server_version(options_.version);
   can.add_api_versions("mdh.v1");
   can.set_generator_version(kGeneratorVersion);
   can.set_bundle_version(kBundleVersion);
   can.set_schema_version(static_cast<int32_t>(store_.schema_version()));
   can.set_max_request_bytes(options_.max_request_bytes);
+  can.set_max_metadata_bytes(kMaxMetadataBytes);
+  can.set_max_calls_per_connection(kMaxCallsPerConnection);
   can.set_max_batch_lookups(kMaxBatchLookups);
   can.set_max_page_size(kMaxPageSize);
   can.set_max_queued_jobs(options_.max_queued_jobs);
@@ -76,7 +91,20 @@ grpc::Status AdminServiceImpl::GetCapabilities(grpc::ServerContext*,
   }
   can.set_can_back_up(!options_.backup_directory.empty());
   can.set_max_remembered_changes(kRememberedChanges);
-  return grpc::Status::OK;
+  can.set_caller_name(caller.principal->name);
+  can.set_caller_role(static_cast<v1::Role>(caller.principal->role));
+  *can.mutable_caller_limits() = ToProto(caller.limits);
+  return can;
+}
+
+grpc::Status AdminServiceImpl::GetCapabilities(grpc::ServerContext* context,
+                                               const v1::GetCapabilitiesRequest*,
+                                               v1::GetCapabilitiesResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/GetCapabilities",
+                    [&](const Caller& caller) {
+                      *response->mutable_capabilities() = CapabilitiesFor(caller);
+                      return grpc::Status::OK;
+                    });
 }
 
 Status AdminServiceImpl::Export(const v1::ExportBundleRequest& request,
@@ -184,45 +212,58 @@ Result<v1::Statistics> AdminServiceImpl::Statistics() {
   return statistics;
 }
 
-grpc::Status AdminServiceImpl::ExportBundle(grpc::ServerContext*,
+grpc::Status AdminServiceImpl::ExportBundle(grpc::ServerContext* context,
                                             const v1::ExportBundleRequest* request,
                                             grpc::ServerWriter<v1::ExportBundleResponse>* writer) {
-  return ToGrpcStatus(Export(*request, *writer));
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/ExportBundle",
+                    [&](const Caller&) { return ToGrpcStatus(Export(*request, *writer)); });
 }
 
-grpc::Status AdminServiceImpl::ImportBundle(grpc::ServerContext*,
+grpc::Status AdminServiceImpl::ImportBundle(grpc::ServerContext* context,
                                             grpc::ServerReader<v1::ImportBundleRequest>* reader,
                                             v1::ImportBundleResponse* response) {
-  return Reply(Import(*reader), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/ImportBundle",
+                    [&](const Caller&) { return Reply(Import(*reader), response); });
 }
 
-grpc::Status AdminServiceImpl::Backup(grpc::ServerContext*, const v1::BackupRequest*,
+grpc::Status AdminServiceImpl::Backup(grpc::ServerContext* context, const v1::BackupRequest*,
                                       v1::BackupResponse* response) {
-  return Reply(MakeBackup(), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/Backup",
+                    [&](const Caller&) { return Reply(MakeBackup(), response); });
 }
 
-grpc::Status AdminServiceImpl::CheckIntegrity(grpc::ServerContext*,
+grpc::Status AdminServiceImpl::CheckIntegrity(grpc::ServerContext* context,
                                               const v1::CheckIntegrityRequest*,
                                               v1::CheckIntegrityResponse* response) {
-  absl::MutexLock lock(&mutex_);
-  Result<std::vector<std::string>> problems = store_.CheckIntegrity();
-  if (!problems.ok()) return ToGrpcStatus(problems.status());
-  for (std::string& problem : *problems) response->add_problems(std::move(problem));
-  return grpc::Status::OK;
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/CheckIntegrity",
+                    [&](const Caller&) -> grpc::Status {
+                      absl::MutexLock lock(&mutex_);
+                      Result<std::vector<std::string>> problems = store_.CheckIntegrity();
+                      if (!problems.ok()) return ToGrpcStatus(problems.status());
+                      for (std::string& problem : *problems)
+                        response->add_problems(std::move(problem));
+                      return grpc::Status::OK;
+                    });
 }
 
-grpc::Status AdminServiceImpl::CollectGarbage(grpc::ServerContext*,
+grpc::Status AdminServiceImpl::CollectGarbage(grpc::ServerContext* context,
                                               const v1::CollectGarbageRequest* request,
                                               v1::CollectGarbageResponse* response) {
-  absl::MutexLock lock(&mutex_);
-  Retention retention = RetentionOf(options_, absl::Now());
-  retention.only_count = request->validate_only();
-  return Reply(store_.Forget(retention), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/CollectGarbage",
+                    [&](const Caller&) -> grpc::Status {
+                      absl::MutexLock lock(&mutex_);
+                      Retention retention = RetentionOf(options_, absl::Now());
+                      retention.only_count = request->validate_only();
+                      return Reply(store_.Forget(retention), response);
+                    });
 }
 
-grpc::Status AdminServiceImpl::GetStatistics(grpc::ServerContext*, const v1::GetStatisticsRequest*,
+grpc::Status AdminServiceImpl::GetStatistics(grpc::ServerContext* context,
+                                             const v1::GetStatisticsRequest*,
                                              v1::GetStatisticsResponse* response) {
-  return Reply(Statistics(), response->mutable_statistics());
+  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/GetStatistics", [&](const Caller&) {
+    return Reply(Statistics(), response->mutable_statistics());
+  });
 }
 
 }  // namespace mdh

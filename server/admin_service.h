@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "mdh/v1/admin.grpc.pb.h"
 #include "proto/expression_conversion.h"
+#include "server/access_control.h"
 #include "server/job_queue.h"
 #include "server/lookup_table.h"
 #include "server/store.h"
@@ -33,12 +34,13 @@ class AdminServiceImpl final : public v1::AdminService::Service {
  public:
   // All must outlive the service.
   AdminServiceImpl(Store& store, const LookupTable& lookup_table, const JobQueue& jobs,
-                   ExpressionLimits limits, AdminOptions options)
+                   ExpressionLimits limits, AdminOptions options, const AccessControl& access)
       : store_(store),
         lookup_table_(lookup_table),
         jobs_(jobs),
         limits_(limits),
         options_(std::move(options)),
+        access_(access),
         start_(absl::Now()) {}
 
   grpc::Status GetCapabilities(grpc::ServerContext* context,
@@ -65,6 +67,7 @@ class AdminServiceImpl final : public v1::AdminService::Service {
                 grpc::ServerWriter<v1::ExportBundleResponse>& writer);
   Result<v1::ImportBundleResponse> Import(grpc::ServerReader<v1::ImportBundleRequest>& reader);
   Result<v1::BackupResponse> MakeBackup();
+  v1::Capabilities CapabilitiesFor(const Caller& caller) const;
   Result<v1::Statistics> Statistics();
 
   Store& store_;
@@ -72,6 +75,7 @@ class AdminServiceImpl final : public v1::AdminService::Service {
   const JobQueue& jobs_;
   const ExpressionLimits limits_;
   const AdminOptions options_;
+  const AccessControl& access_;
   const absl::Time start_;
   std::atomic<int> imports_ = 0;
   absl::Mutex mutex_;  // one export, import, backup, check or collection at a time

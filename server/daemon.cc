@@ -13,12 +13,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/access_control.h"
 #include "server/admin_service.h"
+#include "server/connection_limits.h"
 #include "server/device_catalogue.h"
 #include "server/device_keeper.h"
 #include "server/device_list.h"
 #include "server/device_service.h"
 #include "server/expression_service.h"
+#include "server/file_watch.h"
 #include "server/housekeeper.h"
 #include "server/job_queue.h"
 #include "server/kernel_finder.h"
@@ -30,13 +33,12 @@
 #include "server/study_catalogue.h"
 #include "server/study_service.h"
 #include "server/study_store.h"
+#include "server/tls_credentials.h"
 #include "server/tuning_service.h"
 
 namespace mdh {
 namespace {
 
-// The largest specification of a study, and a little more.
-constexpr int kMaxMessageBytes = 4 << 20;
 // Calls that are still open when the daemon stops are ended after this.
 constexpr std::chrono::milliseconds kStopGrace(500);
 // The database has one daemon, so that all jobs in it are this one's.
@@ -75,6 +77,8 @@ class RunningDaemon : public Daemon {
   ~RunningDaemon() override { Stop(); }
 
   // In this order; each needs those before.
+  Status ReadPrincipals();
+  Status ReadCertificates();
   Status ClaimSockets();
   Status OpenStore();
   Status StartDevices();
@@ -82,10 +86,15 @@ class RunningDaemon : public Daemon {
   Status Serve();
 
   void Stop() override;
+  void Reload() override {
+    if (file_watch_ != nullptr) file_watch_->LookNow();
+  }
   const std::vector<std::string>& addresses() const override { return addresses_; }
 
  private:
   AdminOptions Admin() const;
+  std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const std::string& address);
+  void WatchFiles();
 
   const DaemonOptions options_;
   const WorkDirectoryRemoval work_directory_removal_;
@@ -97,6 +106,11 @@ class RunningDaemon : public Daemon {
   std::unique_ptr<JobQueue> jobs_;
   std::unique_ptr<DeviceKeeper> keeper_;
   std::unique_ptr<Housekeeper> housekeeper_;
+  std::unique_ptr<PrincipalsFile> principals_;
+  std::unique_ptr<AccessControl> access_;
+  std::unique_ptr<TlsCertificates> certificates_;
+  std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;  // of the listeners
+  std::unique_ptr<FileWatch> file_watch_;
   std::unique_ptr<KernelFinder> kernel_finder_;
   std::unique_ptr<KernelServiceImpl> kernel_service_;
   std::unique_ptr<TuningServiceImpl> tuning_service_;
@@ -113,9 +127,48 @@ AdminOptions RunningDaemon::Admin() const {
           .backup_directory = options_.backup_directory,
           .keep_jobs = absl::Hours(24) * options_.keep_jobs_days,
           .most_ended_jobs = options_.max_ended_jobs,
-          .max_request_bytes = kMaxMessageBytes,
+          .max_request_bytes = kMaxRequestBytes,
           .max_queued_jobs = options_.max_queued_jobs,
           .max_queued_jobs_per_source = options_.max_queued_jobs_per_source};
+}
+
+Status RunningDaemon::ReadCertificates() {
+  if (options_.tls.certificate.empty()) return absl::OkStatus();
+  MDH_ASSIGN_OR_RETURN(certificates_, TlsCertificates::Open(options_.tls));
+  return absl::OkStatus();
+}
+
+void RunningDaemon::WatchFiles() {
+  std::vector<FileWatch::File> files;
+  if (certificates_ != nullptr) {
+    files.push_back({options_.tls.certificate, [this] { return certificates_->Reload(); }});
+  }
+  if (principals_ != nullptr) {
+    files.push_back({options_.principals_file, [this] { return principals_->Reload(); }});
+  }
+  if (!files.empty()) file_watch_ = std::make_unique<FileWatch>(std::move(files));
+}
+
+std::shared_ptr<grpc::ServerCredentials> RunningDaemon::CredentialsFor(const std::string& address) {
+  const bool is_plain = certificates_ == nullptr || !UnixSocketPath(address).empty();
+  credentials_.push_back(is_plain ? grpc::InsecureServerCredentials()
+                                  : MakeTlsCredentials(*certificates_));
+  return credentials_.back();
+}
+
+Status RunningDaemon::ReadPrincipals() {
+  if (!options_.principals_file.empty()) {
+    MDH_ASSIGN_OR_RETURN(principals_, PrincipalsFile::Open(options_.principals_file));
+  }
+  AccessOptions anonymous;
+  const bool is_open = principals_ == nullptr && certificates_ == nullptr;
+  if (!is_open) anonymous.anonymous_local = Role::kReader;
+  if (options_.anonymous_role.has_value()) {
+    anonymous = {.anonymous_local = *options_.anonymous_role,
+                 .anonymous_remote = *options_.anonymous_role};
+  }
+  access_ = std::make_unique<AccessControl>(anonymous, principals_.get());
+  return absl::OkStatus();
 }
 
 Status RunningDaemon::ClaimSockets() {
@@ -139,7 +192,8 @@ Status RunningDaemon::StartDevices() {
   const RunnerOptions runner = {.program = options_.runner,
                                 .work_directory = options_.work_directory,
                                 .threads = 0,
-                                .path = {}};
+                                .path = {},
+                                .confinement = options_.confinement};
   MDH_ASSIGN_OR_RETURN(const DeviceSearch found, SearchDevices(options_.runner));
   std::vector<WantedDevice> wanted = AllDevices(found);
   if (!options_.devices.empty()) {
@@ -149,6 +203,9 @@ Status RunningDaemon::StartDevices() {
                        MakeDevices(wanted, found, runner));
   for (const std::unique_ptr<TuningDevice>& device : devices) {
     spdlog::info("device={} {}", device->name(), device->description().Fingerprint());
+    if (const std::string confinement = device->state().confinement; !confinement.empty()) {
+      spdlog::info("device={} confinement: {}", device->name(), confinement);
+    }
     if (const Status can_tune = device->CanTune(); !can_tune.ok()) {
       spdlog::warn("device={} only lookups are served, tuning is refused: {}", device->name(),
                    std::string(can_tune.message()));
@@ -189,24 +246,26 @@ Status RunningDaemon::StartJobs() {
 Status RunningDaemon::Serve() {
   kernel_finder_ =
       std::make_unique<KernelFinder>(*lookup_table_, *catalogue_, *store_, *jobs_, options_.limits);
-  kernel_service_ = std::make_unique<KernelServiceImpl>(*kernel_finder_, *store_, options_.limits);
+  kernel_service_ =
+      std::make_unique<KernelServiceImpl>(*kernel_finder_, *store_, options_.limits, *access_);
   tuning_service_ = std::make_unique<TuningServiceImpl>(*jobs_, *lookup_table_, *catalogue_,
-                                                        *store_, options_.limits);
-  admin_service_ =
-      std::make_unique<AdminServiceImpl>(*store_, *lookup_table_, *jobs_, options_.limits, Admin());
-  device_service_ = std::make_unique<DeviceServiceImpl>(*catalogue_, *jobs_, options_.version);
-  expression_service_ = std::make_unique<ExpressionServiceImpl>(options_.limits);
-  study_service_ = std::make_unique<StudyServiceImpl>(*studies_, *study_store_);
+                                                        *store_, options_.limits, *access_);
+  admin_service_ = std::make_unique<AdminServiceImpl>(*store_, *lookup_table_, *jobs_,
+                                                      options_.limits, Admin(), *access_);
+  device_service_ =
+      std::make_unique<DeviceServiceImpl>(*catalogue_, *jobs_, options_.version, *access_);
+  expression_service_ = std::make_unique<ExpressionServiceImpl>(options_.limits, *access_);
+  study_service_ = std::make_unique<StudyServiceImpl>(*studies_, *study_store_, *access_);
 
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  LimitConnections(builder);
   // Without this two daemons may share a TCP port, and calls go to either.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   std::vector<int> ports(options_.listen.size(), 0);
   for (size_t i = 0; i < ports.size(); ++i) {
-    builder.AddListeningPort(options_.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
+    builder.AddListeningPort(options_.listen[i], CredentialsFor(options_.listen[i]), &ports[i]);
   }
   builder.RegisterService(kernel_service_.get());
   builder.RegisterService(tuning_service_.get());
@@ -230,6 +289,7 @@ Status RunningDaemon::Serve() {
                              : address);
     spdlog::info("listening on {}", addresses_.back());
   }
+  WatchFiles();
   return absl::OkStatus();
 }
 
@@ -243,6 +303,7 @@ void RunningDaemon::Stop() {
   server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
   server_->Wait();
   server_.reset();
+  file_watch_.reset();
   housekeeper_.reset();
   keeper_.reset();
   jobs_.reset();
@@ -258,9 +319,12 @@ void RunningDaemon::Stop() {
 Result<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& options, StartFailure& failure) {
   auto daemon = std::make_unique<RunningDaemon>(options);
   failure = StartFailure::kUsage;
+  const bool may_be_remote = options.allow_any_host || !options.tls.certificate.empty();
   for (const std::string& address : options.listen) {
-    MDH_RETURN_IF_ERROR(CheckListenAddress(address, options.allow_any_host));
+    MDH_RETURN_IF_ERROR(CheckListenAddress(address, may_be_remote));
   }
+  MDH_RETURN_IF_ERROR(daemon->ReadCertificates());
+  MDH_RETURN_IF_ERROR(daemon->ReadPrincipals());
   failure = StartFailure::kListen;
   MDH_RETURN_IF_ERROR(daemon->ClaimSockets());
   failure = StartFailure::kDatabase;

@@ -5,11 +5,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/status.h"
 #include "proto/expression_conversion.h"
+#include "server/role.h"
+#include "server/tls_certificates.h"
+#include "tuner/measure/confinement.h"
 
 namespace mdh {
 
@@ -17,10 +21,14 @@ struct DaemonOptions {
   std::vector<std::string> listen;  // "unix:/path" or "HOST:PORT"; at least one
   bool allow_any_host = false;
   mode_t socket_mode = 0600;
+  TlsFiles tls;                        // for all TCP listeners
+  std::string principals_file;         // see Principals::Parse; empty: nobody has a name
+  std::optional<Role> anonymous_role;  // of callers without a name; else as mdhd --help says
   std::string database;
   int64_t max_database_bytes = 0;  // 0: no limit
   std::string runner;              // path of mdh-runner
   std::string work_directory;
+  ConfinementMode confinement = ConfinementMode::kAuto;  // of runners
   std::string devices;  // as ParseDeviceList reads it; empty: all that are found
   int max_queued_jobs = 256;
   int max_queued_jobs_per_source = 0;  // 0: no limit of its own
@@ -45,6 +53,8 @@ class Daemon {
   // Refuses new jobs, stops running ones and stores their best, ends the runner, closes everything
   // and removes the sockets. The next daemon on the database goes on with the jobs.
   virtual void Stop() = 0;
+  // Takes over changes in the files of principals and certificates, soon.
+  virtual void Reload() = 0;
   // Addresses in the form for clients, with the ports that were chosen.
   virtual const std::vector<std::string>& addresses() const = 0;
 };

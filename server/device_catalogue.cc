@@ -147,6 +147,7 @@ v1::Device DeviceCatalogue::Describe(TuningDevice& device) {
   const TuningDevice::State state = device.state();
   proto.set_health(state.health);
   proto.set_health_reason(state.reason);
+  proto.set_confinement(state.confinement);
   proto.mutable_load()->set_running_job(state.job);
   return proto;
 }

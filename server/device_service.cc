@@ -12,29 +12,42 @@ v1::Device DeviceServiceImpl::Describe(TuningDevice& device) {
   return proto;
 }
 
-grpc::Status DeviceServiceImpl::GetDevice(grpc::ServerContext*, const v1::GetDeviceRequest* request,
+grpc::Status DeviceServiceImpl::GetDevice(grpc::ServerContext* context,
+                                          const v1::GetDeviceRequest* request,
                                           v1::GetDeviceResponse* response) {
-  const Result<TuningDevice*> device = catalogue_.Find(request->name());
-  if (!device.ok()) return ToGrpcStatus(device.status());
-  *response->mutable_device() = Describe(**device);
-  return grpc::Status::OK;
+  return IfAdmitted(access_, *context, "/mdh.v1.DeviceService/GetDevice",
+                    [&](const Caller&) -> grpc::Status {
+                      const Result<TuningDevice*> device = catalogue_.Find(request->name());
+                      if (!device.ok()) return ToGrpcStatus(device.status());
+                      *response->mutable_device() = Describe(**device);
+                      return grpc::Status::OK;
+                    });
 }
 
-grpc::Status DeviceServiceImpl::ListDevices(grpc::ServerContext*, const v1::ListDevicesRequest*,
+grpc::Status DeviceServiceImpl::ListDevices(grpc::ServerContext* context,
+                                            const v1::ListDevicesRequest*,
                                             v1::ListDevicesResponse* response) {
-  for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
-    *response->add_devices() = Describe(*device);
-  }
-  for (const std::string& missing : catalogue_.missing()) response->add_missing(missing);
-  response->set_server_version(version_);
-  return grpc::Status::OK;
+  return IfAdmitted(access_, *context, "/mdh.v1.DeviceService/ListDevices",
+                    [&](const Caller&) -> grpc::Status {
+                      for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
+                        *response->add_devices() = Describe(*device);
+                      }
+                      for (const std::string& missing : catalogue_.missing())
+                        response->add_missing(missing);
+                      response->set_server_version(version_);
+                      return grpc::Status::OK;
+                    });
 }
 
-grpc::Status DeviceServiceImpl::ListKnownDevices(grpc::ServerContext*,
+grpc::Status DeviceServiceImpl::ListKnownDevices(grpc::ServerContext* context,
                                                  const v1::ListKnownDevicesRequest*,
                                                  v1::ListKnownDevicesResponse* response) {
-  for (const v1::KnownDevice& device : catalogue_.known()) *response->add_known_devices() = device;
-  return grpc::Status::OK;
+  return IfAdmitted(access_, *context, "/mdh.v1.DeviceService/ListKnownDevices",
+                    [&](const Caller&) -> grpc::Status {
+                      for (const v1::KnownDevice& device : catalogue_.known())
+                        *response->add_known_devices() = device;
+                      return grpc::Status::OK;
+                    });
 }
 
 }  // namespace mdh

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "mdh/v1/device.grpc.pb.h"
+#include "server/access_control.h"
 #include "server/device_catalogue.h"
 #include "server/job_queue.h"
 
@@ -14,8 +15,9 @@ namespace mdh {
 class DeviceServiceImpl final : public v1::DeviceService::Service {
  public:
   // All must outlive the service.
-  DeviceServiceImpl(DeviceCatalogue& catalogue, const JobQueue& jobs, std::string version)
-      : catalogue_(catalogue), jobs_(jobs), version_(std::move(version)) {}
+  DeviceServiceImpl(DeviceCatalogue& catalogue, const JobQueue& jobs, std::string version,
+                    const AccessControl& access)
+      : catalogue_(catalogue), jobs_(jobs), version_(std::move(version)), access_(access) {}
 
   grpc::Status GetDevice(grpc::ServerContext* context, const v1::GetDeviceRequest* request,
                          v1::GetDeviceResponse* response) override;
@@ -31,6 +33,7 @@ class DeviceServiceImpl final : public v1::DeviceService::Service {
   DeviceCatalogue& catalogue_;
   const JobQueue& jobs_;
   const std::string version_;
+  const AccessControl& access_;
 };
 
 }  // namespace mdh

@@ -6,18 +6,22 @@
 
 namespace mdh {
 
-grpc::Status ExpressionServiceImpl::CheckExpression(grpc::ServerContext*,
+grpc::Status ExpressionServiceImpl::CheckExpression(grpc::ServerContext* context,
                                                     const v1::CheckExpressionRequest* request,
                                                     v1::CheckExpressionResponse* response) {
-  const Result<Expression> expression = FromProto(request->expression(), limits_);
-  if (!expression.ok()) return ToGrpcStatus(expression.status());
-  *response->mutable_expression() = ToProto(*expression);
-  response->set_text(ToText(*expression));
-  response->set_canonical_form(CanonicalForm(*expression));
-  response->set_digest(Digest(*expression));
-  response->set_flops(expression->FloatingPointOperations());
-  response->set_compulsory_bytes(expression->CompulsoryBytes());
-  return grpc::Status::OK;
+  return IfAdmitted(access_, *context, "/mdh.v1.ExpressionService/CheckExpression",
+                    [&](const Caller&) -> grpc::Status {
+                      const Result<Expression> expression =
+                          FromProto(request->expression(), limits_);
+                      if (!expression.ok()) return ToGrpcStatus(expression.status());
+                      *response->mutable_expression() = ToProto(*expression);
+                      response->set_text(ToText(*expression));
+                      response->set_canonical_form(CanonicalForm(*expression));
+                      response->set_digest(Digest(*expression));
+                      response->set_flops(expression->FloatingPointOperations());
+                      response->set_compulsory_bytes(expression->CompulsoryBytes());
+                      return grpc::Status::OK;
+                    });
 }
 
 }  // namespace mdh

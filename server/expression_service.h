@@ -5,12 +5,14 @@
 
 #include "mdh/v1/expression.grpc.pb.h"
 #include "proto/expression_conversion.h"
+#include "server/access_control.h"
 
 namespace mdh {
 
 class ExpressionServiceImpl final : public v1::ExpressionService::Service {
  public:
-  explicit ExpressionServiceImpl(ExpressionLimits limits) : limits_(limits) {}
+  ExpressionServiceImpl(ExpressionLimits limits, const AccessControl& access)
+      : limits_(limits), access_(access) {}
 
   grpc::Status CheckExpression(grpc::ServerContext* context,
                                const v1::CheckExpressionRequest* request,
@@ -18,6 +20,7 @@ class ExpressionServiceImpl final : public v1::ExpressionService::Service {
 
  private:
   const ExpressionLimits limits_;
+  const AccessControl& access_;
 };
 
 }  // namespace mdh

@@ -26,6 +26,7 @@ struct CreateJob {
   std::string request_id = "";
   std::vector<TuningDevice*> devices = {};  // all of one fingerprint; none: the default
   std::string source = "";                  // who asks
+  int64_t max_queued_of_source = 0;         // 0: as the queue says
   int priority = 0;                         // among the jobs of its source
 };
 

@@ -176,14 +176,15 @@ Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job) const {
     *job.mutable_end_time() = job.create_time();
   } else {
     MDH_RETURN_IF_ERROR(CheckCanTune(request.devices));
-    MDH_RETURN_IF_ERROR(CheckQuota(request.source));
+    MDH_RETURN_IF_ERROR(CheckQuota(request));
   }
   job.set_state(progress.state());
   *job.mutable_progress() = std::move(progress);
   return absl::OkStatus();
 }
 
-Status JobQueue::CheckQuota(const std::string& source) const {
+Status JobQueue::CheckQuota(const CreateJob& request) const {
+  const std::string& source = request.source;
   if (static_cast<int>(queued_.size()) >= options_.max_queued) {
     return WithRetry(
         WithReason(absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", queued_.size(),
@@ -191,14 +192,17 @@ Status JobQueue::CheckQuota(const std::string& source) const {
                    "QUEUE_FULL"),
         kRetryWhenFull);
   }
-  if (options_.max_queued_per_source == 0) return absl::OkStatus();
-  int own = 0;
-  for (const auto* jobs : {&queued_, &paused_}) {
-    own += static_cast<int>(
-        std::count_if(jobs->begin(), jobs->end(),
-                      [&](const std::shared_ptr<Job>& job) { return job->source == source; }));
+  int64_t most = options_.max_queued_per_source;
+  if (most == 0 || (request.max_queued_of_source > 0 && request.max_queued_of_source < most)) {
+    most = request.max_queued_of_source;
   }
-  if (own < options_.max_queued_per_source) return absl::OkStatus();
+  if (most == 0) return absl::OkStatus();
+  int64_t own = 0;
+  for (const auto* jobs : {&queued_, &paused_}) {
+    own += std::count_if(jobs->begin(), jobs->end(),
+                         [&](const std::shared_ptr<Job>& job) { return job->source == source; });
+  }
+  if (own < most) return absl::OkStatus();
   const Status refused = absl::ResourceExhaustedError(
       absl::StrCat("source '", source, "' has ", own, " jobs waiting, as many as one may have"));
   return WithRetry(WithQuota(WithReason(refused, "SOURCE_QUOTA"), absl::StrCat("source:", source)),

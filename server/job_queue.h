@@ -139,7 +139,7 @@ class JobQueue {
   // why it cannot be queued.
   Status Begin(const CreateJob& request, v1::TuningJob& job) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  Status CheckQuota(const std::string& source) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  Status CheckQuota(const CreateJob& request) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void Remember(const std::shared_ptr<Job>& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The job of an earlier request with the same id; nullopt if there is none.
   Result<std::optional<v1::TuningJob>> FindRequest(const std::string& request_id,

@@ -14,18 +14,13 @@ constexpr size_t kMaxSourceBytes = 64;
 
 }  // namespace
 
-std::string HostOf(const std::string& peer) {
-  const bool has_port = peer.starts_with("ipv4:") || peer.starts_with("ipv6:");
-  return has_port ? peer.substr(0, peer.rfind(':')) : peer;
-}
-
 Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
                                   const DeviceCatalogue& catalogue) {
   if (request.request_id.size() > kMaxRequestIdBytes) {
     return InvalidField("request_id",
                         absl::StrCat("request_id is longer than ", kMaxRequestIdBytes, " bytes"));
   }
-  if (request.source.size() > kMaxSourceBytes) {
+  if (request.requester.source.size() > kMaxSourceBytes) {
     return InvalidField("source",
                         absl::StrCat("source is longer than ", kMaxSourceBytes, " bytes"));
   }
@@ -36,6 +31,7 @@ Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
   }
   MDH_ASSIGN_OR_RETURN(v1::TuningOptions options,
                        InField("options", CheckTuningOptions(std::move(request.options))));
+  MDH_RETURN_IF_ERROR(LimitDeviceTime(request.requester.limits, request.requester.source, options));
   MDH_ASSIGN_OR_RETURN(std::vector<TuningDevice*> devices,
                        InField("devices", catalogue.Select(request.devices)));
   return CreateJob{.expression = std::move(expression),
@@ -43,7 +39,8 @@ Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
                    .force = request.force,
                    .request_id = std::move(request.request_id),
                    .devices = std::move(devices),
-                   .source = request.source.empty() ? HostOf(request.peer) : request.source,
+                   .source = std::move(request.requester.source),
+                   .max_queued_of_source = request.requester.limits.queued_jobs,
                    .priority = request.priority};
 }
 

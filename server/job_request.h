@@ -9,11 +9,18 @@
 #include "mdh/v1/tuning.pb.h"
 #include "server/device_catalogue.h"
 #include "server/job.h"
+#include "server/role_limits.h"
 
 namespace mdh {
 
 // Priorities are between -kMaxPriority and kMaxPriority.
 inline constexpr int kMaxPriority = 10;
+
+// Who asks.
+struct Requester {
+  std::string source = "";  // whom jobs are counted for
+  RoleLimits limits = {};
+};
 
 struct JobRequest {
   v1::TuningOptions options;
@@ -21,16 +28,12 @@ struct JobRequest {
   bool force = false;
   std::string request_id = "";
   int priority = 0;
-  std::string source = "";
-  // Where the request comes from; the source if there is none.
-  std::string peer = "";
+  Requester requester = {};
 };
 
-// With defaults filled in. Errors: InvalidArgument or NotFound, with a BadRequest for the field.
+// With defaults filled in. Errors: InvalidArgument or NotFound, with a BadRequest for the field;
+// ResourceExhausted if the limits do not allow the device time.
 Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
                                   const DeviceCatalogue& catalogue);
-
-// "ipv4:10.0.0.7:4711" without the port, which differs with every connection.
-std::string HostOf(const std::string& peer);
 
 }  // namespace mdh

@@ -72,7 +72,7 @@ Result<grpc::Slice> KernelFinder::Lookup(v1::LookupKernelRequest request) const 
 }
 
 Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& request,
-                                                    const std::string& peer) const {
+                                                    const Requester& requester) const {
   MDH_ASSIGN_OR_RETURN(const Expression expression,
                        InField("expression", FromProto(request.expression(), limits_)));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
@@ -97,7 +97,7 @@ Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& 
   if (is_miss && weakest == v1::MATCH_KIND_PREDICTED) best = Predicted(wanted);
   if (best.ok() && is_tuning &&
       (best->match() != v1::MATCH_KIND_EXACT || best->record().is_provisional())) {
-    Tune(wanted, request.tune_in_background(), peer, *best);
+    Tune(wanted, request.tune_in_background(), requester, *best);
   }
   return best;
 }
@@ -137,11 +137,9 @@ Result<v1::GetKernelResponse> KernelFinder::Predicted(const Wanted& wanted) cons
 
 Result<v1::TuningJob> KernelFinder::MakeJob(const Wanted& wanted,
                                             const v1::BackgroundTuning& tuning,
-                                            const std::string& peer) const {
-  JobRequest request = {.options = tuning.options(),
-                        .priority = tuning.priority(),
-                        .source = tuning.source(),
-                        .peer = peer};
+                                            const Requester& requester) const {
+  JobRequest request = {
+      .options = tuning.options(), .priority = tuning.priority(), .requester = requester};
   // The policy is a part of what was asked for.
   request.options.set_numerics_policy(wanted.key.numerics_policy());
   for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
@@ -158,8 +156,8 @@ Result<v1::TuningJob> KernelFinder::MakeJob(const Wanted& wanted,
 }
 
 void KernelFinder::Tune(const Wanted& wanted, const v1::BackgroundTuning& tuning,
-                        const std::string& peer, v1::GetKernelResponse& response) const {
-  Result<v1::TuningJob> job = MakeJob(wanted, tuning, peer);
+                        const Requester& requester, v1::GetKernelResponse& response) const {
+  Result<v1::TuningJob> job = MakeJob(wanted, tuning, requester);
   if (job.ok()) {
     response.set_tuning_job(job->name());
   } else {

@@ -9,6 +9,7 @@
 #include "proto/expression_conversion.h"
 #include "server/device_catalogue.h"
 #include "server/job_queue.h"
+#include "server/job_request.h"
 #include "server/lookup_table.h"
 #include "server/store.h"
 
@@ -28,10 +29,10 @@ class KernelFinder {
 
   // A serialised LookupKernelResponse. Errors: see KernelService.LookupKernel.
   Result<grpc::Slice> Lookup(v1::LookupKernelRequest request) const;
-  // Of a request with an expression. `peer`: who asks, if the request does not say. Errors: see
+  // Of a request with an expression. `requester`: of a job. Errors: see
   // KernelService.GetKernel.
   Result<v1::GetKernelResponse> GetBest(const v1::GetKernelRequest& request,
-                                        const std::string& peer) const;
+                                        const Requester& requester) const;
 
  private:
   struct Wanted {
@@ -45,10 +46,10 @@ class KernelFinder {
   Result<v1::GetKernelResponse> Nearest(const Wanted& wanted) const;
   Result<v1::GetKernelResponse> Predicted(const Wanted& wanted) const;
   // Creates or joins a job, and notes it in the response.
-  void Tune(const Wanted& wanted, const v1::BackgroundTuning& tuning, const std::string& peer,
+  void Tune(const Wanted& wanted, const v1::BackgroundTuning& tuning, const Requester& requester,
             v1::GetKernelResponse& response) const;
   Result<v1::TuningJob> MakeJob(const Wanted& wanted, const v1::BackgroundTuning& tuning,
-                                const std::string& peer) const;
+                                const Requester& requester) const;
 
   const LookupTable& lookup_table_;
   const DeviceCatalogue& catalogue_;

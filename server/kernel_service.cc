@@ -10,7 +10,6 @@
 #include "absl/time/clock.h"
 #include "proto/error_details.h"
 #include "proto/grpc_status.h"
-#include "server/job_request.h"
 #include "server/record_check.h"
 #include "server/reply.h"
 #include "server/resource_names.h"
@@ -56,6 +55,11 @@ grpc::ServerUnaryReactor* KernelServiceImpl::LookupKernel(grpc::CallbackServerCo
                                                           const grpc::ByteBuffer* request,
                                                           grpc::ByteBuffer* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const Status admitted = access_.Admit(*context, "/mdh.v1.KernelService/LookupKernel");
+  if (!admitted.ok()) {
+    reactor->Finish(ToGrpcStatus(admitted));
+    return reactor;
+  }
   Result<grpc::Slice> reply = Lookup(*request);
   if (reply.ok()) *response = grpc::ByteBuffer(&*reply, 1);
   reactor->Finish(ToGrpcStatus(reply.status()));
@@ -63,9 +67,9 @@ grpc::ServerUnaryReactor* KernelServiceImpl::LookupKernel(grpc::CallbackServerCo
 }
 
 Result<v1::GetKernelResponse> KernelServiceImpl::Get(const v1::GetKernelRequest& request,
-                                                     const std::string& peer) const {
+                                                     const Requester& requester) const {
   if (request.has_expression()) {
-    if (request.name().empty()) return finder_.GetBest(request, peer);
+    if (request.name().empty()) return finder_.GetBest(request, requester);
     return InvalidField("name", "the request has both a name and an expression");
   }
   MDH_ASSIGN_OR_RETURN(const std::string id, InField("name", ParseKernelName(request.name())));
@@ -96,8 +100,8 @@ Result<v1::BatchLookupKernelsResponse> KernelServiceImpl::Batch(
 }
 
 Result<v1::PutKernelResponse> KernelServiceImpl::Put(v1::PutKernelRequest request,
-                                                     const std::string& peer) {
-  if (request.record().origin().empty()) request.mutable_record()->set_origin(HostOf(peer));
+                                                     const std::string& source) {
+  if (request.record().origin().empty()) request.mutable_record()->set_origin(source);
   MDH_ASSIGN_OR_RETURN(StoredResult checked,
                        CheckGivenRecord(request.record(), limits_, store_, absl::Now()));
   v1::PutKernelResponse response;
@@ -153,54 +157,81 @@ Status KernelServiceImpl::Watch(const grpc::ServerContext& context,
 grpc::Status KernelServiceImpl::GetKernel(grpc::ServerContext* context,
                                           const v1::GetKernelRequest* request,
                                           v1::GetKernelResponse* response) {
-  return Reply(Get(*request, context->peer()), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/GetKernel",
+                    [&](const Caller& caller) -> grpc::Status {
+                      if (request->has_tune_in_background()) {
+                        const Status may_tune =
+                            access_.CheckRole(caller, "/mdh.v1.TuningService/CreateTuningJob");
+                        if (!may_tune.ok()) return ToGrpcStatus(may_tune);
+                      }
+                      const Requester requester = {
+                          caller.SourceOf(*context, request->tune_in_background().source()),
+                          caller.limits};
+                      return Reply(Get(*request, requester), response);
+                    });
 }
 
-grpc::Status KernelServiceImpl::BatchLookupKernels(grpc::ServerContext*,
+grpc::Status KernelServiceImpl::BatchLookupKernels(grpc::ServerContext* context,
                                                    const v1::BatchLookupKernelsRequest* request,
                                                    v1::BatchLookupKernelsResponse* response) {
-  return Reply(Batch(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/BatchLookupKernels",
+                    [&](const Caller&) { return Reply(Batch(*request), response); });
 }
 
 grpc::Status KernelServiceImpl::PutKernel(grpc::ServerContext* context,
                                           const v1::PutKernelRequest* request,
                                           v1::PutKernelResponse* response) {
-  return Reply(Put(*request, context->peer()), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/PutKernel",
+                    [&](const Caller& caller) {
+                      return Reply(Put(*request, caller.Source(*context)), response);
+                    });
 }
 
-grpc::Status KernelServiceImpl::InvalidateKernel(grpc::ServerContext*,
+grpc::Status KernelServiceImpl::InvalidateKernel(grpc::ServerContext* context,
                                                  const v1::InvalidateKernelRequest* request,
                                                  v1::InvalidateKernelResponse* response) {
-  const auto invalidate = [&]() -> Result<v1::TuningRecord> {
-    MDH_ASSIGN_OR_RETURN(const std::string id, ParseName(request->name()));
-    return store_.RemoveResult(id);
-  };
-  return Reply(invalidate(), response->mutable_record());
+  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/InvalidateKernel",
+                    [&](const Caller&) -> grpc::Status {
+                      const auto invalidate = [&]() -> Result<v1::TuningRecord> {
+                        MDH_ASSIGN_OR_RETURN(const std::string id, ParseName(request->name()));
+                        return store_.RemoveResult(id);
+                      };
+                      return Reply(invalidate(), response->mutable_record());
+                    });
 }
 
-grpc::Status KernelServiceImpl::PinKernel(grpc::ServerContext*, const v1::PinKernelRequest* request,
+grpc::Status KernelServiceImpl::PinKernel(grpc::ServerContext* context,
+                                          const v1::PinKernelRequest* request,
                                           v1::PinKernelResponse* response) {
-  const auto pin = [&]() -> Result<v1::TuningRecord> {
-    MDH_ASSIGN_OR_RETURN(const std::string id, ParseName(request->name()));
-    return store_.SetPinning(id, Pinning::kPinned);
-  };
-  return Reply(pin(), response->mutable_record());
+  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/PinKernel",
+                    [&](const Caller&) -> grpc::Status {
+                      const auto pin = [&]() -> Result<v1::TuningRecord> {
+                        MDH_ASSIGN_OR_RETURN(const std::string id, ParseName(request->name()));
+                        return store_.SetPinning(id, Pinning::kPinned);
+                      };
+                      return Reply(pin(), response->mutable_record());
+                    });
 }
 
-grpc::Status KernelServiceImpl::UnpinKernel(grpc::ServerContext*,
+grpc::Status KernelServiceImpl::UnpinKernel(grpc::ServerContext* context,
                                             const v1::UnpinKernelRequest* request,
                                             v1::UnpinKernelResponse* response) {
-  const auto unpin = [&]() -> Result<v1::TuningRecord> {
-    MDH_ASSIGN_OR_RETURN(const std::string id, ParseName(request->name()));
-    return store_.SetPinning(id, Pinning::kNotPinned);
-  };
-  return Reply(unpin(), response->mutable_record());
+  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/UnpinKernel",
+                    [&](const Caller&) -> grpc::Status {
+                      const auto unpin = [&]() -> Result<v1::TuningRecord> {
+                        MDH_ASSIGN_OR_RETURN(const std::string id, ParseName(request->name()));
+                        return store_.SetPinning(id, Pinning::kNotPinned);
+                      };
+                      return Reply(unpin(), response->mutable_record());
+                    });
 }
 
 grpc::Status KernelServiceImpl::WatchKernels(grpc::ServerContext* context,
                                              const v1::WatchKernelsRequest* request,
                                              grpc::ServerWriter<v1::WatchKernelsResponse>* writer) {
-  return ToGrpcStatus(Watch(*context, *request, *writer));
+  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/WatchKernels", [&](const Caller&) {
+    return ToGrpcStatus(Watch(*context, *request, *writer));
+  });
 }
 
 }  // namespace mdh

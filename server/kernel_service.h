@@ -8,6 +8,7 @@
 
 #include "mdh/v1/kernel.grpc.pb.h"
 #include "proto/expression_conversion.h"
+#include "server/access_control.h"
 #include "server/kernel_finder.h"
 #include "server/store.h"
 
@@ -22,8 +23,9 @@ class KernelServiceImpl final
     : public v1::KernelService::WithRawCallbackMethod_LookupKernel<v1::KernelService::Service> {
  public:
   // All must outlive the service.
-  KernelServiceImpl(const KernelFinder& finder, Store& store, ExpressionLimits limits)
-      : finder_(finder), store_(store), limits_(limits) {}
+  KernelServiceImpl(const KernelFinder& finder, Store& store, ExpressionLimits limits,
+                    const AccessControl& access)
+      : finder_(finder), store_(store), limits_(limits), access_(access) {}
 
   grpc::ServerUnaryReactor* LookupKernel(grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
@@ -51,15 +53,16 @@ class KernelServiceImpl final
  private:
   Result<grpc::Slice> Lookup(const grpc::ByteBuffer& request) const;
   Result<v1::GetKernelResponse> Get(const v1::GetKernelRequest& request,
-                                    const std::string& peer) const;
+                                    const Requester& requester) const;
   Result<v1::BatchLookupKernelsResponse> Batch(const v1::BatchLookupKernelsRequest& request) const;
-  Result<v1::PutKernelResponse> Put(v1::PutKernelRequest request, const std::string& peer);
+  Result<v1::PutKernelResponse> Put(v1::PutKernelRequest request, const std::string& source);
   Status Watch(const grpc::ServerContext& context, const v1::WatchKernelsRequest& request,
                grpc::ServerWriter<v1::WatchKernelsResponse>& writer);
 
   const KernelFinder& finder_;
   Store& store_;
   const ExpressionLimits limits_;
+  const AccessControl& access_;
   std::atomic<int> watchers_ = 0;
   std::atomic<bool> is_stopping_ = false;
 };

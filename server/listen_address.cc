@@ -13,15 +13,12 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "proto/endpoint.h"
 
 namespace mdh {
 namespace {
 
 constexpr std::string_view kUnix = "unix:";
-
-bool IsLoopback(std::string_view host) {
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
-}
 
 }  // namespace
 
@@ -53,10 +50,10 @@ Status CheckListenAddress(const std::string& address, bool allow_any_host) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", address, "' is neither unix:/path nor HOST:PORT"));
   }
-  if (!allow_any_host && !IsLoopback(std::string_view(address).substr(0, colon))) {
+  if (!allow_any_host && !IsLocalEndpoint(address)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", address, "' is reachable from other machines without encryption or authentication; ",
-        "if that is wanted, add --insecure-listen"));
+        "give a certificate (--tls-certificate) or, if that is wanted, add --insecure-listen"));
   }
   return absl::OkStatus();
 }

@@ -11,7 +11,8 @@ namespace mdh {
 std::string UnixSocketPath(const std::string& address);
 
 // Errors: InvalidArgument if `address` is neither "unix:/path" nor "HOST:PORT", the path is too
-// long for a socket, or the host is not a loopback one and `allow_any_host` is false.
+// long for a socket, or the host is not a loopback one and `allow_any_host`, which TLS allows, is
+// false.
 Status CheckListenAddress(const std::string& address, bool allow_any_host);
 
 // Makes way for a Unix socket: removes the file that a dead daemon left behind.

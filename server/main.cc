@@ -17,6 +17,7 @@
 #include "proto/endpoint.h"
 #include "server/daemon.h"
 #include "server/device_list.h"
+#include "server/principals.h"
 
 namespace {
 
@@ -24,6 +25,7 @@ constexpr const char* kFooter =
     "Every option can be given by the environment variable named beside it; a flag takes "
     "precedence.\n"
     "\n"
+    "SIGHUP reads the files of certificates and principals again, as happens each second anyway.\n"
     "SIGTERM and SIGINT stop the daemon: new jobs are refused, running ones stop and the best "
     "that\n"
     "they found is stored. The next mdhd on the database goes on with them, as it does after a "
@@ -40,22 +42,26 @@ constexpr const char* kFooter =
     "Without a compiler the daemon starts and serves lookups; tuning is refused.";
 
 // Written to by the signal handler, which can reach nothing else.
-int stop_pipe[2] = {-1, -1};
+int signal_pipe[2] = {-1, -1};
+constexpr char kStopByte = 's';
+constexpr char kReloadByte = 'r';
 
-void OnStopSignal(int) {
+void OnSignal(int number) {
   const int saved_errno = errno;
-  [[maybe_unused]] const ssize_t written = write(stop_pipe[1], "s", 1);
+  [[maybe_unused]] const ssize_t written =
+      write(signal_pipe[1], number == SIGHUP ? &kReloadByte : &kStopByte, 1);
   errno = saved_errno;
 }
 
-bool CatchStopSignals() {
-  if (pipe2(stop_pipe, O_CLOEXEC | O_NONBLOCK) != 0) return false;
-  fcntl(stop_pipe[0], F_SETFL, 0);  // the reader waits
+bool CatchSignals() {
+  if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+  fcntl(signal_pipe[0], F_SETFL, 0);  // the reader waits
   struct sigaction action = {};
-  action.sa_handler = OnStopSignal;
+  action.sa_handler = OnSignal;
   action.sa_flags = SA_RESTART;
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGHUP, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);  // a runner that died is an error of its calls, not of the daemon
   return true;
 }
@@ -68,9 +74,11 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
-void WaitForStopSignal() {
+// The daemon goes on after SIGHUP.
+void WaitForStopSignal(mdh::Daemon& daemon) {
   char byte = 0;
-  while (read(stop_pipe[0], &byte, 1) < 0 && errno == EINTR) {
+  while (byte != kStopByte) {
+    if (read(signal_pipe[0], &byte, 1) == 1 && byte == kReloadByte) daemon.Reload();
   }
 }
 
@@ -96,6 +104,47 @@ int64_t DefaultBufferLimit() {
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE) / 4;
 }
 
+void AddAccessOptions(CLI::App& app, mdh::DaemonOptions& options) {
+  CLI::Option* certificate =
+      app.add_option("--tls-certificate", options.tls.certificate,
+                     "TLS on all TCP addresses, with the certificate in this PEM file; read again "
+                     "when it changes, as are the key and the authorities")
+          ->envname("MDHD_TLS_CERTIFICATE");
+  CLI::Option* key = app.add_option("--tls-key", options.tls.key, "PEM file with its key")
+                         ->envname("MDHD_TLS_KEY")
+                         ->needs(certificate);
+  certificate->needs(key);
+  CLI::Option* client_ca =
+      app.add_option("--tls-client-ca", options.tls.client_ca,
+                     "ask clients for certificates of the authorities in this PEM file")
+          ->envname("MDHD_TLS_CLIENT_CA")
+          ->needs(certificate);
+  app.add_option_function<std::string>(
+         "--tls-client-auth",
+         [&options](const std::string& word) {
+           options.tls.require_client_certificate = word == "require";
+         },
+         "whether clients must have one: require, or request: who has none may have a token "
+         "[require]")
+      ->envname("MDHD_TLS_CLIENT_AUTH")
+      ->check(CLI::IsMember({"require", "request"}))
+      ->needs(client_ca);
+  app.add_option(
+         "--principals-file", options.principals_file,
+         "who may call: lines 'token NAME ROLE SHA256' (as mdhd make-token prints them) and "
+         "'certificate NAME ROLE'; read again when it changes, and on SIGHUP")
+      ->envname("MDHD_PRINCIPALS_FILE");
+  app.add_option_function<std::string>(
+         "--anonymous-role",
+         [&options](const std::string& name) { options.anonymous_role = *mdh::ParseRole(name); },
+         "role of callers without a name: none, reader, tuner, publisher or admin [admin on Unix "
+         "sockets and loopback addresses if there are neither principals nor TLS, else reader]")
+      ->envname("MDHD_ANONYMOUS_ROLE")
+      ->check([](const std::string& name) {
+        return std::string(mdh::ParseRole(name).status().message());
+      });
+}
+
 void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_level) {
   app.add_option("--listen", options.listen,
                  "unix:/path or HOST:PORT (port 0: any); may be given several times")
@@ -103,7 +152,7 @@ void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_lev
       ->delimiter(',')
       ->capture_default_str();
   app.add_flag("--insecure-listen", options.allow_any_host,
-               "allow addresses that other machines can reach");
+               "allow addresses that other machines can reach without TLS");
   app.add_option_function<std::string>(
          "--socket-mode",
          [&options](const std::string& mode) {
@@ -131,6 +180,18 @@ void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_lev
                  "folder for the files of candidates; made if it is not there")
       ->envname("MDHD_WORK_DIRECTORY")
       ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--confinement",
+         [&options](const std::string& mode) {
+           options.confinement = *mdh::ParseConfinementMode(mode);
+         },
+         "keep compilers and candidates from the network, from files but those of compilers and "
+         "drivers, and from other processes: auto, as far as the system allows; require, or do not "
+         "tune; off [auto]")
+      ->envname("MDHD_CONFINEMENT")
+      ->check([](const std::string& mode) {
+        return std::string(mdh::ParseConfinementMode(mode).status().message());
+      });
   app.add_option("--devices", options.devices,
                  "devices to use: cpu, opencl:N, cuda:N, with commas between them [all]; "
                  "opencl:0@0-3+6 restricts one that computes on this machine's cores to some of "
@@ -172,6 +233,26 @@ void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_lev
       ->capture_default_str();
 }
 
+// mdhd make-token NAME ROLE
+void AddTokenCommand(CLI::App& app, std::string& name, std::string& role) {
+  CLI::App* command = app.add_subcommand(
+      "make-token",
+      "print a new token, and in a second line what the principals file must say for it");
+  command->add_option("NAME", name, "of the principal")->required();
+  command->add_option("ROLE", role, "reader, tuner, publisher or admin")->required();
+}
+
+int PrintToken(const std::string& name, const std::string& role) {
+  const std::string token = mdh::MakeToken();
+  const mdh::Result<std::string> line = mdh::TokenLine(name, role, token);
+  if (!line.ok()) {
+    std::fprintf(stderr, "mdhd: error: %s\n", std::string(line.status().message()).c_str());
+    return static_cast<int>(mdh::StartFailure::kUsage);
+  }
+  std::printf("%s\n%s\n", token.c_str(), line->c_str());
+  return 0;
+}
+
 int Run(const mdh::DaemonOptions& options) {
   spdlog::info("mdhd {} pid={}", options.version, getpid());
   mdh::StartFailure failure = mdh::StartFailure::kInternal;
@@ -180,7 +261,7 @@ int Run(const mdh::DaemonOptions& options) {
     std::fprintf(stderr, "mdhd: error: %s\n", std::string(daemon.status().message()).c_str());
     return static_cast<int>(failure);
   }
-  WaitForStopSignal();
+  WaitForStopSignal(**daemon);
   (*daemon)->Stop();
   return 0;
 }
@@ -203,7 +284,11 @@ int main(int argc, char** argv) {
       "mdhd"};
   app.footer(kFooter);
   app.set_version_flag("--version", "mdhd " MDH_VERSION);
+  AddAccessOptions(app, options);
   AddOptions(app, options, log_level);
+  std::string token_principal;
+  std::string token_role;
+  AddTokenCommand(app, token_principal, token_role);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -211,6 +296,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "mdhd: error: %s\n", error.what());
     return static_cast<int>(mdh::StartFailure::kUsage);
   }
+  if (app.got_subcommand("make-token")) return PrintToken(token_principal, token_role);
   if (options.work_directory.empty()) {
     const std::filesystem::path temporary = std::filesystem::temp_directory_path();
     options.work_directory = (temporary / ("mdhd-" + std::to_string(getpid()))).string();
@@ -218,7 +304,7 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("mdhd"));
   spdlog::set_level(spdlog::level::from_str(log_level));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
-  if (!CatchStopSignals()) {
+  if (!CatchSignals()) {
     std::fprintf(stderr, "mdhd: error: cannot make a pipe\n");
     return static_cast<int>(mdh::StartFailure::kInternal);
   }

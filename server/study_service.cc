@@ -121,50 +121,60 @@ Result<v1::DeleteStudyResponse> StudyServiceImpl::Delete(const v1::DeleteStudyRe
   return v1::DeleteStudyResponse();
 }
 
-grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext* context,
                                            const v1::CreateStudyRequest* request,
                                            v1::CreateStudyResponse* response) {
-  return Reply(Create(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/CreateStudy",
+                    [&](const Caller&) { return Reply(Create(*request), response); });
 }
 
-grpc::Status StudyServiceImpl::GetStudy(grpc::ServerContext*, const v1::GetStudyRequest* request,
+grpc::Status StudyServiceImpl::GetStudy(grpc::ServerContext* context,
+                                        const v1::GetStudyRequest* request,
                                         v1::GetStudyResponse* response) {
-  return Reply(Get(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/GetStudy",
+                    [&](const Caller&) { return Reply(Get(*request), response); });
 }
 
-grpc::Status StudyServiceImpl::ListStudies(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::ListStudies(grpc::ServerContext* context,
                                            const v1::ListStudiesRequest* request,
                                            v1::ListStudiesResponse* response) {
-  return Reply(List(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/ListStudies",
+                    [&](const Caller&) { return Reply(List(*request), response); });
 }
 
-grpc::Status StudyServiceImpl::AskTrials(grpc::ServerContext*, const v1::AskTrialsRequest* request,
+grpc::Status StudyServiceImpl::AskTrials(grpc::ServerContext* context,
+                                         const v1::AskTrialsRequest* request,
                                          v1::AskTrialsResponse* response) {
-  return Reply(Ask(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/AskTrials",
+                    [&](const Caller&) { return Reply(Ask(*request), response); });
 }
 
-grpc::Status StudyServiceImpl::TellTrials(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::TellTrials(grpc::ServerContext* context,
                                           const v1::TellTrialsRequest* request,
                                           v1::TellTrialsResponse* response) {
-  return Reply(Tell(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/TellTrials",
+                    [&](const Caller&) { return Reply(Tell(*request), response); });
 }
 
-grpc::Status StudyServiceImpl::ListTrials(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::ListTrials(grpc::ServerContext* context,
                                           const v1::ListTrialsRequest* request,
                                           v1::ListTrialsResponse* response) {
-  return Reply(Trials(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/ListTrials",
+                    [&](const Caller&) { return Reply(Trials(*request), response); });
 }
 
-grpc::Status StudyServiceImpl::CancelStudy(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::CancelStudy(grpc::ServerContext* context,
                                            const v1::CancelStudyRequest* request,
                                            v1::CancelStudyResponse* response) {
-  return Reply(Cancel(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/CancelStudy",
+                    [&](const Caller&) { return Reply(Cancel(*request), response); });
 }
 
-grpc::Status StudyServiceImpl::DeleteStudy(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::DeleteStudy(grpc::ServerContext* context,
                                            const v1::DeleteStudyRequest* request,
                                            v1::DeleteStudyResponse* response) {
-  return Reply(Delete(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/DeleteStudy",
+                    [&](const Caller&) { return Reply(Delete(*request), response); });
 }
 
 }  // namespace mdh

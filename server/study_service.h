@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "mdh/v1/study.grpc.pb.h"
+#include "server/access_control.h"
 #include "server/study_catalogue.h"
 #include "server/study_store.h"
 
@@ -11,8 +12,9 @@ namespace mdh {
 
 class StudyServiceImpl final : public v1::StudyService::Service {
  public:
-  // Both must outlive the service.
-  StudyServiceImpl(StudyCatalogue& studies, StudyStore& store) : studies_(studies), store_(store) {}
+  // All must outlive the service.
+  StudyServiceImpl(StudyCatalogue& studies, StudyStore& store, const AccessControl& access)
+      : studies_(studies), store_(store), access_(access) {}
 
   grpc::Status CreateStudy(grpc::ServerContext* context, const v1::CreateStudyRequest* request,
                            v1::CreateStudyResponse* response) override;
@@ -43,6 +45,7 @@ class StudyServiceImpl final : public v1::StudyService::Service {
 
   StudyCatalogue& studies_;
   StudyStore& store_;
+  const AccessControl& access_;
 };
 
 }  // namespace mdh

@@ -17,7 +17,9 @@ TuningDevice::TuningDevice(TuningDeviceOptions options, DeviceDescription descri
       description_(std::move(description)),
       environment_(KeyEnvironment::Of(description_)),
       runner_(std::move(runner)) {
-  if (runner_ != nullptr) state_.health = v1::DEVICE_HEALTH_HEALTHY;
+  if (runner_ == nullptr) return;
+  state_.health = v1::DEVICE_HEALTH_HEALTHY;
+  state_.confinement = runner_->confinement();
 }
 
 std::unique_ptr<TuningDevice> TuningDevice::Start(TuningDeviceOptions options,
@@ -106,6 +108,7 @@ Status TuningDevice::StartMyRunner() {
   }
   absl::MutexLock lock(&mutex_);
   runner_ = std::move(runner);
+  state_.confinement = runner_->confinement();
   return absl::OkStatus();
 }
 

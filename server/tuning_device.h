@@ -46,7 +46,8 @@ class TuningDevice {
     v1::DeviceHealth health = v1::DEVICE_HEALTH_STARTING;
     std::string reason;  // of being unhealthy
     bool is_held = false;
-    std::string job;  // that holds it; empty: none, or no job
+    std::string job;          // that holds it; empty: none, or no job
+    std::string confinement;  // of the runner
   };
   State state() const ABSL_LOCKS_EXCLUDED(mutex_);
   // OK, or FailedPrecondition with the reason why this machine cannot tune for it. A device that

@@ -29,7 +29,7 @@ bool IsFinal(v1::TuningJobState state) {
 }  // namespace
 
 Result<v1::CreateTuningJobResponse> TuningServiceImpl::Create(
-    const v1::CreateTuningJobRequest& request, const std::string& peer) {
+    const v1::CreateTuningJobRequest& request, const Requester& requester) {
   MDH_ASSIGN_OR_RETURN(Expression expression,
                        InField("expression", FromProto(request.expression(), limits_)));
   MDH_ASSIGN_OR_RETURN(
@@ -40,8 +40,7 @@ Result<v1::CreateTuningJobResponse> TuningServiceImpl::Create(
                        .force = request.force(),
                        .request_id = request.request_id(),
                        .priority = request.priority(),
-                       .source = request.source(),
-                       .peer = peer},
+                       .requester = requester},
                       catalogue_));
   return request.validate_only() ? jobs_.Validate(create) : jobs_.Create(std::move(create));
 }
@@ -152,49 +151,62 @@ Status TuningServiceImpl::Watch(const grpc::ServerContext& context,
 grpc::Status TuningServiceImpl::CreateTuningJob(grpc::ServerContext* context,
                                                 const v1::CreateTuningJobRequest* request,
                                                 v1::CreateTuningJobResponse* response) {
-  return Reply(Create(*request, context->peer()), response);
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.TuningService/CreateTuningJob", [&](const Caller& caller) {
+        return Reply(
+            Create(*request, {caller.SourceOf(*context, request->source()), caller.limits}),
+            response);
+      });
 }
 
-grpc::Status TuningServiceImpl::GetTuningJob(grpc::ServerContext*,
+grpc::Status TuningServiceImpl::GetTuningJob(grpc::ServerContext* context,
                                              const v1::GetTuningJobRequest* request,
                                              v1::GetTuningJobResponse* response) {
-  return Reply(Get(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/GetTuningJob",
+                    [&](const Caller&) { return Reply(Get(*request), response); });
 }
 
-grpc::Status TuningServiceImpl::ListTuningJobs(grpc::ServerContext*,
+grpc::Status TuningServiceImpl::ListTuningJobs(grpc::ServerContext* context,
                                                const v1::ListTuningJobsRequest* request,
                                                v1::ListTuningJobsResponse* response) {
-  return Reply(List(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/ListTuningJobs",
+                    [&](const Caller&) { return Reply(List(*request), response); });
 }
 
-grpc::Status TuningServiceImpl::CancelTuningJob(grpc::ServerContext*,
+grpc::Status TuningServiceImpl::CancelTuningJob(grpc::ServerContext* context,
                                                 const v1::CancelTuningJobRequest* request,
                                                 v1::CancelTuningJobResponse* response) {
-  return Reply(Cancel(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/CancelTuningJob",
+                    [&](const Caller&) { return Reply(Cancel(*request), response); });
 }
 
-grpc::Status TuningServiceImpl::PauseTuningJob(grpc::ServerContext*,
+grpc::Status TuningServiceImpl::PauseTuningJob(grpc::ServerContext* context,
                                                const v1::PauseTuningJobRequest* request,
                                                v1::PauseTuningJobResponse* response) {
-  return Reply(Pause(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/PauseTuningJob",
+                    [&](const Caller&) { return Reply(Pause(*request), response); });
 }
 
-grpc::Status TuningServiceImpl::ResumeTuningJob(grpc::ServerContext*,
+grpc::Status TuningServiceImpl::ResumeTuningJob(grpc::ServerContext* context,
                                                 const v1::ResumeTuningJobRequest* request,
                                                 v1::ResumeTuningJobResponse* response) {
-  return Reply(Resume(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/ResumeTuningJob",
+                    [&](const Caller&) { return Reply(Resume(*request), response); });
 }
 
-grpc::Status TuningServiceImpl::ListTuningTrials(grpc::ServerContext*,
+grpc::Status TuningServiceImpl::ListTuningTrials(grpc::ServerContext* context,
                                                  const v1::ListTuningTrialsRequest* request,
                                                  v1::ListTuningTrialsResponse* response) {
-  return Reply(Trials(*request), response);
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/ListTuningTrials",
+                    [&](const Caller&) { return Reply(Trials(*request), response); });
 }
 
 grpc::Status TuningServiceImpl::WatchTuningJob(
     grpc::ServerContext* context, const v1::WatchTuningJobRequest* request,
     grpc::ServerWriter<v1::WatchTuningJobResponse>* writer) {
-  return ToGrpcStatus(Watch(*context, *request, *writer));
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/WatchTuningJob", [&](const Caller&) {
+    return ToGrpcStatus(Watch(*context, *request, *writer));
+  });
 }
 
 }  // namespace mdh

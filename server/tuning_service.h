@@ -8,8 +8,10 @@
 
 #include "mdh/v1/tuning.grpc.pb.h"
 #include "proto/expression_conversion.h"
+#include "server/access_control.h"
 #include "server/device_catalogue.h"
 #include "server/job_queue.h"
+#include "server/job_request.h"
 #include "server/lookup_table.h"
 #include "server/store.h"
 
@@ -19,12 +21,14 @@ class TuningServiceImpl final : public v1::TuningService::Service {
  public:
   // All must outlive the service.
   TuningServiceImpl(JobQueue& jobs, const LookupTable& lookup_table,
-                    const DeviceCatalogue& catalogue, Store& store, ExpressionLimits limits)
+                    const DeviceCatalogue& catalogue, Store& store, ExpressionLimits limits,
+                    const AccessControl& access)
       : jobs_(jobs),
         lookup_table_(lookup_table),
         catalogue_(catalogue),
         store_(store),
-        limits_(limits) {}
+        limits_(limits),
+        access_(access) {}
 
   grpc::Status CreateTuningJob(grpc::ServerContext* context,
                                const v1::CreateTuningJobRequest* request,
@@ -51,9 +55,8 @@ class TuningServiceImpl final : public v1::TuningService::Service {
                                 v1::ListTuningTrialsResponse* response) override;
 
  private:
-  // `peer`: the address that the request comes from.
   Result<v1::CreateTuningJobResponse> Create(const v1::CreateTuningJobRequest& request,
-                                             const std::string& peer);
+                                             const Requester& requester);
   Result<v1::GetTuningJobResponse> Get(const v1::GetTuningJobRequest& request);
   Result<v1::ListTuningJobsResponse> List(const v1::ListTuningJobsRequest& request);
   Result<v1::CancelTuningJobResponse> Cancel(const v1::CancelTuningJobRequest& request);
@@ -68,6 +71,7 @@ class TuningServiceImpl final : public v1::TuningService::Service {
   const DeviceCatalogue& catalogue_;
   Store& store_;
   const ExpressionLimits limits_;
+  const AccessControl& access_;
   std::atomic<int> watchers_ = 0;
 };
 

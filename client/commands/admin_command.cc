@@ -17,7 +17,8 @@ template <typename Message>
 ExitCode CallAndPrint(const GlobalOptions& options,
                       const std::function<Result<Message>(AdminClient&)>& call,
                       const std::function<void(const Message&)>& print) {
-  const Result<std::unique_ptr<AdminClient>> client = AdminClient::Connect(options.server);
+  const Result<std::unique_ptr<AdminClient>> client =
+      AdminClient::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
   const Result<Message> result = call(**client);
   if (!result.ok()) return Fail(result.status());
@@ -34,7 +35,8 @@ void PrintFigure(const char* name, int64_t value) {
 }
 
 ExitCode Export(const GlobalOptions& options, const std::string& file) {
-  const Result<std::unique_ptr<AdminClient>> client = AdminClient::Connect(options.server);
+  const Result<std::unique_ptr<AdminClient>> client =
+      AdminClient::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
   const Result<std::string> bundle = (*client)->Export();
   if (!bundle.ok()) return Fail(bundle.status());

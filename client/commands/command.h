@@ -30,6 +30,7 @@ extern const char* const kExitCodesHelp;
 // Given before or after the command's name.
 struct GlobalOptions {
   std::string server;
+  ClientOptions client;
   bool json = false;
 };
 

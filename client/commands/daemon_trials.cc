@@ -96,25 +96,31 @@ class DaemonTrials final : public TrialSource {
   std::string name_;
 };
 
-Result<std::unique_ptr<DaemonTrials>> Connect(const std::string& server, PatienceOptions patience) {
-  MDH_ASSIGN_OR_RETURN(std::unique_ptr<Client> client, Client::Connect(server));
+Result<std::unique_ptr<DaemonTrials>> Connect(const std::string& server,
+                                              const ClientOptions& options,
+                                              PatienceOptions patience) {
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<Client> client, Client::Connect(server, options));
   return std::make_unique<DaemonTrials>(std::move(client), std::move(patience));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<TrialSource>> CreateDaemonTrials(const std::string& server,
+                                                        const ClientOptions& options,
                                                         const v1::StudySpec& spec,
                                                         PatienceOptions patience) {
-  MDH_ASSIGN_OR_RETURN(std::unique_ptr<DaemonTrials> trials, Connect(server, std::move(patience)));
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<DaemonTrials> trials,
+                       Connect(server, options, std::move(patience)));
   MDH_RETURN_IF_ERROR(trials->Create(spec));
   return trials;
 }
 
 Result<std::unique_ptr<TrialSource>> OpenDaemonTrials(const std::string& server,
+                                                      const ClientOptions& options,
                                                       const std::string& study,
                                                       PatienceOptions patience) {
-  MDH_ASSIGN_OR_RETURN(std::unique_ptr<DaemonTrials> trials, Connect(server, std::move(patience)));
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<DaemonTrials> trials,
+                       Connect(server, options, std::move(patience)));
   MDH_RETURN_IF_ERROR(trials->Open(study));
   return trials;
 }

@@ -45,7 +45,8 @@ void AddDeviceCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
                     "list the devices that kernels can be made for without having them");
   devices->callback([&options, &selected, known] {
     selected = [&options, known] {
-      const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
+      const Result<std::unique_ptr<Client>> client =
+          Client::Connect(options.server, options.client);
       if (!client.ok()) {
         return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
       }

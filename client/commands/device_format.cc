@@ -90,6 +90,7 @@ std::string FormatDevice(const v1::Device& device) {
   const std::string& compiler = description.compiler();
   absl::StrAppend(&text, Line("compilers", compiler.empty() ? "none" : compiler),
                   Line("tuning", device.can_tune() ? "yes" : device.cannot_tune_reason()),
+                  Line("confinement", device.confinement().empty() ? "-" : device.confinement()),
                   Line("health", FormatHealth(device)), Line("load", FormatLoad(device.load())),
                   Line("fingerprint", device.fingerprint()));
   return text;

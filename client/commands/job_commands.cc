@@ -74,7 +74,7 @@ Result<v1::ListTuningJobsResponse> ListUpTo(Client& client, v1::ListTuningJobsRe
 
 ExitCode ListJobs(const GlobalOptions& options, const v1::ListTuningJobsRequest& request,
                   int limit) {
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
+  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
   const Result<v1::ListTuningJobsResponse> jobs = ListUpTo(**client, request, limit);
   if (!jobs.ok()) return Fail(jobs.status());
@@ -91,7 +91,7 @@ ExitCode ListJobs(const GlobalOptions& options, const v1::ListTuningJobsRequest&
 using JobCall = Result<v1::TuningJob> (Client::*)(const std::string&);
 
 ExitCode CallOnJob(const GlobalOptions& options, JobCall call, const std::string& argument) {
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
+  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
   const Result<v1::TuningJob> job = (**client.*call)(JobNameFromArgument(argument));
   if (!job.ok()) return Fail(job.status());

@@ -40,7 +40,7 @@ ExitCode GetUnmeasured(const GlobalOptions& options, const KernelArguments& kern
   if (!expression.ok()) {
     return Fail(ExitCode::kBadExpression, std::string(expression.status().message()));
   }
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
+  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
   Result<v1::GetKernelResponse> kernel =
       kernel_arguments.tune

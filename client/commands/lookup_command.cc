@@ -78,7 +78,7 @@ ExitCode ConnectAndLookup(const GlobalOptions& options, const LookupArguments& a
     }
     key = Client::KeyOf(*expression, arguments.numerics_policy);
   }
-  Result<std::unique_ptr<Client>> connected = Client::Connect(options.server);
+  Result<std::unique_ptr<Client>> connected = Client::Connect(options.server, options.client);
   if (!connected.ok()) {
     return Fail(ExitCode::kCannotConnect, std::string(connected.status().message()));
   }

@@ -15,7 +15,7 @@ constexpr int kPageSize = 1'000;
 using OnClient = std::function<ExitCode(Client&)>;
 
 ExitCode WithClient(const GlobalOptions& options, const OnClient& call) {
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
+  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
   return call(**client);
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "client/client_options.h"
 #include "core/status.h"
 #include "mdh/v1/study.pb.h"
 
@@ -44,9 +45,11 @@ struct PatienceOptions {
 // A new study of the daemon at `server`, or one of its studies. Errors: Unavailable if it cannot be
 // reached; what it says.
 Result<std::unique_ptr<TrialSource>> CreateDaemonTrials(const std::string& server,
+                                                        const ClientOptions& options,
                                                         const v1::StudySpec& spec,
                                                         PatienceOptions patience);
 Result<std::unique_ptr<TrialSource>> OpenDaemonTrials(const std::string& server,
+                                                      const ClientOptions& options,
                                                       const std::string& study,
                                                       PatienceOptions patience);
 

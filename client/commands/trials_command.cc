@@ -19,7 +19,7 @@ void PrintTrial(const v1::TuningTrial& trial) {
 }
 
 ExitCode ListTrials(const GlobalOptions& options, const std::string& job, int limit) {
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
+  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
   v1::ListTuningTrialsResponse all;
   do {

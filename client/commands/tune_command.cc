@@ -65,7 +65,7 @@ ExitCode Tune(const GlobalOptions& options, const TuneArguments& arguments) {
   if (!expression.ok()) {
     return Fail(ExitCode::kBadExpression, std::string(expression.status().message()));
   }
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
+  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
   const Result<v1::CreateTuningJobResponse> created =
       (*client)->CreateJob(*expression, arguments.options);
@@ -96,7 +96,7 @@ ExitCode Tune(const GlobalOptions& options, const TuneArguments& arguments) {
 }
 
 ExitCode Watch(const GlobalOptions& options, const std::string& job) {
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server);
+  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
   return WatchToEnd(options, **client, JobNameFromArgument(job));
 }

@@ -139,12 +139,12 @@ class Run {
                    std::string(status.message()).c_str());
     };
     if (arguments_.resume.empty()) {
-      return CreateDaemonTrials(options_.server, spec_, std::move(patience));
+      return CreateDaemonTrials(options_.server, options_.client, spec_, std::move(patience));
     }
     const std::string name = arguments_.resume.find('/') == std::string::npos
                                  ? "studies/" + arguments_.resume
                                  : arguments_.resume;
-    return OpenDaemonTrials(options_.server, name, std::move(patience));
+    return OpenDaemonTrials(options_.server, options_.client, name, std::move(patience));
   }
 
   // Until the study ends, or Ctrl-C.

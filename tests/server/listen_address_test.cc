@@ -46,6 +46,7 @@ TEST(ListenAddress, LoopbackIsAllowedAndTheRestOnRequest) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("--insecure-listen"));
   EXPECT_TRUE(CheckListenAddress("0.0.0.0:5000", true).ok());
+  EXPECT_FALSE(CheckListenAddress("127.0.0.1.example.org:5000", false).ok());
 }
 
 TEST(ListenAddress, MalformedAddressesAreNamed) {

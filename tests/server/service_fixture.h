@@ -43,9 +43,11 @@ class ServiceTest : public ::testing::Test {
     };
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
     finder_ = std::make_unique<KernelFinder>(table_, catalogue_, *store_, *queue_, limits_);
-    kernels_ = std::make_unique<KernelServiceImpl>(*finder_, *store_, limits_);
-    tuning_ = std::make_unique<TuningServiceImpl>(*queue_, table_, catalogue_, *store_, limits_);
-    admin_ = std::make_unique<AdminServiceImpl>(*store_, table_, *queue_, limits_, admin_options_);
+    kernels_ = std::make_unique<KernelServiceImpl>(*finder_, *store_, limits_, access_);
+    tuning_ =
+        std::make_unique<TuningServiceImpl>(*queue_, table_, catalogue_, *store_, limits_, access_);
+    admin_ = std::make_unique<AdminServiceImpl>(*store_, table_, *queue_, limits_, admin_options_,
+                                                access_);
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
     builder.RegisterService(kernels_.get());
@@ -97,6 +99,7 @@ class ServiceTest : public ::testing::Test {
   TemporaryDirectory directory_;
   const std::string address_ = "unix:" + directory_.File("socket");
   const ExpressionLimits limits_;
+  const AccessControl access_{{.anonymous_local = Role::kAdmin, .anonymous_remote = Role::kAdmin}};
   const AdminOptions admin_options_ = {.version = "test",
                                        .backup_directory = directory_.File("backups"),
                                        .keep_jobs = absl::ZeroDuration(),

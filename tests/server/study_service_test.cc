@@ -19,7 +19,7 @@ class StudyServiceTest : public ::testing::Test {
       : store_(*OpenSqliteStore({.path = path_})),
         studies_(*OpenSqliteStudyStore(*store_)),
         catalogue_(*studies_),
-        service_(catalogue_, *studies_) {}
+        service_(catalogue_, *studies_, access_) {}
 
   grpc::Status Create(const v1::StudySpec& spec, const std::string& request_id = "",
                       bool validate_only = false) {
@@ -28,13 +28,13 @@ class StudyServiceTest : public ::testing::Test {
     request.set_request_id(request_id);
     request.set_validate_only(validate_only);
     v1::CreateStudyResponse response;
-    const grpc::Status status = service_.CreateStudy(nullptr, &request, &response);
+    const grpc::Status status = service_.CreateStudy(&context_, &request, &response);
     created_ = response.study();
     return status;
   }
   grpc::Status Ask(const v1::AskTrialsRequest& request) {
     asked_.Clear();
-    return service_.AskTrials(nullptr, &request, &asked_);
+    return service_.AskTrials(&context_, &request, &asked_);
   }
   grpc::Status Ask(const std::string& name, int count) {
     v1::AskTrialsRequest request;
@@ -47,7 +47,7 @@ class StudyServiceTest : public ::testing::Test {
     request.set_name(name);
     for (const v1::StudyTrial& outcome : outcomes) *request.add_trials() = outcome;
     v1::TellTrialsResponse response;
-    const grpc::Status status = service_.TellTrials(nullptr, &request, &response);
+    const grpc::Status status = service_.TellTrials(&context_, &request, &response);
     told_ = response.study();
     return status;
   }
@@ -56,7 +56,7 @@ class StudyServiceTest : public ::testing::Test {
     request.set_page_size(page_size);
     request.set_page_token(token);
     listed_.Clear();
-    return service_.ListStudies(nullptr, &request, &listed_);
+    return service_.ListStudies(&context_, &request, &listed_);
   }
   grpc::Status Trials(const std::string& name, int page_size, const std::string& token) {
     v1::ListTrialsRequest request;
@@ -64,7 +64,7 @@ class StudyServiceTest : public ::testing::Test {
     request.set_page_size(page_size);
     request.set_page_token(token);
     trials_.Clear();
-    return service_.ListTrials(nullptr, &request, &trials_);
+    return service_.ListTrials(&context_, &request, &trials_);
   }
 
   TemporaryDirectory directory_;
@@ -72,7 +72,9 @@ class StudyServiceTest : public ::testing::Test {
   std::unique_ptr<Store> store_;
   std::unique_ptr<StudyStore> studies_;
   StudyCatalogue catalogue_;
+  const AccessControl access_{{.anonymous_local = Role::kAdmin, .anonymous_remote = Role::kAdmin}};
   StudyServiceImpl service_;
+  grpc::ServerContext context_;
   v1::Study created_;
   v1::AskTrialsResponse asked_;
   v1::Study told_;
@@ -107,7 +109,7 @@ TEST_F(StudyServiceTest, AsksAndTells) {
   v1::GetStudyRequest get;
   get.set_name("studies/1");
   v1::GetStudyResponse got;
-  ASSERT_TRUE(service_.GetStudy(nullptr, &get, &got).ok());
+  ASSERT_TRUE(service_.GetStudy(&context_, &get, &got).ok());
   EXPECT_EQ(got.study().outstanding(), 4);
   EXPECT_THAT(got.study().spec().parameters(), SizeIs(3));
 }
@@ -251,7 +253,7 @@ TEST_F(StudyServiceTest, CancelsAndDeletes) {
   v1::CancelStudyRequest cancel;
   cancel.set_name("studies/1");
   v1::CancelStudyResponse cancelled;
-  ASSERT_TRUE(service_.CancelStudy(nullptr, &cancel, &cancelled).ok());
+  ASSERT_TRUE(service_.CancelStudy(&context_, &cancel, &cancelled).ok());
   EXPECT_EQ(cancelled.study().state(), v1::STUDY_STATE_CANCELLED);
   ASSERT_TRUE(Ask("studies/1", 1).ok());
   EXPECT_THAT(asked_.trials(), IsEmpty());
@@ -259,9 +261,9 @@ TEST_F(StudyServiceTest, CancelsAndDeletes) {
   v1::DeleteStudyRequest remove;
   remove.set_name("studies/1");
   v1::DeleteStudyResponse removed;
-  EXPECT_TRUE(service_.DeleteStudy(nullptr, &remove, &removed).ok());
-  ExpectError(service_.DeleteStudy(nullptr, &remove, &removed), kNotFound, "there is no study 1");
-  ExpectError(service_.CancelStudy(nullptr, &cancel, &cancelled), kNotFound, "study 1");
+  EXPECT_TRUE(service_.DeleteStudy(&context_, &remove, &removed).ok());
+  ExpectError(service_.DeleteStudy(&context_, &remove, &removed), kNotFound, "there is no study 1");
+  ExpectError(service_.CancelStudy(&context_, &cancel, &cancelled), kNotFound, "study 1");
   ExpectError(Ask("studies/1", 1), kNotFound, "there is no study 1");
   ExpectError(Tell("studies/1", {}), kNotFound, "there is no study 1");
 }

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/job_request.h"
 #include "tests/server/service_fixture.h"
 
 namespace mdh {
@@ -86,6 +87,22 @@ TEST_F(TuningServiceTest, ListsTakeFilters) {
   of_expression.set_expression("matmul");
   of_expression.set_page_size(2);
   EXPECT_THAT(Listed(of_expression), ElementsAre("tuningJobs/3", "tuningJobs/2"));
+}
+
+TEST_F(TuningServiceTest, TheLimitOfACallerCountsIfItIsLower) {
+  const auto create = [&](int64_t size) {
+    return queue_
+        ->Create(*CheckJobRequest(
+            MatMulExpression(size, 8, 8),
+            {.options = {}, .requester = {.source = "ann", .limits = {.queued_jobs = 1}}},
+            catalogue_))
+        .status();
+  };
+  ASSERT_TRUE(create(64).ok());
+  while (queue_->CountJobs().running == 0) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_TRUE(create(65).ok());
+  const Status refused = create(66);
+  EXPECT_EQ(ReasonOf(refused), "SOURCE_QUOTA") << refused;
 }
 
 TEST_F(TuningServiceTest, ASourceMayNotHaveTheQueueForItself) {

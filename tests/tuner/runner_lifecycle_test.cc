@@ -86,7 +86,7 @@ TEST_F(RunnerLifecycle, AWorkDirectoryThatVanishesIsNamed) {
 TEST_F(RunnerLifecycle, LeavesNothingBehind) {
   StartRunner();
   EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
-  EXPECT_EQ(Descendants().size(), 1u);
+  EXPECT_EQ(Descendants(), DescendantsNamed("mdh-runner"));
   runner_.reset();
   EXPECT_THAT(Descendants(), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(directory_.File("runner")));
@@ -95,7 +95,7 @@ TEST_F(RunnerLifecycle, LeavesNothingBehind) {
 TEST_F(RunnerLifecycle, ACandidateWithWhichTheRunnerDiesAgainAndAgainFailsAndNoOther) {
   StartRunner();
   const std::vector<pid_t> before = Descendants();
-  ASSERT_EQ(before.size(), 1u);
+  ASSERT_EQ(before, DescendantsNamed("mdh-runner"));
   std::thread killer([&] {
     for (int death = 0; death < 3; ++death) {
       // Until the endless candidate runs: the others are not there for long.
@@ -116,7 +116,7 @@ TEST_F(RunnerLifecycle, ACandidateWithWhichTheRunnerDiesAgainAndAgainFailsAndNoO
   EXPECT_EQ(lost.reason, "the runner ended: SIGKILL (killed)");
   EXPECT_EQ((*measured)[0].outcome, TrialOutcome::kOk) << (*measured)[0].reason;
   EXPECT_EQ((*measured)[2].outcome, TrialOutcome::kOk) << (*measured)[2].reason;
-  EXPECT_LE(Descendants().size(), 1u);  // the candidate went with it
+  EXPECT_EQ(Descendants(), DescendantsNamed("mdh-runner"));  // the candidate went with it
   EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
   EXPECT_NE(Descendants(), before);
 }

@@ -74,6 +74,7 @@ void EnterChild(pid_t parent, const ChildLimits& limits) {
   const int null = open("/dev/null", O_RDWR);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, stream);
   KeepOnly(limits.socket);
+  prctl(PR_SET_DUMPABLE, 1);  // the parent may not be, see Confine; then files of /proc are root's
   OfferToOomKiller();
   ApplyLimits(limits);
 }

@@ -13,6 +13,7 @@
 #include "core/expression.h"
 #include "core/numerics.h"
 #include "core/status.h"
+#include "tuner/measure/confinement.h"
 #include "tuner/measure/measurement.h"
 
 namespace mdh {
@@ -39,6 +40,7 @@ struct RunnerOptions {
   std::vector<int> cores = {};
   // What the device has reached before, if that is known: then it is not measured at first.
   std::optional<MachinePeaks> peaks = {};
+  ConfinementMode confinement = ConfinementMode::kAuto;
 };
 
 // In which state of the caches calls are timed.
@@ -77,6 +79,8 @@ class Runner {
 
   // The device with `compiler` filled in.
   virtual const DeviceDescription& device() const = 0;
+  // What the runner is kept from, for people; see Confine.
+  virtual std::string confinement() const { return ""; }
   // Draws random inputs and computes the reference result for `expression` (by a plain kernel,
   // which is checked by interpreting a sample of points). Must precede Submit and Measure, and must
   // not be called while kernels are submitted and not handed out: FailedPrecondition.

@@ -55,9 +55,11 @@ class RunnerClient final : public Runner {
     hello.set_device(options_.device);
     hello.mutable_cores()->Add(options_.cores.begin(), options_.cores.end());
     if (peaks_) *hello.mutable_peaks() = ToMessage(*peaks_);
+    hello.set_confinement(static_cast<int32_t>(options_.confinement));
     const Result<v1::RunnerResponse> response = Exchange(request, kHelloLimit);
     if (response.ok()) {
       device_ = FromMessage(response->ready().device());
+      confinement_ = response->ready().confinement();
       return absl::OkStatus();
     }
     const std::string how = EndProcess();
@@ -67,6 +69,7 @@ class RunnerClient final : public Runner {
   }
 
   const DeviceDescription& device() const override { return device_; }
+  std::string confinement() const override { return confinement_; }
 
   Status SetProblem(const Expression& expression, uint64_t seed,
                     const Numerics& numerics) override {
@@ -307,6 +310,7 @@ class RunnerClient final : public Runner {
 
   const RunnerOptions options_;
   DeviceDescription device_;
+  std::string confinement_;
   WorkDirectory directory_;  // outlives the process
   std::optional<v1::RunnerSetProblem> problem_;
   std::optional<MachinePeaks> peaks_;

@@ -3,8 +3,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "tuner/measure/device_list.h"
 #include "tuner/measure/runner_process.h"
@@ -16,11 +18,21 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// What the environment says of libraries and drivers in unusual places.
+std::vector<std::string> DriverFolders() {
+  std::vector<std::string> folders = {Variable("OCL_ICD_VENDORS"), Variable("OPENCL_VENDOR_PATH")};
+  const std::string libraries = Variable("LD_LIBRARY_PATH");
+  for (const absl::string_view folder : absl::StrSplit(libraries, ':', absl::SkipEmpty())) {
+    folders.emplace_back(folder);
+  }
+  return folders;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  mdh::RunnerProcessOptions options = {.path = Variable("PATH"),
-                                       .cuda_root = Variable("CUDA_PATH")};
+  mdh::RunnerProcessOptions options = {
+      .path = Variable("PATH"), .cuda_root = Variable("CUDA_PATH"), .visible = DriverFolders()};
   bool list = false, is_right = true;
   for (int n = 1; n < argc; ++n) {
     absl::string_view option = argv[n];
@@ -39,7 +51,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   const mdh::Status status = list ? mdh::ListDevices(options) : mdh::ServeRunnerRequests(options);
-  if (status.ok()) return 0;
+  // Without what runs at the end of programs: checkers for leaks trace the process, which one that
+  // is confined does not allow.
+  if (status.ok()) std::quick_exit(0);
   std::fprintf(stderr, "mdh-runner: %s\n", std::string(status.message()).c_str());
   return 1;
 }

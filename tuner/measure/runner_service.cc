@@ -5,7 +5,10 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "core/text/parser.h"
+#include "tuner/device/nvrtc.h"
+#include "tuner/measure/attached_device.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/cpu_bench.h"
 #include "tuner/measure/device_bench.h"
@@ -70,17 +73,44 @@ Status RunnerService::Call(const v1::RunnerRequest& request, v1::RunnerResponse&
   }
 }
 
+Status RunnerService::ConfineMyself(const v1::RunnerHello& hello, DeviceKind kind) {
+  if (!confinement_.empty()) return absl::OkStatus();
+  ConfinementOptions confinement = {.mode = static_cast<ConfinementMode>(hello.confinement()),
+                                    .kind = kind,
+                                    .work_directory = hello.directory(),
+                                    .visible = options_.visible,
+                                    .socket = options_.socket};
+  for (const absl::string_view folder : absl::StrSplit(options_.path, ':')) {
+    confinement.visible.emplace_back(folder);
+  }
+  if (kind == DeviceKind::kCuda) {
+    for (std::string& folder : Nvrtc::ToolkitFolders(options_.cuda_root)) {
+      confinement.visible.push_back(std::move(folder));
+    }
+  }
+  if (kind != DeviceKind::kCpu) {
+    confinement.check = [&] {
+      const DriverOptions drivers = {.cuda_root = options_.cuda_root,
+                                     .directory = hello.directory(),
+                                     .cores = hello.cores_size()};
+      return OpenAttachedDevice(*ParseDeviceSelector(hello.device()), drivers).status();
+    };
+  }
+  MDH_ASSIGN_OR_RETURN(confinement_, Confine(confinement));
+  return absl::OkStatus();
+}
+
 Status RunnerService::Hello(const v1::RunnerHello& hello, v1::RunnerResponse& response) {
+  MDH_ASSIGN_OR_RETURN(const DeviceSelector selector, ParseDeviceSelector(hello.device()));
+  MDH_RETURN_IF_ERROR(ConfineMyself(hello, selector.kind));
   MDH_RETURN_IF_ERROR(RestrictToCores({hello.cores().begin(), hello.cores().end()}));
   if (hello.has_peaks()) peaks_ = FromMessage(hello.peaks());
-  if (hello.device() == "cpu") {
-    LeaveNetwork();
+  if (selector.kind == DeviceKind::kCpu) {
     MDH_ASSIGN_OR_RETURN(bench_, MakeCpuBench({.path = options_.path,
                                                .directory = hello.directory(),
                                                .threads = hello.threads()},
                                               channel_));
   } else {
-    MDH_ASSIGN_OR_RETURN(const DeviceSelector selector, ParseDeviceSelector(hello.device()));
     MDH_ASSIGN_OR_RETURN(bench_, MakeDeviceBench({.selector = selector,
                                                   .path = options_.path,
                                                   .cuda_root = options_.cuda_root,
@@ -89,6 +119,7 @@ Status RunnerService::Hello(const v1::RunnerHello& hello, v1::RunnerResponse& re
                                                  channel_));
   }
   *response.mutable_ready()->mutable_device() = ToMessage(bench_->device());
+  response.mutable_ready()->set_confinement(confinement_);
   return absl::OkStatus();
 }
 

@@ -11,6 +11,7 @@
 #include "core/status.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/measure/bench.h"
+#include "tuner/measure/confinement.h"
 #include "tuner/measure/runner_channel.h"
 #include "tuner/measure/runner_process.h"
 
@@ -41,6 +42,8 @@ class RunnerService {
   void StartCompilations();
   void Advance();
   Status Call(const v1::RunnerRequest& request, v1::RunnerResponse& response);
+  // Before anything is started.
+  Status ConfineMyself(const v1::RunnerHello& hello, DeviceKind kind);
   Status Hello(const v1::RunnerHello& hello, v1::RunnerResponse& response);
   Status SetProblem(const v1::RunnerSetProblem& request);
   Result<MachinePeaks> Peaks();
@@ -59,6 +62,7 @@ class RunnerService {
 
   RunnerChannel& channel_;
   const RunnerProcessOptions options_;
+  std::string confinement_;  // what is in force
   std::unique_ptr<Bench> bench_;
   std::optional<MachinePeaks> peaks_;
   int64_t next_peaks_ns_ = 0;   // when they may be measured again

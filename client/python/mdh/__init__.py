@@ -44,6 +44,7 @@ from .results import (
     BestKernel, CheckedExpression, Kernel, KernelArgument, KernelLaunch, Lookup, Progress,
     TunedKernel,
 )
+from .security import Security
 from .trace import Table, literal, select, table, where
 from .types import (
     BasicType, Record, Scalar, ScalarType, bf16, bool_, fp16, fp32, fp64, int8, int16, int32,

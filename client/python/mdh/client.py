@@ -11,6 +11,7 @@ import grpc
 from .errors import MdhError, SourceLocation, UnavailableError, from_code, wrong
 from .expression import Expression, TextExpression
 from .results import BestKernel, CheckedExpression, Kernel, Lookup, Progress, TunedKernel
+from .security import Security
 from .v1 import device_pb2, expression_pb2, kernel_pb2, record_pb2, study_pb2, tuning_pb2
 
 if TYPE_CHECKING:
@@ -45,14 +46,18 @@ class Client:
     that was built in Python name the file and line of its definition.
     """
 
-    def __init__(self, address: Optional[str] = None, *, call_seconds: float = 30.0):
+    def __init__(self, address: Optional[str] = None, *, call_seconds: float = 30.0,
+                 security: Optional[Security] = None):
         """`address`: "unix:/path" or "HOST:PORT"; default: default_address().
 
         `call_seconds`: limit of one call, but for those that last as long as a job.
+        `security`: TLS and token; default: Security.from_environment().
         """
         self.address = address or default_address()
         self._call_seconds = call_seconds
-        self._channel = grpc.insecure_channel(
+        security = security or Security.from_environment()
+        self._metadata = security.metadata(self.address)
+        self._channel = security.open_channel(
             self.address, options=[
                 ("grpc.max_receive_message_length", -1),
                 # A daemon that was restarted is found again soon.
@@ -147,7 +152,8 @@ class Client:
             request_serializer=tuning_pb2.WatchTuningJobRequest.SerializeToString,
             response_deserializer=tuning_pb2.WatchTuningJobResponse.FromString)
         try:
-            for response in watch(tuning_pb2.WatchTuningJobRequest(name=job)):
+            for response in watch(
+                    tuning_pb2.WatchTuningJobRequest(name=job), metadata=self._metadata):
                 if on_progress is not None:
                     on_progress(Progress.from_proto(response.progress))
         except grpc.RpcError as error:
@@ -264,7 +270,8 @@ class Client:
             f"/mdh.v1.{method}", request_serializer=type(request).SerializeToString,
             response_deserializer=response.FromString)
         try:
-            return call(request, timeout=seconds or self._call_seconds)
+            return call(
+                request, timeout=seconds or self._call_seconds, metadata=self._metadata)
         except grpc.RpcError as error:
             raise self._error(error, location) from error
 

@@ -1,0 +1,59 @@
+"""Whom a client trusts and who it is."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from dataclasses import dataclass
+from typing import Any, List, Optional, Sequence, Tuple
+
+import grpc
+
+from .errors import wrong
+
+_LOOPBACK = ("localhost:", "127.0.0.1:", "[::1]:")
+
+
+@dataclass(frozen=True)
+class Security:
+    """Files in PEM, and the token. Unix sockets ignore the TLS part."""
+
+    # The authority of the daemon's certificate: TCP connections use TLS. None: no TLS.
+    tls_ca: Optional[str] = None
+    # The client's own certificate and its key.
+    tls_certificate: Optional[str] = None
+    tls_key: Optional[str] = None
+    # Sent with every call.
+    token: Optional[str] = None
+    # Sends it even over TCP without TLS to another machine, where others can read it.
+    allow_token_in_clear: bool = False
+
+    @staticmethod
+    def from_environment() -> "Security":
+        """$MDH_TLS_CA, $MDH_TLS_CERTIFICATE, $MDH_TLS_KEY; $MDH_TOKEN_FILE, else $MDH_TOKEN."""
+        file = os.environ.get("MDH_TOKEN_FILE")
+        token = pathlib.Path(file).read_text().strip() if file else os.environ.get("MDH_TOKEN")
+        return Security(
+            tls_ca=os.environ.get("MDH_TLS_CA") or None,
+            tls_certificate=os.environ.get("MDH_TLS_CERTIFICATE") or None,
+            tls_key=os.environ.get("MDH_TLS_KEY") or None, token=token or None)
+
+    def metadata(self, address: str) -> List[Tuple[str, str]]:
+        """What is sent with every call. Errors: MdhError if others could read the token."""
+        if not self.token:
+            return []
+        is_local = address.startswith(("unix:",) + _LOOPBACK)
+        if not (is_local or self.tls_ca or self.allow_token_in_clear):
+            raise wrong(f"the token is not sent to {address} without TLS, where others could read it")
+        return [("authorization", f"Bearer {self.token}")]
+
+    def open_channel(self, address: str, options: Sequence[Tuple[str, Any]]) -> grpc.Channel:
+        """A connection to the daemon there. Errors: OSError if a file cannot be read."""
+        if not self.tls_ca or address.startswith("unix:"):
+            return grpc.insecure_channel(address, options=options)
+        credentials = grpc.ssl_channel_credentials(
+            root_certificates=pathlib.Path(self.tls_ca).read_bytes(),
+            private_key=pathlib.Path(self.tls_key).read_bytes() if self.tls_key else None,
+            certificate_chain=(
+                pathlib.Path(self.tls_certificate).read_bytes() if self.tls_certificate else None))
+        return grpc.secure_channel(address, credentials, options=options)

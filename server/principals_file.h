@@ -1,0 +1,36 @@
+// The file that names the principals, and what it says now.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "core/status.h"
+#include "server/principals.h"
+
+namespace mdh {
+
+// Thread-safe.
+class PrincipalsFile {
+ public:
+  // Errors: InvalidArgument if it cannot be read or has a line that is wrong, naming file and line;
+  // or if others than its owner may write it.
+  static Result<std::unique_ptr<PrincipalsFile>> Open(std::string path);
+
+  // Reads the file again if it has changed: true if there is something new. After an error what it
+  // said before goes on to hold; each version of it is complained of once. Errors: as Open.
+  Result<bool> Reload() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  std::shared_ptr<const Principals> current() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  explicit PrincipalsFile(std::string path) : path_(std::move(path)) {}
+
+  const std::string path_;
+  mutable absl::Mutex mutex_;
+  std::string text_ ABSL_GUARDED_BY(mutex_);  // the latest, right or wrong
+  std::shared_ptr<const Principals> current_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace mdh

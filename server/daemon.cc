@@ -25,6 +25,7 @@
 #include "server/kernel_service.h"
 #include "server/known_devices.h"
 #include "server/listen_address.h"
+#include "server/lookup_server.h"
 #include "server/lookup_table.h"
 #include "server/sqlite_store.h"
 #include "server/study_catalogue.h"
@@ -99,6 +100,7 @@ class RunningDaemon : public Daemon {
   std::unique_ptr<Housekeeper> housekeeper_;
   std::unique_ptr<KernelFinder> kernel_finder_;
   std::unique_ptr<KernelServiceImpl> kernel_service_;
+  std::unique_ptr<LookupServer> lookup_server_;
   std::unique_ptr<TuningServiceImpl> tuning_service_;
   std::unique_ptr<DeviceServiceImpl> device_service_;
   std::unique_ptr<ExpressionServiceImpl> expression_service_;
@@ -190,10 +192,12 @@ Status RunningDaemon::Serve() {
   kernel_finder_ =
       std::make_unique<KernelFinder>(*lookup_table_, *catalogue_, *store_, *jobs_, options_.limits);
   kernel_service_ = std::make_unique<KernelServiceImpl>(*kernel_finder_, *store_, options_.limits);
+  lookup_server_ =
+      std::make_unique<LookupServer>(*kernel_service_, *kernel_finder_, *lookup_table_);
   tuning_service_ = std::make_unique<TuningServiceImpl>(*jobs_, *lookup_table_, *catalogue_,
                                                         *store_, options_.limits);
-  admin_service_ =
-      std::make_unique<AdminServiceImpl>(*store_, *lookup_table_, *jobs_, options_.limits, Admin());
+  admin_service_ = std::make_unique<AdminServiceImpl>(*store_, lookup_server_->metrics(), *jobs_,
+                                                      options_.limits, Admin());
   device_service_ = std::make_unique<DeviceServiceImpl>(*catalogue_, *jobs_, options_.version);
   expression_service_ = std::make_unique<ExpressionServiceImpl>(options_.limits);
   study_service_ = std::make_unique<StudyServiceImpl>(*studies_, *study_store_);
@@ -214,7 +218,9 @@ Status RunningDaemon::Serve() {
   builder.RegisterService(expression_service_.get());
   builder.RegisterService(study_service_.get());
   builder.RegisterService(admin_service_.get());
+  lookup_server_->AddTo(builder);
   server_ = builder.BuildAndStart();
+  if (server_ != nullptr) lookup_server_->Start();
   for (size_t i = 0; i < ports.size(); ++i) {
     const std::string& address = options_.listen[i];
     if (server_ == nullptr || ports[i] == 0) {
@@ -242,6 +248,7 @@ void RunningDaemon::Stop() {
   jobs_->Drain();
   server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
   server_->Wait();
+  lookup_server_->Stop();
   server_.reset();
   housekeeper_.reset();
   keeper_.reset();

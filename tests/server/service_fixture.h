@@ -17,6 +17,7 @@
 #include "server/kernel_finder.h"
 #include "server/kernel_prediction.h"
 #include "server/kernel_service.h"
+#include "server/lookup_server.h"
 #include "server/lookup_table.h"
 #include "server/sqlite_store.h"
 #include "server/tuning_service.h"
@@ -44,14 +45,18 @@ class ServiceTest : public ::testing::Test {
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
     finder_ = std::make_unique<KernelFinder>(table_, catalogue_, *store_, *queue_, limits_);
     kernels_ = std::make_unique<KernelServiceImpl>(*finder_, *store_, limits_);
+    lookups_ = std::make_unique<LookupServer>(*kernels_, *finder_, table_);
     tuning_ = std::make_unique<TuningServiceImpl>(*queue_, table_, catalogue_, *store_, limits_);
-    admin_ = std::make_unique<AdminServiceImpl>(*store_, table_, *queue_, limits_, admin_options_);
+    admin_ = std::make_unique<AdminServiceImpl>(*store_, lookups_->metrics(), *queue_, limits_,
+                                                admin_options_);
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
     builder.RegisterService(kernels_.get());
     builder.RegisterService(tuning_.get());
     builder.RegisterService(admin_.get());
+    lookups_->AddTo(builder);
     server_ = builder.BuildAndStart();
+    lookups_->Start();
     client_ = *Client::Connect(address_);
     admin_client_ = *AdminClient::Connect(address_);
   }
@@ -60,6 +65,7 @@ class ServiceTest : public ::testing::Test {
     queue_->Drain();
     server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
     server_->Wait();
+    lookups_->Stop();
   }
 
   // A result that could have been measured on the fake CPU.
@@ -111,6 +117,7 @@ class ServiceTest : public ::testing::Test {
   std::unique_ptr<JobQueue> queue_;
   std::unique_ptr<KernelFinder> finder_;
   std::unique_ptr<KernelServiceImpl> kernels_;
+  std::unique_ptr<LookupServer> lookups_;
   std::unique_ptr<TuningServiceImpl> tuning_;
   std::unique_ptr<AdminServiceImpl> admin_;
   std::unique_ptr<grpc::Server> server_;

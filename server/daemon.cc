@@ -2,10 +2,10 @@
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +19,7 @@
 #include "server/device_list.h"
 #include "server/device_service.h"
 #include "server/expression_service.h"
+#include "server/health_service.h"
 #include "server/housekeeper.h"
 #include "server/job_queue.h"
 #include "server/kernel_finder.h"
@@ -106,6 +107,7 @@ class RunningDaemon : public Daemon {
   std::unique_ptr<ExpressionServiceImpl> expression_service_;
   std::unique_ptr<StudyServiceImpl> study_service_;
   std::unique_ptr<AdminServiceImpl> admin_service_;
+  HealthServiceImpl health_service_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::string> addresses_;
 };
@@ -168,13 +170,16 @@ Status RunningDaemon::StartJobs() {
   KeyEnvironment first = environments.front();
   environments.erase(environments.begin());
   lookup_table_ = std::make_unique<LookupTable>(std::move(first), std::move(environments));
-  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningRecord> records, store_->AllRecords());
-  for (const v1::TuningRecord& record : records) lookup_table_->Put(record);
+  std::atomic<int64_t> records = 0;
+  MDH_RETURN_IF_ERROR(store_->ForEachRecord([&](const v1::TuningRecord& record) {
+    lookup_table_->Put(record);
+    ++records;
+  }));
   store_->SetListener(
       [table = lookup_table_.get()](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
         table->Apply(kind, record);
       });
-  spdlog::info("records={}", records.size());
+  spdlog::info("records={}", records.load());
   JobQueueOptions options;
   options.max_queued = options_.max_queued_jobs;
   options.max_queued_per_source = options_.max_queued_jobs_per_source;
@@ -202,7 +207,6 @@ Status RunningDaemon::Serve() {
   expression_service_ = std::make_unique<ExpressionServiceImpl>(options_.limits);
   study_service_ = std::make_unique<StudyServiceImpl>(*studies_, *study_store_);
 
-  grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
@@ -212,6 +216,7 @@ Status RunningDaemon::Serve() {
   for (size_t i = 0; i < ports.size(); ++i) {
     builder.AddListeningPort(options_.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
   }
+  builder.RegisterService(&health_service_);
   builder.RegisterService(kernel_service_.get());
   builder.RegisterService(tuning_service_.get());
   builder.RegisterService(device_service_.get());
@@ -242,7 +247,7 @@ Status RunningDaemon::Serve() {
 void RunningDaemon::Stop() {
   if (server_ == nullptr) return;
   spdlog::info("stopping");
-  server_->GetHealthCheckService()->SetServingStatus(false);
+  health_service_.Stop();
   kernel_service_->StopWatching();
   // Watchers see the last of their jobs before the server goes away.
   jobs_->Drain();

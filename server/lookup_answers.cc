@@ -4,7 +4,6 @@
 #include "mdh/v1/kernel.pb.h"
 #include "proto/error_details.h"
 #include "server/lookup_request.h"
-#include "server/wire_reader.h"
 
 namespace mdh {
 namespace {
@@ -20,27 +19,16 @@ Result<std::vector<std::string_view>> RequestsOfBatch(std::string_view request) 
   return *std::move(requests);
 }
 
-// The headers of an entry of `results` and of its one field, in front of `bytes` bytes.
-grpc::Slice ResultHeader(int field, size_t bytes) {
-  char inner[kMaxFieldHeader];
-  const int inner_size = WriteFieldHeader(field, bytes, inner);
-  char header[2 * kMaxFieldHeader];
-  int size = WriteFieldHeader(v1::BatchLookupKernelsResponse::kResultsFieldNumber,
-                              inner_size + bytes, header);
-  for (int n = 0; n < inner_size; ++n) header[size++] = inner[n];
-  return grpc::Slice(header, size);
-}
-
 }  // namespace
 
-std::optional<Result<grpc::Slice>> LookupAnswers::FindAtOnce(std::string_view request) {
+std::optional<Result<ReadyReply>> LookupAnswers::FindAtOnce(std::string_view request) {
   if (const std::optional<KeyLookup> lookup = KeyLookup::Parse(request)) {
     return table_.Find(lookup->key, lookup->weakest);
   }
   return seen_.Find(request, table_.version());
 }
 
-Result<grpc::Slice> LookupAnswers::Find(std::string_view request) const {
+Result<ReadyReply> LookupAnswers::Find(std::string_view request) const {
   v1::LookupKernelRequest message;
   if (!message.ParseFromArray(request.data(), static_cast<int>(request.size()))) {
     return absl::InvalidArgumentError("the request is no LookupKernelRequest");
@@ -48,25 +36,25 @@ Result<grpc::Slice> LookupAnswers::Find(std::string_view request) const {
   return finder_.Lookup(std::move(message));
 }
 
-Result<grpc::ByteBuffer> LookupAnswers::Single(Result<grpc::Slice> reply) const {
+Result<grpc::ByteBuffer> LookupAnswers::Single(Result<ReadyReply> reply) const {
   metrics_.CountOutcome(reply.status().code());
   if (!reply.ok()) return reply.status();
-  return grpc::ByteBuffer(&*reply, 1);
+  const grpc::Slice response = reply->response();
+  return grpc::ByteBuffer(&response, 1);
 }
 
 Result<grpc::ByteBuffer> LookupAnswers::Batch(
-    const std::vector<Result<grpc::Slice>>& replies) const {
+    const std::vector<Result<ReadyReply>>& replies) const {
   std::vector<grpc::Slice> pieces;
-  pieces.reserve(2 * replies.size() + 1);
-  for (const Result<grpc::Slice>& reply : replies) {
+  pieces.reserve(replies.size() + 1);
+  for (const Result<ReadyReply>& reply : replies) {
     metrics_.CountOutcome(reply.status().code());
     if (reply.ok()) {
-      pieces.push_back(ResultHeader(v1::BatchLookupResult::kResponseFieldNumber, reply->size()));
-      pieces.push_back(*reply);
+      pieces.push_back(reply->batch_result());
     } else {
       // A google.rpc.Status is a CallStatus, field for field.
       const std::string error = ToRpcStatus(reply.status()).SerializeAsString();
-      pieces.push_back(ResultHeader(v1::BatchLookupResult::kErrorFieldNumber, error.size()));
+      pieces.push_back(BatchResultHeader(v1::BatchLookupResult::kErrorFieldNumber, error.size()));
       pieces.emplace_back(error);
     }
   }
@@ -77,7 +65,7 @@ Result<grpc::ByteBuffer> LookupAnswers::Batch(
 std::optional<Result<grpc::ByteBuffer>> LookupAnswers::AnswerAtOnce(LookupMethod method,
                                                                     std::string_view request) {
   if (method == LookupMethod::kLookup) {
-    std::optional<Result<grpc::Slice>> reply = FindAtOnce(request);
+    std::optional<Result<ReadyReply>> reply = FindAtOnce(request);
     if (!reply) return std::nullopt;
     return Single(*std::move(reply));
   }
@@ -86,10 +74,10 @@ std::optional<Result<grpc::ByteBuffer>> LookupAnswers::AnswerAtOnce(LookupMethod
     metrics_.CountOutcome(requests.status().code());
     return Result<grpc::ByteBuffer>(requests.status());
   }
-  std::vector<Result<grpc::Slice>> replies;
+  std::vector<Result<ReadyReply>> replies;
   replies.reserve(requests->size());
   for (const std::string_view one : *requests) {
-    std::optional<Result<grpc::Slice>> reply = FindAtOnce(one);
+    std::optional<Result<ReadyReply>> reply = FindAtOnce(one);
     if (!reply) return std::nullopt;
     replies.push_back(*std::move(reply));
   }
@@ -110,7 +98,7 @@ LookupAnswers::Slow LookupAnswers::Answer(LookupMethod method, std::string_view 
     slow.reply = requests.status();
     return slow;
   }
-  std::vector<Result<grpc::Slice>> replies;
+  std::vector<Result<ReadyReply>> replies;
   for (const std::string_view one : *requests) {
     replies.push_back(Find(one));
     if (!KeyLookup::Parse(one)) slow.seen.emplace_back(one, replies.back());

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/slice.h>
 
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "server/kernel_finder.h"
 #include "server/lookup_metrics.h"
 #include "server/lookup_table.h"
+#include "server/ready_reply.h"
 #include "server/reply_cache.h"
 
 namespace mdh {
@@ -39,7 +39,7 @@ class LookupAnswers {
   struct Slow {
     Result<grpc::ByteBuffer> reply = grpc::ByteBuffer();
     int64_t version = 0;
-    std::vector<std::pair<std::string, Result<grpc::Slice>>> seen;
+    std::vector<std::pair<std::string, Result<ReadyReply>>> seen;
   };
   // Thread-safe.
   Slow Answer(LookupMethod method, std::string_view request) const;
@@ -50,11 +50,11 @@ class LookupAnswers {
   // Bytes of requests.
   static constexpr size_t kMaxSeenBytes = 16 << 20;
 
-  std::optional<Result<grpc::Slice>> FindAtOnce(std::string_view request);
-  Result<grpc::Slice> Find(std::string_view request) const;
+  std::optional<Result<ReadyReply>> FindAtOnce(std::string_view request);
+  Result<ReadyReply> Find(std::string_view request) const;
   // Of one call; counts it.
-  Result<grpc::ByteBuffer> Single(Result<grpc::Slice> reply) const;
-  Result<grpc::ByteBuffer> Batch(const std::vector<Result<grpc::Slice>>& replies) const;
+  Result<grpc::ByteBuffer> Single(Result<ReadyReply> reply) const;
+  Result<grpc::ByteBuffer> Batch(const std::vector<Result<ReadyReply>>& replies) const;
 
   const KernelFinder& finder_;
   const LookupTable& table_;

@@ -13,14 +13,14 @@
 namespace mdh {
 namespace {
 
-grpc::Slice CompatibleReply(const v1::KernelKey& asked, v1::TuningRecord record) {
+ReadyReply CompatibleReply(const v1::KernelKey& asked, v1::TuningRecord record) {
   v1::LookupKernelResponse response;
   response.set_match(v1::MATCH_KIND_COMPATIBLE);
   for (v1::KeyDifference& difference : Differences(asked, record.key())) {
     *response.add_differences() = std::move(difference);
   }
   *response.mutable_record() = std::move(record);
-  return grpc::Slice(response.SerializeAsString());
+  return ReadyReply(response);
 }
 
 bool Accepts(v1::MatchKind weakest, v1::MatchKind match) {
@@ -125,7 +125,7 @@ void LookupTable::Apply(v1::KernelChangeKind kind, const v1::TuningRecord& recor
   }
 }
 
-Result<grpc::Slice> LookupTable::Find(const KernelKeyView& asked, v1::MatchKind weakest) const {
+Result<ReadyReply> LookupTable::Find(const KernelKeyView& asked, v1::MatchKind weakest) const {
   if (asked.expression_digest.empty()) {
     return absl::InvalidArgumentError("the key has no expression digest");
   }

@@ -1,8 +1,6 @@
 // The read path of lookups: all records in memory, their replies serialised ahead.
 #pragma once
 
-#include <grpcpp/support/slice.h>
-
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -18,6 +16,7 @@
 #include "mdh/v1/record.pb.h"
 #include "server/kernel_key.h"
 #include "server/ready_record.h"
+#include "server/ready_reply.h"
 #include "server/structure_index.h"
 
 namespace mdh {
@@ -37,11 +36,11 @@ class LookupTable {
   // What a change of a record in the store means here.
   void Apply(v1::KernelChangeKind kind, const v1::TuningRecord& record);
 
-  // A serialised LookupKernelResponse with the best match for `asked`. Of several equally good
+  // The best match for `asked`. Of several equally good
   // matches, the fastest. Errors: InvalidArgument without a digest; NotFound with a v1::LookupMiss,
   // saying what there is instead.
-  Result<grpc::Slice> Find(const KernelKeyView& asked, v1::MatchKind weakest) const;
-  Result<grpc::Slice> Find(const v1::KernelKey& asked, v1::MatchKind weakest) const {
+  Result<ReadyReply> Find(const KernelKeyView& asked, v1::MatchKind weakest) const;
+  Result<ReadyReply> Find(const v1::KernelKey& asked, v1::MatchKind weakest) const {
     return Find(KernelKeyView::Of(asked), weakest);
   }
 

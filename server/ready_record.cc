@@ -1,5 +1,6 @@
 #include "server/ready_record.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -11,37 +12,28 @@
 namespace mdh {
 namespace {
 
-// `match` and the header of `record`, in front of a serialised record.
-std::string ReplyHeader(uint64_t record_bytes) {
+// What is in front of a serialised record of so many bytes in a response with an exact match.
+std::string ResponseHeader(size_t record_bytes) {
   v1::LookupKernelResponse only_match;
   only_match.set_match(v1::MATCH_KIND_EXACT);
-  std::string header = only_match.SerializeAsString();
   char field[kMaxFieldHeader];
   const int size =
       WriteFieldHeader(v1::LookupKernelResponse::kRecordFieldNumber, record_bytes, field);
-  return header.append(field, size);
-}
-
-// `bytes` behind `header`, without another copy.
-grpc::Slice SerialisedReply(const v1::TuningRecord& record, size_t& header_bytes) {
-  const size_t record_bytes = record.ByteSizeLong();
-  const std::string header = ReplyHeader(record_bytes);
-  header_bytes = header.size();
-  grpc::Slice reply(header_bytes + record_bytes);
-  auto* bytes = const_cast<uint8_t*>(reply.begin());
-  std::copy(header.begin(), header.end(), bytes);
-  record.SerializeWithCachedSizesToArray(bytes + header_bytes);
-  return reply;
+  return only_match.SerializeAsString().append(field, size);
 }
 
 }  // namespace
 
 ReadyRecord::ReadyRecord(const v1::TuningRecord& record) : time_ns_(record.time_ns()) {
-  size_t header_bytes = 0;
-  exact_reply_ = SerialisedReply(record, header_bytes);
+  const size_t record_bytes = record.ByteSizeLong();
+  const std::string header = ResponseHeader(record_bytes);
+  exact_reply_ = ReadyReply(header.size() + record_bytes, [&](uint8_t* to) {
+    to = std::copy(header.begin(), header.end(), to);
+    record.SerializeWithCachedSizesToArray(to);
+  });
+  const grpc::Slice& bytes = exact_reply_.batch_result();
   record_ =
-      std::string_view(reinterpret_cast<const char*>(exact_reply_.begin()), exact_reply_.size())
-          .substr(header_bytes);
+      std::string_view(reinterpret_cast<const char*>(bytes.end()) - record_bytes, record_bytes);
   WireReader fields(record_);
   while (fields.Next()) {
     if (fields.number() == v1::TuningRecord::kNameFieldNumber) name_ = fields.bytes();

@@ -1,8 +1,6 @@
 // A record as lookups hand it out: serialised once, never changed.
 #pragma once
 
-#include <grpcpp/support/slice.h>
-
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -11,6 +9,7 @@
 #include "absl/types/span.h"
 #include "mdh/v1/record.pb.h"
 #include "server/kernel_key.h"
+#include "server/ready_reply.h"
 
 namespace mdh {
 
@@ -21,8 +20,8 @@ class ReadyRecord {
   ReadyRecord(const ReadyRecord&) = delete;
   ReadyRecord& operator=(const ReadyRecord&) = delete;
 
-  // A serialised LookupKernelResponse with an exact match.
-  const grpc::Slice& exact_reply() const { return exact_reply_; }
+  // With an exact match.
+  const ReadyReply& exact_reply() const { return exact_reply_; }
   std::string_view name() const { return name_; }
   const KernelKeyView& key() const { return key_; }
   int64_t time_ns() const { return time_ns_; }
@@ -33,7 +32,7 @@ class ReadyRecord {
   v1::TuningRecord Parse() const;
 
  private:
-  grpc::Slice exact_reply_;
+  ReadyReply exact_reply_;
   std::string_view record_;  // in exact_reply_, as the other views
   std::string_view name_;
   KernelKeyView key_;

@@ -2,8 +2,6 @@
 // same ones again and again.
 #pragma once
 
-#include <grpcpp/support/slice.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/status.h"
+#include "server/ready_reply.h"
 
 namespace mdh {
 
@@ -22,11 +21,11 @@ class ReplyCache {
   explicit ReplyCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // `version`: of what answers are made from; those that were made from another one are none.
-  std::optional<Result<grpc::Slice>> Find(std::string_view request, int64_t version);
-  void Put(std::string_view request, const Result<grpc::Slice>& reply, int64_t version);
+  std::optional<Result<ReadyReply>> Find(std::string_view request, int64_t version);
+  void Put(std::string_view request, const Result<ReadyReply>& reply, int64_t version);
 
  private:
-  using Replies = absl::flat_hash_map<std::string, Result<grpc::Slice>>;
+  using Replies = absl::flat_hash_map<std::string, Result<ReadyReply>>;
   // Forgets all if they are of another version.
   void KeepOnly(int64_t version);
 

@@ -130,7 +130,10 @@ Result<std::vector<ServiceFigure>> MeasureLookups(const ServiceCaseOptions& opti
       AtMost(Compare("batch of 100", "us", of_ours.batch_us, "floor", of_floor.batch_us), 1.5),
       Compare("64 at a time, server's CPU a lookup", "us", of_ours.cpu_us, "floor",
               of_floor.cpu_us),
-      {.name = "bytes of a reply", .value = static_cast<double>(reply.size()), .unit = "bytes"},
+      {.name = "bytes of a reply",
+       .value = static_cast<double>(reply.size()),
+       .unit = "bytes",
+       .beside = ""},
       {.name = "bytes of a batch's reply",
        .value = static_cast<double>(batch_reply.size()),
        .unit = "bytes"}};

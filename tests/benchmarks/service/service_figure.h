@@ -14,7 +14,7 @@ struct ServiceFigure {
   std::string name;         // of the case
   double value = 0;         // median over the rounds
   std::string unit;         // "us", "1/s", "s", "bytes"
-  std::string beside;       // what it is compared with; empty: nothing
+  std::string beside = "";  // what it is compared with; empty: nothing
   double beside_value = 0;  // median over the rounds
   double ratio = 0;         // median over the rounds of value / beside_value
   // What is asked of the ratio, or of the value if there is nothing beside.

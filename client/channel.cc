@@ -1,12 +1,15 @@
 #include "client/channel.h"
 
 #include "absl/strings/str_cat.h"
+#include "client/retry_policy.h"
 
 namespace mdh {
 
 Result<std::shared_ptr<grpc::Channel>> ConnectChannel(const std::string& target, int64_t limit_ns) {
+  grpc::ChannelArguments arguments;
+  arguments.SetServiceConfigJSON(RetryServiceConfig());
   std::shared_ptr<grpc::Channel> channel =
-      grpc::CreateChannel(target, grpc::InsecureChannelCredentials());
+      grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
   const auto limit = After(limit_ns);
   grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
   // A first failure is final: nobody waits for a daemon that is not there.

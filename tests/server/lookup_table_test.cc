@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/similar_records.h"
 #include "tests/server/matmul_expression.h"
 
 namespace mdh {

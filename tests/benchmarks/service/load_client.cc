@@ -39,6 +39,9 @@ Result<std::unique_ptr<LoadClient>> LoadClient::Connect(const std::string& addre
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 20);
   arguments.SetMaxReceiveMessageSize(-1);
+  // So that no reply waits for the window of its stream, which else depends on the history of the
+  // connection.
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20);
   std::shared_ptr<grpc::Channel> channel =
       grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
   const auto limit = std::chrono::system_clock::now() +

@@ -1,5 +1,6 @@
 // mdhd: reads flags and environment, starts the daemon, waits for a signal, stops it.
 #include <fcntl.h>
+#include <malloc.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
@@ -180,6 +181,10 @@ int Run(const mdh::DaemonOptions& options) {
 
 int main(int argc, char** argv) {
   umask(0077);
+  // Memory of requests and replies is not given back to the system and taken again for each.
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_TOP_PAD, 4 << 20);
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mdh::DaemonOptions options;
   options.version = MDH_VERSION;
   options.database = DefaultDatabase();

@@ -1,7 +1,12 @@
 #include "tests/benchmarks/service/measured_server.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +22,23 @@ std::string PathOf(const ServiceCaseOptions& options, const std::string& name) {
   return absl::StrCat(options.directory, "/", name);
 }
 
+// gRPC would wait between two attempts.
+bool WaitForListener(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::duration<double>(kStartLimitS);
+  while (std::chrono::steady_clock::now() < limit) {
+    const int socket_number = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int failed =
+        connect(socket_number, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+    close(socket_number);
+    if (failed == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
 Result<MeasuredServer> StartServer(const ServiceCaseOptions& options, const std::string& name,
                                    std::vector<std::string> words) {
   MeasuredServer server;
@@ -24,8 +46,11 @@ Result<MeasuredServer> StartServer(const ServiceCaseOptions& options, const std:
   const auto start = std::chrono::steady_clock::now();
   MDH_ASSIGN_OR_RETURN(server.process,
                        ServerProcess::Start(std::move(words), PathOf(options, name + ".log")));
-  MDH_ASSIGN_OR_RETURN(server.client, LoadClient::Connect(server.address, kStartLimitS));
+  if (!WaitForListener(PathOf(options, name + ".sock"))) {
+    return absl::UnavailableError(name + " does not listen; its log says why");
+  }
   server.start_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  MDH_ASSIGN_OR_RETURN(server.client, LoadClient::Connect(server.address, kStartLimitS));
   return server;
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -26,7 +27,7 @@ namespace {
 struct ServiceBenchmarkOptions {
   ServiceCaseOptions cases;
   FloorOptions floor;
-  std::string pattern = "lookups,tuning,many";
+  std::string pattern = "lookups,tuning,cache,many";
   std::string json;
   std::vector<std::string> facts;
   bool is_quick = false;
@@ -44,7 +45,10 @@ Result<DeviceDescription> HostDevice(const ServiceCaseOptions& options) {
 
 Status RunCases(const ServiceBenchmarkOptions& options) {
   const std::pair<const char*, decltype(&MeasureLookups)> cases[] = {
-      {"lookups", &MeasureLookups}, {"tuning", &MeasureWhileTuning}, {"many", &MeasureManyRecords}};
+      {"lookups", &MeasureLookups},
+      {"tuning", &MeasureWhileTuning},
+      {"cache", &MeasureClientCache},
+      {"many", &MeasureManyRecords}};
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device, HostDevice(options.cases));
   MDH_ASSIGN_OR_RETURN(const RecordGenerator records,
                        RecordGenerator::Create(options.cases.expressions, device));
@@ -88,7 +92,8 @@ int Main(int argc, char** argv) {
   app.add_option("--expressions", options.cases.expressions, "folder of the shipped expressions");
   app.add_option("--directory", options.cases.directory,
                  "folder for databases, which are kept; else a temporary one");
-  app.add_option("--cases", options.pattern, "which of lookups,tuning,many")->capture_default_str();
+  app.add_option("--cases", options.pattern, "which of lookups,tuning,cache,many")
+      ->capture_default_str();
   app.add_option("--records", options.cases.many_records, "records of the large store")
       ->capture_default_str()
       ->check(CLI::Range(1'000, 1'600'000));

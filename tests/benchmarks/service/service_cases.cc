@@ -1,12 +1,14 @@
 #include "tests/benchmarks/service/service_cases.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/client.h"
+#include "client/lookup_cache.h"
 #include "tests/benchmarks/interleave.h"
 #include "tests/benchmarks/service/measured_server.h"
 
@@ -169,6 +171,35 @@ Result<std::vector<ServiceFigure>> MeasureWhileTuning(const ServiceCaseOptions& 
       AtMost(Compare("while a job tunes, p99", "us", tuning.p99_us, "quiet", quiet.p99_us), 3),
       Compare("while a job tunes, p99 beside the floor's then", "us", tuning.p99_us, "floor",
               floor_tuning.p99_us)};
+}
+
+Result<std::vector<ServiceFigure>> MeasureClientCache(const ServiceCaseOptions& options,
+                                                      const RecordGenerator& records) {
+  MDH_RETURN_IF_ERROR(MakeDatabase(options, "few", records, kFewRecords));
+  MDH_ASSIGN_OR_RETURN(const MeasuredServer ours, StartMdhd(options, "few"));
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(ours.address));
+  LookupCache cache(*client);
+  std::vector<v1::KernelKey> keys;
+  for (const int64_t number : SpreadNumbers(kFewRecords, 256)) {
+    MDH_ASSIGN_OR_RETURN(const Expression expression, records.ExpressionOf(number));
+    keys.push_back(Client::KeyOf(expression));
+  }
+  constexpr int kCalls = 100'000;
+  std::vector<double> hit_us;
+  // The first rounds fill it, as soon as the stream of changes has begun.
+  for (int round = 0; round < 3 + options.rounds || cache.counts().hits == 0; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    const LookupCache::Counts before = cache.counts();
+    const int calls = before.hits == 0 ? 256 : kCalls;
+    for (int call = 0; call < calls; ++call) {
+      MDH_RETURN_IF_ERROR(cache.Lookup(keys[call % keys.size()]).status());
+    }
+    const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
+    if (cache.counts().calls == before.calls) hit_us.push_back(time.count() / calls);
+  }
+  if (hit_us.empty()) return absl::InternalError("the client's cache keeps nothing");
+  return std::vector<ServiceFigure>{
+      {.name = "hit of the client's cache", .value = Median(hit_us), .unit = "us", .at_most = 1}};
 }
 
 Result<std::vector<ServiceFigure>> MeasureManyRecords(const ServiceCaseOptions& options,

@@ -29,6 +29,9 @@ Result<std::vector<ServiceFigure>> MeasureLookups(const ServiceCaseOptions& opti
 // Quiet and while a tuning job runs, in turns.
 Result<std::vector<ServiceFigure>> MeasureWhileTuning(const ServiceCaseOptions& options,
                                                       const RecordGenerator& records);
+// The client's cache: hits of one thread.
+Result<std::vector<ServiceFigure>> MeasureClientCache(const ServiceCaseOptions& options,
+                                                      const RecordGenerator& records);
 // A store with many records beside a small one.
 Result<std::vector<ServiceFigure>> MeasureManyRecords(const ServiceCaseOptions& options,
                                                       const RecordGenerator& records);

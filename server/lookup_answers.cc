@@ -1,5 +1,7 @@
 #include "server/lookup_answers.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "mdh/v1/kernel.pb.h"
 #include "proto/error_details.h"
@@ -17,6 +19,17 @@ Result<std::vector<std::string_view>> RequestsOfBatch(std::string_view request) 
                                                  " requests, this one has ", requests->size()));
   }
   return *std::move(requests);
+}
+
+// One piece of memory is sent faster than many.
+grpc::ByteBuffer Joined(const std::vector<grpc::Slice>& pieces) {
+  size_t bytes = 0;
+  for (const grpc::Slice& piece : pieces) bytes += piece.size();
+  const grpc::Slice joined(bytes);
+  // Nobody else has the slice yet.
+  auto* to = const_cast<uint8_t*>(joined.begin());
+  for (const grpc::Slice& piece : pieces) to = std::copy(piece.begin(), piece.end(), to);
+  return {&joined, 1};
 }
 
 }  // namespace
@@ -58,8 +71,7 @@ Result<grpc::ByteBuffer> LookupAnswers::Batch(
       pieces.emplace_back(error);
     }
   }
-  if (pieces.empty()) pieces.emplace_back();
-  return grpc::ByteBuffer(pieces.data(), pieces.size());
+  return Joined(pieces);
 }
 
 std::optional<Result<grpc::ByteBuffer>> LookupAnswers::AnswerAtOnce(LookupMethod method,

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "proto/endpoint.h"
 #include "server/daemon.h"
 #include "server/device_list.h"
@@ -185,6 +186,8 @@ int main(int argc, char** argv) {
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
   mallopt(M_TOP_PAD, 4 << 20);
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  // Debian's library looks for cycles whenever a lock is taken, which is for tests.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   mdh::DaemonOptions options;
   options.version = MDH_VERSION;
   options.database = DefaultDatabase();

@@ -148,7 +148,8 @@ void LookupServer::Serve() {
 
 void LookupServer::Stop() {
   if (queue_ == nullptr) return;
-  workers_.reset();  // whose replies need the queue
+  // Their replies need the queue, whose thread may still have calls for them.
+  if (workers_ != nullptr) workers_->Stop();
   // The queue's thread ends the queue, since a slot that waits for its next call must not do so on
   // one that has ended.
   grpc::Alarm end;

@@ -8,17 +8,20 @@ LookupWorkers::LookupWorkers(int threads, size_t max_waiting) : max_waiting_(max
   for (int n = 0; n < threads; ++n) threads_.emplace_back([this] { Work(); });
 }
 
-LookupWorkers::~LookupWorkers() {
+LookupWorkers::~LookupWorkers() { Stop(); }
+
+void LookupWorkers::Stop() {
   {
     absl::MutexLock lock(&mutex_);
     is_ending_ = true;
   }
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 bool LookupWorkers::Submit(std::function<void()> work) {
   absl::MutexLock lock(&mutex_);
-  if (waiting_.size() >= max_waiting_) return false;
+  if (is_ending_ || waiting_.size() >= max_waiting_) return false;
   waiting_.push_back(std::move(work));
   return true;
 }

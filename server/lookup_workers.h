@@ -16,12 +16,14 @@ class LookupWorkers {
  public:
   // `max_waiting`: pieces of work that no thread has begun.
   LookupWorkers(int threads, size_t max_waiting);
-  ~LookupWorkers();  // does what waits
+  ~LookupWorkers();  // as Stop
   LookupWorkers(const LookupWorkers&) = delete;
   LookupWorkers& operator=(const LookupWorkers&) = delete;
 
-  // False, and nothing is done, if too much waits.
+  // False, and nothing is done, if too much waits or it has stopped.
   bool Submit(std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Does what waits, and ends the threads. By one thread at a time.
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void Work() ABSL_LOCKS_EXCLUDED(mutex_);

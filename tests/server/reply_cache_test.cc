@@ -57,6 +57,8 @@ TEST(LookupWorkers, DoWhatWasTakenAndRefuseTheRest) {
     begun.WaitForNotification();
     for (int n = 0; n < 5; ++n) taken += workers.Submit([&] { ++done; });
     release.Notify();
+    workers.Stop();
+    EXPECT_FALSE(workers.Submit([&] { ++done; }));
   }
   EXPECT_EQ(taken, 2);
   EXPECT_EQ(done, 3);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/retry_policy.h"
 #include "proto/endpoint.h"
 
 namespace mdh {
@@ -100,8 +101,10 @@ Result<std::shared_ptr<grpc::Channel>> ConnectChannel(const std::string& target,
   if (!options.security.token.empty()) {
     interceptors.push_back(std::make_unique<TokenSenders>(options.security.token));
   }
+  grpc::ChannelArguments arguments;
+  arguments.SetServiceConfigJSON(RetryServiceConfig());
   std::shared_ptr<grpc::Channel> channel = grpc::experimental::CreateCustomChannelWithInterceptors(
-      target, credentials, grpc::ChannelArguments(), std::move(interceptors));
+      target, credentials, arguments, std::move(interceptors));
   const auto limit = After(options.connect_limit_ns);
   grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
   // A first failure is final: nobody waits for a daemon that is not there.

@@ -36,7 +36,8 @@ class GrpcClient : public Client {
                                           const v1::DeviceSelection& device) override;
   Result<std::vector<Result<v1::LookupKernelResponse>>> BatchLookup(
       const std::vector<v1::KernelKey>& keys, v1::MatchKind weakest_match) override;
-  Status WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes) override;
+  Status WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes,
+                      std::stop_token stop) override;
   Result<v1::GetKernelResponse> GetKernelAndTune(const Expression& expression,
                                                  const v1::DeviceSelection& device,
                                                  const BackgroundTuning& tuning,
@@ -121,10 +122,12 @@ Result<std::vector<Result<v1::LookupKernelResponse>>> GrpcClient::BatchLookup(
   return results;
 }
 
-Status GrpcClient::WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes) {
+Status GrpcClient::WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes,
+                                std::stop_token stop) {
   v1::WatchKernelsRequest request;
   request.set_cursor(cursor);
   grpc::ClientContext context;
+  const std::stop_callback cancel(std::move(stop), [&context] { context.TryCancel(); });
   const auto reader = kernels_->WatchKernels(&context, request);
   v1::WatchKernelsResponse response;
   bool wants_more = true;

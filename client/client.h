@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,7 +86,9 @@ class Client {
   // from an earlier response; empty: from now on. Errors: OutOfRange if changes after the cursor
   // are forgotten: then whoever keeps a cache empties it and starts without a cursor.
   using OnKernelChanges = std::function<bool(const v1::WatchKernelsResponse&)>;
-  virtual Status WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes) = 0;
+  // `stop` ends it at once.
+  virtual Status WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes,
+                              std::stop_token stop = {}) = 0;
   // `name`: of a kernel or of its record. Errors: NotFound.
   virtual Result<v1::Kernel> GetKernel(const std::string& name) = 0;
   // The best kernel that is known for an expression on a device; with MATCH_KIND_PREDICTED as the

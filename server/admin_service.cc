@@ -14,7 +14,7 @@
 #include "proto/grpc_status.h"
 #include "server/bundle.h"
 #include "server/connection_limits.h"
-#include "server/kernel_service.h"
+#include "server/lookup_answers.h"
 #include "server/record_check.h"
 #include "server/reply.h"
 #include "server/sqlite_results.h"
@@ -207,8 +207,9 @@ Result<v1::Statistics> AdminServiceImpl::Statistics() {
   statistics.set_queued_jobs(counts.queued);
   statistics.set_running_jobs(counts.running);
   statistics.set_paused_jobs(counts.paused);
-  statistics.set_lookup_hits(lookup_table_.hits());
-  statistics.set_lookup_misses(lookup_table_.misses());
+  *statistics.mutable_lookups() = lookups_.Read();
+  statistics.set_lookup_hits(statistics.lookups().found());
+  statistics.set_lookup_misses(statistics.lookups().missed());
   return statistics;
 }
 

@@ -12,7 +12,7 @@
 #include "proto/expression_conversion.h"
 #include "server/access_control.h"
 #include "server/job_queue.h"
-#include "server/lookup_table.h"
+#include "server/lookup_metrics.h"
 #include "server/store.h"
 
 namespace mdh {
@@ -33,10 +33,10 @@ Retention RetentionOf(const AdminOptions& options, absl::Time now);
 class AdminServiceImpl final : public v1::AdminService::Service {
  public:
   // All must outlive the service.
-  AdminServiceImpl(Store& store, const LookupTable& lookup_table, const JobQueue& jobs,
+  AdminServiceImpl(Store& store, const LookupMetrics& lookups, const JobQueue& jobs,
                    ExpressionLimits limits, AdminOptions options, const AccessControl& access)
       : store_(store),
-        lookup_table_(lookup_table),
+        lookups_(lookups),
         jobs_(jobs),
         limits_(limits),
         options_(std::move(options)),
@@ -71,7 +71,7 @@ class AdminServiceImpl final : public v1::AdminService::Service {
   Result<v1::Statistics> Statistics();
 
   Store& store_;
-  const LookupTable& lookup_table_;
+  const LookupMetrics& lookups_;
   const JobQueue& jobs_;
   const ExpressionLimits limits_;
   const AdminOptions options_;

@@ -2,10 +2,10 @@
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -22,12 +22,14 @@
 #include "server/device_service.h"
 #include "server/expression_service.h"
 #include "server/file_watch.h"
+#include "server/health_service.h"
 #include "server/housekeeper.h"
 #include "server/job_queue.h"
 #include "server/kernel_finder.h"
 #include "server/kernel_service.h"
 #include "server/known_devices.h"
 #include "server/listen_address.h"
+#include "server/lookup_server.h"
 #include "server/lookup_table.h"
 #include "server/sqlite_store.h"
 #include "server/study_catalogue.h"
@@ -113,11 +115,13 @@ class RunningDaemon : public Daemon {
   std::unique_ptr<FileWatch> file_watch_;
   std::unique_ptr<KernelFinder> kernel_finder_;
   std::unique_ptr<KernelServiceImpl> kernel_service_;
+  std::unique_ptr<LookupServer> lookup_server_;
   std::unique_ptr<TuningServiceImpl> tuning_service_;
   std::unique_ptr<DeviceServiceImpl> device_service_;
   std::unique_ptr<ExpressionServiceImpl> expression_service_;
   std::unique_ptr<StudyServiceImpl> study_service_;
   std::unique_ptr<AdminServiceImpl> admin_service_;
+  HealthServiceImpl health_service_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::string> addresses_;
 };
@@ -223,13 +227,16 @@ Status RunningDaemon::StartJobs() {
   KeyEnvironment first = environments.front();
   environments.erase(environments.begin());
   lookup_table_ = std::make_unique<LookupTable>(std::move(first), std::move(environments));
-  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningRecord> records, store_->AllRecords());
-  for (const v1::TuningRecord& record : records) lookup_table_->Put(record);
+  std::atomic<int64_t> records = 0;
+  MDH_RETURN_IF_ERROR(store_->ForEachRecord([&](const v1::TuningRecord& record) {
+    lookup_table_->Put(record);
+    ++records;
+  }));
   store_->SetListener(
       [table = lookup_table_.get()](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
         table->Apply(kind, record);
       });
-  spdlog::info("records={}", records.size());
+  spdlog::info("records={}", records.load());
   JobQueueOptions options;
   options.max_queued = options_.max_queued_jobs;
   options.max_queued_per_source = options_.max_queued_jobs_per_source;
@@ -248,16 +255,22 @@ Status RunningDaemon::Serve() {
       std::make_unique<KernelFinder>(*lookup_table_, *catalogue_, *store_, *jobs_, options_.limits);
   kernel_service_ =
       std::make_unique<KernelServiceImpl>(*kernel_finder_, *store_, options_.limits, *access_);
+  LookupServerOptions lookups;
+  lookups.admit = [access = access_.get()](const grpc::ServerContextBase& context,
+                                           std::string_view method) {
+    return access->Admit(context, method);
+  };
+  lookup_server_ = std::make_unique<LookupServer>(*kernel_service_, *kernel_finder_, *lookup_table_,
+                                                  std::move(lookups));
   tuning_service_ = std::make_unique<TuningServiceImpl>(*jobs_, *lookup_table_, *catalogue_,
                                                         *store_, options_.limits, *access_);
-  admin_service_ = std::make_unique<AdminServiceImpl>(*store_, *lookup_table_, *jobs_,
+  admin_service_ = std::make_unique<AdminServiceImpl>(*store_, lookup_server_->metrics(), *jobs_,
                                                       options_.limits, Admin(), *access_);
   device_service_ =
       std::make_unique<DeviceServiceImpl>(*catalogue_, *jobs_, options_.version, *access_);
   expression_service_ = std::make_unique<ExpressionServiceImpl>(options_.limits, *access_);
   study_service_ = std::make_unique<StudyServiceImpl>(*studies_, *study_store_, *access_);
 
-  grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   LimitConnections(builder);
@@ -267,13 +280,16 @@ Status RunningDaemon::Serve() {
   for (size_t i = 0; i < ports.size(); ++i) {
     builder.AddListeningPort(options_.listen[i], CredentialsFor(options_.listen[i]), &ports[i]);
   }
+  builder.RegisterService(&health_service_);
   builder.RegisterService(kernel_service_.get());
   builder.RegisterService(tuning_service_.get());
   builder.RegisterService(device_service_.get());
   builder.RegisterService(expression_service_.get());
   builder.RegisterService(study_service_.get());
   builder.RegisterService(admin_service_.get());
+  lookup_server_->AddTo(builder);
   server_ = builder.BuildAndStart();
+  if (server_ != nullptr) lookup_server_->Start();
   for (size_t i = 0; i < ports.size(); ++i) {
     const std::string& address = options_.listen[i];
     if (server_ == nullptr || ports[i] == 0) {
@@ -296,12 +312,13 @@ Status RunningDaemon::Serve() {
 void RunningDaemon::Stop() {
   if (server_ == nullptr) return;
   spdlog::info("stopping");
-  server_->GetHealthCheckService()->SetServingStatus(false);
+  health_service_.Stop();
   kernel_service_->StopWatching();
   // Watchers see the last of their jobs before the server goes away.
   jobs_->Drain();
   server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
   server_->Wait();
+  lookup_server_->Stop();
   server_.reset();
   file_watch_.reset();
   housekeeper_.reset();

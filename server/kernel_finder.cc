@@ -48,7 +48,7 @@ v1::CallStatus ToCallStatus(const Status& error) {
 
 }  // namespace
 
-Result<grpc::Slice> KernelFinder::Lookup(v1::LookupKernelRequest request) const {
+Result<ReadyReply> KernelFinder::Lookup(v1::LookupKernelRequest request) const {
   KeyEnvironment environment = lookup_table_.environment();
   if (request.has_device()) {
     if (!request.key().device_fingerprint().empty()) {
@@ -104,7 +104,8 @@ Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& 
 
 Result<v1::GetKernelResponse> KernelFinder::Measured(const Wanted& wanted,
                                                      v1::MatchKind weakest) const {
-  MDH_ASSIGN_OR_RETURN(const grpc::Slice found, lookup_table_.Find(wanted.key, weakest));
+  MDH_ASSIGN_OR_RETURN(const ReadyReply reply, lookup_table_.Find(wanted.key, weakest));
+  const grpc::Slice found = reply.response();
   v1::LookupKernelResponse lookup;
   if (!lookup.ParseFromArray(found.begin(), static_cast<int>(found.size()))) {
     return absl::InternalError("a reply that was serialised ahead cannot be read");

@@ -2,8 +2,6 @@
 // one, or from rules.
 #pragma once
 
-#include <grpcpp/support/slice.h>
-
 #include "core/status.h"
 #include "mdh/v1/kernel.pb.h"
 #include "proto/expression_conversion.h"
@@ -11,6 +9,7 @@
 #include "server/job_queue.h"
 #include "server/job_request.h"
 #include "server/lookup_table.h"
+#include "server/ready_reply.h"
 #include "server/store.h"
 
 namespace mdh {
@@ -27,8 +26,8 @@ class KernelFinder {
         jobs_(jobs),
         limits_(limits) {}
 
-  // A serialised LookupKernelResponse. Errors: see KernelService.LookupKernel.
-  Result<grpc::Slice> Lookup(v1::LookupKernelRequest request) const;
+  // Errors: see KernelService.LookupKernel.
+  Result<ReadyReply> Lookup(v1::LookupKernelRequest request) const;
   // Of a request with an expression. `requester`: of a job. Errors: see
   // KernelService.GetKernel.
   Result<v1::GetKernelResponse> GetBest(const v1::GetKernelRequest& request,

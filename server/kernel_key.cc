@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/kernel.h"
 #include "core/canonical.h"
+#include "server/wire_reader.h"
 
 namespace mdh {
 
@@ -21,32 +22,93 @@ v1::KernelKey MakeKernelKey(const Expression& expression, const KeyEnvironment& 
   return CompleteKey(std::move(key), {environment});
 }
 
-v1::KernelKey CompleteKey(v1::KernelKey asked, absl::Span<const KeyEnvironment> environments) {
-  if (asked.device_fingerprint().empty() && !environments.empty()) {
-    asked.set_device_fingerprint(environments.front().device_fingerprint);
-  }
-  for (const KeyEnvironment& environment : environments) {
-    if (asked.compiler().empty() && environment.device_fingerprint == asked.device_fingerprint()) {
-      asked.set_compiler(environment.compiler);
+KernelKeyView KernelKeyView::Of(const v1::KernelKey& key) {
+  return {key.expression_digest(), key.canonical_form(),    key.device_fingerprint(),
+          key.compiler(),          key.generator_version(), key.numerics_policy()};
+}
+
+std::optional<KernelKeyView> KernelKeyView::Parse(std::string_view bytes) {
+  KernelKeyView key;
+  WireReader fields(bytes);
+  while (fields.Next()) {
+    const bool is_number = fields.number() == v1::KernelKey::kGeneratorVersionFieldNumber ||
+                           fields.number() == v1::KernelKey::kNumericsPolicyFieldNumber;
+    if (is_number ? !fields.is_varint() : !fields.is_bytes()) return std::nullopt;
+    switch (fields.number()) {
+      case v1::KernelKey::kExpressionDigestFieldNumber:
+        key.expression_digest = fields.bytes();
+        break;
+      case v1::KernelKey::kCanonicalFormFieldNumber:
+        key.canonical_form = fields.bytes();
+        break;
+      case v1::KernelKey::kDeviceFingerprintFieldNumber:
+        key.device_fingerprint = fields.bytes();
+        break;
+      case v1::KernelKey::kCompilerFieldNumber:
+        key.compiler = fields.bytes();
+        break;
+      case v1::KernelKey::kGeneratorVersionFieldNumber:
+        key.generator_version = static_cast<int32_t>(fields.varint());
+        break;
+      case v1::KernelKey::kNumericsPolicyFieldNumber:
+        key.numerics_policy = static_cast<v1::NumericsPolicy>(fields.varint());
+        break;
+      default:
+        return std::nullopt;
     }
   }
-  if (asked.generator_version() == 0) asked.set_generator_version(kGeneratorVersion);
-  if (asked.numerics_policy() == v1::NUMERICS_POLICY_UNSPECIFIED) {
-    asked.set_numerics_policy(v1::NUMERICS_POLICY_REASSOCIATE);
+  if (fields.has_failed()) return std::nullopt;
+  return key;
+}
+
+v1::KernelKey KernelKeyView::ToProto() const {
+  v1::KernelKey key;
+  key.set_expression_digest(std::string(expression_digest));
+  key.set_canonical_form(std::string(canonical_form));
+  key.set_device_fingerprint(std::string(device_fingerprint));
+  key.set_compiler(std::string(compiler));
+  key.set_generator_version(generator_version);
+  key.set_numerics_policy(numerics_policy);
+  return key;
+}
+
+v1::KernelKey CompleteKey(v1::KernelKey asked, absl::Span<const KeyEnvironment> environments) {
+  const KernelKeyView complete = CompleteKey(KernelKeyView::Of(asked), environments);
+  if (asked.device_fingerprint().empty()) {
+    asked.set_device_fingerprint(std::string(complete.device_fingerprint));
+  }
+  if (asked.compiler().empty()) asked.set_compiler(std::string(complete.compiler));
+  asked.set_generator_version(complete.generator_version);
+  asked.set_numerics_policy(complete.numerics_policy);
+  return asked;
+}
+
+KernelKeyView CompleteKey(KernelKeyView asked, absl::Span<const KeyEnvironment> environments) {
+  if (asked.device_fingerprint.empty() && !environments.empty()) {
+    asked.device_fingerprint = environments.front().device_fingerprint;
+  }
+  for (const KeyEnvironment& environment : environments) {
+    if (asked.compiler.empty() && environment.device_fingerprint == asked.device_fingerprint) {
+      asked.compiler = environment.compiler;
+    }
+  }
+  if (asked.generator_version == 0) asked.generator_version = kGeneratorVersion;
+  if (asked.numerics_policy == v1::NUMERICS_POLICY_UNSPECIFIED) {
+    asked.numerics_policy = v1::NUMERICS_POLICY_REASSOCIATE;
   }
   return asked;
 }
 
-std::optional<v1::MatchKind> Match(const v1::KernelKey& asked, const v1::KernelKey& found) {
+std::optional<v1::MatchKind> Match(const KernelKeyView& asked, const KernelKeyView& found) {
   const bool is_same_computation =
-      asked.expression_digest() == found.expression_digest() &&
-      (asked.canonical_form().empty() || asked.canonical_form() == found.canonical_form()) &&
-      asked.numerics_policy() == found.numerics_policy();
-  if (!is_same_computation || asked.device_fingerprint() != found.device_fingerprint()) {
+      asked.expression_digest == found.expression_digest &&
+      (asked.canonical_form.empty() || asked.canonical_form == found.canonical_form) &&
+      asked.numerics_policy == found.numerics_policy;
+  if (!is_same_computation || asked.device_fingerprint != found.device_fingerprint) {
     return std::nullopt;
   }
-  const bool is_same_code = (asked.compiler().empty() || asked.compiler() == found.compiler()) &&
-                            asked.generator_version() == found.generator_version();
+  const bool is_same_code = (asked.compiler.empty() || asked.compiler == found.compiler) &&
+                            asked.generator_version == found.generator_version;
   return is_same_code ? v1::MATCH_KIND_EXACT : v1::MATCH_KIND_COMPATIBLE;
 }
 

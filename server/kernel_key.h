@@ -1,8 +1,10 @@
 // Keys of kernels: everything that decides which kernel is right and best.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/types/span.h"
 #include "core/device_description.h"
@@ -20,6 +22,24 @@ struct KeyEnvironment {
   static KeyEnvironment Of(const DeviceDescription& device);
 };
 
+// A v1::KernelKey somewhere else in memory, which must outlive this.
+struct KernelKeyView {
+  std::string_view expression_digest;
+  std::string_view canonical_form;
+  std::string_view device_fingerprint;
+  std::string_view compiler;
+  int32_t generator_version = 0;
+  v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED;
+
+  static KernelKeyView Of(const v1::KernelKey& key);
+  // Of a serialised key. nullopt if the bytes are none, or have something that keys do not have.
+  static std::optional<KernelKeyView> Parse(std::string_view bytes);
+  // A copy.
+  v1::KernelKey ToProto() const;
+
+  friend bool operator==(const KernelKeyView&, const KernelKeyView&) = default;
+};
+
 // The exact key of an expression in this environment.
 v1::KernelKey MakeKernelKey(const Expression& expression, const KeyEnvironment& environment,
                             v1::NumericsPolicy numerics = v1::NUMERICS_POLICY_REASSOCIATE);
@@ -28,10 +48,12 @@ v1::KernelKey MakeKernelKey(const Expression& expression, const KeyEnvironment& 
 // of `environments`, the compiler with that of the environment that has the device. The compiler
 // stays empty if that is unknown here.
 v1::KernelKey CompleteKey(v1::KernelKey asked, absl::Span<const KeyEnvironment> environments);
+// The same; views of `environments` are filled in.
+KernelKeyView CompleteKey(KernelKeyView asked, absl::Span<const KeyEnvironment> environments);
 
 // How `found` fits `asked`; nullopt if it may not be handed out. An empty canonical form or
 // compiler in `asked` fits every one.
-std::optional<v1::MatchKind> Match(const v1::KernelKey& asked, const v1::KernelKey& found);
+std::optional<v1::MatchKind> Match(const KernelKeyView& asked, const KernelKeyView& found);
 
 // Identifies a key in names of resources: 32 hexadecimal digits.
 std::string KernelId(const v1::KernelKey& key);

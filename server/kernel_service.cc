@@ -42,30 +42,6 @@ Result<int64_t> ParseCursor(const std::string& cursor) {
 
 }  // namespace
 
-Result<grpc::Slice> KernelServiceImpl::Lookup(const grpc::ByteBuffer& request) const {
-  v1::LookupKernelRequest message;
-  grpc::ByteBuffer bytes(request);  // Deserialize empties it; the copy shares the bytes
-  if (!grpc::SerializationTraits<v1::LookupKernelRequest>::Deserialize(&bytes, &message).ok()) {
-    return absl::InvalidArgumentError("the request is no LookupKernelRequest");
-  }
-  return finder_.Lookup(std::move(message));
-}
-
-grpc::ServerUnaryReactor* KernelServiceImpl::LookupKernel(grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* request,
-                                                          grpc::ByteBuffer* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const Status admitted = access_.Admit(*context, "/mdh.v1.KernelService/LookupKernel");
-  if (!admitted.ok()) {
-    reactor->Finish(ToGrpcStatus(admitted));
-    return reactor;
-  }
-  Result<grpc::Slice> reply = Lookup(*request);
-  if (reply.ok()) *response = grpc::ByteBuffer(&*reply, 1);
-  reactor->Finish(ToGrpcStatus(reply.status()));
-  return reactor;
-}
-
 Result<v1::GetKernelResponse> KernelServiceImpl::Get(const v1::GetKernelRequest& request,
                                                      const Requester& requester) const {
   if (request.has_expression()) {
@@ -75,27 +51,6 @@ Result<v1::GetKernelResponse> KernelServiceImpl::Get(const v1::GetKernelRequest&
   MDH_ASSIGN_OR_RETURN(const std::string id, InField("name", ParseKernelName(request.name())));
   v1::GetKernelResponse response;
   MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), store_.GetKernel(id));
-  return response;
-}
-
-Result<v1::BatchLookupKernelsResponse> KernelServiceImpl::Batch(
-    const v1::BatchLookupKernelsRequest& request) const {
-  if (request.requests_size() > kMaxBatchLookups) {
-    return InvalidField("requests",
-                        absl::StrCat("a batch has at most ", kMaxBatchLookups,
-                                     " requests, this one has ", request.requests_size()));
-  }
-  v1::BatchLookupKernelsResponse response;
-  for (const v1::LookupKernelRequest& one : request.requests()) {
-    v1::BatchLookupResult* result = response.add_results();
-    const Result<grpc::Slice> reply = finder_.Lookup(one);
-    if (reply.ok()) {
-      result->mutable_response()->ParseFromArray(reply->begin(), static_cast<int>(reply->size()));
-    } else {
-      // The same fields by number.
-      result->mutable_error()->ParseFromString(ToRpcStatus(reply.status()).SerializeAsString());
-    }
-  }
   return response;
 }
 
@@ -169,13 +124,6 @@ grpc::Status KernelServiceImpl::GetKernel(grpc::ServerContext* context,
                           caller.limits};
                       return Reply(Get(*request, requester), response);
                     });
-}
-
-grpc::Status KernelServiceImpl::BatchLookupKernels(grpc::ServerContext* context,
-                                                   const v1::BatchLookupKernelsRequest* request,
-                                                   v1::BatchLookupKernelsResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/BatchLookupKernels",
-                    [&](const Caller&) { return Reply(Batch(*request), response); });
 }
 
 grpc::Status KernelServiceImpl::PutKernel(grpc::ServerContext* context,

@@ -1,4 +1,4 @@
-// mdh.v1.KernelService: lookups and kernels.
+// mdh.v1.KernelService but for the lookups, which LookupServer answers.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -14,27 +14,17 @@
 
 namespace mdh {
 
-// Lookups of one BatchLookupKernels.
-inline constexpr int kMaxBatchLookups = 1'000;
-
-// LookupKernel is on start-up and dispatch paths of frameworks: it runs on gRPC's callback threads
-// and sends replies that were serialised ahead.
 class KernelServiceImpl final
-    : public v1::KernelService::WithRawCallbackMethod_LookupKernel<v1::KernelService::Service> {
+    : public v1::KernelService::WithRawMethod_LookupKernel<
+          v1::KernelService::WithRawMethod_BatchLookupKernels<v1::KernelService::Service>> {
  public:
   // All must outlive the service.
   KernelServiceImpl(const KernelFinder& finder, Store& store, ExpressionLimits limits,
                     const AccessControl& access)
       : finder_(finder), store_(store), limits_(limits), access_(access) {}
 
-  grpc::ServerUnaryReactor* LookupKernel(grpc::CallbackServerContext* context,
-                                         const grpc::ByteBuffer* request,
-                                         grpc::ByteBuffer* response) override;
   grpc::Status GetKernel(grpc::ServerContext* context, const v1::GetKernelRequest* request,
                          v1::GetKernelResponse* response) override;
-  grpc::Status BatchLookupKernels(grpc::ServerContext* context,
-                                  const v1::BatchLookupKernelsRequest* request,
-                                  v1::BatchLookupKernelsResponse* response) override;
   grpc::Status PutKernel(grpc::ServerContext* context, const v1::PutKernelRequest* request,
                          v1::PutKernelResponse* response) override;
   grpc::Status InvalidateKernel(grpc::ServerContext* context,
@@ -51,10 +41,8 @@ class KernelServiceImpl final
   void StopWatching() { is_stopping_ = true; }
 
  private:
-  Result<grpc::Slice> Lookup(const grpc::ByteBuffer& request) const;
   Result<v1::GetKernelResponse> Get(const v1::GetKernelRequest& request,
                                     const Requester& requester) const;
-  Result<v1::BatchLookupKernelsResponse> Batch(const v1::BatchLookupKernelsRequest& request) const;
   Result<v1::PutKernelResponse> Put(v1::PutKernelRequest request, const std::string& source);
   Status Watch(const grpc::ServerContext& context, const v1::WatchKernelsRequest& request,
                grpc::ServerWriter<v1::WatchKernelsResponse>& writer);

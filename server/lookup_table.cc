@@ -1,31 +1,26 @@
 #include "server/lookup_table.h"
 
 #include <algorithm>
-#include <tuple>
+#include <optional>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/error_details.h"
+#include "server/similar_records.h"
 
 namespace mdh {
 namespace {
 
-grpc::Slice SerialisedReply(v1::MatchKind match, const v1::TuningRecord& record) {
-  v1::LookupKernelResponse response;
-  response.set_match(match);
-  *response.mutable_record() = record;
-  return grpc::Slice(response.SerializeAsString());
-}
-
-grpc::Slice CompatibleReply(const v1::KernelKey& asked, const v1::TuningRecord& record) {
+ReadyReply CompatibleReply(const v1::KernelKey& asked, v1::TuningRecord record) {
   v1::LookupKernelResponse response;
   response.set_match(v1::MATCH_KIND_COMPATIBLE);
-  *response.mutable_record() = record;
   for (v1::KeyDifference& difference : Differences(asked, record.key())) {
     *response.add_differences() = std::move(difference);
   }
-  return grpc::Slice(response.SerializeAsString());
+  *response.mutable_record() = std::move(record);
+  return ReadyReply(response);
 }
 
 bool Accepts(v1::MatchKind weakest, v1::MatchKind match) {
@@ -38,12 +33,15 @@ std::string SizesOf(const std::string& canonical_form) {
   return shape ? absl::StrJoin(shape->sizes, ",") : std::string();
 }
 
-bool SameKey(const v1::KernelKey& a, const v1::KernelKey& b) {
-  return a.expression_digest() == b.expression_digest() &&
-         a.canonical_form() == b.canonical_form() &&
-         a.device_fingerprint() == b.device_fingerprint() && a.compiler() == b.compiler() &&
-         a.generator_version() == b.generator_version() &&
-         a.numerics_policy() == b.numerics_policy();
+// The highest bits: the table of a shard uses the others.
+size_t ShardNumber(std::string_view digest) {
+  return absl::Hash<std::string_view>()(digest) >> (8 * sizeof(size_t) - 8);
+}
+
+std::vector<v1::TuningRecord> Parsed(const std::vector<ReadyRecordPtr>& records) {
+  std::vector<v1::TuningRecord> parsed;
+  for (const ReadyRecordPtr& record : records) parsed.push_back(record->Parse());
+  return parsed;
 }
 
 }  // namespace
@@ -54,40 +52,69 @@ LookupTable::LookupTable(KeyEnvironment here, std::vector<KeyEnvironment> others
         return std::move(others);
       }()) {}
 
+LookupTable::Shard& LookupTable::ShardOf(std::string_view digest) {
+  return shards_[ShardNumber(digest)];
+}
+
+const LookupTable::Shard& LookupTable::ShardOf(std::string_view digest) const {
+  return shards_[ShardNumber(digest)];
+}
+
+LookupTable::Records LookupTable::RecordsOf(std::string_view digest) const {
+  const Shard& shard = ShardOf(digest);
+  absl::MutexLock lock(&shard.mutex);
+  const auto found = shard.records.find(digest);
+  return found == shard.records.end() ? Records() : found->second;
+}
+
 void LookupTable::Put(const v1::TuningRecord& record) {
-  Entry entry{record, SerialisedReply(v1::MATCH_KIND_EXACT, record),
-              ExpressionShape::Of(record.key().canonical_form())};
-  absl::MutexLock lock(&mutex_);
-  if (entry.shape) by_structure_[entry.shape->structure].insert(record.key().expression_digest());
-  std::vector<Entry>& entries = entries_[record.key().expression_digest()];
-  const auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry& other) {
-    return SameKey(other.record.key(), record.key());
-  });
-  if (same == entries.end()) {
-    entries.push_back(std::move(entry));
-  } else {
-    *same = std::move(entry);
+  auto ready = std::make_shared<const ReadyRecord>(record);
+  structures_.Add(ready);
+  ReadyRecordPtr replaced;
+  Shard& shard = ShardOf(ready->key().expression_digest);
+  {
+    absl::MutexLock lock(&shard.mutex);
+    Records records;
+    if (auto old = shard.records.extract(ready->key().expression_digest)) {
+      records = std::move(old.mapped());
+    }
+    const auto same = std::find_if(records.begin(), records.end(),
+                                   [&](const auto& other) { return other->key() == ready->key(); });
+    if (same == records.end()) {
+      records.push_back(ready);
+    } else {
+      replaced = std::exchange(*same, ready);
+    }
+    const std::string_view digest = records.front()->key().expression_digest;
+    shard.records.emplace(digest, std::move(records));
   }
+  if (replaced != nullptr) structures_.Remove(replaced);
+  version_.fetch_add(1, std::memory_order_release);
 }
 
 void LookupTable::Remove(const v1::KernelKey& key) {
-  absl::MutexLock lock(&mutex_);
-  const auto found = entries_.find(key.expression_digest());
-  if (found == entries_.end()) return;
-  std::vector<Entry>& entries = found->second;
-  const auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
-    return SameKey(entry.record.key(), key);
-  });
-  if (same == entries.end()) return;
-  const std::optional<ExpressionShape> shape = std::move(same->shape);
-  entries.erase(same);
-  if (!entries.empty()) return;
-  entries_.erase(found);
-  if (!shape) return;
-  const auto alike = by_structure_.find(shape->structure);
-  if (alike == by_structure_.end()) return;
-  alike->second.erase(key.expression_digest());
-  if (alike->second.empty()) by_structure_.erase(alike);
+  const KernelKeyView wanted = KernelKeyView::Of(key);
+  ReadyRecordPtr removed;
+  Shard& shard = ShardOf(wanted.expression_digest);
+  {
+    absl::MutexLock lock(&shard.mutex);
+    auto old = shard.records.extract(wanted.expression_digest);
+    if (!old) return;
+    Records records = std::move(old.mapped());
+    const auto same = std::find_if(records.begin(), records.end(),
+                                   [&](const auto& other) { return other->key() == wanted; });
+    if (same != records.end()) {
+      removed = std::move(*same);
+      records.erase(same);
+    }
+    if (!records.empty()) {
+      const std::string_view digest = records.front()->key().expression_digest;
+      shard.records.emplace(digest, std::move(records));
+    }
+  }
+  if (removed == nullptr) return;
+  structures_.Remove(removed);
+  version_.fetch_add(1, std::memory_order_release);
 }
 
 void LookupTable::Apply(v1::KernelChangeKind kind, const v1::TuningRecord& record) {
@@ -98,112 +125,66 @@ void LookupTable::Apply(v1::KernelChangeKind kind, const v1::TuningRecord& recor
   }
 }
 
-Result<grpc::Slice> LookupTable::Find(const v1::KernelKey& asked, v1::MatchKind weakest) const {
-  if (asked.expression_digest().empty()) {
+Result<ReadyReply> LookupTable::Find(const KernelKeyView& asked, v1::MatchKind weakest) const {
+  if (asked.expression_digest.empty()) {
     return absl::InvalidArgumentError("the key has no expression digest");
   }
-  const v1::KernelKey key = CompleteKey(asked, environments_);
-  absl::ReaderMutexLock lock(&mutex_);
-  const auto found = entries_.find(key.expression_digest());
-  const Entry* exact = nullptr;
-  const Entry* compatible = nullptr;
-  if (found != entries_.end()) {
-    for (const Entry& entry : found->second) {
-      const std::optional<v1::MatchKind> match = Match(key, entry.record.key());
-      if (!match.has_value()) continue;
-      const Entry*& best = *match == v1::MATCH_KIND_EXACT ? exact : compatible;
-      if (best == nullptr || entry.record.time_ns() < best->record.time_ns()) best = &entry;
+  const KernelKeyView key = CompleteKey(asked, environments_);
+  ReadyRecordPtr exact;
+  ReadyRecordPtr compatible;
+  const Shard& shard = ShardOf(key.expression_digest);
+  {
+    absl::MutexLock lock(&shard.mutex);
+    const auto found = shard.records.find(key.expression_digest);
+    if (found != shard.records.end()) {
+      for (const ReadyRecordPtr& record : found->second) {
+        const std::optional<v1::MatchKind> match = Match(key, record->key());
+        if (!match.has_value()) continue;
+        ReadyRecordPtr& best = *match == v1::MATCH_KIND_EXACT ? exact : compatible;
+        if (best == nullptr || record->time_ns() < best->time_ns()) best = record;
+      }
     }
   }
-  const bool is_found =
-      exact != nullptr || (compatible != nullptr && Accepts(weakest, v1::MATCH_KIND_COMPATIBLE));
-  ++(is_found ? hits_ : misses_);
-  if (!is_found) return Missing(key);
-  return exact != nullptr ? exact->exact_reply : CompatibleReply(key, compatible->record);
-}
-
-Result<v1::TuningRecord> LookupTable::FindRecord(const v1::KernelKey& key) const {
-  absl::ReaderMutexLock lock(&mutex_);
-  const auto found = entries_.find(key.expression_digest());
-  if (found != entries_.end()) {
-    for (const Entry& entry : found->second) {
-      if (SameKey(entry.record.key(), key)) return entry.record;
-    }
+  if (exact != nullptr) return exact->exact_reply();
+  if (compatible != nullptr && Accepts(weakest, v1::MATCH_KIND_COMPATIBLE)) {
+    return CompatibleReply(key.ToProto(), compatible->Parse());
   }
   return Missing(key);
 }
 
-std::vector<v1::TuningRecord> LookupTable::FindOfStructure(const v1::KernelKey& key, size_t limit,
-                                                           const v1::DeviceDescription& device,
-                                                           Devices devices) const {
-  const std::optional<ExpressionShape> wanted = ExpressionShape::Of(key.canonical_form());
-  if (!wanted) return {};
-  std::vector<std::pair<double, const Entry*>> similar;
-  absl::ReaderMutexLock lock(&mutex_);
-  const auto alike = by_structure_.find(wanted->structure);
-  if (alike == by_structure_.end()) return {};
-  for (const std::string& digest : alike->second) {
-    for (const Entry& entry : entries_.at(digest)) {
-      const v1::KernelKey& known = entry.record.key();
-      const bool is_wanted =
-          devices == Devices::kAlike || (known.device_fingerprint() == key.device_fingerprint() &&
-                                         known.numerics_policy() == key.numerics_policy());
-      if (!entry.shape || !is_wanted) continue;
-      const std::optional<double> distance =
-          Distance({*wanted, key, device}, {*entry.shape, known, entry.record.device()});
-      if (distance) similar.emplace_back(*distance, &entry);
-    }
+Result<v1::TuningRecord> LookupTable::FindRecord(const v1::KernelKey& key) const {
+  const KernelKeyView wanted = KernelKeyView::Of(key);
+  for (const ReadyRecordPtr& record : RecordsOf(key.expression_digest())) {
+    if (record->key() == wanted) return record->Parse();
   }
-  // Names break ties, so that a search does not depend on the order of a hash table.
-  std::sort(similar.begin(), similar.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.first, a.second->record.name()) < std::tie(b.first, b.second->record.name());
-  });
-  std::vector<v1::TuningRecord> records;
-  for (size_t n = 0; n < std::min(limit, similar.size()); ++n) {
-    records.push_back(similar[n].second->record);
-  }
-  return records;
+  return Missing(wanted);
 }
 
 std::vector<v1::TuningRecord> LookupTable::FindSimilar(const v1::KernelKey& key, size_t limit,
                                                        const v1::DeviceDescription& device) const {
-  return FindOfStructure(key, limit, device, Devices::kAlike);
+  return Parsed(structures_.FindNearest(key, limit, device, StructureIndex::Devices::kAlike));
 }
 
 std::vector<v1::TuningRecord> LookupTable::FindNearest(const v1::KernelKey& key,
                                                        size_t limit) const {
-  return FindOfStructure(key, limit, {}, Devices::kOneOnly);
+  return Parsed(structures_.FindNearest(key, limit, {}, StructureIndex::Devices::kOneOnly));
 }
 
-v1::MissReason LookupTable::WhyUnknown(const v1::KernelKey& asked) const {
-  const std::optional<ExpressionShape> shape = ExpressionShape::Of(asked.canonical_form());
-  const auto alike = shape ? by_structure_.find(shape->structure) : by_structure_.end();
-  if (alike == by_structure_.end()) return v1::MISS_REASON_UNKNOWN_COMPUTATION;
-  for (const std::string& digest : alike->second) {
-    for (const Entry& entry : entries_.at(digest)) {
-      if (entry.record.key().device_fingerprint() == asked.device_fingerprint()) {
-        return v1::MISS_REASON_OTHER_SIZES;
-      }
-    }
-  }
-  return v1::MISS_REASON_OTHER_DEVICE;
-}
-
-Status LookupTable::Missing(const v1::KernelKey& asked) const {
+Status LookupTable::Missing(const KernelKeyView& asked) const {
   v1::LookupMiss miss;
   std::string message =
-      absl::StrCat("there is no kernel for expression ", asked.expression_digest());
-  const auto found = entries_.find(asked.expression_digest());
-  if (found == entries_.end()) {
-    miss.set_reason(WhyUnknown(asked));
+      absl::StrCat("there is no kernel for expression ", std::string(asked.expression_digest));
+  const Records records = RecordsOf(asked.expression_digest);
+  if (records.empty()) {
+    miss.set_reason(structures_.WhyUnknown(asked));
   } else {
     bool has_same_numerics = false;
-    for (const Entry& entry : found->second) {
-      const v1::KernelKey& known = entry.record.key();
-      const bool is_for_device = known.device_fingerprint() == asked.device_fingerprint();
+    for (const ReadyRecordPtr& record : records) {
+      const KernelKeyView& known = record->key();
+      const bool is_for_device = known.device_fingerprint == asked.device_fingerprint;
       if (is_for_device) {
         miss.set_records_for_device(miss.records_for_device() + 1);
-        has_same_numerics |= known.numerics_policy() == asked.numerics_policy();
+        has_same_numerics |= known.numerics_policy == asked.numerics_policy;
       } else {
         miss.set_records_for_other_devices(miss.records_for_other_devices() + 1);
       }

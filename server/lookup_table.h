@@ -1,27 +1,28 @@
-// The read path of lookups: all records in memory, the usual replies serialised ahead.
+// The read path of lookups: all records in memory, their replies serialised ahead.
 #pragma once
 
-#include <grpcpp/support/slice.h>
-
+#include <array>
 #include <atomic>
 #include <cstdint>
-#include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/synchronization/mutex.h"
 #include "core/status.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
 #include "server/kernel_key.h"
-#include "server/similar_records.h"
+#include "server/ready_record.h"
+#include "server/ready_reply.h"
+#include "server/structure_index.h"
 
 namespace mdh {
 
-// Thread-safe; readers do not wait for each other.
+// Thread-safe. Records are immutable and shared; a lock is held only while they are found, for less
+// than a microsecond, and no reader waits for a record to be made ready.
 class LookupTable {
  public:
   // `here`: what the fields that a key leaves empty stand for; `others`: further devices of this
@@ -35,10 +36,13 @@ class LookupTable {
   // What a change of a record in the store means here.
   void Apply(v1::KernelChangeKind kind, const v1::TuningRecord& record);
 
-  // A serialised LookupKernelResponse with the best match for `asked`. Of several equally good
+  // The best match for `asked`. Of several equally good
   // matches, the fastest. Errors: InvalidArgument without a digest; NotFound with a v1::LookupMiss,
   // saying what there is instead.
-  Result<grpc::Slice> Find(const v1::KernelKey& asked, v1::MatchKind weakest) const;
+  Result<ReadyReply> Find(const KernelKeyView& asked, v1::MatchKind weakest) const;
+  Result<ReadyReply> Find(const v1::KernelKey& asked, v1::MatchKind weakest) const {
+    return Find(KernelKeyView::Of(asked), weakest);
+  }
 
   // The record with exactly this key. Errors: NotFound.
   Result<v1::TuningRecord> FindRecord(const v1::KernelKey& key) const;
@@ -53,33 +57,28 @@ class LookupTable {
 
   // The environment of the default device.
   const KeyEnvironment& environment() const { return environments_.front(); }
-  // Calls of Find that found something, and that did not.
-  int64_t hits() const { return hits_; }
-  int64_t misses() const { return misses_; }
+  // Larger after every change: what was found before may be found no more.
+  int64_t version() const { return version_.load(std::memory_order_acquire); }
 
  private:
-  struct Entry {
-    v1::TuningRecord record;
-    grpc::Slice exact_reply;  // the others are rare and serialised when asked for
-    std::optional<ExpressionShape> shape;
+  // Of one expression: mostly one.
+  using Records = absl::InlinedVector<ReadyRecordPtr, 1>;
+  // Keys are digests in the bytes of the first record.
+  struct alignas(64) Shard {
+    mutable absl::Mutex mutex;
+    absl::flat_hash_map<std::string_view, Records> records ABSL_GUARDED_BY(mutex);
   };
-  enum class Devices { kOneOnly, kAlike };
-  std::vector<v1::TuningRecord> FindOfStructure(const v1::KernelKey& key, size_t limit,
-                                                const v1::DeviceDescription& device,
-                                                Devices devices) const ABSL_LOCKS_EXCLUDED(mutex_);
-  Status Missing(const v1::KernelKey& asked) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // Of an expression that has no records.
-  v1::MissReason WhyUnknown(const v1::KernelKey& asked) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  static constexpr size_t kShards = 256;
+
+  Shard& ShardOf(std::string_view digest);
+  const Shard& ShardOf(std::string_view digest) const;
+  Records RecordsOf(std::string_view digest) const;
+  Status Missing(const KernelKeyView& asked) const;
 
   const std::vector<KeyEnvironment> environments_;
-  mutable std::atomic<int64_t> hits_ = 0;
-  mutable std::atomic<int64_t> misses_ = 0;
-  mutable absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, std::vector<Entry>> entries_
-      ABSL_GUARDED_BY(mutex_);  // by digest
-  // Digests of the expressions of one structure, which differ in sizes.
-  absl::flat_hash_map<std::string, absl::flat_hash_set<std::string>> by_structure_
-      ABSL_GUARDED_BY(mutex_);
+  std::array<Shard, kShards> shards_;
+  StructureIndex structures_;
+  std::atomic<int64_t> version_ = 0;
 };
 
 // How a record that a key accepts differs from it.

@@ -1,5 +1,6 @@
 // mdhd: reads flags and environment, starts the daemon, waits for a signal, stops it.
 #include <fcntl.h>
+#include <malloc.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
@@ -14,6 +15,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "proto/endpoint.h"
 #include "server/daemon.h"
 #include "server/device_list.h"
@@ -271,6 +273,12 @@ int Run(const mdh::DaemonOptions& options) {
 int main(int argc, char** argv) {
   umask(0077);
   RaiseFileLimit();
+  // Memory of requests and replies is not given back to the system and taken again for each.
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_TOP_PAD, 4 << 20);
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  // Debian's library looks for cycles whenever a lock is taken, which is for tests.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   mdh::DaemonOptions options;
   options.version = MDH_VERSION;
   options.database = DefaultDatabase();

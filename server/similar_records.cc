@@ -27,54 +27,25 @@ std::string KindOf(const std::string& fingerprint) {
   return fingerprint.substr(0, fingerprint.find(' '));
 }
 
-// Of devices with different fingerprints. Records of earlier versions do not describe theirs.
-std::optional<double> DistanceOfDevices(const RecordPurpose& wanted, const RecordPurpose& known) {
-  if (KindOf(wanted.key.device_fingerprint()) != KindOf(known.key.device_fingerprint())) {
-    return std::nullopt;
-  }
-  const bool are_described = wanted.device.kind() != v1::DEVICE_KIND_UNSPECIFIED &&
-                             known.device.kind() != v1::DEVICE_KIND_UNSPECIFIED;
-  return are_described ? DeviceDistance(wanted.device, known.device) : kOtherDevice;
-}
-
-// "fp32[16,32]strides[64,1](..)" -> "fp32[]strides[](..)": brackets that hold only numbers.
-std::string WithoutExtents(absl::string_view line) {
-  std::string text;
+// "fp32[16,32]strides[64,1](..)" -> "fp32[]strides[](..)": brackets that hold only numbers. Adds
+// the line to `text`.
+void AppendWithoutExtents(absl::string_view line, std::string& text) {
   while (!line.empty()) {
     const size_t open = line.find('[');
     const size_t close = line.find(']', open);
     if (open == absl::string_view::npos || close == absl::string_view::npos) break;
     const absl::string_view inside = line.substr(open + 1, close - open - 1);
     const bool is_value = absl::EndsWith(line.substr(0, open), "constant");
-    absl::StrAppend(&text, std::string(line.substr(0, open + 1)),
-                    is_value ? std::string(inside) : "", "]");
+    text.append(line.data(), open + 1);
+    if (is_value) text.append(inside.data(), inside.size());
+    text.push_back(']');
     line.remove_prefix(close + 1);
   }
-  return absl::StrCat(text, std::string(line));
+  text.append(line.data(), line.size());
 }
 
-}  // namespace
-
-std::optional<ExpressionShape> ExpressionShape::Of(const std::string& canonical_form) {
-  ExpressionShape shape;
-  for (const absl::string_view line : absl::StrSplit(canonical_form, '\n')) {
-    absl::string_view rest = line;
-    if (absl::ConsumePrefix(&rest, "dimension ")) {
-      int64_t size = 0;
-      if (!absl::SimpleAtoi(rest, &size) || size < 1) return std::nullopt;
-      shape.sizes.push_back(size);
-    } else if (absl::StartsWith(line, "input ") || absl::StartsWith(line, "output ")) {
-      absl::StrAppend(&shape.structure, WithoutExtents(line), "\n");
-    } else {
-      absl::StrAppend(&shape.structure, line, "\n");
-    }
-  }
-  if (shape.sizes.empty()) return std::nullopt;
-  return shape;
-}
-
-std::optional<double> DeviceDistance(const v1::DeviceDescription& a,
-                                     const v1::DeviceDescription& b) {
+std::optional<double> DistanceOfModels(const v1::DeviceDescription& a,
+                                       const v1::DeviceDescription& b) {
   if (a.kind() != b.kind()) return std::nullopt;
   if (a.model() == b.model()) return kSameModel;
   double distance = kSameModel;
@@ -90,20 +61,41 @@ std::optional<double> DeviceDistance(const v1::DeviceDescription& a,
   return std::min(distance, kOtherDevice);
 }
 
-std::optional<double> Distance(const RecordPurpose& wanted, const RecordPurpose& known) {
-  const size_t rank = wanted.shape.sizes.size();
-  if (wanted.shape.structure != known.shape.structure || rank != known.shape.sizes.size()) {
-    return std::nullopt;
+}  // namespace
+
+std::optional<ExpressionShape> ExpressionShape::Of(const std::string& canonical_form) {
+  ExpressionShape shape;
+  shape.structure.reserve(canonical_form.size());
+  for (const absl::string_view line : absl::StrSplit(canonical_form, '\n')) {
+    absl::string_view rest = line;
+    if (absl::ConsumePrefix(&rest, "dimension ")) {
+      int64_t size = 0;
+      if (!absl::SimpleAtoi(rest, &size) || size < 1) return std::nullopt;
+      shape.sizes.push_back(size);
+    } else if (absl::StartsWith(line, "input ") || absl::StartsWith(line, "output ")) {
+      AppendWithoutExtents(line, shape.structure);
+      shape.structure.push_back('\n');
+    } else {
+      shape.structure.append(line.data(), line.size());
+      shape.structure.push_back('\n');
+    }
   }
+  if (shape.sizes.empty()) return std::nullopt;
+  return shape;
+}
+
+std::optional<double> DeviceDistance(const DeviceOfKey& wanted, const DeviceOfKey& known) {
+  if (wanted.fingerprint == known.fingerprint) return 0;
+  if (KindOf(wanted.fingerprint) != KindOf(known.fingerprint)) return std::nullopt;
+  // Records of earlier versions do not describe theirs.
+  const bool are_described = wanted.description.kind() != v1::DEVICE_KIND_UNSPECIFIED &&
+                             known.description.kind() != v1::DEVICE_KIND_UNSPECIFIED;
+  return are_described ? DistanceOfModels(wanted.description, known.description) : kOtherDevice;
+}
+
+double SizeDistance(absl::Span<const int64_t> a, absl::Span<const int64_t> b) {
   double distance = 0;
-  if (wanted.key.device_fingerprint() != known.key.device_fingerprint()) {
-    const std::optional<double> of_devices = DistanceOfDevices(wanted, known);
-    if (!of_devices) return std::nullopt;
-    distance = *of_devices;
-  }
-  for (size_t d = 0; d < rank; ++d) {
-    distance += Doublings(wanted.shape.sizes[d], known.shape.sizes[d]);
-  }
+  for (size_t d = 0; d < a.size(); ++d) distance += Doublings(a[d], b[d]);
   return distance;
 }
 
@@ -111,8 +103,14 @@ std::optional<double> DistanceTo(const v1::TuningRecord& record, const v1::Kerne
                                  const v1::DeviceDescription& device) {
   const std::optional<ExpressionShape> wanted = ExpressionShape::Of(key.canonical_form());
   const std::optional<ExpressionShape> known = ExpressionShape::Of(record.key().canonical_form());
-  if (!wanted || !known) return std::nullopt;
-  return Distance({*wanted, key, device}, {*known, record.key(), record.device()});
+  if (!wanted || !known || wanted->structure != known->structure ||
+      wanted->sizes.size() != known->sizes.size()) {
+    return std::nullopt;
+  }
+  const std::optional<double> of_devices = DeviceDistance(
+      {key.device_fingerprint(), device}, {record.key().device_fingerprint(), record.device()});
+  if (!of_devices) return std::nullopt;
+  return *of_devices + SizeDistance(wanted->sizes, known->sizes);
 }
 
 }  // namespace mdh

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "mdh/v1/record.pb.h"
 
 namespace mdh {
@@ -20,19 +21,20 @@ struct ExpressionShape {
   static std::optional<ExpressionShape> Of(const std::string& canonical_form);
 };
 
-// What a record is for.
-struct RecordPurpose {
-  const ExpressionShape& shape;
-  const v1::KernelKey& key;
-  const v1::DeviceDescription& device;  // without a kind: not known
+// How far sizes are from each other: doublings or halvings, summed over the dimensions, which are
+// as many.
+double SizeDistance(absl::Span<const int64_t> a, absl::Span<const int64_t> b);
+
+// A device of a key; a description without a kind is not known.
+struct DeviceOfKey {
+  const std::string& fingerprint;
+  const v1::DeviceDescription& description;
 };
+// How far two devices are from each other, as far as doublings of sizes; nullopt for other kinds.
+std::optional<double> DeviceDistance(const DeviceOfKey& wanted, const DeviceOfKey& known);
 
-// How far a record made for `known` is from a search for `wanted`: doublings or halvings of sizes,
-// summed over the dimensions, and more for another device. nullopt for another computation, or
-// another kind of device.
-std::optional<double> Distance(const RecordPurpose& wanted, const RecordPurpose& known);
-
-// The same from a search for `key` on `device` to a record.
+// How far a record is from a search for `key` on `device`: the distances of sizes and of devices.
+// nullopt for another computation, or another kind of device.
 std::optional<double> DistanceTo(const v1::TuningRecord& record, const v1::KernelKey& key,
                                  const v1::DeviceDescription& device);
 

@@ -166,19 +166,31 @@ Result<PutOutcome> SetPinningRow(SqliteDatabase& database, const std::string& id
   return PutOutcome{std::move(record), std::move(changed)};
 }
 
-Result<std::vector<v1::TuningRecord>> ReadRecords(SqliteDatabase& database,
-                                                  std::vector<std::string>& damaged) {
-  MDH_ASSIGN_OR_RETURN(SqliteUse all, SqliteUse::Of(database, "SELECT " MDH_RECORD_COLUMNS
-                                                              ", records.id FROM records"
-                                                              " LEFT JOIN pins USING (id)"));
-  std::vector<v1::TuningRecord> records;
+Result<RecordRows> AllRecordRows(SqliteDatabase& database) {
+  MDH_ASSIGN_OR_RETURN(const int64_t first,
+                       database.QueryInteger("SELECT ifnull(min(rowid), 1) FROM records"));
+  MDH_ASSIGN_OR_RETURN(const int64_t last,
+                       database.QueryInteger("SELECT ifnull(max(rowid), 0) FROM records"));
+  return RecordRows{first, last};
+}
+
+Status ReadRecords(SqliteDatabase& database, const RecordRows& rows, const Store::TakeRecord& take,
+                   std::vector<std::string>& damaged) {
+  MDH_ASSIGN_OR_RETURN(SqliteUse read,
+                       SqliteUse::Of(database, "SELECT " MDH_RECORD_COLUMNS
+                                               ", records.id FROM records LEFT JOIN pins USING (id)"
+                                               " WHERE records.rowid BETWEEN ?1 AND ?2"));
+  read->Bind(1, rows.first).Bind(2, rows.last);
+  v1::TuningRecord record;  // its memory is used again and again
   while (true) {
-    MDH_ASSIGN_OR_RETURN(const bool has_row, all->Step());
-    if (!has_row) return records;
-    const std::string id = all->Bytes(3);
-    Result<v1::TuningRecord> record = ParseRecord(*all);
-    if (record.ok() && record->name() == RecordName(id)) {
-      records.push_back(*std::move(record));
+    MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
+    if (!has_row) return absl::OkStatus();
+    const std::string id = read->Bytes(3);
+    const bool is_whole = read->Integer(1) != 0 && record.ParseFromString(read->Bytes(0)) &&
+                          record.name() == RecordName(id);
+    if (is_whole) {
+      if (read->Integer(2) != 0) record.set_is_pinned(true);
+      take(record);
     } else {
       damaged.push_back(id);
     }

@@ -37,9 +37,17 @@ Result<ChangedRecord> RemoveResultRows(SqliteDatabase& database, const std::stri
 // As Store::SetPinning; no change if it is as it was.
 Result<PutOutcome> SetPinningRow(SqliteDatabase& database, const std::string& id, Pinning pinning);
 
-// Ids of records that cannot be read are added to `damaged`.
-Result<std::vector<v1::TuningRecord>> ReadRecords(SqliteDatabase& database,
-                                                  std::vector<std::string>& damaged);
+// Rows of records from `first` to `last`.
+struct RecordRows {
+  int64_t first = 0;
+  int64_t last = 0;
+};
+// From the first record to the last one.
+Result<RecordRows> AllRecordRows(SqliteDatabase& database);
+// Gives every record in these rows to `take`. Ids of those that cannot be read are added to
+// `damaged`.
+Status ReadRecords(SqliteDatabase& database, const RecordRows& rows, const Store::TakeRecord& take,
+                   std::vector<std::string>& damaged);
 // Moves a record and its kernel to the quarantine.
 Status QuarantineRows(SqliteDatabase& database, const std::string& id);
 Result<v1::Kernel> ReadKernel(SqliteDatabase& database, std::string_view id);

@@ -106,6 +106,9 @@ constexpr const char* kMigrations[] = {
     UPDATE kernels SET crc32 = crc32(kernel);
     )sql",
 };
+// A check reads the whole file: of larger ones it would hold up the start. Records are all read
+// then, and AdminService.CheckIntegrity looks at the rest.
+constexpr int64_t kMaxCheckedBytes = int64_t{1} << 30;
 constexpr int64_t kSchemaVersion = std::size(kMigrations);
 
 // Refuses files of others before anything is written. A file without tables is a new one.
@@ -124,6 +127,9 @@ Status CheckOwnership(SqliteDatabase& database) {
         absl::StrCat("database ", database.path(), " has schema version ", version,
                      ", this mdhd knows versions up to ", kSchemaVersion, ": use a newer mdhd"));
   }
+  MDH_ASSIGN_OR_RETURN(const int64_t pages, database.QueryInteger("PRAGMA page_count"));
+  MDH_ASSIGN_OR_RETURN(const int64_t page_bytes, database.QueryInteger("PRAGMA page_size"));
+  if (pages * page_bytes > kMaxCheckedBytes) return absl::OkStatus();
   MDH_ASSIGN_OR_RETURN(const std::string check, database.QueryText("PRAGMA quick_check(1)"));
   if (check != "ok") {
     return absl::FailedPreconditionError(

@@ -4,7 +4,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +24,9 @@
 namespace mdh {
 namespace {
 
+// Of ForEachRecord; more only wait for each other's memory.
+constexpr int64_t kReadThreads = 8;
+
 class SqliteStore : public Store {
  public:
   SqliteStore(SqliteStoreOptions options, std::unique_ptr<FileLock> lock,
@@ -37,6 +42,7 @@ class SqliteStore : public Store {
                                      const v1::Kernel& kernel) override;
   Result<std::vector<v1::TuningRecord>> PutResults(absl::Span<const StoredResult> results) override;
   Result<std::vector<v1::TuningRecord>> AllRecords() override;
+  Status ForEachRecord(const TakeRecord& take) override;
   Result<v1::Kernel> GetKernel(std::string_view id) override;
   Result<v1::TuningRecord> RemoveResult(std::string_view id) override;
   Result<v1::TuningRecord> SetPinning(std::string_view id, Pinning pinning) override;
@@ -71,6 +77,8 @@ class SqliteStore : public Store {
   SqliteWriter& writer() { return writer_; }
 
  private:
+  // Sets records that cannot be read aside.
+  Status Quarantine(const std::vector<std::string>& damaged);
   // Tells the listener and those who wait. By the writer, in the order of the changes.
   void Announce(const ChangedRecord& changed);
   // Takes a call of a function that reads.
@@ -131,11 +139,8 @@ Result<std::vector<v1::TuningRecord>> SqliteStore::PutResults(
   return stored;
 }
 
-Result<std::vector<v1::TuningRecord>> SqliteStore::AllRecords() {
-  std::vector<std::string> damaged;
-  Result<std::vector<v1::TuningRecord>> records =
-      ReadWith([&](SqliteDatabase& database) { return ReadRecords(database, damaged); });
-  if (!records.ok() || damaged.empty()) return records;
+Status SqliteStore::Quarantine(const std::vector<std::string>& damaged) {
+  if (damaged.empty()) return absl::OkStatus();
   MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
     for (const std::string& id : damaged) MDH_RETURN_IF_ERROR(QuarantineRows(database, id));
     return absl::OkStatus();
@@ -143,7 +148,47 @@ Result<std::vector<v1::TuningRecord>> SqliteStore::AllRecords() {
   for (const std::string& id : damaged) {
     spdlog::error("record {} cannot be read and was set aside", id);
   }
+  return absl::OkStatus();
+}
+
+Result<std::vector<v1::TuningRecord>> SqliteStore::AllRecords() {
+  std::vector<v1::TuningRecord> records;
+  std::vector<std::string> damaged;
+  MDH_RETURN_IF_ERROR(ReadWith([&](SqliteDatabase& database) -> Status {
+    MDH_ASSIGN_OR_RETURN(const RecordRows all, AllRecordRows(database));
+    return ReadRecords(
+        database, all, [&](const v1::TuningRecord& record) { records.push_back(record); }, damaged);
+  }));
+  MDH_RETURN_IF_ERROR(Quarantine(damaged));
   return records;
+}
+
+Status SqliteStore::ForEachRecord(const TakeRecord& take) {
+  struct Part {
+    RecordRows rows;
+    std::vector<std::string> damaged;
+    Status status;
+  };
+  MDH_ASSIGN_OR_RETURN(const RecordRows all, ReadWith(AllRecordRows));
+  const int64_t count = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kReadThreads);
+  const int64_t rows = (all.last - all.first) / count + 1;
+  std::vector<Part> parts(count);
+  std::vector<std::thread> threads;
+  for (int64_t n = 0; n < count; ++n) {
+    parts[n].rows = {all.first + n * rows, std::min(all.first + (n + 1) * rows - 1, all.last)};
+    threads.emplace_back([this, &take, &part = parts[n]] {
+      // A connection of its own: one connection reads one row at a time.
+      const Result<std::unique_ptr<SqliteDatabase>> database = OpenReader(options_);
+      part.status = database.ok() ? ReadRecords(**database, part.rows, take, part.damaged)
+                                  : database.status();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Part& part : parts) {
+    MDH_RETURN_IF_ERROR(part.status);
+    MDH_RETURN_IF_ERROR(Quarantine(part.damaged));
+  }
+  return absl::OkStatus();
 }
 
 Result<v1::Kernel> SqliteStore::GetKernel(std::string_view id) {

@@ -67,6 +67,10 @@ class Store {
       absl::Span<const StoredResult> results) = 0;
   // A record that cannot be read is set aside, with its kernel, as if it had never been there.
   virtual Result<std::vector<v1::TuningRecord>> AllRecords() = 0;
+  // Calls `take` for each of these, in no order, from several threads at once. The record is the
+  // callee's for the time of the call. Nothing may be written meanwhile.
+  using TakeRecord = std::function<void(const v1::TuningRecord&)>;
+  virtual Status ForEachRecord(const TakeRecord& take) = 0;
   // Errors: NotFound, also if the kernel cannot be read.
   virtual Result<v1::Kernel> GetKernel(std::string_view id) = 0;
   // Gives what was removed. Errors: NotFound; FailedPrecondition if it is pinned.

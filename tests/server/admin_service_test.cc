@@ -89,7 +89,8 @@ TEST_F(AdminServiceTest, ABackupIsADatabaseWithEverything) {
 }
 
 TEST_F(AdminServiceTest, WithoutAFolderBackupsAreRefused) {
-  AdminServiceImpl without(*store_, table_, *queue_, limits_, {.version = "test"}, access_);
+  AdminServiceImpl without(*store_, lookups_->metrics(), *queue_, limits_, {.version = "test"},
+                           access_);
   grpc::ServerContext context;
   v1::BackupResponse response;
   const Status error = FromGrpcStatus(without.Backup(&context, nullptr, &response));

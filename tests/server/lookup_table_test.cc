@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/similar_records.h"
 #include "tests/server/matmul_expression.h"
 
 namespace mdh {
@@ -23,10 +24,12 @@ v1::TuningRecord Record(const v1::KernelKey& key, int64_t time_ns) {
   return record;
 }
 
-v1::LookupKernelResponse Parse(const Result<grpc::Slice>& reply) {
+v1::LookupKernelResponse Parse(const Result<ReadyReply>& reply) {
   v1::LookupKernelResponse response;
   EXPECT_TRUE(reply.ok()) << reply.status();
-  if (reply.ok()) response.ParseFromArray(reply->begin(), static_cast<int>(reply->size()));
+  if (!reply.ok()) return response;
+  const grpc::Slice bytes = reply->response();
+  response.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()));
   return response;
 }
 

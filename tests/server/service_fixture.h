@@ -13,12 +13,17 @@
 #include "gtest/gtest.h"
 #include "proto/error_details.h"
 #include "server/admin_service.h"
+#include "server/device_service.h"
+#include "server/expression_service.h"
 #include "server/job_queue.h"
 #include "server/kernel_finder.h"
 #include "server/kernel_prediction.h"
 #include "server/kernel_service.h"
+#include "server/lookup_server.h"
 #include "server/lookup_table.h"
 #include "server/sqlite_store.h"
+#include "server/study_catalogue.h"
+#include "server/study_service.h"
 #include "server/tuning_service.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
@@ -44,16 +49,30 @@ class ServiceTest : public ::testing::Test {
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
     finder_ = std::make_unique<KernelFinder>(table_, catalogue_, *store_, *queue_, limits_);
     kernels_ = std::make_unique<KernelServiceImpl>(*finder_, *store_, limits_, access_);
+    lookups_ = std::make_unique<LookupServer>(
+        *kernels_, *finder_, table_,
+        LookupServerOptions{
+            .admit = [this](const grpc::ServerContextBase& context, std::string_view method) {
+              return access_.Admit(context, method);
+            }});
     tuning_ =
         std::make_unique<TuningServiceImpl>(*queue_, table_, catalogue_, *store_, limits_, access_);
-    admin_ = std::make_unique<AdminServiceImpl>(*store_, table_, *queue_, limits_, admin_options_,
-                                                access_);
+    admin_ = std::make_unique<AdminServiceImpl>(*store_, lookups_->metrics(), *queue_, limits_,
+                                                admin_options_, access_);
+    devices_service_ = std::make_unique<DeviceServiceImpl>(catalogue_, *queue_, "test", access_);
+    expressions_ = std::make_unique<ExpressionServiceImpl>(limits_, access_);
+    studies_service_ = std::make_unique<StudyServiceImpl>(studies_, *study_store_, access_);
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
     builder.RegisterService(kernels_.get());
     builder.RegisterService(tuning_.get());
     builder.RegisterService(admin_.get());
+    builder.RegisterService(devices_service_.get());
+    builder.RegisterService(expressions_.get());
+    builder.RegisterService(studies_service_.get());
+    lookups_->AddTo(builder);
     server_ = builder.BuildAndStart();
+    lookups_->Start();
     client_ = *Client::Connect(address_);
     admin_client_ = *AdminClient::Connect(address_);
   }
@@ -62,6 +81,7 @@ class ServiceTest : public ::testing::Test {
     queue_->Drain();
     server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
     server_->Wait();
+    lookups_->Stop();
   }
 
   // A result that could have been measured on the fake CPU.
@@ -114,8 +134,14 @@ class ServiceTest : public ::testing::Test {
   std::unique_ptr<JobQueue> queue_;
   std::unique_ptr<KernelFinder> finder_;
   std::unique_ptr<KernelServiceImpl> kernels_;
+  std::unique_ptr<LookupServer> lookups_;
   std::unique_ptr<TuningServiceImpl> tuning_;
   std::unique_ptr<AdminServiceImpl> admin_;
+  const std::unique_ptr<StudyStore> study_store_ = *OpenSqliteStudyStore(*store_);
+  StudyCatalogue studies_{*study_store_};
+  std::unique_ptr<DeviceServiceImpl> devices_service_;
+  std::unique_ptr<ExpressionServiceImpl> expressions_;
+  std::unique_ptr<StudyServiceImpl> studies_service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Client> client_;
   std::unique_ptr<AdminClient> admin_client_;

@@ -5,7 +5,9 @@
 
 #include <cstring>
 #include <fstream>
+#include <map>
 
+#include "absl/synchronization/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/resource_names.h"
@@ -95,6 +97,24 @@ TEST_F(SqliteStoreTest, AWorseResultDoesNotReplaceABetterOne) {
   EXPECT_EQ(store->PutResult(Record("a", 99), KernelWithSource("better"))->time_ns(), 99);
   EXPECT_EQ(store->GetKernel("a")->source(), "better");
   EXPECT_THAT(*store->AllRecords(), SizeIs(1));
+}
+
+TEST_F(SqliteStoreTest, EachRecordIsReadOnceByAnyNumberOfThreads) {
+  const std::unique_ptr<Store> store = Open();
+  absl::Mutex mutex;
+  std::map<std::string, int> seen;
+  const auto take = [&](const v1::TuningRecord& record) {
+    absl::MutexLock lock(&mutex);
+    ++seen[record.name()];
+  };
+  ASSERT_TRUE(store->ForEachRecord(take).ok());
+  EXPECT_THAT(seen, SizeIs(0));
+  for (const char* id : {"a", "b", "c", "d", "e", "f", "g"}) {
+    ASSERT_TRUE(store->PutResult(Record(id, 100), KernelWithSource("")).ok());
+  }
+  ASSERT_TRUE(store->ForEachRecord(take).ok());
+  EXPECT_THAT(seen, SizeIs(7));
+  for (const auto& [name, times] : seen) EXPECT_EQ(times, 1) << name;
 }
 
 TEST_F(SqliteStoreTest, MissingThingsAreNotFound) {

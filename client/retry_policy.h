@@ -1,0 +1,13 @@
+// Which calls are repeated when the daemon cannot be reached for a moment.
+#pragma once
+
+#include <string>
+
+namespace mdh {
+
+// A gRPC service config: calls that only read are repeated after UNAVAILABLE, up to 4 times within
+// their deadline, with pauses that grow from 50 ms to 1 s. Nothing else is repeated, and no other
+// error.
+std::string RetryServiceConfig();
+
+}  // namespace mdh

@@ -1,0 +1,46 @@
+#include "server/lookup_workers.h"
+
+#include <utility>
+
+namespace mdh {
+
+LookupWorkers::LookupWorkers(int threads, size_t max_waiting) : max_waiting_(max_waiting) {
+  for (int n = 0; n < threads; ++n) threads_.emplace_back([this] { Work(); });
+}
+
+LookupWorkers::~LookupWorkers() { Stop(); }
+
+void LookupWorkers::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    is_ending_ = true;
+  }
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+bool LookupWorkers::Submit(std::function<void()> work) {
+  absl::MutexLock lock(&mutex_);
+  if (is_ending_ || waiting_.size() >= max_waiting_) return false;
+  waiting_.push_back(std::move(work));
+  return true;
+}
+
+void LookupWorkers::Work() {
+  while (true) {
+    std::function<void()> work;
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto has_work = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+        return is_ending_ || !waiting_.empty();
+      };
+      mutex_.Await(absl::Condition(&has_work));
+      if (waiting_.empty()) return;
+      work = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    work();
+  }
+}
+
+}  // namespace mdh

@@ -1,0 +1,36 @@
+// Whether the benchmark of the service works; its figures need a quiet machine and more time.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/end_to_end/programs.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ServiceBenchmark, MeasuresEveryCase) {
+  const TemporaryDirectory directory;
+  const std::string json = directory.File("service.json");
+  const Ended ended =
+      RunProgram({ProgramPath("service_benchmark"), "--programs", ProgramPath(""), "--expressions",
+                  std::string(MDH_SOURCE_DIR) + "/client/expressions", "--quick", "--cases",
+                  "lookups,cache,many", "--json", json, "--fact", "cpu=any"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  for (const char* name : {"one at a time, p50", "64 at a time, rate", "batch of 100",
+                           "hit of the client's cache", "2000 records, start"}) {
+    EXPECT_THAT(ended.out, HasSubstr(name));
+    EXPECT_THAT(ReadFile(json), HasSubstr(name));
+    EXPECT_THAT(ReadFile(directory.File("service.md")), HasSubstr(name));
+  }
+  EXPECT_THAT(ReadFile(directory.File("service.md")), HasSubstr("- cpu: any"));
+}
+
+TEST(ServiceBenchmark, SaysWhatIsWrong) {
+  const Ended ended =
+      RunProgram({ProgramPath("service_benchmark"), "--programs", "/nowhere", "--quick"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("service_benchmark: error: "));
+}
+
+}  // namespace
+}  // namespace mdh

@@ -98,8 +98,8 @@ constexpr const char* kMigrations[] = {
     ) STRICT;
     )sql",
 };
-// A check reads the whole file: of larger ones it would hold up the start. Records are all read then,
-// and AdminService.CheckIntegrity looks at the rest.
+// A check reads the whole file: of larger ones it would hold up the start. Records are all read
+// then, and AdminService.CheckIntegrity looks at the rest.
 constexpr int64_t kMaxCheckedBytes = int64_t{1} << 30;
 constexpr int64_t kSchemaVersion = std::size(kMigrations);
 

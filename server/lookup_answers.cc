@@ -1,7 +1,5 @@
 #include "server/lookup_answers.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "mdh/v1/kernel.pb.h"
 #include "proto/error_details.h"
@@ -19,17 +17,6 @@ Result<std::vector<std::string_view>> RequestsOfBatch(std::string_view request) 
                                                  " requests, this one has ", requests->size()));
   }
   return *std::move(requests);
-}
-
-// One piece of memory is sent faster than many.
-grpc::ByteBuffer Joined(const std::vector<grpc::Slice>& pieces) {
-  size_t bytes = 0;
-  for (const grpc::Slice& piece : pieces) bytes += piece.size();
-  const grpc::Slice joined(bytes);
-  // Nobody else has the slice yet.
-  auto* to = const_cast<uint8_t*>(joined.begin());
-  for (const grpc::Slice& piece : pieces) to = std::copy(piece.begin(), piece.end(), to);
-  return {&joined, 1};
 }
 
 }  // namespace
@@ -71,7 +58,8 @@ Result<grpc::ByteBuffer> LookupAnswers::Batch(
       pieces.emplace_back(error);
     }
   }
-  return Joined(pieces);
+  if (pieces.empty()) pieces.emplace_back();
+  return grpc::ByteBuffer(pieces.data(), pieces.size());
 }
 
 std::optional<Result<grpc::ByteBuffer>> LookupAnswers::AnswerAtOnce(LookupMethod method,

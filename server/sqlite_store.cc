@@ -24,7 +24,8 @@
 namespace mdh {
 namespace {
 
-// Of ForEachRecord; more only wait for each other's memory.
+// Of ForEachRecord, which waits for the disk as much as for memory: two on each core, at most
+// these.
 constexpr int64_t kReadThreads = 8;
 
 class SqliteStore : public Store {
@@ -170,7 +171,8 @@ Status SqliteStore::ForEachRecord(const TakeRecord& take) {
     Status status;
   };
   MDH_ASSIGN_OR_RETURN(const RecordRows all, ReadWith(AllRecordRows));
-  const int64_t count = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kReadThreads);
+  const int64_t count =
+      std::clamp<int64_t>(2 * std::thread::hardware_concurrency(), 1, kReadThreads);
   const int64_t rows = (all.last - all.first) / count + 1;
   std::vector<Part> parts(count);
   std::vector<std::thread> threads;

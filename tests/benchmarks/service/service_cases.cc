@@ -163,7 +163,8 @@ Result<std::vector<ServiceFigure>> MeasureWhileTuning(const ServiceCaseOptions& 
     std::this_thread::sleep_for(std::chrono::duration<double>(options.tuning_window_s));
     MDH_RETURN_IF_ERROR(AddInTurn(ours, requests, options.tuning_window_s, tuning));
     MDH_RETURN_IF_ERROR(AddInTurn(floor, requests, options.tuning_window_s, floor_tuning));
-    MDH_RETURN_IF_ERROR(client->Cancel(job.job().name()).status());
+    MDH_ASSIGN_OR_RETURN(const v1::TuningJob cancelled, client->Cancel(job.job().name()));
+    if (cancelled.progress().trials() == 0) return absl::InternalError("no job tuned meanwhile");
     client->Watch(job.job().name(), 0, {}).IgnoreError();
   }
   return std::vector<ServiceFigure>{

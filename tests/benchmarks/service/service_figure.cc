@@ -15,7 +15,8 @@ struct Cells {
 };
 
 std::string Number(double value, const std::string& unit) {
-  return absl::StrFormat(value >= 1e4 || value < 1e-3 ? "%.3g %s" : "%.4g %s", value, unit);
+  const bool has_exponent = value >= 1e4 || value < 1e-3;
+  return absl::StrFormat("%.*g %s", has_exponent ? 3 : 4, value, unit);
 }
 
 Cells CellsOf(const ServiceFigure& figure) {

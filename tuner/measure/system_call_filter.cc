@@ -45,6 +45,11 @@ struct ReleaseFilter {
 };
 using Filter = std::unique_ptr<void, ReleaseFilter>;
 
+// Of a call's argument number `argument`.
+scmp_arg_cmp Argument(unsigned argument, scmp_compare compare, scmp_datum_t a, scmp_datum_t b = 0) {
+  return {argument, compare, a, b};
+}
+
 // 0, or a negative errno, as all of libseccomp.
 int RefuseCalls(scmp_filter_ctx filter) {
   for (const int call : kRefused) {
@@ -59,7 +64,7 @@ int RefuseNameSpaces(scmp_filter_ctx filter) {
   for (const int flag : kNameSpaceFlags) {
     const auto bits = static_cast<scmp_datum_t>(flag);
     const int rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
-                                    SCMP_A0(SCMP_CMP_MASKED_EQ, bits, bits));
+                                    Argument(0, SCMP_CMP_MASKED_EQ, bits, bits));
     if (rc != 0) return rc;
   }
   // Its flags are in memory, where a filter cannot look; callers fall back to clone.
@@ -72,11 +77,10 @@ int RefuseSockets(scmp_filter_ctx filter, AllowedSockets sockets) {
     const bool is_netlink = family == AF_NETLINK && sockets == AllowedSockets::kUnixAndNetlink;
     if (family == AF_UNIX || is_netlink) continue;
     const int rc = seccomp_rule_add(filter, action, SCMP_SYS(socket), 1,
-                                    SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(family)));
+                                    Argument(0, SCMP_CMP_EQ, static_cast<scmp_datum_t>(family)));
     if (rc != 0) return rc;
   }
-  return seccomp_rule_add(filter, action, SCMP_SYS(socket), 1,
-                          SCMP_A0(SCMP_CMP_GE, static_cast<scmp_datum_t>(AF_MAX)));
+  return seccomp_rule_add(filter, action, SCMP_SYS(socket), 1, Argument(0, SCMP_CMP_GE, AF_MAX));
 }
 
 int Load(scmp_filter_ctx filter, AllowedSockets sockets) {
@@ -88,7 +92,7 @@ int Load(scmp_filter_ctx filter, AllowedSockets sockets) {
   if (const int rc = RefuseSockets(filter, sockets); rc != 0) return rc;
   // Typing for others at their terminals.
   const int rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-                                  SCMP_A1(SCMP_CMP_EQ, TIOCSTI));
+                                  Argument(1, SCMP_CMP_EQ, TIOCSTI));
   return rc != 0 ? rc : seccomp_load(filter);
 }
 

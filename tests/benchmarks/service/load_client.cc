@@ -32,8 +32,8 @@ grpc::ByteBuffer BytesOf(const std::string& text) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-Result<std::unique_ptr<LoadClient>> LoadClient::Connect(const std::string& address,
-                                                        double limit_s) {
+Result<std::unique_ptr<LoadClient>> LoadClient::Connect(const std::string& address, double limit_s,
+                                                        const std::string& token) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
@@ -49,12 +49,18 @@ Result<std::unique_ptr<LoadClient>> LoadClient::Connect(const std::string& addre
   if (!channel->WaitForConnected(limit)) {
     return absl::UnavailableError("nobody listens on " + address);
   }
-  return std::unique_ptr<LoadClient>(new LoadClient(std::move(channel)));
+  return std::unique_ptr<LoadClient>(
+      new LoadClient(std::move(channel), token.empty() ? "" : "Bearer " + token));
+}
+
+void LoadClient::Authorize(grpc::ClientContext& context) const {
+  if (!authorization_.empty()) context.AddMetadata("authorization", authorization_);
 }
 
 Result<std::string> LoadClient::Call(const char* method, const grpc::ByteBuffer& request) {
   const grpc::internal::RpcMethod rpc(method, grpc::internal::RpcMethod::NORMAL_RPC);
   grpc::ClientContext context;
+  Authorize(context);
   grpc::ByteBuffer reply;
   MDH_RETURN_IF_ERROR(FromGrpcStatus(
       grpc::internal::BlockingUnaryCall(channel_.get(), rpc, &context, request, &reply)));
@@ -73,6 +79,7 @@ Result<std::vector<double>> LoadClient::InTurn(const char* method,
     const Clock::time_point start = Clock::now();
     {
       grpc::ClientContext context;
+      Authorize(context);
       grpc::ByteBuffer reply;
       MDH_RETURN_IF_ERROR(FromGrpcStatus(grpc::internal::BlockingUnaryCall(
           channel_.get(), rpc, &context, requests[next_++ % requests.size()], &reply)));
@@ -90,6 +97,7 @@ Result<double> LoadClient::Rate(const char* method, absl::Span<const grpc::ByteB
   const auto start_call = [&](PendingCall& call) {
     call.reader.reset();
     call.context.emplace();
+    Authorize(*call.context);
     call.reply.Clear();
     call.reader =
         stub.PrepareUnaryCall(&*call.context, method, requests[next_++ % requests.size()], &queue);

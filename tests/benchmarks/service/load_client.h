@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -20,8 +21,10 @@ grpc::ByteBuffer BytesOf(const std::string& text);
 // Not thread-safe. Errors of every call: what the server says.
 class LoadClient {
  public:
-  // Errors: Unavailable if nobody listens there within the time.
-  static Result<std::unique_ptr<LoadClient>> Connect(const std::string& address, double limit_s);
+  // Every call has the token, if there is one. Errors: Unavailable if nobody listens there within
+  // the time.
+  static Result<std::unique_ptr<LoadClient>> Connect(const std::string& address, double limit_s,
+                                                     const std::string& token);
 
   // One call; gives the reply.
   Result<std::string> Call(const char* method, const grpc::ByteBuffer& request);
@@ -34,8 +37,12 @@ class LoadClient {
                       int outstanding, double duration_s);
 
  private:
-  explicit LoadClient(std::shared_ptr<grpc::Channel> channel) : channel_(std::move(channel)) {}
+  LoadClient(std::shared_ptr<grpc::Channel> channel, std::string authorization)
+      : channel_(std::move(channel)), authorization_(std::move(authorization)) {}
+  void Authorize(grpc::ClientContext& context) const;
+
   const std::shared_ptr<grpc::Channel> channel_;
+  const std::string authorization_;
   size_t next_ = 0;  // of the requests
 };
 

@@ -6,11 +6,14 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/client.h"
+#include "core/canonical.h"
+#include "server/principals.h"
 #include "server/sqlite_store.h"
 
 namespace mdh {
@@ -40,7 +43,7 @@ bool WaitForListener(const std::string& path) {
 }
 
 Result<MeasuredServer> StartServer(const ServiceCaseOptions& options, const std::string& name,
-                                   std::vector<std::string> words) {
+                                   std::vector<std::string> words, const std::string& token) {
   MeasuredServer server;
   server.address = "unix:" + PathOf(options, name + ".sock");
   const auto start = std::chrono::steady_clock::now();
@@ -50,8 +53,20 @@ Result<MeasuredServer> StartServer(const ServiceCaseOptions& options, const std:
     return absl::UnavailableError(name + " does not listen; its log says why");
   }
   server.start_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  MDH_ASSIGN_OR_RETURN(server.client, LoadClient::Connect(server.address, kStartLimitS));
+  MDH_ASSIGN_OR_RETURN(server.client, LoadClient::Connect(server.address, kStartLimitS, token));
   return server;
+}
+
+// Writes a file of so many principals, of which one is the load's. Gives its token.
+constexpr int kPrincipals = 1'000;
+std::string WritePrincipals(const std::string& path) {
+  std::ofstream file(path);
+  std::string token;
+  for (int n = 0; n < kPrincipals; ++n) {
+    token = MakeToken();
+    file << "token client" << n << " admin " << Sha256Hex(token) << "\n";
+  }
+  return token;
 }
 
 Result<v1::LookupKernelRequest> RequestFor(const RecordGenerator& records, int64_t number) {
@@ -64,11 +79,15 @@ Result<v1::LookupKernelRequest> RequestFor(const RecordGenerator& records, int64
 }  // namespace
 
 Result<MeasuredServer> StartMdhd(const ServiceCaseOptions& options, const std::string& name) {
+  const std::string principals = PathOf(options, name + ".principals");
+  const std::string token = WritePrincipals(principals);
   return StartServer(
       options, name,
       {options.programs + "/mdhd", "--devices", "cpu", "--log-level", "info", "--listen",
        "unix:" + PathOf(options, name + ".sock"), "--database", PathOf(options, name + ".sqlite"),
-       "--work-directory", PathOf(options, name + ".work")});
+       "--work-directory", PathOf(options, name + ".work"), "--principals-file", principals,
+       "--anonymous-role", "admin"},
+      token);
 }
 
 Result<MeasuredServer> StartFloor(const ServiceCaseOptions& options, size_t lookup_bytes,
@@ -76,7 +95,8 @@ Result<MeasuredServer> StartFloor(const ServiceCaseOptions& options, size_t look
   return StartServer(
       options, "floor",
       {options.self, "--floor", "unix:" + PathOf(options, "floor.sock"), "--lookup-bytes",
-       absl::StrCat(lookup_bytes), "--batch-bytes", absl::StrCat(batch_bytes)});
+       absl::StrCat(lookup_bytes), "--batch-bytes", absl::StrCat(batch_bytes)},
+      "");
 }
 
 Status MakeDatabase(const ServiceCaseOptions& options, const std::string& name,

@@ -103,7 +103,8 @@ class OtherLookups {
  public:
   OtherLookups(const std::string& address, const KernelFinder& finder, const LookupTable& table,
                Store& store, LookupServerOptions options)
-      : service_(finder, store, {}, access_), lookups_(service_, finder, table, std::move(options)) {
+      : service_(finder, store, {}, access_),
+        lookups_(service_, finder, table, std::move(options)) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address, grpc::InsecureServerCredentials());
     builder.RegisterService(&service_);

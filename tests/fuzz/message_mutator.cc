@@ -21,13 +21,16 @@ class Mutator {
     const int fields = message->GetDescriptor()->field_count();
     if (fields == 0) return;
     const FieldDescriptor* field = message->GetDescriptor()->field(static_cast<int>(Below(fields)));
-    if (field->is_repeated()) {
+    if (field->is_map()) {
+      // Its entries are no messages that could be changed one by one; bytes of the input are.
+      message->GetReflection()->ClearField(message, field);
+    } else if (field->is_repeated()) {
       ChangeList(message, field);
     } else if (Below(8) == 0) {
       message->GetReflection()->ClearField(message, field);
     } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       const std::string bytes = Copy(field->message_type());
-      message->GetReflection()->MutableMessage(message, field)->ParseFromString(bytes);
+      message->GetReflection()->MutableMessage(message, field)->ParsePartialFromString(bytes);
     } else {
       Set(message, field, -1);
     }
@@ -43,7 +46,7 @@ class Mutator {
     std::vector<const FieldDescriptor*> fields;
     reflection->ListFields(*message, &fields);
     for (const FieldDescriptor* field : fields) {
-      if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+      if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field->is_map()) continue;
       if (!field->is_repeated()) {
         Collect(reflection->MutableMessage(message, field));
         continue;
@@ -68,7 +71,7 @@ class Mutator {
       reflection->RemoveLast(message, field);
     } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       const std::string bytes = Copy(field->message_type());
-      reflection->MutableRepeatedMessage(message, field, one)->ParseFromString(bytes);
+      reflection->MutableRepeatedMessage(message, field, one)->ParsePartialFromString(bytes);
     } else {
       Set(message, field, one);
     }
@@ -78,7 +81,7 @@ class Mutator {
     const Reflection* reflection = message->GetReflection();
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       const std::string bytes = Copy(field->message_type());
-      reflection->AddMessage(message, field)->ParseFromString(bytes);
+      reflection->AddMessage(message, field)->ParsePartialFromString(bytes);
       return;
     }
     Set(message, field, kAppend);
@@ -91,7 +94,7 @@ class Mutator {
     for (const Message* message : messages_) {
       if (message->GetDescriptor() == type) similar.push_back(message);
     }
-    return similar.empty() ? "" : similar[Below(similar.size())]->SerializeAsString();
+    return similar.empty() ? "" : similar[Below(similar.size())]->SerializePartialAsString();
   }
 
   // Sets a value, or element `index` of a list of values.

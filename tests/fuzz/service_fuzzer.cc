@@ -130,6 +130,6 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   for (unsigned int n = 0; n <= rng() % 3; ++n) mdh::Mutate(rng(), message.get());
   const size_t mutated = message->ByteSizeLong();
   if (mutated + 1 > max_size) return LLVMFuzzerMutate(data, size, max_size);
-  message->SerializeToArray(data + 1, static_cast<int>(mutated));
+  message->SerializePartialToArray(data + 1, static_cast<int>(mutated));
   return mutated + 1;
 }

@@ -41,7 +41,8 @@ struct CDialect {
   absl::string_view parameter_restrict, pointer_restrict;  // behind the star of a declaration
   // $0 type, $1 name, $2 elements.
   absl::string_view shared_array, private_array;
-  absl::string_view unroll;  // $0: steps
+  absl::string_view unroll;     // $0: steps
+  absl::string_view unroll_by;  // $0: steps at a time
   // Stems of vector types that the language has, by size as above; "" where it has none.
   std::array<absl::string_view, 4> signed_vectors, unsigned_vectors;
   int largest_vector_bytes, largest_vector_lanes;

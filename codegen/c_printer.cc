@@ -189,6 +189,8 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
             if (s.unroll) {
               const int64_t steps = (s.end.constant() - s.begin.constant() + s.step - 1) / s.step;
               line(absl::Substitute(dialect_.unroll, steps), "\n");
+            } else if (s.unroll_by > 0) {
+              line(absl::Substitute(dialect_.unroll_by, s.unroll_by), "\n");
             }
             braced(PrintFor(s), *s.body);
           },

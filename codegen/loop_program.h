@@ -197,6 +197,9 @@ struct For {
   bool whole_steps;  // true: only steps that fit before `end` entirely; false: while variable < end
   std::shared_ptr<const Block> body;
   bool unroll = false;  // entirely, by the target's compiler; begin and end are constants
+  // Of a loop that is not unrolled entirely: so many iterations at a time, 1: none; 0: as the
+  // target's compiler likes.
+  int64_t unroll_by = 0;
 };
 // The items 0 .. items-1 of `variable`, shared among all threads of the stage: contiguous shares on
 // CPUs; one after the other, the next item to the next thread, on targets with blocks.

@@ -96,7 +96,10 @@ std::string ConditionsText(const std::vector<Condition>& conditions) {
 }
 
 std::string ForText(const For& s) {
-  return absl::StrCat(s.unroll ? "unrolled " : "", "for ", s.variable, " = ", s.begin.ToString(),
+  const std::string unrolled = s.unroll          ? "unrolled "
+                               : s.unroll_by > 0 ? absl::StrCat("unrolled by ", s.unroll_by, " ")
+                                                 : "";
+  return absl::StrCat(unrolled, "for ", s.variable, " = ", s.begin.ToString(),
                       " .. ", s.end.ToString(), s.step == 1 ? "" : absl::StrCat(" step ", s.step),
                       s.whole_steps && s.step != 1 ? " whole" : "");
 }

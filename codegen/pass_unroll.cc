@@ -23,6 +23,7 @@ int64_t Iterations(const For& loop) {
 struct UnrolledSize {
   int64_t points = 0;  // of its loops
   bool has_rolled_loop = false;
+  bool has_branch = false;
 };
 
 UnrolledSize SizeOf(const Block& block) {
@@ -32,17 +33,20 @@ UnrolledSize SizeOf(const Block& block) {
     const UnrolledSize inside = SizeOf(*inner);
     size.points += times * inside.points;
     size.has_rolled_loop |= inside.has_rolled_loop;
+    size.has_branch |= inside.has_branch;
   };
   for (const Statement& statement : block) {
     if (const auto* loop = std::get_if<For>(&statement.form)) {
       size.has_rolled_loop |= !loop->unroll;
       const UnrolledSize inside = SizeOf(*loop->body);
       size.has_rolled_loop |= inside.has_rolled_loop;
+      size.has_branch |= inside.has_branch;
       if (loop->unroll) size.points += Iterations(*loop) * std::max<int64_t>(1, inside.points);
     } else if (const auto* share = std::get_if<ShareLoop>(&statement.form)) {
       size.has_rolled_loop = true;
       add(share->body, 0);
     } else if (const auto* branch = std::get_if<If>(&statement.form)) {
+      size.has_branch = true;
       add(branch->then_block, 1);
       add(branch->else_block, 1);
     } else if (const auto* region = std::get_if<CopyRegion>(&statement.form)) {
@@ -74,14 +78,23 @@ class Unroller : public Rewriter {
     Rewriter::RewriteStatement(statement, out);
     auto* loop = std::get_if<For>(&out.back().form);
     if (loop == nullptr || loop->unroll || !HasConstantBounds(*loop)) return;
-    loop->unroll = IsSmall(*loop) || (options_.private_arrays && IndexesPrivateArray(*loop));
+    const UnrolledSize inside = SizeOf(*loop->body);
+    loop->unroll = !inside.has_rolled_loop && Points(*loop, inside) <= Limit(inside);
+    loop->unroll |= options_.private_arrays && IndexesPrivateArray(*loop);
+    // What would be unrolled if it had no branches.
+    if (loop->unroll || inside.has_rolled_loop || Points(*loop, inside) > options_.points) return;
+    loop->unroll_by = std::max<int64_t>(1, Limit(inside) / std::max<int64_t>(1, inside.points));
   }
 
  private:
-  bool IsSmall(const For& loop) const {
-    const UnrolledSize inside = SizeOf(*loop.body);
-    const int64_t points = Iterations(loop) * std::max<int64_t>(1, inside.points);
-    return !inside.has_rolled_loop && points <= options_.points;
+  static int64_t Points(const For& loop, const UnrolledSize& inside) {
+    return Iterations(loop) * std::max<int64_t>(1, inside.points);
+  }
+
+  // Most points of an unrolled nest that has this inside.
+  int64_t Limit(const UnrolledSize& inside) const {
+    return inside.has_branch ? std::min(options_.points, options_.branching_points)
+                             : options_.points;
   }
 
   // Whether an index of a private array declared around the loop depends on the loop's variable.

@@ -48,6 +48,34 @@ TEST(UnrollTest, LoopsAroundRolledLoopsStay) {
   EXPECT_EQ(ToText(Unroll(program, {.points = 4096})), ToText(program));
 }
 
+TEST(UnrollTest, NestsWithManyBranchesStayLoops) {
+  const auto nest = [](bool inner, bool outer, int64_t by) {
+    Block body = {Set("y", i * 4 + j, Number(1))};
+    body = {{If{{{Condition::Kind::kLess, i * 4 + j, Var("n"), ""}},
+                std::make_shared<const Block>(std::move(body)),
+                nullptr}}};
+    body = {inner ? UnrolledLoop("j", 4, body) : Loop("j", 4, body)};
+    Statement loop = outer ? UnrolledLoop("i", 8, body) : Loop("i", 8, body);
+    std::get<For>(loop.form).unroll_by = by;
+    return ToText(Program({loop}));
+  };
+  const auto unrolled = [&](int64_t points, int64_t branching) {
+    Block body = {Set("y", i * 4 + j, Number(1))};
+    body = {{If{{{Condition::Kind::kLess, i * 4 + j, Var("n"), ""}},
+                std::make_shared<const Block>(std::move(body)),
+                nullptr}}};
+    return ToText(Unroll(Program({Loop("i", 8, {Loop("j", 4, body)})}),
+                         {.points = points, .branching_points = branching}));
+  };
+  EXPECT_EQ(unrolled(32, 32), nest(true, true, 0));
+  EXPECT_EQ(unrolled(32, 31), nest(true, false, 7));
+  EXPECT_EQ(unrolled(32, 8), nest(true, false, 2));
+  EXPECT_EQ(unrolled(32, 4), nest(true, false, 1));
+  // The compiler decides where no nest of this size would be unrolled anyway.
+  EXPECT_EQ(unrolled(31, 8), nest(true, false, 0));
+  EXPECT_NE(unrolled(32, 8).find("unrolled by 2 for i"), std::string::npos);
+}
+
 TEST(UnrollTest, PointsOfSeveralLoopsInOneAddUp) {
   Block body = {Loop("j", 4, {Set("y", j, Number(1))}), Loop("k", 4, {Set("z", k, Number(1))})};
   const std::string text = ToText(Unroll(Program({Loop("i", 2, body)}), {.points = 15}));

@@ -99,8 +99,8 @@ std::string ForText(const For& s) {
   const std::string unrolled = s.unroll          ? "unrolled "
                                : s.unroll_by > 0 ? absl::StrCat("unrolled by ", s.unroll_by, " ")
                                                  : "";
-  return absl::StrCat(unrolled, "for ", s.variable, " = ", s.begin.ToString(),
-                      " .. ", s.end.ToString(), s.step == 1 ? "" : absl::StrCat(" step ", s.step),
+  return absl::StrCat(unrolled, "for ", s.variable, " = ", s.begin.ToString(), " .. ",
+                      s.end.ToString(), s.step == 1 ? "" : absl::StrCat(" step ", s.step),
                       s.whole_steps && s.step != 1 ? " whole" : "");
 }
 

@@ -22,7 +22,8 @@ namespace mdh {
 struct Candidate {
   TuningParameters parameters;
   int64_t proposal = 0;                        // number that the search gave it; 0: none
-  std::optional<Configuration> configuration;  // nullopt: not in the space
+  std::optional<Configuration> configuration;  // nullopt: not in the space, or not known yet
+  bool is_default = false;                     // the one from rules
   std::optional<BlockDesign> design;           // that it came from
   Kernel kernel;
   Measurement measurement;
@@ -43,6 +44,10 @@ class TrialBook {
 
   // Writes a trial down, `elapsed_ns` after the start. Gives its cost.
   Cost Record(const Candidate& candidate, int64_t elapsed_ns);
+  // The cost of a configuration that was recorded before the space was there.
+  void Place(const Configuration& configuration, const Cost& cost) {
+    evaluated_[configuration] = cost;
+  }
   // Of a configuration that was tried; nullptr if it was not.
   const Cost* CostOf(const Configuration& configuration) const;
   // Of a kernel that was measured, whatever configuration it came from; nullptr if it was not.

@@ -3,6 +3,7 @@
 #include "tuner/tuning_loop.h"
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <utility>
 #include <vector>
@@ -24,7 +25,7 @@ namespace mdh {
 namespace {
 
 // A loop nest on the CPU that takes longer would keep a GPU waiting for a figure to boast with.
-constexpr int64_t kMostLoopNestPoints = 200'000'000;
+constexpr int64_t kMostLoopNestPoints = 50'000'000;
 constexpr size_t kFinalists = 3;
 
 class TuningRun {
@@ -46,32 +47,66 @@ class TuningRun {
 
   Result<TuningResult> Run() {
     MDH_RETURN_IF_ERROR(SearchTechniqueNamed(options_.technique).status());
-    MDH_ASSIGN_OR_RETURN(space_,
-                         MdhSpace::Create(expression_, model_, device_, options_.numerics.policy));
+    MDH_RETURN_IF_ERROR(BuildSpace());
     TuningResult result;
     const int64_t before_problem_ns = NowNs();
     MDH_RETURN_IF_ERROR(pool_.SetProblem(expression_, options_.seed, options_.numerics));
     problem_ns_ = NowNs() - before_problem_ns;
-    MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
+    if (is_cpu()) {
+      MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
+    }
     MDH_RETURN_IF_ERROR(RunSearch());
     MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
     if (!cancelled_) MDH_RETURN_IF_ERROR(MeasureBest());
     MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
+    if (!is_cpu() && !cancelled_) {
+      MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
+    }
     return Finish(std::move(result));
   }
 
  private:
+  bool is_cpu() const { return device_.kind == DeviceKind::kCpu; }
+
   // What a user would get without all this: measured on the host's CPU, which may have no compiler
   // for it, or take too long. Where the CPU is what is tuned, that is an error; else it is left
   // out.
   Result<int64_t> LoopNestTime() {
-    const bool is_cpu = device_.kind == DeviceKind::kCpu;
-    if (!is_cpu && expression_.points() > kMostLoopNestPoints) return 0;
-    const Result<int64_t> time_ns = pool_.idle()->LoopNestTime();
-    if (!time_ns.ok() && !is_cpu && !absl::IsCancelled(time_ns.status())) {
-      return 0;
-    }
+    if (!is_cpu() && expression_.points() > kMostLoopNestPoints) return 0;
+    Runner* const runner = pool_.idle();
+    if (runner == nullptr) return 0;
+    const Result<int64_t> time_ns = runner->LoopNestTime();
+    if (!time_ns.ok() && !is_cpu()) return 0;
     return time_ns;
+  }
+
+  // ---- The space ----
+
+  // Large ones take seconds, which a device other than the host's cores need not wait for: designs
+  // do without.
+  Status BuildSpace() {
+    const auto build = [expression = expression_, model = model_, device = device_,
+                        policy = options_.numerics.policy] {
+      return MdhSpace::Create(expression, model, device, policy);
+    };
+    building_ = std::async(is_cpu() ? std::launch::deferred : std::launch::async, build);
+    return is_cpu() ? TakeSpace() : absl::OkStatus();
+  }
+
+  // Waits for it, and finds the places of the trials until now.
+  Status TakeSpace() {
+    if (space_.has_value()) return absl::OkStatus();
+    MDH_ASSIGN_OR_RETURN(space_, building_.get());
+    for (const auto& [parameters, cost] : unplaced_) {
+      const std::optional<Configuration> configuration = space_->Encode(parameters);
+      if (configuration.has_value()) book_.Place(*configuration, cost);
+    }
+    unplaced_.clear();
+    return absl::OkStatus();
+  }
+
+  std::optional<Configuration> Encode(const TuningParameters& parameters) const {
+    return space_.has_value() ? space_->Encode(parameters) : std::nullopt;
   }
 
   // ---- Budget ----
@@ -85,7 +120,8 @@ class TuningRun {
             .best_cost = book_.best().empty()
                              ? std::nullopt
                              : std::optional<double>(static_cast<double>(book_.best_ns())),
-            .space_count = space_->space().is_lazy() ? Count(0) : space_->space().count(),
+            .space_count =
+                space_.has_value() && !space_->space().is_lazy() ? space_->space().count() : 0,
             .improvements = book_.improvements()};
   }
 
@@ -120,6 +156,8 @@ class TuningRun {
     for (TuningParameters& start : RuleStarts()) first.push_back({std::move(start)});
     MDH_RETURN_IF_ERROR(EvaluateKnown(first));
     MDH_RETURN_IF_ERROR(SearchDesigns());
+    if (book_.trials() > 0 && Allowance(1) == 0) return absl::OkStatus();
+    MDH_RETURN_IF_ERROR(TakeSpace());
     if (!book_.best().empty()) first.push_back({book_.best().front().parameters});
     MDH_ASSIGN_OR_RETURN(Search search, Search::Create(space_->space(), Options(first)));
     search_ = &search;
@@ -166,7 +204,7 @@ class TuningRun {
 
   // The configuration from rules and those of earlier runs as they are, which need not be in the
   // space. The first one is evaluated even if the abort condition holds already: there is always a
-  // result.
+  // result. Leaves them in work.
   Status EvaluateKnown(const std::vector<StartPoint>& first) {
     const int allowed = std::min(std::max(Allowance(static_cast<int>(first.size())), 1),
                                  static_cast<int>(first.size()));
@@ -176,24 +214,27 @@ class TuningRun {
           std::find(first.begin(), first.begin() + n, point) != first.begin() + n;
       if (is_repeated || (n > 0 && !IsValidHere(point))) continue;
       MDH_RETURN_IF_ERROR(Start({.parameters = point.parameters,
-                                 .configuration = space_->Encode(point.parameters),
+                                 .configuration = Encode(point.parameters),
+                                 .is_default = n == 0,
                                  .design = {},
                                  .kernel = {},
                                  .measurement = {}}));
     }
-    while (!in_work_.empty()) MDH_RETURN_IF_ERROR(TakeOne());
     return absl::OkStatus();
   }
 
   // Designs that a model of the device holds to be good, and what is near the best of them, until
-  // that helps no more. The order of operations that other policies fix leaves little to design.
+  // that helps no more and nothing is in work. The order of operations that other policies fix
+  // leaves little to design.
   Status SearchDesigns() {
-    if (options_.numerics.policy != NumericsPolicy::kReassociate) return absl::OkStatus();
-    DesignSearch search(expression_, model_, device_);
-    designs_ = &search;
+    std::optional<DesignSearch> search;
+    if (options_.numerics.policy == NumericsPolicy::kReassociate) {
+      search.emplace(expression_, model_, device_);
+      designs_ = &*search;
+    }
     Status status = absl::OkStatus();
     while (status.ok()) {
-      status = StartDesigns();
+      if (designs_ != nullptr) status = StartDesigns();
       if (!status.ok() || in_work_.empty()) break;
       status = TakeOne();
     }
@@ -208,7 +249,7 @@ class TuningRun {
       std::optional<BlockCandidate> next = designs_->Ask();
       if (!next.has_value()) break;
       MDH_RETURN_IF_ERROR(Start({.parameters = next->parameters,
-                                 .configuration = space_->Encode(next->parameters),
+                                 .configuration = Encode(next->parameters),
                                  .design = std::move(next->design),
                                  .kernel = {},
                                  .measurement = {}}));
@@ -318,8 +359,9 @@ class TuningRun {
 
   // Everyone within the search.
   Status Tell(const Candidate& candidate) {
-    if (book_.trials() == 0) default_ns_ = candidate.measurement.time_ns();
+    if (candidate.is_default) default_ns_ = candidate.measurement.time_ns();
     const Cost cost = book_.Record(candidate, NowNs() - start_ns_);
+    if (!space_.has_value()) unplaced_.emplace_back(candidate.parameters, cost);
     if (candidate.design.has_value() && designs_ != nullptr) {
       const bool is_valid = candidate.measurement.outcome == TrialOutcome::kOk;
       designs_->Tell(
@@ -381,11 +423,13 @@ class TuningRun {
   const Pace pace_;
   const int lookahead_;
   RunnerPool pool_;
-  std::optional<MdhSpace> space_;
-  DesignSearch* designs_ = nullptr;  // while it runs
-  Search* search_ = nullptr;         // idem
-  int64_t search_start_ns_ = 0;      // of the first evaluation
-  int64_t problem_ns_ = 0;           // what SetProblem took
+  std::future<Result<MdhSpace>> building_;
+  std::optional<MdhSpace> space_;                            // once it is built
+  std::vector<std::pair<TuningParameters, Cost>> unplaced_;  // trials before that
+  DesignSearch* designs_ = nullptr;                          // while it runs
+  Search* search_ = nullptr;                                 // idem
+  int64_t search_start_ns_ = 0;                              // of the first evaluation
+  int64_t problem_ns_ = 0;                                   // what SetProblem took
   int64_t default_ns_ = 0;
   int64_t next_number_ = 1;
   int64_t known_ = 0;         // of the trials in the book: those that an earlier run has made

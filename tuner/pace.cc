@@ -23,8 +23,8 @@ Pace Pace::For(const DeviceDescription& device) {
   const bool is_gpu = device.kind != DeviceKind::kCpu && device.blocks.warp_size > 1;
   if (!is_gpu) return {std::clamp(cores, 4, 16), 10, 8 * kSecond, 100 * kSecond};
   // Drivers of OpenCL compile several times as long as NVRTC.
-  const int64_t least_limit_ns = (device.kind == DeviceKind::kCuda ? 3 : 10) * kSecond;
-  return {std::clamp(4 * cores, 8, 64), 4, least_limit_ns, 5'000'000};
+  const int64_t least_limit_ns = device.kind == DeviceKind::kCuda ? 3 * kSecond / 2 : 10 * kSecond;
+  return {std::clamp(2 * cores, 8, 64), 4, least_limit_ns, 5'000'000};
 }
 
 MeasureOptions LimitedOptions(MeasureOptions options, const Pace& pace, const TrialBook& book) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tuner/measure/verdict.h"
+
 namespace mdh {
 
 RunnerPool::RunnerPool(absl::Span<Runner* const> runners, int kernels_each)
@@ -73,6 +75,20 @@ Result<Runner::Finished> RunnerPool::Next() {
   finished_.pop_front();
   --unfinished_;
   return first;
+}
+
+void RunnerPool::Abandon() {
+  std::vector<Runner*> busy;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (; !queue_.empty(); queue_.pop_front()) {
+      finished_.push_back({queue_.front().number, CancelledMeasurement()});
+    }
+    for (const auto& member : members_) {
+      if (!member->submitted.empty()) busy.push_back(member->runner);
+    }
+  }
+  for (Runner* runner : busy) runner->Interrupt();
 }
 
 Runner* RunnerPool::idle() {

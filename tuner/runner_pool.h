@@ -42,6 +42,9 @@ class RunnerPool {
   // FailedPrecondition if nothing is submitted.
   Result<Runner::Finished> Next() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Gives up what is submitted: Next hands it out soon, most of it as cancelled measurements.
+  void Abandon() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // One that can go on, for calls of its own while nothing is submitted; nullptr if there is none.
   Runner* idle() ABSL_LOCKS_EXCLUDED(mutex_);
   // Leaves a runner out from now on.

@@ -27,6 +27,8 @@ namespace {
 // A loop nest on the CPU that takes longer would keep a GPU waiting for a figure to boast with.
 constexpr int64_t kMostLoopNestPoints = 50'000'000;
 constexpr size_t kFinalists = 3;
+// In work before the first result, which tells how long others are worth waiting for.
+constexpr int kFirstInWork = 4;
 
 class TuningRun {
  public:
@@ -132,6 +134,23 @@ class TuningRun {
     const int64_t trial_ns = book_.trials() == 0 ? 0 : searching_ns / book_.trials();
     return problem_ns_ + static_cast<int64_t>(kFinalists) * each +
            trial_ns * static_cast<int64_t>(in_work_.size());
+  }
+
+  // Whether there is a result, and no time left for what is in work.
+  bool IsTimeUp() const {
+    if (book_.best().empty()) return false;
+    const auto in_work = static_cast<int64_t>(in_work_.size());
+    SearchProgress progress = Progress();
+    progress.evaluations -= in_work;
+    progress.valid_evaluations -= in_work;
+    progress.elapsed_ns += problem_ns_ + static_cast<int64_t>(kFinalists) * FinalistTime(options_);
+    return options_.abort.Holds(progress);
+  }
+
+  // How many more may be in work.
+  int Room() const {
+    const int most = book_.best().empty() ? std::min(kFirstInWork, lookahead_) : lookahead_;
+    return most - static_cast<int>(in_work_.size());
   }
 
   // How many evaluations may follow before the condition holds, at most `wanted`.
@@ -244,8 +263,7 @@ class TuningRun {
 
   Status StartDesigns() {
     while (!cancelled_ && !designs_->is_done()) {
-      const int room = lookahead_ - static_cast<int>(in_work_.size());
-      if (room <= 0 || Allowance(1) == 0) break;
+      if (Room() <= 0 || Allowance(1) == 0) break;
       std::optional<BlockCandidate> next = designs_->Ask();
       if (!next.has_value()) break;
       MDH_RETURN_IF_ERROR(Start({.parameters = next->parameters,
@@ -260,7 +278,7 @@ class TuningRun {
   // As many as there is room, and the budget, for.
   Status StartProposals() {
     while (!cancelled_) {
-      const int room = lookahead_ - static_cast<int>(in_work_.size());
+      const int room = Room();
       const int allowed = room > 0 ? Allowance(room) : 0;
       if (allowed == 0) break;
       const std::vector<Proposal> proposals = search_->Ask(allowed);
@@ -319,8 +337,10 @@ class TuningRun {
     return GenerateKernel(low_level, device_);
   }
 
-  // Waits for the next measurement and writes down all trials that it is for.
+  // Waits for the next measurement and writes down all trials that it is for. Once the time is up,
+  // what is in work is given up.
   Status TakeOne() {
+    if (IsTimeUp()) pool_.Abandon();
     MDH_ASSIGN_OR_RETURN(const Runner::Finished finished, pool_.Next());
     const auto [first, last] = in_work_.equal_range(finished.number);
     std::vector<Candidate> candidates;

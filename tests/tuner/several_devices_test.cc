@@ -1,14 +1,19 @@
 // One search on several devices that are alike.
 #include <chrono>
+#include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/recorded_runner.h"
+#include "tuner/measure/verdict.h"
 #include "tuner/runner_pool.h"
+#include "tuner/trial_book.h"
 #include "tuner/tuning_loop.h"
 
 namespace mdh {
@@ -130,6 +135,53 @@ TEST(Pool, AsksOnlyForWhatWasSubmitted) {
   std::vector<int64_t> numbers;
   for (int n = 0; n < 3; ++n) numbers.push_back(pool.Next()->number);
   EXPECT_THAT(numbers, ElementsAre(3, 1, 2));
+}
+
+// Measures nothing until it is interrupted.
+class Waiting final : public Runner {
+ public:
+  const DeviceDescription& device() const override { return device_; }
+  Status SetProblem(const Expression&, uint64_t, const Numerics&) override {
+    return absl::OkStatus();
+  }
+  Result<int64_t> LoopNestTime() override { return 0; }
+  Status Submit(int64_t number, const Kernel&, const MeasureOptions&) override {
+    numbers_.push_back(number);
+    return absl::OkStatus();
+  }
+  Result<Finished> Next() override {
+    interrupted_.WaitForNotification();
+    const int64_t number = numbers_.front();
+    numbers_.pop_front();
+    return Finished{number, CancelledMeasurement()};
+  }
+  Result<MachinePeaks> Peaks() override { return MachinePeaks{}; }
+  void Interrupt() override {
+    if (!interrupted_.HasBeenNotified()) interrupted_.Notify();
+  }
+
+ private:
+  const DeviceDescription device_;
+  std::deque<int64_t> numbers_;
+  absl::Notification interrupted_;
+};
+
+TEST(Pool, WhatIsAbandonedComesBackCancelled) {
+  Waiting device;
+  Runner* runner = &device;
+  RunnerPool pool(absl::MakeConstSpan(&runner, 1), 2);
+  ASSERT_TRUE(pool.SetProblem(MatMulExpression(8, 8, 8), 1, {}).ok());
+  for (int64_t number = 0; number < 5; ++number) pool.Submit(number, {}, {});
+  std::set<int64_t> numbers;
+  for (int n = 0; n < 5; ++n) {
+    pool.Abandon();
+    const Result<Runner::Finished> finished = pool.Next();
+    ASSERT_TRUE(finished.ok()) << finished.status();
+    EXPECT_TRUE(WasCancelled(finished->measurement));
+    numbers.insert(finished->number);
+  }
+  EXPECT_EQ(numbers.size(), 5);
+  EXPECT_EQ(pool.Next().status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(Pool, EndsWithKernelsInWork) {

@@ -145,9 +145,12 @@ TEST_P(ReadOnlyStoreTest, ADaemonServesLookupsAndSaysThatItCannotWrite) {
   MakeReadOnly();
   const std::string address = absl::StrCat("unix:", std::filesystem::temp_directory_path().string(),
                                            "/mdh-read-only-", getpid());
+  DaemonOptions options;
+  options.listen = {address};
+  options.database = path_;
+  options.runner = "/no/runner";
   StartFailure failure = StartFailure::kInternal;
-  const Result<std::unique_ptr<Daemon>> daemon =
-      Daemon::Start({.listen = {address}, .database = path_, .runner = "/no/runner"}, failure);
+  const Result<std::unique_ptr<Daemon>> daemon = Daemon::Start(options, failure);
   ASSERT_TRUE(daemon.ok()) << daemon.status();
   const auto channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
   const auto call = [](auto&& method) {

@@ -39,18 +39,37 @@ Function* Real(const char* name) {
   return reinterpret_cast<Function*>(function);
 }
 
+// The library's functions call each other, and so those here: only the first of them counts.
+class Nesting {
+ public:
+  Nesting() : is_outermost_(depth_++ == 0) {}
+  ~Nesting() { --depth_; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+  bool is_outermost() const { return is_outermost_; }
+
+ private:
+  static thread_local int depth_;
+  const bool is_outermost_;
+};
+
+thread_local int Nesting::depth_ = 0;
+
 // While one exists the sanitizer looks away: what happens is that the lock is taken.
 class Locking {
  public:
   Locking(void* mutex, unsigned flags) : mutex_(mutex), flags_(flags) {
-    __tsan_mutex_pre_lock(mutex_, flags_);
+    if (nesting_.is_outermost()) __tsan_mutex_pre_lock(mutex_, flags_);
   }
-  ~Locking() { __tsan_mutex_post_lock(mutex_, flags_, /*recursion=*/0); }
+  ~Locking() {
+    if (nesting_.is_outermost()) __tsan_mutex_post_lock(mutex_, flags_, /*recursion=*/0);
+  }
   Locking(const Locking&) = delete;
   Locking& operator=(const Locking&) = delete;
   void Failed() { flags_ |= __tsan_mutex_try_lock_failed; }
 
  private:
+  const Nesting nesting_;
   void* const mutex_;
   unsigned flags_;
 };
@@ -58,13 +77,16 @@ class Locking {
 class Unlocking {
  public:
   Unlocking(void* mutex, unsigned flags) : mutex_(mutex), flags_(flags) {
-    __tsan_mutex_pre_unlock(mutex_, flags_);
+    if (nesting_.is_outermost()) __tsan_mutex_pre_unlock(mutex_, flags_);
   }
-  ~Unlocking() { __tsan_mutex_post_unlock(mutex_, flags_); }
+  ~Unlocking() {
+    if (nesting_.is_outermost()) __tsan_mutex_post_unlock(mutex_, flags_);
+  }
   Unlocking(const Unlocking&) = delete;
   Unlocking& operator=(const Unlocking&) = delete;
 
  private:
+  const Nesting nesting_;
   void* const mutex_;
   const unsigned flags_;
 };

@@ -6,6 +6,5 @@
 extern "C" const char* __tsan_default_suppressions();
 
 extern "C" const char* __tsan_default_suppressions() {
-  return "race_top:libgrpc.so\n"
-         "race_top:libgrpc++.so\n";
+  return "race:libgrpc.so\n";
 }

@@ -19,7 +19,7 @@ int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t RoundDownToPowerOfTwo(int64_t n) {
   int64_t power = 1;
-  while (power * 2 <= n) power *= 2;
+  while (power <= n / 2) power *= 2;
   return power;
 }
 

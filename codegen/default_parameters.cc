@@ -110,7 +110,8 @@ class Rules {
       for (const int d : dimensions) {
         if (tile[d] == size(d)) continue;
         std::vector<int64_t> larger = tile;
-        larger[d] = tile[d] * 2 >= size(d) ? size(d) : tile[d] * 2;
+        // Not twice the extent itself, which may be too large.
+        larger[d] = tile[d] >= size(d) - tile[d] ? size(d) : tile[d] * 2;
         const double footprint = FootprintBytes(larger, line_bytes);
         const double growth =
             footprint * static_cast<double>(tile[d]) / static_cast<double>(larger[d]);

@@ -19,7 +19,7 @@ constexpr size_t kMostAlike = 5;             // choices with the same lanes and 
 
 int64_t RoundDownToPowerOfTwo(int64_t n) {
   int64_t power = 1;
-  while (power * 2 <= n) power *= 2;
+  while (power <= n / 2) power *= 2;
   return power;
 }
 

@@ -76,7 +76,7 @@ v1::Capabilities AdminServiceImpl::CapabilitiesFor(const Caller& caller) const {
   can.set_schema_version(static_cast<int32_t>(store_.schema_version()));
   can.set_max_request_bytes(options_.max_request_bytes);
   can.set_max_metadata_bytes(kMaxMetadataBytes);
-  can.set_max_calls_per_connection(kMaxCallsPerConnection);
+  can.set_max_calls_per_connection(ConnectionLimits().calls_per_connection);
   can.set_max_batch_lookups(kMaxBatchLookups);
   can.set_max_page_size(kMaxPageSize);
   can.set_max_queued_jobs(options_.max_queued_jobs);

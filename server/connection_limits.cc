@@ -3,23 +3,19 @@
 #include <grpcpp/resource_quota.h>
 
 namespace mdh {
-namespace {
 
-constexpr int kHandshakeMs = 10'000;
-constexpr int kSilenceMs = 120'000;
-constexpr int kAnswerMs = 20'000;
-
-}  // namespace
-
-void LimitConnections(grpc::ServerBuilder& builder) {
+void LimitConnections(grpc::ServerBuilder& builder, const ConnectionLimits& limits) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxRequestBytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(kMaxMetadataBytes));
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                             static_cast<int>(kMaxCallsPerConnection));
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kSilenceMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMs);
-  builder.SetResourceQuota(grpc::ResourceQuota("mdhd").SetMaxThreads(kMaxCallThreads));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.calls_per_connection);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, limits.handshake_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, limits.silence_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, limits.answer_ms);
+  // Also to clients without calls, whose machines may be gone.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // A client that has nothing to say is asked again and again all the same.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.SetResourceQuota(grpc::ResourceQuota("mdhd").SetMaxThreads(limits.call_threads));
 }
 
 }  // namespace mdh

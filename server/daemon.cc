@@ -121,7 +121,7 @@ class RunningDaemon : public Daemon {
   std::unique_ptr<ExpressionServiceImpl> expression_service_;
   std::unique_ptr<StudyServiceImpl> study_service_;
   std::unique_ptr<AdminServiceImpl> admin_service_;
-  HealthServiceImpl health_service_;
+  HealthServiceImpl health_service_{[this] { return store_->CheckWritable().ok(); }};
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::string> addresses_;
 };
@@ -187,8 +187,14 @@ Status RunningDaemon::OpenStore() {
   const SqliteStoreOptions options{options_.database, options_.max_database_bytes};
   MDH_ASSIGN_OR_RETURN(store_, OpenSqliteStore(options));
   MDH_ASSIGN_OR_RETURN(study_store_, OpenSqliteStudyStore(*store_));
-  studies_ = std::make_unique<StudyCatalogue>(*study_store_);
+  StudyCatalogueOptions studies;
+  studies.max_stored = options_.max_studies;
+  studies.max_stored_bytes = options_.max_study_bytes;
+  studies_ = std::make_unique<StudyCatalogue>(*study_store_, std::move(studies));
   spdlog::info("database={}", options_.database);
+  if (const Status writable = store_->CheckWritable(); !writable.ok()) {
+    spdlog::warn("{}; what is stored is served", std::string(writable.message()));
+  }
   return absl::OkStatus();
 }
 
@@ -244,6 +250,7 @@ Status RunningDaemon::StartJobs() {
   MDH_ASSIGN_OR_RETURN(jobs_,
                        JobQueue::Start(*store_, *lookup_table_, *catalogue_, std::move(options)));
   keeper_ = std::make_unique<DeviceKeeper>(catalogue_->devices(), DeviceKeeperOptions());
+  if (!store_->CheckWritable().ok()) return absl::OkStatus();
   HousekeeperOptions housekeeping;
   housekeeping.owner = kOwner;
   housekeeper_ = std::make_unique<Housekeeper>(*store_, Admin(), std::move(housekeeping));

@@ -31,9 +31,11 @@ struct DaemonOptions {
   ConfinementMode confinement = ConfinementMode::kAuto;  // of runners
   std::string devices;  // as ParseDeviceList reads it; empty: all that are found
   int max_queued_jobs = 256;
-  int max_queued_jobs_per_source = 0;  // 0: no limit of its own
-  std::string backup_directory;        // empty: no backups
-  int keep_jobs_days = 30;             // ended ones
+  int max_queued_jobs_per_source = 0;          // 0: no limit of its own
+  std::string backup_directory;                // empty: no backups
+  int64_t max_studies = 100'000;               // with those that have ended
+  int64_t max_study_bytes = int64_t{4} << 30;  // of all of them with their trials
+  int keep_jobs_days = 30;                     // ended ones
   int64_t max_ended_jobs = 100'000;
   ExpressionLimits limits;
   std::string version;

@@ -24,6 +24,20 @@ Result<std::unique_ptr<FileLock>> FileLock::Acquire(const std::string& path) {
   return lock;
 }
 
+Result<std::unique_ptr<FileLock>> FileLock::Share(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0 && errno == ENOENT) return nullptr;
+  if (descriptor < 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("lock file ", path, " cannot be read: ", std::strerror(errno)));
+  }
+  std::unique_ptr<FileLock> lock(new FileLock(descriptor));
+  if (flock(descriptor, LOCK_SH | LOCK_NB) != 0) {
+    return absl::UnavailableError(absl::StrCat(path, " is locked by another process"));
+  }
+  return lock;
+}
+
 FileLock::~FileLock() { close(descriptor_); }
 
 }  // namespace mdh

@@ -1,4 +1,4 @@
-// An advisory lock on a file: who holds it is the only one.
+// An advisory lock on a file: who acquires it is the only one.
 #pragma once
 
 #include <memory>
@@ -14,6 +14,9 @@ class FileLock {
  public:
   // Errors: Unavailable if another process holds it, FailedPrecondition if the file cannot be made.
   static Result<std::unique_ptr<FileLock>> Acquire(const std::string& path);
+  // With others that share it, and nobody who acquires it; null if there is no such file, which is
+  // not made. Errors: as Acquire.
+  static Result<std::unique_ptr<FileLock>> Share(const std::string& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;

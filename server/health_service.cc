@@ -1,5 +1,9 @@
 #include "server/health_service.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "absl/cleanup/cleanup.h"
 
 namespace mdh {
@@ -13,13 +17,39 @@ constexpr int kMaxHealthWatchers = 32;
 // How soon a watcher that went away is noticed.
 constexpr absl::Duration kPoll = absl::Milliseconds(500);
 
+struct KnownService {
+  std::string_view name;
+  bool must_write;  // to be of use
+};
+
+constexpr KnownService kServices[] = {
+    {"", false},
+    {"mdh.v1.AdminService", false},
+    {"mdh.v1.DeviceService", false},
+    {"mdh.v1.ExpressionService", false},
+    {"mdh.v1.KernelService", false},
+    {"mdh.v1.StudyService", true},
+    {"mdh.v1.TuningService", true},
+};
+
+const KnownService* FindService(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kServices), std::end(kServices),
+                                   [&](const KnownService& known) { return known.name == name; });
+  return found == std::end(kServices) ? nullptr : found;
+}
+
 }  // namespace
 
-HealthCheckResponse HealthServiceImpl::Current() {
-  absl::MutexLock lock(&mutex_);
+HealthCheckResponse HealthServiceImpl::Current(const std::string& service) {
   HealthCheckResponse response;
-  response.set_status(is_serving_ ? HealthCheckResponse::SERVING
-                                  : HealthCheckResponse::NOT_SERVING);
+  const KnownService* known = FindService(service);
+  if (known == nullptr) {
+    response.set_status(HealthCheckResponse::SERVICE_UNKNOWN);
+    return response;
+  }
+  absl::MutexLock lock(&mutex_);
+  const bool is_of_use = is_serving_ && (!known->must_write || can_write_());
+  response.set_status(is_of_use ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
   return response;
 }
 
@@ -36,8 +66,10 @@ void HealthServiceImpl::Stop() {
 
 grpc::Status HealthServiceImpl::Check(grpc::ServerContext*, const HealthCheckRequest* request,
                                       HealthCheckResponse* response) {
-  if (!request->service().empty()) return {grpc::StatusCode::NOT_FOUND, "service name unknown"};
-  *response = Current();
+  if (FindService(request->service()) == nullptr) {
+    return {grpc::StatusCode::NOT_FOUND, "service name unknown"};
+  }
+  *response = Current(request->service());
   return grpc::Status::OK;
 }
 
@@ -55,14 +87,14 @@ grpc::Status HealthServiceImpl::Watch(grpc::ServerContext* context,
     absl::MutexLock lock(&mutex_);
     --watchers_;
   };
-  HealthCheckResponse response = Current();
-  const bool is_known = request->service().empty();
-  if (!is_known) response.set_status(HealthCheckResponse::SERVICE_UNKNOWN);
-  writer->Write(response);
+  HealthCheckResponse told = Current(request->service());
+  writer->Write(told);
   while (!context->IsCancelled()) {
-    if (!WaitForStop(kPoll)) continue;
-    if (is_known) writer->Write(Current());
-    return {grpc::StatusCode::UNAVAILABLE, "the daemon is stopping"};
+    const bool has_stopped = WaitForStop(kPoll);
+    const HealthCheckResponse current = Current(request->service());
+    if (current.status() != told.status()) writer->Write(current);
+    told = current;
+    if (has_stopped) return {grpc::StatusCode::UNAVAILABLE, "the daemon is stopping"};
   }
   return {grpc::StatusCode::CANCELLED, "the client went away"};
 }

@@ -4,15 +4,23 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
+#include <string>
+#include <utility>
+
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 
 namespace mdh {
 
-// Knows the daemon as a whole, which is the service without a name. Thread-safe.
+// Knows the daemon as a whole, which is the service without a name, and its services by their full
+// names: those that write serve nobody while nothing can be written. Thread-safe.
 class HealthServiceImpl final : public grpc::health::v1::Health::Service {
  public:
+  // `can_write`: whether anything can be stored; thread-safe.
+  explicit HealthServiceImpl(std::function<bool()> can_write) : can_write_(std::move(can_write)) {}
+
   grpc::Status Check(grpc::ServerContext* context,
                      const grpc::health::v1::HealthCheckRequest* request,
                      grpc::health::v1::HealthCheckResponse* response) override;
@@ -26,8 +34,10 @@ class HealthServiceImpl final : public grpc::health::v1::Health::Service {
  private:
   // After it has stopped, or the time is over.
   bool WaitForStop(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
-  grpc::health::v1::HealthCheckResponse Current() ABSL_LOCKS_EXCLUDED(mutex_);
+  grpc::health::v1::HealthCheckResponse Current(const std::string& service)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
+  const std::function<bool()> can_write_;
   absl::Mutex mutex_;
   bool is_serving_ ABSL_GUARDED_BY(mutex_) = true;
   int watchers_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -130,6 +130,7 @@ class JobQueue {
   void ShareDevices() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<WaitingJob> Waiting() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
+  // Creating, in job_queue_create.cc.
   v1::TuningJob NewJob(const CreateJob& request) const;
   // An earlier job that serves the request as well; nullopt if there is none.
   Result<std::optional<v1::CreateTuningJobResponse>> FindExisting(const CreateJob& request,
@@ -140,6 +141,14 @@ class JobQueue {
   Status Begin(const CreateJob& request, v1::TuningJob& job) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   Status CheckQuota(const CreateJob& request) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // The number of a new job. The lock is given up while it is written, and what must not be created
+  // twice is not: those who ask for that wait. Errors: as Store::InsertJob.
+  Result<int64_t> Insert(const CreateJob& request, const v1::TuningJob& job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AwaitTwin(const CreateJob& request, const v1::TuningJob& job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The job in memory; also if it is just being created, and is in the store already.
+  std::shared_ptr<Job> FindCreated(int64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remember(const std::shared_ptr<Job>& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The job of an earlier request with the same id; nullopt if there is none.
   Result<std::optional<v1::TuningJob>> FindRequest(const std::string& request_id,
@@ -173,6 +182,13 @@ class JobQueue {
   // All of these by number, and those that have not ended by the id of their key.
   absl::flat_hash_map<int64_t, std::shared_ptr<Job>> by_number_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, std::shared_ptr<Job>> by_key_ ABSL_GUARDED_BY(mutex_);
+  // A job that is being written.
+  struct Creation {
+    std::string key_id;
+    std::string request_id;
+    std::string source;
+  };
+  std::vector<const Creation*> creations_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> workers_;
 };
 

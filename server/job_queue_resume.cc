@@ -32,6 +32,8 @@ Result<Expression> ExpressionOf(const v1::TuningJob& job) {
 }  // namespace
 
 Status JobQueue::TakeUpUnfinishedJobs() {
+  // Another daemon, or this one when the database can be written again, goes on with them.
+  if (!store_.CheckWritable().ok()) return absl::OkStatus();
   const absl::Time now = options_.now();
   MDH_RETURN_IF_ERROR(store_.ClaimJobs(options_.owner, now, now + kClaim).status());
   MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, store_.UnfinishedJobs(options_.owner));
@@ -123,7 +125,7 @@ void JobQueue::StopRunning(const std::shared_ptr<Job>& job, StopReason reason) {
 Result<v1::TuningJob> JobQueue::Pause(int64_t number) {
   {
     absl::MutexLock lock(&mutex_);
-    if (const std::shared_ptr<Job> job = Find(number); job != nullptr) {
+    if (const std::shared_ptr<Job> job = FindCreated(number); job != nullptr) {
       if (job->is_finished || job->stop_reason == StopReason::kCancel) return HasEnded(job->proto);
       if (job->has_devices()) {
         StopRunning(job, StopReason::kPause);
@@ -140,7 +142,7 @@ Result<v1::TuningJob> JobQueue::Pause(int64_t number) {
 Result<v1::TuningJob> JobQueue::Resume(int64_t number) {
   {
     absl::MutexLock lock(&mutex_);
-    if (const std::shared_ptr<Job> job = Find(number); job != nullptr) {
+    if (const std::shared_ptr<Job> job = FindCreated(number); job != nullptr) {
       if (job->is_finished || job->stop_reason == StopReason::kCancel) return HasEnded(job->proto);
       if (job->proto.state() == v1::TUNING_JOB_STATE_PAUSED) {
         SetAside(job, v1::TUNING_JOB_STATE_QUEUED);

@@ -71,6 +71,28 @@ Result<ReadyReply> KernelFinder::Lookup(v1::LookupKernelRequest request) const {
                             request.weakest_match());
 }
 
+Result<ReadyReply> KernelFinder::LookupAndTune(const v1::LookupKernelRequest& request,
+                                               const Requester& requester) const {
+  v1::GetKernelRequest wanted;
+  *wanted.mutable_expression() = request.expression();
+  if (request.has_device()) *wanted.mutable_device() = request.device();
+  wanted.set_numerics_policy(request.numerics_policy());
+  *wanted.mutable_tune_in_background() = request.tune_in_background();
+  MDH_ASSIGN_OR_RETURN(v1::GetKernelResponse best, GetBest(wanted, requester));
+  v1::LookupKernelResponse response;
+  response.set_match(best.match());
+  response.mutable_record()->Swap(best.mutable_record());
+  response.mutable_differences()->Swap(best.mutable_differences());
+  response.set_provenance(best.provenance());
+  response.set_made_from(best.made_from());
+  response.set_distance(best.distance());
+  response.set_tuning_job(best.tuning_job());
+  if (best.has_tuning_error()) *response.mutable_tuning_error() = best.tuning_error();
+  // A measured one can be had by its name.
+  if (best.kernel().name().empty()) response.mutable_kernel()->Swap(best.mutable_kernel());
+  return ReadyReply(response);
+}
+
 Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& request,
                                                     const Requester& requester) const {
   MDH_ASSIGN_OR_RETURN(const Expression expression,

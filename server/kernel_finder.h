@@ -26,8 +26,12 @@ class KernelFinder {
         jobs_(jobs),
         limits_(limits) {}
 
-  // Errors: see KernelService.LookupKernel.
+  // What is measured; without regard to tune_in_background. Errors: see KernelService.LookupKernel.
   Result<ReadyReply> Lookup(v1::LookupKernelRequest request) const;
+  // The best that is known of a request with tune_in_background, and a job. `requester`: of that.
+  // Errors: see KernelService.LookupKernel.
+  Result<ReadyReply> LookupAndTune(const v1::LookupKernelRequest& request,
+                                   const Requester& requester) const;
   // Of a request with an expression. `requester`: of a job. Errors: see
   // KernelService.GetKernel.
   Result<v1::GetKernelResponse> GetBest(const v1::GetKernelRequest& request,

@@ -109,20 +109,25 @@ Status KernelServiceImpl::Watch(const grpc::ServerContext& context,
              : absl::CancelledError("the client went away");
 }
 
+Result<Requester> KernelServiceImpl::TuningRequester(const grpc::ServerContextBase& context,
+                                                     const std::string& asked) const {
+  MDH_ASSIGN_OR_RETURN(const Caller caller, access_.Identify(context));
+  MDH_RETURN_IF_ERROR(access_.CheckRole(caller, "/mdh.v1.TuningService/CreateTuningJob"));
+  return Requester{caller.SourceOf(context, asked), caller.limits};
+}
+
 grpc::Status KernelServiceImpl::GetKernel(grpc::ServerContext* context,
                                           const v1::GetKernelRequest* request,
                                           v1::GetKernelResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.KernelService/GetKernel",
-                    [&](const Caller& caller) -> grpc::Status {
-                      if (request->has_tune_in_background()) {
-                        const Status may_tune =
-                            access_.CheckRole(caller, "/mdh.v1.TuningService/CreateTuningJob");
-                        if (!may_tune.ok()) return ToGrpcStatus(may_tune);
+                    [&](const Caller&) -> grpc::Status {
+                      if (!request->has_tune_in_background()) {
+                        return Reply(Get(*request, Requester()), response);
                       }
-                      const Requester requester = {
-                          caller.SourceOf(*context, request->tune_in_background().source()),
-                          caller.limits};
-                      return Reply(Get(*request, requester), response);
+                      const Result<Requester> requester =
+                          TuningRequester(*context, request->tune_in_background().source());
+                      if (!requester.ok()) return ToGrpcStatus(requester.status());
+                      return Reply(Get(*request, *requester), response);
                     });
 }
 

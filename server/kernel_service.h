@@ -37,6 +37,11 @@ class KernelServiceImpl final
   grpc::Status WatchKernels(grpc::ServerContext* context, const v1::WatchKernelsRequest* request,
                             grpc::ServerWriter<v1::WatchKernelsResponse>* writer) override;
 
+  // For whom a caller may have jobs created. `asked`: whom the request names. Errors: as those of
+  // AccessControl for CreateTuningJob.
+  Result<Requester> TuningRequester(const grpc::ServerContextBase& context,
+                                    const std::string& asked) const;
+
   // Lets WatchKernels end, so that the server can stop.
   void StopWatching() { is_stopping_ = true; }
 

@@ -19,6 +19,15 @@ Result<std::vector<std::string_view>> RequestsOfBatch(std::string_view request) 
   return *std::move(requests);
 }
 
+// Whether a job may find something better than what a lookup found.
+bool IsToBeTuned(const Result<ReadyReply>& found) {
+  if (!found.ok()) return absl::IsNotFound(found.status());
+  const grpc::Slice bytes = found->response();
+  v1::LookupKernelResponse response;
+  return !response.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size())) ||
+         response.record().is_provisional();
+}
+
 }  // namespace
 
 std::optional<Result<ReadyReply>> LookupAnswers::FindAtOnce(std::string_view request) {
@@ -28,12 +37,22 @@ std::optional<Result<ReadyReply>> LookupAnswers::FindAtOnce(std::string_view req
   return seen_.Find(request, table_.version());
 }
 
-Result<ReadyReply> LookupAnswers::Find(std::string_view request) const {
+LookupAnswers::Found LookupAnswers::Find(std::string_view request,
+                                         const TuningRequesterOf& requester) const {
   v1::LookupKernelRequest message;
   if (!message.ParseFromArray(request.data(), static_cast<int>(request.size()))) {
-    return absl::InvalidArgumentError("the request is no LookupKernelRequest");
+    return {absl::InvalidArgumentError("the request is no LookupKernelRequest")};
   }
-  return finder_.Lookup(std::move(message));
+  if (!message.has_tune_in_background()) return {finder_.Lookup(std::move(message))};
+  if (!message.has_expression()) {
+    return {InvalidField("tune_in_background", "what is tuned must be given by its expression")};
+  }
+  message.clear_weakest_match();  // the best that is known comes anyway
+  Result<ReadyReply> exact = finder_.Lookup(message);
+  if (!IsToBeTuned(exact)) return {std::move(exact)};
+  const Result<Requester> tuner = requester(message.tune_in_background().source());
+  if (!tuner.ok()) return {tuner.status(), /*is_lasting=*/false};
+  return {finder_.LookupAndTune(message, *tuner), /*is_lasting=*/false};
 }
 
 Result<grpc::ByteBuffer> LookupAnswers::Single(Result<ReadyReply> reply) const {
@@ -84,13 +103,15 @@ std::optional<Result<grpc::ByteBuffer>> LookupAnswers::AnswerAtOnce(LookupMethod
   return Batch(replies);
 }
 
-LookupAnswers::Slow LookupAnswers::Answer(LookupMethod method, std::string_view request) const {
+LookupAnswers::Slow LookupAnswers::Answer(LookupMethod method, std::string_view request,
+                                          const TuningRequesterOf& requester) const {
   // What changes meanwhile makes the answer one of an older version.
   Slow slow;
   slow.version = table_.version();
   if (method == LookupMethod::kLookup) {
-    slow.seen.emplace_back(request, Find(request));
-    slow.reply = Single(slow.seen.front().second);
+    Found found = Find(request, requester);
+    slow.reply = Single(found.reply);
+    if (found.is_lasting) slow.seen.emplace_back(request, std::move(found.reply));
     return slow;
   }
   const Result<std::vector<std::string_view>> requests = RequestsOfBatch(request);
@@ -100,8 +121,9 @@ LookupAnswers::Slow LookupAnswers::Answer(LookupMethod method, std::string_view 
   }
   std::vector<Result<ReadyReply>> replies;
   for (const std::string_view one : *requests) {
-    replies.push_back(Find(one));
-    if (!KeyLookup::Parse(one)) slow.seen.emplace_back(one, replies.back());
+    Found found = Find(one, requester);
+    if (found.is_lasting && !KeyLookup::Parse(one)) slow.seen.emplace_back(one, found.reply);
+    replies.push_back(std::move(found.reply));
   }
   slow.reply = Batch(replies);
   return slow;

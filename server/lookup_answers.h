@@ -3,6 +3,7 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@ inline constexpr int kMaxBatchLookups = 1'000;
 
 enum class LookupMethod { kLookup, kBatch };
 
+// For whom the caller may have jobs created; `source`: whom the request names. Errors: it may not.
+using TuningRequesterOf = std::function<Result<Requester>(const std::string& source)>;
+
 // Lookups with a key are found at once, and so are others whose bytes were seen before; everything
 // else has an expression to be parsed or a device to be looked at.
 class LookupAnswers {
@@ -42,7 +46,8 @@ class LookupAnswers {
     std::vector<std::pair<std::string, Result<ReadyReply>>> seen;
   };
   // Thread-safe.
-  Slow Answer(LookupMethod method, std::string_view request) const;
+  Slow Answer(LookupMethod method, std::string_view request,
+              const TuningRequesterOf& requester) const;
   // Answers the same requests at once from now on. By the thread of AnswerAtOnce.
   void Learn(const Slow& slow);
 
@@ -51,7 +56,12 @@ class LookupAnswers {
   static constexpr size_t kMaxSeenBytes = 16 << 20;
 
   std::optional<Result<ReadyReply>> FindAtOnce(std::string_view request);
-  Result<ReadyReply> Find(std::string_view request) const;
+  // A reply, and whether the same request gets the same one while the table does not change.
+  struct Found {
+    Result<ReadyReply> reply;
+    bool is_lasting = true;
+  };
+  Found Find(std::string_view request, const TuningRequesterOf& requester) const;
   // Of one call; counts it.
   Result<grpc::ByteBuffer> Single(Result<ReadyReply> reply) const;
   Result<grpc::ByteBuffer> Batch(const std::vector<Result<ReadyReply>>& replies) const;

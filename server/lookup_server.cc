@@ -92,7 +92,9 @@ void LookupServer::Slot::Handle() {
     return;
   }
   const bool is_taken = server_.workers_->Submit([this, request] {
-    slow_ = server_.answers_.Answer(method_, request);
+    slow_ = server_.answers_.Answer(method_, request, [this](const std::string& source) {
+      return server_.service_.TuningRequester(*context_, source);
+    });
     Reply(slow_->reply);
   });
   if (is_taken) return;

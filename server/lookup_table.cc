@@ -16,6 +16,7 @@ namespace {
 ReadyReply CompatibleReply(const v1::KernelKey& asked, v1::TuningRecord record) {
   v1::LookupKernelResponse response;
   response.set_match(v1::MATCH_KIND_COMPATIBLE);
+  response.set_provenance(v1::KERNEL_PROVENANCE_MEASURED);
   for (v1::KeyDifference& difference : Differences(asked, record.key())) {
     *response.add_differences() = std::move(difference);
   }

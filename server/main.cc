@@ -221,6 +221,16 @@ void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_lev
       ->envname("MDHD_MAX_ENDED_JOBS")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_option("--max-studies", options.max_studies,
+                 "studies that are kept; further ones are refused until some are deleted")
+      ->envname("MDHD_MAX_STUDIES")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--max-study-bytes", options.max_study_bytes,
+                 "bytes of all studies with their trials; further studies and trials are refused")
+      ->envname("MDHD_MAX_STUDY_BYTES")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--backup-directory", options.backup_directory,
                  "folder for the backups that clients ask for; without one they are refused")
       ->envname("MDHD_BACKUP_DIRECTORY");

@@ -23,8 +23,8 @@ constexpr MethodRole kMethodRoles[] = {
     {"/mdh.v1.DeviceService/ListDevices", Role::kReader},
     {"/mdh.v1.DeviceService/ListKnownDevices", Role::kReader},
     {"/mdh.v1.ExpressionService/CheckExpression", Role::kReader},
+    // With tune_in_background these need what CreateTuningJob does.
     {"/mdh.v1.KernelService/BatchLookupKernels", Role::kReader},
-    // With tune_in_background it needs what CreateTuningJob does.
     {"/mdh.v1.KernelService/GetKernel", Role::kReader},
     {"/mdh.v1.KernelService/InvalidateKernel", Role::kPublisher},
     {"/mdh.v1.KernelService/LookupKernel", Role::kReader},

@@ -14,12 +14,13 @@ namespace {
 
 // What is in front of a serialised record of so many bytes in a response with an exact match.
 std::string ResponseHeader(size_t record_bytes) {
-  v1::LookupKernelResponse only_match;
-  only_match.set_match(v1::MATCH_KIND_EXACT);
+  v1::LookupKernelResponse without_record;
+  without_record.set_match(v1::MATCH_KIND_EXACT);
+  without_record.set_provenance(v1::KERNEL_PROVENANCE_MEASURED);
   char field[kMaxFieldHeader];
   const int size =
       WriteFieldHeader(v1::LookupKernelResponse::kRecordFieldNumber, record_bytes, field);
-  return only_match.SerializeAsString().append(field, size);
+  return without_record.SerializeAsString().append(field, size);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace mdh {
 namespace {
@@ -16,6 +17,11 @@ void Crc32(sqlite3_context* context, int, sqlite3_value** values) {
   const int size = sqlite3_value_bytes(values[0]);
   sqlite3_result_int64(
       context, static_cast<sqlite3_int64>(crc32_z(0, static_cast<const Bytef*>(bytes), size)));
+}
+
+// The path in a URI, where some characters have a meaning.
+std::string UriPath(const std::string& path) {
+  return absl::StrReplaceAll(path, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}});
 }
 
 }  // namespace
@@ -78,11 +84,29 @@ std::string SqliteStatement::Bytes(int column) const {
 void SqliteDatabase::Close::operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
 
 Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& path) {
+  return OpenAs(path, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+}
+
+Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::OpenReadOnly(const std::string& path) {
+  std::error_code error;
+  const auto wal_bytes = std::filesystem::file_size(path + "-wal", error);
+  const bool has_wal = !error && wal_bytes > 0;
+  if (has_wal && !std::filesystem::exists(path + "-shm")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("database ", path, " has changes in ", path,
+                     "-wal that must be taken over first, where both files can be written"));
+  }
+  // Without changes beside it the file is all: no locks, which would be files of their own.
+  const std::string name =
+      absl::StrCat("file:", UriPath(path), has_wal ? "?mode=ro" : "?mode=ro&immutable=1");
+  return OpenAs(path, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+}
+
+Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::OpenAs(const std::string& path,
+                                                               const std::string& name, int flags) {
   sqlite3* connection = nullptr;
-  const int code = sqlite3_open_v2(
-      path.c_str(), &connection,
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-      nullptr);
+  const int code = sqlite3_open_v2(name.c_str(), &connection,
+                                   flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   std::unique_ptr<SqliteDatabase> database(new SqliteDatabase(path, connection));
   if (connection == nullptr) return absl::ResourceExhaustedError("out of memory in SQLite");
   if (code != SQLITE_OK) return database->Error();
@@ -162,6 +186,8 @@ Result<std::string> SqliteDatabase::QueryText(const char* sql) {
   return statement.Bytes(0);
 }
 
+void SqliteDatabase::Interrupt() { sqlite3_interrupt(connection_.get()); }
+
 int64_t SqliteDatabase::Changes() const { return sqlite3_changes64(connection_.get()); }
 
 Status SqliteDatabase::Error() const {
@@ -179,6 +205,8 @@ Status SqliteDatabase::Error() const {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return absl::UnavailableError(absl::StrCat(database, " is busy: ", reason));
+    case SQLITE_INTERRUPT:
+      return absl::CancelledError(absl::StrCat(database, ": ", reason));
     case SQLITE_IOERR:
       return absl::UnavailableError(absl::StrCat(database, ": the disk failed: ", reason));
     case SQLITE_NOTADB:

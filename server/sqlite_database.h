@@ -66,6 +66,10 @@ class SqliteDatabase {
   // Opens the file, or makes it. Statements know a function crc32(bytes), the CRC-32 of zlib.
   // Errors: FailedPrecondition (no such folder, no permission).
   static Result<std::unique_ptr<SqliteDatabase>> Open(const std::string& path);
+  // Opens a file that nobody writes while it is open, in a folder that need not be writable.
+  // Errors: FailedPrecondition if that cannot be read; so also if a process that was killed has
+  // left changes beside the file and not their index.
+  static Result<std::unique_ptr<SqliteDatabase>> OpenReadOnly(const std::string& path);
 
   Result<SqliteStatement> Prepare(const char* sql);
   // Prepared by the first call and kept. Use it through SqliteUse.
@@ -80,10 +84,15 @@ class SqliteDatabase {
 
   // The latest error: ResourceExhausted (disk full), AlreadyExists (a constraint), Unavailable
   // (busy, or the disk failed), FailedPrecondition (no database, damaged, not writable, cannot be
-  // opened) or Internal.
+  // opened), Cancelled (Interrupt) or Internal.
   Status Error() const;
   const std::string& path() const { return path_; }
   bool IsInTransaction() const;
+
+  // Looks through all pages: "ok", or what is wrong. Errors: Cancelled after Interrupt.
+  Result<std::string> QuickCheck() { return QueryText("PRAGMA quick_check(1)"); }
+  // Ends what is being done with the connection. By any thread.
+  void Interrupt();
 
   // Copies what is committed to a new file, page by page, while others use the database. The copy
   // is on the disk when this returns; on errors there is none. Errors: AlreadyExists; as Error.
@@ -95,6 +104,8 @@ class SqliteDatabase {
   };
   SqliteDatabase(std::string path, sqlite3* connection)
       : path_(std::move(path)), connection_(connection) {}
+  static Result<std::unique_ptr<SqliteDatabase>> OpenAs(const std::string& path,
+                                                        const std::string& name, int flags);
   Status CopyPagesTo(const std::string& path);
 
   std::string path_;

@@ -105,14 +105,45 @@ constexpr const char* kMigrations[] = {
     UPDATE records SET crc32 = crc32(record);
     UPDATE kernels SET crc32 = crc32(kernel);
     )sql",
+    // One row: how many studies there are and how large they are with their trials. Kept by
+    // triggers, so that nothing that writes can forget it.
+    R"sql(
+    CREATE TABLE study_totals (studies INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
+    INSERT INTO study_totals SELECT
+      (SELECT count(*) FROM studies),
+      (SELECT coalesce(sum(length(study)), 0) FROM studies)
+        + (SELECT coalesce(sum(length(spec)), 0) FROM study_specs)
+        + (SELECT coalesce(sum(length(trial)), 0) FROM study_trials);
+    CREATE TRIGGER study_inserted AFTER INSERT ON studies BEGIN
+      UPDATE study_totals SET studies = studies + 1, bytes = bytes + length(NEW.study);
+    END;
+    CREATE TRIGGER study_updated AFTER UPDATE OF study ON studies BEGIN
+      UPDATE study_totals SET bytes = bytes + length(NEW.study) - length(OLD.study);
+    END;
+    CREATE TRIGGER study_deleted AFTER DELETE ON studies BEGIN
+      UPDATE study_totals SET studies = studies - 1, bytes = bytes - length(OLD.study);
+    END;
+    CREATE TRIGGER study_spec_inserted AFTER INSERT ON study_specs BEGIN
+      UPDATE study_totals SET bytes = bytes + length(NEW.spec);
+    END;
+    CREATE TRIGGER study_spec_deleted AFTER DELETE ON study_specs BEGIN
+      UPDATE study_totals SET bytes = bytes - length(OLD.spec);
+    END;
+    CREATE TRIGGER study_trial_inserted AFTER INSERT ON study_trials BEGIN
+      UPDATE study_totals SET bytes = bytes + length(NEW.trial);
+    END;
+    CREATE TRIGGER study_trial_updated AFTER UPDATE OF trial ON study_trials BEGIN
+      UPDATE study_totals SET bytes = bytes + length(NEW.trial) - length(OLD.trial);
+    END;
+    CREATE TRIGGER study_trial_deleted AFTER DELETE ON study_trials BEGIN
+      UPDATE study_totals SET bytes = bytes - length(OLD.trial);
+    END;
+    )sql",
 };
-// A check reads the whole file: of larger ones it would hold up the start. Records are all read
-// then, and AdminService.CheckIntegrity looks at the rest.
-constexpr int64_t kMaxCheckedBytes = int64_t{1} << 30;
 constexpr int64_t kSchemaVersion = std::size(kMigrations);
 
 // Refuses files of others before anything is written. A file without tables is a new one.
-Status CheckOwnership(SqliteDatabase& database) {
+Result<PagesChecked> CheckOwnership(SqliteDatabase& database, int64_t max_checked_bytes) {
   MDH_ASSIGN_OR_RETURN(const int64_t application, database.QueryInteger("PRAGMA application_id"));
   MDH_ASSIGN_OR_RETURN(const int64_t version, database.QueryInteger("PRAGMA user_version"));
   MDH_ASSIGN_OR_RETURN(const int64_t tables,
@@ -129,13 +160,13 @@ Status CheckOwnership(SqliteDatabase& database) {
   }
   MDH_ASSIGN_OR_RETURN(const int64_t pages, database.QueryInteger("PRAGMA page_count"));
   MDH_ASSIGN_OR_RETURN(const int64_t page_bytes, database.QueryInteger("PRAGMA page_size"));
-  if (pages * page_bytes > kMaxCheckedBytes) return absl::OkStatus();
-  MDH_ASSIGN_OR_RETURN(const std::string check, database.QueryText("PRAGMA quick_check(1)"));
+  if (pages * page_bytes > max_checked_bytes) return PagesChecked::kNone;
+  MDH_ASSIGN_OR_RETURN(const std::string check, database.QuickCheck());
   if (check != "ok") {
     return absl::FailedPreconditionError(
         absl::StrCat("database ", database.path(), " is damaged: ", check));
   }
-  return absl::OkStatus();
+  return PagesChecked::kAll;
 }
 
 Status Migrate(SqliteDatabase& database) {
@@ -161,9 +192,21 @@ Status Migrate(SqliteDatabase& database) {
 
 int64_t SchemaVersion() { return kSchemaVersion; }
 
-Status PrepareSchema(SqliteDatabase& database) {
-  MDH_RETURN_IF_ERROR(CheckOwnership(database));
-  return Migrate(database);
+Result<PagesChecked> PrepareSchema(SqliteDatabase& database, int64_t max_checked_bytes) {
+  MDH_ASSIGN_OR_RETURN(const PagesChecked checked, CheckOwnership(database, max_checked_bytes));
+  MDH_RETURN_IF_ERROR(Migrate(database));
+  return checked;
+}
+
+Result<PagesChecked> CheckSchema(SqliteDatabase& database, int64_t max_checked_bytes) {
+  MDH_ASSIGN_OR_RETURN(const PagesChecked checked, CheckOwnership(database, max_checked_bytes));
+  MDH_ASSIGN_OR_RETURN(const int64_t version, database.QueryInteger("PRAGMA user_version"));
+  if (version < kSchemaVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("database ", database.path(), " has schema version ", version,
+                     " and cannot be brought up to date: it is read-only"));
+  }
+  return checked;
 }
 
 }  // namespace mdh

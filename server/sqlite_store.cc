@@ -2,9 +2,12 @@
 // never wait for the disk.
 #include "server/sqlite_store.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <thread>
 #include <utility>
@@ -16,6 +19,7 @@
 #include "server/sqlite_connection.h"
 #include "server/sqlite_integrity.h"
 #include "server/sqlite_jobs.h"
+#include "server/sqlite_page_check.h"
 #include "server/sqlite_results.h"
 #include "server/sqlite_schema.h"
 #include "server/sqlite_study_store.h"
@@ -30,14 +34,16 @@ constexpr int64_t kReadThreads = 8;
 
 class SqliteStore : public Store {
  public:
-  SqliteStore(SqliteStoreOptions options, std::unique_ptr<FileLock> lock,
-              std::unique_ptr<SqliteDatabase> writer, std::unique_ptr<SqliteDatabase> reader)
+  // `writer`: a database, or why it cannot be written.
+  template <typename Writer>
+  SqliteStore(SqliteStoreOptions options, std::unique_ptr<FileLock> lock, Writer writer,
+              std::unique_ptr<SqliteDatabase> reader)
       : options_(std::move(options)),
         lock_(std::move(lock)),
         writer_(std::move(writer)),
         reader_(std::move(reader)) {}
 
-  Status Prepare();
+  Status Prepare(PagesChecked checked);
 
   Result<v1::TuningRecord> PutResult(const v1::TuningRecord& record,
                                      const v1::Kernel& kernel) override;
@@ -71,6 +77,7 @@ class SqliteStore : public Store {
   Result<v1::CollectGarbageResponse> Forget(const Retention& retention) override;
   Status BackUp(const std::string& path) override;
   Result<std::vector<std::string>> CheckIntegrity() override;
+  Status CheckWritable() const override { return writer_.refusal(); }
   Status Count(v1::Statistics& statistics) override;
   int64_t schema_version() const override { return SchemaVersion(); }
 
@@ -78,7 +85,8 @@ class SqliteStore : public Store {
   SqliteWriter& writer() { return writer_; }
 
  private:
-  // Sets records that cannot be read aside.
+  void StopWriting(const std::string& damage);
+  // Sets records that cannot be read aside, if anything can be written.
   Status Quarantine(const std::vector<std::string>& damaged);
   // Tells the listener and those who wait. By the writer, in the order of the changes.
   void Announce(const ChangedRecord& changed);
@@ -97,13 +105,25 @@ class SqliteStore : public Store {
   absl::Mutex changes_mutex_;
   OnChange on_change_ ABSL_GUARDED_BY(changes_mutex_);
   int64_t latest_change_ ABSL_GUARDED_BY(changes_mutex_) = 0;
+  std::unique_ptr<SqlitePageCheck> page_check_;  // null if the pages were checked before
 };
 
-Status SqliteStore::Prepare() {
+Status SqliteStore::Prepare(PagesChecked checked) {
+  if (checked == PagesChecked::kNone) {
+    MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database, OpenReader(options_));
+    page_check_ = std::make_unique<SqlitePageCheck>(
+        std::move(database), [this](const std::string& damage) { StopWriting(damage); });
+  }
   MDH_ASSIGN_OR_RETURN(const int64_t latest, ReadWith(ReadLatestChange));
   absl::MutexLock lock(&changes_mutex_);
   latest_change_ = latest;
   return absl::OkStatus();
+}
+
+void SqliteStore::StopWriting(const std::string& damage) {
+  writer_.Refuse(absl::FailedPreconditionError(
+      absl::StrCat("database ", options_.path, " is damaged (", damage,
+                   "): nothing is written any more; restore a backup")));
 }
 
 void SqliteStore::Announce(const ChangedRecord& changed) {
@@ -142,6 +162,10 @@ Result<std::vector<v1::TuningRecord>> SqliteStore::PutResults(
 
 Status SqliteStore::Quarantine(const std::vector<std::string>& damaged) {
   if (damaged.empty()) return absl::OkStatus();
+  if (!CheckWritable().ok()) {
+    for (const std::string& id : damaged) spdlog::error("record {} cannot be read", id);
+    return absl::OkStatus();
+  }
   MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
     for (const std::string& id : damaged) MDH_RETURN_IF_ERROR(QuarantineRows(database, id));
     return absl::OkStatus();
@@ -374,12 +398,52 @@ Status SqliteStore::Count(v1::Statistics& statistics) {
   statistics.set_writes(writer_.writes());
   statistics.set_storage_problem(std::string(writer_.health().message()));
   statistics.set_latest_change(LatestChange());
+  if (page_check_ != nullptr) {
+    *statistics.mutable_page_check() = page_check_->Read();
+  } else {
+    statistics.mutable_page_check()->set_state(v1::PAGE_CHECK_STATE_PASSED);
+  }
   return ReadWith([&](SqliteDatabase& database) { return CountRows(database, statistics); });
+}
+
+// Whether an SQLite database at that path could be changed, as far as permissions tell. One that is
+// not there can be made or not, which is seen when it is.
+bool MayBeWritten(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const auto may_write = [](const char* file) {
+    if (faccessat(AT_FDCWD, file, W_OK, AT_EACCESS) == 0) return true;
+    return errno != EACCES && errno != EPERM && errno != EROFS;
+  };
+  return may_write(path.c_str()) && may_write(folder.empty() ? "." : folder.c_str());
+}
+
+// The lock of a database, as FileLock's functions give it.
+Result<std::unique_ptr<FileLock>> NotInUse(Result<std::unique_ptr<FileLock>> lock,
+                                           const std::string& path) {
+  if (!absl::IsUnavailable(lock.status())) return lock;
+  return absl::FailedPreconditionError(
+      absl::StrCat("database ", path, " is in use by another mdhd"));
+}
+
+Result<std::unique_ptr<Store>> OpenReadOnlyStore(SqliteStoreOptions options) {
+  options.is_read_only = true;
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
+                       NotInUse(FileLock::Share(options.path + ".lock"), options.path));
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> reader, OpenReader(options));
+  MDH_ASSIGN_OR_RETURN(const PagesChecked checked, CheckSchema(*reader, options.max_checked_bytes));
+  auto store = std::make_unique<SqliteStore>(
+      options, std::move(lock),
+      Status(absl::FailedPreconditionError(
+          absl::StrCat("database ", options.path, " is read-only: nothing can be written"))),
+      std::move(reader));
+  MDH_RETURN_IF_ERROR(store->Prepare(checked));
+  return std::unique_ptr<Store>(std::move(store));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options) {
+  if (options.is_read_only || !MayBeWritten(options.path)) return OpenReadOnlyStore(options);
   const std::filesystem::path folder = std::filesystem::path(options.path).parent_path();
   std::error_code error;
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
@@ -387,18 +451,15 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options
     return absl::FailedPreconditionError(absl::StrCat("folder ", folder.string(), " for database ",
                                                       options.path, ": ", error.message()));
   }
-  Result<std::unique_ptr<FileLock>> lock = FileLock::Acquire(options.path + ".lock");
-  if (absl::IsUnavailable(lock.status())) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("database ", options.path, " is in use by another mdhd"));
-  }
-  MDH_RETURN_IF_ERROR(lock.status());
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
+                       NotInUse(FileLock::Acquire(options.path + ".lock"), options.path));
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> writer, OpenConnection(options));
-  MDH_RETURN_IF_ERROR(PrepareSchema(*writer));
+  MDH_ASSIGN_OR_RETURN(const PagesChecked checked,
+                       PrepareSchema(*writer, options.max_checked_bytes));
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> reader, OpenReader(options));
-  auto store = std::make_unique<SqliteStore>(options, *std::move(lock), std::move(writer),
-                                             std::move(reader));
-  MDH_RETURN_IF_ERROR(store->Prepare());
+  auto store =
+      std::make_unique<SqliteStore>(options, std::move(lock), std::move(writer), std::move(reader));
+  MDH_RETURN_IF_ERROR(store->Prepare(checked));
   return std::unique_ptr<Store>(std::move(store));
 }
 

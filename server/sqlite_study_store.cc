@@ -27,6 +27,7 @@ class SqliteStudyStore : public StudyStore {
   Result<std::optional<v1::Study>> FindStudyByRequest(std::string_view request_id) override;
   Result<std::vector<v1::Study>> ListStudies(int64_t before, int limit, int64_t max_bytes) override;
   Result<int64_t> CountActiveStudies() override;
+  Result<StudyTotals> Totals() override;
   Status DeleteStudy(int64_t number) override;
   Status PutTrials(int64_t number, const v1::Study& study,
                    absl::Span<const JournalTrial> trials) override;
@@ -142,6 +143,14 @@ Result<int64_t> SqliteStudyStore::CountActiveStudies() {
   return count->Integer(0);
 }
 
+Result<StudyTotals> SqliteStudyStore::Totals() {
+  absl::MutexLock lock(&mutex_);
+  MDH_ASSIGN_OR_RETURN(SqliteUse totals,
+                       SqliteUse::Of(*reader_, "SELECT studies, bytes FROM study_totals"));
+  MDH_RETURN_IF_ERROR(totals->Step().status());
+  return StudyTotals{.studies = totals->Integer(0), .bytes = totals->Integer(1)};
+}
+
 Status SqliteStudyStore::DeleteStudy(int64_t number) {
   return writer_.Run([&](SqliteDatabase& database) -> Status {
     MDH_ASSIGN_OR_RETURN(SqliteUse study,
@@ -159,9 +168,12 @@ Status SqliteStudyStore::DeleteStudy(int64_t number) {
 
 Status PutTrial(SqliteDatabase& database, int64_t number, const JournalTrial& trial) {
   MDH_ASSIGN_OR_RETURN(
-      SqliteUse put,
-      SqliteUse::Of(database,
-                    "INSERT OR REPLACE INTO study_trials VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
+      SqliteUse put, SqliteUse::Of(database,
+                                   // Not REPLACE, whose deletions start no trigger.
+                                   "INSERT INTO study_trials VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+                                   " ON CONFLICT DO UPDATE SET asked_ns = excluded.asked_ns,"
+                                   " told_ns = excluded.told_ns, told_order = excluded.told_order,"
+                                   " trial = excluded.trial"));
   return put->Bind(1, number)
       .Bind(2, trial.trial.number())
       .Bind(3, trial.asked_ns)

@@ -15,6 +15,7 @@ constexpr size_t kMostTogether = 256;
 Status SqliteWriter::Run(const Write& write, const std::function<void()>& on_commit) {
   Waiting mine{write, on_commit, absl::OkStatus()};
   absl::MutexLock lock(&mutex_);
+  if (!refusal_.ok()) return refusal_;
   waiting_.push_back(&mine);
   const auto is_my_turn = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return mine.is_done || !has_leader_;
@@ -71,9 +72,19 @@ Status SqliteWriter::RunInSavepoint(Waiting& waiting) {
   return status;
 }
 
+void SqliteWriter::Refuse(Status why) {
+  absl::MutexLock lock(&mutex_);
+  refusal_ = std::move(why);
+}
+
+Status SqliteWriter::refusal() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return refusal_;
+}
+
 Status SqliteWriter::health() const {
   absl::ReaderMutexLock lock(&mutex_);
-  return health_;
+  return refusal_.ok() ? health_ : refusal_;
 }
 
 int64_t SqliteWriter::transactions() const {

@@ -20,6 +20,8 @@ class SqliteWriter {
 
   explicit SqliteWriter(std::unique_ptr<SqliteDatabase> database)
       : database_(std::move(database)) {}
+  // Of a database that cannot be written: as after Refuse(why).
+  explicit SqliteWriter(Status why) : refusal_(std::move(why)) {}
 
   // Runs `write` and returns when what it wrote is on the disk. It shares a transaction, and the
   // wait for the disk, with others that come at the same time; one that fails is undone alone.
@@ -28,7 +30,11 @@ class SqliteWriter {
   Status Run(const Write& write, const std::function<void()>& on_commit = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Why the latest transaction failed; Ok if it did not, or there was none.
+  // From now on every Run fails with `why` and does nothing.
+  void Refuse(Status why) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ok, or why every Run fails.
+  Status refusal() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Why nothing is written, or the latest transaction failed; Ok if it did not, or there was none.
   Status health() const ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t transactions() const ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t writes() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -48,6 +54,7 @@ class SqliteWriter {
   mutable absl::Mutex mutex_;
   bool has_leader_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Waiting*> waiting_ ABSL_GUARDED_BY(mutex_);
+  Status refusal_ ABSL_GUARDED_BY(mutex_);
   Status health_ ABSL_GUARDED_BY(mutex_);
   int64_t transactions_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t writes_ ABSL_GUARDED_BY(mutex_) = 0;

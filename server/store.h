@@ -49,8 +49,8 @@ struct Retention {
 
 // Thread-safe. What a call acknowledged survives the end of the process and of the machine; every
 // call that writes is one transaction: it does all that it says, or nothing. Errors of every call
-// that writes: ResourceExhausted if the disk is full. Errors of every call: FailedPrecondition if
-// the storage is damaged, Internal.
+// that writes: ResourceExhausted if the disk is full; CheckWritable. Errors of every call:
+// FailedPrecondition if the storage is damaged, Internal.
 class Store {
  public:
   virtual ~Store() = default;
@@ -135,7 +135,10 @@ class Store {
   virtual Status BackUp(const std::string& path) = 0;
   // One sentence for everything that is wrong, at most 100.
   virtual Result<std::vector<std::string>> CheckIntegrity() = 0;
-  // Counts and sizes of what is stored; the rest is left alone.
+  // Errors: FailedPrecondition if nothing can be written until the next start: the storage is
+  // read-only, or was found to be damaged.
+  virtual Status CheckWritable() const = 0;
+  // Counts, sizes and state of what is stored; the rest is left alone.
   virtual Status Count(v1::Statistics& statistics) = 0;
   // Version of what is stored.
   virtual int64_t schema_version() const = 0;

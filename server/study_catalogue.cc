@@ -9,6 +9,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "proto/error_details.h"
 #include "server/loaded_studies.h"
 #include "server/resource_names.h"
 #include "server/study_conversion.h"
@@ -27,6 +28,11 @@ void Touch(absl::Time now, v1::Study& summary) {
 Status AsArgumentError(const Status& status) {
   const bool is_argument = absl::IsNotFound(status) || absl::IsOutOfRange(status);
   return is_argument ? absl::InvalidArgumentError(status.message()) : status;
+}
+
+// A limit of all studies together is reached.
+Status Exhausted(const std::string& reason, const std::string& message) {
+  return WithQuota(WithReason(absl::ResourceExhaustedError(message), reason), "studies");
 }
 
 }  // namespace
@@ -109,17 +115,34 @@ Result<std::optional<v1::Study>> StudyCatalogue::FindRequest(const v1::StudySpec
   return found;
 }
 
+Status StudyCatalogue::CheckStoredBytes(const StudyTotals& totals) const {
+  if (totals.bytes < options_.max_stored_bytes) return absl::OkStatus();
+  return Exhausted("STUDY_BYTES",
+                   absl::StrCat("the studies take ", totals.bytes, " bytes with their trials, and ",
+                                options_.max_stored_bytes, " may be used; delete some"));
+}
+
+Status StudyCatalogue::CheckRoomForStudy() {
+  MDH_ASSIGN_OR_RETURN(const int64_t active, store_.CountActiveStudies());
+  if (active >= options_.max_active) {
+    return Exhausted("ACTIVE_STUDIES",
+                     absl::StrCat("there are ", active, " active studies; cancel or delete some"));
+  }
+  MDH_ASSIGN_OR_RETURN(const StudyTotals totals, store_.Totals());
+  if (totals.studies >= options_.max_stored) {
+    return Exhausted("STUDIES", absl::StrCat("there are ", totals.studies, " studies, and ",
+                                             options_.max_stored, " may be stored; delete some"));
+  }
+  return CheckStoredBytes(totals);
+}
+
 Result<v1::Study> StudyCatalogue::Create(const v1::StudySpec& spec, const std::string& request_id) {
   MDH_ASSIGN_OR_RETURN(std::optional<v1::Study> earlier, FindRequest(spec, request_id));
   if (earlier.has_value()) return *std::move(earlier);
   LoadedStudy prepared;
   MDH_RETURN_IF_ERROR(Prepare(spec, prepared));
   v1::Study study = std::move(prepared.summary);
-  MDH_ASSIGN_OR_RETURN(const int64_t active, store_.CountActiveStudies());
-  if (active >= options_.max_active) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("there are ", active, " active studies already; cancel or delete some"));
-  }
+  MDH_RETURN_IF_ERROR(CheckRoomForStudy());
   study.set_request_id(request_id);
   Touch(options_.now(), study);
   *study.mutable_create_time() = study.update_time();
@@ -199,6 +222,9 @@ Result<v1::AskTrialsResponse> StudyCatalogue::AskLoaded(int64_t number, int coun
     response.set_state(stored.state());
     if (stored.state() != v1::STUDY_STATE_ACTIVE) return response;
   }
+  // What was asked may always be told, so that no result is lost.
+  MDH_ASSIGN_OR_RETURN(const StudyTotals totals, store_.Totals());
+  MDH_RETURN_IF_ERROR(CheckStoredBytes(totals));
   MDH_RETURN_IF_ERROR(Load(number, loaded));
   const v1::StudyState old_state = loaded.summary.state();
   const std::vector<LeasedTrial> given =

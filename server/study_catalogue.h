@@ -30,6 +30,8 @@ struct StudyCatalogueOptions {
   int64_t max_space_bytes = int64_t{64} << 20;  // of one space; larger ones are lazy
   int max_builds = 4;                           // spaces that are built at the same time
   int64_t max_active = 10'000;                  // studies that are neither finished nor cancelled
+  int64_t max_stored = 100'000;                 // studies, with those that have ended
+  int64_t max_stored_bytes = int64_t{4} << 30;  // of all of them with their trials
   int64_t max_spec_bytes = int64_t{3} << 20;
   std::function<absl::Time()> now = absl::Now;
 };
@@ -66,6 +68,9 @@ class StudyCatalogue {
   Result<Built> Build(const v1::StudySpec& spec) ABSL_LOCKS_EXCLUDED(builds_mutex_);
   // A new study, not stored; its summary has the whole specification with defaults.
   Status Prepare(const v1::StudySpec& spec, LoadedStudy& loaded);
+  // Whether there is room for more. Errors: ResourceExhausted with a QuotaFailure.
+  Status CheckStoredBytes(const StudyTotals& totals) const;
+  Status CheckRoomForStudy();
   // The study of an earlier request with the same id, if there is one.
   Result<std::optional<v1::Study>> FindRequest(const v1::StudySpec& spec,
                                                const std::string& request_id);

@@ -22,6 +22,11 @@ struct JournalTrial {
   int64_t order = 0;     // 1, 2, ... in the order of telling; 0 until it is told
 };
 
+struct StudyTotals {
+  int64_t studies = 0;
+  int64_t bytes = 0;  // of their specifications, states and trials
+};
+
 // Thread-safe. What a call acknowledged survives the end of the process and of the machine; a call
 // that fails changes nothing. Errors of every call that writes: ResourceExhausted if the disk is
 // full. Errors of every call: FailedPrecondition if the storage is damaged, Internal. `name` of
@@ -42,6 +47,8 @@ class StudyStore {
   virtual Result<std::vector<v1::Study>> ListStudies(int64_t before, int limit,
                                                      int64_t max_bytes) = 0;
   virtual Result<int64_t> CountActiveStudies() = 0;
+  // Of all that are stored.
+  virtual Result<StudyTotals> Totals() = 0;
   // Errors: NotFound.
   virtual Status DeleteStudy(int64_t number) = 0;
 

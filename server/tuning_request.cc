@@ -67,7 +67,9 @@ int64_t RemainingTime(const v1::TuningOptions& options, int64_t trials, int64_t 
   if (options.max_trials() > 0 && trials > 0) {
     const double per_trial = static_cast<double>(elapsed_ns) / static_cast<double>(trials);
     const double left = per_trial * static_cast<double>(options.max_trials() - trials);
-    remaining = std::min(remaining, static_cast<int64_t>(std::max(0.0, left)));
+    // More than the budget may be more than 64 bits hold.
+    if (left < static_cast<double>(remaining))
+      remaining = static_cast<int64_t>(std::max(0.0, left));
   }
   return remaining;
 }

@@ -111,6 +111,11 @@ ExitCode ShowStatistics(const GlobalOptions& options) {
         PrintFigure("database bytes", statistics.database_bytes());
         PrintFigure("lookups that found", statistics.lookup_hits());
         PrintFigure("lookups that did not", statistics.lookup_misses());
+        if (statistics.page_check().state() == v1::PAGE_CHECK_STATE_RUNNING) {
+          std::printf("the database is checked: %lld of %lld bytes\n",
+                      static_cast<long long>(statistics.page_check().read_bytes()),
+                      static_cast<long long>(statistics.page_check().total_bytes()));
+        }
         if (!statistics.storage_problem().empty()) {
           std::printf("storage problem: %s\n", statistics.storage_problem().c_str());
         }

@@ -207,6 +207,15 @@ TEST_F(AccessControlTest, BackgroundTuningNeedsTheRoleOfJobs) {
   const grpc::Status refused = stub->GetKernel(&tunes, request, &response);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_THAT(refused.error_message(), HasSubstr("CreateTuningJob"));
+
+  v1::LookupKernelRequest lookup;
+  *lookup.mutable_expression() = request.expression();
+  lookup.mutable_tune_in_background();
+  v1::LookupKernelResponse found;
+  grpc::ClientContext looks_up;
+  const grpc::Status also_refused = stub->LookupKernel(&looks_up, lookup, &found);
+  EXPECT_EQ(also_refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(also_refused.error_message(), HasSubstr("CreateTuningJob"));
 }
 
 TEST_F(AccessControlTest, LimitsOfRolesHoldForTheirCallers) {

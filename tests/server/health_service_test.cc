@@ -1,5 +1,6 @@
 #include "server/health_service.h"
 
+#include <atomic>
 #include <memory>
 
 #include "gtest/gtest.h"
@@ -30,7 +31,8 @@ class HealthServiceTest : public ::testing::Test {
   }
 
   TemporaryDirectory directory_;
-  HealthServiceImpl service_;
+  std::atomic<bool> can_write_ = true;
+  HealthServiceImpl service_{[this] { return can_write_.load(); }};
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Health::Stub> stub_;
 };
@@ -43,6 +45,29 @@ TEST_F(HealthServiceTest, TheDaemonServesUntilItStops) {
   service_.Stop();
   ASSERT_TRUE(Check("", response).ok());
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+}
+
+TEST_F(HealthServiceTest, ServicesThatWriteServeNobodyWhileNothingCanBeWritten) {
+  HealthCheckResponse response;
+  ASSERT_TRUE(Check("mdh.v1.TuningService", response).ok());
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  grpc::ClientContext context;
+  HealthCheckRequest request;
+  request.set_service("mdh.v1.StudyService");
+  const auto reader = stub_->Watch(&context, request);
+  ASSERT_TRUE(reader->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  can_write_ = false;
+  ASSERT_TRUE(reader->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+  ASSERT_TRUE(Check("mdh.v1.TuningService", response).ok());
+  EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+  for (const char* name : {"", "mdh.v1.KernelService", "mdh.v1.AdminService"}) {
+    ASSERT_TRUE(Check(name, response).ok()) << name;
+    EXPECT_EQ(response.status(), HealthCheckResponse::SERVING) << name;
+  }
+  context.TryCancel();
+  reader->Finish();
 }
 
 TEST_F(HealthServiceTest, WhoWatchesIsToldOfTheEnd) {

@@ -1,5 +1,10 @@
 #include "server/job_queue.h"
 
+#include <sqlite3.h>
+
+#include <set>
+#include <thread>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/resource_names.h"
@@ -85,6 +90,95 @@ TEST_F(JobQueueTest, AJobEndsWithARecordThatLookupsFind) {
   EXPECT_EQ(record->search_end(), v1::SEARCH_END_BUDGET);
   EXPECT_EQ(store_->GetKernel(*ParseRecordName(job.record()))->source(), "int fake;");
   EXPECT_EQ(store_->GetJob(1)->state(), v1::TUNING_JOB_STATE_SUCCEEDED);
+}
+
+// Nothing can be written to the database while it exists.
+class WriteBlock {
+ public:
+  explicit WriteBlock(const std::string& path) {
+    EXPECT_EQ(sqlite3_open(path.c_str(), &database_), SQLITE_OK);
+    Execute("BEGIN IMMEDIATE");
+  }
+  ~WriteBlock() {
+    Execute("ROLLBACK");
+    sqlite3_close(database_);
+  }
+
+ private:
+  void Execute(const char* sql) {
+    EXPECT_EQ(sqlite3_exec(database_, sql, nullptr, nullptr, nullptr), SQLITE_OK);
+  }
+  sqlite3* database_ = nullptr;
+};
+
+TEST_F(JobQueueTest, ADiskThatIsWaitedForHoldsUpOnlyWhoWrites) {
+  ASSERT_TRUE(Create(16).ok());
+  WaitUntilRunning(1);
+  std::vector<Result<v1::CreateTuningJobResponse>> created(9, absl::UnknownError(""));
+  std::vector<std::thread> threads;
+  {
+    const WriteBlock block(directory_.File("mdhd.sqlite"));
+    for (size_t n = 0; n < created.size(); ++n) {
+      threads.emplace_back([&, n] { created[n] = Create(n == 0 ? 32 : 64); });
+    }
+    absl::SleepFor(absl::Milliseconds(100));
+    const absl::Time begin = absl::Now();
+    EXPECT_EQ(queue_->CountJobs().running, 1);
+    EXPECT_EQ(queue_->Get(1)->state(), v1::TUNING_JOB_STATE_RUNNING);
+    EXPECT_TRUE(queue_->WaitForProgress(1, 0, kSoon).ok());
+    EXPECT_LT(absl::Now() - begin, absl::Seconds(2));  // SQLite waits for 5 s
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<std::string> names;
+  int joined = 0;
+  for (const auto& one : created) {
+    ASSERT_TRUE(one.ok()) << one.status();
+    names.insert(one->job().name());
+    joined += one->joined() ? 1 : 0;
+  }
+  EXPECT_THAT(names, SizeIs(2));
+  EXPECT_EQ(joined, 7);
+  EXPECT_EQ(queue_->CountJobs().queued, 2);
+  for (const std::string& name : names) EXPECT_TRUE(queue_->Cancel(*ParseJobName(name)).ok());
+  EXPECT_EQ(queue_->CountJobs().queued, 0);
+}
+
+TEST_F(JobQueueTest, JobsThatAreBeingWrittenCountAsWaiting) {
+  JobQueueOptions options;
+  options.max_queued = 3;
+  StartQueue(std::move(options));
+  ASSERT_TRUE(Create(16).ok());
+  WaitUntilRunning(1);
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> threads;
+  {
+    const WriteBlock block(directory_.File("mdhd.sqlite"));
+    for (int n = 1; n <= 5; ++n) {
+      threads.emplace_back(
+          [&, n] { refused += absl::IsResourceExhausted(Create(16 + n).status()) ? 1 : 0; });
+    }
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(refused, 2);
+  EXPECT_EQ(queue_->CountJobs().queued, 3);
+}
+
+TEST_F(JobQueueTest, ConcurrentRequestsOfOneIdAreOneJob) {
+  std::vector<Result<v1::CreateTuningJobResponse>> created(8, absl::UnknownError(""));
+  std::vector<std::thread> threads;
+  {
+    const WriteBlock block(directory_.File("mdhd.sqlite"));
+    for (auto& one : created) {
+      threads.emplace_back([&] { one = Create(64, /*force=*/true, "the id"); });
+    }
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& one : created) {
+    ASSERT_TRUE(one.ok()) << one.status();
+    EXPECT_EQ(one->job().name(), "tuningJobs/1");
+  }
 }
 
 TEST_F(JobQueueTest, ProgressIsNumberedAndCanBeResumed) {

@@ -153,6 +153,72 @@ TEST_F(LookupServerTest, WhoIsNotAdmittedIsRefused) {
   EXPECT_TRUE(other.Lookup(ByText(64)).ok());
 }
 
+TEST_F(LookupServerTest, AMissStartsTuningAndAnswersAtOnce) {
+  v1::LookupKernelRequest request = ByText(64);
+  request.mutable_tune_in_background()->mutable_options()->set_budget_ns(1'000'000'000);
+  for (int call = 0; call < 2; ++call) {
+    v1::LookupKernelResponse response;
+    const grpc::Status status = Lookup(request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(response.match(), v1::MATCH_KIND_PREDICTED);
+    EXPECT_EQ(response.provenance(), v1::KERNEL_PROVENANCE_RULES);
+    EXPECT_EQ(response.record().time_ns(), 0);
+    EXPECT_THAT(response.kernel().source(), HasSubstr("mdh_m"));
+    EXPECT_EQ(response.tuning_job(), "tuningJobs/1");  // the second joins it
+  }
+  EXPECT_EQ(client_->GetJob("tuningJobs/1")->job().options().budget_ns(), 1'000'000'000);
+  FinishJob("tuningJobs/1");
+  for (int call = 0; call < 2; ++call) {
+    v1::LookupKernelResponse response;
+    ASSERT_TRUE(Lookup(request, &response).ok());
+    EXPECT_EQ(response.match(), v1::MATCH_KIND_EXACT);
+    EXPECT_EQ(response.provenance(), v1::KERNEL_PROVENANCE_MEASURED);
+    EXPECT_FALSE(response.has_kernel());
+    EXPECT_EQ(response.tuning_job(), "");
+  }
+  // What is forgotten is tuned again.
+  ASSERT_TRUE(store_->RemoveResult(store_->AllRecords()->at(0).name().substr(8)).ok());
+  v1::LookupKernelResponse response;
+  ASSERT_TRUE(Lookup(request, &response).ok());
+  EXPECT_EQ(response.tuning_job(), "tuningJobs/2");
+}
+
+TEST_F(LookupServerTest, ABatchTunesWhatItMissesFromWhatIsNear) {
+  const std::string near = Put(64, 1'000'000).name();
+  v1::BatchLookupKernelsRequest batch;
+  *batch.add_requests() = ByText(64);
+  *batch.add_requests() = ByText(96);
+  for (v1::LookupKernelRequest& one : *batch.mutable_requests()) one.mutable_tune_in_background();
+  *batch.add_requests()->mutable_key() = Client::KeyOf(MatMulExpression(8, 8, 8));
+  batch.mutable_requests(2)->mutable_tune_in_background();
+  grpc::ClientContext context;
+  v1::BatchLookupKernelsResponse response;
+  ASSERT_TRUE(Stub()->BatchLookupKernels(&context, batch, &response).ok());
+  ASSERT_EQ(response.results_size(), 3);
+  EXPECT_EQ(response.results(0).response().match(), v1::MATCH_KIND_EXACT);
+  EXPECT_EQ(response.results(0).response().tuning_job(), "");
+  const v1::LookupKernelResponse& made = response.results(1).response();
+  EXPECT_EQ(made.provenance(), v1::KERNEL_PROVENANCE_REPAIRED);
+  EXPECT_EQ(made.made_from(), near);
+  EXPECT_GT(made.distance(), 0);
+  ASSERT_EQ(made.differences_size(), 1);
+  EXPECT_EQ(made.differences(0).field(), v1::KEY_FIELD_SIZES);
+  EXPECT_EQ(made.tuning_job(), "tuningJobs/1");
+  // A digest says too little.
+  EXPECT_EQ(response.results(2).error().code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(response.results(2).error().message(), HasSubstr("expression"));
+}
+
+TEST_F(LookupServerTest, AnAnswerComesAlsoIfTuningIsRefused) {
+  v1::LookupKernelRequest request = ByText(64);
+  request.mutable_tune_in_background()->mutable_options()->set_budget_ns(-1);
+  v1::LookupKernelResponse response;
+  ASSERT_TRUE(Lookup(request, &response).ok());
+  EXPECT_THAT(response.kernel().source(), HasSubstr("mdh_m"));
+  EXPECT_EQ(response.tuning_job(), "");
+  EXPECT_EQ(response.tuning_error().code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(LookupServerTest, TooManyExpressionsAreRefusedAndKeysAreNot) {
   Put(64, 1'000'000);
   LookupServerOptions options;

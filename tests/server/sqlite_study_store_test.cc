@@ -222,6 +222,42 @@ TEST(SqliteMigrationTest, DatabasesWithoutStudiesGetThem) {
   sqlite3_close(database);
 }
 
+TEST(SqliteMigrationTest, TheStudiesOfOlderDatabasesAreCounted) {
+  TemporaryDirectory directory;
+  const std::string path = directory.File("mdhd.sqlite");
+  StudyTotals before;
+  {
+    const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path});
+    const std::unique_ptr<StudyStore> studies = *OpenSqliteStudyStore(*store);
+    const int64_t number = *studies->InsertStudy(NewStudy());
+    JournalTrial trial;
+    trial.trial.set_number(1);
+    for (int time = 0; time < 2; ++time) {  // the second replaces the first
+      ASSERT_TRUE(studies->PutTrials(number, NewStudy(), absl::MakeConstSpan(&trial, 1)).ok());
+      trial.trial.set_failure("which makes it longer");
+    }
+    before = *studies->Totals();
+    EXPECT_EQ(before.studies, 1);
+  }
+  std::string undo = "DROP TABLE study_totals; PRAGMA user_version = 4;";
+  for (const char* trigger : {"study_inserted", "study_updated", "study_deleted",
+                              "study_spec_inserted", "study_spec_deleted", "study_trial_inserted",
+                              "study_trial_updated", "study_trial_deleted"}) {
+    undo += absl::StrCat("DROP TRIGGER ", trigger, ";");
+  }
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, undo.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(database);
+  sqlite3_close(database);
+  const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path});
+  const std::unique_ptr<StudyStore> studies = *OpenSqliteStudyStore(*store);
+  EXPECT_EQ(studies->Totals()->studies, before.studies);
+  EXPECT_EQ(studies->Totals()->bytes, before.bytes);
+  ASSERT_TRUE(studies->DeleteStudy(1).ok());
+  EXPECT_EQ(studies->Totals()->bytes, 0);
+}
+
 TEST(SqliteMigrationTest, ANewDatabaseIsNotCopied) {
   TemporaryDirectory directory;
   ASSERT_TRUE(OpenSqliteStore({.path = directory.File("mdhd.sqlite")}).ok());

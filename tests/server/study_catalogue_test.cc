@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/error_details.h"
 #include "server/resource_names.h"
 #include "server/sqlite_store.h"
 #include "tests/error_message.h"
@@ -40,6 +41,7 @@ class FaultyStore : public StudyStore {
     return store_.ListStudies(before, limit, max_bytes);
   }
   Result<int64_t> CountActiveStudies() override { return store_.CountActiveStudies(); }
+  Result<StudyTotals> Totals() override { return store_.Totals(); }
   Status DeleteStudy(int64_t number) override {
     MDH_RETURN_IF_ERROR(status);
     return store_.DeleteStudy(number);
@@ -281,6 +283,41 @@ TEST_F(StudyCatalogueTest, BoundsTheNumberOfActiveStudies) {
   EXPECT_EQ(refusal.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(ErrorMessage(refusal), HasSubstr("2 active studies"));
   ASSERT_TRUE(catalogue_->Cancel(first).ok());
+  Create();
+}
+
+TEST_F(StudyCatalogueTest, BoundsTheNumberOfStoredStudies) {
+  options_.max_stored = 2;
+  Restart();
+  const int64_t first = Create();
+  ASSERT_TRUE(catalogue_->Cancel(Create()).ok());
+  const Status refusal = catalogue_->Create(ProductSpec(), "").status();
+  EXPECT_EQ(refusal.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(ErrorMessage(refusal), HasSubstr("2 may be stored"));
+  const auto quota = DetailOf<google::rpc::QuotaFailure>(refusal);
+  ASSERT_TRUE(quota.has_value());
+  EXPECT_EQ(quota->violations(0).subject(), "studies");
+  ASSERT_TRUE(catalogue_->Delete(first).ok());
+  Create();
+}
+
+TEST_F(StudyCatalogueTest, BoundsTheBytesOfStoredStudies) {
+  const int64_t number = Create();
+  const int64_t before = studies_->Totals()->bytes;
+  options_.max_stored_bytes = before + 1;
+  Restart();
+  const v1::StudyTrial asked = Ask(number)[0];
+  const Status refusal = catalogue_->Ask(number, 1, kLease).status();
+  EXPECT_EQ(refusal.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(DetailOf<google::rpc::QuotaFailure>(refusal).has_value());
+  EXPECT_EQ(catalogue_->Create(ProductSpec(), "").status().code(),
+            absl::StatusCode::kResourceExhausted);
+  // What is measured already is not lost.
+  TellCost(number, asked);
+  EXPECT_GT(studies_->Totals()->bytes, before);
+  ASSERT_TRUE(catalogue_->Delete(number).ok());
+  EXPECT_EQ(studies_->Totals()->bytes, 0);
+  EXPECT_EQ(studies_->Totals()->studies, 0);
   Create();
 }
 

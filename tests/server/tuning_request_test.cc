@@ -1,5 +1,7 @@
 #include "server/tuning_request.h"
 
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/device_catalogue.h"
@@ -41,6 +43,14 @@ TEST(TuningRequest, TimeLeftIsBoundByBudgetAndTrials) {
   options.set_max_trials(10);
   EXPECT_EQ(RemainingTime(options, 8, 400), 100);
   EXPECT_EQ(RemainingTime(options, 12, 400), 0);
+}
+
+// Found by the fuzzer of requests: the trials that are left took more time than 64 bits hold.
+TEST(TuningRequest, TimeLeftIsBoundForAnyNumberOfTrials) {
+  v1::TuningOptions options;
+  options.set_budget_ns(1'000'000);
+  options.set_max_trials(std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(RemainingTime(options, 1, 500'000), 500'000);
 }
 
 TEST(TuningRequest, TheSearchEndsAtTheFirstLimit) {

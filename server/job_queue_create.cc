@@ -1,0 +1,199 @@
+// New jobs: what identical requests share, what is refused, and how a job is written.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/text/printer.h"
+#include "proto/error_details.h"
+#include "server/job_queue.h"
+#include "server/kernel_key.h"
+#include "server/resource_names.h"
+
+namespace mdh {
+namespace {
+
+// What a refused client may wait for.
+constexpr absl::Duration kRetryWhenFull = absl::Seconds(10);
+constexpr absl::Duration kRetryAfterStop = absl::Seconds(5);
+
+// OK if one of the devices can tune, or will be able to.
+Status CheckCanTune(const std::vector<TuningDevice*>& devices) {
+  Status first;
+  for (const TuningDevice* device : devices) {
+    const Status status = device->CanTune();
+    if (status.ok()) return status;
+    first.Update(status);
+  }
+  return first;
+}
+
+}  // namespace
+
+v1::TuningJob JobQueue::NewJob(const CreateJob& request) const {
+  v1::TuningJob job;
+  *job.mutable_key() = MakeKernelKey(request.expression, request.devices.front()->environment(),
+                                     request.options.numerics_policy());
+  job.set_expression_name(request.expression.name());
+  job.set_expression_text(ToText(request.expression));
+  *job.mutable_options() = request.options;
+  job.set_request_id(request.request_id);
+  job.set_source(request.source);
+  job.set_priority(request.priority);
+  for (const TuningDevice* device : request.devices) job.add_devices(device->name());
+  *job.mutable_create_time() = ToProto(options_.now());
+  return job;
+}
+
+Result<v1::CreateTuningJobResponse> JobQueue::Create(CreateJob request) {
+  if (request.devices.empty()) request.devices = {&catalogue_.default_device()};
+  v1::TuningJob job = NewJob(request);
+  absl::MutexLock lock(&mutex_);
+  AwaitTwin(request, job);
+  MDH_ASSIGN_OR_RETURN(std::optional<v1::CreateTuningJobResponse> existing,
+                       FindExisting(request, job));
+  if (existing.has_value()) return *std::move(existing);
+  MDH_RETURN_IF_ERROR(Begin(request, job));
+  MDH_ASSIGN_OR_RETURN(const int64_t number, Insert(request, job));
+  job.set_name(JobName(number));
+  spdlog::info("job={} expression={} digest={} device={} state={} budget_ns={}", number,
+               job.expression_name(), job.key().expression_digest().substr(0, 12), job.devices(0),
+               v1::TuningJobState_Name(job.state()), job.options().budget_ns());
+  v1::CreateTuningJobResponse response;
+  *response.mutable_job() = job;
+  if (job.state() == v1::TUNING_JOB_STATE_QUEUED) {
+    const auto created = std::make_shared<Job>(number, std::move(request), std::move(job));
+    Remember(created);
+    queued_.push_back(created);
+    has_news_ = true;
+    ShareDevices();
+  }
+  return response;
+}
+
+void JobQueue::AwaitTwin(const CreateJob& request, const v1::TuningJob& job) {
+  const std::string key_id = KernelId(job.key());
+  const auto has_none = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return std::none_of(creations_.begin(), creations_.end(), [&](const Creation* creation) {
+      const bool has_same_request =
+          !request.request_id.empty() && creation->request_id == request.request_id;
+      return has_same_request || creation->key_id == key_id;
+    });
+  };
+  mutex_.Await(absl::Condition(&has_none));
+}
+
+Result<int64_t> JobQueue::Insert(const CreateJob& request, const v1::TuningJob& job) {
+  const Creation creation = {KernelId(job.key()), request.request_id, request.source};
+  creations_.push_back(&creation);
+  // The disk is waited for: others go on meanwhile, and new jobs share the wait.
+  mutex_.Unlock();
+  Result<int64_t> number = store_.InsertJob(job);
+  mutex_.Lock();
+  creations_.erase(std::find(creations_.begin(), creations_.end(), &creation));
+  return number;
+}
+
+Result<v1::CreateTuningJobResponse> JobQueue::Validate(const CreateJob& given) {
+  CreateJob request = given;
+  if (request.devices.empty()) request.devices = {&catalogue_.default_device()};
+  v1::TuningJob job = NewJob(request);
+  absl::MutexLock lock(&mutex_);
+  MDH_ASSIGN_OR_RETURN(std::optional<v1::CreateTuningJobResponse> existing,
+                       FindExisting(request, job));
+  if (existing.has_value()) return *std::move(existing);
+  MDH_RETURN_IF_ERROR(Begin(request, job));
+  v1::CreateTuningJobResponse response;
+  *response.mutable_job() = std::move(job);
+  return response;
+}
+
+Result<std::optional<v1::CreateTuningJobResponse>> JobQueue::FindExisting(
+    const CreateJob& request, const v1::TuningJob& job) {
+  if (is_draining_) {
+    return WithRetry(absl::UnavailableError("the daemon is stopping"), kRetryAfterStop);
+  }
+  MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningJob> earlier,
+                       FindRequest(request.request_id, job.key()));
+  v1::CreateTuningJobResponse response;
+  if (earlier.has_value()) {
+    *response.mutable_job() = *std::move(earlier);
+    return response;
+  }
+  const std::shared_ptr<Job> twin = FindTwin(job.key());
+  if (twin == nullptr) return std::nullopt;
+  *response.mutable_job() = twin->proto;
+  response.set_joined(true);
+  return response;
+}
+
+std::shared_ptr<Job> JobQueue::FindTwin(const v1::KernelKey& key) const {
+  const auto twin = by_key_.find(KernelId(key));
+  if (twin == by_key_.end()) return nullptr;
+  return twin->second->stop_reason == StopReason::kCancel ? nullptr : twin->second;
+}
+
+Result<std::optional<v1::TuningJob>> JobQueue::FindRequest(const std::string& request_id,
+                                                           const v1::KernelKey& key) {
+  if (request_id.empty()) return std::nullopt;
+  MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningJob> found, store_.FindJobByRequest(request_id));
+  if (!found.has_value()) return std::nullopt;
+  if (found->key().expression_digest() != key.expression_digest()) {
+    return InvalidField("request_id",
+                        absl::StrCat("request_id '", request_id,
+                                     "' was used for another expression, by ", found->name()));
+  }
+  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(found->name()));
+  const std::shared_ptr<Job> in_memory = Find(number);
+  return in_memory == nullptr ? *found : in_memory->proto;
+}
+
+Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job) const {
+  const Result<v1::TuningRecord> known = lookup_table_.FindRecord(job.key());
+  const bool is_done = known.ok() && !known->is_provisional() && !request.force;
+  v1::TuningProgress progress;
+  progress.set_sequence(1);
+  progress.set_state(is_done ? v1::TUNING_JOB_STATE_SUCCEEDED : v1::TUNING_JOB_STATE_QUEUED);
+  if (is_done) {
+    job.set_record(known->name());
+    progress.set_best_time_ns(known->time_ns());
+    progress.set_best_parameters(known->parameters());
+    *job.mutable_end_time() = job.create_time();
+  } else {
+    MDH_RETURN_IF_ERROR(CheckCanTune(request.devices));
+    MDH_RETURN_IF_ERROR(CheckQuota(request));
+  }
+  job.set_state(progress.state());
+  *job.mutable_progress() = std::move(progress);
+  return absl::OkStatus();
+}
+
+Status JobQueue::CheckQuota(const CreateJob& request) const {
+  const std::string& source = request.source;
+  if (static_cast<int>(queued_.size() + creations_.size()) >= options_.max_queued) {
+    return WithRetry(
+        WithReason(absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", queued_.size(),
+                                                             " jobs wait; try again later")),
+                   "QUEUE_FULL"),
+        kRetryWhenFull);
+  }
+  int64_t most = options_.max_queued_per_source;
+  if (most == 0 || (request.max_queued_of_source > 0 && request.max_queued_of_source < most)) {
+    most = request.max_queued_of_source;
+  }
+  if (most == 0) return absl::OkStatus();
+  int64_t own = std::count_if(creations_.begin(), creations_.end(),
+                              [&](const Creation* creation) { return creation->source == source; });
+  for (const auto* jobs : {&queued_, &paused_}) {
+    own += std::count_if(jobs->begin(), jobs->end(),
+                         [&](const std::shared_ptr<Job>& job) { return job->source == source; });
+  }
+  if (own < most) return absl::OkStatus();
+  const Status refused = absl::ResourceExhaustedError(
+      absl::StrCat("source '", source, "' has ", own, " jobs waiting, as many as one may have"));
+  return WithRetry(WithQuota(WithReason(refused, "SOURCE_QUOTA"), absl::StrCat("source:", source)),
+                   kRetryWhenFull);
+}
+
+}  // namespace mdh

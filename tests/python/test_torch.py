@@ -1,5 +1,10 @@
 """Operators of PyTorch, on the CPU."""
 
+import os
+import pathlib
+import subprocess
+import sys
+
 import examples
 import figure16
 import pytest
@@ -99,10 +104,6 @@ def test_gradients_of_diagonals_are_refused(client):
 
 
 def test_from_a_bundle_without_a_daemon(client, daemon, tmp_path):
-    import os
-    import pathlib
-    import subprocess
-
     program = pathlib.Path(os.environ["MDH_BIN"]) / "mdh"
     client.tune(mdh.einsum("ik,kj->ij", i=11, j=12, k=13), max_trials=1)
     subprocess.run([str(program), "--server", daemon.address, "admin", "export",
@@ -113,3 +114,12 @@ def test_from_a_bundle_without_a_daemon(client, daemon, tmp_path):
         torch.testing.assert_close(function(a, b), a @ b)
         with pytest.raises(mdh.NotFoundError):
             function(a.T, torch.rand(11, 12))
+
+
+def test_the_example_replaces_a_layer(client, daemon):
+    program = pathlib.Path(__file__).resolve().parents[2] / "client" / "examples" / "torch_layer.py"
+    path = os.pathsep.join([str(pathlib.Path(mdh.__file__).parents[1]), *sys.path])
+    ran = subprocess.run([sys.executable, "-B", str(program)], capture_output=True, text=True,
+                         env={**os.environ, "MDH_SERVER": daemon.address, "PYTHONPATH": path})
+    assert ran.returncode == 0, ran.stderr
+    assert "cpu: results and gradients agree" in ran.stdout

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from typing import Any, List, Sequence
+from typing import Any, Dict, List, Sequence
 
 from .v1 import expression_pb2 as pb
 
@@ -173,26 +173,40 @@ def _identity(kind: int, type_: int) -> Any:
 
 class _Numbering:
     """The instructions that results need, in the order of a depth-first walk, with the operands of
-    commutative operations ordered by what they compute."""
+    commutative operations ordered by what they compute. Those that compute the same are one."""
 
     def __init__(self, function: pb.ScalarFunction):
         self._instructions = function.instructions
         self.heads = [_head(instruction) for instruction in function.instructions]
         self._digests: List[str] = []
+        first: Dict[str, int] = {}
+        self.same_as: List[int] = []  # the first instruction that computes the same
         for number, head in enumerate(self.heads):
+            if self._is_idle(number):
+                operand = self.same_as[function.instructions[number].operands[0]]
+                self._digests.append(self._digests[operand])
+                self.same_as.append(operand)
+                continue
             text = "".join([head] + ["," + self._digests[o] for o in self.operands(number)])
             self._digests.append(hashlib.sha256(text.encode()).hexdigest())
+            self.same_as.append(first.setdefault(self._digests[-1], number))
         self.numbers = [-1] * len(self.heads)
         self.order: List[int] = []
         for result in function.result_instructions:
-            self._visit(result)
+            self._visit(self.same_as[result])
 
     def operands(self, number: int) -> List[int]:
         instruction = self._instructions[number]
-        operands = list(instruction.operands)
+        operands = [self.same_as[operand] for operand in instruction.operands]
         if len(operands) == 2 and self._is_commutative(instruction.op, operands[0]):
             operands.sort(key=lambda operand: self._digests[operand])
         return operands
+
+    def _is_idle(self, number: int) -> bool:
+        """A conversion to the type that the value has."""
+        instruction = self._instructions[number]
+        return instruction.op == pb.SCALAR_OP_CAST and (
+            self._instructions[self.operands(number)[0]].type == instruction.type)
 
     def _is_commutative(self, operation: int, operand: int) -> bool:
         type_ = self._instructions[operand].type
@@ -231,5 +245,6 @@ def _function(function: pb.ScalarFunction) -> str:
         f"{numbering.heads[number]}("
         f"{_join(numbering.numbers[operand] for operand in numbering.operands(number))});"
         for number in numbering.order)
-    numbers = _join(numbering.numbers[result] for result in function.result_instructions)
+    numbers = _join(numbering.numbers[numbering.same_as[result]]
+                    for result in function.result_instructions)
     return f"({parameters})->({results}){{{steps}=>{numbers}}}"

@@ -13,6 +13,14 @@ Result<BundleEntry> FindEntry(const mdh_bundle& bundle, const mdh_query& query) 
   return bundle.file->Find(*query.in_bundle);
 }
 
+const std::vector<std::string>& DevicesOf(const mdh_bundle& bundle) {
+  std::call_once(bundle.devices_flag, [&bundle] {
+    const Result<std::vector<std::string_view>> found = bundle.file->DeviceFingerprints();
+    if (found.ok()) bundle.devices.assign(found->begin(), found->end());
+  });
+  return bundle.devices;
+}
+
 mdh_bundle_entry ToC(const BundleEntry& entry) {
   return {entry.record.data(),   entry.record.size(),   entry.kernel.data(),    entry.kernel.size(),
           entry.compiler.data(), entry.compiler.size(), entry.generator_version};
@@ -31,8 +39,6 @@ mdh_code mdh_bundle_open(const char* path, mdh_bundle_check check, mdh_bundle** 
     MDH_ASSIGN_OR_RETURN(std::unique_ptr<mdh::BundleFile> file, mdh::BundleFile::Open(path, when));
     auto opened = std::make_unique<mdh_bundle>();
     opened->sum = file->Sum();
-    MDH_ASSIGN_OR_RETURN(const std::vector<std::string_view> devices, file->DeviceFingerprints());
-    opened->devices.assign(devices.begin(), devices.end());
     opened->file = std::move(file);
     *bundle = opened.release();
     return absl::OkStatus();
@@ -45,10 +51,11 @@ size_t mdh_bundle_entry_count(const mdh_bundle* bundle) { return bundle->file->s
 
 const char* mdh_bundle_sum(const mdh_bundle* bundle) { return bundle->sum.c_str(); }
 
-size_t mdh_bundle_device_count(const mdh_bundle* bundle) { return bundle->devices.size(); }
+size_t mdh_bundle_device_count(const mdh_bundle* bundle) { return mdh::DevicesOf(*bundle).size(); }
 
 const char* mdh_bundle_device(const mdh_bundle* bundle, size_t number) {
-  return number < bundle->devices.size() ? bundle->devices[number].c_str() : nullptr;
+  const std::vector<std::string>& devices = mdh::DevicesOf(*bundle);
+  return number < devices.size() ? devices[number].c_str() : nullptr;
 }
 
 mdh_code mdh_bundle_find(const mdh_bundle* bundle, const mdh_query* query, mdh_bundle_entry* entry,

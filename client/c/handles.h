@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,9 @@ struct mdh_function {
 struct mdh_bundle {
   std::unique_ptr<mdh::BundleFile> file;
   std::string sum;
-  std::vector<std::string> devices;
+  // Read when they are first asked for: that looks at all entries.
+  mutable std::once_flag devices_flag;
+  mutable std::vector<std::string> devices;
 };
 
 struct mdh_client {
@@ -62,7 +65,7 @@ struct mdh_record {
 
 namespace mdh {
 
-// A new handle. Errors: NotFound if there is only a record.
+// A new handle.
 mdh_kernel* NewKernel(v1::GetKernelResponse response);
 
 }  // namespace mdh

@@ -250,7 +250,8 @@ MDH_API size_t mdh_bundle_entry_count(const mdh_bundle* bundle);
 /* SHA-256 that stands for everything in the bundle, 64 hexadecimal digits. A program that runs
  * kernels of a bundle trusts who made it; this says whether it is the one that they made. */
 MDH_API const char* mdh_bundle_sum(const mdh_bundle* bundle);
-/* Fingerprints of the devices that it has kernels for. */
+/* Fingerprints of the devices that it has kernels for. The first call looks at all entries; if one
+ * was changed (MDH_CHECK_WHEN_FIRST_USED), there are none. */
 MDH_API size_t mdh_bundle_device_count(const mdh_bundle* bundle);
 /* NULL if there is no such device. */
 MDH_API const char* mdh_bundle_device(const mdh_bundle* bundle, size_t number);

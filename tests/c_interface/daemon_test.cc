@@ -184,6 +184,14 @@ TEST_F(CInterfaceTest, ABundleThatWasChangedIsRefused) {
   };
   bytes[bytes.size() / 2] ^= 1;
   EXPECT_THAT(open(bytes).message, HasSubstr(path + ": the bundle is damaged"));
+  // Or when the entry is used.
+  const CBundle later =
+      MakeHandle<CBundle, mdh_bundle>(mdh_bundle_open, path.c_str(), MDH_CHECK_WHEN_FIRST_USED);
+  mdh_bundle_entry entry = {};
+  const CQuery query = MatMulQuery(kSize);
+  EXPECT_THAT(Ask(mdh_bundle_find, later.get(), query.get(), &entry).message,
+              HasSubstr("the bundle is damaged: entry 0 was changed"));
+  EXPECT_EQ(mdh_bundle_device_count(later.get()), 0u);
   EXPECT_EQ(open(bytes.substr(0, bytes.size() / 2)).code, MDH_INVALID_ARGUMENT);
   EXPECT_EQ(Ask(mdh_bundle_open, "/nowhere", MDH_CHECK_WHEN_OPENED, &bundle).code, MDH_NOT_FOUND);
 }

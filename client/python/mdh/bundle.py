@@ -16,7 +16,7 @@ import hashlib
 import mmap
 import os
 import struct
-from typing import Any, Iterator, Tuple, Union
+from typing import Any, Iterator, Optional, Tuple, Union
 
 from .canonical import canonical_form
 from .errors import MdhError, NotFoundError, wrong
@@ -95,6 +95,7 @@ class Bundle:
                 raise BundleError(f"{self.path}: the bundle is no bundle, or is cut off")
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._bytes = memoryview(self._map)
+        self._devices: Optional[Tuple[str, ...]] = None
         try:
             self._read_header()
             self._check_rows()
@@ -134,13 +135,18 @@ class Bundle:
 
     @property
     def devices(self) -> Tuple[str, ...]:
-        """The fingerprints of the devices that it has kernels for, sorted."""
-        found = set()
-        for number in range(self._entries):
-            offset, identity, *_ = self._row(number)
-            form = struct.unpack_from("<I", self._bytes, offset + 4)[0]
-            found.add(bytes(self._bytes[offset + 12 + form:offset + identity]).decode())
-        return tuple(sorted(found))
+        """The fingerprints of the devices that it has kernels for, sorted. The first call looks at all
+        entries. Errors: BundleError if one was changed."""
+        if self._devices is None:
+            self._devices = tuple(sorted(set(map(self._device, range(self._entries)))))
+        return self._devices
+
+    def _device(self, number: int) -> str:
+        if not self._checked[number]:
+            self._check_content(number)
+        offset, identity, *_ = self._row(number)
+        form = struct.unpack_from("<I", self._bytes, offset + 4)[0]
+        return str(self._bytes[offset + 12 + form:offset + identity], "utf-8")
 
     def query(self, expression: Union[Expression, CheckedExpression], *, device: str = "",
               numerics: str = "") -> BundleQuery:

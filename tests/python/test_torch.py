@@ -80,6 +80,10 @@ def test_an_expression_of_several_outputs_and_types(client):
     assert total(torch.arange(7, dtype=torch.float32)).item() == 21
     with pytest.raises(mdh.ExpressionError, match="'x' of .* is a tensor of torch.int32, not of"):
         total(torch.arange(7, dtype=torch.int32))
+    with pytest.raises(mdh.ExpressionError, match="has no input: an operator needs one"):
+        mdh.torch.operator("mdh_test::none", figure16.mandelbrot(4, 6), client=client)
+    with pytest.raises(mdh.ExpressionError, match="has elements that tensors do not have"):
+        mdh.torch.operator("mdh_test::records", examples.heaviest(3, 4), client=client)
 
 
 def test_tensors_that_do_not_fit(matmul):

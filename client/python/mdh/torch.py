@@ -98,10 +98,12 @@ def operator(name: str, expression: Expression, *, source: Optional[KernelSource
 
     The inputs must have exactly the expression's types, and as many elements as its buffers.
     `options`: of KernelSource, instead of `source`. No gradients: torch.library.register_autograd
-    adds them. Errors: ExpressionError for records, which tensors do not have.
+    adds them. Errors: ExpressionError for records, which tensors do not have, and without inputs.
     """
     source = source or KernelSource(**options)
     proto = expression.to_proto()
+    if not proto.inputs:
+        raise wrong(f"{expression.name} has no input: an operator needs one, which says the device")
     sizes = [dimension.size for dimension in proto.dimensions]
     outputs = [(_dtype(buffer), extents_of(buffer, sizes)) for buffer in proto.outputs]
     inputs = [(buffer.name, _dtype(buffer)) for buffer in proto.inputs]
@@ -218,7 +220,7 @@ def _register(name: str, inputs: int, outputs: int,
         arguments = [tensor.detach().contiguous() for tensor in tensors]
         arguments += [result] if outputs == 1 else result
         if isinstance(kernel, CudaKernel):
-            kernel(*arguments, stream=torch.cuda.current_stream(tensors[0].device))
+            _launch(kernel, arguments, tensors[0].device)
         else:
             kernel(*arguments)
         return result
@@ -228,6 +230,13 @@ def _register(name: str, inputs: int, outputs: int,
     torch.library.register_fake(name, empty)
     namespace, short = name.split("::")
     return getattr(getattr(torch.ops, namespace), short)
+
+
+def _launch(kernel: CudaKernel, arguments: Sequence[Any], device: torch.device) -> None:
+    """In the current stream, with scratch memory of its own: other streams may run the same."""
+    size_bytes = kernel.kernel.scratch_bytes
+    scratch = torch.empty(size_bytes, dtype=torch.uint8, device=device) if size_bytes else None
+    kernel(*arguments, stream=torch.cuda.current_stream(device), scratch=scratch)
 
 
 def _checked(inputs: Sequence[Tuple[str, Any]], tensors: Sequence[Any],

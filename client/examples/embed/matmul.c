@@ -10,11 +10,11 @@
 
 static float a[kSize * kSize], b[kSize * kSize], c[kSize * kSize];
 
-/* Ends the program with what went wrong. */
-static void check(mdh_code code, mdh_error* error) {
+/* Ends the program with what went wrong. `error`: where the call has put it. */
+static void check(mdh_code code, mdh_error** error) {
   if (code == MDH_OK) return;
-  fprintf(stderr, "matmul: %s\n", error != NULL ? mdh_error_message(error) : "no memory");
-  mdh_error_free(error);
+  fprintf(stderr, "matmul: %s\n", *error != NULL ? mdh_error_message(*error) : "no memory");
+  mdh_error_free(*error);
   exit(1);
 }
 
@@ -22,8 +22,8 @@ static mdh_kernel* kernel_of_bundle(const char* path, const mdh_query* query) {
   mdh_error* error = NULL;
   mdh_bundle* bundle = NULL;
   mdh_kernel* kernel = NULL;
-  check(mdh_bundle_open(path, MDH_CHECK_WHEN_OPENED, &bundle, &error), error);
-  check(mdh_bundle_kernel(bundle, query, &kernel, &error), error);
+  check(mdh_bundle_open(path, MDH_CHECK_WHEN_OPENED, &bundle, &error), &error);
+  check(mdh_bundle_kernel(bundle, query, &kernel, &error), &error);
   mdh_bundle_close(bundle);
   return kernel;
 }
@@ -32,8 +32,8 @@ static mdh_kernel* kernel_of_daemon(const mdh_query* query) {
   mdh_error* error = NULL;
   mdh_client* client = NULL;
   mdh_kernel* kernel = NULL;
-  check(mdh_client_connect(NULL, &client, &error), error);
-  check(mdh_client_kernel_and_tune(client, query, 0, &kernel, &error), error);
+  check(mdh_client_connect(NULL, &client, &error), &error);
+  check(mdh_client_kernel_and_tune(client, query, 0, &kernel, &error), &error);
   mdh_client_free(client);
   return kernel;
 }
@@ -65,15 +65,15 @@ int main(int argc, char** argv) {
     snprintf(sizes[n], sizeof(sizes[n]), "%c=%d", "IJK"[n], (int)kSize);
     bindings[n] = sizes[n];
   }
-  check(mdh_query_create(kMatMul, bindings, NULL, &query, &error), error);
+  check(mdh_query_create(kMatMul, bindings, NULL, &query, &error), &error);
   kernel = argc > 1 ? kernel_of_bundle(argv[1], query) : kernel_of_daemon(query);
-  check(mdh_function_load(kernel, NULL, &function, &error), error);
+  check(mdh_function_load(kernel, NULL, &function, &error), &error);
 
   for (n = 0; n < kSize * kSize; ++n) {
     a[n] = (float)(n % 7 - 3);
     b[n] = (float)(n % 5 - 2);
   }
-  check(mdh_function_run(function, arguments, 3, &error), error);
+  check(mdh_function_run(function, arguments, 3, &error), &error);
   printf("%s, %s: %s\n", mdh_kernel_entry(kernel), kProvenance[mdh_kernel_provenance(kernel)],
          is_right() ? "right" : "WRONG");
 

@@ -10,9 +10,10 @@
 
 #define TEXT_LOOKUPS 100
 
-static void check(mdh_code code, mdh_error* error) {
+static void check(mdh_code code, mdh_error** error) {
   if (code == MDH_OK) return;
-  fprintf(stderr, "c_lookups: error: %s\n", error != NULL ? mdh_error_message(error) : "no memory");
+  fprintf(stderr, "c_lookups: error: %s\n",
+          *error != NULL ? mdh_error_message(*error) : "no error");
   exit(1);
 }
 
@@ -68,21 +69,21 @@ int main(int argc, char** argv) {
   prepared = calloc((size_t)rounds, sizeof(*prepared));
   from_text = calloc((size_t)rounds, sizeof(*from_text));
   if (rounds < 1 || prepared == NULL || from_text == NULL) return 2;
-  check(mdh_bundle_open(argv[1], MDH_CHECK_WHEN_OPENED, &bundle, &error), error);
+  check(mdh_bundle_open(argv[1], MDH_CHECK_WHEN_OPENED, &bundle, &error), &error);
   for (n = 0; n < MDH_BENCHMARK_QUERIES; ++n) {
     set_size(size, sizeof(size), n * MDH_BENCHMARK_STEP % MDH_BENCHMARK_QUERIES);
-    check(mdh_query_create(text, bindings, &options, &queries[n], &error), error);
+    check(mdh_query_create(text, bindings, &options, &queries[n], &error), &error);
   }
   for (round = 0; round < rounds; ++round) {
     double begin = now_ns();
     for (n = 0; n < MDH_BENCHMARK_QUERIES; ++n) {
-      check(mdh_bundle_find(bundle, queries[n], &entry, NULL), NULL);
+      check(mdh_bundle_find(bundle, queries[n], &entry, NULL), &error);
     }
     prepared[round] = (now_ns() - begin) / MDH_BENCHMARK_QUERIES;
     begin = now_ns();
     for (n = 0; n < TEXT_LOOKUPS; ++n) {
       set_size(size, sizeof(size), n);
-      check(mdh_bundle_find_text(bundle, text, bindings, &options, &entry, &error), error);
+      check(mdh_bundle_find_text(bundle, text, bindings, &options, &entry, &error), &error);
     }
     from_text[round] = (now_ns() - begin) / TEXT_LOOKUPS;
   }

@@ -3,7 +3,7 @@
 //   MDH_ASSIGN_OR_RETURN(const auto bundle, mdh::BundleFile::Open("kernels.mdhb"));
 //   MDH_ASSIGN_OR_RETURN(const std::string cpu, mdh::HostCpuFingerprint());
 //   const mdh::BundleQuery query = mdh::QueryFor(matmul, cpu);         // once
-//   MDH_ASSIGN_OR_RETURN(const auto found, bundle->Find(query));       // often: half a microsecond
+//   MDH_ASSIGN_OR_RETURN(const auto found, bundle->Find(query));       // often: a tenth of a us
 //   MDH_ASSIGN_OR_RETURN(const mdh::v1::Kernel kernel, mdh::KernelOf(found));
 //
 // Kernels are code: a program that runs what is in a bundle trusts who made it. BundleFile::Sum

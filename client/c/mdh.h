@@ -255,11 +255,12 @@ MDH_API const char* mdh_bundle_sum(const mdh_bundle* bundle);
 MDH_API size_t mdh_bundle_device_count(const mdh_bundle* bundle);
 /* NULL if there is no such device. */
 MDH_API const char* mdh_bundle_device(const mdh_bundle* bundle, size_t number);
-/* In half a microsecond; the whole key is compared. Any compiler and generator fits, newer ones are
- * preferred. MDH_NOT_FOUND. */
+/* In about a tenth of a microsecond; the whole key is compared. Any compiler and generator fits,
+ * newer ones are preferred. MDH_NOT_FOUND. */
 MDH_API mdh_code mdh_bundle_find(const mdh_bundle* bundle, const mdh_query* query,
                                  mdh_bundle_entry* entry, mdh_error** error);
-/* The same for an expression as text, which is parsed by every call: some ten microseconds. */
+/* The same for an expression as text, which is parsed by every call: some tens of
+ * microseconds. */
 MDH_API mdh_code mdh_bundle_find_text(const mdh_bundle* bundle, const char* text,
                                       const char* const* bindings, const mdh_query_options* options,
                                       mdh_bundle_entry* entry, mdh_error** error);

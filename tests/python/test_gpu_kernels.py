@@ -188,3 +188,13 @@ def test_a_contraction_under_torch_compile(torch, gpu_client):
     half = mdh.torch.einsum("ik,kj->ij", client=gpu_client, accumulate=mdh.fp32)
     a, b = a.half(), b.half()
     torch.testing.assert_close(half(a, b), a @ b, rtol=1e-2, atol=1e-2)
+
+
+def test_a_contraction_on_another_gpu_than_the_current_one(torch, gpu_client):
+    import mdh.torch
+
+    if torch.cuda.device_count() < 2:
+        pytest.skip("there is one GPU")
+    matmul = mdh.torch.einsum("ik,kj->ij", client=gpu_client)
+    a, b = torch.rand(32, 16, device="cuda:1"), torch.rand(16, 24, device="cuda:1")
+    torch.testing.assert_close(matmul(a, b), a @ b, rtol=1e-4, atol=1e-4)

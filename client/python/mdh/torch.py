@@ -71,8 +71,11 @@ class KernelSource:
         with self._lock:
             if key not in self._loaded:
                 kernel = self._find(expression, device)
-                self._loaded[key] = (CudaKernel(kernel, device=device.index or 0)
-                                     if device.type == "cuda" else CpuKernel(kernel))
+                if device.type == "cuda":
+                    with torch.cuda.device(device):  # its context is the current one inside
+                        self._loaded[key] = CudaKernel(kernel, device=device.index or 0)
+                else:
+                    self._loaded[key] = CpuKernel(kernel)
             return self._loaded[key]
 
     def _find(self, expression: Expression, device: torch.device) -> Kernel:
@@ -236,7 +239,8 @@ def _launch(kernel: CudaKernel, arguments: Sequence[Any], device: torch.device) 
     """In the current stream, with scratch memory of its own: other streams may run the same."""
     size_bytes = kernel.kernel.scratch_bytes
     scratch = torch.empty(size_bytes, dtype=torch.uint8, device=device) if size_bytes else None
-    kernel(*arguments, stream=torch.cuda.current_stream(device), scratch=scratch)
+    with torch.cuda.device(device):
+        kernel(*arguments, stream=torch.cuda.current_stream(device), scratch=scratch)
 
 
 def _checked(inputs: Sequence[Tuple[str, Any]], tensors: Sequence[Any],

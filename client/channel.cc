@@ -103,6 +103,9 @@ Result<std::shared_ptr<grpc::Channel>> ConnectChannel(const std::string& target,
   }
   grpc::ChannelArguments arguments;
   arguments.SetServiceConfigJSON(RetryServiceConfig());
+  // A daemon that was restarted is found again while calls are still repeated.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
   std::shared_ptr<grpc::Channel> channel = grpc::experimental::CreateCustomChannelWithInterceptors(
       target, credentials, arguments, std::move(interceptors));
   const auto limit = After(options.connect_limit_ns);

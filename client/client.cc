@@ -4,10 +4,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/channel.h"
+#include "client/wait_for_job.h"
 #include "core/canonical.h"
 #include "mdh/v1/device.grpc.pb.h"
 #include "mdh/v1/kernel.grpc.pb.h"
@@ -49,8 +51,8 @@ class GrpcClient : public Client {
   Result<v1::Kernel> GetKernel(const std::string& name) override;
   Result<v1::CreateTuningJobResponse> CreateJob(const Expression& expression,
                                                 const TuneOptions& options) override;
-  Status Watch(const std::string& name, int64_t after_sequence,
-               const OnProgress& on_progress) override;
+  Status Watch(const std::string& name, int64_t after_sequence, const OnProgress& on_progress,
+               int64_t limit_ns) override;
   Result<v1::GetTuningJobResponse> GetJob(const std::string& name) override;
   Result<v1::ListTuningJobsResponse> ListJobs(int page_size,
                                               const std::string& page_token) override;
@@ -82,6 +84,12 @@ class GrpcClient : public Client {
   const std::unique_ptr<v1::DeviceService::Stub> devices_;
   const std::unique_ptr<v1::StudyService::Stub> studies_;
 };
+
+// 128 bits.
+std::string RandomId() {
+  std::random_device random;
+  return absl::StrFormat("%08x%08x%08x%08x", random(), random(), random(), random());
+}
 
 bool IsGiven(const v1::DeviceSelection& device) {
   return device.device_case() != v1::DeviceSelection::DEVICE_NOT_SET;
@@ -188,7 +196,7 @@ Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const Expression& expr
   request.mutable_options()->set_numerics_policy(options.numerics_policy);
   request.mutable_options()->set_tolerance(options.tolerance);
   request.set_force(options.force);
-  request.set_request_id(options.request_id);
+  request.set_request_id(options.request_id.empty() ? RandomId() : options.request_id);
   for (const std::string& device : options.devices) request.add_devices(device);
   request.set_source(options.source);
   request.set_priority(options.priority);
@@ -199,11 +207,12 @@ Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const Expression& expr
 }
 
 Status GrpcClient::Watch(const std::string& name, int64_t after_sequence,
-                         const OnProgress& on_progress) {
+                         const OnProgress& on_progress, int64_t limit_ns) {
   v1::WatchTuningJobRequest request;
   request.set_name(name);
   request.set_after_sequence(after_sequence);
   grpc::ClientContext context;
+  if (limit_ns > 0) context.set_deadline(After(limit_ns));
   const auto reader = tuning_->WatchTuningJob(&context, request);
   v1::WatchTuningJobResponse response;
   while (reader->Read(&response)) {
@@ -380,15 +389,9 @@ Result<std::unique_ptr<Client>> Client::Connect(const std::string& target,
 Result<v1::TuningRecord> Client::Tune(const Expression& expression, const TuneOptions& options,
                                       const OnProgress& on_progress) {
   MDH_ASSIGN_OR_RETURN(const v1::CreateTuningJobResponse created, CreateJob(expression, options));
-  MDH_RETURN_IF_ERROR(Watch(created.job().name(), 0, on_progress));
-  MDH_ASSIGN_OR_RETURN(v1::GetTuningJobResponse ended, GetJob(created.job().name()));
-  if (ended.job().state() == v1::TUNING_JOB_STATE_CANCELLED) {
-    return absl::CancelledError(absl::StrCat(ended.job().name(), " was cancelled"));
-  }
-  if (ended.job().has_error()) {
-    return absl::Status(static_cast<absl::StatusCode>(ended.job().error().code()),
-                        ended.job().error().message());
-  }
+  MDH_ASSIGN_OR_RETURN(v1::GetTuningJobResponse ended,
+                       WaitForJob(*this, created.job().name(), {}, on_progress));
+  MDH_RETURN_IF_ERROR(ErrorOf(ended.job()));
   return std::move(*ended.mutable_record());
 }
 

@@ -35,8 +35,10 @@ struct TuneOptions {
   // Policy, and largest relative error of results (0: from the policy).
   v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED;
   double tolerance = 0;
-  bool force = false;           // search again even if there is a record
-  std::string request_id = "";  // the same id gives the same job; empty: none
+  bool force = false;  // search again even if there is a record
+  // The same id gives the same job. Empty: a random one, so that a call that is repeated because
+  // the connection broke gives one job.
+  std::string request_id = "";
   // Names of the devices that may be used, all of one fingerprint; none: the daemon's CPU.
   std::vector<std::string> devices = {};
   std::string source = "";         // who asks, to take turns with others; empty: this machine
@@ -104,18 +106,19 @@ class Client {
       const BackgroundTuning& tuning,
       v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED) = 0;
 
-  // Creates a job, waits for its end and gives its record. `on_progress` is called from this
-  // thread. Errors: Cancelled if the job was cancelled, even if a record was stored; what the job
-  // failed with.
+  // Creates a job, waits for its end, also while the daemon is restarted, and gives its record.
+  // `on_progress` is called from this thread. Errors: Cancelled if the job was cancelled, even if a
+  // record was stored; what the job failed with.
   Result<v1::TuningRecord> Tune(const Expression& expression, const TuneOptions& options,
                                 const OnProgress& on_progress = {});
   // Returns at once.
   virtual Result<v1::CreateTuningJobResponse> CreateJob(const Expression& expression,
                                                         const TuneOptions& options) = 0;
   // Waits for the end of a job; `on_progress` is called from this thread for every step after
-  // `after_sequence`. Errors: NotFound.
+  // `after_sequence`. Ends with the connection, and after `limit_ns` (0: never): WaitForJob
+  // (wait_for_job.h) goes on. Errors: NotFound.
   virtual Status Watch(const std::string& name, int64_t after_sequence,
-                       const OnProgress& on_progress) = 0;
+                       const OnProgress& on_progress, int64_t limit_ns = 0) = 0;
   // The job, and its record if it has one. Errors: NotFound.
   virtual Result<v1::GetTuningJobResponse> GetJob(const std::string& name) = 0;
   // One page, the newest first.

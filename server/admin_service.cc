@@ -17,6 +17,7 @@
 #include "server/lookup_answers.h"
 #include "server/record_check.h"
 #include "server/reply.h"
+#include "server/resource_names.h"
 #include "server/sqlite_results.h"
 #include "tuner/search/search_technique.h"
 
@@ -57,6 +58,19 @@ Result<std::string> ReadAll(grpc::ServerReader<v1::ImportBundleRequest>& reader,
     bytes += request.data();
   }
   return bytes;
+}
+
+// The records, no longer pinned, each with its kernel, if that can be read.
+Result<std::vector<StoredResult>> WithKernels(std::vector<v1::TuningRecord> records, Store& store) {
+  std::vector<StoredResult> results;
+  for (v1::TuningRecord& record : records) {
+    record.clear_is_pinned();
+    MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(record.name()));
+    Result<v1::Kernel> kernel = store.GetKernel(id);
+    if (!kernel.ok() && !absl::IsNotFound(kernel.status())) return kernel.status();
+    results.push_back({std::move(record), kernel.ok() ? *std::move(kernel) : v1::Kernel()});
+  }
+  return results;
 }
 
 }  // namespace
@@ -121,11 +135,12 @@ Status AdminServiceImpl::Export(const v1::ExportBundleRequest& request,
     records.erase(std::remove_if(records.begin(), records.end(), is_left_out), records.end());
     std::sort(records.begin(), records.end(),
               [](const auto& a, const auto& b) { return a.name() < b.name(); });
-    for (v1::TuningRecord& record : records) record.clear_is_pinned();
+    MDH_ASSIGN_OR_RETURN(const std::vector<StoredResult> results,
+                         WithKernels(std::move(records), store_));
     v1::BundleHeader header;
     header.set_server_version(options_.version);
     *header.mutable_create_time() = ToProto(absl::Now());
-    bytes = WriteBundle(std::move(header), records);
+    bytes = WriteBundle(std::move(header), results);
   }
   for (size_t at = 0; at < bytes.size(); at += kPieceBytes) {
     v1::ExportBundleResponse piece;

@@ -1,90 +1,106 @@
 #include "server/bundle.h"
 
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/canonical.h"
+#include "core/sha256.h"
+#include "proto/bundle_file.h"
+#include "proto/bundle_layout.h"
+#include "proto/bundle_writer.h"
 #include "proto/error_details.h"
 
 namespace mdh {
 namespace {
 
-constexpr std::string_view kMagic = "MDHBNDL1";
+constexpr std::string_view kStreamMagic = "MDHBNDL1";
+constexpr int kStreamVersion = 1;
 constexpr size_t kLengthBytes = 4;
 constexpr size_t kChecksumBytes = 32;
 
-Status BadBundle(const std::string& what) {
-  return WithReason(InvalidField("data", absl::StrCat("the bundle ", what)), "BAD_BUNDLE");
+Status BadBundle(const std::string& message) {
+  return WithReason(InvalidField("data", message), "BAD_BUNDLE");
 }
 
-// SHA-256 as bytes.
-std::string Checksum(std::string_view bytes) {
-  const std::string hex = Sha256Hex(std::string(bytes));
-  std::string sum;
-  for (size_t at = 0; at < hex.size(); at += 2) {
-    sum.push_back(static_cast<char>(std::stoi(hex.substr(at, 2), nullptr, 16)));
-  }
-  return sum;
-}
-
-template <typename Message>
-void AppendMessage(const Message& message, std::string& bytes) {
-  const std::string body = message.SerializeAsString();
-  for (size_t n = 0; n < kLengthBytes; ++n) {
-    bytes.push_back(static_cast<char>(body.size() >> (8 * n) & 0xff));
-  }
-  bytes += body;
-}
+Status BadStream(const std::string& what) { return BadBundle(absl::StrCat("the bundle ", what)); }
 
 // Takes the next message from the front of `bytes`.
 template <typename Message>
 Result<Message> TakeMessage(std::string_view& bytes) {
-  if (bytes.size() < kLengthBytes) return BadBundle("ends within a message");
-  size_t length = 0;
-  for (size_t n = 0; n < kLengthBytes; ++n) {
-    length |= static_cast<size_t>(static_cast<unsigned char>(bytes[n])) << (8 * n);
-  }
+  if (bytes.size() < kLengthBytes) return BadStream("ends within a message");
+  const size_t length = LoadLittleEndian<uint32_t>(bytes.data());
   bytes.remove_prefix(kLengthBytes);
-  if (bytes.size() < length) return BadBundle("ends within a message");
+  if (bytes.size() < length) return BadStream("ends within a message");
   Message message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(length))) {
-    return BadBundle("has a message that cannot be read");
+    return BadStream("has a message that cannot be read");
   }
   bytes.remove_prefix(length);
   return message;
 }
 
-}  // namespace
-
-std::string WriteBundle(v1::BundleHeader header, const std::vector<v1::TuningRecord>& records) {
-  header.set_version(kBundleVersion);
-  header.set_records(static_cast<int64_t>(records.size()));
-  std::string bytes(kMagic);
-  AppendMessage(header, bytes);
-  for (const v1::TuningRecord& record : records) AppendMessage(record, bytes);
-  bytes += Checksum(bytes);
-  return bytes;
-}
-
-Result<Bundle> ReadBundle(std::string_view bytes) {
-  if (bytes.substr(0, kMagic.size()) != kMagic) return BadBundle("does not begin as one");
-  if (bytes.size() < kMagic.size() + kChecksumBytes) return BadBundle("is cut off");
+// The format of version 1.
+Result<Bundle> ReadStream(std::string_view bytes) {
+  if (bytes.size() < kStreamMagic.size() + kChecksumBytes) return BadStream("is cut off");
   const std::string_view sum = bytes.substr(bytes.size() - kChecksumBytes);
   bytes.remove_suffix(kChecksumBytes);
-  if (Checksum(bytes) != sum) return BadBundle("is damaged or cut off: its checksum is wrong");
-  bytes.remove_prefix(kMagic.size());
+  const Sha256::Sum computed = Sha256::Of({bytes.data(), bytes.size()});
+  if (sum != std::string_view(reinterpret_cast<const char*>(computed.data()), computed.size())) {
+    return BadStream("is damaged or cut off: its checksum is wrong");
+  }
+  bytes.remove_prefix(kStreamMagic.size());
   Bundle bundle;
   MDH_ASSIGN_OR_RETURN(bundle.header, TakeMessage<v1::BundleHeader>(bytes));
-  if (bundle.header.version() < 1 || bundle.header.version() > kBundleVersion) {
-    return BadBundle(absl::StrCat("is of version ", bundle.header.version(),
+  if (bundle.header.version() != kStreamVersion) {
+    return BadStream(absl::StrCat("is of version ", bundle.header.version(),
                                   ", this daemon reads versions up to ", kBundleVersion));
   }
   for (int64_t n = 0; n < bundle.header.records(); ++n) {
     MDH_ASSIGN_OR_RETURN(v1::TuningRecord record, TakeMessage<v1::TuningRecord>(bytes));
     bundle.records.push_back(std::move(record));
   }
-  if (!bytes.empty()) return BadBundle("has bytes after its last record");
+  if (!bytes.empty()) return BadStream("has bytes after its last record");
   return bundle;
+}
+
+Result<Bundle> ReadFile(std::string_view bytes) {
+  const Result<std::unique_ptr<BundleFile>> file = BundleFile::FromBytes(bytes);
+  if (!file.ok()) return BadBundle(std::string(file.status().message()));
+  Bundle bundle;
+  const std::string_view info = (*file)->info();
+  if (!bundle.header.ParseFromArray(info.data(), static_cast<int>(info.size()))) {
+    return BadStream("has a header that cannot be read");
+  }
+  for (size_t number = 0; number < (*file)->size(); ++number) {
+    MDH_ASSIGN_OR_RETURN(const BundleEntry entry, (*file)->Entry(number));
+    v1::TuningRecord record;
+    if (!record.ParseFromArray(entry.record.data(), static_cast<int>(entry.record.size()))) {
+      return BadStream(absl::StrCat("has a record that cannot be read: ", number));
+    }
+    bundle.records.push_back(std::move(record));
+  }
+  return bundle;
+}
+
+}  // namespace
+
+std::string WriteBundle(v1::BundleHeader header, const std::vector<StoredResult>& results) {
+  header.set_version(kBundleVersion);
+  header.set_records(static_cast<int64_t>(results.size()));
+  std::vector<BundleItem> items;
+  for (const StoredResult& result : results) {
+    const v1::KernelKey& key = result.record.key();
+    items.push_back(
+        {BundleQuery(key.canonical_form(), key.device_fingerprint(), key.numerics_policy())
+             .WithCode(key.compiler(), key.generator_version()),
+         result.record.SerializeAsString(),
+         result.kernel.name().empty() ? std::string() : result.kernel.SerializeAsString()});
+  }
+  return WriteBundleFile(header.SerializeAsString(), std::move(items));
+}
+
+Result<Bundle> ReadBundle(std::string_view bytes) {
+  return bytes.substr(0, kStreamMagic.size()) == kStreamMagic ? ReadStream(bytes) : ReadFile(bytes);
 }
 
 }  // namespace mdh

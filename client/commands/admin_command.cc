@@ -1,10 +1,12 @@
 // mdh admin: bundles, backups, checks, figures; mdh pin, mdh unpin, mdh forget.
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "client/admin_client.h"
 #include "client/commands/command.h"
@@ -40,10 +42,18 @@ ExitCode Export(const GlobalOptions& options, const std::string& file) {
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
   const Result<std::string> bundle = (*client)->Export();
   if (!bundle.ok()) return Fail(bundle.status());
-  std::ofstream out(file, std::ios::binary);
+  // A new file takes the place of an old one, which programs may have mapped; a pipe stays.
+  std::error_code ignored;
+  const bool is_pipe =
+      std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored);
+  const std::string written = is_pipe ? file : file + ".part";
+  std::ofstream out(written, std::ios::binary);
   out << *bundle;
   out.close();
-  if (!out) return Fail(ExitCode::kCannotWrite, "cannot write " + file);
+  if (!out || (!is_pipe && std::rename(written.c_str(), file.c_str()) != 0)) {
+    if (!is_pipe) std::filesystem::remove(written, ignored);
+    return Fail(ExitCode::kCannotWrite, "cannot write " + file);
+  }
   return ExitCode::kOk;
 }
 
@@ -162,7 +172,8 @@ void AddRecordCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
 void AddBundleCommands(CLI::App& admin, const GlobalOptions& options, SelectedCommand& selected) {
   auto file = std::make_shared<std::string>();
   auto only_check = std::make_shared<bool>(false);
-  CLI::App* save = admin.add_subcommand("export", "write all records to a bundle");
+  CLI::App* save = admin.add_subcommand(
+      "export", "write all records and their kernels to a bundle, which programs can map");
   save->add_option("FILE", *file, "made, or replaced")->required();
   save->callback([&options, &selected, file] {
     selected = [&options, file] { return Export(options, *file); };

@@ -166,6 +166,10 @@ TEST(Arrows, ConversionOfExpressionsLinksNoService) {
                   {"absl::", "OpenSSL::Crypto", "mdh_core", "mdh_proto", "protobuf::"});
 }
 
+TEST(Arrows, BundlesAreReadWithoutMessagesAndServices) {
+  ExpectLinksOnly("mdh_bundle", {"absl::", "OpenSSL::Crypto", "mdh_core"});
+}
+
 TEST(Arrows, SpacesAndSearchKnowNothingOfMdh) {
   ExpectLinksOnly("mdh_space", {"absl::", "PkgConfig::GMPXX", "Threads::"});
   ExpectLinksOnly("mdh_search", {"absl::", "PkgConfig::GMPXX", "Threads::", "mdh_space"});

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "core/text/parser.h"
 #include "core/text/printer.h"
@@ -18,6 +19,7 @@
 #include "tests/fuzz/request.h"
 #include "tests/random_expression.h"
 #include "tests/server/fake_devices.h"
+#include "tests/server/old_bundle.h"
 
 namespace mdh {
 namespace {
@@ -41,6 +43,16 @@ v1::TuningRecord RecordFor(const Expression& expression) {
   return record;
 }
 
+std::string BundleOf(const std::vector<v1::TuningRecord>& records) {
+  std::vector<StoredResult> results;
+  for (const v1::TuningRecord& record : records) {
+    v1::Kernel kernel;
+    kernel.set_name("kernels/1");
+    results.push_back({record, kernel});
+  }
+  return WriteBundle({}, results);
+}
+
 // Fills every field, down to some depth: expressions and records with the given ones.
 void Fill(google::protobuf::Message* message, const v1::Expression& expression,
           const v1::TuningRecord& record, int depth) {
@@ -62,7 +74,7 @@ void Fill(google::protobuf::Message* message, const v1::Expression& expression,
            expression, record, depth - 1);
     } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && !field->is_repeated()) {
       const bool is_bundle = field->type() == FieldDescriptor::TYPE_BYTES;
-      reflection->SetString(message, field, is_bundle ? WriteBundle({}, {record}) : record.name());
+      reflection->SetString(message, field, is_bundle ? BundleOf({record}) : record.name());
     }
   }
 }
@@ -71,7 +83,10 @@ void Fill(google::protobuf::Message* message, const v1::Expression& expression,
 void WriteRequests(const fs::path& out, const std::string& name, const Expression& expression) {
   const v1::TuningRecord record = RecordFor(expression);
   const v1::Expression message = ToProto(expression);
-  Write(out / "bundle" / name, WriteBundle({}, {record, record}));
+  v1::TuningRecord other = record;
+  other.mutable_key()->set_compiler("another");
+  Write(out / "bundle" / name, BundleOf({record, other}));
+  Write(out / "bundle" / (name + "-old"), WriteOldBundle({}, {record, other}));
   for (size_t method = 0; method < AllMethods().size(); ++method) {
     for (const int depth : {1, 3}) {
       const auto request = MakeRequest(*AllMethods()[method]);

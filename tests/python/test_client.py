@@ -68,7 +68,7 @@ def test_an_interrupt_cancels_the_job(client):
     newest = client.call("TuningService/ListTuningJobs", pb.ListTuningJobsRequest(page_size=1),
                           pb.ListTuningJobsResponse).jobs[0]
     steps = []
-    client._watch(newest.name, steps.append)
+    assert client.wait(newest.name, on_progress=steps.append).state == "CANCELLED"
     assert steps[-1].state == "CANCELLED"
 
 

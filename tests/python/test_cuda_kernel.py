@@ -82,6 +82,12 @@ class FakeDriver:
     def capability(self):
         return 90
 
+    def current_device(self):
+        return 0
+
+    def device_of(self, pointer):
+        return pointer >> 40
+
     def load_module(self, image):
         self.calls.append(("load_module", image))
         return 7
@@ -114,9 +120,15 @@ class FakeDriver:
 class Array:
     """What torch and cupy have."""
 
-    def __init__(self, pointer, shape=(32,), typestr="<f4", strides=None):
+    def __init__(self, pointer, shape=(32,), typestr="<f4", strides=None, is_read_only=False):
         self.__cuda_array_interface__ = {"shape": shape, "typestr": typestr, "strides": strides,
-                                         "data": (pointer, False), "version": 3}
+                                         "data": (pointer, is_read_only), "version": 3}
+
+
+class OnTheCpu:
+    """What numpy has."""
+
+    __array_interface__ = {"shape": (32,), "typestr": "<f4", "data": (64, False), "version": 3}
 
 
 def load(path, driver=None):
@@ -205,14 +217,19 @@ def test_arguments_that_do_not_fit_are_named(write):
             ((good,), r"k has 2 arguments \(x, y\), not 1"),
             ((good, None), "the argument 'y' is None, not memory of a GPU"),
             ((good, True), "the argument 'y' is True"),
-            ((good, "y"), "the argument 'y' is a str without __cuda_array_interface__"),
+            ((good, "y"), "the argument 'y' is a str, which is no array"),
             ((good, 0), "the argument 'y' starts at 0x0"),
             ((good + 4, good), "the argument 'x' starts at 0x100004: .* aligned to 16 bytes"),
             ((Array(good, (31,)), good), "'x' has 124 bytes, but the kernel expects 128"),
-            ((good, Array(good, (8, 4), strides=(4, 32))), "the argument 'y' is not contiguous")):
+            ((good, Array(good, (8, 4), strides=(4, 32))), "the argument 'y' is not contiguous"),
+            ((good, Array(good, (32,), "<i4")), "'y' has elements of type int32, but .* fp32"),
+            ((good, Array(good, (32,), ">f4")), "'y' has elements of type unknown, but .* fp32"),
+            ((good, Array(1 << 40)), "'y' is on GPU 1, but the kernel runs on GPU 0"),
+            ((good, Array(good, is_read_only=True)), "'y' is an output, but the array is read-only"),
+            ((good, OnTheCpu()), "'y' is a OnTheCpu in memory of the CPU, but")):
         with pytest.raises(mdh.ExpressionError, match=message):
             kernel(*arguments)
-    kernel(Array(good, (8, 1, 4), strides=(16, 999, 4)), Array(good, (16,), "<f8"))
+    kernel(Array(good, (8, 1, 4), strides=(16, 999, 4), is_read_only=True), Array(good, (33,)))
 
 
 def test_other_languages_are_refused(write):

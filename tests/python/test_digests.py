@@ -59,7 +59,9 @@ CASES = [
 
 @pytest.mark.parametrize("name, build, sizes", CASES)
 def test_shipped_file(client, digest_of_file, name, build, sizes):
-    assert client.check(build(**sizes)).digest == digest_of_file(name, **sizes)
+    expression = build(**sizes)
+    assert client.check(expression).digest == digest_of_file(name, **sizes)
+    assert expression.digest == digest_of_file(name, **sizes)
 
 
 @pytest.mark.parametrize("build", [
@@ -87,3 +89,4 @@ def test_other_sizes_have_other_digests(client):
 def test_text_of_newer_features_is_the_same_expression(client, expression):
     checked = client.check(expression)
     assert client.check(parse(checked.text)).digest == checked.digest
+    assert expression.digest == checked.digest

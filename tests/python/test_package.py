@@ -30,6 +30,7 @@ def test_pip_installs_it_without_a_network(tmp_path):
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                          env={"PYTHONPATH": str(tmp_path / "site")})
     assert ran.stdout == "einsum\n", ran.stderr
+    assert (tmp_path / "site" / "mdh" / "py.typed").exists()
 
 
 def test_names_of_the_package():

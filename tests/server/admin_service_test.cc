@@ -6,9 +6,11 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/bundle_file.h"
 #include "proto/grpc_status.h"
 #include "server/bundle.h"
 #include "server/resource_names.h"
+#include "tests/server/old_bundle.h"
 #include "tests/server/service_fixture.h"
 
 namespace mdh {
@@ -21,8 +23,10 @@ using ::testing::SizeIs;
 
 class AdminServiceTest : public ServiceTest {
  protected:
-  std::string Bundle(const std::vector<v1::TuningRecord>& records) {
-    return WriteBundle(v1::BundleHeader(), records);
+  static std::string Bundle(const std::vector<v1::TuningRecord>& records) {
+    std::vector<StoredResult> results;
+    for (const v1::TuningRecord& record : records) results.push_back({record, v1::Kernel()});
+    return WriteBundle(v1::BundleHeader(), results);
   }
 };
 
@@ -61,6 +65,20 @@ TEST_F(AdminServiceTest, BetterRecordsStayAndOtherVersionsAreLeftOut) {
   EXPECT_EQ(imported->other_versions(), 1);
 }
 
+TEST_F(AdminServiceTest, BundlesOfTheVersionBeforeAreRead) {
+  const auto imported = admin_client_->Import(WriteOldBundle({}, {RecordFor(64, 1'000'000)}));
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->stored(), 1);
+}
+
+TEST_F(AdminServiceTest, ABundleHasTheKernels) {
+  const std::string name = Put(64, 1'000'000).name();
+  const std::string bytes = *admin_client_->Export();
+  const std::unique_ptr<BundleFile> bundle = *BundleFile::FromBytes(bytes);
+  ASSERT_EQ(bundle->size(), 1u);
+  EXPECT_EQ(bundle->Entry(0)->kernel, client_->GetKernel(name)->SerializeAsString());
+}
+
 TEST_F(AdminServiceTest, ABadBundleIsRefusedAsAWhole) {
   v1::TuningRecord wrong = RecordFor(65, 1'000'000);
   wrong.set_parameters("nonsense");
@@ -71,6 +89,7 @@ TEST_F(AdminServiceTest, ABadBundleIsRefusedAsAWhole) {
   std::string damaged = Bundle({RecordFor(64, 1'000'000)});
   damaged[100] = static_cast<char>(damaged[100] ^ 4);
   EXPECT_EQ(ReasonOf(admin_client_->Import(damaged).status()), "BAD_BUNDLE");
+  EXPECT_EQ(ReasonOf(admin_client_->Import(damaged.substr(0, 200)).status()), "BAD_BUNDLE");
   EXPECT_EQ(ReasonOf(admin_client_->Import("").status()), "BAD_BUNDLE");
   EXPECT_THAT(*store_->AllRecords(), IsEmpty());
 }

@@ -16,7 +16,10 @@
 
 from types import ModuleType as _ModuleType
 
+from .aio import AsyncClient
+from .bundle import Bundle, BundleEntry, BundleError, BundleQuery
 from .client import Client, default_address
+from .cpu_kernel import CpuKernel
 from .cuda_driver import CudaDriver, CudaError
 from .cuda_kernel import CudaKernel, FunctionResources, PreparedLaunch
 from .dsl import combine_ops, inp, md_hom, mdh, out
@@ -41,7 +44,7 @@ from .operators import (
     scalar_plus, scalar_times,
 )
 from .results import (
-    BestKernel, CheckedExpression, Kernel, KernelArgument, KernelLaunch, Lookup, Progress,
+    BestKernel, CheckedExpression, Job, Kernel, KernelArgument, KernelLaunch, Lookup, Progress,
     TunedKernel,
 )
 from .security import Security

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import os
+import time
 import uuid
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
 import grpc
 
-from .errors import MdhError, SourceLocation, UnavailableError, from_code, wrong
-from .expression import Expression, TextExpression
-from .results import BestKernel, CheckedExpression, Kernel, Lookup, Progress, TunedKernel
+from . import calls
+from .calls import Device, Source
+from .errors import MdhError, SourceLocation
+from .following import STREAM_SECONDS, Following
+from .results import (
+    BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel,
+)
+from .retries import CHANNEL_OPTIONS
 from .security import Security
-from .v1 import device_pb2, expression_pb2, kernel_pb2, record_pb2, study_pb2, tuning_pb2
+from .v1 import device_pb2, study_pb2, tuning_pb2
 
 if TYPE_CHECKING:
     from .tuner.specification import Specification
     from .tuner.study import Study, StudyStatus
 
-Source = Union[Expression, TextExpression]
-# A name, or the description of a device that has none.
-Device = Union[str, device_pb2.DeviceDescription]
-
-# Listing devices may have to measure them first, which takes seconds.
-_LIST_DEVICES_SECONDS = 180.0
 # Building the space of a study.
 _CREATE_STUDY_SECONDS = 300.0
-_POLICY = "NUMERICS_POLICY_"
 
 
 def default_address() -> str:
@@ -58,10 +57,7 @@ class Client:
         security = security or Security.from_environment()
         self._metadata = security.metadata(self.address)
         self._channel = security.open_channel(
-            self.address, options=[
-                ("grpc.max_receive_message_length", -1),
-                # A daemon that was restarted is found again soon.
-                ("grpc.min_reconnect_backoff_ms", 200), ("grpc.max_reconnect_backoff_ms", 2000)])
+            self.address, options=CHANNEL_OPTIONS)
 
     def __enter__(self) -> "Client":
         return self
@@ -75,10 +71,7 @@ class Client:
 
     def check(self, expression: Source) -> CheckedExpression:
         """What the daemon understands of an expression. Errors: ExpressionError, ..."""
-        request = expression_pb2.CheckExpressionRequest(expression=_source(expression))
-        return CheckedExpression.from_proto(self.call(
-            "ExpressionService/CheckExpression", request, expression_pb2.CheckExpressionResponse,
-            expression.location))
+        return self._run(calls.check(expression))
 
     def lookup(self, expression: Source, *, exact: bool = True, numerics: str = "",
                device: Device = "") -> Lookup:
@@ -87,14 +80,7 @@ class Client:
         `exact`: whether compiler and generator version must agree. `numerics`: as that of tune.
         `device`: as that of best_kernel.
         """
-        kind = kernel_pb2.MATCH_KIND_EXACT if exact else kernel_pb2.MATCH_KIND_COMPATIBLE
-        request = kernel_pb2.LookupKernelRequest(
-            expression=_source(expression), weakest_match=kind, numerics_policy=_policy(numerics),
-            device=_selection(device))
-        response = self.call("KernelService/LookupKernel", request,
-                              kernel_pb2.LookupKernelResponse, expression.location)
-        return Lookup(response.match == kernel_pb2.MATCH_KIND_EXACT,
-                      TunedKernel.from_proto(response.record))
+        return self._run(calls.lookup(expression, exact, numerics, device))
 
     def tune(
         self,
@@ -119,92 +105,93 @@ class Client:
         when candidates are checked. `force`: search even if there is a record. `devices`: names of
         equal devices, e.g. "devices/cuda0", or "devices/cuda" for all of a kind; default: the
         daemon's CPU. `source`: who asks, to take turns with others. `on_progress` is called from
-        this thread. An interrupt from the keyboard cancels the job; the best found
-        until then is stored.
+        this thread. A daemon that is restarted meanwhile is waited for. An interrupt from the
+        keyboard cancels the job; the best found until then is stored.
 
         Errors: CancelledError if the job was cancelled; what the job failed with.
         """
         options = tuning_pb2.TuningOptions(
             budget_ns=int(budget_seconds * 1e9), max_trials=max_trials, seed=seed,
-            technique=technique, numerics_policy=_policy(numerics), tolerance=tolerance)
-        request = tuning_pb2.CreateTuningJobRequest(
-            expression=_source(expression), options=options, force=force, request_id=request_id,
-            devices=devices, source=source)
-        created = self.call("TuningService/CreateTuningJob", request,
-                             tuning_pb2.CreateTuningJobResponse, expression.location)
+            technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance)
+        job = self._run(calls.create_job(
+            expression, options=options, force=force, request_id=request_id or uuid.uuid4().hex,
+            devices=devices, source_name=source))
         try:
-            self._watch(created.job.name, on_progress)
+            return self.wait(job.name, on_progress=on_progress).result(expression.location)
         except KeyboardInterrupt:
-            self.cancel(created.job.name)
+            self.cancel(job.name)
             raise
-        ended = self.call(
-            "TuningService/GetTuningJob", tuning_pb2.GetTuningJobRequest(name=created.job.name),
-            tuning_pb2.GetTuningJobResponse)
-        if ended.job.state == tuning_pb2.TUNING_JOB_STATE_CANCELLED:
-            raise from_code(1, f"{ended.job.name} was cancelled")
-        if ended.job.HasField("error"):
-            raise from_code(ended.job.error.code, ended.job.error.message, expression.location)
-        return TunedKernel.from_proto(ended.record)
 
-    def _watch(self, job: str, on_progress: Optional[Callable[[Progress], None]]) -> None:
+    def wait(self, job: str, *, on_progress: Optional[Callable[[Progress], None]] = None,
+             max_silence_seconds: float = 30.0) -> Job:
+        """Waits for the end of a job, "tuningJobs/{number}". A daemon that is restarted meanwhile is
+        waited for, `max_silence_seconds` long. Errors: NotFoundError; UnavailableError."""
+        following = Following(max_silence_seconds)
+        while True:
+            try:
+                for progress in self._follow(job, following.sequence):
+                    following.heard(progress.sequence)
+                    if on_progress is not None:
+                        on_progress(Progress.from_proto(progress))
+            except MdhError as error:
+                following.failed(error)
+            try:
+                ended = self._run(calls.job(job))
+                following.heard(following.sequence)
+                if ended.has_ended:
+                    return ended
+            except MdhError as error:
+                following.failed(error, is_last=True)
+            time.sleep(following.pause())
+
+    def _follow(self, job: str, after: int) -> Iterator[tuning_pb2.TuningProgress]:
         watch = self._channel.unary_stream(
             "/mdh.v1.TuningService/WatchTuningJob",
             request_serializer=tuning_pb2.WatchTuningJobRequest.SerializeToString,
             response_deserializer=tuning_pb2.WatchTuningJobResponse.FromString)
+        request = tuning_pb2.WatchTuningJobRequest(name=job, after_sequence=after)
+        stream = watch(request, metadata=self._metadata, timeout=STREAM_SECONDS)
         try:
-            for response in watch(
-                    tuning_pb2.WatchTuningJobRequest(name=job), metadata=self._metadata):
-                if on_progress is not None:
-                    on_progress(Progress.from_proto(response.progress))
+            for response in stream:
+                yield response.progress
         except grpc.RpcError as error:
             raise self._error(error, None) from error
+        finally:
+            stream.cancel()
 
     def cancel(self, job: str) -> None:
         """Cancels a job, "tuningJobs/{number}". Errors: NotFoundError."""
-        self.call("TuningService/CancelTuningJob", tuning_pb2.CancelTuningJobRequest(name=job),
-                   tuning_pb2.CancelTuningJobResponse)
+        self._run(calls.cancel(job))
 
     def kernel(self, tuned: Union[str, TunedKernel, Lookup]) -> Kernel:
         """The kernel of a record (or its name, or that of a kernel). Errors: NotFoundError."""
-        if isinstance(tuned, Lookup):
-            tuned = tuned.tuned
-        name = tuned.name if isinstance(tuned, TunedKernel) else tuned
-        if name.startswith("records/"):
-            name = "kernels/" + name[len("records/"):]
-        response = self.call("KernelService/GetKernel", kernel_pb2.GetKernelRequest(name=name),
-                              kernel_pb2.GetKernelResponse)
-        return Kernel.from_proto(response.kernel)
+        return self._run(calls.kernel(tuned))
 
     def best_kernel(self, expression: Source, *, device: Device = "", measured: bool = True,
-                    exact: bool = True, numerics: str = "") -> BestKernel:
+                    exact: bool = True, weakest: str = "", numerics: str = "",
+                    tune_seconds: Optional[float] = None) -> BestKernel:
         """The best kernel that is known for an expression on a device. Errors: NotFoundError.
 
         `device`: the name of an attached device as "devices/cuda0", of a known one as
         "knownDevices/h100", or the description of any other; default: the daemon's CPU.
         `measured`: whether it must have been measured there; else there is one for every device,
-        made from the record of a similar one or from rules. `exact`: as that of lookup.
-        `numerics`: as that of tune.
+        made from the record of a similar one or from rules. `exact`: as that of lookup. `weakest`:
+        instead of these two: "exact", "compatible", "nearest" (measured there in other sizes) or
+        "predicted". `numerics`: as that of tune. `tune_seconds`: unless it was measured for exactly
+        this, the daemon tunes so long in the background, and what is known comes at once; 0: the
+        daemon's default.
         """
-        kind = kernel_pb2.MATCH_KIND_EXACT if exact else kernel_pb2.MATCH_KIND_COMPATIBLE
-        if not measured:
-            kind = kernel_pb2.MATCH_KIND_PREDICTED
-        request = kernel_pb2.GetKernelRequest(
-            expression=_source(expression), device=_selection(device), weakest_match=kind,
-            numerics_policy=_policy(numerics))
-        response = self.call("KernelService/GetKernel", request, kernel_pb2.GetKernelResponse,
-                             expression.location)
-        return BestKernel.from_proto(response)
+        if not weakest:
+            weakest = "predicted" if not measured else "exact" if exact else "compatible"
+        return self._run(calls.best_kernel(expression, device, weakest, numerics, tune_seconds))
 
     def known_devices(self) -> Dict[str, device_pb2.DeviceDescription]:
         """Devices that kernels can be made for without having them, by name."""
-        response = self.call("DeviceService/ListKnownDevices", device_pb2.ListKnownDevicesRequest(),
-                             device_pb2.ListKnownDevicesResponse)
-        return {device.name: device.description for device in response.known_devices}
+        return self._run(calls.known_devices())
 
     def devices(self) -> device_pb2.ListDevicesResponse:
         """The daemon's devices and its version; the first call may take seconds."""
-        return self.call("DeviceService/ListDevices", device_pb2.ListDevicesRequest(),
-                          device_pb2.ListDevicesResponse, seconds=_LIST_DEVICES_SECONDS)
+        return self._run(calls.devices())
 
     def create_study(self, specification: "Specification", *, request_id: str = "") -> "Study":
         """A new study of any program: ask it for configurations and tell it what they cost.
@@ -275,34 +262,9 @@ class Client:
         except grpc.RpcError as error:
             raise self._error(error, location) from error
 
+    def _run(self, call: calls.Call[calls.Result]) -> calls.Result:
+        return call.convert(self.call(call.method, call.request, call.response, call.location,
+                                      call.seconds))
+
     def _error(self, error: Any, location: Optional[SourceLocation]) -> MdhError:
-        code, message = error.code(), error.details() or ""
-        if code == grpc.StatusCode.UNAVAILABLE and "failed to connect" in message:
-            return UnavailableError(
-                f"cannot connect to {self.address}; is mdhd running there?")
-        is_about_expression = code in (
-            grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE)
-        return from_code(code.value[0], message, location if is_about_expression else None)
-
-
-def _source(expression: Any) -> expression_pb2.ExpressionSource:
-    if not isinstance(expression, (Expression, TextExpression)):
-        raise wrong(f"{expression!r} is no expression: decorate a function with @mdh, or use "
-                    "einsum(...) or parse(...)")
-    return expression.source()
-
-
-def _selection(device: Device) -> Optional[device_pb2.DeviceSelection]:
-    if isinstance(device, device_pb2.DeviceDescription):
-        return device_pb2.DeviceSelection(description=device)
-    return device_pb2.DeviceSelection(name=device) if device else None
-
-
-def _policy(numerics: str) -> int:
-    if not numerics:
-        return 0
-    name = _POLICY + numerics.upper()
-    if name not in record_pb2.NumericsPolicy.keys():
-        known = [n[len(_POLICY):].lower() for n in record_pb2.NumericsPolicy.keys()[1:]]
-        raise wrong(f"there is no numerics policy '{numerics}', but {', '.join(known)}")
-    return record_pb2.NumericsPolicy.Value(name)
+        return calls.error_of(error, self.address, location)

@@ -9,6 +9,7 @@ from .errors import FailedPreconditionError, MdhError
 
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # CUdevice_attribute
 _SHARED_BYTES, _LOCAL_BYTES, _REGISTERS, _DYNAMIC_SHARED_BYTES = 1, 3, 4, 8  # CUfunction_attribute
+_DEVICE_ORDINAL = 9  # CUpointer_attribute
 
 
 class CudaError(MdhError):
@@ -58,6 +59,19 @@ class CudaDriver:
             self._call("cuDeviceGetAttribute", ctypes.byref(value), attribute, device)
             parts.append(value.value)
         return 10 * parts[0] + parts[1]
+
+    def current_device(self) -> int:
+        """The number of the current context's device."""
+        device = ctypes.c_int()
+        self._call("cuCtxGetDevice", ctypes.byref(device))
+        return device.value
+
+    def device_of(self, pointer: int) -> int:
+        """The number of the device that has the memory at `pointer`."""
+        device = ctypes.c_int()
+        self._call("cuPointerGetAttribute", ctypes.byref(device), _DEVICE_ORDINAL,
+                   ctypes.c_uint64(pointer))
+        return device.value
 
     def load_module(self, image: bytes) -> int:
         """Loads machine code into the current context."""

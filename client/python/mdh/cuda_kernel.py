@@ -1,7 +1,7 @@
 """Kernels in CUDA C++, compiled and launched from Python: NVRTC and the CUDA driver, nothing else.
 
     kernel = CudaKernel(client.kernel(tuned))       # or CudaKernel(read_kernel("matmul.json"))
-    kernel(a, b, c)                                 # tensors of torch, arrays of cupy, pointers
+    kernel(a, b, c)                                 # tensors of torch, arrays of cupy or jax, pointers
     kernel(a, b, c, stream=torch.cuda.current_stream())
     launch = kernel.prepare(a, b, c)                # checked once, launched often
     launch(stream)
@@ -15,6 +15,7 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any, List, Optional, Protocol, Sequence, Tuple
 
+from .arrays import check, view_of
 from .cuda_driver import CudaDriver
 from .errors import wrong
 from .kernel_file import KernelArgument, KernelLaunch
@@ -61,6 +62,7 @@ class CudaKernel:
         self._module = 0
         self._driver = CudaDriver() if driver is None else driver
         self._driver.use_context(device)
+        self._device = self._driver.current_device()
         image = (Nvrtc() if nvrtc is None else nvrtc).compile(
             kernel.source, name=kernel.entry + ".cu", capability=self._driver.capability(),
             options=kernel.compile_options)
@@ -84,10 +86,11 @@ class CudaKernel:
 
     def __call__(self, *arguments: Any, stream: Any = None, scratch: Any = None) -> None:
         """Launches all stages on `stream`. `arguments`: inputs, then outputs, each a pointer to
-        the device's memory or an object with __cuda_array_interface__. `stream`: a handle, or an
-        object of torch or cupy; default: CUDA's default stream. `scratch`: memory of
-        `kernel.scratch_bytes` bytes; default: the kernel's own. Errors: ExpressionError, naming the
-        argument, if one does not fit; CudaError."""
+        the device's memory or an object with __cuda_array_interface__ or DLPack: of the kernel's
+        type, contiguous, on the kernel's device. `stream`: a handle, or an object of torch or cupy;
+        default: CUDA's default stream; what makes the inputs must be in the same stream, or be done.
+        `scratch`: memory of `kernel.scratch_bytes` bytes; default: the kernel's own. Errors:
+        ExpressionError, naming the argument, if one does not fit; CudaError."""
         self.prepare(*arguments, scratch=scratch)(stream)
 
     def prepare(self, *arguments: Any, scratch: Any = None) -> "PreparedLaunch":
@@ -97,12 +100,43 @@ class CudaKernel:
             names = ", ".join(argument.name for argument in expected)
             raise wrong(f"{self.kernel.entry} has {len(expected)} arguments ({names}), not "
                         f"{len(arguments)}")
-        pointers = [_pointer(a, e.name, e.size_bytes) for a, e in zip(arguments, expected)]
-        if self.kernel.scratch_bytes > 0:
-            pointers.append(self._own_scratch() if scratch is None else
-                            _pointer(scratch, "scratch", self.kernel.scratch_bytes))
+        found = [self._memory(array, argument) for array, argument in zip(arguments, expected)]
+        pointers = [pointer for pointer, _ in found]
+        owners = [owner for _, owner in found]
+        if self.kernel.scratch_bytes > 0 and scratch is None:
+            pointers.append(self._own_scratch())
+        elif self.kernel.scratch_bytes > 0:
+            size_bytes = self.kernel.scratch_bytes
+            pointer, owner = self._memory(
+                scratch, KernelArgument("scratch", "", size_bytes, size_bytes, True))
+            pointers.append(pointer)
+            owners.append(owner)
         return PreparedLaunch(self._driver, list(zip(self._functions, self.kernel.launches)),
-                              pointers)
+                              pointers, owners)
+
+    def _memory(self, array: Any, argument: KernelArgument) -> Tuple[int, Any]:
+        """Where the argument's elements are on the device, and what keeps them there."""
+        name = argument.name
+        if isinstance(array, bool) or array is None:
+            raise wrong(f"the argument '{name}' is {array!r}, not memory of a GPU")
+        if isinstance(array, int):
+            pointer, owner = array, None
+        else:
+            view = view_of(array, name)
+            if not view.is_on_gpu:
+                raise wrong(f"the argument '{name}' is a {type(array).__name__} in memory of the "
+                            "CPU, but the kernel runs on a GPU")
+            check(view, name, argument.type, argument.size_bytes)
+            if argument.is_output and view.is_read_only:
+                raise wrong(f"the argument '{name}' is an output, but the array is read-only")
+            pointer, owner = view.pointer, view.owner
+        if pointer == 0 or pointer % _ALIGNMENT_BYTES != 0:
+            raise wrong(f"the argument '{name}' starts at {pointer:#x}: it must be memory of a GPU, "
+                        f"aligned to {_ALIGNMENT_BYTES} bytes")
+        if owner is not None and self._driver.device_of(pointer) != self._device:
+            raise wrong(f"the argument '{name}' is on GPU {self._driver.device_of(pointer)}, but the "
+                        f"kernel runs on GPU {self._device}")
+        return pointer, owner
 
     def resources(self) -> List[FunctionResources]:
         """Of every stage."""
@@ -129,8 +163,9 @@ class PreparedLaunch:
     """Launches with fixed arguments. Made by CudaKernel.prepare; lives no longer than it."""
 
     def __init__(self, driver: CudaDriver, stages: Sequence[Tuple[int, KernelLaunch]],
-                 pointers: Sequence[int]):
+                 pointers: Sequence[int], owners: Sequence[Any]):
         self._driver = driver
+        self._owners = owners  # keeps the memory that arrays lend
         self._stages = [(function, _three(launch.grid), _three(launch.block),
                          launch.dynamic_shared_bytes) for function, launch in stages]
         self._pointers = [ctypes.c_uint64(pointer) for pointer in pointers]
@@ -159,46 +194,3 @@ def _stream_handle(stream: Any) -> int:
     if hasattr(stream, "__cuda_stream__"):
         return int(stream.__cuda_stream__()[1])
     raise wrong(f"{stream!r} is no stream: it has none of cuda_stream, ptr, __cuda_stream__")
-
-
-def _pointer(argument: Any, name: str, size_bytes: int) -> int:
-    """Where the argument's data are on the device, after checks of what can be checked."""
-    if isinstance(argument, bool) or argument is None:
-        raise wrong(f"the argument '{name}' is {argument!r}, not memory of a GPU")
-    if isinstance(argument, int):
-        pointer = argument
-    else:
-        pointer = _pointer_of_array(argument, name, size_bytes)
-    if pointer == 0 or pointer % _ALIGNMENT_BYTES != 0:
-        raise wrong(f"the argument '{name}' starts at {pointer:#x}: it must be memory of a GPU, "
-                    f"aligned to {_ALIGNMENT_BYTES} bytes")
-    return pointer
-
-
-def _pointer_of_array(array: Any, name: str, size_bytes: int) -> int:
-    interface = getattr(array, "__cuda_array_interface__", None)
-    if interface is None:
-        raise wrong(f"the argument '{name}' is a {type(array).__name__} without "
-                    f"__cuda_array_interface__: it is not memory of a GPU")
-    item_bytes = int(interface["typestr"][2:])
-    shape = tuple(interface["shape"])
-    elements = 1
-    for extent in shape:
-        elements *= extent
-    strides = interface.get("strides")
-    if strides is not None and elements > 0 and not _is_contiguous(shape, strides, item_bytes):
-        raise wrong(f"the argument '{name}' is not contiguous: shape {shape}, strides in bytes "
-                    f"{tuple(strides)}")
-    if elements * item_bytes < size_bytes:
-        raise wrong(f"the argument '{name}' has {elements * item_bytes} bytes, but the kernel "
-                    f"expects {size_bytes}")
-    return int(interface["data"][0])
-
-
-def _is_contiguous(shape: Sequence[int], strides: Sequence[int], item_bytes: int) -> bool:
-    expected = item_bytes
-    for extent, stride in zip(reversed(tuple(shape)), reversed(tuple(strides))):
-        if extent > 1 and stride != expected:
-            return False
-        expected *= extent
-    return True

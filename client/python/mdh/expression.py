@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Optional
 
+from . import canonical
 from .errors import SourceLocation
 from .v1 import expression_pb2 as pb
 
@@ -28,6 +29,12 @@ class Expression:
     def source(self) -> pb.ExpressionSource:
         """The message that requests contain."""
         return pb.ExpressionSource(structured=self._proto)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the meaning, 64 hexadecimal digits, as a daemon's check gives it for an
+        expression that it accepts."""
+        return canonical.digest(self._proto)
 
     def serialize(self) -> bytes:
         """The message's bytes, the same for every call."""

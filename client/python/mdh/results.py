@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Tuple
+from typing import Any, Optional, Tuple
 
+from .errors import MdhError, SourceLocation, from_code, wrong
 from .kernel_file import KernelArgument, KernelLaunch
 from .v1 import expression_pb2, kernel_pb2, record_pb2, tuning_pb2
+
+_MATCH = "MATCH_KIND_"
+_PROVENANCE = "KERNEL_PROVENANCE_"
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,49 @@ class Lookup:
     is_exact: bool  # else compiler or generator version differ
     tuned: TunedKernel
 
+    @staticmethod
+    def from_proto(proto: kernel_pb2.LookupKernelResponse) -> "Lookup":
+        return Lookup(proto.match == kernel_pb2.MATCH_KIND_EXACT,
+                      TunedKernel.from_proto(proto.record))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A tuning job."""
+
+    name: str  # "tuningJobs/{number}"
+    state: str  # as that of Progress, or "PAUSED"
+    progress: Progress
+    tuned: Optional[TunedKernel]  # of an ended job that has a record
+    error: Optional[MdhError]  # what it failed with
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state in ("SUCCEEDED", "FAILED", "CANCELLED")
+
+    def result(self, location: Optional[SourceLocation] = None) -> TunedKernel:
+        """What an ended job has found. Errors: CancelledError; what it failed with; errors in the
+        expression are about `location`."""
+        if self.state == "CANCELLED":
+            raise from_code(1, f"{self.name} was cancelled")
+        if self.error is not None:
+            self.error.location = location
+            raise self.error
+        if self.tuned is None:
+            raise from_code(13, f"{self.name} has no record")
+        return self.tuned
+
+    @staticmethod
+    def from_proto(proto: Any) -> "Job":
+        """Of the response of GetTuningJob or CreateTuningJob."""
+        job = proto.job
+        has_record = "record" in proto.DESCRIPTOR.fields_by_name and proto.HasField("record")
+        return Job(
+            job.name, tuning_pb2.TuningJobState.Name(job.state)[len("TUNING_JOB_STATE_"):],
+            Progress.from_proto(job.progress),
+            TunedKernel.from_proto(proto.record) if has_record else None,
+            from_code(job.error.code, job.error.message) if job.HasField("error") else None)
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -118,16 +165,29 @@ class Kernel:
 class BestKernel:
     """The best kernel that is known for a device, and how well it fits."""
 
-    match: str  # "EXACT", "COMPATIBLE", or "PREDICTED": not measured on that device
+    # "EXACT", "COMPATIBLE", "NEAREST": other sizes, or "PREDICTED": not measured on that device
+    match: str
     kernel: Kernel
     tuned: TunedKernel  # without times if it is predicted
-    made_from: str  # of a predicted one: "records/{id}"; empty: from rules
+    made_from: str  # of a nearest or predicted one: "records/{id}"; empty: from rules
+    provenance: str = ""  # "MEASURED", "REPAIRED": from `made_from`, or "RULES"
+    tuning_job: str = ""  # that was begun, or joined, in the background
 
     @staticmethod
     def from_proto(proto: kernel_pb2.GetKernelResponse) -> "BestKernel":
-        match = kernel_pb2.MatchKind.Name(proto.match)[len("MATCH_KIND_"):]
+        match = kernel_pb2.MatchKind.Name(proto.match)[len(_MATCH):]
+        provenance = kernel_pb2.KernelProvenance.Name(proto.provenance)[len(_PROVENANCE):]
         return BestKernel(match, Kernel.from_proto(proto.kernel),
-                          TunedKernel.from_proto(proto.record), proto.made_from)
+                          TunedKernel.from_proto(proto.record), proto.made_from, provenance,
+                          proto.tuning_job)
+
+
+def match_kind(name: str) -> int:
+    """Errors: ExpressionError for what is none."""
+    if _MATCH + name.upper() not in kernel_pb2.MatchKind.keys()[1:]:
+        known = [kind[len(_MATCH):].lower() for kind in kernel_pb2.MatchKind.keys()[1:]]
+        raise wrong(f"there is no match '{name}', but {', '.join(known)}")
+    return kernel_pb2.MatchKind.Value(_MATCH + name.upper())
 
 
 def _type_name(code: int) -> str:

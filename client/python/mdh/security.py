@@ -49,11 +49,26 @@ class Security:
 
     def open_channel(self, address: str, options: Sequence[Tuple[str, Any]]) -> grpc.Channel:
         """A connection to the daemon there. Errors: OSError if a file cannot be read."""
-        if not self.tls_ca or address.startswith("unix:"):
+        credentials = self._credentials(address)
+        if credentials is None:
             return grpc.insecure_channel(address, options=options)
-        credentials = grpc.ssl_channel_credentials(
+        return grpc.secure_channel(address, credentials, options=options)
+
+    def open_async_channel(self, address: str, options: Sequence[Tuple[str, Any]]) -> Any:
+        """The same for asyncio."""
+        import grpc.aio
+
+        credentials = self._credentials(address)
+        if credentials is None:
+            return grpc.aio.insecure_channel(address, options=options)
+        return grpc.aio.secure_channel(address, credentials, options=options)
+
+    def _credentials(self, address: str) -> Optional[grpc.ChannelCredentials]:
+        """None: without TLS."""
+        if not self.tls_ca or address.startswith("unix:"):
+            return None
+        return grpc.ssl_channel_credentials(
             root_certificates=pathlib.Path(self.tls_ca).read_bytes(),
             private_key=pathlib.Path(self.tls_key).read_bytes() if self.tls_key else None,
             certificate_chain=(
                 pathlib.Path(self.tls_certificate).read_bytes() if self.tls_certificate else None))
-        return grpc.secure_channel(address, credentials, options=options)

@@ -15,6 +15,7 @@ _DEVICE = "h200"
 _CAPABILITY = 90
 _MOST_SHARED_BYTES = 232448  # of a block
 _MOST_THREADS = 1024
+_TYPES = {"float32": "<f4", "int32": "<i4", "int64": "<i8", "uint8": "|u1"}
 
 
 class CheckingDriver:
@@ -29,6 +30,12 @@ class CheckingDriver:
 
     def capability(self) -> int:
         return _CAPABILITY
+
+    def current_device(self) -> int:
+        return 0
+
+    def device_of(self, pointer: int) -> int:
+        return 0
 
     def load_module(self, image: bytes) -> int:
         return 1
@@ -71,8 +78,8 @@ class _NoCompiler:
 class _Memory:
     """An object like a tensor on a GPU."""
 
-    def __init__(self, size_bytes: int):
-        self.__cuda_array_interface__ = {"shape": (size_bytes,), "typestr": "|u1",
+    def __init__(self, buffer: Any):
+        self.__cuda_array_interface__ = {"shape": buffer.shape, "typestr": _TYPES[buffer.dtype],
                                          "data": (1 << 24, False), "version": 3}
 
 
@@ -88,7 +95,7 @@ def check_case(case: Case, kernel: Any, compiler: Any) -> str:
     driver = CheckingDriver()
     try:
         with cuda_kernel.CudaKernel(kernel, driver=driver, nvrtc=compiler) as loaded:
-            loaded(*(_Memory(b.size_bytes) for b in buffers))
+            loaded(*map(_Memory, buffers))
     except (errors.MdhError, ValueError) as error:
         return str(error)
     if len(driver.launches) != len(kernel.launches):

@@ -66,7 +66,11 @@ Status RunCases(const ServiceBenchmarkOptions& options) {
   for (const std::string& fact : options.facts) {
     facts.insert(absl::StrSplit(fact, absl::MaxSplits('=', 1)));
   }
-  return WriteServiceResults(figures, facts, options.json);
+  return WriteServiceResults({"The service's lookups",
+                              "`floor` is a bare gRPC server with raw methods on one completion "
+                              "queue, in the same run, in "
+                              "turns with ours. Ratios are medians over the rounds."},
+                             figures, facts, options.json);
 }
 
 // In a folder of its own, unless one is given.

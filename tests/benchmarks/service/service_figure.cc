@@ -68,17 +68,14 @@ std::string ServiceTable(const std::vector<ServiceFigure>& figures) {
   return table;
 }
 
-Status WriteServiceResults(const std::vector<ServiceFigure>& figures,
+Status WriteServiceResults(const ServicePage& about, const std::vector<ServiceFigure>& figures,
                            const std::map<std::string, std::string>& facts,
                            const std::string& path) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  std::string page = "# The service's lookups\n\n";
+  std::string page = absl::StrCat("# ", about.title, "\n\n");
   for (const auto& [name, value] : facts) absl::StrAppend(&page, "- ", name, ": ", value, "\n");
-  absl::StrAppend(
-      &page,
-      "\n`floor` is a bare gRPC server with raw methods on one completion queue, in the "
-      "same run, in turns with ours. Ratios are medians over the rounds.\n\n",
-      "| case | value | beside | ratio | asked | holds |\n|---|--:|---|--:|--:|---|\n");
+  absl::StrAppend(&page, "\n", about.remark, "\n\n",
+                  "| case | value | beside | ratio | asked | holds |\n|---|--:|---|--:|--:|---|\n");
   for (const ServiceFigure& figure : figures) {
     const Cells cells = CellsOf(figure);
     absl::StrAppend(&page, "| ", cells.name, " | ", cells.value, " | ", cells.beside, " | ",

@@ -1,4 +1,4 @@
-// What the benchmark of the service reports, and how it is written down.
+// What the benchmarks of the service and of bundles report, and how it is written down.
 #pragma once
 
 #include <map>
@@ -26,9 +26,14 @@ struct ServiceFigure {
 };
 
 std::string ServiceTable(const std::vector<ServiceFigure>& figures);
+// What a page begins with.
+struct ServicePage {
+  std::string title;
+  std::string remark;  // below the facts
+};
 // A page with the facts and the table; an object with `machine` and `rows`. `path` ends in ".json";
 // the page goes beside it. Errors: FailedPrecondition, naming the file.
-Status WriteServiceResults(const std::vector<ServiceFigure>& figures,
+Status WriteServiceResults(const ServicePage& page, const std::vector<ServiceFigure>& figures,
                            const std::map<std::string, std::string>& facts,
                            const std::string& path);
 

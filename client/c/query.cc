@@ -1,0 +1,100 @@
+// mdh_query_...: expressions with sizes, for a device.
+#include "client/c/query.h"
+
+#include <optional>
+#include <utility>
+
+#include "client/c/boundary.h"
+#include "core/einsum/einsum.h"
+#include "core/text/parser.h"
+
+namespace mdh {
+namespace {
+
+// Reading what the machine says takes a millisecond, and lookups of texts take microseconds.
+const Result<std::string>& ThisCpu() {
+  static const auto* const fingerprint = new Result<std::string>(HostCpuFingerprint());
+  return *fingerprint;
+}
+
+Result<Bindings> ReadBindings(const char* const* words) {
+  Bindings bindings;
+  for (; words != nullptr && *words != nullptr; ++words) {
+    const std::string word = *words;
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat("'", word, "' is not of the form NAME=VALUE"));
+    }
+    bindings[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return bindings;
+}
+
+Result<mdh_query> MakeQuery(Expression expression, const mdh_query_options& options) {
+  if (options.numerics < MDH_NUMERICS_DEFAULT || options.numerics > MDH_NUMERICS_FIXED_TREE) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(static_cast<int>(options.numerics), " is no policy of numerics"));
+  }
+  const auto numerics = static_cast<v1::NumericsPolicy>(options.numerics);
+  v1::KernelKey key = Client::KeyOf(expression, numerics);
+  v1::DeviceSelection device;
+  if (options.device != nullptr) device.set_name(options.device);
+  Result<BundleQuery> in_bundle = absl::UnknownError("");
+  if (options.device_fingerprint != nullptr) {
+    key.set_device_fingerprint(options.device_fingerprint);
+    in_bundle = BundleQuery(key.canonical_form(), options.device_fingerprint, numerics);
+  } else if (ThisCpu().ok()) {
+    in_bundle = BundleQuery(key.canonical_form(), *ThisCpu(), numerics);
+  } else {
+    in_bundle = ThisCpu().status();
+  }
+  return mdh_query{std::move(expression), numerics, std::move(device), std::move(key),
+                   std::move(in_bundle)};
+}
+
+}  // namespace
+
+Result<mdh_query> ReadQuery(const char* text, const char* const* bindings,
+                            const mdh_query_options* options) {
+  MDH_ASSIGN_OR_RETURN(const mdh_query_options read, ReadOptions(options));
+  MDH_ASSIGN_OR_RETURN(const Bindings values, ReadBindings(bindings));
+  MDH_ASSIGN_OR_RETURN(Expression expression, ParseExpression(text, values));
+  return MakeQuery(std::move(expression), read);
+}
+
+}  // namespace mdh
+
+extern "C" {
+
+mdh_code mdh_query_create(const char* text, const char* const* bindings,
+                          const mdh_query_options* options, mdh_query** query, mdh_error** error) {
+  return mdh::Guarded(error, [&]() -> mdh::Status {
+    MDH_ASSIGN_OR_RETURN(mdh_query made, mdh::ReadQuery(text, bindings, options));
+    *query = new mdh_query(std::move(made));
+    return absl::OkStatus();
+  });
+}
+
+mdh_code mdh_query_create_einsum(const char* einsum, const char* sizes, const char* type,
+                                 const mdh_query_options* options, mdh_query** query,
+                                 mdh_error** error) {
+  return mdh::Guarded(error, [&]() -> mdh::Status {
+    MDH_ASSIGN_OR_RETURN(const mdh_query_options read, mdh::ReadOptions(options));
+    const std::optional<mdh::ScalarType> scalar = mdh::ScalarTypeFromName(type);
+    if (!scalar) return absl::InvalidArgumentError(absl::StrCat("there is no type '", type, "'"));
+    mdh::Bindings values;
+    MDH_RETURN_IF_ERROR(mdh::AddSizes(sizes, &values));
+    MDH_ASSIGN_OR_RETURN(mdh::Expression expression, mdh::ParseEinsum(einsum, values, *scalar));
+    MDH_ASSIGN_OR_RETURN(mdh_query made, mdh::MakeQuery(std::move(expression), read));
+    *query = new mdh_query(std::move(made));
+    return absl::OkStatus();
+  });
+}
+
+void mdh_query_free(mdh_query* query) { delete query; }
+
+const char* mdh_query_digest(const mdh_query* query) {
+  return query->key.expression_digest().c_str();
+}
+
+}  // extern "C"

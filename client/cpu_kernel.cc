@@ -1,0 +1,67 @@
+#include "client/cpu_kernel.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/device_description.h"
+
+namespace mdh {
+namespace {
+
+// Nothing is unloaded before the process ends: the threads of the OpenMP library that came with the
+// first kernel wait in its code.
+constexpr int kLoadFlags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+
+// What code for "the native machine" depends on: a home folder may be shared by different ones.
+std::string NativeCpu() {
+  const Result<DeviceDescription> cpu = DescribeHostCpu();
+  return cpu.ok() ? absl::StrCat(cpu->name, "\n", cpu->isa) : "";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CpuKernel>> CpuKernel::Load(const v1::Kernel& kernel,
+                                                   const KernelCache& cache,
+                                                   const std::string& compiler) {
+  const std::string cpu = NativeCpu();
+  MDH_ASSIGN_OR_RETURN(std::string path, cache.SharedObject(kernel, compiler, cpu));
+  void* library = dlopen(path.c_str(), kLoadFlags);
+  if (library == nullptr) {
+    // A file that a crash of the machine left damaged, or of another C library: compiled once more.
+    unlink(path.c_str());
+    MDH_ASSIGN_OR_RETURN(path, cache.SharedObject(kernel, compiler, cpu));
+    library = dlopen(path.c_str(), kLoadFlags);
+  }
+  if (library == nullptr) return absl::FailedPreconditionError(dlerror());
+  const auto call = reinterpret_cast<Call>(dlsym(library, "mdh_call"));
+  if (call == nullptr) {
+    dlclose(library);
+    return absl::FailedPreconditionError(absl::StrCat(path, " has no kernel"));
+  }
+  std::vector<std::string> names;
+  for (const v1::KernelArgument& argument : kernel.arguments()) names.push_back(argument.name());
+  return std::unique_ptr<CpuKernel>(new CpuKernel(library, call, std::move(names)));
+}
+
+CpuKernel::~CpuKernel() { dlclose(library_); }
+
+Status CpuKernel::Run(absl::Span<void* const> arguments) const {
+  if (arguments.size() != names_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the kernel has ", names_.size(), " arguments (",
+                                                   absl::StrJoin(names_, ", "), "), not ",
+                                                   arguments.size()));
+  }
+  for (size_t n = 0; n < arguments.size(); ++n) {
+    if (arguments[n] == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("the argument ", names_[n], " is NULL"));
+    }
+  }
+  if (call_(arguments.data()) != 0) {
+    return absl::ResourceExhaustedError("there is no memory for the kernel's scratch buffer");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mdh

@@ -1,0 +1,46 @@
+// Runs a kernel in C on this machine: compiled by the system's compiler, loaded into this process.
+//
+//   MDH_ASSIGN_OR_RETURN(const auto cache, mdh::KernelCache::Open("/home/me/.cache/mdh"));
+//   MDH_ASSIGN_OR_RETURN(const auto matmul, mdh::CpuKernel::Load(kernel, cache));
+//   MDH_RETURN_IF_ERROR(matmul->Run({a, b, c}));
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "client/kernel_cache.h"
+#include "core/status.h"
+#include "mdh/v1/kernel.pb.h"
+
+namespace mdh {
+
+// Thread-safe.
+class CpuKernel {
+ public:
+  // `compiler`: as that of KernelCache::SharedObject. Errors: as that; FailedPrecondition if what
+  // was compiled cannot be loaded.
+  static Result<std::unique_ptr<CpuKernel>> Load(const v1::Kernel& kernel, const KernelCache& cache,
+                                                 const std::string& compiler = "");
+  ~CpuKernel();
+  CpuKernel(const CpuKernel&) = delete;
+  CpuKernel& operator=(const CpuKernel&) = delete;
+
+  // `arguments`: inputs, then outputs, as in v1::Kernel.arguments; each points to as many bytes as
+  // stand there, laid out as the expression says. Runs on as many threads as OpenMP gives, until
+  // the result is there. Errors: InvalidArgument for another number of arguments, or one that is
+  // nullptr; ResourceExhausted if there is no scratch memory.
+  Status Run(absl::Span<void* const> arguments) const;
+
+ private:
+  using Call = int (*)(void* const* arguments);
+  CpuKernel(void* library, Call call, std::vector<std::string> names)
+      : library_(library), call_(call), names_(std::move(names)) {}
+
+  void* const library_;
+  const Call call_;
+  const std::vector<std::string> names_;  // of the arguments
+};
+
+}  // namespace mdh

@@ -1,0 +1,181 @@
+#include "client/kernel_cache.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "core/canonical.h"  // Sha256Hex
+
+namespace mdh {
+namespace {
+
+constexpr char kLanguage[] = "OpenMP C";
+constexpr size_t kMaxLogBytes = 2'000;
+constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
+
+Status DiskError(const std::string& what, int error) {
+  const std::string message = absl::StrCat(what, ": ", std::strerror(error));
+  return error == ENOSPC || error == EDQUOT ? absl::ResourceExhaustedError(message)
+                                            : absl::FailedPreconditionError(message);
+}
+
+// The kernel, and a function that takes the arguments from an array: one type of function for all.
+std::string SourceOf(const v1::Kernel& kernel) {
+  std::string source = absl::StrCat(
+      kernel.source(), "\nint mdh_call(void* const* arguments) {\n  return ", kernel.entry(), "(");
+  for (int n = 0; n < kernel.arguments_size(); ++n)
+    absl::StrAppend(&source, "arguments[", n, "], ");
+  return absl::StrCat(source, "0);\n}\n");
+}
+
+std::string NameOf(const v1::Kernel& kernel, const std::string& source, const std::string& compiler,
+                   const std::string& cpu) {
+  // Lengths before texts: two different kernels never give the same bytes.
+  std::string bytes;
+  const auto add = [&bytes](const std::string& text) {
+    absl::StrAppend(&bytes, text.size(), ":", text);
+  };
+  for (const std::string& text : {source, compiler, cpu}) add(text);
+  for (const std::string& option : kernel.compile_options()) add(option);
+  return Sha256Hex(bytes);
+}
+
+// What is left of it is removed in the end.
+class TemporaryFile {
+ public:
+  static Result<TemporaryFile> Make(const std::string& directory, const std::string& suffix) {
+    std::string path = absl::StrCat(directory, "/new-XXXXXX", suffix);
+    const int file = mkostemps(path.data(), static_cast<int>(suffix.size()), O_CLOEXEC);
+    if (file < 0) return DiskError(absl::StrCat("cannot write to ", directory), errno);
+    close(file);
+    return TemporaryFile(std::move(path));
+  }
+  TemporaryFile(TemporaryFile&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  TemporaryFile& operator=(TemporaryFile&&) = delete;
+  ~TemporaryFile() {
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+
+  const std::string& path() const { return path_; }
+  Status WriteText(const std::string& text) const {
+    std::ofstream stream(path_, std::ios::binary | std::ios::trunc);
+    errno = 0;
+    stream << text;
+    stream.close();
+    return stream ? absl::OkStatus() : DiskError("cannot write " + path_, errno);
+  }
+  std::string FirstBytes(size_t count) const {
+    std::ifstream stream(path_, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    return bytes.substr(0, count);
+  }
+  Status MoveTo(const std::string& path) {
+    if (rename(path_.c_str(), path.c_str()) != 0) return DiskError("cannot write " + path, errno);
+    path_.clear();
+    return absl::OkStatus();
+  }
+
+ private:
+  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// Runs a program with its output in the file `log`. Gives whether it could be started and its exit
+// code was 0.
+struct Outcome {
+  bool was_started = false;
+  bool has_succeeded = false;
+};
+Outcome RunCompiler(const std::vector<std::string>& command, const std::string& log) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  const absl::Cleanup destroy = [&actions] { posix_spawn_file_actions_destroy(&actions); };
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  pid_t child = 0;
+  if (posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ) != 0) return {};
+  int state = 0;
+  while (waitpid(child, &state, 0) < 0) {
+    // A program that reaps all children may have taken it: the object that is there or not decides.
+    if (errno != EINTR) return {.was_started = true, .has_succeeded = true};
+  }
+  return {.was_started = true, .has_succeeded = WIFEXITED(state) && WEXITSTATUS(state) == 0};
+}
+
+Status Compile(const v1::Kernel& kernel, const std::vector<std::string>& compilers,
+               const TemporaryFile& source, const TemporaryFile& object, const TemporaryFile& log) {
+  for (const std::string& compiler : compilers) {
+    std::vector<std::string> command = {compiler, "-shared",     "-fPIC",
+                                        "-o",     object.path(), source.path()};
+    command.insert(command.end(), kernel.compile_options().begin(), kernel.compile_options().end());
+    const Outcome outcome = RunCompiler(command, log.path());
+    if (!outcome.was_started) continue;
+    if (outcome.has_succeeded) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(compiler, " does not compile the kernel ",
+                                                      kernel.entry(), ":\n",
+                                                      log.FirstBytes(kMaxLogBytes)));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("there is no compiler: ", compilers.front(), " cannot be run"));
+}
+
+}  // namespace
+
+Result<KernelCache> KernelCache::Open(const std::string& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(directory).parent_path(), error);
+  if (mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot make the folder ", directory, ": ", std::strerror(errno)));
+  }
+  struct stat state = {};
+  if (stat(directory.c_str(), &state) != 0 || !S_ISDIR(state.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(directory, " is no folder"));
+  }
+  if (state.st_uid != geteuid() || (state.st_mode & kOthersMayWrite) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("others may write to ", directory, ", or own it: code from there is not run"));
+  }
+  return KernelCache(directory);
+}
+
+Result<std::string> KernelCache::SharedObject(const v1::Kernel& kernel, const std::string& compiler,
+                                              const std::string& cpu) const {
+  if (kernel.language() != kLanguage) {
+    return absl::InvalidArgumentError(absl::StrCat("the kernel ", kernel.entry(), " is in ",
+                                                   kernel.language(), ", not in ", kLanguage));
+  }
+  std::vector<std::string> compilers = {compiler};
+  if (compiler.empty()) compilers = {kernel.compiler(), "cc"};
+  const std::string text = SourceOf(kernel);
+  const std::string path =
+      absl::StrCat(directory_, "/", NameOf(kernel, text, compilers.front(), cpu), ".so");
+  struct stat state = {};
+  if (stat(path.c_str(), &state) == 0 && state.st_size > 0) return path;
+  MDH_ASSIGN_OR_RETURN(const TemporaryFile source, TemporaryFile::Make(directory_, ".c"));
+  MDH_ASSIGN_OR_RETURN(TemporaryFile object, TemporaryFile::Make(directory_, ".so"));
+  MDH_ASSIGN_OR_RETURN(const TemporaryFile log, TemporaryFile::Make(directory_, ".log"));
+  MDH_RETURN_IF_ERROR(source.WriteText(text));
+  MDH_RETURN_IF_ERROR(Compile(kernel, compilers, source, object, log));
+  MDH_RETURN_IF_ERROR(object.MoveTo(path));
+  return path;
+}
+
+}  // namespace mdh

@@ -1,0 +1,147 @@
+"""The client of mdhd for asyncio:
+
+    async with AsyncClient() as client:
+        tuned = await client.tune(einsum("ik,kj->ij", i=512, j=512, k=512), budget_seconds=20)
+        kernel = await client.kernel(tuned)
+
+Calls, results and errors are those of Client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any, Callable, Dict, Optional, Sequence, Union
+
+import grpc.aio
+
+from . import calls
+from .calls import Device, Source
+from .client import default_address
+from .errors import MdhError
+from .following import STREAM_SECONDS, Following
+from .results import BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel
+from .retries import CHANNEL_OPTIONS
+from .security import Security
+from .v1 import device_pb2, tuning_pb2
+
+
+class AsyncClient:
+    """A connection to a daemon; also an asynchronous context manager. Belongs to the event loop in
+    which it is made."""
+
+    def __init__(self, address: Optional[str] = None, *, call_seconds: float = 30.0,
+                 security: Optional[Security] = None):
+        """As Client."""
+        self.address = address or default_address()
+        self._call_seconds = call_seconds
+        security = security or Security.from_environment()
+        self._metadata = security.metadata(self.address)
+        self._channel = security.open_async_channel(self.address, options=CHANNEL_OPTIONS)
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends the connection."""
+        await self._channel.close()
+
+    async def check(self, expression: Source) -> CheckedExpression:
+        """As Client.check."""
+        return await self._run(calls.check(expression))
+
+    async def lookup(self, expression: Source, *, exact: bool = True, numerics: str = "",
+                     device: Device = "") -> Lookup:
+        """As Client.lookup."""
+        return await self._run(calls.lookup(expression, exact, numerics, device))
+
+    async def tune(
+        self, expression: Source, *, budget_seconds: float = 0, max_trials: int = 0, seed: int = 0,
+        technique: str = "", numerics: str = "", tolerance: float = 0, force: bool = False,
+        request_id: str = "", devices: Sequence[str] = (), source: str = "",
+        on_progress: Optional[Callable[[Progress], None]] = None,
+    ) -> TunedKernel:
+        """As Client.tune. A task that is cancelled while it waits cancels the job."""
+        options = tuning_pb2.TuningOptions(
+            budget_ns=int(budget_seconds * 1e9), max_trials=max_trials, seed=seed,
+            technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance)
+        job = await self._run(calls.create_job(
+            expression, options=options, force=force, request_id=request_id or uuid.uuid4().hex,
+            devices=devices, source_name=source))
+        try:
+            ended = await self.wait(job.name, on_progress=on_progress)
+        except asyncio.CancelledError:
+            await asyncio.shield(self.cancel(job.name))
+            raise
+        return ended.result(expression.location)
+
+    async def wait(self, job: str, *, on_progress: Optional[Callable[[Progress], None]] = None,
+                   max_silence_seconds: float = 30.0) -> Job:
+        """As Client.wait."""
+        following = Following(max_silence_seconds)
+        while True:
+            try:
+                await self._follow(job, following, on_progress)
+            except MdhError as error:
+                following.failed(error)
+            try:
+                ended = await self._run(calls.job(job))
+                following.heard(following.sequence)
+                if ended.has_ended:
+                    return ended
+            except MdhError as error:
+                following.failed(error, is_last=True)
+            await asyncio.sleep(following.pause())
+
+    async def _follow(self, job: str, following: Following,
+                      on_progress: Optional[Callable[[Progress], None]]) -> None:
+        watch = self._channel.unary_stream(
+            "/mdh.v1.TuningService/WatchTuningJob",
+            request_serializer=tuning_pb2.WatchTuningJobRequest.SerializeToString,
+            response_deserializer=tuning_pb2.WatchTuningJobResponse.FromString)
+        request = tuning_pb2.WatchTuningJobRequest(name=job, after_sequence=following.sequence)
+        stream = watch(request, metadata=self._metadata, timeout=STREAM_SECONDS)
+        try:
+            async for response in stream:
+                following.heard(response.progress.sequence)
+                if on_progress is not None:
+                    on_progress(Progress.from_proto(response.progress))
+        except grpc.aio.AioRpcError as error:
+            raise calls.error_of(error, self.address, None) from error
+        finally:
+            stream.cancel()
+
+    async def cancel(self, job: str) -> None:
+        """As Client.cancel."""
+        await self._run(calls.cancel(job))
+
+    async def kernel(self, tuned: Union[str, TunedKernel, Lookup]) -> Kernel:
+        """As Client.kernel."""
+        return await self._run(calls.kernel(tuned))
+
+    async def best_kernel(self, expression: Source, *, device: Device = "", weakest: str = "exact",
+                          numerics: str = "", tune_seconds: Optional[float] = None) -> BestKernel:
+        """As Client.best_kernel."""
+        return await self._run(
+            calls.best_kernel(expression, device, weakest, numerics, tune_seconds))
+
+    async def known_devices(self) -> Dict[str, device_pb2.DeviceDescription]:
+        """As Client.known_devices."""
+        return await self._run(calls.known_devices())
+
+    async def devices(self) -> device_pb2.ListDevicesResponse:
+        """As Client.devices."""
+        return await self._run(calls.devices())
+
+    async def _run(self, call: calls.Call[calls.Result]) -> calls.Result:
+        method = self._channel.unary_unary(
+            f"/mdh.v1.{call.method}", request_serializer=type(call.request).SerializeToString,
+            response_deserializer=call.response.FromString)
+        try:
+            return call.convert(await method(
+                call.request, timeout=call.seconds or self._call_seconds, metadata=self._metadata))
+        except grpc.aio.AioRpcError as error:
+            raise calls.error_of(error, self.address, call.location) from error

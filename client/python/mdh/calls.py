@@ -1,0 +1,137 @@
+"""The calls of the daemon that Client and AsyncClient share: what is sent, and what the answer means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Generic, Optional, Sequence, TypeVar, Union
+
+import grpc
+
+from .errors import MdhError, SourceLocation, UnavailableError, from_code, wrong
+from .expression import Expression, TextExpression
+from .results import (
+    BestKernel, CheckedExpression, Job, Kernel, Lookup, TunedKernel, match_kind,
+)
+from .v1 import device_pb2, expression_pb2, kernel_pb2, record_pb2, tuning_pb2
+
+Source = Union[Expression, TextExpression]
+# A name, or the description of a device that has none.
+Device = Union[str, device_pb2.DeviceDescription]
+Result = TypeVar("Result")
+
+# Listing devices may have to measure them first, which takes seconds.
+_LIST_DEVICES_SECONDS = 180.0
+_POLICY = "NUMERICS_POLICY_"
+
+
+@dataclass(frozen=True)
+class Call(Generic[Result]):
+    """One call of a method such as "KernelService/GetKernel"."""
+
+    method: str
+    request: Any
+    response: Any  # its type
+    convert: Callable[[Any], Result]
+    location: Optional[SourceLocation] = None  # what errors about the request are about
+    seconds: Optional[float] = None  # limit; None: the client's
+
+
+def check(expression: Source) -> Call[CheckedExpression]:
+    return Call("ExpressionService/CheckExpression",
+                expression_pb2.CheckExpressionRequest(expression=source(expression)),
+                expression_pb2.CheckExpressionResponse, CheckedExpression.from_proto,
+                expression.location)
+
+
+def lookup(expression: Source, exact: bool, numerics: str, device: Device) -> Call[Lookup]:
+    kind = kernel_pb2.MATCH_KIND_EXACT if exact else kernel_pb2.MATCH_KIND_COMPATIBLE
+    request = kernel_pb2.LookupKernelRequest(
+        expression=source(expression), weakest_match=kind, numerics_policy=policy(numerics),
+        device=selection(device))
+    return Call("KernelService/LookupKernel", request, kernel_pb2.LookupKernelResponse,
+                Lookup.from_proto, expression.location)
+
+
+def create_job(expression: Source, *, options: tuning_pb2.TuningOptions, force: bool,
+               request_id: str, devices: Sequence[str], source_name: str) -> Call[Job]:
+    request = tuning_pb2.CreateTuningJobRequest(
+        expression=source(expression), options=options, force=force, request_id=request_id,
+        devices=devices, source=source_name)
+    return Call("TuningService/CreateTuningJob", request, tuning_pb2.CreateTuningJobResponse,
+                Job.from_proto, expression.location)
+
+
+def job(name: str) -> Call[Job]:
+    return Call("TuningService/GetTuningJob", tuning_pb2.GetTuningJobRequest(name=name),
+                tuning_pb2.GetTuningJobResponse, Job.from_proto)
+
+
+def cancel(name: str) -> Call[None]:
+    return Call("TuningService/CancelTuningJob", tuning_pb2.CancelTuningJobRequest(name=name),
+                tuning_pb2.CancelTuningJobResponse, lambda response: None)
+
+
+def kernel(tuned: Union[str, TunedKernel, Lookup]) -> Call[Kernel]:
+    if isinstance(tuned, Lookup):
+        tuned = tuned.tuned
+    name = tuned.name if isinstance(tuned, TunedKernel) else tuned
+    if name.startswith("records/"):
+        name = "kernels/" + name[len("records/"):]
+    return Call("KernelService/GetKernel", kernel_pb2.GetKernelRequest(name=name),
+                kernel_pb2.GetKernelResponse,
+                lambda response: Kernel.from_proto(response.kernel))
+
+
+def best_kernel(expression: Source, device: Device, weakest: str, numerics: str,
+                tune_seconds: Optional[float]) -> Call[BestKernel]:
+    request = kernel_pb2.GetKernelRequest(
+        expression=source(expression), device=selection(device), weakest_match=match_kind(weakest),
+        numerics_policy=policy(numerics))
+    if tune_seconds is not None:
+        request.tune_in_background.options.budget_ns = int(tune_seconds * 1e9)
+    return Call("KernelService/GetKernel", request, kernel_pb2.GetKernelResponse,
+                BestKernel.from_proto, expression.location)
+
+
+def known_devices() -> Call[Dict[str, device_pb2.DeviceDescription]]:
+    return Call("DeviceService/ListKnownDevices", device_pb2.ListKnownDevicesRequest(),
+                device_pb2.ListKnownDevicesResponse,
+                lambda response: {d.name: d.description for d in response.known_devices})
+
+
+def devices() -> Call[device_pb2.ListDevicesResponse]:
+    return Call("DeviceService/ListDevices", device_pb2.ListDevicesRequest(),
+                device_pb2.ListDevicesResponse, lambda response: response,
+                seconds=_LIST_DEVICES_SECONDS)
+
+
+def error_of(error: Any, address: str, location: Optional[SourceLocation]) -> MdhError:
+    """What a grpc.RpcError says."""
+    code, message = error.code(), error.details() or ""
+    if code == grpc.StatusCode.UNAVAILABLE and "failed to connect" in message:
+        return UnavailableError(f"cannot connect to {address}; is mdhd running there?")
+    is_about_expression = code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE)
+    return from_code(code.value[0], message, location if is_about_expression else None)
+
+
+def source(expression: Any) -> expression_pb2.ExpressionSource:
+    if not isinstance(expression, (Expression, TextExpression)):
+        raise wrong(f"{expression!r} is no expression: decorate a function with @mdh, or use "
+                    "einsum(...) or parse(...)")
+    return expression.source()
+
+
+def selection(device: Device) -> Optional[device_pb2.DeviceSelection]:
+    if isinstance(device, device_pb2.DeviceDescription):
+        return device_pb2.DeviceSelection(description=device)
+    return device_pb2.DeviceSelection(name=device) if device else None
+
+
+def policy(numerics: str) -> int:
+    if not numerics:
+        return 0
+    name = _POLICY + numerics.upper()
+    if name not in record_pb2.NumericsPolicy.keys():
+        known = [n[len(_POLICY):].lower() for n in record_pb2.NumericsPolicy.keys()[1:]]
+        raise wrong(f"there is no numerics policy '{numerics}', but {', '.join(known)}")
+    return record_pb2.NumericsPolicy.Value(name)

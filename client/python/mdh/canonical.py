@@ -1,0 +1,250 @@
+"""Keys of expressions, without a daemon: the canonical form that core/canonical.h defines, and its
+digest. One meaning, one text: names are not in it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from typing import Any, Dict, List, Sequence
+
+from .v1 import expression_pb2 as pb
+
+_NAMES = {1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8", 7: "uint16",
+          8: "uint32", 9: "uint64", 10: "fp32", 11: "fp64", 12: "fp16", 13: "bf16"}
+_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 2, 8: 4, 9: 8, 10: 4, 11: 8, 12: 2, 13: 2}
+_FLOATING = {10: "<f", 11: "<d", 12: "<e"}
+_BFLOAT16 = 13
+
+# Operations whose operands may change places; min and max of floating-point values may not: which
+# of two zeros they give depends on it.
+_COMMUTATIVE = {pb.SCALAR_OP_ADD, pb.SCALAR_OP_MUL, pb.SCALAR_OP_BIT_AND, pb.SCALAR_OP_BIT_OR,
+                pb.SCALAR_OP_BIT_XOR, pb.SCALAR_OP_AND, pb.SCALAR_OP_OR, pb.SCALAR_OP_EQ,
+                pb.SCALAR_OP_NE}
+_COMMUTATIVE_OF_INTEGERS = {pb.SCALAR_OP_MIN, pb.SCALAR_OP_MAX}
+
+_OPERATION_OF_KIND = {
+    pb.POINT_WISE_KIND_ADD: pb.SCALAR_OP_ADD, pb.POINT_WISE_KIND_MUL: pb.SCALAR_OP_MUL,
+    pb.POINT_WISE_KIND_MIN: pb.SCALAR_OP_MIN, pb.POINT_WISE_KIND_MAX: pb.SCALAR_OP_MAX,
+    pb.POINT_WISE_KIND_AND: pb.SCALAR_OP_AND, pb.POINT_WISE_KIND_OR: pb.SCALAR_OP_OR,
+    pb.POINT_WISE_KIND_BIT_AND: pb.SCALAR_OP_BIT_AND,
+    pb.POINT_WISE_KIND_BIT_OR: pb.SCALAR_OP_BIT_OR,
+    pb.POINT_WISE_KIND_BIT_XOR: pb.SCALAR_OP_BIT_XOR,
+}
+
+
+def canonical_form(expression: pb.Expression) -> str:
+    """Of a valid expression; of one that a daemon would refuse it is of no use."""
+    sizes = [dimension.size for dimension in expression.dimensions]
+    lines = ["mdh-canonical 1"]
+    lines += [f"dimension {size}" for size in sizes]
+    result_types = [result.type for result in expression.function.results]
+    lines += [f"combine {_combine(combine, result_types)}"
+              for combine in expression.combine_operators]
+    lines += [f"input {_buffer(buffer, sizes)}" for buffer in expression.inputs]
+    lines += [f"output {_buffer(buffer, sizes)}" for buffer in expression.outputs]
+    if expression.index_dimensions:
+        lines.append(f"indices {_join(expression.index_dimensions)}")
+    lines.append(f"function {_function(expression.function)}")
+    return "\n".join(lines) + "\n"
+
+
+def digest(expression: pb.Expression) -> str:
+    """SHA-256 of the canonical form, 64 hexadecimal digits."""
+    return hashlib.sha256(canonical_form(expression).encode()).hexdigest()
+
+
+def _join(values: Any) -> str:
+    return ",".join(str(value) for value in values)
+
+
+def _bytes(value: pb.ScalarValue) -> str:
+    """The value in memory, filled up to eight bytes, in hexadecimal digits."""
+    alternative = value.WhichOneof("value")
+    number = getattr(value, alternative) if alternative else 0
+    return _memory(value.type, number).ljust(8, b"\0").hex()
+
+
+def _memory(type_: int, number: Any) -> bytes:
+    if type_ == _BFLOAT16:
+        return struct.pack("<f", number)[2:]  # exact: the lower half is zero
+    if type_ in _FLOATING:
+        return struct.pack(_FLOATING[type_], number)
+    size = _SIZES[type_]
+    return (int(number) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+
+
+def _buffer(buffer: pb.Buffer, sizes: Sequence[int]) -> str:
+    fields = [field.type for field in buffer.record] or [buffer.type]
+    types = ",".join(_NAMES[field] for field in fields)
+    extents = extents_of(buffer, sizes)
+    text = ("{" + types + "}" if buffer.record else types) + f"[{_join(extents)}]"
+    if buffer.strides and list(buffer.strides) != _row_major(extents):
+        text += f"strides[{_join(buffer.strides)}]"
+    # A boundary that nothing reaches is none.
+    if buffer.HasField("boundary") and _leaves(buffer, extents, sizes):
+        if buffer.boundary.HasField("clamp"):
+            text += "clamp"
+        else:
+            text += "constant[" + ",".join(map(_bytes, buffer.boundary.constant.values)) + "]"
+    for access in buffer.accesses:
+        text += "(" + "|".join(
+            f"{_join(index.coefficients)}+{index.constant}" for index in access.indices) + ")"
+    return text
+
+
+def _bounds(index: pb.AffineIndex, sizes: Sequence[int]) -> Any:
+    low = high = index.constant
+    for coefficient, size in zip(index.coefficients, sizes):
+        span = coefficient * (size - 1)
+        low, high = low + min(span, 0), high + max(span, 0)
+    return low, high
+
+
+def extents_of(buffer: pb.Buffer, sizes: Sequence[int]) -> List[int]:
+    """Those that are given, or else the smallest; `sizes`: of the expression's dimensions."""
+    if buffer.extents:
+        return list(buffer.extents)
+    extents = [1] * len(buffer.accesses[0].indices)
+    for access in buffer.accesses:
+        for number, index in enumerate(access.indices):
+            extents[number] = max(extents[number], _bounds(index, sizes)[1] + 1)
+    return extents
+
+
+def _leaves(buffer: pb.Buffer, extents: Sequence[int], sizes: Sequence[int]) -> bool:
+    for access in buffer.accesses:
+        for extent, index in zip(extents, access.indices):
+            low, high = _bounds(index, sizes)
+            if low < 0 or high >= extent:
+                return True
+    return False
+
+
+def _row_major(extents: Sequence[int]) -> List[int]:
+    return [math.prod(extents[number + 1:]) for number in range(len(extents))]
+
+
+def _combine(combine: pb.CombineOperator, result_types: Sequence[int]) -> str:
+    kind = combine.WhichOneof("kind")
+    if kind == "concat":
+        return "cc"
+    operator = getattr(combine, kind)
+    if operator.kind == pb.POINT_WISE_KIND_CUSTOM:
+        function, identity = operator.function, [_bytes(value) for value in operator.identity]
+    else:
+        kinds = list(operator.kinds) or [operator.kind] * len(result_types)
+        function = _component_wise(kinds, result_types)
+        identity = [_memory(t, _identity(k, t)).ljust(8, b"\0").hex()
+                    for k, t in zip(kinds, result_types)]
+    text = ("ps " if kind == "prefix_sum" else "pw ") + _function(function)
+    return text + (" identity " + ",".join(identity) if identity else "")
+
+
+def _component_wise(kinds: Sequence[int], types: Sequence[int]) -> pb.ScalarFunction:
+    """(a1..aR, b1..bR) -> (c1..cR), each by its operation."""
+    function = pb.ScalarFunction()
+    count = len(types)
+    for number, type_ in enumerate([*types, *types]):
+        function.parameters.add(type=type_)
+        function.instructions.add(op=pb.SCALAR_OP_PARAMETER, type=type_, parameter=number)
+    for number, (kind, type_) in enumerate(zip(kinds, types)):
+        function.results.add(type=type_)
+        function.instructions.add(op=_OPERATION_OF_KIND[kind], type=type_,
+                                  operands=[number, count + number])
+        function.result_instructions.append(2 * count + number)
+    return function
+
+
+def _identity(kind: int, type_: int) -> Any:
+    is_floating = type_ in _FLOATING or type_ == _BFLOAT16
+    bits = 8 * _SIZES[type_]
+    is_signed = 2 <= type_ <= 5
+    if kind == pb.POINT_WISE_KIND_MUL:
+        return 1
+    if kind == pb.POINT_WISE_KIND_MIN:
+        return math.inf if is_floating else (1 << (bits - is_signed)) - 1
+    if kind == pb.POINT_WISE_KIND_MAX:
+        return -math.inf if is_floating else -(1 << (bits - 1)) if is_signed else 0
+    if kind == pb.POINT_WISE_KIND_AND:
+        return 1
+    return -1 if kind == pb.POINT_WISE_KIND_BIT_AND else 0
+
+
+class _Numbering:
+    """The instructions that results need, in the order of a depth-first walk, with the operands of
+    commutative operations ordered by what they compute. Those that compute the same are one."""
+
+    def __init__(self, function: pb.ScalarFunction):
+        self._instructions = function.instructions
+        self.heads = [_head(instruction) for instruction in function.instructions]
+        self._digests: List[str] = []
+        first: Dict[str, int] = {}
+        self.same_as: List[int] = []  # the first instruction that computes the same
+        for number, head in enumerate(self.heads):
+            if self._is_idle(number):
+                operand = self.same_as[function.instructions[number].operands[0]]
+                self._digests.append(self._digests[operand])
+                self.same_as.append(operand)
+                continue
+            text = "".join([head] + ["," + self._digests[o] for o in self.operands(number)])
+            self._digests.append(hashlib.sha256(text.encode()).hexdigest())
+            self.same_as.append(first.setdefault(self._digests[-1], number))
+        self.numbers = [-1] * len(self.heads)
+        self.order: List[int] = []
+        for result in function.result_instructions:
+            self._visit(self.same_as[result])
+
+    def operands(self, number: int) -> List[int]:
+        instruction = self._instructions[number]
+        operands = [self.same_as[operand] for operand in instruction.operands]
+        if len(operands) == 2 and self._is_commutative(instruction.op, operands[0]):
+            operands.sort(key=lambda operand: self._digests[operand])
+        return operands
+
+    def _is_idle(self, number: int) -> bool:
+        """A conversion to the type that the value has."""
+        instruction = self._instructions[number]
+        return instruction.op == pb.SCALAR_OP_CAST and (
+            self._instructions[self.operands(number)[0]].type == instruction.type)
+
+    def _is_commutative(self, operation: int, operand: int) -> bool:
+        type_ = self._instructions[operand].type
+        is_floating = type_ in _FLOATING or type_ == _BFLOAT16
+        return operation in _COMMUTATIVE or (
+            operation in _COMMUTATIVE_OF_INTEGERS and not is_floating)
+
+    def _visit(self, root: int) -> None:
+        stack = [(root, False)]
+        while stack:
+            number, has_operands = stack.pop()
+            if self.numbers[number] >= 0:
+                continue
+            if has_operands:
+                self.numbers[number] = len(self.order)
+                self.order.append(number)
+                continue
+            stack.append((number, True))
+            stack += [(operand, False) for operand in reversed(self.operands(number))]
+
+
+def _head(instruction: pb.ScalarInstruction) -> str:
+    head = f"{instruction.op}:{_NAMES[instruction.type]}"
+    if instruction.op == pb.SCALAR_OP_PARAMETER:
+        head += f":{instruction.parameter}"
+    if instruction.op == pb.SCALAR_OP_CONSTANT:
+        head += ":" + _bytes(instruction.constant)
+    return head + "".join(":" + _bytes(value) for value in instruction.table)
+
+
+def _function(function: pb.ScalarFunction) -> str:
+    numbering = _Numbering(function)
+    parameters = ",".join(_NAMES[parameter.type] for parameter in function.parameters)
+    results = ",".join(_NAMES[result.type] for result in function.results)
+    steps = "".join(
+        f"{numbering.heads[number]}("
+        f"{_join(numbering.numbers[operand] for operand in numbering.operands(number))});"
+        for number in numbering.order)
+    numbers = _join(numbering.numbers[numbering.same_as[result]]
+                    for result in function.result_instructions)
+    return f"({parameters})->({results}){{{steps}=>{numbers}}}"

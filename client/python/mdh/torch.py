@@ -1,0 +1,258 @@
+"""Kernels as operators of PyTorch, which work under torch.compile:
+
+    import mdh.torch
+
+    matmul = mdh.torch.einsum("ik,kj->ij", client=client)       # or bundle=Bundle("kernels.mdhb")
+    c = matmul(a, b)                                            # gradients, too
+    fast = torch.compile(model_that_calls_matmul)
+
+    norm = mdh.torch.operator("my::norm", expression, client=client)   # any expression, any types
+
+Tensors on the CPU are computed by kernels in C, tensors on a GPU by kernels in CUDA C++, in the current
+stream. A kernel is fetched for every combination of sizes, type and device when it is first needed, and
+kept.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+import torch
+
+from .bundle import Bundle
+from .canonical import extents_of
+from .client import Client
+from .cpu_kernel import CpuKernel
+from .cuda_kernel import CudaKernel
+from .einsum import einsum as _einsum_expression
+from .errors import NotFoundError, wrong
+from .expression import Expression
+from .results import Kernel
+from .types import SCALAR_TYPES
+
+_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
+# Types of elements by those of torch, and back; older versions of torch lack some.
+_TYPE_OF = {getattr(torch, name): type_
+            for type_ in SCALAR_TYPES
+            for name in [_NAMES.get(type_.name, type_.name)] if hasattr(torch, name)}
+_DTYPE_OF = {type_.code: dtype for dtype, type_ in _TYPE_OF.items()}
+
+_numbers = itertools.count()
+Loaded = Union[CpuKernel, CudaKernel]
+
+
+class KernelSource:
+    """Where kernels come from: a daemon, which can make one for every expression, or a bundle, which
+    needs none. Thread-safe."""
+
+    def __init__(self, *, client: Optional[Client] = None, bundle: Optional[Bundle] = None,
+                 bundle_device: str = "", tune_seconds: Optional[float] = None,
+                 numerics: str = ""):
+        """One of `client` and `bundle`; with both, what the bundle lacks comes from the daemon.
+        `bundle_device`: a fingerprint; default: the bundle's only one. `tune_seconds`: the daemon
+        tunes so long in the background for what it has not measured; None: it does not.
+        `numerics`: as that of Client.tune. Errors: ExpressionError if there is neither."""
+        if client is None and bundle is None:
+            raise wrong("kernels come from a client or from a bundle: give one of them")
+        self._client = client
+        self._bundle = bundle
+        self._bundle_device = bundle_device
+        self._tune_seconds = tune_seconds
+        self._numerics = numerics
+        self._lock = threading.Lock()
+        self._loaded: Dict[Tuple[str, str], Loaded] = {}
+
+    def load(self, expression: Expression, device: torch.device) -> Loaded:
+        """The compiled kernel for tensors on `device`. Errors: NotFoundError; those of Client,
+        CpuKernel and CudaKernel."""
+        key = (expression.digest, str(device))
+        with self._lock:
+            if key not in self._loaded:
+                kernel = self._find(expression, device)
+                if device.type == "cuda":
+                    with torch.cuda.device(device):  # its context is the current one inside
+                        self._loaded[key] = CudaKernel(kernel, device=device.index or 0)
+                else:
+                    self._loaded[key] = CpuKernel(kernel)
+            return self._loaded[key]
+
+    def _find(self, expression: Expression, device: torch.device) -> Kernel:
+        if self._bundle is not None:
+            query = self._bundle.query(expression, device=self._bundle_device,
+                                       numerics=self._numerics)
+            try:
+                return self._bundle.find(query).kernel()
+            except NotFoundError:
+                if self._client is None:
+                    raise
+        assert self._client is not None
+        name = f"devices/cuda{device.index or 0}" if device.type == "cuda" else ""
+        return self._client.best_kernel(
+            expression, device=name, weakest="predicted", numerics=self._numerics,
+            tune_seconds=self._tune_seconds).kernel
+
+
+def operator(name: str, expression: Expression, *, source: Optional[KernelSource] = None,
+             **options: Any) -> Callable[..., Any]:
+    """Registers an expression as the operator `name`, "namespace::name", and gives it: a function of
+    the inputs, in the order of the expression's, that gives the output, or a tuple of several.
+
+    The inputs must have exactly the expression's types, and as many elements as its buffers.
+    `options`: of KernelSource, instead of `source`. No gradients: torch.library.register_autograd
+    adds them. Errors: ExpressionError for records, which tensors do not have, and without inputs.
+    """
+    source = source or KernelSource(**options)
+    proto = expression.to_proto()
+    if not proto.inputs:
+        raise wrong(f"{expression.name} has no input: an operator needs one, which says the device")
+    sizes = [dimension.size for dimension in proto.dimensions]
+    outputs = [(_dtype(buffer), extents_of(buffer, sizes)) for buffer in proto.outputs]
+    inputs = [(buffer.name, _dtype(buffer)) for buffer in proto.inputs]
+    return _register(name, len(inputs), len(outputs),
+                     lambda *_: outputs, lambda *tensors: _checked(inputs, tensors, expression),
+                     source)
+
+
+def einsum(subscripts: str, *, source: Optional[KernelSource] = None, accumulate: Any = None,
+           name: str = "", **options: Any) -> Callable[..., Any]:
+    """A contraction as a function of tensors of one floating-point or integer type, as torch.einsum
+    takes it, without "...": letters, "," and "->". Sizes are those of the tensors; for each
+    combination there is a kernel. Differentiable as often as one wants: the gradient of a contraction
+    is a sum of contractions.
+
+    `accumulate`: the type in which products are added, e.g. fp32 for tensors of fp16. `name`: of the
+    operator; default: one in the namespace "mdh". `options`: of KernelSource, instead of `source`.
+    Errors: ExpressionError.
+    """
+    return _Contraction(subscripts, source or KernelSource(**options), accumulate, name).call
+
+
+class _Contraction:
+    """One einsum for tensors of all sizes, and the contractions of its gradient."""
+
+    def __init__(self, subscripts: str, source: KernelSource, accumulate: Any, name: str):
+        left, arrow, output = "".join(subscripts.split()).partition("->")
+        self.operands = left.split(",")
+        letters = "".join(self.operands)
+        self.output = output if arrow else "".join(
+            sorted(c for c in set(letters) if letters.count(c) == 1))
+        self._subscripts = f"{left}->{self.output}"
+        self._source = source
+        self._accumulate = accumulate
+        # Before a tensor comes, with sizes of one: errors in the subscripts are found here.
+        _einsum_expression(self._subscripts, **{letter: 1 for letter in letters})
+        name = name or f"mdh::einsum_{next(_numbers)}"
+        self.call = _register(
+            name, len(self.operands), 1, lambda *t: [(t[0].dtype, self._output_sizes(t))],
+            self._expression, source)
+        self._gradients: Dict[int, Callable[..., Any]] = {}
+        torch.library.register_autograd(name, self._backward, setup_context=self._save)
+
+    def _sizes(self, tensors: Sequence[Any]) -> Dict[str, int]:
+        sizes: Dict[str, int] = {}
+        for letters, tensor in zip(self.operands, tensors):
+            if tensor.dim() != len(letters):
+                raise wrong(f"the operand '{letters}' of '{self._subscripts}' has "
+                            f"{tensor.dim()} dimensions")
+            for letter, size in zip(letters, tensor.shape):
+                if sizes.setdefault(letter, size) != size:
+                    raise wrong(f"'{letter}' of '{self._subscripts}' is {sizes[letter]} in one "
+                                f"operand and {size} in another")
+        return sizes
+
+    def _output_sizes(self, tensors: Sequence[Any]) -> List[int]:
+        sizes = self._sizes(tensors)
+        return [sizes[letter] for letter in self.output]
+
+    def _expression(self, *tensors: Any) -> Expression:
+        types = {tensor.dtype for tensor in tensors}
+        if len(types) != 1 or tensors[0].dtype not in _TYPE_OF:
+            raise wrong(f"the operands of '{self._subscripts}' have the types "
+                        f"{', '.join(sorted(map(str, types)))}: they must be of one, which kernels "
+                        "have")
+        return _einsum_expression(self._subscripts, dtype=_TYPE_OF[tensors[0].dtype],
+                                  accumulate=self._accumulate, **self._sizes(tensors))
+
+    @staticmethod
+    def _save(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    def _backward(self, ctx: Any, gradient: Any) -> Tuple[Any, ...]:
+        tensors = ctx.saved_tensors
+        return tuple(self._gradient(number, tensors, gradient) if needed else None
+                     for number, needed in enumerate(ctx.needs_input_grad))
+
+    def _gradient(self, number: int, tensors: Sequence[Any], gradient: Any) -> Any:
+        """That of the output, contracted with all other operands. Letters that nobody else has were
+        summed up: the gradient is the same for all their values."""
+        wanted = self.operands[number]
+        others = [o for n, o in enumerate(self.operands) if n != number]
+        if len(set(wanted)) != len(wanted):
+            raise wrong(f"there are no gradients of '{self._subscripts}': an operand has a letter "
+                        "twice")
+        known = set(self.output).union(*others)
+        kept = "".join(letter for letter in wanted if letter in known)
+        if number not in self._gradients:
+            self._gradients[number] = _Contraction(
+                ",".join([self.output, *others]) + "->" + kept, self._source, self._accumulate,
+                "").call
+        rest = [t for n, t in enumerate(tensors) if n != number]
+        result = self._gradients[number](gradient.contiguous(), *rest)
+        shape = [size if letter in known else 1 for letter, size in zip(wanted, tensors[number].shape)]
+        return result.reshape(shape).expand(tensors[number].shape)
+
+
+def _register(name: str, inputs: int, outputs: int,
+              shapes: Callable[..., Sequence[Tuple[Any, Sequence[int]]]],
+              expression: Callable[..., Expression], source: KernelSource) -> Callable[..., Any]:
+    """The operator `name` of so many tensors. `shapes`: types and sizes of the outputs for inputs
+    that need have no elements; `expression`: what is to be computed for inputs."""
+    parameters = ", ".join(f"Tensor x{number}" for number in range(inputs))
+    results = ", ".join(["Tensor"] * outputs)
+    schema = f"({parameters}) -> {results if outputs == 1 else f'({results})'}"
+
+    def empty(*tensors: Any) -> Any:
+        made = tuple(tensors[0].new_empty(sizes, dtype=dtype) for dtype, sizes in shapes(*tensors))
+        return made[0] if outputs == 1 else made
+
+    def run(*tensors: Any) -> Any:
+        result = empty(*tensors)
+        kernel = source.load(expression(*tensors), tensors[0].device)
+        arguments = [tensor.detach().contiguous() for tensor in tensors]
+        arguments += [result] if outputs == 1 else result
+        if isinstance(kernel, CudaKernel):
+            _launch(kernel, arguments, tensors[0].device)
+        else:
+            kernel(*arguments)
+        return result
+
+    torch.library.define(name, schema)
+    torch.library.impl(name, "default", run)
+    torch.library.register_fake(name, empty)
+    namespace, short = name.split("::")
+    return getattr(getattr(torch.ops, namespace), short)
+
+
+def _launch(kernel: CudaKernel, arguments: Sequence[Any], device: torch.device) -> None:
+    """In the current stream, with scratch memory of its own: other streams may run the same."""
+    size_bytes = kernel.kernel.scratch_bytes
+    scratch = torch.empty(size_bytes, dtype=torch.uint8, device=device) if size_bytes else None
+    with torch.cuda.device(device):
+        kernel(*arguments, stream=torch.cuda.current_stream(device), scratch=scratch)
+
+
+def _checked(inputs: Sequence[Tuple[str, Any]], tensors: Sequence[Any],
+             expression: Expression) -> Expression:
+    for (name, dtype), tensor in zip(inputs, tensors):
+        if tensor.dtype != dtype:
+            raise wrong(f"the input '{name}' of {expression.name} is a tensor of {tensor.dtype}, "
+                        f"not of {dtype}")
+    return expression
+
+
+def _dtype(buffer: Any) -> Any:
+    if buffer.record or buffer.type not in _DTYPE_OF:
+        raise wrong(f"the buffer '{buffer.name}' has elements that tensors do not have")
+    return _DTYPE_OF[buffer.type]

@@ -1,0 +1,31 @@
+// Waits for the end of a tuning job, through restarts of the daemon.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "client/client.h"
+#include "core/status.h"
+#include "mdh/v1/tuning.pb.h"
+
+namespace mdh {
+
+struct WaitOptions {
+  int64_t limit_ns = 0;  // 0: as long as it takes
+  // How long the daemon may be away, or not answer. Jobs go on with the next daemon.
+  int64_t max_silence_ns = 30'000'000'000;
+  // One stream of progress; it is then begun anew, after a look whether the daemon still answers.
+  int64_t stream_limit_ns = 30'000'000'000;
+};
+
+// Follows the job; `on_progress` is called from this thread, once for every step. Gives the job as
+// it ended, and its record if it has one. Errors: NotFound; DeadlineExceeded after limit_ns; the
+// last error of the connection after max_silence_ns.
+Result<v1::GetTuningJobResponse> WaitForJob(Client& client, const std::string& name,
+                                            const WaitOptions& options = {},
+                                            const Client::OnProgress& on_progress = {});
+
+// Why an ended job has no result: Cancelled, or what it failed with; OK if it has succeeded.
+Status ErrorOf(const v1::TuningJob& job);
+
+}  // namespace mdh

@@ -1,0 +1,77 @@
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/c_interface/c_interface_fixture.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(CQueryTest, OneMeaningHasOneDigest) {
+  const CQuery query = MatMulQuery(48);
+  const CQuery einsum = MakeHandle<CQuery, mdh_query>(mdh_query_create_einsum, "ik,kj->ij",
+                                                      "i=48,j=48,k=48", "fp32", nullptr);
+  EXPECT_EQ(std::string(mdh_query_digest(query.get())), mdh_query_digest(einsum.get()));
+  EXPECT_EQ(std::string(mdh_query_digest(query.get())).size(), 64u);
+  EXPECT_NE(std::string(mdh_query_digest(query.get())), mdh_query_digest(MatMulQuery(49).get()));
+}
+
+TEST(CQueryTest, ErrorsSayWhatIsWrong) {
+  mdh_query* query = nullptr;
+  const Answer text = Ask(mdh_query_create, "matmul := nonsense", nullptr, nullptr, &query);
+  EXPECT_EQ(text.code, MDH_INVALID_ARGUMENT);
+  EXPECT_THAT(text.message, HasSubstr("1:"));
+  const char* const wrong[] = {"I", nullptr};
+  EXPECT_THAT(Ask(mdh_query_create, "", wrong, nullptr, &query).message,
+              HasSubstr("'I' is not of the form NAME=VALUE"));
+  EXPECT_THAT(Ask(mdh_query_create_einsum, "i->i", "i=4", "fp31", nullptr, &query).message,
+              HasSubstr("there is no type 'fp31'"));
+  EXPECT_EQ(Ask(mdh_query_create_einsum, "i->j", "i=4", "fp32", nullptr, &query).code,
+            MDH_INVALID_ARGUMENT);
+  EXPECT_EQ(Ask(mdh_query_create_einsum, "i->i", "4", "fp32", nullptr, &query).code,
+            MDH_INVALID_ARGUMENT);
+  EXPECT_EQ(query, nullptr);
+  // Who does not want to know what is wrong gets the code.
+  EXPECT_EQ(mdh_query_create("", nullptr, nullptr, &query, nullptr), MDH_INVALID_ARGUMENT);
+}
+
+TEST(CQueryTest, OptionsHaveASizeAndNothingUnknown) {
+  mdh_query* query = nullptr;
+  const auto create = [&](const mdh_query_options* options) {
+    return Ask(mdh_query_create_einsum, "i->i", "i=4", "fp32", options, &query);
+  };
+  mdh_query_options options = {};
+  EXPECT_THAT(create(&options).message, HasSubstr("struct_bytes must be"));
+  options.struct_bytes = sizeof(options);
+  options.numerics = static_cast<mdh_numerics>(9);
+  EXPECT_THAT(create(&options).message, HasSubstr("9 is no policy of numerics"));
+  // A program that was compiled with a newer header.
+  struct {
+    mdh_query_options known;
+    int64_t unknown;
+  } newer = {{sizeof(newer), MDH_NUMERICS_EXACT_ORDER, nullptr, nullptr}, 1};
+  EXPECT_EQ(create(&newer.known).code, MDH_UNIMPLEMENTED);
+  newer.unknown = 0;
+  EXPECT_EQ(create(&newer.known).code, MDH_OK);
+  mdh_query_free(query);
+  // And one with an older one, which had the size alone.
+  query = nullptr;
+  options = {sizeof(size_t), static_cast<mdh_numerics>(9), nullptr, nullptr};
+  EXPECT_EQ(create(&options).code, MDH_OK);
+  mdh_query_free(query);
+}
+
+TEST(CQueryTest, NothingCanBeFreed) {
+  mdh_error_free(nullptr);
+  mdh_query_free(nullptr);
+  mdh_kernel_free(nullptr);
+  mdh_function_free(nullptr);
+  mdh_bundle_close(nullptr);
+  mdh_client_free(nullptr);
+  mdh_job_free(nullptr);
+  mdh_cache_free(nullptr);
+  mdh_record_free(nullptr);
+}
+
+}  // namespace
+}  // namespace mdh

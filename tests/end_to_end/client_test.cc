@@ -1,0 +1,83 @@
+// The C++ client and a daemon that is slow, stops, or dies.
+#include "client/client.h"
+
+#include <fstream>
+#include <thread>
+
+#include "client/admin_client.h"
+#include "client/lookup_cache.h"
+#include "core/text/parser.h"
+#include "gmock/gmock.h"
+#include "tests/end_to_end/daemon_test_fixture.h"
+
+namespace mdh {
+namespace {
+
+Expression MatMulOfSize(int size) {
+  const std::string value = std::to_string(size);
+  return *ParseExpression(ReadFile(ExpressionPath("matmul.mdh")),
+                          {{"I", value}, {"J", value}, {"K", value}});
+}
+
+class ClientTest : public DaemonTest {
+ protected:
+  void SetUp() override { StartDaemon(); }
+  void KillDaemon() {
+    daemon_->Signal(SIGKILL);
+    daemon_->Wait();
+    std::filesystem::remove(socket_);
+  }
+};
+
+TEST_F(ClientTest, CallsOfASlowDaemonEndAtTheirLimit) {
+  ClientOptions options;
+  options.call_limit_ns = 300'000'000;
+  const std::unique_ptr<Client> client = *Client::Connect(address_, options);
+  const std::unique_ptr<AdminClient> admin = *AdminClient::Connect(address_, options);
+  daemon_->Signal(SIGSTOP);
+  const auto begin = std::chrono::steady_clock::now();
+  const Expression expression = MatMulOfSize(8);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(client->Lookup(expression).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(client->CreateJob(expression, {}).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      client->GetBestKernel(expression, {}, v1::MATCH_KIND_PREDICTED).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(admin->GetStatistics().status()));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  daemon_->Signal(SIGCONT);
+  EXPECT_TRUE(Eventually([&] { return absl::IsNotFound(client->Lookup(expression).status()); }));
+}
+
+TEST_F(ClientTest, TuneGoesOnWithTheNextDaemon) {
+  const std::unique_ptr<Client> client = *Client::Connect(address_);
+  std::atomic<int64_t> trials = 0;
+  Result<v1::TuningRecord> record = absl::UnknownError("");
+  std::thread tuning([&] {
+    record = client->Tune(MatMulOfSize(96), {.budget_ns = 4'000'000'000},
+                          [&](const v1::TuningProgress& progress) { trials = progress.trials(); });
+  });
+  EXPECT_TRUE(Eventually([&] { return trials > 0; }));
+  KillDaemon();
+  StartDaemon();
+  tuning.join();
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_GT(record->time_ns(), 0);
+  EXPECT_FALSE(record->is_provisional());
+}
+
+TEST_F(ClientTest, LookupsOfACacheGoOnThroughADaemonThatDies) {
+  ASSERT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "10s", "--trials", "2"})).code, 0);
+  const std::unique_ptr<Client> client = *Client::Connect(address_);
+  LookupCache cache(*client);
+  const v1::KernelKey key = Client::KeyOf(MatMulOfSize(32));
+  EXPECT_TRUE(Eventually([&] { return cache.Lookup(key).ok() && cache.counts().hits > 0; }));
+  KillDaemon();
+  EXPECT_TRUE(cache.Lookup(key).ok());
+  const v1::KernelKey unknown = Client::KeyOf(MatMulOfSize(33));
+  EXPECT_TRUE(absl::IsUnavailable(cache.Lookup(unknown).status()));
+  StartDaemon();
+  EXPECT_TRUE(Eventually([&] { return absl::IsNotFound(cache.Lookup(unknown).status()); }));
+  EXPECT_TRUE(cache.Lookup(key).ok());
+}
+
+}  // namespace
+}  // namespace mdh

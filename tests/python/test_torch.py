@@ -1,0 +1,129 @@
+"""Operators of PyTorch, on the CPU."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import examples
+import figure16
+import pytest
+
+import mdh
+
+torch = pytest.importorskip("torch")
+if not hasattr(torch.library, "register_fake"):
+    pytest.skip("this PyTorch is older than 2.4", allow_module_level=True)
+
+import mdh.torch  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch, tmp_path_factory):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "caches"))
+
+
+@pytest.fixture(scope="module")
+def matmul(client):
+    return mdh.torch.einsum("ik,kj->ij", client=client)
+
+
+def test_an_einsum_for_all_sizes(matmul):
+    for i, j, k in ((8, 9, 10), (16, 16, 16), (1, 2, 3)):
+        a, b = torch.rand(i, k), torch.rand(k, j)
+        torch.testing.assert_close(matmul(a, b), a @ b)
+    a, b = torch.rand(10, 8), torch.rand(9, 10)
+    torch.testing.assert_close(matmul(a.T, b.T), a.T @ b.T)  # not contiguous
+
+
+@pytest.mark.parametrize("subscripts, shapes", [
+    ("ik,kj->ij", ((3, 4), (4, 5))), ("bik,bkj->bij", ((2, 3, 4), (2, 4, 5))),
+    ("ij,i->j", ((3, 4), (3,))), ("i,i->", ((5,), (5,))), ("ij->i", ((3, 4),)),
+    ("i,j,k->ijk", ((2,), (3,), (4,))), ("ij,jk,kl->il", ((2, 3), (3, 4), (4, 2)))])
+def test_gradients(client, subscripts, shapes):
+    function = mdh.torch.einsum(subscripts, client=client)
+    tensors = [torch.rand(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    torch.testing.assert_close(function(*tensors), torch.einsum(subscripts, *tensors))
+    assert torch.autograd.gradcheck(function, tensors)
+
+
+def test_second_derivatives(client):
+    dot = mdh.torch.einsum("i,i->", client=client)
+    x = torch.rand(4, dtype=torch.float64, requires_grad=True)
+    y = torch.rand(4, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(dot, (x, y))
+
+
+def test_it_is_a_proper_operator(matmul):
+    inputs = (torch.rand(4, 5, requires_grad=True), torch.rand(5, 6, requires_grad=True))
+    assert set(torch.library.opcheck(matmul, inputs).values()) == {"SUCCESS"}
+
+
+def test_under_torch_compile(matmul):
+    function = torch.compile(lambda a, b: matmul(a, b).relu() + 1, fullgraph=True,
+                             backend="aot_eager")
+    a, b = torch.rand(6, 7, requires_grad=True), torch.rand(7, 8)
+    result = function(a, b)
+    torch.testing.assert_close(result, (a @ b).relu() + 1)
+    result.sum().backward()
+    torch.testing.assert_close(a.grad, torch.ones(6, 8) @ b.T)
+
+
+def test_an_expression_of_several_outputs_and_types(client):
+    function = mdh.torch.operator("mdh_test::sum_and_max", examples.sum_and_max(4, 5),
+                                  client=client)
+    x = torch.rand(4, 5)
+    outputs = function(x)
+    assert isinstance(outputs, (tuple, list)) and len(outputs) == 2
+
+    total = mdh.torch.operator("mdh_test::total", figure16.reduce_(7), client=client)
+    assert total(torch.arange(7, dtype=torch.float32)).item() == 21
+    with pytest.raises(mdh.ExpressionError, match="'x' of .* is a tensor of torch.int32, not of"):
+        total(torch.arange(7, dtype=torch.int32))
+    with pytest.raises(mdh.ExpressionError, match="has no input: an operator needs one"):
+        mdh.torch.operator("mdh_test::none", figure16.mandelbrot(4, 6), client=client)
+    with pytest.raises(mdh.ExpressionError, match="has elements that tensors do not have"):
+        mdh.torch.operator("mdh_test::records", examples.heaviest(3, 4), client=client)
+
+
+def test_tensors_that_do_not_fit(matmul):
+    for tensors, message in (
+            ((torch.rand(3), torch.rand(3, 4)), "the operand 'ik' of 'ik,kj->ij' has 1 dim"),
+            ((torch.rand(3, 4), torch.rand(5, 6)), "'k' of 'ik,kj->ij' is 4 in one operand and 5"),
+            ((torch.rand(3, 4), torch.rand(4, 5).double()), "have the types torch.float32, torch.f"),
+            ((torch.rand(3, 4).cfloat(),) * 2, "'k' of|have the types")):
+        with pytest.raises(mdh.ExpressionError, match=message):
+            matmul(*tensors)
+    with pytest.raises(mdh.ExpressionError, match="kernels come from a client or from a bundle"):
+        mdh.torch.einsum("i->i")
+    with pytest.raises(mdh.ExpressionError, match="'j' is in the output"):
+        mdh.torch.einsum("i->j", client=object())
+
+
+def test_gradients_of_diagonals_are_refused(client):
+    trace = mdh.torch.einsum("ii->i", client=client)
+    x = torch.rand(3, 3, requires_grad=True)
+    with pytest.raises(mdh.ExpressionError, match="an operand has a letter twice"):
+        trace(x).sum().backward()
+
+
+def test_from_a_bundle_without_a_daemon(client, daemon, tmp_path):
+    program = pathlib.Path(os.environ["MDH_BIN"]) / "mdh"
+    client.tune(mdh.einsum("ik,kj->ij", i=11, j=12, k=13), max_trials=1)
+    subprocess.run([str(program), "--server", daemon.address, "admin", "export",
+                    str(tmp_path / "bundle")], check=True)
+    with mdh.Bundle(tmp_path / "bundle") as bundle:
+        function = mdh.torch.einsum("ik,kj->ij", bundle=bundle)
+        a, b = torch.rand(11, 13), torch.rand(13, 12)
+        torch.testing.assert_close(function(a, b), a @ b)
+        with pytest.raises(mdh.NotFoundError):
+            function(a.T, torch.rand(11, 12))
+
+
+def test_the_example_replaces_a_layer(client, daemon):
+    program = pathlib.Path(__file__).resolve().parents[2] / "client" / "examples" / "torch_layer.py"
+    path = os.pathsep.join([str(pathlib.Path(mdh.__file__).parents[1]), *sys.path])
+    ran = subprocess.run([sys.executable, "-B", str(program)], capture_output=True, text=True,
+                         env={**os.environ, "MDH_SERVER": daemon.address, "PYTHONPATH": path})
+    assert ran.returncode == 0, ran.stderr
+    assert "cpu: results and gradients agree" in ran.stdout

@@ -26,6 +26,10 @@ class ConfigurationTest : public ::testing::Test {
   }
   Result<Configuration> Parse(std::vector<std::string> words) {
     words.insert(words.begin(), "program");
+    level_ = "info";
+    listen_ = {"here"};
+    number_ = 3;
+    loud_ = false;
     CLI::App app;
     std::string config = directory_.File("default.conf");
     app.add_option("--config", config)->capture_default_str();
@@ -48,9 +52,9 @@ class ConfigurationTest : public ::testing::Test {
   }
 
   const TemporaryDirectory directory_;
-  std::string level_ = "info";
-  std::vector<std::string> listen_ = {"here"};
-  int number_ = 3;
+  std::string level_;
+  std::vector<std::string> listen_;
+  int number_ = 0;
   bool loud_ = false, print_ = false;
   std::string key_, lock_;
 };

@@ -63,7 +63,7 @@ function drawBuffer(root, decomposition, rows, buffer, x, rowHeight, top, most) 
   let tile = { extents: buffer.extents, bytes: buffer.bytes }, region = 0, before = null;
   const steps = rows.concat([null]), labels = [];  // above the lines of the next tile
   steps.forEach((row, n) => {
-    const last = row === null, next = last ? null : buffer.tiles[row.layer];
+    const last = row === null, next = last ? null : buffer.tiles[row.index];
     if (last) region = buffer.scalar_region;
     const label = last ? "one element" : extentsText(tile.extents);
     const memory = `${decomposition.regions[region]}, ${last ? bytesText(buffer.element_bytes) : bytesText(tile.bytes)}`;
@@ -141,15 +141,15 @@ function memoryTable(d) {
     entry.style.background = regionColour(tile.region);
     return entry;
   };
-  return table([{ head: "one part of layer", cell: (row) => d.layers[row.layer].name }].concat(
-    d.buffers.map((b) => ({ head: (b.is_output ? "result " : "input ") + b.name, cell: (row) => cell(b.tiles[row.layer]) }))), d.rows);
+  return table([{ head: "one part of layer", cell: (row) => d.layers[row.layer].name + (d.is_nested ? "" : ", " + row.order.map((x) => d.dimensions[x].name).join(" ")) }].concat(
+    d.buffers.map((b) => ({ head: (b.is_output ? "result " : "input ") + b.name, cell: (row) => cell(b.tiles[row.index]) }))), d.rows);
 }
 
 function decompositionSection(data) {
   const d = data.decomposition;
   if (!d) return section("De- and re-composition", html("p", { class: "soft" }, data.decomposition_missing));
   const hidden = d.buffers.some((b) => b.extents.length > 2) ? " Of buffers with more than two dimensions the two that are cut most are drawn." : "";
-  const order = d.is_nested ? "" : " This configuration interleaves the layers; the table below has the order.";
+  const order = d.is_nested ? "" : " Layers interleave here: a row has levels of one layer that follow one another, and the points of a part need not be neighbours.";
   const meaning = d.has_caches ? "The caches of this device copy by themselves: regions below the outermost one say what is packed or kept in registers."
     : "The kernel copies from region to region by itself.";
   return section("De- and re-composition",

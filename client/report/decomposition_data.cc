@@ -57,32 +57,62 @@ json Dimensions(const Expression& expression) {
   return dimensions;
 }
 
-// The dimensions of a layer in the order in which it cuts them.
-std::vector<int> CutOrder(const LowLevelExpression& low, int layer) {
-  std::vector<int> order;
-  for (const MdhLevel& level : low.Order(PhaseKind::kDecomposition)) {
-    if (level.layer == layer) order.push_back(level.dimension);
+// Levels of one layer that follow one another in the order of de-composition: they cut what the row
+// before leaves. Where layers are nested there is one row for each.
+struct CutRow {
+  int layer;
+  std::vector<int> order;       // dimensions
+  std::vector<int64_t> extent;  // of one part, in points, per dimension
+};
+
+// Points along `d` that are left when the levels `is_cut` have been cut. If these are the outer
+// layers, the extent of the innermost of them; else, points need not be neighbours, what the other
+// levels' parts make.
+int64_t PointsLeft(const LowLevelExpression& low, int d, const std::vector<bool>& is_cut) {
+  const auto innermost = std::find(is_cut.begin(), is_cut.end(), false);
+  if (std::find(innermost, is_cut.end(), true) == is_cut.end()) {
+    const int layers = static_cast<int>(innermost - is_cut.begin());
+    return layers == 0 ? low.expression().dimensions()[d].size : low.at({layers - 1, d}).tile;
   }
-  return order;
+  int64_t points = 1;
+  for (size_t l = 0; l < is_cut.size(); ++l) {
+    if (!is_cut[l]) points *= low.at({static_cast<int>(l), d}).parts;
+  }
+  return points;
 }
 
-json Rows(const LowLevelExpression& low) {
+std::vector<CutRow> CutRows(const LowLevelExpression& low) {
+  const int rank = low.expression().rank();
+  std::vector<std::vector<bool>> is_cut(rank, std::vector<bool>(low.model().layers.size(), false));
+  std::vector<CutRow> rows;
+  for (const MdhLevel& level : low.Order(PhaseKind::kDecomposition)) {
+    if (rows.empty() || rows.back().layer != level.layer) rows.push_back({level.layer, {}, {}});
+    rows.back().order.push_back(level.dimension);
+    is_cut[level.dimension][level.layer] = true;
+    rows.back().extent.clear();
+    for (int d = 0; d < rank; ++d) rows.back().extent.push_back(PointsLeft(low, d, is_cut[d]));
+  }
+  return rows;
+}
+
+json Rows(const LowLevelExpression& low, const std::vector<CutRow>& cut_rows) {
   json rows = json::array();
-  for (int l = 0; l < static_cast<int>(low.model().layers.size()); ++l) {
-    json parts = json::array(), tile = json::array(), assigned = json::array();
-    for (int d = 0; d < low.expression().rank(); ++d) {
-      const LowLevelOperator& level = low.at({l, d});
+  for (const CutRow& row : cut_rows) {
+    std::vector<int64_t> parts(low.expression().rank(), 1);
+    std::vector<std::string> assigned(low.expression().rank());
+    for (const int d : row.order) {
+      const LowLevelOperator& level = low.at({row.layer, d});
       const AsmLevel to = level.assigned[static_cast<int>(PhaseKind::kDecomposition)];
-      parts.push_back(level.parts);
-      tile.push_back(level.tile);
-      assigned.push_back(absl::StrCat("on ", low.model().layers[to.layer].name, ",",
-                                      low.model().DimensionName(to.dimension)));
+      parts[d] = level.parts;
+      assigned[d] = absl::StrCat("on ", low.model().layers[to.layer].name, ",",
+                                 low.model().DimensionName(to.dimension));
     }
-    rows.push_back({{"layer", l},
-                    {"parts", std::move(parts)},
-                    {"tile", std::move(tile)},
-                    {"assigned", std::move(assigned)},
-                    {"order", CutOrder(low, l)}});
+    rows.push_back({{"index", rows.size()},
+                    {"layer", row.layer},
+                    {"parts", parts},
+                    {"tile", row.extent},
+                    {"assigned", assigned},
+                    {"order", row.order}});
   }
   return rows;
 }
@@ -105,12 +135,12 @@ json Uses(const Expression& expression, const Buffer& buffer) {
   return uses;
 }
 
-// What the first part of a layer needs of the buffer.
-std::vector<int64_t> TileExtents(const LowLevelExpression& low, const Buffer& buffer, int layer) {
+// What one part of a row needs of the buffer.
+std::vector<int64_t> TileExtents(const CutRow& row, const Buffer& buffer) {
   IndexBox points;
-  for (int d = 0; d < low.expression().rank(); ++d) {
+  for (const int64_t extent : row.extent) {
     points.first.push_back(0);
-    points.last.push_back(low.at({layer, d}).tile - 1);
+    points.last.push_back(extent - 1);
   }
   const IndexBox indices = IndicesOf(buffer, points);
   std::vector<int64_t> extents;
@@ -126,21 +156,22 @@ int64_t BytesOf(const std::vector<int64_t>& extents, const Buffer& buffer) {
   return bytes;
 }
 
-// The region of a layer's parts: that of the last dimension that it cuts.
-int RegionOf(const LowLevelExpression& low, size_t number, bool is_output, int layer) {
-  const LowLevelOperator& level = low.at({layer, CutOrder(low, layer).back()});
+// The region of a row's parts: that of the last level that it cuts.
+int RegionOf(const LowLevelExpression& low, size_t number, bool is_output, const CutRow& row) {
+  const LowLevelOperator& level = low.at({row.layer, row.order.back()});
   return is_output ? level.output_region[number] : level.input_region[number];
 }
 
-json BufferData(const LowLevelExpression& low, size_t number, bool is_output) {
+json BufferData(const LowLevelExpression& low, const std::vector<CutRow>& rows, size_t number,
+                bool is_output) {
   const Expression& expression = low.expression();
   const Buffer& buffer = is_output ? expression.outputs()[number] : expression.inputs()[number];
   json tiles = json::array();
-  for (int l = 0; l < static_cast<int>(low.model().layers.size()); ++l) {
-    const std::vector<int64_t> extents = TileExtents(low, buffer, l);
+  for (const CutRow& row : rows) {
+    const std::vector<int64_t> extents = TileExtents(row, buffer);
     tiles.push_back({{"extents", extents},
                      {"bytes", BytesOf(extents, buffer)},
-                     {"region", RegionOf(low, number, is_output, l)}});
+                     {"region", RegionOf(low, number, is_output, row)}});
   }
   const auto& scalars = is_output ? low.scalar_outputs() : low.scalar_inputs();
   const std::string more =
@@ -160,12 +191,13 @@ json BufferData(const LowLevelExpression& low, size_t number, bool is_output) {
 
 json DecompositionData(const LowLevelExpression& low) {
   const Expression& expression = low.expression();
+  const std::vector<CutRow> rows = CutRows(low);
   json buffers = json::array();
   for (size_t b = 0; b < expression.outputs().size(); ++b) {
-    buffers.push_back(BufferData(low, b, /*is_output=*/true));
+    buffers.push_back(BufferData(low, rows, b, /*is_output=*/true));
   }
   for (size_t b = 0; b < expression.inputs().size(); ++b) {
-    buffers.push_back(BufferData(low, b, /*is_output=*/false));
+    buffers.push_back(BufferData(low, rows, b, /*is_output=*/false));
   }
   return {{"model", low.model().name},
           {"layers", Layers(low.model())},
@@ -173,7 +205,7 @@ json DecompositionData(const LowLevelExpression& low) {
           {"has_caches", low.model().memory == MemoryKind::kCaches},
           {"is_nested", IsNested(low.parameters().phase)},
           {"dimensions", Dimensions(expression)},
-          {"rows", Rows(low)},
+          {"rows", Rows(low, rows)},
           {"buffers", std::move(buffers)},
           {"table", low.ToTable()}};
 }

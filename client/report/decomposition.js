@@ -91,6 +91,7 @@ function drawLayer(root, decomposition, row, x, y, half) {
   root.append(svg("rect", { x: x - half, y, width: 2 * half, height, rx: 6, fill: layer.is_parallel ? "var(--core)" : "var(--code)", stroke: "var(--line)" },
     title(`${layer.name}: ${layer.is_parallel ? "parts run at the same time" : "parts run one after another"}`)),
   svg("text", { x, y: y + 15, "text-anchor": "middle", "font-weight": 600, class: layer.is_parallel ? "on-region" : null }, `${layer.name}, ${layer.what}`));
+  if (cut.length === 0) root.append(svg("text", { x, y: y + 31, "text-anchor": "middle", "font-size": 11, class: layer.is_parallel ? "on-region" : null }, "one part, other memory"));
   cut.forEach((d, n) => {
     const dimension = decomposition.dimensions[d];
     const operator = dimension.operator.length > 8 ? dimension.operator.slice(0, 7) + "…" : dimension.operator;
@@ -100,7 +101,9 @@ function drawLayer(root, decomposition, row, x, y, half) {
 }
 
 function decompositionPicture(data) {
-  const d = data.decomposition, rows = d.rows.filter((row) => row.parts.some((parts) => parts > 1));
+  const d = data.decomposition;
+  const moves = (row) => d.buffers.some((b) => b.tiles[row.index].region !== (row.index > 0 ? b.tiles[row.index - 1].region : 0));
+  const rows = d.rows.filter((row) => row.parts.some((parts) => parts > 1) || moves(row));
   const outputs = d.buffers.filter((b) => b.is_output), inputs = d.buffers.filter((b) => !b.is_output);
   const picture = chart((available) => {
     const columns = outputs.length + inputs.length, middle = 186;
@@ -153,7 +156,7 @@ function decompositionSection(data) {
   const meaning = d.has_caches ? "The caches of this device copy by themselves: regions below the outermost one say what is packed or kept in registers."
     : "The kernel copies from region to region by itself.";
   return section("De- and re-composition",
-    html("p", { class: "note" }, `The best configuration, for the system model ${d.model}. Each row is a layer: the whole tile is cut into its parts, and the marked first part is the tile of the next row. Its colour is the memory region that it lies in. ${meaning}${hidden}${order} Layers that cut nothing are left out.`),
+    html("p", { class: "note" }, `The best configuration, for the system model ${d.model}. Each row is a layer: the whole tile is cut into its parts, and the marked first part is the tile of the next row. Its colour is the memory region that it lies in. ${meaning}${hidden}${order} Layers that cut nothing and change no memory are left out.`),
     key(d.regions.map((name, n) => [regionColour(n), name]).concat([["var(--core)", "parts run at the same time"], ["var(--code)", "parts run one after another"]])),
     decompositionPicture(data),
     html("h3", {}, "Memory of one part"), memoryTable(d),

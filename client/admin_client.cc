@@ -38,6 +38,9 @@ class GrpcAdminClient : public AdminClient {
     request.set_validate_only(effect == Effect::kOnlyCheck);
     return Call(*kernels_, &v1::KernelService::Stub::PutKernel, request);
   }
+  Result<v1::ListRecordsResponse> ListRecords(const v1::ListRecordsRequest& request) override {
+    return Call(*kernels_, &v1::KernelService::Stub::ListRecords, request);
+  }
   Result<v1::TuningRecord> Invalidate(const std::string& name) override {
     v1::InvalidateKernelRequest request;
     request.set_name(name);

@@ -31,6 +31,8 @@ class AdminClient {
   // A result that was measured elsewhere.
   virtual Result<v1::PutKernelResponse> PutKernel(const v1::TuningRecord& record,
                                                   Effect effect = Effect::kReal) = 0;
+  // One page of all records.
+  virtual Result<v1::ListRecordsResponse> ListRecords(const v1::ListRecordsRequest& request) = 0;
   // `name`: of a record or its kernel. Each gives the record as it is now, or was.
   virtual Result<v1::TuningRecord> Invalidate(const std::string& name) = 0;
   virtual Result<v1::TuningRecord> Pin(const std::string& name) = 0;

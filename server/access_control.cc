@@ -154,4 +154,11 @@ Status AccessControl::Admit(const grpc::ServerContextBase& context, std::string_
   return limiter_.Count(caller.Source(context), caller.limits);
 }
 
+std::string RequestIdOf(const grpc::ServerContextBase& context) {
+  const auto given = context.client_metadata().find("x-request-id");
+  return given == context.client_metadata().end()
+             ? NextRequestId()
+             : RequestIdFrom(std::string(given->second.data(), given->second.size()));
+}
+
 }  // namespace mdh

@@ -15,6 +15,7 @@
 #include "core/status.h"
 #include "proto/grpc_status.h"
 #include "server/call_limiter.h"
+#include "server/log_context.h"
 #include "server/principals_file.h"
 #include "server/role.h"
 
@@ -81,10 +82,14 @@ class AccessControl {
   const std::shared_ptr<const Principal> anonymous_remote_;
 };
 
+// What the client calls its request, in the metadata x-request-id; else an id of the daemon's.
+std::string RequestIdOf(const grpc::ServerContextBase& context);
+
 // Calls `work(caller)`, which gives the status of the call, if the caller may call `method`.
 template <typename Work>
 grpc::Status IfAdmitted(const AccessControl& access, const grpc::ServerContextBase& context,
                         std::string_view method, Work&& work) {
+  const LogContext log("request", RequestIdOf(context));
   const Result<Admission> admission = access.Enter(context, method);
   if (!admission.ok()) return ToGrpcStatus(admission.status());
   return work(admission->caller);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/access_control.h"
 #include "server/admin_service.h"
 #include "server/connection_limits.h"
@@ -31,6 +32,8 @@
 #include "server/listen_address.h"
 #include "server/lookup_server.h"
 #include "server/lookup_table.h"
+#include "server/metrics_server.h"
+#include "server/metrics_source.h"
 #include "server/sqlite_store.h"
 #include "server/study_catalogue.h"
 #include "server/study_service.h"
@@ -91,20 +94,27 @@ class RunningDaemon : public Daemon {
   void Reload() override {
     if (file_watch_ != nullptr) file_watch_->LookNow();
   }
+  void CheckThatNothingHangs() override {
+    jobs_->CountJobs();
+    store_->LatestChange();
+  }
   const std::vector<std::string>& addresses() const override { return addresses_; }
 
  private:
   AdminOptions Admin() const;
   std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const std::string& address);
   void WatchFiles();
+  Status ServeMetrics();
 
   const DaemonOptions options_;
+  const absl::Time start_ = absl::Now();
   const WorkDirectoryRemoval work_directory_removal_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<StudyStore> study_store_;
   std::unique_ptr<StudyCatalogue> studies_;
   std::unique_ptr<DeviceCatalogue> catalogue_;
   std::unique_ptr<LookupTable> lookup_table_;
+  JobMetrics job_metrics_;
   std::unique_ptr<JobQueue> jobs_;
   std::unique_ptr<DeviceKeeper> keeper_;
   std::unique_ptr<Housekeeper> housekeeper_;
@@ -122,6 +132,7 @@ class RunningDaemon : public Daemon {
   std::unique_ptr<StudyServiceImpl> study_service_;
   std::unique_ptr<AdminServiceImpl> admin_service_;
   HealthServiceImpl health_service_{[this] { return store_->CheckWritable().ok(); }};
+  std::unique_ptr<MetricsServer> metrics_server_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::string> addresses_;
 };
@@ -247,6 +258,7 @@ Status RunningDaemon::StartJobs() {
   options.max_queued = options_.max_queued_jobs;
   options.max_queued_per_source = options_.max_queued_jobs_per_source;
   options.owner = kOwner;
+  options.metrics = &job_metrics_;
   MDH_ASSIGN_OR_RETURN(jobs_,
                        JobQueue::Start(*store_, *lookup_table_, *catalogue_, std::move(options)));
   keeper_ = std::make_unique<DeviceKeeper>(catalogue_->devices(), DeviceKeeperOptions());
@@ -313,12 +325,28 @@ Status RunningDaemon::Serve() {
     spdlog::info("listening on {}", addresses_.back());
   }
   WatchFiles();
+  return ServeMetrics();
+}
+
+Status RunningDaemon::ServeMetrics() {
+  if (options_.metrics_listen.empty()) return absl::OkStatus();
+  const auto source = std::make_shared<MetricsSource>(
+      MetricsSource::Sources{.job_metrics = job_metrics_,
+                             .lookup_metrics = lookup_server_->metrics(),
+                             .jobs = *jobs_,
+                             .catalogue = *catalogue_,
+                             .store = *store_,
+                             .version = options_.version,
+                             .start = start_});
+  MDH_ASSIGN_OR_RETURN(metrics_server_, MetricsServer::Start(options_.metrics_listen, source));
+  spdlog::info("metrics on {}", metrics_server_->url());
   return absl::OkStatus();
 }
 
 void RunningDaemon::Stop() {
   if (server_ == nullptr) return;
   spdlog::info("stopping");
+  metrics_server_.reset();  // it reads what goes away below
   health_service_.Stop();
   kernel_service_->StopWatching();
   // Watchers see the last of their jobs before the server goes away.
@@ -346,6 +374,10 @@ Result<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& options, Star
   const bool may_be_remote = options.allow_any_host || !options.tls.certificate.empty();
   for (const std::string& address : options.listen) {
     MDH_RETURN_IF_ERROR(CheckListenAddress(address, may_be_remote));
+  }
+  if (!options.metrics_listen.empty()) {
+    // TLS is for gRPC: metrics are plain.
+    MDH_RETURN_IF_ERROR(CheckListenAddress(options.metrics_listen, options.allow_any_host));
   }
   MDH_RETURN_IF_ERROR(daemon->ReadCertificates());
   MDH_RETURN_IF_ERROR(daemon->ReadPrincipals());

@@ -38,6 +38,7 @@ struct DaemonOptions {
   int keep_jobs_days = 30;                     // ended ones
   int64_t max_ended_jobs = 100'000;
   ExpressionLimits limits;
+  std::string metrics_listen;  // "HOST:PORT" for metrics over HTTP; empty: none
   std::string version;
 };
 
@@ -55,6 +56,8 @@ class Daemon {
   // Refuses new jobs, stops running ones and stores their best, ends the runner, closes everything
   // and removes the sockets. The next daemon on the database goes on with the jobs.
   virtual void Stop() = 0;
+  // Returns if nothing hangs: takes the locks that calls and jobs need.
+  virtual void CheckThatNothingHangs() = 0;
   // Takes over changes in the files of principals and certificates, soon.
   virtual void Reload() = 0;
   // Addresses in the form for clients, with the ports that were chosen.

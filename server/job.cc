@@ -29,6 +29,10 @@ google::protobuf::Timestamp ToProto(absl::Time time) {
   return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(time));
 }
 
+absl::Time FromProto(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixNanos(google::protobuf::util::TimeUtil::TimestampToNanoseconds(time));
+}
+
 void SetError(const Status& error, v1::TuningJob& job) {
   job.mutable_error()->set_code(error.raw_code());
   job.mutable_error()->set_message(std::string(error.message()));

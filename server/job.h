@@ -63,6 +63,7 @@ struct Job {
 };
 
 google::protobuf::Timestamp ToProto(absl::Time time);
+absl::Time FromProto(const google::protobuf::Timestamp& time);
 void SetError(const Status& error, v1::TuningJob& job);
 
 }  // namespace mdh

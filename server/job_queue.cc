@@ -211,6 +211,7 @@ void JobQueue::Finish(const std::shared_ptr<Job>& job, v1::TuningJobState state,
   spdlog::info("job={} state={} trials={} best_ns={} {}", job->number,
                v1::TuningJobState_Name(state), job->proto.progress().trials(),
                job->proto.progress().best_time_ns(), std::string(error.message()));
+  if (options_.metrics != nullptr) options_.metrics->CountEnd(state);
   job->is_finished = true;
   for (auto* jobs : {&running_, &queued_, &paused_}) Remove(*jobs, job);
   // A job that is being cancelled may have a successor already.

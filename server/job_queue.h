@@ -20,6 +20,7 @@
 #include "mdh/v1/tuning.pb.h"
 #include "server/device_catalogue.h"
 #include "server/job.h"
+#include "server/job_metrics.h"
 #include "server/job_schedule.h"
 #include "server/job_search.h"
 #include "server/lookup_table.h"
@@ -45,6 +46,7 @@ struct JobQueueOptions {
   int max_recent = 32;
   // A job whose devices died waits for them, or others, and goes on; after so many runs it fails.
   int max_runs = 5;
+  JobMetrics* metrics = nullptr;  // where jobs and trials are counted; null: nowhere
   std::function<absl::Time()> now = absl::Now;
   TuneFunction tune = TuneOnRunners;
 };

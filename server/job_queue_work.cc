@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/job_queue.h"
+#include "server/log_context.h"
 #include "server/resource_names.h"
 #include "server/tuning_request.h"
 
@@ -120,10 +121,17 @@ void JobQueue::ShareDevices() {
 }
 
 void JobQueue::RunJob(const std::shared_ptr<Job>& job) {
+  const LogContext context("job", absl::StrCat(job->number));
   {
     absl::MutexLock lock(&mutex_);
     job->proto.set_state(v1::TUNING_JOB_STATE_RUNNING);
-    if (!job->proto.has_start_time()) *job->proto.mutable_start_time() = ToProto(options_.now());
+    if (!job->proto.has_start_time()) {
+      const absl::Time now = options_.now();
+      if (options_.metrics != nullptr) {
+        options_.metrics->CountStart(now - FromProto(job->proto.create_time()));
+      }
+      *job->proto.mutable_start_time() = ToProto(now);
+    }
     v1::TuningProgress step = job->proto.progress();
     step.set_remaining_ns(job->options.budget_ns() - job->before.elapsed_ns());
     step.clear_latest_reason();
@@ -232,6 +240,11 @@ void JobQueue::PublishTrial(Job& job, const TuningProgress& progress, TrialJourn
   // Before anybody hears of it.
   journal.End(*progress.trial, step);
   absl::MutexLock lock(&mutex_);
+  if (options_.metrics != nullptr) {
+    options_.metrics->CountTrial(
+        step.latest_outcome(),
+        absl::Nanoseconds(step.device_time_ns() - job.proto.progress().device_time_ns()));
+  }
   job.Publish(std::move(step), options_.max_progress_steps);
 }
 

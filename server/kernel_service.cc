@@ -24,6 +24,9 @@ constexpr absl::Duration kWatchPoll = absl::Milliseconds(200);
 // After this a watcher gets a sign of life, though nothing has changed.
 constexpr absl::Duration kSignOfLife = absl::Seconds(10);
 constexpr int kMaxChangesOfResponse = 1'000;
+// Records are some thousand bytes each.
+constexpr int kDefaultRecordsOfPage = 50;
+constexpr int kMaxRecordsOfPage = 200;
 
 // The id in the name of a record or a kernel.
 Result<std::string> ParseName(const std::string& name) {
@@ -68,6 +71,26 @@ Result<v1::PutKernelResponse> KernelServiceImpl::Put(v1::PutKernelRequest reques
                        store_.PutResult(checked.record, checked.kernel));
   response.set_is_stored(response.record().SerializeAsString() ==
                          checked.record.SerializeAsString());
+  return response;
+}
+
+Result<v1::ListRecordsResponse> KernelServiceImpl::List(
+    const v1::ListRecordsRequest& request) const {
+  MDH_ASSIGN_OR_RETURN(const int limit,
+                       PageLimit(request.page_size(), kDefaultRecordsOfPage, kMaxRecordsOfPage));
+  RecordPage page;
+  MDH_ASSIGN_OR_RETURN(page.last, ParsePageToken(request.page_token()));
+  v1::ListRecordsResponse response;
+  do {
+    MDH_ASSIGN_OR_RETURN(page, store_.ListRecords(page.last, limit - response.records_size()));
+    for (v1::TuningRecord& record : page.records) {
+      const bool fits = request.expression().empty() ||
+                        request.expression() == record.expression_name() ||
+                        request.expression() == record.key().expression_digest();
+      if (fits) *response.add_records() = std::move(record);
+    }
+  } while (page.has_more && response.records_size() < limit);
+  if (page.has_more) response.set_next_page_token(absl::StrCat(page.last));
   return response;
 }
 
@@ -138,6 +161,13 @@ grpc::Status KernelServiceImpl::PutKernel(grpc::ServerContext* context,
                     [&](const Caller& caller) {
                       return Reply(Put(*request, caller.Source(*context)), response);
                     });
+}
+
+grpc::Status KernelServiceImpl::ListRecords(grpc::ServerContext* context,
+                                            const v1::ListRecordsRequest* request,
+                                            v1::ListRecordsResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/ListRecords",
+                    [&](const Caller&) { return Reply(List(*request), response); });
 }
 
 grpc::Status KernelServiceImpl::InvalidateKernel(grpc::ServerContext* context,

@@ -27,6 +27,8 @@ class KernelServiceImpl final
                          v1::GetKernelResponse* response) override;
   grpc::Status PutKernel(grpc::ServerContext* context, const v1::PutKernelRequest* request,
                          v1::PutKernelResponse* response) override;
+  grpc::Status ListRecords(grpc::ServerContext* context, const v1::ListRecordsRequest* request,
+                           v1::ListRecordsResponse* response) override;
   grpc::Status InvalidateKernel(grpc::ServerContext* context,
                                 const v1::InvalidateKernelRequest* request,
                                 v1::InvalidateKernelResponse* response) override;
@@ -48,6 +50,7 @@ class KernelServiceImpl final
  private:
   Result<v1::GetKernelResponse> Get(const v1::GetKernelRequest& request,
                                     const Requester& requester) const;
+  Result<v1::ListRecordsResponse> List(const v1::ListRecordsRequest& request) const;
   Result<v1::PutKernelResponse> Put(v1::PutKernelRequest request, const std::string& source);
   Status Watch(const grpc::ServerContext& context, const v1::WatchKernelsRequest& request,
                grpc::ServerWriter<v1::WatchKernelsResponse>& writer);

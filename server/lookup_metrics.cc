@@ -10,6 +10,7 @@ void LookupMetrics::CountOutcome(absl::StatusCode outcome) {
 
 void LookupMetrics::CountCall(absl::Duration latency) {
   const int64_t ns = absl::ToInt64Nanoseconds(latency);
+  total_latency_ns_.fetch_add(ns, std::memory_order_relaxed);
   size_t bucket = 0;
   for (int64_t limit = kFirstBucketNs; bucket + 1 < kBuckets && ns > limit; limit *= 2) ++bucket;
   latencies_[bucket].fetch_add(1, std::memory_order_relaxed);

@@ -21,6 +21,10 @@ class LookupMetrics {
   void CountCall(absl::Duration latency);
 
   v1::LookupStatistics Read() const;
+  // Of all calls together.
+  absl::Duration TotalLatency() const {
+    return absl::Nanoseconds(total_latency_ns_.load(std::memory_order_relaxed));
+  }
 
  private:
   // Bucket n has the calls of at most 2^n * kFirstBucketNs, but for those of the buckets before;
@@ -31,6 +35,7 @@ class LookupMetrics {
 
   std::array<std::atomic<int64_t>, kCodes> outcomes_ = {};
   std::array<std::atomic<int64_t>, kBuckets> latencies_ = {};
+  std::atomic<int64_t> total_latency_ns_ = 0;
 };
 
 }  // namespace mdh

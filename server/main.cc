@@ -1,6 +1,7 @@
 // mdhd: reads flags and environment, starts the daemon, waits for a signal, stops it.
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
@@ -12,22 +13,35 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
-#include "proto/endpoint.h"
+#include "absl/time/time.h"
+#include "core/command_line/manual_page.h"
+#include "server/configuration.h"
 #include "server/daemon.h"
-#include "server/device_list.h"
+#include "server/daemon_flags.h"
+#include "server/log_format.h"
 #include "server/principals.h"
+#include "server/service_manager.h"
 
 namespace {
 
+constexpr const char* kDescription =
+    "mdhd: tunes computations written as Multi-Dimensional Homomorphisms and serves kernels.";
+constexpr const char* kDefaultConfig = "/etc/mdhd/mdhd.conf";
 constexpr const char* kFooter =
-    "Every option can be given by the environment variable named beside it; a flag takes "
-    "precedence.\n"
+    "Every option can be given by the environment variable named beside it, or in the file of\n"
+    "--config as a line 'name = value'; flags come before the environment, which comes before the\n"
+    "file.\n"
     "\n"
-    "SIGHUP reads the files of certificates and principals again, as happens each second anyway.\n"
+    "SIGHUP reads the files of certificates and principals again, as happens each second anyway,\n"
+    "and takes over log-level and log-format from the file of --config; other changes there are\n"
+    "logged, and wait for the next start.\n"
     "SIGTERM and SIGINT stop the daemon: new jobs are refused, running ones stop and the best "
     "that\n"
     "they found is stored. The next mdhd on the database goes on with them, as it does after a "
@@ -76,173 +90,9 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
-// The daemon goes on after SIGHUP.
-void WaitForStopSignal(mdh::Daemon& daemon) {
-  char byte = 0;
-  while (byte != kStopByte) {
-    if (read(signal_pipe[0], &byte, 1) == 1 && byte == kReloadByte) daemon.Reload();
-  }
-}
-
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-std::string DefaultDatabase() {
-  const std::string state = Environment("XDG_STATE_HOME");
-  if (!state.empty()) return state + "/mdhd/mdhd.sqlite";
-  return Environment("HOME") + "/.local/state/mdhd/mdhd.sqlite";
-}
-
-std::string DefaultRunner() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (self.parent_path() / "mdh-runner").string();
-}
-
-// A quarter of the memory: inputs, outputs, a reference and staged copies must fit side by side.
-int64_t DefaultBufferLimit() {
-  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE) / 4;
-}
-
-void AddAccessOptions(CLI::App& app, mdh::DaemonOptions& options) {
-  CLI::Option* certificate =
-      app.add_option("--tls-certificate", options.tls.certificate,
-                     "TLS on all TCP addresses, with the certificate in this PEM file; read again "
-                     "when it changes, as are the key and the authorities")
-          ->envname("MDHD_TLS_CERTIFICATE");
-  CLI::Option* key = app.add_option("--tls-key", options.tls.key, "PEM file with its key")
-                         ->envname("MDHD_TLS_KEY")
-                         ->needs(certificate);
-  certificate->needs(key);
-  CLI::Option* client_ca =
-      app.add_option("--tls-client-ca", options.tls.client_ca,
-                     "ask clients for certificates of the authorities in this PEM file")
-          ->envname("MDHD_TLS_CLIENT_CA")
-          ->needs(certificate);
-  app.add_option_function<std::string>(
-         "--tls-client-auth",
-         [&options](const std::string& word) {
-           options.tls.require_client_certificate = word == "require";
-         },
-         "whether clients must have one: require, or request: who has none may have a token "
-         "[require]")
-      ->envname("MDHD_TLS_CLIENT_AUTH")
-      ->check(CLI::IsMember({"require", "request"}))
-      ->needs(client_ca);
-  app.add_option(
-         "--principals-file", options.principals_file,
-         "who may call: lines 'token NAME ROLE SHA256' (as mdhd make-token prints them) and "
-         "'certificate NAME ROLE'; read again when it changes, and on SIGHUP")
-      ->envname("MDHD_PRINCIPALS_FILE");
-  app.add_option_function<std::string>(
-         "--anonymous-role",
-         [&options](const std::string& name) { options.anonymous_role = *mdh::ParseRole(name); },
-         "role of callers without a name: none, reader, tuner, publisher or admin [admin on Unix "
-         "sockets and loopback addresses if there are neither principals nor TLS, else reader]")
-      ->envname("MDHD_ANONYMOUS_ROLE")
-      ->check([](const std::string& name) {
-        return std::string(mdh::ParseRole(name).status().message());
-      });
-}
-
-void AddOptions(CLI::App& app, mdh::DaemonOptions& options, std::string& log_level) {
-  app.add_option("--listen", options.listen,
-                 "unix:/path or HOST:PORT (port 0: any); may be given several times")
-      ->envname("MDHD_LISTEN")
-      ->delimiter(',')
-      ->capture_default_str();
-  app.add_flag("--insecure-listen", options.allow_any_host,
-               "allow addresses that other machines can reach without TLS");
-  app.add_option_function<std::string>(
-         "--socket-mode",
-         [&options](const std::string& mode) {
-           options.socket_mode = static_cast<mode_t>(std::stoul(mode, nullptr, 8));
-         },
-         "octal permissions of Unix sockets [600]")
-      ->envname("MDHD_SOCKET_MODE")
-      ->check([](const std::string& mode) {
-        const bool is_octal = !mode.empty() && mode.size() <= 4 &&
-                              mode.find_first_not_of("01234567") == std::string::npos;
-        return is_octal ? std::string() : absl::StrCat("'", mode, "' is no octal number");
-      });
-  app.add_option("--database", options.database, "SQLite file; made if it is not there")
-      ->envname("MDHD_DATABASE")
-      ->capture_default_str();
-  app.add_option("--max-database-bytes", options.max_database_bytes,
-                 "refuse to let the database grow further; 0: no limit")
-      ->envname("MDHD_MAX_DATABASE_BYTES")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--runner", options.runner, "program that compiles, runs and times candidates")
-      ->envname("MDHD_RUNNER")
-      ->capture_default_str();
-  app.add_option("--work-directory", options.work_directory,
-                 "folder for the files of candidates; made if it is not there")
-      ->envname("MDHD_WORK_DIRECTORY")
-      ->capture_default_str();
-  app.add_option_function<std::string>(
-         "--confinement",
-         [&options](const std::string& mode) {
-           options.confinement = *mdh::ParseConfinementMode(mode);
-         },
-         "keep compilers and candidates from the network, from files but those of compilers and "
-         "drivers, and from other processes: auto, as far as the system allows; require, or do not "
-         "tune; off [auto]")
-      ->envname("MDHD_CONFINEMENT")
-      ->check([](const std::string& mode) {
-        return std::string(mdh::ParseConfinementMode(mode).status().message());
-      });
-  app.add_option("--devices", options.devices,
-                 "devices to use: cpu, opencl:N, cuda:N, with commas between them [all]; "
-                 "opencl:0@0-3+6 restricts one that computes on this machine's cores to some of "
-                 "them, and may be there several times")
-      ->envname("MDHD_DEVICES")
-      ->check([](const std::string& list) {
-        return std::string(mdh::ParseDeviceList(list).status().message());
-      });
-  app.add_option("--max-queued-jobs", options.max_queued_jobs, "jobs that may wait")
-      ->envname("MDHD_MAX_QUEUED_JOBS")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
-  app.add_option("--max-queued-jobs-per-source", options.max_queued_jobs_per_source,
-                 "jobs of one source that may wait; 0: as many as may wait in all")
-      ->envname("MDHD_MAX_QUEUED_JOBS_PER_SOURCE")
-      ->check(CLI::Range(0, 100'000))
-      ->capture_default_str();
-  app.add_option("--keep-jobs-days", options.keep_jobs_days,
-                 "days after which ended jobs and their trials are forgotten")
-      ->envname("MDHD_KEEP_JOBS_DAYS")
-      ->check(CLI::Range(0, 36'500))
-      ->capture_default_str();
-  app.add_option("--max-ended-jobs", options.max_ended_jobs,
-                 "ended jobs that are kept, the newest ones")
-      ->envname("MDHD_MAX_ENDED_JOBS")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--max-studies", options.max_studies,
-                 "studies that are kept; further ones are refused until some are deleted")
-      ->envname("MDHD_MAX_STUDIES")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--max-study-bytes", options.max_study_bytes,
-                 "bytes of all studies with their trials; further studies and trials are refused")
-      ->envname("MDHD_MAX_STUDY_BYTES")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--backup-directory", options.backup_directory,
-                 "folder for the backups that clients ask for; without one they are refused")
-      ->envname("MDHD_BACKUP_DIRECTORY");
-  app.add_option("--max-buffer-bytes", options.limits.buffer_bytes,
-                 "bytes of all buffers of one expression")
-      ->envname("MDHD_MAX_BUFFER_BYTES")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--log-level", log_level, "what goes to standard error")
-      ->envname("MDHD_LOG_LEVEL")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))
-      ->capture_default_str();
 }
 
 // mdhd make-token NAME ROLE
@@ -265,7 +115,119 @@ int PrintToken(const std::string& name, const std::string& role) {
   return 0;
 }
 
-int Run(const mdh::DaemonOptions& options) {
+// All that the command line, the environment and the file say.
+struct Settings {
+  mdh::DaemonOptions options;
+  std::string log_level = "info";
+  std::string log_format = "text";
+  std::string config = kDefaultConfig;
+  bool print_config = false;
+  bool print_manual = false;
+  std::string token_principal;
+  std::string token_role;
+};
+
+void AddSettings(CLI::App& app, Settings& settings) {
+  settings.options = mdh::DefaultDaemonOptions(
+      {Environment("XDG_RUNTIME_DIR"), Environment("XDG_STATE_HOME"), Environment("HOME")});
+  settings.options.version = MDH_VERSION;
+  app.footer(kFooter);
+  app.set_version_flag("--version", "mdhd " MDH_VERSION);
+  app.add_option("--config", settings.config,
+                 "file with options; may be missing if it is not given")
+      ->envname("MDHD_CONFIG")
+      ->capture_default_str();
+  app.add_flag("--print-config", settings.print_config,
+               "print all options, as the file of --config has them, and where each comes from");
+  app.add_flag("--manual", settings.print_manual, "print the manual page, for man: man -l -");
+  mdh::AddDaemonFlags(app, settings.options);
+  app.add_option("--log-level", settings.log_level, "what goes to standard error")
+      ->envname("MDHD_LOG_LEVEL")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+  app.add_option("--log-format", settings.log_format,
+                 "text; or json: an object a line with time, level, message, request, job")
+      ->envname("MDHD_LOG_FORMAT")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  AddTokenCommand(app, settings.token_principal, settings.token_role);
+}
+
+// As the daemon would read them now. Throws CLI::ParseError. Errors: what is wrong in the file.
+mdh::Result<mdh::Configuration> ReadSettings(int argc, char** argv, CLI::App& app,
+                                             Settings& settings) {
+  AddSettings(app, settings);
+  return mdh::Configuration::Parse(app, argc, argv);
+}
+
+void SetLog(const Settings& settings) {
+  spdlog::set_level(spdlog::level::from_str(settings.log_level));
+  spdlog::set_formatter(mdh::MakeLogFormatter(*mdh::ParseLogFormat(settings.log_format)));
+}
+
+// Takes over what can be; the rest is told.
+void ReloadSettings(int argc, char** argv, mdh::Configuration& current) {
+  CLI::App app{kDescription, "mdhd"};
+  Settings settings;
+  const mdh::Result<mdh::Configuration> now = ReadSettings(argc, argv, app, settings);
+  if (!now.ok()) {
+    spdlog::error("configuration: {}; what was read before goes on to hold",
+                  std::string(now.status().message()));
+    return;
+  }
+  SetLog(settings);
+  for (const std::string& name : now->DifferencesTo(current)) {
+    const mdh::ConfiguredValue& value = now->values().at(name);
+    if (name == "log-level" || name == "log-format") {
+      spdlog::info("configuration: {} is {} now", name, value.value);
+    } else {
+      spdlog::warn("configuration: {} = {} holds from the next start on", name, value.value);
+    }
+  }
+  current = *now;
+}
+
+void LogIfBad(const mdh::Status& told) {
+  if (!told.ok()) spdlog::warn("{}", std::string(told.message()));
+}
+
+// Until there is a signal or so much time is over; gives its byte, or 0.
+char WaitForSignal(absl::Duration timeout) {
+  pollfd signals = {.fd = signal_pipe[0], .events = POLLIN, .revents = 0};
+  const bool is_endless = timeout == absl::InfiniteDuration();
+  const int ready =
+      poll(&signals, 1, is_endless ? -1 : static_cast<int>(absl::ToInt64Milliseconds(timeout)));
+  char byte = 0;
+  return ready > 0 && read(signal_pipe[0], &byte, 1) == 1 ? byte : '\0';
+}
+
+// Serves until a signal says to stop. The service manager hears that all is well from this thread,
+// after a look at the locks that everybody needs.
+void ServeUntilStopped(int argc, char** argv, mdh::Configuration& configuration,
+                       const mdh::ServiceManager& manager, mdh::Daemon& daemon) {
+  const std::string status = absl::StrCat("listens on ", absl::StrJoin(daemon.addresses(), ", "));
+  LogIfBad(manager.TellReady(status));
+  char byte = 0;
+  while (byte != kStopByte) {
+    byte = WaitForSignal(manager.watchdog_interval());
+    if (byte == kReloadByte) {
+      LogIfBad(manager.TellReloading());
+      daemon.Reload();
+      ReloadSettings(argc, argv, configuration);
+      LogIfBad(manager.TellReady(status));
+    }
+    if (manager.watchdog_interval() != absl::InfiniteDuration()) {
+      daemon.CheckThatNothingHangs();
+      manager.TellAlive().IgnoreError();
+    }
+  }
+  LogIfBad(manager.TellStopping());
+}
+
+int Run(int argc, char** argv, mdh::Configuration& configuration,
+        const mdh::DaemonOptions& options) {
+  const mdh::ServiceManager manager(Environment("NOTIFY_SOCKET"), Environment("WATCHDOG_USEC"),
+                                    Environment("WATCHDOG_PID"));
   spdlog::info("mdhd {} pid={}", options.version, getpid());
   mdh::StartFailure failure = mdh::StartFailure::kInternal;
   mdh::Result<std::unique_ptr<mdh::Daemon>> daemon = mdh::Daemon::Start(options, failure);
@@ -273,9 +235,35 @@ int Run(const mdh::DaemonOptions& options) {
     std::fprintf(stderr, "mdhd: error: %s\n", std::string(daemon.status().message()).c_str());
     return static_cast<int>(failure);
   }
-  WaitForStopSignal(**daemon);
+  ServeUntilStopped(argc, argv, configuration, manager, **daemon);
   (*daemon)->Stop();
   return 0;
+}
+
+int PrintManual(const CLI::App& app) {
+  mdh::CommandEntry program = mdh::ReadCommandTree(app);
+  // Defaults that depend on the machine and the user who make the page.
+  const std::map<std::string, std::string> defaults = {
+      {"MDHD_LISTEN", "unix:$XDG_RUNTIME_DIR/mdhd.sock"},
+      {"MDHD_DATABASE", "$XDG_STATE_HOME/mdhd/mdhd.sqlite"},
+      {"MDHD_RUNNER", "mdh-runner beside mdhd"},
+      {"MDHD_MAX_BUFFER_BYTES", "a quarter of the memory"}};
+  for (mdh::OptionEntry& option : program.options) {
+    const auto found = defaults.find(option.environment);
+    if (found != defaults.end()) option.default_value = found->second;
+  }
+  mdh::ManualPageOptions options;
+  options.section = 8;
+  options.version = "mdhd " MDH_VERSION;
+  options.sections = {{"notes", kFooter}};
+  options.see_also = "mdh(1)";
+  std::fputs(mdh::ManualPage(program, options).c_str(), stdout);
+  return 0;
+}
+
+int FailUsage(const std::string& message) {
+  std::fprintf(stderr, "mdhd: error: %s\n", message.c_str());
+  return static_cast<int>(mdh::StartFailure::kUsage);
 }
 
 }  // namespace
@@ -289,42 +277,34 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   // Debian's library looks for cycles whenever a lock is taken, which is for tests.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  mdh::DaemonOptions options;
-  options.version = MDH_VERSION;
-  options.database = DefaultDatabase();
-  options.runner = DefaultRunner();
-  options.listen = {mdh::DefaultEndpoint(Environment("XDG_RUNTIME_DIR"), getuid())};
-  options.limits.buffer_bytes = DefaultBufferLimit();
-  std::string log_level = "info";
 
-  CLI::App app{
-      "mdhd: tunes computations written as Multi-Dimensional Homomorphisms and serves kernels.",
-      "mdhd"};
-  app.footer(kFooter);
-  app.set_version_flag("--version", "mdhd " MDH_VERSION);
-  AddAccessOptions(app, options);
-  AddOptions(app, options, log_level);
-  std::string token_principal;
-  std::string token_role;
-  AddTokenCommand(app, token_principal, token_role);
+  CLI::App app{kDescription, "mdhd"};
+  Settings settings;
+  mdh::Result<mdh::Configuration> configuration = mdh::Configuration();
   try {
-    app.parse(argc, argv);
+    configuration = ReadSettings(argc, argv, app, settings);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "mdhd: error: %s\n", error.what());
-    return static_cast<int>(mdh::StartFailure::kUsage);
+    return FailUsage(error.what());
   }
-  if (app.got_subcommand("make-token")) return PrintToken(token_principal, token_role);
-  if (options.work_directory.empty()) {
+  if (!configuration.ok()) return FailUsage(std::string(configuration.status().message()));
+  if (settings.print_manual) return PrintManual(app);
+  if (settings.print_config) {
+    std::fputs(configuration->ToText().c_str(), stdout);
+    return 0;
+  }
+  if (app.got_subcommand("make-token")) {
+    return PrintToken(settings.token_principal, settings.token_role);
+  }
+  if (settings.options.work_directory.empty()) {
     const std::filesystem::path temporary = std::filesystem::temp_directory_path();
-    options.work_directory = (temporary / ("mdhd-" + std::to_string(getpid()))).string();
+    settings.options.work_directory = (temporary / ("mdhd-" + std::to_string(getpid()))).string();
   }
   spdlog::set_default_logger(spdlog::stderr_color_mt("mdhd"));
-  spdlog::set_level(spdlog::level::from_str(log_level));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  SetLog(settings);
   if (!CatchSignals()) {
     std::fprintf(stderr, "mdhd: error: cannot make a pipe\n");
     return static_cast<int>(mdh::StartFailure::kInternal);
   }
-  return Run(options);
+  return Run(argc, argv, *configuration, settings.options);
 }

@@ -27,6 +27,7 @@ constexpr MethodRole kMethodRoles[] = {
     {"/mdh.v1.KernelService/BatchLookupKernels", Role::kReader},
     {"/mdh.v1.KernelService/GetKernel", Role::kReader},
     {"/mdh.v1.KernelService/InvalidateKernel", Role::kPublisher},
+    {"/mdh.v1.KernelService/ListRecords", Role::kReader},
     {"/mdh.v1.KernelService/LookupKernel", Role::kReader},
     {"/mdh.v1.KernelService/PinKernel", Role::kPublisher},
     {"/mdh.v1.KernelService/PutKernel", Role::kPublisher},

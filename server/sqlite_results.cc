@@ -197,6 +197,26 @@ Status ReadRecords(SqliteDatabase& database, const RecordRows& rows, const Store
   }
 }
 
+Result<RecordPage> ReadRecordPage(SqliteDatabase& database, int64_t after, int limit) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse read,
+      SqliteUse::Of(database, "SELECT " MDH_RECORD_COLUMNS
+                              ", records.rowid FROM records LEFT JOIN pins USING (id)"
+                              " WHERE records.rowid > ?1 ORDER BY records.rowid LIMIT ?2"));
+  read->Bind(1, after).Bind(2, limit + 1);
+  RecordPage page{.records = {}, .last = after, .has_more = false};
+  for (int rows = 0; rows <= limit; ++rows) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
+    if (!has_row) return page;
+    if (rows == limit) break;
+    Result<v1::TuningRecord> record = ParseRecord(*read);
+    if (record.ok()) page.records.push_back(*std::move(record));
+    page.last = read->Integer(3);
+  }
+  page.has_more = true;
+  return page;
+}
+
 Status QuarantineRows(SqliteDatabase& database, const std::string& id) {
   MDH_ASSIGN_OR_RETURN(
       SqliteUse keep,

@@ -48,6 +48,8 @@ Result<RecordRows> AllRecordRows(SqliteDatabase& database);
 // `damaged`.
 Status ReadRecords(SqliteDatabase& database, const RecordRows& rows, const Store::TakeRecord& take,
                    std::vector<std::string>& damaged);
+// As Store::ListRecords.
+Result<RecordPage> ReadRecordPage(SqliteDatabase& database, int64_t after, int limit);
 // Moves a record and its kernel to the quarantine.
 Status QuarantineRows(SqliteDatabase& database, const std::string& id);
 Result<v1::Kernel> ReadKernel(SqliteDatabase& database, std::string_view id);

@@ -50,6 +50,7 @@ class SqliteStore : public Store {
   Result<std::vector<v1::TuningRecord>> PutResults(absl::Span<const StoredResult> results) override;
   Result<std::vector<v1::TuningRecord>> AllRecords() override;
   Status ForEachRecord(const TakeRecord& take) override;
+  Result<RecordPage> ListRecords(int64_t after, int limit) override;
   Result<v1::Kernel> GetKernel(std::string_view id) override;
   Result<v1::TuningRecord> RemoveResult(std::string_view id) override;
   Result<v1::TuningRecord> SetPinning(std::string_view id, Pinning pinning) override;
@@ -215,6 +216,10 @@ Status SqliteStore::ForEachRecord(const TakeRecord& take) {
     MDH_RETURN_IF_ERROR(Quarantine(part.damaged));
   }
   return absl::OkStatus();
+}
+
+Result<RecordPage> SqliteStore::ListRecords(int64_t after, int limit) {
+  return ReadWith([&](SqliteDatabase& database) { return ReadRecordPage(database, after, limit); });
 }
 
 Result<v1::Kernel> SqliteStore::GetKernel(std::string_view id) {

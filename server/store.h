@@ -39,6 +39,13 @@ struct JobFilter {
 
 enum class Pinning { kPinned, kNotPinned };
 
+// Some records in the order in which they were stored.
+struct RecordPage {
+  std::vector<v1::TuningRecord> records;
+  int64_t last = 0;  // the place of the last one, or of what is after it and cannot be read
+  bool has_more = false;
+};
+
 // What may be forgotten.
 struct Retention {
   absl::Time jobs_ended_before;
@@ -71,6 +78,9 @@ class Store {
   // callee's for the time of the call. Nothing may be written meanwhile.
   using TakeRecord = std::function<void(const v1::TuningRecord&)>;
   virtual Status ForEachRecord(const TakeRecord& take) = 0;
+  // Up to `limit` records after the place `after` (0: from the first). Those that cannot be read are
+  // left out.
+  virtual Result<RecordPage> ListRecords(int64_t after, int limit) = 0;
   // Errors: NotFound, also if the kernel cannot be read.
   virtual Result<v1::Kernel> GetKernel(std::string_view id) = 0;
   // Gives what was removed. Errors: NotFound; FailedPrecondition if it is pinned.

@@ -1,36 +1,16 @@
-// mdh admin: bundles, backups, checks, figures; mdh pin, mdh unpin, mdh forget.
+// mdh admin: bundles, backups, checks, figures.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <system_error>
 
-#include "client/admin_client.h"
-#include "client/commands/command.h"
+#include "client/commands/admin_call.h"
 
 namespace mdh {
 namespace {
-
-// Connects, calls, and prints what comes: as JSON, or by `print`.
-template <typename Message>
-ExitCode CallAndPrint(const GlobalOptions& options,
-                      const std::function<Result<Message>(AdminClient&)>& call,
-                      const std::function<void(const Message&)>& print) {
-  const Result<std::unique_ptr<AdminClient>> client =
-      AdminClient::Connect(options.server, options.client);
-  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  const Result<Message> result = call(**client);
-  if (!result.ok()) return Fail(result.status());
-  if (options.json) {
-    PrintJson(*result);
-  } else {
-    print(*result);
-  }
-  return ExitCode::kOk;
-}
 
 void PrintFigure(const char* name, int64_t value) {
   std::printf("%-22s %lld\n", name, static_cast<long long>(value));
@@ -149,26 +129,6 @@ void AddPlain(CLI::App& app, const GlobalOptions& options, SelectedCommand& sele
   });
 }
 
-using RecordCall = Result<v1::TuningRecord> (AdminClient::*)(const std::string&);
-
-void AddRecordCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected,
-                      const std::string& name, const std::string& what, RecordCall call) {
-  auto record = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand(name, what);
-  command->add_option("RECORD", *record, "records/... or kernels/..., as lookup --json prints it")
-      ->required();
-  command->callback([&options, &selected, record, call] {
-    selected = [&options, record, call] {
-      return CallAndPrint<v1::TuningRecord>(
-          options, [&](AdminClient& client) { return (client.*call)(*record); },
-          [](const v1::TuningRecord& now) {
-            std::printf("%s %s%s\n", now.name().c_str(), now.expression_name().c_str(),
-                        now.is_pinned() ? " pinned" : "");
-          });
-    };
-  });
-}
-
 void AddBundleCommands(CLI::App& admin, const GlobalOptions& options, SelectedCommand& selected) {
   auto file = std::make_shared<std::string>();
   auto only_check = std::make_shared<bool>(false);
@@ -189,13 +149,6 @@ void AddBundleCommands(CLI::App& admin, const GlobalOptions& options, SelectedCo
 }
 
 }  // namespace
-
-void AddRecordCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
-  AddRecordCommand(app, options, selected, "pin", "keep a record as it is", &AdminClient::Pin);
-  AddRecordCommand(app, options, selected, "unpin", "undo pin", &AdminClient::Unpin);
-  AddRecordCommand(app, options, selected, "forget", "forget a record and its kernel",
-                   &AdminClient::Invalidate);
-}
 
 void AddAdminCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
   CLI::App* admin = app.add_subcommand("admin", "look after the daemon");

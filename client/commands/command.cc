@@ -34,7 +34,7 @@ ExitCode Fail(const Status& status) {
   }
 }
 
-void PrintJson(const google::protobuf::Message& message) {
+std::string ToJson(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
   options.always_print_primitive_fields = true;
@@ -42,7 +42,11 @@ void PrintJson(const google::protobuf::Message& message) {
   std::string json;
   // Fails only for messages with Any fields of unknown types; there are none.
   (void)google::protobuf::util::MessageToJsonString(message, &json, options);
-  std::printf("%s", json.c_str());
+  return json;
+}
+
+void PrintJson(const google::protobuf::Message& message) {
+  std::printf("%s", ToJson(message).c_str());
 }
 
 }  // namespace mdh

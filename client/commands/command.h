@@ -45,6 +45,9 @@ void AddJobCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand
 void AddTrialsCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddRecordCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddAdminCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
+void AddReportCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
+void AddTopCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
+void AddShellCommands(CLI::App& app, const std::string& version, SelectedCommand& selected);
 void AddDeviceCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddStudyCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddTuneProgramCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
@@ -58,8 +61,10 @@ ExitCode Fail(ExitCode code, const std::string& message);
 // The code that fits the status of a call.
 ExitCode Fail(const Status& status);
 
-// Prints a message as one JSON object to standard output, fields named as in mdh.v1; as everywhere
-// in protobuf's JSON, 64-bit integers are strings.
+// A message as one JSON object on several lines, fields named as in mdh.v1; as everywhere in
+// protobuf's JSON, 64-bit integers are strings.
+std::string ToJson(const google::protobuf::Message& message);
+// The same to standard output.
 void PrintJson(const google::protobuf::Message& message);
 
 }  // namespace mdh

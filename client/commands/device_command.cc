@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "client/commands/command.h"
+#include "client/commands/device_argument.h"
 #include "client/commands/device_format.h"
 
 namespace mdh {
@@ -19,6 +20,17 @@ ExitCode ListDevices(const GlobalOptions& options, Client& client) {
     std::printf("%s", FormatDevice(device).c_str());
   }
   for (const std::string& missing : devices->missing()) std::printf("%s\n", missing.c_str());
+  return ExitCode::kOk;
+}
+
+ExitCode ShowDevice(const GlobalOptions& options, Client& client, const std::string& name) {
+  const Result<v1::Device> device = client.GetDevice(DeviceNameFromArgument(name));
+  if (!device.ok()) return Fail(device.status());
+  if (options.json) {
+    PrintJson(*device);
+  } else {
+    std::printf("%s", FormatDevice(*device).c_str());
+  }
   return ExitCode::kOk;
 }
 
@@ -41,15 +53,20 @@ void AddDeviceCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
   CLI::App* devices = app.add_subcommand(
       "devices", "list the daemon's devices, their peaks, how they are and what they do");
   auto known = std::make_shared<bool>(false);
-  devices->add_flag("--known", *known,
-                    "list the devices that kernels can be made for without having them");
-  devices->callback([&options, &selected, known] {
-    selected = [&options, known] {
+  auto name = std::make_shared<std::string>();
+  CLI::Option* device = devices->add_option("DEVICE", *name, "only this one, e.g. cuda0");
+  devices
+      ->add_flag("--known", *known,
+                 "list the devices that kernels can be made for without having them")
+      ->excludes(device);
+  devices->callback([&options, &selected, known, name] {
+    selected = [&options, known, name] {
       const Result<std::unique_ptr<Client>> client =
           Client::Connect(options.server, options.client);
       if (!client.ok()) {
         return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
       }
+      if (!name->empty()) return ShowDevice(options, **client, *name);
       return *known ? ListKnownDevices(options, **client) : ListDevices(options, **client);
     };
   });

@@ -1,7 +1,6 @@
 // mdh jobs, mdh cancel, mdh pause, mdh resume.
 #include <google/protobuf/util/time_util.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -9,41 +8,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "client/commands/command.h"
 #include "client/commands/formatting.h"
+#include "client/commands/job_format.h"
 #include "client/commands/job_name.h"
 
 namespace mdh {
 namespace {
-
-// "TUNING_JOB_STATE_RUNNING" -> "running".
-std::string StateName(v1::TuningJobState state) {
-  std::string name = v1::TuningJobState_Name(state).substr(sizeof("TUNING_JOB_STATE_") - 1);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
-}
-
-// "cuda0,cuda1": what it runs on, or may run on.
-std::string DeviceNames(const v1::TuningJob& job) {
-  constexpr absl::string_view kDevices = "devices/";
-  const auto& names = job.running_devices().empty() ? job.devices() : job.running_devices();
-  return absl::StrJoin(names, ",", [&](std::string* out, const std::string& name) {
-    absl::StrAppend(out, absl::StripPrefix(name, kDevices));
-  });
-}
 
 void PrintJob(const v1::TuningJob& job) {
   const v1::TuningProgress& progress = job.progress();
   const std::string best =
       progress.best_time_ns() > 0 ? FormatTime(progress.best_time_ns()) : std::string("-");
   std::printf("%-16s %-10s %8lld  %-10s %s  %-12s %s%s%s\n", job.name().c_str(),
-              StateName(job.state()).c_str(), static_cast<long long>(progress.trials()),
+              JobStateName(job.state()).c_str(), static_cast<long long>(progress.trials()),
               best.c_str(),
               google::protobuf::util::TimeUtil::ToString(job.create_time()).substr(0, 19).c_str(),
-              DeviceNames(job).c_str(), job.expression_name().c_str(), job.has_error() ? ": " : "",
-              job.error().message().c_str());
+              JobDeviceNames(job).c_str(), job.expression_name().c_str(),
+              job.has_error() ? ": " : "", job.error().message().c_str());
 }
 
 // "running": the state of that name. Errors: InvalidArgument, naming those there are.
@@ -51,7 +33,7 @@ Result<v1::TuningJobState> ParseState(const std::string& name) {
   std::vector<std::string> names;
   for (int state = 1; state <= v1::TuningJobState_MAX; ++state) {
     if (!v1::TuningJobState_IsValid(state)) continue;
-    names.push_back(StateName(static_cast<v1::TuningJobState>(state)));
+    names.push_back(JobStateName(static_cast<v1::TuningJobState>(state)));
     if (names.back() == name) return static_cast<v1::TuningJobState>(state);
   }
   return absl::InvalidArgumentError(

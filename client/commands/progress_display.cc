@@ -1,5 +1,7 @@
 #include "client/commands/progress_display.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -8,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/commands/formatting.h"
+#include "client/commands/terminal.h"
 
 namespace mdh {
 namespace {
@@ -15,32 +18,52 @@ namespace {
 constexpr int kBarCharacters = 24;
 constexpr int64_t kTerminalIntervalNs = 100'000'000;
 constexpr int64_t kLineIntervalNs = 5'000'000'000;
+constexpr int kColumnsOfFile = 1'000;
 
 }  // namespace
 
-std::string FormatProgress(const v1::TuningProgress& progress) {
+std::string FormatProgress(const v1::TuningProgress& progress, int columns) {
+  const auto width = static_cast<size_t>(std::max(columns, 0));
   if (progress.state() == v1::TUNING_JOB_STATE_QUEUED) {
-    return progress.latest_reason().empty() ? "waiting for the device" : progress.latest_reason();
+    const std::string& reason = progress.latest_reason();
+    return (reason.empty() ? std::string("waiting for the device") : reason).substr(0, width);
   }
   const auto elapsed = static_cast<double>(progress.elapsed_ns());
   const double whole = elapsed + static_cast<double>(progress.remaining_ns());
   const double share = whole > 0 ? std::min(1.0, elapsed / whole) : 0;
   const int filled = static_cast<int>(std::lround(share * kBarCharacters));
+  const std::string bar =
+      absl::StrCat("[", std::string(filled, '#'), std::string(kBarCharacters - filled, '.'), "] ");
+  const std::string percent = absl::StrFormat("%3.0f %%", share * 100);
+  const std::string trials = absl::StrFormat("  %d trials", progress.trials());
+  const std::string failed = absl::StrFormat(" (%d failed)", progress.failed_trials());
   const std::string best = progress.best_time_ns() > 0
-                               ? absl::StrCat("best ", FormatTime(progress.best_time_ns()))
-                               : "no result yet";
-  return absl::StrFormat("[%s%s] %3.0f %%  %d trials (%d failed)  %s  %.0f s left",
-                         std::string(filled, '#'), std::string(kBarCharacters - filled, '.'),
-                         share * 100, progress.trials(), progress.failed_trials(), best,
-                         static_cast<double>(progress.remaining_ns()) / 1e9);
+                               ? absl::StrCat("  best ", FormatTime(progress.best_time_ns()))
+                               : "  no result yet";
+  const std::string left =
+      absl::StrFormat("  %.0f s left", static_cast<double>(progress.remaining_ns()) / 1e9);
+  std::string line;
+  for (const std::string& candidate :
+       {absl::StrCat(bar, percent, trials, failed, best, left),
+        absl::StrCat(bar, percent, trials, best, left), absl::StrCat(percent, trials, best, left),
+        absl::StrCat(percent, best)}) {
+    line = candidate;
+    if (line.size() <= width) return line;
+  }
+  return line.substr(0, width);
 }
 
 void ProgressDisplay::Show(const v1::TuningProgress& progress) {
-  ShowAt(progress.elapsed_ns(), FormatProgress(progress));
+  ShowAt(progress.elapsed_ns(), FormatProgress(progress, columns()));
 }
 
 void ProgressDisplay::ShowLine(const std::string& line) {
   ShowAt(absl::GetCurrentTimeNanos(), line);
+}
+
+// One less than there are: a full line would wrap on some terminals.
+int ProgressDisplay::columns() const {
+  return is_terminal_ ? SizeOfTerminal(STDERR_FILENO).columns - 1 : kColumnsOfFile;
 }
 
 void ProgressDisplay::ShowAt(int64_t time_ns, const std::string& line) {
@@ -49,7 +72,7 @@ void ProgressDisplay::ShowAt(int64_t time_ns, const std::string& line) {
   if (!is_due) return;
   shown_at_ns_ = time_ns;
   if (is_terminal_) {
-    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+    std::fprintf(stderr, "\r\033[K%s", line.substr(0, static_cast<size_t>(columns())).c_str());
     line_is_open_ = true;
   } else {
     std::fprintf(stderr, "%s\n", line.c_str());

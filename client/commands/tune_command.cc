@@ -16,6 +16,7 @@
 #include "client/commands/job_name.h"
 #include "client/commands/lookup_command.h"
 #include "client/commands/progress_display.h"
+#include "client/commands/terminal.h"
 #include "tuner/search/search_technique.h"
 
 namespace mdh {
@@ -50,7 +51,7 @@ ExitCode ReportEnd(const GlobalOptions& options, const v1::GetTuningJobResponse&
 }
 
 ExitCode WatchToEnd(const GlobalOptions& options, Client& client, const std::string& job) {
-  ProgressDisplay display(isatty(STDERR_FILENO) != 0);
+  ProgressDisplay display(CanRewriteLines(STDERR_FILENO));
   const Status watched =
       client.Watch(job, 0, [&](const v1::TuningProgress& step) { display.Show(step); });
   display.Finish();

@@ -19,6 +19,7 @@
 #include "client/commands/program_report.h"
 #include "client/commands/program_tuning.h"
 #include "client/commands/progress_display.h"
+#include "client/commands/terminal.h"
 #include "tuner/program/program_file.h"
 #include "tuner/search/search_technique.h"
 #include "tuner/study/study_spec.h"
@@ -155,7 +156,7 @@ class Run {
       MDH_ASSIGN_OR_RETURN(evaluators.emplace_back(),
                            IsolatedEvaluator::Create(file_.spec, file_.folder, worker));
     }
-    ProgressDisplay display(isatty(STDERR_FILENO) != 0);
+    ProgressDisplay display(CanRewriteLines(STDERR_FILENO));
     const bool is_time = CostIsTime(file_.spec);
     ProgramTuning tuning(*trials_, std::move(evaluators), LongestTrialNs(file_.program),
                          arguments_.lease_ns, [&](const v1::Study& study, const v1::StudyTrial&) {

@@ -31,6 +31,7 @@ struct Arrow {
 
 const std::vector<Arrow>& Arrows() {
   static const auto* arrows = new std::vector<Arrow>{
+      {"core/command_line/", {"core/command_line/", "CLI/"}},
       {"core/", {"core/", "openssl/"}},
       {"codegen/", {"core/", "codegen/"}},
       {"tuner/space/", {"core/status.h", "tuner/space/"}},

@@ -50,6 +50,47 @@ TEST_F(KernelServiceTest, APutResultIsFoundWithAKernelOfItsOwn) {
   EXPECT_THAT(kernel->source(), HasSubstr("mdh_matmul"));
 }
 
+TEST_F(KernelServiceTest, RecordsAreListedPageByPage) {
+  for (const int64_t size : {64, 65, 66}) Put(size, 1'000'000 + size);
+  ASSERT_TRUE(admin_client_->Pin(store_->AllRecords()->front().name()).ok());
+  v1::ListRecordsRequest request;
+  request.set_page_size(2);
+  Result<v1::ListRecordsResponse> page = admin_client_->ListRecords(request);
+  ASSERT_TRUE(page.ok()) << page.status();
+  ASSERT_THAT(page->records(), SizeIs(2));
+  EXPECT_EQ(page->records(0).time_ns(), 1'000'064);
+  EXPECT_TRUE(page->records(0).is_pinned());
+  request.set_page_token(page->next_page_token());
+  page = admin_client_->ListRecords(request);
+  ASSERT_THAT(page->records(), SizeIs(1));
+  EXPECT_EQ(page->records(0).time_ns(), 1'000'066);
+  EXPECT_EQ(page->next_page_token(), "");
+}
+
+TEST_F(KernelServiceTest, RecordsAreListedByExpression) {
+  const v1::TuningRecord record = Put(64, 1'000'000);
+  Put(65, 1'000'000);
+  v1::ListRecordsRequest request;
+  request.set_page_size(1);
+  request.set_expression(record.key().expression_digest());
+  EXPECT_THAT(admin_client_->ListRecords(request)->records(), SizeIs(1));
+  request.set_expression("matmul");
+  EXPECT_FALSE(admin_client_->ListRecords(request)->next_page_token().empty());
+  request.set_expression("something else");
+  const Result<v1::ListRecordsResponse> none = admin_client_->ListRecords(request);
+  EXPECT_THAT(none->records(), SizeIs(0));
+  EXPECT_EQ(none->next_page_token(), "");
+}
+
+TEST_F(KernelServiceTest, WrongPagesOfRecordsAreRefused) {
+  v1::ListRecordsRequest request;
+  request.set_page_token("yesterday");
+  EXPECT_EQ(FieldOf(admin_client_->ListRecords(request).status()), "page_token");
+  request.clear_page_token();
+  request.set_page_size(-1);
+  EXPECT_EQ(FieldOf(admin_client_->ListRecords(request).status()), "page_size");
+}
+
 TEST_F(KernelServiceTest, ABetterResultStaysWhenAWorseOneIsPut) {
   Put(64, 1'000'000);
   const Result<v1::PutKernelResponse> put = admin_client_->PutKernel(RecordFor(64, 2'000'000));

@@ -1,0 +1,22 @@
+#include "client/commands/job_format.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+
+namespace mdh {
+
+std::string JobStateName(v1::TuningJobState state) {
+  return absl::AsciiStrToLower(
+      v1::TuningJobState_Name(state).substr(sizeof("TUNING_JOB_STATE_") - 1));
+}
+
+std::string JobDeviceNames(const v1::TuningJob& job) {
+  constexpr absl::string_view kDevices = "devices/";
+  const auto& names = job.running_devices().empty() ? job.devices() : job.running_devices();
+  return absl::StrJoin(names, ",", [&](std::string* out, const std::string& name) {
+    absl::StrAppend(out, absl::StripPrefix(name, kDevices));
+  });
+}
+
+}  // namespace mdh

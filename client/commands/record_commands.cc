@@ -1,0 +1,178 @@
+// mdh records, mdh pin, mdh unpin, mdh forget, mdh put.
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "client/commands/admin_call.h"
+#include "client/commands/formatting.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kRecordsOfPage = 200;
+
+void PrintRecordLine(const v1::TuningRecord& record) {
+  std::printf("%-40s %10s  %-24s %s%s\n", record.name().c_str(),
+              FormatTime(record.time_ns()).c_str(), record.device().model().substr(0, 24).c_str(),
+              record.expression_name().c_str(),
+              record.is_pinned()        ? ", pinned"
+              : record.is_provisional() ? ", provisional"
+                                        : "");
+}
+
+// Up to `limit` records, over as many pages as that takes.
+Result<v1::ListRecordsResponse> ListUpTo(AdminClient& client, v1::ListRecordsRequest request,
+                                         int limit) {
+  v1::ListRecordsResponse all;
+  do {
+    request.set_page_size(std::min(kRecordsOfPage, limit - all.records_size()));
+    request.set_page_token(all.next_page_token());
+    MDH_ASSIGN_OR_RETURN(v1::ListRecordsResponse page, client.ListRecords(request));
+    all.mutable_records()->MergeFrom(page.records());
+    all.set_next_page_token(page.next_page_token());
+  } while (!all.next_page_token().empty() && all.records_size() < limit);
+  return all;
+}
+
+ExitCode ListRecords(const GlobalOptions& options, const std::string& expression, int limit) {
+  v1::ListRecordsRequest request;
+  request.set_expression(expression);
+  return CallAndPrint<v1::ListRecordsResponse>(
+      options, [&](AdminClient& client) { return ListUpTo(client, request, limit); },
+      [](const v1::ListRecordsResponse& all) {
+        std::printf("%-40s %10s  %-24s %s\n", "RECORD", "TIME", "DEVICE", "EXPRESSION");
+        for (const v1::TuningRecord& record : all.records()) PrintRecordLine(record);
+      });
+}
+
+void PrintChange(const v1::KernelChange& change, bool as_json) {
+  if (as_json) {
+    // One line each, so that a program can read them as they come.
+    google::protobuf::util::JsonPrintOptions format;
+    format.preserve_proto_field_names = true;
+    std::string json;
+    (void)google::protobuf::util::MessageToJsonString(change, &json, format);
+    std::printf("%s\n", json.c_str());
+  } else {
+    const std::string kind = absl::AsciiStrToLower(
+        v1::KernelChangeKind_Name(change.kind()).substr(sizeof("KERNEL_CHANGE_KIND_") - 1));
+    std::printf("%8lld  %-9s %s\n", static_cast<long long>(change.number()), kind.c_str(),
+                change.record().c_str());
+  }
+  std::fflush(stdout);
+}
+
+// Until interrupted, or the daemon stops.
+ExitCode WatchRecords(const GlobalOptions& options) {
+  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
+  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
+  const Status status = (*client)->WatchKernels("", [&](const v1::WatchKernelsResponse& news) {
+    for (const v1::KernelChange& change : news.changes()) PrintChange(change, options.json);
+    return true;
+  });
+  return status.ok() ? ExitCode::kOk : Fail(status);
+}
+
+// The record in a file: as `mdh lookup --json` prints it, or alone. Errors: InvalidArgument.
+Result<v1::TuningRecord> ReadRecordFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::InvalidArgumentError("cannot read " + path);
+  const std::string json((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  v1::LookupKernelResponse found;
+  if (google::protobuf::util::JsonStringToMessage(json, &found).ok() && found.has_record()) {
+    return found.record();
+  }
+  v1::TuningRecord record;
+  const auto status = google::protobuf::util::JsonStringToMessage(json, &record);
+  if (status.ok()) return record;
+  return absl::InvalidArgumentError(path + " has no record: " + std::string(status.message()));
+}
+
+ExitCode PutRecord(const GlobalOptions& options, const std::string& path, Effect effect) {
+  const Result<v1::TuningRecord> record = ReadRecordFile(path);
+  if (!record.ok()) return Fail(ExitCode::kUsage, std::string(record.status().message()));
+  return CallAndPrint<v1::PutKernelResponse>(
+      options, [&](AdminClient& client) { return client.PutKernel(*record, effect); },
+      [effect](const v1::PutKernelResponse& response) {
+        if (effect == Effect::kOnlyCheck) {
+          std::printf("the daemon would take it\n");
+        } else {
+          std::printf("%s %s\n", response.is_stored() ? "stored" : "a better one stays:",
+                      response.record().name().c_str());
+        }
+      });
+}
+
+using RecordCall = Result<v1::TuningRecord> (AdminClient::*)(const std::string&);
+
+ExitCode CallOnRecord(const GlobalOptions& options, RecordCall call, const std::string& name) {
+  return CallAndPrint<v1::TuningRecord>(
+      options, [&](AdminClient& client) { return (client.*call)(name); },
+      [](const v1::TuningRecord& now) {
+        std::printf("%s %s%s\n", now.name().c_str(), now.expression_name().c_str(),
+                    now.is_pinned() ? " pinned" : "");
+      });
+}
+
+void AddRecordCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected,
+                      const std::string& name, const std::string& what, RecordCall call) {
+  auto record = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand(name, what);
+  command->add_option("RECORD", *record, "records/... or kernels/..., as mdh lookup shows it")
+      ->required();
+  command->callback([&options, &selected, record, call] {
+    selected = [&options, record, call] { return CallOnRecord(options, call, *record); };
+  });
+}
+
+void AddListCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
+  auto expression = std::make_shared<std::string>();
+  auto limit = std::make_shared<int>(100);
+  auto watch = std::make_shared<bool>(false);
+  CLI::App* records = app.add_subcommand("records", "list records, the oldest first");
+  records->add_option("--expression", *expression, "only of expressions with this name or digest");
+  records->add_option("--limit", *limit, "most records to list")
+      ->check(CLI::Range(1, 100'000'000))
+      ->capture_default_str();
+  records->add_flag("--watch", *watch, "instead print changes of records as they come");
+  records->callback([&options, &selected, expression, limit, watch] {
+    selected = [&options, expression, limit, watch] {
+      return *watch ? WatchRecords(options) : ListRecords(options, *expression, *limit);
+    };
+  });
+}
+
+void AddPutCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
+  auto file = std::make_shared<std::string>();
+  auto only_check = std::make_shared<bool>(false);
+  CLI::App* put = app.add_subcommand(
+      "put",
+      "store a record that was measured elsewhere; the daemon checks it, makes its kernel "
+      "and keeps a better one");
+  put->add_option("FILE", *file, "JSON, as mdh lookup --json prints it")->required();
+  put->add_flag("--check", *only_check, "only check");
+  put->callback([&options, &selected, file, only_check] {
+    selected = [&options, file, only_check] {
+      return PutRecord(options, *file, *only_check ? Effect::kOnlyCheck : Effect::kReal);
+    };
+  });
+}
+
+}  // namespace
+
+void AddRecordCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
+  AddListCommand(app, options, selected);
+  AddRecordCommand(app, options, selected, "pin", "keep a record as it is", &AdminClient::Pin);
+  AddRecordCommand(app, options, selected, "unpin", "undo pin", &AdminClient::Unpin);
+  AddRecordCommand(app, options, selected, "forget", "forget a record and its kernel",
+                   &AdminClient::Invalidate);
+  AddPutCommand(app, options, selected);
+}
+
+}  // namespace mdh

@@ -1,0 +1,155 @@
+// mdh report: a page about a job, or about what the daemon's store holds.
+#include <google/protobuf/util/time_util.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/admin_client.h"
+#include "client/commands/command.h"
+#include "client/commands/job_name.h"
+#include "client/report/cache_report.h"
+#include "client/report/job_report.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kTrialsOfPage = 1'000;
+constexpr int kRecordsOfPage = 200;
+
+struct ReportArguments {
+  std::vector<std::string> jobs;
+  bool cache = false;
+  std::string output;
+};
+
+Result<JobRun> ReadRun(Client& client, v1::TuningJob job) {
+  JobRun run{.job = std::move(job), .trials = {}};
+  std::string page_token;
+  do {
+    MDH_ASSIGN_OR_RETURN(v1::ListTuningTrialsResponse page,
+                         client.ListTuningTrials(run.job.name(), kTrialsOfPage, page_token));
+    for (v1::TuningTrial& trial : *page.mutable_trials()) run.trials.push_back(std::move(trial));
+    page_token = page.next_page_token();
+  } while (!page_token.empty());
+  return run;
+}
+
+// What is not there, because the job has found nothing or its record is gone, is left out.
+void ReadResult(Client& client, JobReport& report) {
+  const v1::TuningJob& job = report.runs[0].job;
+  if (report.record.has_value()) {
+    Result<v1::Kernel> kernel = client.GetKernel(report.record->name());
+    if (kernel.ok()) report.kernel = *std::move(kernel);
+  }
+  const auto& names = job.running_devices().empty() ? job.devices() : job.running_devices();
+  if (names.empty()) return;
+  Result<v1::Device> device = client.GetDevice(names[0]);
+  if (device.ok()) report.device = *std::move(device);
+}
+
+Result<JobReport> ReadJobReport(Client& client, const std::vector<std::string>& jobs) {
+  JobReport report;
+  for (const std::string& argument : jobs) {
+    MDH_ASSIGN_OR_RETURN(v1::GetTuningJobResponse found,
+                         client.GetJob(JobNameFromArgument(argument)));
+    if (report.runs.empty() && found.has_record()) report.record = found.record();
+    const std::string name = found.job().name();
+    MDH_ASSIGN_OR_RETURN(JobRun run, ReadRun(client, std::move(*found.mutable_job())));
+    report.runs.push_back(std::move(run));
+    if (report.runs.back().job.key().SerializeAsString() !=
+        report.runs[0].job.key().SerializeAsString()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " is not for the same expression, device and policy as ",
+                       report.runs[0].job.name()));
+    }
+  }
+  ReadResult(client, report);
+  return report;
+}
+
+Result<CacheReport> ReadCacheReport(AdminClient& client, const std::string& server) {
+  CacheReport report;
+  MDH_ASSIGN_OR_RETURN(report.statistics, client.GetStatistics());
+  MDH_ASSIGN_OR_RETURN(const v1::Capabilities capabilities, client.GetCapabilities());
+  report.server = absl::StrCat("mdhd ", capabilities.server_version(), " at ", server);
+  report.made = google::protobuf::util::TimeUtil::ToString(
+      google::protobuf::util::TimeUtil::GetCurrentTime());
+  v1::ListRecordsRequest request;
+  request.set_page_size(kRecordsOfPage);
+  do {
+    MDH_ASSIGN_OR_RETURN(v1::ListRecordsResponse page, client.ListRecords(request));
+    for (v1::TuningRecord& record : *page.mutable_records()) {
+      report.records.push_back(std::move(record));
+    }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  return report;
+}
+
+ExitCode WritePage(const GlobalOptions& options, const std::string& file, const std::string& page) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out << page;
+  out.close();
+  if (!out) return Fail(ExitCode::kCannotWrite, "cannot write " + file);
+  if (options.json) {
+    const nlohmann::ordered_json written = {{"file", file}, {"size_bytes", page.size()}};
+    std::printf("%s\n", written.dump(2).c_str());
+  } else {
+    std::printf("%s\n", file.c_str());
+  }
+  return ExitCode::kOk;
+}
+
+ExitCode ReportCache(const GlobalOptions& options, const ReportArguments& arguments) {
+  const Result<std::unique_ptr<AdminClient>> client =
+      AdminClient::Connect(options.server, options.client);
+  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
+  const Result<CacheReport> report = ReadCacheReport(**client, options.server);
+  if (!report.ok()) return Fail(report.status());
+  return WritePage(options, arguments.output.empty() ? "cache.html" : arguments.output,
+                   CacheReportPage(*report));
+}
+
+ExitCode ReportJob(const GlobalOptions& options, const ReportArguments& arguments) {
+  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
+  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
+  const Result<JobReport> report = ReadJobReport(**client, arguments.jobs);
+  if (!report.ok()) return Fail(report.status());
+  const std::string name = report->runs[0].job.name();
+  const std::string file = absl::StrCat("job-", name.substr(name.rfind('/') + 1), ".html");
+  return WritePage(options, arguments.output.empty() ? file : arguments.output,
+                   JobReportPage(*report));
+}
+
+ExitCode WriteReport(const GlobalOptions& options, const ReportArguments& arguments) {
+  if (arguments.cache == !arguments.jobs.empty()) {
+    return Fail(ExitCode::kUsage, "report needs either JOB or --cache");
+  }
+  return arguments.cache ? ReportCache(options, arguments) : ReportJob(options, arguments);
+}
+
+}  // namespace
+
+void AddReportCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
+  auto arguments = std::make_shared<ReportArguments>();
+  CLI::App* report = app.add_subcommand(
+      "report",
+      "write one HTML page, which needs nothing else, about a job: convergence, roofline, "
+      "decomposition, what mattered, kernel; or about the store");
+  report->add_option("JOB", arguments->jobs,
+                     "number or name; more jobs for the same key, e.g. with other seeds, show "
+                     "median and quartiles of their convergence");
+  report->add_flag("--cache", arguments->cache, "about all records that the daemon has");
+  report->add_option("--output", arguments->output, "file [job-JOB.html or cache.html]");
+  report->callback([&options, &selected, arguments] {
+    selected = [&options, arguments] { return WriteReport(options, *arguments); };
+  });
+}
+
+}  // namespace mdh

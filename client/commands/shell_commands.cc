@@ -1,0 +1,57 @@
+// mdh completion, mdh manual: what shells and man(1) want to know of the command line.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "client/commands/command.h"
+#include "core/command_line/completion.h"
+#include "core/command_line/manual_page.h"
+
+namespace mdh {
+namespace {
+
+ExitCode PrintCompletion(const CLI::App& app, const std::string& shell) {
+  // Its own default is that of whoever makes the script.
+  const CommandEntry program = ReadCommandTree(app);
+  const std::string script = shell == "bash" ? BashCompletion(program) : ZshCompletion(program);
+  std::fputs(script.c_str(), stdout);
+  return ExitCode::kOk;
+}
+
+ExitCode PrintManual(const CLI::App& app, const std::string& version) {
+  CommandEntry program = ReadCommandTree(app);
+  for (OptionEntry& option : program.options) {
+    // Depends on the user who makes the page.
+    if (option.environment == "MDH_SERVER") {
+      option.default_value = "unix:$XDG_RUNTIME_DIR/mdhd.sock";
+    }
+  }
+  ManualPageOptions options;
+  options.version = "mdhd " + version;
+  std::string exit_codes = program.footer;
+  options.sections = {{"exit status", exit_codes.substr(exit_codes.find('\n') + 1)}};
+  options.see_also = "mdhd(8)";
+  std::fputs(ManualPage(program, options).c_str(), stdout);
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddShellCommands(CLI::App& app, const std::string& version, SelectedCommand& selected) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* completion = app.add_subcommand(
+      "completion",
+      "print a script that completes this command line: source <(mdh completion bash)");
+  completion->add_option("SHELL", *shell, "bash or zsh")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh"}));
+  completion->callback([&app, &selected, shell] {
+    selected = [&app, shell] { return PrintCompletion(app, *shell); };
+  });
+  app.add_subcommand("manual", "print the manual page, for man: mdh manual | man -l -")
+      ->callback([&app, &selected, version] {
+        selected = [&app, version] { return PrintManual(app, version); };
+      });
+}
+
+}  // namespace mdh

@@ -1,0 +1,55 @@
+// The page of a job.
+
+function figure(value, what) {
+  return html("div", { class: "figure" }, html("b", {}, value), html("span", {}, what));
+}
+
+function figures(data) {
+  const { job, result, peaks } = data, entries = [];
+  if (result.time_ns > 0) {
+    entries.push(figure(timeText(result.time_ns), result.is_measured_again ? "median time of one execution" : "best time of one execution so far"));
+    if (result.flops > 0 && !result.bound_is_bandwidth) entries.push(figure(flopsText(result.flops / result.time_ns * 1e9), "speed"));
+    else entries.push(figure(rateText(result.compulsory_bytes / result.time_ns * 1e9), "speed"));
+    if (result.bound_ns > 0) entries.push(figure(percentText(result.bound_ns / result.time_ns), result.bound_is_bandwidth ? "of the measured bandwidth, " + rateText(peaks.memory_bytes_per_s) : "of the measured peak"));
+    if (result.default_time_ns > 0) entries.push(figure(digits(result.default_time_ns / result.time_ns) + " ×", "as fast as parameters from rules"));
+    if (result.loop_nest_time_ns > 0) entries.push(figure(digits(result.loop_nest_time_ns / result.time_ns) + " ×", "as fast as the loop nest on one thread"));
+  }
+  entries.push(figure(countText(job.trials), `trials, ${countText(job.failed_trials)} of them failed`), figure(durationText(job.elapsed_ns), "search"));
+  return html("div", { class: "figures" }, ...entries);
+}
+
+function jobTable(data) {
+  const { job } = data, rows = [["job", job.name], ["state", job.state], ["asked for by", job.source || "nobody in particular"], ["devices", job.devices.join(", ")],
+    ["device", data.device || "not known"], ["search", `${job.technique}, seed ${job.seed}, budget ${durationText(job.budget_ns)}, numerics ${job.numerics}`],
+    ["created", instantText(job.created)], ["ended", job.ended ? instantText(job.ended) : "not yet"], ["taken up again", job.restarts > 0 ? `${job.restarts} times, after the daemon had ended` : "never"], ["record", job.record || "none"]];
+  return html("div", {}, table([{ head: "", cell: (row) => row[0] }, { head: "", wrap: true, cell: (row) => row[1] }], rows),
+    data.runs.length > 1 && html("h3", {}, "Runs"),
+    data.runs.length > 1 && table([{ head: "job", cell: (r) => r.name }, { head: "seed", number: true, cell: (r) => r.seed }, { head: "state", cell: (r) => r.state },
+      { head: "trials", number: true, cell: (r) => countText(r.number.length) }, { head: "best", number: true, cell: (r) => (r.best_ns > 0 ? timeText(r.best_ns) : "–") }], data.runs));
+}
+
+function kernelSection(data) {
+  const kernel = data.kernel;
+  if (!kernel) return section("Kernel", html("p", { class: "soft" }, "There is no kernel yet."));
+  const launches = kernel.launches.length > 0 && table([{ head: "function", cell: (l) => l.function }, { head: "blocks", number: true, cell: (l) => l.grid.join(" × ") },
+    { head: "threads of a block", number: true, cell: (l) => l.block.join(" × ") }], kernel.launches);
+  return section("Kernel",
+    html("p", { class: "note" }, `${kernel.language}, entry ${kernel.entry}` + (kernel.compiler ? `; compiled by ${kernel.compiler} ${kernel.compile_options.join(" ")}` : "")),
+    html("h3", {}, "Index map"),
+    table([{ head: "buffer", cell: (m) => m.buffer }, { head: "", cell: (m) => m.role }, { head: "reads or writes at a point", wrap: true, cell: (m) => html("code", {}, m.access) },
+      { head: "element of memory", wrap: true, cell: (m) => html("code", {}, m.element) }], data.index_map),
+    launches,
+    html("h3", {}, "Tuning parameters"), html("pre", { class: "wrap" }, data.best_parameters),
+    html("details", {}, html("summary", {}, `Source, ${countText(kernel.source.split("\n").length)} lines`), html("pre", { class: "source", tabindex: "0" }, kernel.source)));
+}
+
+function drawJobPage(data) {
+  const page = document.getElementById("page");
+  page.replaceChildren(html("h1", {}, data.title),
+    html("p", { class: "soft lead" }, `${data.sizes}${data.device ? ", on " + data.device : ""}`),
+    data.job.error ? html("section", { class: "failure" }, html("h2", {}, "The job failed"), html("p", {}, data.job.error)) : "",
+    figures(data), convergenceSection(data),
+    html("div", { class: "pair" }, rooflineSection(data), importanceSection(data)), decompositionSection(data),
+    html("div", { class: "pair" }, outcomesSection(data), section("Job", jobTable(data))),
+    section("Expression", html("pre", { tabindex: "0" }, data.expression)), kernelSection(data));
+}

@@ -1,0 +1,243 @@
+#include "client/report/job_report.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/report/decomposition_data.h"
+#include "client/report/parameter_columns.h"
+#include "client/report/parameter_importance.h"
+#include "client/report/report_page.h"
+#include "client/report/trial_data.h"
+#include "core/text/parser.h"
+#include "core/text/printer.h"
+#include "proto/device_conversion.h"
+
+namespace mdh {
+namespace {
+
+using nlohmann::json;
+
+// "TUNING_JOB_STATE_RUNNING" -> "running".
+std::string WordOf(const std::string& enumerator, size_t prefix_bytes) {
+  std::string word = enumerator.substr(std::min(prefix_bytes, enumerator.size()));
+  std::replace(word.begin(), word.end(), '_', ' ');
+  return absl::AsciiStrToLower(word);
+}
+
+std::string Instant(const google::protobuf::Timestamp& time) {
+  return google::protobuf::util::TimeUtil::ToString(time);
+}
+
+json JobData(const v1::TuningJob& job) {
+  const v1::TuningProgress& progress = job.progress();
+  return {{"name", job.name()},
+          {"state", WordOf(v1::TuningJobState_Name(job.state()), sizeof("TUNING_JOB_STATE"))},
+          {"source", job.source()},
+          {"devices", std::vector<std::string>(job.devices().begin(), job.devices().end())},
+          {"technique", job.options().technique()},
+          {"seed", job.options().seed()},
+          {"budget_ns", job.options().budget_ns()},
+          {"numerics", WordOf(v1::NumericsPolicy_Name(job.options().numerics_policy()),
+                              sizeof("NUMERICS_POLICY"))},
+          {"created", Instant(job.create_time())},
+          {"ended", job.has_end_time() ? Instant(job.end_time()) : ""},
+          {"trials", progress.trials()},
+          {"failed_trials", progress.failed_trials()},
+          {"elapsed_ns", progress.elapsed_ns()},
+          {"restarts", job.restarts()},
+          {"record", job.record()},
+          {"error", job.error().message()}};
+}
+
+// The longer of operations over peak and, for data larger than the caches, bytes over bandwidth.
+json ResultData(const JobReport& report, const std::optional<Expression>& expression) {
+  const v1::TuningJob& job = report.runs[0].job;
+  const v1::TuningRecord record = report.record.value_or(v1::TuningRecord());
+  const bool has_time = record.time_ns() > 0;
+  json result = {{"time_ns", has_time ? record.time_ns() : job.progress().best_time_ns()},
+                 {"is_measured_again", has_time && !record.is_provisional()},
+                 {"default_time_ns", record.default_time_ns()},
+                 {"loop_nest_time_ns", record.loop_nest_time_ns()},
+                 {"flops", record.flops()},
+                 {"compulsory_bytes", record.compulsory_bytes()},
+                 {"fits_in_cache", record.fits_in_cache()}};
+  if (!report.record.has_value() && expression.has_value()) {
+    result["flops"] = expression->FloatingPointOperations();
+    result["compulsory_bytes"] = expression->CompulsoryBytes();
+    const v1::DeviceDescription device = report.device.value_or(v1::Device()).description();
+    result["fits_in_cache"] =
+        expression->CompulsoryBytes() <= std::max(device.l2_bytes(), device.l3_bytes());
+  }
+  return result;
+}
+
+// The peaks of the tuning, or those that the device has now.
+json PeaksData(const JobReport& report, const std::optional<Expression>& expression) {
+  v1::MachinePeaks peaks;
+  if (report.record.has_value() && report.record->has_peaks()) {
+    peaks = report.record->peaks();
+  } else if (report.device.has_value()) {
+    peaks = report.device->peaks();
+  }
+  bool is_double = report.record.has_value() && report.record->is_double_precision();
+  if (!report.record.has_value() && expression.has_value()) {
+    const auto& instructions = expression->function().instructions();
+    is_double = std::any_of(instructions.begin(), instructions.end(), [](const auto& one) {
+      return one.type == ScalarType::kFloat64 && Info(one.op).flops > 0;
+    });
+  }
+  return {{"fp32_flops_per_s", peaks.fp32_flops_per_s()},
+          {"fp64_flops_per_s", peaks.fp64_flops_per_s()},
+          {"memory_bytes_per_s", peaks.memory_bytes_per_s()},
+          {"is_double", is_double}};
+}
+
+void AddBound(json& result, const json& peaks) {
+  const double peak = peaks[peaks["is_double"] ? "fp64_flops_per_s" : "fp32_flops_per_s"];
+  const double bandwidth = peaks["memory_bytes_per_s"];
+  const double compute_ns = peak > 0 ? result["flops"].get<double>() / peak * 1e9 : 0;
+  const double memory_ns = bandwidth > 0 && !result["fits_in_cache"].get<bool>()
+                               ? result["compulsory_bytes"].get<double>() / bandwidth * 1e9
+                               : 0;
+  result["bound_ns"] = std::max(compute_ns, memory_ns);
+  result["bound_is_bandwidth"] = memory_ns > compute_ns;
+}
+
+std::string BestParameters(const JobReport& report) {
+  return report.record.has_value() ? report.record->parameters()
+                                   : report.runs[0].job.progress().best_parameters();
+}
+
+// The best configuration as a low-level expression. Errors: what in it cannot be read.
+Result<LowLevelExpression> BestDecomposition(const JobReport& report,
+                                             const std::optional<Expression>& expression) {
+  if (!expression.has_value()) {
+    return absl::InvalidArgumentError("the expression cannot be read by this version");
+  }
+  if (BestParameters(report).empty()) {
+    return absl::NotFoundError("there is no valid configuration yet");
+  }
+  MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
+                       ParseTuningParameters(BestParameters(report), *expression));
+  MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(parameters.system_model));
+  const v1::DeviceDescription wire = report.record.has_value()
+                                         ? report.record->device()
+                                         : report.device.value_or(v1::Device()).description();
+  MDH_ASSIGN_OR_RETURN(const DeviceDescription device, FromProto(wire));
+  return Lower(*expression, model, device, parameters);
+}
+
+void AddDecomposition(const JobReport& report, const std::optional<Expression>& expression,
+                      json& data) {
+  const Result<LowLevelExpression> low = BestDecomposition(report, expression);
+  if (low.ok()) {
+    data["decomposition"] = DecompositionData(*low);
+  } else {
+    data["decomposition"] = nullptr;
+    data["decomposition_missing"] =
+        absl::StrCat("It cannot be drawn: ", std::string(low.status().message()));
+  }
+}
+
+// Element offsets as sums over dimensions: "i*256 + k".
+json IndexMap(const Expression& expression) {
+  json map = json::array();
+  const auto add = [&](const Buffer& buffer, const char* role) {
+    for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+      const IndexFunction linear{{buffer.Linearized(static_cast<int>(a))}};
+      const std::string text = ToText(linear, expression.dimensions());
+      const size_t sum = text.find("-> ");
+      map.push_back({{"buffer", buffer.name},
+                     {"role", role},
+                     {"access", ToText(buffer.accesses[a], expression.dimensions())},
+                     {"element", sum == std::string::npos
+                                     ? text
+                                     : absl::StrCat(buffer.name, " + ", text.substr(sum + 3))}});
+    }
+  };
+  for (const Buffer& buffer : expression.outputs()) add(buffer, "result");
+  for (const Buffer& buffer : expression.inputs()) add(buffer, "input");
+  return map;
+}
+
+json KernelData(const v1::Kernel& kernel) {
+  json launches = json::array();
+  for (const v1::KernelLaunch& launch : kernel.launches()) {
+    launches.push_back(
+        {{"function", launch.function()},
+         {"grid", std::vector<int64_t>(launch.grid().begin(), launch.grid().end())},
+         {"block", std::vector<int64_t>(launch.block().begin(), launch.block().end())}});
+  }
+  return {{"language", kernel.language()},
+          {"entry", kernel.entry()},
+          {"compiler", kernel.compiler()},
+          {"compile_options", std::vector<std::string>(kernel.compile_options().begin(),
+                                                       kernel.compile_options().end())},
+          {"launches", std::move(launches)},
+          {"source", kernel.source()}};
+}
+
+std::string SizesText(const std::optional<Expression>& expression) {
+  if (!expression.has_value()) return "";
+  return absl::StrJoin(expression->dimensions(), ", ",
+                       [](std::string* out, const Dimension& dimension) {
+                         absl::StrAppend(out, dimension.name, " = ", dimension.size);
+                       });
+}
+
+ParameterNames NamesFor(const JobReport& report, const std::optional<Expression>& expression) {
+  ParameterNames names;
+  if (!expression.has_value()) return names;
+  for (const Dimension& dimension : expression->dimensions()) {
+    names.dimensions.push_back(dimension.name);
+  }
+  for (const Buffer& buffer : expression->inputs()) names.inputs.push_back(buffer.name);
+  const Result<TuningParameters> parameters = ParseTuningParameters(BestParameters(report));
+  if (!parameters.ok()) return names;
+  const Result<SystemModel> model = SystemModelNamed(parameters->system_model);
+  if (!model.ok()) return names;
+  for (const AsmLayer& layer : model->layers) names.layers.push_back(layer.name);
+  return names;
+}
+
+std::string DeviceModel(const JobReport& report) {
+  if (report.record.has_value()) return report.record->device().model();
+  return report.device.value_or(v1::Device()).description().model();
+}
+
+}  // namespace
+
+nlohmann::json JobReportData(const JobReport& report) {
+  const v1::TuningJob& job = report.runs[0].job;
+  std::optional<Expression> expression;
+  Result<Expression> parsed = ParseExpression(job.expression_text());
+  if (parsed.ok()) expression = *std::move(parsed);
+  json data = {{"page", "job"},
+               {"title", job.expression_name()},
+               {"sizes", SizesText(expression)},
+               {"device", DeviceModel(report)},
+               {"expression", job.expression_text()},
+               {"best_parameters", BestParameters(report)},
+               {"job", JobData(job)},
+               {"result", ResultData(report, expression)},
+               {"peaks", PeaksData(report, expression)},
+               {"index_map", expression.has_value() ? IndexMap(*expression) : json::array()},
+               {"kernel", report.kernel.has_value() ? KernelData(*report.kernel) : json()}};
+  AddBound(data["result"], data["peaks"]);
+  AddTrials(report.runs, NamesFor(report, expression), data);
+  AddDecomposition(report, expression, data);
+  return data;
+}
+
+std::string JobReportPage(const JobReport& report) {
+  const v1::TuningJob& job = report.runs[0].job;
+  return ReportPage(absl::StrCat(job.expression_name(), ", ", job.name()), JobReportData(report));
+}
+
+}  // namespace mdh

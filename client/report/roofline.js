@@ -1,0 +1,59 @@
+// Every valid trial under the roof that the device's measured peaks make.
+
+function rooflineChart(data) {
+  const { result, peaks } = data, intensity = result.flops / result.compulsory_bytes;
+  const peak = peaks.is_double ? peaks.fp64_flops_per_s : peaks.fp32_flops_per_s;
+  const other = peaks.is_double ? peaks.fp32_flops_per_s : peaks.fp64_flops_per_s;
+  const times = data.runs.flatMap((run) => run.time_ns.filter((t) => t > 0));
+  return chart((width) => {
+    const speeds = times.map((t) => result.flops / t * 1e9);
+    let slowest = Infinity, fastest = 0;
+    for (const s of speeds) { slowest = Math.min(slowest, s); fastest = Math.max(fastest, s); }
+    const ridge = peak / peaks.memory_bytes_per_s;
+    const x = { log: true, first: Math.min(intensity, ridge) / 8, last: Math.max(intensity, ridge) * 8,
+      label: width < 420 ? "operations per byte, FLOP/byte" : "operations per byte that must move, FLOP/byte", text: (v) => (v < 0.01 ? v.toExponential(0) : digits(v)) };
+    const roofAt = (v) => Math.min(peak, v * peaks.memory_bytes_per_s);
+    const y = { log: true, first: Math.min(slowest, roofAt(x.first) * 1.5, roofAt(intensity) / 10) / 1.5,
+      last: Math.max(peak, other || 0, fastest) * 1.8, label: "speed", text: flopsText };
+    const plot = axes({ width, height: 360, label: "roofline", x, y });
+    const top = Math.max(x.first, y.first / peaks.memory_bytes_per_s);
+    const slope = svg("path", { class: "roof" + (result.fits_in_cache ? " other" : ""),
+      d: `M${plot.x(top)} ${plot.y(roofAt(top))}L${plot.x(ridge)} ${plot.y(peak)}` },
+    title("memory: " + rateText(peaks.memory_bytes_per_s)));
+    const flat = svg("path", { class: "roof", d: `M${plot.x(result.fits_in_cache ? x.first : ridge)} ${plot.y(peak)}H${plot.right}` });
+    plot.root.append(slope, flat, svg("text", { x: plot.right, y: plot.y(peak) - 6, "text-anchor": "end" },
+      `${peaks.is_double ? "fp64" : "fp32"} peak ${flopsText(peak)}`));
+    if (other > 0 && Math.abs(plot.y(other) - plot.y(peak)) > 14) {
+      plot.root.append(svg("path", { class: "roof other", d: `M${plot.x(Math.max(x.first, other / peaks.memory_bytes_per_s))} ${plot.y(other)}H${plot.right}` }),
+        svg("text", { x: plot.right, y: plot.y(other) - 6, "text-anchor": "end", class: "soft" }, `${peaks.is_double ? "fp32" : "fp64"} peak ${flopsText(other)}`));
+    }
+    // In the middle of the slope, clear of the labels of the peaks.
+    const middle = Math.sqrt(top * ridge), angle = Math.atan2(plot.y(roofAt(ridge)) - plot.y(roofAt(top)), plot.x(ridge) - plot.x(top)) * 180 / Math.PI;
+    plot.root.append(svg("text", { transform: `translate(${plot.x(middle)} ${plot.y(roofAt(middle)) - 7}) rotate(${angle})`, "text-anchor": "middle",
+      class: result.fits_in_cache ? "soft" : null }, `memory ${rateText(peaks.memory_bytes_per_s)}`));
+    // All trials have one intensity; within a strip around it they stand in the order in which they ended.
+    const strip = Math.min(46, width / 14), points = [];
+    data.runs.forEach((run, r) => run.time_ns.forEach((t, n) => {
+      if (t > 0) points.push([plot.x(intensity) + (n / Math.max(1, run.time_ns.length - 1) - 0.5) * strip, plot.y(result.flops / t * 1e9), [r, n]]);
+    }));
+    scatter(plot, points, ([r, n]) => `${flopsText(result.flops / data.runs[r].time_ns[n] * 1e9)}\n${trialText(data, r, n)}`);
+    const sx = plot.x(intensity), sy = plot.y(fastest);
+    plot.root.append(svg("path", { class: "star", d: `M${sx} ${sy - 7}L${sx + 7} ${sy}L${sx} ${sy + 7}L${sx - 7} ${sy}Z` },
+      title(`best: ${flopsText(fastest)}, ${percentText(fastest / (result.fits_in_cache ? peak : roofAt(intensity)))} of the roof`)));
+    return plot.root;
+  });
+}
+
+function rooflineSection(data) {
+  const { result, peaks } = data;
+  const peak = peaks && (peaks.is_double ? peaks.fp64_flops_per_s : peaks.fp32_flops_per_s);
+  const missing = !peaks || !(peak > 0) || !(peaks.memory_bytes_per_s > 0) ? "The device's peaks are not known, so there is no roof to draw."
+    : !(result.flops > 0) ? "The expression has no floating-point operations, so it has no place under a roofline."
+    : !data.runs.some((run) => run.time_ns.some((t) => t > 0)) ? "There is no valid trial yet." : null;
+  if (missing) return section("Roofline", html("p", { class: "soft" }, missing));
+  return section("Roofline", html("p", { class: "note" },
+    `The roof is what this device reached in measurements of the daemon. The expression computes ${countText(result.flops)} floating-point operations and must move ${bytesText(result.compulsory_bytes)}: every input and output once. ` +
+    "So all trials have one intensity; they stand in a strip around it, from left to right as they ended." +
+    (result.fits_in_cache ? " All buffers fit in the largest cache, so memory, dotted, is no bound on repeated executions." : "")),
+  rooflineChart(data));
+}

@@ -1,0 +1,144 @@
+// The pages of `mdh report`: their data, their size, and that texts cannot leave their places.
+#include <nlohmann/json.hpp>
+
+#include "client/report/report_page.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/report_samples.h"
+
+namespace mdh {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// The data inside of a page.
+json DataOf(const std::string& page) {
+  const std::string begin = R"(<script type="application/json" id="data">)";
+  const size_t from = page.find(begin) + begin.size();
+  return json::parse(page.substr(from, page.find("</script>", from) - from));
+}
+
+TEST(ReportTest, APageHasTheTrialsInTheOrderInWhichTheyEnded) {
+  JobReport report = SampleJob(30);
+  std::swap(report.runs[0].trials[3], report.runs[0].trials[20]);
+  report.runs[0].trials[25].clear_outcome();
+  const json data = DataOf(JobReportPage(report));
+  EXPECT_EQ(data["title"], "matmul");
+  const json& run = data["runs"][0];
+  EXPECT_EQ(run["number"].size(), 29u);
+  EXPECT_EQ(data["not_ended"], 1);
+  EXPECT_TRUE(std::is_sorted(run["elapsed_us"].begin(), run["elapsed_us"].end()));
+  EXPECT_EQ(data["outcomes"][0]["name"], "ok");
+  EXPECT_EQ(data["outcomes"][0]["trials"], 26);
+  EXPECT_EQ(data["outcomes"][1]["name"], "wrong result");
+  EXPECT_EQ(data["outcomes"][1]["reasons"][0]["text"], "C[3, 7] is 1.5, should be 1.25");
+  EXPECT_EQ(data["outcomes"][2]["reasons"][0]["text"], "kernel.c:7:3: error: spilled");
+  EXPECT_EQ(data["result"]["time_ns"], 79'108);
+  EXPECT_FALSE(data["result"]["bound_is_bandwidth"]);
+  EXPECT_NEAR(data["result"]["bound_ns"], 33'554'432 / 435.0, 1);
+}
+
+TEST(ReportTest, TheDecompositionHasTilesWithSizesAndRegions) {
+  const json data = DataOf(JobReportPage(SampleJob(5)))["decomposition"];
+  EXPECT_EQ(data["model"], "OpenMP+SIMD+RM");
+  EXPECT_EQ(data["regions"], (std::vector<std::string>{"MM", "L2", "L1", "RM"}));
+  EXPECT_TRUE(data["is_nested"]);
+  const json& rows = data["rows"];
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_EQ(rows[0]["parts"], (std::vector<int>{1, 2, 1}));
+  EXPECT_EQ(rows[3]["tile"], (std::vector<int>{14, 32, 4}));
+  EXPECT_EQ(rows[3]["order"], (std::vector<int>{1, 0, 2}));
+  const json& c = data["buffers"][0];
+  EXPECT_EQ(c["name"], "C");
+  EXPECT_TRUE(c["is_output"]);
+  EXPECT_EQ(c["tiles"][3]["extents"], (std::vector<int>{14, 32}));
+  EXPECT_EQ(c["tiles"][3]["bytes"], 14 * 32 * 4);
+  EXPECT_EQ(c["tiles"][4]["region"], 3);
+  const json& a = data["buffers"][1];
+  EXPECT_EQ(a["access"], "(i,j,k) -> (i, k)");
+  EXPECT_EQ(a["uses"], (std::vector<std::vector<int>>{{0}, {2}}));
+  EXPECT_EQ(a["tiles"][0]["extents"], (std::vector<int>{256, 256}));
+}
+
+TEST(ReportTest, ExplicitMemoryHasRegionsOfItsOwn) {
+  const json data = DataOf(JobReportPage(SampleGpuJob(5)))["decomposition"];
+  EXPECT_EQ(data["model"], "CUDA");
+  EXPECT_EQ(data["regions"], (std::vector<std::string>{"DM", "SM", "RM"}));
+  EXPECT_FALSE(data["has_caches"]);
+  EXPECT_FALSE(data["is_nested"]);
+  // Of layers that interleave, the order counts: i and j in blocks, all in threads, then k on DEV,
+  // SHR.
+  std::vector<int> layers;
+  for (const json& row : data["rows"]) layers.push_back(row["layer"]);
+  EXPECT_EQ(layers, (std::vector<int>{0, 2, 1, 3, 1, 3, 4}));
+  EXPECT_EQ(data["rows"][1]["parts"], (std::vector<int>{4, 32, 8}));
+  // Regions only get faster.
+  for (const json& buffer : data["buffers"]) {
+    int region = 0;
+    for (const json& tile : buffer["tiles"]) {
+      EXPECT_GE(tile["region"], region);
+      region = tile["region"];
+    }
+  }
+}
+
+TEST(ReportTest, TheIndexMapSaysWhichElementIsMeant) {
+  const json map = DataOf(JobReportPage(SampleJob(5)))["index_map"];
+  ASSERT_EQ(map.size(), 3u);
+  EXPECT_EQ(map[0]["role"], "result");
+  EXPECT_THAT(map[1]["element"], HasSubstr("256*i"));
+}
+
+TEST(ReportTest, AJobWithoutAnythingHasAPageThatSaysSo) {
+  const json data = DataOf(JobReportPage(EmptyJob()));
+  EXPECT_TRUE(data["decomposition"].is_null());
+  EXPECT_THAT(data["decomposition_missing"], HasSubstr("no valid configuration yet"));
+  EXPECT_EQ(data["result"]["flops"], 33'554'432);
+  EXPECT_EQ(data["job"]["state"], "queued");
+  EXPECT_TRUE(data["kernel"].is_null());
+}
+
+TEST(ReportTest, WhatCannotBeReadIsMissingAndNamed) {
+  JobReport report = SampleJob(5);
+  report.record->set_parameters("nonsense");
+  EXPECT_THAT(DataOf(JobReportPage(report))["decomposition_missing"],
+              HasSubstr("'model' is missing"));
+  report.runs[0].job.set_expression_text("from another version");
+  const json data = DataOf(JobReportPage(report));
+  EXPECT_THAT(data["decomposition_missing"], HasSubstr("cannot be read by this version"));
+  EXPECT_TRUE(data["index_map"].empty());
+}
+
+TEST(ReportTest, TenThousandTrialsStaySmall) {
+  EXPECT_LE(JobReportPage(SampleJob(10'000)).size(), size_t{3} << 20);
+}
+
+TEST(ReportTest, HostileTextsStayText) {
+  const std::string page = JobReportPage(HostileJob());
+  EXPECT_THAT(page, Not(HasSubstr("<script>window.hacked")));
+  EXPECT_THAT(page, Not(HasSubstr("<img")));
+  // Only the template's own comment and scripts.
+  EXPECT_THAT(page, HasSubstr("<title>&lt;/script&gt;&lt;script&gt;"));
+  const json data = DataOf(page);
+  EXPECT_EQ(data["title"], kHostileText);
+  EXPECT_EQ(data["job"]["error"], kHostileText);
+  EXPECT_THAT(CacheReportPage(SampleCache(3)), Not(HasSubstr("<img")));
+}
+
+TEST(ReportTest, BytesThatAreNoUtf8AreReplaced) {
+  EXPECT_EQ(DataOf(ReportPage("t", {{"page", "job"}, {"x", "a\xff"}}))["x"], "a\xEF\xBF\xBD");
+}
+
+TEST(ReportTest, ThePageOfTheStoreHasEveryRecord) {
+  const json data = DataOf(CacheReportPage(SampleCache(7)));
+  EXPECT_EQ(data["records"].size(), 7u);
+  EXPECT_EQ(data["records"][0]["sizes"], "256 × 256 × 256");
+  EXPECT_EQ(data["records"][0]["state"], "pinned");
+  EXPECT_NEAR(data["records"][0]["share"], 33'554'432 / 435.0 / 79'000, 1e-3);
+  EXPECT_EQ(data["lookups"]["outcomes"][0]["count"], 90'000);
+}
+
+}  // namespace
+}  // namespace mdh

@@ -1,0 +1,107 @@
+#include "client/commands/top_format.h"
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/progress_display.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+DaemonState Sample(int jobs) {
+  DaemonState state;
+  state.server = "unix:/run/mdhd.sock";
+  state.statistics.set_running_jobs(1);
+  state.statistics.set_records(12);
+  state.statistics.set_database_bytes(3 << 20);
+  state.statistics.set_lookup_hits(3);
+  state.statistics.set_lookup_misses(1);
+  state.lookups_per_s = 2;
+  v1::Device cpu;
+  cpu.set_name("devices/cpu");
+  cpu.mutable_description()->set_model("AMD EPYC");
+  cpu.set_can_tune(true);
+  cpu.mutable_load()->set_running_job("tuningJobs/1");
+  cpu.mutable_load()->set_queued_jobs(jobs - 1);
+  v1::Device gpu;
+  gpu.set_name("devices/cuda0");
+  gpu.set_health(v1::DEVICE_HEALTH_UNHEALTHY);
+  gpu.set_health_reason("it fell off\033[2J the bus");
+  state.devices = {cpu, gpu};
+  for (int n = 1; n <= jobs; ++n) {
+    v1::TuningJob job;
+    job.set_name(absl::StrCat("tuningJobs/", n));
+    job.set_state(n == 1 ? v1::TUNING_JOB_STATE_RUNNING : v1::TUNING_JOB_STATE_QUEUED);
+    job.set_expression_name("matmul");
+    job.add_devices("devices/cpu");
+    job.mutable_progress()->set_trials(40);
+    job.mutable_progress()->set_best_time_ns(79'100);
+    job.mutable_progress()->set_elapsed_ns(5'000'000'000);
+    job.mutable_progress()->set_remaining_ns(5'000'000'000);
+    state.jobs.push_back(job);
+  }
+  return state;
+}
+
+TEST(TopFormatTest, ShowsDevicesAndJobs) {
+  const auto lines = FormatTop(Sample(2), {.columns = 120, .rows = 24}, Styling::kPlain);
+  EXPECT_EQ(lines[0], "mdhd at unix:/run/mdhd.sock");
+  EXPECT_THAT(lines[1], HasSubstr("12 records, 3.00 MiB; 4 lookups, 75 % found, 2/s"));
+  EXPECT_THAT(lines, Contains(HasSubstr("tuningJobs/1, 1 waiting")));
+  EXPECT_THAT(lines, Contains(HasSubstr("[#####.....]       40        0    79.1 us      5 s")));
+  EXPECT_THAT(lines, Contains(HasSubstr("unhealthy: it fell off [2J the bus")));
+}
+
+TEST(TopFormatTest, FitsIntoAnyTerminal) {
+  for (const int columns : {1, 10, 40, 71, 72, 200}) {
+    for (const int rows : {1, 5, 9, 24}) {
+      const auto lines = FormatTop(Sample(50), {.columns = columns, .rows = rows}, Styling::kPlain);
+      EXPECT_LE(lines.size(), static_cast<size_t>(rows));
+      for (const std::string& line : lines) {
+        EXPECT_LE(line.size(), static_cast<size_t>(columns)) << line;
+      }
+    }
+  }
+  EXPECT_EQ(FormatTop(Sample(50), {.columns = 80, .rows = 12}, Styling::kPlain).back(),
+            "... and 47 more");
+}
+
+TEST(TopFormatTest, SaysWhatIsWrong) {
+  DaemonState state = Sample(1);
+  state.statistics.set_storage_problem("the disk is full");
+  EXPECT_THAT(FormatTop(state, {}, Styling::kAnsi),
+              Contains("\033[31mstorage: the disk is full\033[0m"));
+  state.error = "no daemon";
+  EXPECT_THAT(FormatTop(state, {}, Styling::kPlain),
+              ElementsAre("mdhd at unix:/run/mdhd.sock", "no daemon"));
+  state = Sample(1);
+  state.jobs.clear();
+  EXPECT_THAT(FormatTop(state, {}, Styling::kPlain), Contains("no jobs run or wait"));
+}
+
+TEST(ProgressTest, LeavesOutWhatDoesNotFit) {
+  const v1::TuningProgress progress = Sample(1).jobs[0].progress();
+  const std::string whole = FormatProgress(progress);
+  EXPECT_THAT(whole, HasSubstr("(0 failed)"));
+  EXPECT_EQ(FormatProgress(progress, static_cast<int>(whole.size())), whole);
+  EXPECT_EQ(FormatProgress(progress, 75),
+            "[############............]  50 %  40 trials  best 79.1 us  5 s left");
+  EXPECT_EQ(FormatProgress(progress, 50), " 50 %  40 trials  best 79.1 us  5 s left");
+  EXPECT_EQ(FormatProgress(progress, 25), " 50 %  best 79.1 us");
+  for (int columns = 0; columns < 90; ++columns) {
+    EXPECT_LE(FormatProgress(progress, columns).size(), static_cast<size_t>(columns));
+  }
+  v1::TuningProgress queued;
+  queued.set_state(v1::TUNING_JOB_STATE_QUEUED);
+  EXPECT_THAT(FormatProgress(queued, 7), SizeIs(7));
+  EXPECT_THAT(FormatProgress(queued), StartsWith("waiting"));
+}
+
+}  // namespace
+}  // namespace mdh

@@ -1,0 +1,66 @@
+"""Every command and program in the documents is run. MDH_UPDATE_DOCUMENTATION=1 rewrites what commands print,
+and the API's reference."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from conftest import SOURCE
+from documentation import Block, console_parts, fits, read_blocks, run_document, Shell
+
+DOCUMENTS = SOURCE / "deploy" / "docs"
+UPDATE = "MDH_UPDATE_DOCUMENTATION" in os.environ
+RUN = ["tutorial.md", "how-it-works.md", "front-ends.md", "operating.md", "language.md"]
+
+
+def test_blocks_are_found():
+    text = "a\n```sh\nls\n```\n```c file=a.c skip=\"no reason\"\nint x;\n```\n"
+    assert read_blocks(text) == [Block("sh", {}, ["ls"], 2),
+                                 Block("c", {"file": "a.c", "skip": "no reason"}, ["int x;"], 5)]
+    assert console_parts(["$ a \\", "b", "c", "$ d"]) == [["a \\\nb", ["c"]], ["d", []]]
+
+
+def test_dots_stand_for_any_lines():
+    assert fits(["a", "...", "c"], ["a", "b", "b", "c"])
+    assert fits(["..."], [])
+    assert not fits(["a", "...", "c"], ["a", "b"])
+    assert not fits(["a"], ["a", "b"])
+
+
+def test_every_document_is_run_or_generated():
+    assert sorted(path.name for path in DOCUMENTS.glob("*.md")) == sorted(RUN + ["api.md"])
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_a_document_is_true(name, daemon_program, short_folder, request):
+    package = os.environ.get("MDH_PYTHON_PACKAGE") or str(request.config.mdh_directory / "package")
+    more = {"PYTHONPATH": package, "SOURCE": str(SOURCE)}
+    shutil.copytree(SOURCE / "client" / "expressions", short_folder / "expressions")
+    # The distribution's Python has what the package needs.
+    (short_folder / "bin").mkdir()
+    (short_folder / "bin" / "python3").symlink_to(sys.executable)
+    with Shell(short_folder, f"{short_folder}/bin:{daemon_program.parent}", more) as shell:
+        assert run_document(DOCUMENTS / name, shell, short_folder, UPDATE) == []
+
+
+def test_links_lead_somewhere():
+    import re
+    for document in [*DOCUMENTS.glob("*.md"), SOURCE / "README.md"]:
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", document.read_text()):
+            if not target.startswith("http"):
+                assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_the_reference_of_the_api_is_that_of_the_protos(tmp_path):
+    if not shutil.which("protoc"):
+        pytest.skip("there is no protoc")
+    generated = subprocess.run([sys.executable, DOCUMENTS / "api_reference.py"], check=True,
+                               capture_output=True, text=True).stdout
+    reference = DOCUMENTS / "api.md"
+    if UPDATE:
+        reference.write_text(generated)
+    assert reference.read_text() == generated, "MDH_UPDATE_DOCUMENTATION=1 rewrites it"

@@ -127,7 +127,11 @@ TEST_F(CInterfaceTest, KernelsForGpusHaveLaunchesAndAreNotRunHere) {
   EXPECT_GT(launch.grid[0] * launch.grid[1] * launch.grid[2], 0);
   EXPECT_GE(launch.block[0], 1);
   mdh_function* function = nullptr;
-  const Answer loaded = Ask(mdh_function_load, kernel.get(), nullptr, &function);
+  const std::string folder = directory_.File("cache");
+  mdh_load_options load = {};
+  load.struct_bytes = sizeof(load);
+  load.cache_directory = folder.c_str();
+  const Answer loaded = Ask(mdh_function_load, kernel.get(), &load, &function);
   EXPECT_EQ(loaded.code, MDH_INVALID_ARGUMENT);
   EXPECT_THAT(loaded.message, HasSubstr("is in CUDA C++, not in OpenMP C"));
   // Nor are they in a cache without the fingerprint of the device.

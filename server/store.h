@@ -78,8 +78,8 @@ class Store {
   // callee's for the time of the call. Nothing may be written meanwhile.
   using TakeRecord = std::function<void(const v1::TuningRecord&)>;
   virtual Status ForEachRecord(const TakeRecord& take) = 0;
-  // Up to `limit` records after the place `after` (0: from the first). Those that cannot be read are
-  // left out.
+  // Up to `limit` records after the place `after` (0: from the first). Those that cannot be read
+  // are left out.
   virtual Result<RecordPage> ListRecords(int64_t after, int limit) = 0;
   // Errors: NotFound, also if the kernel cannot be read.
   virtual Result<v1::Kernel> GetKernel(std::string_view id) = 0;

@@ -249,7 +249,7 @@ Result<v1::Study> StudyCatalogue::Tell(int64_t number, const v1::TellTrialsReque
 Result<v1::Study> StudyCatalogue::TellLoaded(int64_t number, const v1::TellTrialsRequest& request,
                                              LoadedStudy& loaded) {
   MDH_RETURN_IF_ERROR(Load(number, loaded));
-  MDH_ASSIGN_OR_RETURN(const std::vector<TrialOutcome> outcomes, OutcomesOf(request));
+  MDH_ASSIGN_OR_RETURN(const std::vector<ToldOutcome> outcomes, OutcomesOf(request));
   MDH_ASSIGN_OR_RETURN(const std::vector<ToldTrial> news,
                        loaded.study->Tell(outcomes, absl::ToUnixNanos(options_.now())));
   if (news.empty()) return loaded.summary;

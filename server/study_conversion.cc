@@ -14,8 +14,8 @@ using google::protobuf::util::TimeUtil;
 
 }  // namespace
 
-Result<std::vector<TrialOutcome>> OutcomesOf(const v1::TellTrialsRequest& request) {
-  std::vector<TrialOutcome> outcomes;
+Result<std::vector<ToldOutcome>> OutcomesOf(const v1::TellTrialsRequest& request) {
+  std::vector<ToldOutcome> outcomes;
   for (int i = 0; i < request.trials_size(); ++i) {
     const v1::StudyTrial& trial = request.trials(i);
     if (trial.has_cost() == !trial.failure().empty()) {

@@ -17,7 +17,7 @@ namespace mdh {
 inline constexpr int kMaxFailureBytes = 4096;
 
 // Errors: InvalidArgument for trials with neither a cost nor a failure, or with both.
-Result<std::vector<TrialOutcome>> OutcomesOf(const v1::TellTrialsRequest& request);
+Result<std::vector<ToldOutcome>> OutcomesOf(const v1::TellTrialsRequest& request);
 
 // The first `max_bytes` bytes of a text in UTF-8, or a little less, so that no character is cut.
 std::string CutText(const std::string& text, int max_bytes);

@@ -57,7 +57,7 @@ class JournalledStudy {
     for (const LeasedTrial& trial : given) leased_.insert_or_assign(trial.proposal.number, trial);
     return given;
   }
-  Result<std::vector<ToldTrial>> Tell(const std::vector<TrialOutcome>& outcomes, int64_t now_ns) {
+  Result<std::vector<ToldTrial>> Tell(const std::vector<ToldOutcome>& outcomes, int64_t now_ns) {
     Result<std::vector<ToldTrial>> news = study_.Tell(outcomes, now_ns);
     if (!news.ok()) return news;
     for (const ToldTrial& trial : *news) {
@@ -284,7 +284,7 @@ TEST(StudyTest, TakesAllOutcomesOrNone) {
   EXPECT_EQ(study.study().evaluations(), 2);
   EXPECT_THAT(*study.Tell({{2, std::nullopt}, {1, 5.0}}, 1), IsEmpty());
 
-  const auto refusal = [&](const std::vector<TrialOutcome>& outcomes) {
+  const auto refusal = [&](const std::vector<ToldOutcome>& outcomes) {
     const Result<std::vector<ToldTrial>> news = study.Tell(outcomes, 2);
     EXPECT_EQ(study.study().evaluations(), 2);
     return news.status();

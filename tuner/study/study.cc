@@ -103,9 +103,9 @@ std::vector<LeasedTrial> Study::Ask(int count, int64_t lease_ns, int64_t now_ns)
   return given;
 }
 
-Status Study::CheckOutcomes(absl::Span<const TrialOutcome> outcomes) const {
+Status Study::CheckOutcomes(absl::Span<const ToldOutcome> outcomes) const {
   std::map<int64_t, Cost> seen;
-  for (const TrialOutcome& outcome : outcomes) {
+  for (const ToldOutcome& outcome : outcomes) {
     const int64_t number = outcome.number;
     if (number < 1 || number > static_cast<int64_t>(costs_.size())) {
       return absl::NotFoundError(absl::StrCat("trial ", number, " was not asked for"));
@@ -126,11 +126,10 @@ Status Study::CheckOutcomes(absl::Span<const TrialOutcome> outcomes) const {
   return absl::OkStatus();
 }
 
-Result<std::vector<ToldTrial>> Study::Tell(absl::Span<const TrialOutcome> outcomes,
-                                           int64_t now_ns) {
+Result<std::vector<ToldTrial>> Study::Tell(absl::Span<const ToldOutcome> outcomes, int64_t now_ns) {
   MDH_RETURN_IF_ERROR(CheckOutcomes(outcomes));
   std::vector<ToldTrial> news;
-  for (const TrialOutcome& outcome : outcomes) {
+  for (const ToldOutcome& outcome : outcomes) {
     const auto lease = leases_.find(outcome.number);
     if (lease == leases_.end()) continue;
     MDH_RETURN_IF_ERROR(search_.Tell(outcome.number, outcome.cost));

@@ -28,7 +28,7 @@ struct LeasedTrial {
 };
 
 // What a client tells.
-struct TrialOutcome {
+struct ToldOutcome {
   int64_t number;
   Cost cost;  // nullopt: it failed
 };
@@ -69,7 +69,7 @@ class Study {
   // twice as failed, is no error. Counts also when the lease is over or the study has ended.
   // Errors: NotFound for a number that was not given out; AlreadyExists for one that was told with
   // another outcome, also within `outcomes`; InvalidArgument for a cost that is not finite.
-  Result<std::vector<ToldTrial>> Tell(absl::Span<const TrialOutcome> outcomes, int64_t now_ns);
+  Result<std::vector<ToldTrial>> Tell(absl::Span<const ToldOutcome> outcomes, int64_t now_ns);
 
   // Gives nothing out any more. No effect on a study that has ended.
   void Cancel();
@@ -89,7 +89,7 @@ class Study {
  private:
   // Asks the new search for the journal's trials, one by one, and tells it their costs.
   Status Replay(const StudyJournal& journal);
-  Status CheckOutcomes(absl::Span<const TrialOutcome> outcomes) const;
+  Status CheckOutcomes(absl::Span<const ToldOutcome> outcomes) const;
   // Takes note of a cost that the search was told.
   void CountTold(const ToldTrial& trial);
   // How many configurations may be given out for the first time.

@@ -27,8 +27,10 @@ struct CDialect {
   // Indices: the second is used where an index might not fit into the first.
   absl::string_view narrow_index, wide_index;
 
-  bool computes_with_vectors;        // lane by lane, with C's operators
-  bool signed_wraps;                 // overflow of signed integers is no error of the program
+  bool computes_with_vectors;  // lane by lane, with C's operators
+  bool signed_wraps;           // overflow of signed integers is no error of the program
+  // Keeps the compiler from computing variable $0, an int, in fewer bits; "" where none needs it.
+  absl::string_view keep_wide;
   absl::string_view float_suffix;    // of mathematical functions of fp32
   absl::string_view round_function;  // to the nearest, halfway cases to even
   // The bits of a float as an unsigned integer, and back: functions.

@@ -102,9 +102,23 @@ std::string FloatToInteger(ScalarType type, ScalarType operand, const CDialect& 
       CLiteral(ScalarValue::Integer(type, largest), dialect), CType(type, dialect));
 }
 
+// The same of signed integers of fewer bits, in an int. NVVM of CUDA 13.0 divides bytes that it has
+// loaded as part of a word by powers of two without extending their signs.
+std::string NarrowDivision(ScalarOp op, absl::string_view c, absl::string_view keep_wide) {
+  const char* const body = op == ScalarOp::kDiv
+                               ? "b == 0 ? 0 : b == -1 ? ($0)-wide : ($0)(wide / b);"
+                               : "b == 0 || b == -1 ? 0 : ($0)(wide % b);";
+  return absl::StrCat("int wide = a;\n  ", absl::Substitute(keep_wide, "wide"), "\n  return ",
+                      absl::Substitute(body, c));
+}
+
 // Body of the scalar function for `op`.
 std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand, const CDialect& dialect) {
   const std::string c = CType(type, dialect);
+  if (IsInteger(type) && IsSigned(type) && SizeBytes(type) < 4 && !dialect.keep_wide.empty() &&
+      (op == ScalarOp::kDiv || op == ScalarOp::kRem)) {
+    return NarrowDivision(op, c, dialect.keep_wide);
+  }
   if (IsInteger(type) && op != ScalarOp::kCast) {
     // Narrower integers are computed as int, from which their results are converted.
     const bool wraps = dialect.signed_wraps || (SizeBytes(type) < 4 && op != ScalarOp::kMul);

@@ -1,5 +1,9 @@
 #include "server/bundle.h"
 
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/bundle_writer.h"
@@ -55,6 +59,25 @@ TEST(BundleTest, TheVersionBeforeIsRead) {
   EXPECT_EQ(bundle->header.server_version(), "old");
   ASSERT_THAT(bundle->records, SizeIs(3));
   EXPECT_EQ(bundle->records[2].name(), "records/2");
+}
+
+// They come with the product; a daemon takes them over by `mdh admin import`.
+TEST(BundleTest, TheShippedRecordsAreComplete) {
+  int bundles = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(MDH_SOURCE_DIR "/deploy/records")) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::stringstream bytes;
+    bytes << file.rdbuf();
+    const Result<Bundle> bundle = ReadBundle(bytes.str());
+    ASSERT_TRUE(bundle.ok()) << entry.path() << ": " << bundle.status();
+    EXPECT_FALSE(bundle->records.empty()) << entry.path();
+    for (const v1::TuningRecord& record : bundle->records) {
+      EXPECT_FALSE(record.expression_text().empty()) << record.name();
+      EXPECT_GT(record.time_ns(), 0) << record.name();
+    }
+    ++bundles;
+  }
+  EXPECT_GT(bundles, 0);
 }
 
 TEST(BundleTest, EveryChangedByteIsSeen) {

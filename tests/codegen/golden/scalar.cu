@@ -11,8 +11,12 @@ static __device__ inline float mdh_to_f32_b8(unsigned char a) { return (float)a;
 static __device__ inline double mdh_to_f64_b8(unsigned char a) { return (double)a; }
 static __device__ inline signed char mdh_select_i8(unsigned char m, signed char a, signed char b) { return m ? a : b; }
 static __device__ inline signed char mdh_abs_i8(signed char a) { return (signed char)(a < 0 ? -a : a); }
-static __device__ inline signed char mdh_div_i8(signed char a, signed char b) { return b == 0 ? 0 : b == -1 ? (signed char)-a : (signed char)(a / b); }
-static __device__ inline signed char mdh_rem_i8(signed char a, signed char b) { return b == 0 || b == -1 ? 0 : (signed char)(a % b); }
+static __device__ inline signed char mdh_div_i8(signed char a, signed char b) { int wide = a;
+  asm("" : "+r"(wide));
+  return b == 0 ? 0 : b == -1 ? (signed char)-wide : (signed char)(wide / b); }
+static __device__ inline signed char mdh_rem_i8(signed char a, signed char b) { int wide = a;
+  asm("" : "+r"(wide));
+  return b == 0 || b == -1 ? 0 : (signed char)(wide % b); }
 static __device__ inline signed char mdh_min_i8(signed char a, signed char b) { return (signed char)min((int)a, (int)b); }
 static __device__ inline signed char mdh_max_i8(signed char a, signed char b) { return (signed char)max((int)a, (int)b); }
 static __device__ inline unsigned char mdh_to_b8_i8(signed char a) { return a != 0; }
@@ -27,8 +31,12 @@ static __device__ inline float mdh_to_f32_i8(signed char a) { return (float)a; }
 static __device__ inline double mdh_to_f64_i8(signed char a) { return (double)a; }
 static __device__ inline short mdh_select_i16(unsigned char m, short a, short b) { return m ? a : b; }
 static __device__ inline short mdh_abs_i16(short a) { return (short)(a < 0 ? -a : a); }
-static __device__ inline short mdh_div_i16(short a, short b) { return b == 0 ? 0 : b == -1 ? (short)-a : (short)(a / b); }
-static __device__ inline short mdh_rem_i16(short a, short b) { return b == 0 || b == -1 ? 0 : (short)(a % b); }
+static __device__ inline short mdh_div_i16(short a, short b) { int wide = a;
+  asm("" : "+r"(wide));
+  return b == 0 ? 0 : b == -1 ? (short)-wide : (short)(wide / b); }
+static __device__ inline short mdh_rem_i16(short a, short b) { int wide = a;
+  asm("" : "+r"(wide));
+  return b == 0 || b == -1 ? 0 : (short)(wide % b); }
 static __device__ inline short mdh_min_i16(short a, short b) { return (short)min((int)a, (int)b); }
 static __device__ inline short mdh_max_i16(short a, short b) { return (short)max((int)a, (int)b); }
 static __device__ inline unsigned char mdh_to_b8_i16(short a) { return a != 0; }

@@ -97,6 +97,7 @@ class WriteBlock {
  public:
   explicit WriteBlock(const std::string& path) {
     EXPECT_EQ(sqlite3_open(path.c_str(), &database_), SQLITE_OK);
+    sqlite3_busy_timeout(database_, 10'000);  // the queue may be writing
     Execute("BEGIN IMMEDIATE");
   }
   ~WriteBlock() {

@@ -211,15 +211,23 @@ def _register(name: str, inputs: int, outputs: int,
     that need have no elements; `expression`: what is to be computed for inputs."""
     parameters = ", ".join(f"Tensor x{number}" for number in range(inputs))
     results = ", ".join(["Tensor"] * outputs)
+    # Making an expression, and its digest, takes longer than many a kernel.
+    known: Dict[Tuple[Any, ...], Loaded] = {}
     schema = f"({parameters}) -> {results if outputs == 1 else f'({results})'}"
 
     def empty(*tensors: Any) -> Any:
         made = tuple(tensors[0].new_empty(sizes, dtype=dtype) for dtype, sizes in shapes(*tensors))
         return made[0] if outputs == 1 else made
 
+    def kernel_for(tensors: Sequence[Any]) -> Loaded:
+        key = (tensors[0].device, *((tensor.dtype, tensor.shape) for tensor in tensors))
+        if key not in known:
+            known[key] = source.load(expression(*tensors), tensors[0].device)
+        return known[key]
+
     def run(*tensors: Any) -> Any:
         result = empty(*tensors)
-        kernel = source.load(expression(*tensors), tensors[0].device)
+        kernel = kernel_for(tensors)
         arguments = [tensor.detach().contiguous() for tensor in tensors]
         arguments += [result] if outputs == 1 else result
         if isinstance(kernel, CudaKernel):

@@ -161,7 +161,7 @@ class Waiting final : public Runner {
   }
 
  private:
-  const DeviceDescription device_;
+  DeviceDescription device_;
   std::deque<int64_t> numbers_;
   absl::Notification interrupted_;
 };

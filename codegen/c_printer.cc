@@ -167,8 +167,9 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
             line("const ", index_type_, " ", s.name, " = ", PrintIndex(s.value), ";\n");
           },
           [&](const DeclareValue& s) {
-            line(s.is_mutable ? "" : "const ", Declaration(s.value->type), " ", s.name, " = ",
-                 PrintValue(*s.value, 0), ";\n");
+            const std::string type = Declaration(s.value->type);
+            line(s.is_mutable ? "" : "const ", type, " ", s.name, " = ", PrintValue(*s.value, 0),
+                 ";\n");
           },
           [&](const Assign& s) { line(PrintAssign(s)); },
           [&](const StoreElements& s) { line(PrintStore(s)); },

@@ -14,6 +14,9 @@ namespace mdh {
 // One class knows indentation and spelling; what a translation unit's prelude must define collects
 // in `prelude`, which must outlive the printer and says the language. Expects only forms that the
 // language has: blocks of threads not in C, vectors that are computed with in C only.
+//
+// Printing a value defines what it needs, so operands are printed in statements of their own: in
+// arguments of one call, whoever compiled the daemon would decide on the order of definitions.
 class CPrinter {
  public:
   // wide_indices: whether an index might not fit into an int. Where the language has one type for

@@ -115,8 +115,8 @@ std::string CPrinter::PrintLane(const Lane& lane) {
 
 std::string CPrinter::PrintHalf(const HalfVector& half) {
   if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "halves of vectors");
-  return absl::StrCat(prelude_.HalfFunction(half.vector->type, half.is_upper), "(",
-                      PrintValue(*half.vector, 0), ")");
+  const std::string function = prelude_.HalfFunction(half.vector->type, half.is_upper);
+  return absl::StrCat(function, "(", PrintValue(*half.vector, 0), ")");
 }
 
 std::string CPrinter::PrintLoadInside(const ValueNode& node, const LoadInside& load) {
@@ -235,8 +235,8 @@ std::string CPrinter::PrintNativeOperation(const ValueNode& node, const LoopOper
       return splat ? Widened(side, node.type.lanes, side_precedence)
                    : PrintValue(side, side_precedence);
     };
-    text = absl::StrCat(print(*operation.operands[0], own), " ", COperator(op), " ",
-                        print(*operation.operands[1], own + 1));
+    const std::string left = print(*operation.operands[0], own);
+    text = absl::StrCat(left, " ", COperator(op), " ", print(*operation.operands[1], own + 1));
     if (own < precedence || own == 5) {
       text = absl::StrCat("(", text, ")");
       own = kUnaryPrecedence;
@@ -253,16 +253,17 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
                  [&](const LoadElements& load) { return PrintLoad(node, load); },
                  [&](const LoadInside& load) { return PrintLoadInside(node, load); },
                  [&](const TableElement& element) {
-                   return absl::StrCat(prelude_.TableFunction(element.table, element.index->type),
-                                       "(", PrintValue(*element.index, 0), ")");
+                   const std::string function =
+                       prelude_.TableFunction(element.table, element.index->type);
+                   return absl::StrCat(function, "(", PrintValue(*element.index, 0), ")");
                  },
                  [&](const LoopOperation& operation) {
                    return PrintOperation(node, operation, precedence);
                  },
                  [&](const Splat& splat) {
                    if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "a splat");
-                   return absl::StrCat(prelude_.SplatFunction(node.type), "(",
-                                       PrintValue(*splat.scalar, 0), ")");
+                   const std::string function = prelude_.SplatFunction(node.type);
+                   return absl::StrCat(function, "(", PrintValue(*splat.scalar, 0), ")");
                  },
                  [&](const Lane& lane) { return PrintLane(lane); },
                  [&](const HalfVector& half) { return PrintHalf(half); },

@@ -19,7 +19,8 @@ void StoreSum(const Sha256::Sum& sum, char* to) { std::copy(sum.begin(), sum.end
 // Those with the same identity beside each other, newer generators first.
 void SortItems(std::vector<BundleItem>& items) {
   const auto rank = [](const BundleItem& item) {
-    return std::make_tuple(std::string_view(item.key.identity()), -item.key.generator_version(),
+    return std::make_tuple(std::string_view(item.key.identity()),
+                           -int64_t{item.key.generator_version()},
                            std::string_view(item.key.compiler()));
   };
   std::stable_sort(items.begin(), items.end(),

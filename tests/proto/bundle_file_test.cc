@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include "core/sha256.h"
@@ -121,6 +122,17 @@ TEST(BundleFileTest, NewerGeneratorsArePreferred) {
   EXPECT_EQ(bundle->Find(any.WithCode("", 5))->compiler, "gcc");
   std::swap(items[0], items[2]);
   EXPECT_EQ(WriteBundleFile("", items), bytes);
+}
+
+TEST(BundleFileTest, EveryVersionOfAGeneratorHasItsPlace) {
+  constexpr int kLowest = std::numeric_limits<int32_t>::min();
+  const std::string bytes =
+      WriteBundleFile("", {Item("form", "device", 1, "gcc", kLowest),
+                           Item("form", "device", 1, "gcc", std::numeric_limits<int32_t>::max())});
+  const std::unique_ptr<BundleFile> bundle = *BundleFile::FromBytes(bytes);
+  EXPECT_EQ(bundle->Find(BundleQuery("form", "device"))->generator_version,
+            std::numeric_limits<int32_t>::max());
+  EXPECT_TRUE(bundle->Find(BundleQuery("form", "device").WithCode("", kLowest)).ok());
 }
 
 TEST(BundleFileTest, DevicesAndSum) {

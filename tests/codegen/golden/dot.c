@@ -45,13 +45,6 @@ typedef float f32x2 __attribute__((vector_size(8)));
 typedef float f32x2_unaligned __attribute__((vector_size(8), aligned(4), may_alias));
 static inline f32x8 splat_f32x8(float x) { return (f32x8){x, x, x, x, x, x, x, x}; }
 static inline f32x8 load_f32x8(const float* p) { return *(const f32x8_unaligned*)p; }
-static inline f32x4 upper_f32x8(f32x8 x) {
-#if defined(__clang__) || __GNUC__ >= 12
-  return __builtin_shufflevector(x, x, 4, 5, 6, 7);
-#else
-  return (f32x4){x[4], x[5], x[6], x[7]};
-#endif
-}
 static inline f32x4 lower_f32x8(f32x8 x) {
 #if defined(__clang__) || __GNUC__ >= 12
   return __builtin_shufflevector(x, x, 0, 1, 2, 3);
@@ -59,11 +52,11 @@ static inline f32x4 lower_f32x8(f32x8 x) {
   return (f32x4){x[0], x[1], x[2], x[3]};
 #endif
 }
-static inline f32x2 upper_f32x4(f32x4 x) {
+static inline f32x4 upper_f32x8(f32x8 x) {
 #if defined(__clang__) || __GNUC__ >= 12
-  return __builtin_shufflevector(x, x, 2, 3);
+  return __builtin_shufflevector(x, x, 4, 5, 6, 7);
 #else
-  return (f32x2){x[2], x[3]};
+  return (f32x4){x[4], x[5], x[6], x[7]};
 #endif
 }
 static inline f32x2 lower_f32x4(f32x4 x) {
@@ -71,6 +64,13 @@ static inline f32x2 lower_f32x4(f32x4 x) {
   return __builtin_shufflevector(x, x, 0, 1);
 #else
   return (f32x2){x[0], x[1]};
+#endif
+}
+static inline f32x2 upper_f32x4(f32x4 x) {
+#if defined(__clang__) || __GNUC__ >= 12
+  return __builtin_shufflevector(x, x, 2, 3);
+#else
+  return (f32x2){x[2], x[3]};
 #endif
 }
 

@@ -106,13 +106,13 @@ static inline float mdh_to_f32_h16(uint16_t a) {
   const int32_t k = -(m >= 0x7c00);
   return mdh_real_float(sign | (k & special) | (~k & finite));
 }
-static inline b8x8 mdh_lt_i32x8(i32x8 a, i32x8 b) {
+static inline b8x8 mdh_lt_f32x8(f32x8 a, f32x8 b) {
   return (b8x8)(__builtin_convertvector(a < b, i8x8) & 1);
 }
 static inline b8x8 mdh_eq_f32x8(f32x8 a, f32x8 b) {
   return (b8x8)(__builtin_convertvector(a == b, i8x8) & 1);
 }
-static inline b8x8 mdh_lt_f32x8(f32x8 a, f32x8 b) {
+static inline b8x8 mdh_lt_i32x8(i32x8 a, i32x8 b) {
   return (b8x8)(__builtin_convertvector(a < b, i8x8) & 1);
 }
 static inline f32x8 mdh_select_f32x8(b8x8 m, f32x8 a, f32x8 b) {

@@ -12,6 +12,10 @@
 namespace mdh {
 namespace {
 
+// Fewer points than one in so many are not worth unrolled reductions: half of a compiler's time
+// would go into tiles at the edges.
+constexpr int64_t kRarePoints = 8;
+
 class Builder {
  public:
   Builder(const LoopPlan& plan, const std::vector<int64_t>& points, TilePlace place,
@@ -49,6 +53,22 @@ class Builder {
   // The inner reduction is one block of static size: no loop.
   bool RunsOnce(int d) const {
     return CoversWholeDimension(plan_, d) && plan_.register_tile(d) == plan_.size(d);
+  }
+
+  // Tiles at an edge that have few of all points.
+  bool IsRare() const {
+    double share = 1;
+    for (int d = 0; d < plan_.rank(); ++d) {
+      if (plan_.is_inner_reduction(d) || points_[d] == plan_.register_tile(d)) continue;
+      share *= static_cast<double>(points_[d]) / static_cast<double>(plan_.size(d));
+    }
+    return share * kRarePoints < 1;
+  }
+
+  // Of the loop along inner reduction d. Lanes and chains of accumulators need all of its points.
+  int64_t StepAlong(int d) const {
+    const bool is_free = d != plan_.vector_dimension() && !plan_.independent_accumulators();
+    return is_free && IsRare() ? 1 : plan_.register_tile(d);
   }
 
   bool IsInnermostLoop(size_t n) const {
@@ -150,17 +170,17 @@ class Builder {
   void EmitReduction(size_t n, TileAccumulators& accumulators, Block& block) {
     if (n == plan_.inner_reductions().size()) return EmitPoints(accumulators, block);
     const int d = plan_.inner_reductions()[n];
-    const int64_t step = plan_.register_tile(d);
     if (RunsOnce(d)) {
-      points_[d] = step;
+      points_[d] = plan_.register_tile(d);
       origin_[d] = Index(0);
       return EmitReduction(n + 1, accumulators, block);
     }
+    const int64_t step = StepAlong(d);
     const std::string& name = plan_.index_name(d);
     const bool whole = CoversWholeDimension(plan_, d);
     const Index begin = whole ? Index(0) : Index::Variable(name + "_begin");
     const Index end = whole ? Index(plan_.size(d)) : Index::Variable(name + "_end");
-    const int64_t rest = plan_.remainder(d);
+    const int64_t rest = plan_.size(d) % step;
     origin_[d] = Index::Variable(name);
     points_[d] = step;
     Block loop_body;

@@ -41,6 +41,8 @@ bool DeviceLease::is_given_up() const {
 Status DeviceLease::SetProblem(const Expression& expression, uint64_t seed,
                                const Numerics& numerics) {
   MDH_RETURN_IF_ERROR(CheckHeld());
+  if (joins_) Peaks().IgnoreError();
+  MDH_RETURN_IF_ERROR(CheckHeld());
   return IfHeld(runner_.SetProblem(expression, seed, numerics));
 }
 

@@ -19,8 +19,10 @@ namespace mdh {
 // other threads than the tuning one.
 class DeviceLease final : public Runner {
  public:
-  // The caller holds `device`, which the lease releases.
-  explicit DeviceLease(TuningDevice& device) : device_(device), runner_(device.runner()) {}
+  // The caller holds `device`, which the lease releases. `joins`: a search that runs already; then
+  // SetProblem measures the device's peaks first, as others do before the search.
+  explicit DeviceLease(TuningDevice& device, bool joins = false)
+      : device_(device), runner_(device.runner()), joins_(joins) {}
   ~DeviceLease() override { GiveUp(); }
 
   TuningDevice& held() const { return device_; }
@@ -53,6 +55,7 @@ class DeviceLease final : public Runner {
 
   TuningDevice& device_;
   Runner& runner_;
+  const bool joins_;
   std::atomic<bool> is_revoked_ = false;
   mutable absl::Mutex mutex_;  // nobody interrupts what is another job's already
   bool is_given_up_ ABSL_GUARDED_BY(mutex_) = false;

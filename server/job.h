@@ -55,8 +55,12 @@ struct Job {
   v1::TuningJob proto;  // `progress` is the last of `steps`
   std::deque<v1::TuningProgress> steps;
   bool is_finished = false;
-  StopReason stop_reason = StopReason::kNone;        // with `is_stopping`
-  std::vector<std::unique_ptr<DeviceLease>> leases;  // while it runs
+  StopReason stop_reason = StopReason::kNone;  // with `is_stopping`
+  // While it runs; those at the front never change. Of these, `joining` have not been told to the
+  // search yet.
+  std::vector<std::unique_ptr<DeviceLease>> leases;
+  std::vector<DeviceLease*> joining;
+  bool is_searching = false;  // more devices can join
   // Of earlier runs, which ended because all devices died.
   int failed_runs = 0;
   v1::TuningProgress before;

@@ -121,6 +121,9 @@ class JobQueue {
   void EndRun(const std::shared_ptr<Job>& job, const Result<v1::TuningRecord>& record,
               const Status& health) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Result<v1::TuningRecord> Search(Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<DeviceLease*> LeasesOf(const Job& job) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those that the search is told of now.
+  std::vector<Runner*> TakeJoining(Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void PublishTrial(Job& job, const TuningProgress& progress, TrialJournal& journal)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // What a search that failed had published is not to be trusted.
@@ -128,6 +131,8 @@ class JobQueue {
   // Lets the job wait again, with what it has found.
   void Requeue(const std::shared_ptr<Job>& job, const Status& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Lets devices that no waiting job wants help those that run.
+  void LendFreeDevices() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes devices back from jobs that have several, for jobs that have none.
   void ShareDevices() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<WaitingJob> Waiting() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);

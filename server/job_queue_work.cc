@@ -39,8 +39,22 @@ size_t CountHeld(const Job& job) {
       [](const std::unique_ptr<DeviceLease>& lease) { return !lease->is_revoked(); }));
 }
 
-bool MayUse(const WaitingJob& job, const TuningDevice& device) {
+void NameRunningDevices(Job& job) {
+  job.proto.clear_running_devices();
+  for (const std::unique_ptr<DeviceLease>& lease : job.leases) {
+    if (!lease->is_revoked()) job.proto.add_running_devices(lease->held().name());
+  }
+}
+
+// Of a job that waits or runs.
+template <typename AnyJob>
+bool MayUse(const AnyJob& job, const TuningDevice& device) {
   return std::find(job.devices.begin(), job.devices.end(), &device) != job.devices.end();
+}
+
+// A limit on the time of all devices together was divided between those that the search began with.
+bool CanGetMore(const Job& job) {
+  return job.is_searching && !job.is_stopping && job.options.max_device_time_ns() <= 0;
 }
 
 }  // namespace
@@ -56,7 +70,11 @@ void JobQueue::Work() {
       has_news_ = false;
       job = StartNext();
       // Another worker looks whether there is more.
-      if (job != nullptr) has_news_ = true;
+      if (job != nullptr) {
+        has_news_ = true;
+      } else {
+        LendFreeDevices();
+      }
     }
     if (job != nullptr) RunJob(job);
   }
@@ -71,18 +89,32 @@ std::shared_ptr<Job> JobQueue::StartNext() {
   const std::optional<Assignment> next = NextAssignment(waiting, turns_, free);
   if (!next) return nullptr;
   const std::shared_ptr<Job> job = queued_[next->job];
-  job->proto.clear_running_devices();
   for (TuningDevice* device : next->devices) {
     // Measuring its peaks may have begun in between.
     if (!device->TryHold(job->proto.name())) continue;
     job->leases.push_back(std::make_unique<DeviceLease>(*device));
-    job->proto.add_running_devices(device->name());
   }
   if (job->leases.empty()) return nullptr;
+  NameRunningDevices(*job);
   queued_.erase(queued_.begin() + static_cast<std::ptrdiff_t>(next->job));
   running_.push_back(job);
   turns_.Take(job->source);
   return job;
+}
+
+void JobQueue::LendFreeDevices() {
+  for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
+    if (!device->IsFree()) continue;
+    Job* poorest = nullptr;
+    for (const std::shared_ptr<Job>& job : running_) {
+      if (!CanGetMore(*job) || !MayUse(*job, *device)) continue;
+      if (poorest == nullptr || CountHeld(*job) < CountHeld(*poorest)) poorest = job.get();
+    }
+    if (poorest == nullptr || !device->TryHold(poorest->proto.name())) continue;
+    poorest->leases.push_back(std::make_unique<DeviceLease>(*device, /*joins=*/true));
+    poorest->joining.push_back(poorest->leases.back().get());
+    NameRunningDevices(*poorest);
+  }
 }
 
 void JobQueue::ShareDevices() {
@@ -106,6 +138,7 @@ void JobQueue::ShareDevices() {
       coming.erase(own);
       continue;
     }
+    Job* richest = nullptr;
     DeviceLease* richest_has = nullptr;
     size_t most = 1;
     for (const std::shared_ptr<Job>& job : running_) {
@@ -113,10 +146,13 @@ void JobQueue::ShareDevices() {
         if (lease->is_revoked() || !MayUse(waiting, lease->held())) continue;
         if (CountHeld(*job) <= most) continue;
         most = CountHeld(*job);
+        richest = job.get();
         richest_has = lease.get();
       }
     }
-    if (richest_has != nullptr) richest_has->Revoke();
+    if (richest_has == nullptr) continue;
+    richest_has->Revoke();
+    NameRunningDevices(*richest);
   }
 }
 
@@ -139,13 +175,16 @@ void JobQueue::RunJob(const std::shared_ptr<Job>& job) {
     Save(*job);
   }
   const Result<v1::TuningRecord> record = Search(*job);
-  Status health;
-  for (const std::unique_ptr<DeviceLease>& lease : job->leases) {
-    health.Update(lease->CheckHealth());
+  {
+    absl::MutexLock lock(&mutex_);
+    job->is_searching = false;
   }
+  Status health;
+  for (DeviceLease* lease : LeasesOf(*job)) health.Update(lease->CheckHealth());
   std::vector<std::unique_ptr<DeviceLease>> leases;  // released after the lock is
   absl::MutexLock lock(&mutex_);
   leases.swap(job->leases);
+  job->joining.clear();
   has_news_ = true;
   EndRun(job, record, health);
 }
@@ -189,14 +228,16 @@ void JobQueue::WithdrawProvisional(const v1::KernelKey& key) {
 
 Result<v1::TuningRecord> JobQueue::Search(Job& job) {
   v1::KernelKey key;
-  v1::TuningProgress before;
+  v1::TuningOptions options;
+  std::string resume_from;
   {
-    absl::ReaderMutexLock lock(&mutex_);
+    absl::MutexLock lock(&mutex_);
     key = job.proto.key();
-    before = job.before;
+    resume_from = job.before.best_parameters();
+    options = OptionsAfter(job.options, job.before, static_cast<int64_t>(job.leases.size()));
+    job.is_searching = true;
+    has_news_ = true;  // there may be devices for it
   }
-  const v1::TuningOptions options =
-      OptionsAfter(job.options, before, static_cast<int64_t>(job.leases.size()));
   MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningTrial> trials,
                        store_.ListTrials(job.number, 0, 0));
   TrialJournal journal(store_, job.number, key, SummarizeTrials(trials), options_.now);
@@ -204,8 +245,9 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
       .expression = job.expression,
       .options = options,
       .key = key,
-      .leases = job.leases,
-      .resume_from = before.best_parameters(),
+      .leases = [&] { return LeasesOf(job); },
+      .joining = [&] { return TakeJoining(job); },
+      .resume_from = resume_from,
       .on_trial = [&](const TuningProgress& progress) { PublishTrial(job, progress, journal); },
       .cancelled = job.is_stopping,
       .is_interrupted =
@@ -215,6 +257,20 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
           },
       .journal = &journal};
   return SearchAndStore(search, {store_, lookup_table_, catalogue_, options_.tune, options_.now});
+}
+
+std::vector<DeviceLease*> JobQueue::LeasesOf(const Job& job) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  std::vector<DeviceLease*> leases;
+  for (const std::unique_ptr<DeviceLease>& lease : job.leases) leases.push_back(lease.get());
+  return leases;
+}
+
+std::vector<Runner*> JobQueue::TakeJoining(Job& job) {
+  absl::MutexLock lock(&mutex_);
+  const std::vector<Runner*> runners(job.joining.begin(), job.joining.end());
+  job.joining.clear();
+  return runners;
 }
 
 void JobQueue::PublishTrial(Job& job, const TuningProgress& progress, TrialJournal& journal) {
@@ -227,8 +283,10 @@ void JobQueue::PublishTrial(Job& job, const TuningProgress& progress, TrialJourn
     step.set_best_time_ns(Better(before.best_time_ns(), progress.best_ns));
     step.set_best_parameters(before.best_parameters());
     step.set_elapsed_ns(before.elapsed_ns() + progress.elapsed_ns);
-    step.set_device_time_ns(before.device_time_ns() +
-                            progress.elapsed_ns * static_cast<int64_t>(job.leases.size()));
+    // Since the last trial, by as many devices as it has now.
+    const v1::TuningProgress& last = job.proto.progress();
+    step.set_device_time_ns(last.device_time_ns() + (step.elapsed_ns() - last.elapsed_ns()) *
+                                                        static_cast<int64_t>(CountHeld(job)));
   }
   if (progress.best != nullptr && step.best_time_ns() == progress.best_ns) {
     step.set_best_parameters(ToText(*progress.best));

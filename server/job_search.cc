@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "proto/device_conversion.h"
@@ -44,7 +45,7 @@ class RunningSearch {
   RunningSearch(const JobSearch& search, const SearchTools& tools)
       : search_(search),
         tools_(tools),
-        device_(search.leases.front()->held()),
+        device_(search.leases().front()->held()),
         description_(device_.description()) {}
 
   Result<v1::TuningRecord> Run() {
@@ -54,8 +55,8 @@ class RunningSearch {
       spdlog::warn("device={} peaks are unknown: {}", device_.name(),
                    std::string(measured.status().message()));
     }
-    std::vector<Runner*> runners;
-    for (const std::unique_ptr<DeviceLease>& lease : search_.leases) runners.push_back(lease.get());
+    const std::vector<DeviceLease*> leases = search_.leases();
+    const std::vector<Runner*> runners(leases.begin(), leases.end());
     const auto on_trial = [this](const TuningProgress& progress) {
       search_.on_trial(progress);
       PublishIfBest(progress);
@@ -63,7 +64,7 @@ class RunningSearch {
     MDH_ASSIGN_OR_RETURN(
         const TuningResult result,
         tools_.tune(search_.expression, runners, Options(), on_trial, search_.cancelled));
-    for (const std::unique_ptr<DeviceLease>& lease : search_.leases) {
+    for (const DeviceLease* lease : search_.leases()) {
       const Result<v1::MachinePeaks> reached = tools_.catalogue.ReachedPeaks(lease->held());
       if (reached.ok()) peaks_ = *reached;
     }
@@ -79,6 +80,7 @@ class RunningSearch {
   TuningOptions Options() const {
     TuningOptions options = FromProto(search_.options);
     options.start = StartPoints(search_, ToProto(description_), tools_.lookup_table);
+    options.joining = search_.joining;
     if (TrialJournal* journal = search_.journal; journal != nullptr) {
       options.on_start = [journal](const TuningParameters& parameters,
                                    const std::string& identity) {
@@ -121,8 +123,12 @@ class RunningSearch {
     *record.mutable_peaks() = peaks_;
     record.set_technique(search_.options.technique());
     record.set_seed(search_.options.seed());
-    for (const std::unique_ptr<DeviceLease>& lease : search_.leases) {
-      record.add_device_names(lease->held().name());
+    // One that was taken back and came again has two leases.
+    std::set<std::string> names;
+    for (const DeviceLease* lease : search_.leases()) {
+      if (names.insert(lease->held().name()).second) {
+        record.add_device_names(lease->held().name());
+      }
     }
     *record.mutable_create_time() = ToProto(tools_.now());
     return tools_.store.PutResult(record, kernel);

@@ -30,7 +30,10 @@ struct JobSearch {
   const Expression& expression;
   const v1::TuningOptions& options;
   const v1::KernelKey& key;
-  absl::Span<const std::unique_ptr<DeviceLease>> leases;  // at least one
+  // Of the devices that it has at the moment: at least one, and none goes away before the end.
+  std::function<std::vector<DeviceLease*>()> leases;
+  // Of those that have come since the last call.
+  std::function<std::vector<Runner*>()> joining;
   // The best parameters of an earlier run of the same job, as text; empty: none.
   std::string resume_from;
   std::function<void(const TuningProgress&)> on_trial;

@@ -6,10 +6,6 @@
 namespace mdh {
 namespace {
 
-// A candidate that is this many times slower than the best ends as a timeout, but none does before
-// the second time has passed: calls of a good one must fit in.
-constexpr int64_t kHopelessFactor = 30;
-constexpr int64_t kLeastRunLimit = 1'000'000'000;
 // One whose first calls take so many times the best one's is not called again.
 constexpr double kClearlyWorse = 1.25;
 
@@ -21,10 +17,22 @@ Pace Pace::For(const DeviceDescription& device) {
   constexpr int64_t kSecond = 1'000'000'000;
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   const bool is_gpu = device.kind != DeviceKind::kCpu && device.blocks.warp_size > 1;
-  if (!is_gpu) return {std::clamp(cores, 4, 16), 10, 8 * kSecond, 100 * kSecond};
+  if (!is_gpu) {
+    return {.lookahead = std::clamp(cores, 4, 16),
+            .long_compile_factor = 10,
+            .least_compile_limit_ns = 8 * kSecond,
+            .most_timed_ns = 100 * kSecond,
+            .hopeless_factor = 15,
+            .least_run_limit_ns = 2 * kSecond / 5};
+  }
   // Drivers of OpenCL compile several times as long as NVRTC.
   const int64_t least_limit_ns = device.kind == DeviceKind::kCuda ? 3 * kSecond / 2 : 10 * kSecond;
-  return {std::clamp(2 * cores, 8, 64), 4, least_limit_ns, 5'000'000};
+  return {.lookahead = std::clamp(2 * cores, 8, 64),
+          .long_compile_factor = 4,
+          .least_compile_limit_ns = least_limit_ns,
+          .most_timed_ns = 5'000'000,
+          .hopeless_factor = 30,
+          .least_run_limit_ns = kSecond};
 }
 
 MeasureOptions LimitedOptions(MeasureOptions options, const Pace& pace, const TrialBook& book) {
@@ -37,8 +45,8 @@ MeasureOptions LimitedOptions(MeasureOptions options, const Pace& pace, const Tr
       std::min(options.compile_limit_ns,
                std::max(pace.long_compile_factor * book.best().front().measurement.compile_ns,
                         pace.least_compile_limit_ns));
-  options.run_limit_ns =
-      std::min(options.run_limit_ns, std::max(kHopelessFactor * best_ns, kLeastRunLimit));
+  options.run_limit_ns = std::min(
+      options.run_limit_ns, std::max(pace.hopeless_factor * best_ns, pace.least_run_limit_ns));
   return options;
 }
 

@@ -18,6 +18,10 @@ struct Pace {
   int64_t least_compile_limit_ns;
   // At most so much is timed of a trial; for the final figure it is as the options say.
   int64_t most_timed_ns;
+  // The calls of a candidate may take so many times the best one's time, but always the second
+  // time: those of a good one must fit in, and replacing the process of a device takes time, too.
+  int64_t hopeless_factor;
+  int64_t least_run_limit_ns;
 
   static Pace For(const DeviceDescription& device);
 };

@@ -24,7 +24,7 @@ RunnerPool::~RunnerPool() {
     is_ending_ = true;
     queue_.clear();
     for (const auto& member : members_) {
-      if (!member->submitted.empty()) busy.push_back(member->runner);
+      if (member->is_joining || !member->submitted.empty()) busy.push_back(member->runner);
     }
   }
   for (Runner* runner : busy) runner->Interrupt();
@@ -33,6 +33,7 @@ RunnerPool::~RunnerPool() {
 
 Status RunnerPool::SetProblem(const Expression& expression, uint64_t seed,
                               const Numerics& numerics) {
+  problem_ = std::make_shared<const Problem>(Problem{expression, seed, numerics});
   std::vector<Status> statuses(members_.size());
   std::vector<std::thread> threads;
   for (size_t n = 0; n < members_.size(); ++n) {
@@ -49,6 +50,16 @@ Status RunnerPool::SetProblem(const Expression& expression, uint64_t seed,
     if (!statuses[n].ok()) Fail(*members_[n], statuses[n]);
   }
   return absl::OkStatus();
+}
+
+void RunnerPool::Add(Runner* runner) {
+  Member* member;
+  {
+    absl::MutexLock lock(&mutex_);
+    members_.push_back(std::make_unique<Member>(Member{.runner = runner, .is_joining = true}));
+    member = members_.back().get();
+  }
+  member->thread = std::thread([this, member, problem = problem_] { Join(*member, *problem); });
 }
 
 void RunnerPool::Submit(int64_t number, Kernel kernel, const MeasureOptions& options) {
@@ -92,11 +103,19 @@ void RunnerPool::Abandon() {
 }
 
 Runner* RunnerPool::idle() {
-  absl::ReaderMutexLock lock(&mutex_);
-  for (const auto& member : members_) {
-    if (!member->is_left_out) return member->runner;
-  }
-  return nullptr;
+  absl::MutexLock lock(&mutex_);
+  const auto find = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> Runner* {
+    for (const auto& member : members_) {
+      if (!member->is_left_out && !member->is_joining) return member->runner;
+    }
+    return nullptr;
+  };
+  const auto can_tell = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return find() != nullptr || std::all_of(members_.begin(), members_.end(),
+                                            [](const auto& member) { return member->is_left_out; });
+  };
+  mutex_.Await(absl::Condition(&can_tell));
+  return find();
 }
 
 void RunnerPool::LeaveOut(Runner* runner, const Status& why) {
@@ -114,6 +133,17 @@ int RunnerPool::count() const {
 Status RunnerPool::last_error() const {
   absl::ReaderMutexLock lock(&mutex_);
   return last_error_;
+}
+
+void RunnerPool::Join(Member& member, const Problem& problem) {
+  const Status status =
+      member.runner->SetProblem(problem.expression, problem.seed, problem.numerics);
+  if (!status.ok()) return Fail(member, status);
+  {
+    absl::MutexLock lock(&mutex_);
+    member.is_joining = false;
+  }
+  Work(member);
 }
 
 void RunnerPool::Work(Member& member) {
@@ -164,6 +194,7 @@ void RunnerPool::Finish(Member& member, Runner::Finished finished) {
 void RunnerPool::Fail(Member& member, const Status& why) {
   absl::MutexLock lock(&mutex_);
   member.is_left_out = true;
+  member.is_joining = false;
   last_error_ = why;
   for (; !member.submitted.empty(); member.submitted.pop_back()) {
     queue_.push_front(std::move(member.submitted.back()));

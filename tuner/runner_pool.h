@@ -35,6 +35,9 @@ class RunnerPool {
   // On all runners at once. Expects that nothing is submitted. Errors: those of the first runner if
   // none is left that could.
   Status SetProblem(const Expression& expression, uint64_t seed, const Numerics& numerics);
+  // One more, which is given the problem by itself and then takes its share. Expects that
+  // SetProblem was called.
+  void Add(Runner* runner) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Submit(int64_t number, Kernel kernel, const MeasureOptions& options)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -46,6 +49,7 @@ class RunnerPool {
   void Abandon() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // One that can go on, for calls of its own while nothing is submitted; nullptr if there is none.
+  // Waits for runners that were just added only if there is no other one.
   Runner* idle() ABSL_LOCKS_EXCLUDED(mutex_);
   // Leaves a runner out from now on.
   void LeaveOut(Runner* runner, const Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -63,10 +67,18 @@ class RunnerPool {
   struct Member {
     Runner* runner;
     bool is_left_out = false;
+    bool is_joining = false;         // it is given the problem
     std::deque<Job> submitted = {};  // to the runner
     std::thread thread = {};
   };
 
+  struct Problem {
+    Expression expression;
+    uint64_t seed;
+    Numerics numerics;
+  };
+
+  void Join(Member& member, const Problem& problem) ABSL_LOCKS_EXCLUDED(mutex_);
   void Work(Member& member) ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes what is queued, as far as the member has room for it.
   std::vector<Job> Take(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -75,8 +87,10 @@ class RunnerPool {
   void Fail(Member& member, const Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const size_t kernels_each_;
+  std::shared_ptr<const Problem> problem_;
   mutable absl::Mutex mutex_;
-  // The members' runners and threads are const; the rest of them is guarded by the mutex.
+  // Changed with the mutex held by the thread that calls, which itself may read without. The
+  // members' runners and threads are const; the rest of them is guarded by the mutex.
   std::vector<std::unique_ptr<Member>> members_;
   std::deque<Job> queue_ ABSL_GUARDED_BY(mutex_);
   std::deque<Runner::Finished> finished_ ABSL_GUARDED_BY(mutex_);

@@ -340,6 +340,7 @@ class TuningRun {
   // Waits for the next measurement and writes down all trials that it is for. Once the time is up,
   // what is in work is given up.
   Status TakeOne() {
+    AddJoining();
     if (IsTimeUp()) pool_.Abandon();
     MDH_ASSIGN_OR_RETURN(const Runner::Finished finished, pool_.Next());
     const auto [first, last] = in_work_.equal_range(finished.number);
@@ -353,6 +354,11 @@ class TuningRun {
       MDH_RETURN_IF_ERROR(RecordTrial(candidate));
     }
     return absl::OkStatus();
+  }
+
+  void AddJoining() {
+    if (!options_.joining) return;
+    for (Runner* runner : options_.joining()) pool_.Add(runner);
   }
 
   Status RecordTrial(const Candidate& candidate) {

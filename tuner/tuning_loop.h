@@ -47,6 +47,9 @@ struct TuningOptions {
   // What an earlier run has measured; nullptr: nothing. Such a kernel is not measured again, nor
   // counted as a trial.
   std::function<const Measurement*(const std::string& identity)> known = {};
+  // Runners that help from now on: asked between trials. Like those that Tune was called with; each
+  // is given once, and must outlive the call of Tune.
+  std::function<std::vector<Runner*>()> joining = {};
 };
 
 struct Trial {
@@ -83,12 +86,12 @@ struct TuningProgress {
 // The system model that kernels for a device are searched in.
 SystemModel TuningModel(const DeviceDescription& device);
 
-// Searches on devices that are alike (one fingerprint), all of them at once, until `options.abort`
-// holds or `cancelled` becomes true, and gives the best found so far. The time that the
-// measurements at the end need is kept free of a Duration. `cancelled` is looked at between
-// measurements: who sets it should also call Interrupt of all runners. After a cancellation the
-// measurements at the end are left out. A device that gives up is left out; what it had is measured
-// by the others. Errors: InvalidArgument (no runners, or of different devices); NotFound
+// Searches on devices that are alike (one fingerprint), all of them at once (others may join),
+// until `options.abort` holds or `cancelled` becomes true, and gives the best found so far. The
+// time that the measurements at the end need is kept free of a Duration. `cancelled` is looked at
+// between measurements: who sets it should also call Interrupt of all runners. After a cancellation
+// the measurements at the end are left out. A device that gives up is left out; what it had is
+// measured by the others. Errors: InvalidArgument (no runners, or of different devices); NotFound
 // (technique); what the last runner says; Cancelled if there is no valid trial yet;
 // FailedPrecondition if no candidate was valid (the message has the commonest reason).
 Result<TuningResult> Tune(const Expression& expression, absl::Span<Runner* const> runners,

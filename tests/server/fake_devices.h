@@ -171,6 +171,10 @@ class FakeTune {
     starts_.push_back(options.start.size());
     order_.push_back(size);
     while (released_ == 0 && !cancelled) {
+      if (options.joining) {
+        const std::vector<Runner*> joining = options.joining();
+        runners.insert(runners.end(), joining.begin(), joining.end());
+      }
       for (size_t n = 0; n < runners.size();) {
         if (runners[n]->Health().ok()) {
           ++n;

@@ -145,6 +145,41 @@ TEST_F(JobDevicesTest, ASecondJobGetsOneOfTheDevicesOfTheFirst) {
   EXPECT_TRUE(EventuallyRunsOn(66, 1));
 }
 
+TEST_F(JobDevicesTest, AFreedDeviceHelpsTheJobThatRuns) {
+  Create(64, {"devices/cuda0"});
+  EXPECT_TRUE(EventuallyRunsOn(64, 1));
+  Create(65, Pair());
+  EXPECT_TRUE(EventuallyRunsOn(65, 1));
+  ASSERT_TRUE(queue_->Cancel(1).ok());
+  EXPECT_TRUE(HasState(1, v1::TUNING_JOB_STATE_CANCELLED));
+  EXPECT_TRUE(EventuallyRunsOn(65, 2));
+  EXPECT_THAT(queue_->Get(2)->running_devices(),
+              UnorderedElementsAre("devices/cuda0", "devices/cuda1"));
+  // Whoever waits for it gets it back, and it comes again.
+  Create(66, {"devices/cuda0"});
+  EXPECT_TRUE(EventuallyRunsOn(66, 1));
+  EXPECT_TRUE(EventuallyRunsOn(65, 1));
+  EXPECT_THAT(queue_->Get(2)->running_devices(), ElementsAre("devices/cuda1"));
+  ASSERT_TRUE(queue_->Cancel(3).ok());
+  EXPECT_TRUE(EventuallyRunsOn(65, 2));
+  tune_.Release();
+  EXPECT_TRUE(HasState(2, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_THAT(table_.FindRecord(queue_->Get(2)->key())->device_names(),
+              UnorderedElementsAre("devices/cuda0", "devices/cuda1"));
+}
+
+TEST_F(JobDevicesTest, AFreedDeviceHelpsNoJobThatMayNotUseIt) {
+  Create(64, {"devices/cuda0"});
+  Create(65, {"devices/cuda1"});
+  EXPECT_TRUE(EventuallyRunsOn(64, 1));
+  EXPECT_TRUE(EventuallyRunsOn(65, 1));
+  ASSERT_TRUE(queue_->Cancel(1).ok());
+  EXPECT_TRUE(HasState(1, v1::TUNING_JOB_STATE_CANCELLED));
+  EXPECT_TRUE(Eventually([&] { return catalogue_.devices()[1]->IsFree(); }));
+  EXPECT_EQ(tune_.CountRunners(65), 1);
+  EXPECT_TRUE(catalogue_.devices()[1]->IsFree());
+}
+
 TEST_F(JobDevicesTest, AJobThatNeedsOneDeviceGetsThatOne) {
   Create(64, Pair());
   EXPECT_TRUE(EventuallyRunsOn(64, 2));

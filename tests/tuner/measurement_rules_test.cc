@@ -59,6 +59,25 @@ TEST(StoppingRule, CallsThatComeInAnyCaseCount) {
   EXPECT_TRUE(rule.IsEnough(1));
 }
 
+TEST(StoppingRule, WhatIsSlowerThanTheBestIsNotTimedLonger) {
+  MeasureOptions options = {.min_repeats = 3, .target_time_ns = 1'000'000, .best_so_far_ns = 1000};
+  EXPECT_EQ(CallsUntilEnough(options, {1060, 1100, 1070, 1060}), 3);
+  // Its fastest call counts, and who is as fast as the best goes on.
+  EXPECT_EQ(CallsUntilEnough(options, {1060, 1100, 1040, 1060}), options.max_repeats);
+  EXPECT_EQ(CallsUntilEnough(options, {1000}), options.max_repeats);
+  options.best_so_far_ns = 0;
+  EXPECT_EQ(CallsUntilEnough(options, {1060}), options.max_repeats);
+}
+
+TEST(StoppingRule, PromisingIsWhatIsAboutAsFastAsTheBest) {
+  StoppingRule rule({.best_so_far_ns = 1000});
+  EXPECT_TRUE(rule.IsPromising());
+  rule.Record(1200, 1200);
+  EXPECT_FALSE(rule.IsPromising());
+  rule.Record(1090, 1090);
+  EXPECT_TRUE(rule.IsPromising());
+}
+
 TEST(MedianInterval, IsThatOfTheBinomialDistribution) {
   std::vector<int64_t> times;
   for (int64_t t = 1; t <= 100; ++t) times.push_back(t);

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
@@ -58,12 +59,18 @@ class Device final : public Runner {
 
 class SeveralDevices : public ::testing::Test {
  protected:
-  Result<TuningResult> Search(std::vector<Runner*> runners, int64_t evaluations) {
+  // `joining` come after ten trials.
+  Result<TuningResult> Search(std::vector<Runner*> runners, int64_t evaluations,
+                              std::vector<Runner*> joining = {}) {
     const std::atomic<bool> cancelled = false;
     trials_.clear();
+    const auto join = [&]() -> std::vector<Runner*> {
+      if (trials_.size() < 10) return {};
+      return std::exchange(joining, {});
+    };
     return Tune(
         MatMulExpression(96, 80, 64), runners,
-        {.lookahead = 6, .abort = AbortCondition::Evaluations(evaluations)},
+        {.lookahead = 6, .abort = AbortCondition::Evaluations(evaluations), .joining = join},
         [&](const TuningProgress& progress) { trials_.push_back(*progress.trial); }, cancelled);
   }
 
@@ -95,6 +102,26 @@ TEST_F(SeveralDevices, OneThatGivesUpLosesNothing) {
   EXPECT_EQ(result.trials, 50);
   EXPECT_EQ(result.failed_trials, 0);
   EXPECT_EQ(dying.measured_, 7);
+}
+
+TEST_F(SeveralDevices, OneThatJoinsTakesItsShare) {
+  Device first, late;
+  EXPECT_EQ(Search({&first}, 80, {&late})->trials, 80);
+  EXPECT_THAT(first.measured_, Gt(12));
+  EXPECT_THAT(late.measured_, Gt(12));
+}
+
+TEST_F(SeveralDevices, OneThatJoinsGoesOnForOneThatGivesUp) {
+  Device dying(30), late;
+  EXPECT_EQ(Search({&dying}, 80, {&late})->trials, 80);
+  EXPECT_EQ(dying.measured_, 30);
+}
+
+TEST_F(SeveralDevices, OneThatJoinsAndCannotSetTheProblemIsLeftOut) {
+  Device good, bad;
+  bad.problem_ = absl::ResourceExhaustedError("no memory");
+  EXPECT_EQ(Search({&good}, 40, {&bad})->trials, 40);
+  EXPECT_EQ(bad.measured_, 0);
 }
 
 TEST_F(SeveralDevices, OneThatCannotSetTheProblemIsLeftOut) {

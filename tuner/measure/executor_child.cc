@@ -24,8 +24,7 @@ constexpr double kBatchTime = 100e3;
 constexpr double kMostBatched = 1000;
 // First calls that take longer count.
 constexpr double kLongCall = 20e6;
-// Of the best time; slower candidates have their large buffers checked less often.
-constexpr double kPromising = 1.1;
+// Larger inputs are compared only after promising candidates.
 constexpr int64_t kSmallBytes = int64_t{16} << 20;
 constexpr int64_t kLeastFlushBytes = int64_t{64} << 20;
 
@@ -184,15 +183,6 @@ class Performance {
     return passed_ns + 3 * longest_ns_ < static_cast<double>(options_.run_limit_ns);
   }
 
-  // Whether it may be the best so far: only then its large buffers are looked at once more. What it
-  // computed in its first call is checked in any case.
-  bool IsPromising() const {
-    if (options_.best_so_far_ns <= 0 || rule_.times_ns().empty()) return true;
-    const int64_t fastest = *std::min_element(rule_.times_ns().begin(), rule_.times_ns().end());
-    return static_cast<double>(fastest) <=
-           kPromising * static_cast<double>(options_.best_so_far_ns);
-  }
-
   Status CallRepeatedly() {
     // Of a long kernel the final call is one of those that count.
     const bool counts_final = request_.final_call() && is_long_;
@@ -200,7 +190,7 @@ class Performance {
       MDH_ASSIGN_OR_RETURN(const double time_ns, Time(batch_));
       Record(time_ns, batch_);
     }
-    is_promising_ = IsPromising();
+    is_promising_ = rule_.IsPromising();
     if (!request_.final_call() || !HaveTime() || !is_promising_) return absl::OkStatus();
     MDH_RETURN_IF_ERROR(Poison(kLastPoison));
     MDH_ASSIGN_OR_RETURN(const double last_ns, Time(1));

@@ -211,7 +211,7 @@ class Execution {
       if (!CallOnce(&duration)) return false;
       Record(duration);
     }
-    if (!run_.final_call || !HaveTime()) return true;
+    if (!run_.final_call || !HaveTime() || !rule_.IsPromising()) return true;
     Poison(kLastPoison);
     if (!CallOnce(&duration)) return false;
     Save(shared_.last);

@@ -60,7 +60,9 @@ struct MeasureOptions {
   double precision = 0.05;  // 0: target_time_ns alone decides
   int64_t max_time_ns = 300'000'000;
   CacheState cache = CacheState::kWarm;
-  // A candidate whose first call takes longer than factor * this is not repeated; 0: off.
+  // The fastest call of the best kernel so far; 0: off. A candidate whose first call takes longer
+  // than slow_factor * this is not repeated, and one whose fastest of min_repeats calls is still
+  // slower than this (StoppingRule) no further.
   int64_t best_so_far_ns = 0;
   double slow_factor = 1.5;
 

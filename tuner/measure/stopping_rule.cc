@@ -1,8 +1,19 @@
 #include "tuner/measure/stopping_rule.h"
 
+#include <algorithm>
+
 #include "tuner/measure/measurement.h"
 
 namespace mdh {
+namespace {
+
+// Other processes only ever make calls longer, so fastest calls compare kernels best. One that is
+// this much slower than the best so far is not timed more precisely,
+constexpr double kSlower = 1.05;
+// and one that is this much slower has no chance to be taken for the best.
+constexpr double kPromising = 1.1;
+
+}  // namespace
 
 void StoppingRule::Record(int64_t time_ns, int64_t total_ns) {
   times_ns_.push_back(time_ns);
@@ -12,11 +23,19 @@ void StoppingRule::Record(int64_t time_ns, int64_t total_ns) {
 bool StoppingRule::IsEnough(int still_to_come) const {
   const int timed = static_cast<int>(times_ns_.size());
   if (timed >= options_.max_repeats) return true;
-  if (timed + still_to_come < options_.min_repeats || total_ns_ < options_.target_time_ns) {
-    return false;
-  }
+  if (timed + still_to_come < options_.min_repeats) return false;
+  if (IsSlowerBy(kSlower)) return true;
+  if (total_ns_ < options_.target_time_ns) return false;
   if (options_.precision <= 0 || total_ns_ >= options_.max_time_ns) return true;
   return IsPrecise();
+}
+
+bool StoppingRule::IsPromising() const { return !IsSlowerBy(kPromising); }
+
+bool StoppingRule::IsSlowerBy(double factor) const {
+  if (options_.best_so_far_ns <= 0 || times_ns_.empty()) return false;
+  const auto fastest = static_cast<double>(*std::min_element(times_ns_.begin(), times_ns_.end()));
+  return fastest > factor * static_cast<double>(options_.best_so_far_ns);
 }
 
 bool StoppingRule::IsPrecise() const {

@@ -182,7 +182,7 @@ static inline void tile_i4_j16(const float* restrict A_packed, const float* rest
   f32x8 C_i2_j8 = splat_f32x8(0.0f);
   f32x8 C_i3_j0 = splat_f32x8(0.0f);
   f32x8 C_i3_j8 = splat_f32x8(0.0f);
-  for (int64_t k = k_begin; k < k_end; k += 2) {
+  for (int64_t k = k_begin; k < k_end; k++) {
     const int64_t A_packed_at = (i - i_l2) * 32 + (k - k_mm) * 6;
     const float A_packed_0 = A_packed[A_packed_at];
     const int64_t B_packed_at = (k - k_mm) * 16 + (j - j_mm) * 32;
@@ -201,22 +201,6 @@ static inline void tile_i4_j16(const float* restrict A_packed, const float* rest
     const float A_packed_0_3 = A_packed[A_packed_at + 3];
     C_i3_j0 += A_packed_0_3 * B_packed_0;
     C_i3_j8 += A_packed_0_3 * B_packed_0_1;
-    const float A_packed_0_4 = A_packed[A_packed_at + 6];
-    f32x8 B_packed_0_2 = load_f32x8(B_packed + B_packed_at + 16);
-    MDH_KEEP_32(B_packed_0_2);
-    C_i0_j0 += A_packed_0_4 * B_packed_0_2;
-    f32x8 B_packed_0_3 = load_f32x8(B_packed + B_packed_at + 24);
-    MDH_KEEP_32(B_packed_0_3);
-    C_i0_j8 += A_packed_0_4 * B_packed_0_3;
-    const float A_packed_0_5 = A_packed[A_packed_at + 7];
-    C_i1_j0 += A_packed_0_5 * B_packed_0_2;
-    C_i1_j8 += A_packed_0_5 * B_packed_0_3;
-    const float A_packed_0_6 = A_packed[A_packed_at + 8];
-    C_i2_j0 += A_packed_0_6 * B_packed_0_2;
-    C_i2_j8 += A_packed_0_6 * B_packed_0_3;
-    const float A_packed_0_7 = A_packed[A_packed_at + 9];
-    C_i3_j0 += A_packed_0_7 * B_packed_0_2;
-    C_i3_j8 += A_packed_0_7 * B_packed_0_3;
   }
   if (!first) {
     const f32x8 t = load_f32x8(C + i * 500 + j);
@@ -253,7 +237,7 @@ static inline void tile_i6_j4(const float* restrict A_packed, const float* restr
   f32x4 C_i3_j0 = splat_f32x4(0.0f);
   f32x4 C_i4_j0 = splat_f32x4(0.0f);
   f32x4 C_i5_j0 = splat_f32x4(0.0f);
-  for (int64_t k = k_begin; k < k_end; k += 2) {
+  for (int64_t k = k_begin; k < k_end; k++) {
     const int64_t A_packed_at = (i - i_l2) * 32 + (k - k_mm) * 6;
     const float A_packed_0 = A_packed[A_packed_at];
     const int64_t B_packed_at = (k - k_mm) * 16 + (j - j_mm) * 32;
@@ -270,20 +254,6 @@ static inline void tile_i6_j4(const float* restrict A_packed, const float* restr
     C_i4_j0 += A_packed_0_4 * B_packed_0;
     const float A_packed_0_5 = A_packed[A_packed_at + 5];
     C_i5_j0 += A_packed_0_5 * B_packed_0;
-    const float A_packed_0_6 = A_packed[A_packed_at + 6];
-    f32x4 B_packed_0_1 = load_f32x4(B_packed + B_packed_at + 16);
-    MDH_KEEP_16(B_packed_0_1);
-    C_i0_j0 += A_packed_0_6 * B_packed_0_1;
-    const float A_packed_0_7 = A_packed[A_packed_at + 7];
-    C_i1_j0 += A_packed_0_7 * B_packed_0_1;
-    const float A_packed_0_8 = A_packed[A_packed_at + 8];
-    C_i2_j0 += A_packed_0_8 * B_packed_0_1;
-    const float A_packed_0_9 = A_packed[A_packed_at + 9];
-    C_i3_j0 += A_packed_0_9 * B_packed_0_1;
-    const float A_packed_0_10 = A_packed[A_packed_at + 10];
-    C_i4_j0 += A_packed_0_10 * B_packed_0_1;
-    const float A_packed_0_11 = A_packed[A_packed_at + 11];
-    C_i5_j0 += A_packed_0_11 * B_packed_0_1;
   }
   if (!first) {
     const f32x4 t = load_f32x4(C + i * 500 + j);
@@ -312,7 +282,7 @@ static inline void tile_i4_j4(const float* restrict A_packed, const float* restr
   f32x4 C_i1_j0 = splat_f32x4(0.0f);
   f32x4 C_i2_j0 = splat_f32x4(0.0f);
   f32x4 C_i3_j0 = splat_f32x4(0.0f);
-  for (int64_t k = k_begin; k < k_end; k += 2) {
+  for (int64_t k = k_begin; k < k_end; k++) {
     const int64_t A_packed_at = (i - i_l2) * 32 + (k - k_mm) * 6;
     const float A_packed_0 = A_packed[A_packed_at];
     const int64_t B_packed_at = (k - k_mm) * 16 + (j - j_mm) * 32;
@@ -325,16 +295,6 @@ static inline void tile_i4_j4(const float* restrict A_packed, const float* restr
     C_i2_j0 += A_packed_0_2 * B_packed_0;
     const float A_packed_0_3 = A_packed[A_packed_at + 3];
     C_i3_j0 += A_packed_0_3 * B_packed_0;
-    const float A_packed_0_4 = A_packed[A_packed_at + 6];
-    f32x4 B_packed_0_1 = load_f32x4(B_packed + B_packed_at + 16);
-    MDH_KEEP_16(B_packed_0_1);
-    C_i0_j0 += A_packed_0_4 * B_packed_0_1;
-    const float A_packed_0_5 = A_packed[A_packed_at + 7];
-    C_i1_j0 += A_packed_0_5 * B_packed_0_1;
-    const float A_packed_0_6 = A_packed[A_packed_at + 8];
-    C_i2_j0 += A_packed_0_6 * B_packed_0_1;
-    const float A_packed_0_7 = A_packed[A_packed_at + 9];
-    C_i3_j0 += A_packed_0_7 * B_packed_0_1;
   }
   if (!first) {
     const f32x4 t = load_f32x4(C + i * 500 + j);

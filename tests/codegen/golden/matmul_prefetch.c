@@ -148,35 +148,17 @@ static inline void tile_i2_j4(const float* restrict A, const float* restrict B_p
   f32x4 C_i1_j0 = splat_f32x4(0.0f);
   __builtin_prefetch(C + i * 500 + j, 1);
   __builtin_prefetch(C + i * 500 + j + 500, 1);
-  for (int64_t k = k_begin; k < k_end; k += 4) {
+  for (int64_t k = k_begin; k < k_end; k++) {
     const int64_t A_at = i * 64 + k;
-    __builtin_prefetch(A + A_at + 32, 0);
+    __builtin_prefetch(A + A_at + 8, 0);
     const float A_0 = A[A_at];
     const int64_t B_packed_at = (k - k_mm) * 16 + (j - j_mm) * 32;
     f32x4 B_packed_0 = load_f32x4(B_packed + B_packed_at);
     MDH_KEEP_16(B_packed_0);
     C_i0_j0 += A_0 * B_packed_0;
-    __builtin_prefetch(A + A_at + 96, 0);
+    __builtin_prefetch(A + A_at + 72, 0);
     const float A_0_1 = A[A_at + 64];
     C_i1_j0 += A_0_1 * B_packed_0;
-    const float A_0_2 = A[A_at + 1];
-    f32x4 B_packed_0_1 = load_f32x4(B_packed + B_packed_at + 16);
-    MDH_KEEP_16(B_packed_0_1);
-    C_i0_j0 += A_0_2 * B_packed_0_1;
-    const float A_0_3 = A[A_at + 65];
-    C_i1_j0 += A_0_3 * B_packed_0_1;
-    const float A_0_4 = A[A_at + 2];
-    f32x4 B_packed_0_2 = load_f32x4(B_packed + B_packed_at + 32);
-    MDH_KEEP_16(B_packed_0_2);
-    C_i0_j0 += A_0_4 * B_packed_0_2;
-    const float A_0_5 = A[A_at + 66];
-    C_i1_j0 += A_0_5 * B_packed_0_2;
-    const float A_0_6 = A[A_at + 3];
-    f32x4 B_packed_0_3 = load_f32x4(B_packed + B_packed_at + 48);
-    MDH_KEEP_16(B_packed_0_3);
-    C_i0_j0 += A_0_6 * B_packed_0_3;
-    const float A_0_7 = A[A_at + 67];
-    C_i1_j0 += A_0_7 * B_packed_0_3;
   }
   if (!first) {
     const f32x4 t = load_f32x4(C + i * 500 + j);

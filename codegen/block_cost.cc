@@ -69,6 +69,7 @@ BlockCostModel::BlockCostModel(const Expression& e, const DeviceDescription& dev
     result_words_ += std::max(1.0, static_cast<double>(SizeBytes(result.type)) / 4);
   }
   reductions_ = ReductionOrder(e);
+  result_order_ = ResultOrder(e);
   latency_ =
       static_cast<double>(e.CompulsoryBytes()) < kMostLevel2 ? kLevel2Latency : kMemoryLatency;
   // A product and its sum are one instruction.
@@ -214,7 +215,6 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
     points *= static_cast<double>(s.thread[d]);
   }
   double body = s.results;
-  s.unrolled.assign(rank, false);
   for (int n = 0; n < design.unrolled; ++n) {
     const int d = reductions_[reductions_.size() - 1 - static_cast<size_t>(n)];
     s.unrolled[d] = true;
@@ -223,9 +223,13 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
   double rolled = 1;  // loops around them
   for (const int d : reductions_) rolled *= s.unrolled[d] ? 1 : static_cast<double>(s.thread[d]);
   s.fits = body <= kMaxUnroll;
+  s.cost.threads = s.threads;
+  s.cost.fits = s.fits && s.threads <= limits_.max_threads_per_block;
+  if (!s.cost.fits) return s.cost;
   s.points = points * s.iterations * s.tiles;
-  for (const int d : ThreadOrder(expression_, design)) {
-    if (design.cuts[d].threads > 1) s.lanes.push_back(d);
+  if (design.cuts[design.lane_dimension].threads > 1) s.lanes.push_back(design.lane_dimension);
+  for (const int d : result_order_) {
+    if (d != design.lane_dimension && design.cuts[d].threads > 1) s.lanes.push_back(d);
   }
   s.instructions = s.points * operations_ + s.iterations * s.tiles * (rolled * 6 + 14) + 60;
   for (int b = 0; b < static_cast<int>(inputs_.size()); ++b) {
@@ -236,6 +240,8 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
       AddCopied(inputs_[b], designed, design.copies[b], s);
     }
   }
+  s.cost.fits = s.fits;
+  if (!s.fits) return s.cost;
   AddResults(s);
   Finish(s);
   return s.cost;

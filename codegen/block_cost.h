@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "codegen/block_design.h"
 #include "core/device_description.h"
 #include "core/expression.h"
@@ -36,6 +37,9 @@ class BlockCostModel {
   BlockCost Estimate(const BlockDesign& design) const;
 
  private:
+  // Estimates are made by the thousand: nothing in them is allocated.
+  using Points = absl::InlinedVector<int64_t, 16>;
+
   struct IndexDimension {
     std::vector<std::pair<int, int64_t>> terms;  // MDA dimension, coefficient
     int64_t constants;                           // distance of the outermost accesses
@@ -49,13 +53,13 @@ class BlockCostModel {
   };
   struct Shape;  // of one design
   struct CopyLayout {
-    std::vector<int64_t> extents, strides;  // elements, per dimension of the buffer
+    Points extents, strides;  // elements, per dimension of the buffer
     double elements = 0;
     bool is_permuted = false;
   };
 
-  double Elements(const BufferModel& buffer, const std::vector<int64_t>& points) const;
-  double Run(const BufferModel& buffer, const std::vector<int64_t>& points) const;
+  double Elements(const BufferModel& buffer, const Points& points) const;
+  double Run(const BufferModel& buffer, const Points& points) const;
   double WarpLines(const BufferModel& buffer, const Shape& shape, int vector, int line) const;
   double Fragment(const BufferModel& buffer, const Shape& shape, bool of_one_point,
                   double* repeats) const;
@@ -63,7 +67,7 @@ class BlockCostModel {
   void AddCopied(const BufferModel& buffer, const DesignedInput& designed, BlockDesign::Copy copy,
                  Shape& shape) const;
   CopyLayout LayOut(const BufferModel& buffer, const DesignedInput& designed,
-                    const std::vector<int64_t>& box) const;
+                    const Points& box) const;
   void AddSharedReads(const BufferModel& buffer, const DesignedInput& designed,
                       const CopyLayout& layout, Shape& shape) const;
   double StoreCycles(const BufferModel& buffer, const CopyLayout& layout, int64_t width) const;
@@ -73,8 +77,9 @@ class BlockCostModel {
 
   std::vector<int64_t> sizes_;
   std::vector<bool> kept_;
-  std::vector<int> reductions_;  // the outermost loop first
-  double latency_;               // of the memory that the inputs are in, in cycles
+  std::vector<int> reductions_;    // the outermost loop first
+  std::vector<int> result_order_;  // of all dimensions
+  double latency_;                 // of the memory that the inputs are in, in cycles
   std::vector<BufferModel> inputs_, outputs_;
   const Expression& expression_;
   BlockLimits limits_;

@@ -18,15 +18,20 @@ double BankCycles(const std::array<int64_t, kWarp>& at, int count, int words) {
   const int group = kBanks / words;  // threads that are served at once
   double cycles = 0;
   for (int first = 0; first < count; first += group) {
-    std::array<int64_t, kWarp> seen;
-    std::array<int, kBanks> load = {};
-    int distinct = 0, most = 0;
+    // Of each bank the last thread that comes to it, and of each thread the one before it there.
+    std::array<int8_t, kBanks> latest;
+    std::array<int8_t, kWarp> earlier;
+    std::array<int8_t, kBanks> load = {};
+    latest.fill(-1);
+    int most = 0;
     for (int lane = first; lane < std::min(count, first + group); ++lane) {
-      if (std::find(seen.begin(), seen.begin() + distinct, at[lane]) != seen.begin() + distinct) {
-        continue;
-      }
-      seen[distinct++] = at[lane];
-      most = std::max(most, ++load[static_cast<size_t>(at[lane] / words % (kBanks / words))]);
+      const auto bank = static_cast<size_t>(at[lane] / words % group);
+      int same = latest[bank];
+      while (same >= 0 && at[same] != at[lane]) same = earlier[same];
+      if (same >= 0) continue;
+      earlier[lane] = latest[bank];
+      latest[bank] = static_cast<int8_t>(lane);
+      most = std::max<int>(most, ++load[bank]);
     }
     cycles += most;
   }
@@ -36,8 +41,7 @@ double BankCycles(const std::array<int64_t, kWarp>& at, int count, int words) {
 }  // namespace
 
 // Distinct elements that the accesses of so many points along each dimension read.
-double BlockCostModel::Elements(const BufferModel& buffer,
-                                const std::vector<int64_t>& points) const {
+double BlockCostModel::Elements(const BufferModel& buffer, const Points& points) const {
   double elements = 1, most = buffer.accesses;
   for (size_t d = 0; d < points.size(); ++d) {
     if (buffer.uses[d]) most *= static_cast<double>(points[d]);
@@ -51,7 +55,7 @@ double BlockCostModel::Elements(const BufferModel& buffer,
 }
 
 // How many of them are neighbours in memory.
-double BlockCostModel::Run(const BufferModel& buffer, const std::vector<int64_t>& points) const {
+double BlockCostModel::Run(const BufferModel& buffer, const Points& points) const {
   double run = 1;
   for (size_t x = buffer.dimensions.size(); x-- > 0;) {
     const IndexDimension& index = buffer.dimensions[x];
@@ -67,18 +71,16 @@ double BlockCostModel::Run(const BufferModel& buffer, const std::vector<int64_t>
 // Lines of that many bytes that the threads of a warp touch with one access of `vector` elements.
 double BlockCostModel::WarpLines(const BufferModel& buffer, const Shape& shape, int vector,
                                  int line) const {
-  std::array<int64_t, kWarp> lines;
   const auto bytes = static_cast<int64_t>(buffer.bytes);
   const int64_t last = (vector - 1) * bytes;
-  int count = 0;
-  shape.ForLanes([&](const auto& thread_of) {
-    int64_t at = 0;
-    for (const int d : shape.lanes) {
-      at += thread_of[d] * buffer.strides[d] * shape.design->cuts[d].vector * bytes;
-    }
-    lines[count++] = at / line + (at % line + last >= line ? 1 : 0);
-  });
-  std::sort(lines.begin(), lines.begin() + count);
+  auto [lines, count] = shape.OffsetsOfWarp(
+      [&](int d) { return buffer.strides[d] * shape.design->cuts[d].vector * bytes; });
+  for (int lane = 0; lane < count; ++lane) {
+    lines[lane] = lines[lane] / line + (lines[lane] % line + last >= line ? 1 : 0);
+  }
+  if (!std::is_sorted(lines.begin(), lines.begin() + count)) {
+    std::sort(lines.begin(), lines.begin() + count);
+  }
   const auto end = std::unique(lines.begin(), lines.begin() + count);
   const double touched = static_cast<double>(end - lines.begin());
   return std::max(touched, std::ceil(touched * (last + bytes) / line));
@@ -88,7 +90,7 @@ double BlockCostModel::WarpLines(const BufferModel& buffer, const Shape& shape, 
 // times: for each point of the loops that are not unrolled.
 double BlockCostModel::Fragment(const BufferModel& buffer, const Shape& s, bool of_one_point,
                                 double* repeats) const {
-  std::vector<int64_t> points = s.thread;
+  Points points = s.thread;
   double gaps = 1;
   *repeats = 1;
   for (size_t d = 0; d < points.size(); ++d) {
@@ -129,7 +131,7 @@ void BlockCostModel::AddDirect(const BufferModel& buffer, const DesignedInput& d
 // How the elements of a copy in shared memory lie there.
 BlockCostModel::CopyLayout BlockCostModel::LayOut(const BufferModel& buffer,
                                                   const DesignedInput& designed,
-                                                  const std::vector<int64_t>& box) const {
+                                                  const Points& box) const {
   const int last = static_cast<int>(buffer.dimensions.size()) - 1;
   CopyLayout layout;
   layout.is_permuted = designed.innermost >= 0;
@@ -158,18 +160,14 @@ void BlockCostModel::AddSharedReads(const BufferModel& buffer, const DesignedInp
   double repeats = 1, ignored = 1;
   const double fragment = Fragment(buffer, s, /*of_one_point=*/false, &repeats);
   const double loads = std::ceil(fragment / designed.vector) * repeats * s.iterations * s.tiles;
-  std::array<int64_t, kWarp> at;
-  int count = 0;
-  s.ForLanes([&](const auto& thread_of) {
-    int64_t address = 0;
-    for (size_t x = 0; x < buffer.dimensions.size(); ++x) {
-      for (const auto& [d, coefficient] : buffer.dimensions[x].terms) {
-        address += thread_of[d] * coefficient * s.design->cuts[d].vector * layout.strides[x];
-      }
+  Points steps(sizes_.size(), 0);  // words
+  for (size_t x = 0; x < buffer.dimensions.size(); ++x) {
+    for (const auto& [d, coefficient] : buffer.dimensions[x].terms) {
+      steps[d] += coefficient * s.design->cuts[d].vector * layout.strides[x] * words;
     }
-    at[count++] = address * words;
-  });
-  s.local_cycles += loads * BankCycles(at, count, designed.vector * words);
+  }
+  const Shape::WarpOffsets offsets = s.OffsetsOfWarp([&](int d) { return steps[d]; });
+  s.local_cycles += loads * BankCycles(offsets.at, offsets.count, designed.vector * words);
   s.instructions += loads;
   s.registers += Fragment(buffer, s, /*of_one_point=*/true, &ignored) * words;
 }
@@ -194,13 +192,14 @@ double BlockCostModel::StoreCycles(const BufferModel& buffer, const CopyLayout& 
 // Through shared memory: neighbouring threads copy neighbouring elements, then all read.
 void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& designed, Copy copy,
                                Shape& s) const {
-  const std::vector<int64_t>& box = copy == Copy::kChunk  ? s.chunk
-                                    : copy == Copy::kTile ? s.tile
-                                                          : s.block;
+  const Points& box = copy == Copy::kChunk ? s.chunk : copy == Copy::kTile ? s.tile : s.block;
   const double times = copy == Copy::kChunk  ? s.iterations * s.tiles
                        : copy == Copy::kTile ? s.tiles
                                              : 1;
   const CopyLayout layout = LayOut(buffer, designed, box);
+  s.fits = s.fits &&
+           layout.elements * buffer.bytes <= static_cast<double>(limits_.shared_bytes_per_block);
+  if (!s.fits) return;
   AddSharedReads(buffer, designed, layout, s);
   const double run = Run(buffer, box);
   const bool is_wide = layout.extents.back() % 4 == 0 && run >= 4 && buffer.bytes == 4;

@@ -20,12 +20,12 @@ inline constexpr double kOtherRegisters = 26;    // addresses, counters
 // What one design means, and its costs as they add up. Per thread unless said otherwise.
 struct BlockCostModel::Shape {
   const BlockDesign* design;
-  std::vector<int> lanes;             // dimensions with threads, in order
-  std::vector<int64_t> thread, tile;  // points of a thread between copies; of a block's tile
-  std::vector<int64_t> chunk, block;  // of a block between copies; of a block in all
+  absl::InlinedVector<int, 16> lanes;  // dimensions with threads, in order
+  Points thread, tile;                 // points of a thread between copies; of a block's tile
+  Points chunk, block;                 // of a block between copies; of a block in all
   double threads = 1, results = 1, tiles = 1, iterations = 1, points = 1, blocks = 1, slots = 1;
   double reducing_threads = 1;
-  std::vector<bool> unrolled;  // per dimension, if it is reduced
+  std::array<bool, Expression::kMaxDimensions> unrolled = {};  // per dimension, if it is reduced
   bool fits = true;
   double instructions = 0;  // of a thread
   double local_cycles = 0;  // of a warp
@@ -35,21 +35,35 @@ struct BlockCostModel::Shape {
   double waits = 0, barriers = 0;            // one after the other
   double busiest = 1, at_once = 1;           // blocks of a multiprocessor
   // Bytes of an input, and of those that a thread waits for at once.
-  std::vector<std::pair<double, double>> traffic;
+  absl::InlinedVector<std::pair<double, double>, 8> traffic;
   BlockCost cost;
 
-  // Calls visit(thread numbers per dimension) for the threads of the first warp.
-  template <typename Visit>
-  void ForLanes(const Visit& visit) const {
-    std::array<int64_t, Expression::kMaxDimensions> thread_of = {};
-    const int count = static_cast<int>(std::min<double>(kWarp, threads));
-    for (int lane = 0; lane < count; ++lane) {
-      visit(thread_of);
-      for (const int d : lanes) {
-        if (++thread_of[d] < design->cuts[d].threads) break;
-        thread_of[d] = 0;
+  // Where the threads of the first warp are if the next thread along dimension d is step(d)
+  // further.
+  struct WarpOffsets {
+    std::array<int64_t, kWarp> at;
+    int count;
+  };
+  template <typename Step>
+  WarpOffsets OffsetsOfWarp(const Step& step) const {
+    struct Digit {
+      int64_t step, threads, thread;
+    };
+    absl::InlinedVector<Digit, 16> digits;
+    for (const int d : lanes) digits.push_back({step(d), design->cuts[d].threads, 0});
+    WarpOffsets offsets;
+    offsets.count = static_cast<int>(std::min<double>(kWarp, threads));
+    int64_t at = 0;
+    for (int lane = 0; lane < offsets.count; ++lane) {
+      offsets.at[lane] = at;
+      for (Digit& digit : digits) {
+        at += digit.step;
+        if (++digit.thread < digit.threads) break;
+        at -= digit.step * digit.threads;
+        digit.thread = 0;
       }
     }
+    return offsets;
   }
 };
 

@@ -264,16 +264,22 @@ std::vector<int> ReductionOrder(const Expression& e) {
   return order;
 }
 
-std::vector<int> ThreadOrder(const Expression& e, const BlockDesign& design) {
+std::vector<int> ResultOrder(const Expression& e) {
   std::vector<int> order(e.rank());
   std::iota(order.begin(), order.end(), 0);
+  const AffineIndex result = e.outputs()[0].Linearized(0);
   const auto distance = [&](int d) {  // of neighbouring results
-    if (d == design.lane_dimension) return int64_t{-1};
-    if (!e.combine_operators()[d].is_concat()) return INT64_MAX;
-    return e.outputs()[0].Linearized(0).coefficients[d];
+    return e.combine_operators()[d].is_concat() ? result.coefficients[d] : INT64_MAX;
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return distance(a) < distance(b); });
+  return order;
+}
+
+std::vector<int> ThreadOrder(const Expression& e, const BlockDesign& design) {
+  std::vector<int> order = ResultOrder(e);
+  const auto lane = std::find(order.begin(), order.end(), design.lane_dimension);
+  std::rotate(order.begin(), lane, lane + 1);
   return order;
 }
 

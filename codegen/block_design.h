@@ -42,8 +42,10 @@ struct BlockDesign {
   friend bool operator==(const BlockDesign&, const BlockDesign&) = default;
 };
 
-// All dimensions, those along which threads are neighbours first: the lanes', then where the
-// results are closest in memory, then reductions.
+// All dimensions: those first along which results are closest in memory, reductions last.
+std::vector<int> ResultOrder(const Expression& expression);
+
+// The same, but those along which threads are neighbours first: the lanes'.
 std::vector<int> ThreadOrder(const Expression& expression, const BlockDesign& design);
 
 // Reduced dimensions in the order of their loops, the outermost first.

@@ -20,7 +20,8 @@ NOT_RUN = {
     "mdh compare-techniques": "takes long; test_json.py has a small table",
 }
 # Counts that a test has no time for.
-SHORTER = [(r"--trials \d+", "--trials 3"), (r"Evaluations\(50\)", "Evaluations(5)"), ("--resume studies/1", r"\g<0> --budget 1s")]
+SHORTER = [(r"--trials \d+", "--trials 3"), (r"Evaluations\(50\)", "Evaluations(5)"),
+           ("--resume studies/1", r"\g<0> --budget 1s")]
 # Paragraphs that are no commands, or only with what is not there.
 NO_COMMANDS = {
     "$ mdhd": "tests/end_to_end/access_test.cc",

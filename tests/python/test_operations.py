@@ -269,6 +269,13 @@ def test_yaml_files_pass_the_lint():
     assert ended.returncode == 0, ended.stdout
 
 
+def test_kubernetes_manifests_fit_the_schemas():
+    yaml = pytest.importorskip("yaml")
+    schemas = pytest.importorskip("kubernetes_validate", reason="PyPI's kubernetes-validate is not installed")
+    for manifest in yaml.safe_load_all((DEPLOY / "kubernetes" / "mdhd.yaml").read_text()):
+        schemas.validate(manifest, schemas.latest_version(), strict=True)
+
+
 def test_kubernetes_manifests_hang_together():
     yaml = pytest.importorskip("yaml")
     by_kind = {m["kind"]: m for m in yaml.safe_load_all((DEPLOY / "kubernetes" / "mdhd.yaml").read_text())}

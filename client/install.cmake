@@ -1,4 +1,5 @@
-# What programs outside of the project need of the libraries: find_package(mdh) and pkg-config mdh.
+# What programs outside of the project need of the libraries: find_package(mdh) and pkg-config mdh. The install
+# component `c` is libmdh.so with what finds it, which needs nothing of the C++ library.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(MDH_HEADERS ${CMAKE_INSTALL_INCLUDEDIR}/mdhd)
@@ -9,23 +10,25 @@ set_target_properties(mdh_c PROPERTIES EXPORT_NAME c)
 target_compile_features(mdh_client INTERFACE cxx_std_20)
 target_include_directories(mdh_core INTERFACE $<INSTALL_INTERFACE:${MDH_HEADERS}>)
 target_include_directories(mdh_proto INTERFACE $<INSTALL_INTERFACE:${MDH_HEADERS}>)
-install(TARGETS mdh_c mdh_client mdh_bundle mdh_core mdh_expression_proto mdh_proto mdh_rpc mdh_services
-  EXPORT mdh-targets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(EXPORT mdh-targets NAMESPACE mdh:: DESTINATION ${MDH_CONFIG})
+install(TARGETS mdh_c EXPORT mdh-c-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c NAMELINK_COMPONENT c)
+install(EXPORT mdh-c-targets NAMESPACE mdh:: DESTINATION ${MDH_CONFIG} COMPONENT c)
+install(TARGETS mdh_client mdh_bundle mdh_core mdh_expression_proto mdh_proto mdh_rpc mdh_services
+  EXPORT mdh-client-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT mdh-client-targets NAMESPACE mdh:: DESTINATION ${MDH_CONFIG})
 
 configure_package_config_file(mdh-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/mdh-config.cmake
   INSTALL_DESTINATION ${MDH_CONFIG})
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/mdh-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/mdh-config.cmake
-  ${CMAKE_CURRENT_BINARY_DIR}/mdh-config-version.cmake DESTINATION ${MDH_CONFIG})
+  ${CMAKE_CURRENT_BINARY_DIR}/mdh-config-version.cmake DESTINATION ${MDH_CONFIG} COMPONENT c)
 # Relative: what is installed may be moved.
 file(RELATIVE_PATH MDH_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(c/mdh.pc.in c/mdh.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/c/mdh.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/c/mdh.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT c)
 
-install(FILES c/mdh.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES c/mdh.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT c)
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
   ${PROJECT_SOURCE_DIR}/core/*.h ${PROJECT_SOURCE_DIR}/proto/*.h)
 file(GLOB client_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} *.h)

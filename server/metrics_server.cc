@@ -1,11 +1,18 @@
 #include "server/metrics_server.h"
 
+#include <netdb.h>
 #include <prometheus/exposer.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <exception>
+#include <future>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace mdh {
 namespace {
@@ -13,24 +20,52 @@ namespace {
 // One for the scraper, one for a person who looks.
 constexpr size_t kThreads = 2;
 
+// Connects and hangs up at once. It is no error if nobody listens.
+void Connect(const std::string& host, int port) {
+  const std::string bare(absl::StripSuffix(absl::StripPrefix(host, "["), "]"));
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(bare.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
+    return;
+  }
+  const int connection = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (connection >= 0) {
+    (void)connect(connection, found->ai_addr, found->ai_addrlen);
+    close(connection);
+  }
+  freeaddrinfo(found);
+}
+
 class PrometheusMetricsServer : public MetricsServer {
  public:
   PrometheusMetricsServer(const std::string& address,
                           std::shared_ptr<prometheus::Collectable> source)
       : host_(address.substr(0, address.rfind(':'))),
         source_(std::move(source)),
-        exposer_(address, kThreads) {
-    exposer_.RegisterCollectable(source_);
+        exposer_(std::in_place, address, kThreads),
+        port_(exposer_->GetListeningPorts().at(0)) {
+    exposer_->RegisterCollectable(source_);
+  }
+
+  // The library's thread that waits for connections looks only every two seconds whether it should
+  // end, or when somebody connects.
+  ~PrometheusMetricsServer() override {
+    const std::future<void> closed = std::async(std::launch::async, [this] { exposer_.reset(); });
+    do {
+      Connect(host_, port_);
+    } while (closed.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready);
   }
 
   std::string url() const override {
-    return absl::StrCat("http://", host_, ":", exposer_.GetListeningPorts().at(0), "/metrics");
+    return absl::StrCat("http://", host_, ":", port_, "/metrics");
   }
 
  private:
   const std::string host_;
   const std::shared_ptr<prometheus::Collectable> source_;  // the exposer does not hold it
-  prometheus::Exposer exposer_;
+  std::optional<prometheus::Exposer> exposer_;
+  const int port_;
 };
 
 }  // namespace

@@ -51,7 +51,8 @@ Result<DeviceArgument> ParseDeviceArgument(const std::string& text) {
     argument.selection.set_name(DeviceNameFromArgument(text));
   } else if (text.starts_with(kKnownDevices)) {
     argument.selection.set_name(text);
-  } else if (text.find('/') != std::string::npos || std::filesystem::is_regular_file(text)) {
+  } else if (text.find('/') != std::string::npos || text.ends_with(".json") ||
+             std::filesystem::is_regular_file(text)) {
     MDH_ASSIGN_OR_RETURN(*argument.selection.mutable_description(), ReadDescription(text));
   } else {
     argument.selection.set_name(kKnownDevices + text);

@@ -1,6 +1,7 @@
 #include "client/commands/duration_argument.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 
 namespace mdh {
@@ -9,7 +10,8 @@ std::string ParseDurationArgument(const std::string& text, int64_t& nanoseconds)
   absl::Duration duration;
   const bool is_number =
       !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
-  if (!absl::ParseDuration(is_number ? text + "s" : text, &duration) ||
+  const std::string units = absl::StrReplaceAll(text, {{"min", "m"}});  // as in abort conditions
+  if (!absl::ParseDuration(is_number ? text + "s" : units, &duration) ||
       duration <= absl::ZeroDuration() || duration > absl::Hours(24)) {
     return absl::StrCat("'", text, "' is no duration between 0 and 24 hours, such as 60s or 2m");
   }

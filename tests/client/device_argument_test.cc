@@ -41,6 +41,7 @@ TEST(DeviceArgument, FilesDescribeDevices) {
 }
 
 TEST(DeviceArgument, WrongFilesAreNamed) {
+  EXPECT_EQ(ParseDeviceArgument("missing.json").status().message(), "cannot read missing.json");
   const TemporaryDirectory directory;
   const std::string file = directory.File("device.json");
   const Status missing = ParseDeviceArgument(file).status();

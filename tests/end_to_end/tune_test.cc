@@ -212,7 +212,7 @@ TEST_F(TuneTest, AStoppedDaemonGoesOnWithItsJobs) {
 
 TEST_F(TuneTest, AKilledDaemonGoesOnWithItsJobsDespiteTheStaleSocket) {
   const std::string job = Detached(96, "120s");
-  WaitForFirstResult(job);
+  WaitForFirstRecord(96);
   daemon_->Signal(SIGKILL);
   EXPECT_EQ(daemon_->Wait(), 128 + SIGKILL);
   EXPECT_TRUE(std::filesystem::exists(socket_));

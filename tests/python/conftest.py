@@ -81,6 +81,12 @@ def daemon_program():
     return program
 
 
+@pytest.fixture(scope="session")
+def mdh(daemon_program):
+    """The command line."""
+    return daemon_program.parent / "mdh"
+
+
 @pytest.fixture
 def short_folder():
     """Not pytest's folder: the path of a socket has at most 107 characters."""

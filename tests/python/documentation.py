@@ -4,6 +4,7 @@
   ```console          lines "$ command" and below each what it prints; a line "..." stands for any lines
   ```c file=main.c    written to a file; the same for any language
   ```sh skip=REASON   not run
+  ```sh needs=NAME    run unless NAME is in `lacks`
 
 Words that a test has no time for are shortened: `--budget 20s` means `--budget 1s`.
 """
@@ -122,13 +123,13 @@ class Shell:
             time.sleep(0.05)
 
 
-def run_document(path, shell, folder, update=False):
+def run_document(path, shell, folder, update=False, lacks=()):
     """Gives what is wrong, one text for each. With `update` expected outputs are rewritten."""
     text = path.read_text()
     lines = text.splitlines()
     problems, shift = [], 0
     for block in read_blocks(text):
-        if "skip" in block.options:
+        if "skip" in block.options or block.options.get("needs") in lacks:
             continue
         if "file" in block.options:
             (folder / block.options["file"]).write_text("\n".join(block.lines) + "\n")

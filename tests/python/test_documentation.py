@@ -2,7 +2,7 @@
 and the API's reference."""
 
 import os
-import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from documentation import Block, console_parts, fits, read_blocks, run_document,
 
 DOCUMENTS = SOURCE / "deploy" / "docs"
 UPDATE = "MDH_UPDATE_DOCUMENTATION" in os.environ
-RUN = ["tutorial.md", "how-it-works.md", "front-ends.md", "operating.md", "language.md"]
+RUN = ["tutorial.md", "how-it-works.md", "front-ends.md", "programs.md", "operating.md", "language.md"]
 
 
 def test_blocks_are_found():
@@ -35,16 +35,48 @@ def test_every_document_is_run_or_generated():
     assert sorted(path.name for path in DOCUMENTS.glob("*.md")) == sorted(RUN + ["api.md"])
 
 
-@pytest.mark.parametrize("name", RUN)
-def test_a_document_is_true(name, daemon_program, short_folder, request):
+def lacking_modules():
+    return {module for module in ("numpy", "torch")
+            if subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True).returncode}
+
+
+@pytest.fixture(scope="module")
+def installed(daemon_program, tmp_path_factory):
+    """Where the libraries are installed, as environment variables; none if they were not built."""
+    build, prefix = daemon_program.parents[1], tmp_path_factory.mktemp("installed")
+    if not (build / "client" / "c" / "libmdh.so").exists():
+        return {}
+    done = subprocess.run(["cmake", "--install", build, "--prefix", prefix], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    libraries = next(prefix.rglob("libmdh.so")).parent
+    return {"PKG_CONFIG_PATH": str(libraries / "pkgconfig"), "LD_LIBRARY_PATH": str(libraries),
+            "CMAKE_PREFIX_PATH": str(prefix)}
+
+
+@pytest.fixture
+def shell(daemon_program, short_folder, request):
+    """One with the programs and the Python package, in an empty folder."""
     package = os.environ.get("MDH_PYTHON_PACKAGE") or str(request.config.mdh_directory / "package")
-    more = {"PYTHONPATH": package, "SOURCE": str(SOURCE)}
-    shutil.copytree(SOURCE / "client" / "expressions", short_folder / "expressions")
-    # The distribution's Python has what the package needs.
+    # The Python of the tests has what the package needs; it may be one of a virtual environment.
     (short_folder / "bin").mkdir()
-    (short_folder / "bin" / "python3").symlink_to(sys.executable)
-    with Shell(short_folder, f"{short_folder}/bin:{daemon_program.parent}", more) as shell:
-        assert run_document(DOCUMENTS / name, shell, short_folder, UPDATE) == []
+    python = short_folder / "bin" / "python3"
+    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -B "$@"\n')
+    python.chmod(0o755)
+    with Shell(short_folder, f"{short_folder}/bin:{daemon_program.parent}",
+               {"PYTHONPATH": package, "SOURCE": str(SOURCE)}) as shell:
+        yield shell
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_a_document_is_true(name, shell, short_folder, request):
+    shutil.copytree(SOURCE / "client" / "expressions", short_folder / "expressions")
+    lacks = set()
+    if "needs=" in (DOCUMENTS / name).read_text():
+        variables = request.getfixturevalue("installed")
+        for variable, value in variables.items():
+            shell.run(f"export {variable}={shlex.quote(value)}")
+        lacks = lacking_modules() | (set() if variables else {"libmdh.so"})
+    assert run_document(DOCUMENTS / name, shell, short_folder, UPDATE, lacks) == []
 
 
 def test_links_lead_somewhere():

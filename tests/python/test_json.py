@@ -1,26 +1,14 @@
 """Every command of `mdh` that prints results prints JSON with --json."""
 
 import json
-import os
-import pathlib
 import re
 import subprocess
-
-import pytest
 
 from conftest import EXPRESSIONS
 
 # Those that print no results: scripts, pages for man, files, nothing.
 OTHERS = {"completion", "manual", "print", "admin export", "study delete"}
 MATVEC = [EXPRESSIONS / "matvec.mdh", "--set", "I=96", "--set", "K=64"]
-
-
-@pytest.fixture(scope="module")
-def mdh():
-    folder = os.environ.get("MDH_BIN")
-    if not folder:
-        pytest.skip("MDH_BIN does not say where mdh is")
-    return pathlib.Path(folder) / "mdh"
 
 
 def all_commands(mdh):

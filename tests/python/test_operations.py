@@ -171,6 +171,25 @@ def test_dashboard_and_alerts_use_metrics_that_there_are(start):
         assert place["x"] + place["w"] <= 24 and panel["title"]
 
 
+def test_prometheus_understands_what_is_for_it(start, tmp_path):
+    yaml = pytest.importorskip("yaml")
+    if not shutil.which("promtool"):
+        pytest.skip("there is no promtool (Debian: prometheus)")
+    dashboard = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    assert queries
+    rules = [{"record": f"query:{number}", "expr": expr.replace("$__rate_interval", "5m")}
+             for number, expr in enumerate(queries)]
+    (tmp_path / "queries.yaml").write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
+    for file in (DEPLOY / "monitoring" / "alerts.yaml", tmp_path / "queries.yaml"):
+        ended = subprocess.run(["promtool", "check", "rules", "--lint-fatal", file], capture_output=True, text=True)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+    daemon = start(options=["--metrics-listen", "127.0.0.1:0"])
+    own = "".join(re.findall(r"^(?:# (?:HELP|TYPE) )?(?:mdhd|process)_.*\n", scrape(daemon)[1], re.M))
+    ended = subprocess.run(["promtool", "check", "metrics"], input=own, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
 def test_every_alert_is_explained():
     yaml = pytest.importorskip("yaml")
     guide = (DEPLOY / "docs" / "operating.md").read_text()
@@ -248,6 +267,13 @@ def test_yaml_files_pass_the_lint():
     assert len(files) >= 2
     ended = subprocess.run(["yamllint", "-s", "-d", rules, *files], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout
+
+
+def test_kubernetes_manifests_fit_the_schemas():
+    yaml = pytest.importorskip("yaml")
+    schemas = pytest.importorskip("kubernetes_validate", reason="PyPI's kubernetes-validate is not installed")
+    for manifest in yaml.safe_load_all((DEPLOY / "kubernetes" / "mdhd.yaml").read_text()):
+        schemas.validate(manifest, schemas.latest_version(), strict=True)
 
 
 def test_kubernetes_manifests_hang_together():

@@ -1,7 +1,6 @@
 """`mdh` on terminals: progress, top, completion in zsh."""
 
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
@@ -10,14 +9,6 @@ import pytest
 
 from conftest import EXPRESSIONS
 from terminal import Terminal, lines_on_screen
-
-
-@pytest.fixture(scope="module")
-def mdh():
-    folder = os.environ.get("MDH_BIN")
-    if not folder:
-        pytest.skip("MDH_BIN does not say where mdh is")
-    return pathlib.Path(folder) / "mdh"
 
 
 def tune(mdh, daemon, size):

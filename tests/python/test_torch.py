@@ -36,6 +36,28 @@ def test_an_einsum_for_all_sizes(matmul):
     torch.testing.assert_close(matmul(a.T, b.T), a.T @ b.T)  # not contiguous
 
 
+def test_a_kernel_is_kept_and_computes_whatever_tensors_have_its_sizes(client):
+    class CountingSource(mdh.torch.KernelSource):
+        loads = 0
+
+        def load(self, expression, device):
+            self.loads += 1
+            return super().load(expression, device)
+
+    source = CountingSource(client=client)
+    function = mdh.torch.einsum("ik,kj->ij", source=source)
+    b = torch.rand(5, 6)
+    for a in (torch.rand(4, 5), torch.rand(5, 4).T, torch.rand(9, 5)[2:6], torch.rand(1, 5).expand(4, 5),
+              torch.rand(4, 5, requires_grad=True)):
+        torch.testing.assert_close(function(a, b), a @ b)
+    assert source.loads == 1
+    torch.testing.assert_close(function(a.double(), b.double()), a.double() @ b.double())
+    assert source.loads == 2
+    with torch.inference_mode():
+        torch.testing.assert_close(function(a, b), a @ b)
+    assert source.loads == 2
+
+
 @pytest.mark.parametrize("subscripts, shapes", [
     ("ik,kj->ij", ((3, 4), (4, 5))), ("bik,bkj->bij", ((2, 3, 4), (2, 4, 5))),
     ("ij,i->j", ((3, 4), (3,))), ("i,i->", ((5,), (5,))), ("ij->i", ((3, 4),)),
@@ -80,6 +102,8 @@ def test_an_expression_of_several_outputs_and_types(client):
     assert total(torch.arange(7, dtype=torch.float32)).item() == 21
     with pytest.raises(mdh.ExpressionError, match="'x' of .* is a tensor of torch.int32, not of"):
         total(torch.arange(7, dtype=torch.int32))
+    with pytest.raises(mdh.ExpressionError, match="has 24 bytes, but the kernel expects 28"):
+        total(torch.ones(6))
     with pytest.raises(mdh.ExpressionError, match="has no input: an operator needs one"):
         mdh.torch.operator("mdh_test::none", figure16.mandelbrot(4, 6), client=client)
     with pytest.raises(mdh.ExpressionError, match="has elements that tensors do not have"):

@@ -1,7 +1,5 @@
 #include "server/admin_service.h"
 
-#include <sqlite3.h>
-
 #include <filesystem>
 
 #include "gmock/gmock.h"
@@ -11,6 +9,7 @@
 #include "server/bundle.h"
 #include "server/resource_names.h"
 #include "tests/server/old_bundle.h"
+#include "tests/server/run_sql.h"
 #include "tests/server/service_fixture.h"
 
 namespace mdh {
@@ -120,12 +119,7 @@ TEST_F(AdminServiceTest, WithoutAFolderBackupsAreRefused) {
 TEST_F(AdminServiceTest, DamagedRowsAreFound) {
   const std::string name = Put(64, 1'000'000).name();
   EXPECT_THAT(admin_client_->CheckIntegrity()->problems(), IsEmpty());
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open(directory_.File("mdhd.sqlite").c_str(), &database), SQLITE_OK);
-  EXPECT_EQ(
-      sqlite3_exec(database, "UPDATE kernels SET kernel = x'ffff'", nullptr, nullptr, nullptr),
-      SQLITE_OK);
-  sqlite3_close(database);
+  RunSql(directory_.File("mdhd.sqlite"), "UPDATE kernels SET kernel = x'ffff'");
   const std::string id = *ParseRecordName(name);
   EXPECT_THAT(admin_client_->CheckIntegrity()->problems(),
               ElementsAre("kernel " + id + " cannot be read",

@@ -35,16 +35,17 @@ TEST(JobMetricsTest, CountsWaitsTrialsAndEnds) {
 
 class MetricsTest : public ServiceTest {
  protected:
-  std::string Text() {
-    const MetricsSource source({.job_metrics = job_metrics_,
-                                .lookup_metrics = lookups_->metrics(),
-                                .jobs = *queue_,
-                                .catalogue = catalogue_,
-                                .store = *store_,
-                                .version = "1.2.3",
-                                .start = absl::FromUnixSeconds(1'000'000)});
-    return prometheus::TextSerializer().Serialize(source.Collect());
+  std::shared_ptr<MetricsSource> Source() {
+    return std::make_shared<MetricsSource>(
+        MetricsSource::Sources{.job_metrics = job_metrics_,
+                               .lookup_metrics = lookups_->metrics(),
+                               .jobs = *queue_,
+                               .catalogue = catalogue_,
+                               .store = *store_,
+                               .version = "1.2.3",
+                               .start = absl::FromUnixSeconds(1'000'000)});
   }
+  std::string Text() { return prometheus::TextSerializer().Serialize(Source()->Collect()); }
   JobMetrics job_metrics_;
 };
 
@@ -67,14 +68,7 @@ TEST_F(MetricsTest, SayWhatHappened) {
 }
 
 TEST_F(MetricsTest, AreServedWhereItIsAsked) {
-  const auto source =
-      std::make_shared<MetricsSource>(MetricsSource::Sources{.job_metrics = job_metrics_,
-                                                             .lookup_metrics = lookups_->metrics(),
-                                                             .jobs = *queue_,
-                                                             .catalogue = catalogue_,
-                                                             .store = *store_,
-                                                             .version = "",
-                                                             .start = absl::Now()});
+  const auto source = Source();
   const auto server = MetricsServer::Start("127.0.0.1:0", source);
   ASSERT_TRUE(server.ok()) << server.status();
   const std::string url = (*server)->url();
@@ -83,6 +77,18 @@ TEST_F(MetricsTest, AreServedWhereItIsAsked) {
   const auto second = MetricsServer::Start(address, source);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(address));
+}
+
+TEST_F(MetricsTest, TheServerIsClosedAtOnce) {
+  const auto source = Source();
+  for (const std::string address : {"127.0.0.1:0", "0.0.0.0:0", "[::]:0"}) {
+    auto server = MetricsServer::Start(address, source);
+    if (!server.ok() && address == "[::]:0") continue;  // a machine without IPv6
+    ASSERT_TRUE(server.ok()) << server.status();
+    const absl::Time start = absl::Now();
+    server->reset();
+    EXPECT_LT(absl::Now() - start, absl::Seconds(1)) << address;
+  }
 }
 
 }  // namespace

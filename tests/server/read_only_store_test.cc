@@ -1,6 +1,4 @@
 // A database that cannot be written: what is stored is served, everything else is refused.
-#include <sqlite3.h>
-
 #include <set>
 
 #include "gmock/gmock.h"
@@ -16,6 +14,7 @@
 #include "server/sqlite_store.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/read_only_folder.h"
+#include "tests/server/run_sql.h"
 #include "tests/server/temporary_directory.h"
 
 namespace mdh {
@@ -57,12 +56,6 @@ class ReadOnlyStoreTest : public ::testing::TestWithParam<ReadOnlyWay> {
   std::string Refusal() const {
     return std::string(OpenSqliteStore({.path = path_}).status().message());
   }
-  void RunSql(const std::string& sql) const {
-    sqlite3* database = nullptr;
-    ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
-    sqlite3_close(database);
-  }
 
   const TemporaryDirectory directory_;
   const std::string folder_ = directory_.File("state #1?%41");  // a path is no address
@@ -101,7 +94,7 @@ TEST_P(ReadOnlyStoreTest, WhatIsStoredIsReadAndNothingIsWritten) {
 }
 
 TEST_P(ReadOnlyStoreTest, ARecordThatCannotBeReadIsLeftOut) {
-  RunSql("UPDATE records SET record = x'ffff' WHERE id = 'a'");
+  RunSql(path_, "UPDATE records SET record = x'ffff' WHERE id = 'a'");
   MakeReadOnly();
   const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path_});
   EXPECT_THAT(*store->AllRecords(), SizeIs(1));
@@ -132,7 +125,7 @@ TEST_P(ReadOnlyStoreTest, WhatAKilledProcessLeftIsReadIfItsIndexIsThere) {
 }
 
 TEST_P(ReadOnlyStoreTest, WhatWouldHaveToBeWrittenFirstIsRefused) {
-  RunSql("PRAGMA user_version = 3");
+  RunSql(path_, "PRAGMA user_version = 3");
   MakeReadOnly();
   EXPECT_THAT(Refusal(), HasSubstr("schema version 3 and cannot be brought up to date"));
   read_only_.reset();

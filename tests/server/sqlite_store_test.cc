@@ -1,6 +1,5 @@
 #include "server/sqlite_store.h"
 
-#include <sqlite3.h>
 #include <sys/mount.h>
 
 #include <cstring>
@@ -11,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/resource_names.h"
+#include "tests/server/run_sql.h"
 #include "tests/server/temporary_directory.h"
 
 namespace mdh {
@@ -40,14 +40,6 @@ v1::TuningJob Job(v1::TuningJobState state, const std::string& request_id = "") 
   job.set_state(state);
   job.set_request_id(request_id);
   return job;
-}
-
-void RunSql(const std::string& path, const char* sql) {
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK)
-      << sqlite3_errmsg(database);
-  sqlite3_close(database);
 }
 
 class SqliteStoreTest : public ::testing::Test {

@@ -1,7 +1,5 @@
 // What the store does besides storing: keeps, announces, sets aside, forgets; writes of many at
 // once.
-#include <sqlite3.h>
-
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -13,6 +11,7 @@
 #include "server/sqlite_results.h"
 #include "server/sqlite_store.h"
 #include "server/sqlite_writer.h"
+#include "tests/server/run_sql.h"
 #include "tests/server/temporary_directory.h"
 
 namespace mdh {
@@ -50,13 +49,6 @@ class StoreCareTest : public ::testing::Test {
     const Result<v1::TuningRecord> stored = store_->PutResult(result.record, result.kernel);
     EXPECT_TRUE(stored.ok()) << stored.status();
     return stored.ok() ? stored->time_ns() : 0;
-  }
-  void RunSql(const std::string& sql) {
-    sqlite3* database = nullptr;
-    ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
-        << sqlite3_errmsg(database);
-    sqlite3_close(database);
   }
   int64_t InsertEnded(int64_t second) {
     v1::TuningJob job;
@@ -152,10 +144,10 @@ TEST_F(StoreCareTest, ARecordThatCannotBeReadIsSetAside) {
   Put(ResultFor("b", 100));
   Put(ResultFor("c", 100));
   store_.reset();
-  RunSql(
-      "UPDATE records SET record = x'ffff' WHERE id = 'a.1';"
-      "UPDATE records SET record = (SELECT record FROM records WHERE id = 'c.1')"
-      " WHERE id = 'b.1'");
+  RunSql(path_,
+         "UPDATE records SET record = x'ffff' WHERE id = 'a.1';"
+         "UPDATE records SET record = (SELECT record FROM records WHERE id = 'c.1')"
+         " WHERE id = 'b.1'");
   Open();
   const Result<std::vector<v1::TuningRecord>> records = store_->AllRecords();
   ASSERT_THAT(*records, SizeIs(1));
@@ -172,7 +164,7 @@ TEST_F(StoreCareTest, ARecordThatCannotBeReadIsSetAside) {
 TEST_F(StoreCareTest, ADamagedJobDoesNotHideTheOthers) {
   InsertEnded(1);
   InsertEnded(2);
-  RunSql("UPDATE jobs SET job = x'ffff' WHERE number = 1");
+  RunSql(path_, "UPDATE jobs SET job = x'ffff' WHERE number = 1");
   EXPECT_THAT(*store_->ListJobs(0, 10), SizeIs(1));
   EXPECT_THAT(*store_->CheckIntegrity(), ElementsAre("job 1 cannot be read"));
 }

@@ -1,7 +1,7 @@
 /* Runs a matrix product through libmdh.so:
  *   matmul_c BUNDLE    with the kernel of a bundle, without a daemon
- *   matmul_c           with the best kernel that a daemon has at once; it tunes on in the
- * background Compiled kernels are kept in the user's cache folder. */
+ *   matmul_c           with the best kernel that a daemon has at once, and tunes on from
+ * Compiled kernels are kept in the user's cache folder. */
 #include "matmul.h"
 
 #include <mdh.h>

@@ -212,35 +212,54 @@ def _register(name: str, inputs: int, outputs: int,
     parameters = ", ".join(f"Tensor x{number}" for number in range(inputs))
     results = ", ".join(["Tensor"] * outputs)
     # Making an expression, and its digest, takes longer than many a kernel.
-    known: Dict[Tuple[Any, ...], Loaded] = {}
+    known: Dict[Tuple[Any, ...], _Computation] = {}
     schema = f"({parameters}) -> {results if outputs == 1 else f'({results})'}"
 
     def empty(*tensors: Any) -> Any:
-        made = tuple(tensors[0].new_empty(sizes, dtype=dtype) for dtype, sizes in shapes(*tensors))
-        return made[0] if outputs == 1 else made
-
-    def kernel_for(tensors: Sequence[Any]) -> Loaded:
-        key = (tensors[0].device, *((tensor.dtype, tensor.shape) for tensor in tensors))
-        if key not in known:
-            known[key] = source.load(expression(*tensors), tensors[0].device)
-        return known[key]
+        made = _empty(tensors[0], shapes(*tensors))
+        return made[0] if outputs == 1 else tuple(made)
 
     def run(*tensors: Any) -> Any:
-        result = empty(*tensors)
-        kernel = kernel_for(tensors)
-        arguments = [tensor.detach().contiguous() for tensor in tensors]
-        arguments += [result] if outputs == 1 else result
-        if isinstance(kernel, CudaKernel):
-            _launch(kernel, arguments, tensors[0].device)
-        else:
-            kernel(*arguments)
-        return result
+        key = tuple([(tensor.device, tensor.dtype, tensor.shape) for tensor in tensors])
+        computation = known.get(key)
+        if computation is None:
+            made = shapes(*tensors)
+            kernel = source.load(expression(*tensors), tensors[0].device)
+            computation = known[key] = _Computation(kernel, made)
+        made = computation(tensors)
+        return made[0] if outputs == 1 else tuple(made)
 
     torch.library.define(name, schema)
     torch.library.impl(name, "default", run)
     torch.library.register_fake(name, empty)
     namespace, short = name.split("::")
-    return getattr(getattr(torch.ops, namespace), short)
+    return getattr(getattr(torch.ops, namespace), short).default
+
+
+class _Computation:
+    """A kernel for tensors of certain types, sizes and devices. Thread-safe."""
+
+    def __init__(self, kernel: Loaded, outputs: Sequence[Tuple[Any, Sequence[int]]]):
+        self._kernel = kernel
+        self._outputs = [(dtype, tuple(sizes)) for dtype, sizes in outputs]
+        self._fits = False  # tensors of these types and sizes, as a call has shown
+
+    def __call__(self, tensors: Sequence[Any]) -> List[Any]:
+        """The outputs for inputs."""
+        results = _empty(tensors[0], self._outputs)
+        arguments = [tensor.contiguous() for tensor in tensors] + results
+        if isinstance(self._kernel, CudaKernel):
+            _launch(self._kernel, [t.detach() for t in arguments], tensors[0].device)
+        elif self._fits:  # looking at tensors takes longer than many a kernel
+            self._kernel(*[t.data_ptr() for t in arguments])
+        else:
+            self._kernel(*[t.detach() for t in arguments])
+            self._fits = True
+        return results
+
+
+def _empty(like: Any, outputs: Sequence[Tuple[Any, Sequence[int]]]) -> List[Any]:
+    return [like.new_empty(sizes, dtype=dtype) for dtype, sizes in outputs]
 
 
 def _launch(kernel: CudaKernel, arguments: Sequence[Any], device: torch.device) -> None:

@@ -36,6 +36,10 @@ class GrpcClient : public Client {
 
   Result<v1::LookupKernelResponse> Lookup(const v1::KernelKey& key, v1::MatchKind weakest_match,
                                           const v1::DeviceSelection& device) override;
+  Result<v1::LookupKernelResponse> LookupAndTune(const Expression& expression,
+                                                 const BackgroundTuning& tuning,
+                                                 const v1::DeviceSelection& device,
+                                                 v1::NumericsPolicy numerics_policy) override;
   Result<std::vector<Result<v1::LookupKernelResponse>>> BatchLookup(
       const std::vector<v1::KernelKey>& keys, v1::MatchKind weakest_match) override;
   Status WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes,
@@ -106,6 +110,27 @@ Result<v1::LookupKernelResponse> GrpcClient::Lookup(const v1::KernelKey& key,
                     options_.call_limit_ns);
 }
 
+v1::BackgroundTuning ToProto(const BackgroundTuning& tuning) {
+  v1::BackgroundTuning proto;
+  proto.mutable_options()->set_budget_ns(tuning.budget_ns);
+  proto.set_priority(tuning.priority);
+  proto.set_source(tuning.source);
+  return proto;
+}
+
+Result<v1::LookupKernelResponse> GrpcClient::LookupAndTune(const Expression& expression,
+                                                           const BackgroundTuning& tuning,
+                                                           const v1::DeviceSelection& device,
+                                                           v1::NumericsPolicy numerics_policy) {
+  v1::LookupKernelRequest request;
+  *request.mutable_expression()->mutable_structured() = ToProto(expression);
+  request.set_numerics_policy(numerics_policy);
+  if (IsGiven(device)) *request.mutable_device() = device;
+  *request.mutable_tune_in_background() = ToProto(tuning);
+  return CallMethod(*kernels_, &v1::KernelService::Stub::LookupKernel, request,
+                    options_.call_limit_ns);
+}
+
 Result<std::vector<Result<v1::LookupKernelResponse>>> GrpcClient::BatchLookup(
     const std::vector<v1::KernelKey>& keys, v1::MatchKind weakest_match) {
   v1::BatchLookupKernelsRequest request;
@@ -153,10 +178,7 @@ Result<v1::GetKernelResponse> GrpcClient::GetKernelAndTune(const Expression& exp
   *request.mutable_expression()->mutable_structured() = ToProto(expression);
   request.set_numerics_policy(numerics_policy);
   if (IsGiven(device)) *request.mutable_device() = device;
-  v1::BackgroundTuning& background = *request.mutable_tune_in_background();
-  background.mutable_options()->set_budget_ns(tuning.budget_ns);
-  background.set_priority(tuning.priority);
-  background.set_source(tuning.source);
+  *request.mutable_tune_in_background() = ToProto(tuning);
   return CallMethod(*kernels_, &v1::KernelService::Stub::GetKernel, request,
                     options_.call_limit_ns);
 }

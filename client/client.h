@@ -80,6 +80,14 @@ class Client {
                                           v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT) {
     return Lookup(KeyOf(expression), weakest_match);
   }
+  // The best that is known, at once and from the daemon's memory where it can; unless it was
+  // measured for exactly this, a tuning job is created, or joined, in the background. The response
+  // has the kernel itself where parameters were not measured, and says where they come from.
+  // Errors: those of the expression; what keeps the job from being created is in the response.
+  virtual Result<v1::LookupKernelResponse> LookupAndTune(
+      const Expression& expression, const BackgroundTuning& tuning,
+      const v1::DeviceSelection& device = {},
+      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED) = 0;
   // Many at once, in the order of the keys; each fails alone. Errors: InvalidArgument for too many.
   virtual Result<std::vector<Result<v1::LookupKernelResponse>>> BatchLookup(
       const std::vector<v1::KernelKey>& keys,

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "codegen/block_cost_shape.h"
 #include "core/constraints.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -27,6 +28,8 @@ constexpr double kMostThreads = 2048, kMostBlocks = 32;  // of a multiprocessor
 constexpr double kMaxUnroll = 1024;                      // points of a thread's unrolled loops
 constexpr double kMostRegisters = 250;
 constexpr double kBeside = 10, kMostBeside = 0.6;
+// Farther apart makes no difference; the threads of a warp may be many times that apart.
+constexpr int64_t kLongestStride = int64_t{1} << 32;
 constexpr double kMostIndependent = 64;  // results of a thread that hide waiting
 
 double CeilDivide(double a, double b) { return std::ceil(a / b); }
@@ -53,7 +56,8 @@ BlockCostModel::BlockCostModel(const Expression& e, const DeviceDescription& dev
         if (coefficients[d] == 0) continue;
         index.terms.push_back({d, std::abs(coefficients[d])});
         m.uses[d] = true;
-        m.strides[d] += std::abs(coefficients[d]) * strides[x];
+        m.strides[d] =
+            std::min(m.strides[d] + std::abs(coefficients[d]) * strides[x], kLongestStride);
       }
       m.dimensions.push_back(std::move(index));
     }
@@ -200,11 +204,11 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
     } else {
       s.thread[d] = cut.vector;
       s.chunk[d] = std::min(sizes_[d], group);
-      const double part =
-          CeilDivide(static_cast<double>(sizes_[d]), static_cast<double>(cut.blocks));
-      const double iterations = CeilDivide(part, static_cast<double>(group));
-      s.tile[d] = s.block[d] = static_cast<int64_t>(
-          std::min(static_cast<double>(sizes_[d]), iterations * static_cast<double>(group)));
+      // In integers: as doubles, the largest sizes would be more than 64 bits hold.
+      const int64_t whole_groups = RoundUp(CeilDivide(sizes_[d], cut.blocks), group);
+      s.tile[d] = s.block[d] = std::min(sizes_[d], whole_groups);
+      const double iterations =
+          CeilDivide(static_cast<double>(whole_groups), static_cast<double>(group));
       s.iterations *= iterations;
       const double slots =
           CeilDivide(static_cast<double>(sizes_[d]), iterations * static_cast<double>(group));

@@ -59,7 +59,7 @@ double BlockCostModel::Run(const BufferModel& buffer, const Points& points) cons
   double run = 1;
   for (size_t x = buffer.dimensions.size(); x-- > 0;) {
     const IndexDimension& index = buffer.dimensions[x];
-    if (index.stride != static_cast<int64_t>(run)) break;
+    if (static_cast<double>(index.stride) != run) break;
     int64_t extent = index.constants + 1;
     for (const auto& [d, coefficient] : index.terms) extent += coefficient * (points[d] - 1);
     run *= static_cast<double>(std::min(extent, index.extent));

@@ -6,14 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "core/constraints.h"
 #include "core/nest_constraints.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
 
 constexpr int64_t kMaxPrivateElements = 64;  // of an input, on their way to the scalar function
 constexpr int kPadding = 4;                  // of rows in shared memory that are written by columns
-
-int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 using Copy = BlockDesign::Copy;
 
@@ -85,11 +84,11 @@ class Translator {
       int64_t extent = 1;
       for (int l = layers_ - 1; l > blocks_; --l) {
         p_.tile[l][d] = std::min(size(d), extent);
-        extent = std::min(size(d), extent * parts[l]);
+        extent = std::min(size(d), MultiplyOrLargest(extent, parts[l]));
       }
       if (!IsKept(d)) {  // what blocks leave over is a loop
         const int64_t inside = p_.tile[outer_][d];
-        extent = std::min(size(d), CeilDivide(CeilDivide(size(d), cut(d).blocks), inside) * inside);
+        extent = std::min(size(d), RoundUp(CeilDivide(size(d), cut(d).blocks), inside));
       }
       for (int l = blocks_; l >= 0; --l) p_.tile[l][d] = l == blocks_ ? extent : size(d);
     }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/c_spelling.h"
 #include "codegen/scalar_code.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -13,14 +14,6 @@ constexpr int64_t kBlock = 128;            // threads that combine results by th
 constexpr int64_t kItems = 32;             // results of a block, where threads share them
 constexpr int64_t kMostShares = 256;       // threads of a block
 constexpr int64_t kEnoughThreads = 65536;  // of the device
-
-int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-int64_t RoundDownToPowerOfTwo(int64_t n) {
-  int64_t power = 1;
-  while (power <= n / 2) power *= 2;
-  return power;
-}
 
 std::shared_ptr<const Block> Share(Block block) {
   return std::make_shared<const Block>(std::move(block));

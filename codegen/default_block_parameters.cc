@@ -6,6 +6,7 @@
 #include "codegen/block_candidates.h"
 #include "core/constraints.h"
 #include "core/nest_constraints.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -14,14 +15,6 @@ constexpr int64_t kMaxBlock = 256;             // threads
 constexpr int64_t kThreadsPerProcessor = 512;  // that keep a multiprocessor busy
 constexpr int64_t kMaxChunk = 32;              // points of reductions between two copies
 constexpr double kMinReuse = 4;                // of what is copied to shared memory
-
-int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-int64_t RoundDownToPowerOfTwo(int64_t n) {
-  int64_t power = 1;
-  while (power <= n / 2) power *= 2;
-  return power;
-}
 
 // How a dimension is cut: blocks, then loops around and inside of the threads.
 struct Cut {
@@ -230,11 +223,11 @@ class Rules {
       int64_t extent = 1;
       for (int l = layers_ - 1; l > blocks_; --l) {
         p_.tile[l][d] = extent;
-        extent = std::min(size(d), extent * parts[l]);
+        extent = std::min(size(d), MultiplyOrLargest(extent, parts[l]));
       }
       if (!IsKept(d)) {  // what blocks leave over is a loop
         const int64_t part = CeilDivide(size(d), cut.blocks);
-        extent = std::min(size(d), CeilDivide(part, extent) * extent);
+        extent = std::min(size(d), RoundUp(part, extent));
         if (is_ordered_) extent = OrderedPart(e_, p_.numerics, d);
       }
       for (int l = blocks_; l >= 0; --l) p_.tile[l][d] = l == blocks_ ? extent : size(d);

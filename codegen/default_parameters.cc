@@ -8,6 +8,7 @@
 #include "codegen/default_block_parameters.h"
 #include "codegen/tile_choice.h"
 #include "core/constraints.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -225,7 +226,8 @@ class Rules {
     p_.tile[0] = tile;
     int64_t wanted = device_.cores;
     // Results in the output have rows that should stay whole.
-    if (p_.accumulate_in == AccumulateIn::kOutput && OutputBytes() <= device_.l2_bytes) {
+    if (p_.accumulate_in == AccumulateIn::kOutput &&
+        OutputBytes() <= static_cast<double>(device_.l2_bytes)) {
       wanted = SplitOverCores(/*reduced=*/true, wanted);
     }
     wanted = SplitOverCores(/*reduced=*/false, wanted);
@@ -237,12 +239,13 @@ class Rules {
   // nothing is left to cut. Gives the number of parts still wanted per part.
   int64_t SplitOverCores(bool reduced, int64_t wanted) {
     const Buffer* largest = nullptr;
-    int64_t all_bytes = 0;
+    double all_bytes = 0;
     for (const Buffer& buffer : e_.inputs()) {
-      all_bytes += buffer.size_bytes();
+      all_bytes += static_cast<double>(buffer.size_bytes());
       if (largest == nullptr || buffer.size_bytes() > largest->size_bytes()) largest = &buffer;
     }
-    if (largest != nullptr && 3 * largest->size_bytes() < 2 * all_bytes) largest = nullptr;
+    if (largest != nullptr && 3 * static_cast<double>(largest->size_bytes()) < 2 * all_bytes)
+      largest = nullptr;
     while (wanted > 1) {
       int best = -1;
       int64_t best_tile = 0;
@@ -254,10 +257,12 @@ class Rules {
         // Parts of whole inner tiles, the largest that balance.
         for (int l = 1; l <= innermost_; ++l) {
           const int64_t unit = p_.tile[l][d];
-          const int64_t units = (size(d) + unit - 1) / unit;
-          const int64_t tile = std::min(size(d), (units + wanted - 1) / wanted * unit);
+          const int64_t units = CeilDivide(size(d), unit);
+          const int64_t tile =
+              std::min(size(d), MultiplyOrLargest(CeilDivide(units, wanted), unit));
           if (tile == size(d)) continue;
-          const double score = static_cast<double>(size(d)) / static_cast<double>(tile * wanted) -
+          const double score = static_cast<double>(size(d)) /
+                                   (static_cast<double>(tile) * static_cast<double>(wanted)) -
                                0.02 * l - 0.01 * d + (divides_largest ? 0.1 : 0);
           if (score > best_score) {
             best_score = score;
@@ -268,8 +273,8 @@ class Rules {
       }
       if (best < 0) break;
       p_.tile[0][best] = best_tile;
-      const int64_t parts = (size(best) + best_tile - 1) / best_tile;
-      wanted = (wanted + parts - 1) / parts;
+      const int64_t parts = CeilDivide(size(best), best_tile);
+      wanted = CeilDivide(wanted, parts);
     }
     return wanted;
   }
@@ -300,7 +305,7 @@ class Rules {
       for (int l = innermost_ - 1; l >= 0; --l) {
         const int64_t inner = p_.tile[l + 1][d];
         if (p_.tile[l][d] != size(d) && p_.tile[l][d] % inner != 0) {
-          p_.tile[l][d] = std::min(size(d), (p_.tile[l][d] + inner - 1) / inner * inner);
+          p_.tile[l][d] = std::min(size(d), RoundUp(p_.tile[l][d], inner));
         }
       }
       int64_t outer = size(d);
@@ -365,7 +370,9 @@ class Rules {
   void ChooseStores() {
     const int v = vector_dimension_;
     if (!HasRegisters() || v < 0 || e_.is_reduction(v) || e_.has_prefix_sum()) return;
-    if (OutputBytes() <= device_.l3_bytes || p_.accumulate_in == AccumulateIn::kOutput) return;
+    if (OutputBytes() <= static_cast<double>(device_.l3_bytes) ||
+        p_.accumulate_in == AccumulateIn::kOutput)
+      return;
     for (int d = 0; d < e_.rank(); ++d) {
       for (int l = 0; e_.is_reduction(d) && l < innermost_; ++l) {
         if (p_.tile[l][d] != size(d)) return;
@@ -377,9 +384,9 @@ class Rules {
     if (!Validate(e_, m_, device_, p_).ok()) p_.streams_results = false;
   }
 
-  int64_t OutputBytes() const {
-    int64_t bytes = 0;
-    for (const Buffer& buffer : e_.outputs()) bytes += buffer.size_bytes();
+  double OutputBytes() const {
+    double bytes = 0;
+    for (const Buffer& buffer : e_.outputs()) bytes += static_cast<double>(buffer.size_bytes());
     return bytes;
   }
 

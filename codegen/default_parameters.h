@@ -18,7 +18,8 @@ std::vector<TuningParameters> StartingParameters(
     const Expression& expression, const SystemModel& model, const DeviceDescription& device,
     NumericsPolicy numerics = NumericsPolicy::kReassociate, size_t most = 10);
 
-// The first of them: valid for every expression (Validate accepts it); takes a millisecond or less.
+// The first of them: valid for every expression (Validate accepts it) whose sizes the device can
+// count and, if it has prefix sums, hold; takes a millisecond or less.
 TuningParameters DefaultParameters(const Expression& expression, const SystemModel& model,
                                    const DeviceDescription& device,
                                    NumericsPolicy numerics = NumericsPolicy::kReassociate);

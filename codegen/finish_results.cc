@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/scalar_code.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -53,7 +54,7 @@ class Finisher {
 
   void PrefixSum(int d, bool is_last, LoopProgram* program) {
     d_ = d;
-    parts_ = (size(d) + results_.part[d] - 1) / results_.part[d];
+    parts_ = CeilDivide(size(d), results_.part[d]);
     outer_.clear();
     inner_.clear();
     for (const int x : kept_) {

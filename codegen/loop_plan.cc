@@ -8,15 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/c_spelling.h"
 #include "core/constraints.h"
+#include "core/round.h"
 
 namespace mdh {
-namespace {
-
-int64_t RoundUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 bool DependsOn(const Buffer& buffer, int d) {
   for (const IndexFunction& access : buffer.accesses) {

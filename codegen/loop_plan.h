@@ -9,6 +9,7 @@
 #include "codegen/index.h"
 #include "codegen/result_targets.h"
 #include "core/low_level_expression.h"
+#include "core/round.h"
 
 namespace mdh {
 
@@ -60,7 +61,7 @@ class LoopPlan {
 
   // Core layer: parts of core_tile(d) points, core_parts(d) of them, nested in core_order().
   int64_t core_tile(int d) const { return core_tile_[d]; }
-  int64_t core_parts(int d) const { return (size(d) + core_tile_[d] - 1) / core_tile_[d]; }
+  int64_t core_parts(int d) const { return CeilDivide(size(d), core_tile_[d]); }
   const std::vector<int>& core_order() const { return core_order_; }
   int64_t total_core_parts() const;
   // Product of the parts along reduced dimensions: 1, or results are combined in a second stage.

@@ -6,11 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/constraints.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
-
-int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Strides in elements of the buffer's fields of that type.
 std::vector<int64_t> FieldStrides(const Buffer& buffer, const ElementType::Field& field) {

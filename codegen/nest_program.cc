@@ -11,6 +11,7 @@
 #include "codegen/nest_loads.h"
 #include "codegen/nest_phases.h"
 #include "codegen/nest_results.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -347,7 +348,7 @@ class Builder {
         });
         continue;
       }
-      const int64_t blocks = (items + kFinishingThreads - 1) / kFinishingThreads;
+      const int64_t blocks = CeilDivide(items, kFinishingThreads);
       stage.launch = {{std::min(blocks, kFinishingBlocks), 1, 1}, {kFinishingThreads, 1, 1}};
     }
   }

@@ -6,6 +6,7 @@
 
 #include "codegen/tile_cost.h"
 #include "core/constraints.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -16,12 +17,6 @@ constexpr int64_t kShortReduction = 8;       // to be unrolled whole
 constexpr int64_t kUnrolledReductions = 32;  // together
 constexpr size_t kMostOfWidth = 1;           // of these, with the same points along the lanes
 constexpr size_t kMostAlike = 5;             // choices with the same lanes and packed inputs
-
-int64_t RoundDownToPowerOfTwo(int64_t n) {
-  int64_t power = 1;
-  while (power <= n / 2) power *= 2;
-  return power;
-}
 
 class Ranking {
  public:

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/constraints.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -25,7 +26,7 @@ std::vector<LowLevelOperator> Rows(const Expression& e, const TuningParameters& 
       const int64_t outer = l == 0 ? e.dimensions()[d].size : p.tile[l - 1][d];
       const int64_t tile = p.tile[l][d];
       rows.push_back({.level = {l, d},
-                      .parts = (outer + tile - 1) / tile,
+                      .parts = CeilDivide(outer, tile),
                       .tile = tile,
                       .position = {0, 0, 0},
                       .assigned = {{l, d}, {l, d}, {l, d}},

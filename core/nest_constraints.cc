@@ -4,16 +4,13 @@
 #include <numeric>
 
 #include "core/constraints.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
 
 // Sequential arrays of results that a thread of a CPU may keep on its stack.
 constexpr int64_t kMaxStackAccumulators = 4096;
-
-int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-int64_t RoundUp(int64_t value, int64_t multiple) { return CeilDivide(value, multiple) * multiple; }
 
 // What a result takes where it is computed with.
 int64_t ResultBytes(const TypedName& result) {

@@ -1,6 +1,7 @@
 #include "core/numerics.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -44,7 +45,7 @@ int64_t FixedTreePart(const Expression& expression, int d) {
   const int64_t size = expression.dimensions()[d].size;
   if (!expression.is_prefix_sum(d) && d != LongestReduction(expression)) return size;
   if (size <= kMultiple) return size;
-  return (size + kParts * kMultiple - 1) / (kParts * kMultiple) * kMultiple;
+  return CeilDivide(size, kParts * kMultiple) * kMultiple;
 }
 
 int64_t OrderedPart(const Expression& expression, NumericsPolicy policy, int d) {

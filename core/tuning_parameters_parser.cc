@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "core/round.h"
 #include "core/tuning_parameters.h"
 
 namespace mdh {
@@ -303,7 +304,7 @@ Result<LevelTable<int64_t>> TilesOf(const LevelTable<int64_t>& parts, const Expr
     }
     int64_t outer = dimension.size;
     for (size_t l = 0; l < parts.size(); ++l) {
-      const int64_t count = (outer + tiles[l][d] - 1) / tiles[l][d];
+      const int64_t count = CeilDivide(outer, tiles[l][d]);
       if (count != parts[l][d]) {
         return Invalid("#PRT of layer ", l + 1, " in dimension ", dimension.name, ": ", parts[l][d],
                        " parts of ", tiles[l][d], " points, but ", outer, " points are ", count,

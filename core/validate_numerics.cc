@@ -1,5 +1,6 @@
 // Validate: orders in which results may be combined with numerics policies other than
 // kReassociate (core/numerics.h).
+#include "core/round.h"
 #include "core/validate.h"
 
 namespace mdh {
@@ -33,7 +34,7 @@ class Order {
       if (level.level.dimension != d || level.parts == 1) continue;
       if (level.role == LayerRole::kCores) {
         // Two core levels, or one inside of a loop, cut a part that is not whole.
-        const bool is_whole = level.parts == (size + level.tile - 1) / level.tile;
+        const bool is_whole = level.parts == CeilDivide(size, level.tile);
         part = is_whole && part == size ? level.tile : 0;
       } else if (shape_.is_parallel(n) || level.role == LayerRole::kLanes) {
         return InvalidParameters(prefix_, ": ", level.parts, " parts at level ",

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/constraints.h"
+#include "core/round.h"
 #include "core/validate.h"
 
 namespace mdh {
@@ -195,7 +196,7 @@ class Validator {
     double slots = 1;
     for (int d = 0; d < e_.rank(); ++d) {
       if (!e_.is_reduction(d)) continue;
-      slots *= static_cast<double>((e_.dimensions()[d].size + p_.tile[0][d] - 1) / p_.tile[0][d]);
+      slots *= static_cast<double>(CeilDivide(e_.dimensions()[d].size, p_.tile[0][d]));
     }
     if (slots > 1 || e_.has_prefix_sum()) shared_bytes += slots * ResultArrayBytes(e_);
     const double cache = static_cast<double>(device_.l2_bytes) +

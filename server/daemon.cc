@@ -40,6 +40,7 @@
 #include "server/study_store.h"
 #include "server/tls_credentials.h"
 #include "server/tuning_service.h"
+#include "server/watch_streams.h"
 
 namespace mdh {
 namespace {
@@ -109,6 +110,7 @@ class RunningDaemon : public Daemon {
   const DaemonOptions options_;
   const absl::Time start_ = absl::Now();
   const WorkDirectoryRemoval work_directory_removal_;
+  std::unique_ptr<WatchStreams> watches_;  // told of changes by the store, and of progress by jobs
   std::unique_ptr<Store> store_;
   std::unique_ptr<StudyStore> study_store_;
   std::unique_ptr<StudyCatalogue> studies_;
@@ -249,16 +251,19 @@ Status RunningDaemon::StartJobs() {
     lookup_table_->Put(record);
     ++records;
   }));
-  store_->SetListener(
-      [table = lookup_table_.get()](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
-        table->Apply(kind, record);
-      });
+  watches_ = std::make_unique<WatchStreams>();
+  store_->SetListener([table = lookup_table_.get(), watches = watches_.get()](
+                          v1::KernelChangeKind kind, const v1::TuningRecord& record) {
+    table->Apply(kind, record);
+    watches->Wake();
+  });
   spdlog::info("records={}", records.load());
   JobQueueOptions options;
   options.max_queued = options_.max_queued_jobs;
   options.max_queued_per_source = options_.max_queued_jobs_per_source;
   options.owner = kOwner;
   options.metrics = &job_metrics_;
+  options.on_progress = [watches = watches_.get()] { watches->Wake(); };
   MDH_ASSIGN_OR_RETURN(jobs_,
                        JobQueue::Start(*store_, *lookup_table_, *catalogue_, std::move(options)));
   keeper_ = std::make_unique<DeviceKeeper>(catalogue_->devices(), DeviceKeeperOptions());
@@ -283,6 +288,8 @@ Status RunningDaemon::Serve() {
                                                   std::move(lookups));
   tuning_service_ = std::make_unique<TuningServiceImpl>(*jobs_, *lookup_table_, *catalogue_,
                                                         *store_, options_.limits, *access_);
+  kernel_service_->AddTo(*watches_);
+  tuning_service_->AddTo(*watches_);
   admin_service_ = std::make_unique<AdminServiceImpl>(*store_, lookup_server_->metrics(), *jobs_,
                                                       options_.limits, Admin(), *access_);
   device_service_ =
@@ -308,7 +315,10 @@ Status RunningDaemon::Serve() {
   builder.RegisterService(admin_service_.get());
   lookup_server_->AddTo(builder);
   server_ = builder.BuildAndStart();
-  if (server_ != nullptr) lookup_server_->Start();
+  if (server_ != nullptr) {
+    lookup_server_->Start();
+    watches_->Start(lookup_server_->queue());
+  }
   for (size_t i = 0; i < ports.size(); ++i) {
     const std::string& address = options_.listen[i];
     if (server_ == nullptr || ports[i] == 0) {
@@ -348,12 +358,14 @@ void RunningDaemon::Stop() {
   spdlog::info("stopping");
   metrics_server_.reset();  // it reads what goes away below
   health_service_.Stop();
-  kernel_service_->StopWatching();
   // Watchers see the last of their jobs before the server goes away.
   jobs_->Drain();
+  watches_->Stop();
   server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
   server_->Wait();
+  watches_->Join();
   lookup_server_->Stop();
+  watches_->Clear();
   server_.reset();
   file_watch_.reset();
   housekeeper_.reset();
@@ -363,6 +375,7 @@ void RunningDaemon::Stop() {
   studies_.reset();
   study_store_.reset();
   store_.reset();
+  watches_.reset();
   spdlog::info("stopped");
 }
 

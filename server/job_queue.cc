@@ -159,7 +159,8 @@ void JobQueue::CancelLocked(const std::shared_ptr<Job>& job) {
 
 Result<std::vector<v1::TuningProgress>> JobQueue::WaitForProgress(int64_t number,
                                                                   int64_t after_sequence,
-                                                                  absl::Duration timeout) {
+                                                                  absl::Duration timeout,
+                                                                  size_t most) {
   absl::ReleasableMutexLock lock(&mutex_);
   const std::shared_ptr<Job> job = Find(number);
   if (job == nullptr) {
@@ -176,7 +177,7 @@ Result<std::vector<v1::TuningProgress>> JobQueue::WaitForProgress(int64_t number
   mutex_.AwaitWithTimeout(absl::Condition(&has_news), timeout);
   std::vector<v1::TuningProgress> news;
   for (const v1::TuningProgress& step : job->steps) {
-    if (step.sequence() > after_sequence) news.push_back(step);
+    if (step.sequence() > after_sequence && news.size() < most) news.push_back(step);
   }
   if (news.empty() && job->is_finished) news.push_back(job->steps.back());
   if (news.empty() && has_stopped()) {
@@ -206,7 +207,7 @@ void JobQueue::Finish(const std::shared_ptr<Job>& job, v1::TuningJobState state,
   if (!error.ok()) SetError(error, job->proto);
   v1::TuningProgress step = job->proto.progress();
   step.set_remaining_ns(0);
-  job->Publish(std::move(step), options_.max_progress_steps);
+  Publish(*job, std::move(step));
   Save(*job);
   spdlog::info("job={} state={} trials={} best_ns={} {}", job->number,
                v1::TuningJobState_Name(state), job->proto.progress().trials(),
@@ -221,6 +222,11 @@ void JobQueue::Finish(const std::shared_ptr<Job>& job, v1::TuningJobState state,
   if (static_cast<int>(recent_.size()) <= options_.max_recent) return;
   by_number_.erase(recent_.front()->number);
   recent_.pop_front();
+}
+
+void JobQueue::Publish(Job& job, v1::TuningProgress step) {
+  job.Publish(std::move(step), options_.max_progress_steps);
+  if (options_.on_progress) options_.on_progress();
 }
 
 void JobQueue::Save(const Job& job) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,8 @@ struct JobQueueOptions {
   // A job whose devices died waits for them, or others, and goes on; after so many runs it fails.
   int max_runs = 5;
   JobMetrics* metrics = nullptr;  // where jobs and trials are counted; null: nowhere
+  // Called when a job has made progress, under a lock: must not call the queue. Empty: nobody is.
+  std::function<void()> on_progress = {};
   std::function<absl::Time()> now = absl::Now;
   TuneFunction tune = TuneOnRunners;
 };
@@ -87,12 +90,12 @@ class JobQueue {
   // Jobs that wait and may run on that device.
   int CountQueued(const TuningDevice& device) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Waits until there is progress after `after_sequence` or the time is over, and gives all of it.
-  // Of a job that ended long ago: its last step, whatever `after_sequence` says. Errors: NotFound;
-  // Unavailable if the daemon stops before the job has ended.
-  Result<std::vector<v1::TuningProgress>> WaitForProgress(int64_t number, int64_t after_sequence,
-                                                          absl::Duration timeout)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits until there is progress after `after_sequence` or the time is over, and gives the first
+  // `most` steps of it. Of a job that ended long ago: its last step, whatever `after_sequence`
+  // says. Errors: NotFound; Unavailable if the daemon stops before the job has ended.
+  Result<std::vector<v1::TuningProgress>> WaitForProgress(
+      int64_t number, int64_t after_sequence, absl::Duration timeout,
+      size_t most = std::numeric_limits<size_t>::max()) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Refuses new jobs and stops the running ones, whose best is stored; the next process goes on.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -171,6 +174,8 @@ class JobQueue {
   // Jobs that will have a device of the waiting job before it does.
   int CountAhead(const Job& job) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void Save(const Job& job);
+  // Makes `step` the latest one, for all who watch.
+  void Publish(Job& job, v1::TuningProgress step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Store& store_;
   LookupTable& lookup_table_;

@@ -109,7 +109,7 @@ void JobQueue::SetAside(const std::shared_ptr<Job>& job, v1::TuningJobState stat
   job->proto.set_state(state);
   v1::TuningProgress step = job->proto.progress();
   step.set_remaining_ns(job->options.budget_ns() - step.elapsed_ns());
-  job->Publish(std::move(step), options_.max_progress_steps);
+  Publish(*job, std::move(step));
   Save(*job);
   const bool is_paused = state == v1::TUNING_JOB_STATE_PAUSED;
   (is_paused ? paused_ : queued_).push_back(job);

@@ -171,7 +171,7 @@ void JobQueue::RunJob(const std::shared_ptr<Job>& job) {
     v1::TuningProgress step = job->proto.progress();
     step.set_remaining_ns(job->options.budget_ns() - job->before.elapsed_ns());
     step.clear_latest_reason();
-    job->Publish(std::move(step), options_.max_progress_steps);
+    Publish(*job, std::move(step));
     Save(*job);
   }
   const Result<v1::TuningRecord> record = Search(*job);
@@ -303,7 +303,7 @@ void JobQueue::PublishTrial(Job& job, const TuningProgress& progress, TrialJourn
         step.latest_outcome(),
         absl::Nanoseconds(step.device_time_ns() - job.proto.progress().device_time_ns()));
   }
-  job.Publish(std::move(step), options_.max_progress_steps);
+  Publish(job, std::move(step));
 }
 
 void JobQueue::Requeue(const std::shared_ptr<Job>& job, const Status& reason) {
@@ -313,7 +313,7 @@ void JobQueue::Requeue(const std::shared_ptr<Job>& job, const Status& reason) {
   job->before = job->proto.progress();
   v1::TuningProgress step = job->proto.progress();
   step.set_latest_reason(absl::StrCat("waits for a device: ", std::string(reason.message())));
-  job->Publish(std::move(step), options_.max_progress_steps);
+  Publish(*job, std::move(step));
   Save(*job);
   running_.erase(std::find(running_.begin(), running_.end(), job));
   queued_.push_front(job);

@@ -1,10 +1,9 @@
 #include "server/kernel_service.h"
 
-#include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -17,13 +16,11 @@
 namespace mdh {
 namespace {
 
-// Each watcher holds a thread of the server.
-constexpr int kMaxWatchers = 128;
-// How soon a watcher that went away is noticed.
-constexpr absl::Duration kWatchPoll = absl::Milliseconds(200);
 // After this a watcher gets a sign of life, though nothing has changed.
 constexpr absl::Duration kSignOfLife = absl::Seconds(10);
-constexpr int kMaxChangesOfResponse = 1'000;
+// A response waits in memory for a client that is slow, and each has a record of some thousand
+// bytes.
+constexpr int kMaxChangesOfResponse = 64;
 // Records are some thousand bytes each.
 constexpr int kDefaultRecordsOfPage = 50;
 constexpr int kMaxRecordsOfPage = 200;
@@ -94,42 +91,45 @@ Result<v1::ListRecordsResponse> KernelServiceImpl::List(
   return response;
 }
 
-Status KernelServiceImpl::Watch(const grpc::ServerContext& context,
-                                const v1::WatchKernelsRequest& request,
-                                grpc::ServerWriter<v1::WatchKernelsResponse>& writer) {
+WatchStep<v1::WatchKernelsResponse> KernelServiceImpl::NextChanges(int64_t& cursor,
+                                                                   absl::Time& next_sign) {
+  if (store_.LatestChange() == cursor && absl::Now() < next_sign) return {};
+  Result<std::vector<v1::KernelChange>> changes =
+      store_.ChangesAfter(cursor, kMaxChangesOfResponse);
+  if (absl::IsOutOfRange(changes.status())) {
+    return {.end = WithReason(changes.status(), "CURSOR_EXPIRED",
+                              {{"latestCursor", absl::StrCat(store_.LatestChange())}})};
+  }
+  if (!changes.ok()) return {.end = changes.status()};
+  v1::WatchKernelsResponse response;
+  if (!changes->empty()) cursor = changes->back().number();
+  for (v1::KernelChange& change : *changes) *response.add_changes() = std::move(change);
+  response.set_cursor(absl::StrCat(cursor));
+  next_sign = absl::Now() + kSignOfLife;
+  return {.response = std::move(response)};
+}
+
+Result<WatchNext<v1::WatchKernelsResponse>> KernelServiceImpl::Follow(
+    const grpc::ServerContext& context, const v1::WatchKernelsRequest& request) {
+  MDH_ASSIGN_OR_RETURN(Admission admission,
+                       access_.Enter(context, "/mdh.v1.KernelService/WatchKernels"));
   int64_t cursor = store_.LatestChange();
   if (!request.cursor().empty()) {
     MDH_ASSIGN_OR_RETURN(cursor, ParseCursor(request.cursor()));
   }
-  const absl::Cleanup leave = [this] { --watchers_; };
-  if (++watchers_ > kMaxWatchers) {
-    return WithRetry(absl::ResourceExhaustedError(absl::StrCat(
-                         "more than ", kMaxWatchers, " clients watch kernels; try again later")),
-                     absl::Seconds(10));
-  }
-  absl::Time next_sign = absl::InfinitePast();
-  while (!context.IsCancelled() && !is_stopping_) {
-    Result<std::vector<v1::KernelChange>> changes =
-        store_.ChangesAfter(cursor, kMaxChangesOfResponse);
-    if (absl::IsOutOfRange(changes.status())) {
-      return WithReason(changes.status(), "CURSOR_EXPIRED",
-                        {{"latestCursor", absl::StrCat(store_.LatestChange())}});
-    }
-    MDH_RETURN_IF_ERROR(changes.status());
-    if (!changes->empty() || absl::Now() >= next_sign) {
-      v1::WatchKernelsResponse response;
-      if (!changes->empty()) cursor = changes->back().number();
-      for (v1::KernelChange& change : *changes) *response.add_changes() = std::move(change);
-      response.set_cursor(absl::StrCat(cursor));
-      // Waits while the client is slow, which so may fall behind.
-      if (!writer.Write(response)) break;
-      next_sign = absl::Now() + kSignOfLife;
-    }
-    store_.WaitForChange(cursor, kWatchPoll);
-  }
-  return is_stopping_
-             ? WithRetry(absl::UnavailableError("the daemon is stopping"), absl::Seconds(5))
-             : absl::CancelledError("the client went away");
+  return WatchNext<v1::WatchKernelsResponse>(
+      [this, held = std::make_shared<Admission>(std::move(admission)), cursor,
+       next_sign = absl::InfinitePast()]() mutable { return NextChanges(cursor, next_sign); });
+}
+
+void KernelServiceImpl::AddTo(WatchStreams& streams) {
+  streams.AddMethod<v1::WatchKernelsRequest, v1::WatchKernelsResponse>(
+      {.await =
+           [this](auto* context, auto* request, auto* writer, auto* queue, void* tag) {
+             RequestWatchKernels(context, request, writer, queue, queue, tag);
+           },
+       .follow = [this](const auto& context,
+                        const auto& request) { return Follow(context, request); }});
 }
 
 Result<Requester> KernelServiceImpl::TuningRequester(const grpc::ServerContextBase& context,
@@ -207,14 +207,6 @@ grpc::Status KernelServiceImpl::UnpinKernel(grpc::ServerContext* context,
                       };
                       return Reply(unpin(), response->mutable_record());
                     });
-}
-
-grpc::Status KernelServiceImpl::WatchKernels(grpc::ServerContext* context,
-                                             const v1::WatchKernelsRequest* request,
-                                             grpc::ServerWriter<v1::WatchKernelsResponse>* writer) {
-  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/WatchKernels", [&](const Caller&) {
-    return ToGrpcStatus(Watch(*context, *request, *writer));
-  });
 }
 
 }  // namespace mdh

@@ -1,9 +1,9 @@
-// mdh.v1.KernelService but for the lookups, which LookupServer answers.
+// mdh.v1.KernelService but for the lookups, which LookupServer answers. WatchKernels is served by
+// WatchStreams.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
 #include <string>
 
 #include "mdh/v1/kernel.grpc.pb.h"
@@ -11,12 +11,14 @@
 #include "server/access_control.h"
 #include "server/kernel_finder.h"
 #include "server/store.h"
+#include "server/watch_streams.h"
 
 namespace mdh {
 
 class KernelServiceImpl final
     : public v1::KernelService::WithRawMethod_LookupKernel<
-          v1::KernelService::WithRawMethod_BatchLookupKernels<v1::KernelService::Service>> {
+          v1::KernelService::WithRawMethod_BatchLookupKernels<
+              v1::KernelService::WithAsyncMethod_WatchKernels<v1::KernelService::Service>>> {
  public:
   // All must outlive the service.
   KernelServiceImpl(const KernelFinder& finder, Store& store, ExpressionLimits limits,
@@ -36,31 +38,29 @@ class KernelServiceImpl final
                          v1::PinKernelResponse* response) override;
   grpc::Status UnpinKernel(grpc::ServerContext* context, const v1::UnpinKernelRequest* request,
                            v1::UnpinKernelResponse* response) override;
-  grpc::Status WatchKernels(grpc::ServerContext* context, const v1::WatchKernelsRequest* request,
-                            grpc::ServerWriter<v1::WatchKernelsResponse>* writer) override;
+
+  // Has WatchKernels served.
+  void AddTo(WatchStreams& streams);
 
   // For whom a caller may have jobs created. `asked`: whom the request names. Errors: as those of
   // AccessControl for CreateTuningJob.
   Result<Requester> TuningRequester(const grpc::ServerContextBase& context,
                                     const std::string& asked) const;
 
-  // Lets WatchKernels end, so that the server can stop.
-  void StopWatching() { is_stopping_ = true; }
-
  private:
   Result<v1::GetKernelResponse> Get(const v1::GetKernelRequest& request,
                                     const Requester& requester) const;
   Result<v1::ListRecordsResponse> List(const v1::ListRecordsRequest& request) const;
   Result<v1::PutKernelResponse> Put(v1::PutKernelRequest request, const std::string& source);
-  Status Watch(const grpc::ServerContext& context, const v1::WatchKernelsRequest& request,
-               grpc::ServerWriter<v1::WatchKernelsResponse>& writer);
+  Result<WatchNext<v1::WatchKernelsResponse>> Follow(const grpc::ServerContext& context,
+                                                     const v1::WatchKernelsRequest& request);
+  // What is new after `cursor`, which moves on; a sign of life when it is time for that.
+  WatchStep<v1::WatchKernelsResponse> NextChanges(int64_t& cursor, absl::Time& next_sign);
 
   const KernelFinder& finder_;
   Store& store_;
   const ExpressionLimits limits_;
   const AccessControl& access_;
-  std::atomic<int> watchers_ = 0;
-  std::atomic<bool> is_stopping_ = false;
 };
 
 }  // namespace mdh

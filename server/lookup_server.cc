@@ -10,20 +10,22 @@
 #include "absl/time/time.h"
 #include "proto/error_details.h"
 #include "proto/grpc_status.h"
+#include "server/queue_event.h"
 
 namespace mdh {
 
 // One call at a time of one method, again and again.
-class LookupServer::Slot {
+class LookupServer::Slot final : public QueueEvent {
  public:
   Slot(LookupServer& server, LookupMethod method) : server_(server), method_(method) {}
 
   // Waits for the next call. By the queue's thread, as Proceed.
   void Arm();
   // What was started has ended.
-  void Proceed(bool is_ok);
+  void Proceed(bool is_ok) override;
 
  private:
+  void* tag() { return static_cast<QueueEvent*>(this); }
   void Handle();
   // The bytes of the request, which slice_ keeps.
   std::string_view Request();
@@ -52,10 +54,10 @@ void LookupServer::Slot::Arm() {
   request_.Clear();
   grpc::ServerCompletionQueue* queue = server_.queue_.get();
   if (method_ == LookupMethod::kLookup) {
-    server_.service_.RequestLookupKernel(&*context_, &request_, &*responder_, queue, queue, this);
+    server_.service_.RequestLookupKernel(&*context_, &request_, &*responder_, queue, queue, tag());
   } else {
     server_.service_.RequestBatchLookupKernels(&*context_, &request_, &*responder_, queue, queue,
-                                               this);
+                                               tag());
   }
 }
 
@@ -109,9 +111,9 @@ void LookupServer::Slot::Reply(const Result<grpc::ByteBuffer>& reply) {
   // From here on the queue's thread may go on with this slot.
   is_replying_ = true;
   if (reply.ok()) {
-    responder_->Finish(*reply, grpc::Status::OK, this);
+    responder_->Finish(*reply, grpc::Status::OK, tag());
   } else {
-    responder_->FinishWithError(ToGrpcStatus(reply.status()), this);
+    responder_->FinishWithError(ToGrpcStatus(reply.status()), tag());
   }
 }
 
@@ -143,7 +145,7 @@ void LookupServer::Serve() {
       is_ending = true;
       queue_->Shutdown();
     } else if (!is_ending) {
-      static_cast<Slot*>(tag)->Proceed(is_ok);
+      static_cast<QueueEvent*>(tag)->Proceed(is_ok);
     }
   }
 }

@@ -46,6 +46,8 @@ class LookupServer {
   // After the server was shut down, and before it is destroyed. Waits for what is worked on.
   void Stop();
 
+  // For other calls that are to have no thread each: its tags are QueueEvents. From AddTo to Stop.
+  grpc::ServerCompletionQueue& queue() { return *queue_; }
   const LookupMetrics& metrics() const { return metrics_; }
 
  private:

@@ -1,9 +1,10 @@
 #include "server/tuning_service.h"
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "proto/error_details.h"
 #include "proto/grpc_status.h"
@@ -16,15 +17,49 @@ namespace {
 
 constexpr int kDefaultPageSize = 50;
 constexpr int kMaxPageSize = 1'000;
-// Each watcher holds a thread of the server.
-constexpr int kMaxWatchers = 128;
-// How soon a watcher that went away is noticed.
-constexpr absl::Duration kWatchPoll = absl::Milliseconds(200);
+// That wait for a client that watches and is slow; the queue keeps the others.
+constexpr size_t kMostStepsOfWatch = 16;
 
 bool IsFinal(v1::TuningJobState state) {
   return state == v1::TUNING_JOB_STATE_SUCCEEDED || state == v1::TUNING_JOB_STATE_FAILED ||
          state == v1::TUNING_JOB_STATE_CANCELLED;
 }
+
+// The steps of a job, one after the other.
+class JobWatch {
+ public:
+  JobWatch(JobQueue& jobs, int64_t number, int64_t after_sequence,
+           std::shared_ptr<const Admission> admission)
+      : jobs_(jobs), number_(number), sequence_(after_sequence), admission_(std::move(admission)) {}
+
+  WatchStep<v1::WatchTuningJobResponse> operator()() {
+    if (steps_.empty()) {
+      Result<std::vector<v1::TuningProgress>> news =
+          jobs_.WaitForProgress(number_, sequence_, absl::ZeroDuration(), kMostStepsOfWatch);
+      if (!news.ok()) return {.end = news.status()};
+      for (v1::TuningProgress& step : *news) {
+        // Of a job that is only stored the latest step comes again and again.
+        const bool is_news = step.sequence() > sequence_ || IsFinal(step.state());
+        if (is_news) steps_.push_back(std::move(step));
+      }
+    }
+    if (steps_.empty()) return {};
+    v1::WatchTuningJobResponse response;
+    *response.mutable_progress() = std::move(steps_.front());
+    steps_.pop_front();
+    sequence_ = std::max(sequence_, response.progress().sequence());
+    const bool is_last = IsFinal(response.progress().state());
+    return {.response = std::move(response),
+            .end = is_last ? std::make_optional(absl::OkStatus()) : std::nullopt};
+  }
+
+ private:
+  JobQueue& jobs_;
+  const int64_t number_;
+  int64_t sequence_;
+  std::shared_ptr<const Admission> admission_;
+  std::deque<v1::TuningProgress> steps_;
+};
 
 }  // namespace
 
@@ -123,29 +158,23 @@ Result<v1::ListTuningTrialsResponse> TuningServiceImpl::Trials(
   return response;
 }
 
-Status TuningServiceImpl::Watch(const grpc::ServerContext& context,
-                                const v1::WatchTuningJobRequest& request,
-                                grpc::ServerWriter<v1::WatchTuningJobResponse>& writer) {
+Result<WatchNext<v1::WatchTuningJobResponse>> TuningServiceImpl::Follow(
+    const grpc::ServerContext& context, const v1::WatchTuningJobRequest& request) {
+  MDH_ASSIGN_OR_RETURN(Admission admission,
+                       access_.Enter(context, "/mdh.v1.TuningService/WatchTuningJob"));
   MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
-  const absl::Cleanup leave = [this] { --watchers_; };
-  if (++watchers_ > kMaxWatchers) {
-    return WithRetry(absl::ResourceExhaustedError(absl::StrCat(
-                         "more than ", kMaxWatchers, " clients watch jobs; try again later")),
-                     absl::Seconds(10));
-  }
-  int64_t sequence = request.after_sequence();
-  while (!context.IsCancelled()) {
-    MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningProgress> news,
-                         jobs_.WaitForProgress(number, sequence, kWatchPoll));
-    for (v1::TuningProgress& progress : news) {
-      sequence = std::max(sequence, progress.sequence());
-      const bool is_last = IsFinal(progress.state());
-      v1::WatchTuningJobResponse response;
-      *response.mutable_progress() = std::move(progress);
-      if (!writer.Write(response) || is_last) return absl::OkStatus();
-    }
-  }
-  return absl::CancelledError("the client went away");
+  return WatchNext<v1::WatchTuningJobResponse>(JobWatch(
+      jobs_, number, request.after_sequence(), std::make_shared<Admission>(std::move(admission))));
+}
+
+void TuningServiceImpl::AddTo(WatchStreams& streams) {
+  streams.AddMethod<v1::WatchTuningJobRequest, v1::WatchTuningJobResponse>(
+      {.await =
+           [this](auto* context, auto* request, auto* writer, auto* queue, void* tag) {
+             RequestWatchTuningJob(context, request, writer, queue, queue, tag);
+           },
+       .follow = [this](const auto& context,
+                        const auto& request) { return Follow(context, request); }});
 }
 
 grpc::Status TuningServiceImpl::CreateTuningJob(grpc::ServerContext* context,
@@ -199,14 +228,6 @@ grpc::Status TuningServiceImpl::ListTuningTrials(grpc::ServerContext* context,
                                                  v1::ListTuningTrialsResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.TuningService/ListTuningTrials",
                     [&](const Caller&) { return Reply(Trials(*request), response); });
-}
-
-grpc::Status TuningServiceImpl::WatchTuningJob(
-    grpc::ServerContext* context, const v1::WatchTuningJobRequest* request,
-    grpc::ServerWriter<v1::WatchTuningJobResponse>* writer) {
-  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/WatchTuningJob", [&](const Caller&) {
-    return ToGrpcStatus(Watch(*context, *request, *writer));
-  });
 }
 
 }  // namespace mdh

@@ -1,9 +1,8 @@
-// mdh.v1.TuningService: jobs.
+// mdh.v1.TuningService: jobs. WatchTuningJob is served by WatchStreams.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
 #include <string>
 
 #include "mdh/v1/tuning.grpc.pb.h"
@@ -14,10 +13,12 @@
 #include "server/job_request.h"
 #include "server/lookup_table.h"
 #include "server/store.h"
+#include "server/watch_streams.h"
 
 namespace mdh {
 
-class TuningServiceImpl final : public v1::TuningService::Service {
+class TuningServiceImpl final
+    : public v1::TuningService::WithAsyncMethod_WatchTuningJob<v1::TuningService::Service> {
  public:
   // All must outlive the service.
   TuningServiceImpl(JobQueue& jobs, const LookupTable& lookup_table,
@@ -41,9 +42,6 @@ class TuningServiceImpl final : public v1::TuningService::Service {
   grpc::Status CancelTuningJob(grpc::ServerContext* context,
                                const v1::CancelTuningJobRequest* request,
                                v1::CancelTuningJobResponse* response) override;
-  grpc::Status WatchTuningJob(grpc::ServerContext* context,
-                              const v1::WatchTuningJobRequest* request,
-                              grpc::ServerWriter<v1::WatchTuningJobResponse>* writer) override;
   grpc::Status PauseTuningJob(grpc::ServerContext* context,
                               const v1::PauseTuningJobRequest* request,
                               v1::PauseTuningJobResponse* response) override;
@@ -54,6 +52,9 @@ class TuningServiceImpl final : public v1::TuningService::Service {
                                 const v1::ListTuningTrialsRequest* request,
                                 v1::ListTuningTrialsResponse* response) override;
 
+  // Has WatchTuningJob served.
+  void AddTo(WatchStreams& streams);
+
  private:
   Result<v1::CreateTuningJobResponse> Create(const v1::CreateTuningJobRequest& request,
                                              const Requester& requester);
@@ -63,8 +64,8 @@ class TuningServiceImpl final : public v1::TuningService::Service {
   Result<v1::PauseTuningJobResponse> Pause(const v1::PauseTuningJobRequest& request);
   Result<v1::ResumeTuningJobResponse> Resume(const v1::ResumeTuningJobRequest& request);
   Result<v1::ListTuningTrialsResponse> Trials(const v1::ListTuningTrialsRequest& request);
-  Status Watch(const grpc::ServerContext& context, const v1::WatchTuningJobRequest& request,
-               grpc::ServerWriter<v1::WatchTuningJobResponse>& writer);
+  Result<WatchNext<v1::WatchTuningJobResponse>> Follow(const grpc::ServerContext& context,
+                                                       const v1::WatchTuningJobRequest& request);
 
   JobQueue& jobs_;
   const LookupTable& lookup_table_;
@@ -72,7 +73,6 @@ class TuningServiceImpl final : public v1::TuningService::Service {
   Store& store_;
   const ExpressionLimits limits_;
   const AccessControl& access_;
-  std::atomic<int> watchers_ = 0;
 };
 
 }  // namespace mdh

@@ -19,6 +19,9 @@ def test_the_calls_of_the_other_client(daemon, client):
             assert await asynchronous.check(expression) == client.check(expression)
             with pytest.raises(mdh.NotFoundError):
                 await asynchronous.lookup(expression)
+            refused = await asynchronous.lookup(expression, tune_seconds=-1)
+            assert refused.kernel is not None
+            assert refused.tuning_error.code == "INVALID_ARGUMENT"
             steps = []
             tuned, devices = await asyncio.gather(
                 asynchronous.tune(expression, max_trials=2, on_progress=steps.append),

@@ -37,6 +37,23 @@ def test_tune_look_up_and_get_the_kernel(client):
         ("A", "fp32", 16 * 18, False), ("B", "fp32", 18 * 17, False), ("C", "fp32", 16 * 17, True)]
 
 
+def test_look_up_while_the_daemon_tunes(client):
+    expression = examples.matmul_loops(19, 20, 21)
+    first = client.lookup(expression, tune_seconds=0.5)
+    assert not first.is_exact and first.tuned.time_ns == 0
+    assert (first.match, first.tuning_error) == ("PREDICTED", None)
+    assert first.provenance in ("RULES", "REPAIRED")
+    assert first.kernel.entry in first.kernel.source
+    assert client.wait(first.tuning_job).state == "SUCCEEDED"
+    then = client.lookup(expression, tune_seconds=0.5)
+    assert then.is_exact and then.tuned.time_ns > 0
+    assert (then.match, then.provenance, then.kernel, then.tuning_job) == (
+        "EXACT", "MEASURED", None, "")
+    refused = client.lookup(examples.matmul_loops(22, 20, 21), tune_seconds=-1)
+    assert refused.kernel is not None and refused.tuning_job == ""
+    assert refused.tuning_error.code == "INVALID_ARGUMENT"
+
+
 def test_a_cancelled_job_is_an_error(client):
     def cancel_when_it_runs(progress):
         if progress.state == "RUNNING" and not threads:

@@ -30,24 +30,6 @@ class LookupCacheTest : public ServiceTest {
     const Result<LookupCache::Entry> found = cache.Lookup(key);
     return found.ok() ? (*found)->record().time_ns() : 0;
   }
-  void StopServer() {
-    kernels_->StopWatching();
-    server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(100));
-    server_->Wait();
-    lookups_->Stop();
-  }
-  // Another one over the same store.
-  void StartServer() {
-    kernels_ = std::make_unique<KernelServiceImpl>(*finder_, *store_, limits_, access_);
-    lookups_ = std::make_unique<LookupServer>(*kernels_, *finder_, table_);
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
-    builder.RegisterService(kernels_.get());
-    lookups_->AddTo(builder);
-    server_ = builder.BuildAndStart();
-    lookups_->Start();
-  }
-
   const v1::KernelKey key_ = Client::KeyOf(MatMulExpression(64, 64, 64));
 };
 
@@ -88,7 +70,7 @@ TEST_F(LookupCacheTest, ARestartedServerIsFollowedFromWhereItBrokeOff) {
   Put(64, 1'000'000);
   LookupCache cache(*client_);
   ASSERT_TRUE(IsKept(cache, key_));
-  StopServer();
+  StopServer(absl::Milliseconds(100));
   // The daemon is silent, but not for long.
   EXPECT_EQ(TimeOf(cache, key_), 1'000'000);
   const v1::TuningRecord better = RecordFor(64, 500'000);
@@ -105,7 +87,7 @@ TEST_F(LookupCacheTest, AfterTooLongASilenceTheDaemonIsAsked) {
   Put(64, 1'000'000);
   LookupCache cache(*client_, {.max_silence_ns = 300'000'000});
   ASSERT_TRUE(IsKept(cache, key_));
-  StopServer();
+  StopServer(absl::Milliseconds(100));
   EXPECT_TRUE(Soon([&] { return absl::IsUnavailable(cache.Lookup(key_).status()); }));
   StartServer();
   EXPECT_TRUE(Soon([&] { return TimeOf(cache, key_) == 1'000'000; }));

@@ -183,6 +183,38 @@ TEST_F(LookupServerTest, AMissStartsTuningAndAnswersAtOnce) {
   EXPECT_EQ(response.tuning_job(), "tuningJobs/2");
 }
 
+TEST_F(LookupServerTest, AClientLooksUpAndTunesInOneCall) {
+  const Expression wanted = MatMulExpression(64, 64, 64);
+  const Result<v1::LookupKernelResponse> first =
+      client_->LookupAndTune(wanted, {.budget_ns = 2'000'000'000, .priority = 3});
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->match(), v1::MATCH_KIND_PREDICTED);
+  EXPECT_EQ(first->provenance(), v1::KERNEL_PROVENANCE_RULES);
+  EXPECT_THAT(first->kernel().source(), HasSubstr("mdh_matmul"));
+  EXPECT_EQ(first->tuning_job(), "tuningJobs/1");
+  const v1::TuningJob job = client_->GetJob("tuningJobs/1")->job();
+  EXPECT_EQ(job.options().budget_ns(), 2'000'000'000);
+  EXPECT_EQ(job.priority(), 3);
+  FinishJob("tuningJobs/1");
+  const Result<v1::LookupKernelResponse> then = client_->LookupAndTune(wanted, {});
+  ASSERT_TRUE(then.ok()) << then.status();
+  EXPECT_EQ(then->match(), v1::MATCH_KIND_EXACT);
+  EXPECT_EQ(then->tuning_job(), "");
+}
+
+TEST_F(LookupServerTest, AClientLooksUpThoughTuningIsRefused) {
+  const Result<v1::LookupKernelResponse> found = client_->LookupAndTune(
+      MatMulExpression(64, 64, 64), {.budget_ns = -1}, {}, v1::NUMERICS_POLICY_EXACT_ORDER);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->record().key().numerics_policy(), v1::NUMERICS_POLICY_EXACT_ORDER);
+  EXPECT_EQ(found->tuning_error().code(), static_cast<int>(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(found->tuning_job(), "");
+  v1::DeviceSelection nobody;
+  nobody.set_name("devices/nobody");
+  EXPECT_EQ(client_->LookupAndTune(MatMulExpression(64, 64, 64), {}, nobody).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
 TEST_F(LookupServerTest, ABatchTunesWhatItMissesFromWhatIsNear) {
   const std::string near = Put(64, 1'000'000).name();
   v1::BatchLookupKernelsRequest batch;

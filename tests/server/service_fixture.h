@@ -3,11 +3,14 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/admin_client.h"
 #include "client/client.h"
 #include "gtest/gtest.h"
@@ -25,6 +28,7 @@
 #include "server/study_catalogue.h"
 #include "server/study_service.h"
 #include "server/tuning_service.h"
+#include "server/watch_streams.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
@@ -36,10 +40,12 @@ class ServiceTest : public ::testing::Test {
   ServiceTest() {
     store_->SetListener([this](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
       table_.Apply(kind, record);
+      WakeWatches();
     });
     JobQueueOptions options;
     options.max_queued = 4;
     options.max_queued_per_source = 2;
+    options.on_progress = [this] { WakeWatches(); };
     options.tune = [this](const Expression& expression, absl::Span<Runner* const> runners,
                           const TuningOptions& tuning,
                           const std::function<void(const TuningProgress&)>& on_trial,
@@ -48,6 +54,28 @@ class ServiceTest : public ::testing::Test {
     };
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
     finder_ = std::make_unique<KernelFinder>(table_, catalogue_, *store_, *queue_, limits_);
+    StartServer();
+    client_ = *Client::Connect(address_);
+    admin_client_ = *AdminClient::Connect(address_);
+  }
+  ~ServiceTest() override {
+    queue_->Drain();
+    StopServer(absl::Milliseconds(200));
+  }
+
+  // Calls that are open end, after `grace` at the latest.
+  void StopServer(absl::Duration grace) {
+    if (server_ == nullptr) return;
+    watches().Stop();
+    server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+    server_->Wait();
+    watches().Join();
+    lookups_->Stop();
+    watches().Clear();
+    server_.reset();
+  }
+  // All services at the same address, over the same store and queue.
+  void StartServer() {
     kernels_ = std::make_unique<KernelServiceImpl>(*finder_, *store_, limits_, access_);
     lookups_ = std::make_unique<LookupServer>(
         *kernels_, *finder_, table_,
@@ -62,6 +90,9 @@ class ServiceTest : public ::testing::Test {
     devices_service_ = std::make_unique<DeviceServiceImpl>(catalogue_, *queue_, "test", access_);
     expressions_ = std::make_unique<ExpressionServiceImpl>(limits_, access_);
     studies_service_ = std::make_unique<StudyServiceImpl>(studies_, *study_store_, access_);
+    auto watches = std::make_unique<WatchStreams>();
+    kernels_->AddTo(*watches);
+    tuning_->AddTo(*watches);
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
     builder.RegisterService(kernels_.get());
@@ -73,15 +104,14 @@ class ServiceTest : public ::testing::Test {
     lookups_->AddTo(builder);
     server_ = builder.BuildAndStart();
     lookups_->Start();
-    client_ = *Client::Connect(address_);
-    admin_client_ = *AdminClient::Connect(address_);
+    watches->Start(lookups_->queue());
+    watches_ = watches.get();
+    all_watches_.push_back(std::move(watches));
   }
-  ~ServiceTest() override {
-    kernels_->StopWatching();
-    queue_->Drain();
-    server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
-    server_->Wait();
-    lookups_->Stop();
+  WatchStreams& watches() const { return *watches_; }
+  // Those of the server that runs, if one does.
+  void WakeWatches() {
+    if (WatchStreams* const watches = watches_) watches->Wake();
   }
 
   // A result that could have been measured on the fake CPU.
@@ -124,6 +154,9 @@ class ServiceTest : public ::testing::Test {
                                        .backup_directory = directory_.File("backups"),
                                        .keep_jobs = absl::ZeroDuration(),
                                        .max_queued_jobs = 4};
+  // Of all servers that ran, since store and queue may wake the last one while the next begins.
+  std::vector<std::unique_ptr<WatchStreams>> all_watches_;
+  std::atomic<WatchStreams*> watches_ = nullptr;
   const std::unique_ptr<Store> store_ = *OpenSqliteStore({.path = directory_.File("mdhd.sqlite")});
   FakeTune tune_;
   FakeDevices devices_;

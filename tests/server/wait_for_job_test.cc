@@ -18,18 +18,6 @@ class WaitForJobTest : public ServiceTest {
   std::string CreateJob() {
     return client_->CreateJob(MatMulExpression(64, 64, 64), {})->job().name();
   }
-  void StopServer() {
-    kernels_->StopWatching();
-    server_->Shutdown(std::chrono::system_clock::now());
-    server_->Wait();
-  }
-  // Another one at the same address, which knows the same jobs.
-  void StartServer() {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
-    builder.RegisterService(tuning_.get());
-    server_ = builder.BuildAndStart();
-  }
 };
 
 TEST_F(WaitForJobTest, GivesTheJobAsItEnded) {
@@ -67,7 +55,7 @@ TEST_F(WaitForJobTest, ADaemonThatGoesAwayInMidStreamAndComesBack) {
   const std::string name = CreateJob();
   std::jthread restart([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    StopServer();
+    StopServer(absl::ZeroDuration());
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     StartServer();
     tune_.Release();
@@ -79,7 +67,7 @@ TEST_F(WaitForJobTest, ADaemonThatGoesAwayInMidStreamAndComesBack) {
 
 TEST_F(WaitForJobTest, ADaemonThatStaysAwayIsAnError) {
   const std::string name = CreateJob();
-  StopServer();
+  StopServer(absl::ZeroDuration());
   EXPECT_EQ(WaitForJob(*client_, name, {.max_silence_ns = 100 * kMillisecond}).status().code(),
             absl::StatusCode::kUnavailable);
   tune_.Release();
@@ -108,7 +96,7 @@ TEST_F(WaitForJobTest, ACallThatIsRepeatedGivesOneJob) {
 
 TEST_F(WaitForJobTest, ReadsAreRepeatedWhileTheDaemonIsAwayForAMoment) {
   const std::string name = CreateJob();
-  StopServer();
+  StopServer(absl::ZeroDuration());
   std::jthread start([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(150));
     StartServer();

@@ -54,9 +54,9 @@ class AsyncClient:
         return await self._run(calls.check(expression))
 
     async def lookup(self, expression: Source, *, exact: bool = True, numerics: str = "",
-                     device: Device = "") -> Lookup:
+                     device: Device = "", tune_seconds: Optional[float] = None) -> Lookup:
         """As Client.lookup."""
-        return await self._run(calls.lookup(expression, exact, numerics, device))
+        return await self._run(calls.lookup(expression, exact, numerics, device, tune_seconds))
 
     async def tune(
         self, expression: Source, *, budget_seconds: float = 0, max_trials: int = 0, seed: int = 0,

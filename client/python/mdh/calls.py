@@ -43,11 +43,14 @@ def check(expression: Source) -> Call[CheckedExpression]:
                 expression.location)
 
 
-def lookup(expression: Source, exact: bool, numerics: str, device: Device) -> Call[Lookup]:
+def lookup(expression: Source, exact: bool, numerics: str, device: Device,
+           tune_seconds: Optional[float]) -> Call[Lookup]:
     kind = kernel_pb2.MATCH_KIND_EXACT if exact else kernel_pb2.MATCH_KIND_COMPATIBLE
     request = kernel_pb2.LookupKernelRequest(
         expression=source(expression), weakest_match=kind, numerics_policy=policy(numerics),
         device=selection(device))
+    if tune_seconds is not None:
+        request.tune_in_background.options.budget_ns = int(tune_seconds * 1e9)
     return Call("KernelService/LookupKernel", request, kernel_pb2.LookupKernelResponse,
                 Lookup.from_proto, expression.location)
 

@@ -74,13 +74,14 @@ class Client:
         return self._run(calls.check(expression))
 
     def lookup(self, expression: Source, *, exact: bool = True, numerics: str = "",
-               device: Device = "") -> Lookup:
-        """The record of an expression, without tuning. Errors: NotFoundError.
+               device: Device = "", tune_seconds: Optional[float] = None) -> Lookup:
+        """The record of an expression. Errors: NotFoundError.
 
         `exact`: whether compiler and generator version must agree. `numerics`: as that of tune.
-        `device`: as that of best_kernel.
+        `device`, `tune_seconds`: as those of best_kernel; with the latter nothing is missed, and
+        parameters that were not measured come with their kernel.
         """
-        return self._run(calls.lookup(expression, exact, numerics, device))
+        return self._run(calls.lookup(expression, exact, numerics, device, tune_seconds))
 
     def tune(
         self,

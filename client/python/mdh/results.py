@@ -82,15 +82,28 @@ class TunedKernel:
 
 @dataclass(frozen=True)
 class Lookup:
-    """A record that was looked up, and whether it fits exactly."""
+    """A record that was looked up, and how well it fits."""
 
-    is_exact: bool  # else compiler or generator version differ
-    tuned: TunedKernel
+    is_exact: bool  # else, without tune_seconds: compiler or generator version differ
+    tuned: TunedKernel  # without times if it was not measured
+    match: str = "EXACT"  # as that of BestKernel
+    provenance: str = ""  # as that of BestKernel
+    made_from: str = ""  # as that of BestKernel
+    kernel: Optional[Kernel] = None  # of parameters that were not measured
+    tuning_job: str = ""  # that was begun, or joined, in the background
+    tuning_error: Optional[MdhError] = None  # why none was
 
     @staticmethod
     def from_proto(proto: kernel_pb2.LookupKernelResponse) -> "Lookup":
-        return Lookup(proto.match == kernel_pb2.MATCH_KIND_EXACT,
-                      TunedKernel.from_proto(proto.record))
+        has_error = proto.HasField("tuning_error")
+        return Lookup(
+            proto.match == kernel_pb2.MATCH_KIND_EXACT, TunedKernel.from_proto(proto.record),
+            kernel_pb2.MatchKind.Name(proto.match)[len(_MATCH):],
+            kernel_pb2.KernelProvenance.Name(proto.provenance)[len(_PROVENANCE):],
+            proto.made_from,
+            Kernel.from_proto(proto.kernel) if proto.HasField("kernel") else None,
+            proto.tuning_job,
+            from_code(proto.tuning_error.code, proto.tuning_error.message) if has_error else None)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,146 @@
+// Parameters that rules give where extents are as large as numbers go: nothing may overflow, or
+// loop until it does.
+#include "codegen/default_parameters.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/constraints.h"
+#include "core/text/parser.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+constexpr int64_t kDoublesPast = int64_t{3} << 61;  // the next doubling does not fit
+
+// Three kinds of dimension that may be so long: reduced, kept and scanned.
+constexpr char kReduced[] =
+    "m<T = fp32 | I = 1, K = 1> := out_view<fp32>( C: (i,k) -> (i) ) o md_hom<I,K>( f, (++, +) ) o "
+    "inp_view<fp32>( A: (i,k) -> (i) ) where f(A) -> C { C = A }";
+constexpr char kReducedAndRead[] =
+    "m<T = fp32 | I = 1, K = 1> := out_view<fp32>( C: (i,k) -> (i) ) o md_hom<I,K>( f, (++, +) ) o "
+    "inp_view<int8>( A: (i,k) -> (i,k) ) where f(A) -> C { C = fp32(A) }";
+constexpr char kKept[] =
+    "m<T = fp32 | I = 1, K = 1> := out_view<int8>( C: (i,k) -> (i,k) ) o md_hom<I,K>( f, (++, ++) "
+    ") o "
+    "inp_view<int8>( A: (i,k) -> (i) ) where f(A) -> C { C = A }";
+constexpr char kScanned[] =
+    "m<T = fp32 | I = 1, K = 1> := out_view<int8>( C: (i,k) -> (i,k) ) o md_hom<I,K>( f, (++, "
+    "ps(+)) ) o "
+    "inp_view<int8>( A: (i,k) -> (i,k) ) where f(A) -> C { C = A }";
+constexpr char kProduct[] =
+    "m<T = fp32 | I = 1, J = 1, K = 1> := out_view<int8>( C: (i,j,k) -> (i,j) ) o "
+    "md_hom<I,J,K>( f, (++, ++, +) ) o inp_view<int8,int8>( A: (i,j,k) -> (i,k), "
+    "B: (i,j,k) -> (k,j) ) where f(A, B) -> C { C = A * B }";
+
+DeviceDescription Cpu() {
+  DeviceDescription device;
+  device.name = "test";
+  device.cores = 96;
+  device.simd_bytes = 64;
+  device.vector_registers = 32;
+  device.l3_bytes = 32 << 20;
+  device.compiler = "gcc and clang";
+  return device;
+}
+
+DeviceDescription OpenClCpu() {
+  DeviceDescription device = Cpu();
+  device.kind = DeviceKind::kOpenCl;
+  device.blocks.multiprocessors = device.cores;
+  device.blocks.max_threads_per_block = 4096;
+  device.blocks.max_block = {4096, 4096, 4096};
+  device.blocks.max_grid = {kLargest, kLargest, kLargest};
+  device.blocks.warp_size = 1;
+  device.blocks.shared_bytes_per_block = 1 << 20;
+  device.blocks.memory_bytes = kLargest;
+  return device;
+}
+
+struct Target {
+  std::string name;
+  SystemModel model;
+  DeviceDescription device;
+};
+
+std::vector<Target> Targets() {
+  const DeviceDescription gpu = *DescribeCudaArchitecture(90);
+  DeviceDescription opencl_gpu = gpu;
+  opencl_gpu.kind = DeviceKind::kOpenCl;
+  return {{"OpenMP", OpenMpModel(), Cpu()},
+          {"OpenMP with level 3", OpenMpL3Model(), Cpu()},
+          {"OpenMP with registers", OpenMpSimdRegistersModel(), Cpu()},
+          {"CUDA", CudaModel(), gpu},
+          {"CUDA with warps", CudaWarpModel(), gpu},
+          {"OpenCL on a GPU", OpenClModel(), opencl_gpu},
+          {"OpenCL on a CPU", OpenClModel(), OpenClCpu()}};
+}
+
+// A device that cannot count so far has no valid parameters for it, and nowhere is there room for
+// prefix sums so long. What there is then must at least be whole: tiles of one point to all.
+void ExpectSane(const std::string& text, const Bindings& sizes) {
+  const Result<Expression> expression = ParseExpression(text, sizes);
+  ASSERT_TRUE(expression.ok()) << expression.status();
+  for (const Target& target : Targets()) {
+    for (const NumericsPolicy numerics :
+         {NumericsPolicy::kReassociate, NumericsPolicy::kExactOrder, NumericsPolicy::kFixedTree}) {
+      SCOPED_TRACE(testing::Message()
+                   << target.name << ", numerics " << static_cast<int>(numerics));
+      const std::vector<TuningParameters> starts =
+          StartingParameters(*expression, target.model, target.device, numerics);
+      ASSERT_FALSE(starts.empty());
+      const bool has_room = target.device.kind == DeviceKind::kCpu && !expression->has_prefix_sum();
+      for (const TuningParameters& parameters : starts) {
+        const Status status = Validate(*expression, target.model, target.device, parameters);
+        EXPECT_TRUE(status.ok() || !has_room) << status;
+        for (const std::vector<int64_t>& tile : parameters.tile) {
+          for (int d = 0; d < expression->rank(); ++d) {
+            EXPECT_GE(tile[d], 1) << d;
+            EXPECT_LE(tile[d], expression->dimensions()[d].size) << d;
+          }
+        }
+      }
+    }
+  }
+}
+
+class HugeExtentsTest : public ::testing::TestWithParam<int64_t> {
+ protected:
+  std::string longest() const { return std::to_string(GetParam()); }
+};
+
+TEST_P(HugeExtentsTest, Reduced) { ExpectSane(kReduced, {{"K", longest()}}); }
+
+TEST_P(HugeExtentsTest, ReducedAndRead) { ExpectSane(kReducedAndRead, {{"K", longest()}}); }
+
+TEST_P(HugeExtentsTest, Kept) { ExpectSane(kKept, {{"K", longest()}}); }
+
+TEST_P(HugeExtentsTest, Scanned) { ExpectSane(kScanned, {{"K", longest()}}); }
+
+TEST_P(HugeExtentsTest, ReducedBesideSeven) {
+  ExpectSane(kReduced, {{"I", "7"}, {"K", std::to_string(GetParam() / 7)}});
+}
+
+TEST_P(HugeExtentsTest, KeptBesideSeven) {
+  ExpectSane(kKept, {{"I", "7"}, {"K", std::to_string(GetParam() / 7)}});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HugeExtentsTest,
+                         ::testing::Values(kDoublesPast, kLargest, kLargest / 2 + 1));
+
+TEST(DefaultParametersTest, AnyDimensionOfAProductMayBeHuge) {
+  for (const char* dimension : {"I", "J", "K"}) {
+    SCOPED_TRACE(dimension);
+    Bindings sizes = {{"I", "3"}, {"J", "2"}, {"K", "4"}};
+    sizes[dimension] = std::to_string(kDoublesPast / 12);
+    ExpectSane(kProduct, sizes);
+  }
+}
+
+}  // namespace
+}  // namespace mdh

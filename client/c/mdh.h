@@ -48,13 +48,20 @@ extern "C" {
 #define MDH_API
 #endif
 
+/* An enumeration may have any value of an int, as in C: one that is unknown is refused. */
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define MDH_ENUM_BASE : int
+#else
+#define MDH_ENUM_BASE
+#endif
+
 /* "0.1.0": of the library that is loaded. */
 MDH_API const char* mdh_version(void);
 
 /* ---- Errors ---- */
 
 /* The canonical codes of gRPC, with their numbers. */
-typedef enum mdh_code {
+typedef enum mdh_code MDH_ENUM_BASE {
   MDH_OK = 0,
   MDH_CANCELLED = 1,
   MDH_UNKNOWN = 2,
@@ -84,7 +91,7 @@ MDH_API void mdh_error_free(mdh_error* error);
 
 /* ---- Queries: what is to be computed, and where ---- */
 
-typedef enum mdh_numerics {
+typedef enum mdh_numerics MDH_ENUM_BASE {
   MDH_NUMERICS_DEFAULT = 0,     /* MDH_NUMERICS_REASSOCIATE */
   MDH_NUMERICS_REASSOCIATE = 1, /* values are combined in any order */
   MDH_NUMERICS_EXACT_ORDER = 2, /* in that of the plain loop nest, bit for bit */
@@ -121,7 +128,7 @@ MDH_API const char* mdh_query_digest(const mdh_query* query);
 /* ---- Kernels ---- */
 
 /* How well a kernel fits, the best first. */
-typedef enum mdh_match {
+typedef enum mdh_match MDH_ENUM_BASE {
   MDH_MATCH_EXACT = 1,
   MDH_MATCH_COMPATIBLE = 2, /* measured with another compiler, or version of the generator */
   MDH_MATCH_NEAREST = 4,    /* measured in other sizes, and repaired to these */
@@ -129,7 +136,7 @@ typedef enum mdh_match {
 } mdh_match;
 
 /* Where a kernel's parameters come from. */
-typedef enum mdh_provenance {
+typedef enum mdh_provenance MDH_ENUM_BASE {
   MDH_PROVENANCE_UNKNOWN = 0,
   MDH_PROVENANCE_MEASURED = 1, /* tuned for this expression and device */
   MDH_PROVENANCE_REPAIRED = 2, /* those of another record, repaired */
@@ -221,7 +228,7 @@ MDH_API mdh_code mdh_function_run(const mdh_function* function, void* const* arg
 
 /* ---- Bundles: kernels in a file, without a daemon ---- */
 
-typedef enum mdh_bundle_check {
+typedef enum mdh_bundle_check MDH_ENUM_BASE {
   MDH_CHECK_WHEN_OPENED = 0,    /* the whole file, a second for each gigabyte, about */
   MDH_CHECK_WHEN_FIRST_USED = 1 /* the index at once, each entry when it is first found */
 } mdh_bundle_check;
@@ -321,7 +328,7 @@ typedef struct mdh_tune_options {
   const char* technique; /* NULL: the daemon's default */
 } mdh_tune_options;
 
-typedef enum mdh_job_state {
+typedef enum mdh_job_state MDH_ENUM_BASE {
   MDH_JOB_QUEUED = 1,
   MDH_JOB_RUNNING = 2,
   MDH_JOB_SUCCEEDED = 3,

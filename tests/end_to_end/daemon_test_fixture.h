@@ -83,10 +83,6 @@ class DaemonTest : public ::testing::Test {
       return false;
     })) << job;
   }
-  // Waits until the record of the best so far is stored, which is after its trial was heard of.
-  void WaitForFirstRecord(int size) const {
-    EXPECT_TRUE(Eventually([&] { return Mdh(OnMatMul("lookup", size)).code == 0; })) << size;
-  }
   nlohmann::json Job(const std::string& name) const {
     const nlohmann::json jobs = MdhJson({"jobs"});
     for (const nlohmann::json& entry : jobs["jobs"]) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "codegen/block_candidates.h"
+#include "codegen/scan_in_blocks.h"
 #include "core/constraints.h"
 #include "core/nest_constraints.h"
 #include "core/round.h"
@@ -86,7 +87,11 @@ class Rules {
 
  private:
   int64_t size(int d) const { return e_.dimensions()[d].size; }
-  bool IsKept(int d) const { return e_.combine_operators()[d].is_concat(); }
+  // Also a dimension whose prefix sums are computed afterwards, in tiles of their own.
+  bool IsKept(int d) const {
+    const bool is_scanned_later = !is_ordered_ && e_.is_prefix_sum(d) && CanScanInBlocks(e_, d);
+    return is_scanned_later || e_.combine_operators()[d].is_concat();
+  }
 
   // The first memory layer inside of layer `l`.
   int LoopLayer(int l) const {
@@ -283,7 +288,7 @@ class Rules {
     const int innermost = static_cast<int>(m_.memory_regions().size()) - 1;
     LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), innermost));
     for (int d = 0; d < e_.rank(); ++d) {
-      if (e_.is_prefix_sum(d)) regions[outer_][d] = 0;
+      if (e_.is_prefix_sum(d) && !IsKept(d)) regions[outer_][d] = 0;
     }
     for (int l = 0; l < layers_; ++l) {
       if (!m_.layers[l].memory_region.empty()) continue;

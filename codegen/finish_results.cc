@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/scalar_code.h"
+#include "codegen/scan_in_blocks.h"
 #include "core/round.h"
 
 namespace mdh {
@@ -398,7 +399,14 @@ void AppendFinishingStages(const Expression& expression, const ResultArrays& res
         {"Combine the results of the parts along reductions.", finisher.CombineSlots()});
   }
   // The innermost first, as Definition 4 nests them.
-  for (size_t n = sums.size(); n-- > 0;) finisher.PrefixSum(sums[n], n == 0, program);
+  for (size_t n = sums.size(); n-- > 0;) {
+    const bool is_last = n == 0;
+    if (results.scan_threads > 0 && CanScanInBlocks(expression, sums[n])) {
+      AppendBlockScan(expression, results, sums[n], is_last, program);
+    } else {
+      finisher.PrefixSum(sums[n], is_last, program);
+    }
+  }
 }
 
 }  // namespace mdh

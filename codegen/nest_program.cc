@@ -39,6 +39,7 @@ class Builder {
   Builder(const LowLevelExpression& low_level, NestPlan plan, const DeviceDescription& device)
       : context_(low_level, std::move(plan), HasRegisters(device)),
         may_branch_around_barriers_(device.kind == DeviceKind::kCuda),
+        max_threads_(std::max<int64_t>(device.blocks.max_threads_per_block, 1)),
         loads_(context_),
         results_(context_),
         place_(context_.shape().AccumulatorPlace()) {}
@@ -326,10 +327,16 @@ class Builder {
       if (!std::get<DeclareView>(view.form).is_const) views.push_back(std::move(view));
     }
     // Other policies say in which order slots are combined.
-    const bool in_blocks =
-        context_.has_blocks() && slots > 1 && context_.numerics() == NumericsPolicy::kReassociate;
-    const ResultArrays arrays = {
-        context_.index_names(), results_.targets(), outputs, slots, CoreParts(), in_blocks};
+    const bool may_reorder =
+        context_.has_blocks() && context_.numerics() == NumericsPolicy::kReassociate;
+    const bool in_blocks = may_reorder && slots > 1;
+    const ResultArrays arrays = {.index_names = context_.index_names(),
+                                 .arrays = results_.targets(),
+                                 .outputs = outputs,
+                                 .slots = slots,
+                                 .part = CoreParts(),
+                                 .is_combined = in_blocks,
+                                 .scan_threads = may_reorder ? max_threads_ : 0};
     if (in_blocks) {
       program->stages.push_back(CombineSlotsInBlocks(expression(), arrays));
       Block& body = program->stages.back().body;
@@ -341,7 +348,7 @@ class Builder {
       Stage& stage = program->stages[s];
       const int64_t items = SharedItems(stage.body);
       stage.body.insert(stage.body.begin(), views.begin(), views.end());
-      if (!context_.has_blocks()) continue;
+      if (!context_.has_blocks() || stage.launch != LaunchGeometry{}) continue;
       if (items == 1) {  // one thread of one block
         stage.body = ReplaceVariables(stage.body, [](const std::string& name) {
           return name == "thread" ? std::optional<Index>(0) : std::nullopt;
@@ -357,6 +364,7 @@ class Builder {
   // OpenCL allows barriers in a branch that all threads of a block take; PoCL 3.1 compiles two such
   // branches wrongly.
   const bool may_branch_around_barriers_;
+  const int64_t max_threads_;  // of a block
   NestLoads loads_;
   NestResults results_;
   const int place_;

@@ -22,6 +22,13 @@ constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
   return MultiplyOrLargest(CeilDivide(value, multiple), multiple);
 }
 
+// The smallest power of two that is no smaller. Expects 1 <= n <= 2^62.
+constexpr int64_t RoundUpToPowerOfTwo(int64_t n) {
+  int64_t power = 1;
+  while (power < n) power *= 2;
+  return power;
+}
+
 // The largest power of two that is no larger. Expects n >= 1.
 constexpr int64_t RoundDownToPowerOfTwo(int64_t n) {
   int64_t power = 1;

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "codegen/c_unit.h"
+#include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
 #include "tests/codegen/golden_file.h"
 #include "tests/lowering/lowering_case.h"
+#include "tests/shipped_expression.h"
 
 namespace mdh {
 namespace {
@@ -45,6 +47,19 @@ TEST(BlockSourceTest, FigureForOpenCl) {
   EXPECT_EQ(kernel->language, "OpenCL C");
   EXPECT_THAT(kernel->compile_options,
               ElementsAre("-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt"));
+}
+
+// Tiles are summed up, then what is before them, then the elements of each.
+TEST(BlockSourceTest, PrefixSumsOfTiles) {
+  const Expression scan = Shipped("scan.mdh", {{"I", "100000"}});
+  const SystemModel model = CudaModel();
+  const DeviceDescription device = DeviceFor(model);
+  const auto low = Lower(scan, model, device, DefaultParameters(scan, model, device));
+  ASSERT_TRUE(low.ok()) << low.status();
+  const Result<Kernel> kernel = GenerateKernel(*low, device);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("scan.cu", kernel->source);
+  EXPECT_EQ(kernel->launches.size(), 4);
 }
 
 TEST(BlockSourceTest, ExactNumericsKeepMultiplicationsAndAdditionsApart) {

@@ -325,7 +325,9 @@ Result<TuningResult> TuneOnRunners(const Expression& expression, absl::Span<Runn
                                    const std::function<void(const TuningProgress&)>& on_trial,
                                    const std::atomic<bool>& cancelled) {
   // A runner that knows its peaks fails what is faster than it can be. They are measured once.
-  for (Runner* runner : runners) runner->Peaks().IgnoreError();
+  for (Runner* runner : runners) {
+    if (!cancelled) runner->Peaks().IgnoreError();
+  }
   return Tune(expression, runners, options, on_trial, cancelled);
 }
 

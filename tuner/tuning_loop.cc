@@ -54,6 +54,7 @@ class TuningRun {
     const int64_t before_problem_ns = NowNs();
     MDH_RETURN_IF_ERROR(pool_.SetProblem(expression_, options_.seed, options_.numerics));
     problem_ns_ = NowNs() - before_problem_ns;
+    if (cancelled_) MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
     if (is_cpu()) {
       MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
     }
@@ -227,7 +228,7 @@ class TuningRun {
   Status EvaluateKnown(const std::vector<StartPoint>& first) {
     const int allowed = std::min(std::max(Allowance(static_cast<int>(first.size())), 1),
                                  static_cast<int>(first.size()));
-    for (int n = 0; n < allowed; ++n) {
+    for (int n = 0; n < allowed && !cancelled_; ++n) {
       const StartPoint& point = first[static_cast<size_t>(n)];
       const bool is_repeated =
           std::find(first.begin(), first.begin() + n, point) != first.begin() + n;
@@ -338,10 +339,10 @@ class TuningRun {
   }
 
   // Waits for the next measurement and writes down all trials that it is for. Once the time is up,
-  // what is in work is given up.
+  // or after a cancellation, what is in work is given up.
   Status TakeOne() {
     AddJoining();
-    if (IsTimeUp()) pool_.Abandon();
+    if (cancelled_ || IsTimeUp()) pool_.Abandon();
     MDH_ASSIGN_OR_RETURN(const Runner::Finished finished, pool_.Next());
     const auto [first, last] = in_work_.equal_range(finished.number);
     std::vector<Candidate> candidates;

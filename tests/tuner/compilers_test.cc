@@ -54,6 +54,20 @@ TEST_F(CompilersTest, NoCompilerIsAnErrorThatSaysWhatToInstall) {
   EXPECT_EQ(compilers.status().message(), "no C compiler found: install gcc or clang");
 }
 
+TEST_F(CompilersTest, LibrariesThatCannotBeNamedAreLeftToTheCompiler) {
+  const Compilers all = FindAll();
+  if (!all.program(Compiler::kGcc)) GTEST_SKIP() << "gcc is not installed";
+  // One that does not tell where libraries are, as other programs in the place of gcc.
+  const std::string gcc = all.program(Compiler::kGcc)->path;
+  const std::string folder =
+      FolderWith("gcc", "case $1 in -print-file-name=*) echo /nowhere/libgomp.so ;; *) exec " +
+                            gcc + " \"$@\" ;; esac");
+  const Result<Compilers> compilers = Find(folder + ":/usr/bin:/bin");
+  ASSERT_TRUE(compilers.ok()) << compilers.status();
+  ASSERT_TRUE(compilers->program(Compiler::kGcc));
+  EXPECT_EQ(compilers->program(Compiler::kGcc)->libraries, std::vector<std::string>{"-lm"});
+}
+
 TEST_F(CompilersTest, ACcThatIsGccWillDo) {
   const Compilers compilers = FindAll();
   if (!compilers.program(Compiler::kGcc)) GTEST_SKIP() << "gcc is not installed";

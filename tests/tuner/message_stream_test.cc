@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/measure/file_descriptor.h"
+#include "tuner/measure/socket_pair.h"
 
 namespace mdh {
 namespace {
@@ -15,10 +16,9 @@ namespace {
 class MessageStream : public ::testing::Test {
  protected:
   MessageStream() {
-    int pair[2];
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    ours_ = FileDescriptor(pair[0]);
-    theirs_ = FileDescriptor(pair[1]);
+    SocketPair sockets = *SocketPair::Make();
+    ours_ = std::move(sockets.ours);
+    theirs_ = std::move(sockets.theirs);
   }
   FileDescriptor ours_;
   FileDescriptor theirs_;

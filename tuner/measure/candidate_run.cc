@@ -15,6 +15,7 @@
 #include "tuner/measure/clock.h"
 #include "tuner/measure/guarded_memory.h"
 #include "tuner/measure/run_control.h"
+#include "tuner/measure/socket_pair.h"
 
 namespace mdh {
 namespace {
@@ -65,10 +66,14 @@ int64_t Deadline(const RunControl& control, int64_t forked_ns, int64_t run_limit
 }
 
 void Await(ChildProcess& child, const CandidateRun& run, const RunControl& control,
-           Supervisor& supervisor, RunRecord& record) {
+           FileDescriptor socket, const OtherWork& other_work, Supervisor& supervisor,
+           RunRecord& record) {
+  QuietSpell spell(std::move(socket), other_work);
   const int64_t forked_ns = NowNs();
   std::optional<ChildEnd> end;
   while (!(end = child.Poll())) {
+    spell.Hear();
+    other_work.advance();
     const int64_t left = Deadline(control, forked_ns, run.options.run_limit_ns) - NowNs();
     record.timed_out = left <= 0;
     record.interrupted = supervisor.interrupted();
@@ -76,7 +81,7 @@ void Await(ChildProcess& child, const CandidateRun& run, const RunControl& contr
       child.Kill();
       continue;
     }
-    supervisor.Wait(std::min<int64_t>(left, 50'000'000));
+    supervisor.WaitFor(spell.sockets(), std::min<int64_t>(left, 50'000'000));
   }
   record.end = *end;
 }
@@ -176,7 +181,8 @@ std::string CallShim(const std::string& entry, int arguments) {
   return absl::StrCat("\nint mdh_call(void* const* a) { return ", entry, "(", call, "); }\n");
 }
 
-Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor) {
+Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor,
+                               const OtherWork& other_work) {
   if (run.outputs.size() > kMostArguments) {
     return absl::InvalidArgumentError(absl::StrCat("a kernel with ", run.outputs.size(),
                                                    " outputs cannot be run; at most ",
@@ -193,20 +199,23 @@ Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor) 
   }
   MDH_ASSIGN_OR_RETURN(SharedRun made, MakeShared(run, outputs));
   const auto shared = std::make_shared<SharedRun>(std::move(made));
+  MDH_ASSIGN_OR_RETURN(SocketPair sockets, SocketPair::Make());
   const int64_t physical = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   ChildLimits limits;
   limits.cpu_s = (run.options.run_limit_ns / 1'000'000'000 + 1) * (run.threads + 1) +
                  kAsideLimit / 1'000'000'000;
   limits.cores = run.cores;
   limits.name = "mdh-candidate";
+  limits.socket = sockets.theirs.get();
   limits.address_space_bytes =
       VirtualSize() + physical + kBaseMemory + kMemoryPerThread * run.threads;
   MDH_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Fork(limits, [&] {
                          return RunInChild(run, *shared, outputs);
                        }));
+  sockets.theirs.Close();
   RunRecord record;
   const pid_t pid = child.pid();
-  Await(child, run, shared->control(), supervisor, record);
+  Await(child, run, shared->control(), std::move(sockets.ours), other_work, supervisor, record);
   RemoveOpenMpRegistration(pid);
   for (const GuardedMemory& output : outputs) record.data_offsets.push_back(output.data_offset());
   ReadShared(run, shared, record);

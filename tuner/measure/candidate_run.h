@@ -13,6 +13,7 @@
 #include "core/status.h"
 #include "tuner/measure/child_process.h"
 #include "tuner/measure/measurement.h"
+#include "tuner/measure/quiet_spell.h"
 #include "tuner/measure/runner.h"
 
 namespace mdh {
@@ -72,6 +73,7 @@ std::string CallShim(const std::string& entry, int arguments);
 
 // Errors: ResourceExhausted if memory or processes for it are missing. Whatever the kernel does is
 // in the record.
-Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor);
+Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor,
+                               const OtherWork& other_work = {});
 
 }  // namespace mdh

@@ -105,6 +105,17 @@ std::string OutputOf(const std::vector<std::string>& command, const std::string&
   return std::string(absl::StripAsciiWhitespace(ReadFile(log)));
 }
 
+// What kernels are linked with, but the C library: of that the process that loads them has a copy,
+// and looking through its symbols takes linkers as long as everything else that they do.
+std::vector<std::string> LibrariesOf(Compiler compiler, const std::string& path,
+                                     const std::string& directory, Supervisor& supervisor) {
+  const std::string file = compiler == Compiler::kClang ? "libomp.so" : "libgomp.so";
+  // clang would not look in its own folder.
+  const std::string openmp =
+      OutputOf({path, absl::StrCat("-print-file-name=", file)}, directory, supervisor);
+  return {"-nostdlib", openmp, "-lm", "-lgcc"};
+}
+
 }  // namespace
 
 Status WriteFile(const std::string& path, std::string_view text) {
@@ -170,9 +181,14 @@ Status Compilers::Try(Compiler compiler, const std::string& path, Supervisor& su
           ? OutputOf({found, "-dumpfullversion", "-dumpversion"}, directory_, supervisor)
           : OutputOf({found, "-dumpversion"}, directory_, supervisor);
   std::optional<CompilerProgram>& slot = compiler == Compiler::kClang ? clang_ : gcc_;
-  slot = CompilerProgram{found, version};
-  MDH_ASSIGN_OR_RETURN(const std::vector<CompileOutcome> outcomes,
-                       Compile({{compiler, kProbe, {"-O2", "-fopenmp"}}}, kProbeLimit, supervisor));
+  const CompileJob probe = {compiler, kProbe, {"-O2", "-fopenmp"}};
+  slot = CompilerProgram{.path = found, .version = version};
+  slot->libraries = LibrariesOf(compiler, found, directory_, supervisor);
+  MDH_ASSIGN_OR_RETURN(std::vector<CompileOutcome> outcomes,
+                       Compile({probe}, kProbeLimit, supervisor));
+  if (!outcomes[0].library.empty()) return absl::OkStatus();
+  slot->libraries = {"-lm"};
+  MDH_ASSIGN_OR_RETURN(outcomes, Compile({probe}, kProbeLimit, supervisor));
   if (outcomes[0].library.empty()) {
     slot.reset();
     absl::StrAppend(&failures_, failures_.empty() ? "" : "; ", found, ": ", outcomes[0].reason);
@@ -188,8 +204,9 @@ Result<Compilers::Running> Compilers::StartJob(Job job) const {
   MDH_RETURN_IF_ERROR(WriteFile(base + ".log", ""));
   std::vector<std::string> command = {
       program(job.job.compiler)->path, "-shared", "-fPIC", "-o", base + ".so", base + ".c"};
+  const std::vector<std::string>& libraries = program(job.job.compiler)->libraries;
   command.insert(command.end(), job.job.options.begin(), job.job.options.end());
-  command.push_back("-lm");
+  command.insert(command.end(), libraries.begin(), libraries.end());
   const ChildLimits limits = {
       .cpu_s = job.limit_ns / 1'000'000'000 + 1, .nice = kNice, .cores = cores_};
   MDH_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Fork(limits, [&] {

@@ -20,6 +20,8 @@ namespace mdh {
 struct CompilerProgram {
   std::string path;
   std::string version;  // "12.2.0"
+  // What follows the source on the command line.
+  std::vector<std::string> libraries = {"-lm"};
 };
 
 // One source to compile to a shared library.

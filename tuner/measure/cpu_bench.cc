@@ -140,9 +140,20 @@ class CpuBench final : public Bench {
   }
 
   Result<RunRecord> RunAlone(const CandidateRun& run) {
-    if (measured_cores_.empty()) compilers_.Pause();
-    Result<RunRecord> record = RunCandidate(run, supervisor_);
-    compilers_.Resume();
+    Status status = absl::OkStatus();
+    const OtherWork compilations = {
+        .advance =
+            [&] {
+              if (status.ok()) status = compilers_.Advance();
+            },
+        .pause =
+            [&] {
+              if (measured_cores_.empty()) compilers_.Pause();
+            },
+        .resume = [&] { compilers_.Resume(); },
+    };
+    Result<RunRecord> record = RunCandidate(run, supervisor_, compilations);
+    MDH_RETURN_IF_ERROR(status);
     return record;
   }
 

@@ -1,29 +1,21 @@
 #include "tuner/measure/helper_process.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/message_stream.h"
+#include "tuner/measure/socket_pair.h"
 
 namespace mdh {
 
 Result<HelperProcess> HelperProcess::Start(ChildLimits limits, const std::function<int()>& body) {
-  int pair[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot make a socket for a process: ", std::strerror(errno)));
-  }
-  FileDescriptor ours(pair[0]);
-  const FileDescriptor theirs(pair[1]);
-  limits.socket = theirs.get();
+  MDH_ASSIGN_OR_RETURN(SocketPair sockets, SocketPair::Make());
+  limits.socket = sockets.theirs.get();
   MDH_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Fork(limits, body));
-  return HelperProcess(std::move(child), std::move(ours));
+  return HelperProcess(std::move(child), std::move(sockets.ours));
 }
 
 Status HelperProcess::Send(const google::protobuf::MessageLite& message) {

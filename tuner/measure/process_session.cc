@@ -23,6 +23,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "tuner/measure/child_process.h"
+#include "tuner/measure/socket_pair.h"
 
 namespace mdh {
 namespace {
@@ -130,13 +131,8 @@ bool HasEnded(pid_t pid, int options) {
 Result<ProcessSession> ProcessSession::Start(const std::string& program,
                                              const std::optional<std::string>& path,
                                              const std::vector<std::string>& arguments) {
-  int pair[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot make a socket for ", program, ": ", std::strerror(errno)));
-  }
-  FileDescriptor ours(pair[0]);
-  FileDescriptor theirs(pair[1]);
+  MDH_ASSIGN_OR_RETURN(SocketPair sockets, SocketPair::Make());
+  FileDescriptor& theirs = sockets.theirs;
   if (theirs.get() == kSocketInProgram) {
     // dup2 to itself would leave it closed on exec.
     theirs = FileDescriptor(fcntl(theirs.get(), F_DUPFD_CLOEXEC, kSocketInProgram + 1));
@@ -147,7 +143,7 @@ Result<ProcessSession> ProcessSession::Start(const std::string& program,
     return absl::FailedPreconditionError(
         absl::StrCat("cannot start the runner ", program, ": ", std::strerror(error)));
   }
-  return ProcessSession(pid, std::move(ours));
+  return ProcessSession(pid, std::move(sockets.ours));
 }
 
 ProcessSession::ProcessSession(ProcessSession&& other) noexcept

@@ -59,7 +59,8 @@ struct SharedRun {
   int64_t* times() const { return reinterpret_cast<int64_t*>(times_memory.data()); }
 };
 
-// The child's part: loads the library, calls the kernel, records. Returns the exit status.
+// The child's part: loads the library, calls the kernel when it is quiet, records. Returns the exit
+// status.
 int RunInChild(const CandidateRun& run, SharedRun& shared, std::vector<GuardedMemory>& outputs);
 
 }  // namespace mdh

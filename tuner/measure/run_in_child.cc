@@ -1,6 +1,7 @@
 // The part of a run that happens in the child: everything here may be disturbed by the kernel.
 #include <dlfcn.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -107,21 +108,32 @@ class Execution {
   // Calls the kernel as often as the options say. A message if it reports failure.
   std::string Perform() {
     Poison(kFirstPoison);
-    start_ns_ = NowNs();
-    control_.calling_since_ns.store(start_ns_);
-    if (!CallOnce(&control_.first_ns)) return Failure();
-    Save(shared_.first);
-    longest_ns_ = control_.first_ns;
-    if (IsLong()) Record(control_.first_ns);
-    if (!IsHopeless() && !CallRepeatedly()) return Failure();
-    if (returned_ != 0) return Failure();
-    if (control_.timed_calls == 0) Record(control_.first_ns);
+    MakePresent(shared_.first);
+    if (!AwaitQuiet()) return "the process that measures has ended";
+    const bool is_done = CallAsOftenAsNeeded();
     control_.done_calling_ns.store(NowNs());
+    EndQuiet();
+    if (!is_done) return Failure();
+    if (control_.have_last) Save(shared_.last);
     CheckScratch();
     return "";
   }
 
  private:
+  // False if a call reports failure.
+  bool CallAsOftenAsNeeded() {
+    start_ns_ = NowNs();
+    control_.calling_since_ns.store(start_ns_);
+    if (!CallOnce(&control_.first_ns)) return false;
+    Save(shared_.first);
+    longest_ns_ = control_.first_ns;
+    if (IsLong()) Record(control_.first_ns);
+    if (!IsHopeless() && !CallRepeatedly()) return false;
+    if (returned_ != 0) return false;
+    if (control_.timed_calls == 0) Record(control_.first_ns);
+    return true;
+  }
+
   std::string MakeArguments() {
     const int64_t bytes = control_.scratch_bytes;
     const auto exhausted = [&] {
@@ -214,10 +226,16 @@ class Execution {
     if (!run_.final_call || !HaveTime() || !rule_.IsPromising()) return true;
     Poison(kLastPoison);
     if (!CallOnce(&duration)) return false;
-    Save(shared_.last);
     control_.have_last = true;
     if (count_final && control_.timed_calls < options.max_repeats) Record(duration);
     return true;
+  }
+
+  // So that nothing waits for memory between calls; where the system cannot, it comes when needed.
+  static void MakePresent(const std::vector<GuardedMemory>& copies) {
+    for (const GuardedMemory& copy : copies) {
+      madvise(copy.accessible().data(), copy.accessible().size(), MADV_POPULATE_WRITE);
+    }
   }
 
   void Save(std::vector<GuardedMemory>& copies) {

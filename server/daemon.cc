@@ -247,8 +247,9 @@ Status RunningDaemon::StartJobs() {
   environments.erase(environments.begin());
   lookup_table_ = std::make_unique<LookupTable>(std::move(first), std::move(environments));
   std::atomic<int64_t> records = 0;
-  MDH_RETURN_IF_ERROR(store_->ForEachRecord([&](const v1::TuningRecord& record) {
-    lookup_table_->Put(record);
+  MDH_RETURN_IF_ERROR(store_->ForEachRecord([&](std::string_view record) {
+    thread_local SliceSlab slab;  // of each of the threads that read
+    lookup_table_->PutSerialized(record, &slab);
     ++records;
   }));
   watches_ = std::make_unique<WatchStreams>();

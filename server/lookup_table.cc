@@ -68,8 +68,8 @@ LookupTable::Records LookupTable::RecordsOf(std::string_view digest) const {
   return found == shard.records.end() ? Records() : found->second;
 }
 
-void LookupTable::Put(const v1::TuningRecord& record) {
-  auto ready = std::make_shared<const ReadyRecord>(record);
+void LookupTable::PutSerialized(std::string_view record, SliceSlab* slab) {
+  auto ready = std::make_shared<const ReadyRecord>(record, slab);
   structures_.Add(ready);
   ReadyRecordPtr replaced;
   Shard& shard = ShardOf(ready->key().expression_digest);

@@ -30,7 +30,9 @@ class LookupTable {
   explicit LookupTable(KeyEnvironment here, std::vector<KeyEnvironment> others = {});
 
   // Adds a record or replaces the one with the same key.
-  void Put(const v1::TuningRecord& record);
+  void Put(const v1::TuningRecord& record) { PutSerialized(record.SerializeAsString()); }
+  // The same of a serialised v1::TuningRecord, which is copied, to `slab` if there is one.
+  void PutSerialized(std::string_view record, SliceSlab* slab = nullptr);
   // Forgets the record with that key, if there is one.
   void Remove(const v1::KernelKey& key);
   // What a change of a record in the store means here.

@@ -16,7 +16,8 @@ namespace mdh {
 // Immutable. The views are of the record's own bytes; besides these it takes about 300 bytes.
 class ReadyRecord {
  public:
-  explicit ReadyRecord(const v1::TuningRecord& record);
+  // Of a serialised v1::TuningRecord, which is copied, to `slab` if there is one.
+  explicit ReadyRecord(std::string_view record, SliceSlab* slab = nullptr);
   ReadyRecord(const ReadyRecord&) = delete;
   ReadyRecord& operator=(const ReadyRecord&) = delete;
 
@@ -36,7 +37,7 @@ class ReadyRecord {
   std::string_view record_;  // in exact_reply_, as the other views
   std::string_view name_;
   KernelKeyView key_;
-  int64_t time_ns_;
+  int64_t time_ns_ = 0;
   uint64_t structure_ = 0;
   absl::InlinedVector<int64_t, 4> sizes_;
 };

@@ -25,15 +25,19 @@ ReadyReply::ReadyReply(const v1::LookupKernelResponse& response)
     : ReadyReply(response.ByteSizeLong(),
                  [&](uint8_t* to) { response.SerializeWithCachedSizesToArray(to); }) {}
 
-ReadyReply::ReadyReply(size_t response_bytes, const std::function<void(uint8_t*)>& write) {
+ReadyReply::ReadyReply(size_t response_bytes, const std::function<void(uint8_t*)>& write,
+                       SliceSlab* slab) {
   char header[2 * kMaxFieldHeader];
   header_bytes_ =
       WriteResultHeader(v1::BatchLookupResult::kResponseFieldNumber, response_bytes, header);
-  batch_result_ = grpc::Slice(header_bytes_ + response_bytes);
-  // Nobody else has the slice yet.
-  auto* bytes = const_cast<uint8_t*>(batch_result_.begin());
-  std::copy(header, header + header_bytes_, bytes);
-  write(bytes + header_bytes_);
+  const size_t size = header_bytes_ + response_bytes;
+  const auto write_all = [&](uint8_t* to) { write(std::copy(header, header + header_bytes_, to)); };
+  if (slab != nullptr) {
+    batch_result_ = slab->Make(size, write_all);
+    return;
+  }
+  batch_result_ = grpc::Slice(size);
+  write_all(const_cast<uint8_t*>(batch_result_.begin()));  // nobody else has the slice yet
 }
 
 grpc::Slice ReadyReply::response() const {

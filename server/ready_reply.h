@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "mdh/v1/kernel.pb.h"
+#include "server/slice_slab.h"
 
 namespace mdh {
 
@@ -15,8 +16,9 @@ class ReadyReply {
  public:
   ReadyReply() = default;
   explicit ReadyReply(const v1::LookupKernelResponse& response);
-  // With room for so many bytes, which `write` writes.
-  ReadyReply(size_t response_bytes, const std::function<void(uint8_t*)>& write);
+  // Of so many bytes, which `write` writes, cut from `slab` if there is one.
+  ReadyReply(size_t response_bytes, const std::function<void(uint8_t*)>& write,
+             SliceSlab* slab = nullptr);
 
   grpc::Slice response() const;
   // The same as an entry of a BatchLookupKernelsResponse.

@@ -63,10 +63,11 @@ std::optional<double> DistanceOfModels(const v1::DeviceDescription& a,
 
 }  // namespace
 
-std::optional<ExpressionShape> ExpressionShape::Of(const std::string& canonical_form) {
+std::optional<ExpressionShape> ExpressionShape::Of(std::string_view canonical_form) {
   ExpressionShape shape;
   shape.structure.reserve(canonical_form.size());
-  for (const absl::string_view line : absl::StrSplit(canonical_form, '\n')) {
+  for (const absl::string_view line :
+       absl::StrSplit(absl::string_view(canonical_form.data(), canonical_form.size()), '\n')) {
     absl::string_view rest = line;
     if (absl::ConsumePrefix(&rest, "dimension ")) {
       int64_t size = 0;

@@ -18,7 +18,7 @@ struct ExpressionShape {
   std::vector<int64_t> sizes;  // of the dimensions
 
   // nullopt if the text is no canonical form.
-  static std::optional<ExpressionShape> Of(const std::string& canonical_form);
+  static std::optional<ExpressionShape> Of(std::string_view canonical_form);
 };
 
 // How far sizes are from each other: doublings or halvings, summed over the dimensions, which are

@@ -75,10 +75,10 @@ int64_t SqliteStatement::Integer(int column) const {
   return sqlite3_column_int64(statement_.get(), column);
 }
 
-std::string SqliteStatement::Bytes(int column) const {
+std::string_view SqliteStatement::View(int column) const {
   const void* data = sqlite3_column_blob(statement_.get(), column);
   const int size = sqlite3_column_bytes(statement_.get(), column);
-  return data == nullptr ? std::string() : std::string(static_cast<const char*>(data), size);
+  return {static_cast<const char*>(data), data == nullptr ? 0 : static_cast<size_t>(size)};
 }
 
 void SqliteDatabase::Close::operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }

@@ -36,7 +36,9 @@ class SqliteStatement {
 
   // Columns of the current row, from 0.
   int64_t Integer(int column) const;
-  std::string Bytes(int column) const;  // of text or bytes
+  std::string Bytes(int column) const { return std::string(View(column)); }  // of text or bytes
+  // The same, until the next step.
+  std::string_view View(int column) const;
 
  private:
   friend class SqliteDatabase;

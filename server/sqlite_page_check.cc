@@ -1,5 +1,6 @@
 #include "server/sqlite_page_check.h"
 
+#include <sched.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -54,6 +55,9 @@ SqlitePageCheck::~SqlitePageCheck() {
 }
 
 void SqlitePageCheck::Check() {
+  // When nothing else is to be done, the start of the daemon first of all.
+  const sched_param none = {};
+  sched_setscheduler(0, SCHED_IDLE, &none);
   {
     absl::MutexLock lock(&mutex_);
     thread_id_ = gettid();

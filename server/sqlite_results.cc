@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/resource_names.h"
 #include "server/sqlite_connection.h"
+#include "server/wire_reader.h"
 
 namespace mdh {
 namespace {
@@ -48,6 +49,23 @@ Result<v1::TuningRecord> ParseRecord(const SqliteStatement& row) {
                        ParseStored<v1::TuningRecord>(row.Bytes(0), "record"));
   if (row.Integer(2) != 0) record.set_is_pinned(true);
   return record;
+}
+
+// Of a serialised record.
+std::string_view NameOf(std::string_view record) {
+  WireReader fields(record);
+  while (fields.Next()) {
+    if (fields.number() == v1::TuningRecord::kNameFieldNumber) return fields.bytes();
+  }
+  return {};
+}
+
+// Whether a record is pinned is not stored with it.
+std::string Pinned(std::string_view record) {
+  v1::TuningRecord parsed;
+  parsed.ParseFromArray(record.data(), static_cast<int>(record.size()));
+  parsed.set_is_pinned(true);
+  return parsed.SerializeAsString();
 }
 
 // NotFound if there is none.
@@ -181,18 +199,18 @@ Status ReadRecords(SqliteDatabase& database, const RecordRows& rows, const Store
                                                ", records.id FROM records LEFT JOIN pins USING (id)"
                                                " WHERE records.rowid BETWEEN ?1 AND ?2"));
   read->Bind(1, rows.first).Bind(2, rows.last);
-  v1::TuningRecord record;  // its memory is used again and again
   while (true) {
     MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
     if (!has_row) return absl::OkStatus();
     const std::string id = read->Bytes(3);
-    const bool is_whole = read->Integer(1) != 0 && record.ParseFromString(read->Bytes(0)) &&
-                          record.name() == RecordName(id);
-    if (is_whole) {
-      if (read->Integer(2) != 0) record.set_is_pinned(true);
+    const std::string_view record = read->View(0);
+    const bool is_whole = read->Integer(1) != 0 && NameOf(record) == RecordName(id);
+    if (!is_whole) {
+      damaged.push_back(id);
+    } else if (read->Integer(2) == 0) {
       take(record);
     } else {
-      damaged.push_back(id);
+      take(Pinned(record));
     }
   }
 }

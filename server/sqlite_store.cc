@@ -182,8 +182,10 @@ Result<std::vector<v1::TuningRecord>> SqliteStore::AllRecords() {
   std::vector<std::string> damaged;
   MDH_RETURN_IF_ERROR(ReadWith([&](SqliteDatabase& database) -> Status {
     MDH_ASSIGN_OR_RETURN(const RecordRows all, AllRecordRows(database));
-    return ReadRecords(
-        database, all, [&](const v1::TuningRecord& record) { records.push_back(record); }, damaged);
+    const auto parse = [&](std::string_view record) {
+      records.emplace_back().ParseFromArray(record.data(), static_cast<int>(record.size()));
+    };
+    return ReadRecords(database, all, parse, damaged);
   }));
   MDH_RETURN_IF_ERROR(Quarantine(damaged));
   return records;

@@ -74,9 +74,9 @@ class Store {
       absl::Span<const StoredResult> results) = 0;
   // A record that cannot be read is set aside, with its kernel, as if it had never been there.
   virtual Result<std::vector<v1::TuningRecord>> AllRecords() = 0;
-  // Calls `take` for each of these, in no order, from several threads at once. The record is the
-  // callee's for the time of the call. Nothing may be written meanwhile.
-  using TakeRecord = std::function<void(const v1::TuningRecord&)>;
+  // Calls `take` for each of these, serialised, in no order, from several threads at once. The
+  // bytes are the callee's for the time of the call. Nothing may be written meanwhile.
+  using TakeRecord = std::function<void(std::string_view)>;
   virtual Status ForEachRecord(const TakeRecord& take) = 0;
   // Up to `limit` records after the place `after` (0: from the first). Those that cannot be read
   // are left out.

@@ -35,7 +35,7 @@ class DeviceDistances {
 
 // Two structures may share a hash.
 bool HasStructure(const ReadyRecord& record, const std::string& structure) {
-  const auto shape = ExpressionShape::Of(std::string(record.key().canonical_form));
+  const auto shape = ExpressionShape::Of(record.key().canonical_form);
   return shape && shape->structure == structure;
 }
 
@@ -67,7 +67,7 @@ void StructureIndex::Remove(const ReadyRecordPtr& record) {
 }
 
 v1::MissReason StructureIndex::WhyUnknown(const KernelKeyView& asked) const {
-  const auto shape = ExpressionShape::Of(std::string(asked.canonical_form));
+  const auto shape = ExpressionShape::Of(asked.canonical_form);
   if (!shape) return v1::MISS_REASON_UNKNOWN_COMPUTATION;
   absl::ReaderMutexLock lock(&counts_mutex_);
   const auto devices = counts_.find(HashOfStructure(shape->structure));

@@ -119,16 +119,18 @@ TEST(WireReader, RefusesWhatIsNoMessage) {
   }
 }
 
-TEST(ReadyRecord, IsTheRecordAgain) {
+// `slab`: or null.
+void ExpectTheRecordAgain(size_t parameters_bytes, SliceSlab* slab) {
   v1::TuningRecord record;
   record.set_name("records/a");
   *record.mutable_key() = MakeKernelKey(MatMulExpression(4, 5, 6), {"cpu A", "gcc 12"});
   record.set_time_ns(7);
-  record.set_parameters(std::string(100'000, 'p'));
-  const ReadyRecord ready(record);
+  record.set_parameters(std::string(parameters_bytes, 'p'));
+  const ReadyRecord ready(record.SerializeAsString(), slab);
   EXPECT_EQ(ready.Parse().SerializeAsString(), record.SerializeAsString());
   EXPECT_EQ(ready.name(), "records/a");
   EXPECT_EQ(ready.key(), KernelKeyView::Of(record.key()));
+  EXPECT_EQ(ready.time_ns(), 7);
   EXPECT_THAT(ready.sizes(), ElementsAre(4, 5, 6));
   const grpc::Slice response = ready.exact_reply().response();
   v1::LookupKernelResponse parsed;
@@ -140,6 +142,23 @@ TEST(ReadyRecord, IsTheRecordAgain) {
   ASSERT_TRUE(batch.ParseFromArray(entry.begin(), static_cast<int>(entry.size())));
   ASSERT_EQ(batch.results_size(), 1);
   EXPECT_EQ(batch.results(0).response().SerializeAsString(), parsed.SerializeAsString());
+}
+
+TEST(ReadyRecord, IsTheRecordAgain) {
+  SliceSlab slab;
+  for (const size_t bytes : {0u, 1'000u, 100'000u, 1'000'000u}) {
+    ExpectTheRecordAgain(bytes, nullptr);
+    ExpectTheRecordAgain(bytes, &slab);
+  }
+}
+
+TEST(ReadyRecord, BytesThatAreNoRecordHaveNoKey) {
+  for (const std::string bytes : {"", "x", "\x12\x7f"}) {
+    const ReadyRecord ready(bytes);
+    EXPECT_EQ(ready.name(), "");
+    EXPECT_EQ(ready.key(), KernelKeyView());
+    EXPECT_EQ(ready.structure(), 0u);
+  }
 }
 
 }  // namespace

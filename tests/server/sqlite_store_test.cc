@@ -95,7 +95,9 @@ TEST_F(SqliteStoreTest, EachRecordIsReadOnceByAnyNumberOfThreads) {
   const std::unique_ptr<Store> store = Open();
   absl::Mutex mutex;
   std::map<std::string, int> seen;
-  const auto take = [&](const v1::TuningRecord& record) {
+  const auto take = [&](std::string_view bytes) {
+    v1::TuningRecord record;
+    EXPECT_TRUE(record.ParseFromString(std::string(bytes)));
     absl::MutexLock lock(&mutex);
     ++seen[record.name()];
   };

@@ -20,6 +20,7 @@
 #include "tuner/runner_pool.h"
 #include "tuner/search/search.h"
 #include "tuner/trial_book.h"
+#include "tuner/tuning_budget.h"
 
 namespace mdh {
 namespace {
@@ -27,8 +28,6 @@ namespace {
 // A loop nest on the CPU that takes longer would keep a GPU waiting for a figure to boast with.
 constexpr int64_t kMostLoopNestPoints = 50'000'000;
 constexpr size_t kFinalists = 3;
-// In work before the first result, which tells how long others are worth waiting for.
-constexpr int kFirstInWork = 4;
 
 class TuningRun {
  public:
@@ -40,7 +39,6 @@ class TuningRun {
         options_(options),
         on_trial_(on_trial),
         cancelled_(cancelled),
-        start_ns_(NowNs()),
         device_(runners.front()->device()),
         model_(TuningModel(device_)),
         pace_(Pace::For(device_)),
@@ -53,7 +51,7 @@ class TuningRun {
     TuningResult result;
     const int64_t before_problem_ns = NowNs();
     MDH_RETURN_IF_ERROR(pool_.SetProblem(expression_, options_.seed, options_.numerics));
-    problem_ns_ = NowNs() - before_problem_ns;
+    budget_.SetProblemTime(NowNs() - before_problem_ns);
     if (cancelled_) MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
     if (is_cpu()) {
       MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
@@ -114,62 +112,21 @@ class TuningRun {
 
   // ---- Budget ----
 
-  // The figures of the search so far, as abort conditions see them; what is in work counts.
-  SearchProgress Progress() const {
-    const int64_t in_work = static_cast<int64_t>(in_work_.size());
-    return {.elapsed_ns = NowNs() - start_ns_,
-            .evaluations = book_.trials() - known_ + in_work,
-            .valid_evaluations = book_.trials() - book_.failed_trials() + in_work,
-            .best_cost = book_.best().empty()
-                             ? std::nullopt
-                             : std::optional<double>(static_cast<double>(book_.best_ns())),
-            .space_count =
-                space_.has_value() && !space_->space().is_lazy() ? space_->space().count() : 0,
-            .improvements = book_.improvements()};
-  }
-
-  // How long the measurements at the end, and what is in work, will take.
-  int64_t ReservedTime() const {
-    const int64_t each = FinalistTime(options_);
-    const int64_t searching_ns = NowNs() - search_start_ns_;
-    const int64_t trial_ns = book_.trials() == 0 ? 0 : searching_ns / book_.trials();
-    return problem_ns_ + static_cast<int64_t>(kFinalists) * each +
-           trial_ns * static_cast<int64_t>(in_work_.size());
-  }
-
-  // Whether there is a result, and no time left for what is in work.
-  bool IsTimeUp() const {
-    if (book_.best().empty()) return false;
-    const auto in_work = static_cast<int64_t>(in_work_.size());
-    SearchProgress progress = Progress();
-    progress.evaluations -= in_work;
-    progress.valid_evaluations -= in_work;
-    progress.elapsed_ns += problem_ns_ + static_cast<int64_t>(kFinalists) * FinalistTime(options_);
-    return options_.abort.Holds(progress);
-  }
-
-  // How many more may be in work.
-  int Room() const {
-    const int most = book_.best().empty() ? std::min(kFirstInWork, lookahead_) : lookahead_;
-    return most - static_cast<int>(in_work_.size());
-  }
-
-  // How many evaluations may follow before the condition holds, at most `wanted`.
-  int Allowance(int wanted) const {
-    SearchProgress progress = Progress();
-    progress.elapsed_ns += ReservedTime();
-    int allowed = 0;
-    while (allowed < wanted && !options_.abort.Holds(progress)) {
-      ++allowed;
-      ++progress.evaluations;
+  TuningBudget::State BudgetState() const {
+    TuningBudget::State state = {
+        .in_work = static_cast<int64_t>(in_work_.size()), .known = known_, .space_count = 0};
+    if (space_.has_value() && !space_->space().is_lazy()) {
+      state.space_count = space_->space().count();
     }
-    return allowed;
+    return state;
   }
+  int Room() const { return budget_.Room(BudgetState()); }
+  int Allowance(int wanted) const { return budget_.Allowance(wanted, BudgetState()); }
 
   // ---- Search ----
 
   Status RunSearch() {
-    search_start_ns_ = NowNs();
+    budget_.BeginSearch();
     std::vector<StartPoint> first = {
         {DefaultParameters(expression_, model_, device_, options_.numerics.policy)}};
     first.insert(first.end(), options_.start.begin(), options_.start.end());
@@ -342,7 +299,7 @@ class TuningRun {
   // or after a cancellation, what is in work is given up.
   Status TakeOne() {
     AddJoining();
-    if (cancelled_ || IsTimeUp()) pool_.Abandon();
+    if (cancelled_ || budget_.IsTimeUp(BudgetState())) pool_.Abandon();
     MDH_ASSIGN_OR_RETURN(const Runner::Finished finished, pool_.Next());
     const auto [first, last] = in_work_.equal_range(finished.number);
     std::vector<Candidate> candidates;
@@ -373,7 +330,7 @@ class TuningRun {
                .failed_trials = book_.failed_trials() - known_failed_,
                .best_ns = book_.best_ns(),
                .best = book_.best().empty() ? nullptr : &book_.best().front().parameters,
-               .elapsed_ns = NowNs() - start_ns_});
+               .elapsed_ns = budget_.elapsed_ns()});
     return absl::OkStatus();
   }
 
@@ -387,7 +344,7 @@ class TuningRun {
   // Everyone within the search.
   Status Tell(const Candidate& candidate) {
     if (candidate.is_default) default_ns_ = candidate.measurement.time_ns();
-    const Cost cost = book_.Record(candidate, NowNs() - start_ns_);
+    const Cost cost = book_.Record(candidate, budget_.elapsed_ns());
     if (!space_.has_value()) unplaced_.emplace_back(candidate.parameters, cost);
     if (candidate.design.has_value() && designs_ != nullptr) {
       const bool is_valid = candidate.measurement.outcome == TrialOutcome::kOk;
@@ -435,7 +392,7 @@ class TuningRun {
     result.default_ns = default_ns_;
     result.trials = book_.trials();
     result.failed_trials = book_.failed_trials();
-    result.elapsed_ns = NowNs() - start_ns_;
+    result.elapsed_ns = budget_.elapsed_ns();
     result.low_level_table = low_level.ToTable();
     return result;
   }
@@ -444,7 +401,6 @@ class TuningRun {
   const TuningOptions& options_;
   const std::function<void(const TuningProgress&)>& on_trial_;
   const std::atomic<bool>& cancelled_;
-  const int64_t start_ns_;
   const DeviceDescription device_;
   const SystemModel model_;
   const Pace pace_;
@@ -455,8 +411,6 @@ class TuningRun {
   std::vector<std::pair<TuningParameters, Cost>> unplaced_;  // trials before that
   DesignSearch* designs_ = nullptr;                          // while it runs
   Search* search_ = nullptr;                                 // idem
-  int64_t search_start_ns_ = 0;                              // of the first evaluation
-  int64_t problem_ns_ = 0;                                   // what SetProblem took
   int64_t default_ns_ = 0;
   int64_t next_number_ = 1;
   int64_t known_ = 0;         // of the trials in the book: those that an earlier run has made
@@ -464,6 +418,7 @@ class TuningRun {
   std::multimap<int64_t, Candidate> in_work_;            // by number of the kernel
   absl::flat_hash_map<std::string, int64_t> submitted_;  // of these: identity -> number
   TrialBook book_{kFinalists};
+  TuningBudget budget_{options_, book_, lookahead_, kFinalists};
 };
 
 }  // namespace

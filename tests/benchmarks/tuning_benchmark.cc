@@ -1,6 +1,6 @@
 // How fast a device is tuned on, and how well its figures can be repeated:
-//   tuning_benchmark --runner PROGRAM [--device cuda:0] [--budget SECONDS] [--repeat SECONDS] FILE
-//   [NAME=VALUE...]
+//   tuning_benchmark --runner PROGRAM [--device cuda:0] [--budget SECONDS] [--repeat SECONDS]
+//   [--trials] FILE [NAME=VALUE...]
 // Tunes the expression for the budget: trials a second, outcomes, and how long the device waited
 // for kernels. Then the best kernel is measured 20 times, spread over so many seconds, with other
 // candidates between.
@@ -39,6 +39,7 @@ struct Options {
   std::vector<std::string> sizes;
   double budget_s = 30, repeat_s = 180;
   uint64_t seed = 1;
+  bool prints_trials = false;
 };
 
 Result<Expression> ReadExpression(const Options& options) {
@@ -95,17 +96,29 @@ struct Tally {
   }
 };
 
+// What a trial cost and gave, on one line.
+void PrintTrial(const TuningProgress& progress) {
+  const Measurement& m = progress.trial->measurement;
+  absl::PrintF("%5d %6.2f s  compiled %5.0f ms, at work %5.0f ms, %s %.4g ms of %d calls  %s\n",
+               progress.trial->number, 1e-9 * static_cast<double>(progress.elapsed_ns),
+               1e-6 * static_cast<double>(m.compile_ns), 1e-6 * static_cast<double>(m.device_ns),
+               std::string(Name(m.outcome)), 1e-6 * static_cast<double>(m.time_ns()),
+               m.times_ns.size(), ToText(progress.trial->parameters));
+}
+
 Result<TuningResult> TuneIt(const Options& options, const Expression& expression, Runner& runner) {
   const std::atomic<bool> cancelled = false;
   TuningOptions tuning;
   tuning.seed = options.seed;
   tuning.abort = AbortCondition::Duration(static_cast<int64_t>(options.budget_s * 1e9));
   Tally tally;
-  MDH_ASSIGN_OR_RETURN(
-      TuningResult result,
-      Tune(
-          expression, runner, tuning, [&](const TuningProgress& progress) { tally.Add(progress); },
-          cancelled));
+  MDH_ASSIGN_OR_RETURN(TuningResult result, Tune(
+                                                expression, runner, tuning,
+                                                [&](const TuningProgress& progress) {
+                                                  tally.Add(progress);
+                                                  if (options.prints_trials) PrintTrial(progress);
+                                                },
+                                                cancelled));
   tally.Print();
   const auto seconds = [](int64_t ns) { return FormatSeconds(1e-9 * static_cast<double>(ns)); };
   const double rate = static_cast<double>(expression.FloatingPointOperations()) /
@@ -185,6 +198,7 @@ int Main(int argc, char** argv) {
   app.add_option("--repeat", options.repeat_s,
                  "seconds over which repetitions are spread; 0: none");
   app.add_option("--seed", options.seed, "of inputs and search");
+  app.add_flag("--trials", options.prints_trials, "print every trial: where the time goes");
   app.add_option("file", options.file, "expression")->required();
   app.add_option("sizes", options.sizes, "NAME=VALUE");
   CLI11_PARSE(app, argc, argv);

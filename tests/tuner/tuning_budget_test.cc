@@ -1,0 +1,67 @@
+#include "tuner/tuning_budget.h"
+
+#include "gtest/gtest.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+class TuningBudgetTest : public ::testing::Test {
+ protected:
+  TuningBudget Budget(AbortCondition abort) {
+    options_.abort = std::move(abort);
+    return {options_, book_, 8, 3};
+  }
+  void RecordTrial(TrialOutcome outcome = TrialOutcome::kOk) {
+    Candidate candidate;
+    candidate.kernel.source = std::to_string(book_.trials());
+    candidate.measurement.outcome = outcome;
+    candidate.measurement.times_ns = {1000};
+    book_.Record(candidate, 0);
+  }
+  TuningOptions options_;
+  TrialBook book_{3};
+};
+
+TEST_F(TuningBudgetTest, FewAreInWorkBeforeTheFirstResult) {
+  const TuningBudget budget = Budget(AbortCondition::Evaluations(100));
+  EXPECT_EQ(budget.Room({.in_work = 1}), 3);
+  RecordTrial(TrialOutcome::kCompileError);
+  EXPECT_EQ(budget.Room({.in_work = 1}), 3);
+  RecordTrial();
+  EXPECT_EQ(budget.Room({.in_work = 1}), 7);
+}
+
+TEST_F(TuningBudgetTest, WhatIsInWorkCountsAndWhatWasKnownDoesNot) {
+  const TuningBudget budget = Budget(AbortCondition::Evaluations(10));
+  for (int n = 0; n < 4; ++n) RecordTrial();
+  EXPECT_EQ(budget.Allowance(100, {}), 6);
+  EXPECT_EQ(budget.Allowance(2, {}), 2);
+  EXPECT_EQ(budget.Allowance(100, {.in_work = 5}), 1);
+  EXPECT_EQ(budget.Allowance(100, {.in_work = 6, .known = 3}), 3);
+}
+
+TEST_F(TuningBudgetTest, TimeIsReservedForTheEnd) {
+  TuningBudget budget = Budget(AbortCondition::Duration(100 * kSecond));
+  budget.BeginSearch();
+  RecordTrial();
+  EXPECT_EQ(budget.Allowance(1, {}), 1);
+  EXPECT_FALSE(budget.IsTimeUp({}));
+  budget.SetProblemTime(101 * kSecond);
+  EXPECT_EQ(budget.Allowance(1, {}), 0);
+  EXPECT_TRUE(budget.IsTimeUp({}));
+}
+
+TEST_F(TuningBudgetTest, TimeIsNeverUpWithoutAResult) {
+  TuningBudget budget = Budget(AbortCondition::Duration(1));
+  budget.SetProblemTime(kSecond);
+  EXPECT_FALSE(budget.IsTimeUp({}));
+  RecordTrial(TrialOutcome::kCrash);
+  EXPECT_FALSE(budget.IsTimeUp({}));
+  RecordTrial();
+  EXPECT_TRUE(budget.IsTimeUp({}));
+}
+
+}  // namespace
+}  // namespace mdh

@@ -1,0 +1,75 @@
+#include "tuner/tuning_budget.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "tuner/finalists.h"
+#include "tuner/measure/clock.h"
+
+namespace mdh {
+namespace {
+
+// In work before the first result, which tells how long others are worth waiting for.
+constexpr int kFirstInWork = 4;
+
+}  // namespace
+
+TuningBudget::TuningBudget(const TuningOptions& options, const TrialBook& book, int lookahead,
+                           size_t finalists)
+    : options_(options),
+      book_(book),
+      lookahead_(lookahead),
+      finalists_(finalists),
+      start_ns_(NowNs()) {}
+
+int64_t TuningBudget::elapsed_ns() const { return NowNs() - start_ns_; }
+
+void TuningBudget::BeginSearch() { search_start_ns_ = NowNs(); }
+
+SearchProgress TuningBudget::Progress(const State& state) const {
+  return {.elapsed_ns = elapsed_ns(),
+          .evaluations = book_.trials() - state.known + state.in_work,
+          .valid_evaluations = book_.trials() - book_.failed_trials() + state.in_work,
+          .best_cost = book_.best().empty()
+                           ? std::nullopt
+                           : std::optional<double>(static_cast<double>(book_.best_ns())),
+          .space_count = state.space_count,
+          .improvements = book_.improvements()};
+}
+
+int64_t TuningBudget::TimeOfTheEnd() const {
+  return problem_ns_ + static_cast<int64_t>(finalists_) * FinalistTime(options_);
+}
+
+int64_t TuningBudget::ReservedTime(const State& state) const {
+  const int64_t searching_ns = NowNs() - search_start_ns_;
+  const int64_t trial_ns = book_.trials() == 0 ? 0 : searching_ns / book_.trials();
+  return TimeOfTheEnd() + trial_ns * state.in_work;
+}
+
+bool TuningBudget::IsTimeUp(const State& state) const {
+  if (book_.best().empty()) return false;
+  SearchProgress progress = Progress(state);
+  progress.evaluations -= state.in_work;
+  progress.valid_evaluations -= state.in_work;
+  progress.elapsed_ns += TimeOfTheEnd();
+  return options_.abort.Holds(progress);
+}
+
+int TuningBudget::Room(const State& state) const {
+  const int most = book_.best().empty() ? std::min(kFirstInWork, lookahead_) : lookahead_;
+  return most - static_cast<int>(state.in_work);
+}
+
+int TuningBudget::Allowance(int wanted, const State& state) const {
+  SearchProgress progress = Progress(state);
+  progress.elapsed_ns += ReservedTime(state);
+  int allowed = 0;
+  while (allowed < wanted && !options_.abort.Holds(progress)) {
+    ++allowed;
+    ++progress.evaluations;
+  }
+  return allowed;
+}
+
+}  // namespace mdh

@@ -16,6 +16,7 @@ extern "C" const char* __tsan_default_suppressions() {
       "race:libgpr.so\n"
       "race:libssl.so\n"
       "race:libupb.so\n"
+      "race:grpc::SerializationTraits\n"
       // Timers of gRPC make text of how calls ended; their stacks do not reach beyond this library.
       // What our own code reads to make text of is missed, too.
       "race:libabsl_strings.so\n"

@@ -98,6 +98,15 @@ TEST_F(QuietSpellTest, WhatNoChildWouldSayEndsTheSpell) {
   EXPECT_EQ(events_, "pause resume ");
 }
 
+TEST_F(QuietSpellTest, AChildThatIsNotUnderstoodWaitsForNoAnswer) {
+  Run([] {
+    Say("x");
+    return AwaitQuiet() ? 1 : 6;
+  });
+  EXPECT_EQ(exit_code(), 6);
+  EXPECT_EQ(events_, "");
+}
+
 TEST_F(QuietSpellTest, ItEndsWithItsOwner) {
   SocketPair sockets = *SocketPair::Make();
   {

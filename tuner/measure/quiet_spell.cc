@@ -43,6 +43,8 @@ void QuietSpell::Hear() {
 
 void QuietSpell::End() {
   if (phase_ == Phase::kQuiet) other_work_.resume();
+  // So that a child that gets no answer any more does not wait for one.
+  if (phase_ != Phase::kAfter) shutdown(fd_, SHUT_WR);
   phase_ = Phase::kAfter;
 }
 

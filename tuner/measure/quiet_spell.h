@@ -42,7 +42,8 @@ class QuietSpell {
   Phase phase_ = Phase::kBefore;
 };
 
-// In the child, over kChildSocket. Returns when it is quiet; false if the parent is gone.
+// In the child, over kChildSocket. Returns when it is quiet; false if the parent is gone, or has
+// heard something else before.
 bool AwaitQuiet();
 // Calls are over.
 void EndQuiet();

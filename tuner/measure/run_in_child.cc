@@ -109,7 +109,7 @@ class Execution {
   std::string Perform() {
     Poison(kFirstPoison);
     MakePresent(shared_.first);
-    if (!AwaitQuiet()) return "the process that measures has ended";
+    if (!AwaitQuiet()) return "the kernel disturbed its measurement, or who measures has ended";
     const bool is_done = CallAsOftenAsNeeded();
     control_.done_calling_ns.store(NowNs());
     EndQuiet();

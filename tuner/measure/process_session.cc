@@ -10,19 +10,15 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "tuner/measure/child_process.h"
+#include "tuner/measure/process_state.h"
 #include "tuner/measure/socket_pair.h"
 
 namespace mdh {
@@ -78,39 +74,15 @@ int Spawn(const std::string& program, const std::optional<std::string>& path,
   return error;
 }
 
-struct ProcessState {
-  pid_t session;
-  char state;
-};
-
-// Fields after the command name, which may contain anything but ends at the last ')'.
-std::optional<ProcessState> ReadState(const std::filesystem::path& folder) {
-  std::ifstream stream(folder / "stat");
-  const std::string line((std::istreambuf_iterator<char>(stream)),
-                         std::istreambuf_iterator<char>());
-  const size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(line.substr(name_end + 1));
-  ProcessState state = {};
-  int parent = 0;
-  int group = 0;
-  if (!(fields >> state.state >> parent >> group >> state.session)) return std::nullopt;
-  return state;
-}
-
 // Kills what is left of a session whose leader has ended but is not reaped, so that its number
 // belongs to nobody else.
 void KillSession(pid_t session) {
   // What is killed may have started something a moment before.
   for (bool found = true; found;) {
     found = false;
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-      int pid = 0;
-      if (!absl::SimpleAtoi(entry.path().filename().string(), &pid) || pid == session) continue;
-      const std::optional<ProcessState> state = ReadState(entry.path());
-      if (!state || state->session != session || state->state == 'Z') continue;
-      kill(pid, SIGKILL);
+    for (const ProcessState& state : ReadProcessStates()) {
+      if (state.session != session || state.pid == session || state.has_ended) continue;
+      kill(state.pid, SIGKILL);
       found = true;
     }
     if (found) absl::SleepFor(absl::Milliseconds(1));

@@ -14,17 +14,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <sstream>
-#include <system_error>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/file_descriptor.h"
+#include "tuner/measure/process_state.h"
 
 namespace mdh {
 namespace {
@@ -147,30 +143,12 @@ bool AwaitEnd(int process, int64_t deadline_ns, Output& out, Output& err) {
   }
 }
 
-// The parent of a process, 0 if it has ended: fields after the command name, which may contain
-// anything but ends at the last ')'.
-pid_t ParentOf(const std::filesystem::path& folder) {
-  std::ifstream stream(folder / "stat");
-  const std::string line((std::istreambuf_iterator<char>(stream)),
-                         std::istreambuf_iterator<char>());
-  const size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  std::istringstream fields(line.substr(name_end + 1));
-  char state = 0;
-  pid_t parent = 0;
-  fields >> state >> parent;
-  return state == 'Z' || state == 'X' ? 0 : parent;
-}
-
 // Whether there were any.
 bool KillChildren() {
   bool found = false;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    int pid = 0;
-    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
-    if (ParentOf(entry.path()) != getpid()) continue;
-    kill(pid, SIGKILL);
+  for (const ProcessState& state : ReadProcessStates()) {
+    if (state.parent != getpid() || state.has_ended) continue;
+    kill(state.pid, SIGKILL);
     found = true;
   }
   return found;

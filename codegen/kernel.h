@@ -26,6 +26,10 @@ struct KernelLaunch {
   // Shared memory beyond what the function declares itself: the kernel's dynamic shared memory of
   // CUDA, for which the function's limit must be raised before. Always 0 in OpenCL.
   int64_t dynamic_shared_bytes = 0;
+  // May be launched while the launch before it runs, with CUDA's programmatic stream serialization
+  // (devices of compute capability 9.0 and later, for which the source must have been compiled): it
+  // waits itself for all launches before it. Launching it as usual is right, too.
+  bool starts_early = false;
 };
 
 // Generated C for OpenMP. The translation unit defines three functions with C linkage:
@@ -42,7 +46,7 @@ struct KernelLaunch {
 // Generated OpenCL C and CUDA C++ define one kernel function per stage (`launches`), called
 // <entry>_<stage>; each takes the inputs, the outputs, and, if scratch_bytes > 0, a pointer to
 // scratch memory (in OpenCL: a buffer of chars) as its last argument. All pointers are aligned to
-// 16 bytes. The stages run one after the other, in one stream or in-order queue.
+// 16 bytes. The stages are launched one after the other, in one stream or in-order queue.
 struct Kernel {
   std::string entry;                      // C identifier, starts with "mdh_"
   std::string language = "OpenMP C";      // or "OpenCL C", "CUDA C++"
@@ -58,7 +62,7 @@ struct Kernel {
 };
 
 // Version of the generator: part of every cache key; raised whenever generated code changes.
-inline constexpr int kGeneratorVersion = 5;
+inline constexpr int kGeneratorVersion = 7;
 
 // Expect a low-level expression for a model of the target: OpenMP with or without caches and SIMD,
 // CUDA with or without warps, OpenCL. Ensure that the kernel computes what Interpret computes, up

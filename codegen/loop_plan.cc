@@ -100,6 +100,7 @@ void LoopPlan::PlanStaging(const LowLevelExpression& low_level) {
                     .strides = {},
                     .strip_dimension = input.strip_dimension,
                     .strip = 1,
+                    .strip_of = -1,
                     .elements = 1,
                     .layout = input.layout,
                     .ready_after = 0};
@@ -109,8 +110,9 @@ void LoopPlan::PlanStaging(const LowLevelExpression& low_level) {
     if (copy.strip_dimension >= 0) {
       const AffineIndex& index = buffer.accesses[0].indices[copy.strip_dimension];
       for (int d = 0; d < rank(); ++d) {
-        if (index.coefficients[d] != 0) copy.strip = register_tile_[d];
+        if (index.coefficients[d] != 0) copy.strip_of = d;
       }
+      if (copy.strip_of >= 0) copy.strip = register_tile_[copy.strip_of];
       int64_t& extent = copy.extents[copy.strip_dimension];
       extent = RoundUp(extent, copy.strip);
     }

@@ -44,6 +44,7 @@ struct StagedCopy {
                                  // in the strip dimension per step of one *between* strips
   int strip_dimension;           // -1: none
   int64_t strip;                 // its width; 1: none
+  int strip_of;                  // the dimension of the expression whose tile a strip is; -1: none
   int64_t elements;
   std::vector<int> layout;  // order of the buffer's dimensions, outermost first
   size_t ready_after;       // number of planned loops that enclose the copying

@@ -65,9 +65,16 @@ class Builder {
     return share * kRarePoints < 1;
   }
 
-  // Of the loop along inner reduction d. Lanes and chains of accumulators need all of its points.
+  bool HasStripsAlong(int d) const {
+    return std::any_of(plan_.staged().begin(), plan_.staged().end(),
+                       [d](const StagedCopy& copy) { return copy.strip_of == d; });
+  }
+
+  // Of the loop along inner reduction d. Lanes and chains of accumulators need all of its points,
+  // and addresses within strips are relative to where a strip begins.
   int64_t StepAlong(int d) const {
-    const bool is_free = d != plan_.vector_dimension() && !plan_.independent_accumulators();
+    const bool is_free =
+        d != plan_.vector_dimension() && !plan_.independent_accumulators() && !HasStripsAlong(d);
     return is_free && IsRare() ? 1 : plan_.register_tile(d);
   }
 

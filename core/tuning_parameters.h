@@ -102,7 +102,8 @@ enum class AccumulateIn : uint8_t {
   kOutput = 2,     // the loop order is free; results go to memory after every register tile
 };
 
-enum class Compiler : uint8_t { kGcc = 1, kClang = 2 };
+// kNvcc: of kernels in CUDA C++, where it is better than NVRTC; no value of a parameter.
+enum class Compiler : uint8_t { kGcc = 1, kClang = 2, kNvcc = 3 };
 
 inline constexpr int kMaxPrefetch = 64;  // iterations
 

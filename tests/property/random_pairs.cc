@@ -9,10 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
+#include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/property/kernel_judge.h"
 #include "tests/random_expression.h"
 #include "tuner/mdh_space.h"
+#include "tuner/search/neighbourhood.h"
 
 namespace mdh {
 namespace {
@@ -66,24 +68,45 @@ NumericsPolicy RandomNumerics(Rng& rng) {
                        : NumericsPolicy::kReassociate;
 }
 
+// A product of matrices, transposed or not, of odd sizes: large enough for packed copies, and for
+// tiles at edges with few of all points, which random expressions hardly ever have.
+Expression RandomProduct(Rng& rng) {
+  static constexpr int64_t kSizes[] = {5, 16, 17, 29, 31, 37, 47, 53, 61, 64, 65};
+  auto size = [&] { return std::to_string(kSizes[Below(rng, std::size(kSizes))]); };
+  const std::string a = Below(rng, 2) == 0 ? "(i,k)" : "(k,i)";
+  const std::string b = Below(rng, 2) == 0 ? "(k,j)" : "(j,k)";
+  const std::string text = absl::StrCat(
+      "product<T = fp32 | I = 1, J = 1, K = 1> :=\n  out_view<T>( C: (i,j,k) -> (i,j) ) o\n",
+      "  md_hom<I,J,K>( f, (++, ++, +) ) o\n  inp_view<T,T>( A: (i,j,k) -> ", a, ", B: (i,j,k) -> ",
+      b, " )\nwhere f(A, B) -> C { C = A * B }");
+  return *ParseExpression(text, {{"I", size()}, {"J", size()}, {"K", size()}});
+}
+
+// Uniform over the space; of products, more often a walk away from the default, as searches go:
+// most configurations of a space have the smallest of register tiles.
+TuningParameters RandomParameters(const MdhSpace& space, const TuningParameters& start,
+                                  bool is_product, Rng& rng) {
+  const std::optional<Configuration> from = space.Encode(start);
+  if (!is_product || !from || Below(rng, 4) == 0) return space.Decode(space.space().Sample(rng));
+  return space.Decode(RandomWalk(space.space(), *from, static_cast<int>(1 + Below(rng, 30)), rng));
+}
+
 // One pair; nullopt if the space gave no configuration, else an empty string or what is wrong.
 std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
                                     const std::string& compilers) {
   Rng rng(seed);
   RandomExpressionOptions options;
   options.max_points = 2048;
-  const Expression expression = RandomExpression(rng, options);
+  const bool is_product = Below(rng, 4) == 0;
+  const Expression expression = is_product ? RandomProduct(rng) : RandomExpression(rng, options);
   const SystemModel model = RandomModel(rng);
   const DeviceDescription device = RandomDevice(rng, compilers);
   const NumericsPolicy numerics = RandomNumerics(rng);
-  TuningParameters parameters;
-  if (Below(rng, 10) == 0) {
-    parameters = DefaultParameters(expression, model, device, numerics);
-  } else {
+  TuningParameters parameters = DefaultParameters(expression, model, device, numerics);
+  if (Below(rng, 10) != 0) {
     const Result<MdhSpace> space = MdhSpace::Create(expression, model, device, numerics);
     if (!space.ok()) return absl::StrCat("space: ", space.status().message());
-    const Configuration configuration = space->space().Sample(rng);
-    parameters = space->Decode(configuration);
+    parameters = RandomParameters(*space, parameters, is_product, rng);
     // Choices without an effect may read back as the usual ones.
     const std::optional<Configuration> again = space->Encode(parameters);
     if (!again) return absl::StrCat("not a member: ", space->WhyNot(parameters));

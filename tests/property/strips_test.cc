@@ -1,0 +1,72 @@
+// Copies in strips of register tiles, with tiles at edges of which there are few (those are
+// generated differently): configurations of which random ones are hardly ever, and searches often.
+#include "codegen/kernel.h"
+#include "core/interpreter.h"
+#include "core/text/parser.h"
+#include "gtest/gtest.h"
+#include "tests/error_message.h"
+#include "tests/property/kernel_judge.h"
+#include "tests/random_expression.h"
+
+namespace mdh {
+namespace {
+
+constexpr char kProduct[] = R"(
+product<T = fp32 | I = 61, J = 53, K = 47> :=
+  out_view<T>( C: (i,j,k) -> (i,j) ) o
+  md_hom<I,J,K>( f, (++, ++, +) ) o
+  inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )
+where f(A, B) -> C { C = A * B }
+)";
+
+class StripsTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(StripsTest, ComputeWhatTheInterpreterComputes) {
+  const auto expression = ParseExpression(kProduct, {});
+  ASSERT_TRUE(expression.ok()) << expression.status();
+  const auto parameters = ParseTuningParameters(GetParam(), *expression);
+  ASSERT_TRUE(parameters.ok()) << parameters.status();
+  DeviceDescription device;
+  device.cores = 2;
+  device.simd_bytes = 64;
+  device.vector_registers = 32;
+  device.compiler = "gcc";
+  const auto low_level = Lower(*expression, OpenMpSimdRegistersModel(), device, *parameters);
+  ASSERT_TRUE(low_level.ok()) << low_level.status();
+  const Result<Kernel> kernel = GenerateOpenMp(*low_level, device);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  Rng rng(1);
+  const std::vector<BufferBytes> inputs = RandomInputs(rng, *expression);
+  const auto expected = Interpret(*expression, inputs, AccumulationOf(parameters->numerics));
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const TemporaryDirectory directory;
+  ASSERT_EQ(ErrorMessage(CompileKernel(*kernel, directory.path(), "kernel")), "no error");
+  EXPECT_EQ(ErrorMessage(JudgeKernel(*expression, *kernel, directory.path() + "/kernel.so", inputs,
+                                     *expected)),
+            "no error");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfReductions, StripsTest,
+    ::testing::Values(
+        // of A, packed as a whole and per part of a layer
+        "model=OpenMP+SIMD+RM; tile=32,53,47|32,53,47|32,53,47|8,48,4|1,16,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; inputs=whole:1,0:1|in_place:0,1:-1; "
+        "accumulate=registers; chains=one; compiler=gcc",
+        "model=OpenMP+SIMD+RM; tile=56,32,47|56,32,47|56,32,47|14,16,3|1,16,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; inputs=2:1,0:1|in_place:0,1:-1; "
+        "accumulate=registers; chains=one; compiler=gcc",
+        "model=OpenMP+SIMD+RM; tile=61,53,47|32,53,47|32,53,47|8,12,4|1,4,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; inputs=1:1,0:1|in_place:0,1:-1; "
+        "accumulate=registers; chains=one; compiler=gcc; prefetch=32",
+        // of B
+        "model=OpenMP+SIMD+RM; tile=32,53,47|32,53,47|32,53,47|8,48,11|1,16,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; inputs=in_place:0,1:-1|2:0,1:0; "
+        "accumulate=registers; chains=one; compiler=gcc; prefetch=32",
+        // the reduction in parts, the last one incomplete
+        "model=OpenMP+SIMD+RM; tile=61,53,47|32,53,24|32,53,24|8,48,4|1,16,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; inputs=2:1,0:1|in_place:0,1:-1; "
+        "accumulate=registers; chains=one; compiler=gcc"));
+
+}  // namespace
+}  // namespace mdh

@@ -54,6 +54,8 @@ def test_a_kernel_runs_on_arrays_and_pointers(load, tmp_path):
     assert list(y.values) == [2, 4, 6, 8]
     load()(y, x.values.buffer_info()[0])
     assert list(x.values) == [4, 8, 12, 16]
+    load().run([x.values.buffer_info()[0], y.values.buffer_info()[0]])
+    assert list(y.values) == [8, 16, 24, 32]
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
@@ -96,6 +98,8 @@ def test_arguments_that_do_not_fit_are_named(load):
     x, y = Array([1, 2, 3, 4]), Array([0, 0, 0, 0])
     on_gpu = type("Tensor", (), {"__cuda_array_interface__": {
         "shape": (4,), "typestr": "<f4", "data": (64, False), "version": 3}})()
+    without_memory = type("Tensor", (), {"__array_interface__": {
+        "shape": (4,), "typestr": "<f4", "data": (0, False), "version": 3}})()
     for arguments, message in (
             ((x,), r"mdh_double has 2 arguments \(x, y\), not 1"),
             ((None, y), "the argument 'x' is None, no memory"),
@@ -105,6 +109,7 @@ def test_arguments_that_do_not_fit_are_named(load):
             ((Array([1, 2, 3]), y), "'x' has 12 bytes, but the kernel expects 16"),
             ((Array([1] * 4, "i", "<i4"), y), "'x' has elements of type int32, but .* fp32"),
             ((Array([1] * 4, "f", "<c8", (2,)), y), "'x' has elements of type unknown"),
+            ((without_memory, y), "'x' is an array without memory"),
             ((on_gpu, y), "'x' is memory of a GPU, but the kernel runs on the CPU"),
             ((Array([1] * 8, shape=(4,), strides=(8,)), y), "'x' is not contiguous"),
             ((x, Array([1] * 4, is_read_only=True)), "'y' is an output, but .* read-only")):
@@ -122,8 +127,11 @@ def test_what_cannot_be_compiled_or_run(load, tmp_path):
     assert load(compiler="", **{"compile_options": ("-O3",)})  # the kernel's own
     load(source=SOURCE + " ", entry="mdh_double")(Array([1] * 4), Array([0] * 4))
     kernel = load(source=SOURCE.replace("return 0", "return 1"))
+    arrays = Array([1] * 4), Array([0] * 4)
     with pytest.raises(mdh.ResourceExhaustedError, match="no memory for the kernel's scratch"):
-        kernel(Array([1] * 4), Array([0] * 4))
+        kernel(*arrays)
+    with pytest.raises(mdh.ResourceExhaustedError, match="no memory for the kernel's scratch"):
+        kernel.run([each.values.buffer_info()[0] for each in arrays])
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     with pytest.raises(mdh.FailedPreconditionError, match="others may write to"):

@@ -1,7 +1,10 @@
 """Kernels launched from Python: on a driver that remembers calls, and on a GPU if there is one."""
 
+import contextlib
 import ctypes
 import json
+import struct
+import threading
 
 import pytest
 
@@ -27,7 +30,7 @@ def information(**changes):
         "launches": [
             {"function": "fill", "grid": [1, 1, 1], "block": [32, 1, 1], "dynamic_shared_bytes": 0},
             {"function": "add", "grid": [1, 1, 1], "block": [32, 1, 1],
-             "dynamic_shared_bytes": 60000}],
+             "dynamic_shared_bytes": 60000, "starts_early": True}],
         "scratch": {"bytes": 64, "alignment_bytes": 64},
         "arguments": [{**argument, "name": "x", "is_output": False},
                       {**argument, "name": "y", "is_output": True}],
@@ -73,14 +76,25 @@ class FakeCompiler:
 class FakeDriver:
     """Remembers what is called, in order."""
 
-    def __init__(self):
+    def __init__(self, capability=90):
         self.calls = []
+        self.contexts = [3]  # the current one is the last
+        self._capability = capability
 
     def use_context(self, device=0):
         self.calls.append(("use_context", device))
 
+    def current_context(self):
+        return self.contexts[-1]
+
+    @contextlib.contextmanager
+    def context(self, context):
+        self.contexts.append(context)
+        yield
+        self.contexts.pop()
+
     def capability(self):
-        return 90
+        return self._capability
 
     def current_device(self):
         return 0
@@ -112,9 +126,11 @@ class FakeDriver:
     def free(self, pointer):
         self.calls.append(("free", pointer))
 
-    def launch(self, function, grid, block, dynamic_shared_bytes, stream, values):
+    def launch(self, function, grid, block, dynamic_shared_bytes, stream, values, *,
+               starts_early=False):
         pointers = [ctypes.c_uint64.from_address(v).value for v in values]
-        self.calls.append(("launch", function, grid, block, dynamic_shared_bytes, stream, pointers))
+        self.calls.append(("launch", function, grid, block, dynamic_shared_bytes, stream, pointers,
+                           starts_early))
 
 
 class Array:
@@ -140,7 +156,9 @@ def test_a_kernel_is_read_from_its_files(write):
     kernel = mdh.read_kernel(write())
     assert kernel.source == SOURCE
     assert [a.name for a in kernel.arguments] == ["x", "y"]
-    assert kernel.launches[1] == mdh.KernelLaunch("add", (1, 1, 1), (32, 1, 1), 60000)
+    assert kernel.launches[1] == mdh.KernelLaunch("add", (1, 1, 1), (32, 1, 1), 60000, True)
+    assert kernel.launches[0] == mdh.KernelLaunch("fill", (1, 1, 1), (32, 1, 1), 0)
+    assert not kernel.launches[0].starts_early  # files of earlier versions do not say so
     assert kernel.scratch_bytes == 64
     assert kernel.information["stages"] == 2
 
@@ -169,8 +187,16 @@ def test_all_stages_are_launched_with_all_arguments(write):
     assert driver.calls == [
         ("use_context", 0), ("load_module", b"image"), ("allow_dynamic_shared", 12, 60000),
         ("allocate", 64),
-        ("launch", 11, (1, 1, 1), (32, 1, 1), 0, 5, [1 << 20, 2 << 20, 4096]),
-        ("launch", 12, (1, 1, 1), (32, 1, 1), 60000, 5, [1 << 20, 2 << 20, 4096])]
+        ("launch", 11, (1, 1, 1), (32, 1, 1), 0, 5, [1 << 20, 2 << 20, 4096], False),
+        ("launch", 12, (1, 1, 1), (32, 1, 1), 60000, 5, [1 << 20, 2 << 20, 4096], True)]
+
+
+def test_no_stage_starts_early_on_an_older_device(write):
+    for capability, starts_early in ((89, False), (90, True), (103, True)):
+        driver = FakeDriver(capability)
+        load(write(), driver)(1 << 20, 2 << 20)
+        launches = [call for call in driver.calls if call[0] == "launch"]
+        assert [call[7] for call in launches] == [False, starts_early]
 
 
 def test_a_prepared_launch_and_the_callers_scratch_memory(write):
@@ -182,6 +208,81 @@ def test_a_prepared_launch_and_the_callers_scratch_memory(write):
     assert [call[5] for call in launches] == [0, 0, 9, 9]
     assert all(call[6][2] == 8192 for call in launches)
     assert not any(call[0] == "allocate" for call in driver.calls)
+
+
+def test_a_launcher_takes_other_pointers_at_every_call(write):
+    driver = FakeDriver()
+    launch = load(write(), driver).launcher()
+    launch([1 << 20, 2 << 20, 8192], 5)
+    launch([3 << 20, 4 << 20, 4096], 6)
+    assert driver.calls[3:] == [
+        ("launch", 11, (1, 1, 1), (32, 1, 1), 0, 5, [1 << 20, 2 << 20, 8192], False),
+        ("launch", 12, (1, 1, 1), (32, 1, 1), 60000, 5, [1 << 20, 2 << 20, 8192], True),
+        ("launch", 11, (1, 1, 1), (32, 1, 1), 0, 6, [3 << 20, 4 << 20, 4096], False),
+        ("launch", 12, (1, 1, 1), (32, 1, 1), 60000, 6, [3 << 20, 4 << 20, 4096], True)]
+    with pytest.raises(ValueError):
+        launch([1 << 20, 2 << 20], 5)  # no scratch memory
+    load(write(scratch={"bytes": 0}), driver).launcher()([1 << 20, 2 << 20], 5)
+    assert driver.calls[-1][6] == [1 << 20, 2 << 20]
+
+
+def test_a_launcher_launches_in_the_context_of_its_kernel(write):
+    class Driver(FakeDriver):
+        def launch(self, *arguments, **options):
+            assert self.contexts[-1] == 3
+            super().launch(*arguments, **options)
+
+    driver = Driver()
+    launch = load(write(), driver).launcher()
+    for current in (3, 0, 4):  # its own, that of a thread that has none, another device's
+        driver.contexts = [current]
+        launch([1 << 20, 2 << 20, 4096], 5)
+        assert driver.contexts == [current]
+    assert [call[1] for call in driver.calls if call[0] == "launch"] == [11, 12] * 3
+
+
+def test_threads_launch_at_once_each_with_its_own_pointers(write):
+    together = threading.Barrier(2, timeout=10)
+
+    class Driver(FakeDriver):
+        def launch(self, *arguments, **options):
+            together.wait()  # both have written their pointers, and neither has been launched
+            super().launch(*arguments, **options)
+
+    driver = Driver()
+    launch = load(write(), driver).launcher()
+
+    def repeat(pointer, stream):
+        for _ in range(20):
+            launch([pointer, pointer + 16, pointer + 32], stream)
+
+    threads = [threading.Thread(target=repeat, args=(number << 20, number)) for number in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    launches = [call for call in driver.calls if call[0] == "launch"]
+    assert len(launches) == 2 * 2 * 20
+    for call in launches:
+        assert call[6] == [(call[5] << 20) + offset for offset in (0, 16, 32)]
+
+
+def test_a_launch_that_fails_leaves_the_launcher_usable(write):
+    class Driver(FakeDriver):
+        fails = True
+
+        def launch(self, *arguments, **options):
+            if self.fails:
+                raise mdh.CudaError("cuLaunchKernel: no", 1)
+            super().launch(*arguments, **options)
+
+    driver = Driver()
+    launch = load(write(), driver).launcher()
+    with pytest.raises(mdh.CudaError):
+        launch([1 << 20, 2 << 20, 4096], 5)
+    driver.fails = False
+    launch([3 << 20, 4 << 20, 4096], 5)
+    assert driver.calls[-1][6] == [3 << 20, 4 << 20, 4096]
 
 
 def test_a_kernel_without_scratch_memory(write):
@@ -277,6 +378,61 @@ def test_calls_of_the_driver_that_fail_are_named():
     driver = mdh.CudaDriver(FakeLibrary("cuLaunchKernel"))
     with pytest.raises(mdh.CudaError, match="cuLaunchKernel: "):
         driver.launch(1, (1, 1, 1), (1, 1, 1), 0, 0, None)
+    for failing in ("cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2"):
+        driver = mdh.CudaDriver(FakeLibrary(failing))
+        with pytest.raises(mdh.CudaError, match=f"{failing}: "), driver.context(5):
+            pass
+    assert mdh.CudaDriver(FakeLibrary()).current_context() == 0
+    with pytest.raises(mdh.CudaError, match="cuCtxGetCurrent: "):
+        mdh.CudaDriver(FakeLibrary("cuCtxGetCurrent")).current_context()
+
+
+class EarlyLibrary(FakeLibrary):
+    """libcuda of a version, which remembers the launches and their configurations."""
+
+    def __init__(self, version=12030, has_function=True, failing=""):
+        super().__init__(failing)
+        self._version, self._has_function = version, has_function
+        self.launches = []
+
+    def __getattr__(self, name):
+        if name == "cuLaunchKernelEx" and not self._has_function:
+            raise AttributeError(name)
+        if name in ("cuDriverGetVersion", "cuLaunchKernel", "cuLaunchKernelEx"):
+            code = super().__getattr__(name)()
+            return lambda *arguments: getattr(self, "_" + name)(*arguments) or code
+        return super().__getattr__(name)
+
+    def _cuDriverGetVersion(self, target):
+        ctypes.cast(target, ctypes.POINTER(ctypes.c_int))[0] = self._version
+
+    def _cuLaunchKernel(self, *arguments):
+        self.launches.append("as usual")
+
+    def _cuLaunchKernelEx(self, config, function, values, extra):
+        # As cuda.h lays them out.
+        address = ctypes.cast(config, ctypes.c_void_p).value
+        *extents, stream, attributes, count = struct.unpack("=7I4xQQI4x",
+                                                            ctypes.string_at(address, 56))
+        attribute = struct.unpack("=i4xi", ctypes.string_at(attributes, 12))
+        self.launches.append((extents, stream, count, attribute, function.value, values, extra))
+
+
+def launch_early(library, starts_early=True):
+    mdh.CudaDriver(library).launch(1, (2, 3, 4), (5, 6, 7), 8, 9, None, starts_early=starts_early)
+
+
+def test_a_stage_starts_early_where_the_driver_can():
+    library = EarlyLibrary()
+    launch_early(library)
+    assert library.launches == [([2, 3, 4, 5, 6, 7, 8], 9, 1, (6, 1), 1, None, None)]
+    for older in (EarlyLibrary(version=12020), EarlyLibrary(has_function=False)):
+        launch_early(older)
+        assert older.launches == ["as usual"]
+    launch_early(library, starts_early=False)
+    assert library.launches[1:] == ["as usual"]
+    with pytest.raises(mdh.CudaError, match="cuLaunchKernelEx: CUDA_ERROR_NO_DEVICE"):
+        launch_early(EarlyLibrary(failing="cuLaunchKernelEx"))
 
 
 def test_without_a_driver_or_a_compiler_the_error_says_so(monkeypatch):

@@ -198,3 +198,88 @@ def test_a_contraction_on_another_gpu_than_the_current_one(torch, gpu_client):
     matmul = mdh.torch.einsum("ik,kj->ij", client=gpu_client)
     a, b = torch.rand(32, 16, device="cuda:1"), torch.rand(16, 24, device="cuda:1")
     torch.testing.assert_close(matmul(a, b), a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_repeated_calls_of_a_contraction(torch, gpu_client):
+    import mdh.torch
+
+    matmul = mdh.torch.einsum("ik,kj->ij", client=gpu_client)
+    b = torch.rand(32, 16, device="cuda")
+    for a in (torch.rand(64, 32, device="cuda"), torch.rand(32, 64, device="cuda").T,
+              torch.rand(64 * 32 + 1, device="cuda")[1:].view(64, 32),  # not aligned
+              torch.rand(1, 32, device="cuda").expand(64, 32), torch.rand(64, 32, device="cuda")):
+        torch.testing.assert_close(matmul(a, b), a @ b, rtol=1e-4, atol=1e-4)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        a = torch.full((64, 32), 2.0, device="cuda")
+        torch.cuda._sleep(10_000_000)
+        a.fill_(3)
+        c = matmul(a, b)  # comes after what is in this stream
+    stream.synchronize()
+    torch.testing.assert_close(c, a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_a_contraction_in_a_cuda_graph(torch, gpu_client):
+    import mdh.torch
+
+    matmul = mdh.torch.einsum("ik,kj->ij", client=gpu_client)
+    a, b = torch.rand(64, 32, device="cuda"), torch.rand(32, 16, device="cuda")
+    matmul(a, b)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        c = matmul(a, b)
+    a.fill_(3)
+    graph.replay()
+    torch.testing.assert_close(c, a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_contractions_in_threads(torch, gpu_client):
+    import threading
+
+    import mdh.torch
+
+    matmul = mdh.torch.einsum("ik,kj->ij", client=gpu_client)
+    tensors = [(torch.rand(64, 32, device="cuda"), torch.rand(32, 16, device="cuda"))
+               for _ in range(4)]
+    expected = [a @ b for a, b in tensors]
+    matmul(*tensors[0])
+    torch.cuda.synchronize()
+    results = {}
+
+    def repeat(number):  # the first call of a thread that has no context
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            results[number] = [matmul(*tensors[number]) for _ in range(50)]
+        stream.synchronize()
+
+    threads = [threading.Thread(target=repeat, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, wanted in enumerate(expected):
+        assert len(results[number]) == 50
+        for result in results[number]:
+            torch.testing.assert_close(result, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_a_launch_in_a_thread_without_a_context(torch, doubled):
+    import threading
+
+    x, y = torch.arange(32.0, device="cuda"), torch.zeros(32, device="cuda")
+    torch.cuda.synchronize()
+    launch, errors = doubled.launcher(), []
+
+    def call():
+        try:
+            launch([x.data_ptr(), y.data_ptr()], 0)
+        except mdh.CudaError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    assert errors == []
+    torch.cuda.synchronize()
+    torch.testing.assert_close(y, 2 * x)

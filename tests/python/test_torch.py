@@ -56,6 +56,10 @@ def test_a_kernel_is_kept_and_computes_whatever_tensors_have_its_sizes(client):
     with torch.inference_mode():
         torch.testing.assert_close(function(a, b), a @ b)
     assert source.loads == 2
+    a = torch.rand(4, 5)
+    a.untyped_storage().resize_(0)
+    with pytest.raises(mdh.ExpressionError, match="is an array without memory"):
+        function(a, b)
 
 
 @pytest.mark.parametrize("subscripts, shapes", [

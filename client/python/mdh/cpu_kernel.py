@@ -18,7 +18,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from typing import Any, List, Optional, Protocol, Tuple, Union
+from typing import Any, List, Optional, Protocol, Sequence, Tuple, Union
 
 from .arrays import check, view_of
 from .errors import FailedPreconditionError, ResourceExhaustedError, wrong
@@ -91,6 +91,11 @@ class CpuKernel:
             pointer, owner = _pointer(array, argument)
             pointers.append(pointer)
             owners.append(owner)
+        self.run(pointers)
+
+    def run(self, pointers: Sequence[int]) -> None:
+        """As a call, on memory that the caller knows to fit: nothing is checked.
+        Errors: ResourceExhaustedError."""
         if self._function(*pointers, None) != 0:
             raise ResourceExhaustedError("there is no memory for the kernel's scratch buffer")
 
@@ -106,6 +111,8 @@ def _pointer(array: Any, argument: KernelArgument) -> Tuple[int, Any]:
     if view.is_on_gpu:
         raise wrong(f"the argument '{name}' is memory of a GPU, but the kernel runs on the CPU")
     check(view, name, argument.type, argument.size_bytes)
+    if view.pointer == 0:  # torch: of a tensor whose storage was freed
+        raise wrong(f"the argument '{name}' is an array without memory")
     if argument.is_output and view.is_read_only:
         raise wrong(f"the argument '{name}' is an output, but the array is read-only")
     return view.pointer, view.owner

@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, Iterator, Optional, Sequence, Tuple
 
 from .errors import FailedPreconditionError, MdhError
 
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # CUdevice_attribute
 _SHARED_BYTES, _LOCAL_BYTES, _REGISTERS, _DYNAMIC_SHARED_BYTES = 1, 3, 4, 8  # CUfunction_attribute
 _DEVICE_ORDINAL = 9  # CUpointer_attribute
+_PROGRAMMATIC_STREAM_SERIALIZATION = 6  # CUlaunchAttributeID
+# The first version of the driver that can also capture such launches into graphs.
+_FIRST_WITH_EARLY_LAUNCHES = 12030
+
+
+class _AttributeValue(ctypes.Union):
+    _fields_ = [("pad", ctypes.c_uint64 * 8),
+                ("programmatic_stream_serialization_allowed", ctypes.c_int)]
+
+
+class _LaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute."""
+
+    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_char * 4), ("value", _AttributeValue)]
+
+
+class _LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = [("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3),
+                ("dynamic_shared_bytes", ctypes.c_uint), ("stream", ctypes.c_void_p),
+                ("attributes", ctypes.POINTER(_LaunchAttribute)),
+                ("attribute_count", ctypes.c_uint)]
+
+
+_EARLY = _LaunchAttribute(_PROGRAMMATIC_STREAM_SERIALIZATION, b"",
+                          _AttributeValue(programmatic_stream_serialization_allowed=1))
 
 
 class CudaError(MdhError):
@@ -36,6 +64,10 @@ class CudaDriver:
                 raise FailedPreconditionError(f"there is no CUDA driver: {error}") from error
         self._library = library
         self._call("cuInit", 0)
+        version = ctypes.c_int()
+        self._call("cuDriverGetVersion", ctypes.byref(version))
+        self._launches_early = (version.value >= _FIRST_WITH_EARLY_LAUNCHES
+                                and hasattr(library, "cuLaunchKernelEx"))
 
     def use_context(self, device: int = 0) -> None:
         """Leaves this thread's current context as it is; makes the primary one of `device` current
@@ -48,6 +80,21 @@ class CudaDriver:
         self._call("cuDeviceGet", ctypes.byref(handle), device)
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
         self._call("cuCtxSetCurrent", context)
+
+    def current_context(self) -> int:
+        """This thread's; 0: it has none."""
+        context = ctypes.c_void_p()
+        self._call("cuCtxGetCurrent", ctypes.byref(context))
+        return context.value or 0
+
+    @contextlib.contextmanager
+    def context(self, context: int) -> Iterator[None]:
+        """Another one is this thread's current one meanwhile."""
+        self._call("cuCtxPushCurrent_v2", ctypes.c_void_p(context))
+        try:
+            yield
+        finally:
+            self._call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
 
     def capability(self) -> int:
         """Compute capability of the current context's device: 90 for 9.0."""
@@ -113,8 +160,18 @@ class CudaDriver:
         self._call("cuMemFree_v2", ctypes.c_uint64(pointer))
 
     def launch(self, function: int, grid: Sequence[int], block: Sequence[int],
-               dynamic_shared_bytes: int, stream: int, values: Any) -> None:
-        """`values`: an array of pointers to the arguments, as cuLaunchKernel takes it."""
+               dynamic_shared_bytes: int, stream: int, values: Any, *,
+               starts_early: bool = False) -> None:
+        """`values`: an array of pointers to the arguments, as cuLaunchKernel takes it.
+        `starts_early`: where the driver can (12.3 and later), while what is before it in the stream
+        still runs; for functions that wait for that themselves, on devices of compute capability
+        9.0 and later."""
+        if starts_early and self._launches_early:
+            config = _LaunchConfig(tuple(grid), tuple(block), dynamic_shared_bytes, stream,
+                                   ctypes.pointer(_EARLY), 1)
+            self._call("cuLaunchKernelEx", ctypes.byref(config), ctypes.c_void_p(function), values,
+                       None)
+            return
         self._call("cuLaunchKernel", ctypes.c_void_p(function), *grid, *block,
                    dynamic_shared_bytes, ctypes.c_void_p(stream), values, None)
 

@@ -12,8 +12,8 @@ Launches do not wait, and may be captured into CUDA graphs.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
-from typing import Any, List, Optional, Protocol, Sequence, Tuple
+from dataclasses import dataclass, replace
+from typing import Any, Callable, List, Optional, Protocol, Sequence, Tuple
 
 from .arrays import check, view_of
 from .cuda_driver import CudaDriver
@@ -21,7 +21,8 @@ from .errors import wrong
 from .kernel_file import KernelArgument, KernelLaunch
 from .nvrtc import Nvrtc
 
-_ALIGNMENT_BYTES = 16  # what the generated code expects of all pointers
+ALIGNMENT_BYTES = 16  # what the generated code expects of all pointers
+_FIRST_TO_OVERLAP = 90  # compute capability; code for an earlier one cannot wait for other stages
 
 
 class LaunchedKernel(Protocol):
@@ -62,12 +63,17 @@ class CudaKernel:
         self._module = 0
         self._driver = CudaDriver() if driver is None else driver
         self._driver.use_context(device)
+        self._context = self._driver.current_context()
         self._device = self._driver.current_device()
+        capability = self._driver.capability()
         image = (Nvrtc() if nvrtc is None else nvrtc).compile(
-            kernel.source, name=kernel.entry + ".cu", capability=self._driver.capability(),
+            kernel.source, name=kernel.entry + ".cu", capability=capability,
             options=kernel.compile_options)
         self._module = self._driver.load_module(image)
         self._functions = [self._function(launch) for launch in kernel.launches]
+        self._launches = [replace(launch, starts_early=launch.starts_early
+                                  and capability >= _FIRST_TO_OVERLAP)
+                          for launch in kernel.launches]
 
     def close(self) -> None:
         """Frees code and scratch memory; no launch may be running."""
@@ -111,7 +117,16 @@ class CudaKernel:
                 scratch, KernelArgument("scratch", "", size_bytes, size_bytes, True))
             pointers.append(pointer)
             owners.append(owner)
-        return PreparedLaunch(self._driver, list(zip(self._functions, self.kernel.launches)),
+        return self._prepared(pointers, owners)
+
+    def launcher(self) -> "PointerLauncher":
+        """Launches with arguments that change from call to call, and are not checked."""
+        count = len(self.kernel.arguments) + (self.kernel.scratch_bytes > 0)
+        return PointerLauncher(self._driver, self._context,
+                               lambda: self._prepared([0] * count, ()))
+
+    def _prepared(self, pointers: Sequence[int], owners: Sequence[Any]) -> "PreparedLaunch":
+        return PreparedLaunch(self._driver, list(zip(self._functions, self._launches)),
                               pointers, owners)
 
     def _memory(self, array: Any, argument: KernelArgument) -> Tuple[int, Any]:
@@ -130,9 +145,9 @@ class CudaKernel:
             if argument.is_output and view.is_read_only:
                 raise wrong(f"the argument '{name}' is an output, but the array is read-only")
             pointer, owner = view.pointer, view.owner
-        if pointer == 0 or pointer % _ALIGNMENT_BYTES != 0:
+        if pointer == 0 or pointer % ALIGNMENT_BYTES != 0:
             raise wrong(f"the argument '{name}' starts at {pointer:#x}: it must be memory of a GPU, "
-                        f"aligned to {_ALIGNMENT_BYTES} bytes")
+                        f"aligned to {ALIGNMENT_BYTES} bytes")
         if owner is not None and self._driver.device_of(pointer) != self._device:
             raise wrong(f"the argument '{name}' is on GPU {self._driver.device_of(pointer)}, but the "
                         f"kernel runs on GPU {self._device}")
@@ -167,16 +182,52 @@ class PreparedLaunch:
         self._driver = driver
         self._owners = owners  # keeps the memory that arrays lend
         self._stages = [(function, _three(launch.grid), _three(launch.block),
-                         launch.dynamic_shared_bytes) for function, launch in stages]
-        self._pointers = [ctypes.c_uint64(pointer) for pointer in pointers]
-        addresses = [ctypes.addressof(pointer) for pointer in self._pointers]
-        self._values = (ctypes.c_void_p * len(addresses))(*addresses)
+                         launch.dynamic_shared_bytes, launch.starts_early)
+                        for function, launch in stages]
+        self._pointers = (ctypes.c_uint64 * len(pointers))(*pointers)
+        first, each = ctypes.addressof(self._pointers), ctypes.sizeof(ctypes.c_uint64)
+        self._values = (ctypes.c_void_p * len(pointers))(
+            *[first + each * number for number in range(len(pointers))])
 
     def __call__(self, stream: Any = None) -> None:
         """Launches all stages, without waiting for their end."""
         handle = _stream_handle(stream)
-        for function, grid, block, shared_bytes in self._stages:
-            self._driver.launch(function, grid, block, shared_bytes, handle, self._values)
+        for function, grid, block, shared_bytes, starts_early in self._stages:
+            self._driver.launch(function, grid, block, shared_bytes, handle, self._values,
+                                starts_early=starts_early)
+
+    def move(self, pointers: Sequence[int]) -> None:
+        """The next launches are on other memory, which is not checked: as many pointers as before."""
+        self._pointers[:] = pointers
+
+
+class PointerLauncher:
+    """Launches on memory that changes from call to call, in whatever context is current. Thread-safe.
+    Made by CudaKernel.launcher; lives no longer than it."""
+
+    def __init__(self, driver: CudaDriver, context: int, prepare: Callable[[], PreparedLaunch]):
+        """`context`: the kernel's."""
+        self._driver = driver
+        self._context = context
+        self._prepare = prepare
+        self._idle: List[PreparedLaunch] = []  # each is of one thread at a time
+
+    def __call__(self, pointers: Sequence[int], stream: int) -> None:
+        """Launches all stages, without waiting for their end. `pointers`: to inputs, outputs and, if
+        the kernel needs it, scratch memory that no other launch uses: aligned to ALIGNMENT_BYTES, large
+        enough, on the kernel's device. `stream`: a handle. Errors: CudaError."""
+        try:
+            launch = self._idle.pop()
+        except IndexError:
+            launch = self._prepare()
+        launch.move(pointers)
+        # A thread's first call may come before its context, and its device may be another.
+        if self._driver.current_context() == self._context:
+            launch(stream)
+        else:
+            with self._driver.context(self._context):
+                launch(stream)
+        self._idle.append(launch)
 
 
 def _three(extents: Sequence[int]) -> Tuple[int, int, int]:

@@ -30,6 +30,9 @@ class KernelLaunch:
     grid: Tuple[int, ...]  # blocks in x, y, z
     block: Tuple[int, ...]  # threads of a block
     dynamic_shared_bytes: int
+    # CUDA: may be launched while those before it run, with programmatic stream serialization: it
+    # waits for them itself
+    starts_early: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,8 @@ def _kernel(information: Dict[str, Any], source: str) -> KernelFile:
         compile_options=tuple(information["compile_options"]),
         launches=tuple(
             KernelLaunch(launch["function"], tuple(launch["grid"]), tuple(launch["block"]),
-                         launch["dynamic_shared_bytes"]) for launch in information["launches"]),
+                         launch["dynamic_shared_bytes"], launch.get("starts_early", False))
+            for launch in information["launches"]),
         scratch_bytes=information["scratch"]["bytes"],
         information=information)
 

@@ -168,7 +168,8 @@ class Kernel:
             for a in proto.arguments)
         launches = tuple(
             KernelLaunch(launch.function, tuple(launch.grid), tuple(launch.block),
-                         launch.dynamic_shared_bytes) for launch in proto.launches)
+                         launch.dynamic_shared_bytes, launch.starts_early)
+            for launch in proto.launches)
         return Kernel(proto.name, proto.entry, proto.language, proto.source, proto.header,
                       arguments, proto.compiler, tuple(proto.compile_options), proto.threads,
                       launches, proto.scratch_bytes, proto)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -30,6 +30,8 @@ from .einsum import einsum as _einsum_expression
 from .errors import NotFoundError, wrong
 from .expression import Expression
 from .results import Kernel
+from .torch_computation import Loaded
+from .torch_operator import TensorOperator
 from .types import SCALAR_TYPES
 
 _NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
@@ -40,7 +42,6 @@ _TYPE_OF = {getattr(torch, name): type_
 _DTYPE_OF = {type_.code: dtype for dtype, type_ in _TYPE_OF.items()}
 
 _numbers = itertools.count()
-Loaded = Union[CpuKernel, CudaKernel]
 
 
 class KernelSource:
@@ -110,9 +111,9 @@ def operator(name: str, expression: Expression, *, source: Optional[KernelSource
     sizes = [dimension.size for dimension in proto.dimensions]
     outputs = [(_dtype(buffer), extents_of(buffer, sizes)) for buffer in proto.outputs]
     inputs = [(buffer.name, _dtype(buffer)) for buffer in proto.inputs]
-    return _register(name, len(inputs), len(outputs),
-                     lambda *_: outputs, lambda *tensors: _checked(inputs, tensors, expression),
-                     source)
+    return TensorOperator(
+        name, len(inputs), len(outputs), lambda *_: outputs,
+        lambda *tensors: source.load(_checked(inputs, tensors, expression), tensors[0].device)).call
 
 
 def einsum(subscripts: str, *, source: Optional[KernelSource] = None, accumulate: Any = None,
@@ -143,12 +144,13 @@ class _Contraction:
         self._accumulate = accumulate
         # Before a tensor comes, with sizes of one: errors in the subscripts are found here.
         _einsum_expression(self._subscripts, **{letter: 1 for letter in letters})
-        name = name or f"mdh::einsum_{next(_numbers)}"
-        self.call = _register(
-            name, len(self.operands), 1, lambda *t: [(t[0].dtype, self._output_sizes(t))],
-            self._expression, source)
+        operator_ = TensorOperator(
+            name or f"mdh::einsum_{next(_numbers)}", len(self.operands), 1,
+            lambda *t: [(t[0].dtype, self._output_sizes(t))],
+            lambda *t: source.load(self._expression(*t), t[0].device))
+        operator_.add_gradient(self._backward)
+        self.call = operator_.call
         self._gradients: Dict[int, Callable[..., Any]] = {}
-        torch.library.register_autograd(name, self._backward, setup_context=self._save)
 
     def _sizes(self, tensors: Sequence[Any]) -> Dict[str, int]:
         sizes: Dict[str, int] = {}
@@ -175,14 +177,9 @@ class _Contraction:
         return _einsum_expression(self._subscripts, dtype=_TYPE_OF[tensors[0].dtype],
                                   accumulate=self._accumulate, **self._sizes(tensors))
 
-    @staticmethod
-    def _save(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
-        ctx.save_for_backward(*inputs)
-
-    def _backward(self, ctx: Any, gradient: Any) -> Tuple[Any, ...]:
-        tensors = ctx.saved_tensors
-        return tuple(self._gradient(number, tensors, gradient) if needed else None
-                     for number, needed in enumerate(ctx.needs_input_grad))
+    def _backward(self, tensors: Sequence[Any], gradient: Any, needed: Sequence[bool]) -> List[Any]:
+        return [self._gradient(number, tensors, gradient) if wanted else None
+                for number, wanted in enumerate(needed)]
 
     def _gradient(self, number: int, tensors: Sequence[Any], gradient: Any) -> Any:
         """That of the output, contracted with all other operands. Letters that nobody else has were
@@ -202,72 +199,6 @@ class _Contraction:
         result = self._gradients[number](gradient.contiguous(), *rest)
         shape = [size if letter in known else 1 for letter, size in zip(wanted, tensors[number].shape)]
         return result.reshape(shape).expand(tensors[number].shape)
-
-
-def _register(name: str, inputs: int, outputs: int,
-              shapes: Callable[..., Sequence[Tuple[Any, Sequence[int]]]],
-              expression: Callable[..., Expression], source: KernelSource) -> Callable[..., Any]:
-    """The operator `name` of so many tensors. `shapes`: types and sizes of the outputs for inputs
-    that need have no elements; `expression`: what is to be computed for inputs."""
-    parameters = ", ".join(f"Tensor x{number}" for number in range(inputs))
-    results = ", ".join(["Tensor"] * outputs)
-    # Making an expression, and its digest, takes longer than many a kernel.
-    known: Dict[Tuple[Any, ...], _Computation] = {}
-    schema = f"({parameters}) -> {results if outputs == 1 else f'({results})'}"
-
-    def empty(*tensors: Any) -> Any:
-        made = _empty(tensors[0], shapes(*tensors))
-        return made[0] if outputs == 1 else tuple(made)
-
-    def run(*tensors: Any) -> Any:
-        key = tuple([(tensor.device, tensor.dtype, tensor.shape) for tensor in tensors])
-        computation = known.get(key)
-        if computation is None:
-            made = shapes(*tensors)
-            kernel = source.load(expression(*tensors), tensors[0].device)
-            computation = known[key] = _Computation(kernel, made)
-        made = computation(tensors)
-        return made[0] if outputs == 1 else tuple(made)
-
-    torch.library.define(name, schema)
-    torch.library.impl(name, "default", run)
-    torch.library.register_fake(name, empty)
-    namespace, short = name.split("::")
-    return getattr(getattr(torch.ops, namespace), short).default
-
-
-class _Computation:
-    """A kernel for tensors of certain types, sizes and devices. Thread-safe."""
-
-    def __init__(self, kernel: Loaded, outputs: Sequence[Tuple[Any, Sequence[int]]]):
-        self._kernel = kernel
-        self._outputs = [(dtype, tuple(sizes)) for dtype, sizes in outputs]
-        self._fits = False  # tensors of these types and sizes, as a call has shown
-
-    def __call__(self, tensors: Sequence[Any]) -> List[Any]:
-        """The outputs for inputs."""
-        results = _empty(tensors[0], self._outputs)
-        arguments = [tensor.contiguous() for tensor in tensors] + results
-        if isinstance(self._kernel, CudaKernel):
-            _launch(self._kernel, [t.detach() for t in arguments], tensors[0].device)
-        elif self._fits:  # looking at tensors takes longer than many a kernel
-            self._kernel(*[t.data_ptr() for t in arguments])
-        else:
-            self._kernel(*[t.detach() for t in arguments])
-            self._fits = True
-        return results
-
-
-def _empty(like: Any, outputs: Sequence[Tuple[Any, Sequence[int]]]) -> List[Any]:
-    return [like.new_empty(sizes, dtype=dtype) for dtype, sizes in outputs]
-
-
-def _launch(kernel: CudaKernel, arguments: Sequence[Any], device: torch.device) -> None:
-    """In the current stream, with scratch memory of its own: other streams may run the same."""
-    size_bytes = kernel.kernel.scratch_bytes
-    scratch = torch.empty(size_bytes, dtype=torch.uint8, device=device) if size_bytes else None
-    with torch.cuda.device(device):
-        kernel(*arguments, stream=torch.cuda.current_stream(device), scratch=scratch)
 
 
 def _checked(inputs: Sequence[Tuple[str, Any]], tensors: Sequence[Any],

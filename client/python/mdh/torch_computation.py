@@ -1,0 +1,109 @@
+"""Kernels on tensors of PyTorch: what a call of an operator does once its kernel is known. It is short,
+since it may take longer than the kernel: the first call checks the tensors, the others look only at what
+changes from one call to the next: where tensors are, whether they have memory, and their strides."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, List, Sequence, Tuple, Union
+
+import torch
+
+from .cpu_kernel import CpuKernel
+from .cuda_kernel import ALIGNMENT_BYTES, CudaKernel
+
+Loaded = Union[CpuKernel, CudaKernel]
+# Type of the elements, and sizes.
+Shape = Tuple[Any, Sequence[int]]
+
+
+def computation(kernel: Loaded, outputs: Sequence[Shape], device: torch.device
+                ) -> Callable[[Sequence[Any]], Any]:
+    """A function of inputs on `device`, always of the same types and sizes, that gives the output, or a
+    tuple of several. Thread-safe. Errors of its calls: those of the kernel's."""
+    if isinstance(kernel, CudaKernel):
+        return _CudaComputation(kernel, outputs, device)
+    return _CpuComputation(kernel, outputs, device)
+
+
+class _CpuComputation:
+    """See computation()."""
+
+    def __init__(self, kernel: CpuKernel, outputs: Sequence[Shape], device: torch.device):
+        self._kernel = kernel
+        self._empty = [_maker(shape, device) for shape in outputs]
+        self._fits = False  # tensors of these types and sizes, as a call has shown
+
+    def __call__(self, tensors: Sequence[Any]) -> Any:
+        results = [make() for make in self._empty]
+        arguments = [tensor.contiguous() for tensor in tensors]
+        arguments += results
+        pointers = [tensor.data_ptr() for tensor in arguments]
+        if self._fits and 0 not in pointers:
+            self._kernel.run(pointers)
+        else:
+            self._kernel(*[tensor.detach() for tensor in arguments])
+            self._fits = True
+        return _of_operator(results)
+
+
+class _CudaComputation:
+    """See computation(). In the current stream, with scratch memory of its own: other streams may run
+    the same."""
+
+    def __init__(self, kernel: CudaKernel, outputs: Sequence[Shape], device: torch.device):
+        self._kernel = kernel
+        self._launch = kernel.launcher()
+        self._device_index = device.index
+        self._empty = [_maker(shape, device) for shape in outputs]
+        scratch_bytes = kernel.kernel.scratch_bytes
+        self._scratch = _maker((torch.uint8, (scratch_bytes,)), device) if scratch_bytes else None
+        self._fits = False  # tensors of these types and sizes, as a call has shown
+
+    def __call__(self, tensors: Sequence[Any]) -> Any:
+        results = [make() for make in self._empty]
+        arguments = [tensor.contiguous() for tensor in tensors]
+        arguments += results
+        if self._scratch is not None:
+            arguments.append(self._scratch())
+        pointers = [tensor.data_ptr() for tensor in arguments]
+        for pointer in pointers:
+            if pointer % ALIGNMENT_BYTES != 0:  # the middle of another tensor
+                arguments = [_aligned(tensor) for tensor in arguments]
+                pointers = [tensor.data_ptr() for tensor in arguments]
+                break
+        if not self._fits or 0 in pointers:
+            self._check(arguments)
+        self._launch(pointers, raw_stream(self._device_index))
+        return _of_operator(results)
+
+    def _check(self, arguments: Sequence[Any]) -> None:
+        detached = [tensor.detach() for tensor in arguments]
+        if self._scratch is None:
+            self._kernel.prepare(*detached)
+        else:
+            self._kernel.prepare(*detached[:-1], scratch=detached[-1])
+        self._fits = True
+
+
+def _maker(shape: Shape, device: torch.device) -> Callable[[], Any]:
+    """Makes tensors without values."""
+    dtype, sizes = shape
+    strides = torch.empty(sizes, device="meta").stride()
+    return functools.partial(torch.empty_strided, tuple(sizes), strides, dtype=dtype, device=device)
+
+
+def _aligned(tensor: Any) -> Any:
+    return tensor.clone() if tensor.data_ptr() % ALIGNMENT_BYTES != 0 else tensor
+
+
+def _of_operator(results: List[Any]) -> Any:
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _stream_of_object(device_index: int) -> int:
+    return int(torch.cuda.current_stream(device_index).cuda_stream)
+
+
+# The handle of a device's current stream. Making an object of it takes longer than a launch.
+raw_stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", _stream_of_object)

@@ -137,7 +137,8 @@ Result<std::vector<ConfigurationLine>> ParseConfigurationFile(std::string_view t
   return lines;
 }
 
-Result<Configuration> Configuration::Parse(CLI::App& app, int argc, const char* const* argv) {
+Result<DaemonConfiguration> DaemonConfiguration::Parse(CLI::App& app, int argc,
+                                                       const char* const* argv) {
   mdh::Parse(app, argc, argv, {});
   const CLI::Option* file_option = app.get_option(std::string("--") + kFileOption);
   const bool is_given = file_option->count() > 0;
@@ -165,7 +166,7 @@ Result<Configuration> Configuration::Parse(CLI::App& app, int argc, const char* 
       return absl::InvalidArgumentError(absl::StrCat(path, ": ", error.what()));
     }
   }
-  Configuration configuration;
+  DaemonConfiguration configuration;
   for (const CLI::Option* option : app.get_options()) {
     if (!IsSetting(*option)) continue;
     ConfiguredValue value{
@@ -184,7 +185,7 @@ Result<Configuration> Configuration::Parse(CLI::App& app, int argc, const char* 
   return configuration;
 }
 
-std::string Configuration::ToText() const {
+std::string DaemonConfiguration::ToText() const {
   std::string text;
   for (const auto& [name, value] : values_) {
     // What has no value has no line that could be read again.
@@ -195,7 +196,8 @@ std::string Configuration::ToText() const {
   return text;
 }
 
-std::vector<std::string> Configuration::DifferencesTo(const Configuration& other) const {
+std::vector<std::string> DaemonConfiguration::DifferencesTo(
+    const DaemonConfiguration& other) const {
   std::vector<std::string> names;
   for (const auto& [name, value] : values_) {
     const auto found = other.values_.find(name);

@@ -33,21 +33,21 @@ struct ConfiguredValue {
 };
 
 // Immutable.
-class Configuration {
+class DaemonConfiguration {
  public:
   // Parses a command line with `app`. If it, or the environment, names a file by --config, options
   // that neither gives are taken from there: an option that is repeatable may have several lines. A
   // file that is only there by default may be missing. Throws what app.parse does
   // (CLI::ParseError). Errors: InvalidArgument, naming file and line, if the file cannot be read,
   // names an option that there is not, or one twice, or has a wrong value.
-  static Result<Configuration> Parse(CLI::App& app, int argc, const char* const* argv);
+  static Result<DaemonConfiguration> Parse(CLI::App& app, int argc, const char* const* argv);
 
   // By name.
   const std::map<std::string, ConfiguredValue>& values() const { return values_; }
   // A configuration file that says the same, with where each value comes from: --print-config.
   std::string ToText() const;
   // Names of options with other values than here.
-  std::vector<std::string> DifferencesTo(const Configuration& other) const;
+  std::vector<std::string> DifferencesTo(const DaemonConfiguration& other) const;
 
  private:
   std::map<std::string, ConfiguredValue> values_;

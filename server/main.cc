@@ -154,10 +154,10 @@ void AddSettings(CLI::App& app, Settings& settings) {
 }
 
 // As the daemon would read them now. Throws CLI::ParseError. Errors: what is wrong in the file.
-mdh::Result<mdh::Configuration> ReadSettings(int argc, char** argv, CLI::App& app,
-                                             Settings& settings) {
+mdh::Result<mdh::DaemonConfiguration> ReadSettings(int argc, char** argv, CLI::App& app,
+                                                   Settings& settings) {
   AddSettings(app, settings);
-  return mdh::Configuration::Parse(app, argc, argv);
+  return mdh::DaemonConfiguration::Parse(app, argc, argv);
 }
 
 void SetLog(const Settings& settings) {
@@ -166,10 +166,10 @@ void SetLog(const Settings& settings) {
 }
 
 // Takes over what can be; the rest is told.
-void ReloadSettings(int argc, char** argv, mdh::Configuration& current) {
+void ReloadSettings(int argc, char** argv, mdh::DaemonConfiguration& current) {
   CLI::App app{kDescription, "mdhd"};
   Settings settings;
-  const mdh::Result<mdh::Configuration> now = ReadSettings(argc, argv, app, settings);
+  const mdh::Result<mdh::DaemonConfiguration> now = ReadSettings(argc, argv, app, settings);
   if (!now.ok()) {
     spdlog::error("configuration: {}; what was read before goes on to hold",
                   std::string(now.status().message()));
@@ -203,7 +203,7 @@ char WaitForSignal(absl::Duration timeout) {
 
 // Serves until a signal says to stop. The service manager hears that all is well from this thread,
 // after a look at the locks that everybody needs.
-void ServeUntilStopped(int argc, char** argv, mdh::Configuration& configuration,
+void ServeUntilStopped(int argc, char** argv, mdh::DaemonConfiguration& configuration,
                        const mdh::ServiceManager& manager, mdh::Daemon& daemon) {
   const std::string status = absl::StrCat("listens on ", absl::StrJoin(daemon.addresses(), ", "));
   LogIfBad(manager.TellReady(status));
@@ -224,7 +224,7 @@ void ServeUntilStopped(int argc, char** argv, mdh::Configuration& configuration,
   LogIfBad(manager.TellStopping());
 }
 
-int Run(int argc, char** argv, mdh::Configuration& configuration,
+int Run(int argc, char** argv, mdh::DaemonConfiguration& configuration,
         const mdh::DaemonOptions& options) {
   const mdh::ServiceManager manager(Environment("NOTIFY_SOCKET"), Environment("WATCHDOG_USEC"),
                                     Environment("WATCHDOG_PID"));
@@ -280,7 +280,7 @@ int main(int argc, char** argv) {
 
   CLI::App app{kDescription, "mdhd"};
   Settings settings;
-  mdh::Result<mdh::Configuration> configuration = mdh::Configuration();
+  mdh::Result<mdh::DaemonConfiguration> configuration = mdh::DaemonConfiguration();
   try {
     configuration = ReadSettings(argc, argv, app, settings);
   } catch (const CLI::ParseError& error) {

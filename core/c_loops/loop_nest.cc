@@ -311,8 +311,8 @@ Result<AffineIndex> IntegerEvaluator::AffineBinary(const CNode& node) const {
   return a;
 }
 
-Result<LoopNest> ParseLoopNest(const CNode& node, const IntegerEvaluator& integers) {
-  LoopNest nest{{}, &node};
+Result<CLoopNest> ParseLoopNest(const CNode& node, const IntegerEvaluator& integers) {
+  CLoopNest nest{{}, &node};
   while (nest.body->kind == Kind::kFor) {
     MDH_ASSIGN_OR_RETURN(Loop loop, LoopParser(*nest.body, nest.loops, integers).Run());
     for (const Loop& outer : nest.loops) {

@@ -26,7 +26,7 @@ struct Loop {
   size_t offset;
 };
 
-struct LoopNest {
+struct CLoopNest {
   std::vector<Loop> loops;  // the outermost first
   const CNode* body;        // of the innermost
 };
@@ -68,7 +68,7 @@ class IntegerEvaluator {
 };
 
 // The perfect nest that starts with the loop `node`. Errors: InvalidArgument with position.
-Result<LoopNest> ParseLoopNest(const CNode& node, const IntegerEvaluator& integers);
+Result<CLoopNest> ParseLoopNest(const CNode& node, const IntegerEvaluator& integers);
 
 // `node` without parentheses and conversions.
 const CNode& Unwrapped(const CNode& node);

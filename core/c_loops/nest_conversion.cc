@@ -28,7 +28,7 @@ class NestConversion {
         evaluator_(unit, &builder_, &memory_) {}
 
   Result<Expression> Run(const CNode& loop) {
-    MDH_ASSIGN_OR_RETURN(const LoopNest nest, ParseLoopNest(loop, integers_));
+    MDH_ASSIGN_OR_RETURN(const CLoopNest nest, ParseLoopNest(loop, integers_));
     integers_.SetLoops(nest.loops);
     memory_.FindOutputs(*nest.body);
     MDH_RETURN_IF_ERROR(evaluator_.Run(*nest.body));

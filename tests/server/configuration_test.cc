@@ -24,7 +24,7 @@ class ConfigurationTest : public ::testing::Test {
     std::ofstream(directory_.File("conf")) << text;
     return directory_.File("conf");
   }
-  Result<Configuration> Parse(std::vector<std::string> words) {
+  Result<DaemonConfiguration> Parse(std::vector<std::string> words) {
     words.insert(words.begin(), "program");
     level_ = "info";
     listen_ = {"here"};
@@ -43,10 +43,10 @@ class ConfigurationTest : public ::testing::Test {
     app.add_subcommand("command", "does");
     std::vector<const char*> pointers;
     for (const std::string& word : words) pointers.push_back(word.c_str());
-    return Configuration::Parse(app, static_cast<int>(pointers.size()), pointers.data());
+    return DaemonConfiguration::Parse(app, static_cast<int>(pointers.size()), pointers.data());
   }
   std::string ErrorOf(const std::string& text) {
-    const Result<Configuration> parsed = Parse({"--config", File(text)});
+    const Result<DaemonConfiguration> parsed = Parse({"--config", File(text)});
     EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(parsed.status().message());
   }
@@ -76,7 +76,7 @@ TEST(ConfigurationFileTest, HasNamesAndValues) {
 
 TEST_F(ConfigurationTest, FlagsComeBeforeTheEnvironmentBeforeTheFile) {
   const std::string file = File("level = file\nnumber = 5\nloud = true\nlisten = a\nlisten = b\n");
-  Result<Configuration> parsed = Parse({"--config", file, "--number=7"});
+  Result<DaemonConfiguration> parsed = Parse({"--config", file, "--number=7"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(level_, "file");
   EXPECT_EQ(number_, 7);
@@ -112,7 +112,7 @@ TEST_F(ConfigurationTest, WhatIsWrongIsNamedWithItsLine) {
 }
 
 TEST_F(ConfigurationTest, WhatIsPrintedReadsBack) {
-  const Result<Configuration> first =
+  const Result<DaemonConfiguration> first =
       Parse({"--config", File("level = \"a # b\"\nlisten = x\nlisten = y\n"), "--loud"});
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_THAT(first->ToText(),
@@ -120,10 +120,10 @@ TEST_F(ConfigurationTest, WhatIsPrintedReadsBack) {
   EXPECT_THAT(first->ToText(), HasSubstr("loud = true  # command line\n"));
   EXPECT_THAT(first->ToText(), HasSubstr("number = 3  # default\n"));
   EXPECT_THAT(Parse({})->ToText(), HasSubstr("listen = here  # default\n"));
-  const Result<Configuration> again = Parse({"--config", File(first->ToText())});
+  const Result<DaemonConfiguration> again = Parse({"--config", File(first->ToText())});
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_THAT(again->DifferencesTo(*first), ElementsAre());
-  const Result<Configuration> other = Parse({"--config", File("level = c\n")});
+  const Result<DaemonConfiguration> other = Parse({"--config", File("level = c\n")});
   EXPECT_THAT(other->DifferencesTo(*first), ElementsAre("level", "listen", "loud"));
 }
 

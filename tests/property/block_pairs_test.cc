@@ -39,7 +39,7 @@ void JudgeOn(Backend backend, int count) {
 }
 
 TEST(BlockPairsTest, OpenMpComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenMp, 250); }
-TEST(BlockPairsTest, OpenClComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenCl, 450); }
+TEST(BlockPairsTest, OpenClComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenCl, 300); }
 TEST(BlockPairsTest, CudaComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kCuda, 300); }
 TEST(BlockPairsTest, CudaCompilesForTwoArchitectures) { JudgeOn(Backend::kNvrtc, 205); }
 

@@ -41,10 +41,14 @@ class ReadOnlyStoreTest : public ::testing::TestWithParam<ReadOnlyWay> {
     const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path_});
     EXPECT_TRUE(store->PutResults({SomeResult("a"), SomeResult("b")}).ok());
   }
-  // Skips the test if that is not possible here.
+  // Skips the test where that is not possible.
+  void SetUp() override {
+    const ReadOnlyFolder tried(folder_, GetParam());
+    if (tried.problem()) GTEST_SKIP() << *tried.problem();
+  }
   void MakeReadOnly() {
     read_only_.emplace(folder_, GetParam());
-    if (read_only_->problem()) GTEST_SKIP() << *read_only_->problem();
+    EXPECT_EQ(read_only_->problem(), std::nullopt);
   }
   std::set<std::string> Files() const {
     std::set<std::string> files;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/scalar_type.h"
 
@@ -53,7 +54,8 @@ Json EntryJson(const v1::Kernel& kernel) {
     launches.push_back({{"function", launch.function()},
                         {"grid", List(launch.grid())},
                         {"block", List(launch.block())},
-                        {"dynamic_shared_bytes", launch.dynamic_shared_bytes()}});
+                        {"dynamic_shared_bytes", launch.dynamic_shared_bytes()},
+                        {"starts_early", launch.starts_early()}});
   }
   return {
       {"entry", kernel.entry()},
@@ -63,9 +65,12 @@ Json EntryJson(const v1::Kernel& kernel) {
        {{"bytes", kernel.scratch_bytes()}, {"alignment_bytes", kernel.scratch_alignment_bytes()}}}};
 }
 
+// Libraries are for those who link the object: clang warns of them where nothing is linked.
 std::string CompileCommand(const std::string& name, const v1::Kernel& kernel) {
   std::string command = HasLaunches(kernel) ? "nvcc" : kernel.compiler();
-  for (const std::string& option : kernel.compile_options()) absl::StrAppend(&command, " ", option);
+  for (const std::string& option : kernel.compile_options()) {
+    if (!absl::StartsWith(option, "-l")) absl::StrAppend(&command, " ", option);
+  }
   if (HasLaunches(kernel))
     return absl::StrCat(command, " -cubin ", name, ".cu -o ", name, ".cubin");
   return absl::StrCat(command, " -c ", name, ".c -o ", name, ".o");

@@ -31,6 +31,7 @@ v1::GetKernelResponse WithLaunches(const std::string& language) {
   for (const int64_t n : {4, 2, 1}) launch.add_grid(n);
   for (const int64_t n : {32, 8, 1}) launch.add_block(n);
   launch.set_dynamic_shared_bytes(65536);
+  launch.set_starts_early(true);
   return response;
 }
 
@@ -47,7 +48,7 @@ TEST(LaunchInformation, OfCudaHasLaunchesAndACommandForNvcc) {
   EXPECT_EQ(json["scratch"]["bytes"], 128);
   EXPECT_EQ(json["launches"][0].dump(),
             R"({"function":"mdh_mine_0","grid":[4,2,1],"block":[32,8,1],)"
-            R"("dynamic_shared_bytes":65536})");
+            R"("dynamic_shared_bytes":65536,"starts_early":true})");
 }
 
 TEST(LaunchInformation, OfOpenClHasNoCommand) {
@@ -68,6 +69,7 @@ TEST(LaunchInformation, OfOpenMpHasFunctionsToCall) {
   kernel.set_header("header");
   kernel.set_compiler("gcc");
   kernel.add_compile_options("-O3");
+  kernel.add_compile_options("-lm");
   kernel.set_threads(8);
   response.mutable_record()->set_time_ns(5);
   EXPECT_THAT(Names(response), ElementsAre("mine.c", "mine.h", "mine.json"));
@@ -76,7 +78,8 @@ TEST(LaunchInformation, OfOpenMpHasFunctionsToCall) {
   EXPECT_EQ(json["header"], "mine.h");
   EXPECT_EQ(json["body"], "mdh_mine_body");
   EXPECT_EQ(json["scratch"]["bytes_function"], "mdh_mine_scratch_bytes");
-  EXPECT_EQ(json["compile_command"], "gcc -O3 -c mine.c -o mine.o");
+  EXPECT_EQ(json["compile_options"].back(), "-lm");
+  EXPECT_EQ(json["compile_command"], "gcc -O3 -c mine.c -o mine.o") << "links nothing";
   EXPECT_EQ(json["threads"], 8);
   EXPECT_EQ(json["time_ns"], 5);
   EXPECT_FALSE(json.contains("launches"));

@@ -85,10 +85,14 @@ class BlockUnitPrinter {
   Kernel Print();
 
  private:
+  // Whether a stage may be launched before the one before it has ended.
+  bool StartsEarly(size_t number) const;
   std::string StageName(size_t number) const { return absl::StrCat(options_.entry, "_", number); }
   std::string PrintStage(size_t number, Kernel& kernel);
+  std::string PrintOverlap(size_t number);
   std::string PrintNumbers(const Stage& stage, const std::string& code) const;
-  std::string PrintParameters() const;
+  absl::string_view ScratchRestrict(size_t number) const;
+  std::string PrintParameters(size_t number) const;
   std::string PrintHeader(const Kernel& kernel) const;
   absl::string_view index_type() const {
     return options_.wide_indices ? dialect_.wide_index : dialect_.narrow_index;
@@ -101,12 +105,24 @@ class BlockUnitPrinter {
   CPrelude prelude_;
 };
 
-std::string BlockUnitPrinter::PrintParameters() const {
+bool BlockUnitPrinter::StartsEarly(size_t number) const {
+  return dialect_.overlaps_stages() && number > 0;
+}
+
+// A pointer that is the only one to memory that the function does not write makes the compiler take
+// that memory for constant as long as the function runs. If it starts early, that is not so: the
+// stage before writes scratch memory until the wait ends. Outputs are written wherever they are
+// read, and inputs are constant in all stages.
+absl::string_view BlockUnitPrinter::ScratchRestrict(size_t number) const {
+  return StartsEarly(number) ? "" : dialect_.parameter_restrict;
+}
+
+std::string BlockUnitPrinter::PrintParameters(size_t number) const {
   std::string text = ArgumentDeclarations(options_.arguments, options_.entry, dialect_,
                                           dialect_.parameter_restrict);
   if (!program_.scratch.empty()) {
     absl::StrAppend(&text, ", ", CPointer(dialect_, AddressSpace::kGlobal, false, "char"),
-                    dialect_.parameter_restrict, " scratch");
+                    ScratchRestrict(number), " scratch");
   }
   return text;
 }
@@ -125,6 +141,20 @@ std::string BlockUnitPrinter::PrintNumbers(const Stage& stage, const std::string
   return text;
 }
 
+// How a stage begins that may run beside the one before or after it. Every thread waits before it
+// touches memory, for writes, too, may still be read by the stage before. That stage has waited
+// in the same way, so that all stages before have ended, not only the last one of them.
+std::string BlockUnitPrinter::PrintOverlap(size_t number) {
+  std::string text;
+  if (number + 1 < program_.stages.size() && StartsEarly(number + 1)) {
+    absl::StrAppend(&text, "  ", prelude_.AdmitNextStageFunction(), "();\n");
+  }
+  if (StartsEarly(number)) {
+    absl::StrAppend(&text, "  ", prelude_.WaitForStagesFunction(), "();\n");
+  }
+  return text;
+}
+
 std::string BlockUnitPrinter::PrintStage(size_t number, Kernel& kernel) {
   const Stage& stage = program_.stages[number];
   const SharedLayout shared = LayOutShared(stage);
@@ -133,13 +163,16 @@ std::string BlockUnitPrinter::PrintStage(size_t number, Kernel& kernel) {
   CPrinter printer(prelude_, options_.wide_indices);
   if (is_dynamic) printer.PlaceSharedArrays(shared.offsets);
   const std::string body = printer.Print(stage.body, 1);
-  const std::string pointers = ScratchPointers(program_, scratch_, dialect_, WithoutComments(body));
-  kernel.launches.push_back({StageName(number), stage.launch, is_dynamic ? shared.bytes : 0});
+  const std::string pointers =
+      ScratchPointers(program_, scratch_, dialect_, ScratchRestrict(number), WithoutComments(body));
+  kernel.launches.push_back(
+      {StageName(number), stage.launch, is_dynamic ? shared.bytes : 0, StartsEarly(number)});
   const LaunchGeometry& launch = stage.launch;
   return absl::StrCat("// ", stage.comment, "\n",
                       absl::Substitute(dialect_.kernel_qualifier, launch.block[0], launch.block[1],
                                        launch.block[2], launch.threads_per_block()),
-                      StageName(number), "(", PrintParameters(), ") {\n",
+                      StageName(number), "(", PrintParameters(number), ") {\n",
+                      PrintOverlap(number),
                       is_dynamic ? "  extern __shared__ __align__(16) char mdh_shared[];\n" : "",
                       PrintNumbers(stage, WithoutComments(pointers + body)), pointers, body, "}\n");
 }
@@ -165,7 +198,12 @@ std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
     if (launch.dynamic_shared_bytes > 0) {
       absl::StrAppend(&text, ", ", launch.dynamic_shared_bytes, " bytes of dynamic shared memory");
     }
-    text += "\n";
+    absl::StrAppend(&text, launch.starts_early ? ", may start early" : "", "\n");
+  }
+  if (dialect_.overlaps_stages() && kernel.launches.size() > 1) {
+    text +=
+        "\nThose that may start early wait for the others themselves: on devices of compute "
+        "capability 9.0\nand later they may be launched with programmatic stream serialization.\n";
   }
   const std::string guard = absl::AsciiStrToUpper(options_.entry) + "_H";
   return absl::StrCat("#ifndef ", guard, "\n#define ", guard, "\n\n", CommentLines(text),

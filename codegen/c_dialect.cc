@@ -57,6 +57,8 @@ constexpr CDialect kGnuC = {
     .block_numbers = {},
     .thread_numbers = {},
     .shuffle_down = "",
+    .wait_for_stages = "",
+    .admit_next_stage = "",
     .static_shared_bytes = 0,
     .enable_fp64 = "",
     .disable_contraction = "",
@@ -108,6 +110,8 @@ constexpr CDialect kOpenClC = {
     .block_numbers = {"get_group_id(0)", "get_group_id(1)", "get_group_id(2)"},
     .thread_numbers = {"get_local_id(0)", "get_local_id(1)", "get_local_id(2)"},
     .shuffle_down = "",
+    .wait_for_stages = "",
+    .admit_next_stage = "",
     .static_shared_bytes = 0,
     .enable_fp64 = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n",
     .disable_contraction = "#pragma OPENCL FP_CONTRACT OFF\n",
@@ -160,6 +164,15 @@ constexpr CDialect kCudaCxx = {
     .block_numbers = {"blockIdx.x", "blockIdx.y", "blockIdx.z"},
     .thread_numbers = {"threadIdx.x", "threadIdx.y", "threadIdx.z"},
     .shuffle_down = "__shfl_down_sync(0xffffffff, $0, $1, $2)",
+    // Programmatic dependent launch, which began with compute capability 9.0.
+    .wait_for_stages =
+        "#if __CUDA_ARCH__ >= 900\n"
+        "  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
+        "#endif\n",
+    .admit_next_stage =
+        "#if __CUDA_ARCH__ >= 900\n"
+        "  asm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n"
+        "#endif\n",
     .static_shared_bytes = 48 * 1024,
     .enable_fp64 = "",
     .disable_contraction = "",

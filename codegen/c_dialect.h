@@ -62,12 +62,17 @@ struct CDialect {
   absl::string_view barrier;
   std::array<absl::string_view, 3> block_numbers, thread_numbers;  // x, y, z
   absl::string_view shuffle_down;  // $0 value, $1 distance, $2 width
+  // Bodies of functions for stages that may overlap: one waits until all stages before have ended
+  // and their writes are visible, the other lets the next stage be launched. "" where stages never
+  // overlap.
+  absl::string_view wait_for_stages, admit_next_stage;
   // Bytes that arrays in shared memory may have in all before they must be dynamic; 0: never.
   int64_t static_shared_bytes;
   // First lines of a unit: needed for fp64; needed to keep multiplications and additions apart.
   absl::string_view enable_fp64, disable_contraction;
 
   bool has_blocks() const { return !barrier.empty(); }
+  bool overlaps_stages() const { return !wait_for_stages.empty(); }
 };
 
 const CDialect& GnuC();

@@ -231,6 +231,18 @@ std::string CPrelude::KeepMacro(int bytes) {
   return name;
 }
 
+std::string CPrelude::WaitForStagesFunction() {
+  const std::string name = "mdh_wait_for_stages";
+  DefineFunction(name, absl::StrCat("void ", name, "() {\n", dialect_.wait_for_stages, "}\n"));
+  return name;
+}
+
+std::string CPrelude::AdmitNextStageFunction() {
+  const std::string name = "mdh_admit_next_stage";
+  DefineFunction(name, absl::StrCat("void ", name, "() {\n", dialect_.admit_next_stage, "}\n"));
+  return name;
+}
+
 std::string CPrelude::ToString() const {
   std::string text = types_;
   return text + functions_;

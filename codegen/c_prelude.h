@@ -49,6 +49,9 @@ class CPrelude {
   // Macro that keeps a vector of that many bytes in a register, where the target has such
   // registers.
   std::string KeepMacro(int bytes);
+  // Names of the functions for stages that may overlap (CDialect::wait_for_stages).
+  std::string WaitForStagesFunction();
+  std::string AdmitNextStageFunction();
 
   // Definitions, in an order in which each sees what it needs.
   std::string ToString() const;

@@ -28,7 +28,8 @@ std::string PrintStage(const LoopProgram& program, const ScratchLayout& layout, 
                        const CUnitOptions& options, bool streams, CPrinter& printer) {
   const Stage& stage = program.stages[number];
   const std::string body = printer.Print(stage.body, 1);
-  const std::string pointers = ScratchPointers(program, layout, GnuC(), body);
+  const std::string pointers =
+      ScratchPointers(program, layout, GnuC(), GnuC().parameter_restrict, body);
   std::string unused;
   for (const std::string name : {"thread", "threads", "scratch"}) {
     if (!Mentions(body + pointers, name)) absl::StrAppend(&unused, "  (void)", name, ";\n");

@@ -27,7 +27,8 @@ ScratchLayout LayOutScratch(const std::vector<ScratchBuffer>& scratch) {
 }
 
 std::string ScratchPointers(const LoopProgram& program, const ScratchLayout& layout,
-                            const CDialect& dialect, const std::string& body) {
+                            const CDialect& dialect, absl::string_view restrict_keyword,
+                            const std::string& body) {
   std::string pointers;
   for (size_t n = 0; n < program.scratch.size(); ++n) {
     const ScratchBuffer& buffer = program.scratch[n];
@@ -39,8 +40,8 @@ std::string ScratchPointers(const LoopProgram& program, const ScratchLayout& lay
     }
     const std::string pointer =
         CPointer(dialect, AddressSpace::kGlobal, false, CType(buffer.type, dialect));
-    absl::StrAppend(&pointers, "  ", pointer, dialect.parameter_restrict, " ", buffer.name, " = (",
-                    pointer, ")(scratch + ", offset, ");\n");
+    absl::StrAppend(&pointers, "  ", pointer, restrict_keyword, " ", buffer.name, " = (", pointer,
+                    ")(scratch + ", offset, ");\n");
   }
   return pointers;
 }

@@ -26,7 +26,8 @@ ScratchLayout LayOutScratch(const std::vector<ScratchBuffer>& scratch);
 
 // Declarations of pointers to those scratch buffers that `body` mentions.
 std::string ScratchPointers(const LoopProgram& program, const ScratchLayout& layout,
-                            const CDialect& dialect, const std::string& body);
+                            const CDialect& dialect, absl::string_view restrict_keyword,
+                            const std::string& body);
 
 // "float", or the struct "struct <entry>_<name>".
 std::string ArgumentType(const KernelArgument& argument, const std::string& entry,

@@ -82,7 +82,8 @@ std::string DescribeLaunches(const Kernel& kernel) {
     const auto& [grid, block] = launch.geometry;
     absl::StrAppend(&text, launch.function, ": grid ", grid[0], " x ", grid[1], " x ", grid[2],
                     ", block ", block[0], " x ", block[1], " x ", block[2], ", ",
-                    launch.dynamic_shared_bytes, " bytes of dynamic shared memory\n");
+                    launch.dynamic_shared_bytes, " bytes of dynamic shared memory",
+                    launch.starts_early ? ", may start early\n" : "\n");
   }
   absl::StrAppend(&text, "scratch: ", kernel.scratch_bytes, " bytes\n");
   for (const KernelArgument& a : kernel.arguments) {

@@ -28,6 +28,7 @@ void AddLaunches(const Kernel& kernel, v1::Kernel& proto) {
     to->mutable_grid()->Add(launch.geometry.grid.begin(), launch.geometry.grid.end());
     to->mutable_block()->Add(launch.geometry.block.begin(), launch.geometry.block.end());
     to->set_dynamic_shared_bytes(launch.dynamic_shared_bytes);
+    to->set_starts_early(launch.starts_early);
   }
   proto.set_scratch_bytes(kernel.scratch_bytes);
 }
@@ -90,7 +91,7 @@ v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel,
       proto.set_threads(device.cores);
       break;
     case DeviceKind::kCuda:
-      proto.set_compiler("nvrtc");
+      proto.set_compiler(kernel.compiler == Compiler::kNvcc ? "nvcc" : "nvrtc");
       // NVRTC and nvcc know it by the same name.
       proto.add_compile_options(absl::StrCat("--gpu-architecture=", device.isa));
       break;

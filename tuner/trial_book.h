@@ -60,6 +60,13 @@ class TrialBook {
   int64_t best_ns() const { return best_.empty() ? 0 : SearchTime(best_.front().measurement); }
   const std::vector<SearchProgress::Improvement>& improvements() const { return improvements_; }
 
+  // Another kernel of the best configuration, to be measured with the best at the end.
+  void AddVariantOfBest(Kernel kernel) {
+    Candidate variant = best_.front();
+    variant.kernel = std::move(kernel);
+    best_.push_back(std::move(variant));
+  }
+
   // What measuring the best once more gave, in their order: failures are dropped, the rest is
   // sorted by median. A measurement that was cancelled leaves what was known.
   void Replace(std::vector<Measurement> finals);

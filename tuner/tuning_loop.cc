@@ -368,6 +368,12 @@ class TuningRun {
 
   // All on one device, as they are compared; another one takes over if it gives up.
   Status MeasureBest() {
+    if (device_.kind == DeviceKind::kCuda &&
+        budget_.elapsed_ns() >= options_.least_search_for_nvcc_ns) {
+      Kernel kernel = book_.best().front().kernel;
+      kernel.compiler = Compiler::kNvcc;
+      book_.AddVariantOfBest(std::move(kernel));
+    }
     Status status = absl::OkStatus();
     while (Runner* runner = pool_.idle()) {
       std::vector<Kernel> kernels;

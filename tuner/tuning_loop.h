@@ -41,6 +41,10 @@ struct TuningOptions {
   std::vector<StartPoint> start = {};
   MeasureOptions measure = {};
   Numerics numerics = {};
+  // On CUDA devices, after a search of at least so long, the winner is also compiled by nvcc, if
+  // the CUDA Toolkit is there; the faster code wins. It takes a second or more, which a short
+  // search has not.
+  int64_t least_search_for_nvcc_ns = 10'000'000'000;
   // For who keeps a journal; called from the thread that called Tune. Before a kernel is given to a
   // device:
   std::function<void(const TuningParameters&, const std::string& identity)> on_start = {};

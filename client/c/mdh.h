@@ -154,6 +154,8 @@ typedef struct mdh_argument {
   int is_output;
 } mdh_argument;
 
+/* To be launched one after the other in one stream or queue, each as usual. Functions in CUDA C++
+ * may begin with instructions for programmatic stream serialization, which then do nothing. */
 typedef struct mdh_launch {
   const char* function;
   int64_t grid[3];  /* blocks in x, y, z */

@@ -18,6 +18,7 @@
 namespace mdh {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -119,6 +120,7 @@ TEST(BlockUnitTest, OpenCl) {
   ExpectGoldenFile("tiles.cl", kernel.source);
   EXPECT_EQ(kernel.language, "OpenCL C");
   EXPECT_EQ(kernel.scratch_bytes, 128);
+  EXPECT_FALSE(kernel.launches[1].starts_early);
 }
 
 TEST(BlockUnitTest, CudaWithShuffles) {
@@ -141,6 +143,53 @@ TEST(BlockUnitTest, WideIndicesAndDynamicSharedMemory) {
   EXPECT_EQ(opencl.launches[0].dynamic_shared_bytes, 0);
   EXPECT_THAT(opencl.source, HasSubstr("__local float x_shr[12288]"));
   EXPECT_THAT(opencl.source, HasSubstr("const long i_blk = get_group_id(0);"));
+}
+
+// How the function of every stage begins, up to the first declaration of a value.
+std::vector<std::string> FirstLines(const Kernel& kernel) {
+  std::vector<std::string> lines;
+  for (const KernelLaunch& launch : kernel.launches) {
+    const size_t head = kernel.source.find(launch.function + "(");
+    const size_t begin = kernel.source.find("{\n", head) + 2;
+    lines.push_back(kernel.source.substr(begin, kernel.source.find("  float", begin) - begin));
+  }
+  return lines;
+}
+
+Kernel KernelOfStages(const CDialect& dialect, int stages) {
+  LoopProgram program;
+  program.scratch.push_back({"sums", ScalarType::kFloat32, 4, false});
+  const LoopValue sum = MakeLoad("sums", Var("i"), {ScalarType::kFloat32}, 1);
+  for (int n = 0; n < stages; ++n) {
+    Stage& stage = program.stages.emplace_back(Stage{"Sums", {}, {{1, 1, 1}, {4, 1, 1}}});
+    stage.body.push_back({HardwareIndex{"i", HardwareIndex::Kind::kThread, 0}});
+    stage.body.push_back({StoreElements{n + 1 < stages ? "sums" : "y", Var("i"), sum, 1}});
+  }
+  return PrintBlockKernel(program, {&dialect, "mdh_s", "", {{"y", ScalarType::kFloat32, 4, true}}});
+}
+
+TEST(BlockUnitTest, StagesOfCudaOverlap) {
+  const std::string admit = "  mdh_admit_next_stage();\n", wait = "  mdh_wait_for_stages();\n";
+  const Kernel kernel = KernelOfStages(CudaCxx(), 3);
+  EXPECT_THAT(FirstLines(kernel), ElementsAre(admit, admit + wait, wait));
+  EXPECT_FALSE(kernel.launches[0].starts_early);
+  EXPECT_TRUE(kernel.launches[1].starts_early);
+  EXPECT_TRUE(kernel.launches[2].starts_early);
+  // What the stage before may still write is not taken for constant.
+  EXPECT_THAT(kernel.source,
+              HasSubstr("mdh_s_0(float* __restrict__ y, char* __restrict__ scratch)"));
+  EXPECT_THAT(kernel.source, HasSubstr("mdh_s_1(float* __restrict__ y, char* scratch)"));
+  EXPECT_THAT(kernel.header, HasSubstr("may start early"));
+}
+
+TEST(BlockUnitTest, AStageAloneAndStagesOfOpenClDoNotOverlap) {
+  for (const Kernel& kernel : {KernelOfStages(CudaCxx(), 1), KernelOfStages(OpenClC(), 3)}) {
+    EXPECT_THAT(FirstLines(kernel)[0], Not(HasSubstr("stage")));
+    EXPECT_THAT(kernel.source, Not(HasSubstr("mdh_wait")));
+    EXPECT_THAT(kernel.source, Not(HasSubstr("mdh_admit")));
+    EXPECT_THAT(kernel.header, Not(HasSubstr("early")));
+    for (const KernelLaunch& launch : kernel.launches) EXPECT_FALSE(launch.starts_early);
+  }
 }
 
 TEST(BlockUnitTest, NumbersOfThreadsInThreeDimensions) {

@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <sstream>
 
+#include "absl/strings/str_split.h"
 #include "tests/codegen/block_program.h"
 #include "tests/codegen/scalar_cases.h"
 #include "tests/error_message.h"
@@ -18,6 +21,8 @@ namespace mdh {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 class NvrtcCompileTest : public ::testing::Test {
  protected:
@@ -34,6 +39,13 @@ class NvrtcCompileTest : public ::testing::Test {
       const auto compiled = nvrtc_->Compile(source, name, architecture, options_);
       EXPECT_EQ(ErrorMessage(compiled), "no error") << name << " for sm_" << architecture;
     }
+  }
+
+  std::string Ptx(const std::string& source, int architecture) {
+    const auto compiled =
+        nvrtc_->Compile(source, "k.cu", architecture, options_, Nvrtc::Output::kPtx);
+    EXPECT_TRUE(compiled.ok()) << compiled.status().message();
+    return compiled.value_or("");
   }
 
   std::optional<Nvrtc> nvrtc_;
@@ -67,6 +79,35 @@ TEST_F(NvrtcCompileTest, GoldenUnits) {
   EXPECT_GE(units, 2);
 }
 
+// The code of every function in PTX, by name.
+std::map<std::string, std::string> FunctionsOf(const std::string& ptx) {
+  std::map<std::string, std::string> functions;
+  std::vector<std::string> parts = absl::StrSplit(ptx, ".visible .entry ");
+  for (size_t n = 1; n < parts.size(); ++n) {
+    functions[parts[n].substr(0, parts[n].find('('))] = parts[n];
+  }
+  return functions;
+}
+
+size_t FirstAccess(const std::string& function) {
+  return std::min(function.find("ld.global"), function.find("st.global"));
+}
+
+// The compiler keeps memory behind the wait, and does not take what another stage writes for
+// constant.
+TEST_F(NvrtcCompileTest, StagesThatStartEarlyWaitBeforeTheyTouchMemory) {
+  const Kernel kernel = BlockKernel(CudaCxx(), {.shuffles = true}, false);
+  const auto functions = FunctionsOf(Ptx(kernel.source, 90));
+  ASSERT_THAT(functions, SizeIs(2));
+  const std::string &first = functions.at("mdh_tiles_0"), &second = functions.at("mdh_tiles_1");
+  EXPECT_LT(first.find("griddepcontrol.launch_dependents"), FirstAccess(first));
+  EXPECT_LT(second.find("griddepcontrol.wait"), FirstAccess(second));
+  EXPECT_THAT(second, HasSubstr("ld.global.f32"));  // of the partial sums
+  EXPECT_THAT(second, Not(HasSubstr("ld.global.nc.f32")));
+  EXPECT_THAT(second, HasSubstr("ld.global.nc.u32"));  // of an input
+  EXPECT_THAT(Ptx(kernel.source, 80), Not(HasSubstr("griddepcontrol")));
+}
+
 // Lanes that are moved as one vector become one instruction, for types of which CUDA has no such
 // vector too.
 TEST_F(NvrtcCompileTest, VectorsAreMovedAtOnce) {
@@ -83,10 +124,7 @@ TEST_F(NvrtcCompileTest, VectorsAreMovedAtOnce) {
                              "Copy.",
                              {{"x", type, 100 * lanes, false}, {"y", type, 100 * lanes, true}}};
     options.wide_indices = false;
-    const auto compiled = nvrtc_->Compile(PrintBlockKernel(program, options).source, "copy.cu", 80,
-                                          options_, Nvrtc::Output::kPtx);
-    EXPECT_TRUE(compiled.ok()) << compiled.status().message();
-    return compiled.value_or("");
+    return Ptx(PrintBlockKernel(program, options).source, 80);
   };
   EXPECT_THAT(ptx(ScalarType::kFloat32, 4), HasSubstr("ld.global.nc.v4."));
   EXPECT_THAT(ptx(ScalarType::kFloat16, 8), HasSubstr("ld.global.nc.v4."));

@@ -83,6 +83,45 @@ inline Kernel PairKernel(bool is_cuda) {
   return kernel;
 }
 
+// CUDA: takes `in` (1 int32), `out` (4 int32) and scratch memory. Stage 0, which takes its time,
+// writes in[0] + n; stage 1 doubles these; stage 2 adds what stage 0 wrote first to each.
+inline Kernel EarlyKernel() {
+  Kernel kernel;
+  kernel.entry = "mdh_early";
+  kernel.language = "CUDA C++";
+  kernel.source = R"(
+#if __CUDA_ARCH__ >= 900
+#define ADMIT asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
+#define WAIT asm volatile("griddepcontrol.wait;" ::: "memory")
+#else
+#define ADMIT
+#define WAIT
+#endif
+extern "C" __global__ void mdh_early_0(const int* in, int* out, int* scratch) {
+  ADMIT;
+  for (const long long start = clock64(); clock64() - start < 40000;) {
+  }
+  scratch[blockIdx.x] = in[0] + blockIdx.x;
+}
+extern "C" __global__ void mdh_early_1(const int* in, int* out, int* scratch) {
+  ADMIT;
+  WAIT;
+  scratch[4 + threadIdx.x] = 2 * scratch[threadIdx.x];
+}
+extern "C" __global__ void mdh_early_2(const int* in, int* out, int* scratch) {
+  WAIT;
+  out[threadIdx.x] = scratch[4 + threadIdx.x] + scratch[0];
+}
+)";
+  kernel.arguments = {{"in", ScalarType::kInt32, 1, false}, {"out", ScalarType::kInt32, 4, true}};
+  kernel.stages = 3;
+  kernel.launches = {{"mdh_early_0", {{4, 1, 1}, {1, 1, 1}}},
+                     {"mdh_early_1", {{1, 1, 1}, {4, 1, 1}}, 0, /*starts_early=*/true},
+                     {"mdh_early_2", {{1, 1, 1}, {4, 1, 1}}, 0, /*starts_early=*/true}};
+  kernel.scratch_bytes = 8 * sizeof(int32_t);
+  return kernel;
+}
+
 inline BufferBytes BytesOf(const std::vector<int32_t>& values) {
   BufferBytes bytes(values.size() * sizeof(int32_t));
   std::memcpy(bytes.data(), values.data(), bytes.size());

@@ -1,6 +1,7 @@
 // Libraries of vendors: what is said where they are missing, and compiling without a device.
 #include <fstream>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/device/hand_written_kernels.h"
@@ -36,6 +37,10 @@ TEST(SharedLibraryTest, NamesAFunctionThatIsMissing) {
   int (*minus)(int) = nullptr;
   ASSERT_EQ(ErrorMessage(library->Load("abs", &minus)), "no error");
   EXPECT_EQ(minus(-3), 3);
+  library->LoadIfPresent("abs", &minus);
+  EXPECT_NE(minus, nullptr);
+  library->LoadIfPresent("no_such_function", &minus);
+  EXPECT_EQ(minus, nullptr);
 }
 
 TEST(DriversTest, SayThatTheirLibraryIsMissing) {
@@ -77,6 +82,15 @@ TEST_F(NvrtcTest, CompilesForArchitecturesWithoutADevice) {
     const auto ptx = nvrtc_->Compile(kernel.source, "sum.cu", capability, {}, Nvrtc::Output::kPtx);
     ASSERT_TRUE(ptx.ok()) << ptx.status().message();
     EXPECT_THAT(*ptx, HasSubstr(absl::StrCat(".target sm_", capability)));
+  }
+}
+
+TEST_F(NvrtcTest, CompilesStagesThatStartEarly) {
+  const std::string source = EarlyKernel().source;
+  for (const int capability : {80, 90}) {
+    const auto ptx = nvrtc_->Compile(source, "early.cu", capability, {}, Nvrtc::Output::kPtx);
+    ASSERT_TRUE(ptx.ok()) << ptx.status().message();
+    EXPECT_EQ(absl::StrContains(*ptx, "griddepcontrol.wait"), capability >= 90);
   }
 }
 

@@ -153,6 +153,19 @@ TEST(CudaProgramTest, UsesDynamicSharedMemory) {
   EXPECT_EQ((*outputs)[0], BytesOf({32640, 98177, 163714, 229251}));
 }
 
+// Each stage waits itself for those before, where the device can let it start early.
+TEST(CudaProgramTest, StagesThatStartEarlySeeWhatAllBeforeHaveWritten) {
+  Result<std::unique_ptr<ComputeDevice>> device = FirstDevice(/*is_cuda=*/true);
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  Result<KernelRun> run = KernelRun::Create(**device, EarlyKernel(), {BytesOf({7})});
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  for (int n = 0; n < 20; ++n) {
+    ASSERT_EQ(ErrorMessage(run->Poison()), "no error");
+    ASSERT_EQ(ErrorMessage(run->Run()), "no error");
+    EXPECT_EQ((*run->Outputs())[0], BytesOf({14 + 7, 16 + 7, 18 + 7, 20 + 7}));
+  }
+}
+
 // In a process of its own: a fault leaves the device unusable for the one that it happened in.
 TEST(CudaProgramDeathTest, ReportsAFault) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -67,6 +67,18 @@ TEST_F(KernelPredictionTest, RulesGiveCodeForEveryKindOfDevice) {
   EXPECT_GT(cpu_kernel->kernel.threads(), 0);
 }
 
+// A reduction in two stages.
+TEST_F(KernelPredictionTest, LaterStagesOfCudaMayStartEarly) {
+  const Expression dot = MatMulExpression(1, 1, 1 << 20);
+  const DeviceDescription device = Gpu(90);
+  const Result<PredictedKernel> predicted =
+      PredictKernel(dot, device, MakeKernelKey(dot, KeyEnvironment::Of(device)), {});
+  ASSERT_TRUE(predicted.ok()) << predicted.status();
+  ASSERT_EQ(predicted->kernel.launches_size(), 2);
+  EXPECT_FALSE(predicted->kernel.launches(0).starts_early());
+  EXPECT_TRUE(predicted->kernel.launches(1).starts_early());
+}
+
 TEST_F(KernelPredictionTest, ASimilarRecordIsRepairedToTheDevice) {
   const Expression large = MatMulExpression(4096, 4096, 4096);
   const std::string known = ToText(DefaultBlockParameters(large, CudaModel(), Gpu(90)));

@@ -146,6 +146,21 @@ TEST(RunnerMessages, DevicesAndOptionsAreReadBack) {
   EXPECT_EQ(FromMessage(ToMessage(options)), options);
 }
 
+TEST(RunnerMessages, LaunchesOfKernelsAreReadBack) {
+  Kernel kernel;
+  kernel.launches = {{"k_0", {{4, 3, 2}, {32, 8, 1}}, 65536},
+                     {"k_1", {{1, 1, 1}, {64, 1, 1}}, 0, /*starts_early=*/true}};
+  const Kernel read = FromMessage(ToMessage(kernel));
+  ASSERT_EQ(read.launches.size(), 2u);
+  for (size_t n = 0; n < 2; ++n) {
+    EXPECT_EQ(read.launches[n].function, kernel.launches[n].function);
+    EXPECT_EQ(read.launches[n].geometry, kernel.launches[n].geometry);
+    EXPECT_EQ(read.launches[n].dynamic_shared_bytes, kernel.launches[n].dynamic_shared_bytes);
+    EXPECT_EQ(read.launches[n].starts_early, kernel.launches[n].starts_early);
+  }
+  EXPECT_EQ(read.stages, 2);
+}
+
 TEST(RunnerMessages, MeasurementsAndPeaksAreReadBack) {
   Measurement measurement;
   measurement.outcome = TrialOutcome::kImplausible;

@@ -11,6 +11,7 @@
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/device_runner_fixture.h"
 #include "tests/tuner/processes.h"
+#include "tuner/device/nvcc.h"
 #include "tuner/measure/clock.h"
 
 namespace mdh {
@@ -138,6 +139,21 @@ TEST_P(DeviceRunner, ACompileError) {
   const Measurement measurement = MeasureBad(Make("  no_such_name = 1;\n"));
   EXPECT_EQ(measurement.outcome, TrialOutcome::kCompileError);
   EXPECT_THAT(measurement.reason, HasSubstr("no_such_name"));
+}
+
+TEST_P(DeviceRunner, NvccCompilesToo) {
+  if (!is_cuda()) GTEST_SKIP() << "nvcc is for CUDA devices";
+  const Result<Nvcc> nvcc = Nvcc::Find(Nvcc::ToolkitFolders(""));
+  if (!nvcc.ok()) GTEST_SKIP() << nvcc.status();
+  Kernel kernel = Right();
+  kernel.compiler = Compiler::kNvcc;
+  const Measurement measurement = MeasureOne(kernel);
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
+  kernel = Make("  no_such_name = 1;\n");
+  kernel.compiler = Compiler::kNvcc;
+  const Measurement wrong = MeasureBad(kernel);
+  EXPECT_EQ(wrong.outcome, TrialOutcome::kCompileError);
+  EXPECT_THAT(wrong.reason, HasSubstr("no_such_name"));
 }
 
 TEST_P(DeviceRunner, AFunctionThatIsMissing) {

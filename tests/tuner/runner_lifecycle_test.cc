@@ -195,6 +195,47 @@ TEST_F(RunnerLifecycle, InterruptEndsSetProblemToo) {
   EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
 }
 
+class RunnerThatHangs : public RunnerLifecycle {
+ protected:
+  void SetUp() override {
+    RunnerOptions options = Options();
+    options.interrupt_limit_ns = 300'000'000;
+    Result<std::unique_ptr<Runner>> runner = Runner::Start(options);
+    ASSERT_TRUE(runner.ok()) << runner.status();
+    runner_ = *std::move(runner);
+  }
+
+  // Stops the runner in the middle of what it does, and no longer waits for it.
+  std::thread StopAndInterrupt() {
+    return std::thread([this] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      for (const pid_t pid : Descendants()) kill(pid, SIGSTOP);
+      runner_->Interrupt();
+    });
+  }
+};
+
+TEST_F(RunnerThatHangs, IsEndedAfterAnInterruptionOfMeasure) {
+  ASSERT_TRUE(runner_->SetProblem(AddExpression(kSize), 1).ok());
+  std::thread other = StopAndInterrupt();
+  const Measurement measured = MeasureOne(AddKernel(kSize, "  while (1) usleep(1000);\n"));
+  other.join();
+  EXPECT_EQ(measured.outcome, TrialOutcome::kTimeout);
+  EXPECT_EQ(measured.reason, "cancelled");
+  EXPECT_THAT(Descendants(), IsEmpty());
+  EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
+}
+
+TEST_F(RunnerThatHangs, IsEndedAfterAnInterruptionOfSetProblem) {
+  std::thread other = StopAndInterrupt();
+  const Status status = runner_->SetProblem(MatMulExpression(4000, 4000, 4000), 1);
+  other.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+  EXPECT_THAT(status.message(), HasSubstr("SIGKILL"));
+  ASSERT_TRUE(runner_->SetProblem(AddExpression(kSize), 1).ok());
+  EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
+}
+
 TEST_F(RunnerLifecycle, MeasureNeedsAProblem) {
   runner_ = *Runner::Start(Options());
   const auto measured = runner_->Measure({RightAddKernel(kSize)}, {});

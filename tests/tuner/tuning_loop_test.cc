@@ -173,6 +173,40 @@ TEST_F(TuningLoop, AWinnerThatFailsOnNewInputsIsPassedOver) {
   EXPECT_EQ(runner_.seed_, 2u);
 }
 
+// On a CUDA device, where nvcc is tried with the winner at the end, and nowhere else.
+TEST_F(TuningLoop, TheFasterCompilerOfTheWinnerIsTaken) {
+  runner_.device_ = *DescribeCudaArchitecture(90);
+  for (const int64_t gain : {-1000, 0, 1000}) {
+    int compiled = 0;
+    runner_.problems_ = 0;
+    runner_.searched_.clear();
+    runner_.answer_ = [&](const Kernel& kernel) {
+      const bool is_nvcc = kernel.compiler == Compiler::kNvcc;
+      EXPECT_TRUE(!is_nvcc || runner_.problems_ == 2);
+      compiled += is_nvcc ? 1 : 0;
+      if (is_nvcc && gain == 0) {
+        return RecordedRunner::Fail(TrialOutcome::kCompileError, "there is no nvcc");
+      }
+      return RecordedRunner::Ok(RecordedRunner::CostOf(kernel) - (is_nvcc ? gain : 0));
+    };
+    TuningOptions options = Evaluations(8);
+    options.least_search_for_nvcc_ns = 0;
+    const Result<TuningResult> result = Search(options);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_GT(compiled, 0);
+    EXPECT_EQ(result->kernel.compiler == Compiler::kNvcc, gain > 0) << gain;
+    EXPECT_EQ(result->measurement.time_ns(),
+              RecordedRunner::CostOf(result->kernel) + 1 - (gain > 0 ? gain : 0));
+    EXPECT_EQ(result->trials, 8);
+    compiled = 0;
+    options.least_search_for_nvcc_ns = 100'000'000'000;
+    runner_.problems_ = 0;
+    runner_.searched_.clear();
+    ASSERT_TRUE(Search(options).ok());
+    EXPECT_EQ(compiled, 0);
+  }
+}
+
 TEST_F(TuningLoop, CancellingGivesTheBestSoFar) {
   on_trial_ = [&](const TuningProgress& progress) { cancelled_ = progress.trials >= 10; };
   runner_.answer_ = [&](const Kernel& kernel) {

@@ -48,7 +48,7 @@ class CudaDevice final : public ComputeDevice {
                                                     const std::string& binary) override {
     MDH_RETURN_IF_ERROR(CheckLaunches(kernel, description_));
     MDH_RETURN_IF_ERROR(Enter());
-    return LoadCudaProgram(driver_, kernel.launches, binary);
+    return LoadCudaProgram(driver_, capability_, kernel.launches, binary);
   }
 
   Result<std::unique_ptr<DeviceFunction>> CompileFunction(const FunctionSource& source) override {

@@ -10,6 +10,32 @@ namespace mdh {
 
 using CudaPointer = unsigned long long;  // CUdeviceptr
 
+namespace cuda {
+
+// CUlaunchAttribute, with the one value that is used of its union.
+struct LaunchAttribute {
+  int id;  // CUlaunchAttributeID
+  char pad[8 - sizeof(int)];
+  union Value {
+    alignas(8) char bytes[64];
+    int programmatic_stream_serialization_allowed;
+  } value;
+};
+static_assert(sizeof(LaunchAttribute) == 72 && offsetof(LaunchAttribute, value) == 8);
+
+// CUlaunchConfig.
+struct LaunchConfig {
+  unsigned grid[3];   // x, y, z
+  unsigned block[3];  // x, y, z
+  unsigned dynamic_shared_bytes;
+  void* stream;
+  LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+static_assert(sizeof(LaunchConfig) == 56 && offsetof(LaunchConfig, stream) == 32);
+
+}  // namespace cuda
+
 // Handles are opaque pointers; 0 is success. Names without the suffixes _v2 of the library.
 struct CudaFunctions {
   int (*Init)(unsigned);
@@ -36,6 +62,8 @@ struct CudaFunctions {
   int (*MemcpyDtoH)(void*, CudaPointer, size_t);
   int (*LaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                       void*, void**, void**);
+  // Of CUDA 11.8 and later; nullptr where the driver is older.
+  int (*LaunchKernelEx)(const cuda::LaunchConfig*, void*, void**, void**);
   int (*EventCreate)(void**, unsigned);
   int (*EventDestroy)(void*);
   int (*EventRecord)(void*, void*);
@@ -43,7 +71,7 @@ struct CudaFunctions {
   int (*EventElapsedTime)(float*, void*, void*);
 };
 
-// CUdevice_attribute, CUfunction_attribute and CUresult.
+// CUdevice_attribute, CUfunction_attribute, CUresult and CUlaunchAttributeID.
 namespace cuda {
 inline constexpr int kMaxThreadsPerBlock = 1;
 inline constexpr int kMaxBlockX = 2;
@@ -63,6 +91,7 @@ inline constexpr int kFunctionRegisters = 4;
 inline constexpr int kFunctionDynamicSharedBytes = 8;
 inline constexpr int kOutOfMemory = 2;
 inline constexpr int kLaunchOutOfResources = 701;
+inline constexpr int kProgrammaticStreamSerialization = 6;
 }  // namespace cuda
 
 // Errors: NotFound, naming the function that is missing.

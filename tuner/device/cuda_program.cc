@@ -4,14 +4,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tuner/device/cuda_launcher.h"
 
 namespace mdh {
 namespace {
 
 class CudaProgram final : public DeviceProgram {
  public:
-  CudaProgram(const CudaDriver& driver, std::vector<KernelLaunch> launches)
-      : driver_(driver), launches_(std::move(launches)) {}
+  CudaProgram(const CudaDriver& driver, int capability, std::vector<KernelLaunch> launches)
+      : driver_(driver), launcher_(driver.functions, capability), launches_(std::move(launches)) {}
   ~CudaProgram() override {
     if (begin_ != nullptr) driver_.functions.EventDestroy(begin_);
     if (end_ != nullptr) driver_.functions.EventDestroy(end_);
@@ -35,16 +36,7 @@ class CudaProgram final : public DeviceProgram {
     std::vector<void*> values;
     for (CudaPointer& pointer : pointers) values.push_back(&pointer);
     for (size_t n = 0; n < launches_.size(); ++n) {
-      const KernelLaunch& launch = launches_[n];
-      const auto extent = [](int64_t value) { return static_cast<unsigned>(value); };
-      const auto& grid = launch.geometry.grid;
-      const auto& block = launch.geometry.block;
-      const int code = driver_.functions.LaunchKernel(
-          functions_[n], extent(grid[0]), extent(grid[1]), extent(grid[2]), extent(block[0]),
-          extent(block[1]), extent(block[2]), extent(launch.dynamic_shared_bytes), nullptr,
-          values.data(), nullptr);
-      if (code == 0) continue;
-      return driver_.Check(absl::StrCat("cuLaunchKernel(", launch.function, ")"), code);
+      MDH_RETURN_IF_ERROR(launcher_.Launch(functions_[n], launches_[n], values.data()));
     }
     return absl::OkStatus();
   }
@@ -95,6 +87,7 @@ class CudaProgram final : public DeviceProgram {
   }
 
   const CudaDriver& driver_;
+  const CudaLauncher launcher_;
   std::vector<KernelLaunch> launches_;
   KernelResources resources_;
   void* module_ = nullptr;
@@ -103,20 +96,29 @@ class CudaProgram final : public DeviceProgram {
   std::vector<void*> functions_;
 };
 
+Status CheckLanguage(const Kernel& kernel) {
+  if (kernel.language == "CUDA C++") return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a CUDA device cannot compile ", kernel.language));
+}
+
 }  // namespace
 
 Result<std::string> CompileToCubin(const Nvrtc& nvrtc, int capability, const Kernel& kernel) {
-  if (kernel.language != "CUDA C++") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a CUDA device cannot compile ", kernel.language));
-  }
+  MDH_RETURN_IF_ERROR(CheckLanguage(kernel));
   return nvrtc.Compile(kernel.source, kernel.entry + ".cu", capability, kernel.compile_options);
 }
 
-Result<std::unique_ptr<DeviceProgram>> LoadCudaProgram(const CudaDriver& driver,
+Result<std::string> CompileToCubin(const Nvcc& nvcc, int capability, const Kernel& kernel,
+                                   const std::string& directory) {
+  MDH_RETURN_IF_ERROR(CheckLanguage(kernel));
+  return nvcc.Compile(kernel.source, kernel.entry + ".cu", capability, kernel.compile_options,
+                      directory);
+}
+
+Result<std::unique_ptr<DeviceProgram>> LoadCudaProgram(const CudaDriver& driver, int capability,
                                                        std::vector<KernelLaunch> launches,
                                                        const std::string& image) {
-  auto program = std::make_unique<CudaProgram>(driver, std::move(launches));
+  auto program = std::make_unique<CudaProgram>(driver, capability, std::move(launches));
   MDH_RETURN_IF_ERROR(program->Load(image));
   return program;
 }

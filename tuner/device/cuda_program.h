@@ -7,6 +7,7 @@
 
 #include "codegen/kernel.h"
 #include "tuner/device/cuda_memory.h"
+#include "tuner/device/nvcc.h"
 
 namespace mdh {
 
@@ -14,9 +15,14 @@ namespace mdh {
 // InvalidArgument if the kernel is in another language.
 Result<std::string> CompileToCubin(const Nvrtc& nvrtc, int capability, const Kernel& kernel);
 
-// For the current context. The driver must outlive the program. Errors: as
-// ComputeDevice::LoadBinary.
-Result<std::unique_ptr<DeviceProgram>> LoadCudaProgram(const CudaDriver& driver,
+// The same by nvcc. Errors: as Nvcc::Compile, also InvalidArgument if the kernel is in another
+// language.
+Result<std::string> CompileToCubin(const Nvcc& nvcc, int capability, const Kernel& kernel,
+                                   const std::string& directory);
+
+// For the current context, of a device of that compute capability, for which the image was
+// compiled. The driver must outlive the program. Errors: as ComputeDevice::LoadBinary.
+Result<std::unique_ptr<DeviceProgram>> LoadCudaProgram(const CudaDriver& driver, int capability,
                                                        std::vector<KernelLaunch> launches,
                                                        const std::string& image);
 

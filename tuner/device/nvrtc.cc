@@ -1,8 +1,8 @@
 #include "tuner/device/nvrtc.h"
 
-#include <glob.h>
-
 #include <memory>
+
+#include "tuner/device/toolkit_folders.h"
 
 namespace mdh {
 
@@ -98,15 +98,6 @@ class Program {
   void* program_ = nullptr;
 };
 
-void AppendMatches(const std::string& pattern, std::vector<std::string>* folders) {
-  glob_t found = {};
-  if (glob(pattern.c_str(), GLOB_ONLYDIR, nullptr, &found) == 0) {
-    // The newest last in the alphabet, first here.
-    for (size_t n = found.gl_pathc; n-- > 0;) folders->emplace_back(found.gl_pathv[n]);
-  }
-  globfree(&found);
-}
-
 }  // namespace
 
 Result<Nvrtc> Nvrtc::Load(const std::vector<std::string>& folders) {
@@ -120,13 +111,9 @@ Result<Nvrtc> Nvrtc::Load(const std::vector<std::string>& folders) {
 
 std::vector<std::string> Nvrtc::ToolkitFolders(const std::string& root) {
   std::vector<std::string> folders;
-  if (!root.empty()) {
-    for (const char* below : {"", "/lib64", "/lib"}) {
-      AppendMatches(absl::StrCat(root, below), &folders);
-    }
-  }
-  for (const char* below : {"/lib64", "/lib"}) {
-    AppendMatches(absl::StrCat("/usr/local/cuda*", below), &folders);
+  if (!root.empty()) folders.push_back(root);
+  for (std::string& folder : FoldersOfToolkits(root, {"/lib64", "/lib"})) {
+    folders.push_back(std::move(folder));
   }
   return folders;
 }

@@ -30,6 +30,12 @@ class SharedLibrary {
     return absl::OkStatus();
   }
 
+  // nullptr if the library has no such function.
+  template <typename Function>
+  void LoadIfPresent(const char* symbol, Function** function) const {
+    *function = reinterpret_cast<Function*>(Address(symbol));
+  }
+
  private:
   SharedLibrary(std::string path, void* handle) : path_(std::move(path)), handle_(handle) {}
   void* Address(const char* symbol) const;

@@ -46,6 +46,8 @@ struct CandidateRun {
 struct Snapshot {
   std::byte poison;  // what the outputs were filled with before the call, see PoisonFor
   std::vector<absl::Span<const std::byte>> accessible;
+  // Buffers that were found right where they were: their bytes here mean nothing.
+  std::vector<int> found_right = {};
 };
 
 // What one run left behind. The snapshots live as long as `keep_alive`.

@@ -90,7 +90,15 @@ class Worker {
           absl::StrCat("'", options_.device.isa, "' is no architecture of CUDA"));
     }
     MDH_RETURN_IF_ERROR(CheckLaunches(kernel, options_.device));
+    if (kernel.compiler == Compiler::kNvcc) return CompileByNvcc(capability, kernel);
     return CompileToCubin(*nvrtc_, capability, kernel);
+  }
+
+  Result<std::string> CompileByNvcc(int capability, const Kernel& kernel) const {
+    const DriverOptions& drivers = options_.drivers;
+    MDH_ASSIGN_OR_RETURN(const Nvcc nvcc, Nvcc::Find(Nvcc::ToolkitFolders(drivers.cuda_root)));
+    return CompileToCubin(nvcc, capability, kernel,
+                          drivers.directory.empty() ? "/tmp" : drivers.directory);
   }
 
   const CompileWorkerOptions& options_;

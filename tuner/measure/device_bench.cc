@@ -15,6 +15,7 @@
 #include "tuner/measure/attached_device.h"
 #include "tuner/measure/compile_worker.h"
 #include "tuner/measure/compilers.h"
+#include "tuner/measure/device_comparison.h"
 #include "tuner/measure/device_compilers.h"
 #include "tuner/measure/device_kernels.h"
 #include "tuner/measure/device_peaks.h"
@@ -178,9 +179,33 @@ class DeviceBench final : public Bench {
     return {options_.selector, drivers_, std::move(inputs), std::move(outputs)};
   }
 
-  static ExecutorSetup SetupOf(const Problem& problem, const DeviceBench& bench) {
+  // With what is known of the outputs.
+  ExecutorSetup SetupOf(const Problem& problem) {
     CandidateRun run = problem.MakeRun("", "", 1, {});
-    return bench.Setup(std::move(run.inputs), std::move(run.outputs));
+    ExecutorSetup setup = Setup(std::move(run.inputs), std::move(run.outputs));
+    bool has_large = false;
+    for (const ReferenceBuffer& reference : problem.references()) {
+      absl::Span<const std::byte>& right = setup.right_outputs.emplace_back();
+      if (reference.is_right_itself()) right = reference.bytes;
+      has_large |= static_cast<int64_t>(right.size()) >= kLeastComparedBytes;
+    }
+    for (const InputBuffer& input : setup.inputs) {
+      has_large |= input.size_bytes >= kLeastComparedBytes;
+    }
+    if (has_large) setup.equality = Equality();
+    return setup;
+  }
+
+  // Compiled when it is first needed; nullopt if that fails.
+  std::optional<CompiledKernel> Equality() {
+    if (equality_) return equality_;
+    Kernel kernel = EqualityKernel(device_);
+    Result<DeviceCompileOutcome> compiled =
+        compilers_.Compile(ToMessage(kernel), kOwnLimit, supervisor_);
+    if (compiled.ok() && compiled->outcome == TrialOutcome::kOk) {
+      equality_ = CompiledKernel{std::move(kernel), std::move(compiled->binary)};
+    }
+    return equality_;
   }
 
   static v1::ExecutorRequest Request(const Kernel& kernel, const std::string& binary,
@@ -217,8 +242,10 @@ class DeviceBench final : public Bench {
     const Result<Kernel> kernel =
         GeneratePlainKernel(problem.expression(), device_, problem.numerics().policy);
     if (!kernel.ok()) return failed(Message(kernel.status()));
-    Result<std::unique_ptr<Executor>> executor =
-        Executor::Start(SetupOf(problem, *this), supervisor_);
+    // What the problem knows of its outputs belongs to inputs that were drawn before.
+    ExecutorSetup setup = SetupOf(problem);
+    setup.right_outputs.clear();
+    Result<std::unique_ptr<Executor>> executor = Executor::Start(setup, supervisor_);
     if (!executor.ok()) return executor.status();
     MDH_ASSIGN_OR_RETURN(const Executor::Execution execution,
                          RunOwn(**executor, *kernel, {.min_repeats = 0, .max_repeats = 0}));
@@ -239,8 +266,7 @@ class DeviceBench final : public Bench {
                                   const MeasureOptions& options) {
     if (executor_ == nullptr || executor_->is_lost()) {
       executor_.reset();
-      Result<std::unique_ptr<Executor>> started =
-          Executor::Start(SetupOf(*problem_, *this), supervisor_);
+      Result<std::unique_ptr<Executor>> started = Executor::Start(SetupOf(*problem_), supervisor_);
       if (absl::IsCancelled(started.status())) return started.status();
       if (!started.ok()) return Died(Failed(TrialOutcome::kLaunchError, Message(started.status())));
       executor_ = *std::move(started);
@@ -333,6 +359,7 @@ class DeviceBench final : public Bench {
   std::optional<v1::ExecutorRequest> yardstick_;
   int deaths_ = 0;  // of executors in a row
   std::string unhealthy_;
+  std::optional<CompiledKernel> equality_;
 };
 
 }  // namespace

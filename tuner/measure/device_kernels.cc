@@ -20,6 +20,8 @@ constexpr char kCudaWords[] = R"(#define KERNEL extern "C" __global__ void
 #define THREADS ((size_t)gridDim.x * blockDim.x)
 #define FMA(a, b, c) ((a) * (b) + (c))
 typedef float4 quad;
+typedef uint4 bits;
+typedef unsigned long long wide;
 )";
 constexpr char kOpenClWords[] = R"(#define KERNEL __kernel void
 #define GLOBAL __global
@@ -27,12 +29,30 @@ constexpr char kOpenClWords[] = R"(#define KERNEL __kernel void
 #define THREADS get_global_size(0)
 #define FMA(a, b, c) fma((a), (b), (c))
 typedef float4 quad;
+typedef uint4 bits;
+typedef ulong wide;
 )";
 constexpr char kOpenClDouble[] = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
 
 constexpr char kCanary[] = R"(KERNEL mdh_canary_0(GLOBAL const float* in, GLOBAL float* out) {
   const size_t i = THREAD;
   if (i < $0) out[i] = in[i] + in[$0 - 1 - i];
+}
+)";
+
+// 16 bytes at a time, then the rest.
+constexpr char kEquality[] =
+    R"(KERNEL mdh_equality_0(GLOBAL const bits* a, GLOBAL const bits* b, GLOBAL wide* answer) {
+  const size_t bytes = (size_t)answer[0], whole = bytes / 16;
+  unsigned int differs = 0;
+  for (size_t i = THREAD; i < whole; i += THREADS) {
+    const bits x = a[i], y = b[i];
+    differs |= (x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w);
+  }
+  GLOBAL const unsigned char* rest_a = (GLOBAL const unsigned char*)a;
+  GLOBAL const unsigned char* rest_b = (GLOBAL const unsigned char*)b;
+  for (size_t i = 16 * whole + THREAD; i < bytes; i += THREADS) differs |= rest_a[i] ^ rest_b[i];
+  if (differs != 0) answer[1] = 1;
 }
 )";
 
@@ -117,6 +137,10 @@ Kernel CanaryKernel(DeviceKind kind) {
   kernel.arguments = {{"in", ScalarType::kFloat32, kCanaryElements, false},
                       {"out", ScalarType::kFloat32, kCanaryElements, true}};
   return kernel;
+}
+
+Kernel EqualityKernel(const DeviceDescription& device) {
+  return MakeKernel(device.kind, "mdh_equality", kEquality, Blocks(device), Threads(device));
 }
 
 PeakKernel ArithmeticPeakKernel(const DeviceDescription& device, ScalarType type) {

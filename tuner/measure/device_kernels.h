@@ -13,6 +13,10 @@ namespace mdh {
 inline constexpr int64_t kCanaryElements = 1024;
 Kernel CanaryKernel(DeviceKind kind);
 
+// Compares two buffers of any equal size: sets the second 64-bit word of `answer` to 1 if they
+// differ in the bytes of which the first word has the number. Arguments: the two, and `answer`.
+Kernel EqualityKernel(const DeviceDescription& device);
+
 // What one call of a microbenchmark does. All have one output of kPeakOutputs fp32 values and
 // nothing else but scratch memory.
 inline constexpr int64_t kPeakOutputs = 64;

@@ -39,8 +39,11 @@ Result<ExecutorMemory> MakeMemory(const std::vector<OutputBuffer>& outputs) {
   return memory;
 }
 
-Snapshot SnapshotOf(absl::Span<const GuardedMemory> copies, std::byte poison) {
-  Snapshot snapshot = {.poison = poison, .accessible = {}};
+template <typename Numbers>
+Snapshot SnapshotOf(absl::Span<const GuardedMemory> copies, std::byte poison,
+                    const Numbers& found_right) {
+  Snapshot snapshot = {
+      .poison = poison, .accessible = {}, .found_right = {found_right.begin(), found_right.end()}};
   for (const GuardedMemory& copy : copies) {
     snapshot.accessible.emplace_back(copy.data(), static_cast<size_t>(copy.size()));
   }
@@ -124,8 +127,10 @@ RunRecord Executor::MakeRecord(const v1::ExecutorResponse& response) const {
   record.phase = RunRecord::Phase::kDone;
   record.first_ns = response.first_ns();
   record.times_ns.assign(response.times_ns().begin(), response.times_ns().end());
-  record.first = SnapshotOf(memory_->first, kFirstPoison);
-  if (ProgressOf(*memory_).have_last) record.last = SnapshotOf(memory_->last, kLastPoison);
+  record.first = SnapshotOf(memory_->first, kFirstPoison, response.right_at_first());
+  if (ProgressOf(*memory_).have_last) {
+    record.last = SnapshotOf(memory_->last, kLastPoison, response.right_at_last());
+  }
   record.data_offsets.assign(setup_.outputs.size(), kDeviceGuardBytes);
   record.keep_alive = memory_;
   return record;

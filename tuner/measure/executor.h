@@ -5,13 +5,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/status.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/measure/attached_device.h"
 #include "tuner/measure/candidate_run.h"
+#include "tuner/measure/device_comparison.h"
 #include "tuner/measure/device_selector.h"
 #include "tuner/measure/guarded_memory.h"
 #include "tuner/measure/helper_process.h"
@@ -24,6 +27,12 @@ struct ExecutorSetup {
   DriverOptions drivers;
   std::vector<InputBuffer> inputs;
   std::vector<OutputBuffer> outputs;
+  // Of each output, if it is known: contents that are right. Read-only memory that the child
+  // inherits.
+  std::vector<absl::Span<const std::byte>> right_outputs = {};
+  // Compares large buffers in the device's memory; where it is missing, or memory for copies, they
+  // are copied.
+  std::optional<CompiledKernel> equality = {};
 };
 
 // Memory that the executor writes and its parent reads.

@@ -1,6 +1,7 @@
 // The executor itself: everything here may be disturbed by kernels, and end with them.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/device_buffer.h"
+#include "tuner/measure/device_comparison.h"
 #include "tuner/measure/executor.h"
 #include "tuner/measure/executor_progress.h"
 #include "tuner/measure/message_stream.h"
@@ -24,7 +26,7 @@ constexpr double kBatchTime = 100e3;
 constexpr double kMostBatched = 1000;
 // First calls that take longer count.
 constexpr double kLongCall = 20e6;
-// Larger inputs are compared only after promising candidates.
+// Larger inputs are compared by the host only after promising candidates.
 constexpr int64_t kSmallBytes = int64_t{16} << 20;
 constexpr int64_t kLeastFlushBytes = int64_t{64} << 20;
 
@@ -35,8 +37,48 @@ struct OpenedDevice {
   std::unique_ptr<ComputeDevice> device;
   Buffers inputs;
   Buffers outputs;
+  std::unique_ptr<DeviceComparison> comparison;
+  // Of inputs and outputs that are compared on the device.
+  std::map<size_t, KnownContents> known_inputs, known_outputs;
   std::unique_ptr<DeviceMemory> flush;  // what goes through the caches between cold calls
 };
+
+// Whether candidates have room enough beside second copies of everything.
+bool HasRoomForCopies(const ExecutorSetup& setup, const DeviceDescription& device) {
+  int64_t bytes = 0;
+  for (const InputBuffer& input : setup.inputs) bytes += input.size_bytes;
+  for (const OutputBuffer& output : setup.outputs) bytes += output.size_bytes;
+  return bytes <= device.blocks.memory_bytes / 8;
+}
+
+// What is large, and known, is compared on the device from now on.
+Status KeepCopies(const ExecutorSetup& setup, OpenedDevice& opened) {
+  if (!setup.equality || !HasRoomForCopies(setup, opened.device->description())) {
+    return absl::OkStatus();
+  }
+  MDH_ASSIGN_OR_RETURN(opened.comparison, DeviceComparison::Load(*opened.device, *setup.equality));
+  const auto keep = [&](DeviceBuffer& buffer, absl::Span<const std::byte> contents, size_t number,
+                        std::map<size_t, KnownContents>* all) -> Status {
+    MDH_ASSIGN_OR_RETURN(
+        KnownContents known,
+        KnownContents::Create(*opened.device, *opened.comparison, buffer, contents));
+    all->emplace(number, std::move(known));
+    return absl::OkStatus();
+  };
+  for (size_t b = 0; b < setup.inputs.size(); ++b) {
+    const InputBuffer& input = setup.inputs[b];
+    const auto size = static_cast<size_t>(input.size_bytes);
+    if (input.size_bytes < kLeastComparedBytes) continue;
+    MDH_RETURN_IF_ERROR(keep(opened.inputs[b], {input.data, size}, b, &opened.known_inputs));
+  }
+  for (size_t b = 0; b < setup.right_outputs.size(); ++b) {
+    const absl::Span<const std::byte> right = setup.right_outputs[b];
+    if (static_cast<int64_t>(right.size()) < kLeastComparedBytes) continue;
+    MDH_RETURN_IF_ERROR(opened.outputs[b].Write(right));
+    MDH_RETURN_IF_ERROR(keep(opened.outputs[b], right, b, &opened.known_outputs));
+  }
+  return absl::OkStatus();
+}
 
 Status SetUp(const ExecutorSetup& setup, OpenedDevice& opened) {
   MDH_ASSIGN_OR_RETURN(opened.device, OpenAttachedDevice(setup.selector, setup.drivers));
@@ -52,6 +94,11 @@ Status SetUp(const ExecutorSetup& setup, OpenedDevice& opened) {
         DeviceBuffer buffer,
         DeviceBuffer::Create(*opened.device, "output " + output.name, output.size_bytes));
     opened.outputs.push_back(std::move(buffer));
+  }
+  // Without copies everything is as right, only slower.
+  if (!KeepCopies(setup, opened).ok()) {
+    opened.known_inputs.clear();
+    opened.known_outputs.clear();
   }
   return absl::OkStatus();
 }
@@ -134,12 +181,29 @@ class Performance {
     return absl::OkStatus();
   }
 
-  Status Save(std::vector<GuardedMemory>& copies) {
+  // Copies all outputs but those that are right, whose numbers are added to `right`.
+  template <typename Numbers>
+  Status Save(std::vector<GuardedMemory>& copies, Numbers* right) {
     for (size_t b = 0; b < opened_.outputs.size(); ++b) {
+      MDH_ASSIGN_OR_RETURN(const bool is_right, IsRight(b));
+      if (is_right) {
+        right->Add(static_cast<int>(b));
+        continue;
+      }
       MDH_RETURN_IF_ERROR(
           opened_.outputs[b].Read({copies[b].data(), static_cast<size_t>(copies[b].size())}));
     }
     return absl::OkStatus();
+  }
+
+  // Whether an output is known to be right, with its zones; false if only the parent can say.
+  Result<bool> IsRight(size_t output) const {
+    const auto known = opened_.known_outputs.find(output);
+    if (known == opened_.known_outputs.end()) return false;
+    const DeviceBuffer& buffer = opened_.outputs[output];
+    MDH_ASSIGN_OR_RETURN(const std::optional<std::string> damage, buffer.DamageOfZones());
+    if (damage) return false;
+    return known->second.AreIn(buffer);
   }
 
   Status Call() {
@@ -148,7 +212,7 @@ class Performance {
     progress_.calling_since_ns = start_ns_;
     MDH_ASSIGN_OR_RETURN(const double first_ns, Time(1));
     response_.set_first_ns(std::llround(first_ns));
-    MDH_RETURN_IF_ERROR(Save(memory_.first));
+    MDH_RETURN_IF_ERROR(Save(memory_.first, response_.mutable_right_at_first()));
     longest_ns_ = first_ns;
     is_long_ = first_ns > kLongCall;
     if (is_long_) Record(first_ns, 1);
@@ -194,7 +258,7 @@ class Performance {
     if (!request_.final_call() || !HaveTime() || !is_promising_) return absl::OkStatus();
     MDH_RETURN_IF_ERROR(Poison(kLastPoison));
     MDH_ASSIGN_OR_RETURN(const double last_ns, Time(1));
-    MDH_RETURN_IF_ERROR(Save(memory_.last));
+    MDH_RETURN_IF_ERROR(Save(memory_.last, response_.mutable_right_at_last()));
     progress_.have_last = true;
     if (counts_final && static_cast<int>(rule_.times_ns().size()) < options_.max_repeats) {
       Record(last_ns, 1);
@@ -214,7 +278,13 @@ class Performance {
     }
     for (size_t b = 0; b < opened_.inputs.size(); ++b) {
       const InputBuffer& input = setup_.inputs[b];
-      if (!is_promising_ && input.size_bytes > kSmallBytes) continue;
+      const auto known = opened_.known_inputs.find(b);
+      if (known != opened_.known_inputs.end()) {
+        MDH_ASSIGN_OR_RETURN(const bool is_unchanged, known->second.AreIn(opened_.inputs[b]));
+        if (is_unchanged) continue;
+      } else if (!is_promising_ && input.size_bytes > kSmallBytes) {
+        continue;
+      }
       MDH_ASSIGN_OR_RETURN(
           const std::optional<std::string> difference,
           opened_.inputs[b].DifferenceFrom({input.data, static_cast<size_t>(input.size_bytes)}));

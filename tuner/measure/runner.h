@@ -41,6 +41,8 @@ struct RunnerOptions {
   // What the device has reached before, if that is known: then it is not measured at first.
   std::optional<MachinePeaks> peaks = {};
   ConfinementMode confinement = ConfinementMode::kAuto;
+  // A runner that says nothing for so long after Interrupt hangs, and is ended.
+  int64_t interrupt_limit_ns = 10'000'000'000;
 };
 
 // In which state of the caches calls are timed.

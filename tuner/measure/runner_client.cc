@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "core/text/printer.h"
 #include "mdh/v1/runner.pb.h"
+#include "tuner/measure/clock.h"
 #include "tuner/measure/device_selector.h"
 #include "tuner/measure/message_stream.h"
 #include "tuner/measure/process_session.h"
@@ -145,6 +146,7 @@ class RunnerClient final : public Runner {
 
   void Interrupt() override {
     absl::MutexLock lock(&mutex_);
+    if (interrupted_up_to_ < last_id_) interrupted_ns_ = NowNs();
     interrupted_up_to_ = last_id_;
     if (!session_) return;
     v1::RunnerRequest request;
@@ -203,12 +205,39 @@ class RunnerClient final : public Runner {
     return session_ ? session_->socket() : -1;
   }
 
+  bool IsInterrupted(uint64_t request) {
+    absl::MutexLock lock(&mutex_);
+    return request <= interrupted_up_to_;
+  }
+
+  // Waits until there is something to receive. Errors: Unavailable if the request was interrupted
+  // and the runner hangs; DeadlineExceeded.
+  Status AwaitMessage(int socket, uint64_t request, std::optional<int64_t> timeout_ns) {
+    constexpr int kStepMs = 100;
+    const int64_t start_ns = NowNs();
+    for (pollfd entry = {socket, POLLIN, 0}; poll(&entry, 1, kStepMs) <= 0;) {
+      const int64_t now_ns = NowNs();
+      if (timeout_ns && now_ns - start_ns > *timeout_ns) {
+        return absl::DeadlineExceededError("the runner does not answer");
+      }
+      absl::MutexLock lock(&mutex_);
+      if (request <= interrupted_up_to_ && now_ns - interrupted_ns_ > options_.interrupt_limit_ns) {
+        return absl::UnavailableError("the runner hangs");
+      }
+    }
+    return absl::OkStatus();
+  }
+
   // Waits for one message about kernels that are submitted. Errors: Unavailable if the runner is
   // gone, else what it says.
   Status Receive() {
     v1::RunnerResponse response;
     const int socket = Socket();
     if (socket < 0) return absl::UnavailableError("the runner is gone");
+    if (!submitted_.empty()) {
+      const uint64_t oldest = submitted_.begin()->second.request.id();
+      MDH_RETURN_IF_ERROR(AwaitMessage(socket, oldest, std::nullopt));
+    }
     MDH_RETURN_IF_ERROR(ReceiveMessage(socket, response));
     return Take(response);
   }
@@ -252,14 +281,9 @@ class RunnerClient final : public Runner {
   Status Recover() {
     const std::string lost = absl::StrCat("the runner ended: ", EndProcess());
     bool is_progress = false;
-    uint64_t interrupted_up_to = 0;
-    {
-      absl::MutexLock lock(&mutex_);
-      interrupted_up_to = interrupted_up_to_;
-    }
     for (auto it = submitted_.begin(); it != submitted_.end();) {
       Submitted& submitted = it->second;
-      const bool is_cancelled = submitted.request.id() <= interrupted_up_to;
+      const bool is_cancelled = IsInterrupted(submitted.request.id());
       submitted.deaths += submitted.is_started ? 1 : 0;
       submitted.is_started = false;
       if (!is_cancelled && submitted.deaths < kMostDeaths) {
@@ -284,7 +308,9 @@ class RunnerClient final : public Runner {
   Result<v1::RunnerResponse> Call(v1::RunnerRequest& request) {
     Result<v1::RunnerResponse> response = Exchange(request);
     if (!absl::IsUnavailable(response.status())) return response;
-    return absl::UnavailableError(absl::StrCat("the runner ended: ", EndProcess()));
+    const std::string lost = absl::StrCat("the runner ended: ", EndProcess());
+    if (IsInterrupted(request.id())) return absl::CancelledError(lost);
+    return absl::UnavailableError(lost);
   }
 
   // Sends a request and waits for its answer. Errors: Unavailable if the runner is gone, else what
@@ -295,6 +321,7 @@ class RunnerClient final : public Runner {
     const int socket = Socket();
     v1::RunnerResponse response;
     do {
+      MDH_RETURN_IF_ERROR(AwaitMessage(socket, request.id(), timeout_ns));
       MDH_RETURN_IF_ERROR(ReceiveMessage(socket, response, timeout_ns));
     } while (!response.last() || response.id() != request.id());
     MDH_RETURN_IF_ERROR(StatusOf(response));
@@ -324,6 +351,7 @@ class RunnerClient final : public Runner {
   std::optional<ProcessSession> session_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t interrupted_up_to_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t interrupted_ns_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace

@@ -33,6 +33,7 @@ v1::RunnerKernel ToMessage(const Kernel& kernel) {
     Set(launch.geometry.grid, l.mutable_grid());
     Set(launch.geometry.block, l.mutable_block());
     l.set_dynamic_shared_bytes(launch.dynamic_shared_bytes);
+    l.set_starts_early(launch.starts_early);
   }
   message.set_scratch_bytes(kernel.scratch_bytes);
   return message;
@@ -46,8 +47,10 @@ Kernel FromMessage(const v1::RunnerKernel& message) {
   kernel.compiler = static_cast<Compiler>(message.compiler());
   kernel.compile_options.assign(message.compile_options().begin(), message.compile_options().end());
   for (const v1::RunnerLaunch& l : message.launches()) {
-    kernel.launches.push_back(
-        {l.function(), {Get(l.grid(), 1), Get(l.block(), 1)}, l.dynamic_shared_bytes()});
+    kernel.launches.push_back({l.function(),
+                               {Get(l.grid(), 1), Get(l.block(), 1)},
+                               l.dynamic_shared_bytes(),
+                               l.starts_early()});
   }
   kernel.stages = std::max(1, message.launches_size());
   kernel.scratch_bytes = message.scratch_bytes();

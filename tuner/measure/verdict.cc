@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tuner/measure/run_control.h"
@@ -33,6 +34,10 @@ Measurement Ended(const RunRecord& record, const CandidateRun& run) {
                                                    record.end.exit_code));
 }
 
+bool WasFoundRight(const Snapshot& snapshot, size_t output) {
+  return absl::c_linear_search(snapshot.found_right, static_cast<int>(output));
+}
+
 std::optional<Measurement> CheckBounds(const RunRecord& record, const CandidateRun& run,
                                        const Snapshot& snapshot) {
   const auto damaged = [](const std::string& name, int64_t offset, int64_t size) {
@@ -42,6 +47,7 @@ std::optional<Measurement> CheckBounds(const RunRecord& record, const CandidateR
                   absl::StrCat(name, " was overrun: byte ", offset, ", ", where, ", was written"));
   };
   for (size_t b = 0; b < run.outputs.size(); ++b) {
+    if (WasFoundRight(snapshot, b)) continue;
     const int64_t size = run.outputs[b].size_bytes;
     const std::optional<int64_t> damage =
         FirstDamage(snapshot.accessible[b], record.data_offsets[b], size);
@@ -56,6 +62,7 @@ std::optional<Measurement> CheckBounds(const RunRecord& record, const CandidateR
 std::optional<Measurement> CheckResult(const RunRecord& record, const Snapshot& snapshot,
                                        absl::Span<const ReferenceBuffer> references) {
   for (size_t b = 0; b < references.size(); ++b) {
+    if (WasFoundRight(snapshot, b)) continue;
     const std::byte poison = PoisonFor(references[b].type, snapshot.poison);
     const std::optional<Mismatch> mismatch = FirstMismatch(
         references[b], snapshot.accessible[b].data() + record.data_offsets[b], poison);

@@ -14,6 +14,11 @@ static __device__ inline void scatter_float4(float* p, long long stride, float4 
   p[2 * stride] = x.z;
   p[3 * stride] = x.w;
 }
+static __device__ inline void mdh_admit_next_stage() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
 static __device__ inline float mdh_to_f32_h16(unsigned short a) {
   float r;
   asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(a));
@@ -21,10 +26,16 @@ static __device__ inline float mdh_to_f32_h16(unsigned short a) {
 }
 static __device__ inline int mdh_add_i32(int a, int b) { return (int)((unsigned int)a + (unsigned int)b); }
 static __device__ inline int mdh_to_i32_i64(long long a) { return (int)a; }
+static __device__ inline void mdh_wait_for_stages() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 
 // Sums of rows, by tiles; the double of a thread's columns
 extern "C" __global__ void __launch_bounds__(32)
 mdh_tiles_0(const float* __restrict__ x, const struct mdh_tiles_p* __restrict__ p, float* __restrict__ transposed, float* __restrict__ y, int* __restrict__ ids, char* __restrict__ scratch) {
+  mdh_admit_next_stage();
   extern __shared__ __align__(16) char mdh_shared[];
   float* __restrict__ partial = (float*)(scratch + 64);
   float* const x_shr = (float*)(mdh_shared + 0);
@@ -71,10 +82,11 @@ mdh_tiles_0(const float* __restrict__ x, const struct mdh_tiles_p* __restrict__ 
 
 // Rows from tiles
 extern "C" __global__ void __launch_bounds__(4)
-mdh_tiles_1(const float* __restrict__ x, const struct mdh_tiles_p* __restrict__ p, float* __restrict__ transposed, float* __restrict__ y, int* __restrict__ ids, char* __restrict__ scratch) {
+mdh_tiles_1(const float* __restrict__ x, const struct mdh_tiles_p* __restrict__ p, float* __restrict__ transposed, float* __restrict__ y, int* __restrict__ ids, char* scratch) {
+  mdh_wait_for_stages();
   const long long thread = threadIdx.x;
   const long long threads = 4;
-  float* __restrict__ partial = (float*)(scratch + 64);
+  float* partial = (float*)(scratch + 64);
   const unsigned short* p_w = (const unsigned short*)p;
   const int* p_id = (const int*)p;
   for (long long i = thread; i < 8; i += threads) {

@@ -11,6 +11,32 @@
 namespace mdh {
 namespace {
 
+// Numbers of the lanes: those of a second vector follow those of the first.
+std::vector<int> LanesOf(const GroupHalves& halves) {
+  const int count = halves.first->type.lanes, half = halves.group / 2;
+  std::vector<int> lanes;
+  for (int part = 0; part < count; part += halves.part) {
+    for (int vector = 0; vector < (halves.second == nullptr ? 1 : 2); ++vector) {
+      for (int at = part + (halves.is_upper ? half : 0); at < part + halves.part;
+           at += halves.group) {
+        for (int l = 0; l < half; ++l) lanes.push_back(vector * count + at + l);
+      }
+    }
+  }
+  return lanes;
+}
+
+// "lower_f32x8", of groups of 4 lanes "lower4_f32x8", of two vectors in parts "lower4by8_f32x16".
+std::string NameOf(const GroupHalves& halves, const std::string& vector) {
+  std::string name = halves.is_upper ? "upper" : "lower";
+  if (halves.second != nullptr) {
+    absl::StrAppend(&name, halves.group, "by", halves.part);
+  } else if (halves.group < halves.first->type.lanes) {
+    absl::StrAppend(&name, halves.group);
+  }
+  return absl::StrCat(name, "_", vector);
+}
+
 uint64_t LargestIndex(ScalarType type) {
   return ~uint64_t{0} >> (64 - 8 * SizeBytes(type) + (IsSigned(type) ? 1 : 0));
 }
@@ -50,24 +76,30 @@ std::string CPrelude::SplatFunction(LoopValueType type) {
 }
 
 // Compilers before the builtin take lanes one by one, which is slower.
-std::string CPrelude::HalfFunction(LoopValueType type, bool is_upper) {
-  const int count = type.lanes / 2, first = is_upper ? count : 0;
-  const std::string vector = VectorType(type), half = VectorType({type.scalar, count});
-  const std::string name = absl::StrCat(is_upper ? "upper_" : "lower_", vector);
-  std::string numbers, lanes;
-  for (int l = 0; l < count; ++l) {
-    absl::StrAppend(&numbers, ", ", first + l);
-    absl::StrAppend(&lanes, l == 0 ? "" : ", ", CLane(dialect_, type, "x", first + l));
+std::string CPrelude::GroupHalvesFunction(const GroupHalves& halves) {
+  const LoopValueType type = halves.first->type;
+  const std::vector<int> lanes = LanesOf(halves);
+  const bool has_second = halves.second != nullptr;
+  const std::string vector = VectorType(type);
+  const std::string result = VectorType({type.scalar, static_cast<int>(lanes.size())});
+  const std::string name = NameOf(halves, vector);
+  std::string numbers, elements;
+  for (const int l : lanes) {
+    absl::StrAppend(&numbers, ", ", l);
+    absl::StrAppend(&elements, elements.empty() ? "" : ", ",
+                    CLane(dialect_, type, l < type.lanes ? "x" : "y", l % type.lanes));
   }
-  DefineFunction(name, absl::Substitute(R"($0 $1($2 x) {
+  DefineFunction(name, absl::Substitute(R"($0 $1($2 x$3) {
 #if defined(__clang__) || __GNUC__ >= 12
-  return __builtin_shufflevector(x, x$3);
+  return __builtin_shufflevector(x, $4$5);
 #else
-  return ($0){$4};
+  return ($0){$6};
 #endif
 }
 )",
-                                        half, name, vector, numbers, lanes));
+                                        result, name, vector,
+                                        has_second ? absl::StrCat(", ", vector, " y") : "",
+                                        has_second ? "y" : "x", numbers, elements));
   return name;
 }
 

@@ -25,8 +25,9 @@ class CPrelude {
   // define it and everything that it needs.
   std::string OperationFunction(ScalarOp op, LoopValueType type, LoopValueType operand);
   std::string SplatFunction(LoopValueType type);
-  // (vector of that type) -> the lower or upper half of its lanes.
-  std::string HalfFunction(LoopValueType type, bool is_upper);
+  // (first) or (first, second) -> halves of their groups of lanes. Only types of the vectors
+  // matter.
+  std::string GroupHalvesFunction(const GroupHalves& halves);
   // (first, step) -> first, first + step, ...
   std::string IndicesFunction(LoopValueType type);
   // (pointer, first, step, extent, stride): elements first, first + step, ... of a row, clamped.

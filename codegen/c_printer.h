@@ -57,7 +57,8 @@ class CPrinter {
                                    int precedence);
   std::string PrintLoad(const ValueNode& node, const LoadElements& load);
   std::string PrintLane(const Lane& lane);
-  std::string PrintHalf(const HalfVector& half);
+  std::string PrintGroupHalves(const GroupHalves& halves);
+  std::string PrintJoinLanes(const ValueNode& node, const JoinLanes& join);
   std::string PrintLoadInside(const ValueNode& node, const LoadInside& load);
   std::string PrintLaneInside(const LoadInside& load, int lane);
   std::string PrintLanesInside(const ValueNode& node, const LoadInside& load, size_t along);

@@ -113,10 +113,21 @@ std::string CPrinter::PrintLane(const Lane& lane) {
   return CLane(dialect_, lane.vector->type, vector, lane.lane);
 }
 
-std::string CPrinter::PrintHalf(const HalfVector& half) {
+std::string CPrinter::PrintGroupHalves(const GroupHalves& halves) {
   if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "halves of vectors");
-  const std::string function = prelude_.HalfFunction(half.vector->type, half.is_upper);
-  return absl::StrCat(function, "(", PrintValue(*half.vector, 0), ")");
+  const std::string function = prelude_.GroupHalvesFunction(halves);
+  const std::string first = PrintValue(*halves.first, 0);
+  if (halves.second == nullptr) return absl::StrCat(function, "(", first, ")");
+  return absl::StrCat(function, "(", first, ", ", PrintValue(*halves.second, 0), ")");
+}
+
+std::string CPrinter::PrintJoinLanes(const ValueNode& node, const JoinLanes& join) {
+  if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "a vector of scalars");
+  std::string lanes;
+  for (const LoopValue& scalar : join.scalars) {
+    absl::StrAppend(&lanes, lanes.empty() ? "" : ", ", PrintValue(*scalar, 0));
+  }
+  return absl::StrCat("(", prelude_.VectorType(node.type), "){", lanes, "}");
 }
 
 std::string CPrinter::PrintLoadInside(const ValueNode& node, const LoadInside& load) {
@@ -266,7 +277,8 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
                    return absl::StrCat(function, "(", PrintValue(*splat.scalar, 0), ")");
                  },
                  [&](const Lane& lane) { return PrintLane(lane); },
-                 [&](const HalfVector& half) { return PrintHalf(half); },
+                 [&](const GroupHalves& halves) { return PrintGroupHalves(halves); },
+                 [&](const JoinLanes& join) { return PrintJoinLanes(node, join); },
                  [&](const IndexValue& index) { return PrintIndexValue(node, index); },
                  [&](const ShuffleDown& shuffle) { return PrintShuffleDown(node, shuffle); }},
       node.form);

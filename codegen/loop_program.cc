@@ -38,11 +38,24 @@ LoopValue MakeLane(LoopValue vector, int lane) {
   return std::make_shared<ValueNode>(ValueNode{type, Lane{std::move(vector), lane}});
 }
 
-LoopValue MakeHalf(LoopValue vector, bool is_upper) {
-  const int lanes = vector->type.lanes / 2;
-  if (lanes == 1) return MakeLane(std::move(vector), is_upper ? 1 : 0);
-  const LoopValueType type{vector->type.scalar, lanes};
-  return std::make_shared<ValueNode>(ValueNode{type, HalfVector{std::move(vector), is_upper}});
+LoopValue MakeGroupHalves(LoopValue vector, int group, bool is_upper) {
+  const int lanes = vector->type.lanes;
+  if (lanes == 2) return MakeLane(std::move(vector), is_upper ? 1 : 0);
+  const LoopValueType type{vector->type.scalar, lanes / 2};
+  return std::make_shared<ValueNode>(
+      ValueNode{type, GroupHalves{std::move(vector), nullptr, group, lanes, is_upper}});
+}
+
+LoopValue MakeGroupHalves(LoopValue first, LoopValue second, int group, int part, bool is_upper) {
+  const LoopValueType type = first->type;
+  return std::make_shared<ValueNode>(
+      ValueNode{type, GroupHalves{std::move(first), std::move(second), group, part, is_upper}});
+}
+
+LoopValue MakeJoinLanes(std::vector<LoopValue> scalars) {
+  if (scalars.size() == 1) return scalars[0];
+  const LoopValueType type{scalars[0]->type.scalar, static_cast<int>(scalars.size())};
+  return std::make_shared<ValueNode>(ValueNode{type, JoinLanes{std::move(scalars)}});
 }
 
 LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step) {

@@ -84,10 +84,20 @@ struct Lane {
   LoopValue vector;
   int lane;
 };
-// The lower or upper half of a vector's lanes, at least two.
-struct HalfVector {
-  LoopValue vector;
+// Lanes come in groups of `group` neighbours, a power of two: the lower or upper halves of all
+// groups of `first`, in order; at least two lanes. With a `second` vector of the same type those of
+// the first `part` lanes of `first`, of the first `part` of `second`, of the next `part` of
+// `first`, and so on: as many lanes as each of them has.
+struct GroupHalves {
+  LoopValue first;
+  LoopValue second;  // may be null
+  int group;
+  int part;  // a multiple of `group`; without a second vector all lanes
   bool is_upper;
+};
+// The scalars as lanes of one vector, at least two.
+struct JoinLanes {
+  std::vector<LoopValue> scalars;
 };
 // An index as a value of type int64; lane l has index + l * lane_step.
 struct IndexValue {
@@ -107,7 +117,7 @@ struct ShuffleDown {
 struct ValueNode {
   LoopValueType type;
   std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, LoopOperation, Splat,
-               Lane, HalfVector, IndexValue, ShuffleDown>
+               Lane, GroupHalves, JoinLanes, IndexValue, ShuffleDown>
       form;
 };
 
@@ -118,7 +128,10 @@ LoopValue MakeLoad(std::string pointer, Index offset, LoopValueType type, int64_
 LoopValue MakeOperation(ScalarOp op, ScalarType type, std::vector<LoopValue> operands);
 LoopValue MakeSplat(LoopValue scalar, int lanes);  // `scalar` itself if lanes == 1
 LoopValue MakeLane(LoopValue vector, int lane);
-LoopValue MakeHalf(LoopValue vector, bool is_upper);  // a scalar of two lanes
+// A scalar if the vector has two lanes.
+LoopValue MakeGroupHalves(LoopValue vector, int group, bool is_upper);
+LoopValue MakeGroupHalves(LoopValue first, LoopValue second, int group, int part, bool is_upper);
+LoopValue MakeJoinLanes(std::vector<LoopValue> scalars);  // the scalar itself if it is one
 LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step);
 LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index);
 

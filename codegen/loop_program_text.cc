@@ -20,19 +20,31 @@ std::string ElementsText(const Index& offset, int64_t stride, int lanes) {
 
 std::string ValueText(const ValueNode& node);
 
+void AppendText(std::string* out, const LoopValue& value) { *out += ValueText(*value); }
+
 std::string OperationText(const ValueNode& node, const LoopOperation& operation) {
-  const auto operand = [](std::string* out, const LoopValue& value) { *out += ValueText(*value); };
   if (operation.op == ScalarOp::kCast) {
     return absl::StrCat(TypeText(node.type), "(", ValueText(*operation.operands[0]), ")");
   }
   if (Info(operation.op).is_infix) {
-    return absl::StrCat(
-        "(",
-        absl::StrJoin(operation.operands, absl::StrCat(" ", Info(operation.op).name, " "), operand),
-        ")");
+    return absl::StrCat("(",
+                        absl::StrJoin(operation.operands,
+                                      absl::StrCat(" ", Info(operation.op).name, " "), AppendText),
+                        ")");
   }
   return absl::StrCat(Info(operation.op).name, "(",
-                      absl::StrJoin(operation.operands, ", ", operand), ")");
+                      absl::StrJoin(operation.operands, ", ", AppendText), ")");
+}
+
+// "x.upper", "lower(x, groups of 4)", "lower(x, y, groups of 4, parts of 8)".
+std::string GroupHalvesText(const GroupHalves& v) {
+  const std::string half = v.is_upper ? "upper" : "lower", first = ValueText(*v.first);
+  if (v.second != nullptr) {
+    return absl::StrCat(half, "(", first, ", ", ValueText(*v.second), ", groups of ", v.group,
+                        ", parts of ", v.part, ")");
+  }
+  if (v.group == v.first->type.lanes) return absl::StrCat(first, ".", half);
+  return absl::StrCat(half, "(", first, ", groups of ", v.group, ")");
 }
 
 std::string LoadInsideText(const LoadInside& load) {
@@ -64,8 +76,9 @@ std::string ValueText(const ValueNode& node) {
                    return absl::StrCat("splat", node.type.lanes, "(", ValueText(*v.scalar), ")");
                  },
                  [](const Lane& v) { return absl::StrCat(ValueText(*v.vector), ".", v.lane); },
-                 [](const HalfVector& v) {
-                   return absl::StrCat(ValueText(*v.vector), v.is_upper ? ".upper" : ".lower");
+                 [](const GroupHalves& v) { return GroupHalvesText(v); },
+                 [&](const JoinLanes& v) {
+                   return absl::StrCat("join(", absl::StrJoin(v.scalars, ", ", AppendText), ")");
                  },
                  [](const IndexValue& v) {
                    return absl::StrCat(

@@ -32,7 +32,13 @@ class Walk {
                           },
                           [&](const Splat& v) { Inside(*v.scalar); },
                           [&](const Lane& v) { Inside(*v.vector); },
-                          [&](const HalfVector& v) { Inside(*v.vector); },
+                          [&](const GroupHalves& v) {
+                            Inside(*v.first);
+                            if (v.second != nullptr) Inside(*v.second);
+                          },
+                          [&](const JoinLanes& v) {
+                            for (const LoopValue& scalar : v.scalars) Inside(*scalar);
+                          },
                           [&](const IndexValue& v) { Use(v.index); },
                           [&](const ShuffleDown& v) { Inside(*v.value); }},
                node.form);
@@ -268,7 +274,14 @@ LoopValue Rewriter::RewriteValue(const LoopValue& value) {
                         },
                         [&](Splat& v) { changed = rewrite(v.scalar); },
                         [&](Lane& v) { changed = rewrite(v.vector); },
-                        [&](HalfVector& v) { changed = rewrite(v.vector); },
+                        [&](GroupHalves& v) {
+                          changed = rewrite(v.first);
+                          if (v.second != nullptr) changed |= rewrite(v.second);
+                        },
+                        [&](JoinLanes& v) {
+                          changed = false;
+                          for (LoopValue& scalar : v.scalars) changed |= rewrite(scalar);
+                        },
                         [&](IndexValue& v) { v.index = RewriteIndex(v.index); },
                         [&](ShuffleDown& v) { changed = rewrite(v.value); }},
              node.form);

@@ -105,6 +105,14 @@ std::string NameAllocator::Unique(const std::string& name) {
   return candidate;
 }
 
+LoopValue NamedInBlock(LoopValue value, NameAllocator& names, Block& block) {
+  if (std::holds_alternative<NamedValue>(value->form)) return value;
+  const std::string name = names.Unique("t");
+  const LoopValueType type = value->type;
+  block.push_back({DeclareValue{name, std::move(value)}});
+  return MakeNamed(name, type);
+}
+
 std::vector<LoopValue> EmitFunction(const ScalarFunction& function,
                                     const std::function<LoopValue(int)>& argument,
                                     NameAllocator& names, Block& block) {

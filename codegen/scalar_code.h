@@ -23,6 +23,9 @@ class NameAllocator {
   std::map<std::string, int> taken_;
 };
 
+// The value under a name of its own, unless it is a name already.
+LoopValue NamedInBlock(LoopValue value, NameAllocator& names, Block& block);
+
 // The type in which values of `type` are computed with: fp32 for fp16 and bf16, else the type
 // itself.
 ScalarType RegisterType(ScalarType type);

@@ -1,8 +1,10 @@
 #include "codegen/tile_accumulators.h"
 
+#include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/combine_lanes.h"
 
 namespace mdh {
 namespace {
@@ -76,13 +78,6 @@ LoopValue TileAccumulators::Named(const Accumulator& accumulator, int r) const {
   return MakeNamed(accumulator.names[r], {result_type(r), accumulator.width});
 }
 
-void TileAccumulators::NameIt(LoopValue& value, Block& block) {
-  if (std::holds_alternative<NamedValue>(value->form)) return;
-  const std::string name = names_.Unique("t");
-  block.push_back({DeclareValue{name, value}});
-  value = MakeNamed(name, value->type);
-}
-
 void TileAccumulators::Accumulate(const TilePoint& point, const TilePoint& step, size_t step_number,
                                   std::vector<LoopValue> values, Block& block) {
   bool is_new;
@@ -96,7 +91,7 @@ void TileAccumulators::Accumulate(const TilePoint& point, const TilePoint& step,
   }
   if (!NeedsFlag() || step_number > 0) return Combine(accumulator, values, block);
   // No neutral element: the first point of the reduction starts the accumulator.
-  for (LoopValue& value : values) NameIt(value, block);
+  for (LoopValue& value : values) value = NamedInBlock(value, names_, block);
   Block start, combine;
   for (int r = 0; r < results(); ++r) {
     start.push_back({Assign{accumulator.names[r], Widen(values[r], accumulator.width)}});
@@ -123,7 +118,7 @@ void TileAccumulators::Combine(const Accumulator& accumulator, const std::vector
 void TileAccumulators::AssignTuple(const std::vector<std::string>& targets, int width,
                                    std::vector<LoopValue> values, Block& block) {
   if (values.size() > 1) {
-    for (LoopValue& value : values) NameIt(value, block);
+    for (LoopValue& value : values) value = NamedInBlock(value, names_, block);
   }
   for (size_t r = 0; r < values.size(); ++r) {
     block.push_back({Assign{targets[r], Widen(values[r], width)}});
@@ -144,88 +139,139 @@ void TileAccumulators::Declare(Block& body) const {
   if (!HasIdentity()) body.push_back({DeclareFlag{"empty", {}, /*is_mutable=*/true}});
 }
 
-// Lane l with lane l + n/2, and again for half of them.
-std::vector<LoopValue> TileAccumulators::CombineLanes(const Accumulator& accumulator, Block& body) {
-  std::vector<LoopValue> values;
-  for (int r = 0; r < results(); ++r) values.push_back(Named(accumulator, r));
-  for (int lanes = accumulator.width; lanes > 1; lanes /= 2) {
-    std::vector<LoopValue> lower, upper;
-    for (LoopValue& value : values) {
-      NameIt(value, body);
-      lower.push_back(MakeHalf(value, /*is_upper=*/false));
-      upper.push_back(MakeHalf(value, /*is_upper=*/true));
-    }
-    values = EmitCombination(expression().reduction(), lower, upper, names_, body);
+// The accumulators of each result, in the order in which results were first asked for.
+std::vector<std::vector<TileAccumulators::Accumulator>> TileAccumulators::ByResult() const {
+  std::map<std::string, size_t> numbers;
+  std::vector<std::vector<Accumulator>> all;
+  for (const Accumulator& accumulator : accumulators_) {
+    const auto [position, inserted] = numbers.try_emplace(PointKey(accumulator.point), all.size());
+    if (inserted) all.emplace_back();
+    all[position->second].push_back(accumulator);
   }
-  return values;
+  return all;
 }
 
-// Accumulators of one result: vectors are combined as vectors, then over their lanes, then with
-// single points.
-std::vector<LoopValue> TileAccumulators::CombineParts(const std::vector<size_t>& parts, int width,
-                                                      Block& body) {
-  Accumulator vectors, total;
-  auto add = [&](const Accumulator& part, Accumulator& sum) {
-    if (sum.names.empty()) {
-      sum = part;
-      return;
+// All of the same width; no values if there are none.
+std::vector<LoopValue> TileAccumulators::CombineChains(const std::vector<Accumulator>& chains,
+                                                       Block& body) {
+  std::vector<LoopValue> sum;
+  for (const Accumulator& chain : chains) {
+    std::vector<LoopValue> values;
+    for (int r = 0; r < results(); ++r) values.push_back(Named(chain, r));
+    if (!sum.empty()) {
+      values = EmitCombination(expression().reduction(), sum, values, names_, body);
     }
-    std::vector<LoopValue> left, right;
-    for (int r = 0; r < results(); ++r) {
-      left.push_back(Named(sum, r));
-      right.push_back(Named(part, r));
-    }
-    std::vector<LoopValue> values =
-        EmitCombination(expression().reduction(), left, right, names_, body);
-    for (int r = 0; r < results(); ++r) {
-      NameIt(values[r], body);
-      sum.names[r] = std::get<NamedValue>(values[r]->form).name;
-    }
-  };
-  for (const size_t n : parts) {
-    if (accumulators_[n].width > width) add(accumulators_[n], vectors);
-  }
-  if (!vectors.names.empty()) {
-    std::vector<LoopValue> values = CombineLanes(vectors, body);
-    total = {vectors.point, width, {}};
     for (LoopValue& value : values) {
-      NameIt(value, body);
-      total.names.push_back(std::get<NamedValue>(value->form).name);
+      value = NamedInBlock(Widen(std::move(value), chain.width), names_, body);
     }
+    sum = std::move(values);
   }
-  for (const size_t n : parts) {
-    if (accumulators_[n].width == width) add(accumulators_[n], total);
-  }
-  std::vector<LoopValue> values;
-  for (int r = 0; r < results(); ++r) values.push_back(Named(total, r));
-  return values;
+  return sum;
 }
 
-// One final value per result, under a name that is assigned to later.
+int64_t TileAccumulators::ConstantOffset(int r, const TilePoint& point) const {
+  const AffineIndex& offset = plan_.targets()[r].offset;
+  int64_t constant = offset.constant;
+  for (int d = 0; d < plan_.rank(); ++d) {
+    constant += offset.coefficients[d] * point.pieces[d].offset;
+  }
+  return constant;
+}
+
+// Elements from a result to another, for each result of f.
+std::vector<int64_t> TileAccumulators::Distance(const TilePoint& from, const TilePoint& to) const {
+  std::vector<int64_t> distance;
+  for (int r = 0; r < results(); ++r) {
+    distance.push_back(ConstantOffset(r, to) - ConstantOffset(r, from));
+  }
+  return distance;
+}
+
+// Results with lanes to combine, equally far from one to the next, as many as are combined at once;
+// the others alone.
+std::vector<std::vector<TileAccumulators::Partial>> TileAccumulators::Runs(
+    std::vector<Partial> partials) const {
+  std::stable_sort(partials.begin(), partials.end(), [&](const Partial& a, const Partial& b) {
+    return ConstantOffset(0, a.point) < ConstantOffset(0, b.point);
+  });
+  std::vector<std::vector<Partial>> runs;
+  for (size_t begin = 0; begin < partials.size();) {
+    size_t end = begin + 1;
+    while (end < partials.size() && !partials[begin].lanes.empty() &&
+           Distance(partials[end - 1].point, partials[end].point) ==
+               Distance(partials[begin].point, partials[begin + 1].point)) {
+      ++end;
+    }
+    for (const int count : LaneRuns(static_cast<int64_t>(end - begin), plan_.lanes())) {
+      runs.emplace_back(partials.begin() + static_cast<int64_t>(begin),
+                        partials.begin() + static_cast<int64_t>(begin) + count);
+      begin += static_cast<size_t>(count);
+    }
+  }
+  return runs;
+}
+
+// Lanes of all together; then with the points that filled no vector.
+TileAccumulators::Final TileAccumulators::CombineRun(const std::vector<Partial>& run, Block& body) {
+  const Partial& leader = run[0];
+  std::vector<std::vector<LoopValue>> lanes;
+  std::vector<LoopValue> values, points;
+  for (const Partial& partial : run) lanes.push_back(partial.lanes);
+  if (!leader.lanes.empty()) values = CombineLanes(expression().reduction(), lanes, names_, body);
+  for (size_t r = 0; r < leader.points.size(); ++r) {
+    std::vector<LoopValue> scalars;
+    for (const Partial& partial : run) scalars.push_back(partial.points[r]);
+    points.push_back(MakeJoinLanes(std::move(scalars)));
+  }
+  if (values.empty()) {
+    values = points;
+  } else if (!points.empty()) {
+    for (std::vector<LoopValue>* side : {&values, &points}) {
+      for (LoopValue& value : *side) value = NamedInBlock(value, names_, body);
+    }
+    values = EmitCombination(expression().reduction(), values, points, names_, body);
+  }
+  Final final = FinalOf(leader.point, {});
+  if (run.size() > 1) {
+    final.width = static_cast<int>(run.size());
+    final.strides = Distance(run[0].point, run[1].point);
+  }
+  for (int r = 0; r < results(); ++r) {
+    final.names.push_back(NameOf(r, final.point, "_total"));
+    body.push_back({DeclareValue{final.names[r], Widen(values[r], final.width),
+                                 /*is_mutable=*/true}});
+  }
+  return final;
+}
+
+TileAccumulators::Final TileAccumulators::FinalOf(const TilePoint& point,
+                                                  std::vector<std::string> names) const {
+  Final final{point, point.width(), std::move(names), {}};
+  const int v = plan_.vector_dimension();
+  for (int r = 0; r < results(); ++r) {
+    final.strides.push_back(
+        v >= 0 && !plan_.is_reduction(v) ? plan_.targets()[r].offset.coefficients[v] : 1);
+  }
+  return final;
+}
+
+// Final values under names that are assigned to later.
 std::vector<TileAccumulators::Final> TileAccumulators::CombineAccumulators(Block& body) {
-  std::map<std::string, std::vector<size_t>> by_point;
-  std::vector<std::string> order;
-  for (size_t n = 0; n < accumulators_.size(); ++n) {
-    const std::string key = PointKey(accumulators_[n].point);
-    if (!by_point.contains(key)) order.push_back(key);
-    by_point[key].push_back(n);
-  }
   std::vector<Final> finals;
-  for (const std::string& key : order) {
-    const std::vector<size_t>& parts = by_point[key];
-    const Accumulator& leader = accumulators_[parts[0]];
-    const int width = leader.point.width();  // of the result: reduced lanes are gone
-    if (parts.size() == 1 && leader.width == width) {
-      finals.push_back({leader.point, width, leader.names});
+  std::vector<Partial> partials;
+  for (const std::vector<Accumulator>& parts : ByResult()) {
+    const int width = parts[0].point.width();  // of the result: reduced lanes are gone
+    if (parts.size() == 1 && parts[0].width == width) {
+      finals.push_back(FinalOf(parts[0].point, parts[0].names));
       continue;
     }
-    std::vector<LoopValue> total = CombineParts(parts, width, body);
-    Final final{leader.point, width, {}};
-    for (int r = 0; r < results(); ++r) {
-      final.names.push_back(NameOf(r, final.point, "_total"));
-      body.push_back({DeclareValue{final.names[r], total[r], /*is_mutable=*/true}});
-    }
-    finals.push_back(std::move(final));
+    std::vector<Accumulator> vectors, points;
+    for (const Accumulator& part : parts) (part.width > width ? vectors : points).push_back(part);
+    std::vector<LoopValue> lanes = CombineChains(vectors, body);
+    partials.push_back({parts[0].point, std::move(lanes), CombineChains(points, body)});
+  }
+  for (const std::vector<Partial>& run : Runs(std::move(partials))) {
+    finals.push_back(CombineRun(run, body));
   }
   return finals;
 }
@@ -234,15 +280,11 @@ TileAccumulators::OutputElement TileAccumulators::ElementOf(
     int r, const TilePoint& point, const std::vector<Index>& origins) const {
   const ResultTarget& target = plan_.targets()[r];
   Index offset(0);
-  int64_t constant = target.offset.constant;
   for (int d = 0; d < plan_.rank(); ++d) {
     if (target.offset.coefficients[d] == 0) continue;
     offset = offset + origins[d] * target.offset.coefficients[d];
-    constant += target.offset.coefficients[d] * point.pieces[d].offset;
   }
-  const int v = plan_.vector_dimension();
-  return {target.pointer, offset + Index(constant), target.type,
-          v >= 0 && !plan_.is_reduction(v) ? target.offset.coefficients[v] : 1};
+  return {target.pointer, offset + Index(ConstantOffset(r, point)), target.type};
 }
 
 void TileAccumulators::PrefetchResults(const std::vector<Index>& origins, Block& body) const {
@@ -264,8 +306,8 @@ void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
     for (int r = 0; r < results(); ++r) {
       const OutputElement at = ElementOf(r, final.point, origins);
       const LoopValueType type{result_type(r), final.width};
-      old.push_back(LoadValue(at.pointer, at.offset, {at.type, final.width}, at.stride));
-      NameIt(old.back(), add);
+      LoopValue value = LoadValue(at.pointer, at.offset, {at.type, final.width}, final.strides[r]);
+      old.push_back(NamedInBlock(std::move(value), names_, add));
       now.push_back(MakeNamed(final.names[r], type));
     }
     AssignTuple(final.names, final.width,
@@ -286,7 +328,7 @@ void TileAccumulators::StoreResults(const std::vector<Index>& origins, bool accu
       const LoopValueType type{result_type(r), final.width};
       body.push_back({StoreElements{at.pointer, at.offset,
                                     StoredValue(MakeNamed(final.names[r], type), at.type),
-                                    at.stride, streams && at.stride == 1}});
+                                    final.strides[r], streams && final.strides[r] == 1}});
     }
   }
 }

@@ -41,17 +41,23 @@ class TileAccumulators {
     int width;
     std::vector<std::string> names;  // one per result of f
   };
-  // A result of the tile: what is left when lanes and chains are combined.
-  struct Final {
+  // A result of the tile whose chains are combined: a vector of lanes to combine, and points that
+  // filled no vector. Tuples as f has results; one of the two may be empty.
+  struct Partial {
     TilePoint point;
+    std::vector<LoopValue> lanes, points;
+  };
+  // What is left when lanes are combined, too: a result or, in the lanes of a vector, several.
+  struct Final {
+    TilePoint point;  // of lane 0
     int width;
     std::vector<std::string> names;
+    std::vector<int64_t> strides;  // from one lane's element to that of the next; per result of f
   };
   struct OutputElement {
     std::string pointer;
     Index offset;
     ScalarType type;
-    int64_t stride;
   };
 
   const Expression& expression() const { return plan_.expression(); }
@@ -63,12 +69,16 @@ class TileAccumulators {
   std::string NameOf(int r, const TilePoint& point, const std::string& suffix);
   size_t Find(const TilePoint& point, const TilePoint& step, size_t step_number, bool& is_new);
   LoopValue Named(const Accumulator& accumulator, int r) const;
-  void NameIt(LoopValue& value, Block& block);
   void Combine(const Accumulator& accumulator, const std::vector<LoopValue>& values, Block& block);
   void AssignTuple(const std::vector<std::string>& targets, int width,
                    std::vector<LoopValue> values, Block& block);
-  std::vector<LoopValue> CombineLanes(const Accumulator& accumulator, Block& body);
-  std::vector<LoopValue> CombineParts(const std::vector<size_t>& parts, int width, Block& body);
+  std::vector<std::vector<Accumulator>> ByResult() const;
+  std::vector<LoopValue> CombineChains(const std::vector<Accumulator>& chains, Block& body);
+  int64_t ConstantOffset(int r, const TilePoint& point) const;
+  std::vector<int64_t> Distance(const TilePoint& from, const TilePoint& to) const;
+  std::vector<std::vector<Partial>> Runs(std::vector<Partial> partials) const;
+  Final CombineRun(const std::vector<Partial>& run, Block& body);
+  Final FinalOf(const TilePoint& point, std::vector<std::string> names) const;
   std::vector<Final> CombineAccumulators(Block& body);
   OutputElement ElementOf(int r, const TilePoint& point, const std::vector<Index>& origins) const;
   void AddToOutputs(const std::vector<Final>& finals, const std::vector<Index>& origins,

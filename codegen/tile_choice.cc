@@ -156,15 +156,20 @@ class Ranking {
   void TryRows(const TileChoice& choice) {
     TryReductions(choice);
     const std::vector<int> rows = RowDimensions(choice);
+    const int v = choice.vector_dimension;
+    const bool has_reduced_lanes = v >= 0 && e_.is_reduction(v);
     for (size_t n = 0; n < rows.size(); ++n) {
-      for (const int64_t count : {2, 3, 4, 5, 6, 7, 8, 10, 12, 14}) {
+      for (const int64_t count : {2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16}) {
+        if (count == 16 && !has_reduced_lanes) break;
         TileChoice one = choice;
         one.tile[rows[n]] = std::min<int64_t>(count, size(rows[n]));
         if (!Fits(one)) break;
         TryReductions(one);
-        // Stencils: few rows at a time, that are neighbours.
+        // Stencils: few rows at a time, that are neighbours. With lanes along a reduction also as
+        // many neighbours as are combined at once.
         for (size_t m = n + 1; e_.has_reduction() && m < rows.size(); ++m) {
-          for (const int64_t others : {2, 3, 4}) {
+          for (const int64_t others : {2, 3, 4, 8, 16}) {
+            if (others > 4 && !has_reduced_lanes) break;
             TileChoice two = one;
             two.tile[rows[m]] = std::min<int64_t>(others, size(rows[m]));
             if (!Fits(two)) break;

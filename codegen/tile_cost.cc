@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
+#include <utility>
 
+#include "codegen/combine_lanes.h"
 #include "core/constraints.h"
 
 namespace mdh {
@@ -22,7 +25,7 @@ constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other p
 
 constexpr double kUnalignedLoad = 1.3;
 constexpr double kGatherPerLane = 1.5, kScatterPerLane = 1.6;
-constexpr double kHalvingCycles = 1.5;  // of combining the lanes of a result
+constexpr double kLaneCycles = 1.5;  // of combining vectors whose lanes must be moved
 constexpr double kPackRow = 0.4, kPackColumn = 1.2, kPackFarColumn = 5;  // an element
 constexpr double kLineCycles = 12;  // a line of memory that nothing fetches ahead
 constexpr double kLongRunBytes = 512;
@@ -273,6 +276,37 @@ double TileCost::LoopCycles(const TileChoice& choice, double body) const {
   return iterations * body + overhead;
 }
 
+// Equally far from one to the next, in every output.
+TileCost::Run TileCost::RunOfResults(const TileChoice& choice) const {
+  Run run{std::numeric_limits<int64_t>::max(), true};
+  for (const Buffer& buffer : e_.outputs()) {
+    std::vector<std::pair<int64_t, int64_t>> rows;  // strides and how many
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.is_reduction(d) || choice.tile[d] == 1) continue;
+      rows.emplace_back(std::abs(StrideAlong(buffer, 0, d)), choice.tile[d]);
+    }
+    std::sort(rows.begin(), rows.end());
+    int64_t results = 1;
+    for (const auto& [stride, count] : rows) {
+      if (stride != rows[0].first * results) break;
+      results *= count;
+    }
+    run.results = std::min(run.results, results);
+    run.has_neighbours &= rows.empty() || rows[0].first == 1;
+  }
+  return run;
+}
+
+// Of combining the lanes of all results of a tile, and of storing them.
+double TileCost::LaneCycles(const TileChoice& choice, double results) const {
+  const Run run = RunOfResults(choice);
+  const auto combinations = static_cast<double>(LaneCombinations(run.results, choice.lanes));
+  const auto vectors = static_cast<double>(LaneRuns(run.results, choice.lanes).size());
+  const auto of_run = static_cast<double>(run.results);
+  const double stores = run.has_neighbours ? vectors : kScatterPerLane * of_run;
+  return results / of_run * (kLaneCycles * combinations + stores);
+}
+
 double TileCost::StoreCycles(const TileChoice& choice) const {
   double results = 1;
   const int v = choice.vector_dimension;
@@ -280,16 +314,17 @@ double TileCost::StoreCycles(const TileChoice& choice) const {
   for (int d = 0; d < e_.rank(); ++d) {
     if (!e_.is_reduction(d)) results *= Pieces(choice, d, choice.tile[d]);
   }
+  const double rows = FarRows(choice) * kFarRowCycles;
+  if (is_reduced) return kTileCycles + LaneCycles(choice, results) + rows;
   double each = 1;
-  if (is_reduced) each = kHalvingCycles * std::log2(static_cast<double>(choice.lanes));
-  if (v >= 0 && !is_reduced) {
+  if (v >= 0) {
     for (const Buffer& buffer : e_.outputs()) {
       if (StrideAlong(buffer, 0, v) != 1) {
         each += kScatterPerLane * static_cast<double>(choice.lanes);
       }
     }
   }
-  return kTileCycles + results * each + FarRows(choice) * kFarRowCycles;
+  return kTileCycles + results * each + rows;
 }
 
 // Rows of results on pages of their own, more than a few. Stencils without a reduction read what

@@ -41,6 +41,13 @@ class TileCost {
   double BodyCycles(const TileChoice& choice) const;
   double LoopCycles(const TileChoice& choice, double body) const;
   double FarRows(const TileChoice& choice) const;
+  // Results that are combined together when lanes are along a reduction.
+  struct Run {
+    int64_t results;
+    bool has_neighbours;  // from one element of an output to the next
+  };
+  Run RunOfResults(const TileChoice& choice) const;
+  double LaneCycles(const TileChoice& choice, double results) const;
   double StoreCycles(const TileChoice& choice) const;
   double PackingCycles(const TileChoice& choice) const;
 

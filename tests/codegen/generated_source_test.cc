@@ -74,6 +74,14 @@ matmul :=
 where f(a, b) -> c { c = a * b }
 )";
 
+constexpr char kTransposed[] = R"(
+matmul_transposed :=
+  out_view<fp32>( C: (i,j,k) -> (i,j) ) o
+  md_hom<10,500,68>( f, (++, ++, +) ) o
+  inp_view<fp32,fp32>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (j,k) )
+where f(a, b) -> c { c = a * b }
+)";
+
 constexpr char kDot[] = R"(
 dot :=
   out_view<fp32>( s: (k) -> () ) o
@@ -205,6 +213,15 @@ TEST(GeneratedSourceTest, ResultsInTheOutputWhenTheLoopOrderIsFree) {
           kMatMul,
           "model=OpenMP; tile=50,500,64|50,500,32|10,50,16|1,1,1; order=0,1,2|2,1,0|2,0,1|2,1,0; "
           "inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=output; chains=one; compiler=gcc"));
+}
+
+// Rows of 8 neighbours and, at the edge, of 4; 68 points along the reduction leave 4 over.
+TEST(GeneratedSourceTest, LanesOfNeighboursAreCombinedTogether) {
+  ExpectGolden("matmul_transposed.c",
+               Source(kTransposed,
+                      "model=OpenMP+SIMD+RM; tile=10,500,68|10,500,68|10,500,68|1,8,8|1,1,8|1,1,1; "
+                      "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|"
+                      "in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc"));
 }
 
 TEST(GeneratedSourceTest, PlainLoopNest) {

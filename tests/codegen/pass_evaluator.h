@@ -203,11 +203,9 @@ class ThreadOfStage {
             },
             [&](const Splat& v) { result.assign(lanes, Evaluate(*v.scalar)[0]); },
             [&](const Lane& v) { result = {Evaluate(*v.vector)[static_cast<size_t>(v.lane)]}; },
-            [&](const HalfVector& v) {
-              const Lanes all = Evaluate(*v.vector);
-              const auto begin =
-                  all.begin() + (v.is_upper ? static_cast<std::ptrdiff_t>(lanes) : 0);
-              result.assign(begin, begin + static_cast<std::ptrdiff_t>(lanes));
+            [&](const GroupHalves& v) { result = Halves(v); },
+            [&](const JoinLanes& v) {
+              for (const LoopValue& scalar : v.scalars) result.push_back(Evaluate(*scalar)[0]);
             },
             [&](const IndexValue& v) {
               for (size_t l = 0; l < lanes; ++l) {
@@ -217,6 +215,21 @@ class ThreadOfStage {
             },
             [&](const auto&) { ADD_FAILURE() << "no test uses this form of value"; }},
         node.form);
+    return result;
+  }
+
+  Lanes Halves(const GroupHalves& v) {
+    const auto group = static_cast<size_t>(v.group), part = static_cast<size_t>(v.part);
+    const Lanes first = Evaluate(*v.first);
+    const Lanes second = v.second == nullptr ? Lanes() : Evaluate(*v.second);
+    Lanes result;
+    for (size_t begin = 0; begin < first.size(); begin += part) {
+      for (const Lanes* vector : {&first, &second}) {
+        for (size_t l = begin; l < begin + part && l < vector->size(); ++l) {
+          if ((l % group >= group / 2) == v.is_upper) result.push_back((*vector)[l]);
+        }
+      }
+    }
     return result;
   }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "codegen/default_parameters.h"
+#include "core/text/parser.h"
 #include "tests/shipped_expression.h"
 
 namespace mdh {
@@ -68,6 +69,25 @@ TEST(TileChoiceTest, RowsThatAreReadOnceHaveLanesAlongThem) {
   EXPECT_THAT(best.packed, ElementsAre(false, false));
   // In order, there are no lanes along the reduction.
   EXPECT_NE(Best(matvec, NumericsPolicy::kExactOrder).vector_dimension, 1);
+}
+
+// Both operands of each product are rows along the reduction, and results are neighbours.
+TEST(TileChoiceTest, LanesAlongAReductionAreCombinedForManyNeighbours) {
+  const Expression matmul = *ParseExpression(R"(
+matmul :=
+  out_view<fp32>( C: (i,j,k) -> (i,j) ) o
+  md_hom<10,500,64>( f, (++, ++, +) ) o
+  inp_view<fp32,fp32>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (j,k) )
+where f(a, b) -> c { c = a * b }
+)");
+  DeviceDescription device = Avx2Device();
+  device.simd_bytes = 64;
+  device.vector_registers = 32;
+  const TileChoice best = Best(matmul, NumericsPolicy::kReassociate, device);
+  EXPECT_EQ(best.vector_dimension, 2);
+  EXPECT_EQ(best.lanes, 16);
+  EXPECT_EQ(best.tile[1], 8);
+  EXPECT_GT(best.tile[0], 1);
 }
 
 TEST(TileChoiceTest, OneRowTimesALargeMatrixAccumulatesInTheOutput) {

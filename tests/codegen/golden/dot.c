@@ -118,8 +118,7 @@ static inline void tile_1(const float* restrict x, const float* restrict y, floa
   const f32x8 t_6 = t_5 + s_chain7;
   const f32x4 t_7 = lower_f32x8(t_6) + upper_f32x8(t_6);
   const f32x2 t_8 = lower_f32x4(t_7) + upper_f32x4(t_7);
-  const float t_9 = t_8[0] + t_8[1];
-  float s_total = t_9;
+  float s_total = t_8[0] + t_8[1];
   s_partial[0] = s_total;
 }
 

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   const char* runtime_directory = std::getenv("XDG_RUNTIME_DIR");
   mdh::GlobalOptions options;
   options.server =
-      mdh::DefaultEndpoint(runtime_directory == nullptr ? "" : runtime_directory, getuid());
+      mdh::DefaultServer(runtime_directory == nullptr ? "" : runtime_directory, getuid());
   mdh::SelectedCommand selected;
   std::string token_file;
 

@@ -10,6 +10,14 @@ namespace mdh {
 // ($XDG_RUNTIME_DIR) is empty.
 std::string DefaultEndpoint(std::string_view runtime_directory, unsigned user_id);
 
+// Where the system service listens that the package installs.
+inline constexpr std::string_view kSystemEndpoint = "unix:/run/mdhd/mdhd.sock";
+
+// Where clients look when nobody says otherwise: DefaultEndpoint, but `system` if only that has a
+// socket.
+std::string DefaultServer(std::string_view runtime_directory, unsigned user_id,
+                          std::string_view system = kSystemEndpoint);
+
 // "unix:/path".
 bool IsUnixEndpoint(std::string_view endpoint);
 

@@ -64,10 +64,9 @@ bool IsOnCommandLine(const CLI::Option& option, int argc, const char* const* arg
   return false;
 }
 
-Result<std::vector<ConfigurationLine>> ReadFileLines(const std::string& path, bool may_be_missing) {
+Result<std::vector<ConfigurationLine>> ReadFileLines(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    if (may_be_missing) return std::vector<ConfigurationLine>();
     return absl::InvalidArgumentError(absl::StrCat("cannot read the configuration file ", path));
   }
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -141,10 +140,12 @@ Result<DaemonConfiguration> DaemonConfiguration::Parse(CLI::App& app, int argc,
                                                        const char* const* argv) {
   mdh::Parse(app, argc, argv, {});
   const CLI::Option* file_option = app.get_option(std::string("--") + kFileOption);
-  const bool is_given = file_option->count() > 0;
-  const std::string path = is_given ? file_option->results()[0] : file_option->get_default_str();
-  MDH_ASSIGN_OR_RETURN(const std::vector<ConfigurationLine> lines,
-                       ReadFileLines(path, /*may_be_missing=*/!is_given));
+  std::string path;
+  std::vector<ConfigurationLine> lines;
+  if (file_option->count() > 0) {
+    path = file_option->results()[0];
+    MDH_ASSIGN_OR_RETURN(lines, ReadFileLines(path));
+  }
   std::map<std::string, std::string> places;
   std::vector<std::string> words;
   for (const ConfigurationLine& line : lines) {

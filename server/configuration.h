@@ -36,10 +36,9 @@ struct ConfiguredValue {
 class DaemonConfiguration {
  public:
   // Parses a command line with `app`. If it, or the environment, names a file by --config, options
-  // that neither gives are taken from there: an option that is repeatable may have several lines. A
-  // file that is only there by default may be missing. Throws what app.parse does
-  // (CLI::ParseError). Errors: InvalidArgument, naming file and line, if the file cannot be read,
-  // names an option that there is not, or one twice, or has a wrong value.
+  // that neither gives are taken from there: an option that is repeatable may have several lines.
+  // Throws what app.parse does (CLI::ParseError). Errors: InvalidArgument, naming file and line, if
+  // the file cannot be read, names an option that there is not, or one twice, or has a wrong value.
   static Result<DaemonConfiguration> Parse(CLI::App& app, int argc, const char* const* argv);
 
   // By name.

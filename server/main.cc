@@ -33,7 +33,6 @@ namespace {
 
 constexpr const char* kDescription =
     "mdhd: tunes computations written as Multi-Dimensional Homomorphisms and serves kernels.";
-constexpr const char* kDefaultConfig = "/etc/mdhd/mdhd.conf";
 constexpr const char* kFooter =
     "Every option can be given by the environment variable named beside it, or in the file of\n"
     "--config as a line 'name = value'; flags come before the environment, which comes before the\n"
@@ -120,7 +119,7 @@ struct Settings {
   mdh::DaemonOptions options;
   std::string log_level = "info";
   std::string log_format = "text";
-  std::string config = kDefaultConfig;
+  std::string config;
   bool print_config = false;
   bool print_manual = false;
   std::string token_principal;
@@ -134,9 +133,8 @@ void AddSettings(CLI::App& app, Settings& settings) {
   app.footer(kFooter);
   app.set_version_flag("--version", "mdhd " MDH_VERSION);
   app.add_option("--config", settings.config,
-                 "file with options; may be missing if it is not given")
-      ->envname("MDHD_CONFIG")
-      ->capture_default_str();
+                 "file with options; the system service has /etc/mdhd/mdhd.conf")
+      ->envname("MDHD_CONFIG");
   app.add_flag("--print-config", settings.print_config,
                "print all options, as the file of --config has them, and where each comes from");
   app.add_flag("--manual", settings.print_manual, "print the manual page, for man: man -l -");

@@ -14,7 +14,7 @@ namespace {
 std::string DefaultAddress() {
   const char* const server = std::getenv("MDH_SERVER");
   if (server != nullptr && *server != '\0') return server;
-  return DefaultEndpoint(TextOr(std::getenv("XDG_RUNTIME_DIR"), ""), getuid());
+  return DefaultServer(TextOr(std::getenv("XDG_RUNTIME_DIR"), ""), getuid());
 }
 
 ClientOptions ToClientOptions(const mdh_client_options& from) {

@@ -1,5 +1,6 @@
 """The client against a real daemon."""
 
+import socket
 import threading
 
 import examples
@@ -177,8 +178,20 @@ def test_default_address(monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/7")
     assert mdh.default_address() == "unix:/run/user/7/mdhd.sock"
     monkeypatch.delenv("XDG_RUNTIME_DIR")
-    monkeypatch.setattr("os.getuid", lambda: 7)
-    assert mdh.default_address() == "unix:/tmp/mdhd-7.sock"
+    monkeypatch.setattr("os.getuid", lambda: 1_000_000_007)
+    assert mdh.default_address() == "unix:/tmp/mdhd-1000000007.sock"
+
+
+def test_the_system_service_is_the_default_of_who_has_no_daemon(monkeypatch, short_folder):
+    own, systems = short_folder / "mdhd.sock", short_folder / "system.sock"
+    monkeypatch.delenv("MDH_SERVER", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
+    monkeypatch.setattr("mdh.client._SYSTEM_SOCKET", str(systems))
+    with socket.socket(socket.AF_UNIX) as service, socket.socket(socket.AF_UNIX) as daemon:
+        service.bind(str(systems))
+        assert mdh.default_address() == f"unix:{systems}"
+        daemon.bind(str(own))
+        assert mdh.default_address() == f"unix:{own}"
 
 
 @pytest.mark.parametrize("code, kind", [

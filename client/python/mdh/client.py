@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import time
 import uuid
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
@@ -24,17 +25,22 @@ if TYPE_CHECKING:
     from .tuner.specification import Specification
     from .tuner.study import Study, StudyStatus
 
+# Where the system service listens that the Debian package installs.
+_SYSTEM_SOCKET = "/run/mdhd/mdhd.sock"
 # Building the space of a study.
 _CREATE_STUDY_SECONDS = 300.0
 
 
 def default_address() -> str:
-    """Where a daemon listens: $MDH_SERVER, or the socket in $XDG_RUNTIME_DIR, or that in /tmp."""
+    """Where a daemon listens: $MDH_SERVER, or the socket in $XDG_RUNTIME_DIR, or that in /tmp; if
+    there is none, that of the system service, if there is that."""
     address = os.environ.get("MDH_SERVER", "")
     if address:
         return address
     directory = os.environ.get("XDG_RUNTIME_DIR", "")
-    return f"unix:{directory}/mdhd.sock" if directory else f"unix:/tmp/mdhd-{os.getuid()}.sock"
+    own = f"{directory}/mdhd.sock" if directory else f"/tmp/mdhd-{os.getuid()}.sock"
+    is_systems = not pathlib.Path(own).is_socket() and pathlib.Path(_SYSTEM_SOCKET).is_socket()
+    return f"unix:{_SYSTEM_SOCKET if is_systems else own}"
 
 
 class Client:

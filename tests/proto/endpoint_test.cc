@@ -1,0 +1,57 @@
+#include "proto/endpoint.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "tests/server/temporary_directory.h"
+
+namespace mdh {
+namespace {
+
+// As a daemon leaves it there while it runs.
+void MakeSocket(const std::string& path) {
+  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
+  ASSERT_LT(path.size(), sizeof address.sun_path);
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  const int socket_fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  EXPECT_EQ(bind(socket_fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  close(socket_fd);
+}
+
+TEST(Endpoint, EachUserHasOne) {
+  EXPECT_EQ(DefaultEndpoint("/run/user/7", 7), "unix:/run/user/7/mdhd.sock");
+  EXPECT_EQ(DefaultEndpoint("", 7), "unix:/tmp/mdhd-7.sock");
+}
+
+TEST(Endpoint, ClientsPreferTheirUsersDaemonToTheMachines) {
+  const TemporaryDirectory directory;
+  const std::string system = directory.File("system.sock");
+  const std::string own = "unix:" + directory.File("mdhd.sock");
+  const auto server = [&] { return DefaultServer(directory.path().string(), 7, "unix:" + system); };
+  EXPECT_EQ(server(), own) << "there is none at all";
+  std::ofstream(system) << "no socket";
+  EXPECT_EQ(server(), own);
+  unlink(system.c_str());
+  MakeSocket(system);
+  EXPECT_EQ(server(), "unix:" + system);
+  MakeSocket(directory.File("mdhd.sock"));
+  EXPECT_EQ(server(), own);
+}
+
+TEST(Endpoint, OnlyThisMachineReachesSocketsAndLoopback) {
+  for (const char* local : {"unix:/x", "127.0.0.1:1", "127.9.0.1:1", "localhost:1", "[::1]:1"}) {
+    EXPECT_TRUE(IsLocalEndpoint(local)) << local;
+  }
+  for (const char* other : {"0.0.0.0:1", "127.0.0.1.example:1", "10.0.0.1:1", "[::]:1", "host:1"}) {
+    EXPECT_FALSE(IsLocalEndpoint(other)) << other;
+  }
+}
+
+}  // namespace
+}  // namespace mdh

@@ -38,4 +38,6 @@ class BuildWithProto(build_py):
                        cwd=PROTO, check=True)
 
 
-setup(cmdclass={"build_py": BuildWithProto})
+# pip installs these beside setuptools while it builds.
+setup(cmdclass={"build_py": BuildWithProto},
+      setup_requires=[] if shutil.which("protoc") else ["grpcio-tools"])

@@ -1,7 +1,9 @@
 """Kernels in C, compiled and run in this process."""
 
 import array
+import ctypes
 import multiprocessing
+import shutil
 
 import pytest
 
@@ -115,6 +117,24 @@ def test_arguments_that_do_not_fit_are_named(load):
             ((x, Array([1] * 4, is_read_only=True)), "'y' is an output, but .* read-only")):
         with pytest.raises(mdh.ExpressionError, match=message):
             kernel(*arguments)
+
+
+def which_compiler(directory, loads_openmp):
+    """Loads a kernel that clang was best for, and says which compiler compiled it."""
+    if loads_openmp:
+        ctypes.CDLL("libgomp.so.1")
+    source = SOURCE.replace("2 * x[i]", "IS_CLANG")
+    source = "#ifdef __clang__\n#define IS_CLANG 1\n#else\n#define IS_CLANG 0\n#endif\n" + source
+    y = Array([7] * 4)
+    mdh.CpuKernel(Kernel(source=source, compiler="clang"), cache_directory=directory)(Array([0] * 4), y)
+    return "clang" if y.values[0] == 1 else "gcc"
+
+
+@pytest.mark.skipif(not shutil.which("clang"), reason="clang is not installed")
+def test_a_process_has_the_threads_of_one_openmp(tmp_path):
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        assert pool.apply(which_compiler, (tmp_path / "cache", False)) == "clang"
+        assert pool.apply(which_compiler, (tmp_path / "cache", True)) == "gcc"
 
 
 def test_what_cannot_be_compiled_or_run(load, tmp_path):

@@ -55,7 +55,8 @@ class CpuKernel:
 
         `cache_directory`: one of this user alone, made if it is not there; default:
         default_cache_directory(). `compiler`: one that understands gcc's options; default: the one
-        that the kernel was measured with, or cc if that is missing.
+        that the kernel was measured with, or gcc if this process has GNU's OpenMP already, as with
+        PyTorch, or cc if that is missing.
 
         Errors: ExpressionError if the kernel is not in C; FailedPreconditionError if it does not
         compile, with what the compiler wrote, or others could write to the folder.
@@ -138,10 +139,25 @@ def _native_cpu() -> str:
     return platform.processor()
 
 
+def _compilers(kernel: CompiledKernel) -> List[str]:
+    """Those to try, the best first. Threads of two OpenMP runtimes would take each other's cores: both
+    go on to look for work for a while (clang's for 200 ms), which costs more than another compiler."""
+    if kernel.compiler == "clang" and _has_gnu_openmp() and shutil.which("gcc"):
+        return ["gcc"]
+    return [kernel.compiler, "cc"]
+
+
+def _has_gnu_openmp() -> bool:
+    """Whether this process has loaded it, under whichever name."""
+    with contextlib.suppress(OSError):
+        return "/libgomp" in pathlib.Path("/proc/self/maps").read_text(errors="replace")
+    return False
+
+
 def _shared_object(kernel: CompiledKernel, directory: pathlib.Path, compiler: str) -> pathlib.Path:
     """Compiles unless it is there. A file appears when it is complete: processes may compile at the
     same time."""
-    compilers = [compiler] if compiler else [kernel.compiler, "cc"]
+    compilers = [compiler] if compiler else _compilers(kernel)
     parts = [kernel.source, compilers[0], _native_cpu(), *kernel.compile_options]
     name = hashlib.sha256("".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
     path = directory / f"python-{name}.so"

@@ -243,6 +243,7 @@ TEST_F(KernelServiceTest, NearestGivesAKernelForTheSizesThatWereAskedFor) {
 }
 
 TEST_F(KernelServiceTest, AKernelComesAtOnceWhileTuningBegins) {
+  tune_.reports_its_trial = false;  // else the best so far may come first
   const Expression wanted = MatMulExpression(64, 64, 64);
   const Result<v1::GetKernelResponse> first = client_->GetKernelAndTune(wanted, {}, {});
   ASSERT_TRUE(first.ok()) << first.status();

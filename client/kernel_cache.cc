@@ -1,6 +1,7 @@
 #include "client/kernel_cache.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -51,6 +52,22 @@ std::string NameOf(const v1::Kernel& kernel, const std::string& source, const st
   for (const std::string& text : {source, compiler, cpu}) add(text);
   for (const std::string& option : kernel.compile_options()) add(option);
   return Sha256Hex(bytes);
+}
+
+// Whether this process has loaded it, under whichever name.
+bool HasGnuOpenMp() {
+  return dl_iterate_phdr(
+             [](dl_phdr_info* library, size_t, void*) {
+               return std::strstr(library->dlpi_name, "/libgomp") != nullptr ? 1 : 0;
+             },
+             nullptr) != 0;
+}
+
+// Those to try, the best first. Threads of two OpenMP runtimes would take each other's cores: both
+// go on to look for work for a while (clang's for 200 ms), which costs more than another compiler.
+std::vector<std::string> CompilersOf(const v1::Kernel& kernel) {
+  if (kernel.compiler() == "clang" && HasGnuOpenMp()) return {"gcc", kernel.compiler(), "cc"};
+  return {kernel.compiler(), "cc"};
 }
 
 // What is left of it is removed in the end.
@@ -162,8 +179,8 @@ Result<std::string> KernelCache::SharedObject(const v1::Kernel& kernel, const st
     return absl::InvalidArgumentError(absl::StrCat("the kernel ", kernel.entry(), " is in ",
                                                    kernel.language(), ", not in ", kLanguage));
   }
-  std::vector<std::string> compilers = {compiler};
-  if (compiler.empty()) compilers = {kernel.compiler(), "cc"};
+  const std::vector<std::string> compilers =
+      compiler.empty() ? CompilersOf(kernel) : std::vector<std::string>{compiler};
   const std::string text = SourceOf(kernel);
   const std::string path =
       absl::StrCat(directory_, "/", NameOf(kernel, text, compilers.front(), cpu), ".so");

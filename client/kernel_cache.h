@@ -20,9 +20,10 @@ class KernelCache {
   // The file of a shared object in which `mdh_call` runs the kernel: int mdh_call(void* const*
   // arguments), which gives what the kernel's entry function gives. Compiled unless it is there.
   // `compiler`: a program that understands gcc's options; empty: the one that the kernel was
-  // measured with, or cc if that is missing. `cpu`: what code for this machine depends on. Errors:
-  // InvalidArgument if it is no kernel in C; FailedPrecondition, with the first lines that the
-  // compiler wrote, if it does not compile; ResourceExhausted if the disk is full.
+  // measured with, or gcc if this process has GNU's OpenMP already, or cc if that is missing.
+  // `cpu`: what code for this machine depends on. Errors: InvalidArgument if it is no kernel in C;
+  // FailedPrecondition, with the first lines that the compiler wrote, if it does not compile;
+  // ResourceExhausted if the disk is full.
   Result<std::string> SharedObject(const v1::Kernel& kernel, const std::string& compiler,
                                    const std::string& cpu) const;
 

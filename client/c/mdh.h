@@ -209,7 +209,7 @@ typedef struct mdh_load_options {
    * $XDG_CACHE_HOME, or else in ~/.cache. */
   const char* cache_directory;
   /* A program that understands gcc's options; NULL: the one that the kernel was measured with, or
-   * cc if that is missing. */
+   * gcc if this process has GNU's OpenMP already, or cc if that is missing. */
   const char* compiler;
 } mdh_load_options;
 

@@ -1,5 +1,6 @@
 #include "client/cpu_kernel.h"
 
+#include <dlfcn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,6 +64,24 @@ TEST_F(CpuKernelTest, IsCompiledOnce) {
   kernel.add_compile_options("-O2");
   ExpectDoubles(**CpuKernel::Load(kernel, Cache()));
   EXPECT_EQ(Files().size(), 2u);
+}
+
+TEST_F(CpuKernelTest, AProcessHasTheThreadsOfOneOpenMp) {
+  void* const openmp = dlopen("libgomp.so.1", RTLD_NOW);
+  ASSERT_NE(openmp, nullptr) << dlerror();
+  v1::Kernel kernel =
+      Doubling("#ifdef __clang__\n  y[0] = 1;\n#else\n  y[0] = 2;\n#endif\n  (void)x;");
+  kernel.set_compiler("clang");
+  const auto compiled_by = [&](const std::string& compiler) {
+    const Result<std::unique_ptr<CpuKernel>> loaded = CpuKernel::Load(kernel, Cache(), compiler);
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    float x[] = {0}, y[] = {0};
+    EXPECT_TRUE(loaded.ok() && (*loaded)->Run({x, y}).ok());
+    return y[0] == 1 ? "clang" : "gcc";
+  };
+  EXPECT_STREQ(compiled_by(""), "gcc") << "although clang was better";
+  EXPECT_STREQ(compiled_by("clang"), "clang") << "if the caller says so";
+  dlclose(openmp);
 }
 
 TEST_F(CpuKernelTest, ADamagedFileIsMadeAnew) {

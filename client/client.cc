@@ -217,6 +217,7 @@ Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const Expression& expr
   request.mutable_options()->set_technique(options.technique);
   request.mutable_options()->set_numerics_policy(options.numerics_policy);
   request.mutable_options()->set_tolerance(options.tolerance);
+  request.mutable_options()->set_cache_state(options.cache_state);
   request.set_force(options.force);
   request.set_request_id(options.request_id.empty() ? RandomId() : options.request_id);
   for (const std::string& device : options.devices) request.add_devices(device);

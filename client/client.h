@@ -35,6 +35,8 @@ struct TuneOptions {
   // Policy, and largest relative error of results (0: from the policy).
   v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED;
   double tolerance = 0;
+  // Unspecified: warm, and a record of any state will do.
+  v1::CacheState cache_state = v1::CACHE_STATE_UNSPECIFIED;
   bool force = false;  // search again even if there is a record
   // The same id gives the same job. Empty: a random one, so that a call that is repeated because
   // the connection broke gives one job.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/text/printer.h"
 #include "proto/error_details.h"
+#include "server/cache_state.h"
 #include "server/job_queue.h"
 #include "server/kernel_key.h"
 #include "server/resource_names.h"
@@ -27,6 +28,12 @@ Status CheckCanTune(const std::vector<TuningDevice*>& devices) {
     first.Update(status);
   }
   return first;
+}
+
+// Whether a record was timed in the state of the caches that is asked for.
+bool IsTimedAs(const v1::TuningOptions& options, const v1::TuningRecord& record) {
+  if (options.cache_state() == v1::CACHE_STATE_UNSPECIFIED) return true;
+  return IsCold(options.cache_state()) == IsCold(record.cache_state());
 }
 
 }  // namespace
@@ -151,7 +158,8 @@ Result<std::optional<v1::TuningJob>> JobQueue::FindRequest(const std::string& re
 
 Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job) const {
   const Result<v1::TuningRecord> known = lookup_table_.FindRecord(job.key());
-  const bool is_done = known.ok() && !known->is_provisional() && !request.force;
+  const bool is_done = known.ok() && !known->is_provisional() && !request.force &&
+                       IsTimedAs(request.options, *known);
   v1::TuningProgress progress;
   progress.set_sequence(1);
   progress.set_state(is_done ? v1::TUNING_JOB_STATE_SUCCEEDED : v1::TUNING_JOB_STATE_QUEUED);

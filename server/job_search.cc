@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "proto/device_conversion.h"
+#include "server/cache_state.h"
 #include "server/job.h"
 #include "server/kernel_key.h"
 #include "server/kernel_prediction.h"
@@ -123,6 +124,9 @@ class RunningSearch {
     *record.mutable_peaks() = peaks_;
     record.set_technique(search_.options.technique());
     record.set_seed(search_.options.seed());
+    const bool is_cold = IsCold(search_.options.cache_state());
+    record.set_cache_state(is_cold ? v1::CACHE_STATE_COLD : v1::CACHE_STATE_WARM);
+    if (is_cold) record.set_fits_in_cache(false);
     // One that was taken back and came again has two leases.
     std::set<std::string> names;
     for (const DeviceLease* lease : search_.leases()) {

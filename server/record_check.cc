@@ -10,6 +10,7 @@
 #include "core/tuning_parameters.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
+#include "server/cache_state.h"
 #include "server/device_catalogue.h"
 #include "server/job.h"
 #include "server/kernel_key.h"
@@ -83,6 +84,9 @@ Status CheckFigures(const v1::TuningRecord& given) {
         given.origin().size() > kMaxNameBytes ? "record.origin" : "record.technique",
         absl::StrCat("is longer than ", kMaxNameBytes, " bytes"));
   }
+  if (!v1::CacheState_IsValid(given.cache_state())) {
+    return InvalidField("record.cache_state", "there is no such state of the caches");
+  }
   const v1::MachinePeaks& peaks = given.peaks();
   for (const double peak :
        {peaks.fp32_flops_per_s(), peaks.fp64_flops_per_s(), peaks.memory_bytes_per_s(),
@@ -104,6 +108,8 @@ void TakeOver(const v1::TuningRecord& given, absl::Time now, v1::TuningRecord& r
   record.set_technique(given.technique());
   record.set_seed(given.seed());
   record.set_origin(given.origin());
+  record.set_cache_state(given.cache_state());
+  if (IsCold(given.cache_state())) record.set_fits_in_cache(false);
   if (given.has_peaks()) *record.mutable_peaks() = given.peaks();
   const google::protobuf::Timestamp& time = given.create_time();
   const bool has_time = time.seconds() > 0 && time.seconds() <= kLastSecond && time.nanos() >= 0 &&

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/cache_state.h"
 #include "server/resource_names.h"
 #include "server/sqlite_connection.h"
 #include "server/wire_reader.h"
@@ -102,8 +103,13 @@ Result<std::optional<v1::TuningRecord>> FindBetter(SqliteDatabase& database,
   MDH_ASSIGN_OR_RETURN(const bool has_row, find->Step());
   if (!has_row) return std::nullopt;
   Result<v1::TuningRecord> better = ParseRecord(*find);
-  // One that cannot be read is replaced.
+  // One that cannot be read is replaced, and so is one whose time says nothing beside the new
+  // one's.
   if (!better.ok()) return std::nullopt;
+  const bool is_comparable = IsCold(better->cache_state()) == IsCold(record.cache_state());
+  const bool is_settled =
+      better->is_pinned() || better->is_provisional() != record.is_provisional();
+  if (!is_comparable && !is_settled) return std::nullopt;
   return *std::move(better);
 }
 

@@ -66,7 +66,8 @@ class Store {
 
   // Stores a record and its kernel under the record's key, unless there is a record that is pinned,
   // or of at most the same time. A provisional record replaces provisional ones only, and any other
-  // replaces it whatever the times. Returns the record that is stored now.
+  // replaces it whatever the times; so does one that was timed in another state of the caches, for
+  // their times do not compare. Returns the record that is stored now.
   virtual Result<v1::TuningRecord> PutResult(const v1::TuningRecord& record,
                                              const v1::Kernel& kernel) = 0;
   // The same for many, all or none.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/error_details.h"
+#include "server/cache_state.h"
 #include "tuner/search/search_technique.h"
 
 namespace mdh {
@@ -45,6 +46,10 @@ Result<v1::TuningOptions> CheckTuningOptions(v1::TuningOptions options) {
   if (options.numerics_policy() == v1::NUMERICS_POLICY_UNSPECIFIED) {
     options.set_numerics_policy(v1::NUMERICS_POLICY_REASSOCIATE);
   }
+  if (!v1::CacheState_IsValid(options.cache_state())) {
+    return InvalidField("cache_state", absl::StrCat("there is no state of the caches number ",
+                                                    static_cast<int>(options.cache_state())));
+  }
   if (options.technique().empty()) options.set_technique("auc_bandit");
   MDH_RETURN_IF_ERROR(SearchTechniqueNamed(options.technique()).status());
   return options;
@@ -55,6 +60,7 @@ TuningOptions FromProto(const v1::TuningOptions& options) {
   result.technique = options.technique();
   result.seed = options.seed();
   result.numerics = {static_cast<NumericsPolicy>(options.numerics_policy()), options.tolerance()};
+  result.measure.cache = IsCold(options.cache_state()) ? CacheState::kCold : CacheState::kWarm;
   result.abort = AbortCondition::Duration(options.budget_ns());
   if (options.max_trials() > 0) {
     result.abort = std::move(result.abort) || AbortCondition::Evaluations(options.max_trials());

@@ -8,6 +8,8 @@
 namespace mdh {
 namespace {
 
+static_assert(static_cast<int>(MDH_CACHES_COLD) == v1::CACHE_STATE_COLD);
+
 TuneOptions ToTuneOptions(const mdh_tune_options& from, const mdh_query& query) {
   TuneOptions options;
   options.budget_ns = from.budget_ns;
@@ -16,6 +18,7 @@ TuneOptions ToTuneOptions(const mdh_tune_options& from, const mdh_query& query) 
   options.technique = TextOr(from.technique, "");
   options.numerics_policy = query.numerics;
   options.tolerance = from.tolerance;
+  options.cache_state = static_cast<v1::CacheState>(from.caches);
   options.force = from.force != 0;
   options.priority = from.priority;
   if (query.device.has_name()) options.devices = {query.device.name()};

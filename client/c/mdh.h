@@ -319,6 +319,12 @@ MDH_API mdh_code mdh_client_kernel_and_tune(mdh_client* client, const mdh_query*
 
 /* ---- Tuning ---- */
 
+typedef enum mdh_caches MDH_ENUM_BASE {
+  MDH_CACHES_DEFAULT = 0, /* warm; a record that was timed in any state will do */
+  MDH_CACHES_WARM = 1,    /* as the call before left them */
+  MDH_CACHES_COLD = 2     /* without the data of the call */
+} mdh_caches;
+
 typedef struct mdh_tune_options {
   size_t struct_bytes;   /* sizeof(mdh_tune_options) */
   int64_t budget_ns;     /* 0: the daemon's default, 60 s */
@@ -328,6 +334,7 @@ typedef struct mdh_tune_options {
   int force;             /* not 0: search again even if there is a record */
   int priority;          /* among the jobs of this source, from -10 to 10 */
   const char* technique; /* NULL: the daemon's default */
+  mdh_caches caches;     /* in which state of the caches candidates are timed */
 } mdh_tune_options;
 
 typedef enum mdh_job_state MDH_ENUM_BASE {

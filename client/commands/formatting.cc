@@ -64,7 +64,8 @@ std::string FormatRecord(const v1::TuningRecord& record) {
   const auto time_ns = static_cast<double>(record.time_ns());
   const Bound bound = LowerBound(record);
   std::string text = absl::StrCat(record.expression_name(), "\n");
-  absl::StrAppendFormat(&text, "  %-12s %s\n", "time", FormatTime(record.time_ns()));
+  absl::StrAppendFormat(&text, "  %-12s %s%s\n", "time", FormatTime(record.time_ns()),
+                        record.cache_state() == v1::CACHE_STATE_COLD ? ", with cold caches" : "");
   std::string speed;
   if (record.flops() > 0 && !bound.is_bandwidth) {
     speed = FormatFlops(static_cast<double>(record.flops()) / time_ns * 1e9);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -123,6 +124,12 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
   tune->add_option("--tolerance", tune_arguments->options.tolerance,
                    "largest relative error of results [from the policy and the types]")
       ->check(CLI::Range(0.0, 1.0));
+  tune->add_option("--caches", tune_arguments->options.cache_state,
+                   "in which state of the caches candidates are timed: warm (as the call before "
+                   "left them) or cold (without the data) [warm; a result of any state will do]")
+      ->transform(CLI::Transformer(std::map<std::string, v1::CacheState>{
+          {"warm", v1::CACHE_STATE_WARM}, {"cold", v1::CACHE_STATE_COLD}}))
+      ->type_name("STATE");
   tune->add_flag("--force", tune_arguments->options.force,
                  "search again even if there is a result, starting from it");
   tune->add_option_function<std::vector<std::string>>(

@@ -23,17 +23,18 @@ struct LaunchSeen {
 
 LaunchSeen seen;  // by the fake driver, which C's interface leaves no other place for
 int answer = 0;   // of its launches: a CUresult
+int stream_seen;  // stands for the stream
 
 int Launch(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
            unsigned bz, unsigned shared_bytes, void* stream, void** values, void** extra) {
-  EXPECT_EQ(stream, nullptr);
+  EXPECT_EQ(stream, &stream_seen);
   EXPECT_EQ(extra, nullptr);
   seen = {false, {gx, gy, gz, bx, by, bz, shared_bytes}, function, values, {}};
   return answer;
 }
 
 int LaunchEarly(const cuda::LaunchConfig* config, void* function, void** values, void** extra) {
-  EXPECT_EQ(config->stream, nullptr);
+  EXPECT_EQ(config->stream, &stream_seen);
   EXPECT_EQ(extra, nullptr);
   EXPECT_EQ(config->attribute_count, 1u);
   const cuda::LaunchAttribute& attribute = config->attributes[0];
@@ -62,7 +63,7 @@ class CudaLauncherTest : public ::testing::Test {
     launch_ = {"k_1", {{2, 3, 4}, {5, 6, 7}}, 8, /*starts_early=*/true};
   }
   Status LaunchOn(int capability) {
-    return CudaLauncher(functions_, capability).Launch(&function_, launch_, &value_);
+    return CudaLauncher(functions_, capability).Launch(&function_, launch_, &value_, &stream_seen);
   }
 
   CudaFunctions functions_ = {};

@@ -252,6 +252,33 @@ TEST_F(JobQueueTest, ForceSearchesAgainFromTheKnownResultAndKeepsTheBetter) {
   EXPECT_EQ(table_.FindRecord(key)->time_ns(), 500'000);
 }
 
+TEST_F(JobQueueTest, AnotherStateOfTheCachesIsSearchedAnew) {
+  const auto create = [&](v1::CacheState state) {
+    v1::TuningOptions options;
+    options.set_cache_state(state);
+    tune_.Release();
+    const Result<v1::CreateTuningJobResponse> created = queue_->Create(
+        {MatMulExpression(64, 64, 64), *CheckTuningOptions(options), false, "", {}, ""});
+    EXPECT_TRUE(created.ok()) << created.status();
+    return WaitForEnd(*ParseJobName(created->job().name()));
+  };
+  const v1::KernelKey key = create(v1::CACHE_STATE_UNSPECIFIED).key();
+  EXPECT_EQ(table_.FindRecord(key)->cache_state(), v1::CACHE_STATE_WARM);
+  create(v1::CACHE_STATE_WARM);
+  EXPECT_THAT(tune_.starts(), SizeIs(1));
+  // Slower, and yet what is known of cold caches.
+  tune_.time_ns = 2'000'000;
+  create(v1::CACHE_STATE_COLD);
+  EXPECT_THAT(tune_.starts(), SizeIs(2));
+  EXPECT_EQ(table_.FindRecord(key)->cache_state(), v1::CACHE_STATE_COLD);
+  EXPECT_EQ(table_.FindRecord(key)->time_ns(), 2'000'000);
+  EXPECT_FALSE(table_.FindRecord(key)->fits_in_cache());
+  for (const v1::CacheState state : {v1::CACHE_STATE_UNSPECIFIED, v1::CACHE_STATE_COLD}) {
+    create(state);
+    EXPECT_THAT(tune_.starts(), SizeIs(2));
+  }
+}
+
 TEST_F(JobQueueTest, CancellingARunningJobKeepsTheBestSoFar) {
   ASSERT_TRUE(Create(64).ok());
   WaitUntilRunning(1);

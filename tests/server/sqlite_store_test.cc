@@ -91,6 +91,29 @@ TEST_F(SqliteStoreTest, AWorseResultDoesNotReplaceABetterOne) {
   EXPECT_THAT(*store->AllRecords(), SizeIs(1));
 }
 
+TEST_F(SqliteStoreTest, TimesOfOtherStatesOfTheCachesDoNotCompare) {
+  const std::unique_ptr<Store> store = Open();
+  v1::TuningRecord cold = Record("a", 300);
+  cold.set_cache_state(v1::CACHE_STATE_COLD);
+  ASSERT_TRUE(store->PutResult(Record("a", 100), KernelWithSource("warm")).ok());
+  EXPECT_EQ(store->PutResult(cold, KernelWithSource("cold"))->time_ns(), 300);
+  EXPECT_EQ(store->GetKernel("a")->source(), "cold");
+  cold.set_time_ns(301);
+  EXPECT_EQ(store->PutResult(cold, KernelWithSource("worse"))->time_ns(), 300);
+  // Nothing replaces what is better founded, or pinned.
+  v1::TuningRecord provisional = Record("a", 50);
+  provisional.set_is_provisional(true);
+  EXPECT_EQ(store->PutResult(provisional, KernelWithSource("so far"))->time_ns(), 300);
+  ASSERT_TRUE(store->SetPinning("a", Pinning::kPinned).ok());
+  EXPECT_EQ(store->PutResult(Record("a", 90), KernelWithSource("warm"))->time_ns(), 300);
+  ASSERT_TRUE(store->SetPinning("a", Pinning::kNotPinned).ok());
+  v1::TuningRecord warm = Record("a", 400);
+  warm.set_cache_state(v1::CACHE_STATE_WARM);
+  EXPECT_EQ(store->PutResult(warm, KernelWithSource("warm"))->time_ns(), 400);
+  // Unspecified is warm.
+  EXPECT_EQ(store->PutResult(Record("a", 401), KernelWithSource("warm"))->time_ns(), 400);
+}
+
 TEST_F(SqliteStoreTest, EachRecordIsReadOnceByAnyNumberOfThreads) {
   const std::unique_ptr<Store> store = Open();
   absl::Mutex mutex;

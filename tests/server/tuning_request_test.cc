@@ -35,6 +35,16 @@ TEST(TuningRequest, ValuesOutOfBoundsAreRefused) {
   EXPECT_EQ(CheckTuningOptions(options).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST(TuningRequest, CachesAreWarmUnlessColdOnesAreAskedFor) {
+  v1::TuningOptions options;
+  EXPECT_EQ(FromProto(options).measure.cache, CacheState::kWarm);
+  options.set_cache_state(v1::CACHE_STATE_COLD);
+  EXPECT_EQ(FromProto(options).measure.cache, CacheState::kCold);
+  options.set_cache_state(static_cast<v1::CacheState>(7));
+  EXPECT_THAT(std::string(CheckTuningOptions(options).status().message()),
+              HasSubstr("no state of the caches number 7"));
+}
+
 TEST(TuningRequest, TimeLeftIsBoundByBudgetAndTrials) {
   v1::TuningOptions options;
   options.set_budget_ns(1000);

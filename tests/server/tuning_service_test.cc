@@ -44,6 +44,7 @@ TEST_F(TuningServiceTest, WrongRequestsNameTheField) {
       {"options.budget_ns", {.budget_ns = -1}},
       {"options.max_trials", {.max_trials = -1}},
       {"options.tolerance", {.tolerance = 2}},
+      {"options.cache_state", {.cache_state = static_cast<v1::CacheState>(9)}},
       {"options.max_device_time_ns", {.max_device_time_ns = -1}},
       {"priority", {.priority = 11}},
       {"source", {.source = std::string(100, 's')}},

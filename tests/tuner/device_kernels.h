@@ -19,8 +19,9 @@ inline Kernel AddDeviceKernel(bool is_cuda, int64_t n, const std::string& statem
   kernel.entry = "mdh_add";
   kernel.language = is_cuda ? "CUDA C++" : "OpenCL C";
   kernel.source = absl::StrCat(
-      is_cuda ? "#define GLOBAL\nextern \"C\" __global__ void "
-              : "#define GLOBAL __global\n__kernel __attribute__((reqd_work_group_size(64, 1, 1))) "
+      is_cuda ? "#define GLOBAL\ntypedef unsigned long long ulong64;\nextern \"C\" __global__ void "
+              : "#define GLOBAL __global\ntypedef ulong ulong64;\n__kernel "
+                "__attribute__((reqd_work_group_size(64, 1, 1))) "
                 "void ",
       "mdh_add_0(", global, "const float* a, ", global, "const float* b, ", global, "float* out",
       scratch_bytes > 0 ? absl::StrCat(", ", global, "char* scratch") : "",

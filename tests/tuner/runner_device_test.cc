@@ -42,10 +42,19 @@ TEST_P(DeviceRunner, ARightKernelIsTimed) {
   EXPECT_GE(measurement.interval().high_ns, measurement.time_ns());
 }
 
-TEST_P(DeviceRunner, AKernelWithColdCachesIsTimedCallByCall) {
-  const Measurement measurement = MeasureOne(Right(), {.cache = CacheState::kCold});
-  EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
-  EXPECT_EQ(measurement.calls_per_time, 1);
+TEST_P(DeviceRunner, CallsWithColdCachesTakeTurnsOnSeveralBuffers) {
+  const Measurement right = MeasureOne(Right(), {.cache = CacheState::kCold});
+  EXPECT_EQ(right.outcome, TrialOutcome::kOk) << right.reason;
+  // Wrong once it has seen its input in two places. The first call leaves the place behind; scratch
+  // memory is full of ones before it.
+  const Kernel moved = Make(
+      "  GLOBAL ulong64* seen = (GLOBAL ulong64*)scratch;\n"
+      "  if (i == 0 && seen[0] == ~(ulong64)0) seen[0] = (ulong64)a;\n"
+      "  if (i == 0 && seen[0] != (ulong64)a) seen[1] = 7;\n"
+      "  if (i < n) out[i] = seen[1] == 7 ? 0.0f : a[i] + b[i];\n",
+      16);
+  EXPECT_EQ(MeasureOne(moved, {.cache = CacheState::kWarm}).outcome, TrialOutcome::kOk);
+  EXPECT_EQ(MeasureOne(moved, {.cache = CacheState::kCold}).outcome, TrialOutcome::kWrongResult);
 }
 
 TEST_P(DeviceRunner, WrongByOneElement) {

@@ -46,18 +46,23 @@ struct KernelResources {
   int64_t shared_bytes_per_block = 0;
 };
 
+// Of one call: inputs, outputs, and scratch memory if the kernel has any.
+using DeviceArguments = std::vector<DeviceMemory*>;
+
 // A compiled kernel with all its stages. Lives no longer than its device.
 class DeviceProgram {
  public:
   virtual ~DeviceProgram() = default;
-  // Starts all stages, one after the other. `arguments`: inputs, outputs, and scratch memory if
-  // the kernel has any. Errors: Internal, naming the call and the stage.
-  virtual Status Launch(absl::Span<DeviceMemory* const> arguments) = 0;
-  // Starts all stages `calls` times without a pause, waits for their end, and gives the nanoseconds
-  // that the device took for all of them, by its own clock. Errors: Aborted if a stage failed while
+  // Starts all stages, one after the other. Errors: Internal, naming the call and the stage.
+  virtual Status Launch(const DeviceArguments& arguments) = 0;
+  // Calls the kernel `calls` times without a pause, with the arguments in `sets` in turn, from the
+  // first one on; waits for the end, and gives the nanoseconds that the device took for all of
+  // them, by its own clock. Where the device can (CUDA), many calls are submitted to it as a whole,
+  // so that short kernels do not wait for the host; to do so again with the same sets costs less
+  // than the first time. Errors: Aborted if a stage failed while
   // it ran: then the device may be unusable for this process; ResourceExhausted or Internal, naming
   // the call, if it could not be started.
-  virtual Result<double> Time(absl::Span<DeviceMemory* const> arguments, int64_t calls) = 0;
+  virtual Result<double> Time(absl::Span<const DeviceArguments> sets, int64_t calls) = 0;
   virtual KernelResources resources() const = 0;
 };
 

@@ -31,7 +31,7 @@ class CudaDevice final : public ComputeDevice {
     MDH_RETURN_IF_ERROR(
         driver_.Check(absl::StrCat("cuMemAlloc(", all, " bytes)"),
                       driver_.functions.MemAlloc(&start, static_cast<size_t>(all))));
-    return std::make_unique<CudaMemory>(driver_, start, bytes, guard_bytes);
+    return std::make_unique<CudaMemory>(driver_.functions, start, bytes, guard_bytes);
   }
 
   Result<std::unique_ptr<DeviceProgram>> Compile(const Kernel& kernel) override {
@@ -48,7 +48,7 @@ class CudaDevice final : public ComputeDevice {
                                                     const std::string& binary) override {
     MDH_RETURN_IF_ERROR(CheckLaunches(kernel, description_));
     MDH_RETURN_IF_ERROR(Enter());
-    return LoadCudaProgram(driver_, capability_, kernel.launches, binary);
+    return LoadCudaProgram(driver_.functions, capability_, kernel.launches, binary);
   }
 
   Result<std::unique_ptr<DeviceFunction>> CompileFunction(const FunctionSource& source) override {

@@ -33,7 +33,17 @@ Status LoadCudaFunctions(const SharedLibrary& library, CudaFunctions* f) {
   MDH_RETURN_IF_ERROR(library.Load("cuEventDestroy_v2", &f->EventDestroy));
   MDH_RETURN_IF_ERROR(library.Load("cuEventRecord", &f->EventRecord));
   MDH_RETURN_IF_ERROR(library.Load("cuEventSynchronize", &f->EventSynchronize));
-  return library.Load("cuEventElapsedTime", &f->EventElapsedTime);
+  MDH_RETURN_IF_ERROR(library.Load("cuEventElapsedTime", &f->EventElapsedTime));
+  library.LoadIfPresent("cuStreamCreate", &f->StreamCreate);
+  library.LoadIfPresent("cuStreamDestroy_v2", &f->StreamDestroy);
+  library.LoadIfPresent("cuStreamBeginCapture_v2", &f->StreamBeginCapture);
+  library.LoadIfPresent("cuStreamEndCapture", &f->StreamEndCapture);
+  library.LoadIfPresent("cuGraphInstantiateWithFlags", &f->GraphInstantiate);
+  library.LoadIfPresent("cuGraphUpload", &f->GraphUpload);
+  library.LoadIfPresent("cuGraphLaunch", &f->GraphLaunch);
+  library.LoadIfPresent("cuGraphDestroy", &f->GraphDestroy);
+  library.LoadIfPresent("cuGraphExecDestroy", &f->GraphExecDestroy);
+  return absl::OkStatus();
 }
 
 Status CheckCuda(const CudaFunctions& functions, absl::string_view call, int code) {

@@ -69,9 +69,21 @@ struct CudaFunctions {
   int (*EventRecord)(void*, void*);
   int (*EventSynchronize)(void*);
   int (*EventElapsedTime)(float*, void*, void*);
+  // Of CUDA 11.4 and later; nullptr where the driver is older. GraphInstantiate is
+  // cuGraphInstantiateWithFlags.
+  int (*StreamCreate)(void**, unsigned);
+  int (*StreamDestroy)(void*);
+  int (*StreamBeginCapture)(void*, int);
+  int (*StreamEndCapture)(void*, void**);
+  int (*GraphInstantiate)(void**, void*, unsigned long long);
+  int (*GraphUpload)(void*, void*);
+  int (*GraphLaunch)(void*, void*);
+  int (*GraphDestroy)(void*);
+  int (*GraphExecDestroy)(void*);
 };
 
-// CUdevice_attribute, CUfunction_attribute, CUresult and CUlaunchAttributeID.
+// CUdevice_attribute, CUfunction_attribute, CUresult, CUlaunchAttributeID and
+// CUstreamCaptureMode.
 namespace cuda {
 inline constexpr int kMaxThreadsPerBlock = 1;
 inline constexpr int kMaxBlockX = 2;
@@ -92,6 +104,7 @@ inline constexpr int kFunctionDynamicSharedBytes = 8;
 inline constexpr int kOutOfMemory = 2;
 inline constexpr int kLaunchOutOfResources = 701;
 inline constexpr int kProgrammaticStreamSerialization = 6;
+inline constexpr int kCaptureOfThread = 1;
 }  // namespace cuda
 
 // Errors: NotFound, naming the function that is missing.

@@ -16,7 +16,8 @@ CudaLauncher::CudaLauncher(const CudaFunctions& functions, int capability)
       overlaps_stages_(functions.LaunchKernelEx != nullptr &&
                        capability >= kFirstWithDependentLaunch) {}
 
-Status CudaLauncher::Launch(void* function, const KernelLaunch& launch, void** values) const {
+Status CudaLauncher::Launch(void* function, const KernelLaunch& launch, void** values,
+                            void* stream) const {
   const auto& grid = launch.geometry.grid;
   const auto& block = launch.geometry.block;
   const unsigned shared_bytes = Extent(launch.dynamic_shared_bytes);
@@ -27,16 +28,16 @@ Status CudaLauncher::Launch(void* function, const KernelLaunch& launch, void** v
     const cuda::LaunchConfig config = {{Extent(grid[0]), Extent(grid[1]), Extent(grid[2])},
                                        {Extent(block[0]), Extent(block[1]), Extent(block[2])},
                                        shared_bytes,
-                                       nullptr,
+                                       stream,
                                        &early,
                                        1};
     const int code = functions_.LaunchKernelEx(&config, function, values, nullptr);
     if (code == 0) return absl::OkStatus();
     return CheckCuda(functions_, absl::StrCat("cuLaunchKernelEx(", launch.function, ")"), code);
   }
-  const int code = functions_.LaunchKernel(
-      function, Extent(grid[0]), Extent(grid[1]), Extent(grid[2]), Extent(block[0]),
-      Extent(block[1]), Extent(block[2]), shared_bytes, nullptr, values, nullptr);
+  const int code = functions_.LaunchKernel(function, Extent(grid[0]), Extent(grid[1]),
+                                           Extent(grid[2]), Extent(block[0]), Extent(block[1]),
+                                           Extent(block[2]), shared_bytes, stream, values, nullptr);
   if (code == 0) return absl::OkStatus();
   return CheckCuda(functions_, absl::StrCat("cuLaunchKernel(", launch.function, ")"), code);
 }

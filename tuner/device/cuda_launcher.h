@@ -7,7 +7,7 @@
 
 namespace mdh {
 
-// Launches in the default stream. On devices of compute capability 9.0 and later, with a driver
+// On devices of compute capability 9.0 and later, with a driver
 // that has cuLaunchKernelEx, stages that may start early do: the GPU is then not idle between two
 // stages. Elsewhere all are launched as usual. Immutable.
 class CudaLauncher {
@@ -16,9 +16,10 @@ class CudaLauncher {
   // 9.0, for which the kernels must have been compiled: earlier architectures have no way to wait.
   CudaLauncher(const CudaFunctions& functions, int capability);
 
-  // Does not wait for the end. `function` is the handle of the launch's function, `values` point to
-  // its arguments. Errors: as CheckCuda, naming call and function.
-  Status Launch(void* function, const KernelLaunch& launch, void** values) const;
+  // Does not wait for the end. `stream`: nullptr for the default stream. `function` is the handle
+  // of the launch's function, `values` point to its arguments. Errors: as CheckCuda, naming call
+  // and function.
+  Status Launch(void* function, const KernelLaunch& launch, void** values, void* stream) const;
 
  private:
   const CudaFunctions& functions_;

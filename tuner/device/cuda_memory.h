@@ -20,35 +20,36 @@ struct CudaDriver {
 
 class CudaMemory final : public DeviceMemory {
  public:
-  CudaMemory(const CudaDriver& driver, CudaPointer start, int64_t bytes, int64_t guard_bytes)
-      : DeviceMemory(bytes, guard_bytes), driver_(driver), start_(start) {}
-  ~CudaMemory() override { driver_.functions.MemFree(start_); }
+  CudaMemory(const CudaFunctions& functions, CudaPointer start, int64_t bytes, int64_t guard_bytes)
+      : DeviceMemory(bytes, guard_bytes), functions_(functions), start_(start) {}
+  ~CudaMemory() override { functions_.MemFree(start_); }
 
   CudaPointer data() const { return start_ + static_cast<CudaPointer>(guard_bytes()); }
 
   Status Fill(std::byte value) override {
     const size_t all = static_cast<size_t>(bytes() + 2 * guard_bytes());
-    MDH_RETURN_IF_ERROR(driver_.Check(
-        "cuMemsetD8", driver_.functions.MemsetD8(start_, static_cast<unsigned char>(value), all)));
-    return driver_.Check("cuCtxSynchronize", driver_.functions.CtxSynchronize());
+    MDH_RETURN_IF_ERROR(
+        CheckCuda(functions_, "cuMemsetD8",
+                  functions_.MemsetD8(start_, static_cast<unsigned char>(value), all)));
+    return CheckCuda(functions_, "cuCtxSynchronize", functions_.CtxSynchronize());
   }
   Status Write(absl::Span<const std::byte> contents) override {
-    return driver_.Check("cuMemcpyHtoD",
-                         driver_.functions.MemcpyHtoD(data(), contents.data(), contents.size()));
+    return CheckCuda(functions_, "cuMemcpyHtoD",
+                     functions_.MemcpyHtoD(data(), contents.data(), contents.size()));
   }
   Status WriteAt(int64_t offset, absl::Span<const std::byte> contents) override {
-    return driver_.Check("cuMemcpyHtoD",
-                         driver_.functions.MemcpyHtoD(start_ + static_cast<CudaPointer>(offset),
-                                                      contents.data(), contents.size()));
+    return CheckCuda(functions_, "cuMemcpyHtoD",
+                     functions_.MemcpyHtoD(start_ + static_cast<CudaPointer>(offset),
+                                           contents.data(), contents.size()));
   }
   Status Read(int64_t offset, absl::Span<std::byte> to) const override {
-    return driver_.Check("cuMemcpyDtoH",
-                         driver_.functions.MemcpyDtoH(
-                             to.data(), start_ + static_cast<CudaPointer>(offset), to.size()));
+    return CheckCuda(
+        functions_, "cuMemcpyDtoH",
+        functions_.MemcpyDtoH(to.data(), start_ + static_cast<CudaPointer>(offset), to.size()));
   }
 
  private:
-  const CudaDriver& driver_;
+  const CudaFunctions& functions_;
   CudaPointer start_;
 };
 

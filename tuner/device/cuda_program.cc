@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tuner/device/cuda_graph.h"
 #include "tuner/device/cuda_launcher.h"
 
 namespace mdh {
@@ -11,69 +12,117 @@ namespace {
 
 class CudaProgram final : public DeviceProgram {
  public:
-  CudaProgram(const CudaDriver& driver, int capability, std::vector<KernelLaunch> launches)
-      : driver_(driver), launcher_(driver.functions, capability), launches_(std::move(launches)) {}
+  CudaProgram(const CudaFunctions& functions, int capability, std::vector<KernelLaunch> launches)
+      : functions_(functions),
+        launcher_(functions, capability),
+        launches_(std::move(launches)),
+        stream_(functions),
+        graph_(functions) {}
   ~CudaProgram() override {
-    if (begin_ != nullptr) driver_.functions.EventDestroy(begin_);
-    if (end_ != nullptr) driver_.functions.EventDestroy(end_);
-    if (module_ != nullptr) driver_.functions.ModuleUnload(module_);
+    graph_.Clear();
+    if (begin_ != nullptr) functions_.EventDestroy(begin_);
+    if (end_ != nullptr) functions_.EventDestroy(end_);
+    if (module_ != nullptr) functions_.ModuleUnload(module_);
   }
 
   Status Load(const std::string& image) {
-    const CudaFunctions& f = driver_.functions;
+    const CudaFunctions& f = functions_;
     MDH_RETURN_IF_ERROR(
-        driver_.Check("cuModuleLoadData", f.ModuleLoadData(&module_, image.data())));
+        CheckCuda(functions_, "cuModuleLoadData", f.ModuleLoadData(&module_, image.data())));
     for (const KernelLaunch& launch : launches_) MDH_RETURN_IF_ERROR(AddFunction(launch));
-    MDH_RETURN_IF_ERROR(driver_.Check("cuEventCreate", f.EventCreate(&begin_, 0)));
-    return driver_.Check("cuEventCreate", f.EventCreate(&end_, 0));
+    MDH_RETURN_IF_ERROR(stream_.Open());
+    MDH_RETURN_IF_ERROR(CheckCuda(functions_, "cuEventCreate", f.EventCreate(&begin_, 0)));
+    return CheckCuda(functions_, "cuEventCreate", f.EventCreate(&end_, 0));
   }
 
-  Status Launch(absl::Span<DeviceMemory* const> arguments) override {
-    std::vector<CudaPointer> pointers;
-    for (DeviceMemory* memory : arguments) {
-      pointers.push_back(static_cast<const CudaMemory*>(memory)->data());
-    }
-    std::vector<void*> values;
-    for (CudaPointer& pointer : pointers) values.push_back(&pointer);
-    for (size_t n = 0; n < launches_.size(); ++n) {
-      MDH_RETURN_IF_ERROR(launcher_.Launch(functions_[n], launches_[n], values.data()));
-    }
-    return absl::OkStatus();
+  Status Launch(const DeviceArguments& arguments) override {
+    return LaunchWith(PointersOf(arguments));
   }
 
-  Result<double> Time(absl::Span<DeviceMemory* const> arguments, int64_t calls) override {
-    const CudaFunctions& f = driver_.functions;
-    MDH_RETURN_IF_ERROR(driver_.Check("cuEventRecord", f.EventRecord(begin_, nullptr)));
-    for (int64_t call = 0; call < calls; ++call) MDH_RETURN_IF_ERROR(Launch(arguments));
-    MDH_RETURN_IF_ERROR(driver_.Check("cuEventRecord", f.EventRecord(end_, nullptr)));
-    const Status ended = driver_.Check("cuEventSynchronize", f.EventSynchronize(end_));
+  Result<double> Time(absl::Span<const DeviceArguments> sets, int64_t calls) override {
+    const CudaFunctions& f = functions_;
+    Calls wanted = {{}, calls};
+    for (const DeviceArguments& set : sets) wanted.sets.push_back(PointersOf(set));
+    const bool is_recorded = calls > 1 && IsRecorded(wanted);
+    MDH_RETURN_IF_ERROR(
+        CheckCuda(functions_, "cuEventRecord", f.EventRecord(begin_, stream_.handle())));
+    MDH_RETURN_IF_ERROR(is_recorded ? graph_.Launch(stream_) : LaunchAll(wanted));
+    MDH_RETURN_IF_ERROR(
+        CheckCuda(functions_, "cuEventRecord", f.EventRecord(end_, stream_.handle())));
+    const Status ended = CheckCuda(functions_, "cuEventSynchronize", f.EventSynchronize(end_));
     if (!ended.ok()) return absl::AbortedError(ended.message());
     float time_ms = 0;
     MDH_RETURN_IF_ERROR(
-        driver_.Check("cuEventElapsedTime", f.EventElapsedTime(&time_ms, begin_, end_)));
+        CheckCuda(functions_, "cuEventElapsedTime", f.EventElapsedTime(&time_ms, begin_, end_)));
     return static_cast<double>(time_ms) * 1e6;
   }
 
   KernelResources resources() const override { return resources_; }
 
  private:
+  using Pointers = std::vector<CudaPointer>;
+  struct Calls {
+    std::vector<Pointers> sets;
+    int64_t calls = 0;
+
+    friend bool operator==(const Calls&, const Calls&) = default;
+  };
+
+  static Pointers PointersOf(const DeviceArguments& arguments) {
+    Pointers pointers;
+    for (DeviceMemory* memory : arguments) {
+      pointers.push_back(static_cast<const CudaMemory*>(memory)->data());
+    }
+    return pointers;
+  }
+
+  Status LaunchWith(Pointers pointers) const {
+    std::vector<void*> values;
+    for (CudaPointer& pointer : pointers) values.push_back(&pointer);
+    for (size_t n = 0; n < launches_.size(); ++n) {
+      MDH_RETURN_IF_ERROR(
+          launcher_.Launch(handles_[n], launches_[n], values.data(), stream_.handle()));
+    }
+    return absl::OkStatus();
+  }
+
+  Status LaunchAll(const Calls& wanted) const {
+    for (int64_t call = 0; call < wanted.calls; ++call) {
+      const auto set = static_cast<size_t>(call) % wanted.sets.size();
+      MDH_RETURN_IF_ERROR(LaunchWith(wanted.sets[set]));
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether the graph is these calls, from now on. What cannot be recorded is launched as usual: if
+  // that fails, too, its error is the one that says why.
+  bool IsRecorded(const Calls& wanted) {
+    if (stream_.handle() == nullptr || is_refused_) return false;
+    if (graph_.is_recorded() && wanted == recorded_) return true;
+    is_refused_ = !graph_.Record(stream_, [&] { return LaunchAll(wanted); }).ok();
+    recorded_ = wanted;
+    return !is_refused_;
+  }
+
   Status AddFunction(const KernelLaunch& launch) {
-    const CudaFunctions& f = driver_.functions;
+    const CudaFunctions& f = functions_;
     void* function = nullptr;
     MDH_RETURN_IF_ERROR(
-        driver_.Check(absl::StrCat("cuModuleGetFunction(", launch.function, ")"),
-                      f.ModuleGetFunction(&function, module_, launch.function.c_str())));
+        CheckCuda(functions_, absl::StrCat("cuModuleGetFunction(", launch.function, ")"),
+                  f.ModuleGetFunction(&function, module_, launch.function.c_str())));
     if (launch.dynamic_shared_bytes > 0) {
-      MDH_RETURN_IF_ERROR(driver_.Check(
-          absl::StrCat("cuFuncSetAttribute(", launch.function, ", ", launch.dynamic_shared_bytes,
-                       " bytes of dynamic shared memory)"),
-          f.FuncSetAttribute(function, cuda::kFunctionDynamicSharedBytes,
-                             static_cast<int>(launch.dynamic_shared_bytes))));
+      MDH_RETURN_IF_ERROR(
+          CheckCuda(functions_,
+                    absl::StrCat("cuFuncSetAttribute(", launch.function, ", ",
+                                 launch.dynamic_shared_bytes, " bytes of dynamic shared memory)"),
+                    f.FuncSetAttribute(function, cuda::kFunctionDynamicSharedBytes,
+                                       static_cast<int>(launch.dynamic_shared_bytes))));
     }
-    functions_.push_back(function);
+    handles_.push_back(function);
     int registers = 0, local_bytes = 0, shared_bytes = 0;
     const auto read = [&](int attribute, int* value) {
-      return driver_.Check("cuFuncGetAttribute", f.FuncGetAttribute(value, attribute, function));
+      return CheckCuda(functions_, "cuFuncGetAttribute",
+                       f.FuncGetAttribute(value, attribute, function));
     };
     MDH_RETURN_IF_ERROR(read(cuda::kFunctionRegisters, &registers));
     MDH_RETURN_IF_ERROR(read(cuda::kFunctionLocalBytes, &local_bytes));
@@ -86,14 +135,18 @@ class CudaProgram final : public DeviceProgram {
     return absl::OkStatus();
   }
 
-  const CudaDriver& driver_;
+  const CudaFunctions& functions_;
   const CudaLauncher launcher_;
   std::vector<KernelLaunch> launches_;
   KernelResources resources_;
   void* module_ = nullptr;
   void* begin_ = nullptr;  // events
   void* end_ = nullptr;
-  std::vector<void*> functions_;
+  std::vector<void*> handles_;
+  CudaStream stream_;
+  CudaGraph graph_;
+  Calls recorded_;  // by the graph
+  bool is_refused_ = false;
 };
 
 Status CheckLanguage(const Kernel& kernel) {
@@ -115,10 +168,11 @@ Result<std::string> CompileToCubin(const Nvcc& nvcc, int capability, const Kerne
                       directory);
 }
 
-Result<std::unique_ptr<DeviceProgram>> LoadCudaProgram(const CudaDriver& driver, int capability,
+Result<std::unique_ptr<DeviceProgram>> LoadCudaProgram(const CudaFunctions& functions,
+                                                       int capability,
                                                        std::vector<KernelLaunch> launches,
                                                        const std::string& image) {
-  auto program = std::make_unique<CudaProgram>(driver, capability, std::move(launches));
+  auto program = std::make_unique<CudaProgram>(functions, capability, std::move(launches));
   MDH_RETURN_IF_ERROR(program->Load(image));
   return program;
 }

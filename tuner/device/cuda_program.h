@@ -21,8 +21,9 @@ Result<std::string> CompileToCubin(const Nvcc& nvcc, int capability, const Kerne
                                    const std::string& directory);
 
 // For the current context, of a device of that compute capability, for which the image was
-// compiled. The driver must outlive the program. Errors: as ComputeDevice::LoadBinary.
-Result<std::unique_ptr<DeviceProgram>> LoadCudaProgram(const CudaDriver& driver, int capability,
+// compiled. The functions must outlive the program. Errors: as ComputeDevice::LoadBinary.
+Result<std::unique_ptr<DeviceProgram>> LoadCudaProgram(const CudaFunctions& functions,
+                                                       int capability,
                                                        std::vector<KernelLaunch> launches,
                                                        const std::string& image);
 

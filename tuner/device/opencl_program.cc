@@ -56,17 +56,19 @@ class OpenClProgram final : public DeviceProgram {
     return absl::OkStatus();
   }
 
-  Status Launch(absl::Span<DeviceMemory* const> arguments) override {
+  Status Launch(const DeviceArguments& arguments) override {
     MDH_RETURN_IF_ERROR(SetArguments(arguments));
     for (size_t n = 0; n < launches_.size(); ++n) MDH_RETURN_IF_ERROR(Enqueue(n, nullptr));
     return absl::OkStatus();
   }
 
-  Result<double> Time(absl::Span<DeviceMemory* const> arguments, int64_t calls) override {
-    MDH_RETURN_IF_ERROR(SetArguments(arguments));
+  Result<double> Time(absl::Span<const DeviceArguments> sets, int64_t calls) override {
     Events events(context_.functions);
     const size_t stages = launches_.size();
     for (int64_t call = 0; call < calls; ++call) {
+      // Commands keep the arguments that they were enqueued with.
+      const auto set = static_cast<size_t>(call) % sets.size();
+      if (call == 0 || sets.size() > 1) MDH_RETURN_IF_ERROR(SetArguments(sets[set]));
       for (size_t n = 0; n < stages; ++n) {
         const bool is_first = call == 0 && n == 0;
         const bool is_last = call == calls - 1 && n == stages - 1;
@@ -96,7 +98,7 @@ class OpenClProgram final : public DeviceProgram {
     return ended.ok() ? ended : absl::AbortedError(ended.message());
   }
 
-  Status SetArguments(absl::Span<DeviceMemory* const> arguments) const {
+  Status SetArguments(const DeviceArguments& arguments) const {
     for (size_t n = 0; n < launches_.size(); ++n) {
       for (size_t a = 0; a < arguments.size(); ++a) {
         void* const memory = static_cast<const OpenClMemory*>(arguments[a])->middle();

@@ -30,8 +30,8 @@ Result<bool> DeviceComparison::AreEqual(DeviceMemory& a, DeviceMemory& b) {
   std::array<Answer, 1> answer = {{{static_cast<uint64_t>(a.bytes()), 0}}};
   const auto bytes = absl::MakeSpan(reinterpret_cast<std::byte*>(answer.data()), sizeof(Answer));
   MDH_RETURN_IF_ERROR(answer_->Write(bytes));
-  const std::array<DeviceMemory*, 3> arguments = {&a, &b, answer_.get()};
-  MDH_RETURN_IF_ERROR(program_->Time(arguments, 1).status());
+  const DeviceArguments arguments = {&a, &b, answer_.get()};
+  MDH_RETURN_IF_ERROR(program_->Time({arguments}, 1).status());
   MDH_RETURN_IF_ERROR(answer_->Read(0, bytes));
   return answer[0].differs == 0;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tuner/measure/buffer_sets.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/device_buffer.h"
 #include "tuner/measure/device_comparison.h"
@@ -22,8 +23,10 @@ namespace mdh {
 namespace {
 
 // Calls of short kernels are timed together for so long that clocks do not matter.
-constexpr double kBatchTime = 100e3;
+constexpr double kBatchTime = 200e3;
 constexpr double kMostBatched = 1000;
+// A batch that goes through all sets of buffers may take so long.
+constexpr double kLongestBatch = 10e6;
 // First calls that take longer count.
 constexpr double kLongCall = 20e6;
 // Larger inputs are compared by the host only after promising candidates.
@@ -40,15 +43,22 @@ struct OpenedDevice {
   std::unique_ptr<DeviceComparison> comparison;
   // Of inputs and outputs that are compared on the device.
   std::map<size_t, KnownContents> known_inputs, known_outputs;
-  std::unique_ptr<DeviceMemory> flush;  // what goes through the caches between cold calls
+  // Of cold calls: what they use in turns, or, if there is no room for that, what goes through the
+  // caches between them.
+  std::optional<BufferSets> sets;
+  std::unique_ptr<DeviceMemory> flush;
 };
 
-// Whether candidates have room enough beside second copies of everything.
-bool HasRoomForCopies(const ExecutorSetup& setup, const DeviceDescription& device) {
+int64_t BytesOf(const ExecutorSetup& setup) {
   int64_t bytes = 0;
   for (const InputBuffer& input : setup.inputs) bytes += input.size_bytes;
   for (const OutputBuffer& output : setup.outputs) bytes += output.size_bytes;
-  return bytes <= device.blocks.memory_bytes / 8;
+  return bytes;
+}
+
+// Whether candidates have room enough beside second copies of everything.
+bool HasRoomForCopies(const ExecutorSetup& setup, const DeviceDescription& device) {
+  return BytesOf(setup) <= device.blocks.memory_bytes / 8;
 }
 
 // What is large, and known, is compared on the device from now on.
@@ -129,7 +139,7 @@ class Performance {
   }
 
  private:
-  // Loads the kernel and makes its scratch memory.
+  // Loads the kernel and makes its scratch memory and the sets of its arguments.
   Status Prepare() {
     const Kernel kernel = FromMessage(request_.kernel());
     if (kernel.launches.empty()) return absl::InternalError("the kernel has no launches");
@@ -138,16 +148,34 @@ class Performance {
     response_.set_registers_per_thread(resources.registers_per_thread);
     response_.set_local_bytes_per_thread(resources.local_bytes_per_thread);
     response_.set_shared_bytes_per_block(resources.shared_bytes_per_block);
+    DeviceArguments& own = sets_.emplace_back();
     for (const Buffers* buffers : {&opened_.inputs, &opened_.outputs}) {
-      for (const DeviceBuffer& buffer : *buffers) arguments_.push_back(buffer.memory());
+      for (const DeviceBuffer& buffer : *buffers) own.push_back(buffer.memory());
     }
+    if (is_cold()) MDH_RETURN_IF_ERROR(MakeCold());
     if (kernel.scratch_bytes > 0) {
       MDH_ASSIGN_OR_RETURN(
           scratch_, DeviceBuffer::Create(*opened_.device, "scratch memory", kernel.scratch_bytes));
       MDH_RETURN_IF_ERROR(scratch_->Fill(std::byte{0xFF}));
-      arguments_.push_back(scratch_->memory());
+      for (DeviceArguments& set : sets_) set.push_back(scratch_->memory());
     }
-    if (options_.cache == CacheState::kCold) return MakeFlush();
+    return absl::OkStatus();
+  }
+
+  bool is_cold() const { return options_.cache == CacheState::kCold; }
+
+  // More sets of buffers than the caches hold or, if there is no room for them, what is written
+  // between two calls.
+  Status MakeCold() {
+    const int64_t count = SetsBeyondCaches(BytesOf(setup_), opened_.device->description());
+    if (!opened_.sets && opened_.flush == nullptr && count > 1) {
+      Result<BufferSets> sets =
+          BufferSets::Create(*opened_.device, setup_.inputs, setup_.outputs, count);
+      if (!sets.ok() && !absl::IsResourceExhausted(sets.status())) return sets.status();
+      if (sets.ok()) opened_.sets = *std::move(sets);
+    }
+    if (!opened_.sets) return MakeFlush();
+    sets_.insert(sets_.end(), opened_.sets->others().begin(), opened_.sets->others().end());
     return absl::OkStatus();
   }
 
@@ -159,12 +187,21 @@ class Performance {
     return absl::OkStatus();
   }
 
-  // Nanoseconds of one call, of `calls` that are timed together.
+  // Nanoseconds of one call on the problem's own buffers, which are checked.
+  Result<double> TimeChecked() { return TimeOn({&sets_[0], 1}, 1); }
+
+  // Nanoseconds of one call, of `calls` that are timed together; of a single one on the next set.
   Result<double> Time(int64_t calls) {
-    if (opened_.flush != nullptr && options_.cache == CacheState::kCold) {
+    if (calls > 1) return TimeOn(sets_, calls);
+    next_set_ = (next_set_ + 1) % sets_.size();
+    return TimeOn({&sets_[next_set_], 1}, 1);
+  }
+
+  Result<double> TimeOn(absl::Span<const DeviceArguments> sets, int64_t calls) {
+    if (opened_.flush != nullptr && is_cold()) {
       MDH_RETURN_IF_ERROR(opened_.flush->Fill(static_cast<std::byte>(++flushes_)));
     }
-    MDH_ASSIGN_OR_RETURN(const double all_ns, program_->Time(arguments_, calls));
+    MDH_ASSIGN_OR_RETURN(const double all_ns, program_->Time(sets, calls));
     // No clock is exact enough for nothing at all.
     return std::max(all_ns / static_cast<double>(calls), 1.0);
   }
@@ -210,7 +247,7 @@ class Performance {
     MDH_RETURN_IF_ERROR(Poison(kFirstPoison));
     start_ns_ = NowNs();
     progress_.calling_since_ns = start_ns_;
-    MDH_ASSIGN_OR_RETURN(const double first_ns, Time(1));
+    MDH_ASSIGN_OR_RETURN(const double first_ns, TimeChecked());
     response_.set_first_ns(std::llround(first_ns));
     MDH_RETURN_IF_ERROR(Save(memory_.first, response_.mutable_right_at_first()));
     longest_ns_ = first_ns;
@@ -235,10 +272,18 @@ class Performance {
       Record(second_ns, 1);
       return true;
     }
-    if (options_.cache == CacheState::kWarm && second_ns < kBatchTime) {
-      batch_ = std::llround(std::clamp(std::ceil(kBatchTime / second_ns), 1.0, kMostBatched));
-    }
+    batch_ = CallsOfBatch(second_ns);
     return false;
+  }
+
+  // Calls that are timed together. With cold caches they go through all sets, each time in the same
+  // way.
+  int64_t CallsOfBatch(double call_ns) const {
+    if (call_ns >= kBatchTime || (is_cold() && opened_.flush != nullptr)) return 1;
+    const auto sets = static_cast<double>(sets_.size());
+    if (sets > 1 && sets * call_ns > kLongestBatch) return 1;
+    const double wanted = std::min(std::ceil(kBatchTime / call_ns), kMostBatched);
+    return std::llround(std::ceil(wanted / sets) * sets);
   }
 
   // Two more batches, one of them the final call, fit into the limit.
@@ -257,7 +302,7 @@ class Performance {
     is_promising_ = rule_.IsPromising();
     if (!request_.final_call() || !HaveTime() || !is_promising_) return absl::OkStatus();
     MDH_RETURN_IF_ERROR(Poison(kLastPoison));
-    MDH_ASSIGN_OR_RETURN(const double last_ns, Time(1));
+    MDH_ASSIGN_OR_RETURN(const double last_ns, TimeChecked());
     MDH_RETURN_IF_ERROR(Save(memory_.last, response_.mutable_right_at_last()));
     progress_.have_last = true;
     if (counts_final && static_cast<int>(rule_.times_ns().size()) < options_.max_repeats) {
@@ -324,7 +369,8 @@ class Performance {
   v1::ExecutorResponse response_;
   std::optional<DeviceBuffer> scratch_;
   std::unique_ptr<DeviceProgram> program_;
-  std::vector<DeviceMemory*> arguments_;
+  std::vector<DeviceArguments> sets_;  // the first one: the problem's own buffers
+  size_t next_set_ = 0;
   int64_t batch_ = 1;
   int64_t start_ns_ = 0;
   double longest_ns_ = 0;

@@ -60,14 +60,15 @@ class AsyncClient:
 
     async def tune(
         self, expression: Source, *, budget_seconds: float = 0, max_trials: int = 0, seed: int = 0,
-        technique: str = "", numerics: str = "", tolerance: float = 0, force: bool = False,
-        request_id: str = "", devices: Sequence[str] = (), source: str = "",
+        technique: str = "", numerics: str = "", tolerance: float = 0, caches: str = "",
+        force: bool = False, request_id: str = "", devices: Sequence[str] = (), source: str = "",
         on_progress: Optional[Callable[[Progress], None]] = None,
     ) -> TunedKernel:
         """As Client.tune. A task that is cancelled while it waits cancels the job."""
         options = tuning_pb2.TuningOptions(
             budget_ns=int(budget_seconds * 1e9), max_trials=max_trials, seed=seed,
-            technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance)
+            technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance,
+            cache_state=calls.cache_state(caches))
         job = await self._run(calls.create_job(
             expression, options=options, force=force, request_id=request_id or uuid.uuid4().hex,
             devices=devices, source_name=source))

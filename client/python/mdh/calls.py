@@ -22,6 +22,7 @@ Result = TypeVar("Result")
 # Listing devices may have to measure them first, which takes seconds.
 _LIST_DEVICES_SECONDS = 180.0
 _POLICY = "NUMERICS_POLICY_"
+_CACHES = "CACHE_STATE_"
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,16 @@ def selection(device: Device) -> Optional[device_pb2.DeviceSelection]:
     if isinstance(device, device_pb2.DeviceDescription):
         return device_pb2.DeviceSelection(description=device)
     return device_pb2.DeviceSelection(name=device) if device else None
+
+
+def cache_state(caches: str) -> int:
+    if not caches:
+        return 0
+    name = _CACHES + caches.upper()
+    if name not in record_pb2.CacheState.keys()[1:]:
+        known = [n[len(_CACHES):].lower() for n in record_pb2.CacheState.keys()[1:]]
+        raise wrong(f"there is no state of the caches '{caches}', but {', '.join(known)}")
+    return record_pb2.CacheState.Value(name)
 
 
 def policy(numerics: str) -> int:

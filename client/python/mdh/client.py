@@ -99,6 +99,7 @@ class Client:
         technique: str = "",
         numerics: str = "",
         tolerance: float = 0,
+        caches: str = "",
         force: bool = False,
         request_id: str = "",
         devices: Sequence[str] = (),
@@ -109,9 +110,10 @@ class Client:
 
         Zero and empty stand for the daemon's defaults. `numerics`: what a kernel may change in
         results: "reassociate", "exact_order" or "fixed_tree". `tolerance`: largest relative error
-        when candidates are checked. `force`: search even if there is a record. `devices`: names of
-        equal devices, e.g. "devices/cuda0", or "devices/cuda" for all of a kind; default: the
-        daemon's CPU. `source`: who asks, to take turns with others. `on_progress` is called from
+        when candidates are checked. `caches`: in which state of the caches they are timed, "warm"
+        or "cold"; default: warm, and a record of any state will do. `force`: search even if there is
+        a record. `devices`: names of equal devices, e.g. "devices/cuda0", or "devices/cuda" for all
+        of a kind; default: the daemon's CPU. `source`: who asks, to take turns with others. `on_progress` is called from
         this thread. A daemon that is restarted meanwhile is waited for. An interrupt from the
         keyboard cancels the job; the best found until then is stored.
 
@@ -119,7 +121,8 @@ class Client:
         """
         options = tuning_pb2.TuningOptions(
             budget_ns=int(budget_seconds * 1e9), max_trials=max_trials, seed=seed,
-            technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance)
+            technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance,
+            cache_state=calls.cache_state(caches))
         job = self._run(calls.create_job(
             expression, options=options, force=force, request_id=request_id or uuid.uuid4().hex,
             devices=devices, source_name=source))

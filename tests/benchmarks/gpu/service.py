@@ -55,13 +55,24 @@ class Service:
         self._remove()
 
     def devices(self) -> List[Dict[str, Any]]:
-        """As `mdh devices --json` lists them. Errors: ServiceError."""
-        return json.loads(self._mdh(["devices"], 120))["devices"]  # type: ignore[no-any-return]
+        """As `mdh devices --json` lists them, once their peaks are known: a daemon that has just
+        started is still looking whether they work. Errors: ServiceError."""
+        limit = time.monotonic() + _START_SECONDS
+        while True:
+            devices = json.loads(self._mdh(["devices"], 120))["devices"]
+            unknown = [device["name"] for device in devices if "peaks" not in device]
+            if not unknown:
+                return devices  # type: ignore[no-any-return]
+            if time.monotonic() > limit:
+                raise ServiceError(f"the peaks of {', '.join(unknown)} cannot be measured: "
+                                   f"{self._log_text().strip()[-600:]}")
+            time.sleep(0.2)
 
     def tune(self, case: Case, device: str, budget_seconds: float, force: bool) -> Dict[str, Any]:
-        """The record that was found. Errors: ServiceError."""
+        """The record that was found, timed as the benchmark times: with cold caches. Errors:
+        ServiceError."""
         words = ["tune", *_expression(case), "--device", device, "--budget",
-                 f"{budget_seconds:g}s"]
+                 f"{budget_seconds:g}s", "--caches", "cold"]
         ended = json.loads(self._mdh(words + (["--force"] if force else []),
                                      budget_seconds + _AFTER_BUDGET_SECONDS))
         record: Dict[str, Any] = ended.get("record") or {}

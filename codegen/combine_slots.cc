@@ -148,7 +148,8 @@ class SlotCombiner {
       }
       CombineInto(totals, std::move(right), &step);
       exchange(&step);
-      std::vector<Condition> combines = {IsZero(share % (2 * distance))};
+      std::vector<Condition> combines;
+      combines.push_back(IsZero(share % (2 * distance)));
       if (shares_.shares % (2 * distance) != 0) {  // the last one may have no partner
         combines.push_back(
             {Condition::Kind::kLess, share + Index(distance), Index(shares_.shares), ""});

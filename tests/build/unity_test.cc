@@ -27,30 +27,31 @@ struct SourceFile {
   std::string text;
 };
 
-// "name: one.cc:3 and other.cc:4" for each own name of a source that another source, or a header,
-// has, too. Aliases that stand for the same are no clash, nor are names that one file has several
-// times.
+// "name: one.cc:3 and other.cc:4" for each own name of a source, and each type of a header, that
+// another source or header has, too. Aliases that stand for the same are no clash, nor are names
+// that one file has several times.
 std::vector<std::string> Clashes(const std::vector<SourceFile>& sources,
                                  const std::vector<SourceFile>& headers) {
   struct Place {
     SourceName name;
     std::string path;
   };
-  std::map<std::string, Place> places;
-  for (const SourceFile& header : headers) {
-    for (SourceName& name : NamesAtNamespaceScope(header.text)) {
-      places.emplace(name.name, Place{name, header.path});
-    }
-  }
+  std::map<std::string, Place> places;  // the first of each name
   std::vector<std::string> clashes;
+  const auto add = [&](const SourceName& name, const std::string& path) {
+    const Place& first = places.emplace(name.name, Place{name, path}).first->second;
+    const bool is_same_alias = !name.alias.empty() && name.alias == first.name.alias;
+    const bool is_function = !name.is_own && !first.name.is_own;
+    if (first.path == path || is_same_alias || is_function) return;
+    clashes.push_back(absl::StrCat(name.name, ": ", first.path, ":", first.name.line, " and ", path,
+                                   ":", name.line));
+  };
+  for (const SourceFile& header : headers) {
+    for (const SourceName& name : NamesAtNamespaceScope(header.text)) add(name, header.path);
+  }
   for (const SourceFile& source : sources) {
     for (const SourceName& name : NamesAtNamespaceScope(source.text)) {
-      if (!name.is_own) continue;
-      const Place& first = places.emplace(name.name, Place{name, source.path}).first->second;
-      const bool is_same_alias = !name.alias.empty() && name.alias == first.name.alias;
-      if (first.path == source.path || is_same_alias) continue;
-      clashes.push_back(absl::StrCat(name.name, ": ", first.path, ":", first.name.line, " and ",
-                                     source.path, ":", name.line));
+      if (name.is_own) add(name, source.path);
     }
   }
   return clashes;
@@ -109,6 +110,16 @@ TEST(Unity, FindsNamesThatSourcesHaveInCommon) {
   EXPECT_THAT(Clashes({third, other}, {{"other.h", "\nvoid G();\n"}}),
               ElementsAre("G: other.h:2 and third.cc:2", "G: other.h:2 and third.cc:2",
                           "Row: third.cc:1 and other.cc:3"));
+}
+
+TEST(Unity, FindsTypesOfHeadersThatHideFunctions) {
+  const SourceFile type = {"type.h", "struct If {\n};\n"};
+  const SourceFile declaration = {"declaration.h", "struct If;\nvoid F();\n"};
+  const SourceFile function = {"function.h", "\nint If(int n);\nvoid F(int n);\n"};
+  EXPECT_THAT(Clashes({}, {function, type}), ElementsAre("If: function.h:2 and type.h:1"));
+  EXPECT_THAT(Clashes({}, {type, function}), ElementsAre("If: type.h:1 and function.h:2"));
+  EXPECT_THAT(Clashes({}, {declaration, type}), IsEmpty());
+  EXPECT_THAT(Clashes({}, {declaration, function}), IsEmpty());
 }
 
 TEST(Unity, SourcesHaveNoNamesInCommon) {

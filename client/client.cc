@@ -110,7 +110,7 @@ Result<v1::LookupKernelResponse> GrpcClient::Lookup(const v1::KernelKey& key,
                     options_.call_limit_ns);
 }
 
-v1::BackgroundTuning ToProto(const BackgroundTuning& tuning) {
+v1::BackgroundTuning TuningToProto(const BackgroundTuning& tuning) {
   v1::BackgroundTuning proto;
   proto.mutable_options()->set_budget_ns(tuning.budget_ns);
   proto.set_priority(tuning.priority);
@@ -126,7 +126,7 @@ Result<v1::LookupKernelResponse> GrpcClient::LookupAndTune(const Expression& exp
   *request.mutable_expression()->mutable_structured() = ToProto(expression);
   request.set_numerics_policy(numerics_policy);
   if (IsGiven(device)) *request.mutable_device() = device;
-  *request.mutable_tune_in_background() = ToProto(tuning);
+  *request.mutable_tune_in_background() = TuningToProto(tuning);
   return CallMethod(*kernels_, &v1::KernelService::Stub::LookupKernel, request,
                     options_.call_limit_ns);
 }
@@ -178,7 +178,7 @@ Result<v1::GetKernelResponse> GrpcClient::GetKernelAndTune(const Expression& exp
   *request.mutable_expression()->mutable_structured() = ToProto(expression);
   request.set_numerics_policy(numerics_policy);
   if (IsGiven(device)) *request.mutable_device() = device;
-  *request.mutable_tune_in_background() = ToProto(tuning);
+  *request.mutable_tune_in_background() = TuningToProto(tuning);
   return CallMethod(*kernels_, &v1::KernelService::Stub::GetKernel, request,
                     options_.call_limit_ns);
 }

@@ -12,8 +12,8 @@ namespace mdh {
 namespace {
 
 // Between two attempts to follow the changes.
-constexpr std::chrono::milliseconds kFirstPause(20);
-constexpr std::chrono::milliseconds kLongestPause(2'000);
+constexpr std::chrono::milliseconds kFirstRetryPause(20);
+constexpr std::chrono::milliseconds kLongestRetryPause(2'000);
 
 int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -149,14 +149,14 @@ void LookupCache::Apply(const v1::WatchKernelsResponse& changes) {
 
 void LookupCache::Follow(const std::stop_token& stop) {
   std::string cursor;
-  std::chrono::milliseconds pause = kFirstPause;
+  std::chrono::milliseconds pause = kFirstRetryPause;
   while (!stop.stop_requested()) {
     const auto on_changes = [&](const v1::WatchKernelsResponse& response) {
       // What was kept before the stream began is of unknown age.
       if (cursor.empty()) Clear();
       Apply(response);
       cursor = response.cursor();
-      pause = kFirstPause;
+      pause = kFirstRetryPause;
       fresh_until_ns_.store(NowNs() + options_.max_silence_ns, std::memory_order_release);
       return !stop.stop_requested();
     };
@@ -168,7 +168,7 @@ void LookupCache::Follow(const std::stop_token& stop) {
       Clear();
     }
     Pause(stop, pause);
-    pause = std::min(2 * pause, kLongestPause);
+    pause = std::min(2 * pause, kLongestRetryPause);
   }
 }
 

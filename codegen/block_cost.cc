@@ -32,7 +32,7 @@ constexpr double kBeside = 10, kMostBeside = 0.6;
 constexpr int64_t kLongestStride = int64_t{1} << 32;
 constexpr double kMostIndependent = 64;  // results of a thread that hide waiting
 
-double CeilDivide(double a, double b) { return std::ceil(a / b); }
+double CeilQuotient(double a, double b) { return std::ceil(a / b); }
 
 using Copy = BlockDesign::Copy;
 
@@ -199,8 +199,8 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
       s.block[d] = std::min(sizes_[d], group * cut.strided * cut.loops);
       s.results *= static_cast<double>(s.thread[d]);
       s.tiles *= static_cast<double>(cut.loops);
-      s.blocks *= CeilDivide(static_cast<double>(sizes_[d]),
-                             static_cast<double>(group * cut.strided * cut.loops));
+      s.blocks *= CeilQuotient(static_cast<double>(sizes_[d]),
+                               static_cast<double>(group * cut.strided * cut.loops));
     } else {
       s.thread[d] = cut.vector;
       s.chunk[d] = std::min(sizes_[d], group);
@@ -208,10 +208,10 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
       const int64_t whole_groups = RoundUp(CeilDivide(sizes_[d], cut.blocks), group);
       s.tile[d] = s.block[d] = std::min(sizes_[d], whole_groups);
       const double iterations =
-          CeilDivide(static_cast<double>(whole_groups), static_cast<double>(group));
+          CeilQuotient(static_cast<double>(whole_groups), static_cast<double>(group));
       s.iterations *= iterations;
       const double slots =
-          CeilDivide(static_cast<double>(sizes_[d]), iterations * static_cast<double>(group));
+          CeilQuotient(static_cast<double>(sizes_[d]), iterations * static_cast<double>(group));
       s.slots *= slots;
       s.blocks *= slots;
       s.reducing_threads *= static_cast<double>(cut.threads);

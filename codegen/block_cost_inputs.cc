@@ -8,8 +8,6 @@ namespace {
 
 using Copy = BlockDesign::Copy;
 
-constexpr int64_t kPadding = 4;  // as in block_design.cc
-
 // Cycles that an access of `words` neighbouring words per thread takes: of the threads that are
 // served at once, those with different words in one bank wait for each other.
 double BankCycles(const std::array<int64_t, kWarp>& at, int count, int words) {
@@ -142,7 +140,7 @@ BlockCostModel::CopyLayout BlockCostModel::LayOut(const BufferModel& buffer,
     layout.extents.push_back(extent);
   }
   const int innermost = layout.is_permuted ? designed.innermost : last;
-  int64_t stride = layout.extents[innermost] + (layout.is_permuted ? kPadding : 0);
+  int64_t stride = layout.extents[innermost] + (layout.is_permuted ? BlockDesign::kPadding : 0);
   layout.strides[innermost] = 1;
   for (int x = last; x >= 0; --x) {
     if (x == innermost) continue;

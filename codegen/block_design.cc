@@ -12,7 +12,6 @@ namespace mdh {
 namespace {
 
 constexpr int64_t kMaxPrivateElements = 64;  // of an input, on their way to the scalar function
-constexpr int kPadding = 4;                  // of rows in shared memory that are written by columns
 
 using Copy = BlockDesign::Copy;
 
@@ -213,7 +212,7 @@ class Translator {
           input.memory.layouts[l].push_back(is_inside ? layout : input.layout);
         }
       }
-      input.padding = kPadding;
+      input.padding = BlockDesign::kPadding;
     }
     p_.inputs.push_back(std::move(input));
   }

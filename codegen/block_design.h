@@ -30,6 +30,8 @@ struct BlockDesign {
   // Where an input is copied to shared memory: nowhere, or what a block needs for the next points
   // of the reductions, for a tile, or for all of its tiles.
   enum class Copy : uint8_t { kNone, kChunk, kTile, kBlock };
+  // Of rows in shared memory that are written by columns.
+  static constexpr int kPadding = 4;
 
   std::vector<Cut> cuts;     // per dimension
   std::vector<Copy> copies;  // per input

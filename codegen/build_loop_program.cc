@@ -13,13 +13,9 @@
 namespace mdh {
 namespace {
 
-std::shared_ptr<const Block> Share(Block block) {
-  return std::make_shared<const Block>(std::move(block));
-}
-
-class Builder {
+class LoopProgramBuilder {
  public:
-  explicit Builder(const LoopPlan& plan) : plan_(plan) {}
+  explicit LoopProgramBuilder(const LoopPlan& plan) : plan_(plan) {}
 
   LoopProgram Build() {
     for (const StagedCopy& copy : plan_.staged()) {
@@ -75,14 +71,14 @@ class Builder {
     if (parts == 1) {
       Block block;
       block.push_back({If{{{Condition::Kind::kEqual, Index::Variable("thread"), Index(0), ""}},
-                          Share(std::move(body)),
+                          ShareBlock(std::move(body)),
                           nullptr}});
       return block;
     }
     Block block;
     block.push_back({DeclareIndex{"part_end", Fraction(parts, "thread + 1")}});
     block.push_back({For{"part", Fraction(parts, "thread"), Index::Variable("part_end"), 1, false,
-                         Share(std::move(body))}});
+                         ShareBlock(std::move(body))}});
     return block;
   }
 
@@ -163,7 +159,7 @@ class Builder {
         EnterPart(loop.variable, loop.step, plan_.size(d), state.ranges[d].end, body);
     EmitLoops(n + 1, inside, body);
     block.push_back({For{loop.variable, state.ranges[d].begin, state.ranges[d].end, loop.step,
-                         false, Share(std::move(body))}});
+                         false, ShareBlock(std::move(body))}});
   }
 
   // Whole register tiles in a loop, then the partial one at the end of the dimension.
@@ -177,8 +173,8 @@ class Builder {
     inside.origins[d] = Index::Variable(loop.variable);
     Block body;
     EmitLoops(n + 1, inside, body);
-    block.push_back(
-        {For{loop.variable, range.begin, range.end, loop.step, rest != 0, Share(std::move(body))}});
+    block.push_back({For{loop.variable, range.begin, range.end, loop.step, rest != 0,
+                         ShareBlock(std::move(body))}});
     if (rest == 0) return;
     inside.points[d] = rest;
     Block rest_body;
@@ -188,7 +184,7 @@ class Builder {
     if (!range.end.is_constant()) {
       conditions.push_back({Condition::Kind::kEqual, range.end, Index(plan_.size(d)), ""});
     }
-    block.push_back({If{conditions, Share(std::move(rest_body)), nullptr}});
+    block.push_back({If{conditions, ShareBlock(std::move(rest_body)), nullptr}});
   }
 
   // ---- Register tile ----
@@ -233,7 +229,8 @@ class Builder {
     Block then_block, else_block;
     then_block.push_back(CallTile(state, points, origins, TilePlace::kInside, !first.empty()));
     else_block.push_back(std::move(anywhere));
-    block.push_back({If{*inside, Share(std::move(then_block)), Share(std::move(else_block))}});
+    block.push_back(
+        {If{*inside, ShareBlock(std::move(then_block)), ShareBlock(std::move(else_block))}});
   }
 
   Statement CallTile(const State& state, const std::vector<int64_t>& points,
@@ -311,6 +308,6 @@ class Builder {
 
 }  // namespace
 
-LoopProgram BuildLoopProgram(const LoopPlan& plan) { return Builder(plan).Build(); }
+LoopProgram BuildLoopProgram(const LoopPlan& plan) { return LoopProgramBuilder(plan).Build(); }
 
 }  // namespace mdh

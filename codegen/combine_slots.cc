@@ -15,10 +15,6 @@ constexpr int64_t kItems = 32;             // results of a block, where threads 
 constexpr int64_t kMostShares = 256;       // threads of a block
 constexpr int64_t kEnoughThreads = 65536;  // of the device
 
-std::shared_ptr<const Block> Share(Block block) {
-  return std::make_shared<const Block>(std::move(block));
-}
-
 class SlotCombiner {
  public:
   SlotCombiner(const Expression& expression, const ResultArrays& results)
@@ -53,7 +49,7 @@ class SlotCombiner {
     if (elements_ % shares_.items != 0) {
       conditions.push_back({Condition::Kind::kLess, Item(), Index(elements_), ""});
     }
-    block.push_back({If{conditions, Share(std::move(store)), nullptr}});
+    block.push_back({If{conditions, ShareBlock(std::move(store)), nullptr}});
     for (Statement& statement : block) stage.body.push_back(std::move(statement));
     return stage;
   }
@@ -127,7 +123,7 @@ class SlotCombiner {
     CombineInto(totals, LoadSlot(Index::Variable(slot_)), &loop);
     Index end = first + Index(shares_.slots);
     if (shares_.slots * shares_.shares > results_.slots) end = Min(end, Index(results_.slots));
-    block->push_back({For{slot_, first + Index(1), end, 1, false, Share(std::move(loop))}});
+    block->push_back({For{slot_, first + Index(1), end, 1, false, ShareBlock(std::move(loop))}});
     return totals;
   }
 
@@ -152,12 +148,13 @@ class SlotCombiner {
       }
       CombineInto(totals, std::move(right), &step);
       exchange(&step);
-      std::vector<Condition> combines = {IsZero(share % (2 * distance))};
+      std::vector<Condition> combines;
+      combines.push_back(IsZero(share % (2 * distance)));
       if (shares_.shares % (2 * distance) != 0) {  // the last one may have no partner
         combines.push_back(
             {Condition::Kind::kLess, share + Index(distance), Index(shares_.shares), ""});
       }
-      block->push_back({If{combines, Share(std::move(step)), nullptr}});
+      block->push_back({If{combines, ShareBlock(std::move(step)), nullptr}});
     }
   }
 

@@ -18,20 +18,20 @@ constexpr int64_t kMaxChunk = 32;              // points of reductions between t
 constexpr double kMinReuse = 4;                // of what is copied to shared memory
 
 // How a dimension is cut: blocks, then loops around and inside of the threads.
-struct Cut {
+struct DimensionCut {
   int64_t blocks = 1;     // along a reduction
   int64_t threads = 1;    // of a block
   int64_t registers = 1;  // results of a thread, threads apart from each other
   int64_t chunk = 1;      // points of a reduction between two copies
 };
 
-class Rules {
+class BlockRules {
  public:
   // What to leave out, the next more of it, until the parameters are valid.
   enum Simplicity { kEverything, kNoParallelReduction, kNoRegisterTile, kOneThread, kNoRegisters };
 
-  Rules(const Expression& e, const SystemModel& m, const DeviceDescription& device,
-        NumericsPolicy numerics, Simplicity simplicity)
+  BlockRules(const Expression& e, const SystemModel& m, const DeviceDescription& device,
+             NumericsPolicy numerics, Simplicity simplicity)
       : e_(e),
         m_(m),
         device_(device),
@@ -187,7 +187,7 @@ class Rules {
     if (simplicity_ == kEverything && !is_ordered_) {
       wanted = CeilDivide(WantedThreads(), std::max<int64_t>(1, Points(true)));
     }
-    for (const Cut& cut : cuts_) threads *= cut.threads;
+    for (const DimensionCut& cut : cuts_) threads *= cut.threads;
     std::vector<int> dimensions;
     for (int d = e_.rank() - 1; d >= 0; --d) {
       if (!IsKept(d)) dimensions.push_back(d);
@@ -195,7 +195,7 @@ class Rules {
     std::stable_sort(dimensions.begin(), dimensions.end(),
                      [&](int a, int b) { return Contiguity(a) > Contiguity(b); });
     for (const int d : dimensions) {
-      Cut& cut = cuts_[d];
+      DimensionCut& cut = cuts_[d];
       if (e_.is_reduction(d)) {
         if (wanted > 1) {
           const int64_t most = std::min({MaxBlock() / threads, size(d), wanted});
@@ -220,7 +220,7 @@ class Rules {
   void SetTiles() {
     p_.tile.assign(layers_, std::vector<int64_t>(e_.rank(), 1));
     for (int d = 0; d < e_.rank(); ++d) {
-      const Cut& cut = cuts_[d];
+      const DimensionCut& cut = cuts_[d];
       std::vector<int64_t> parts(layers_, 1);
       parts[LayerOfThreads(d)] = cut.threads;
       parts[outer_] = cut.registers;
@@ -331,7 +331,7 @@ class Rules {
   const bool is_ordered_;
   const int layers_, threads_, warps_, blocks_;
   const int outer_, inner_;  // layers of the loops around and inside of the threads
-  std::vector<Cut> cuts_;
+  std::vector<DimensionCut> cuts_;
   int x_ = -1, y_ = -1;
   TuningParameters p_;
 };
@@ -345,10 +345,10 @@ TuningParameters DefaultBlockParameters(const Expression& expression, const Syst
     if (!candidates.empty()) return std::move(candidates.front().parameters);
   }
   TuningParameters p;
-  for (const Rules::Simplicity simplicity :
-       {Rules::kEverything, Rules::kNoParallelReduction, Rules::kNoRegisterTile, Rules::kOneThread,
-        Rules::kNoRegisters}) {
-    Rules rules(expression, model, device, numerics, simplicity);
+  for (const BlockRules::Simplicity simplicity :
+       {BlockRules::kEverything, BlockRules::kNoParallelReduction, BlockRules::kNoRegisterTile,
+        BlockRules::kOneThread, BlockRules::kNoRegisters}) {
+    BlockRules rules(expression, model, device, numerics, simplicity);
     p = rules.WithCopies(rules.Run());
     if (Validate(expression, model, device, p).ok()) break;
   }

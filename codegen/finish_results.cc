@@ -13,10 +13,6 @@
 namespace mdh {
 namespace {
 
-std::shared_ptr<const Block> Share(Block block) {
-  return std::make_shared<const Block>(std::move(block));
-}
-
 Condition Equal(const Index& a, const Index& b) { return {Condition::Kind::kEqual, a, b, ""}; }
 
 using Body = std::function<void(const std::vector<Index>& at, Block& block)>;
@@ -47,7 +43,7 @@ class Finisher {
         NameAll("next", next, loop);
         CombineInto(names, total, next, loop);
         block.push_back(
-            {For{"slot", Index(1), Index(results_.slots), 1, false, Share(std::move(loop))}});
+            {For{"slot", Index(1), Index(results_.slots), 1, false, ShareBlock(std::move(loop))}});
       }
       expression_.has_prefix_sum() ? StoreArrays(at, total, block) : StoreOutputs(at, total, block);
     });
@@ -165,10 +161,10 @@ class Finisher {
       const bool is_shared = d == shared;
       Block loop;
       if (is_shared) {
-        loop.push_back({ShareLoop{results_.index_names[d], size(d), Share(std::move(block))}});
+        loop.push_back({ShareLoop{results_.index_names[d], size(d), ShareBlock(std::move(block))}});
       } else {
         loop.push_back({For{results_.index_names[d], Index(0), Index(size(d)), 1, false,
-                            Share(std::move(block))}});
+                            ShareBlock(std::move(block))}});
       }
       block = std::move(loop);
     }
@@ -195,7 +191,7 @@ class Finisher {
   static Block OnThread0(Block block) {
     Block guarded;
     guarded.push_back(
-        {If{{Equal(Index::Variable("thread"), Index(0))}, Share(std::move(block)), nullptr}});
+        {If{{Equal(Index::Variable("thread"), Index(0))}, ShareBlock(std::move(block)), nullptr}});
     return guarded;
   }
 
@@ -226,9 +222,9 @@ class Finisher {
     const bool is_shared = shared_inner_ < 0;
     Block loop;
     if (is_shared) {
-      loop.push_back({ShareLoop{"item", items, Share(std::move(block))}});
+      loop.push_back({ShareLoop{"item", items, ShareBlock(std::move(block))}});
     } else {
-      loop.push_back({For{"item", Index(0), Index(items), 1, false, Share(std::move(block))}});
+      loop.push_back({For{"item", Index(0), Index(items), 1, false, ShareBlock(std::move(block))}});
     }
     return loop;
   }
@@ -252,7 +248,7 @@ class Finisher {
   }
   void LoopAlong(const Index& begin, Block body, Block& block) {
     block.push_back({For{results_.index_names[d_], begin, Index::Variable("part_end"), 1, false,
-                         Share(std::move(body))}});
+                         ShareBlock(std::move(body))}});
   }
 
   void SumPart(bool stores, Block& block) {
@@ -341,7 +337,8 @@ class Finisher {
       NameAll("last", last, loop);
       CombineInto(names, total, last, loop);
       StoreOffsets(at, chunk, total, loop);
-      block.push_back({For{"chunk", Index(2), Index(parts_), 1, false, Share(std::move(loop))}});
+      block.push_back(
+          {For{"chunk", Index(2), Index(parts_), 1, false, ShareBlock(std::move(loop))}});
     });
   }
 
@@ -369,8 +366,8 @@ class Finisher {
                            stores ? StoreOutputs(at, sum, inner) : StoreArrays(at, sum, inner);
                          }),
               others);
-    block.push_back(
-        {If{{Equal(chunk, Index(0))}, Share(std::move(first)), Share(std::move(others))}});
+    block.push_back({If{
+        {Equal(chunk, Index(0))}, ShareBlock(std::move(first)), ShareBlock(std::move(others))}});
   }
 
   const Expression& expression_;

@@ -9,7 +9,7 @@ namespace {
 
 using Uses = std::map<std::string, int>;
 
-Uses CountUses(const Block& block) {
+Uses UsesOfNames(const Block& block) {
   Uses uses;
   Visit(block, {.value = [&](const ValueNode& node) {
           if (const auto* named = std::get_if<NamedValue>(&node.form)) ++uses[named->name];
@@ -26,7 +26,7 @@ int LoadedVectorBytes(const DeclareValue& declaration) {
 }
 
 Block Rewrite(const Block& block) {
-  Uses uses = CountUses(block);
+  Uses uses = UsesOfNames(block);
   auto rewrite = [](const std::shared_ptr<const Block>& inner) {
     return inner == nullptr ? nullptr : std::make_shared<const Block>(Rewrite(*inner));
   };

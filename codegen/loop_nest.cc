@@ -14,9 +14,9 @@
 namespace mdh {
 namespace {
 
-class Builder {
+class LoopNestBuilder {
  public:
-  explicit Builder(const Expression& expression) : expression_(expression) {
+  explicit LoopNestBuilder(const Expression& expression) : expression_(expression) {
     auto unique = [&](const std::string& name) {
       std::string identifier = CIdentifier(name);
       while (!taken_.insert(identifier).second) identifier += "_";
@@ -180,7 +180,7 @@ class Builder {
 }  // namespace
 
 Kernel GenerateLoopNest(const Expression& expression) {
-  Builder builder(expression);
+  LoopNestBuilder builder(expression);
   const LoopProgram program = builder.Build();
   const CUnitOptions options{
       EntryName(expression),

@@ -80,4 +80,12 @@ LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index) {
       ValueNode{value_type, TableElement{std::move(table), std::move(index)}});
 }
 
+std::shared_ptr<const Block> ShareBlock(Block block) {
+  return std::make_shared<const Block>(std::move(block));
+}
+
+void Append(Block from, Block* to) {
+  for (Statement& statement : from) to->push_back(std::move(statement));
+}
+
 }  // namespace mdh

@@ -272,6 +272,10 @@ struct Statement {
       form;
 };
 
+std::shared_ptr<const Block> ShareBlock(Block block);
+// To the end of `to`.
+void Append(Block from, Block* to);
+
 // ---- Functions ----
 
 struct Parameter {

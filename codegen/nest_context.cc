@@ -6,14 +6,6 @@
 
 namespace mdh {
 
-std::shared_ptr<const Block> ShareBlock(Block block) {
-  return std::make_shared<const Block>(std::move(block));
-}
-
-void Append(Block from, Block* to) {
-  for (Statement& statement : from) to->push_back(std::move(statement));
-}
-
 NestContext::NestContext(const LowLevelExpression& low_level, NestPlan plan, bool unrolls)
     : low_level_(low_level),
       plan_(std::move(plan)),

@@ -74,7 +74,4 @@ class NestContext {
   std::vector<bool> is_whole_;
 };
 
-std::shared_ptr<const Block> ShareBlock(Block block);
-void Append(Block from, Block* to);
-
 }  // namespace mdh

@@ -37,9 +37,9 @@ LevelTable<AsmLevel> Assignment(const PhaseParameters& phase, int rank, size_t l
   return assignment;
 }
 
-class Splitter {
+class PhaseSplitter {
  public:
-  Splitter(const LowLevelExpression& low, const DeviceDescription& device)
+  PhaseSplitter(const LowLevelExpression& low, const DeviceDescription& device)
       : low_(low), device_(device), arguments_(NestArguments(low)) {
     for (const KernelArgument& argument : arguments_) taken_.insert(argument.name);
     for (const Dimension& d : expression().dimensions()) taken_.insert(d.name);
@@ -163,7 +163,7 @@ class Splitter {
 
 Result<LoopProgram> BuildSeparatePhases(const LowLevelExpression& low_level,
                                         const DeviceDescription& device) {
-  return Splitter(low_level, device).Build();
+  return PhaseSplitter(low_level, device).Build();
 }
 
 }  // namespace mdh

@@ -34,9 +34,10 @@ int64_t SharedItems(const Block& block) {
   return items;
 }
 
-class Builder {
+class NestProgramBuilder {
  public:
-  Builder(const LowLevelExpression& low_level, NestPlan plan, const DeviceDescription& device)
+  NestProgramBuilder(const LowLevelExpression& low_level, NestPlan plan,
+                     const DeviceDescription& device)
       : context_(low_level, std::move(plan), HasRegisters(device)),
         may_branch_around_barriers_(device.kind == DeviceKind::kCuda),
         max_threads_(std::max<int64_t>(device.blocks.max_threads_per_block, 1)),
@@ -384,7 +385,7 @@ Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
   }
   NestPlan plan = OptimizedNestPlan(low_level);
   if (plan.nests.size() > 1) return BuildSeparatePhases(low_level, device);
-  return Builder(low_level, std::move(plan), device).Build();
+  return NestProgramBuilder(low_level, std::move(plan), device).Build();
 }
 
 }  // namespace mdh

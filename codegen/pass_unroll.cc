@@ -13,7 +13,7 @@ bool HasConstantBounds(const For& loop) {
   return loop.begin.is_constant() && loop.end.is_constant();
 }
 
-int64_t Iterations(const For& loop) {
+int64_t IterationsOf(const For& loop) {
   const int64_t extent = loop.end.constant() - loop.begin.constant();
   return std::max<int64_t>(
       0, loop.whole_steps ? extent / loop.step : (extent + loop.step - 1) / loop.step);
@@ -41,7 +41,7 @@ UnrolledSize SizeOf(const Block& block) {
       const UnrolledSize inside = SizeOf(*loop->body);
       size.has_rolled_loop |= inside.has_rolled_loop;
       size.has_branch |= inside.has_branch;
-      if (loop->unroll) size.points += Iterations(*loop) * std::max<int64_t>(1, inside.points);
+      if (loop->unroll) size.points += IterationsOf(*loop) * std::max<int64_t>(1, inside.points);
     } else if (const auto* share = std::get_if<ShareLoop>(&statement.form)) {
       size.has_rolled_loop = true;
       add(share->body, 0);
@@ -88,7 +88,7 @@ class Unroller : public Rewriter {
 
  private:
   static int64_t Points(const For& loop, const UnrolledSize& inside) {
-    return Iterations(loop) * std::max<int64_t>(1, inside.points);
+    return IterationsOf(loop) * std::max<int64_t>(1, inside.points);
   }
 
   // Most points of an unrolled nest that has this inside.

@@ -16,9 +16,9 @@ int64_t Iterations(const For& loop) {
   return loop.whole_steps ? extent / loop.step : (extent + loop.step - 1) / loop.step;
 }
 
-std::optional<int64_t> CountStores(const Block& block, const std::string& array);
+std::optional<int64_t> StoresPerRound(const Block& block, const std::string& array);
 
-std::optional<int64_t> CountStores(const Statement& statement, const std::string& array) {
+std::optional<int64_t> StoresPerRound(const Statement& statement, const std::string& array) {
   using Count = std::optional<int64_t>;
   return std::visit(Overloaded{[](const Comment&) -> Count { return 0; },
                                [](const DeclareIndex&) -> Count { return 0; },
@@ -30,7 +30,7 @@ std::optional<int64_t> CountStores(const Statement& statement, const std::string
                                [&](const For& s) -> Count {
                                  if (!s.begin.is_constant() || !s.end.is_constant())
                                    return std::nullopt;
-                                 const Count inside = CountStores(*s.body, array);
+                                 const Count inside = StoresPerRound(*s.body, array);
                                  if (!inside.has_value() || *inside == 0) return inside;
                                  const int64_t times = Iterations(s);
                                  if (times < 1 || times > kMaxElements / *inside)
@@ -38,10 +38,10 @@ std::optional<int64_t> CountStores(const Statement& statement, const std::string
                                  return *inside * times;
                                },
                                [&](const If& s) -> Count {
-                                 const Count taken = CountStores(*s.then_block, array);
+                                 const Count taken = StoresPerRound(*s.then_block, array);
                                  const Count other = s.else_block == nullptr
                                                          ? Count(0)
-                                                         : CountStores(*s.else_block, array);
+                                                         : StoresPerRound(*s.else_block, array);
                                  if (!taken.has_value() || !other.has_value()) return std::nullopt;
                                  for (const Condition& condition : s.all_of) {
                                    if (!condition.flag.empty()) return std::nullopt;
@@ -52,10 +52,10 @@ std::optional<int64_t> CountStores(const Statement& statement, const std::string
                     statement.form);
 }
 
-std::optional<int64_t> CountStores(const Block& block, const std::string& array) {
+std::optional<int64_t> StoresPerRound(const Block& block, const std::string& array) {
   int64_t sum = 0;
   for (const Statement& statement : block) {
-    const std::optional<int64_t> count = CountStores(statement, array);
+    const std::optional<int64_t> count = StoresPerRound(statement, array);
     if (!count.has_value() || sum > kMaxElements - *count) return std::nullopt;
     sum += *count;
   }
@@ -85,7 +85,7 @@ class Splitter : public Rewriter {
     }
     const auto* loop = std::get_if<For>(&statement.form);
     if (loop == nullptr) return Rewriter::RewriteStatement(statement, out);
-    const int64_t inside = CountStores(*loop->body, array_).value_or(0);
+    const int64_t inside = StoresPerRound(*loop->body, array_).value_or(0);
     const Index iteration_before = iteration_;
     const int64_t next_before = next_;
     iteration_ = iteration_ + Number(*loop) * inside;
@@ -118,7 +118,7 @@ Block WithOwnNames(const Block& block, NameAllocator& names) {
 }  // namespace
 
 std::optional<int64_t> PrefetchedElements(const CopyRegion& region) {
-  const std::optional<int64_t> count = CountStores(*region.body, region.array);
+  const std::optional<int64_t> count = StoresPerRound(*region.body, region.array);
   if (!count.has_value() || *count == 0) return std::nullopt;
   return count;
 }

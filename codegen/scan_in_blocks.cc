@@ -22,14 +22,6 @@ constexpr int64_t kBanks = 32;
 
 using Values = std::vector<LoopValue>;
 
-std::shared_ptr<const Block> Share(Block block) {
-  return std::make_shared<const Block>(std::move(block));
-}
-
-void Append(Block from, Block* to) {
-  for (Statement& statement : from) to->push_back(std::move(statement));
-}
-
 Index InShared(const Index& element) { return element + element / kBanks; }
 
 int64_t RegisterBytes(const ResultArrays& results) {
@@ -197,11 +189,11 @@ class BlockScan {
       const Values left =
           LoadShared(exchanges_, Exchanged(team, Lane() - Index(distance)), "left", &step);
       Set(sum, Combine(left, sum, &step), &step);
-      block->push_back({If{has_left, Share(std::move(step)), nullptr}});
+      block->push_back({If{has_left, ShareBlock(std::move(step)), nullptr}});
       block->push_back({Barrier{}});
       Block exchange;
       StoreShared(exchanges_, Exchanged(team, Lane()), sum, &exchange);
-      block->push_back({If{has_left, Share(std::move(exchange)), nullptr}});
+      block->push_back({If{has_left, ShareBlock(std::move(exchange)), nullptr}});
     }
     block->push_back({Barrier{}});
   }
@@ -219,8 +211,9 @@ class BlockScan {
   Index Moved() const { return Index::Variable(step_) * cut_.threads + Lane(); }
   Index Position() const { return Tile() * cut_.tile() + Moved(); }
   void ForSteps(Block body, Block* block) const {
-    block->push_back({For{step_, Index(0), Index(cut_.elements), 1, false, Share(std::move(body)),
-                          /*unroll=*/true}});
+    block->push_back(
+        {For{step_, Index(0), Index(cut_.elements), 1, false, ShareBlock(std::move(body)),
+             /*unroll=*/true}});
   }
 
   // From the arrays of results to shared memory; elements beyond the end are copies of the last.
@@ -247,8 +240,9 @@ class BlockScan {
     const Values next = LoadShared(elements_, place, "next", &body);
     Set(sum, Combine(sum, next, &body), &body);
     if (keeps) StoreShared(elements_, place, sum, &body);
-    block->push_back({For{own_, Index(1), Index(cut_.elements), 1, false, Share(std::move(body)),
-                          /*unroll=*/true}});
+    block->push_back(
+        {For{own_, Index(1), Index(cut_.elements), 1, false, ShareBlock(std::move(body)),
+             /*unroll=*/true}});
     return sum;
   }
 
@@ -269,7 +263,7 @@ class BlockScan {
     StoreTotals(Line() * cut_.tiles + Tile(), total, &store);
     std::vector<Condition> stores = HasLine();
     stores.push_back({Condition::Kind::kEqual, Lane(), Index(cut_.threads - 1), ""});
-    stage.body.push_back({If{stores, Share(std::move(store)), nullptr}});
+    stage.body.push_back({If{stores, ShareBlock(std::move(store)), nullptr}});
     return stage;
   }
 
@@ -288,7 +282,7 @@ class BlockScan {
     if (stores.empty()) {
       moved = std::move(store);
     } else {
-      moved.push_back({If{stores, Share(std::move(store)), nullptr}});
+      moved.push_back({If{stores, ShareBlock(std::move(store)), nullptr}});
     }
     ForSteps(std::move(moved), &body);
     return stage;
@@ -302,15 +296,16 @@ class BlockScan {
       const Index place = Place(Lane() * cut_.elements + Index::Variable(own_));
       const Values here = LoadShared(elements_, place, "here", &body);
       StoreShared(elements_, place, Combine(before, here, &body), &body);
-      to->push_back({For{own_, Index(0), Index(cut_.elements), 1, false, Share(std::move(body)),
-                         /*unroll=*/true}});
+      to->push_back(
+          {For{own_, Index(0), Index(cut_.elements), 1, false, ShareBlock(std::move(body)),
+               /*unroll=*/true}});
     };
     Block beside;  // in the line's first tile
     const Values left =
         LoadShared(exchanges_, Exchanged(WholeTeam(), Lane() - Index(1)), "left", &beside);
     add(left, &beside);
     Block first;
-    first.push_back({If{{Less(Index(0), Lane())}, Share(std::move(beside)), nullptr}});
+    first.push_back({If{{Less(Index(0), Lane())}, ShareBlock(std::move(beside)), nullptr}});
     if (cut_.tiles == 1) return Append(std::move(first), block);
     Block others;
     const Values before =
@@ -319,9 +314,10 @@ class BlockScan {
     const Values threads =
         LoadShared(exchanges_, Exchanged(WholeTeam(), Lane() - Index(1)), "left", &joined);
     Set(before, Combine(before, threads, &joined), &joined);
-    others.push_back({If{{Less(Index(0), Lane())}, Share(std::move(joined)), nullptr}});
+    others.push_back({If{{Less(Index(0), Lane())}, ShareBlock(std::move(joined)), nullptr}});
     add(before, &others);
-    block->push_back({If{{IsZero(Tile())}, Share(std::move(first)), Share(std::move(others))}});
+    block->push_back(
+        {If{{IsZero(Tile())}, ShareBlock(std::move(first)), ShareBlock(std::move(others))}});
   }
 
   void Store(const Values& values, Block* block) {
@@ -373,7 +369,7 @@ class BlockScan {
       const Values next = LoadTotals(start + own, "next", &loop);
       Set(sum, Combine(sum, next, &loop), &loop);
       body.push_back({For{own_, Index::Variable(first) + Index(1), Index::Variable(end), 1, false,
-                          Share(std::move(loop))}});
+                          ShareBlock(std::move(loop))}});
       ScanThreads({threads, 1}, sum, &body);
     }
     // From the left to the right: what was there is read before it is replaced.
@@ -383,7 +379,7 @@ class BlockScan {
       const Values here = LoadTotals(start + own, "here", &step);
       StoreTotals(start + own, before, &step);
       Set(before, Combine(before, here, &step), &step);
-      to->push_back({For{own_, from, Index::Variable(end), 1, false, Share(std::move(step))}});
+      to->push_back({For{own_, from, Index::Variable(end), 1, false, ShareBlock(std::move(step))}});
     };
     const Values zeroth = Mutable("before", LoadTotals(start, "first_total", &begins), &begins);
     replace(zeroth, Index(1), &begins);
@@ -394,7 +390,8 @@ class BlockScan {
     const Values before =
         Mutable("before", LoadShared(exchanges_, Lane() - Index(1), "left", &goes_on), &goes_on);
     replace(before, Lane() * each, &goes_on);
-    body.push_back({If{{IsZero(Lane())}, Share(std::move(begins)), Share(std::move(goes_on))}});
+    body.push_back(
+        {If{{IsZero(Lane())}, ShareBlock(std::move(begins)), ShareBlock(std::move(goes_on))}});
     return stage;
   }
 

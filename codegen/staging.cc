@@ -15,7 +15,8 @@ struct CopiedRange {
   Index length;
 };
 
-CopiedRange RangeOf(const Buffer& buffer, size_t x, const std::vector<DimensionRange>& ranges) {
+CopiedRange CopiedRangeOf(const Buffer& buffer, size_t x,
+                          const std::vector<DimensionRange>& ranges) {
   const ConstantRange constants = ConstantsOf(buffer, static_cast<int>(x));
   CopiedRange range{Index(constants.low), Index(constants.high - constants.low + 1)};
   const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
@@ -36,7 +37,7 @@ class PackingBuilder {
     for (size_t x = 0; x < buffer_.extents.size(); ++x) {
       const bool whole = copy.layer == InputParameters::kWholeBuffer;
       ranges_.push_back(whole ? CopiedRange{Index(0), Index(buffer_.extents[x])}
-                              : RangeOf(buffer_, x, ranges));
+                              : CopiedRangeOf(buffer_, x, ranges));
       position_.push_back(Index(0));
       source_ = source_ + ranges_[x].origin * strides[x];
     }

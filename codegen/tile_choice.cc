@@ -16,7 +16,7 @@ constexpr size_t kMaxRowDimensions = 4;
 constexpr int64_t kShortReduction = 8;       // to be unrolled whole
 constexpr int64_t kUnrolledReductions = 32;  // together
 constexpr size_t kMostOfWidth = 1;           // of these, with the same points along the lanes
-constexpr size_t kMostAlike = 5;             // choices with the same lanes and packed inputs
+constexpr size_t kMostOfInputs = 5;          // choices with the same lanes and packed inputs
 
 class Ranking {
  public:
@@ -43,7 +43,7 @@ class Ranking {
       if (best.size() == most) break;
       const int v = choice.vector_dimension;
       if (of_width[{v, v < 0 ? 0 : choice.tile[v]}] >= kMostOfWidth) continue;
-      if (alike[{v, choice.packed}] >= kMostAlike) continue;
+      if (alike[{v, choice.packed}] >= kMostOfInputs) continue;
       ++of_width[{v, v < 0 ? 0 : choice.tile[v]}];
       ++alike[{v, choice.packed}];
       best.push_back(std::move(choice));

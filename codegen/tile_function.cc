@@ -16,10 +16,10 @@ namespace {
 // would go into tiles at the edges.
 constexpr int64_t kRarePoints = 8;
 
-class Builder {
+class TileFunctionBuilder {
  public:
-  Builder(const LoopPlan& plan, const std::vector<int64_t>& points, TilePlace place,
-          bool accumulates)
+  TileFunctionBuilder(const LoopPlan& plan, const std::vector<int64_t>& points, TilePlace place,
+                      bool accumulates)
       : plan_(plan),
         points_(points),
         place_(place),
@@ -245,7 +245,7 @@ bool CoversWholeDimension(const LoopPlan& plan, int d) {
 
 TileFunction BuildTileFunction(const LoopPlan& plan, const std::vector<int64_t>& points,
                                TilePlace place, bool accumulates) {
-  return Builder(plan, points, place, accumulates).Build();
+  return TileFunctionBuilder(plan, points, place, accumulates).Build();
 }
 
 }  // namespace mdh

@@ -27,7 +27,7 @@ std::string Bytes(const ScalarValue& value) {
 }
 
 // Names of fields are no part of it.
-std::string Types(const ElementType& type) {
+std::string FieldTypes(const ElementType& type) {
   const std::string types = absl::StrJoin(
       type.fields(), ",",
       [](std::string* out, const auto& field) { absl::StrAppend(out, Name(field.type)); });
@@ -54,7 +54,7 @@ std::string Layout(const Buffer& buffer) {
 
 std::string Canonical(const Buffer& buffer) {
   return absl::StrCat(
-      Types(buffer.type), "[", absl::StrJoin(buffer.extents, ","), "]", Layout(buffer),
+      FieldTypes(buffer.type), "[", absl::StrJoin(buffer.extents, ","), "]", Layout(buffer),
       absl::StrJoin(buffer.accesses, "", [](std::string* out, const IndexFunction& access) {
         absl::StrAppend(out, Canonical(access));
       }));

@@ -16,7 +16,7 @@ constexpr size_t kMostSamples = 12;
 // Instructions that one check may evaluate.
 constexpr int64_t kMostSteps = 2'000'000;
 
-ScalarValue Number(ScalarType type, double value) {
+ScalarValue RoundedNumber(ScalarType type, double value) {
   if (type == ScalarType::kBool) return ScalarValue::Bool(value > 0);
   if (IsFloatingPoint(type)) return ScalarValue::Real(type, value);
   return ScalarValue::Integer(type,
@@ -53,7 +53,7 @@ bool Differ(const ResultTuple& a, const ResultTuple& b) {
   return false;
 }
 
-std::string Text(const ResultTuple& tuple) {
+std::string TupleText(const ResultTuple& tuple) {
   const std::string values = absl::StrJoin(
       tuple, ", ",
       [](std::string* out, const ScalarValue& value) { absl::StrAppend(out, value.ToString()); });
@@ -77,7 +77,7 @@ class Operation {
     return absl::StrCat("(", a, " ", name, " ", b, ")");
   }
   std::string Call(const ResultTuple& a, const ResultTuple& b) const {
-    return Call(Text(a), Text(b));
+    return Call(TupleText(a), TupleText(b));
   }
   const std::string& name() const { return f_.name(); }
   // Values that one application computes or copies.
@@ -105,8 +105,8 @@ class LawChecker {
       for (const ResultTuple& b : samples_) {
         const ResultTuple one = f_(a, b), other = f_(b, a);
         if (!Differ(one, other)) continue;
-        return Violated("commutative", absl::StrCat(f_.Call(a, b), " is ", Text(one)),
-                        absl::StrCat(f_.Call(b, a), " is ", Text(other)));
+        return Violated("commutative", absl::StrCat(f_.Call(a, b), " is ", TupleText(one)),
+                        absl::StrCat(f_.Call(b, a), " is ", TupleText(other)));
       }
     }
     return absl::OkStatus();
@@ -118,9 +118,10 @@ class LawChecker {
         for (const ResultTuple& c : samples_) {
           const ResultTuple left = f_(f_(a, b), c), right = f_(a, f_(b, c));
           if (!Differ(left, right)) continue;
-          return Violated("associative",
-                          absl::StrCat(f_.Call(f_.Call(a, b), Text(c)), " is ", Text(left)),
-                          absl::StrCat(f_.Call(Text(a), f_.Call(b, c)), " is ", Text(right)));
+          return Violated(
+              "associative",
+              absl::StrCat(f_.Call(f_.Call(a, b), TupleText(c)), " is ", TupleText(left)),
+              absl::StrCat(f_.Call(TupleText(a), f_.Call(b, c)), " is ", TupleText(right)));
         }
       }
     }
@@ -131,9 +132,9 @@ class LawChecker {
     // Empty parts are combined with each other, too.
     for (const ScalarValue& value : f_(identity, identity)) {
       if (!IsFloatingPoint(value.type()) || !std::isnan(value.as_double())) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(Text(identity), " is no identity of combine operator '", f_.name(),
-                       "': ", f_.Call(identity, identity), " is ", Text(f_(identity, identity))));
+      return absl::InvalidArgumentError(absl::StrCat(
+          TupleText(identity), " is no identity of combine operator '", f_.name(),
+          "': ", f_.Call(identity, identity), " is ", TupleText(f_(identity, identity))));
     }
     for (const ResultTuple& sample : samples_) {
       for (const bool is_left : {true, false}) {
@@ -143,8 +144,8 @@ class LawChecker {
         const bool is_nan = !IsFinite(combined);
         if (!is_nan && !Differ(combined, sample)) continue;
         return absl::InvalidArgumentError(
-            absl::StrCat(Text(identity), " is no identity of combine operator '", f_.name(),
-                         "': ", f_.Call(a, b), " is ", Text(combined)));
+            absl::StrCat(TupleText(identity), " is no identity of combine operator '", f_.name(),
+                         "': ", f_.Call(a, b), " is ", TupleText(combined)));
       }
     }
     return absl::OkStatus();
@@ -172,7 +173,7 @@ std::vector<ResultTuple> SampleResults(const ScalarFunction& f) {
       // First the same small number for all, then different whole ones, then quarters.
       const auto random = static_cast<double>(rng() % 17);
       const double value = n < 4 ? static_cast<double>(n) : n < 8 ? random - 8 : random / 4 - 2;
-      arguments.push_back(Number(parameter.type, value));
+      arguments.push_back(RoundedNumber(parameter.type, value));
     }
     ResultTuple tuple = f.Evaluate(arguments);
     if (IsFinite(tuple) && std::find(samples.begin(), samples.end(), tuple) == samples.end()) {
@@ -204,9 +205,9 @@ std::optional<std::string> InterchangeCounterexample(const ScalarFunction& f,
     const ResultTuple one = second(first(a, b), first(c, d));
     const ResultTuple other = first(second(a, c), second(b, d));
     if (!Differ(one, other)) continue;
-    return absl::StrCat(second.Call(first.Call(a, b), first.Call(c, d)), " is ", Text(one),
+    return absl::StrCat(second.Call(first.Call(a, b), first.Call(c, d)), " is ", TupleText(one),
                         ", but ", first.Call(second.Call(a, c), second.Call(b, d)), " is ",
-                        Text(other));
+                        TupleText(other));
   }
   return std::nullopt;
 }

@@ -47,7 +47,7 @@ ScalarValue Extreme(ScalarType type, bool largest) {
   return ScalarValue::Integer(type, largest ? max : -max - 1);
 }
 
-ScalarValue Number(ScalarType type, int64_t value) {
+ScalarValue WholeNumber(ScalarType type, int64_t value) {
   return IsFloatingPoint(type) ? ScalarValue::Real(type, static_cast<double>(value))
                                : ScalarValue::Integer(type, value);
 }
@@ -55,7 +55,7 @@ ScalarValue Number(ScalarType type, int64_t value) {
 ScalarValue Identity(PointWiseKind kind, ScalarType type) {
   switch (kind) {
     case PointWiseKind::kMul:
-      return Number(type, 1);
+      return WholeNumber(type, 1);
     case PointWiseKind::kMin:
       return Extreme(type, true);
     case PointWiseKind::kMax:
@@ -67,7 +67,7 @@ ScalarValue Identity(PointWiseKind kind, ScalarType type) {
     case PointWiseKind::kBitAnd:
       return ScalarValue::Integer(type, -1);
     default:
-      return Number(type, 0);  // +, |, ^
+      return WholeNumber(type, 0);  // +, |, ^
   }
 }
 

@@ -10,24 +10,24 @@ namespace mdh {
 namespace {
 
 template <typename... Parts>
-Status Invalid(const Parts&... parts) {
+Status InvalidDescription(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat("device description: ", parts...));
 }
 
 Status Positive(absl::string_view field, int64_t value) {
   if (value >= 1) return absl::OkStatus();
-  return Invalid(field, " is ", value, ", not positive");
+  return InvalidDescription(field, " is ", value, ", not positive");
 }
 
 Status NotNegative(absl::string_view field, int64_t value) {
   if (value >= 0) return absl::OkStatus();
-  return Invalid(field, " is ", value, ", which is negative");
+  return InvalidDescription(field, " is ", value, ", which is negative");
 }
 
 Status PowerOfTwo(absl::string_view field, int64_t value) {
   MDH_RETURN_IF_ERROR(Positive(field, value));
   if ((value & (value - 1)) == 0) return absl::OkStatus();
-  return Invalid(field, " is ", value, ", no power of two");
+  return InvalidDescription(field, " is ", value, ", no power of two");
 }
 
 Status ValidateCpu(const DeviceDescription& device) {
@@ -49,12 +49,12 @@ Status ValidateSizes(const BlockLimits& blocks) {
     threads *= static_cast<double>(blocks.max_block[axis]);
   }
   if (threads < blocks.max_threads_per_block) {
-    return Invalid("max_threads_per_block is ", blocks.max_threads_per_block,
-                   ", but max_block allows only ", threads);
+    return InvalidDescription("max_threads_per_block is ", blocks.max_threads_per_block,
+                              ", but max_block allows only ", threads);
   }
   if (blocks.warp_size > blocks.max_threads_per_block) {
-    return Invalid("warp_size is ", blocks.warp_size, ", more than max_threads_per_block, ",
-                   blocks.max_threads_per_block);
+    return InvalidDescription("warp_size is ", blocks.warp_size,
+                              ", more than max_threads_per_block, ", blocks.max_threads_per_block);
   }
   return absl::OkStatus();
 }
@@ -67,8 +67,8 @@ Status ValidateRegisters(DeviceKind kind, const BlockLimits& blocks) {
     MDH_RETURN_IF_ERROR(Positive("registers_per_block", blocks.registers_per_block));
   }
   if (blocks.registers_per_block > 0 && blocks.registers_per_thread > blocks.registers_per_block) {
-    return Invalid("registers_per_thread is ", blocks.registers_per_thread,
-                   ", more than registers_per_block, ", blocks.registers_per_block);
+    return InvalidDescription("registers_per_thread is ", blocks.registers_per_thread,
+                              ", more than registers_per_block, ", blocks.registers_per_block);
   }
   return absl::OkStatus();
 }
@@ -82,8 +82,8 @@ Status ValidateBlocks(DeviceKind kind, const BlockLimits& blocks) {
   MDH_RETURN_IF_ERROR(Positive("shared_bytes_per_block", blocks.shared_bytes_per_block));
   MDH_RETURN_IF_ERROR(Positive("memory_bytes", blocks.memory_bytes));
   if (blocks.shared_bytes_per_block > blocks.memory_bytes) {
-    return Invalid("shared_bytes_per_block is ", blocks.shared_bytes_per_block,
-                   ", more than memory_bytes, ", blocks.memory_bytes);
+    return InvalidDescription("shared_bytes_per_block is ", blocks.shared_bytes_per_block,
+                              ", more than memory_bytes, ", blocks.memory_bytes);
   }
   return absl::OkStatus();
 }
@@ -120,7 +120,7 @@ Status ValidateDevice(const DeviceDescription& device) {
     case DeviceKind::kCuda:
       return ValidateBlocks(device.kind, device.blocks);
   }
-  return Invalid("kind is ", static_cast<int>(device.kind), ", which is none");
+  return InvalidDescription("kind is ", static_cast<int>(device.kind), ", which is none");
 }
 
 }  // namespace mdh

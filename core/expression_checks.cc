@@ -18,7 +18,7 @@
 namespace mdh {
 namespace {
 
-using Kind = ExpressionPlace::Kind;
+using PlaceKind = ExpressionPlace::Kind;
 
 Status CheckDimensions(const std::vector<Dimension>& dimensions) {
   if (dimensions.empty() || dimensions.size() > Expression::kMaxDimensions) {
@@ -30,16 +30,16 @@ Status CheckDimensions(const std::vector<Dimension>& dimensions) {
   int64_t points = 1;
   for (int d = 0; d < static_cast<int>(dimensions.size()); ++d) {
     const Dimension& dimension = dimensions[d];
-    const ExpressionPlace place{Kind::kDimension, d};
+    const ExpressionPlace place{PlaceKind::kDimension, d};
     if (!IsIdentifier(dimension.name)) {
-      return Invalid(place, absl::StrCat("'", dimension.name, "' is no name for a dimension"));
+      return InvalidAt(place, absl::StrCat("'", dimension.name, "' is no name for a dimension"));
     }
     if (!names.insert(dimension.name).second) {
-      return Invalid(place, absl::StrCat("two dimensions are called '", dimension.name, "'"));
+      return InvalidAt(place, absl::StrCat("two dimensions are called '", dimension.name, "'"));
     }
     if (dimension.size < 1) {
-      return Invalid(place, absl::StrCat("the size of dimension '", dimension.name, "' is ",
-                                         dimension.size, "; it must be at least 1"));
+      return InvalidAt(place, absl::StrCat("the size of dimension '", dimension.name, "' is ",
+                                           dimension.size, "; it must be at least 1"));
     }
     if (!MultiplyInto(&points, dimension.size)) {
       return TooLarge(place, absl::StrCat("the number of points of all dimensions up to '",
@@ -51,11 +51,11 @@ Status CheckDimensions(const std::vector<Dimension>& dimensions) {
 
 Status CheckBufferNames(const ExpressionSpec& spec) {
   std::set<absl::string_view> names;
-  for (const Kind kind : {Kind::kOutput, Kind::kInput}) {
-    const std::vector<Buffer>& buffers = kind == Kind::kInput ? spec.inputs : spec.outputs;
+  for (const PlaceKind kind : {PlaceKind::kOutput, PlaceKind::kInput}) {
+    const std::vector<Buffer>& buffers = kind == PlaceKind::kInput ? spec.inputs : spec.outputs;
     for (int b = 0; b < static_cast<int>(buffers.size()); ++b) {
       if (!names.insert(buffers[b].name).second) {
-        return Invalid({kind, b}, absl::StrCat("two buffers are called '", buffers[b].name, "'"));
+        return InvalidAt({kind, b}, absl::StrCat("two buffers are called '", buffers[b].name, "'"));
       }
     }
   }
@@ -86,19 +86,20 @@ Status CheckParameters(const ExpressionSpec& spec) {
   int previous = -1;
   for (const int d : spec.index_dimensions) {
     if (d <= previous || d >= static_cast<int>(spec.dimensions.size())) {
-      return Invalid({Kind::kFunction},
-                     absl::StrCat("the dimensions whose indices f takes must be ascending numbers "
-                                  "below ",
-                                  spec.dimensions.size(), ", not (",
-                                  absl::StrJoin(spec.index_dimensions, ", "), ")"));
+      return InvalidAt(
+          {PlaceKind::kFunction},
+          absl::StrCat("the dimensions whose indices f takes must be ascending numbers "
+                       "below ",
+                       spec.dimensions.size(), ", not (",
+                       absl::StrJoin(spec.index_dimensions, ", "), ")"));
     }
     previous = d;
     entries.push_back({nullptr, ScalarType::kInt64});
   }
   const std::vector<TypedName>& names = spec.function.parameters();
   if (names.size() != entries.size()) {
-    return Invalid(
-        {Kind::kFunction},
+    return InvalidAt(
+        {PlaceKind::kFunction},
         absl::StrCat("function '", spec.function.name(), "' has ", names.size(),
                      " parameters, but the input view has ", entries.size(),
                      spec.index_dimensions.empty() ? " accesses" : " accesses and indices"));
@@ -108,31 +109,32 @@ Status CheckParameters(const ExpressionSpec& spec) {
     const std::string what = entries[n].buffer == nullptr
                                  ? "an index"
                                  : absl::StrCat("buffer '", entries[n].buffer->name, "'");
-    return Invalid({Kind::kFunction},
-                   absl::StrCat("function '", spec.function.name(), "': parameter '", names[n].name,
-                                "' has type ", Name(names[n].type), ", but ", what, " has type ",
-                                Name(entries[n].type)));
+    return InvalidAt({PlaceKind::kFunction},
+                     absl::StrCat("function '", spec.function.name(), "': parameter '",
+                                  names[n].name, "' has type ", Name(names[n].type), ", but ", what,
+                                  " has type ", Name(entries[n].type)));
   }
   return absl::OkStatus();
 }
 
 // f's results are the accesses of out_view, in order. Their types are those in which they are
 // combined: numbers of any type can be stored as numbers of any other.
-Status CheckResults(const ExpressionSpec& spec) {
+Status CheckStoredResults(const ExpressionSpec& spec) {
   const std::vector<SignatureEntry> entries = EntriesOf(spec.outputs);
   const std::vector<TypedName>& names = spec.function.results();
   if (names.size() != entries.size()) {
-    return Invalid({Kind::kFunction},
-                   absl::StrCat("function '", spec.function.name(), "' has ", names.size(),
-                                " results, but the output view has ", entries.size(), " accesses"));
+    return InvalidAt(
+        {PlaceKind::kFunction},
+        absl::StrCat("function '", spec.function.name(), "' has ", names.size(),
+                     " results, but the output view has ", entries.size(), " accesses"));
   }
   for (size_t n = 0; n < names.size(); ++n) {
     const bool is_bool = names[n].type == ScalarType::kBool;
     if (is_bool == (entries[n].type == ScalarType::kBool)) continue;
-    return Invalid({Kind::kFunction},
-                   absl::StrCat("function '", spec.function.name(), "': result '", names[n].name,
-                                "' has type ", Name(names[n].type), ", but buffer '",
-                                entries[n].buffer->name, "' has type ", Name(entries[n].type)));
+    return InvalidAt({PlaceKind::kFunction},
+                     absl::StrCat("function '", spec.function.name(), "': result '", names[n].name,
+                                  "' has type ", Name(names[n].type), ", but buffer '",
+                                  entries[n].buffer->name, "' has type ", Name(entries[n].type)));
   }
   return absl::OkStatus();
 }
@@ -144,8 +146,8 @@ Status CheckLemma1(const ExpressionSpec& spec, int first, int second,
   const CombineOperator& b = spec.combine_operators[second];
   const std::optional<std::string> counterexample =
       InterchangeCounterexample(a.function(), b.function(), samples);
-  return Invalid(
-      {Kind::kCombineOperator, second},
+  return InvalidAt(
+      {PlaceKind::kCombineOperator, second},
       absl::StrCat("combine operators '", a.ToString(), "' of dimension '",
                    spec.dimensions[first].name, "' and '", b.ToString(), "' of dimension '",
                    spec.dimensions[second].name,
@@ -162,15 +164,15 @@ Status CheckLaws(const ExpressionSpec& spec, int first, int count,
       combine.is_prefix_sum() && count == 1 ? Commutativity::kNotNeeded : Commutativity::kNeeded;
   const Status status =
       CheckCombineLaws(combine.function(), combine.identity(), commutativity, samples);
-  return status.ok() ? status : AtPlace(status, {Kind::kCombineOperator, first});
+  return status.ok() ? status : AtPlace(status, {PlaceKind::kCombineOperator, first});
 }
 
 Status CheckCombineOperators(const ExpressionSpec& spec) {
   const std::vector<CombineOperator>& operators = spec.combine_operators;
   if (operators.size() != spec.dimensions.size()) {
-    return Invalid({Kind::kCombineOperator},
-                   absl::StrCat("md_hom has ", operators.size(), " combine operators for ",
-                                spec.dimensions.size(), " dimensions"));
+    return InvalidAt({PlaceKind::kCombineOperator},
+                     absl::StrCat("md_hom has ", operators.size(), " combine operators for ",
+                                  spec.dimensions.size(), " dimensions"));
   }
   int first = -1, count = 0;
   const std::vector<ResultTuple> samples = SampleResults(spec.function);
@@ -180,10 +182,10 @@ Status CheckCombineOperators(const ExpressionSpec& spec) {
     const std::vector<TypedName>& results = spec.function.results();
     if (!std::equal(combined.begin(), combined.end(), results.begin(), results.end(),
                     [](const TypedName& a, const TypedName& b) { return a.type == b.type; })) {
-      return Invalid({Kind::kCombineOperator, d},
-                     absl::StrCat("combine operator '", operators[d].ToString(),
-                                  "' does not combine values of the types of the results of '",
-                                  spec.function.name(), "'"));
+      return InvalidAt({PlaceKind::kCombineOperator, d},
+                       absl::StrCat("combine operator '", operators[d].ToString(),
+                                    "' does not combine values of the types of the results of '",
+                                    spec.function.name(), "'"));
     }
     if (first < 0) first = d;
     ++count;
@@ -204,8 +206,8 @@ Status CheckNotReduced(const ExpressionSpec& spec) {
               buffer.accesses[a].indices[x].coefficients[d] == 0) {
             continue;
           }
-          return Invalid(
-              {Kind::kOutput, b, a, x},
+          return InvalidAt(
+              {PlaceKind::kOutput, b, a, x},
               absl::StrCat("output '", buffer.name, "', access ", a, ", index ", x,
                            " uses dimension '", spec.dimensions[d].name, "', which is reduced by '",
                            spec.combine_operators[d].ToString(), "'"));
@@ -227,10 +229,11 @@ Status DoubleWrite(const ExpressionSpec& spec, int b, int first, int second,
     return absl::StrCat(PointText(spec.dimensions, point),
                         buffer.accesses.size() > 1 ? absl::StrCat(" of access ", access) : "");
   };
-  return Invalid({Kind::kOutput, b, second},
-                 absl::StrCat("output '", buffer.name, "': element (", absl::StrJoin(element, ", "),
-                              ") is written twice, by ", writer(first, collision.first), " and by ",
-                              writer(second, collision.second)));
+  return InvalidAt(
+      {PlaceKind::kOutput, b, second},
+      absl::StrCat("output '", buffer.name, "': element (", absl::StrJoin(element, ", "),
+                   ") is written twice, by ", writer(first, collision.first), " and by ",
+                   writer(second, collision.second)));
 }
 
 Status CheckWrittenOnce(const ExpressionSpec& spec) {
@@ -248,10 +251,10 @@ Status CheckWrittenOnce(const ExpressionSpec& spec) {
             first == second ? FindSelfCollision(accesses[first], sizes, &steps)
                             : FindCollision(accesses[first], accesses[second], sizes, &steps);
         if (!collision.ok()) {
-          return Invalid({Kind::kOutput, b, second},
-                         absl::StrCat("output '", spec.outputs[b].name,
-                                      "': it could not be proven that no element is written "
-                                      "twice; use simpler index functions"));
+          return InvalidAt({PlaceKind::kOutput, b, second},
+                           absl::StrCat("output '", spec.outputs[b].name,
+                                        "': it could not be proven that no element is written "
+                                        "twice; use simpler index functions"));
         }
         if (collision->has_value()) return DoubleWrite(spec, b, first, second, **collision);
       }
@@ -272,10 +275,10 @@ Result<Expression> Expression::Create(ExpressionSpec spec) {
     return absl::InvalidArgumentError(absl::StrCat("expression '", spec.name, "' has no output"));
   }
   MDH_RETURN_IF_ERROR(CheckBufferNames(spec));
-  MDH_RETURN_IF_ERROR(CheckView(Kind::kInput, spec.dimensions, &spec.inputs));
-  MDH_RETURN_IF_ERROR(CheckView(Kind::kOutput, spec.dimensions, &spec.outputs));
+  MDH_RETURN_IF_ERROR(CheckView(PlaceKind::kInput, spec.dimensions, &spec.inputs));
+  MDH_RETURN_IF_ERROR(CheckView(PlaceKind::kOutput, spec.dimensions, &spec.outputs));
   MDH_RETURN_IF_ERROR(CheckParameters(spec));
-  MDH_RETURN_IF_ERROR(CheckResults(spec));
+  MDH_RETURN_IF_ERROR(CheckStoredResults(spec));
   MDH_RETURN_IF_ERROR(CheckCombineOperators(spec));
   MDH_RETURN_IF_ERROR(CheckNotReduced(spec));
   MDH_RETURN_IF_ERROR(CheckWrittenOnce(spec));

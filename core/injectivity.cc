@@ -59,7 +59,7 @@ bool FitsArithmetic(const IndexFunction& first, const IndexFunction& second) {
   return true;
 }
 
-Status TooLarge() {
+Status CoefficientsTooLarge() {
   return absl::ResourceExhaustedError("coefficients are too large to compare accesses");
 }
 
@@ -85,7 +85,7 @@ Result<std::optional<Collision>> FindSelfCollision(const IndexFunction& access,
 Result<std::optional<Collision>> FindCollision(const IndexFunction& first,
                                                const IndexFunction& second,
                                                absl::Span<const int64_t> sizes, int64_t* steps) {
-  if (!FitsArithmetic(first, second)) return TooLarge();
+  if (!FitsArithmetic(first, second)) return CoefficientsTooLarge();
   if (SameLinearPart(first, second)) {
     MDH_ASSIGN_OR_RETURN(
         std::optional<Point> difference,

@@ -11,12 +11,12 @@ namespace mdh {
 namespace {
 
 // Smallest and largest index of every dimension.
-struct Box {
+struct PointBox {
   std::vector<int64_t> first, last;
 };
 
-Box WholeBox(const Expression& expression) {
-  Box box;
+PointBox WholeBox(const Expression& expression) {
+  PointBox box;
   for (const Dimension& dimension : expression.dimensions()) {
     box.first.push_back(0);
     box.last.push_back(dimension.size - 1);
@@ -29,11 +29,11 @@ class Odometer {
  public:
   explicit Odometer(std::vector<int> dimensions) : dimensions_(std::move(dimensions)) {}
 
-  void Reset(const Box& box, std::vector<int64_t>* point) const {
+  void Reset(const PointBox& box, std::vector<int64_t>* point) const {
     for (const int d : dimensions_) (*point)[d] = box.first[d];
   }
   // False after the last point.
-  bool Advance(const Box& box, std::vector<int64_t>* point) const {
+  bool Advance(const PointBox& box, std::vector<int64_t>* point) const {
     for (size_t n = dimensions_.size(); n-- > 0;) {
       const int d = dimensions_[n];
       if (++(*point)[d] <= box.last[d]) return true;
@@ -91,7 +91,8 @@ class Machine {
   }
 
   // f combined over the box in `dimensions`, at `point` in the other ones.
-  std::vector<ScalarValue> Fold(const Odometer& dimensions, Box box, std::vector<int64_t>* point) {
+  std::vector<ScalarValue> Fold(const Odometer& dimensions, PointBox box,
+                                std::vector<int64_t>* point) {
     const int cut = accumulation_ == Accumulation::kFixedTree ? CutReduction() : -1;
     if (cut < 0) return FoldPart(dimensions, box, point);
     const int64_t part = FixedTreePart(expression_, cut), end = box.last[cut];
@@ -120,7 +121,7 @@ class Machine {
   }
 
  private:
-  std::vector<ScalarValue> FoldPart(const Odometer& dimensions, const Box& box,
+  std::vector<ScalarValue> FoldPart(const Odometer& dimensions, const PointBox& box,
                                     std::vector<int64_t>* point) {
     dimensions.Reset(box, point);
     std::vector<ScalarValue> total = Apply(*point);
@@ -230,9 +231,11 @@ class PrefixSums {
   Machine& machine_;
   std::vector<int> dimensions_;
   Odometer odometer_, reductions_;
-  Box box_;
+  PointBox box_;
   std::vector<std::vector<ScalarValue>> results_;
 };
+
+}  // namespace
 
 Status CheckInputs(const Expression& expression, absl::Span<const BufferBytes> inputs) {
   if (inputs.size() != expression.inputs().size()) {
@@ -250,8 +253,6 @@ Status CheckInputs(const Expression& expression, absl::Span<const BufferBytes> i
   }
   return absl::OkStatus();
 }
-
-}  // namespace
 
 Accumulation AccumulationOf(NumericsPolicy policy) {
   switch (policy) {
@@ -287,7 +288,7 @@ Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
   };
   const Odometer concatenated(DimensionsWith(
       expression, [&](int d) { return expression.combine_operators()[d].is_concat(); }));
-  const Box box = WholeBox(expression);
+  const PointBox box = WholeBox(expression);
   std::vector<int64_t> point = box.first;
   do {
     sums.ForEach(&point, store);
@@ -300,7 +301,7 @@ std::vector<ScalarValue> InterpretAt(const Expression& expression,
                                      absl::Span<const int64_t> mda_index,
                                      Accumulation accumulation) {
   std::vector<int64_t> point(mda_index.begin(), mda_index.end());
-  Box box = WholeBox(expression);
+  PointBox box = WholeBox(expression);
   for (int d = 0; d < expression.rank(); ++d) {
     if (expression.is_prefix_sum(d)) box.last[d] = mda_index[d];
   }

@@ -28,6 +28,9 @@ enum class Accumulation {
 // That of kernels which keep to the policy.
 Accumulation AccumulationOf(NumericsPolicy policy);
 
+// Errors: InvalidArgument if the number or size of the inputs is wrong.
+Status CheckInputs(const Expression& expression, absl::Span<const BufferBytes> inputs);
+
 // Computes all outputs. Points are combined in lexicographic order of the MDA indices (with
 // kFixedTree: those of a part, then the parts). Bytes of output buffers that no index function
 // reaches are zero. Errors: InvalidArgument if the number or size of the inputs is wrong.

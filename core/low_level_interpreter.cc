@@ -269,22 +269,6 @@ class Recomposition {
   std::vector<bool> sums_late_;
 };
 
-Status CheckInputs(const Expression& e, absl::Span<const BufferBytes> inputs) {
-  if (inputs.size() != e.inputs().size()) {
-    return absl::InvalidArgumentError(absl::StrCat("expression '", e.name(), "' has ",
-                                                   e.inputs().size(), " inputs, but ",
-                                                   inputs.size(), " were given"));
-  }
-  for (size_t b = 0; b < inputs.size(); ++b) {
-    const Buffer& buffer = e.inputs()[b];
-    if (static_cast<int64_t>(inputs[b].size()) == buffer.size_bytes()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("input '", buffer.name, "' has ",
-                                                   buffer.size_bytes(), " bytes, but ",
-                                                   inputs[b].size(), " were given"));
-  }
-  return absl::OkStatus();
-}
-
 // The output view: results in the types in which they are stored.
 std::vector<BufferBytes> StoreResults(const Expression& e, const ResultMda& mda) {
   std::vector<BufferBytes> outputs;

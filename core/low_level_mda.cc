@@ -7,7 +7,7 @@
 namespace mdh {
 namespace {
 
-int64_t Product(const std::vector<std::vector<int64_t>>& sets, size_t from, size_t to) {
+int64_t ProductOfSizes(const std::vector<std::vector<int64_t>>& sets, size_t from, size_t to) {
   int64_t product = 1;
   for (size_t d = from; d < to; ++d) product *= static_cast<int64_t>(sets[d].size());
   return product;
@@ -19,7 +19,7 @@ struct Along {
 };
 
 Along AlongOf(const ResultMda& mda, int d) {
-  return {Product(mda.index_sets, d + 1, mda.index_sets.size()),
+  return {ProductOfSizes(mda.index_sets, d + 1, mda.index_sets.size()),
           static_cast<int64_t>(mda.index_sets[d].size())};
 }
 
@@ -35,7 +35,8 @@ ResultMda Concatenate(std::vector<ResultMda> parts, int d) {
   }
   std::sort(set.begin(), set.end());
   const Along to = AlongOf(whole, d);
-  whole.values.resize(static_cast<size_t>(Product(whole.index_sets, 0, whole.index_sets.size())));
+  whole.values.resize(
+      static_cast<size_t>(ProductOfSizes(whole.index_sets, 0, whole.index_sets.size())));
   for (ResultMda& part : parts) {
     const Along from = AlongOf(part, d);
     std::vector<int64_t> number;  // in the whole, of each index of the part

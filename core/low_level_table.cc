@@ -9,7 +9,7 @@
 namespace mdh {
 namespace {
 
-std::string LayoutText(std::vector<int> layout) {
+std::string OneBasedLayout(std::vector<int> layout) {
   for (int& x : layout) ++x;  // as in the figures
   return absl::StrCat("[", absl::StrJoin(layout, ","), "]");
 }
@@ -22,9 +22,9 @@ class LayoutColumn {
     for (const std::vector<int>& layout : layouts) all_same_ = all_same_ && layout == layouts[0];
   }
   std::string Text(size_t row) const {
-    if (all_same_ && !rows_[row].empty()) return LayoutText(rows_[row][0]);
+    if (all_same_ && !rows_[row].empty()) return OneBasedLayout(rows_[row][0]);
     return absl::StrJoin(rows_[row], " ", [](std::string* out, const std::vector<int>& layout) {
-      out->append(LayoutText(layout));
+      out->append(OneBasedLayout(layout));
     });
   }
 

@@ -11,8 +11,8 @@
 namespace mdh {
 namespace {
 
-AsmLayer Cores() { return {"COR", LayerRole::kCores, ""}; }
-AsmLayer Lanes() { return {"SIMD", LayerRole::kLanes, ""}; }
+AsmLayer CoreLayer() { return {"COR", LayerRole::kCores, ""}; }
+AsmLayer LaneLayer() { return {"SIMD", LayerRole::kLanes, ""}; }
 AsmLayer Memory(std::string name) { return {name, LayerRole::kMemory, name}; }
 AsmLayer Memory(std::string name, std::string region) {
   return {std::move(name), LayerRole::kMemory, std::move(region)};
@@ -77,21 +77,21 @@ int SystemModel::LayerWith(LayerRole role) const {
 }
 
 SystemModel OpenMpModel() {
-  return {"OpenMP", {Cores(), Memory("MM"), Memory("L2"), Memory("L1")}};
+  return {"OpenMP", {CoreLayer(), Memory("MM"), Memory("L2"), Memory("L1")}};
 }
 
 SystemModel OpenMpL3Model() {
-  return {"OpenMP+L3", {Cores(), Memory("MM"), Memory("L3"), Memory("L2"), Memory("L1")}};
+  return {"OpenMP+L3", {CoreLayer(), Memory("MM"), Memory("L3"), Memory("L2"), Memory("L1")}};
 }
 
 SystemModel OpenMpL3SimdModel() {
   return {"OpenMP+L3+SIMD",
-          {Cores(), Memory("MM"), Memory("L3"), Memory("L2"), Memory("L1"), Lanes()}};
+          {CoreLayer(), Memory("MM"), Memory("L3"), Memory("L2"), Memory("L1"), LaneLayer()}};
 }
 
 SystemModel OpenMpSimdRegistersModel() {
   return {"OpenMP+SIMD+RM",
-          {Cores(), Memory("MM"), Memory("L2"), Memory("L1"), Registers(), Lanes()}};
+          {CoreLayer(), Memory("MM"), Memory("L2"), Memory("L1"), Registers(), LaneLayer()}};
 }
 
 SystemModel CudaModel() { return {"CUDA", CudaLayers(), MemoryKind::kExplicit, CudaDimensions()}; }

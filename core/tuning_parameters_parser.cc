@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/round.h"
+#include "core/text_view.h"
 #include "core/tuning_parameters.h"
 
 namespace mdh {
@@ -335,8 +336,6 @@ Result<TuningParameters> Parse(absl::string_view text, const Expression* express
   MDH_RETURN_IF_ERROR(fields.NothingLeft());
   return p;
 }
-
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
 

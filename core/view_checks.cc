@@ -14,7 +14,7 @@
 namespace mdh {
 namespace {
 
-using Kind = ExpressionPlace::Kind;
+using PlaceKind = ExpressionPlace::Kind;
 
 // The smallest and the largest value of an index on the MDA, and a point where each is taken.
 struct IndexBounds {
@@ -44,7 +44,7 @@ Result<IndexBounds> BoundsOf(const AffineIndex& index, const std::vector<Dimensi
 // Checks of the buffers of one view; computes the extents that are not given.
 class ViewChecker {
  public:
-  ViewChecker(Kind kind, const std::vector<Dimension>& dimensions)
+  ViewChecker(PlaceKind kind, const std::vector<Dimension>& dimensions)
       : kind_(kind), dimensions_(dimensions) {}
 
   Status Check(std::vector<Buffer>* buffers) const {
@@ -55,7 +55,7 @@ class ViewChecker {
     }
     if (accesses > Expression::kMaxAccesses) {
       return absl::InvalidArgumentError(
-          absl::StrCat(kind_ == Kind::kInput ? "inp_view" : "out_view", " has ", accesses,
+          absl::StrCat(kind_ == PlaceKind::kInput ? "inp_view" : "out_view", " has ", accesses,
                        " accesses; at most ", Expression::kMaxAccesses, " are allowed"));
     }
     return absl::OkStatus();
@@ -63,12 +63,12 @@ class ViewChecker {
 
  private:
   std::string Describe(const Buffer& buffer) const {
-    return absl::StrCat(kind_ == Kind::kInput ? "input '" : "output '", buffer.name, "'");
+    return absl::StrCat(kind_ == PlaceKind::kInput ? "input '" : "output '", buffer.name, "'");
   }
 
   // Behind the messages about indices that leave a buffer.
   std::string HowToReadOutside() const {
-    return kind_ == Kind::kInput
+    return kind_ == PlaceKind::kInput
                ? " (an input with given extents may say what is read outside: else 0, else clamp)"
                : "";
   }
@@ -80,10 +80,10 @@ class ViewChecker {
   Status CheckBuffer(int b, Buffer* buffer) const {
     const ExpressionPlace place{kind_, b};
     if (!IsIdentifier(buffer->name)) {
-      return Invalid(place, absl::StrCat("'", buffer->name, "' is no name for a buffer"));
+      return InvalidAt(place, absl::StrCat("'", buffer->name, "' is no name for a buffer"));
     }
     if (buffer->accesses.empty()) {
-      return Invalid(place, absl::StrCat(Describe(*buffer), " has no access"));
+      return InvalidAt(place, absl::StrCat(Describe(*buffer), " has no access"));
     }
     const size_t rank =
         buffer->extents_given ? buffer->extents.size() : buffer->accesses[0].indices.size();
@@ -108,22 +108,22 @@ class ViewChecker {
     for (int a = 0; a < static_cast<int>(buffer.accesses.size()); ++a) {
       const std::vector<AffineIndex>& indices = buffer.accesses[a].indices;
       if (indices.size() != rank) {
-        return Invalid({kind_, b, a},
-                       absl::StrCat(Describe(buffer), ", access ", a, " has ", indices.size(),
-                                    " indices, but the buffer has ", rank, " dimensions"));
+        return InvalidAt({kind_, b, a},
+                         absl::StrCat(Describe(buffer), ", access ", a, " has ", indices.size(),
+                                      " indices, but the buffer has ", rank, " dimensions"));
       }
       for (int x = 0; x < static_cast<int>(rank); ++x) {
         if (indices[x].coefficients.size() == dimensions_.size()) continue;
-        return Invalid({kind_, b, a, x},
-                       absl::StrCat(Describe(buffer), ", access ", a, ", index ", x, " has ",
-                                    indices[x].coefficients.size(), " coefficients for ",
-                                    dimensions_.size(), " dimensions"));
+        return InvalidAt({kind_, b, a, x},
+                         absl::StrCat(Describe(buffer), ", access ", a, ", index ", x, " has ",
+                                      indices[x].coefficients.size(), " coefficients for ",
+                                      dimensions_.size(), " dimensions"));
       }
     }
     for (size_t x = 0; x < rank; ++x) {
       if (buffer.extents_given && buffer.extents[x] < 1) {
-        return Invalid({kind_, b}, absl::StrCat(Describe(buffer), ", extent ", x, " is ",
-                                                buffer.extents[x], "; it must be at least 1"));
+        return InvalidAt({kind_, b}, absl::StrCat(Describe(buffer), ", extent ", x, " is ",
+                                                  buffer.extents[x], "; it must be at least 1"));
       }
     }
     return absl::OkStatus();
@@ -131,11 +131,11 @@ class ViewChecker {
 
   Status CheckBoundary(const ExpressionPlace& place, const Buffer& buffer) const {
     if (buffer.boundary.kind == Boundary::Kind::kNone) return absl::OkStatus();
-    if (kind_ == Kind::kOutput) {
-      return Invalid(place, absl::StrCat(Describe(buffer), " has a boundary; only inputs can"));
+    if (kind_ == PlaceKind::kOutput) {
+      return InvalidAt(place, absl::StrCat(Describe(buffer), " has a boundary; only inputs can"));
     }
     if (!buffer.extents_given) {
-      return Invalid(
+      return InvalidAt(
           place, absl::StrCat(Describe(buffer), " has a boundary; its extents must be given then"));
     }
     if (buffer.boundary.kind == Boundary::Kind::kClamp) return absl::OkStatus();
@@ -144,8 +144,8 @@ class ViewChecker {
     if (!std::equal(
             values.begin(), values.end(), fields.begin(), fields.end(),
             [](const ScalarValue& v, const auto& field) { return v.type() == field.type; })) {
-      return Invalid(place, absl::StrCat(Describe(buffer), ": the values of its boundary are no ",
-                                         buffer.type.ToString()));
+      return InvalidAt(place, absl::StrCat(Describe(buffer), ": the values of its boundary are no ",
+                                           buffer.type.ToString()));
     }
     return absl::OkStatus();
   }
@@ -156,22 +156,22 @@ class ViewChecker {
     const std::vector<int64_t> strides = std::move(buffer->given_strides);
     buffer->given_strides.clear();
     if (strides.size() != buffer->extents.size()) {
-      return Invalid(place, absl::StrCat(Describe(*buffer), " has ", strides.size(),
-                                         " strides for ", buffer->extents.size(), " dimensions"));
+      return InvalidAt(place, absl::StrCat(Describe(*buffer), " has ", strides.size(),
+                                           " strides for ", buffer->extents.size(), " dimensions"));
     }
     for (size_t x = 0; x < strides.size(); ++x) {
       if (strides[x] >= 0) continue;
-      return Invalid(place, absl::StrCat(Describe(*buffer), ", stride ", x, " is ", strides[x],
-                                         "; it must not be negative"));
+      return InvalidAt(place, absl::StrCat(Describe(*buffer), ", stride ", x, " is ", strides[x],
+                                           "; it must not be negative"));
     }
     MDH_RETURN_IF_ERROR(CheckSize(place, *buffer));
     if (strides == buffer->strides()) return absl::OkStatus();
-    if (kind_ == Kind::kOutput) {
+    if (kind_ == PlaceKind::kOutput) {
       int64_t steps = 100'000;
       const Result<std::optional<Collision>> collision =
           FindSelfCollision({{{strides, 0}}}, buffer->extents, &steps);
       if (!collision.ok() || collision->has_value()) {
-        return Invalid(
+        return InvalidAt(
             place,
             absl::StrCat(Describe(*buffer), ": with the strides (", absl::StrJoin(strides, ", "),
                          ") ", collision.ok() ? "two elements" : "it may be that two elements",
@@ -257,7 +257,7 @@ class ViewChecker {
     return absl::OkStatus();
   }
 
-  Kind kind_;
+  PlaceKind kind_;
   const std::vector<Dimension>& dimensions_;
 };
 

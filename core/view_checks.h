@@ -20,7 +20,7 @@ Status CheckView(ExpressionPlace::Kind kind, const std::vector<Dimension>& dimen
                  std::vector<Buffer>* buffers);
 
 // InvalidArgument and OutOfRange with a place.
-inline Status Invalid(const ExpressionPlace& place, absl::string_view message) {
+inline Status InvalidAt(const ExpressionPlace& place, absl::string_view message) {
   return AtPlace(absl::InvalidArgumentError(message), place);
 }
 inline Status TooLarge(const ExpressionPlace& place, absl::string_view message) {

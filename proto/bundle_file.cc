@@ -14,6 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/sha256.h"
+#include "core/text_view.h"
 #include "proto/bundle_layout.h"
 
 namespace mdh {
@@ -22,8 +23,6 @@ namespace {
 using Layout = BundleLayout;
 
 constexpr size_t kNumberBytes = 4;  // before texts of identities
-
-absl::string_view View(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
 Status Bad(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("the bundle ", what));

@@ -5,14 +5,13 @@
 #include <tuple>
 
 #include "core/sha256.h"
+#include "core/text_view.h"
 #include "proto/bundle_layout.h"
 
 namespace mdh {
 namespace {
 
 using Layout = BundleLayout;
-
-absl::string_view View(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
 void StoreSum(const Sha256::Sum& sum, char* to) { std::copy(sum.begin(), sum.end(), to); }
 

@@ -25,7 +25,6 @@ namespace mdh {
 namespace {
 
 constexpr size_t kPieceBytes = 64 << 10;
-constexpr int kMaxPageSize = 1'000;
 // Each is in memory until it is stored.
 constexpr int kMaxImports = 2;
 
@@ -33,7 +32,7 @@ static_assert(static_cast<int>(Role::kNone) == v1::ROLE_UNSPECIFIED);
 static_assert(static_cast<int>(Role::kReader) == v1::ROLE_READER);
 static_assert(static_cast<int>(Role::kAdmin) == v1::ROLE_ADMIN);
 
-v1::CallerLimits ToProto(const RoleLimits& limits) {
+v1::CallerLimits LimitsToProto(const RoleLimits& limits) {
   v1::CallerLimits proto;
   proto.set_requests_per_second(limits.requests_per_second);
   proto.set_calls(limits.calls);
@@ -107,7 +106,7 @@ v1::Capabilities AdminServiceImpl::CapabilitiesFor(const Caller& caller) const {
   can.set_max_remembered_changes(kRememberedChanges);
   can.set_caller_name(caller.principal->name);
   can.set_caller_role(static_cast<v1::Role>(caller.principal->role));
-  *can.mutable_caller_limits() = ToProto(caller.limits);
+  *can.mutable_caller_limits() = LimitsToProto(caller.limits);
   return can;
 }
 

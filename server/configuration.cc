@@ -24,7 +24,7 @@ bool IsSetting(const CLI::Option& option) {
   return !option.get_lnames().empty() && !others->contains(option.get_lnames()[0]);
 }
 
-std::string NameOf(const CLI::Option& option) { return option.get_lnames()[0]; }
+std::string LongName(const CLI::Option& option) { return option.get_lnames()[0]; }
 
 Result<std::string> ReadQuoted(std::string_view text, int number) {
   const size_t end = text.find('"', 1);
@@ -56,7 +56,7 @@ bool IsInEnvironment(const CLI::Option& option) {
 
 // "--name" or "--name=...".
 bool IsOnCommandLine(const CLI::Option& option, int argc, const char* const* argv) {
-  const std::string flag = "--" + NameOf(option);
+  const std::string flag = "--" + LongName(option);
   for (int n = 1; n < argc; ++n) {
     const std::string word = argv[n];
     if (word == flag || word.starts_with(flag + "=")) return true;
@@ -85,7 +85,7 @@ void Parse(CLI::App& app, int argc, const char* const* argv, const std::vector<s
 }
 
 // The default of an option, without the brackets that CLI11 puts around several values.
-std::string DefaultOf(const CLI::Option& option) {
+std::string DefaultText(const CLI::Option& option) {
   const std::string text = option.get_default_str();
   const bool is_list = text.size() >= 2 && text.front() == '[' && text.back() == ']';
   return is_list ? text.substr(1, text.size() - 2) : text;
@@ -171,7 +171,7 @@ Result<DaemonConfiguration> DaemonConfiguration::Parse(CLI::App& app, int argc,
   for (const CLI::Option* option : app.get_options()) {
     if (!IsSetting(*option)) continue;
     ConfiguredValue value{
-        .value = DefaultOf(*option), .source = ValueSource::kDefault, .place = ""};
+        .value = DefaultText(*option), .source = ValueSource::kDefault, .place = ""};
     if (option->count() > 0) {
       const bool is_flag = IsOnCommandLine(*option, argc, argv);
       const bool is_environment = !is_flag && IsInEnvironment(*option);
@@ -179,9 +179,9 @@ Result<DaemonConfiguration> DaemonConfiguration::Parse(CLI::App& app, int argc,
                .source = is_flag          ? ValueSource::kFlag
                          : is_environment ? ValueSource::kEnvironment
                                           : ValueSource::kFile,
-               .place = is_environment ? option->get_envname() : places[NameOf(*option)]};
+               .place = is_environment ? option->get_envname() : places[LongName(*option)]};
     }
-    configuration.values_.emplace(NameOf(*option), std::move(value));
+    configuration.values_.emplace(LongName(*option), std::move(value));
   }
   return configuration;
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kDevices = "devices/";
 constexpr std::string_view kKnownDevices = "knownDevices/";
 
-v1::MachinePeaks ToProto(const MachinePeaks& peaks) {
+v1::MachinePeaks PeaksToProto(const MachinePeaks& peaks) {
   v1::MachinePeaks proto;
   proto.set_fp32_flops_per_s(peaks.fp32_flops_per_s);
   proto.set_fp64_flops_per_s(peaks.fp64_flops_per_s);
@@ -25,7 +25,7 @@ v1::MachinePeaks ToProto(const MachinePeaks& peaks) {
   return proto;
 }
 
-MachinePeaks FromProto(const v1::MachinePeaks& peaks) {
+MachinePeaks PeaksFromProto(const v1::MachinePeaks& peaks) {
   return {.fp32_flops_per_s = peaks.fp32_flops_per_s(),
           .fp64_flops_per_s = peaks.fp64_flops_per_s(),
           .memory_bytes_per_s = peaks.memory_bytes_per_s(),
@@ -33,7 +33,7 @@ MachinePeaks FromProto(const v1::MachinePeaks& peaks) {
           .launch_overhead_ns = peaks.launch_overhead_ns()};
 }
 
-TuningDevice* DefaultOf(absl::Span<const std::unique_ptr<TuningDevice>> devices) {
+TuningDevice* FirstCpu(absl::Span<const std::unique_ptr<TuningDevice>> devices) {
   for (const std::unique_ptr<TuningDevice>& device : devices) {
     if (device->description().kind == DeviceKind::kCpu) return device.get();
   }
@@ -60,7 +60,7 @@ DeviceCatalogue::DeviceCatalogue(std::vector<std::unique_ptr<TuningDevice>> devi
     : devices_(std::move(devices)),
       missing_(std::move(missing)),
       known_(std::move(known)),
-      default_(DefaultOf(devices_)),
+      default_(FirstCpu(devices_)),
       store_(store) {}
 
 std::vector<KeyEnvironment> DeviceCatalogue::Environments() const {
@@ -188,8 +188,8 @@ Result<v1::MachinePeaks> DeviceCatalogue::ReachedPeaks(TuningDevice& device) {
     if (stored.has_value()) return *stored;
     return measured.status();
   }
-  v1::MachinePeaks peaks = ToProto(*measured);
-  if (stored.has_value()) peaks = ToProto(Better(*measured, FromProto(*stored)));
+  v1::MachinePeaks peaks = PeaksToProto(*measured);
+  if (stored.has_value()) peaks = PeaksToProto(Better(*measured, PeaksFromProto(*stored)));
   const bool is_stored =
       stored.has_value() && stored->SerializeAsString() == peaks.SerializeAsString();
   // A full disk is no reason not to know them.
@@ -209,7 +209,7 @@ bool IsDoublePrecision(const Expression& expression) {
 Status CheckPlausible(const Expression& expression, int64_t time_ns,
                       const DeviceDescription& device, const v1::MachinePeaks& peaks) {
   const std::optional<std::string> why = WhyImplausible(
-      expression, static_cast<double>(time_ns), CacheState::kWarm, device, FromProto(peaks));
+      expression, static_cast<double>(time_ns), CacheState::kWarm, device, PeaksFromProto(peaks));
   if (!why) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("the result for '", expression.name(), "': ", *why));
 }

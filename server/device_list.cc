@@ -46,7 +46,7 @@ Result<std::vector<int>> ParseCores(absl::string_view entry, absl::string_view t
   return std::vector<int>(cores.begin(), cores.end());
 }
 
-std::string NameOf(absl::string_view selector) {
+std::string DeviceNameOf(absl::string_view selector) {
   return absl::StrCat("devices/", absl::StrReplaceAll(selector, {{":", ""}}));
 }
 
@@ -57,7 +57,7 @@ Result<WantedDevice> ParseEntry(absl::string_view entry) {
   if (!IsSelector(wanted.selector)) {
     return Invalid(entry, "is no device such as cpu, opencl:0 or cuda:1");
   }
-  wanted.name = NameOf(wanted.selector);
+  wanted.name = DeviceNameOf(wanted.selector);
   if (at == absl::string_view::npos) return wanted;
   const absl::string_view cores = entry.substr(at + 1);
   MDH_ASSIGN_OR_RETURN(wanted.cores, ParseCores(entry, cores));
@@ -93,7 +93,7 @@ Result<std::vector<WantedDevice>> ParseDeviceList(std::string_view text) {
 std::vector<WantedDevice> AllDevices(const DeviceSearch& found) {
   std::vector<WantedDevice> all;
   for (const AttachedDevice& device : found.devices) {
-    all.push_back({device.selector, {}, NameOf(device.selector)});
+    all.push_back({device.selector, {}, DeviceNameOf(device.selector)});
   }
   return all;
 }

@@ -21,7 +21,6 @@ void Remove(std::deque<std::shared_ptr<Job>>& jobs, const std::shared_ptr<Job>& 
   jobs.erase(std::remove(jobs.begin(), jobs.end(), job), jobs.end());
 }
 
-constexpr absl::Duration kRetryAfterStop = absl::Seconds(5);
 // Who asks for a job that is not in memory waits so long for jobs that are just being created.
 constexpr absl::Duration kLongestCreation = absl::Seconds(1);
 

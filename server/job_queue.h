@@ -101,6 +101,9 @@ class JobQueue {
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // When to try again what a daemon that stops refuses: another one may run by then.
+  static constexpr absl::Duration kRetryAfterStop = absl::Seconds(5);
+
   JobQueue(Store& store, LookupTable& lookup_table, DeviceCatalogue& catalogue,
            JobQueueOptions options);
 

@@ -17,7 +17,6 @@ namespace {
 
 // What a refused client may wait for.
 constexpr absl::Duration kRetryWhenFull = absl::Seconds(10);
-constexpr absl::Duration kRetryAfterStop = absl::Seconds(5);
 
 // OK if one of the devices can tune, or will be able to.
 Status CheckCanTune(const std::vector<TuningDevice*>& devices) {

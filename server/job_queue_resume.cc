@@ -23,7 +23,7 @@ Status HasEnded(const v1::TuningJob& job) {
 }
 
 // The expression in the text form that the job has kept.
-Result<Expression> ExpressionOf(const v1::TuningJob& job) {
+Result<Expression> KeptExpression(const v1::TuningJob& job) {
   v1::ExpressionSource source;
   source.mutable_text()->set_text(job.expression_text());
   return FromProto(source, ExpressionLimits::None());
@@ -54,7 +54,7 @@ Status JobQueue::TakeUpUnfinishedJobs() {
 }
 
 Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob proto) {
-  MDH_ASSIGN_OR_RETURN(Expression expression, ExpressionOf(proto));
+  MDH_ASSIGN_OR_RETURN(Expression expression, KeptExpression(proto));
   std::vector<TuningDevice*> devices;
   for (const std::string& name : proto.devices()) {
     if (const Result<TuningDevice*> device = catalogue_.Find(name); device.ok()) {

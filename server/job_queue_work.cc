@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kLeastBudgetNs = 1'000'000'000;
 
 // The better of two times, of which 0 is none.
-int64_t Better(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
+int64_t BetterTime(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
 // The options of a run on `devices` devices that follows others.
 v1::TuningOptions OptionsAfter(v1::TuningOptions options, const v1::TuningProgress& before,
@@ -280,7 +280,7 @@ void JobQueue::PublishTrial(Job& job, const TuningProgress& progress, TrialJourn
     const v1::TuningProgress& before = job.before;
     step.set_trials(before.trials() + progress.trials);
     step.set_failed_trials(before.failed_trials() + progress.failed_trials);
-    step.set_best_time_ns(Better(before.best_time_ns(), progress.best_ns));
+    step.set_best_time_ns(BetterTime(before.best_time_ns(), progress.best_ns));
     step.set_best_parameters(before.best_parameters());
     step.set_elapsed_ns(before.elapsed_ns() + progress.elapsed_ns);
     // Since the last trial, by as many devices as it has now.

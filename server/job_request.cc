@@ -4,12 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/error_details.h"
+#include "server/reply.h"
 #include "server/tuning_request.h"
 
 namespace mdh {
 namespace {
 
-constexpr size_t kMaxRequestIdBytes = 64;
 constexpr size_t kMaxSourceBytes = 64;
 
 }  // namespace

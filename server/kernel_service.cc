@@ -26,7 +26,7 @@ constexpr int kDefaultRecordsOfPage = 50;
 constexpr int kMaxRecordsOfPage = 200;
 
 // The id in the name of a record or a kernel.
-Result<std::string> ParseName(const std::string& name) {
+Result<std::string> ParseRecordOrKernelName(const std::string& name) {
   Result<std::string> id = ParseRecordName(name);
   if (!id.ok()) id = ParseKernelName(name);
   return InField("name", std::move(id));
@@ -176,7 +176,8 @@ grpc::Status KernelServiceImpl::InvalidateKernel(grpc::ServerContext* context,
   return IfAdmitted(access_, *context, "/mdh.v1.KernelService/InvalidateKernel",
                     [&](const Caller&) -> grpc::Status {
                       const auto invalidate = [&]() -> Result<v1::TuningRecord> {
-                        MDH_ASSIGN_OR_RETURN(const std::string id, ParseName(request->name()));
+                        MDH_ASSIGN_OR_RETURN(const std::string id,
+                                             ParseRecordOrKernelName(request->name()));
                         return store_.RemoveResult(id);
                       };
                       return Reply(invalidate(), response->mutable_record());
@@ -186,27 +187,27 @@ grpc::Status KernelServiceImpl::InvalidateKernel(grpc::ServerContext* context,
 grpc::Status KernelServiceImpl::PinKernel(grpc::ServerContext* context,
                                           const v1::PinKernelRequest* request,
                                           v1::PinKernelResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/PinKernel",
-                    [&](const Caller&) -> grpc::Status {
-                      const auto pin = [&]() -> Result<v1::TuningRecord> {
-                        MDH_ASSIGN_OR_RETURN(const std::string id, ParseName(request->name()));
-                        return store_.SetPinning(id, Pinning::kPinned);
-                      };
-                      return Reply(pin(), response->mutable_record());
-                    });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.KernelService/PinKernel", [&](const Caller&) -> grpc::Status {
+        const auto pin = [&]() -> Result<v1::TuningRecord> {
+          MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordOrKernelName(request->name()));
+          return store_.SetPinning(id, Pinning::kPinned);
+        };
+        return Reply(pin(), response->mutable_record());
+      });
 }
 
 grpc::Status KernelServiceImpl::UnpinKernel(grpc::ServerContext* context,
                                             const v1::UnpinKernelRequest* request,
                                             v1::UnpinKernelResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/UnpinKernel",
-                    [&](const Caller&) -> grpc::Status {
-                      const auto unpin = [&]() -> Result<v1::TuningRecord> {
-                        MDH_ASSIGN_OR_RETURN(const std::string id, ParseName(request->name()));
-                        return store_.SetPinning(id, Pinning::kNotPinned);
-                      };
-                      return Reply(unpin(), response->mutable_record());
-                    });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.KernelService/UnpinKernel", [&](const Caller&) -> grpc::Status {
+        const auto unpin = [&]() -> Result<v1::TuningRecord> {
+          MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordOrKernelName(request->name()));
+          return store_.SetPinning(id, Pinning::kNotPinned);
+        };
+        return Reply(unpin(), response->mutable_record());
+      });
 }
 
 }  // namespace mdh

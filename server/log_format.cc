@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%e %l %v";
 constexpr const char* kTimePattern = "%Y-%m-%dT%H:%M:%S.%fZ";
 
-void Append(const std::string& text, spdlog::memory_buf_t& line) {
+void AppendText(const std::string& text, spdlog::memory_buf_t& line) {
   line.append(text.data(), text.data() + text.size());
 }
 
@@ -25,10 +25,10 @@ class TextFormatter : public spdlog::formatter {
     const std::string text(message.payload.data(), message.payload.size());
     for (const auto& [key, value] : LogContext::Fields()) {
       if (text.find(key + "=") == std::string::npos) {
-        Append(absl::StrCat(" ", key, "=", value), line);
+        AppendText(absl::StrCat(" ", key, "=", value), line);
       }
     }
-    Append("\n", line);
+    AppendText("\n", line);
   }
   std::unique_ptr<formatter> clone() const override { return std::make_unique<TextFormatter>(); }
 
@@ -47,7 +47,7 @@ class JsonFormatter : public spdlog::formatter {
         {"level", std::string(level.data(), level.size())},
         {"message", std::string(message.payload.data(), message.payload.size())}};
     for (const auto& [key, value] : LogContext::Fields()) object[key] = value;
-    Append(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", line);
+    AppendText(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", line);
   }
   std::unique_ptr<formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
 

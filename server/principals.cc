@@ -19,7 +19,7 @@ namespace mdh {
 namespace {
 
 constexpr size_t kTokenBytes = 32;
-constexpr size_t kMaxNameBytes = 64;
+constexpr size_t kMaxPrincipalBytes = 64;
 
 uint64_t FirstBytes(const TokenDigest& digest) {
   uint64_t bytes = 0;
@@ -32,10 +32,10 @@ Status CheckName(std::string_view name) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
            std::string_view(".-_@:/").find(c) != std::string_view::npos;
   };
-  if (name.empty() || name.size() > kMaxNameBytes ||
+  if (name.empty() || name.size() > kMaxPrincipalBytes ||
       !std::all_of(name.begin(), name.end(), is_allowed)) {
     return absl::InvalidArgumentError(absl::StrCat("the name '", std::string(name),
-                                                   "' is not one of 1 to ", kMaxNameBytes,
+                                                   "' is not one of 1 to ", kMaxPrincipalBytes,
                                                    " letters, digits and .-_@:/"));
   }
   return absl::OkStatus();

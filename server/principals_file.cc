@@ -13,7 +13,7 @@ namespace mdh {
 namespace {
 
 // More than tens of thousands of principals.
-constexpr int64_t kMaxFileBytes = 4 << 20;
+constexpr int64_t kMaxPrincipalsBytes = 4 << 20;
 
 Status CheckMode(const std::string& path) {
   struct stat status = {};
@@ -37,7 +37,7 @@ Result<std::unique_ptr<PrincipalsFile>> PrincipalsFile::Open(std::string path) {
 
 Result<bool> PrincipalsFile::Reload() {
   MDH_RETURN_IF_ERROR(CheckMode(path_));
-  MDH_ASSIGN_OR_RETURN(std::string text, ReadFileContent(path_, kMaxFileBytes));
+  MDH_ASSIGN_OR_RETURN(std::string text, ReadFileContent(path_, kMaxPrincipalsBytes));
   absl::MutexLock lock(&mutex_);
   if (current_ != nullptr && text == text_) return false;
   text_ = std::move(text);

@@ -22,13 +22,13 @@ namespace {
 
 constexpr const char* kOtherGenerator = "OTHER_GENERATOR_VERSION";
 constexpr size_t kMaxParameterBytes = 65'536;
-constexpr size_t kMaxNameBytes = 256;
+constexpr size_t kMaxRecordNameBytes = 256;
 // Of the year 9999, the last one that a timestamp may have.
 constexpr int64_t kLastSecond = 253'402'300'799;
 // A day: longer than any budget of a search.
 constexpr int64_t kMaxTimeNs = 24 * 3600 * int64_t{1'000'000'000};
 
-Result<Expression> ExpressionOf(const v1::TuningRecord& given, const ExpressionLimits& limits) {
+Result<Expression> GivenExpression(const v1::TuningRecord& given, const ExpressionLimits& limits) {
   v1::ExpressionSource source;
   source.mutable_text()->set_text(given.expression_text());
   return InField("record.expression_text", FromProto(source, limits));
@@ -79,10 +79,11 @@ Status CheckFigures(const v1::TuningRecord& given) {
   if (given.time_ns() == 0) {
     return InvalidField("record.time_ns", "a result has a time");
   }
-  if (given.origin().size() > kMaxNameBytes || given.technique().size() > kMaxNameBytes) {
+  if (given.origin().size() > kMaxRecordNameBytes ||
+      given.technique().size() > kMaxRecordNameBytes) {
     return InvalidField(
-        given.origin().size() > kMaxNameBytes ? "record.origin" : "record.technique",
-        absl::StrCat("is longer than ", kMaxNameBytes, " bytes"));
+        given.origin().size() > kMaxRecordNameBytes ? "record.origin" : "record.technique",
+        absl::StrCat("is longer than ", kMaxRecordNameBytes, " bytes"));
   }
   if (!v1::CacheState_IsValid(given.cache_state())) {
     return InvalidField("record.cache_state", "there is no such state of the caches");
@@ -127,7 +128,7 @@ bool IsOfOtherGenerator(const Status& error) {
 Result<StoredResult> CheckGivenRecord(const v1::TuningRecord& given, const ExpressionLimits& limits,
                                       Store& store, absl::Time now) {
   MDH_RETURN_IF_ERROR(CheckFigures(given));
-  MDH_ASSIGN_OR_RETURN(const Expression expression, ExpressionOf(given, limits));
+  MDH_ASSIGN_OR_RETURN(const Expression expression, GivenExpression(given, limits));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
                        InField("record.device", FromProto(given.device())));
   MDH_ASSIGN_OR_RETURN(const v1::KernelKey key, CheckKey(given.key(), expression, device));

@@ -12,7 +12,7 @@ constexpr std::string_view kRecords = "records/";
 constexpr std::string_view kKernels = "kernels/";
 
 // The part after `prefix`.
-Result<std::string> ParseName(std::string_view name, std::string_view prefix) {
+Result<std::string> PartAfter(std::string_view name, std::string_view prefix) {
   if (name.substr(0, prefix.size()) != prefix || name.size() == prefix.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", std::string(name), "' is no resource name of the form ", std::string(prefix), "..."));
@@ -22,7 +22,7 @@ Result<std::string> ParseName(std::string_view name, std::string_view prefix) {
 
 // The number after `prefix`; `what` is numbered.
 Result<int64_t> ParseNumber(std::string_view name, std::string_view prefix, const char* what) {
-  MDH_ASSIGN_OR_RETURN(const std::string digits, ParseName(name, prefix));
+  MDH_ASSIGN_OR_RETURN(const std::string digits, PartAfter(name, prefix));
   int64_t number = 0;
   if (!absl::SimpleAtoi(digits, &number) || number <= 0) {
     return absl::InvalidArgumentError(
@@ -43,7 +43,7 @@ Result<int64_t> ParseStudyName(std::string_view name) {
 
 std::string RecordName(std::string_view id) { return std::string(kRecords).append(id); }
 std::string KernelName(std::string_view id) { return std::string(kKernels).append(id); }
-Result<std::string> ParseRecordName(std::string_view name) { return ParseName(name, kRecords); }
-Result<std::string> ParseKernelName(std::string_view name) { return ParseName(name, kKernels); }
+Result<std::string> ParseRecordName(std::string_view name) { return PartAfter(name, kRecords); }
+Result<std::string> ParseKernelName(std::string_view name) { return PartAfter(name, kKernels); }
 
 }  // namespace mdh

@@ -14,9 +14,9 @@ namespace {
 
 constexpr size_t kMostProblems = 100;
 
-class Search {
+class IntegritySearch {
  public:
-  explicit Search(SqliteDatabase& database) : database_(database) {}
+  explicit IntegritySearch(SqliteDatabase& database) : database_(database) {}
 
   Status LookAtPages() {
     MDH_ASSIGN_OR_RETURN(SqliteStatement check, database_.Prepare("PRAGMA integrity_check(100)"));
@@ -62,7 +62,7 @@ class Search {
 }  // namespace
 
 Result<std::vector<std::string>> FindProblems(SqliteDatabase& database) {
-  Search search(database);
+  IntegritySearch search(database);
   MDH_RETURN_IF_ERROR(search.LookAtPages());
   MDH_RETURN_IF_ERROR(
       search.LookAtMessages<v1::TuningRecord>("record", "SELECT id, record FROM records"));

@@ -53,7 +53,7 @@ Result<v1::TuningRecord> ParseRecord(const SqliteStatement& row) {
 }
 
 // Of a serialised record.
-std::string_view NameOf(std::string_view record) {
+std::string_view NameInRecord(std::string_view record) {
   WireReader fields(record);
   while (fields.Next()) {
     if (fields.number() == v1::TuningRecord::kNameFieldNumber) return fields.bytes();
@@ -210,7 +210,7 @@ Status ReadRecords(SqliteDatabase& database, const RecordRows& rows, const Store
     if (!has_row) return absl::OkStatus();
     const std::string id = read->Bytes(3);
     const std::string_view record = read->View(0);
-    const bool is_whole = read->Integer(1) != 0 && NameOf(record) == RecordName(id);
+    const bool is_whole = read->Integer(1) != 0 && NameInRecord(record) == RecordName(id);
     if (!is_whole) {
       damaged.push_back(id);
     } else if (read->Integer(2) == 0) {

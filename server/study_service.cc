@@ -18,7 +18,6 @@ constexpr int kDefaultTrials = 1'000;
 constexpr int kMaxTrials = 10'000;
 // Of one page: clients of gRPC refuse responses of more than 4 MiB unless told otherwise.
 constexpr int64_t kMaxPageBytes = 2 << 20;
-constexpr int kMaxRequestIdBytes = 64;
 constexpr int kMaxAsked = 1'024;
 constexpr absl::Duration kDefaultLease = absl::Minutes(10);
 constexpr absl::Duration kMaxLease = absl::Hours(24);

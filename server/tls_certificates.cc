@@ -12,7 +12,7 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kMaxFileBytes = 1 << 20;
+constexpr int64_t kMaxPemBytes = 1 << 20;
 
 template <auto Free>
 struct Freeing {
@@ -72,10 +72,10 @@ Result<std::unique_ptr<TlsCertificates>> TlsCertificates::Open(TlsFiles files) {
 
 Result<bool> TlsCertificates::Reload() {
   TlsMaterial material;
-  MDH_ASSIGN_OR_RETURN(material.certificate, ReadFileContent(files_.certificate, kMaxFileBytes));
-  MDH_ASSIGN_OR_RETURN(material.key, ReadFileContent(files_.key, kMaxFileBytes));
+  MDH_ASSIGN_OR_RETURN(material.certificate, ReadFileContent(files_.certificate, kMaxPemBytes));
+  MDH_ASSIGN_OR_RETURN(material.key, ReadFileContent(files_.key, kMaxPemBytes));
   if (!files_.client_ca.empty()) {
-    MDH_ASSIGN_OR_RETURN(material.client_ca, ReadFileContent(files_.client_ca, kMaxFileBytes));
+    MDH_ASSIGN_OR_RETURN(material.client_ca, ReadFileContent(files_.client_ca, kMaxPemBytes));
   }
   absl::MutexLock lock(&mutex_);
   if (current_ != nullptr && material.certificate == latest_.certificate &&

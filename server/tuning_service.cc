@@ -16,7 +16,6 @@ namespace mdh {
 namespace {
 
 constexpr int kDefaultPageSize = 50;
-constexpr int kMaxPageSize = 1'000;
 // That wait for a client that watches and is slow; the queue keeps the others.
 constexpr size_t kMostStepsOfWatch = 16;
 

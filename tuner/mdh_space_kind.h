@@ -1,6 +1,7 @@
 // What the spaces of register tiles and those of levels have in common for MdhSpace.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -12,6 +13,11 @@
 #include "tuner/mdh_space_parts.h"
 
 namespace mdh {
+
+// Limits of CPUs: cores take turns with more parts than this, and combine more partial results,
+// only at a loss.
+inline constexpr int64_t kPartsPerCore = 64;
+inline constexpr int64_t kSlotsPerCore = 4;
 
 // An expression on a device.
 struct MdhProblem {

@@ -11,8 +11,6 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kPartsPerCore = 64;     // of CPUs
-constexpr int64_t kSlotsPerCore = 4;      // idem
 constexpr double kMaxBlockSlots = 65536;  // of partial results in device memory
 constexpr double kMaxUnrolledReductions = 16;
 constexpr double kMaxResults = 128;  // of a thread, beside unrolled reductions

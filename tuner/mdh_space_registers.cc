@@ -26,8 +26,6 @@ const std::vector<int64_t>& PartsOfLoops(int rank) {
   return *counts;
 }
 constexpr int64_t kMaxRegisterFactor = 16;
-constexpr int64_t kPartsPerCore = 64;
-constexpr int64_t kSlotsPerCore = 4;
 
 class Registers : public MdhSpaceKind {
  public:

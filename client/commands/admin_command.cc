@@ -16,7 +16,7 @@ void PrintFigure(const char* name, int64_t value) {
   std::printf("%-22s %lld\n", name, static_cast<long long>(value));
 }
 
-ExitCode Export(const GlobalOptions& options, const std::string& file) {
+ExitCode ExportRecords(const GlobalOptions& options, const std::string& file) {
   const Result<std::unique_ptr<AdminClient>> client =
       AdminClient::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
@@ -60,7 +60,7 @@ ExitCode BackUp(const GlobalOptions& options) {
       });
 }
 
-ExitCode Check(const GlobalOptions& options) {
+ExitCode CheckDatabase(const GlobalOptions& options) {
   bool is_well = true;
   const ExitCode code = CallAndPrint<v1::CheckIntegrityResponse>(
       options,
@@ -136,7 +136,7 @@ void AddBundleCommands(CLI::App& admin, const GlobalOptions& options, SelectedCo
       "export", "write all records and their kernels to a bundle, which programs can map");
   save->add_option("FILE", *file, "made, or replaced")->required();
   save->callback([&options, &selected, file] {
-    selected = [&options, file] { return Export(options, *file); };
+    selected = [&options, file] { return ExportRecords(options, *file); };
   });
   CLI::App* load = admin.add_subcommand("import", "take the records of a bundle over");
   load->add_option("FILE", *file, "as export writes it")->required();
@@ -157,7 +157,8 @@ void AddAdminCommand(CLI::App& app, const GlobalOptions& options, SelectedComman
   AddBundleCommands(*admin, options, selected);
   AddPlain(*admin, options, selected, "backup", "copy the database to the daemon's backup folder",
            &BackUp);
-  AddPlain(*admin, options, selected, "check", "look whether the database is whole", &Check);
+  AddPlain(*admin, options, selected, "check", "look whether the database is whole",
+           &CheckDatabase);
   AddPlain(*admin, options, selected, "stats", "figures of the daemon", &ShowStatistics);
   AddPlain(*admin, options, selected, "capabilities", "limits and versions of the daemon",
            &ShowCapabilities);

@@ -17,7 +17,7 @@ using std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kFirstPause(100);
 constexpr std::chrono::milliseconds kLongestPause(2'000);
 constexpr std::chrono::milliseconds kSlice(50);
-constexpr int kPageSize = 1'000;
+constexpr int kTrialsOfRequest = 1'000;
 
 bool IsTransient(const Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
@@ -64,8 +64,9 @@ class DaemonTrials final : public TrialSource {
     std::string token;
     do {
       MDH_ASSIGN_OR_RETURN(const v1::ListTrialsResponse page,
-                           Patiently<v1::ListTrialsResponse>(
-                               [&] { return client_->ListTrials(name_, kPageSize, token); }));
+                           Patiently<v1::ListTrialsResponse>([&] {
+                             return client_->ListTrials(name_, kTrialsOfRequest, token);
+                           }));
       for (const v1::StudyTrial& trial : page.trials()) visit(trial);
       token = page.next_page_token();
     } while (!token.empty());

@@ -16,7 +16,7 @@ struct PrintArguments {
   ExpressionFormat format = ExpressionFormat::kText;
 };
 
-ExitCode Check(const GlobalOptions& options, const ExpressionArguments& arguments) {
+ExitCode CheckExpression(const GlobalOptions& options, const ExpressionArguments& arguments) {
   const Result<Expression> expression = LoadExpression(arguments);
   if (!expression.ok()) {
     return Fail(ExitCode::kBadExpression, std::string(expression.status().message()));
@@ -29,7 +29,7 @@ ExitCode Check(const GlobalOptions& options, const ExpressionArguments& argument
   return ExitCode::kOk;
 }
 
-ExitCode Print(const GlobalOptions& options, const PrintArguments& arguments) {
+ExitCode PrintExpression(const GlobalOptions& options, const PrintArguments& arguments) {
   const Result<Expression> expression = LoadExpression(arguments.expression);
   if (!expression.ok()) {
     return Fail(ExitCode::kBadExpression, std::string(expression.status().message()));
@@ -50,7 +50,7 @@ void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, Selected
   CLI::App* check = app.add_subcommand("check", "parse an expression and explain it; no daemon");
   AddExpressionArguments(*check, *check_arguments);
   check->callback([&options, &selected, check_arguments] {
-    selected = [&options, check_arguments] { return Check(options, *check_arguments); };
+    selected = [&options, check_arguments] { return CheckExpression(options, *check_arguments); };
   });
 
   auto print_arguments = std::make_shared<PrintArguments>();
@@ -68,7 +68,7 @@ void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, Selected
         return std::string(FormatFromName(name).status().message());
       });
   print->callback([&options, &selected, print_arguments] {
-    selected = [&options, print_arguments] { return Print(options, *print_arguments); };
+    selected = [&options, print_arguments] { return PrintExpression(options, *print_arguments); };
   });
 }
 

@@ -29,7 +29,7 @@ std::string NameOf(const ScalarInstruction& instruction) {
 }
 
 // Smallest and largest value of an index over all points.
-std::pair<double, double> Range(const Expression& expression, const AffineIndex& index) {
+std::pair<double, double> RangeOfIndex(const Expression& expression, const AffineIndex& index) {
   auto smallest = static_cast<double>(index.constant), largest = smallest;
   for (int d = 0; d < expression.rank(); ++d) {
     const double last = static_cast<double>(index.coefficients[d]) *
@@ -44,7 +44,7 @@ double ReachedIndices(const Expression& expression, const Buffer& buffer, size_t
   const auto last = static_cast<double>(buffer.extents[x] - 1);
   double smallest = last, largest = 0;
   for (const IndexFunction& access : buffer.accesses) {
-    const auto [low, high] = Range(expression, access.indices[x]);
+    const auto [low, high] = RangeOfIndex(expression, access.indices[x]);
     smallest = std::min(smallest, low);
     largest = std::max(largest, high);
   }

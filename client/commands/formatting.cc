@@ -1,6 +1,7 @@
 #include "client/commands/formatting.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -47,6 +48,12 @@ std::string FormatFlops(double flops_per_s) {
 
 std::string FormatBandwidth(double bytes_per_s) {
   return absl::StrFormat("%.*f GB/s", bytes_per_s >= 1e11 ? 0 : 2, bytes_per_s / 1e9);
+}
+
+std::string FormatBar(double share) {
+  constexpr int kCharacters = 24;
+  const int filled = static_cast<int>(std::lround(share * kCharacters));
+  return absl::StrCat("[", std::string(filled, '#'), std::string(kCharacters - filled, '.'), "]");
 }
 
 Bound LowerBound(const v1::TuningRecord& record) {

@@ -12,6 +12,8 @@ std::string FormatTime(int64_t nanoseconds);      // "1.23 ms"
 std::string FormatBytes(int64_t bytes);           // "4.00 MiB"
 std::string FormatFlops(double flops_per_s);      // "12.3 GFLOP/s"
 std::string FormatBandwidth(double bytes_per_s);  // "12.3 GB/s"
+// "[######..................]" for the share of a whole, between 0 and 1.
+std::string FormatBar(double share);
 
 // What a device could do at best: the longer of operations over peak and, for data larger than its
 // caches, bytes over bandwidth.

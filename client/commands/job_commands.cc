@@ -41,8 +41,8 @@ Result<v1::TuningJobState> ParseState(const std::string& name) {
 }
 
 // Up to `limit` jobs, over as many pages as that takes.
-Result<v1::ListTuningJobsResponse> ListUpTo(Client& client, v1::ListTuningJobsRequest request,
-                                            int limit) {
+Result<v1::ListTuningJobsResponse> ListJobsUpTo(Client& client, v1::ListTuningJobsRequest request,
+                                                int limit) {
   v1::ListTuningJobsResponse all;
   do {
     request.set_page_size(limit - all.jobs_size());
@@ -58,7 +58,7 @@ ExitCode ListJobs(const GlobalOptions& options, const v1::ListTuningJobsRequest&
                   int limit) {
   const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  const Result<v1::ListTuningJobsResponse> jobs = ListUpTo(**client, request, limit);
+  const Result<v1::ListTuningJobsResponse> jobs = ListJobsUpTo(**client, request, limit);
   if (!jobs.ok()) return Fail(jobs.status());
   if (options.json) {
     PrintJson(*jobs);

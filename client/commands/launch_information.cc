@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 template <typename Values>
-Json List(const Values& values) {
+Json JsonList(const Values& values) {
   Json list = Json::array();
   for (const auto& value : values) list.push_back(value);
   return list;
@@ -52,8 +52,8 @@ Json EntryJson(const v1::Kernel& kernel) {
   Json launches = Json::array();
   for (const v1::KernelLaunch& launch : kernel.launches()) {
     launches.push_back({{"function", launch.function()},
-                        {"grid", List(launch.grid())},
-                        {"block", List(launch.block())},
+                        {"grid", JsonList(launch.grid())},
+                        {"block", JsonList(launch.block())},
                         {"dynamic_shared_bytes", launch.dynamic_shared_bytes()},
                         {"starts_early", launch.starts_early()}});
   }
@@ -78,7 +78,7 @@ std::string CompileCommand(const std::string& name, const v1::Kernel& kernel) {
 
 Json CompileJson(const std::string& name, const v1::Kernel& kernel) {
   Json json = {{"compiler", kernel.compiler()},
-               {"compile_options", List(kernel.compile_options())}};
+               {"compile_options", JsonList(kernel.compile_options())}};
   // OpenCL's drivers compile when the program is built.
   if (SourceExtension(kernel) != "cl") json["compile_command"] = CompileCommand(name, kernel);
   if (!HasLaunches(kernel)) json["threads"] = kernel.threads();

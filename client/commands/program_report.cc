@@ -16,8 +16,6 @@
 namespace mdh {
 namespace {
 
-constexpr int kBarCharacters = 24;
-
 std::string KindOf(const std::string& failure) { return failure.substr(0, failure.find(": ")); }
 
 // How much of the study is done, as far as its abort condition tells.
@@ -82,9 +80,7 @@ std::string FormatCost(double cost, bool is_time) {
 std::string FormatStudyProgress(const v1::Study& study, const std::string& abort, bool is_time) {
   std::string line;
   if (const std::optional<double> share = ShareDone(study, abort)) {
-    const int filled = static_cast<int>(std::lround(*share * kBarCharacters));
-    line = absl::StrFormat("[%s%s] %3.0f %%  ", std::string(filled, '#'),
-                           std::string(kBarCharacters - filled, '.'), *share * 100);
+    line = absl::StrFormat("%s %3.0f %%  ", FormatBar(*share), *share * 100);
   }
   absl::StrAppend(&line, study.evaluations(), " trials (",
                   study.evaluations() - study.valid_evaluations(), " failed)  ",

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +14,6 @@
 namespace mdh {
 namespace {
 
-constexpr int kBarCharacters = 24;
 constexpr int64_t kTerminalIntervalNs = 100'000'000;
 constexpr int64_t kLineIntervalNs = 5'000'000'000;
 constexpr int kColumnsOfFile = 1'000;
@@ -31,9 +29,7 @@ std::string FormatProgress(const v1::TuningProgress& progress, int columns) {
   const auto elapsed = static_cast<double>(progress.elapsed_ns());
   const double whole = elapsed + static_cast<double>(progress.remaining_ns());
   const double share = whole > 0 ? std::min(1.0, elapsed / whole) : 0;
-  const int filled = static_cast<int>(std::lround(share * kBarCharacters));
-  const std::string bar =
-      absl::StrCat("[", std::string(filled, '#'), std::string(kBarCharacters - filled, '.'), "] ");
+  const std::string bar = FormatBar(share) + " ";
   const std::string percent = absl::StrFormat("%3.0f %%", share * 100);
   const std::string trials = absl::StrFormat("  %d trials", progress.trials());
   const std::string failed = absl::StrFormat(" (%d failed)", progress.failed_trials());

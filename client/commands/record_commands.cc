@@ -27,8 +27,8 @@ void PrintRecordLine(const v1::TuningRecord& record) {
 }
 
 // Up to `limit` records, over as many pages as that takes.
-Result<v1::ListRecordsResponse> ListUpTo(AdminClient& client, v1::ListRecordsRequest request,
-                                         int limit) {
+Result<v1::ListRecordsResponse> ListRecordsUpTo(AdminClient& client, v1::ListRecordsRequest request,
+                                                int limit) {
   v1::ListRecordsResponse all;
   do {
     request.set_page_size(std::min(kRecordsOfPage, limit - all.records_size()));
@@ -44,7 +44,7 @@ ExitCode ListRecords(const GlobalOptions& options, const std::string& expression
   v1::ListRecordsRequest request;
   request.set_expression(expression);
   return CallAndPrint<v1::ListRecordsResponse>(
-      options, [&](AdminClient& client) { return ListUpTo(client, request, limit); },
+      options, [&](AdminClient& client) { return ListRecordsUpTo(client, request, limit); },
       [](const v1::ListRecordsResponse& all) {
         std::printf("%-40s %10s  %-24s %s\n", "RECORD", "TIME", "DEVICE", "EXPRESSION");
         for (const v1::TuningRecord& record : all.records()) PrintRecordLine(record);

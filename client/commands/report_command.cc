@@ -20,7 +20,7 @@ namespace mdh {
 namespace {
 
 constexpr int kTrialsOfPage = 1'000;
-constexpr int kRecordsOfPage = 200;
+constexpr int kRecordsOfRequest = 200;
 
 struct ReportArguments {
   std::vector<std::string> jobs;
@@ -81,7 +81,7 @@ Result<CacheReport> ReadCacheReport(AdminClient& client, const std::string& serv
   report.made = google::protobuf::util::TimeUtil::ToString(
       google::protobuf::util::TimeUtil::GetCurrentTime());
   v1::ListRecordsRequest request;
-  request.set_page_size(kRecordsOfPage);
+  request.set_page_size(kRecordsOfRequest);
   do {
     MDH_ASSIGN_OR_RETURN(v1::ListRecordsResponse page, client.ListRecords(request));
     for (v1::TuningRecord& record : *page.mutable_records()) {

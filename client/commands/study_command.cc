@@ -25,9 +25,9 @@ std::string StudyNameFromArgument(const std::string& argument) {
   return argument.find('/') == std::string::npos ? "studies/" + argument : argument;
 }
 
-void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void PrintText(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-ExitCode List(const GlobalOptions& options, Client& client, int limit) {
+ExitCode ListStudies(const GlobalOptions& options, Client& client, int limit) {
   v1::ListStudiesResponse all;
   do {
     const Result<v1::ListStudiesResponse> page =
@@ -42,7 +42,7 @@ ExitCode List(const GlobalOptions& options, Client& client, int limit) {
   }
   std::printf("%-12s %-10s %11s %11s  %-12s %-19s  %s\n", "STUDY", "STATE", "EVALUATIONS",
               "OUTSTANDING", "BEST", "CREATED", "NAME");
-  for (const v1::Study& study : all.studies()) Print(FormatStudyLine(study));
+  for (const v1::Study& study : all.studies()) PrintText(FormatStudyLine(study));
   return ExitCode::kOk;
 }
 
@@ -52,7 +52,7 @@ ExitCode Show(const GlobalOptions& options, Client& client, const std::string& n
   if (options.json) {
     PrintJson(*study);
   } else {
-    Print(FormatStudy(*study));
+    PrintText(FormatStudy(*study));
   }
   return ExitCode::kOk;
 }
@@ -93,7 +93,7 @@ ExitCode Trials(const GlobalOptions& options, Client& client, const std::string&
     if (options.json) {
       *all.add_trials() = trial;
     } else {
-      Print(FormatTrialLine(trial, names));
+      PrintText(FormatTrialLine(trial, names));
     }
   });
   if (!status.ok()) return Fail(status);
@@ -101,18 +101,18 @@ ExitCode Trials(const GlobalOptions& options, Client& client, const std::string&
   return ExitCode::kOk;
 }
 
-ExitCode Export(Client& client, const std::string& name, bool as_json) {
+ExitCode ExportTrials(Client& client, const std::string& name, bool as_json) {
   const Result<v1::Study> study = client.GetStudy(name);
   if (!study.ok()) return Fail(study.status());
   const std::vector<std::string> names = ParameterNames(study->spec());
-  Print(as_json ? "[" : CsvHeader(names));
+  PrintText(as_json ? "[" : CsvHeader(names));
   const char* separator = "\n";
   const Status status = ForEachTrial(client, name, INT64_MAX, [&](const v1::StudyTrial& trial) {
-    Print(as_json ? separator + JsonLine(trial, names) : CsvLine(trial, names));
+    PrintText(as_json ? separator + JsonLine(trial, names) : CsvLine(trial, names));
     separator = ",\n";
   });
   if (!status.ok()) return Fail(status);
-  if (as_json) Print("\n]\n");
+  if (as_json) PrintText("\n]\n");
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     return Fail(ExitCode::kCannotWrite, "standard output cannot be written");
   }
@@ -150,7 +150,7 @@ void AddList(CLI::App& study, const GlobalOptions& options, SelectedCommand& sel
   list->callback([&options, &selected, limit] {
     selected = [&options, limit] {
       return WithClient(options, [&options, limit](Client& client) {
-        return List(options, client, static_cast<int>(*limit));
+        return ListStudies(options, client, static_cast<int>(*limit));
       });
     };
   });
@@ -176,7 +176,7 @@ void AddStudyCommand(CLI::App& app, const GlobalOptions& options, SelectedComman
   AddOnStudy(*study, options, selected, "export",
              "write all trials that were told, a column per parameter",
              [&options, format](Client& client, const std::string& name) {
-               return Export(client, name, options.json || *format == "json");
+               return ExportTrials(client, name, options.json || *format == "json");
              })
       ->add_option("--format", *format, "csv or json")
       ->check(CLI::IsMember({"csv", "json"}))

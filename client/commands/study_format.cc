@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Whole numbers without a point, others with the fewest digits that read back to the same.
-Json ToJson(const google::protobuf::Value& value) {
+Json ValueToJson(const google::protobuf::Value& value) {
   switch (value.kind_case()) {
     case google::protobuf::Value::kBoolValue:
       return value.bool_value();
@@ -32,7 +32,7 @@ Json ToJson(const google::protobuf::Value& value) {
     case google::protobuf::Value::kListValue: {
       Json list = Json::array();
       for (const google::protobuf::Value& item : value.list_value().values()) {
-        list.push_back(ToJson(item));
+        list.push_back(ValueToJson(item));
       }
       return list;
     }
@@ -43,7 +43,8 @@ Json ToJson(const google::protobuf::Value& value) {
 
 Json ValueOf(const v1::NamedConfiguration& configuration, const std::string& name) {
   const auto value = configuration.values().fields().find(name);
-  return value == configuration.values().fields().end() ? Json(nullptr) : ToJson(value->second);
+  return value == configuration.values().fields().end() ? Json(nullptr)
+                                                        : ValueToJson(value->second);
 }
 
 std::string CsvField(const std::string& text) {

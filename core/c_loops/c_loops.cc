@@ -15,11 +15,10 @@
 #include "core/c_loops/nest_conversion.h"
 #include "core/identifier.h"
 #include "core/text/source.h"
+#include "core/text_view.h"
 
 namespace mdh {
 namespace {
-
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 absl::string_view CSpelling(ScalarType type) {
   switch (type) {

@@ -12,7 +12,7 @@
 namespace mdh {
 namespace {
 
-using Kind = AnnotatedOperator::Kind;
+using OperatorKind = AnnotatedOperator::Kind;
 
 // What the code does: an operation per result, or a call of one function for all of them.
 struct CodeReduction {
@@ -81,16 +81,16 @@ class OperatorDerivation {
     }
     for (size_t d = 0; d < loops_.size(); ++d) {
       const AnnotatedOperator& combine = operators[d];
-      if (combine.kind == Kind::kPointWise && !is_reduced_[d]) {
+      if (combine.kind == OperatorKind::kPointWise && !is_reduced_[d]) {
         return ErrorAt(combine.offset, absl::StrCat("'", loops_[d].name, "' is reduced here, but '",
                                                     results_[0].buffer, "' is indexed by it"));
       }
-      if (combine.kind != Kind::kPointWise && is_reduced_[d]) {
+      if (combine.kind != OperatorKind::kPointWise && is_reduced_[d]) {
         return ErrorAt(combine.offset,
                        absl::StrCat("'", loops_[d].name, "' is not reduced here, but '",
                                     results_[0].buffer, "' is not indexed by it"));
       }
-      combines_ = combines_ || combine.kind == Kind::kPrefixSum;
+      combines_ = combines_ || combine.kind == OperatorKind::kPrefixSum;
     }
     return absl::OkStatus();
   }
@@ -226,7 +226,7 @@ class OperatorDerivation {
   }
 
   Result<CombineOperator> AnnotatedCombine(const AnnotatedOperator& combine) const {
-    if (combine.kind == Kind::kConcat) return CombineOperator::Concat();
+    if (combine.kind == OperatorKind::kConcat) return CombineOperator::Concat();
     MDH_ASSIGN_OR_RETURN(const std::vector<PointWiseKind> kinds, NamedOperations(combine));
     const AnnotatedName& name = combine.functions[0];
     Result<CombineOperator> made = kinds.empty()
@@ -236,7 +236,7 @@ class OperatorDerivation {
       if (kinds.empty()) return made;
       return ErrorAt(name.offset, made.status().message());
     }
-    return combine.kind == Kind::kPrefixSum ? made->AsPrefixSum() : *made;
+    return combine.kind == OperatorKind::kPrefixSum ? made->AsPrefixSum() : *made;
   }
 
   Result<NestOperators> Annotated() const {
@@ -245,7 +245,7 @@ class OperatorDerivation {
     for (const AnnotatedOperator& combine : *annotation_.operators) {
       MDH_ASSIGN_OR_RETURN(CombineOperator built, AnnotatedCombine(combine));
       made.operators.push_back(std::move(built));
-      if (combine.kind != Kind::kConcat && reduces == nullptr) reduces = &combine;
+      if (combine.kind != OperatorKind::kConcat && reduces == nullptr) reduces = &combine;
     }
     MDH_ASSIGN_OR_RETURN(const std::vector<PointWiseKind> kinds, NamedOperations(*reduces));
     if (kinds.empty()) {

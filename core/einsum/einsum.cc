@@ -14,13 +14,12 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/text/source.h"
+#include "core/text_view.h"
 
 namespace mdh {
 namespace {
 
 constexpr size_t kMaxBytes = 1 << 16;
-
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 // One letter and where it stands.
 struct Letter {
@@ -208,7 +207,7 @@ std::vector<std::string> BufferNames(size_t count, const Word& dimensions) {
   return names;
 }
 
-Result<ScalarFunction> Product(const std::vector<Buffer>& inputs, ScalarType type) {
+Result<ScalarFunction> ProductOf(const std::vector<Buffer>& inputs, ScalarType type) {
   std::vector<TypedName> parameters;
   std::vector<ScalarInstruction> instructions;
   const ScalarOp multiply = type == ScalarType::kBool ? ScalarOp::kAnd : ScalarOp::kMul;
@@ -236,7 +235,7 @@ Result<Expression> Build(const Syntax& syntax, const Bindings& sizes, ScalarType
   for (size_t n = 0; n < names.size(); ++n) {
     inputs.push_back(BufferOf(names[n], syntax.operands[n], letters, type));
   }
-  MDH_ASSIGN_OR_RETURN(ScalarFunction function, Product(inputs, type));
+  MDH_ASSIGN_OR_RETURN(ScalarFunction function, ProductOf(inputs, type));
   MDH_ASSIGN_OR_RETURN(
       const CombineOperator sum,
       CombineOperator::PointWise(

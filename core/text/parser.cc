@@ -12,11 +12,10 @@
 #include "core/text/function_typing.h"
 #include "core/text/header_parser.h"
 #include "core/text/source.h"
+#include "core/text_view.h"
 
 namespace mdh {
 namespace {
-
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 // One type per access.
 std::vector<TypePointer> AccessTypes(const ViewSyntax& view) {

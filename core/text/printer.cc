@@ -14,7 +14,7 @@
 namespace mdh {
 namespace {
 
-std::string Text(const AffineIndex& index, const std::vector<Dimension>& dimensions) {
+std::string IndexText(const AffineIndex& index, const std::vector<Dimension>& dimensions) {
   std::string text;
   for (size_t d = 0; d < dimensions.size(); ++d) {
     const int64_t coefficient = index.coefficients[d];
@@ -38,7 +38,7 @@ std::string Tuple(const IndexFunction& access, const std::vector<Dimension>& dim
   return absl::StrCat("(",
                       absl::StrJoin(access.indices, ", ",
                                     [&](std::string* out, const AffineIndex& index) {
-                                      absl::StrAppend(out, Text(index, dimensions));
+                                      absl::StrAppend(out, IndexText(index, dimensions));
                                     }),
                       ")");
 }
@@ -53,7 +53,7 @@ std::string ConstantText(absl::Span<const ScalarValue> values, const ElementType
   return text + "}";
 }
 
-std::string Text(const Buffer& buffer, const std::vector<Dimension>& dimensions) {
+std::string BufferText(const Buffer& buffer, const std::vector<Dimension>& dimensions) {
   std::string text = buffer.name;
   // A buffer without dimensions has no extents to give.
   if (buffer.extents_given && !buffer.extents.empty()) {
@@ -79,7 +79,7 @@ std::string ViewText(absl::string_view keyword, const std::vector<Buffer>& buffe
   constexpr size_t kLineLength = 100;
   std::vector<std::string> texts, types;
   for (const Buffer& buffer : buffers) {
-    texts.push_back(Text(buffer, dimensions));
+    texts.push_back(BufferText(buffer, dimensions));
     types.push_back(buffer.type.ToString());
   }
   if (texts.empty()) return absl::StrCat("  ", keyword, "()");
@@ -91,7 +91,7 @@ std::string ViewText(absl::string_view keyword, const std::vector<Buffer>& buffe
 }
 
 // The types of f's parameters or results, one per access.
-std::vector<ElementType> AccessTypes(const std::vector<Buffer>& buffers) {
+std::vector<ElementType> TypesOfAccesses(const std::vector<Buffer>& buffers) {
   std::vector<ElementType> types;
   for (const Buffer& buffer : buffers) {
     types.insert(types.end(), buffer.accesses.size(), buffer.type);
@@ -232,7 +232,7 @@ class FunctionText {
 std::vector<ElementType> Combined(const Expression& expression) {
   std::vector<ElementType> types;
   size_t scalar = 0;
-  for (const ElementType& stored : AccessTypes(expression.outputs())) {
+  for (const ElementType& stored : TypesOfAccesses(expression.outputs())) {
     std::vector<TypedName> fields;
     for (const ElementType::Field& field : stored.fields()) {
       fields.push_back({field.name, expression.function().results()[scalar++].type});
@@ -301,14 +301,14 @@ std::string ToText(const ScalarFunction& function) {
 }
 
 std::string ToText(const Expression& expression) {
-  const std::vector<ElementType> results = AccessTypes(expression.outputs());
+  const std::vector<ElementType> results = TypesOfAccesses(expression.outputs());
   std::vector<std::string> indices;
   for (const int d : expression.index_dimensions()) {
     indices.push_back(expression.dimensions()[d].name);
   }
   const std::string f = FunctionName(expression.function().name(), "f", "");
   std::string functions =
-      FunctionText(expression.function(), AccessTypes(expression.inputs()), results, indices)
+      FunctionText(expression.function(), TypesOfAccesses(expression.inputs()), results, indices)
           .Print(f, std::nullopt);
   std::string reduction_name;
   if (expression.has_reduction() || expression.has_prefix_sum()) {

@@ -43,6 +43,12 @@ TEST(Formatting, SizesHaveBinaryUnits) {
   EXPECT_EQ(FormatBytes(4 << 20), "4.00 MiB");
 }
 
+TEST(Formatting, BarsShowTheShareThatIsDone) {
+  EXPECT_EQ(FormatBar(0), "[........................]");
+  EXPECT_EQ(FormatBar(0.25), "[######..................]");
+  EXPECT_EQ(FormatBar(1), "[########################]");
+}
+
 TEST(Formatting, ARecordBoundByComputingShowsFlopsAndPeak) {
   const std::string text = FormatRecord(MatMulRecord());
   EXPECT_THAT(text, HasSubstr("time         20.0 ms\n"));

@@ -15,6 +15,10 @@
 
 namespace mdh {
 
+// Of the kernel that shows how fast the machine is: few calls, and none that only checks.
+inline constexpr MeasureOptions kYardstick = {
+    .min_repeats = 5, .target_time_ns = 5'000'000, .max_repeats = 50, .precision = 0};
+
 // Holds a problem, compiles kernels for it, and measures one at a time. Not thread-safe; only for
 // processes with a single thread. Everything that waits ends soon when its supervisor is
 // interrupted.

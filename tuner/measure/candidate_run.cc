@@ -20,8 +20,6 @@
 namespace mdh {
 namespace {
 
-// Loading, filling and copying buffers: generous, only there so that nothing lasts for ever.
-constexpr int64_t kAsideLimit = 120'000'000'000;
 // What libraries, stacks and heaps of the threads may reserve.
 constexpr int64_t kBaseMemory = int64_t{4} << 30;
 constexpr int64_t kMemoryPerThread = int64_t{192} << 20;

@@ -21,7 +21,7 @@ namespace mdh {
 namespace {
 
 // The line of a compiler's log that says what is wrong.
-std::string FirstError(absl::string_view log) {
+std::string FirstErrorOfLog(absl::string_view log) {
   std::string first;
   for (const absl::string_view line : absl::StrSplit(log, '\n', absl::SkipWhitespace())) {
     if (first.empty()) first = std::string(line);
@@ -53,7 +53,7 @@ class Worker {
     if (binary.ok()) {
       response.set_binary(*std::move(binary));
     } else {
-      response.set_reason(FirstError(binary.status().message()));
+      response.set_reason(FirstErrorOfLog(binary.status().message()));
     }
     return response;
   }

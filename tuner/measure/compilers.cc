@@ -28,7 +28,6 @@ namespace {
 
 constexpr int64_t kCompilerMemory = int64_t{4} << 30;
 constexpr int64_t kProbeLimit = 30'000'000'000;
-constexpr int kNice = 10;
 
 constexpr char kProbe[] = R"(int mdh_probe(int n) {
   int sum = 0;
@@ -208,7 +207,7 @@ Result<Compilers::Running> Compilers::StartJob(Job job) const {
   command.insert(command.end(), job.job.options.begin(), job.job.options.end());
   command.insert(command.end(), libraries.begin(), libraries.end());
   const ChildLimits limits = {
-      .cpu_s = job.limit_ns / 1'000'000'000 + 1, .nice = kNice, .cores = cores_};
+      .cpu_s = job.limit_ns / 1'000'000'000 + 1, .nice = kNiceOfCompilers, .cores = cores_};
   MDH_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Fork(limits, [&] {
                          return Execute(command, base + ".log", directory_);
                        }));

@@ -17,6 +17,9 @@
 
 namespace mdh {
 
+// How much processes that compile step back behind others.
+inline constexpr int kNiceOfCompilers = 10;
+
 struct CompilerProgram {
   std::string path;
   std::string version;  // "12.2.0"

@@ -18,10 +18,6 @@
 namespace mdh {
 namespace {
 
-// Few calls, and none that only checks.
-constexpr MeasureOptions kYardstick = {
-    .min_repeats = 5, .target_time_ns = 5'000'000, .max_repeats = 50, .precision = 0};
-
 class CpuBench final : public Bench {
  public:
   CpuBench(DeviceDescription device, int threads, const std::string& directory, Compilers compilers,

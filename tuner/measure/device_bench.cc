@@ -29,14 +29,10 @@
 namespace mdh {
 namespace {
 
-constexpr int kMostDeaths = 3;  // in a row, before the canary is asked
+constexpr int kDeathsBeforeCanary = 3;  // in a row, before the canary is asked
 constexpr int kMostWorkers = 32;
-constexpr int kNice = 10;
 constexpr int64_t kOwnLimit = 120'000'000'000;  // of compiling and running kernels of our own
-constexpr int64_t kCompilerMemory = int64_t{16} << 30;
-// Few calls, and none that only checks.
-constexpr MeasureOptions kYardstick = {
-    .min_repeats = 5, .target_time_ns = 5'000'000, .max_repeats = 50, .precision = 0};
+constexpr int64_t kDeviceCompilerMemory = int64_t{16} << 30;
 
 std::string Message(const Status& status) { return std::string(status.message()); }
 
@@ -164,8 +160,8 @@ class DeviceBench final : public Bench {
   ChildLimits WorkerLimits(const std::string& platform) const {
     const bool is_bounded = options_.selector.kind == DeviceKind::kCuda ||
                             absl::StrContains(platform, "Portable Computing Language");
-    return {.address_space_bytes = is_bounded ? kCompilerMemory : 0,
-            .nice = kNice,
+    return {.address_space_bytes = is_bounded ? kDeviceCompilerMemory : 0,
+            .nice = kNiceOfCompilers,
             .no_network = true,
             .name = "mdh-compile"};
   }
@@ -294,7 +290,7 @@ class DeviceBench final : public Bench {
   // After the loss of an executor by a kernel with that measurement. Errors: the device fails
   // whatever it runs.
   Result<Measurement> Died(const Measurement& measurement) {
-    if (++deaths_ < kMostDeaths) return measurement;
+    if (++deaths_ < kDeathsBeforeCanary) return measurement;
     const Status status = AskCanary();
     if (!status.ok()) return status;
     return measurement;
@@ -304,7 +300,7 @@ class DeviceBench final : public Bench {
   Status AskCanary() {
     Status status = TryCanary();
     // What ended an executor may have been meant for the one before.
-    for (int again = 1; again < kMostDeaths && absl::IsInternal(status); ++again) {
+    for (int again = 1; again < kDeathsBeforeCanary && absl::IsInternal(status); ++again) {
       status = TryCanary();
     }
     if (status.ok()) {

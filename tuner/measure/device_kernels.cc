@@ -9,8 +9,8 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kThreads = 256;
-constexpr int64_t kSteps = 4096;  // of every chain
+constexpr int64_t kKernelThreads = 256;
+constexpr int64_t kKernelSteps = 4096;  // of every chain
 constexpr int64_t kChains = 8;
 
 // What both languages call differently.
@@ -58,7 +58,7 @@ constexpr char kEquality[] =
 
 // $0 type, $1 steps, $2 vector type, $3 lanes to sum up. Factors come from memory that holds NaN
 // or anything: they are made finite, but the compiler does not know them.
-constexpr char kArithmetic[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLOBAL char* scratch) {
+constexpr char kArithmeticKernel[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLOBAL char* scratch) {
   const $0 factor = ($0)(scratch[0] == 1 ? 0.5 : 0.999), addend = ($0)(scratch[1] == 1 ? 2 : 0.001);
   $0 c0 = ($0)THREAD, c1 = c0 + 1, c2 = c0 + 2, c3 = c0 + 3;
   $0 c4 = c0 + 4, c5 = c0 + 5, c6 = c0 + 6, c7 = c0 + 7;
@@ -88,13 +88,13 @@ constexpr char kRead[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLOBAL char* sc
   if (sum == 12345.0f || THREAD < $1) out[THREAD % $1] = sum;
 }
 )";
-constexpr char kCopy[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLOBAL char* scratch) {
+constexpr char kCopyKernel[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLOBAL char* scratch) {
   GLOBAL quad* data = (GLOBAL quad*)scratch;
   for (size_t i = THREAD; i < $0; i += THREADS) data[$0 + i] = data[i];
   if (THREAD < $1) out[THREAD] = 1;
 }
 )";
-constexpr char kEmpty[] = R"(KERNEL mdh_peak_0(GLOBAL float* out) {
+constexpr char kEmptyKernel[] = R"(KERNEL mdh_peak_0(GLOBAL float* out) {
   if (THREAD < $0) out[THREAD] = 1;
 }
 )";
@@ -118,7 +118,7 @@ int64_t Blocks(const DeviceDescription& device) {
 }
 
 int64_t Threads(const DeviceDescription& device) {
-  return std::min<int64_t>(kThreads, device.blocks.max_threads_per_block);
+  return std::min<int64_t>(kKernelThreads, device.blocks.max_threads_per_block);
 }
 
 PeakKernel MakePeak(const DeviceDescription& device, const std::string& body, int64_t scratch_bytes,
@@ -145,11 +145,11 @@ Kernel EqualityKernel(const DeviceDescription& device) {
 
 PeakKernel ArithmeticPeakKernel(const DeviceDescription& device, ScalarType type) {
   const bool is_double = type == ScalarType::kFloat64;
-  std::string body =
-      absl::Substitute(kArithmetic, is_double ? "double" : "float", kSteps, kPeakOutputs);
+  std::string body = absl::Substitute(kArithmeticKernel, is_double ? "double" : "float",
+                                      kKernelSteps, kPeakOutputs);
   if (is_double && device.kind == DeviceKind::kOpenCl) body = kOpenClDouble + body;
   const double threads = static_cast<double>(Blocks(device) * Threads(device));
-  return MakePeak(device, body, 64, 2.0 * kSteps * kChains * threads);
+  return MakePeak(device, body, 64, 2.0 * kKernelSteps * kChains * threads);
 }
 
 PeakKernel ReadPeakKernel(const DeviceDescription& device, int64_t bytes) {
@@ -158,14 +158,14 @@ PeakKernel ReadPeakKernel(const DeviceDescription& device, int64_t bytes) {
 }
 
 PeakKernel CopyPeakKernel(const DeviceDescription& device, int64_t bytes) {
-  return MakePeak(device, absl::Substitute(kCopy, bytes / 32, kPeakOutputs), bytes,
+  return MakePeak(device, absl::Substitute(kCopyKernel, bytes / 32, kPeakOutputs), bytes,
                   static_cast<double>(bytes));
 }
 
 PeakKernel EmptyKernel(const DeviceDescription& device) {
-  return {
-      MakeKernel(device.kind, "mdh_peak", absl::Substitute(kEmpty, kPeakOutputs), 1, kPeakOutputs),
-      1};
+  return {MakeKernel(device.kind, "mdh_peak", absl::Substitute(kEmptyKernel, kPeakOutputs), 1,
+                     kPeakOutputs),
+          1};
 }
 
 }  // namespace mdh

@@ -5,13 +5,13 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kLeastBytes = int64_t{128} << 20;
+constexpr int64_t kLeastDeviceBytes = int64_t{128} << 20;
 constexpr int64_t kMostBytes = int64_t{2} << 30;
 
 // Larger than the caches, and small enough to be there.
 int64_t BandwidthBytes(const DeviceDescription& device) {
   const int64_t wanted =
-      std::clamp(8 * std::max(device.l2_bytes, device.l3_bytes), kLeastBytes, kMostBytes);
+      std::clamp(8 * std::max(device.l2_bytes, device.l3_bytes), kLeastDeviceBytes, kMostBytes);
   const int64_t available = std::max<int64_t>(device.blocks.memory_bytes / 8, 1 << 20);
   return std::min(wanted, available) / 64 * 64;
 }

@@ -15,9 +15,6 @@
 namespace mdh {
 namespace {
 
-// Loading, filling and copying buffers: generous, only there so that nothing lasts for ever.
-constexpr int64_t kAsideLimit = 120'000'000'000;
-
 ExecutorProgress& ProgressOf(const ExecutorMemory& memory) {
   return *reinterpret_cast<ExecutorProgress*>(memory.progress.data());
 }
@@ -40,8 +37,8 @@ Result<ExecutorMemory> MakeMemory(const std::vector<OutputBuffer>& outputs) {
 }
 
 template <typename Numbers>
-Snapshot SnapshotOf(absl::Span<const GuardedMemory> copies, std::byte poison,
-                    const Numbers& found_right) {
+Snapshot SnapshotWithFound(absl::Span<const GuardedMemory> copies, std::byte poison,
+                           const Numbers& found_right) {
   Snapshot snapshot = {
       .poison = poison, .accessible = {}, .found_right = {found_right.begin(), found_right.end()}};
   for (const GuardedMemory& copy : copies) {
@@ -127,9 +124,9 @@ RunRecord Executor::MakeRecord(const v1::ExecutorResponse& response) const {
   record.phase = RunRecord::Phase::kDone;
   record.first_ns = response.first_ns();
   record.times_ns.assign(response.times_ns().begin(), response.times_ns().end());
-  record.first = SnapshotOf(memory_->first, kFirstPoison, response.right_at_first());
+  record.first = SnapshotWithFound(memory_->first, kFirstPoison, response.right_at_first());
   if (ProgressOf(*memory_).have_last) {
-    record.last = SnapshotOf(memory_->last, kLastPoison, response.right_at_last());
+    record.last = SnapshotWithFound(memory_->last, kLastPoison, response.right_at_last());
   }
   record.data_offsets.assign(setup_.outputs.size(), kDeviceGuardBytes);
   record.keep_alive = memory_;

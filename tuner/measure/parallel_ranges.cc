@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kMostThreads = 16;
 
-int64_t AllowedCores() {
+int64_t CountAllowedCores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
@@ -31,7 +31,7 @@ void ForRanges(int64_t count, const std::function<void(int64_t, int64_t, int64_t
     }
   };
   std::vector<std::thread> threads;
-  const int64_t wanted = std::min({pieces, AllowedCores(), kMostThreads});
+  const int64_t wanted = std::min({pieces, CountAllowedCores(), kMostThreads});
   for (int64_t t = 1; t < wanted; ++t) threads.emplace_back(run);
   run();
   for (std::thread& thread : threads) thread.join();

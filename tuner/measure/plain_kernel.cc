@@ -10,14 +10,14 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kThreads = 128;  // of a block, at most
+constexpr int64_t kMostBlockThreads = 128;  // of a block, at most
 
 // Points of a block along every dimension: threads go to the last dimensions of the result first,
 // which memory is mostly contiguous in.
 std::vector<int64_t> BlockExtents(const Expression& expression, const DeviceDescription& device) {
   std::vector<int64_t> extents;
   for (const Dimension& dimension : expression.dimensions()) extents.push_back(dimension.size);
-  int64_t left = std::min<int64_t>(kThreads, device.blocks.max_threads_per_block);
+  int64_t left = std::min<int64_t>(kMostBlockThreads, device.blocks.max_threads_per_block);
   for (int d = expression.rank() - 1; d >= 0; --d) {
     if (!expression.combine_operators()[d].is_concat()) continue;
     extents[d] = std::min(extents[d], left);

@@ -13,6 +13,8 @@
 namespace mdh {
 
 inline constexpr int kMostArguments = 64;
+// Loading, filling and copying buffers: generous, only there so that nothing lasts for ever.
+inline constexpr int64_t kAsideLimit = 120'000'000'000;
 
 // Lies in shared memory between inaccessible pages; written by the child only.
 struct RunControl {

@@ -20,7 +20,7 @@
 namespace mdh {
 namespace {
 
-using Call = int (*)(void* const*);
+using KernelEntry = int (*)(void* const*);
 using ScratchBytes = int64_t (*)(int);
 
 // For the signal handler only; set in the forked child, which runs one kernel and ends.
@@ -90,7 +90,7 @@ class Execution {
   std::string Prepare() {
     void* library = dlopen(run_.library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return absl::StrCat("the kernel cannot be loaded: ", dlerror());
-    call_ = reinterpret_cast<Call>(dlsym(library, "mdh_call"));
+    call_ = reinterpret_cast<KernelEntry>(dlsym(library, "mdh_call"));
     const std::string scratch_name = run_.entry + "_scratch_bytes";
     const auto scratch_bytes = reinterpret_cast<ScratchBytes>(dlsym(library, scratch_name.c_str()));
     if (call_ == nullptr) return "the kernel's library has no mdh_call";
@@ -257,7 +257,7 @@ class Execution {
   RunControl& control_;
   std::vector<GuardedMemory>& outputs_;
   GuardedMemory scratch_;
-  Call call_ = nullptr;
+  KernelEntry call_ = nullptr;
   std::vector<void*> arguments_;
   int returned_ = 0;
   int flushes_ = 0;

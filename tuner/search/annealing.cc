@@ -17,10 +17,10 @@ namespace {
 // down without knowing when it will be stopped.
 constexpr double kHottest = 0.10;
 constexpr double kColdestStart = 0.02;
-constexpr double kCooling = 0.10;   // temperature = start / (1 + kCooling * results of the round)
-constexpr int kStagnation = 40;     // results without a new best that end a round
-constexpr size_t kRandomFirst = 8;  // results before the walk starts: where is it good at all?
-constexpr int kMaxSteps = 4;        // away from where all neighbours are known
+constexpr double kCooling = 0.10;  // temperature = start / (1 + kCooling * results of the round)
+constexpr int kStagnation = 40;    // results without a new best that end a round
+constexpr size_t kBeforeWalk = 8;  // results before the walk starts: where is it good at all?
+constexpr int kMaxSteps = 4;       // away from where all neighbours are known
 
 class Annealing final : public SearchTechnique {
  public:
@@ -72,7 +72,7 @@ class Annealing final : public SearchTechnique {
   }
 
   Configuration Propose() {
-    if (!current_.cost || history_.results().size() < kRandomFirst) return space_->Sample(rng_);
+    if (!current_.cost || history_.results().size() < kBeforeWalk) return space_->Sample(rng_);
     const auto is_new = [this](const Configuration& at) { return !history_.Contains(at); };
     for (int steps = 0; steps < kMaxSteps; ++steps) {
       const Configuration from = RandomWalk(*space_, current_.configuration, steps, rng_);

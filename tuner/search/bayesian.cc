@@ -14,10 +14,10 @@
 namespace mdh {
 namespace {
 
-constexpr size_t kRandomFirst = 8;        // results before there is a model
+constexpr size_t kBeforeModel = 8;        // results before there is a model
 constexpr size_t kMaxObservations = 160;  // that the model looks at; half of them the best
 constexpr size_t kSamples = 200;          // candidates from anywhere
-constexpr size_t kElites = 4;             // whose neighbours are candidates
+constexpr size_t kParents = 4;            // whose neighbours are candidates
 constexpr size_t kWalks = 60;             // candidates some steps away from elites
 constexpr size_t kMaxNeighbours = 300;
 constexpr size_t kFinalists = 50;  // of the candidates, whose improvement is predicted
@@ -38,7 +38,7 @@ class Bayesian final : public SearchTechnique {
 
   std::optional<Configuration> Next() override {
     std::optional<Configuration> next;
-    if (history_.valid() > 0 && history_.results().size() >= kRandomFirst) next = MostPromising();
+    if (history_.valid() > 0 && history_.results().size() >= kBeforeModel) next = MostPromising();
     if (!next) next = space_->Sample(rng_);
     history_.Expect(*next);
     expected_.push_back(*next);
@@ -166,7 +166,7 @@ class Bayesian final : public SearchTechnique {
       if (history_.Contains(configuration) || !seen.insert(configuration).second) return;
       candidates.push_back(std::move(configuration));
     };
-    const size_t elites = std::min(kElites, history_.valid());
+    const size_t elites = std::min(kParents, history_.valid());
     for (size_t n = 0; n < elites; ++n) {
       for (Configuration& next : NewNeighbours(history_.Best(n).configuration)) {
         add(std::move(next));

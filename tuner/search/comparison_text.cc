@@ -40,7 +40,7 @@ std::string Quoted(const std::string& text) {
   return quoted + '"';
 }
 
-std::string Row(const TechniqueResult& result, const std::vector<int64_t>& reported) {
+std::string RowText(const TechniqueResult& result, const std::vector<int64_t>& reported) {
   std::string row = absl::StrFormat("  %-24s", result.technique());
   for (const double quantile : {0.25, 0.5, 0.75, 0.9}) {
     absl::StrAppendFormat(&row, "%8s", EvaluationsText(result.ToTarget(quantile)));
@@ -72,7 +72,7 @@ std::string ComparisonToText(const std::vector<TechniqueResult>& results) {
       if (i > 0) text += "\n";
       text += Heading(results[i], reported);
     }
-    text += Row(results[i], reported);
+    text += RowText(results[i], reported);
   }
   return text;
 }

@@ -9,7 +9,7 @@
 namespace mdh {
 namespace {
 
-constexpr size_t kRandomFirst = 8;  // results before the descent starts
+constexpr size_t kBeforeDescent = 8;  // results before the descent starts
 constexpr size_t kElites = 8;  // once all neighbours of one are known, the next one's are tried
 constexpr int kEscapes = 4;    // then walks of two steps from them
 
@@ -36,7 +36,7 @@ class Descent final : public SearchTechnique {
 
  private:
   Configuration Propose() {
-    if (history_.valid() == 0 || history_.results().size() < kRandomFirst) {
+    if (history_.valid() == 0 || history_.results().size() < kBeforeDescent) {
       return space_->Sample(rng_);
     }
     const auto is_new = [this](const Configuration& at) { return !history_.Contains(at); };

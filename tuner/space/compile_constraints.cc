@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "tuner/space/integer_bounds.h"
 #include "tuner/space/operation_graph.h"
+#include "tuner/space/range.h"
 #include "tuner/space/step_function.h"
 
 namespace mdh {
@@ -57,22 +58,6 @@ Code ArithmeticCode(FormulaOp op) {
     default:
       return Code::kLessEqual;
   }
-}
-
-// Rank among the permutations of `items`; nullopt if it is none of them.
-std::optional<int64_t> RankOf(const std::vector<std::string>& permutation,
-                              const std::vector<std::string>& items) {
-  if (!std::is_permutation(permutation.begin(), permutation.end(), items.begin(), items.end())) {
-    return std::nullopt;
-  }
-  std::vector<std::string> left = items;
-  int64_t rank = 0;
-  for (const std::string& item : permutation) {
-    const auto place = std::find(left.begin(), left.end(), item);
-    rank = rank * static_cast<int64_t>(left.size()) + (place - left.begin());
-    left.erase(place);
-  }
-  return rank;
 }
 
 class Compiler {
@@ -341,7 +326,7 @@ class Compiler {
     const int left = ParameterNamed(a->parameter()).number;
     if (b->op() == FormulaOp::kConstant) {
       const std::optional<int64_t> rank =
-          RankOf(std::get<std::vector<std::string>>(b->constant()), range.items());
+          RankOfPermutation(std::get<std::vector<std::string>>(b->constant()), range.items());
       const int right = Integer(rank.value_or(-1)).number;
       return Compared(formula, left, right, ValueKind::kInteger);
     }

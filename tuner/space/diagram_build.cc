@@ -9,7 +9,7 @@
 namespace mdh {
 namespace {
 
-constexpr uint32_t kNone = 0xffffffff;
+constexpr uint32_t kNoNode = 0xffffffff;
 
 // Numbers of configurations of the nodes of a level, as wide as they need.
 struct Counts {
@@ -104,17 +104,17 @@ void Store(UniqueNodes& nodes, const Counts& below, DiagramLevel& level) {
 std::optional<Diagram> Diagram::Build(const LevelGraph& graph) {
   Diagram diagram;
   diagram.levels_.resize(graph.size());
-  std::vector<uint32_t> numbers = {0};  // of nodes of the level below, kNone without completion
+  std::vector<uint32_t> numbers = {0};  // of nodes of the level below, kNoNode without completion
   Counts below{1, {1}};
   for (size_t number = graph.size(); number-- > 0;) {
     const GraphLevel& level = graph[number];
     UniqueNodes nodes(level.nodes());
-    std::vector<uint32_t> above(level.nodes(), kNone);
+    std::vector<uint32_t> above(level.nodes(), kNoNode);
     for (uint32_t node = 0; node < level.nodes(); ++node) {
       for (uint32_t edge = level.begin[node]; edge < level.begin[node + 1]; ++edge) {
         const RawEdge& raw = level.edges[edge];
         const uint32_t child = numbers[raw.child];
-        if (child != kNone) nodes.Add({raw.first, raw.last, child});
+        if (child != kNoNode) nodes.Add({raw.first, raw.last, child});
       }
       if (nodes.is_open()) above[node] = nodes.Close();
     }

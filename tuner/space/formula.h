@@ -99,6 +99,9 @@ class Formula {
   // Fewest parentheses; reads back with ParseFormula to the same tree, but for predicates.
   std::string ToText() const;
 
+  // Found through its operands alone: codegen has a statement of this name.
+  friend Formula If(Formula condition, Formula then, Formula otherwise);
+
  private:
   struct Node {
     FormulaOp op;
@@ -141,7 +144,6 @@ Formula Power(Formula base, Formula exponent);
 Formula FloorDivide(Formula a, Formula b);
 Formula CeilDivide(Formula a, Formula b);
 Formula Divides(Formula divisor, Formula dividend);
-Formula If(Formula condition, Formula then, Formula otherwise);
 Formula PositionIn(Formula permutation, std::string item);
 Formula AllOf(std::vector<Formula> conditions);        // true if there are none
 Formula AnyOf(std::vector<Formula> conditions);        // false if there are none

@@ -16,7 +16,7 @@ constexpr size_t kMaxQuotedLength = 120;
 
 // In units of half a change: letters that differ in case only cost 1; other replacements,
 // additions, omissions and swaps of neighbours 2.
-size_t Distance(std::string_view a, std::string_view b) {
+size_t EditDistance(std::string_view a, std::string_view b) {
   const size_t width = b.size() + 1;
   std::vector<size_t> costs((a.size() + 1) * width);
   for (size_t j = 0; j <= b.size(); ++j) costs[j] = 2 * j;
@@ -62,7 +62,7 @@ std::string Suggestion(std::string_view name, const std::vector<std::string>& ca
     if (candidate.size() > kMaxNameLength) continue;
     // Another case is a likely mistake however long the name is.
     const size_t distance =
-        absl::EqualsIgnoreCase(std::string(name), candidate) ? 1 : Distance(name, candidate);
+        absl::EqualsIgnoreCase(std::string(name), candidate) ? 1 : EditDistance(name, candidate);
     if (distance >= smallest) continue;
     smallest = distance;
     nearest = &candidate;

@@ -9,7 +9,7 @@ namespace mdh {
 namespace {
 
 using enum ArithmeticOutcome;
-__extension__ using Wide = unsigned __int128;
+__extension__ using WideUnsigned = unsigned __int128;
 
 constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
 
@@ -51,7 +51,7 @@ double TrueQuotient(int64_t a, int64_t b) {
   if (dividend == 0) return 0;
   const int shift = std::max(0, 57 + static_cast<int>(std::bit_width(divisor)) -
                                     static_cast<int>(std::bit_width(dividend)));
-  const auto wide = static_cast<Wide>(dividend) << shift;
+  const auto wide = static_cast<WideUnsigned>(dividend) << shift;
   auto quotient = static_cast<uint64_t>(wide / divisor);
   if (wide % divisor != 0) quotient |= 1;
   const double value = std::ldexp(static_cast<double>(quotient), -shift);

@@ -19,7 +19,7 @@ void IncludeCorners(const Bounds& a, int64_t b_lo, int64_t b_hi, Quotient quotie
 }
 
 template <typename Quotient>
-void QuotientBounds(const Bounds& a, const Bounds& b, Quotient quotient, Bounds& result) {
+void IntegerQuotientBounds(const Bounds& a, const Bounds& b, Quotient quotient, Bounds& result) {
   result.lo.i = kGreatestInteger;
   result.hi.i = kLeastInteger;
   result.can = 0;
@@ -48,7 +48,7 @@ void RemainderOfPositive(const Bounds& a, int64_t b_lo, int64_t b_hi, Bounds& re
   }
 }
 
-void RemainderBounds(const Bounds& a, const Bounds& b, Bounds& result) {
+void IntegerRemainderBounds(const Bounds& a, const Bounds& b, Bounds& result) {
   result.can = 0;
   if (b.lo.i <= 0 && b.hi.i >= 0) result.can |= kCanDivideByZero;
   if (b.lo.i == 0 && b.hi.i == 0) return;
@@ -74,7 +74,7 @@ void ProductBounds(const Bounds& a, const Bounds& b, Bounds& result) {
 }
 
 // Exponents are not negative (operation_graph.cc).
-void PowerBounds(const Bounds& a, const Bounds& b, Bounds& result) {
+void IntegerPowerBounds(const Bounds& a, const Bounds& b, Bounds& result) {
   result.can = kCanBeDefined;
   const int64_t b_lo = std::max<int64_t>(b.lo.i, 0);
   const int64_t b_hi = std::max<int64_t>(b.hi.i, 0);
@@ -126,19 +126,19 @@ void EvaluateIntegerBounds(OperationCode code, const Bounds& a, const Bounds& b,
     case OperationCode::kMultiply:
       return ProductBounds(a, b, result);
     case OperationCode::kFloorDivide:
-      return QuotientBounds(
+      return IntegerQuotientBounds(
           a, b,
           [](int64_t x, int64_t y, uint8_t& can) { return SaturatingFloorQuotient(x, y, can); },
           result);
     case OperationCode::kCeilDivide:
-      return QuotientBounds(
+      return IntegerQuotientBounds(
           a, b,
           [](int64_t x, int64_t y, uint8_t& can) { return SaturatingCeilQuotient(x, y, can); },
           result);
     case OperationCode::kRemainder:
-      return RemainderBounds(a, b, result);
+      return IntegerRemainderBounds(a, b, result);
     case OperationCode::kPower:
-      return PowerBounds(a, b, result);
+      return IntegerPowerBounds(a, b, result);
     case OperationCode::kNegate:
       result.lo.i = SaturatingSubtract(0, a.hi.i, result.can);
       result.hi.i = SaturatingSubtract(0, a.lo.i, result.can);

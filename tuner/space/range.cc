@@ -309,11 +309,8 @@ Value Range::ValueOf(int64_t code) const {
   return permutation;
 }
 
-namespace {
-
-// Rank of a permutation among those of `items`; nullopt if it is none.
-std::optional<int64_t> RankOf(const std::vector<std::string>& permutation,
-                              const std::vector<std::string>& items) {
+std::optional<int64_t> RankOfPermutation(const std::vector<std::string>& permutation,
+                                         const std::vector<std::string>& items) {
   if (permutation.size() != items.size()) return std::nullopt;
   std::vector<std::string> left = items;
   int64_t rank = 0;
@@ -326,10 +323,12 @@ std::optional<int64_t> RankOf(const std::vector<std::string>& permutation,
   return rank;
 }
 
+namespace {
+
 // Place of `value` among `values`, which `positions` sort.
 template <typename T>
-std::optional<int64_t> PlaceOf(const T& value, const std::vector<T>& values,
-                               const std::vector<uint32_t>& positions) {
+std::optional<int64_t> PlaceAmong(const T& value, const std::vector<T>& values,
+                                  const std::vector<uint32_t>& positions) {
   const auto found =
       std::lower_bound(positions.begin(), positions.end(), value,
                        [&](uint32_t position, const T& other) { return values[position] < other; });
@@ -349,15 +348,16 @@ Result<int64_t> Range::CodeOf(const Value& value) const {
     return PositionOf(code).has_value() ? std::optional<int64_t>(code) : std::nullopt;
   };
   const std::optional<int64_t> code = std::visit(
-      Overloaded{[&](bool b) { return member(b ? 1 : 0); },
-                 [&](int64_t integer) { return member(integer); },
-                 [&](double real) { return PlaceOf(real, data_->reals, data_->sorted_positions); },
-                 [&](const std::string& text) {
-                   return PlaceOf(text, data_->strings, data_->sorted_positions);
-                 },
-                 [&](const std::vector<std::string>& permutation) {
-                   return RankOf(permutation, data_->strings);
-                 }},
+      Overloaded{
+          [&](bool b) { return member(b ? 1 : 0); },
+          [&](int64_t integer) { return member(integer); },
+          [&](double real) { return PlaceAmong(real, data_->reals, data_->sorted_positions); },
+          [&](const std::string& text) {
+            return PlaceAmong(text, data_->strings, data_->sorted_positions);
+          },
+          [&](const std::vector<std::string>& permutation) {
+            return RankOfPermutation(permutation, data_->strings);
+          }},
       value);
   if (!code.has_value()) {
     return Invalid(absl::StrCat(mdh::ToText(value), " is not in the range ", ToText()));

@@ -67,6 +67,11 @@ class Range {
   std::shared_ptr<const Data> data_;
 };
 
+// Rank of a permutation among those of `items`, in lexicographic order; nullopt if it is none of
+// them.
+std::optional<int64_t> RankOfPermutation(const std::vector<std::string>& permutation,
+                                         const std::vector<std::string>& items);
+
 // A C identifier of at most 128 characters that is none of the words of formulas: and, or, not, if,
 // else, in, True, False, true, false.
 bool IsParameterName(std::string_view name);

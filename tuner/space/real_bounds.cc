@@ -38,7 +38,7 @@ void SetCorners(double a, double b, double c, double d, Bounds& result) {
   if (std::isinf(result.lo.r) || std::isinf(result.hi.r)) result.can |= kCanOverflow;
 }
 
-void QuotientBounds(const Bounds& a, const Bounds& b, bool floor, Bounds& result) {
+void RealQuotientBounds(const Bounds& a, const Bounds& b, bool floor, Bounds& result) {
   if (b.lo.r <= 0 && b.hi.r >= 0) {
     return SetEverything(
         b.lo.r == 0 && b.hi.r == 0 ? kCanDivideByZero : kCanBeDefined | kCanDivideByZero, result);
@@ -51,7 +51,7 @@ void QuotientBounds(const Bounds& a, const Bounds& b, bool floor, Bounds& result
   result.hi.r = std::floor(result.hi.r) + 1;
 }
 
-void RemainderBounds(const Bounds& a, const Bounds& b, Bounds& result) {
+void RealRemainderBounds(const Bounds& a, const Bounds& b, Bounds& result) {
   result.can = kCanBeDefined;
   if (b.lo.r <= 0 && b.hi.r >= 0) result.can |= kCanDivideByZero;
   if (b.lo.r == 0 && b.hi.r == 0) {
@@ -63,7 +63,7 @@ void RemainderBounds(const Bounds& a, const Bounds& b, Bounds& result) {
   if (a.lo.r >= 0 && b.lo.r > 0) result.hi.r = std::min(result.hi.r, a.hi.r);
 }
 
-void PowerBounds(const Bounds& a, const Bounds& b, Bounds& result) {
+void RealPowerBounds(const Bounds& a, const Bounds& b, Bounds& result) {
   if (!(a.lo.r > 0)) {
     return SetEverything(kCanBeDefined | kCanDivideByZero | kCanOverflow, result);
   }
@@ -165,13 +165,13 @@ void EvaluateRealBounds(OperationCode code, const Bounds& a, const Bounds& b, Bo
     case OperationCode::kMultiply:
       return SetCorners(a.lo.r * b.lo.r, a.lo.r * b.hi.r, a.hi.r * b.lo.r, a.hi.r * b.hi.r, result);
     case OperationCode::kDivide:
-      return QuotientBounds(a, b, false, result);
+      return RealQuotientBounds(a, b, false, result);
     case OperationCode::kFloorDivide:
-      return QuotientBounds(a, b, true, result);
+      return RealQuotientBounds(a, b, true, result);
     case OperationCode::kRemainder:
-      return RemainderBounds(a, b, result);
+      return RealRemainderBounds(a, b, result);
     case OperationCode::kPower:
-      return PowerBounds(a, b, result);
+      return RealPowerBounds(a, b, result);
     case OperationCode::kNegate:
       return SetCorners(-a.lo.r, -a.hi.r, -a.lo.r, -a.hi.r, result);
     case OperationCode::kAbsolute:

@@ -12,7 +12,8 @@ namespace mdh {
 namespace {
 
 // "'a' to 1, 2, 4", no more than a few values.
-std::string TextOf(const SearchSpace::Restriction& restriction, const TuningParameter& parameter) {
+std::string RestrictionText(const SearchSpace::Restriction& restriction,
+                            const TuningParameter& parameter) {
   constexpr size_t kShown = 8;
   std::vector<std::string> values;
   for (int64_t code : restriction.codes) {
@@ -106,7 +107,7 @@ std::string SearchSpace::WhyNot(absl::Span<const int64_t> configuration) const {
       continue;
     }
     return absl::StrCat("the space is restricted in ",
-                        TextOf(restriction, parameters()[parameter]));
+                        RestrictionText(restriction, parameters()[parameter]));
   }
   return "";
 }
@@ -148,7 +149,7 @@ Result<SearchSpace> SearchSpace::Restrict(const std::vector<Restriction>& restri
     if (is_empty) {
       return absl::FailedPreconditionError(
           absl::StrCat("no configuration remains after restricting ",
-                       TextOf(restriction, parameters()[parameter])));
+                       RestrictionText(restriction, parameters()[parameter])));
     }
     result = SearchSpace(std::move(restricted));
   }

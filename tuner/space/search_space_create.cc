@@ -14,10 +14,10 @@ namespace {
 constexpr int64_t kMaxSearchBytes = int64_t{32} << 20;
 
 // The values of an incident's constraint.
-std::string ValuesOf(const Incident& incident, const LevelGraph& graph,
-                     const std::vector<int>& parameter_of_level,
-                     const std::vector<TuningParameter>& parameters,
-                     const std::vector<Constraint>& constraints) {
+std::string IncidentValues(const Incident& incident, const LevelGraph& graph,
+                           const std::vector<int>& parameter_of_level,
+                           const std::vector<TuningParameter>& parameters,
+                           const std::vector<Constraint>& constraints) {
   Configuration configuration;
   for (const TuningParameter& parameter : parameters) {
     configuration.push_back(parameter.range.CodeAt(0));
@@ -72,16 +72,16 @@ Result<SearchSpace> SearchSpace::Create(std::vector<TuningParameter> parameters,
   Construction construction = Construct(preparation.plan, options.max_bytes, options.threads);
   space->notices = std::move(preparation.notices);
   for (const Incident& incident : construction.divisions_by_zero) {
-    space->notices.push_back(
-        DivisionByZeroNotice(constraints[incident.constraint],
-                             ValuesOf(incident, construction.graph, preparation.parameter_of_level,
-                                      parameters, constraints)));
+    space->notices.push_back(DivisionByZeroNotice(
+        constraints[incident.constraint],
+        IncidentValues(incident, construction.graph, preparation.parameter_of_level, parameters,
+                       constraints)));
   }
   if (construction.outcome == Construction::Outcome::kOverflow) {
     const Incident& overflow = construction.overflow;
     return OverflowError(constraints[overflow.constraint],
-                         ValuesOf(overflow, construction.graph, preparation.parameter_of_level,
-                                  parameters, constraints));
+                         IncidentValues(overflow, construction.graph,
+                                        preparation.parameter_of_level, parameters, constraints));
   }
   bool is_empty = construction.outcome == Construction::Outcome::kEmpty;
   if (construction.outcome == Construction::Outcome::kComplete) {

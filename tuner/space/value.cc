@@ -10,7 +10,7 @@
 namespace mdh {
 namespace {
 
-std::string QuotedText(std::string_view text) {
+std::string Quoted(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string quoted = "\"";
   for (const char c : text) {
@@ -66,12 +66,12 @@ std::string ToText(const Value& value) {
   return std::visit(Overloaded{[](bool b) { return std::string(b ? "true" : "false"); },
                                [](int64_t integer) { return std::to_string(integer); },
                                [](double real) { return RealText(real); },
-                               [](const std::string& text) { return QuotedText(text); },
+                               [](const std::string& text) { return Quoted(text); },
                                [](const std::vector<std::string>& items) {
                                  std::string text = "[";
                                  for (size_t i = 0; i < items.size(); ++i) {
                                    if (i > 0) text += ", ";
-                                   text += QuotedText(items[i]);
+                                   text += Quoted(items[i]);
                                  }
                                  return text + "]";
                                }},

@@ -80,9 +80,10 @@ class BlockMemory {
       std::optional<ScalarValue>* element = Find(place.first, place.second);
       if (element == nullptr) continue;
       EXPECT_FALSE(accesses_.contains(place)) << "others access what is added to";
+      EXPECT_TRUE(element->has_value()) << "nothing was written to what is added to";
+      if (!element->has_value()) continue;
       for (const auto& [thread, value] : values) {
-        const ScalarValue before = Read(*element, place.first, place.second);
-        *element = Apply(ScalarOp::kAdd, value.type(), {before, value});
+        *element = Apply(ScalarOp::kAdd, value.type(), {**element, value});
       }
     }
   }

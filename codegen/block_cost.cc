@@ -27,6 +27,7 @@ constexpr double kLaunch = 3000;      // until the first block runs, and after t
 constexpr double kNextLaunch = 3500;  // of the stage that combines partial results
 constexpr double kZeroLaunch = 1200;  // of the stage before atomics, beside which blocks compute
 constexpr double kAtomicBytes = 3;    // of the second level, per byte that is added to
+constexpr double kSameElement = 4;    // between two additions to it
 constexpr double kMostThreads = 2048, kMostBlocks = 32;  // of a multiprocessor
 constexpr double kMaxUnroll = 1024;                      // points of a thread's unrolled loops
 constexpr double kMostRegisters = 250;
@@ -207,6 +208,7 @@ void BlockCostModel::Finish(Shape& s) const {
     cost.memory += bytes / (std::min(kLevel2Bytes, reached) * busy * processors);
   }
   cost.level2 = level2_bytes / (kLevel2Bytes * processors);
+  if (s.adds_atomically()) cost.level2 = std::max(cost.level2, s.slots * kSameElement);
   for (const BufferModel& input : inputs_) s.memory_bytes += input.total * input.bytes;
   cost.memory = std::max(cost.memory, s.memory_bytes / (kMemoryBytes * processors));
   AddWaiting(s);

@@ -177,6 +177,16 @@ TEST(BlockCostTest, AtomicsPayForFewResults) {
             CostOf(large, split, CombineBlocks::kPartials));
 }
 
+// Where 65536 blocks add to one result, each waits for the others.
+TEST(BlockCostTest, AdditionsToOneResultAreOneAfterTheOther) {
+  const Expression dot = Shipped("dot.mdh", {{"K", "16777216"}});
+  BlockDesign design;
+  design.cuts = {{.threads = 128, .vector = 2, .blocks = 65536}};
+  design.copies = {Copy::kNone, Copy::kNone};
+  design.combine_blocks = CombineBlocks::kAtomics;
+  EXPECT_GE(BlockCostModel(dot, Gpu()).Estimate(design).level2, 2 * 65536);
+}
+
 TEST(BlockCostTest, NeighboursThatAreAddedAtOnceAreLessTraffic) {
   const Expression odd = Shipped("matmul.mdh", {{"I", "16"}, {"J", "1001"}, {"K", "2048"}});
   EXPECT_GT(BlockCostModel(odd, Gpu()).Estimate(Skinny()).level2,

@@ -81,6 +81,10 @@ class Climber {
     design.copies.assign(e_.inputs().size(), Copy::kNone);
     design.lane_dimension = lane;
     design.unrolled = reductions_;
+    // Which matters once blocks share a reduction: partial results would keep them from doing so.
+    if (AtomicsObstacle(e_, device_.kind, NumericsPolicy::kReassociate).empty()) {
+      design.combine_blocks = CombineBlocks::kAtomics;
+    }
     int64_t threads = 1;
     while (threads * 2 <= std::min<int64_t>(size(lane), 64)) threads *= 2;
     design.cuts[lane].threads = threads;
@@ -114,6 +118,7 @@ class Climber {
     for (const Copy copy : design.copies) key.push_back(static_cast<char>(copy));
     key.push_back(static_cast<char>(design.lane_dimension));
     key.push_back(static_cast<char>(design.unrolled));
+    key.push_back(static_cast<char>(design.combine_blocks));
     const auto [at, is_new] = seen_.try_emplace(std::move(key), 0);
     if (!is_new) return at->second;
     const BlockCost cost = model_.Estimate(design);

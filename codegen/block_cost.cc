@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/str_format.h"
 #include "codegen/block_cost_shape.h"
@@ -24,6 +25,9 @@ constexpr double kOperationLatency = 4;
 constexpr double kBarrier = 40;
 constexpr double kLaunch = 3000;      // until the first block runs, and after the last
 constexpr double kNextLaunch = 3500;  // of the stage that combines partial results
+constexpr double kZeroLaunch = 1200;  // of the stage before atomics, beside which blocks compute
+constexpr double kAtomicBytes = 3;    // of the second level, per byte that is added to
+constexpr double kSameElement = 4;    // between two additions to it
 constexpr double kMostThreads = 2048, kMostBlocks = 32;  // of a multiprocessor
 constexpr double kMaxUnroll = 1024;                      // points of a thread's unrolled loops
 constexpr double kMostRegisters = 250;
@@ -86,23 +90,60 @@ BlockCostModel::BlockCostModel(const Expression& e, const DeviceDescription& dev
   operations_ = std::max(1.0, e.has_reduction() ? instructions : instructions * 0.6);
 }
 
-void BlockCostModel::AddResults(Shape& s) const {
-  s.registers += s.results * result_words_;
+// Neighbouring results of a thread that one atomic access adds.
+int BlockCostModel::AddedAtOnce(const BlockDesign& design) const {
+  const std::vector<TypedName>& results = expression_.function().results();
+  if (results.size() > 1 || results[0].type != ScalarType::kFloat32) return 1;
+  const std::vector<int64_t>& strides = outputs_[0].strides;
+  int innermost = -1;  // dimension of the thread's innermost loop over results
+  for (size_t d = 0; d < sizes_.size(); ++d) {
+    if (kept_[d] && design.cuts[d].vector > 1) innermost = static_cast<int>(d);
+  }
+  if (innermost < 0 || strides[innermost] != 1) return 1;
+  int64_t divisor = design.cuts[innermost].vector;
+  for (size_t d = 0; d < sizes_.size(); ++d) {
+    if (static_cast<int>(d) != innermost) divisor = std::gcd(divisor, strides[d]);
+  }
+  return divisor % 4 == 0 ? 4 : divisor % 2 == 0 ? 2 : 1;
+}
+
+// Results of blocks, to memory that no other block writes.
+void BlockCostModel::AddStores(Shape& s) const {
   const double stores = s.results * s.tiles;
   for (const BufferModel& output : outputs_) {
     const double sectors = WarpLines(output, s, 1, kSector);
     s.local_cycles += stores * std::max(1.0, sectors / 4);
     s.store_bytes += s.blocks * std::ceil(s.threads / kWarp) * stores * sectors * kSector;
-    const double run = Run(output, s.tile) * output.bytes;
-    s.memory_bytes += output.total * output.bytes * std::max(1.0, kBurst / run);
   }
   s.instructions += stores * 2;
-  if (s.slots > 1) {
-    double results = 1;
-    for (size_t d = 0; d < sizes_.size(); ++d) {
-      if (kept_[d]) results *= static_cast<double>(sizes_[d]);
-    }
-    s.store_bytes += 2 * results * s.slots * result_bytes_;
+  if (s.slots == 1) return;
+  double results = 1;
+  for (size_t d = 0; d < sizes_.size(); ++d) {
+    if (kept_[d]) results *= static_cast<double>(sizes_[d]);
+  }
+  s.store_bytes += 2 * results * s.slots * result_bytes_;
+}
+
+// The same by atomics; of threads that have combined their results, one adds them.
+void BlockCostModel::AddAtomics(Shape& s) const {
+  const int lanes = AddedAtOnce(*s.design);
+  const double additions = s.results * s.tiles / lanes;
+  const double warps = std::ceil(s.threads / kWarp / s.reducing_threads);
+  for (const BufferModel& output : outputs_) {
+    const double sectors = WarpLines(output, s, lanes, kSector);
+    s.local_cycles += additions * std::max(1.0, sectors / 4);
+    s.store_bytes += kAtomicBytes * s.blocks * warps * additions * sectors * kSector;
+    s.store_bytes += output.total * output.bytes;
+  }
+  s.instructions += additions * 2;
+}
+
+void BlockCostModel::AddResults(Shape& s) const {
+  s.registers += s.results * result_words_;
+  s.adds_atomically() ? AddAtomics(s) : AddStores(s);
+  for (const BufferModel& output : outputs_) {
+    const double run = Run(output, s.tile) * output.bytes;
+    s.memory_bytes += output.total * output.bytes * std::max(1.0, kBurst / run);
   }
   if (s.reducing_threads > 1) {
     const double steps = std::ceil(std::log2(s.reducing_threads));
@@ -167,10 +208,11 @@ void BlockCostModel::Finish(Shape& s) const {
     cost.memory += bytes / (std::min(kLevel2Bytes, reached) * busy * processors);
   }
   cost.level2 = level2_bytes / (kLevel2Bytes * processors);
+  if (s.adds_atomically()) cost.level2 = std::max(cost.level2, s.slots * kSameElement);
   for (const BufferModel& input : inputs_) s.memory_bytes += input.total * input.bytes;
   cost.memory = std::max(cost.memory, s.memory_bytes / (kMemoryBytes * processors));
   AddWaiting(s);
-  cost.launches = kLaunch + (s.slots > 1 ? kNextLaunch : 0);
+  cost.launches = kLaunch + (s.slots == 1 ? 0 : s.adds_atomically() ? kZeroLaunch : kNextLaunch);
   const double most = std::max({cost.issue, cost.local, cost.level2, cost.memory, cost.latency});
   const double sum = cost.issue + cost.local + cost.level2 + cost.memory + cost.latency;
   // The more warps and independent results there are, the better one waits while others work.

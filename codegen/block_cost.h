@@ -71,6 +71,9 @@ class BlockCostModel {
   void AddSharedReads(const BufferModel& buffer, const DesignedInput& designed,
                       const CopyLayout& layout, Shape& shape) const;
   double StoreCycles(const BufferModel& buffer, const CopyLayout& layout, int64_t width) const;
+  int AddedAtOnce(const BlockDesign& design) const;
+  void AddStores(Shape& shape) const;
+  void AddAtomics(Shape& shape) const;
   void AddResults(Shape& shape) const;
   void AddWaiting(Shape& shape) const;
   void Finish(Shape& shape) const;

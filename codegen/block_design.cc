@@ -65,6 +65,8 @@ class Translator {
     for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetInput(b);
     for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetCopy(b);
     SetUnrolling();
+    // What one block has is nothing to combine.
+    if (NestShape(e_, m_, p_).Slots() > 1) p_.combine_blocks = design_.combine_blocks;
     return p_;
   }
 
@@ -322,6 +324,11 @@ DesignedInput DesignInput(const Expression& e, const BlockDesign& design, int b)
   return input;
 }
 
+bool HasSharedReduction(const BlockDesign& design) {
+  return std::any_of(design.cuts.begin(), design.cuts.end(),
+                     [](const BlockDesign::Cut& cut) { return cut.blocks > 1; });
+}
+
 std::string ToString(const Expression& e, const BlockDesign& design) {
   std::string text;
   for (int d = 0; d < e.rank(); ++d) {
@@ -339,8 +346,9 @@ std::string ToString(const Expression& e, const BlockDesign& design) {
     absl::StrAppend(&text, " ", e.inputs()[b].name, " ",
                     kNames[static_cast<size_t>(design.copies[b])]);
   }
+  const bool adds = design.combine_blocks == CombineBlocks::kAtomics && HasSharedReduction(design);
   return absl::StrCat(text, " lanes ", e.dimensions()[design.lane_dimension].name, " unrolled ",
-                      design.unrolled);
+                      design.unrolled, adds ? " atomics" : "");
 }
 
 TuningParameters ToParameters(const Expression& expression, const SystemModel& model,

@@ -40,6 +40,8 @@ struct BlockDesign {
   // Of the loops over a thread's points of reductions between two copies, how many are unrolled:
   // the innermost ones.
   int unrolled = 0;
+  // How blocks that share a reduction combine their results, where some do.
+  CombineBlocks combine_blocks = CombineBlocks::kPartials;
 
   friend bool operator==(const BlockDesign&, const BlockDesign&) = default;
 };
@@ -64,7 +66,11 @@ struct DesignedInput {
 };
 DesignedInput DesignInput(const Expression& expression, const BlockDesign& design, int input);
 
-// One line, for people: "i 2x16x4 j 2x16x4 k 1/32x16 A chunk B chunk lanes j unrolled 1".
+// Whether some reduction is shared by several blocks.
+bool HasSharedReduction(const BlockDesign& design);
+
+// One line, for people: "i 2x16x4 j 2x16x4 k 1/32x16 A chunk B chunk lanes j unrolled 1", and
+// " atomics" where blocks combine by them.
 std::string ToString(const Expression& expression, const BlockDesign& design);
 
 // Expects a model with explicit memory and without warps (CUDA, OpenCL), no prefix sums. What the

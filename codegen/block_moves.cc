@@ -41,7 +41,9 @@ void Add(const BlockDesign& next, std::vector<BlockDesign>* all) {
 }  // namespace
 
 BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device)
-    : expression_(e), reductions_(static_cast<int>(ReductionOrder(e).size())) {
+    : expression_(e),
+      reductions_(static_cast<int>(ReductionOrder(e).size())),
+      has_atomics_(AtomicsObstacle(e, device.kind, NumericsPolicy::kReassociate).empty()) {
   for (const Dimension& d : e.dimensions()) {
     small_.push_back(Ladder(d.size, kMostNeighbours));
     large_.push_back(Ladder(d.size, kMostParts));
@@ -112,6 +114,12 @@ std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const
     if (next.unrolled >= 0 && next.unrolled <= reductions_) Add(next, &all);
   }
   AddCopies(design, &all);
+  if (has_atomics_ && HasSharedReduction(design)) {
+    BlockDesign next = design;
+    const bool adds = design.combine_blocks == CombineBlocks::kAtomics;
+    next.combine_blocks = adds ? CombineBlocks::kPartials : CombineBlocks::kAtomics;
+    Add(next, &all);
+  }
   return all;
 }
 

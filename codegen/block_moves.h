@@ -15,8 +15,8 @@ class BlockMoves {
 
   // Designs that one change leads to: one number up or down, one of a dimension up and another one
   // down, or the same number of two dimensions; the copy of an input, the dimension of the lanes,
-  // or the loops that are unrolled. Numbers are powers of two and divisors of the size. They need
-  // not fit the device.
+  // the loops that are unrolled, or how blocks combine. Numbers are powers of two and divisors of
+  // the size. They need not fit the device.
   std::vector<BlockDesign> Neighbours(const BlockDesign& design) const;
 
  private:
@@ -31,6 +31,7 @@ class BlockMoves {
 
   const Expression& expression_;
   const int reductions_;
+  const bool has_atomics_;                                   // whether blocks can combine by them
   std::vector<std::vector<int64_t>> small_, large_, slots_;  // per dimension
 };
 

@@ -10,6 +10,7 @@
 #include "codegen/c_printer.h"
 #include "codegen/c_spelling.h"
 #include "codegen/c_unit_parts.h"
+#include "codegen/loop_program_walk.h"
 
 namespace mdh {
 namespace {
@@ -70,6 +71,15 @@ std::string ThreadNumber(const LaunchGeometry& launch, const CDialect& dialect, 
   const int64_t threads = launch.threads_per_block();
   return absl::StrCat(block, threads == 1 ? "" : absl::StrCat(" * ", threads),
                       thread.empty() ? "" : absl::StrCat(" + ", thread));
+}
+
+// Whether the stage says itself where it needs the stages before.
+bool AwaitsStages(const Stage& stage) {
+  bool awaits = false;
+  Visit(stage.body, {.statement = [&](const Statement& statement) {
+          awaits |= std::holds_alternative<AwaitStages>(statement.form);
+        }});
+  return awaits;
 }
 
 // Prints one unit; collects what its kernel needs beside the source.
@@ -141,15 +151,16 @@ std::string BlockUnitPrinter::PrintNumbers(const Stage& stage, const std::string
   return text;
 }
 
-// How a stage begins that may run beside the one before or after it. Every thread waits before it
-// touches memory, for writes, too, may still be read by the stage before. That stage has waited
-// in the same way, so that all stages before have ended, not only the last one of them.
+// How a stage begins that may run beside the one before or after it. Unless it says where, every
+// thread waits before it touches memory, for writes, too, may still be read by the stage before.
+// That stage has waited in the same way, so that all stages before have ended, not only the last
+// one of them.
 std::string BlockUnitPrinter::PrintOverlap(size_t number) {
   std::string text;
   if (number + 1 < program_.stages.size() && StartsEarly(number + 1)) {
     absl::StrAppend(&text, "  ", prelude_.AdmitNextStageFunction(), "();\n");
   }
-  if (StartsEarly(number)) {
+  if (StartsEarly(number) && !AwaitsStages(program_.stages[number])) {
     absl::StrAppend(&text, "  ", prelude_.WaitForStagesFunction(), "();\n");
   }
   return text;

@@ -57,6 +57,10 @@ constexpr CDialect kGnuC = {
     .block_numbers = {},
     .thread_numbers = {},
     .shuffle_down = "",
+    .atomic_add_real = "",
+    .atomic_add_integer = "",
+    .atomic_add_vectors = "",
+    .atomic_add_vector = "",
     .wait_for_stages = "",
     .admit_next_stage = "",
     .static_shared_bytes = 0,
@@ -110,6 +114,10 @@ constexpr CDialect kOpenClC = {
     .block_numbers = {"get_group_id(0)", "get_group_id(1)", "get_group_id(2)"},
     .thread_numbers = {"get_local_id(0)", "get_local_id(1)", "get_local_id(2)"},
     .shuffle_down = "",
+    .atomic_add_real = "",
+    .atomic_add_integer = "",
+    .atomic_add_vectors = "",
+    .atomic_add_vector = "",
     .wait_for_stages = "",
     .admit_next_stage = "",
     .static_shared_bytes = 0,
@@ -164,6 +172,13 @@ constexpr CDialect kCudaCxx = {
     .block_numbers = {"blockIdx.x", "blockIdx.y", "blockIdx.z"},
     .thread_numbers = {"threadIdx.x", "threadIdx.y", "threadIdx.z"},
     .shuffle_down = "__shfl_down_sync(0xffffffff, $0, $1, $2)",
+    .atomic_add_real = "  atomicAdd(p, x);\n",
+    .atomic_add_integer = "  atomicAdd(($0*)p, ($0)x);\n",
+    // PTX ISA 8.1, which came with CUDA 12.1.
+    .atomic_add_vectors =
+        "__CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201",
+    .atomic_add_vector =
+        "  asm volatile(\"red.global.add.v$0.f32 [%0], {$1};\" ::\"l\"(p), $2 : \"memory\");\n",
     // Programmatic dependent launch, which began with compute capability 9.0.
     .wait_for_stages =
         "#if __CUDA_ARCH__ >= 900\n"

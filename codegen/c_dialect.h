@@ -62,6 +62,14 @@ struct CDialect {
   absl::string_view barrier;
   std::array<absl::string_view, 3> block_numbers, thread_numbers;  // x, y, z
   absl::string_view shuffle_down;  // $0 value, $1 distance, $2 width
+  // Bodies of functions that add `x` to the element at `p`, which other threads may do at the same
+  // time: of fp32 and fp64, and of integers of 4 and 8 bytes, whose unsigned type is $0. "" where
+  // there are none.
+  absl::string_view atomic_add_real, atomic_add_integer;
+  // The same for vectors of fp32 that are aligned: $0 lanes in one access, on devices that have it
+  // by `atomic_add_vectors`, a condition of the preprocessor; $1 and $2 are the operands' numbers
+  // and the operands.
+  absl::string_view atomic_add_vectors, atomic_add_vector;
   // Bodies of functions for stages that may overlap: one waits until all stages before have ended
   // and their writes are visible, the other lets the next stage be launched. "" where stages never
   // overlap.
@@ -72,6 +80,7 @@ struct CDialect {
   absl::string_view enable_fp64, disable_contraction;
 
   bool has_blocks() const { return !barrier.empty(); }
+  bool adds_atomically() const { return !atomic_add_real.empty(); }
   bool overlaps_stages() const { return !wait_for_stages.empty(); }
 };
 

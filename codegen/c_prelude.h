@@ -42,6 +42,9 @@ class CPrelude {
                            AddressSpace space = AddressSpace::kGlobal);
   std::string StoreFunction(LoopValueType type, bool contiguous,
                             AddressSpace space = AddressSpace::kGlobal);
+  // (pointer, value): adds the lanes to elements that are neighbours, which other threads may do at
+  // the same time; at once where the device can. Only if the language adds atomically.
+  std::string AtomicAddFunction(LoopValueType type);
   // (pointer, value): elements that are neighbours, past the caches where they are aligned.
   std::string StreamFunction(LoopValueType type);
   static bool CanStream(LoopValueType type);

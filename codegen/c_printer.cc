@@ -106,6 +106,13 @@ std::string CPrinter::PrintStore(const StoreElements& s) {
                       contiguous ? "" : absl::StrCat(s.stride, ", "), value, ");\n");
 }
 
+std::string CPrinter::PrintAdd(const AddElements& s) {
+  if (!dialect_.adds_atomically()) NotInLanguage(dialect_, "atomic additions");
+  const std::string value = PrintValue(*s.value, 0);
+  return absl::StrCat(prelude_.AtomicAddFunction(s.value->type), "(", Address(s.pointer, s.offset),
+                      ", ", value, ");\n");
+}
+
 std::string CPrinter::PrintPointer(const DeclarePointer& s) {
   const AddressSpace space = spaces_[s.name] = Space(s.base);
   return absl::StrCat(CPointer(dialect_, space, s.is_const, CType(s.type, dialect_)),
@@ -173,6 +180,7 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
           },
           [&](const Assign& s) { line(PrintAssign(s)); },
           [&](const StoreElements& s) { line(PrintStore(s)); },
+          [&](const AddElements& s) { line(PrintAdd(s)); },
           [&](const DeclarePointer& s) { line(PrintPointer(s)); },
           [&](const DeclareView& s) { line(PrintView(s)); },
           [&](const DeclareArray& s) { line(PrintArray(s)); },
@@ -185,6 +193,10 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
           [&](const Barrier&) {
             if (!dialect_.has_blocks()) NotInLanguage(dialect_, "barriers");
             line(dialect_.barrier, ";\n");
+          },
+          [&](const AwaitStages&) {
+            // Elsewhere stages do not overlap.
+            if (dialect_.overlaps_stages()) line(prelude_.WaitForStagesFunction(), "();\n");
           },
           [&](const For& s) {
             if (s.unroll) {

@@ -41,6 +41,7 @@ class CPrinter {
   void PrintStatement(const Statement& statement, int depth, std::string& out);
   std::string PrintAssign(const Assign& statement);
   std::string PrintStore(const StoreElements& statement);
+  std::string PrintAdd(const AddElements& statement);
   std::string PrintPointer(const DeclarePointer& statement);
   std::string PrintView(const DeclareView& statement);
   std::string PrintArray(const DeclareArray& statement);

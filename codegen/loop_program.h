@@ -10,8 +10,8 @@
 //
 // Who runs a stage: on CPUs `threads` threads, each with its number `thread`; on targets with
 // blocks of threads all threads of all blocks (Stage::launch), of which the threads of a block
-// share memory and meet at barriers. Both see ShareLoop; HardwareIndex, shared memory, Barrier and
-// ShuffleDown exist on targets with blocks only.
+// share memory and meet at barriers. Both see ShareLoop; HardwareIndex, shared memory, Barrier,
+// ShuffleDown and AddElements exist on targets with blocks only.
 //
 // fp16 and bf16 exist in memory only: values of these types are loaded and
 // stored, and converted from and to fp32; nothing else is computed with them.
@@ -166,6 +166,15 @@ struct StoreElements {  // lanes of `value` at offset, offset + stride, ...
   // Vectors of neighbours, on CPUs: nobody will read them soon, so they need not be in caches.
   bool is_streaming = false;
 };
+// Lanes of `value` are added to the elements at offset, offset + 1, ..., which other threads may do
+// at the same time: every one is added, in any order. Elements are in device memory, of a type that
+// the target adds atomically (CDialect::atomic_add_real); several lanes are at a multiple of their
+// number from an aligned pointer.
+struct AddElements {
+  std::string pointer;
+  Index offset;
+  LoopValue value;
+};
 struct DeclarePointer {
   std::string name;
   ScalarType type;
@@ -201,6 +210,11 @@ struct HardwareIndex {
 };
 // Waits for all threads of the block, and for what they wrote to shared memory.
 struct Barrier {};
+// From here on all stages before have ended, and what they wrote is there. A stage with such
+// statements waits at them rather than where it begins, so that it may read inputs before. All of
+// its threads come to one, whatever they do, and before they touch what another stage writes or
+// reads; the first stage has none.
+struct AwaitStages {};
 // for (variable = begin; variable + step <= end + slack; variable += step); see `whole_steps`.
 struct For {
   std::string variable;
@@ -266,9 +280,10 @@ struct CopyRegion {
 };
 
 struct Statement {
-  std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, DeclarePointer,
-               DeclareView, DeclareArray, HardwareIndex, Barrier, For, ShareLoop, If, DeclareFlag,
-               ClearFlag, KeepInRegister, PrefetchElement, Call, CopyRegion>
+  std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, AddElements,
+               DeclarePointer, DeclareView, DeclareArray, HardwareIndex, Barrier, AwaitStages, For,
+               ShareLoop, If, DeclareFlag, ClearFlag, KeepInRegister, PrefetchElement, Call,
+               CopyRegion>
       form;
 };
 
@@ -311,8 +326,9 @@ struct LaunchGeometry {
 };
 
 // What all threads do between two points where all wait for each other: on CPUs a barrier, on
-// targets with blocks two launches. Its body sees the kernel's arguments, the scratch buffers by
-// name, and the index variables `thread` and `threads` (of the whole stage).
+// targets with blocks two launches, which may overlap up to AwaitStages. Its body sees the kernel's
+// arguments, the scratch buffers by name, and the index variables `thread` and `threads` (of the
+// whole stage).
 struct Stage {
   std::string comment;
   Block body;

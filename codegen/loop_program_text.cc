@@ -144,6 +144,10 @@ class TextPrinter {
     Line(depth, s.pointer, ElementsText(s.offset, s.stride, s.value->type.lanes), " = ",
          s.is_streaming ? "streaming " : "", ValueText(*s.value));
   }
+  void Print(const AddElements& s, int depth) {
+    Line(depth, s.pointer, ElementsText(s.offset, 1, s.value->type.lanes), " += atomically ",
+         ValueText(*s.value));
+  }
   void Print(const DeclarePointer& s, int depth) {
     Line(depth, "pointer ", s.is_const ? "const " : "", Name(s.type), " ", s.name, " = ", s.base,
          " + ", s.offset.ToString());
@@ -160,6 +164,7 @@ class TextPrinter {
          " along ", s.axis);
   }
   void Print(const Barrier&, int depth) { Line(depth, "barrier"); }
+  void Print(const AwaitStages&, int depth) { Line(depth, "await stages"); }
   void Print(const For& s, int depth) { Nested(ForText(s), *s.body, depth); }
   void Print(const ShareLoop& s, int depth) {
     Nested(absl::StrCat("share ", s.variable, " = 0 .. ", s.items), *s.body, depth);

@@ -11,6 +11,7 @@
 #include "codegen/nest_loads.h"
 #include "codegen/nest_phases.h"
 #include "codegen/nest_results.h"
+#include "codegen/zero_results.h"
 #include "core/round.h"
 
 namespace mdh {
@@ -63,6 +64,7 @@ class NestProgramBuilder {
     loads_.DeclareShared(&stage.body);
     results_.DeclareShared(&stage.body);
     Append(std::move(nest), &stage.body);
+    if (results_.adds_atomically()) program.stages.push_back(ZeroStage());
     program.stages.push_back(std::move(stage));
     if (results_.uses_arrays()) Finish(&program);
     return program;
@@ -294,7 +296,35 @@ class NestProgramBuilder {
     block->push_back({If{guards, ShareBlock(std::move(body)), nullptr}});
   }
 
-  // ---- Finishing stages ----
+  // ---- Stages before and after ----
+
+  // The outputs' views of records.
+  Block OutputViews() const {
+    Block views;
+    for (Statement& view : context_.ViewDeclarations()) {
+      if (!std::get<DeclareView>(view.form).is_const) views.push_back(std::move(view));
+    }
+    return views;
+  }
+
+  // Blocks of threads for a stage whose threads share items.
+  void LaunchFor(int64_t items, Stage* stage) const {
+    if (items == 1) {  // one thread of one block
+      stage->body = ReplaceVariables(stage->body, [](const std::string& name) {
+        return name == "thread" ? std::optional<Index>(0) : std::nullopt;
+      });
+      return;
+    }
+    const int64_t blocks = CeilDivide(items, kFinishingThreads);
+    stage->launch = {{std::min(blocks, kFinishingBlocks), 1, 1}, {kFinishingThreads, 1, 1}};
+  }
+
+  Stage ZeroStage() const {
+    Stage stage{"Zero, to which blocks add their results.", OutputViews()};
+    Append(ZeroResults(expression(), results_.targets()), &stage.body);
+    LaunchFor(SharedItems(stage.body), &stage);
+    return stage;
+  }
 
   // Points of one part along each dimension: those of the core layer.
   std::vector<int64_t> CoreParts() const {
@@ -317,16 +347,13 @@ class NestProgramBuilder {
           {array.pointer, array.type, ResultArrayElements(expression()) * slots, false});
     }
     std::vector<ResultTarget> outputs = OutputTargets(expression(), context_.output_names());
-    Block views;
     for (int r = 0; r < static_cast<int>(outputs.size()); ++r) {
       const Expression::AccessRef ref = expression().output_access(r);
       const Buffer& buffer = expression().outputs()[ref.buffer];
       outputs[r].pointer =
           context_.FieldView(buffer, context_.output_names()[ref.buffer], outputs[r].type, false);
     }
-    for (Statement& view : context_.ViewDeclarations()) {
-      if (!std::get<DeclareView>(view.form).is_const) views.push_back(std::move(view));
-    }
+    const Block views = OutputViews();
     // Other policies say in which order slots are combined.
     const bool may_reorder =
         context_.has_blocks() && context_.numerics() == NumericsPolicy::kReassociate;
@@ -349,15 +376,7 @@ class NestProgramBuilder {
       Stage& stage = program->stages[s];
       const int64_t items = SharedItems(stage.body);
       stage.body.insert(stage.body.begin(), views.begin(), views.end());
-      if (!context_.has_blocks() || stage.launch != LaunchGeometry{}) continue;
-      if (items == 1) {  // one thread of one block
-        stage.body = ReplaceVariables(stage.body, [](const std::string& name) {
-          return name == "thread" ? std::optional<Index>(0) : std::nullopt;
-        });
-        continue;
-      }
-      const int64_t blocks = CeilDivide(items, kFinishingThreads);
-      stage.launch = {{std::min(blocks, kFinishingBlocks), 1, 1}, {kFinishingThreads, 1, 1}};
+      if (context_.has_blocks() && stage.launch == LaunchGeometry{}) LaunchFor(items, &stage);
     }
   }
 

@@ -30,6 +30,9 @@ NestResults::NestResults(NestContext& context)
     accumulates |= context.is_sequential(n) || (shape.IsSlot(n) && shape.MayBeEmpty(n));
     adds_to_targets |= context.is_sequential(n) && n < place_;
   }
+  const TuningParameters& parameters = context.low_level().parameters();
+  adds_atomically_ = slots_ > 1 && parameters.combine_blocks == CombineBlocks::kAtomics;
+  if (adds_atomically_) slots_ = 1;
   stores_directly_ = !accumulates;
   is_shared_ = shape.AccumulatesInSharedMemory();
   is_scalar_ = elements == 1 && !is_shared_;
@@ -82,6 +85,7 @@ void NestResults::DeclareShared(Block* block) const {
 }
 
 void NestResults::DeclareSlots(Block* block) const {
+  if (adds_atomically_ && stores_directly_) block->push_back({AwaitStages{}});
   if (slots_ == 1) return;
   Index slot(0);
   for (int d = 0; d < expression().rank(); ++d) {  // in lexicographic order of the points
@@ -368,8 +372,10 @@ void NestResults::Store(Block* block) {
     conditions.push_back(
         {Condition::Kind::kLess, context_.FirstPoint(d, place_), Index(context_.size(d)), ""});
   }
-  block->push_back({Comment{slots_ > 1 ? "Re-composition: to the results of this part."
-                                       : "Re-composition: to the outputs."}});
+  if (adds_atomically_) block->push_back({AwaitStages{}});
+  block->push_back({Comment{adds_atomically_ ? "Re-composition: added to the outputs."
+                            : slots_ > 1     ? "Re-composition: to the results of this part."
+                                             : "Re-composition: to the outputs."}});
   if (conditions.empty()) return Append(std::move(body), block);
   block->push_back({If{conditions, ShareBlock(std::move(body)), nullptr}});
 }
@@ -381,8 +387,15 @@ Index NestResults::ResultOffset(int r) const {
   }) + Index(offset.constant);
 }
 
-// Into the targets: alone, or combined with what iterations of loops outside have left there.
+// Into the targets: alone, or combined with what iterations of loops outside, or other blocks, have
+// left there.
 void NestResults::StoreOne(const std::vector<LoopValue>& values, Block* block) {
+  if (adds_atomically_) {
+    for (int r = 0; r < results(); ++r) {
+      block->push_back({AddElements{targets_[r].pointer, ResultOffset(r), values[r]}});
+    }
+    return;
+  }
   const std::string suffix = slots_ > 1 ? "_slot" : "";
   std::vector<Condition> first;
   for (int n = 0; n < place_; ++n) {

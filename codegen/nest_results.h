@@ -23,7 +23,13 @@ class NestResults {
   // by the threads of a block.
   bool stores_directly() const { return stores_directly_; }
 
-  // Shared arrays, and pointers to the slots of partial results: at the top of a stage.
+  // Whether results are added to the outputs atomically, which another stage must have set to zero
+  // before (CombineBlocks::kAtomics).
+  bool adds_atomically() const { return adds_atomically_; }
+
+  // Shared arrays, and, once it is known who computes what, pointers to the slots of partial
+  // results or, where every point adds to the outputs at once, the wait for those: at the top of a
+  // stage.
   void DeclareShared(Block* block) const;
   void DeclareSlots(Block* block) const;
   // Declares accumulators: where a reduction begins.
@@ -31,7 +37,7 @@ class NestResults {
   // Combines the values of f at the point at hand with what is there, or stores them.
   void Accumulate(std::vector<LoopValue> values, Block* block);
   // Combines the accumulators of all threads and stores them: where the reduction ends. All threads
-  // of the block get here.
+  // of the block get here, and wait for the stage that makes the outputs ready to be added to.
   void End(Block* block);
 
  private:
@@ -72,10 +78,11 @@ class NestResults {
   NestContext& context_;
   const int place_;
   bool is_shared_ = false, is_scalar_ = false, uses_arrays_ = false, stores_directly_ = false;
+  bool adds_atomically_ = false;
   std::vector<int64_t> strides_;  // of the accumulator array per place; 0: no index
   std::vector<ResultTarget> targets_;
   std::vector<std::string> accumulators_, exchanges_;  // one name per result
-  int64_t slots_;
+  int64_t slots_;  // of partial results; 1: results go to their targets
 };
 
 }  // namespace mdh

@@ -29,6 +29,9 @@ std::set<std::string> StoredIn(const Block& block) {
           if (const auto* store = std::get_if<StoreElements>(&statement.form)) {
             stored.insert(store->pointer);
           }
+          if (const auto* add = std::get_if<AddElements>(&statement.form)) {
+            stored.insert(add->pointer);
+          }
         }});
   return stored;
 }

@@ -57,6 +57,11 @@ class Hoister : public Rewriter {
                      out.push_back({StoreElements{s.pointer, Hoisted(s.offset, s.pointer + "_at"),
                                                   std::move(value), s.stride}});
                    },
+                   [&](const AddElements& s) {
+                     LoopValue value = RewriteValue(s.value);
+                     out.push_back({AddElements{s.pointer, Hoisted(s.offset, s.pointer + "_at"),
+                                                std::move(value)}});
+                   },
                    [&](const DeclarePointer& s) {
                      DeclarePointer result = s;
                      result.offset = Hoisted(s.offset, s.name + "_at");

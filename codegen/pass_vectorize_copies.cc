@@ -62,22 +62,31 @@ class Vectorizer : public Rewriter {
   }
 
  private:
-  // for x = 0 .. iterations:  target[to + stride * x] = source[from + x]
+  // for x = 0 .. iterations:  target[to + stride * x] = source[from + x], or += if it adds
   struct Copy {
     int64_t iterations;
     ScalarType type;
     std::string target, source;
     Index to, from;
     int64_t stride;
+    bool adds;  // atomically
   };
+
+  // What an addition adds is stored, too.
+  static std::optional<StoreElements> StoreOf(const Statement& statement) {
+    if (const auto* store = std::get_if<StoreElements>(&statement.form)) return *store;
+    const auto* add = std::get_if<AddElements>(&statement.form);
+    if (add == nullptr) return std::nullopt;
+    return StoreElements{add->pointer, add->offset, add->value, 1};
+  }
 
   static std::optional<Copy> CopyOf(const For& loop) {
     if (loop.body->size() != 1 || !loop.begin.IsZero() || !loop.end.is_constant() ||
         loop.step != 1) {
       return std::nullopt;
     }
-    const auto* store = std::get_if<StoreElements>(&(*loop.body)[0].form);
-    if (store == nullptr || store->value->type.lanes != 1) return std::nullopt;
+    const std::optional<StoreElements> store = StoreOf((*loop.body)[0]);
+    if (!store.has_value() || store->value->type.lanes != 1) return std::nullopt;
     const auto* load = std::get_if<LoadElements>(&store->value->form);
     if (load == nullptr) return std::nullopt;
     int64_t source_stride, stride;
@@ -92,7 +101,8 @@ class Vectorizer : public Rewriter {
                 load->pointer,
                 *to,
                 *from,
-                stride};
+                stride,
+                std::holds_alternative<AddElements>((*loop.body)[0].form)};
   }
 
   static LoopValue WideLoad(const Copy& copy, const Index& from, int64_t lanes) {
@@ -101,6 +111,7 @@ class Vectorizer : public Rewriter {
 
   bool MakeLanes(const Copy& copy, Block& out) {
     const int64_t lanes = copy.iterations;
+    if (copy.adds) return false;
     if (lanes != 2 && lanes != 4 && lanes != 8 && lanes != 16) return false;
     if (SizeBytes(copy.type) * lanes > kVectorBytes) return false;
     Store(copy.target, copy.to, copy.stride, WideLoad(copy, copy.from, lanes), out);
@@ -110,7 +121,8 @@ class Vectorizer : public Rewriter {
   bool MakeWide(const For& loop, const Copy& copy, Block& out) {
     const bool from_registers = private_arrays_.contains(copy.source);
     const bool moves = options_.private_arrays && copy.stride == 1 &&
-                       from_registers != private_arrays_.contains(copy.target);
+                       from_registers != private_arrays_.contains(copy.target) &&
+                       (from_registers || !copy.adds);
     if (!moves) return false;
     int64_t lanes = kVectorBytes / SizeBytes(copy.type);
     const auto fits = [&] {
@@ -121,8 +133,9 @@ class Vectorizer : public Rewriter {
     while (lanes > 1 && !fits()) lanes /= 2;
     if (lanes == 1) return false;
     const auto store = [&](const Index& x) {
-      return Statement{
-          StoreElements{copy.target, copy.to + x, WideLoad(copy, copy.from + x, lanes), 1}};
+      LoopValue value = WideLoad(copy, copy.from + x, lanes);
+      if (copy.adds) return Statement{AddElements{copy.target, copy.to + x, std::move(value)}};
+      return Statement{StoreElements{copy.target, copy.to + x, std::move(value), 1}};
     };
     if (lanes == copy.iterations) {
       out.push_back(store(Index(0)));

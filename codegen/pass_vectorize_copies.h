@@ -26,7 +26,9 @@ struct VectorizeOptions {
 // and in which every other loop
 //   for x = 0 .. n:  R[a + x] = G[b + x]
 // from memory into a private array or back, for which a and b are known to be multiples of a w that
-// divides n, goes in steps of w lanes. Other loops stay.
+// divides n, goes in steps of w lanes. So do loops
+//   for x = 0 .. n:  G[a + x] += atomically R[b + x]
+// from a private array. Other loops stay.
 LoopProgram VectorizeCopies(LoopProgram program, const VectorizeOptions& options);
 
 }  // namespace mdh

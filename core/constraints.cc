@@ -162,6 +162,38 @@ std::string CopyWidthObstacle(const Expression& expression, const NestShape& nes
   return OriginObstacle(expression, nest, b, n, width);
 }
 
+bool HasAtomicAdd(DeviceKind device, ScalarType type) {
+  if (device != DeviceKind::kCuda) return false;
+  return type == ScalarType::kFloat32 || type == ScalarType::kFloat64 ||
+         (IsInteger(type) && SizeBytes(type) >= 4);
+}
+
+std::string AtomicsObstacle(const Expression& expression, DeviceKind device,
+                            NumericsPolicy numerics) {
+  if (device != DeviceKind::kCuda) return "only CUDA devices add atomically";
+  if (!expression.has_reduction() || expression.has_prefix_sum()) {
+    return expression.has_prefix_sum() ? "there are prefix sums" : "no dimension is reduced";
+  }
+  if (numerics != NumericsPolicy::kReassociate) {
+    return absl::StrCat("numerics=", Name(numerics), " fixes the order of additions");
+  }
+  const std::vector<TypedName>& results = expression.function().results();
+  for (int r = 0; r < static_cast<int>(results.size()); ++r) {
+    const ScalarType type = results[r].type, stored = expression.stored_type(r);
+    const std::string name = absl::StrCat("result ", results[r].name);
+    if (expression.reduction().kinds()[r] != PointWiseKind::kAdd) {
+      return absl::StrCat(name, " is combined by ", expression.reduction().ToString(), ", not +");
+    }
+    if (type != stored) {
+      return absl::StrCat(name, " is combined as ", Name(type), " and stored as ", Name(stored));
+    }
+    if (!HasAtomicAdd(device, type)) {
+      return absl::StrCat(name, " is of type ", Name(type), ", which is not added atomically");
+    }
+  }
+  return "";
+}
+
 double ResultArrayBytes(const Expression& expression) {
   double bytes = 0;
   for (const TypedName& result : expression.function().results()) bytes += SizeBytes(result.type);

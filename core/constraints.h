@@ -65,6 +65,16 @@ int64_t StagedElements(const Expression& expression, const TuningParameters& par
 std::string CopyWidthObstacle(const Expression& expression, const NestShape& nest, int buffer,
                               int n, int width);
 
+// Whether threads of devices of that kind can add to elements of that type in device memory at the
+// same time. (CUDA's take subnormal fp32 for zero then.)
+bool HasAtomicAdd(DeviceKind device, ScalarType type);
+
+// Why blocks that share a reduction cannot add their results to the outputs atomically
+// (CombineBlocks::kAtomics), however the computation is cut; empty if they can: every result is
+// added up, in any order, in the type that its output stores, and the device can add to that.
+std::string AtomicsObstacle(const Expression& expression, DeviceKind device,
+                            NumericsPolicy numerics);
+
 // Bytes of arrays that hold every result once, in the types in which results are combined: partial
 // results and prefix sums live in such arrays.
 double ResultArrayBytes(const Expression& expression);

@@ -12,7 +12,8 @@ namespace mdh {
 
 // The numeric values are part of the wire format and of keys: append only.
 enum class NumericsPolicy : uint8_t {
-  // Combine operators are re-associated, multiply-adds may be fused.
+  // Combine operators are re-associated, in every run anew where blocks add atomically, and
+  // multiply-adds may be fused.
   kReassociate = 1,
   // As a loop nest in the order of the dimensions would compute it: every operation rounds by
   // itself,

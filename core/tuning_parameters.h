@@ -102,6 +102,12 @@ enum class AccumulateIn : uint8_t {
   kOutput = 2,     // the loop order is free; results go to memory after every register tile
 };
 
+// How the parts of a reduction that several blocks compute become one result (explicit memory).
+enum class CombineBlocks : uint8_t {
+  kPartials = 1,  // partial results in device memory, which another stage combines
+  kAtomics = 2,   // a stage before sets the outputs to zero, and blocks add to them atomically
+};
+
 // kNvcc: of kernels in CUDA C++, where it is better than NVRTC; no value of a parameter.
 enum class Compiler : uint8_t { kGcc = 1, kClang = 2, kNvcc = 3 };
 
@@ -137,6 +143,8 @@ struct TuningParameters {
   // Register tiles: so many iterations ahead the innermost loop over points requests what it reads
   // in place; and tiles that add to what is in memory already request it before they begin. 0: not.
   int prefetch = 0;
+  // Whether atomics are possible is what AtomicsObstacle (core/constraints.h) and Validate say.
+  CombineBlocks combine_blocks = CombineBlocks::kPartials;
   Compiler compiler = Compiler::kGcc;
   // Not searched for, but given: which decompositions are valid depends on it.
   NumericsPolicy numerics = NumericsPolicy::kReassociate;
@@ -161,7 +169,7 @@ bool IsNested(const PhaseParameters& phase);
 //   inputs; memory; copy               per input: staging for caches; D3 and D4; padding, copy
 //                                      width and stages
 //   results; scalar_in; scalar_out     R3 and R4 per output; S3 and S4; S5 and S6
-//   accumulate; chains; stores; prefetch; compiler; unroll; numerics
+//   accumulate; chains; stores; prefetch; combine; compiler; unroll; numerics
 std::string ToText(const TuningParameters& parameters);
 // Errors: InvalidArgument, naming the field or the item that cannot be read.
 Result<TuningParameters> ParseTuningParameters(std::string_view text);
@@ -189,6 +197,8 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 //   - parallel parts of a reduced dimension combine in a region that all of them reach (Tables
 //   2-4),
 //     and have an identity if they may be empty; with policies as above, they are those parts;
+//   - blocks combine by atomics only what can be added atomically in any order, and where there are
+//     several parts, in one nest (AtomicsObstacle);
 //   - blocks, grids, shared memory, registers and device memory are within the device's limits.
 // Errors: InvalidArgument, naming the constraint and the values on both sides.
 Status Validate(const Expression& expression, const SystemModel& model,

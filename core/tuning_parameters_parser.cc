@@ -272,6 +272,8 @@ Status ReadCodeLevel(Fields& fields, TuningParameters* p) {
   p->compiler = gcc ? Compiler::kGcc : Compiler::kClang;
   MDH_ASSIGN_OR_RETURN(const bool cached, fields.TakeIsFirst("stores", "cached", "streaming"));
   p->streams_results = !cached;
+  MDH_ASSIGN_OR_RETURN(const bool partials, fields.TakeIsFirst("combine", "partials", "atomics"));
+  p->combine_blocks = partials ? CombineBlocks::kPartials : CombineBlocks::kAtomics;
   if (const std::optional<std::string> prefetch = fields.Take("prefetch")) {
     MDH_ASSIGN_OR_RETURN(p->prefetch, ParseInteger<int>(*prefetch));
   }

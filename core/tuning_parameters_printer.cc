@@ -141,6 +141,7 @@ std::string ToText(const TuningParameters& p) {
                   ScalarText(p.scalar_outputs, "scalar_out"));
   if (p.streams_results) absl::StrAppend(&text, "; stores=streaming");
   if (p.prefetch != 0) absl::StrAppend(&text, "; prefetch=", p.prefetch);
+  if (p.combine_blocks == CombineBlocks::kAtomics) absl::StrAppend(&text, "; combine=atomics");
   if (p.unroll != TuningParameters().unroll) absl::StrAppend(&text, "; unroll=", p.unroll);
   if (p.numerics != NumericsPolicy::kReassociate) {
     absl::StrAppend(&text, "; numerics=", Name(p.numerics));

@@ -57,6 +57,7 @@ class Nest {
     MDH_RETURN_IF_ERROR(ValidateCopies(e_, m_, phases_.decomposition));
     MDH_RETURN_IF_ERROR(ResultRegions());
     MDH_RETURN_IF_ERROR(Identities());
+    MDH_RETURN_IF_ERROR(Atomics());
     MDH_RETURN_IF_ERROR(ValidateNumerics(e_, results_, p_.numerics));
     if (m_.memory == MemoryKind::kExplicit) {
       MDH_RETURN_IF_ERROR(Tables());
@@ -195,6 +196,17 @@ class Nest {
     return absl::OkStatus();
   }
 
+  Status Atomics() const {
+    if (!adds_atomically()) return absl::OkStatus();
+    constexpr absl::string_view kName = "blocks that combine by atomics: ";
+    const std::string reason = AtomicsObstacle(e_, DeviceKindOf(m_), p_.numerics);
+    if (!reason.empty()) return InvalidParameters(kName, reason);
+    if (!is_fused()) return InvalidParameters(kName, "phases are set apart");
+    if (results_.Slots() > 1) return absl::OkStatus();
+    return InvalidParameters(kName, "reduced dimensions have 1 part whose results meet in ",
+                             Region(0), ", more than 1 are needed");
+  }
+
   // ---- Limits of the device ----
 
   static Status Limit(const std::string& name, int64_t value, int64_t limit) {
@@ -252,6 +264,8 @@ class Nest {
 
   // ---- Device memory ----
 
+  bool adds_atomically() const { return p_.combine_blocks == CombineBlocks::kAtomics; }
+
   bool is_fused() const {
     return phases_.decomposition.phase == phases_.scalar.phase &&
            phases_.scalar.phase == phases_.recomposition.phase;
@@ -273,7 +287,7 @@ class Nest {
 
   Status Scratch() const {
     double bytes = BytesBetweenPhases();
-    if (results_.Slots() > 1 || e_.has_prefix_sum()) {
+    if ((results_.Slots() > 1 && !adds_atomically()) || e_.has_prefix_sum()) {
       bytes += static_cast<double>(results_.Slots()) * ResultArrayBytes(e_);
     }
     MDH_RETURN_IF_ERROR(Limit("bytes of partial results and of MDAs between phases",

@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/constraints.h"
 #include "core/low_level_expression.h"
 #include "core/nest_constraints.h"
 
@@ -342,6 +343,9 @@ class Walk {
         for (const Buffer& buffer : e_.inputs()) p.scalar_inputs.push_back(RandomScalar(buffer));
         for (const Buffer& buffer : e_.outputs()) p.scalar_outputs.push_back(RandomScalar(buffer));
       });
+    }
+    if (AtomicsObstacle(e_, device_.kind, p_.numerics).empty() && !OneIn(4)) {
+      Try([&](TuningParameters& p) { p.combine_blocks = CombineBlocks::kAtomics; });
     }
   }
 

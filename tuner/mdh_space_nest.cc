@@ -155,6 +155,7 @@ void NestDecompositions::RequireOrderedParts(int d) {
 
 void NestDecompositions::AddExplicitChoices() {
   AddPlaces();
+  AddBlockCombination();
   AddResults();
   AddGrid();
   AddBlock();
@@ -181,6 +182,24 @@ void NestDecompositions::AddPlaces() {
   } else {
     builder_.Require("place of the threads", place != kThreadsInside);
   }
+}
+
+// Where several blocks share a reduction.
+void NestDecompositions::AddBlockCombination() {
+  if (!AtomicsObstacle(e_, DeviceKindOf(p_.model), p_.numerics).empty()) return;
+  Formula has_blocks = 0;
+  bool may_share = false;
+  for (const int d : turn_) {
+    if (!p_.is_reduced(d) || p_.size(d) == 1 || !MayBeCut(d)) continue;
+    has_blocks = Max({has_blocks, If(Parts(0, d) > 1, 1, 0)});
+    may_share = true;
+  }
+  if (!may_share) return;
+  constexpr auto kPartials = static_cast<int64_t>(CombineBlocks::kPartials);
+  constexpr auto kAtomics = static_cast<int64_t>(CombineBlocks::kAtomics);
+  combine_blocks_ = builder_.Add("combine_blocks", {kPartials, kAtomics});
+  builder_.Require("blocks that combine by atomics",
+                   builder_.At(combine_blocks_) == kPartials || has_blocks == 1);
 }
 
 void NestDecompositions::AddResults() {

@@ -56,6 +56,7 @@ class NestDecompositions : public MdhSpaceKind {
   void AddExplicitChoices();
   void AddResults();
   void AddPlaces();
+  void AddBlockCombination();
   void AddGrid();
   void AddBlock();
   void AddCopyFlags();
@@ -136,6 +137,7 @@ class NestDecompositions : public MdhSpaceKind {
   std::map<int, DimensionParts> dimensions_;
   std::vector<OrderDigits> orders_;  // per layer; empty: no choice
   int innermost_ = -1, place_ = -1, results_ = -1, combine_ = -1;
+  int combine_blocks_ = -1;
   int grid_x_ = -1, grid_y_ = -1, block_x_ = -1, block_y_ = -1, unroll_ = -1, compiler_ = -1;
   std::vector<InputChoices> inputs_;
   ProductLimit results_of_thread_ = ProductLimit("", 1, 1), unrolled_ = ProductLimit("", 1, 1);

@@ -40,6 +40,7 @@ TuningParameters NestDecompositions::Decode(Codes c) const {
   DecodeResults(c, p);
   for (int b = 0; b < std::ssize(inputs_); ++b) DecodeInput(c, b, p);
   p.unroll = static_cast<int>(c[unroll_]);
+  if (combine_blocks_ >= 0) p.combine_blocks = static_cast<CombineBlocks>(c[combine_blocks_]);
   return p;
 }
 
@@ -335,6 +336,7 @@ void NestDecompositions::ReadExplicit(const TuningParameters& p, Configuration& 
   ReadAssignment(p, c);
   for (int b = 0; b < std::ssize(inputs_); ++b) ReadInput(p, b, c);
   c[unroll_] = p.unroll;
+  if (combine_blocks_ >= 0) c[combine_blocks_] = static_cast<int64_t>(p.combine_blocks);
 }
 
 }  // namespace mdh

@@ -23,6 +23,7 @@ namespace {
 using Copy = BlockDesign::Copy;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Not;
 
 DeviceDescription Gpu() { return *DescribeCudaArchitecture(90); }
 
@@ -95,6 +96,36 @@ TEST(BlockDesignTest, NeighboursInDeviceMemoryAreLoadedTogether) {
   EXPECT_EQ(p.inputs[0].memory.regions[3][1], 2);
 }
 
+// 16 blocks share the reduction, and 4 groups of threads in each.
+BlockDesign Skinny() {
+  BlockDesign design;
+  design.cuts = {{.vector = 16}, {.threads = 32, .vector = 4}, {.threads = 4, .vector = 8}};
+  design.cuts[2].blocks = 16;
+  design.copies = {Copy::kNone, Copy::kNone};
+  design.lane_dimension = 1;
+  design.combine_blocks = CombineBlocks::kAtomics;
+  return design;
+}
+
+Expression SkinnyMatMul() {
+  return Shipped("matmul.mdh", {{"I", "16"}, {"J", "1000"}, {"K", "2048"}});
+}
+
+TEST(BlockDesignTest, BlocksThatShareAReductionMayCombineByAtomics) {
+  const Expression matmul = SkinnyMatMul();
+  BlockDesign design = Skinny();
+  EXPECT_EQ(ToString(matmul, design),
+            "i 1x1x16 j 1x32x4 k 16/4x8 A direct B direct lanes j unrolled 0 atomics");
+  const TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), design);
+  EXPECT_EQ(p.combine_blocks, CombineBlocks::kAtomics);
+  EXPECT_TRUE(Validate(matmul, CudaModel(), Gpu(), p).ok());
+  design.cuts[2].blocks = 1;  // nothing to combine
+  EXPECT_EQ(ToString(matmul, design),
+            "i 1x1x16 j 1x32x4 k 1/4x8 A direct B direct lanes j unrolled 0");
+  EXPECT_EQ(ToParameters(matmul, CudaModel(), Gpu(), design).combine_blocks,
+            CombineBlocks::kPartials);
+}
+
 // ---- The cost model ----
 
 TEST(BlockCostTest, CountsThreadsAndSharedMemoryAsTheyAre) {
@@ -122,6 +153,44 @@ TEST(BlockCostTest, PrefersWhatIsKnownToBeFaster) {
   BlockDesign strided = naive;
   strided.lane_dimension = 0;  // neighbouring threads read and write different lines
   EXPECT_GT(model.Estimate(strided).total, model.Estimate(naive).total);
+}
+
+double CostOf(const Expression& expression, BlockDesign design, CombineBlocks how) {
+  design.combine_blocks = how;
+  return BlockCostModel(expression, Gpu()).Estimate(design).total;
+}
+
+TEST(BlockCostTest, AtomicsPayForFewResults) {
+  const Expression small = SkinnyMatMul();
+  EXPECT_LT(CostOf(small, Skinny(), CombineBlocks::kAtomics),
+            CostOf(small, Skinny(), CombineBlocks::kPartials));
+  BlockDesign alone = Skinny();
+  alone.cuts[2].blocks = 1;
+  EXPECT_EQ(CostOf(small, alone, CombineBlocks::kAtomics),
+            CostOf(small, alone, CombineBlocks::kPartials));
+  // Much that is added to costs more than another launch.
+  const Expression large = Shipped("matmul.mdh", {{"I", "8192"}, {"J", "8192"}, {"K", "64"}});
+  BlockDesign split = Skinny();
+  split.cuts[1] = {.threads = 32, .strided = 4};
+  split.cuts[2] = {.blocks = 2};
+  EXPECT_GT(CostOf(large, split, CombineBlocks::kAtomics),
+            CostOf(large, split, CombineBlocks::kPartials));
+}
+
+// Where 65536 blocks add to one result, each waits for the others.
+TEST(BlockCostTest, AdditionsToOneResultAreOneAfterTheOther) {
+  const Expression dot = Shipped("dot.mdh", {{"K", "16777216"}});
+  BlockDesign design;
+  design.cuts = {{.threads = 128, .vector = 2, .blocks = 65536}};
+  design.copies = {Copy::kNone, Copy::kNone};
+  design.combine_blocks = CombineBlocks::kAtomics;
+  EXPECT_GE(BlockCostModel(dot, Gpu()).Estimate(design).level2, 2 * 65536);
+}
+
+TEST(BlockCostTest, NeighboursThatAreAddedAtOnceAreLessTraffic) {
+  const Expression odd = Shipped("matmul.mdh", {{"I", "16"}, {"J", "1001"}, {"K", "2048"}});
+  EXPECT_GT(BlockCostModel(odd, Gpu()).Estimate(Skinny()).level2,
+            1.3 * BlockCostModel(SkinnyMatMul(), Gpu()).Estimate(Skinny()).level2);
 }
 
 TEST(BlockCostTest, SaysWhatDoesNotFit) {
@@ -152,6 +221,17 @@ TEST(BlockMovesTest, ChangeOneThingAndNeverTheSameWayTwice) {
   BlockDesign direct = design;
   direct.copies[1] = Copy::kNone;
   EXPECT_THAT(all, Contains(direct));
+}
+
+TEST(BlockMovesTest, ChangeHowBlocksCombineWhereTheyDo) {
+  const Expression matmul = SkinnyMatMul();
+  BlockDesign other = Skinny();
+  other.combine_blocks = CombineBlocks::kPartials;
+  EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(Skinny()), Contains(other));
+  EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(other), Contains(Skinny()));
+  DeviceDescription opencl = Gpu();
+  opencl.kind = DeviceKind::kOpenCl;
+  EXPECT_THAT(BlockMoves(matmul, opencl).Neighbours(other), Not(Contains(Skinny())));
 }
 
 // ---- Candidates ----
@@ -187,6 +267,21 @@ TEST(BlockCandidatesTest, TheFirstOneIsTheDefault) {
     const std::vector<BlockCandidate> candidates = BlockCandidates(matmul, model, device, {});
     ASSERT_EQ(candidates.size(), 1u);
     EXPECT_EQ(DefaultParameters(matmul, model, device), candidates[0].parameters);
+  }
+}
+
+// Few results of a long reduction: the first candidate has blocks that add to them.
+TEST(BlockCandidatesTest, BlocksCombineByAtomicsWhereTheModelSaysSo) {
+  const Expression matmul = SkinnyMatMul();
+  const std::vector<BlockCandidate> candidates =
+      BlockCandidates(matmul, CudaModel(), Gpu(), {.count = 10});
+  ASSERT_FALSE(candidates.empty());
+  EXPECT_EQ(candidates[0].parameters.combine_blocks, CombineBlocks::kAtomics)
+      << ToString(matmul, candidates[0].design);
+  DeviceDescription opencl = Gpu();
+  opencl.kind = DeviceKind::kOpenCl;
+  for (const BlockCandidate& c : BlockCandidates(matmul, OpenClModel(), opencl, {.count = 10})) {
+    EXPECT_EQ(c.parameters.combine_blocks, CombineBlocks::kPartials);
   }
 }
 

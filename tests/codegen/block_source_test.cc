@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_replace.h"
 #include "codegen/c_unit.h"
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
@@ -25,6 +26,12 @@ Result<Kernel> Generate(const Expression& expression, const std::string& paramet
   return GenerateKernel(low, device);
 }
 
+constexpr char kAtomicMatMul[] =
+    "model=CUDA; parts=1,8,16|1,1,4|1,32,4|1,1,8|16,4,1; "
+    "order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,1)(2,2)(2,3)(4,1)(4,2)(4,3)(5,1)(5,2)(5,3); "
+    "inputs=in_place:0,1:-1|in_place:0,1:-1; results=0,0,0|2,2,2|0,0,1|2,2,2|2,2,2; "
+    "combine=atomics";
+
 std::string Figure(const std::string& name) {
   return ReadFile(std::string(MDH_SOURCE_DIR) + "/tests/lowering/figures/" + name + ".txt");
 }
@@ -47,6 +54,43 @@ TEST(BlockSourceTest, FigureForOpenCl) {
   EXPECT_EQ(kernel->language, "OpenCL C");
   EXPECT_THAT(kernel->compile_options,
               ElementsAre("-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt"));
+}
+
+// 16 blocks and 4 warps in each share the reduction; blocks add to outputs that were set to zero.
+TEST(BlockSourceTest, BlocksThatCombineByAtomics) {
+  const Result<Kernel> kernel = Generate(MatMul(16, 1000, 2048), kAtomicMatMul);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("atomics_matmul.cu", kernel->source);
+  EXPECT_EQ(kernel->scratch_bytes, 0);
+  ASSERT_EQ(kernel->launches.size(), 2u);
+  EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{125, 1, 1}, {128, 1, 1}}));
+  EXPECT_FALSE(kernel->launches[0].starts_early);
+  EXPECT_EQ(kernel->launches[1].geometry, (LaunchGeometry{{1, 8, 16}, {1, 32, 4}}));
+  EXPECT_TRUE(kernel->launches[1].starts_early);
+  // Without them, partial results go to scratch memory.
+  const std::string partials = absl::StrReplaceAll(kAtomicMatMul, {{"; combine=atomics", ""}});
+  const Result<Kernel> other = Generate(MatMul(16, 1000, 2048), partials);
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(other->scratch_bytes, int64_t{4} * 16 * 1000 * 16);
+  EXPECT_THAT(other->source, Not(HasSubstr("mdh_add")));
+}
+
+// Fields of records are added to, one after the other, where points add at once, too.
+TEST(BlockSourceTest, AtomicsOnFieldsOfRecords) {
+  const auto expression = ParseExpression(R"(
+    moments := out_view<{s: fp32, n: int64}>( y: (i,k) -> (i) ) o
+      md_hom<8,64>( f, (++, +) ) o
+      inp_view<fp32>( x: (i,k) -> (i,k) )
+    where f(x) -> y { y.s = x; y.n = 1 })");
+  ASSERT_TRUE(expression.ok()) << expression.status();
+  const Result<Kernel> kernel =
+      Generate(*expression,
+               "model=CUDA; parts=1,64|1,1|8,1|1,1|1,1; order=0,1|0,1|0,1|0,1|0,1; "
+               "inputs=in_place:0,1:-1; combine=atomics");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_THAT(kernel->source, HasSubstr("mdh_wait_for_stages();\n"));
+  EXPECT_THAT(kernel->source, HasSubstr("mdh_add_f32(&y_f32["));
+  EXPECT_THAT(kernel->source, HasSubstr("mdh_add_i64(&y_i64["));
 }
 
 // Tiles are summed up, then what is before them, then the elements of each.

@@ -9,6 +9,7 @@
 #include "codegen/c_dialect.h"
 #include "codegen/c_printer.h"
 #include "codegen/c_spelling.h"
+#include "core/constraints.h"
 #include "tests/codegen/block_program.h"
 #include "tests/codegen/golden_file.h"
 #include "tests/codegen/scalar_cases.h"
@@ -95,6 +96,54 @@ TEST(DialectTest, ShuffledNarrowValuesTravelAsInt) {
   EXPECT_EQ(print(ScalarType::kBool), "(unsigned char)__shfl_down_sync(0xffffffff, (int)v, 4, 8)");
 }
 
+// What the prelude defines for it, and the statement.
+std::string AdditionText(ScalarType type, int lanes) {
+  CPrelude prelude(CudaCxx());
+  CPrinter printer(prelude);
+  const AddElements add{"y", Var("i") * lanes, MakeNamed("v", {type, lanes})};
+  const std::string statement = printer.Print(Block{{add}}, 0);
+  return prelude.ToString() + statement;
+}
+
+TEST(DialectTest, AtomicAdditions) {
+  EXPECT_EQ(AdditionText(ScalarType::kFloat32, 1),
+            "static __device__ inline void mdh_add_f32(float* p, float x) {\n"
+            "  atomicAdd(p, x);\n"
+            "}\n"
+            "mdh_add_f32(&y[i], v);\n");
+  EXPECT_THAT(AdditionText(ScalarType::kInt64, 1),
+              HasSubstr("  atomicAdd((unsigned long long*)p, (unsigned long long)x);\n"));
+  EXPECT_THAT(AdditionText(ScalarType::kInt32, 1),
+              HasSubstr("  atomicAdd((unsigned int*)p, (unsigned int)x);\n"));
+  EXPECT_THAT(
+      AdditionText(ScalarType::kFloat32, 2),
+      HasSubstr(
+          "static __device__ inline void mdh_add_f32x2(float* p, float2 x) {\n"
+          "#if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201\n"
+          "  asm volatile(\"red.global.add.v2.f32 [%0], {%1, %2};\" ::\"l\"(p), \"f\"(x.x), "
+          "\"f\"(x.y) : \"memory\");\n"
+          "#else\n"
+          "  mdh_add_f32(p + 0, x.x);\n"
+          "  mdh_add_f32(p + 1, x.y);\n"
+          "#endif\n"
+          "}\n"
+          "mdh_add_f32x2(&y[i * 2], v);\n"));
+  // There are no such vectors of fp64.
+  EXPECT_THAT(AdditionText(ScalarType::kFloat64, 2), Not(HasSubstr("asm")));
+}
+
+// What Validate lets pass is what the languages have.
+TEST(DialectTest, AtomicAdditionsOfTheDevicesThatHaveThem) {
+  const auto has_some = [](DeviceKind device) {
+    bool found = false;
+    for (const ScalarTypeInfo& info : AllScalarTypes()) found |= HasAtomicAdd(device, info.type);
+    return found;
+  };
+  EXPECT_EQ(GnuC().adds_atomically(), has_some(DeviceKind::kCpu));
+  EXPECT_EQ(OpenClC().adds_atomically(), has_some(DeviceKind::kOpenCl));
+  EXPECT_EQ(CudaCxx().adds_atomically(), has_some(DeviceKind::kCuda));
+}
+
 TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
   const auto print = [](const CDialect& dialect, const Statement& statement) {
     CPrelude prelude(dialect);
@@ -106,6 +155,8 @@ TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
                "has blocks of threads");
   EXPECT_DEATH(print(GnuC(), {DeclareArray{"s", ScalarType::kInt8, 4, MemorySpace::kShared}}),
                "has shared memory");
+  EXPECT_DEATH(print(OpenClC(), {AddElements{"y", Var("i"), v}}),
+               "a loop program for OpenCL C has atomic additions");
   EXPECT_DEATH(print(OpenClC(), {Assign{"v", MakeShuffleDown(v, 1, 2)}}),
                "a loop program for OpenCL C has values of other threads");
   EXPECT_DEATH(print(CudaCxx(), {Assign{"v", MakeSplat(v, 4)}}), "has a splat");
@@ -180,6 +231,38 @@ TEST(BlockUnitTest, StagesOfCudaOverlap) {
               HasSubstr("mdh_s_0(float* __restrict__ y, char* __restrict__ scratch)"));
   EXPECT_THAT(kernel.source, HasSubstr("mdh_s_1(float* __restrict__ y, char* scratch)"));
   EXPECT_THAT(kernel.header, HasSubstr("may start early"));
+}
+
+// A stage that says where it needs the others waits there, once it has read its input.
+TEST(BlockUnitTest, AStageWaitsWhereItSays) {
+  const auto kernel = [](const CDialect& dialect) {
+    const LoopValue x = MakeLoad("x", Var("i"), {ScalarType::kFloat32}, 1);
+    const HardwareIndex i{"i", HardwareIndex::Kind::kThread, 0};
+    LoopProgram program;
+    for (const char* name : {"Zero", "Use"}) {
+      program.stages.push_back({name, {{i}}, {{1, 1, 1}, {4, 1, 1}}});
+    }
+    const LoopValue zero = MakeLiteral(ScalarValue::Zero(ScalarType::kFloat32));
+    program.stages[0].body.push_back({StoreElements{"y", Var("i"), zero, 1}});
+    Block& use = program.stages[1].body;
+    use.push_back({DeclareValue{"v", x}});
+    use.push_back({AwaitStages{}});
+    use.push_back({StoreElements{"y", Var("i"), MakeNamed("v", {ScalarType::kFloat32}), 1}});
+    return PrintBlockKernel(
+        program, {&dialect,
+                  "mdh_s",
+                  "",
+                  {{"x", ScalarType::kFloat32, 4, false}, {"y", ScalarType::kFloat32, 4, true}}});
+  };
+  const Kernel cuda = kernel(CudaCxx());
+  EXPECT_TRUE(cuda.launches[1].starts_early);
+  EXPECT_THAT(cuda.source, HasSubstr("{\n"
+                                     "  const long long i = threadIdx.x;\n"
+                                     "  const float v = x[i];\n"
+                                     "  mdh_wait_for_stages();\n"
+                                     "  y[i] = v;\n"));
+  EXPECT_THAT(FirstLines(cuda)[0], HasSubstr("mdh_admit_next_stage();"));
+  EXPECT_THAT(kernel(OpenClC()).source, Not(HasSubstr("stages")));
 }
 
 TEST(BlockUnitTest, AStageAloneAndStagesOfOpenClDoNotOverlap) {

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "absl/strings/str_split.h"
+#include "core/constraints.h"
 #include "tests/codegen/block_program.h"
 #include "tests/codegen/scalar_cases.h"
 #include "tests/error_message.h"
@@ -106,6 +107,50 @@ TEST_F(NvrtcCompileTest, StagesThatStartEarlyWaitBeforeTheyTouchMemory) {
   EXPECT_THAT(second, Not(HasSubstr("ld.global.nc.f32")));
   EXPECT_THAT(second, HasSubstr("ld.global.nc.u32"));  // of an input
   EXPECT_THAT(Ptx(kernel.source, 80), Not(HasSubstr("griddepcontrol")));
+}
+
+std::string GoldenSource(const std::string& name) {
+  std::ifstream in(std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden/" + name);
+  std::stringstream source;
+  source << in.rdbuf();
+  return source.str();
+}
+
+// Inputs are read while the outputs become zero; four neighbours are added at once where the device
+// can, and nothing comes back.
+TEST_F(NvrtcCompileTest, AdditionsWaitForZeroAndReadsDoNot) {
+  const std::string source = GoldenSource("atomics_matmul.cu");
+  const std::string second = FunctionsOf(Ptx(source, 90)).at("mdh_matmul_1");
+  const size_t wait = second.find("griddepcontrol.wait");
+  EXPECT_LT(FirstAccess(second), wait);
+  const std::string before = second.substr(0, wait);
+  EXPECT_THAT(before, Not(HasSubstr("red.global")));
+  EXPECT_THAT(before, Not(HasSubstr("atom.global")));
+  EXPECT_THAT(second, HasSubstr("red.global.add.v4.f32"));
+  EXPECT_THAT(second, Not(HasSubstr("st.global")));
+  const std::string older = FunctionsOf(Ptx(source, 80)).at("mdh_matmul_1");
+  EXPECT_THAT(older, Not(HasSubstr(".v4.f32 [")));
+  EXPECT_THAT(older, HasSubstr(".global.add.f32"));
+}
+
+TEST_F(NvrtcCompileTest, AtomicAdditionsOfAllTypes) {
+  for (const ScalarTypeInfo& info : AllScalarTypes()) {
+    if (!HasAtomicAdd(DeviceKind::kCuda, info.type)) continue;
+    for (const int lanes : {1, 2, 4}) {
+      LoopProgram program;
+      Stage stage{"Add", {}, {{4, 1, 1}, {32, 1, 1}}};
+      Block body;
+      body.push_back({AddElements{"y", Var("i") * lanes,
+                                  MakeLoad("x", Var("i") * lanes, {info.type, lanes}, 1)}});
+      stage.body.push_back({ShareLoop{"i", 100, Shared(std::move(body))}});
+      program.stages.push_back(std::move(stage));
+      const BlockUnitOptions options{&CudaCxx(),
+                                     "mdh_sums",
+                                     "Sums.",
+                                     {{"x", info.type, 400, false}, {"y", info.type, 400, true}}};
+      ExpectCompiles(PrintBlockKernel(program, options).source, std::string(info.name) + ".cu");
+    }
+  }
 }
 
 // Lanes that are moved as one vector become one instruction, for types of which CUDA has no such

@@ -70,6 +70,23 @@ class BlockMemory {
     Check(access, name, at);
     *element = value;
   }
+  // Additions come into effect when the block has ended, in the order of its threads.
+  void Add(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread) {
+    const std::lock_guard lock(mutex_);
+    additions_[{name, at}].emplace(thread, value);
+  }
+  void End() {
+    for (const auto& [place, values] : additions_) {
+      std::optional<ScalarValue>* element = Find(place.first, place.second);
+      if (element == nullptr) continue;
+      EXPECT_FALSE(accesses_.contains(place)) << "others access what is added to";
+      EXPECT_TRUE(element->has_value()) << "nothing was written to what is added to";
+      if (!element->has_value()) continue;
+      for (const auto& [thread, value] : values) {
+        *element = Apply(ScalarOp::kAdd, value.type(), {**element, value});
+      }
+    }
+  }
 
  private:
   // Who accesses an element between two barriers.
@@ -101,6 +118,7 @@ class BlockMemory {
   const bool may_read_unwritten_;
   ProgramMemory shared_;
   std::map<std::pair<std::string, int64_t>, Access> accesses_;
+  std::map<std::pair<std::string, int64_t>, std::multimap<int64_t, ScalarValue>> additions_;
   std::mutex mutex_;
   std::barrier<> barrier_;
 };
@@ -268,6 +286,15 @@ class ThreadOfStage {
       own->second[static_cast<size_t>(at)] = value;
     }
   }
+  void Run(const AddElements& s) {
+    const Lanes value = Evaluate(*s.value);
+    const int64_t offset = At(s.offset);
+    CheckAligned(offset, value.size(), 1);
+    for (size_t l = 0; l < value.size(); ++l) {
+      memory_.Add(s.pointer, offset + static_cast<int64_t>(l), value[l], number_);
+    }
+  }
+  void Run(const AwaitStages&) {}
   void Run(const DeclarePointer& s) {
     pointers_.insert_or_assign(s.name, std::pair(s.base, At(s.offset)));
   }
@@ -345,6 +372,7 @@ inline ProgramMemory Execute(const LoopProgram& program, ProgramMemory memory,
         });
       }
       for (std::thread& thread : threads) thread.join();
+      block_memory.End();
     }
   }
   return memory;

@@ -3,6 +3,7 @@
 #include "codegen/loop_program_walk.h"
 #include "codegen/nest_program.h"
 #include "codegen/passes.h"
+#include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/codegen/pass_golden.h"
 #include "tests/random_parameters.h"
@@ -95,6 +96,76 @@ TEST(PassNestTest, RandomConfigurationsComputeTheSameWithoutRaces) {
     ++checked;
   }
   EXPECT_GT(checked, kPrograms / 2);
+}
+
+// The outputs' elements after the program has run.
+ProgramMemory Outputs(const LowLevelExpression& low_level, const LoopProgram& program) {
+  ProgramMemory memory =
+      Execute(program, MemoryOf(low_level, program), /*may_read_unwritten=*/true);
+  std::erase_if(memory, [&](const auto& buffer) {
+    const std::vector<KernelArgument> arguments = NestArguments(low_level);
+    return std::none_of(arguments.begin(), arguments.end(), [&](const KernelArgument& a) {
+      return a.is_output && a.name == buffer.first;
+    });
+  });
+  return memory;
+}
+
+// Random configurations of `text` in which blocks add to the outputs, against the same ones with
+// partial results. How many were compared.
+int CompareAtomicsWithPartials(const std::string& text) {
+  const auto expression = ParseExpression(text);
+  EXPECT_TRUE(expression.ok()) << expression.status();
+  const SystemModel model = CudaModel();
+  const DeviceDescription device = Device(DeviceKind::kCuda);
+  int compared = 0;
+  for (uint64_t seed = 0; expression.ok() && seed < kPrograms; ++seed) {
+    Rng rng(seed);
+    auto parameters =
+        RandomNestParameters(rng, *expression, model, device, NumericsPolicy::kReassociate);
+    if (!parameters || parameters->combine_blocks == CombineBlocks::kPartials) continue;
+    const auto adding = Lower(*expression, model, device, *parameters);
+    parameters->combine_blocks = CombineBlocks::kPartials;
+    const auto combining = Lower(*expression, model, device, *parameters);
+    if (!adding.ok() || !combining.ok()) {
+      ADD_FAILURE() << adding.status() << combining.status();
+      break;
+    }
+    const LoopProgram program = *BuildNestProgram(*adding, device);
+    if (HasShuffles(program) || Threads(program) > kMaxThreads) continue;
+    const LoopProgram optimized = Optimize(program, {.unroll = parameters->unroll});
+    EXPECT_EQ(program.stages.size(), 2u);
+    EXPECT_TRUE(program.scratch.empty());
+    EXPECT_EQ(Outputs(*adding, optimized),
+              Outputs(*combining, *BuildNestProgram(*combining, device)))
+        << seed << "\n"
+        << ToText(*expression) << ToText(*parameters) << "\n"
+        << ToText(optimized);
+    ++compared;
+    if (testing::Test::HasFailure()) break;
+  }
+  return compared;
+}
+
+TEST(PassNestTest, AtomicsComputeWhatPartialResultsDo) {
+  EXPECT_GT(CompareAtomicsWithPartials(R"(
+    product := out_view<int32>( C: (i,j,k) -> (i,j) ) o
+      md_hom<5,8,13>( f, (++, ++, +) ) o
+      inp_view<int32,int32>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )
+    where f(a, b) -> c { c = a * b })"),
+            20);
+  EXPECT_GT(CompareAtomicsWithPartials(R"(
+    sums := out_view<int32,int64>( y[9,7]: (i,j,k) -> (8-j,2*i), z: (i,j,k) -> (j,i) ) o
+      md_hom<4,6,12>( f, (++, ++, +) ) o
+      inp_view<int32>( x: (i,j,k) -> (i,j,k) )
+    where f(x) -> (s: int32, n: int64) { s = x; n = 1 })"),
+            20);
+  EXPECT_GT(CompareAtomicsWithPartials(R"(
+    sum := out_view<uint32>( y: (k,l) -> (0) ) o
+      md_hom<12,7>( f, (+, +) ) o
+      inp_view<uint32>( x: (k,l) -> (k,l) )
+    where f(x) -> s { s = x })"),
+            20);
 }
 
 }  // namespace

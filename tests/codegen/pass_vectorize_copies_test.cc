@@ -63,6 +63,40 @@ TEST(VectorizeCopiesTest, PrivateArraysAreStoredInWideSteps) {
   ExpectSameResults(before, after, {{"G", Numbered(16)}, {"H", Numbered(96)}});
 }
 
+TEST(VectorizeCopiesTest, PrivateArraysAreAddedInWideSteps) {
+  const Index x = Var("x");
+  const auto add = [&](const Index& at, int64_t count) {
+    return Loop("x", count, {{AddElements{"H", at + x, Element("R", x)}}});
+  };
+  const LoopProgram before = Program({ThreadNumber("t"),
+                                      Private("R", 8),
+                                      Loop("x", 8, {Set("R", x, Element("G", t * 8 + x))}),
+                                      {AwaitStages{}},
+                                      add(t * 8, 8),
+                                      add(t * 2, 2),
+                                      add(t * 8 + Index(1), 4),
+                                      add(t, 3)},
+                                     {{2, 1, 1}, {4, 1, 1}});
+  const LoopProgram after = VectorizeCopies(before, {});
+  const std::string text = ToText(after.stages[0].body);
+  EXPECT_NE(text.find("await stages\n"
+                      "for x = 0 .. 8 step 4\n"
+                      "  H[t * 8 + x, stride 1] += atomically int32x4 R[x, stride 1]\n"
+                      "H[t * 2, stride 1] += atomically int32x2 R[0, stride 1]\n"
+                      "for x = 0 .. 4\n"
+                      "  H[t * 8 + 1 + x] += atomically R[x]\n"
+                      "for x = 0 .. 3\n"),
+            std::string::npos)
+      << text;
+  ExpectSameResults(before, after, {{"G", Numbered(32)}, {"H", Numbered(40)}});
+}
+
+// Only from registers, and lanes of copies are none.
+TEST(VectorizeCopiesTest, OtherAdditionsStay) {
+  ExpectUnchanged(Loop("x", 4, {{AddElements{"H", t * 4 + Var("x"), Element("G", Var("x"))}}}));
+  ExpectUnchanged(Loop("lane", 4, {{AddElements{"H", t * 4 + lane, Element("G", lane)}}}));
+}
+
 TEST(VectorizeCopiesTest, PrivateArraysAreFilledInWideSteps) {
   const auto fill = [](int64_t n, const Index& a, const Index& b) {
     return Loop("x", n, {Set("R", a + Var("x"), Element("S", b + Var("x")))});

@@ -75,6 +75,18 @@ TEST_F(TuningParametersTest, StoresAndPrefetchArePrintedUnlessTheyAreTheDefault)
               HasSubstr("'far' is no integer"));
 }
 
+TEST_F(TuningParametersTest, AtomicsArePrintedUnlessTheyAreTheDefault) {
+  parameters_.combine_blocks = CombineBlocks::kAtomics;
+  EXPECT_EQ(ToText(parameters_), std::string(kParameters) + "; combine=atomics");
+  EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+  EXPECT_EQ(*ParseTuningParameters(std::string(kParameters) + "; combine=partials"),
+            *ParseTuningParameters(kParameters));
+  EXPECT_THAT(Error(parameters_),
+              HasSubstr("combine=atomics is for blocks of threads, not for register tiles"));
+  EXPECT_THAT(ParseTuningParameters(std::string(kParameters) + "; combine=last").status().message(),
+              HasSubstr("combine is 'last', expected 'partials' or 'atomics'"));
+}
+
 TEST_F(TuningParametersTest, ExactOrderNeedsWholeReductionsOnOneCore) {
   parameters_.numerics = NumericsPolicy::kExactOrder;
   EXPECT_TRUE(Validate(expression_, model_, device_, parameters_).ok());

@@ -34,6 +34,7 @@ std::set<std::string> FeaturesOf(const Expression& expression, const SystemModel
   for (int d = 0; d < expression.rank(); ++d) add(shape.IsGuarded(d), "guards");
   if (model.memory != MemoryKind::kExplicit) return features;
   add(shape.Slots() > 1, "slots");
+  add(p.combine_blocks == CombineBlocks::kAtomics, "atomics");
   add(shape.SharedReductionThreads() > 1, "shared reduction");
   add(shape.ShuffledThreads() > 1, "shuffles");
   add(shape.AccumulatorPlace() < shape.count(), "accumulators");

@@ -99,6 +99,36 @@ TEST(MdhSpaceCopiesTest, Diagonals) {
     where f(a, b) -> y { y = a + b })");
 }
 
+// How many of the samples combine by atomics.
+int AtomicSamples(const Expression& expression, const SpaceBackend& target) {
+  const auto space = MdhSpace::Create(expression, target.model, target.device);
+  EXPECT_TRUE(space.ok()) << space.status();
+  Rng rng(1);
+  int samples = 0;
+  for (int n = 0; space.ok() && n < kSamples; ++n) {
+    const TuningParameters p = space->Decode(space->space().Sample(rng));
+    samples += p.combine_blocks == CombineBlocks::kAtomics ? 1 : 0;
+  }
+  return samples;
+}
+
+TEST(MdhSpaceAtomicsTest, AreInTheSpacesOfCuda) {
+  const Expression sums = *ParseExpression(R"(
+    sums := out_view<fp32>( y: (i,k) -> (i) ) o
+      md_hom<16,4096>( f, (++, +) ) o
+      inp_view<fp32>( x: (i,k) -> (i,k) )
+    where f(x) -> y { y = x })");
+  for (const SpaceBackend& target : SpaceBackends()) {
+    const int samples = AtomicSamples(sums, target);
+    if (DeviceKindOf(target.model) == DeviceKind::kCuda) {
+      EXPECT_GT(samples, kSamples / 10) << target.name;
+      EXPECT_LT(samples, kSamples) << target.name;
+    } else {
+      EXPECT_EQ(samples, 0) << target.name;
+    }
+  }
+}
+
 std::string NameOf(const ::testing::TestParamInfo<Problem>& info) {
   const auto& [expression, backend, largest] = info.param;
   return absl::StrCat(expression, "_", SpaceBackends()[backend].name);

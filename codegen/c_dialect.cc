@@ -57,6 +57,10 @@ constexpr CDialect kGnuC = {
     .block_numbers = {},
     .thread_numbers = {},
     .shuffle_down = "",
+    .async_copy = "",
+    .async_copy_16 = "",
+    .commit_copies = "",
+    .wait_for_copies = "",
     .wait_for_stages = "",
     .admit_next_stage = "",
     .static_shared_bytes = 0,
@@ -110,6 +114,10 @@ constexpr CDialect kOpenClC = {
     .block_numbers = {"get_group_id(0)", "get_group_id(1)", "get_group_id(2)"},
     .thread_numbers = {"get_local_id(0)", "get_local_id(1)", "get_local_id(2)"},
     .shuffle_down = "",
+    .async_copy = "",
+    .async_copy_16 = "",
+    .commit_copies = "",
+    .wait_for_copies = "",
     .wait_for_stages = "",
     .admit_next_stage = "",
     .static_shared_bytes = 0,
@@ -164,6 +172,18 @@ constexpr CDialect kCudaCxx = {
     .block_numbers = {"blockIdx.x", "blockIdx.y", "blockIdx.z"},
     .thread_numbers = {"threadIdx.x", "threadIdx.y", "threadIdx.z"},
     .shuffle_down = "__shfl_down_sync(0xffffffff, $0, $1, $2)",
+    // Of compute capability 8.0 and later. Whole sectors go past the first-level cache: nobody else
+    // of the block reads them.
+    .async_copy =
+        "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], $0;\"\n"
+        "               ::\"r\"((unsigned int)__cvta_generic_to_shared(to)), \"l\"(from) : "
+        "\"memory\");\n",
+    .async_copy_16 =
+        "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], $0;\"\n"
+        "               ::\"r\"((unsigned int)__cvta_generic_to_shared(to)), \"l\"(from) : "
+        "\"memory\");\n",
+    .commit_copies = "  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n",
+    .wait_for_copies = "  asm volatile(\"cp.async.wait_group $0;\" ::: \"memory\");\n",
     // Programmatic dependent launch, which began with compute capability 9.0.
     .wait_for_stages =
         "#if __CUDA_ARCH__ >= 900\n"

@@ -50,6 +50,10 @@ class CPrelude {
   // Macro that keeps a vector of that many bytes in a register, where the target has such
   // registers.
   std::string KeepMacro(int bytes);
+  // Names of the functions for asynchronous copies (CDialect::async_copy).
+  std::string AsyncCopyFunction(int bytes);
+  std::string CommitCopiesFunction();
+  std::string WaitForCopiesFunction(int groups);
   // Names of the functions for stages that may overlap (CDialect::wait_for_stages).
   std::string WaitForStagesFunction();
   std::string AdmitNextStageFunction();

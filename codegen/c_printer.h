@@ -41,6 +41,8 @@ class CPrinter {
   void PrintStatement(const Statement& statement, int depth, std::string& out);
   std::string PrintAssign(const Assign& statement);
   std::string PrintStore(const StoreElements& statement);
+  void RequireAsyncCopies() const;
+  std::string PrintAsyncCopy(const AsyncCopy& statement);
   std::string PrintPointer(const DeclarePointer& statement);
   std::string PrintView(const DeclareView& statement);
   std::string PrintArray(const DeclareArray& statement);

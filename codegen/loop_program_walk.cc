@@ -64,48 +64,58 @@ class Walk {
 
   void Inside(const Statement& statement) {
     if (visitor_.statement) visitor_.statement(statement);
-    std::visit(
-        Overloaded{[](const Comment&) {}, [](const DeclareArray&) {}, [](const HardwareIndex&) {},
-                   [](const Barrier&) {}, [&](const DeclareIndex& s) { Use(s.value); },
-                   [&](const DeclareValue& s) { Inside(*s.value); },
-                   [&](const Assign& s) {
-                     Name(s.name);
-                     Inside(*s.value);
-                   },
-                   [&](const StoreElements& s) {
-                     Name(s.pointer);
-                     Use(s.offset);
-                     Inside(*s.value);
-                   },
-                   [&](const DeclarePointer& s) {
-                     Name(s.base);
-                     Use(s.offset);
-                   },
-                   [&](const DeclareView& s) { Name(s.base); },
-                   [&](const For& s) {
-                     Use(s.begin);
-                     Use(s.end);
-                     Inside(*s.body);
-                   },
-                   [&](const ShareLoop& s) { Inside(*s.body); },
-                   [&](const If& s) {
-                     Use(s.all_of);
-                     Inside(*s.then_block);
-                     if (s.else_block != nullptr) Inside(*s.else_block);
-                   },
-                   [&](const DeclareFlag& s) { Use(s.all_of); },
-                   [&](const ClearFlag& s) { Name(s.name); },
-                   [&](const KeepInRegister& s) { Name(s.name); },
-                   [&](const PrefetchElement& s) {
-                     Name(s.pointer);
-                     Use(s.offset);
-                   },
-                   [&](const Call& s) { Name(s.function); },
-                   [&](const CopyRegion& s) {
-                     Name(s.array);
-                     Inside(*s.body);
-                   }},
-        statement.form);
+    std::visit(Overloaded{[](const Comment&) {},
+                          [](const DeclareArray&) {},
+                          [](const HardwareIndex&) {},
+                          [](const Barrier&) {},
+                          [](const CommitCopies&) {},
+                          [](const WaitForCopies&) {},
+                          [&](const DeclareIndex& s) { Use(s.value); },
+                          [&](const DeclareValue& s) { Inside(*s.value); },
+                          [&](const Assign& s) {
+                            Name(s.name);
+                            Inside(*s.value);
+                          },
+                          [&](const StoreElements& s) {
+                            Name(s.pointer);
+                            Use(s.offset);
+                            Inside(*s.value);
+                          },
+                          [&](const DeclarePointer& s) {
+                            Name(s.base);
+                            Use(s.offset);
+                          },
+                          [&](const DeclareView& s) { Name(s.base); },
+                          [&](const For& s) {
+                            Use(s.begin);
+                            Use(s.end);
+                            Inside(*s.body);
+                          },
+                          [&](const ShareLoop& s) { Inside(*s.body); },
+                          [&](const If& s) {
+                            Use(s.all_of);
+                            Inside(*s.then_block);
+                            if (s.else_block != nullptr) Inside(*s.else_block);
+                          },
+                          [&](const DeclareFlag& s) { Use(s.all_of); },
+                          [&](const ClearFlag& s) { Name(s.name); },
+                          [&](const KeepInRegister& s) { Name(s.name); },
+                          [&](const PrefetchElement& s) {
+                            Name(s.pointer);
+                            Use(s.offset);
+                          },
+                          [&](const Call& s) { Name(s.function); },
+                          [&](const AsyncCopy& s) {
+                            Name(s.target);
+                            Use(s.to);
+                            Name(s.source);
+                            Use(s.from);
+                          },
+                          [&](const CopyRegion& s) {
+                            Name(s.array);
+                            Inside(*s.body);
+                          }},
+               statement.form);
   }
 
   const BlockVisitor& visitor_;
@@ -192,58 +202,68 @@ std::vector<Condition> Rewriter::RewriteConditions(const std::vector<Condition>&
 
 void Rewriter::RewriteStatement(const Statement& statement, Block& out) {
   Statement result = statement;
-  std::visit(
-      Overloaded{[](Comment&) {}, [](Barrier&) {}, [](Call&) {},
-                 [&](DeclareIndex& s) { s.value = RewriteIndex(s.value); }, [](HardwareIndex&) {},
-                 [&](DeclareValue& s) {
-                   s.value = RewriteValue(s.value);
-                   s.name = RewriteName(s.name);
-                 },
-                 [&](Assign& s) {
-                   s.value = RewriteValue(s.value);
-                   s.name = RewriteName(s.name);
-                 },
-                 [&](StoreElements& s) {
-                   s.value = RewriteValue(s.value);
-                   s.offset = RewriteIndex(s.offset);
-                   s.pointer = RewriteName(s.pointer);
-                 },
-                 [&](DeclarePointer& s) {
-                   s.base = RewriteName(s.base);
-                   s.offset = RewriteIndex(s.offset);
-                   s.name = RewriteName(s.name);
-                 },
-                 [&](DeclareView& s) {
-                   s.base = RewriteName(s.base);
-                   s.name = RewriteName(s.name);
-                 },
-                 [&](DeclareArray& s) { s.name = RewriteName(s.name); },
-                 [&](For& s) {
-                   s.begin = RewriteIndex(s.begin);
-                   s.end = RewriteIndex(s.end);
-                   s.body = RewriteInner(s.body);
-                 },
-                 [&](ShareLoop& s) { s.body = RewriteInner(s.body); },
-                 [&](If& s) {
-                   s.all_of = RewriteConditions(s.all_of);
-                   s.then_block = RewriteInner(s.then_block);
-                   s.else_block = RewriteInner(s.else_block);
-                 },
-                 [&](DeclareFlag& s) {
-                   s.all_of = RewriteConditions(s.all_of);
-                   s.name = RewriteName(s.name);
-                 },
-                 [&](ClearFlag& s) { s.name = RewriteName(s.name); },
-                 [&](KeepInRegister& s) { s.name = RewriteName(s.name); },
-                 [&](PrefetchElement& s) {
-                   s.offset = RewriteIndex(s.offset);
-                   s.pointer = RewriteName(s.pointer);
-                 },
-                 [&](CopyRegion& s) {
-                   s.array = RewriteName(s.array);
-                   s.body = RewriteInner(s.body);
-                 }},
-      result.form);
+  std::visit(Overloaded{[](Comment&) {},
+                        [](Barrier&) {},
+                        [](Call&) {},
+                        [](CommitCopies&) {},
+                        [](WaitForCopies&) {},
+                        [&](DeclareIndex& s) { s.value = RewriteIndex(s.value); },
+                        [](HardwareIndex&) {},
+                        [&](DeclareValue& s) {
+                          s.value = RewriteValue(s.value);
+                          s.name = RewriteName(s.name);
+                        },
+                        [&](Assign& s) {
+                          s.value = RewriteValue(s.value);
+                          s.name = RewriteName(s.name);
+                        },
+                        [&](StoreElements& s) {
+                          s.value = RewriteValue(s.value);
+                          s.offset = RewriteIndex(s.offset);
+                          s.pointer = RewriteName(s.pointer);
+                        },
+                        [&](DeclarePointer& s) {
+                          s.base = RewriteName(s.base);
+                          s.offset = RewriteIndex(s.offset);
+                          s.name = RewriteName(s.name);
+                        },
+                        [&](DeclareView& s) {
+                          s.base = RewriteName(s.base);
+                          s.name = RewriteName(s.name);
+                        },
+                        [&](DeclareArray& s) { s.name = RewriteName(s.name); },
+                        [&](For& s) {
+                          s.begin = RewriteIndex(s.begin);
+                          s.end = RewriteIndex(s.end);
+                          s.body = RewriteInner(s.body);
+                        },
+                        [&](ShareLoop& s) { s.body = RewriteInner(s.body); },
+                        [&](If& s) {
+                          s.all_of = RewriteConditions(s.all_of);
+                          s.then_block = RewriteInner(s.then_block);
+                          s.else_block = RewriteInner(s.else_block);
+                        },
+                        [&](DeclareFlag& s) {
+                          s.all_of = RewriteConditions(s.all_of);
+                          s.name = RewriteName(s.name);
+                        },
+                        [&](ClearFlag& s) { s.name = RewriteName(s.name); },
+                        [&](KeepInRegister& s) { s.name = RewriteName(s.name); },
+                        [&](PrefetchElement& s) {
+                          s.offset = RewriteIndex(s.offset);
+                          s.pointer = RewriteName(s.pointer);
+                        },
+                        [&](AsyncCopy& s) {
+                          s.to = RewriteIndex(s.to);
+                          s.target = RewriteName(s.target);
+                          s.from = RewriteIndex(s.from);
+                          s.source = RewriteName(s.source);
+                        },
+                        [&](CopyRegion& s) {
+                          s.array = RewriteName(s.array);
+                          s.body = RewriteInner(s.body);
+                        }},
+             result.form);
   out.push_back(std::move(result));
 }
 

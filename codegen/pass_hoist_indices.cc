@@ -57,6 +57,11 @@ class Hoister : public Rewriter {
                      out.push_back({StoreElements{s.pointer, Hoisted(s.offset, s.pointer + "_at"),
                                                   std::move(value), s.stride}});
                    },
+                   [&](const AsyncCopy& s) {
+                     const Index to = Hoisted(s.to, s.target + "_at");
+                     out.push_back({AsyncCopy{s.target, to, s.source,
+                                              Hoisted(s.from, s.source + "_at"), s.type}});
+                   },
                    [&](const DeclarePointer& s) {
                      DeclarePointer result = s;
                      result.offset = Hoisted(s.offset, s.name + "_at");

@@ -33,11 +33,19 @@ struct BlockDesign {
 
   std::vector<Cut> cuts;     // per dimension
   std::vector<Copy> copies;  // per input
+  // Per input, or none: stages of its copy where that is asynchronous, which only kChunk can be; 0:
+  // through registers.
+  std::vector<int> async_stages = {};
   // The dimension along which threads of a warp are neighbours.
   int lane_dimension = 0;
   // Of the loops over a thread's points of reductions between two copies, how many are unrolled:
   // the innermost ones.
   int unrolled = 0;
+
+  int AsyncStages(int input) const {
+    const auto b = static_cast<size_t>(input);
+    return b < async_stages.size() ? async_stages[b] : 0;
+  }
 
   friend bool operator==(const BlockDesign&, const BlockDesign&) = default;
 };
@@ -62,7 +70,11 @@ struct DesignedInput {
 };
 DesignedInput DesignInput(const Expression& expression, const BlockDesign& design, int input);
 
-// One line, for people: "i 2x16x4 j 2x16x4 k 1/32x16 A chunk B chunk lanes j unrolled 1".
+// The elements of that many bytes that one asynchronous copy moves if `row` of them are neighbours
+// on both sides, at places that `row` divides: as many as 16 bytes hold.
+int64_t AsyncWidth(int64_t element_bytes, int64_t row);
+
+// One line, for people: "i 2x16x4 j 2x16x4 k 1/32x16 A chunk B chunk async 3 lanes j unrolled 1".
 std::string ToString(const Expression& expression, const BlockDesign& design);
 
 // Expects a model with explicit memory and without warps (CUDA, OpenCL), no prefix sums. What the

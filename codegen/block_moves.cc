@@ -38,10 +38,21 @@ void Add(const BlockDesign& next, std::vector<BlockDesign>* all) {
   if (!has_both) all->push_back(next);
 }
 
+void SetAsyncStages(BlockDesign* design, int b, int stages) {
+  std::vector<int>& all = design->async_stages;
+  all.resize(design->copies.size(), 0);
+  all[b] = stages;
+  // Equal designs are equal values.
+  if (std::count(all.begin(), all.end(), 0) == std::ssize(all)) all.clear();
+}
+
 }  // namespace
 
-BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device)
-    : expression_(e), reductions_(static_cast<int>(ReductionOrder(e).size())) {
+BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
+                       const BlockMoveOptions& options)
+    : expression_(e),
+      reductions_(static_cast<int>(ReductionOrder(e).size())),
+      has_async_copies_(options.async_copies && HasAsyncCopies(device)) {
   for (const Dimension& d : e.dimensions()) {
     small_.push_back(Ladder(d.size, kMostNeighbours));
     large_.push_back(Ladder(d.size, kMostParts));
@@ -85,14 +96,26 @@ void BlockMoves::AddSteps(const BlockDesign& design, int d, std::vector<BlockDes
 }
 
 void BlockMoves::AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const {
-  for (size_t b = 0; b < design.copies.size(); ++b) {
+  for (int b = 0; b < static_cast<int>(design.copies.size()); ++b) {
     if (!CanStage(expression_.inputs()[b])) continue;
     for (const Copy copy : {Copy::kNone, Copy::kChunk, Copy::kTile, Copy::kBlock}) {
       if (copy == design.copies[b]) continue;
       BlockDesign next = design;
       next.copies[b] = copy;
+      SetAsyncStages(&next, b, 0);
       Add(next, all);
     }
+    if (has_async_copies_ && design.copies[b] == Copy::kChunk) AddAsyncStages(design, b, all);
+  }
+}
+
+void BlockMoves::AddAsyncStages(const BlockDesign& design, int b,
+                                std::vector<BlockDesign>* all) const {
+  for (const int stages : {0, 2, 3, 4}) {
+    if (stages == design.AsyncStages(b)) continue;
+    BlockDesign next = design;
+    SetAsyncStages(&next, b, stages);
+    Add(next, all);
   }
 }
 

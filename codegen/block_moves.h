@@ -9,14 +9,19 @@
 
 namespace mdh {
 
+struct BlockMoveOptions {
+  bool async_copies = false;  // also to asynchronous copies, if the device has them
+};
+
 class BlockMoves {
  public:
-  BlockMoves(const Expression& expression, const DeviceDescription& device);
+  BlockMoves(const Expression& expression, const DeviceDescription& device,
+             const BlockMoveOptions& options = {});
 
   // Designs that one change leads to: one number up or down, one of a dimension up and another one
-  // down, or the same number of two dimensions; the copy of an input, the dimension of the lanes,
-  // or the loops that are unrolled. Numbers are powers of two and divisors of the size. They need
-  // not fit the device.
+  // down, or the same number of two dimensions; the copy of an input, its stages where it is
+  // asynchronous, the dimension of the lanes, or the loops that are unrolled. Numbers are powers of
+  // two and divisors of the size. They need not fit the device.
   std::vector<BlockDesign> Neighbours(const BlockDesign& design) const;
 
  private:
@@ -28,9 +33,11 @@ class BlockMoves {
   std::vector<Field> Fields(int d) const;
   void AddSteps(const BlockDesign& design, int d, std::vector<BlockDesign>* all) const;
   void AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const;
+  void AddAsyncStages(const BlockDesign& design, int input, std::vector<BlockDesign>* all) const;
 
   const Expression& expression_;
   const int reductions_;
+  const bool has_async_copies_;
   std::vector<std::vector<int64_t>> small_, large_, slots_;  // per dimension
 };
 

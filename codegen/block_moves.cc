@@ -38,6 +38,12 @@ void Add(const BlockDesign& next, std::vector<BlockDesign>* all) {
   if (!has_both) all->push_back(next);
 }
 
+// 0: there are no asynchronous copies.
+int AsyncStages(const BlockDesign& design) {
+  const std::vector<int>& all = design.async_stages;
+  return all.empty() ? 0 : *std::max_element(all.begin(), all.end());
+}
+
 void SetAsyncStages(BlockDesign* design, int b, int stages) {
   std::vector<int>& all = design->async_stages;
   all.resize(design->copies.size(), 0);
@@ -105,16 +111,21 @@ void BlockMoves::AddCopies(const BlockDesign& design, std::vector<BlockDesign>* 
       SetAsyncStages(&next, b, 0);
       Add(next, all);
     }
-    if (has_async_copies_ && design.copies[b] == Copy::kChunk) AddAsyncStages(design, b, all);
+    if (has_async_copies_ && design.copies[b] == Copy::kChunk) {
+      const int stages = AsyncStages(design);
+      BlockDesign next = design;
+      SetAsyncStages(&next, b, design.AsyncStages(b) > 0 ? 0 : stages > 0 ? stages : 2);
+      Add(next, all);
+    }
   }
 }
 
-void BlockMoves::AddAsyncStages(const BlockDesign& design, int b,
-                                std::vector<BlockDesign>* all) const {
-  for (const int stages : {0, 2, 3, 4}) {
-    if (stages == design.AsyncStages(b)) continue;
+// Of all asynchronous copies: copies of one loop have as many stages as the fewest of them.
+void BlockMoves::AddAsyncStages(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+  for (const int stages : {2, 3, 4}) {
+    if (AsyncStages(design) == 0 || stages == AsyncStages(design)) continue;
     BlockDesign next = design;
-    SetAsyncStages(&next, b, stages);
+    for (int& of_input : next.async_stages) of_input = of_input > 0 ? stages : 0;
     Add(next, all);
   }
 }
@@ -135,6 +146,7 @@ std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const
     if (next.unrolled >= 0 && next.unrolled <= reductions_) Add(next, &all);
   }
   AddCopies(design, &all);
+  if (has_async_copies_) AddAsyncStages(design, &all);
   return all;
 }
 

@@ -19,9 +19,9 @@ class BlockMoves {
              const BlockMoveOptions& options = {});
 
   // Designs that one change leads to: one number up or down, one of a dimension up and another one
-  // down, or the same number of two dimensions; the copy of an input, its stages where it is
-  // asynchronous, the dimension of the lanes, or the loops that are unrolled. Numbers are powers of
-  // two and divisors of the size. They need not fit the device.
+  // down, or the same number of two dimensions; the copy of an input, whether it is asynchronous,
+  // or the stages of all that are; the dimension of the lanes, or the loops that are unrolled.
+  // Numbers are powers of two and divisors of the size. They need not fit the device.
   std::vector<BlockDesign> Neighbours(const BlockDesign& design) const;
 
  private:
@@ -33,7 +33,7 @@ class BlockMoves {
   std::vector<Field> Fields(int d) const;
   void AddSteps(const BlockDesign& design, int d, std::vector<BlockDesign>* all) const;
   void AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const;
-  void AddAsyncStages(const BlockDesign& design, int input, std::vector<BlockDesign>* all) const;
+  void AddAsyncStages(const BlockDesign& design, std::vector<BlockDesign>* all) const;
 
   const Expression& expression_;
   const int reductions_;

@@ -264,6 +264,7 @@ std::string CPrelude::KeepMacro(int bytes) {
 }
 
 std::string CPrelude::AsyncCopyFunction(int bytes) {
+  copies_asynchronously_ = true;
   const std::string name = absl::StrCat("mdh_async_copy_", bytes);
   const absl::string_view body = bytes == 16 ? dialect_.async_copy_16 : dialect_.async_copy;
   DefineFunction(name, absl::StrCat("void ", name, "(void* to, const void* from) {\n",

@@ -279,8 +279,9 @@ void NestDecompositions::AddCopyDetails() {
                        builder_.At(input.width) == 1 || WidthFits(b, width));
     }
     const bool may_be_asynchronous = MayBeAsynchronous(b);
-    const int most = may_be_asynchronous && !is_wide() ? InputParameters::kMaxAsyncStages : 2;
-    std::vector<int64_t> stages(most);
+    // Many dimensions or levels leave no room for the products of more.
+    const bool may_be_more = may_be_asynchronous && !is_wide() && !has_warps();
+    std::vector<int64_t> stages(may_be_more ? InputParameters::kMaxAsyncStages : 2);
     std::iota(stages.begin(), stages.end(), 1);
     input.stages = add("copy_stages", std::move(stages));
     if (may_be_asynchronous) {

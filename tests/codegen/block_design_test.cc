@@ -212,7 +212,7 @@ TEST(BlockMovesTest, CopiesBecomeAsynchronousWhereTheDeviceHasThat) {
   const Expression matmul = MatMul();
   const BlockDesign design = Tiled();
   BlockDesign asynchronous = design;
-  asynchronous.async_stages = {0, 3};
+  asynchronous.async_stages = {0, 2};
   const auto neighbours = [&](const DeviceDescription& device, const BlockDesign& of) {
     return BlockMoves(matmul, device, {.async_copies = true}).Neighbours(of);
   };
@@ -230,6 +230,14 @@ TEST(BlockMovesTest, CopiesBecomeAsynchronousWhereTheDeviceHasThat) {
   std::set<std::string> texts;
   for (const BlockDesign& next : all) texts.insert(ToString(matmul, next));
   EXPECT_EQ(texts.size(), all.size());
+  // All of them have the same number of stages.
+  asynchronous.async_stages = {0, 4};
+  EXPECT_THAT(all, Contains(asynchronous));
+  asynchronous.async_stages = {4, 4};
+  EXPECT_THAT(neighbours(Gpu(), design), Not(Contains(asynchronous)));
+  BlockDesign other = design;
+  other.async_stages = {0, 4};
+  EXPECT_THAT(neighbours(Gpu(), other), Contains(asynchronous));
 }
 
 // ---- Candidates ----

@@ -67,6 +67,7 @@ TEST(BlockSourceTest, AsynchronousCopies) {
   // A of 64 x 16 elements twice, with padding; B of 16 x 64 three times.
   EXPECT_THAT(kernel->source, HasSubstr("A_sm[2176]"));
   EXPECT_THAT(kernel->source, HasSubstr("B_sm[3072]"));
+  EXPECT_THAT(kernel->header, HasSubstr("which needs compute capability 8.0 or later"));
 }
 
 // Tiles are summed up, then what is before them, then the elements of each.

@@ -33,6 +33,16 @@ bool HasShuffles(const LoopProgram& program) {
   return found;
 }
 
+bool HasAsyncCopies(const LoopProgram& program) {
+  bool found = false;
+  for (const Stage& stage : program.stages) {
+    Visit(stage.body, {.statement = [&](const Statement& statement) {
+            found |= std::holds_alternative<AsyncCopy>(statement.form);
+          }});
+  }
+  return found;
+}
+
 int64_t Threads(const LoopProgram& program) {
   int64_t threads = 0;
   for (const Stage& stage : program.stages) {
@@ -69,7 +79,7 @@ TEST(PassNestTest, RandomConfigurationsComputeTheSameWithoutRaces) {
                                            .half_types = false,
                                            .records = false,
                                            .tables = false};
-  int checked = 0;
+  int checked = 0, asynchronous = 0;
   for (uint64_t seed = 0; seed < kPrograms && !HasFailure(); ++seed) {
     Rng rng(seed);
     const Expression expression = RandomExpression(rng, options);
@@ -93,8 +103,10 @@ TEST(PassNestTest, RandomConfigurationsComputeTheSameWithoutRaces) {
         << ToText(*before) << "---- after ----\n"
         << ToText(after);
     ++checked;
+    asynchronous += HasAsyncCopies(after) ? 1 : 0;
   }
   EXPECT_GT(checked, kPrograms / 2);
+  EXPECT_GT(asynchronous, 5);
 }
 
 }  // namespace

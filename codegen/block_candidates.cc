@@ -30,7 +30,7 @@ class Climber {
         device_(device),
         options_(options),
         model_(e, device),
-        moves_(e, device),
+        moves_(e, device, {.async_copies = options.async_copies}),
         reductions_(static_cast<int>(ReductionOrder(e).size())) {}
 
   std::vector<BlockCandidate> Run() {
@@ -116,6 +116,9 @@ class Climber {
       }
     }
     for (const Copy copy : design.copies) key.push_back(static_cast<char>(copy));
+    for (size_t b = 0; b < design.copies.size(); ++b) {
+      key.push_back(static_cast<char>(design.AsyncStages(static_cast<int>(b))));
+    }
     key.push_back(static_cast<char>(design.lane_dimension));
     key.push_back(static_cast<char>(design.unrolled));
     key.push_back(static_cast<char>(design.combine_blocks));
@@ -155,6 +158,7 @@ class Climber {
       kind.push_back(cut.threads);
       kind.push_back(cut.vector * cut.strided);
     }
+    kind.push_back(design.async_stages.empty() ? 0 : 1);
     return kind;
   }
 

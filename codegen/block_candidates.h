@@ -22,6 +22,9 @@ struct BlockCandidate {
 struct BlockCandidateOptions {
   int count = 1;           // most candidates
   int evaluations = 2500;  // of the cost model, per start: about a microsecond each
+  // Also with asynchronous copies, if the device has them: for tuning, which measures. How well the
+  // model tells them from copies through registers is not known.
+  bool async_copies = false;
 };
 
 // Climbs from designs with threads along each dimension that is contiguous in some buffer, one

@@ -159,11 +159,11 @@ void BlockCostModel::AddResults(Shape& s) const {
 void BlockCostModel::AddWaiting(Shape& s) const {
   const double steps = s.iterations * s.tiles;
   double waiting = s.waits * latency_ + s.barriers * kBarrier;
-  if (s.prefetched > 0) {
+  if (s.parts_ahead > 0) {
     const double warps = std::ceil(s.threads / kWarp) * s.at_once;
     const double each =
         warps * std::max(s.instructions / kIssueWidth, s.local_cycles) / std::max(1.0, steps);
-    waiting += latency_ + steps * std::max(0.0, latency_ - each);
+    waiting += latency_ + steps * std::max(0.0, latency_ - s.parts_ahead * each);
   }
   const double chain =
       s.points / std::max(1.0, s.results) * kOperationLatency + steps * kLocalLatency;
@@ -283,7 +283,7 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
     if (design.copies[b] == Copy::kNone) {
       AddDirect(inputs_[b], designed, s);
     } else {
-      AddCopied(inputs_[b], designed, design.copies[b], s);
+      AddCopied(inputs_[b], designed, design.copies[b], design.AsyncStages(b), s);
     }
   }
   s.cost.fits = s.fits;

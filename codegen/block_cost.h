@@ -65,7 +65,7 @@ class BlockCostModel {
                   double* repeats) const;
   void AddDirect(const BufferModel& buffer, const DesignedInput& designed, Shape& shape) const;
   void AddCopied(const BufferModel& buffer, const DesignedInput& designed, BlockDesign::Copy copy,
-                 Shape& shape) const;
+                 int async_stages, Shape& shape) const;
   CopyLayout LayOut(const BufferModel& buffer, const DesignedInput& designed,
                     const Points& box) const;
   void AddSharedReads(const BufferModel& buffer, const DesignedInput& designed,

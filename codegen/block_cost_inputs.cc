@@ -1,5 +1,6 @@
 // What inputs cost: reading them where they are, or through copies in shared memory.
 #include <cmath>
+#include <numeric>
 
 #include "codegen/block_cost_shape.h"
 
@@ -7,6 +8,8 @@ namespace mdh {
 namespace {
 
 using Copy = BlockDesign::Copy;
+
+constexpr double kFewestAsyncBytes = 4;
 
 // Cycles that an access of `words` neighbouring words per thread takes: of the threads that are
 // served at once, those with different words in one bank wait for each other.
@@ -189,7 +192,7 @@ double BlockCostModel::StoreCycles(const BufferModel& buffer, const CopyLayout& 
 
 // Through shared memory: neighbouring threads copy neighbouring elements, then all read.
 void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& designed, Copy copy,
-                               Shape& s) const {
+                               int async_stages, Shape& s) const {
   const Points& box = copy == Copy::kChunk ? s.chunk : copy == Copy::kTile ? s.tile : s.block;
   const double times = copy == Copy::kChunk  ? s.iterations * s.tiles
                        : copy == Copy::kTile ? s.tiles
@@ -200,24 +203,30 @@ void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& d
   if (!s.fits) return;
   AddSharedReads(buffer, designed, layout, s);
   const double run = Run(buffer, box);
+  const bool is_split = copy == Copy::kChunk && s.iterations > 1;  // from the computation of a part
+  const bool is_async = is_split && async_stages > 0;
   const bool is_wide = layout.extents.back() % 4 == 0 && run >= 4 && buffer.bytes == 4;
-  const double width = is_wide ? 4 : 1;
+  double width = is_wide ? 4 : 1;
+  if (is_async) {
+    const int64_t row = layout.is_permuted ? 1 : std::gcd(layout.extents.back(), int64_t{16});
+    width = static_cast<double>(AsyncWidth(static_cast<int64_t>(buffer.bytes), row));
+    s.fits = s.fits && width * buffer.bytes >= kFewestAsyncBytes;
+  }
   const double rounds = std::ceil(layout.elements / (s.threads * width));
   const double sectors = std::max(1.0, kSector / (run * buffer.bytes));
-  s.instructions += times * rounds * (6 + (layout.is_permuted ? width : 1));
+  // Addresses and a load; stores, which asynchronous copies do not need.
+  s.instructions += times * rounds * (6 + (is_async ? 0 : layout.is_permuted ? width : 1));
   s.local_cycles +=
       times * rounds * (width * sectors + StoreCycles(buffer, layout, static_cast<int64_t>(width)));
-  const bool is_split = copy == Copy::kChunk && s.iterations > 1;  // into loads ahead and stores
-  s.shared_bytes += layout.elements * buffer.bytes * (is_split ? 2 : 1);
+  s.shared_bytes += layout.elements * buffer.bytes * (is_async ? async_stages : is_split ? 2 : 1);
   const double moved = rounds * width;  // elements of a thread
-  if (is_split) {
-    s.prefetched += moved * std::max(1.0, buffer.bytes / 4);
-  } else {
-    s.waits += times * std::max(1.0, moved / kMostInFlight);
-  }
+  const double ahead = is_async ? async_stages - 1 : 1;
+  if (is_split) s.parts_ahead = s.parts_ahead == 0 ? ahead : std::min(s.parts_ahead, ahead);
+  if (is_split && !is_async) s.prefetched += moved * std::max(1.0, buffer.bytes / 4);
+  if (!is_split) s.waits += times * std::max(1.0, moved / kMostInFlight);
   s.barriers += times * (is_split ? 1 : 2);
   s.traffic.push_back({s.blocks * times * layout.elements * buffer.bytes * sectors,
-                       std::min(moved, kMostInFlight) * buffer.bytes});
+                       (is_async ? ahead * moved : std::min(moved, kMostInFlight)) * buffer.bytes});
 }
 
 }  // namespace mdh

@@ -30,7 +30,8 @@ struct BlockCostModel::Shape {
   double instructions = 0;  // of a thread
   double local_cycles = 0;  // of a warp
   double registers = kOtherRegisters, prefetched = 0;
-  double shared_bytes = 0;                   // of a block
+  double parts_ahead = 0;   // that are on their way while one is computed; 0: none ever are
+  double shared_bytes = 0;  // of a block
   double store_bytes = 0, memory_bytes = 0;  // of the device
   double waits = 0, barriers = 0;            // one after the other
   double busiest = 1, at_once = 1;           // blocks of a multiprocessor

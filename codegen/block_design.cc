@@ -223,15 +223,29 @@ class Translator {
     if (design_.copies[b] == Copy::kNone) return;
     const NestShape shape(e_, m_, p_);
     InputParameters& input = p_.inputs[b];
+    const int place = CopyBegin(design_.copies[b]);
+    const bool has_next = design_.copies[b] == Copy::kChunk && chunk_begin_ > reduction_begin_ &&
+                          shape.levels()[chunk_begin_ - 1].parts > 1;
+    if (has_next && design_.AsyncStages(b) > 0) return SetAsyncCopy(shape, b, place);
     for (const int width : {4, 2}) {
-      if (!CopyWidthObstacle(e_, shape, b, CopyBegin(design_.copies[b]), width).empty()) continue;
+      if (!CopyWidthObstacle(e_, shape, b, place, width).empty()) continue;
       input.copy_width = width;
       break;
     }
-    if (design_.copies[b] == Copy::kChunk && chunk_begin_ > reduction_begin_ &&
-        shape.levels()[chunk_begin_ - 1].parts > 1) {
-      input.copy_stages = 2;
+    if (has_next) input.copy_stages = 2;
+  }
+
+  // As wide as can be; a transposed copy moves single elements.
+  void SetAsyncCopy(const NestShape& shape, int b, int place) {
+    InputParameters& input = p_.inputs[b];
+    input.copy_mode = CopyMode::kAsynchronous;
+    input.copy_stages = design_.AsyncStages(b);
+    for (const int width : {16, 8, 4, 2}) {
+      if (!CopyWidthObstacle(e_, shape, b, place, width).empty()) continue;
+      input.copy_width = width;
+      if (AsyncCopyObstacle(e_, shape, p_, b, place).empty()) return;
     }
+    input.copy_width = 1;
   }
 
   void SetUnrolling() {
@@ -329,6 +343,13 @@ bool HasSharedReduction(const BlockDesign& design) {
                      [](const BlockDesign::Cut& cut) { return cut.blocks > 1; });
 }
 
+int64_t AsyncWidth(int64_t element_bytes, int64_t row) {
+  constexpr int64_t kMostBytes = 16;
+  int64_t width = std::max<int64_t>(1, kMostBytes / element_bytes);
+  while (row % width != 0) width /= 2;
+  return width;
+}
+
 std::string ToString(const Expression& e, const BlockDesign& design) {
   std::string text;
   for (int d = 0; d < e.rank(); ++d) {
@@ -345,6 +366,8 @@ std::string ToString(const Expression& e, const BlockDesign& design) {
   for (size_t b = 0; b < design.copies.size(); ++b) {
     absl::StrAppend(&text, " ", e.inputs()[b].name, " ",
                     kNames[static_cast<size_t>(design.copies[b])]);
+    const int stages = design.AsyncStages(static_cast<int>(b));
+    if (stages > 0) absl::StrAppend(&text, " async ", stages);
   }
   const bool adds = design.combine_blocks == CombineBlocks::kAtomics && HasSharedReduction(design);
   return absl::StrCat(text, " lanes ", e.dimensions()[design.lane_dimension].name, " unrolled ",

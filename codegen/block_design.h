@@ -35,6 +35,9 @@ struct BlockDesign {
 
   std::vector<Cut> cuts;     // per dimension
   std::vector<Copy> copies;  // per input
+  // Per input, or none: stages of its copy where that is asynchronous, which only kChunk can be; 0:
+  // through registers.
+  std::vector<int> async_stages = {};
   // The dimension along which threads of a warp are neighbours.
   int lane_dimension = 0;
   // Of the loops over a thread's points of reductions between two copies, how many are unrolled:
@@ -42,6 +45,11 @@ struct BlockDesign {
   int unrolled = 0;
   // How blocks that share a reduction combine their results, where some do.
   CombineBlocks combine_blocks = CombineBlocks::kPartials;
+
+  int AsyncStages(int input) const {
+    const auto b = static_cast<size_t>(input);
+    return b < async_stages.size() ? async_stages[b] : 0;
+  }
 
   friend bool operator==(const BlockDesign&, const BlockDesign&) = default;
 };
@@ -69,8 +77,12 @@ DesignedInput DesignInput(const Expression& expression, const BlockDesign& desig
 // Whether some reduction is shared by several blocks.
 bool HasSharedReduction(const BlockDesign& design);
 
-// One line, for people: "i 2x16x4 j 2x16x4 k 1/32x16 A chunk B chunk lanes j unrolled 1", and
-// " atomics" where blocks combine by them.
+// The elements of that many bytes that one asynchronous copy moves if `row` of them are neighbours
+// on both sides, at places that `row` divides: as many as 16 bytes hold.
+int64_t AsyncWidth(int64_t element_bytes, int64_t row);
+
+// One line, for people: "i 2x16x4 j 2x16x4 k 1/32x16 A chunk B chunk async 3 lanes j unrolled 1",
+// and " atomics" where blocks combine by them.
 std::string ToString(const Expression& expression, const BlockDesign& design);
 
 // Expects a model with explicit memory and without warps (CUDA, OpenCL), no prefix sums. What the

@@ -38,12 +38,28 @@ void Add(const BlockDesign& next, std::vector<BlockDesign>* all) {
   if (!has_both) all->push_back(next);
 }
 
+// 0: there are no asynchronous copies.
+int AsyncStages(const BlockDesign& design) {
+  const std::vector<int>& all = design.async_stages;
+  return all.empty() ? 0 : *std::max_element(all.begin(), all.end());
+}
+
+void SetAsyncStages(BlockDesign* design, int b, int stages) {
+  std::vector<int>& all = design->async_stages;
+  all.resize(design->copies.size(), 0);
+  all[b] = stages;
+  // Equal designs are equal values.
+  if (std::count(all.begin(), all.end(), 0) == std::ssize(all)) all.clear();
+}
+
 }  // namespace
 
-BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device)
+BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
+                       const BlockMoveOptions& options)
     : expression_(e),
       reductions_(static_cast<int>(ReductionOrder(e).size())),
-      has_atomics_(AtomicsObstacle(e, device.kind, NumericsPolicy::kReassociate).empty()) {
+      has_atomics_(AtomicsObstacle(e, device.kind, NumericsPolicy::kReassociate).empty()),
+      has_async_copies_(options.async_copies && HasAsyncCopies(device)) {
   for (const Dimension& d : e.dimensions()) {
     small_.push_back(Ladder(d.size, kMostNeighbours));
     large_.push_back(Ladder(d.size, kMostParts));
@@ -87,14 +103,31 @@ void BlockMoves::AddSteps(const BlockDesign& design, int d, std::vector<BlockDes
 }
 
 void BlockMoves::AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const {
-  for (size_t b = 0; b < design.copies.size(); ++b) {
+  for (int b = 0; b < static_cast<int>(design.copies.size()); ++b) {
     if (!CanStage(expression_.inputs()[b])) continue;
     for (const Copy copy : {Copy::kNone, Copy::kChunk, Copy::kTile, Copy::kBlock}) {
       if (copy == design.copies[b]) continue;
       BlockDesign next = design;
       next.copies[b] = copy;
+      SetAsyncStages(&next, b, 0);
       Add(next, all);
     }
+    if (has_async_copies_ && design.copies[b] == Copy::kChunk) {
+      const int stages = AsyncStages(design);
+      BlockDesign next = design;
+      SetAsyncStages(&next, b, design.AsyncStages(b) > 0 ? 0 : stages > 0 ? stages : 2);
+      Add(next, all);
+    }
+  }
+}
+
+// Of all asynchronous copies: copies of one loop have as many stages as the fewest of them.
+void BlockMoves::AddAsyncStages(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+  for (const int stages : {2, 3, 4}) {
+    if (AsyncStages(design) == 0 || stages == AsyncStages(design)) continue;
+    BlockDesign next = design;
+    for (int& of_input : next.async_stages) of_input = of_input > 0 ? stages : 0;
+    Add(next, all);
   }
 }
 
@@ -120,6 +153,7 @@ std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const
     next.combine_blocks = adds ? CombineBlocks::kPartials : CombineBlocks::kAtomics;
     Add(next, &all);
   }
+  if (has_async_copies_) AddAsyncStages(design, &all);
   return all;
 }
 

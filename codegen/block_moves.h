@@ -9,14 +9,20 @@
 
 namespace mdh {
 
+struct BlockMoveOptions {
+  bool async_copies = false;  // also to asynchronous copies, if the device has them
+};
+
 class BlockMoves {
  public:
-  BlockMoves(const Expression& expression, const DeviceDescription& device);
+  BlockMoves(const Expression& expression, const DeviceDescription& device,
+             const BlockMoveOptions& options = {});
 
   // Designs that one change leads to: one number up or down, one of a dimension up and another one
-  // down, or the same number of two dimensions; the copy of an input, the dimension of the lanes,
-  // the loops that are unrolled, or how blocks combine. Numbers are powers of two and divisors of
-  // the size. They need not fit the device.
+  // down, or the same number of two dimensions; the copy of an input, whether it is asynchronous,
+  // or the stages of all that are; the dimension of the lanes, the loops that are unrolled, or how
+  // blocks combine. Numbers are powers of two and divisors of the size. They need not fit the
+  // device.
   std::vector<BlockDesign> Neighbours(const BlockDesign& design) const;
 
  private:
@@ -28,10 +34,12 @@ class BlockMoves {
   std::vector<Field> Fields(int d) const;
   void AddSteps(const BlockDesign& design, int d, std::vector<BlockDesign>* all) const;
   void AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const;
+  void AddAsyncStages(const BlockDesign& design, std::vector<BlockDesign>* all) const;
 
   const Expression& expression_;
   const int reductions_;
-  const bool has_atomics_;                                   // whether blocks can combine by them
+  const bool has_atomics_;  // whether blocks can combine by them
+  const bool has_async_copies_;
   std::vector<std::vector<int64_t>> small_, large_, slots_;  // per dimension
 };
 

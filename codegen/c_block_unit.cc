@@ -216,6 +216,11 @@ std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
         "\nThose that may start early wait for the others themselves: on devices of compute "
         "capability 9.0\nand later they may be launched with programmatic stream serialization.\n";
   }
+  if (prelude_.copies_asynchronously()) {
+    text +=
+        "\nCopies to shared memory are asynchronous, which needs compute capability 8.0 or "
+        "later.\n";
+  }
   const std::string guard = absl::AsciiStrToUpper(options_.entry) + "_H";
   return absl::StrCat("#ifndef ", guard, "\n#define ", guard, "\n\n", CommentLines(text),
                       "\n#endif  // ", guard, "\n");

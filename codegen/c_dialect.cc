@@ -61,6 +61,10 @@ constexpr CDialect kGnuC = {
     .atomic_add_integer = "",
     .atomic_add_vectors = "",
     .atomic_add_vector = "",
+    .async_copy = "",
+    .async_copy_16 = "",
+    .commit_copies = "",
+    .wait_for_copies = "",
     .wait_for_stages = "",
     .admit_next_stage = "",
     .static_shared_bytes = 0,
@@ -118,6 +122,10 @@ constexpr CDialect kOpenClC = {
     .atomic_add_integer = "",
     .atomic_add_vectors = "",
     .atomic_add_vector = "",
+    .async_copy = "",
+    .async_copy_16 = "",
+    .commit_copies = "",
+    .wait_for_copies = "",
     .wait_for_stages = "",
     .admit_next_stage = "",
     .static_shared_bytes = 0,
@@ -179,6 +187,18 @@ constexpr CDialect kCudaCxx = {
         "__CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201",
     .atomic_add_vector =
         "  asm volatile(\"red.global.add.v$0.f32 [%0], {$1};\" ::\"l\"(p), $2 : \"memory\");\n",
+    // Of compute capability 8.0 and later. Whole sectors go past the first-level cache: nobody else
+    // of the block reads them.
+    .async_copy =
+        "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], $0;\"\n"
+        "               ::\"r\"((unsigned int)__cvta_generic_to_shared(to)), \"l\"(from) : "
+        "\"memory\");\n",
+    .async_copy_16 =
+        "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], $0;\"\n"
+        "               ::\"r\"((unsigned int)__cvta_generic_to_shared(to)), \"l\"(from) : "
+        "\"memory\");\n",
+    .commit_copies = "  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n",
+    .wait_for_copies = "  asm volatile(\"cp.async.wait_group $0;\" ::: \"memory\");\n",
     // Programmatic dependent launch, which began with compute capability 9.0.
     .wait_for_stages =
         "#if __CUDA_ARCH__ >= 900\n"

@@ -70,6 +70,11 @@ struct CDialect {
   // by `atomic_add_vectors`, a condition of the preprocessor; $1 and $2 are the operands' numbers
   // and the operands.
   absl::string_view atomic_add_vectors, atomic_add_vector;
+  // Bodies of functions for asynchronous copies: of some bytes ($0; 4, 8 and, apart, 16) from
+  // `from` in memory to `to` in shared memory; the end of a group; waiting until all groups but the
+  // last
+  // ($0) have arrived. "" where the language has none.
+  absl::string_view async_copy, async_copy_16, commit_copies, wait_for_copies;
   // Bodies of functions for stages that may overlap: one waits until all stages before have ended
   // and their writes are visible, the other lets the next stage be launched. "" where stages never
   // overlap.
@@ -82,6 +87,7 @@ struct CDialect {
   bool has_blocks() const { return !barrier.empty(); }
   bool adds_atomically() const { return !atomic_add_real.empty(); }
   bool overlaps_stages() const { return !wait_for_stages.empty(); }
+  bool has_async_copies() const { return !async_copy.empty(); }
 };
 
 const CDialect& GnuC();

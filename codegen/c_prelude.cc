@@ -263,6 +263,28 @@ std::string CPrelude::KeepMacro(int bytes) {
   return name;
 }
 
+std::string CPrelude::AsyncCopyFunction(int bytes) {
+  copies_asynchronously_ = true;
+  const std::string name = absl::StrCat("mdh_async_copy_", bytes);
+  const absl::string_view body = bytes == 16 ? dialect_.async_copy_16 : dialect_.async_copy;
+  DefineFunction(name, absl::StrCat("void ", name, "(void* to, const void* from) {\n",
+                                    absl::Substitute(body, bytes), "}\n"));
+  return name;
+}
+
+std::string CPrelude::CommitCopiesFunction() {
+  const std::string name = "mdh_commit_copies";
+  DefineFunction(name, absl::StrCat("void ", name, "() {\n", dialect_.commit_copies, "}\n"));
+  return name;
+}
+
+std::string CPrelude::WaitForCopiesFunction(int groups) {
+  const std::string name = absl::StrCat("mdh_wait_for_copies_but_", groups);
+  DefineFunction(name, absl::StrCat("void ", name, "() {\n",
+                                    absl::Substitute(dialect_.wait_for_copies, groups), "}\n"));
+  return name;
+}
+
 std::string CPrelude::WaitForStagesFunction() {
   const std::string name = "mdh_wait_for_stages";
   DefineFunction(name, absl::StrCat("void ", name, "() {\n", dialect_.wait_for_stages, "}\n"));

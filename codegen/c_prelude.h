@@ -53,6 +53,12 @@ class CPrelude {
   // Macro that keeps a vector of that many bytes in a register, where the target has such
   // registers.
   std::string KeepMacro(int bytes);
+  // Names of the functions for asynchronous copies (CDialect::async_copy), and whether they were
+  // asked for.
+  std::string AsyncCopyFunction(int bytes);
+  std::string CommitCopiesFunction();
+  std::string WaitForCopiesFunction(int groups);
+  bool copies_asynchronously() const { return copies_asynchronously_; }
   // Names of the functions for stages that may overlap (CDialect::wait_for_stages).
   std::string WaitForStagesFunction();
   std::string AdmitNextStageFunction();
@@ -77,6 +83,7 @@ class CPrelude {
   std::string types_;
   std::string functions_;
   bool streams_ = false;
+  bool copies_asynchronously_ = false;
 };
 
 // Definitions of those of mdh_min, mdh_clamp and mdh_inside, functions of indices of that type,

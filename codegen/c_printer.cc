@@ -113,6 +113,16 @@ std::string CPrinter::PrintAdd(const AddElements& s) {
                       ", ", value, ");\n");
 }
 
+void CPrinter::RequireAsyncCopies() const {
+  if (!dialect_.has_async_copies()) NotInLanguage(dialect_, "asynchronous copies");
+}
+
+std::string CPrinter::PrintAsyncCopy(const AsyncCopy& s) {
+  RequireAsyncCopies();
+  return absl::StrCat(prelude_.AsyncCopyFunction(SizeBytes(s.type.scalar) * s.type.lanes), "(",
+                      Address(s.target, s.to), ", ", Address(s.source, s.from), ");\n");
+}
+
 std::string CPrinter::PrintPointer(const DeclarePointer& s) {
   const AddressSpace space = spaces_[s.name] = Space(s.base);
   return absl::StrCat(CPointer(dialect_, space, s.is_const, CType(s.type, dialect_)),
@@ -233,6 +243,15 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
                  s.for_writing ? "1" : "0", ");\n");
           },
           [&](const Call& s) { line(s.function, "(", absl::StrJoin(s.arguments, ", "), ");\n"); },
+          [&](const AsyncCopy& s) { line(PrintAsyncCopy(s)); },
+          [&](const CommitCopies&) {
+            RequireAsyncCopies();
+            line(prelude_.CommitCopiesFunction(), "();\n");
+          },
+          [&](const WaitForCopies& s) {
+            RequireAsyncCopies();
+            line(prelude_.WaitForCopiesFunction(s.groups), "();\n");
+          },
           [&](const CopyRegion& s) {
             if (Declares(*s.body)) return braced("{\n", *s.body);
             PrintBlock(*s.body, depth, out);

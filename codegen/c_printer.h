@@ -42,6 +42,8 @@ class CPrinter {
   std::string PrintAssign(const Assign& statement);
   std::string PrintStore(const StoreElements& statement);
   std::string PrintAdd(const AddElements& statement);
+  void RequireAsyncCopies() const;
+  std::string PrintAsyncCopy(const AsyncCopy& statement);
   std::string PrintPointer(const DeclarePointer& statement);
   std::string PrintView(const DeclareView& statement);
   std::string PrintArray(const DeclareArray& statement);

@@ -11,7 +11,7 @@
 // Who runs a stage: on CPUs `threads` threads, each with its number `thread`; on targets with
 // blocks of threads all threads of all blocks (Stage::launch), of which the threads of a block
 // share memory and meet at barriers. Both see ShareLoop; HardwareIndex, shared memory, Barrier,
-// ShuffleDown and AddElements exist on targets with blocks only.
+// ShuffleDown and AddElements exist on targets with blocks only, AsyncCopy on some of them.
 //
 // fp16 and bf16 exist in memory only: values of these types are loaded and
 // stored, and converted from and to fp32; nothing else is computed with them.
@@ -269,21 +269,40 @@ struct Call {
   std::string function;
   std::vector<std::string> arguments;  // expressions over variables in scope
 };
+// Neighbours of `type`, 4, 8 or 16 bytes, from `source` in memory to the shared array `target`, by
+// a copy that runs beside what the thread does next; both places are aligned to these bytes. Until
+// the thread has waited for it, nobody accesses them but to read the source.
+struct AsyncCopy {
+  std::string target;
+  Index to;
+  std::string source;
+  Index from;
+  LoopValueType type;
+};
+// The copies that the thread began since the last time are a group, perhaps an empty one.
+struct CommitCopies {};
+// Waits until all groups of the thread but the last `groups` have arrived: for itself; others see
+// them behind the next barrier.
+struct WaitForCopies {
+  int groups;
+};
 // The copy of a part of a buffer into the shared array `array`, by all threads of the block
-// together: what codegen/pass_double_buffer.h looks for; otherwise no more than its body. The body
-// has loops, conditions on indices, declarations that nothing after the region uses, and stores to
-// `array` of values that do not depend on other stores of the region; no barriers.
+// together: what codegen/pass_async_copies.h and codegen/pass_double_buffer.h look for; otherwise
+// no more than its body. The body has loops, conditions on indices, declarations that nothing after
+// the region uses, and stores to `array` of values that do not depend on other stores of the
+// region; no barriers.
 struct CopyRegion {
   std::string array;
-  int stages;  // 2: to be double-buffered
+  int stages;  // 2: to be double-buffered; asynchronous: parts that have room in the array
   std::shared_ptr<const Block> body;
+  bool is_asynchronous = false;  // to be made of AsyncCopy
 };
 
 struct Statement {
   std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, AddElements,
                DeclarePointer, DeclareView, DeclareArray, HardwareIndex, Barrier, AwaitStages, For,
                ShareLoop, If, DeclareFlag, ClearFlag, KeepInRegister, PrefetchElement, Call,
-               CopyRegion>
+               AsyncCopy, CommitCopies, WaitForCopies, CopyRegion>
       form;
 };
 

@@ -185,8 +185,16 @@ class TextPrinter {
   void Print(const Call& s, int depth) {
     Line(depth, s.function, "(", absl::StrJoin(s.arguments, ", "), ")");
   }
+  void Print(const AsyncCopy& s, int depth) {
+    Line(depth, s.target, "[", s.to.ToString(), "] = asynchronous ",
+         s.type.lanes == 1 ? "" : TypeText(s.type) + " ", s.source, "[", s.from.ToString(), "]");
+  }
+  void Print(const CommitCopies&, int depth) { Line(depth, "commit copies"); }
+  void Print(const WaitForCopies& s, int depth) { Line(depth, "wait for copies but ", s.groups); }
   void Print(const CopyRegion& s, int depth) {
-    Nested(absl::StrCat("copy to ", s.array, ", stages ", s.stages), *s.body, depth);
+    Nested(absl::StrCat("copy to ", s.array, ", stages ", s.stages,
+                        s.is_asynchronous ? ", asynchronous" : ""),
+           *s.body, depth);
   }
   void Nested(const std::string& head, const Block& body, int depth) {
     Line(depth, head);

@@ -69,6 +69,8 @@ class Walk {
                           [](const HardwareIndex&) {},
                           [](const Barrier&) {},
                           [](const AwaitStages&) {},
+                          [](const CommitCopies&) {},
+                          [](const WaitForCopies&) {},
                           [&](const DeclareIndex& s) { Use(s.value); },
                           [&](const DeclareValue& s) { Inside(*s.value); },
                           [&](const Assign& s) {
@@ -109,6 +111,12 @@ class Walk {
                             Use(s.offset);
                           },
                           [&](const Call& s) { Name(s.function); },
+                          [&](const AsyncCopy& s) {
+                            Name(s.target);
+                            Use(s.to);
+                            Name(s.source);
+                            Use(s.from);
+                          },
                           [&](const CopyRegion& s) {
                             Name(s.array);
                             Inside(*s.body);
@@ -204,6 +212,9 @@ void Rewriter::RewriteStatement(const Statement& statement, Block& out) {
                         [](Barrier&) {},
                         [](AwaitStages&) {},
                         [](Call&) {},
+                        [](Call&) {},
+                        [](CommitCopies&) {},
+                        [](WaitForCopies&) {},
                         [&](DeclareIndex& s) { s.value = RewriteIndex(s.value); },
                         [](HardwareIndex&) {},
                         [&](DeclareValue& s) {
@@ -254,6 +265,12 @@ void Rewriter::RewriteStatement(const Statement& statement, Block& out) {
                         [&](PrefetchElement& s) {
                           s.offset = RewriteIndex(s.offset);
                           s.pointer = RewriteName(s.pointer);
+                        },
+                        [&](AsyncCopy& s) {
+                          s.to = RewriteIndex(s.to);
+                          s.target = RewriteName(s.target);
+                          s.from = RewriteIndex(s.from);
+                          s.source = RewriteName(s.source);
                         },
                         [&](CopyRegion& s) {
                           s.array = RewriteName(s.array);

@@ -252,7 +252,8 @@ void NestLoads::EmitSharedCopy(const NestCopy& copy, Block* block) {
     body = std::move(loop);
   }
   block->push_back({Comment{Describe(copy)}});
-  block->push_back({CopyRegion{copy.name, copy.stages, ShareBlock(std::move(body))}});
+  block->push_back(
+      {CopyRegion{copy.name, copy.stages, ShareBlock(std::move(body)), copy.is_asynchronous}});
 }
 
 void NestLoads::EmitPrivateCopy(const NestCopy& copy, Block* block) {

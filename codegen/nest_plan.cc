@@ -47,7 +47,8 @@ NestCopy LiteralCopy(const LowLevelExpression& low, const NestShape& shape, int 
                 .uses_all_threads = false,
                 .padding = is_shared ? parameters.padding : 0,
                 .width = is_shared ? parameters.copy_width : 1,
-                .stages = is_shared ? parameters.copy_stages : 1};
+                .stages = is_shared ? parameters.copy_stages : 1,
+                .is_asynchronous = is_shared && parameters.copy_mode == CopyMode::kAsynchronous};
   std::iota(copy.iterated.begin(), copy.iterated.end(), 0);
   return copy;
 }

@@ -41,7 +41,8 @@ struct NestCopy {
   bool uses_all_threads;
   int64_t padding;  // elements that rows of the innermost dimension are longer
   int width;        // elements that a thread moves at once
-  int stages;       // 2: double-buffered
+  int stages;       // 2: double-buffered; asynchronous copies: parts that have room
+  bool is_asynchronous;
 
   int64_t elements() const;  // padding included
   // Elements from one step in each buffer dimension to the next.

@@ -62,6 +62,11 @@ class Hoister : public Rewriter {
                      out.push_back({AddElements{s.pointer, Hoisted(s.offset, s.pointer + "_at"),
                                                 std::move(value)}});
                    },
+                   [&](const AsyncCopy& s) {
+                     const Index to = Hoisted(s.to, s.target + "_at");
+                     out.push_back({AsyncCopy{s.target, to, s.source,
+                                              Hoisted(s.from, s.source + "_at"), s.type}});
+                   },
                    [&](const DeclarePointer& s) {
                      DeclarePointer result = s;
                      result.offset = Hoisted(s.offset, s.name + "_at");

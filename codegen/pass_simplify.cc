@@ -100,19 +100,21 @@ class Simplifier : public Rewriter {
   }
 
   void RewriteStatement(const Statement& statement, Block& out) override {
-    std::visit(Overloaded{[&](const For& s) { RewriteLoop(s, out); },
-                          [&](const ShareLoop& s) { RewriteShareLoop(s, out); },
-                          [&](const If& s) { RewriteBranch(s, out); },
-                          [&](const DeclareIndex& s) { RewriteDeclaration(s, out); },
-                          [&](const HardwareIndex& s) { RewriteDeclaration(s, out); },
-                          [&](const DeclareFlag& s) { RewriteDeclaration(s, out); },
-                          [&](const CopyRegion& s) {
-                            auto body = RewriteInner(s.body);
-                            if (IsEmpty(*body)) return;
-                            out.push_back({CopyRegion{s.array, s.stages, std::move(body)}});
-                          },
-                          [&](const auto&) { Rewriter::RewriteStatement(statement, out); }},
-               statement.form);
+    std::visit(
+        Overloaded{
+            [&](const For& s) { RewriteLoop(s, out); },
+            [&](const ShareLoop& s) { RewriteShareLoop(s, out); },
+            [&](const If& s) { RewriteBranch(s, out); },
+            [&](const DeclareIndex& s) { RewriteDeclaration(s, out); },
+            [&](const HardwareIndex& s) { RewriteDeclaration(s, out); },
+            [&](const DeclareFlag& s) { RewriteDeclaration(s, out); },
+            [&](const CopyRegion& s) {
+              auto body = RewriteInner(s.body);
+              if (IsEmpty(*body)) return;
+              out.push_back({CopyRegion{s.array, s.stages, std::move(body), s.is_asynchronous}});
+            },
+            [&](const auto&) { Rewriter::RewriteStatement(statement, out); }},
+        statement.form);
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "codegen/copy_loop.h"
 #include "codegen/loop_program_walk.h"
 #include "codegen/scalar_code.h"
 
@@ -12,22 +13,6 @@ namespace mdh {
 namespace {
 
 constexpr int64_t kVectorBytes = 16;
-
-// The index without the terms of the variable; their common factor in `coefficient`.
-std::optional<Index> WithoutVariable(const Index& index, const std::string& variable,
-                                     int64_t* coefficient) {
-  IndexSum rest = index.Sum();
-  *coefficient = 0;
-  for (auto term = rest.terms.begin(); term != rest.terms.end(); ++term) {
-    if (!(term->factor == Index::Variable(variable))) continue;
-    *coefficient = term->coefficient;
-    rest.terms.erase(term);
-    break;
-  }
-  Index result = rest.ToIndex();
-  if (result.Uses(variable)) return std::nullopt;
-  return result;
-}
 
 class Vectorizer : public Rewriter {
  public:
@@ -53,7 +38,7 @@ class Vectorizer : public Rewriter {
     const auto* loop = std::get_if<For>(&statement.form);
     if (loop == nullptr) return Rewriter::RewriteStatement(statement, out);
     definitions_.erase(loop->variable);
-    const std::optional<Copy> copy = CopyOf(*loop);
+    const std::optional<CopyLoop> copy = CopyLoopOf(*loop);
     const bool is_lanes = absl::StartsWith(loop->variable, options_.lane_prefix);
     if (copy.has_value() && (is_lanes ? MakeLanes(*copy, out) : MakeWide(*loop, *copy, out))) {
       return;
@@ -62,54 +47,11 @@ class Vectorizer : public Rewriter {
   }
 
  private:
-  // for x = 0 .. iterations:  target[to + stride * x] = source[from + x], or += if it adds
-  struct Copy {
-    int64_t iterations;
-    ScalarType type;
-    std::string target, source;
-    Index to, from;
-    int64_t stride;
-    bool adds;  // atomically
-  };
-
-  // What an addition adds is stored, too.
-  static std::optional<StoreElements> StoreOf(const Statement& statement) {
-    if (const auto* store = std::get_if<StoreElements>(&statement.form)) return *store;
-    const auto* add = std::get_if<AddElements>(&statement.form);
-    if (add == nullptr) return std::nullopt;
-    return StoreElements{add->pointer, add->offset, add->value, 1};
-  }
-
-  static std::optional<Copy> CopyOf(const For& loop) {
-    if (loop.body->size() != 1 || !loop.begin.IsZero() || !loop.end.is_constant() ||
-        loop.step != 1) {
-      return std::nullopt;
-    }
-    const std::optional<StoreElements> store = StoreOf((*loop.body)[0]);
-    if (!store.has_value() || store->value->type.lanes != 1) return std::nullopt;
-    const auto* load = std::get_if<LoadElements>(&store->value->form);
-    if (load == nullptr) return std::nullopt;
-    int64_t source_stride, stride;
-    const auto from = WithoutVariable(load->offset, loop.variable, &source_stride);
-    const auto to = WithoutVariable(store->offset, loop.variable, &stride);
-    if (!from.has_value() || !to.has_value() || source_stride != 1 || stride == 0) {
-      return std::nullopt;
-    }
-    return Copy{loop.end.constant(),
-                store->value->type.scalar,
-                store->pointer,
-                load->pointer,
-                *to,
-                *from,
-                stride,
-                std::holds_alternative<AddElements>((*loop.body)[0].form)};
-  }
-
-  static LoopValue WideLoad(const Copy& copy, const Index& from, int64_t lanes) {
+  static LoopValue WideLoad(const CopyLoop& copy, const Index& from, int64_t lanes) {
     return MakeLoad(copy.source, from, {copy.type, static_cast<int>(lanes)}, 1);
   }
 
-  bool MakeLanes(const Copy& copy, Block& out) {
+  bool MakeLanes(const CopyLoop& copy, Block& out) {
     const int64_t lanes = copy.iterations;
     if (copy.adds) return false;
     if (lanes != 2 && lanes != 4 && lanes != 8 && lanes != 16) return false;
@@ -118,7 +60,7 @@ class Vectorizer : public Rewriter {
     return true;
   }
 
-  bool MakeWide(const For& loop, const Copy& copy, Block& out) {
+  bool MakeWide(const For& loop, const CopyLoop& copy, Block& out) {
     const bool from_registers = private_arrays_.contains(copy.source);
     const bool moves = options_.private_arrays && copy.stride == 1 &&
                        from_registers != private_arrays_.contains(copy.target) &&
@@ -175,33 +117,8 @@ class Vectorizer : public Rewriter {
                                           IsAligned(pointer->second.base, elements));
   }
 
-  // Whether all values of coefficient * index are known to be multiples of `divisor`.
-  bool IsMultiple(const Index& index, int64_t divisor, int64_t coefficient = 1) const {
-    const IndexSum sum = index.Sum();
-    if (sum.constant * coefficient % divisor != 0) return false;
-    for (const IndexTerm& term : sum.terms) {
-      const int64_t factor = term.coefficient * coefficient;
-      if (factor % divisor != 0 && !IsMultipleFactor(term.factor, divisor, factor)) return false;
-    }
-    return true;
-  }
-
-  bool IsMultipleFactor(const Index& factor, int64_t divisor, int64_t coefficient) const {
-    switch (factor.kind()) {
-      case Index::Kind::kVariable: {
-        const auto definition = definitions_.find(factor.name());
-        return definition != definitions_.end() &&
-               IsMultiple(definition->second, divisor, coefficient);
-      }
-      case Index::Kind::kMod:
-        return factor.right().constant() * coefficient % divisor == 0 &&
-               IsMultiple(factor.left(), divisor, coefficient);
-      case Index::Kind::kMin:
-        return IsMultiple(factor.left(), divisor, coefficient) &&
-               IsMultiple(factor.right(), divisor, coefficient);
-      default:
-        return false;
-    }
+  bool IsMultiple(const Index& index, int64_t divisor) const {
+    return mdh::IsMultiple(index, divisor, definitions_);
   }
 
   const VectorizeOptions& options_;

@@ -1,5 +1,6 @@
 #include "codegen/passes.h"
 
+#include "codegen/pass_async_copies.h"
 #include "codegen/pass_double_buffer.h"
 #include "codegen/pass_hoist_indices.h"
 #include "codegen/pass_simplify.h"
@@ -11,7 +12,9 @@ namespace mdh {
 LoopProgram Optimize(LoopProgram program, const PassOptions& options) {
   // What shapes and sizes decide is gone before other passes look for their patterns.
   program = Simplify(std::move(program));
-  // Copies that are marked for it are split into loads ahead and stores behind the computation ...
+  // Copies that are marked for it run several parts ahead of the computation, ...
+  program = MakeAsyncCopies(std::move(program), {.lane_prefix = options.copy_loops});
+  // ... others are split into loads ahead and stores behind the computation ...
   program = DoubleBuffer(std::move(program), {.private_bytes = options.prefetch_bytes});
   // ... which leaves constant first parts.
   program = Simplify(std::move(program));

@@ -1,9 +1,6 @@
 #include "codegen/prefetch_region.h"
 
-#include <map>
-#include <set>
-
-#include "codegen/loop_program_walk.h"
+#include "codegen/copy_ahead.h"
 #include "core/status.h"
 
 namespace mdh {
@@ -106,14 +103,6 @@ class Splitter : public Rewriter {
   Index iteration_ = Index(0);  // the place of this iteration of the loops around
   int64_t next_ = 0;            // the next free place behind it
 };
-
-Block WithOwnNames(const Block& block, NameAllocator& names) {
-  std::set<std::string> declared;
-  CollectDeclaredNames(block, declared);
-  std::map<std::string, std::string> renamed;
-  for (const std::string& name : declared) renamed[name] = names.Unique(name);
-  return RenameAll(block, renamed);
-}
 
 }  // namespace
 

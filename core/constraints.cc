@@ -194,6 +194,35 @@ std::string AtomicsObstacle(const Expression& expression, DeviceKind device,
   return "";
 }
 
+bool HasAsyncCopies(const DeviceDescription& device) { return ComputeCapability(device) >= 80; }
+
+std::string AsyncCopyObstacle(const Expression& expression, const NestShape& nest,
+                              const TuningParameters& p, int b, int n) {
+  const Buffer& buffer = expression.inputs()[b];
+  const InputParameters& input = p.inputs[b];
+  if (buffer.boundary.kind != Boundary::Kind::kNone) return "it has a boundary";
+  if (n > 0 && nest.InputRegion(b, n - 1) == nest.shared_region()) {
+    return "it is from another copy in shared memory";
+  }
+  const int64_t bytes = input.copy_width * buffer.type.size_bytes();
+  if (bytes != 4 && bytes != 8 && bytes != 16) {
+    return absl::StrCat("elements that are copied at once have ", bytes, " bytes, not 4, 8 or 16");
+  }
+  if (input.copy_width == 1) return "";
+  const std::vector<int> layout = nest.LayoutAt(b, n);
+  if (layout.back() + 1 != static_cast<int>(layout.size())) {
+    return absl::StrCat(
+        "elements that are copied at once are no neighbours in the copy, where "
+        "dimension ",
+        layout.back() + 1, " is innermost");
+  }
+  if (input.padding % input.copy_width != 0) {
+    return absl::StrCat("its rows are padded by ", input.padding, " elements, no multiple of ",
+                        input.copy_width);
+  }
+  return "";
+}
+
 double ResultArrayBytes(const Expression& expression) {
   double bytes = 0;
   for (const TypedName& result : expression.function().results()) bytes += SizeBytes(result.type);

@@ -75,6 +75,15 @@ bool HasAtomicAdd(DeviceKind device, ScalarType type);
 std::string AtomicsObstacle(const Expression& expression, DeviceKind device,
                             NumericsPolicy numerics);
 
+// Whether threads of the device can copy to shared memory asynchronously: CUDA, from compute
+// capability 8.0 on.
+bool HasAsyncCopies(const DeviceDescription& device);
+// Why the copy of input `buffer` at place n of the nest, with the width and padding that its
+// parameters say, cannot be asynchronous on a device that can; empty if it can. Expects that
+// CopyWidthObstacle has nothing against its width.
+std::string AsyncCopyObstacle(const Expression& expression, const NestShape& nest,
+                              const TuningParameters& parameters, int buffer, int n);
+
 // Bytes of arrays that hold every result once, in the types in which results are combined: partial
 // results and prefix sums live in such arrays.
 double ResultArrayBytes(const Expression& expression);

@@ -4,8 +4,10 @@
 #include <array>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "core/device_description.h"
 
 namespace mdh {
@@ -43,6 +45,14 @@ BlockLimits LimitsOf(const Architecture& architecture) {
 }
 
 }  // namespace
+
+int ComputeCapability(const DeviceDescription& device) {
+  absl::string_view digits = device.isa;
+  int capability = 0;
+  const bool is_known = device.kind == DeviceKind::kCuda && absl::ConsumePrefix(&digits, "sm_") &&
+                        absl::SimpleAtoi(digits, &capability);
+  return is_known ? capability : 0;
+}
 
 Result<DeviceDescription> DescribeCudaArchitecture(int compute_capability) {
   const auto known = std::find_if(

@@ -46,6 +46,9 @@ struct DeviceDescription {
   std::string Fingerprint() const;
 };
 
+// Of a device under CUDA: 90 for "sm_90"; 0 of others, and where the description does not say it.
+int ComputeCapability(const DeviceDescription& device);
+
 // Whether the description is complete and free of contradictions: every count positive, shared and
 // register memory and the sizes of blocks and grids consistent with each other.
 // Errors: InvalidArgument, naming the field and its value.

@@ -73,6 +73,10 @@ struct ScalarMemory {
   friend bool operator==(const ScalarMemory&, const ScalarMemory&) = default;
 };
 
+// How the threads of a block move elements to a copy that they share: through registers, or by
+// copies that run beside what the thread does next and need none.
+enum class CopyMode : uint8_t { kThroughRegisters = 1, kAsynchronous = 2 };
+
 // Where an input buffer is read from. On targets whose memory is explicit (CUDA, OpenCL), `memory`
 // says it all. On targets with caches: in place, or from a packed copy of the part of the buffer
 // that one part of layer `stage_layer` needs.
@@ -87,11 +91,14 @@ struct InputParameters {
 
   MemoryParameters memory = {};
   // Of the copy that the threads of a block share: elements that rows of its innermost dimension
-  // are longer than needed (against bank conflicts), elements that a thread moves at once, and
-  // parts that are in flight (1: copy, then compute; 2: copy the next part during the computation).
+  // are longer than needed (against bank conflicts), elements that a thread moves at once, how, and
+  // parts that have room there (1: copy, then compute; more: copy the next parts during the
+  // computation). Through registers 1 or 2, asynchronously 2 to kMaxAsyncStages.
+  static constexpr int kMaxAsyncStages = 4;
   int padding = 0;
   int copy_width = 1;
   int copy_stages = 1;
+  CopyMode copy_mode = CopyMode::kThroughRegisters;
 
   friend bool operator==(const InputParameters&, const InputParameters&) = default;
 };
@@ -167,7 +174,7 @@ bool IsNested(const PhaseParameters& phase);
 //   scalar_order, scalar_assign        S1 and S2, if that phase is set apart
 //   recompose_order, recompose_assign  R1 and R2, idem
 //   inputs; memory; copy               per input: staging for caches; D3 and D4; padding, copy
-//                                      width and stages
+//                                      width and stages, and whether it is asynchronous
 //   results; scalar_in; scalar_out     R3 and R4 per output; S3 and S4; S5 and S6
 //   accumulate; chains; stores; prefetch; combine; compiler; unroll; numerics
 std::string ToText(const TuningParameters& parameters);
@@ -193,7 +200,8 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 // Level by level:
 //   - extents as above; orders are permutations, assignments bijections, tables complete;
 //   - regions only get faster inwards; what is copied can be described, and copies have the width,
-//     stages and padding that memory and loops allow;
+//     stages and padding that memory and loops allow; asynchronous ones are of 4, 8 or 16 bytes
+//     that are neighbours and aligned on both sides, on devices that have them;
 //   - parallel parts of a reduced dimension combine in a region that all of them reach (Tables
 //   2-4),
 //     and have an identity if they may be empty; with policies as above, they are those parts;

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "core/round.h"
 #include "core/text_view.h"
 #include "core/tuning_parameters.h"
@@ -133,10 +134,12 @@ Result<InputParameters> ParseInput(absl::string_view text) {
   return input;
 }
 
-// "8:4:2" = padding, width, stages.
+// "8:4:2", "0:4:3:async" = padding, width, stages, how elements are moved.
 Status ParseCopy(absl::string_view text, InputParameters* input) {
-  MDH_ASSIGN_OR_RETURN(const std::vector<int> values, ParseRow<int>(text, ':'));
-  if (values.size() != 3) return Invalid("copy '", text, "' is not PADDING:WIDTH:STAGES");
+  absl::string_view numbers = text;
+  if (absl::ConsumeSuffix(&numbers, ":async")) input->copy_mode = CopyMode::kAsynchronous;
+  MDH_ASSIGN_OR_RETURN(const std::vector<int> values, ParseRow<int>(numbers, ':'));
+  if (values.size() != 3) return Invalid("copy '", text, "' is not PADDING:WIDTH:STAGES[:async]");
   input->padding = values[0];
   input->copy_width = values[1];
   input->copy_stages = values[2];

@@ -96,7 +96,8 @@ std::string CopiesText(const std::vector<InputParameters>& inputs) {
   for (const InputParameters& input : inputs) {
     has_memory = has_memory || !(input.memory == none.memory);
     has_copies = has_copies || input.padding != none.padding ||
-                 input.copy_width != none.copy_width || input.copy_stages != none.copy_stages;
+                 input.copy_width != none.copy_width || input.copy_stages != none.copy_stages ||
+                 input.copy_mode != none.copy_mode;
   }
   std::string text;
   if (has_memory) {
@@ -107,7 +108,8 @@ std::string CopiesText(const std::vector<InputParameters>& inputs) {
   }
   if (has_copies) {
     const auto copy = [](std::string* out, const InputParameters& input) {
-      absl::StrAppend(out, input.padding, ":", input.copy_width, ":", input.copy_stages);
+      absl::StrAppend(out, input.padding, ":", input.copy_width, ":", input.copy_stages,
+                      input.copy_mode == CopyMode::kAsynchronous ? ":async" : "");
     };
     absl::StrAppend(&text, "; copy=", absl::StrJoin(inputs, "|", copy));
   }

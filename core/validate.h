@@ -41,7 +41,7 @@ Status ValidateShapes(const Expression& expression, const SystemModel& model,
                       const TuningParameters& parameters);
 // D3, D4 and the parameters of copies. Expects valid shapes.
 Status ValidateCopies(const Expression& expression, const SystemModel& model,
-                      const TuningParameters& parameters);
+                      const DeviceDescription& device, const TuningParameters& parameters);
 // Results are combined in the order of the numerics policy. Expects valid shapes.
 Status ValidateNumerics(const Expression& expression, const NestShape& recomposition,
                         NumericsPolicy numerics);

@@ -13,8 +13,9 @@ constexpr int64_t kMaxCopiedElements = 1 << 30;  // more than any shared memory 
 
 class Copies {
  public:
-  Copies(const Expression& e, const SystemModel& m, const TuningParameters& p)
-      : e_(e), m_(m), p_(p), shape_(e, m, p) {}
+  Copies(const Expression& e, const SystemModel& m, const DeviceDescription& device,
+         const TuningParameters& p)
+      : e_(e), m_(m), device_(device), p_(p), shape_(e, m, p) {}
 
   Status Run() const {
     for (int b = 0; b < static_cast<int>(p_.inputs.size()); ++b) {
@@ -37,9 +38,12 @@ class Copies {
       return InvalidParameters("padding of ", Name(b), ": ", input.padding, " is not in 0..",
                                kMaxPadding);
     }
-    if (input.copy_stages < 1 || input.copy_stages > 2) {
-      return InvalidParameters("stages of the copy of ", Name(b), ": ", input.copy_stages,
-                               " is not in 1..2");
+    const bool is_asynchronous = input.copy_mode == CopyMode::kAsynchronous;
+    const int fewest = is_asynchronous ? 2 : 1;
+    const int most = is_asynchronous ? InputParameters::kMaxAsyncStages : 2;
+    if (input.copy_stages < fewest || input.copy_stages > most) {
+      return InvalidParameters("stages of the ", is_asynchronous ? "asynchronous " : "", "copy of ",
+                               Name(b), ": ", input.copy_stages, " is not in ", fewest, "..", most);
     }
     if (input.copy_width < 1 || (input.copy_width & (input.copy_width - 1)) != 0) {
       return InvalidParameters("width of the copy of ", Name(b), ": ", input.copy_width,
@@ -99,8 +103,19 @@ class Copies {
         }
       }
       if (input.copy_stages > 1) MDH_RETURN_IF_ERROR(Stages(b, n));
+      if (input.copy_mode == CopyMode::kAsynchronous) MDH_RETURN_IF_ERROR(Asynchronous(b, n));
     }
     return absl::OkStatus();
+  }
+
+  Status Asynchronous(int b, int place) const {
+    const std::string name = absl::StrCat("asynchronous copy of ", Name(b), ": ");
+    if (!HasAsyncCopies(device_)) {
+      return InvalidParameters(name, device_.name.empty() ? "the device" : device_.name,
+                               " has none, which CUDA has from compute capability 8.0 on");
+    }
+    const std::string reason = AsyncCopyObstacle(e_, shape_, p_, b, place);
+    return reason.empty() ? absl::OkStatus() : InvalidParameters(name, reason);
   }
 
   // The next part can only be copied during the computation if a loop has a next part.
@@ -117,6 +132,7 @@ class Copies {
 
   const Expression& e_;
   const SystemModel& m_;
+  const DeviceDescription& device_;
   const TuningParameters& p_;
   const NestShape shape_;
 };
@@ -155,8 +171,8 @@ Status ValidateUserLayouts(const MemoryParameters& memory, const std::string& na
 }
 
 Status ValidateCopies(const Expression& expression, const SystemModel& model,
-                      const TuningParameters& parameters) {
-  return Copies(expression, model, parameters).Run();
+                      const DeviceDescription& device, const TuningParameters& parameters) {
+  return Copies(expression, model, device, parameters).Run();
 }
 
 }  // namespace mdh

@@ -41,6 +41,7 @@ class Nest {
        const TuningParameters& p)
       : e_(e),
         m_(m),
+        device_(device),
         limits_(device.blocks),
         p_(p),
         phases_(PhasesOf(p)),
@@ -54,7 +55,7 @@ class Nest {
     }
     MDH_RETURN_IF_ERROR(Parts());
     MDH_RETURN_IF_ERROR(CodeLevel());
-    MDH_RETURN_IF_ERROR(ValidateCopies(e_, m_, phases_.decomposition));
+    MDH_RETURN_IF_ERROR(ValidateCopies(e_, m_, device_, phases_.decomposition));
     MDH_RETURN_IF_ERROR(ResultRegions());
     MDH_RETURN_IF_ERROR(Identities());
     MDH_RETURN_IF_ERROR(Atomics());
@@ -300,6 +301,7 @@ class Nest {
 
   const Expression& e_;
   const SystemModel& m_;
+  const DeviceDescription& device_;
   const BlockLimits& limits_;
   const TuningParameters& p_;
   const Phases phases_;

@@ -141,7 +141,8 @@ class Validator {
     if (!IsPermutation(input.layout, buffer.extents.size())) {
       return InvalidParameters("layout of ", buffer.name, " is no permutation of its dimensions");
     }
-    if (input.padding != 0 || input.copy_width != 1 || input.copy_stages != 1) {
+    if (input.padding != 0 || input.copy_width != 1 || input.copy_stages != 1 ||
+        input.copy_mode != CopyMode::kThroughRegisters) {
       return InvalidParameters("padding, width and stages of the copy of ", buffer.name,
                                " need shared memory, which model ", m_.name, " has not");
     }

@@ -334,6 +334,18 @@ class Walk {
       TrySome(3, [&](TuningParameters& p) { p.inputs[b].copy_width = 2 << Below(rng_, 3); });
     }
     if (!OneIn(3)) Try([&](TuningParameters& p) { p.inputs[b].copy_stages = 2; });
+    if (!OneIn(3)) TrySome(3, [&](TuningParameters& p) { MakeAsynchronous(p, b); });
+  }
+
+  // With a width, padding and layout that asynchronous copies may have.
+  void MakeAsynchronous(TuningParameters& p, size_t b) {
+    InputParameters& input = p.inputs[b];
+    input.copy_mode = CopyMode::kAsynchronous;
+    input.copy_stages = 2 + static_cast<int>(Below(rng_, InputParameters::kMaxAsyncStages - 1));
+    if (OneIn(3)) return;
+    input.memory.layouts.clear();
+    input.copy_width = 1 << Below(rng_, 4);
+    input.padding = input.copy_width * static_cast<int>(Below(rng_, 3));
   }
 
   void ChooseCode() {

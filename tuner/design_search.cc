@@ -25,9 +25,10 @@ DesignSearch::DesignSearch(const Expression& expression, const SystemModel& mode
       model_(model),
       device_(device),
       costs_(expression, device),
-      moves_(expression, device),
-      ranked_(BlockCandidates(expression, model, device,
-                              {.count = kRanked, .evaluations = kEvaluations})) {}
+      moves_(expression, device, {.async_copies = true}),
+      ranked_(
+          BlockCandidates(expression, model, device,
+                          {.count = kRanked, .evaluations = kEvaluations, .async_copies = true})) {}
 
 bool DesignSearch::is_done() const {
   if (without_gain_ >= kPatience) return true;

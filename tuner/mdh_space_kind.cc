@@ -34,7 +34,7 @@ bool IsSameInput(const NestShape& shape, int b, const NestShape& other, const In
   if (x.stage_layer != y.stage_layer || x.strip_dimension != y.strip_dimension) return false;
   if (x.stage_layer != InputParameters::kInPlace && x.layout != y.layout) return false;
   if (x.padding != y.padding || x.copy_width != y.copy_width) return false;
-  if (x.copy_stages != y.copy_stages) return false;
+  if (x.copy_stages != y.copy_stages || x.copy_mode != y.copy_mode) return false;
   if (!has_regions) return true;
   const auto copies = [b](const NestShape& nest) {
     std::vector<std::pair<int, std::pair<int, std::vector<int>>>> found;

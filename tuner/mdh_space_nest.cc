@@ -297,20 +297,34 @@ void NestDecompositions::AddCopyDetails() {
       builder_.Require(absl::StrCat("elements of ", name, " that are copied at once"),
                        builder_.At(input.width) == 1 || WidthFits(b, width));
     }
-    input.stages = add("copy_stages", {1, 2});
-    // The next part is copied during the computation: there must be a loop with a next part right
-    // outside of the copy.
-    Formula has_loops = 0;
-    for (const int d : turn_) {
-      if (p_.size(d) == 1 || (e_.has_reduction() && !p_.is_reduced(d))) continue;
-      has_loops = Max({has_loops, If(Parts(outer_, d) > 1, 1, 0)});
+    const bool may_be_asynchronous = MayBeAsynchronous(b);
+    // Many dimensions or levels leave no room for the products of more.
+    const bool may_be_more = may_be_asynchronous && !is_wide() && !has_warps();
+    std::vector<int64_t> stages(may_be_more ? InputParameters::kMaxAsyncStages : 2);
+    std::iota(stages.begin(), stages.end(), 1);
+    input.stages = add("copy_stages", std::move(stages));
+    if (may_be_asynchronous) {
+      input.mode = add("copy_mode", {static_cast<int64_t>(CopyMode::kThroughRegisters),
+                                     static_cast<int64_t>(CopyMode::kAsynchronous)});
+      LimitAsyncCopies(b);
     }
-    const Formula place = builder_.At(place_);
-    const Formula is_inside = e_.has_reduction() ? place != kNested : place == kThreadsFirst;
-    const Formula has_next = is_inside && has_loops == 1;
-    builder_.Require(absl::StrCat("loop around the copy of ", name),
-                     builder_.At(input.stages) == 1 || has_next);
+    RequireLoopAround(b);
   }
+}
+
+// The next part is copied during the computation: there must be a loop with a next part right
+// outside of the copy.
+void NestDecompositions::RequireLoopAround(int b) {
+  Formula has_loops = 0;
+  for (const int d : turn_) {
+    if (p_.size(d) == 1 || (e_.has_reduction() && !p_.is_reduced(d))) continue;
+    has_loops = Max({has_loops, If(Parts(outer_, d) > 1, 1, 0)});
+  }
+  const Formula place = builder_.At(place_);
+  const Formula is_inside = e_.has_reduction() ? place != kNested : place == kThreadsFirst;
+  const Formula has_next = is_inside && has_loops == 1;
+  builder_.Require(absl::StrCat("loop around the copy of ", e_.inputs()[b].name),
+                   builder_.At(inputs_[b].stages) == 1 || has_next);
 }
 
 std::unique_ptr<MdhSpaceKind> NestSpace(MdhProblem problem) {

@@ -43,7 +43,7 @@ class NestDecompositions : public MdhSpaceKind {
 
   // An input that can be copied; numbers of parameters, or -1.
   struct InputChoices {
-    int copy = -1, padding = -1, width = -1, stages = -1;
+    int copy = -1, padding = -1, width = -1, stages = -1, mode = -1;
     PermutationDigits layout;
   };
 
@@ -61,6 +61,7 @@ class NestDecompositions : public MdhSpaceKind {
   void AddBlock();
   void AddCopyFlags();
   void AddCopyDetails();
+  void RequireLoopAround(int b);
 
   bool is_explicit() const { return p_.model.memory == MemoryKind::kExplicit; }
   bool is_wide() const;
@@ -103,6 +104,8 @@ class NestDecompositions : public MdhSpaceKind {
   double SharedBytesForCopies() const;
   std::vector<int64_t> GridCaps() const;
   int CopyWidth(int b) const;
+  bool MayBeAsynchronous(int b) const;
+  void LimitAsyncCopies(int b);
   Formula WidthFits(int b, int64_t width) const;
   Formula LogOfParts(int d, const std::vector<int>& layers) const;
   Formula LogOfExtent(int b, int x) const;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kMaxPadding = 4;
 constexpr double kMaxCopiedElements = 1 << 30;
+constexpr int64_t kFewestAsyncBytes = 4;  // that an asynchronous copy moves
 
 }  // namespace
 
@@ -88,20 +89,49 @@ void NestDecompositions::LimitCopies(int b) {
   const Formula box = Sum(extents);
   const Formula copy = builder_.At(input.copy), padding = builder_.At(input.padding);
   const Formula is_shared = copy == kShared || copy == kSharedAndPrivate;
-  // Bits that padding can add, of rows of one element, and a second stage.
+  // Bits that padding can add, of rows of one element, and further stages.
   const auto bits = [](int64_t pad) { return FloorLog(2.0 * static_cast<double>(pad) + 1, 1); };
+  const bool has_many = builder_.Largest(input.stages) > 2;
+  const Formula stages = builder_.At(input.stages), second = stages - 1;
   const Formula more = If(padding == 0, 0, If(padding == 1, bits(1), bits(kMaxPadding))) +
-                       (builder_.At(input.stages) - 1);
+                       (has_many ? If(stages <= 2, second, 2) : second);
   const int64_t most = FloorLog(elements, 1);
   if (is_wide()) {  // room for any padding and stages
     builder_.Require(absl::StrCat("bytes of the copy of ", buffer.name),
                      !is_shared || box <= most - bits(1) - 1);
     return;
   }
-  for (int64_t extra = 0; extra <= bits(kMaxPadding) + 1; ++extra) {
+  for (int64_t extra = 0; extra <= bits(kMaxPadding) + (has_many ? 2 : 1); ++extra) {
     builder_.Require(absl::StrCat("bytes of the copy of ", buffer.name),
                      !is_shared || more < extra || box <= most - extra);
   }
+}
+
+// Some elements that can be copied at once have as many bytes as an asynchronous copy moves.
+bool NestDecompositions::MayBeAsynchronous(int b) const {
+  const Buffer& buffer = e_.inputs()[b];
+  return HasAsyncCopies(p_.device) && buffer.boundary.kind == Boundary::Kind::kNone &&
+         CopyWidth(b) * buffer.type.size_bytes() >= kFewestAsyncBytes;
+}
+
+// Wide ones are of neighbours in both memories.
+void NestDecompositions::LimitAsyncCopies(int b) {
+  const Buffer& buffer = e_.inputs()[b];
+  const InputChoices& input = inputs_[b];
+  const Formula is_asynchronous =
+      builder_.At(input.mode) == static_cast<int64_t>(CopyMode::kAsynchronous);
+  const Formula stages = builder_.At(input.stages);
+  builder_.Require(absl::StrCat("stages of an asynchronous copy of ", buffer.name),
+                   If(is_asynchronous, stages >= 2, stages <= 2));
+  const int width = CopyWidth(b);
+  Formula can_move = buffer.type.size_bytes() >= kFewestAsyncBytes;
+  if (width > 1) {
+    const Formula are_neighbours =
+        builder_.At(input.padding) % width == 0 && input.layout.KeepsLast(builder_);
+    can_move = If(builder_.At(input.width) == 1, can_move, are_neighbours);
+  }
+  builder_.Require(absl::StrCat("elements of an asynchronous copy of ", buffer.name),
+                   !is_asynchronous || can_move);
 }
 
 void NestDecompositions::LimitPrivateCopies(int b) {

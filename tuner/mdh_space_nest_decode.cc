@@ -288,6 +288,7 @@ void NestDecompositions::DecodeInput(Codes c, int b, TuningParameters& p) const 
   input.padding = static_cast<int>(Code(c, choices.padding, 0));
   input.copy_width = static_cast<int>(Code(c, choices.width, 1));
   input.copy_stages = static_cast<int>(Code(c, choices.stages, 1));
+  if (has_choice(choices.mode)) input.copy_mode = static_cast<CopyMode>(c[choices.mode]);
 }
 
 void NestDecompositions::ReadInput(const TuningParameters& p, int b, Configuration& c) const {
@@ -309,6 +310,10 @@ void NestDecompositions::ReadInput(const TuningParameters& p, int b, Configurati
   c[choices.padding] = is_shared ? input.padding : 0;
   if (has_choice(choices.width)) c[choices.width] = is_shared ? input.copy_width : 1;
   c[choices.stages] = is_shared ? input.copy_stages : 1;
+  if (has_choice(choices.mode)) {
+    c[choices.mode] =
+        static_cast<int64_t>(is_shared ? input.copy_mode : CopyMode::kThroughRegisters);
+  }
 }
 
 // ---- Reading ----

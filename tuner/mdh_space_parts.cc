@@ -271,6 +271,15 @@ void PermutationDigits::Add(SpaceBuilder& builder, const std::string& name, int 
   }
 }
 
+// Of the items that are left, which are in ascending order, it is the last one until it is taken.
+Formula PermutationDigits::KeepsLast(const SpaceBuilder& builder) const {
+  Formula keeps = true;
+  for (int n = 0; n + 1 < items_; ++n) {
+    keeps = keeps && builder.At(parameters_[n]) != items_ - 1 - n;
+  }
+  return keeps;
+}
+
 std::vector<int> PermutationDigits::Permutation(absl::Span<const int64_t> configuration) const {
   std::vector<int> left(items_), permutation;
   std::iota(left.begin(), left.end(), 0);

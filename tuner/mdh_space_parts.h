@@ -136,6 +136,8 @@ class OrderDigits {
 class PermutationDigits {
  public:
   void Add(SpaceBuilder& builder, const std::string& name, int items, const Formula& matters);
+  // Whether the last item stays the last.
+  Formula KeepsLast(const SpaceBuilder& builder) const;
   std::vector<int> Permutation(absl::Span<const int64_t> configuration) const;
   void Read(const std::vector<int>& permutation, Configuration& configuration) const;
 

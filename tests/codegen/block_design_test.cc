@@ -67,6 +67,35 @@ TEST(BlockDesignTest, BecomesParameters) {
   }
 }
 
+TEST(BlockDesignTest, CopiesCanBeAsynchronous) {
+  const Expression matmul = MatMul();
+  BlockDesign design = Tiled();
+  design.async_stages = {2, 3};
+  EXPECT_EQ(ToString(matmul, design),
+            "i 1x16x4 j 2x8x4 k 1/2x8 A chunk async 2 B chunk async 3 lanes j unrolled 1");
+  TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), design);
+  EXPECT_TRUE(Validate(matmul, CudaModel(), Gpu(), p).ok());
+  EXPECT_EQ(p.inputs[0].copy_mode, CopyMode::kAsynchronous);
+  EXPECT_EQ(p.inputs[0].copy_width, 1);  // transposed
+  EXPECT_EQ(p.inputs[0].copy_stages, 2);
+  EXPECT_EQ(p.inputs[1].copy_mode, CopyMode::kAsynchronous);
+  EXPECT_EQ(p.inputs[1].copy_width, 4);
+  EXPECT_EQ(p.inputs[1].copy_stages, 3);
+  // Only where a loop is around the copy.
+  design.cuts[2] = {.threads = 2, .vector = 128};
+  p = ToParameters(matmul, CudaModel(), Gpu(), design);
+  EXPECT_EQ(p.inputs[1].copy_mode, CopyMode::kThroughRegisters);
+  EXPECT_EQ(p.inputs[1].copy_stages, 1);
+}
+
+TEST(BlockDesignTest, AsynchronousCopiesAreAsWideAsTheyCanBe) {
+  EXPECT_EQ(AsyncWidth(4, 64), 4);
+  EXPECT_EQ(AsyncWidth(2, 64), 8);
+  EXPECT_EQ(AsyncWidth(8, 64), 2);
+  EXPECT_EQ(AsyncWidth(4, 6), 2);
+  EXPECT_EQ(AsyncWidth(4, 7), 1);
+}
+
 TEST(BlockDesignTest, TilesOfABlockAreALoopAroundItsResults) {
   const Expression matmul = MatMul();
   BlockDesign design = Tiled();
@@ -139,6 +168,30 @@ TEST(BlockCostTest, CountsThreadsAndSharedMemoryAsTheyAre) {
   ASSERT_TRUE(cost.fits);
   EXPECT_EQ(cost.threads, static_cast<double>(shape.ThreadsPerBlock()));
   EXPECT_EQ(cost.shared_bytes, static_cast<double>(shape.SharedBytes()));
+}
+
+TEST(BlockCostTest, AsynchronousCopiesTakeSharedMemoryForRegisters) {
+  const Expression matmul = MatMul();
+  BlockDesign design = Tiled();
+  design.cuts[2] = {.threads = 1, .vector = 16};
+  const BlockCostModel costs(matmul, Gpu());
+  const BlockCost through_registers = costs.Estimate(design);
+  for (const int stages : {2, 3, 4}) {
+    design.async_stages = {0, stages};
+    const BlockCost cost = costs.Estimate(design);
+    const TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), design);
+    const SystemModel model = CudaModel();
+    EXPECT_EQ(cost.shared_bytes, static_cast<double>(NestShape(matmul, model, p).SharedBytes()));
+    EXPECT_LT(cost.registers, through_registers.registers);
+    EXPECT_LT(cost.issue, through_registers.issue);
+  }
+  // The operand that is transposed is better moved four elements at once.
+  design.async_stages = {2, 0};
+  EXPECT_GT(costs.Estimate(design).issue, through_registers.issue);
+  design.async_stages = {4, 4};
+  const double latency = costs.Estimate(design).latency;
+  design.async_stages = {2, 2};
+  EXPECT_LE(latency, costs.Estimate(design).latency);
 }
 
 TEST(BlockCostTest, PrefersWhatIsKnownToBeFaster) {
@@ -234,7 +287,58 @@ TEST(BlockMovesTest, ChangeHowBlocksCombineWhereTheyDo) {
   EXPECT_THAT(BlockMoves(matmul, opencl).Neighbours(other), Not(Contains(Skinny())));
 }
 
+TEST(BlockMovesTest, CopiesBecomeAsynchronousWhereTheDeviceHasThat) {
+  const Expression matmul = MatMul();
+  const BlockDesign design = Tiled();
+  BlockDesign asynchronous = design;
+  asynchronous.async_stages = {0, 2};
+  const auto neighbours = [&](const DeviceDescription& device, const BlockDesign& of) {
+    return BlockMoves(matmul, device, {.async_copies = true}).Neighbours(of);
+  };
+  EXPECT_THAT(neighbours(Gpu(), design), Contains(asynchronous));
+  EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(design), Not(Contains(asynchronous)));
+  DeviceDescription opencl = Gpu();
+  opencl.kind = DeviceKind::kOpenCl;
+  EXPECT_THAT(neighbours(opencl, design), Not(Contains(asynchronous)));
+  // And back.
+  const std::vector<BlockDesign> all = neighbours(Gpu(), asynchronous);
+  EXPECT_THAT(all, Contains(design));
+  BlockDesign direct = design;
+  direct.copies[1] = Copy::kNone;
+  EXPECT_THAT(all, Contains(direct));
+  std::set<std::string> texts;
+  for (const BlockDesign& next : all) texts.insert(ToString(matmul, next));
+  EXPECT_EQ(texts.size(), all.size());
+  // All of them have the same number of stages.
+  asynchronous.async_stages = {0, 4};
+  EXPECT_THAT(all, Contains(asynchronous));
+  asynchronous.async_stages = {4, 4};
+  EXPECT_THAT(neighbours(Gpu(), design), Not(Contains(asynchronous)));
+  BlockDesign other = design;
+  other.async_stages = {0, 4};
+  EXPECT_THAT(neighbours(Gpu(), other), Contains(asynchronous));
+}
+
 // ---- Candidates ----
+
+TEST(BlockCandidatesTest, SomeAreWithAsynchronousCopies) {
+  const Expression matmul = Shipped("matmul.mdh", {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});
+  const auto count = [&](const DeviceDescription& device, const BlockCandidateOptions& options) {
+    const std::vector<BlockCandidate> candidates = BlockCandidates(
+        matmul, *SystemModelNamed(device.kind == DeviceKind::kCuda ? "CUDA" : "OpenCL"), device,
+        options);
+    return std::count_if(candidates.begin(), candidates.end(), [](const BlockCandidate& c) {
+      return ToText(c.parameters).find(":async") != std::string::npos;
+    });
+  };
+  const auto with = count(Gpu(), {.count = 40, .async_copies = true});
+  EXPECT_GT(with, 0);
+  EXPECT_LT(with, 40);
+  EXPECT_EQ(count(Gpu(), {.count = 40}), 0);
+  DeviceDescription opencl = Gpu();
+  opencl.kind = DeviceKind::kOpenCl;
+  EXPECT_EQ(count(opencl, {.count = 40, .async_copies = true}), 0);
+}
 
 TEST(BlockCandidatesTest, AreValidDifferentAndOrderedForAllShippedExpressions) {
   const std::string folder = std::string(MDH_SOURCE_DIR) + "/client/expressions";
@@ -242,8 +346,8 @@ TEST(BlockCandidatesTest, AreValidDifferentAndOrderedForAllShippedExpressions) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".mdh") continue;
     const Expression expression = Shipped(entry.path().filename());
-    const std::vector<BlockCandidate> candidates =
-        BlockCandidates(expression, CudaModel(), Gpu(), {.count = 5, .evaluations = 300});
+    const std::vector<BlockCandidate> candidates = BlockCandidates(
+        expression, CudaModel(), Gpu(), {.count = 5, .evaluations = 300, .async_copies = true});
     EXPECT_EQ(candidates.empty(), expression.has_prefix_sum()) << entry.path();
     with_candidates += candidates.empty() ? 0 : 1;
     std::set<std::string> texts;

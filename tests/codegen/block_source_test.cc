@@ -93,6 +93,27 @@ TEST(BlockSourceTest, AtomicsOnFieldsOfRecords) {
   EXPECT_THAT(kernel->source, HasSubstr("mdh_add_i64(&y_i64["));
 }
 
+// Parts of a reduction of which the last is not whole; A is transposed through registers, B has
+// three stages of asynchronous copies.
+constexpr char kPipelines[] =
+    "model=CUDA; tile=64,64,200|64,32,16|4,4,16|1,1,1|1,1,1; "
+    "order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); "
+    "inputs=in_place:0,1:-1|in_place:0,1:-1; assign=(1,1)(1,2)(1,3)|(2,2)(2,1)(2,3)|"
+    "(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); "
+    "memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|"
+    "1.0,1.0,1.0/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; copy=4:4:2|0:4:3:async; "
+    "results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; unroll=32";
+
+TEST(BlockSourceTest, AsynchronousCopies) {
+  const Result<Kernel> kernel = Generate(MatMul(256, 256, 200), kPipelines);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("async_copies.cu", kernel->source);
+  // A of 64 x 16 elements twice, with padding; B of 16 x 64 three times.
+  EXPECT_THAT(kernel->source, HasSubstr("A_sm[2176]"));
+  EXPECT_THAT(kernel->source, HasSubstr("B_sm[3072]"));
+  EXPECT_THAT(kernel->header, HasSubstr("which needs compute capability 8.0 or later"));
+}
+
 // Tiles are summed up, then what is before them, then the elements of each.
 TEST(BlockSourceTest, PrefixSumsOfTiles) {
   const Expression scan = Shipped("scan.mdh", {{"I", "100000"}});

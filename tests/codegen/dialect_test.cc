@@ -144,6 +144,24 @@ TEST(DialectTest, AtomicAdditionsOfTheDevicesThatHaveThem) {
   EXPECT_EQ(CudaCxx().adds_atomically(), has_some(DeviceKind::kCuda));
 }
 
+TEST(DialectTest, AsynchronousCopiesAreFunctionsOfThePrelude) {
+  CPrelude prelude(CudaCxx());
+  CPrinter printer(prelude);
+  const auto copy = [](int lanes) {
+    return Statement{AsyncCopy{"s", Var("i") * 4, "x", 0, {ScalarType::kFloat32, lanes}}};
+  };
+  EXPECT_EQ(printer.Print({copy(1), copy(2), copy(4), {CommitCopies{}}, {WaitForCopies{2}}}, 0),
+            "mdh_async_copy_4(&s[i * 4], x);\n"
+            "mdh_async_copy_8(&s[i * 4], x);\n"
+            "mdh_async_copy_16(&s[i * 4], x);\n"
+            "mdh_commit_copies();\n"
+            "mdh_wait_for_copies_but_2();\n");
+  EXPECT_THAT(prelude.ToString(), HasSubstr("cp.async.ca.shared.global [%0], [%1], 4;"));
+  EXPECT_THAT(prelude.ToString(), HasSubstr("cp.async.ca.shared.global [%0], [%1], 8;"));
+  EXPECT_THAT(prelude.ToString(), HasSubstr("cp.async.cg.shared.global [%0], [%1], 16;"));
+  EXPECT_THAT(prelude.ToString(), HasSubstr("cp.async.wait_group 2;"));
+}
+
 TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
   const auto print = [](const CDialect& dialect, const Statement& statement) {
     CPrelude prelude(dialect);
@@ -159,6 +177,13 @@ TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
                "a loop program for OpenCL C has atomic additions");
   EXPECT_DEATH(print(OpenClC(), {Assign{"v", MakeShuffleDown(v, 1, 2)}}),
                "a loop program for OpenCL C has values of other threads");
+  const Statement copy = {AsyncCopy{"s", 0, "x", 0, {ScalarType::kFloat32, 4}}};
+  for (const Statement& statement :
+       {copy, Statement{CommitCopies{}}, Statement{WaitForCopies{1}}}) {
+    EXPECT_DEATH(print(OpenClC(), statement),
+                 "a loop program for OpenCL C has asynchronous copies");
+    EXPECT_DEATH(print(GnuC(), statement), "a loop program for OpenMP C has asynchronous copies");
+  }
   EXPECT_DEATH(print(CudaCxx(), {Assign{"v", MakeSplat(v, 4)}}), "has a splat");
   EXPECT_DEATH(
       print(CudaCxx(), {Assign{"v", MakeOperation(ScalarOp::kNeg, ScalarType::kFloat32,

@@ -80,6 +80,20 @@ TEST_F(NvrtcCompileTest, GoldenUnits) {
   EXPECT_GE(units, 2);
 }
 
+// Sixteen bytes are one instruction; nothing is read before the wait and the barrier.
+TEST_F(NvrtcCompileTest, AsynchronousCopiesAreWaitedFor) {
+  std::ifstream in(std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden/async_copies.cu");
+  std::stringstream source;
+  source << in.rdbuf();
+  const std::string ptx = Ptx(source.str(), 80);
+  const size_t copy = ptx.find("cp.async.cg.shared.global"), commit = ptx.find("cp.async.commit");
+  const size_t wait = ptx.find("cp.async.wait_group 1"), barrier = ptx.find("bar.sync");
+  EXPECT_LT(copy, commit);
+  EXPECT_LT(commit, wait);
+  EXPECT_LT(wait, barrier);
+  EXPECT_LT(barrier, ptx.find("ld.shared"));
+}
+
 // The code of every function in PTX, by name.
 std::map<std::string, std::string> FunctionsOf(const std::string& ptx) {
   std::map<std::string, std::string> functions;

@@ -2,20 +2,23 @@
 // the same time, one block after the other. What the tests of passes compare programs by.
 //
 // Failures of the running test: reading what nothing was written to, accesses outside of an array,
-// offsets of wide accesses that are not aligned, and two threads of a block that access the same
-// element without a barrier between them, at least one to write it.
+// offsets of wide accesses that are not aligned, two threads of a block that access the same
+// element without a barrier between them, at least one to write it, and accesses to what an
+// asynchronous copy has not reached yet: these arrive as late as they may.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <barrier>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "codegen/loop_program.h"
@@ -49,6 +52,7 @@ class BlockMemory {
     access.Enter(epoch);
     access.readers.insert(thread);
     Check(access, name, at);
+    CheckArrived(name, at);
     return element == nullptr ? Unwritten(name, at) : Read(*element, name, at);
   }
   ScalarValue Read(const std::optional<ScalarValue>& element, const std::string& name,
@@ -62,13 +66,22 @@ class BlockMemory {
   void Store(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread,
              int64_t epoch) {
     const std::lock_guard lock(mutex_);
-    std::optional<ScalarValue>* element = Find(name, at);
-    if (element == nullptr) return;
-    Access& access = accesses_[{name, at}];
-    access.Enter(epoch);
-    access.writers.insert(thread);
-    Check(access, name, at);
-    *element = value;
+    CheckArrived(name, at);
+    Write(name, at, value, thread, epoch);
+  }
+  // A copy that has begun may write its element at any time until it arrives.
+  void BeginCopy(const std::string& name, int64_t at, int64_t thread, int64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    EXPECT_TRUE(shared_.contains(name)) << name << " is not in shared memory";
+    CheckArrived(name, at);
+    Write(name, at, std::nullopt, thread, epoch);
+    on_their_way_.insert({name, at});
+  }
+  void EndCopy(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread,
+               int64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    on_their_way_.erase({name, at});
+    Write(name, at, value, thread, epoch);
   }
   // Additions come into effect when the block has ended, in the order of its threads.
   void Add(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread) {
@@ -107,6 +120,20 @@ class BlockMemory {
     }
     return &(*elements)[static_cast<size_t>(at)];
   }
+  void Write(const std::string& name, int64_t at, const std::optional<ScalarValue>& value,
+             int64_t thread, int64_t epoch) {
+    std::optional<ScalarValue>* element = Find(name, at);
+    if (element == nullptr) return;
+    Access& access = accesses_[{name, at}];
+    access.Enter(epoch);
+    access.writers.insert(thread);
+    Check(access, name, at);
+    *element = value;
+  }
+  void CheckArrived(const std::string& name, int64_t at) const {
+    EXPECT_FALSE(on_their_way_.contains({name, at}))
+        << "a copy to " << name << "[" << at << "] is on its way";
+  }
   static void Check(const Access& access, const std::string& name, int64_t at) {
     std::set<int64_t> threads = access.readers;
     threads.insert(access.writers.begin(), access.writers.end());
@@ -119,6 +146,7 @@ class BlockMemory {
   ProgramMemory shared_;
   std::map<std::pair<std::string, int64_t>, Access> accesses_;
   std::map<std::pair<std::string, int64_t>, std::multimap<int64_t, ScalarValue>> additions_;
+  std::set<std::pair<std::string, int64_t>> on_their_way_;  // copies that have not arrived
   std::mutex mutex_;
   std::barrier<> barrier_;
 };
@@ -143,6 +171,11 @@ class ThreadOfStage {
     for (const Statement& statement : block) {
       std::visit([&](const auto& form) { Run(form); }, statement.form);
     }
+  }
+  // At the end of the stage.
+  void ExpectAllCopiesArrived() const {
+    EXPECT_TRUE(begun_.empty()) << "copies belong to no group";
+    for (const Copies& group : groups_) EXPECT_TRUE(group.empty()) << "nobody waits for copies";
   }
 
  private:
@@ -335,10 +368,36 @@ class ThreadOfStage {
   void Run(const KeepInRegister&) {}
   void Run(const PrefetchElement&) {}
   void Run(const CopyRegion& s) { Run(*s.body); }
+  void Run(const AsyncCopy& s) {
+    const auto lanes = static_cast<size_t>(s.type.lanes);
+    const int64_t to = At(s.to), from = At(s.from), bytes = SizeBytes(s.type.scalar) * s.type.lanes;
+    EXPECT_TRUE(bytes == 4 || bytes == 8 || bytes == 16) << "a copy of " << bytes << " bytes";
+    CheckAligned(to, lanes, 1);
+    CheckAligned(from, lanes, 1);
+    for (int64_t l = 0; l < s.type.lanes; ++l) {
+      begun_.push_back({s.target, to + l, Load(s.source, from + l)});
+      memory_.BeginCopy(s.target, to + l, number_, epoch_);
+    }
+  }
+  void Run(const CommitCopies&) { groups_.push_back(std::exchange(begun_, {})); }
+  void Run(const WaitForCopies& s) {
+    for (; static_cast<int64_t>(groups_.size()) > s.groups; groups_.pop_front()) {
+      for (const OneCopy& copy : groups_.front()) {
+        memory_.EndCopy(copy.name, copy.at, copy.value, number_, epoch_);
+      }
+    }
+  }
   template <typename Form>
   void Run(const Form&) {
     ADD_FAILURE() << "no test uses this form of statement";
   }
+
+  struct OneCopy {
+    std::string name;
+    int64_t at;
+    ScalarValue value;
+  };
+  using Copies = std::vector<OneCopy>;
 
   BlockMemory& memory_;
   const std::array<int64_t, 3> block_, thread_;
@@ -349,6 +408,8 @@ class ThreadOfStage {
   std::map<std::string, bool> flags_;
   std::map<std::string, std::pair<std::string, int64_t>> pointers_;  // bases and offsets
   ProgramMemory private_;
+  Copies begun_;  // since the last group
+  std::deque<Copies> groups_;
 };
 
 // The memory after all stages. `may_read_unwritten`: elements that nothing was written to can be
@@ -367,7 +428,9 @@ inline ProgramMemory Execute(const LoopProgram& program, ProgramMemory memory,
       std::vector<std::thread> threads;
       for (int64_t t = 0; t < stage.launch.threads_per_block(); ++t) {
         threads.emplace_back([&, t] {
-          ThreadOfStage(block_memory, stage.launch, at(b, grid), at(t, block)).Run(stage.body);
+          ThreadOfStage thread(block_memory, stage.launch, at(b, grid), at(t, block));
+          thread.Run(stage.body);
+          thread.ExpectAllCopiesArrived();
           block_memory.Leave();
         });
       }

@@ -11,7 +11,7 @@
 namespace mdh {
 namespace {
 
-constexpr int kPrograms = 150;
+constexpr int kPrograms = 150, kAsynchronous = 25;
 constexpr int64_t kMaxThreads = 3000;  // of all stages
 
 // A GPU with small blocks.
@@ -29,6 +29,16 @@ bool HasShuffles(const LoopProgram& program) {
   for (const Stage& stage : program.stages) {
     Visit(stage.body, {.value = [&](const ValueNode& node) {
             found |= std::holds_alternative<ShuffleDown>(node.form);
+          }});
+  }
+  return found;
+}
+
+bool HasAsyncCopies(const LoopProgram& program) {
+  bool found = false;
+  for (const Stage& stage : program.stages) {
+    Visit(stage.body, {.statement = [&](const Statement& statement) {
+            found |= std::holds_alternative<AsyncCopy>(statement.form);
           }});
   }
   return found;
@@ -64,35 +74,52 @@ ProgramMemory MemoryOf(const LowLevelExpression& low_level, const LoopProgram& p
   return memory;
 }
 
+// A random program, and what the passes make of it.
+struct Optimized {
+  std::string pair;  // expression and parameters
+  LoopProgram before, after;
+  ProgramMemory memory;
+};
+
+// nullopt: there is no configuration, or the evaluator cannot execute the program.
+std::optional<Optimized> RandomProgram(uint64_t seed, bool is_cuda) {
+  Rng rng(seed);
+  const Expression expression = RandomExpression(rng, {.max_points = 300,
+                                                       .max_buffer_elements = 2000,
+                                                       .half_types = false,
+                                                       .records = false,
+                                                       .tables = false});
+  const SystemModel model = is_cuda ? CudaModel() : OpenClModel();
+  const DeviceDescription device = Device(is_cuda ? DeviceKind::kCuda : DeviceKind::kOpenCl);
+  const auto parameters =
+      RandomNestParameters(rng, expression, model, device, NumericsPolicy::kReassociate);
+  if (!parameters.has_value()) return std::nullopt;
+  const auto low_level = Lower(expression, model, device, *parameters);
+  EXPECT_TRUE(low_level.ok()) << low_level.status();
+  if (!low_level.ok()) return std::nullopt;
+  const Result<LoopProgram> before = BuildNestProgram(*low_level, device);
+  EXPECT_TRUE(before.ok()) << before.status();
+  if (!before.ok() || HasShuffles(*before) || Threads(*before) > kMaxThreads) return std::nullopt;
+  return Optimized{ToText(expression) + ToText(*parameters), *before,
+                   Optimize(*before, {.unroll = parameters->unroll}),
+                   MemoryOf(*low_level, *before)};
+}
+
+void ExpectTheSame(const Optimized& program, uint64_t seed) {
+  EXPECT_EQ(Execute(program.before, program.memory, /*may_read_unwritten=*/true),
+            Execute(program.after, program.memory, /*may_read_unwritten=*/true))
+      << seed << "\n"
+      << program.pair << "\n"
+      << ToText(program.before) << "---- after ----\n"
+      << ToText(program.after);
+}
+
 TEST(PassNestTest, RandomConfigurationsComputeTheSameWithoutRaces) {
-  const RandomExpressionOptions options = {.max_points = 300,
-                                           .max_buffer_elements = 2000,
-                                           .half_types = false,
-                                           .records = false,
-                                           .tables = false};
   int checked = 0;
   for (uint64_t seed = 0; seed < kPrograms && !HasFailure(); ++seed) {
-    Rng rng(seed);
-    const Expression expression = RandomExpression(rng, options);
-    const bool is_cuda = seed % 3 != 0;
-    const SystemModel model = is_cuda ? CudaModel() : OpenClModel();
-    const DeviceDescription device = Device(is_cuda ? DeviceKind::kCuda : DeviceKind::kOpenCl);
-    const auto parameters =
-        RandomNestParameters(rng, expression, model, device, NumericsPolicy::kReassociate);
-    if (!parameters.has_value()) continue;
-    const auto low_level = Lower(expression, model, device, *parameters);
-    ASSERT_TRUE(low_level.ok()) << low_level.status();
-    const Result<LoopProgram> before = BuildNestProgram(*low_level, device);
-    ASSERT_TRUE(before.ok()) << before.status();
-    if (HasShuffles(*before) || Threads(*before) > kMaxThreads) continue;
-    const LoopProgram after = Optimize(*before, {.unroll = parameters->unroll});
-    const ProgramMemory memory = MemoryOf(*low_level, *before);
-    EXPECT_EQ(Execute(*before, memory, /*may_read_unwritten=*/true),
-              Execute(after, memory, /*may_read_unwritten=*/true))
-        << seed << "\n"
-        << ToText(expression) << ToText(*parameters) << "\n"
-        << ToText(*before) << "---- after ----\n"
-        << ToText(after);
+    const std::optional<Optimized> program = RandomProgram(seed, /*is_cuda=*/seed % 3 != 0);
+    if (!program.has_value()) continue;
+    ExpectTheSame(*program, seed);
     ++checked;
   }
   EXPECT_GT(checked, kPrograms / 2);
@@ -166,6 +193,17 @@ TEST(PassNestTest, AtomicsComputeWhatPartialResultsDo) {
       inp_view<uint32>( x: (k,l) -> (k,l) )
     where f(x) -> s { s = x })"),
             20);
+}
+
+TEST(PassNestTest, SoDoThoseWithAsynchronousCopies) {
+  int checked = 0;
+  for (uint64_t seed = 1000; checked < kAsynchronous && seed < 10000 && !HasFailure(); ++seed) {
+    const std::optional<Optimized> program = RandomProgram(seed, /*is_cuda=*/true);
+    if (!program.has_value() || !HasAsyncCopies(program->after)) continue;
+    ExpectTheSame(*program, seed);
+    ++checked;
+  }
+  EXPECT_EQ(checked, kAsynchronous);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Random programs compute the same before and after every pass, and no threads race.
 #include <random>
 
+#include "codegen/pass_async_copies.h"
 #include "codegen/pass_double_buffer.h"
 #include "codegen/pass_hoist_indices.h"
 #include "codegen/pass_simplify.h"
@@ -142,7 +143,9 @@ class RandomProgram {
     const int64_t rounds = (items + kThreads - 1) / kThreads + (Chance(30) ? 1 : 0);
     if (rounds * kThreads > items) body = {Guard(Var(at), Index(items), std::move(body))};
     body.insert(body.begin(), {DeclareIndex{at, first}});
-    return {CopyRegion{"S", static_cast<int>(Between(1, 2)), Body({Loop(round, rounds, body)})}};
+    const bool is_asynchronous = Chance(40);
+    const auto stages = static_cast<int>(is_asynchronous ? Between(2, 4) : Between(1, 2));
+    return {CopyRegion{"S", stages, Body({Loop(round, rounds, body)}), is_asynchronous}};
   }
 
   // for k: [copy] barrier, computation, barrier; sometimes in a loop around.
@@ -192,6 +195,9 @@ TEST_P(RandomProgramTest, Simplify) {
 }
 TEST_P(RandomProgramTest, DoubleBuffer) {
   Check([](const LoopProgram& p) { return DoubleBuffer(p, {}); });
+}
+TEST_P(RandomProgramTest, AsyncCopies) {
+  Check([](const LoopProgram& p) { return MakeAsyncCopies(p, {}); });
 }
 TEST_P(RandomProgramTest, VectorizeCopies) {
   Check([](const LoopProgram& p) { return VectorizeCopies(p, {}); });

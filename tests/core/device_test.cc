@@ -122,6 +122,18 @@ TEST(DeviceDescriptionTest, FingerprintOfGpusHasTheirLimits) {
   EXPECT_NE(other.Fingerprint(), device.Fingerprint());
 }
 
+TEST(DeviceDescriptionTest, ComputeCapabilityOfDevicesUnderCuda) {
+  DeviceDescription device = *DescribeCudaArchitecture(100);
+  EXPECT_EQ(ComputeCapability(device), 100);
+  device.isa = "sm_";
+  EXPECT_EQ(ComputeCapability(device), 0);
+  device.isa = "OpenCL 3.0";
+  EXPECT_EQ(ComputeCapability(device), 0);
+  device = *DescribeCudaArchitecture(90);
+  device.kind = DeviceKind::kOpenCl;
+  EXPECT_EQ(ComputeCapability(device), 0);
+}
+
 TEST(DeviceDescriptionTest, CudaArchitecturesAreConsistent) {
   for (const int capability : {80, 86, 89, 90, 100}) {
     const Result<DeviceDescription> device = DescribeCudaArchitecture(capability);

@@ -121,7 +121,8 @@ TEST_F(TuningParametersTest, EveryFieldReadsBack) {
       "recompose_order=0,1|1,0|0,1|0,1|0,1; "
       "recompose_assign=(3,1)(1,2)|(2,1)(2,2)|(1,1)(3,2)|(4,1)(4,2)|(5,1)(5,2); "
       "memory=0,0|0,0|0,1|1,1|2,2@0.1,0.1|0.1,0.1|0.1,1.0|1.0,1.0|1.0,1.0/@-,-|-,-|-,-|-,-|-,-; "
-      "copy=3:4:2|0:1:1; results=0,0|0,0|0,2|2,2|2,2/; scalar_in=2:0.1|0:-; scalar_out=2:1.0|1:-; "
+      "copy=3:4:3:async|0:1:1; results=0,0|0,0|0,2|2,2|2,2/; scalar_in=2:0.1|0:-; "
+      "scalar_out=2:1.0|1:-; "
       "unroll=8; numerics=exact";
   const auto p = ParseTuningParameters(text);
   ASSERT_TRUE(p.ok()) << p.status();
@@ -132,6 +133,9 @@ TEST_F(TuningParametersTest, EveryFieldReadsBack) {
   EXPECT_EQ(p->inputs[0].memory.layouts[2][1], (std::vector<int>{1, 0}));
   EXPECT_EQ(p->inputs[1].memory.layouts[4][1], std::vector<int>{});
   EXPECT_EQ(p->inputs[0].copy_width, 4);
+  EXPECT_EQ(p->inputs[0].copy_stages, 3);
+  EXPECT_EQ(p->inputs[0].copy_mode, CopyMode::kAsynchronous);
+  EXPECT_EQ(p->inputs[1].copy_mode, CopyMode::kThroughRegisters);
   EXPECT_EQ(p->outputs.size(), 2u);
   EXPECT_EQ(p->scalar_outputs[0].layout, (std::vector<int>{1, 0}));
 }
@@ -159,7 +163,11 @@ TEST_F(TuningParametersTest, BadFieldsBeyondRegisterTilesAreNamed) {
             "tuning parameters: 'memory' is for 2 inputs, 'inputs' for 1");
   EXPECT_EQ(error(order + "memory=x"), "tuning parameters: 'x' is no integer");
   EXPECT_EQ(error(order + "memory=0|0@y"), "tuning parameters: 'y' is no integer");
-  EXPECT_EQ(error(order + "copy=0:1"), "tuning parameters: copy '0:1' is not PADDING:WIDTH:STAGES");
+  EXPECT_EQ(error(order + "copy=0:1"),
+            "tuning parameters: copy '0:1' is not PADDING:WIDTH:STAGES[:async]");
+  EXPECT_EQ(error(order + "copy=0:1:async"),
+            "tuning parameters: copy '0:1:async' is not PADDING:WIDTH:STAGES[:async]");
+  EXPECT_EQ(error(order + "copy=0:1:2:sync"), "tuning parameters: 'sync' is no integer");
   EXPECT_EQ(error(order + "scalar_in=0"),
             "tuning parameters: scalar memory '0' is not REGION:LAYOUT");
   EXPECT_EQ(error(order + "scalar_out=a:0"), "tuning parameters: 'a' is no integer");
@@ -223,6 +231,9 @@ TEST_F(TuningParametersTest, RejectsEachViolationByName) {
   p.inputs[1].padding = 1;
   EXPECT_THAT(Error(p), HasSubstr("padding, width and stages of the copy of B need shared memory, "
                                   "which model OpenMP+SIMD+RM has not"));
+  p = parameters_;
+  p.inputs[1].copy_mode = CopyMode::kAsynchronous;
+  EXPECT_THAT(Error(p), HasSubstr("padding, width and stages of the copy of B need shared memory"));
   p = parameters_;
   p.inputs[1].layout = {1, 1};
   EXPECT_THAT(Error(p), HasSubstr("layout of B"));

@@ -164,6 +164,98 @@ TEST_F(CopiesTest, ParametersOfCopies) {
             "stages of the copy of A: 2 > 1, but no level with several parts is around it");
 }
 
+TEST_F(CopiesTest, StagesOfAsynchronousCopies) {
+  const auto stages = [&](int stages) {
+    return Error([&](auto& p) {
+      p.inputs[0].copy_stages = stages;
+      p.inputs[0].copy_mode = CopyMode::kAsynchronous;
+    });
+  };
+  EXPECT_EQ(stages(1), "stages of the asynchronous copy of A: 1 is not in 2..4");
+  for (const int valid : {2, 3, 4}) EXPECT_EQ(stages(valid), "no error");
+  EXPECT_EQ(stages(5), "stages of the asynchronous copy of A: 5 is not in 2..4");
+  EXPECT_EQ(
+      Error([](auto& p) {
+        p.inputs[1] = {.layout = {0, 1}, .copy_stages = 2, .copy_mode = CopyMode::kAsynchronous};
+      }),
+      "padding 0, width 1 and stages 2 of the copy of B: there is no copy in shared memory");
+  // A of 16 x 8 elements three times, B of 8 x 16 once.
+  device_.blocks.shared_bytes_per_block = 2047;
+  EXPECT_EQ(stages(3), "bytes of shared memory of a block (D3, R3): 2048 > 2047");
+  EXPECT_EQ(stages(2), "no error");
+}
+
+TEST_F(CopiesTest, DevicesWithAsynchronousCopies) {
+  const auto asynchronous = [](auto& p) {
+    p.inputs[0].copy_stages = 2;
+    p.inputs[0].copy_mode = CopyMode::kAsynchronous;
+  };
+  EXPECT_EQ(Error(asynchronous), "no error");
+  device_.isa = "sm_75";
+  EXPECT_EQ(Error(asynchronous),
+            "asynchronous copy of A: NVIDIA A100 has none, which CUDA has from compute capability "
+            "8.0 on");
+  device_.name = "";
+  EXPECT_EQ(Error(asynchronous),
+            "asynchronous copy of A: the device has none, which CUDA has from compute capability "
+            "8.0 on");
+  device_ = DeviceFor(OpenClModel());
+  std::string text = kParameters;
+  parameters_ = Parsed(text.replace(text.find("CUDA"), 4, "OpenCL"), expression_);
+  EXPECT_EQ(Error(asynchronous),
+            "asynchronous copy of A: NVIDIA A100 has none, which CUDA has from compute capability "
+            "8.0 on");
+}
+
+TEST_F(CopiesTest, ElementsOfAsynchronousCopies) {
+  const auto copy = [&](int width, int padding, const std::vector<int>& layout) {
+    return Error([&](auto& p) {
+      InputParameters& input = p.inputs[0];
+      input.copy_stages = 2;
+      input.copy_mode = CopyMode::kAsynchronous;
+      input.copy_width = width;
+      input.padding = padding;
+      input.memory.layouts.assign(5, {3, std::vector<int>{0, 1}});
+      for (const int l : {3, 4}) input.memory.layouts[l].assign(3, layout);
+    });
+  };
+  EXPECT_EQ(copy(1, 3, {1, 0}), "no error");
+  EXPECT_EQ(copy(4, 4, {0, 1}), "no error");
+  EXPECT_EQ(copy(4, 2, {0, 1}),
+            "asynchronous copy of A: its rows are padded by 2 elements, no multiple of 4");
+  EXPECT_EQ(copy(4, 0, {1, 0}),
+            "asynchronous copy of A: elements that are copied at once are no neighbours in the "
+            "copy, where dimension 1 is innermost");
+}
+
+TEST_F(CopiesTest, BuffersOfAsynchronousCopies) {
+  const auto copy = [&](const std::string& type, const std::string& view, int width,
+                        const std::string& layouts = "") {
+    expression_ = *ParseExpression(
+        "w := out_view<fp32>( C: (i,k) -> (i) ) o md_hom<8,8>( f, (++, +) ) o inp_view<" + type +
+        ">( " + view + " ) where f(a) -> c { c = fp32(a) }");
+    return ErrorOf(
+        "model=CUDA; parts=2,1|1,2|4,1|1,4|1,1; "
+        "order=(1,1)(1,2)(3,1)(3,2)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2); inputs=in_place:0,1:-1; "
+        "memory=0,0|0,0|0,0|1,1|1,1" +
+        layouts + "; copy=0:" + std::to_string(width) + ":2:async");
+  };
+  const std::string plain = "A: (i,k) -> (i,k)";
+  EXPECT_EQ(copy("fp32", plain, 1), "no error");
+  EXPECT_EQ(copy("fp64", plain, 2), "no error");
+  EXPECT_EQ(copy("fp16", plain, 2), "no error");
+  EXPECT_EQ(copy("fp16", plain, 1),
+            "asynchronous copy of A: elements that are copied at once have 2 bytes, not 4, 8 or "
+            "16");
+  EXPECT_EQ(copy("uint8", plain, 2),
+            "asynchronous copy of A: elements that are copied at once have 2 bytes, not 4, 8 or "
+            "16");
+  EXPECT_EQ(copy("fp32", "A[8,8] else 0: (i,k) -> (i,k+2)", 1),
+            "asynchronous copy of A: it has a boundary");
+  EXPECT_EQ(copy("fp32", plain, 1, "@0.1,0.1|0.1,0.1|0.1,0.1|0.1,0.1|1.0,1.0"),
+            "asynchronous copy of A: it is from another copy in shared memory");
+}
+
 TEST_F(CopiesTest, WidthOfCopies) {
   const auto width = [&](int width) {
     return Error([&](auto& p) { p.inputs[0].copy_width = width; });

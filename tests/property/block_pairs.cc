@@ -52,7 +52,9 @@ std::set<std::string> FeaturesOf(const Expression& expression, const SystemModel
       const bool is_shared = shape.InputRegion(b, place) == shape.shared_region();
       add(is_shared, "shared copies");
       add(!is_shared, "private copies");
-      add(is_shared && p.inputs[b].copy_stages > 1, "double buffering");
+      const bool is_asynchronous = p.inputs[b].copy_mode == CopyMode::kAsynchronous;
+      add(is_shared && !is_asynchronous && p.inputs[b].copy_stages > 1, "double buffering");
+      add(is_shared && is_asynchronous, "asynchronous copies");
       add(is_shared && p.inputs[b].copy_width > 1, "wide copies");
     }
   }

@@ -61,7 +61,7 @@ struct CDialect {
   absl::string_view kernel_qualifier;  // $0 .. $2: threads of a block along x, y, z; $3: in all
   absl::string_view barrier;
   std::array<absl::string_view, 3> block_numbers, thread_numbers;  // x, y, z
-  absl::string_view shuffle_down;  // $0 value, $1 distance, $2 width
+  absl::string_view shuffle_down, shuffle_up;  // $0 value, $1 distance, $2 width
   // Bodies of functions for stages that may overlap: one waits until all stages before have ended
   // and their writes are visible, the other lets the next stage be launched. "" where stages never
   // overlap.

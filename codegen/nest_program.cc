@@ -11,6 +11,7 @@
 #include "codegen/nest_loads.h"
 #include "codegen/nest_phases.h"
 #include "codegen/nest_results.h"
+#include "codegen/scan_in_registers.h"
 #include "core/round.h"
 
 namespace mdh {
@@ -46,6 +47,17 @@ class Builder {
 
   LoopProgram Build() {
     LoopProgram program;
+    if (!ScansEvaluate(context_)) program.stages.push_back(Compute());
+    if (results_.uses_arrays()) Finish(&program);
+    return program;
+  }
+
+ private:
+  const Expression& expression() const { return context_.expression(); }
+  bool IsBlock(int n) const { return context_.level(n).role == LayerRole::kCores; }
+
+  // The loop nest of all phases.
+  Stage Compute() {
     Stage stage;
     stage.comment = context_.has_blocks() ? "Every block computes its part."
                                           : "Compute, each thread its share of the parts.";
@@ -62,14 +74,8 @@ class Builder {
     loads_.DeclareShared(&stage.body);
     results_.DeclareShared(&stage.body);
     Append(std::move(nest), &stage.body);
-    program.stages.push_back(std::move(stage));
-    if (results_.uses_arrays()) Finish(&program);
-    return program;
+    return stage;
   }
-
- private:
-  const Expression& expression() const { return context_.expression(); }
-  bool IsBlock(int n) const { return context_.level(n).role == LayerRole::kCores; }
 
   // ---- Blocks and threads ----
 
@@ -295,6 +301,8 @@ class Builder {
 
   // ---- Finishing stages ----
 
+  bool Scans() const { return context_.low_level().parameters().scan.threads > 0; }
+
   // Points of one part along each dimension: those of the core layer.
   std::vector<int64_t> CoreParts() const {
     std::vector<int64_t> parts;
@@ -312,6 +320,7 @@ class Builder {
   void Finish(LoopProgram* program) {
     const int64_t slots = context_.shape().Slots();
     for (const ResultTarget& array : results_.targets()) {
+      if (Scans() && !ScansUseArrays(context_)) break;
       program->scratch.push_back(
           {array.pointer, array.type, ResultArrayElements(expression()) * slots, false});
     }
@@ -343,7 +352,12 @@ class Builder {
       body.insert(body.begin(), views.begin(), views.end());
     }
     const size_t first = program->stages.size();
-    AppendFinishingStages(expression(), arrays, program);
+    if (Scans()) {
+      AppendRegisterScans(context_, arrays, program);
+      views = context_.ViewDeclarations();  // f reads inputs there
+    } else {
+      AppendFinishingStages(expression(), arrays, program);
+    }
     for (size_t s = first; s < program->stages.size(); ++s) {
       Stage& stage = program->stages[s];
       const int64_t items = SharedItems(stage.body);

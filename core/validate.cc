@@ -73,6 +73,9 @@ Status Validate(const Expression& expression, const SystemModel& model,
   if (!tiles && (parameters.streams_results || parameters.prefetch != 0)) {
     return InvalidParameters("stores=streaming and prefetch need register tiles");
   }
+  if (tiles && !(parameters.scan == ScanParameters())) {
+    return InvalidParameters("scan is for devices with blocks of threads");
+  }
   return tiles ? ValidateRegisterTiles(expression, model, device, parameters)
                : ValidateNest(expression, model, device, parameters);
 }

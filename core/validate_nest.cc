@@ -41,6 +41,7 @@ class Nest {
        const TuningParameters& p)
       : e_(e),
         m_(m),
+        device_(device),
         limits_(device.blocks),
         p_(p),
         phases_(PhasesOf(p)),
@@ -58,6 +59,10 @@ class Nest {
     MDH_RETURN_IF_ERROR(ResultRegions());
     MDH_RETURN_IF_ERROR(Identities());
     MDH_RETURN_IF_ERROR(ValidateNumerics(e_, results_, p_.numerics));
+    if (!(p_.scan == ScanParameters())) {
+      if (!is_fused()) return InvalidParameters("scan needs phases that are fused");
+      MDH_RETURN_IF_ERROR(ValidateScan(e_, m_, device_, p_));
+    }
     if (m_.memory == MemoryKind::kExplicit) {
       MDH_RETURN_IF_ERROR(Tables());
       MDH_RETURN_IF_ERROR(Launch(inputs_));
@@ -286,6 +291,7 @@ class Nest {
 
   const Expression& e_;
   const SystemModel& m_;
+  const DeviceDescription& device_;
   const BlockLimits& limits_;
   const TuningParameters& p_;
   const Phases phases_;

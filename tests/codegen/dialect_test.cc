@@ -9,6 +9,7 @@
 #include "codegen/c_dialect.h"
 #include "codegen/c_printer.h"
 #include "codegen/c_spelling.h"
+#include "codegen/loop_program_text.h"
 #include "tests/codegen/block_program.h"
 #include "tests/codegen/golden_file.h"
 #include "tests/codegen/scalar_cases.h"
@@ -95,6 +96,13 @@ TEST(DialectTest, ShuffledNarrowValuesTravelAsInt) {
   EXPECT_EQ(print(ScalarType::kBool), "(unsigned char)__shfl_down_sync(0xffffffff, (int)v, 4, 8)");
 }
 
+TEST(DialectTest, ValuesOfThreadsBelow) {
+  CPrelude prelude(CudaCxx());
+  const LoopValue up = MakeShuffleUp(MakeNamed("v", {ScalarType::kInt16}), 2, 32);
+  EXPECT_EQ(CPrinter(prelude).Print(up), "(short)__shfl_up_sync(0xffffffff, (int)v, 2, 32)");
+  EXPECT_EQ(ToText(Block{{Assign{"v", up}}}), "v = shuffle_up(v, 2, 32)\n");
+}
+
 TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
   const auto print = [](const CDialect& dialect, const Statement& statement) {
     CPrelude prelude(dialect);
@@ -107,6 +115,8 @@ TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
   EXPECT_DEATH(print(GnuC(), {DeclareArray{"s", ScalarType::kInt8, 4, MemorySpace::kShared}}),
                "has shared memory");
   EXPECT_DEATH(print(OpenClC(), {Assign{"v", MakeShuffleDown(v, 1, 2)}}),
+               "a loop program for OpenCL C has values of other threads");
+  EXPECT_DEATH(print(OpenClC(), {Assign{"v", MakeShuffleUp(v, 1, 2)}}),
                "a loop program for OpenCL C has values of other threads");
   EXPECT_DEATH(print(CudaCxx(), {Assign{"v", MakeSplat(v, 4)}}), "has a splat");
   EXPECT_DEATH(

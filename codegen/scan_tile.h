@@ -1,0 +1,98 @@
+// One block's tile of a prefix sum, in registers: the statements of its threads
+// (codegen/scan_in_registers.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/nest_context.h"
+#include "codegen/scan_cut.h"
+#include "codegen/scan_elements.h"
+
+namespace mdh {
+
+// Builds one stage. Refers to `context`, whose names it uses.
+class ScanTile {
+ public:
+  struct Options {
+    ScanLines lines;
+    ScanCut cut;
+    // Blocks begin with the last tile: what a stage before has read last may still be in a cache.
+    bool from_end;
+  };
+  ScanTile(NestContext& context, const Options& options);
+
+  // The numbers of the thread's line and of its tile along the line. A thread without a line has
+  // the last one, and stores nothing.
+  Index line() const { return lines_.count == 1 ? Index(0) : Index::Variable(line_); }
+  Index tile() const { return cut_.tiles == 1 ? Index(0) : Index::Variable(tile_); }
+  void DeclareThreads();
+  // Indices of the line in all dimensions that are not reduced, but in d.
+  std::vector<Index> DeclarePoint(int d);
+
+  // The thread's elements, into registers. Elements beyond the end are copies of others: they are
+  // to the right of all that exist.
+  void LoadOwn(LineValues values);
+  // Stores the sum of the tile as element `at` of `totals`. `may_reorder`: a thread's elements are
+  // summed up first, wherever they are in the tile.
+  void StoreTotal(const std::vector<std::string>& totals, const Index& at, bool may_reorder);
+  // Replaces the thread's elements by prefix sums of the tile, with element `before` of `totals`
+  // to the left of them unless it is the first tile.
+  void ScanOwn(const std::vector<std::string>& totals, const Index& before);
+  void StoreOwn(const std::vector<LineElements>& arrays);
+
+  Stage Finish(std::string comment) &&;
+
+ private:
+  using Values = std::vector<LoopValue>;
+  using Names = std::vector<std::string>;
+
+  int count() const { return static_cast<int>(types_.size()); }
+  Names NamesOf(const std::string& what);
+  Index Lane() const { return cut_.lanes == 1 ? Index(0) : Index::Variable(lane_); }
+  Index Group() const { return cut_.groups == 1 ? Index(0) : Index::Variable(group_); }
+  Index Round() const { return cut_.rounds == 1 ? Index(0) : Index::Variable(round_); }
+  Index LineInBlock() const;
+  int64_t Blocks() const;
+  std::vector<Condition> HasLine() const;
+  Index LineNumber() const;
+  Index First() const;  // element of the thread's run
+  // Of the thread's own elements.
+  Index Number(const Index& in_run) const { return Round() * cut_.run + in_run; }
+
+  Values Load(const Names& arrays, const Index& at) const;
+  void Store(const Names& arrays, const Index& at, const Values& values, Block* block) const;
+  Values Named(const Values& values, const std::string& stem, Block* block);
+  Values Combine(const Values& left, const Values& right, Block* block);
+  void CombineInto(const Names& variables, const Values& right, Block* block);
+  Values VariablesOf(const Names& names) const;
+  Names DeclareVariables(const std::string& stem, const Values& start, Block* block);
+  void ForAll(const std::string& variable, const Index& begin, int64_t count, Block body,
+              Block* block) const;
+  void ForRounds(Block body, Block* block) const;
+  void Declare(const Names& arrays, int64_t elements, MemorySpace space);
+
+  void SumRuns(bool keeps);
+  void SumThread();
+  void ScanLanes(int64_t sums);
+  void ShuffleLanes(int64_t sums);
+  void ExchangeLanes(int64_t sums);
+  Values LeftLane(const Index& sum, Block* block);
+  void ShareSums(int64_t sums, bool with_rounds);
+  Names SumBefore(const Names& totals, const Index& before);
+  void AddBefore(const Names& before);
+  Index OfGroup(const Index& group) const { return group * cut_.lines + LineInBlock(); }
+  Index OfRound() const;
+
+  NestContext& context_;
+  const ScanLines lines_;
+  const ScanCut cut_;
+  const bool from_end_, shuffles_;
+  const int64_t threads_;
+  std::vector<ScalarType> types_;
+  std::string thread_, block_, line_, tile_, lane_, group_, round_, own_number_, sum_number_;
+  Names own_, sums_, exchanges_, group_sums_, round_sums_;  // arrays, one per result
+  Block shared_, body_;
+};
+
+}  // namespace mdh

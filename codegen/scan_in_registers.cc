@@ -32,8 +32,9 @@ class RegisterScan {
     bool evaluates;  // elements are the values of f; else those of the arrays
     bool is_last;    // prefix sums go to the outputs; else to the arrays
   };
-  RegisterScan(NestContext& context, const ResultArrays& results, const Options& options)
-      : context_(context), results_(results), options_(options) {
+  RegisterScan(NestContext& context, const ScanNames& names, const ResultArrays& results,
+               const Options& options)
+      : context_(context), names_(names), results_(results), options_(options) {
     int64_t inside = 1, count = 1;
     for (int k = 0; k < expression().rank(); ++k) {
       if (k == options.d || expression().is_reduction(k)) continue;
@@ -127,7 +128,7 @@ class RegisterScan {
 
   // A tile of level n with its elements loaded; `stored`: where they are to go.
   ScanTile Load(int n, bool from_end, std::vector<LineElements>* stored) {
-    ScanTile tile(context_, {levels_[n].lines, levels_[n].cut, from_end});
+    ScanTile tile(context_, names_, {levels_[n].lines, levels_[n].cut, from_end});
     tile.DeclareThreads();
     if (n > 0) {
       *stored = Totals(n, tile.line());
@@ -164,6 +165,7 @@ class RegisterScan {
   }
 
   NestContext& context_;
+  const ScanNames& names_;
   const ResultArrays& results_;
   const Options options_;
   std::vector<Level> levels_;
@@ -180,12 +182,13 @@ bool ScansUseArrays(const NestContext& context) {
 }
 
 void AppendRegisterScans(NestContext& context, const ResultArrays& results, LoopProgram* program) {
+  const ScanNames names(context);
   const std::vector<int> dimensions = PrefixSums(context.expression());
   // The innermost first, as Definition 4 nests them.
   for (size_t n = dimensions.size(); n-- > 0;) {
     const bool is_first = n + 1 == dimensions.size();
     RegisterScan(
-        context, results,
+        context, names, results,
         {.d = dimensions[n], .evaluates = is_first && ScansEvaluate(context), .is_last = n == 0})
         .AppendTo(program);
   }

@@ -16,42 +16,46 @@ void When(const std::vector<Condition>& conditions, Block then, Block* block) {
 
 }  // namespace
 
-ScanTile::ScanTile(NestContext& context, const Options& options)
+ScanNames::ScanNames(NestContext& context)
+    : number("number"),
+      block("block"),
+      thread("local_id"),
+      line("line"),
+      tile("tile"),
+      lane("warp_lane"),
+      group("group"),
+      other("other_group"),
+      round("of_round"),
+      at("first"),
+      own_number("own"),
+      sum_number("of_sum") {
+  NameAllocator& names = context.names();
+  for (std::string* name : {&number, &block, &thread, &line, &tile, &lane, &group, &other, &round,
+                            &at, &own_number, &sum_number}) {
+    *name = names.Unique(*name);
+  }
+  const Expression& expression = context.expression();
+  for (int r = 0; r < static_cast<int>(expression.function().results().size()); ++r) {
+    const std::string& output = context.output_names()[expression.output_access(r).buffer];
+    own.push_back(names.Unique(output + "_own"));
+    sums.push_back(names.Unique(output + "_sum"));
+    exchanges.push_back(names.Unique(output + "_exchange"));
+    group_sums.push_back(names.Unique(output + "_group"));
+    round_sums.push_back(names.Unique(output + "_rounds"));
+  }
+}
+
+ScanTile::ScanTile(NestContext& context, const ScanNames& names, const Options& options)
     : context_(context),
+      names_(names),
       lines_(options.lines),
       cut_(options.cut),
       from_end_(options.from_end),
       shuffles_(DeviceKindOf(context.low_level().model()) == DeviceKind::kCuda),
       threads_(cut_.lines * cut_.line_threads()) {
-  NameAllocator& names = context.names();
   for (const TypedName& result : context.expression().function().results()) {
     types_.push_back(RegisterType(result.type));
   }
-  thread_ = names.Unique("local");
-  block_ = names.Unique("block");
-  line_ = names.Unique("line");
-  tile_ = names.Unique("tile");
-  lane_ = names.Unique("warp_lane");
-  group_ = names.Unique("group");
-  round_ = names.Unique("round");
-  own_number_ = names.Unique("own");
-  sum_number_ = names.Unique("sum_of");
-  own_ = NamesOf("own");
-  sums_ = NamesOf("sum");
-  exchanges_ = NamesOf("exchange");
-  group_sums_ = NamesOf("group");
-  round_sums_ = NamesOf("rounds");
-}
-
-// "y_own", one per result.
-ScanTile::Names ScanTile::NamesOf(const std::string& what) {
-  Names names;
-  for (int r = 0; r < count(); ++r) {
-    const std::string& output =
-        context_.output_names()[context_.expression().output_access(r).buffer];
-    names.push_back(context_.names().Unique(absl::StrCat(output, "_", what)));
-  }
-  return names;
 }
 
 // ---- Threads ----
@@ -60,13 +64,13 @@ int64_t ScanTile::Blocks() const { return CeilDivide(lines_.count, cut_.lines) *
 
 // Lines that are beside each other go to neighbouring threads.
 Index ScanTile::LineInBlock() const {
-  const Index thread = Index::Variable(thread_);
+  const Index thread = Index::Variable(names_.thread);
   if (cut_.lines == 1) return Index(0);
   return lines_.are_beside ? thread % cut_.lines : thread / cut_.line_threads();
 }
 
 Index ScanTile::LineNumber() const {
-  const Index block = Blocks() == 1 ? Index(0) : Index::Variable(block_);
+  const Index block = Blocks() == 1 ? Index(0) : Index::Variable(names_.block);
   return block / cut_.tiles * cut_.lines + LineInBlock();
 }
 
@@ -81,21 +85,21 @@ void ScanTile::DeclareThreads() {
     body_.push_back({DeclareIndex{name, value}});
   };
   if (Blocks() > 1 && from_end_) {
-    const std::string number = context_.names().Unique("number");
-    body_.push_back({HardwareIndex{number, Kind::kBlock, 0}});
-    declare(block_, Index(Blocks() - 1) - Index::Variable(number));
+    body_.push_back({HardwareIndex{names_.number, Kind::kBlock, 0}});
+    declare(names_.block, Index(Blocks() - 1) - Index::Variable(names_.number));
   } else if (Blocks() > 1) {
-    body_.push_back({HardwareIndex{block_, Kind::kBlock, 0}});
+    body_.push_back({HardwareIndex{names_.block, Kind::kBlock, 0}});
   }
-  body_.push_back({HardwareIndex{thread_, Kind::kThread, 0}});
-  if (cut_.tiles > 1) declare(tile_, Index::Variable(block_) % cut_.tiles);
+  body_.push_back({HardwareIndex{names_.thread, Kind::kThread, 0}});
+  if (cut_.tiles > 1) declare(names_.tile, Index::Variable(names_.block) % cut_.tiles);
   if (lines_.count > 1) {
-    declare(line_, HasLine().empty() ? LineNumber() : Min(LineNumber(), Index(lines_.count - 1)));
+    declare(names_.line,
+            HasLine().empty() ? LineNumber() : Min(LineNumber(), Index(lines_.count - 1)));
   }
-  const Index thread = Index::Variable(thread_);
-  if (cut_.lanes > 1) declare(lane_, thread % cut_.lanes);
+  const Index thread = Index::Variable(names_.thread);
+  if (cut_.lanes > 1) declare(names_.lane, thread % cut_.lanes);
   if (cut_.groups > 1) {
-    declare(group_,
+    declare(names_.group,
             lines_.are_beside ? thread / cut_.lines : thread % cut_.line_threads() / cut_.lanes);
   }
 }
@@ -184,7 +188,7 @@ void ScanTile::ForAll(const std::string& variable, const Index& begin, int64_t c
 
 void ScanTile::ForRounds(Block body, Block* block) const {
   if (cut_.rounds == 1) return Append(std::move(body), block);
-  ForAll(round_, Index(0), cut_.rounds, std::move(body), block);
+  ForAll(names_.round, Index(0), cut_.rounds, std::move(body), block);
 }
 
 // ---- Elements in memory ----
@@ -195,26 +199,25 @@ Index ScanTile::First() const {
 }
 
 void ScanTile::LoadOwn(LineValues values) {
-  Declare(own_, cut_.points(), MemorySpace::kPrivate);
+  Declare(names_.own, cut_.points(), MemorySpace::kPrivate);
   const bool is_exact = lines_.size % cut_.tile() == 0, has_runs = lines_.size % cut_.run == 0;
   Block round;
-  const std::string at = context_.names().Unique("at");
   const bool clamps_run = !is_exact && has_runs;
-  round.push_back(
-      {DeclareIndex{at, clamps_run ? Min(First(), Index(lines_.size - cut_.run)) : First()}});
+  round.push_back({DeclareIndex{
+      names_.at, clamps_run ? Min(First(), Index(lines_.size - cut_.run)) : First()}});
   const auto load = [&](const Index& in_run, int number, Block* block) {
-    const Index element = Index::Variable(at) + in_run;
+    const Index element = Index::Variable(names_.at) + in_run;
     const Index existing = is_exact || has_runs ? element : Min(element, Index(lines_.size - 1));
-    Store(own_, Number(in_run), values.At(existing, number, block), block);
+    Store(names_.own, Number(in_run), values.At(existing, number, block), block);
   };
-  if (has_runs && values.LoadRun(Index::Variable(at), cut_.run, &round)) {
+  if (has_runs && values.LoadRun(Index::Variable(names_.at), cut_.run, &round)) {
     for (int n = 0; n < cut_.run; ++n) load(Index(n), n, &round);
   } else if (cut_.run == 1) {
     load(Index(0), 0, &round);
   } else {
     Block body;
-    load(Index::Variable(own_number_), -1, &body);
-    ForAll(own_number_, Index(0), cut_.run, std::move(body), &round);
+    load(Index::Variable(names_.own_number), -1, &body);
+    ForAll(names_.own_number, Index(0), cut_.run, std::move(body), &round);
   }
   ForRounds(std::move(round), &body_);
 }
@@ -222,18 +225,18 @@ void ScanTile::LoadOwn(LineValues values) {
 void ScanTile::StoreOwn(const std::vector<LineElements>& arrays) {
   const bool is_exact = lines_.size % cut_.tile() == 0, has_runs = lines_.size % cut_.run == 0;
   Block runs, singles;
-  const std::string at = context_.names().Unique("at");
-  const Index first = Index::Variable(at), own = Index::Variable(own_number_);
+  const Index first = Index::Variable(names_.at), own = Index::Variable(names_.own_number);
   for (int r = 0; r < count(); ++r) {
     const LineElements& array = arrays[r];
     if (has_runs && array.MovesRun(cut_.run) && array.type == types_[r]) {
       const LoopValueType type{types_[r], static_cast<int>(cut_.run)};
       runs.push_back({StoreElements{array.pointer, array.offset.At(first),
-                                    MakeLoad(own_[r], Number(Index(0)), type, 1), 1}});
+                                    MakeLoad(names_.own[r], Number(Index(0)), type, 1), 1}});
     } else {
       const Index in_run = cut_.run == 1 ? Index(0) : own;
-      singles.push_back({StoreElements{array.pointer, array.offset.At(first + in_run),
-                                       StoredValue(Load(own_, Number(in_run))[r], array.type), 1}});
+      singles.push_back(
+          {StoreElements{array.pointer, array.offset.At(first + in_run),
+                         StoredValue(Load(names_.own, Number(in_run))[r], array.type), 1}});
     }
   }
   if (!singles.empty()) {
@@ -244,12 +247,12 @@ void ScanTile::StoreOwn(const std::vector<LineElements>& arrays) {
       singles = std::move(guarded);
     }
     cut_.run == 1 ? Append(std::move(singles), &runs)
-                  : ForAll(own_number_, Index(0), cut_.run, std::move(singles), &runs);
+                  : ForAll(names_.own_number, Index(0), cut_.run, std::move(singles), &runs);
   }
   std::vector<Condition> exists = HasLine();
   if (!is_exact && has_runs) exists.push_back(Less(first, Index(lines_.size)));
   Block round;
-  round.push_back({DeclareIndex{at, First()}});
+  round.push_back({DeclareIndex{names_.at, First()}});
   When(exists, std::move(runs), &round);
   ForRounds(std::move(round), &body_);
 }
@@ -258,33 +261,37 @@ void ScanTile::StoreOwn(const std::vector<LineElements>& arrays) {
 
 // The sums of the thread's runs; `keeps`: elements become prefix sums of their run.
 void ScanTile::SumRuns(bool keeps) {
-  Declare(sums_, cut_.rounds, MemorySpace::kPrivate);
+  Declare(names_.sums, cut_.rounds, MemorySpace::kPrivate);
   Block round;
-  const Index own = Index::Variable(own_number_);
+  const Index own = Index::Variable(names_.own_number);
   if (keeps && cut_.run > 1) {
     Block step;
-    Store(own_, Number(own),
-          Combine(Load(own_, Number(own - Index(1))), Load(own_, Number(own)), &step), &step);
-    ForAll(own_number_, Index(1), cut_.run, std::move(step), &round);
-    Store(sums_, Round(), Load(own_, Number(Index(cut_.run - 1))), &round);
+    Store(names_.own, Number(own),
+          Combine(Load(names_.own, Number(own - Index(1))), Load(names_.own, Number(own)), &step),
+          &step);
+    ForAll(names_.own_number, Index(1), cut_.run, std::move(step), &round);
+    Store(names_.sums, Round(), Load(names_.own, Number(Index(cut_.run - 1))), &round);
   } else {
-    Store(sums_, Round(), Load(own_, Number(Index(0))), &round);
+    Store(names_.sums, Round(), Load(names_.own, Number(Index(0))), &round);
     Block step;
-    Store(sums_, Round(), Combine(Load(sums_, Round()), Load(own_, Number(own)), &step), &step);
-    if (cut_.run > 1) ForAll(own_number_, Index(1), cut_.run, std::move(step), &round);
+    Store(names_.sums, Round(),
+          Combine(Load(names_.sums, Round()), Load(names_.own, Number(own)), &step), &step);
+    if (cut_.run > 1) ForAll(names_.own_number, Index(1), cut_.run, std::move(step), &round);
   }
   ForRounds(std::move(round), &body_);
 }
 
 // The sum of all of the thread's elements.
 void ScanTile::SumThread() {
-  Declare(sums_, 1, MemorySpace::kPrivate);
-  Store(sums_, Index(0), Load(own_, Index(0)), &body_);
+  Declare(names_.sums, 1, MemorySpace::kPrivate);
+  Store(names_.sums, Index(0), Load(names_.own, Index(0)), &body_);
   if (cut_.points() == 1) return;
   Block step;
-  Store(sums_, Index(0),
-        Combine(Load(sums_, Index(0)), Load(own_, Index::Variable(own_number_)), &step), &step);
-  ForAll(own_number_, Index(1), cut_.points(), std::move(step), &body_);
+  Store(names_.sums, Index(0),
+        Combine(Load(names_.sums, Index(0)), Load(names_.own, Index::Variable(names_.own_number)),
+                &step),
+        &step);
+  ForAll(names_.own_number, Index(1), cut_.points(), std::move(step), &body_);
 }
 
 // Every sum becomes the prefix sum over the lanes up to the thread's.
@@ -294,42 +301,42 @@ void ScanTile::ScanLanes(int64_t sums) {
 }
 
 void ScanTile::ShuffleLanes(int64_t sums) {
-  const Index sum = sums == 1 ? Index(0) : Index::Variable(sum_number_);
+  const Index sum = sums == 1 ? Index(0) : Index::Variable(names_.sum_number);
   for (int64_t distance = 1; distance < cut_.lanes; distance *= 2) {
     Block step;
     Values left;
-    for (const LoopValue& value : Load(sums_, sum)) {
+    for (const LoopValue& value : Load(names_.sums, sum)) {
       left.push_back(
           MakeShuffleUp(value, static_cast<int>(distance), static_cast<int>(cut_.lanes)));
     }
     left = Named(left, "left", &step);
     Block add;
-    Store(sums_, sum, Combine(left, Load(sums_, sum), &add), &add);
+    Store(names_.sums, sum, Combine(left, Load(names_.sums, sum), &add), &add);
     When({Less(Index(distance - 1), Lane())}, std::move(add), &step);
     sums == 1 ? Append(std::move(step), &body_)
-              : ForAll(sum_number_, Index(0), sums, std::move(step), &body_);
+              : ForAll(names_.sum_number, Index(0), sums, std::move(step), &body_);
   }
 }
 
 // Through shared memory: before what a thread has there is replaced, all must have read it.
 void ScanTile::ExchangeLanes(int64_t sums) {
-  Declare(exchanges_, sums * threads_, MemorySpace::kShared);
-  const Index sum = sums == 1 ? Index(0) : Index::Variable(sum_number_);
-  const Index own = sum * threads_ + Index::Variable(thread_);
+  Declare(names_.exchanges, sums * threads_, MemorySpace::kShared);
+  const Index sum = sums == 1 ? Index(0) : Index::Variable(names_.sum_number);
+  const Index own = sum * threads_ + Index::Variable(names_.thread);
   const auto for_sums = [&](Block body, Block* block) {
     sums == 1 ? Append(std::move(body), block)
-              : ForAll(sum_number_, Index(0), sums, std::move(body), block);
+              : ForAll(names_.sum_number, Index(0), sums, std::move(body), block);
   };
   Block exchange;
-  Store(exchanges_, own, Load(sums_, sum), &exchange);
+  Store(names_.exchanges, own, Load(names_.sums, sum), &exchange);
   for_sums(exchange, &body_);
   for (int64_t distance = 1; distance < cut_.lanes; distance *= 2) {
     const std::vector<Condition> has_left = {Less(Index(distance - 1), Lane())};
     body_.push_back({Barrier{}});
     Block step, add;
-    Store(sums_, sum,
-          Combine(Named(Load(exchanges_, own - Index(distance)), "left", &step), Load(sums_, sum),
-                  &step),
+    Store(names_.sums, sum,
+          Combine(Named(Load(names_.exchanges, own - Index(distance)), "left", &step),
+                  Load(names_.sums, sum), &step),
           &step);
     for_sums(std::move(step), &add);
     When(has_left, std::move(add), &body_);
@@ -343,9 +350,10 @@ void ScanTile::ExchangeLanes(int64_t sums) {
 
 // What ScanLanes has made of the sum in the lane before the thread's, unless that is the first.
 ScanTile::Values ScanTile::LeftLane(const Index& sum, Block* block) {
-  if (!shuffles_) return Load(exchanges_, sum * threads_ + Index::Variable(thread_) - Index(1));
+  if (!shuffles_)
+    return Load(names_.exchanges, sum * threads_ + Index::Variable(names_.thread) - Index(1));
   Values left;
-  for (const LoopValue& value : Load(sums_, sum)) {
+  for (const LoopValue& value : Load(names_.sums, sum)) {
     left.push_back(MakeShuffleUp(value, 1, static_cast<int>(cut_.lanes)));
   }
   return Named(left, "left", block);
@@ -362,17 +370,17 @@ void ScanTile::ShareSums(int64_t sums, bool with_rounds) {
   if (cut_.groups == 1 && !has_rounds) return;
   Block share;
   if (cut_.groups > 1) {
-    Declare(group_sums_, cut_.groups * cut_.lines, MemorySpace::kShared);
-    const Names total = DeclareVariables("total", Load(sums_, Index(0)), &share);
+    Declare(names_.group_sums, cut_.groups * cut_.lines, MemorySpace::kShared);
+    const Names total = DeclareVariables("total", Load(names_.sums, Index(0)), &share);
     Block step;
-    CombineInto(total, Load(sums_, Index::Variable(sum_number_)), &step);
-    if (sums > 1) ForAll(sum_number_, Index(1), sums, std::move(step), &share);
-    Store(group_sums_, OfGroup(Group()), VariablesOf(total), &share);
+    CombineInto(total, Load(names_.sums, Index::Variable(names_.sum_number)), &step);
+    if (sums > 1) ForAll(names_.sum_number, Index(1), sums, std::move(step), &share);
+    Store(names_.group_sums, OfGroup(Group()), VariablesOf(total), &share);
   }
   if (has_rounds) {
-    Declare(round_sums_, cut_.groups * cut_.rounds * cut_.lines, MemorySpace::kShared);
+    Declare(names_.round_sums, cut_.groups * cut_.rounds * cut_.lines, MemorySpace::kShared);
     Block round;
-    Store(round_sums_, OfRound(), Load(sums_, Round()), &round);
+    Store(names_.round_sums, OfRound(), Load(names_.sums, Round()), &round);
     ForRounds(std::move(round), &share);
   }
   std::vector<Condition> is_last;
@@ -390,16 +398,16 @@ void ScanTile::StoreTotal(const std::vector<std::string>& totals, const Index& a
   Block store;
   const bool is_shared = cut_.groups > 1;
   const Names total = DeclareVariables(
-      "total", is_shared ? Load(group_sums_, OfGroup(Index(0))) : Load(sums_, Index(0)), &store);
-  const std::string part = is_shared ? group_ : sum_number_;
-  const std::string other = context_.names().Unique(part);
+      "total", is_shared ? Load(names_.group_sums, OfGroup(Index(0))) : Load(names_.sums, Index(0)),
+      &store);
+  const std::string& part = is_shared ? names_.other : names_.sum_number;
   Block step;
   CombineInto(total,
-              is_shared ? Load(group_sums_, OfGroup(Index::Variable(other)))
-                        : Load(sums_, Index::Variable(other)),
+              is_shared ? Load(names_.group_sums, OfGroup(Index::Variable(part)))
+                        : Load(names_.sums, Index::Variable(part)),
               &step);
   const int64_t parts = is_shared ? cut_.groups : sums;
-  if (parts > 1) ForAll(other, Index(1), parts, std::move(step), &store);
+  if (parts > 1) ForAll(part, Index(1), parts, std::move(step), &store);
   Store(totals, at, VariablesOf(total), &store);
   std::vector<Condition> stores = HasLine();
   if (cut_.lanes > 1) stores.push_back(Equal(Lane(), Index(cut_.lanes - 1)));
@@ -412,7 +420,7 @@ void ScanTile::StoreTotal(const std::vector<std::string>& totals, const Index& a
 // What is to the left of the thread's group; of the first group of the first tile, where there is
 // nothing, anything.
 ScanTile::Names ScanTile::SumBefore(const Names& totals, const Index& before) {
-  const Names sum = DeclareVariables("before", Load(sums_, Index(0)), &body_);
+  const Names sum = DeclareVariables("before", Load(names_.sums, Index(0)), &body_);
   const bool has_tiles = cut_.tiles > 1;
   if (has_tiles) {
     Block carry;
@@ -421,18 +429,17 @@ ScanTile::Names ScanTile::SumBefore(const Names& totals, const Index& before) {
     When({Less(Index(0), tile())}, std::move(carry), &body_);
   }
   if (cut_.groups == 1) return sum;
-  const std::string other = context_.names().Unique(group_);
-  const Index left = Index::Variable(other);
+  const Index left = Index::Variable(names_.other);
   std::vector<Condition> is_first = {Equal(left, Index(0))};
   if (has_tiles) is_first.push_back(Equal(tile(), Index(0)));
   Block step, first, others;
-  const Values total = Named(Load(group_sums_, OfGroup(left)), "total", &step);
+  const Values total = Named(Load(names_.group_sums, OfGroup(left)), "total", &step);
   for (int r = 0; r < count(); ++r) first.push_back({Assign{sum[r], total[r]}});
   CombineInto(sum, total, &others);
   step.push_back({If{is_first, ShareBlock(std::move(first)), ShareBlock(std::move(others))}});
   Block guarded;
   When({Less(left, Group())}, std::move(step), &guarded);
-  ForAll(other, Index(0), cut_.groups - 1, std::move(guarded), &body_);
+  ForAll(names_.other, Index(0), cut_.groups - 1, std::move(guarded), &body_);
   return sum;
 }
 
@@ -447,11 +454,11 @@ void ScanTile::AddBefore(const Names& before) {
   Values left;
   if (cut_.lanes > 1 && shuffles_) left = LeftLane(Round(), &round);
   const auto add = [&](const Values& sum, Block* block) {
-    const Index at = Number(cut_.run == 1 ? Index(0) : Index::Variable(own_number_));
+    const Index at = Number(cut_.run == 1 ? Index(0) : Index::Variable(names_.own_number));
     Block step;
-    Store(own_, at, Combine(sum, Load(own_, at), &step), &step);
+    Store(names_.own, at, Combine(sum, Load(names_.own, at), &step), &step);
     cut_.run == 1 ? Append(std::move(step), block)
-                  : ForAll(own_number_, Index(0), cut_.run, std::move(step), block);
+                  : ForAll(names_.own_number, Index(0), cut_.run, std::move(step), block);
   };
   Block first, others;
   if (cut_.lanes > 1) {
@@ -473,7 +480,7 @@ void ScanTile::AddBefore(const Names& before) {
   }
   if (cut_.rounds > 1) {
     Block begins, goes_on;
-    const Values sums = Named(Load(round_sums_, OfRound()), "total", &round);
+    const Values sums = Named(Load(names_.round_sums, OfRound()), "total", &round);
     for (int r = 0; r < count(); ++r) begins.push_back({Assign{before[r], sums[r]}});
     CombineInto(before, sums, &goes_on);
     round.push_back({If{is_first, ShareBlock(std::move(begins)), ShareBlock(std::move(goes_on))}});

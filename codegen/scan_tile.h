@@ -11,7 +11,18 @@
 
 namespace mdh {
 
-// Builds one stage. Refers to `context`, whose names it uses.
+// What is called so in all stages of a program.
+struct ScanNames {
+  using OfResults = std::vector<std::string>;  // arrays, one per result
+
+  explicit ScanNames(NestContext& context);
+
+  std::string number, block, thread, line, tile, lane, group, other, round, at, own_number,
+      sum_number;
+  OfResults own, sums, exchanges, group_sums, round_sums;
+};
+
+// Builds one stage. Refers to its arguments.
 class ScanTile {
  public:
   struct Options {
@@ -20,12 +31,12 @@ class ScanTile {
     // Blocks begin with the last tile: what a stage before has read last may still be in a cache.
     bool from_end;
   };
-  ScanTile(NestContext& context, const Options& options);
+  ScanTile(NestContext& context, const ScanNames& names, const Options& options);
 
   // The numbers of the thread's line and of its tile along the line. A thread without a line has
   // the last one, and stores nothing.
-  Index line() const { return lines_.count == 1 ? Index(0) : Index::Variable(line_); }
-  Index tile() const { return cut_.tiles == 1 ? Index(0) : Index::Variable(tile_); }
+  Index line() const { return lines_.count == 1 ? Index(0) : Index::Variable(names_.line); }
+  Index tile() const { return cut_.tiles == 1 ? Index(0) : Index::Variable(names_.tile); }
   void DeclareThreads();
   // Indices of the line in all dimensions that are not reduced, but in d.
   std::vector<Index> DeclarePoint(int d);
@@ -45,13 +56,12 @@ class ScanTile {
 
  private:
   using Values = std::vector<LoopValue>;
-  using Names = std::vector<std::string>;
+  using Names = ScanNames::OfResults;
 
   int count() const { return static_cast<int>(types_.size()); }
-  Names NamesOf(const std::string& what);
-  Index Lane() const { return cut_.lanes == 1 ? Index(0) : Index::Variable(lane_); }
-  Index Group() const { return cut_.groups == 1 ? Index(0) : Index::Variable(group_); }
-  Index Round() const { return cut_.rounds == 1 ? Index(0) : Index::Variable(round_); }
+  Index Lane() const { return cut_.lanes == 1 ? Index(0) : Index::Variable(names_.lane); }
+  Index Group() const { return cut_.groups == 1 ? Index(0) : Index::Variable(names_.group); }
+  Index Round() const { return cut_.rounds == 1 ? Index(0) : Index::Variable(names_.round); }
   Index LineInBlock() const;
   int64_t Blocks() const;
   std::vector<Condition> HasLine() const;
@@ -85,13 +95,12 @@ class ScanTile {
   Index OfRound() const;
 
   NestContext& context_;
+  const ScanNames& names_;
   const ScanLines lines_;
   const ScanCut cut_;
   const bool from_end_, shuffles_;
   const int64_t threads_;
   std::vector<ScalarType> types_;
-  std::string thread_, block_, line_, tile_, lane_, group_, round_, own_number_, sum_number_;
-  Names own_, sums_, exchanges_, group_sums_, round_sums_;  // arrays, one per result
   Block shared_, body_;
 };
 

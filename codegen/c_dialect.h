@@ -61,6 +61,8 @@ struct CDialect {
   absl::string_view kernel_qualifier;  // $0 .. $2: threads of a block along x, y, z; $3: in all
   absl::string_view barrier;
   std::array<absl::string_view, 3> block_numbers, thread_numbers;  // x, y, z
+  // Of single elements and of vectors that the language has: $0 address, $1 value. Or none.
+  absl::string_view streaming_store;
   absl::string_view shuffle_down, shuffle_up;  // $0 value, $1 distance, $2 width
   // Bodies of functions for stages that may overlap: one waits until all stages before have ended
   // and their writes are visible, the other lets the next stage be launched. "" where stages never

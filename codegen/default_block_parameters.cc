@@ -386,4 +386,21 @@ TuningParameters DefaultBlockParameters(const Expression& expression, const Syst
   return p;
 }
 
+std::vector<TuningParameters> ScanVariants(const Expression& expression, const SystemModel& model,
+                                           const DeviceDescription& device,
+                                           const TuningParameters& parameters) {
+  std::vector<TuningParameters> variants;
+  if (parameters.scan.threads == 0) return variants;
+  for (const int threads : {256, 512, 128, 1024}) {
+    for (const int rounds : {4, 2, 8, 1}) {
+      TuningParameters variant = parameters;
+      variant.scan.threads = threads;
+      variant.scan.rounds = rounds;
+      if (variant == parameters || !Validate(expression, model, device, variant).ok()) continue;
+      variants.push_back(std::move(variant));
+    }
+  }
+  return variants;
+}
+
 }  // namespace mdh

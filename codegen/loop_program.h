@@ -170,7 +170,7 @@ struct StoreElements {  // lanes of `value` at offset, offset + stride, ...
   Index offset;
   LoopValue value;
   int64_t stride;
-  // Vectors of neighbours, on CPUs: nobody will read them soon, so they need not be in caches.
+  // Nobody will read them soon, so they need not be in caches. On CPUs vectors of neighbours only.
   bool is_streaming = false;
 };
 struct DeclarePointer {

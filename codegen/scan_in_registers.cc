@@ -157,7 +157,8 @@ class RegisterScan {
     const bool was_read = levels_[n].cut.tiles > 1;
     ScanTile tile = Load(n, /*from_end=*/was_read, &stored);
     tile.ScanOwn(levels_[n].totals, Total(n, tile.line(), tile.tile() - Index(1)));
-    tile.StoreOwn(stored);
+    // What caches keep of the elements that the stage before has read is of more use.
+    tile.StoreOwn(stored, /*is_streaming=*/n == 0 && was_read && options_.is_last);
     return std::move(tile).Finish(
         n == 0 ? absl::StrCat("Prefix sums of every tile along ", name(), ".")
                : absl::StrCat("Prefix sums of ", n == 1 ? "" : "sums of ",

@@ -26,12 +26,13 @@ ScanNames::ScanNames(NestContext& context)
       group("group"),
       other("other_group"),
       round("of_round"),
-      at("first"),
+      at("from"),
+      to("to"),
       own_number("own"),
       sum_number("of_sum") {
   NameAllocator& names = context.names();
   for (std::string* name : {&number, &block, &thread, &line, &tile, &lane, &group, &other, &round,
-                            &at, &own_number, &sum_number}) {
+                            &at, &to, &own_number, &sum_number}) {
     *name = names.Unique(*name);
   }
   const Expression& expression = context.expression();
@@ -222,21 +223,22 @@ void ScanTile::LoadOwn(LineValues values) {
   ForRounds(std::move(round), &body_);
 }
 
-void ScanTile::StoreOwn(const std::vector<LineElements>& arrays) {
+void ScanTile::StoreOwn(const std::vector<LineElements>& arrays, bool is_streaming) {
   const bool is_exact = lines_.size % cut_.tile() == 0, has_runs = lines_.size % cut_.run == 0;
   Block runs, singles;
-  const Index first = Index::Variable(names_.at), own = Index::Variable(names_.own_number);
+  const Index first = Index::Variable(names_.to), own = Index::Variable(names_.own_number);
   for (int r = 0; r < count(); ++r) {
     const LineElements& array = arrays[r];
     if (has_runs && array.MovesRun(cut_.run) && array.type == types_[r]) {
       const LoopValueType type{types_[r], static_cast<int>(cut_.run)};
-      runs.push_back({StoreElements{array.pointer, array.offset.At(first),
-                                    MakeLoad(names_.own[r], Number(Index(0)), type, 1), 1}});
+      runs.push_back(
+          {StoreElements{array.pointer, array.offset.At(first),
+                         MakeLoad(names_.own[r], Number(Index(0)), type, 1), 1, is_streaming}});
     } else {
       const Index in_run = cut_.run == 1 ? Index(0) : own;
-      singles.push_back(
-          {StoreElements{array.pointer, array.offset.At(first + in_run),
-                         StoredValue(Load(names_.own, Number(in_run))[r], array.type), 1}});
+      singles.push_back({StoreElements{array.pointer, array.offset.At(first + in_run),
+                                       StoredValue(Load(names_.own, Number(in_run))[r], array.type),
+                                       1, is_streaming}});
     }
   }
   if (!singles.empty()) {
@@ -252,7 +254,7 @@ void ScanTile::StoreOwn(const std::vector<LineElements>& arrays) {
   std::vector<Condition> exists = HasLine();
   if (!is_exact && has_runs) exists.push_back(Less(first, Index(lines_.size)));
   Block round;
-  round.push_back({DeclareIndex{names_.at, First()}});
+  round.push_back({DeclareIndex{names_.to, First()}});
   When(exists, std::move(runs), &round);
   ForRounds(std::move(round), &body_);
 }
@@ -475,6 +477,10 @@ void ScanTile::AddBefore(const Names& before) {
   add(VariablesOf(sum), &others);
   if (is_first.empty()) {
     Append(std::move(first), &round);
+  } else if (first.empty()) {
+    const std::string flag = context_.names().Unique("is_first");
+    round.push_back({DeclareFlag{flag, is_first}});
+    When({{Condition::Kind::kNotFlag, Index(0), Index(0), flag}}, std::move(others), &round);
   } else {
     round.push_back({If{is_first, ShareBlock(std::move(first)), ShareBlock(std::move(others))}});
   }

@@ -17,7 +17,7 @@ struct ScanNames {
 
   explicit ScanNames(NestContext& context);
 
-  std::string number, block, thread, line, tile, lane, group, other, round, at, own_number,
+  std::string number, block, thread, line, tile, lane, group, other, round, at, to, own_number,
       sum_number;
   OfResults own, sums, exchanges, group_sums, round_sums;
 };
@@ -50,7 +50,8 @@ class ScanTile {
   // Replaces the thread's elements by prefix sums of the tile, with element `before` of `totals`
   // to the left of them unless it is the first tile.
   void ScanOwn(const std::vector<std::string>& totals, const Index& before);
-  void StoreOwn(const std::vector<LineElements>& arrays);
+  // `is_streaming`: past caches, which have something better to keep.
+  void StoreOwn(const std::vector<LineElements>& arrays, bool is_streaming);
 
   Stage Finish(std::string comment) &&;
 

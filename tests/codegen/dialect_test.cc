@@ -96,6 +96,20 @@ TEST(DialectTest, ShuffledNarrowValuesTravelAsInt) {
   EXPECT_EQ(print(ScalarType::kBool), "(unsigned char)__shfl_down_sync(0xffffffff, (int)v, 4, 8)");
 }
 
+TEST(DialectTest, StoresPastCaches) {
+  const auto print = [](const CDialect& dialect, LoopValueType type) {
+    CPrelude prelude(dialect);
+    const LoopValue v = MakeNamed("v", type);
+    return CPrinter(prelude).Print(Block{{StoreElements{"y", Var("i"), v, 1, true}}}, 0);
+  };
+  EXPECT_EQ(print(CudaCxx(), {ScalarType::kFloat32, 4}), "__stcs((float4*)&y[i], v);\n");
+  EXPECT_EQ(print(CudaCxx(), {ScalarType::kInt64}), "__stcs(&y[i], v);\n");
+  // No vector of the language.
+  EXPECT_EQ(print(CudaCxx(), {ScalarType::kInt8, 8}), "*(i8x8*)&y[i] = v;\n");
+  EXPECT_EQ(print(OpenClC(), {ScalarType::kFloat32, 4}), "*(__global float4*)&y[i] = v;\n");
+  EXPECT_EQ(print(OpenClC(), {ScalarType::kInt64}), "y[i] = v;\n");
+}
+
 TEST(DialectTest, ValuesOfThreadsBelow) {
   CPrelude prelude(CudaCxx());
   const LoopValue up = MakeShuffleUp(MakeNamed("v", {ScalarType::kInt16}), 2, 32);

@@ -16,25 +16,25 @@ namespace mdh {
 namespace {
 
 constexpr char kComposition[] = R"(
-composition<I = 1, J = 1> :=
-  out_view<int64,int64>( A: (i,j) -> (i,j), B: (i,j) -> (i,j) ) o
+composition<T = int64 | I = 1, J = 1> :=
+  out_view<T,T>( A: (i,j) -> (i,j), B: (i,j) -> (i,j) ) o
   md_hom<I,J>( f, (++, ps(compose)) ) o
-  inp_view<int64,int64>( a: (i,j) -> (i,j), b: (i,j) -> (i,j) )
+  inp_view<T,T>( a: (i,j) -> (i,j), b: (i,j) -> (i,j) )
 where f(a, b) -> (A, B) { A = a; B = b },
       compose(a1, b1, a2, b2) -> (a, b) { a = a2 * a1; b = a2 * b1 + b2 }
 )";
 
 constexpr char kAcross[] = R"(
-composition<I = 1, J = 1> :=
-  out_view<int64,int64>( A: (j,i) -> (j,i), B: (j,i) -> (j,i) ) o
+composition<T = int64 | I = 1, J = 1> :=
+  out_view<T,T>( A: (j,i) -> (j,i), B: (j,i) -> (j,i) ) o
   md_hom<J,I>( f, (ps(compose), ++) ) o
-  inp_view<int64,int64>( a: (j,i) -> (j,i), b: (j,i) -> (j,i) )
+  inp_view<T,T>( a: (j,i) -> (j,i), b: (j,i) -> (j,i) )
 where f(a, b) -> (A, B) { A = a; B = b },
       compose(a1, b1, a2, b2) -> (a, b) { a = a2 * a1; b = a2 * b1 + b2 }
 )";
 
 constexpr char kWeighted[] = R"(
-weighted<I = 1, J = 1> :=
+weighted<T = int32 | I = 1, J = 1> :=
   out_view<int32>( y: (i,j) -> (i,j) ) o
   md_hom<I,J>( f, (++, ps(+)) ) o
   inp_view<int32,int16>( x: (i,j) -> (i,j), w: (i,j) -> (j) )
@@ -43,7 +43,7 @@ where f(x, w) -> y { y = x * int32(w) }
 
 // Elements are sums themselves, and prefix sums are taken along both other dimensions.
 constexpr char kTable[] = R"(
-table<I = 1, J = 1> :=
+table<T = int32 | I = 1, J = 1> :=
   out_view<int32>( y: (i,j,k) -> (i,j) ) o
   md_hom<I,J,3>( f, (ps(+), ps(+), +) ) o
   inp_view<int32>( x: (i,j,k) -> (i,j + k) )

@@ -186,8 +186,24 @@ class Rules {
     return false;
   }
 
+  // As scans in registers cut the first prefix sum that they compute. They alone compute then: what
+  // the parameters say beyond `scan` describes it, and decides on nothing.
+  void ChooseThreadsOfScan() {
+    x_ = e_.rank() - 1;
+    y_ = -1;
+    while (!e_.is_prefix_sum(x_)) --x_;
+    Cut& cut = cuts_[x_];
+    cut.threads = RoundDownToPowerOfTwo(std::min<int64_t>(size(x_), p_.scan.threads));
+    while (cut.registers < p_.scan.rounds * p_.scan.run &&
+           size(x_) / 2 >= cut.registers * cut.threads) {
+      cut.registers *= 2;
+    }
+  }
+
   void ChooseThreads() {
     if (x_ < 0) return;
+    const bool only_scans = p_.scan.threads > 0 && !e_.has_reduction();
+    if (only_scans && simplicity_ == kEverything) return ChooseThreadsOfScan();
     const int64_t points = Points(true);
     // Rows of a matrix times a vector: threads belong on the reduction.
     const bool leave_room = simplicity_ == kEverything && !is_ordered_ && e_.has_reduction() &&

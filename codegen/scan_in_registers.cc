@@ -157,6 +157,7 @@ class RegisterScan {
     const bool was_read = levels_[n].cut.tiles > 1;
     ScanTile tile = Load(n, /*from_end=*/was_read, &stored);
     tile.ScanOwn(levels_[n].totals, Total(n, tile.line(), tile.tile() - Index(1)));
+    if (n > 0 || !(options_.evaluates || options_.is_last)) tile.WaitForLoads();
     // What caches keep of the elements that the stage before has read is of more use.
     tile.StoreOwn(stored, /*is_streaming=*/n == 0 && was_read && options_.is_last);
     return std::move(tile).Finish(

@@ -223,6 +223,10 @@ void ScanTile::LoadOwn(LineValues values) {
   ForRounds(std::move(round), &body_);
 }
 
+void ScanTile::WaitForLoads() {
+  if (!HasLine().empty()) body_.push_back({Barrier{}});
+}
+
 void ScanTile::StoreOwn(const std::vector<LineElements>& arrays, bool is_streaming) {
   const bool is_exact = lines_.size % cut_.tile() == 0, has_runs = lines_.size % cut_.run == 0;
   Block runs, singles;

@@ -50,6 +50,8 @@ class ScanTile {
   // Replaces the thread's elements by prefix sums of the tile, with element `before` of `totals`
   // to the left of them unless it is the first tile.
   void ScanOwn(const std::vector<std::string>& totals, const Index& before);
+  // Before elements are replaced where they are: threads without a line have read those of another.
+  void WaitForLoads();
   // `is_streaming`: past caches, which have something better to keep.
   void StoreOwn(const std::vector<LineElements>& arrays, bool is_streaming);
 

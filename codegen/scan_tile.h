@@ -62,6 +62,9 @@ class ScanTile {
   using Names = ScanNames::OfResults;
 
   int count() const { return static_cast<int>(types_.size()); }
+  static Condition Less(const Index& a, const Index& b);
+  static Condition Equal(const Index& a, const Index& b);
+  static void When(const std::vector<Condition>& conditions, Block then, Block* block);
   Index Lane() const { return cut_.lanes == 1 ? Index(0) : Index::Variable(names_.lane); }
   Index Group() const { return cut_.groups == 1 ? Index(0) : Index::Variable(names_.group); }
   Index Round() const { return cut_.rounds == 1 ? Index(0) : Index::Variable(names_.round); }
@@ -93,6 +96,9 @@ class ScanTile {
   Values LeftLane(const Index& sum, Block* block);
   void ShareSums(int64_t sums, bool with_rounds);
   Names SumBefore(const Names& totals, const Index& before);
+  std::vector<Condition> IsFirst() const;
+  void AddToRun(const Values& sum, Block* block);
+  void AddRound(const Names& before, Block* block);
   void AddBefore(const Names& before);
   Index OfGroup(const Index& group) const { return group * cut_.lines + LineInBlock(); }
   Index OfRound() const;

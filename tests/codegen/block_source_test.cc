@@ -94,7 +94,7 @@ TEST(BlockSourceTest, PrefixSumsOfSums) {
                "scan=64:2:2");
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   ExpectGoldenFile("summed_area_registers.cu", kernel->source);
-  EXPECT_EQ(kernel->launches.size(), 5);
+  EXPECT_EQ(kernel->launches.size(), 7);
 }
 
 TEST(BlockSourceTest, GpusScanInRegistersUnlessToldOtherwise) {

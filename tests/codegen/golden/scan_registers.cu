@@ -263,7 +263,7 @@ mdh_scan_2(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   for (int of_round = 0; of_round < 4; of_round++) {
     const int to = block * 4096 + group * 512 + of_round * 128 + warp_lane * 4;
     if (to < 100000) {
-      *(float4*)&y[to] = gather_float4(&y_own[of_round * 4], 1);
+      __stcs((float4*)&y[to], gather_float4(&y_own[of_round * 4], 1));
     }
   }
 }

@@ -353,7 +353,7 @@ mdh_table_6(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   if (block / 13 * 32 + (local_id & 31) < 50 && to < 100) {
     #pragma unroll
     for (int own = 0; own < 4; own++) {
-      y[line + (to + own) * 50] = y_own[own];
+      __stcs(&y[line + (to + own) * 50], y_own[own]);
     }
   }
 }

@@ -61,7 +61,9 @@ struct CDialect {
   absl::string_view kernel_qualifier;  // $0 .. $2: threads of a block along x, y, z; $3: in all
   absl::string_view barrier;
   std::array<absl::string_view, 3> block_numbers, thread_numbers;  // x, y, z
-  absl::string_view shuffle_down;  // $0 value, $1 distance, $2 width
+  // Of single elements and of vectors that the language has: $0 address, $1 value. Or none.
+  absl::string_view streaming_store;
+  absl::string_view shuffle_down, shuffle_up;  // $0 value, $1 distance, $2 width
   // Bodies of functions that add `x` to the element at `p`, which other threads may do at the same
   // time: of fp32 and fp64, and of integers of 4 and 8 bytes, whose unsigned type is $0. "" where
   // there are none.
@@ -72,8 +74,7 @@ struct CDialect {
   absl::string_view atomic_add_vectors, atomic_add_vector;
   // Bodies of functions for asynchronous copies: of some bytes ($0; 4, 8 and, apart, 16) from
   // `from` in memory to `to` in shared memory; the end of a group; waiting until all groups but the
-  // last
-  // ($0) have arrived. "" where the language has none.
+  // last ($0) have arrived. "" where the language has none.
   absl::string_view async_copy, async_copy_16, commit_copies, wait_for_copies;
   // Bodies of functions for stages that may overlap: one waits until all stages before have ended
   // and their writes are visible, the other lets the next stage be launched. "" where stages never

@@ -78,8 +78,26 @@ std::string CPrinter::PrintAssign(const Assign& s) {
   return absl::StrCat(s.name, " = ", PrintValue(*s.value, 0), ";\n");
 }
 
+// Whether the language has a store past caches for it.
+bool CPrinter::StreamsInPlace(const StoreElements& s) const {
+  const LoopValueType type = s.value->type;
+  if (dialect_.streaming_store.empty()) return false;
+  if (type.lanes == 1) return true;
+  return !NativeVector(dialect_, type).empty() && MovesAsVector(type, s.stride, s.pointer);
+}
+
 std::string CPrinter::PrintStore(const StoreElements& s) {
   const LoopValueType type = s.value->type;
+  if (s.is_streaming && StreamsInPlace(s)) {
+    const std::string cast =
+        type.lanes == 1
+            ? std::string()
+            : absl::StrCat(
+                  "(", CPointer(dialect_, Space(s.pointer), false, prelude_.VectorType(type)), ")");
+    const std::string address = absl::StrCat(cast, "&", s.pointer, "[", PrintIndex(s.offset), "]");
+    return absl::StrCat(
+        absl::Substitute(dialect_.streaming_store, address, PrintValue(*s.value, 0)), ";\n");
+  }
   if (type.lanes == 1) {
     const std::string element = absl::StrCat(s.pointer, "[", PrintIndex(s.offset), "]");
     if (const ValueNode* added = AddedTo(s); dialect_.has_blocks() && added != nullptr) {

@@ -66,7 +66,9 @@ class CPrinter {
   std::string PrintLaneInside(const LoadInside& load, int lane);
   std::string PrintLanesInside(const ValueNode& node, const LoadInside& load, size_t along);
   std::string PrintIndexValue(const ValueNode& node, const IndexValue& value);
-  std::string PrintShuffleDown(const ValueNode& node, const ShuffleDown& shuffle);
+  bool StreamsInPlace(const StoreElements& s) const;
+  std::string PrintShuffle(absl::string_view spelling, const ValueNode& value, int distance,
+                           int width);
   // The value as an operand of an operation with that many lanes.
   std::string Widened(const ValueNode& node, int lanes, int precedence);
 

@@ -198,14 +198,15 @@ std::string CPrinter::PrintIndexValue(const ValueNode& node, const IndexValue& v
 }
 
 // Threads exchange words of at least 4 bytes.
-std::string CPrinter::PrintShuffleDown(const ValueNode& node, const ShuffleDown& shuffle) {
-  if (dialect_.shuffle_down.empty()) NotInLanguage(dialect_, "values of other threads");
-  const bool is_narrow = SizeBytes(node.type.scalar) < 4;
-  const std::string value = PrintValue(*shuffle.value, is_narrow ? kUnaryPrecedence : 0);
-  const std::string word = is_narrow ? absl::StrCat("(int)", value) : value;
-  const std::string moved =
-      absl::Substitute(dialect_.shuffle_down, word, shuffle.distance, shuffle.width);
-  return is_narrow ? absl::StrCat("(", CType(node.type.scalar, dialect_), ")", moved) : moved;
+std::string CPrinter::PrintShuffle(absl::string_view spelling, const ValueNode& value, int distance,
+                                   int width) {
+  if (spelling.empty()) NotInLanguage(dialect_, "values of other threads");
+  const ScalarType type = value.type.scalar;
+  const bool is_narrow = SizeBytes(type) < 4;
+  const std::string own = PrintValue(value, is_narrow ? kUnaryPrecedence : 0);
+  const std::string word = is_narrow ? absl::StrCat("(int)", own) : own;
+  const std::string moved = absl::Substitute(spelling, word, distance, width);
+  return is_narrow ? absl::StrCat("(", CType(type, dialect_), ")", moved) : moved;
 }
 
 std::string CPrinter::PrintOperation(const ValueNode& node, const LoopOperation& operation,
@@ -280,7 +281,12 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
                  [&](const GroupHalves& halves) { return PrintGroupHalves(halves); },
                  [&](const JoinLanes& join) { return PrintJoinLanes(node, join); },
                  [&](const IndexValue& index) { return PrintIndexValue(node, index); },
-                 [&](const ShuffleDown& shuffle) { return PrintShuffleDown(node, shuffle); }},
+                 [&](const ShuffleDown& v) {
+                   return PrintShuffle(dialect_.shuffle_down, *v.value, v.distance, v.width);
+                 },
+                 [&](const ShuffleUp& v) {
+                   return PrintShuffle(dialect_.shuffle_up, *v.value, v.distance, v.width);
+                 }},
       node.form);
 }
 

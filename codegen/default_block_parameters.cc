@@ -8,6 +8,7 @@
 #include "core/constraints.h"
 #include "core/nest_constraints.h"
 #include "core/round.h"
+#include "core/validate.h"
 
 namespace mdh {
 namespace {
@@ -16,6 +17,10 @@ constexpr int64_t kMaxBlock = 256;             // threads
 constexpr int64_t kThreadsPerProcessor = 512;  // that keep a multiprocessor busy
 constexpr int64_t kMaxChunk = 32;              // points of reductions between two copies
 constexpr double kMinReuse = 4;                // of what is copied to shared memory
+constexpr int kLeastWarp = 16;                 // of devices whose threads have registers
+constexpr int kScanThreads = 256;              // of a block
+constexpr int kScanRounds = 4;
+constexpr int kScanRun = 4;  // elements, of at most 4 bytes
 
 // How a dimension is cut: blocks, then loops around and inside of the threads.
 struct DimensionCut {
@@ -24,6 +29,29 @@ struct DimensionCut {
   int64_t registers = 1;  // results of a thread, threads apart from each other
   int64_t chunk = 1;      // points of a reduction between two copies
 };
+
+// Prefix sums in registers: as many elements as keep the memory busy, but fewer where there are not
+// enough for all multiprocessors. Expects a GPU; none where it has no room.
+ScanParameters ChooseScan(const Expression& e, const SystemModel& m,
+                          const DeviceDescription& device, const TuningParameters& parameters) {
+  int bytes = 4;
+  for (const TypedName& result : e.function().results()) {
+    bytes = std::max(bytes, SizeBytes(result.type));
+  }
+  TuningParameters p = parameters;
+  p.scan = {kScanThreads, kScanRounds, std::max(1, kScanRun * 4 / bytes)};
+  double elements = 1;
+  for (int d = 0; d < e.rank(); ++d) {
+    if (!e.is_reduction(d)) elements *= static_cast<double>(e.dimensions()[d].size);
+  }
+  const auto blocks = [&] { return elements / (p.scan.threads * p.scan.rounds * p.scan.run); };
+  while (p.scan.rounds > 1 && blocks() < device.blocks.multiprocessors) p.scan.rounds /= 2;
+  const auto fits = [&] { return ValidateScan(e, m, device, p).ok(); };
+  for (int* count : {&p.scan.rounds, &p.scan.run, &p.scan.threads}) {
+    while (!fits() && *count > 1) *count /= 2;
+  }
+  return fits() ? p.scan : ScanParameters();
+}
 
 class BlockRules {
  public:
@@ -46,6 +74,8 @@ class BlockRules {
         cuts_(e.rank()) {
     p_.numerics = numerics;
     p_.system_model = m.name;
+    const bool is_gpu = device.blocks.warp_size >= kLeastWarp;
+    if (is_gpu && e.has_prefix_sum() && !is_ordered_) p_.scan = ChooseScan(e, m, device, p_);
   }
 
   TuningParameters Run() {
@@ -89,7 +119,8 @@ class BlockRules {
   int64_t size(int d) const { return e_.dimensions()[d].size; }
   // Also a dimension whose prefix sums are computed afterwards, in tiles of their own.
   bool IsKept(int d) const {
-    const bool is_scanned_later = !is_ordered_ && e_.is_prefix_sum(d) && CanScanInBlocks(e_, d);
+    const bool may_scan = p_.scan.threads > 0 || CanScanInBlocks(e_, d);
+    const bool is_scanned_later = !is_ordered_ && e_.is_prefix_sum(d) && may_scan;
     return is_scanned_later || e_.combine_operators()[d].is_concat();
   }
 
@@ -155,8 +186,24 @@ class BlockRules {
     return false;
   }
 
+  // As scans in registers cut the first prefix sum that they compute. They alone compute then: what
+  // the parameters say beyond `scan` describes it, and decides on nothing.
+  void ChooseThreadsOfScan() {
+    x_ = e_.rank() - 1;
+    y_ = -1;
+    while (!e_.is_prefix_sum(x_)) --x_;
+    DimensionCut& cut = cuts_[x_];
+    cut.threads = RoundDownToPowerOfTwo(std::min<int64_t>(size(x_), p_.scan.threads));
+    while (cut.registers < p_.scan.rounds * p_.scan.run &&
+           size(x_) / 2 >= cut.registers * cut.threads) {
+      cut.registers *= 2;
+    }
+  }
+
   void ChooseThreads() {
     if (x_ < 0) return;
+    const bool only_scans = p_.scan.threads > 0 && !e_.has_reduction();
+    if (only_scans && simplicity_ == kEverything) return ChooseThreadsOfScan();
     const int64_t points = Points(true);
     // Rows of a matrix times a vector: threads belong on the reduction.
     const bool leave_room = simplicity_ == kEverything && !is_ordered_ && e_.has_reduction() &&
@@ -353,6 +400,23 @@ TuningParameters DefaultBlockParameters(const Expression& expression, const Syst
     if (Validate(expression, model, device, p).ok()) break;
   }
   return p;
+}
+
+std::vector<TuningParameters> ScanVariants(const Expression& expression, const SystemModel& model,
+                                           const DeviceDescription& device,
+                                           const TuningParameters& parameters) {
+  std::vector<TuningParameters> variants;
+  if (parameters.scan.threads == 0) return variants;
+  for (const int threads : {256, 512, 128, 1024}) {
+    for (const int rounds : {4, 2, 8, 1}) {
+      TuningParameters variant = parameters;
+      variant.scan.threads = threads;
+      variant.scan.rounds = rounds;
+      if (variant == parameters || !Validate(expression, model, device, variant).ok()) continue;
+      variants.push_back(std::move(variant));
+    }
+  }
+  return variants;
 }
 
 }  // namespace mdh

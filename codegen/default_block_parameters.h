@@ -2,6 +2,8 @@
 // and where the search starts.
 #pragma once
 
+#include <vector>
+
 #include "core/device_description.h"
 #include "core/expression.h"
 #include "core/system_model.h"
@@ -12,10 +14,16 @@ namespace mdh {
 // Expects a model with explicit memory (CUDA with or without warps, OpenCL). Threads along the two
 // dimensions of the result that memory is most contiguous in, small tiles of results in registers,
 // copies in shared memory of inputs that are read again, threads and blocks along reductions where
-// the result alone has too few points. Valid for every expression (Validate accepts it); takes
-// microseconds.
+// the result alone has too few points, prefix sums in registers on GPUs. Valid for every expression
+// (Validate accepts it); takes microseconds.
 TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,
                                         const DeviceDescription& device,
                                         NumericsPolicy numerics = NumericsPolicy::kReassociate);
+
+// The same parameters with other blocks for prefix sums in registers, the likeliest first; none
+// where there are no such prefix sums.
+std::vector<TuningParameters> ScanVariants(const Expression& expression, const SystemModel& model,
+                                           const DeviceDescription& device,
+                                           const TuningParameters& parameters);
 
 }  // namespace mdh

@@ -442,7 +442,12 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
                                                  const DeviceDescription& device,
                                                  NumericsPolicy numerics, size_t most) {
   if (model.memory == MemoryKind::kExplicit) {
-    return {DefaultBlockParameters(expression, model, device, numerics)};
+    std::vector<TuningParameters> starts = {
+        DefaultBlockParameters(expression, model, device, numerics)};
+    for (TuningParameters& variant : ScanVariants(expression, model, device, starts.front())) {
+      if (starts.size() < most) starts.push_back(std::move(variant));
+    }
+    return starts;
   }
   const bool has_lanes = model.LayerWith(LayerRole::kLanes) > 0;
   std::vector<TuningParameters> starts;

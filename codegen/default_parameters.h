@@ -12,7 +12,7 @@ namespace mdh {
 
 // Configurations that count as good by rules (codegen/tile_choice.h), the best first: at least one,
 // at most `most`, different and valid; the best also with the other compiler, if the device has it,
-// and with results that stay in caches. For devices with blocks of threads the one of
+// and with results that stay in caches. For devices with blocks of threads those of
 // codegen/default_block_parameters.h.
 std::vector<TuningParameters> StartingParameters(
     const Expression& expression, const SystemModel& model, const DeviceDescription& device,

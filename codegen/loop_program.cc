@@ -69,6 +69,11 @@ LoopValue MakeShuffleDown(LoopValue value, int distance, int width) {
       ValueNode{type, ShuffleDown{std::move(value), distance, width}});
 }
 
+LoopValue MakeShuffleUp(LoopValue value, int distance, int width) {
+  const LoopValueType type = value->type;
+  return std::make_shared<ValueNode>(ValueNode{type, ShuffleUp{std::move(value), distance, width}});
+}
+
 LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index) {
   ScalarType type = table[0].type();
   if (IsHalf(type)) {

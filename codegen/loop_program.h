@@ -11,7 +11,7 @@
 // Who runs a stage: on CPUs `threads` threads, each with its number `thread`; on targets with
 // blocks of threads all threads of all blocks (Stage::launch), of which the threads of a block
 // share memory and meet at barriers. Both see ShareLoop; HardwareIndex, shared memory, Barrier,
-// ShuffleDown and AddElements exist on targets with blocks only, AsyncCopy on some of them.
+// shuffles and AddElements exist on targets with blocks only, AsyncCopy on some of them.
 //
 // fp16 and bf16 exist in memory only: values of these types are loaded and
 // stored, and converted from and to fp32; nothing else is computed with them.
@@ -113,11 +113,17 @@ struct ShuffleDown {
   int distance;
   int width;
 };
+// As ShuffleDown, of the thread whose number is `distance` smaller.
+struct ShuffleUp {
+  LoopValue value;
+  int distance;
+  int width;
+};
 
 struct ValueNode {
   LoopValueType type;
   std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, LoopOperation, Splat,
-               Lane, GroupHalves, JoinLanes, IndexValue, ShuffleDown>
+               Lane, GroupHalves, JoinLanes, IndexValue, ShuffleDown, ShuffleUp>
       form;
 };
 
@@ -136,6 +142,7 @@ LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step);
 LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index);
 
 LoopValue MakeShuffleDown(LoopValue value, int distance, int width);
+LoopValue MakeShuffleUp(LoopValue value, int distance, int width);
 
 // ---- Statements ----
 
@@ -163,7 +170,7 @@ struct StoreElements {  // lanes of `value` at offset, offset + stride, ...
   Index offset;
   LoopValue value;
   int64_t stride;
-  // Vectors of neighbours, on CPUs: nobody will read them soon, so they need not be in caches.
+  // Nobody will read them soon, so they need not be in caches. On CPUs vectors of neighbours only.
   bool is_streaming = false;
 };
 // Lanes of `value` are added to the elements at offset, offset + 1, ..., which other threads may do

@@ -88,6 +88,10 @@ std::string ValueText(const ValueNode& node) {
                  [](const ShuffleDown& v) {
                    return absl::StrCat("shuffle_down(", ValueText(*v.value), ", ", v.distance, ", ",
                                        v.width, ")");
+                 },
+                 [](const ShuffleUp& v) {
+                   return absl::StrCat("shuffle_up(", ValueText(*v.value), ", ", v.distance, ", ",
+                                       v.width, ")");
                  }},
       node.form);
 }

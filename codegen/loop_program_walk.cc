@@ -40,7 +40,8 @@ class Walk {
                             for (const LoopValue& scalar : v.scalars) Inside(*scalar);
                           },
                           [&](const IndexValue& v) { Use(v.index); },
-                          [&](const ShuffleDown& v) { Inside(*v.value); }},
+                          [&](const ShuffleDown& v) { Inside(*v.value); },
+                          [&](const ShuffleUp& v) { Inside(*v.value); }},
                node.form);
   }
 
@@ -212,7 +213,6 @@ void Rewriter::RewriteStatement(const Statement& statement, Block& out) {
                         [](Barrier&) {},
                         [](AwaitStages&) {},
                         [](Call&) {},
-                        [](Call&) {},
                         [](CommitCopies&) {},
                         [](WaitForCopies&) {},
                         [&](DeclareIndex& s) { s.value = RewriteIndex(s.value); },
@@ -316,7 +316,8 @@ LoopValue Rewriter::RewriteValue(const LoopValue& value) {
                           for (LoopValue& scalar : v.scalars) changed |= rewrite(scalar);
                         },
                         [&](IndexValue& v) { v.index = RewriteIndex(v.index); },
-                        [&](ShuffleDown& v) { changed = rewrite(v.value); }},
+                        [&](ShuffleDown& v) { changed = rewrite(v.value); },
+                        [&](ShuffleUp& v) { changed = rewrite(v.value); }},
              node.form);
   return changed ? std::make_shared<const ValueNode>(std::move(node)) : value;
 }

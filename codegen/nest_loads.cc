@@ -18,6 +18,8 @@ std::vector<int64_t> FieldStrides(const Buffer& buffer, const ElementType::Field
   return strides;
 }
 
+}  // namespace
+
 LoopValue InsideValue(const Buffer& buffer, const std::string& pointer, int field,
                       const std::vector<Index>& indices) {
   const ElementType::Field& at = buffer.type.fields()[field];
@@ -31,8 +33,6 @@ LoopValue InsideValue(const Buffer& buffer, const std::string& pointer, int fiel
   }
   return std::make_shared<ValueNode>(ValueNode{{at.type, 1}, std::move(load)});
 }
-
-}  // namespace
 
 bool NestLoads::IsInBox(const NestCopy& copy, int n) const {
   return context_.shape().IsInBox(n, copy.place, copy.is_shared);

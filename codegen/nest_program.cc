@@ -11,6 +11,7 @@
 #include "codegen/nest_loads.h"
 #include "codegen/nest_phases.h"
 #include "codegen/nest_results.h"
+#include "codegen/scan_in_registers.h"
 #include "codegen/zero_results.h"
 #include "core/round.h"
 
@@ -48,6 +49,18 @@ class NestProgramBuilder {
 
   LoopProgram Build() {
     LoopProgram program;
+    if (results_.adds_atomically()) program.stages.push_back(ZeroStage());
+    if (!ScansEvaluate(context_)) program.stages.push_back(Compute());
+    if (results_.uses_arrays()) Finish(&program);
+    return program;
+  }
+
+ private:
+  const Expression& expression() const { return context_.expression(); }
+  bool IsBlock(int n) const { return context_.level(n).role == LayerRole::kCores; }
+
+  // The loop nest of all phases.
+  Stage Compute() {
     Stage stage;
     stage.comment = context_.has_blocks() ? "Every block computes its part."
                                           : "Compute, each thread its share of the parts.";
@@ -64,15 +77,8 @@ class NestProgramBuilder {
     loads_.DeclareShared(&stage.body);
     results_.DeclareShared(&stage.body);
     Append(std::move(nest), &stage.body);
-    if (results_.adds_atomically()) program.stages.push_back(ZeroStage());
-    program.stages.push_back(std::move(stage));
-    if (results_.uses_arrays()) Finish(&program);
-    return program;
+    return stage;
   }
-
- private:
-  const Expression& expression() const { return context_.expression(); }
-  bool IsBlock(int n) const { return context_.level(n).role == LayerRole::kCores; }
 
   // ---- Blocks and threads ----
 
@@ -326,6 +332,8 @@ class NestProgramBuilder {
     return stage;
   }
 
+  bool Scans() const { return context_.low_level().parameters().scan.threads > 0; }
+
   // Points of one part along each dimension: those of the core layer.
   std::vector<int64_t> CoreParts() const {
     std::vector<int64_t> parts;
@@ -343,6 +351,7 @@ class NestProgramBuilder {
   void Finish(LoopProgram* program) {
     const int64_t slots = context_.shape().Slots();
     for (const ResultTarget& array : results_.targets()) {
+      if (Scans() && !ScansUseArrays(context_)) break;
       program->scratch.push_back(
           {array.pointer, array.type, ResultArrayElements(expression()) * slots, false});
     }
@@ -353,7 +362,7 @@ class NestProgramBuilder {
       outputs[r].pointer =
           context_.FieldView(buffer, context_.output_names()[ref.buffer], outputs[r].type, false);
     }
-    const Block views = OutputViews();
+    Block views = OutputViews();
     // Other policies say in which order slots are combined.
     const bool may_reorder =
         context_.has_blocks() && context_.numerics() == NumericsPolicy::kReassociate;
@@ -371,7 +380,12 @@ class NestProgramBuilder {
       body.insert(body.begin(), views.begin(), views.end());
     }
     const size_t first = program->stages.size();
-    AppendFinishingStages(expression(), arrays, program);
+    if (Scans()) {
+      AppendRegisterScans(context_, arrays, program);
+      views = context_.ViewDeclarations();  // f reads inputs there
+    } else {
+      AppendFinishingStages(expression(), arrays, program);
+    }
     for (size_t s = first; s < program->stages.size(); ++s) {
       Stage& stage = program->stages[s];
       const int64_t items = SharedItems(stage.body);

@@ -55,7 +55,7 @@ class Hoister : public Rewriter {
                    [&](const StoreElements& s) {
                      LoopValue value = RewriteValue(s.value);
                      out.push_back({StoreElements{s.pointer, Hoisted(s.offset, s.pointer + "_at"),
-                                                  std::move(value), s.stride}});
+                                                  std::move(value), s.stride, s.is_streaming}});
                    },
                    [&](const AddElements& s) {
                      LoopValue value = RewriteValue(s.value);

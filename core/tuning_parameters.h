@@ -115,6 +115,20 @@ enum class CombineBlocks : uint8_t {
   kAtomics = 2,   // a stage before sets the outputs to zero, and blocks add to them atomically
 };
 
+// How blocks of threads compute prefix sums along a dimension: parts of it, which one block scans,
+// are summed up first and scanned once the sums of all parts before them are known. Neither needs
+// the values of f in memory: where nothing is reduced, f is evaluated for the sum of the part, and
+// evaluated again for its prefix sums.
+struct ScanParameters {
+  int threads = 0;  // of a block; 0: values of f are stored, and scanned through shared memory
+  // A thread keeps `rounds` runs of `run` neighbouring points in registers; those of the threads of
+  // a warp are neighbours. Short lines have fewer, and runs that no vector can move are cut up.
+  int rounds = 1;
+  int run = 1;
+
+  friend bool operator==(const ScanParameters&, const ScanParameters&) = default;
+};
+
 // kNvcc: of kernels in CUDA C++, where it is better than NVRTC; no value of a parameter.
 enum class Compiler : uint8_t { kGcc = 1, kClang = 2, kNvcc = 3 };
 
@@ -152,6 +166,7 @@ struct TuningParameters {
   int prefetch = 0;
   // Whether atomics are possible is what AtomicsObstacle (core/constraints.h) and Validate say.
   CombineBlocks combine_blocks = CombineBlocks::kPartials;
+  ScanParameters scan = {};
   Compiler compiler = Compiler::kGcc;
   // Not searched for, but given: which decompositions are valid depends on it.
   NumericsPolicy numerics = NumericsPolicy::kReassociate;
@@ -176,6 +191,7 @@ bool IsNested(const PhaseParameters& phase);
 //   inputs; memory; copy               per input: staging for caches; D3 and D4; padding, copy
 //                                      width and stages, and whether it is asynchronous
 //   results; scalar_in; scalar_out     R3 and R4 per output; S3 and S4; S5 and S6
+//   scan                               prefix sums: threads, rounds and run
 //   accumulate; chains; stores; prefetch; combine; compiler; unroll; numerics
 std::string ToText(const TuningParameters& parameters);
 // Errors: InvalidArgument, naming the field or the item that cannot be read.
@@ -207,6 +223,8 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 //     and have an identity if they may be empty; with policies as above, they are those parts;
 //   - blocks combine by atomics only what can be added atomically in any order, and where there are
 //     several parts, in one nest (AtomicsObstacle);
+//   - `scan` is for prefix sums on devices with blocks of threads, phases that are fused and
+//     NumericsPolicy::kReassociate; powers of two, at least 32 threads, at most 64 points a thread;
 //   - blocks, grids, shared memory, registers and device memory are within the device's limits.
 // Errors: InvalidArgument, naming the constraint and the values on both sides.
 Status Validate(const Expression& expression, const SystemModel& model,

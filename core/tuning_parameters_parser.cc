@@ -146,6 +146,13 @@ Status ParseCopy(absl::string_view text, InputParameters* input) {
   return absl::OkStatus();
 }
 
+// "256:4:4" = threads, rounds, run.
+Result<ScanParameters> ParseScan(absl::string_view text) {
+  MDH_ASSIGN_OR_RETURN(const std::vector<int> values, ParseRow<int>(text, ':'));
+  if (values.size() != 3) return Invalid("scan '", text, "' is not THREADS:ROUNDS:RUN");
+  return ScanParameters{.threads = values[0], .rounds = values[1], .run = values[2]};
+}
+
 // The fields of a text, each of which is taken once.
 class Fields {
  public:
@@ -279,6 +286,9 @@ Status ReadCodeLevel(Fields& fields, TuningParameters* p) {
   p->combine_blocks = partials ? CombineBlocks::kPartials : CombineBlocks::kAtomics;
   if (const std::optional<std::string> prefetch = fields.Take("prefetch")) {
     MDH_ASSIGN_OR_RETURN(p->prefetch, ParseInteger<int>(*prefetch));
+  }
+  if (const std::optional<std::string> scan = fields.Take("scan")) {
+    MDH_ASSIGN_OR_RETURN(p->scan, ParseScan(*scan));
   }
   if (const std::optional<std::string> unroll = fields.Take("unroll")) {
     MDH_ASSIGN_OR_RETURN(p->unroll, ParseInteger<int>(*unroll));

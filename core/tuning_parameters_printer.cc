@@ -144,6 +144,9 @@ std::string ToText(const TuningParameters& p) {
   if (p.streams_results) absl::StrAppend(&text, "; stores=streaming");
   if (p.prefetch != 0) absl::StrAppend(&text, "; prefetch=", p.prefetch);
   if (p.combine_blocks == CombineBlocks::kAtomics) absl::StrAppend(&text, "; combine=atomics");
+  if (!(p.scan == ScanParameters())) {
+    absl::StrAppend(&text, "; scan=", p.scan.threads, ":", p.scan.rounds, ":", p.scan.run);
+  }
   if (p.unroll != TuningParameters().unroll) absl::StrAppend(&text, "; unroll=", p.unroll);
   if (p.numerics != NumericsPolicy::kReassociate) {
     absl::StrAppend(&text, "; numerics=", Name(p.numerics));

@@ -76,6 +76,9 @@ Status Validate(const Expression& expression, const SystemModel& model,
   if (tiles && parameters.combine_blocks != CombineBlocks::kPartials) {
     return InvalidParameters("combine=atomics is for blocks of threads, not for register tiles");
   }
+  if (tiles && !(parameters.scan == ScanParameters())) {
+    return InvalidParameters("scan is for devices with blocks of threads");
+  }
   return tiles ? ValidateRegisterTiles(expression, model, device, parameters)
                : ValidateNest(expression, model, device, parameters);
 }

@@ -46,6 +46,10 @@ Status ValidateCopies(const Expression& expression, const SystemModel& model,
 Status ValidateNumerics(const Expression& expression, const NestShape& recomposition,
                         NumericsPolicy numerics);
 
+// ScanParameters other than the default. Expects valid shapes.
+Status ValidateScan(const Expression& expression, const SystemModel& model,
+                    const DeviceDescription& device, const TuningParameters& parameters);
+
 // The regions of a buffer (D3 or R3) along the order of a phase get only faster.
 Status ValidateRegions(const SystemModel& model, const PhaseParameters& phase,
                        const MemoryParameters& memory, const std::string& name);

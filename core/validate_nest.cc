@@ -60,6 +60,10 @@ class Nest {
     MDH_RETURN_IF_ERROR(Identities());
     MDH_RETURN_IF_ERROR(Atomics());
     MDH_RETURN_IF_ERROR(ValidateNumerics(e_, results_, p_.numerics));
+    if (!(p_.scan == ScanParameters())) {
+      if (!is_fused()) return InvalidParameters("scan needs phases that are fused");
+      MDH_RETURN_IF_ERROR(ValidateScan(e_, m_, device_, p_));
+    }
     if (m_.memory == MemoryKind::kExplicit) {
       MDH_RETURN_IF_ERROR(Tables());
       MDH_RETURN_IF_ERROR(Launch(inputs_));

@@ -350,6 +350,13 @@ class Walk {
 
   void ChooseCode() {
     Try([&](TuningParameters& p) { p.unroll = AnyOf(rng_, std::vector{1, 2, 8, 64, 300}); });
+    if (m_.memory == MemoryKind::kExplicit && e_.has_prefix_sum() && !OneIn(3)) {
+      TrySome(4, [&](TuningParameters& p) {
+        p.scan = {.threads = 32 << Below(rng_, 4),
+                  .rounds = 1 << Below(rng_, 4),
+                  .run = 1 << Below(rng_, 4)};
+      });
+    }
     if (OneIn(4)) {
       Try([&](TuningParameters& p) {
         for (const Buffer& buffer : e_.inputs()) p.scalar_inputs.push_back(RandomScalar(buffer));

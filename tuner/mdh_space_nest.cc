@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/constraints.h"
+#include "core/validate.h"
 
 namespace mdh {
 namespace {
@@ -161,6 +162,7 @@ void NestDecompositions::AddExplicitChoices() {
   AddBlock();
   AddCopyFlags();
   AddCopyDetails();
+  AddScans();
   unroll_ = builder_.Add("unroll", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096});
 }
 
@@ -325,6 +327,26 @@ void NestDecompositions::RequireLoopAround(int b) {
   const Formula has_next = is_inside && has_loops == 1;
   builder_.Require(absl::StrCat("loop around the copy of ", e_.inputs()[b].name),
                    builder_.At(inputs_[b].stages) == 1 || has_next);
+}
+
+// ---- Prefix sums ----
+
+// In registers, as far as the device has room for it.
+void NestDecompositions::AddScans() {
+  if (!e_.has_prefix_sum() || p_.numerics != NumericsPolicy::kReassociate) return;
+  TuningParameters p;
+  scans_.push_back(p.scan);
+  for (const int threads : {128, 256, 512, 1024}) {
+    for (const int rounds : {1, 2, 4, 8}) {
+      for (const int run : {1, 2, 4, 8}) {
+        p.scan = {threads, rounds, run};
+        if (ValidateScan(e_, p_.model, p_.device, p).ok()) scans_.push_back(p.scan);
+      }
+    }
+  }
+  std::vector<int64_t> numbers(scans_.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  scan_ = builder_.Add("scan", std::move(numbers));
 }
 
 std::unique_ptr<MdhSpaceKind> NestSpace(MdhProblem problem) {

@@ -62,6 +62,7 @@ class NestDecompositions : public MdhSpaceKind {
   void AddCopyFlags();
   void AddCopyDetails();
   void RequireLoopAround(int b);
+  void AddScans();
 
   bool is_explicit() const { return p_.model.memory == MemoryKind::kExplicit; }
   bool is_wide() const;
@@ -141,6 +142,8 @@ class NestDecompositions : public MdhSpaceKind {
   std::vector<OrderDigits> orders_;  // per layer; empty: no choice
   int innermost_ = -1, place_ = -1, results_ = -1, combine_ = -1;
   int combine_blocks_ = -1;
+  int scan_ = -1;
+  std::vector<ScanParameters> scans_;  // values of scan_ are their numbers; the first one is none
   int grid_x_ = -1, grid_y_ = -1, block_x_ = -1, block_y_ = -1, unroll_ = -1, compiler_ = -1;
   std::vector<InputChoices> inputs_;
   ProductLimit results_of_thread_ = ProductLimit("", 1, 1), unrolled_ = ProductLimit("", 1, 1);

@@ -39,6 +39,7 @@ TuningParameters NestDecompositions::Decode(Codes c) const {
   DecodeAssignment(c, p);
   DecodeResults(c, p);
   for (int b = 0; b < std::ssize(inputs_); ++b) DecodeInput(c, b, p);
+  if (scan_ >= 0) p.scan = scans_[c[scan_]];
   p.unroll = static_cast<int>(c[unroll_]);
   if (combine_blocks_ >= 0) p.combine_blocks = static_cast<CombineBlocks>(c[combine_blocks_]);
   return p;
@@ -340,6 +341,10 @@ void NestDecompositions::ReadExplicit(const TuningParameters& p, Configuration& 
   ReadResults(p, place, c);
   ReadAssignment(p, c);
   for (int b = 0; b < std::ssize(inputs_); ++b) ReadInput(p, b, c);
+  if (scan_ >= 0) {
+    const auto scan = std::find(scans_.begin(), scans_.end(), p.scan);
+    c[scan_] = scan == scans_.end() ? 0 : scan - scans_.begin();
+  }
   c[unroll_] = p.unroll;
   if (combine_blocks_ >= 0) c[combine_blocks_] = static_cast<int64_t>(p.combine_blocks);
 }

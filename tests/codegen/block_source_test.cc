@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_cat.h"
 #include "codegen/c_unit.h"
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
+#include "core/text/parser.h"
 #include "tests/codegen/golden_file.h"
 #include "tests/lowering/lowering_case.h"
 #include "tests/shipped_expression.h"
@@ -31,6 +33,12 @@ constexpr char kAtomicMatMul[] =
     "order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,1)(2,2)(2,3)(4,1)(4,2)(4,3)(5,1)(5,2)(5,3); "
     "inputs=in_place:0,1:-1|in_place:0,1:-1; results=0,0,0|2,2,2|0,0,1|2,2,2|2,2,2; "
     "combine=atomics";
+
+// A decomposition of `scan`.
+constexpr char kScan[] =
+    "tile=64|64|1|1|1; order=(1,1)(3,1)(4,1)(5,1)(2,1); inputs=in_place:0:-1; "
+    "accumulate=registers; chains=one; compiler=gcc; "
+    "assign=(1,1)|(2,1)|(3,1)|(4,1)|(5,1); results=0|2|1|2|2";
 
 std::string Figure(const std::string& name) {
   return ReadFile(std::string(MDH_SOURCE_DIR) + "/tests/lowering/figures/" + name + ".txt");
@@ -116,15 +124,57 @@ TEST(BlockSourceTest, AsynchronousCopies) {
 
 // Tiles are summed up, then what is before them, then the elements of each.
 TEST(BlockSourceTest, PrefixSumsOfTiles) {
-  const Expression scan = Shipped("scan.mdh", {{"I", "100000"}});
-  const SystemModel model = CudaModel();
-  const DeviceDescription device = DeviceFor(model);
-  const auto low = Lower(scan, model, device, DefaultParameters(scan, model, device));
-  ASSERT_TRUE(low.ok()) << low.status();
-  const Result<Kernel> kernel = GenerateKernel(*low, device);
+  const Result<Kernel> kernel =
+      Generate(Shipped("scan.mdh", {{"I", "100000"}}), absl::StrCat("model=CUDA; ", kScan));
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   ExpectGoldenFile("scan.cu", kernel->source);
   EXPECT_EQ(kernel->launches.size(), 4);
+}
+
+// The same in registers, with f in place of its values.
+TEST(BlockSourceTest, PrefixSumsInRegisters) {
+  const Expression scan = Shipped("scan.mdh", {{"I", "100000"}});
+  for (const auto& [model, golden] :
+       {std::pair("CUDA", "scan_registers.cu"), std::pair("OpenCL", "scan_registers.cl")}) {
+    const Result<Kernel> kernel =
+        Generate(scan, absl::StrCat("model=", model, "; ", kScan, "; scan=256:4:4"));
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    ExpectGoldenFile(golden, kernel->source);
+    EXPECT_EQ(kernel->launches.size(), 3);
+    EXPECT_EQ(kernel->scratch_bytes, 128);
+  }
+}
+
+// Lines along memory, then across; sums of f, which are in memory.
+TEST(BlockSourceTest, PrefixSumsOfSums) {
+  const auto table = ParseExpression(R"(
+    table := out_view<fp32>( y: (i,j,k) -> (i,j) ) o md_hom<100,50,3>( f, (ps(+), ps(+), +) ) o
+      inp_view<fp32>( x: (i,j,k) -> (i,j + k) )
+    where f(x) -> y { y = x })");
+  ASSERT_TRUE(table.ok()) << table.status();
+  const Result<Kernel> kernel =
+      Generate(*table,
+               "model=CUDA; tile=1,32,3|1,32,3|1,1,3|1,1,3|1,1,1; order=0,1,2|0,1,2|0,1,2|0,1,2|"
+               "0,1,2; inputs=in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; "
+               "scan=64:2:2");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("summed_area_registers.cu", kernel->source);
+  EXPECT_EQ(kernel->launches.size(), 7);
+}
+
+TEST(BlockSourceTest, GpusScanInRegistersUnlessToldOtherwise) {
+  const auto scan_of = [](const Expression& expression) {
+    const SystemModel model = CudaModel();
+    const DeviceDescription device = DeviceFor(model);
+    const TuningParameters p = DefaultParameters(expression, model, device);
+    EXPECT_TRUE(Validate(expression, model, device, p).ok());
+    return p.scan;
+  };
+  EXPECT_EQ(scan_of(Shipped("scan.mdh", {{"I", "16777216"}})), (ScanParameters{256, 4, 4}));
+  EXPECT_EQ(scan_of(Shipped("scan.mdh", {{"I", "16777216"}, {"T", "fp64"}})),
+            (ScanParameters{256, 4, 2}));
+  // Few elements are for more blocks.
+  EXPECT_EQ(scan_of(Shipped("scan.mdh", {{"I", "100000"}})), (ScanParameters{256, 1, 4}));
 }
 
 TEST(BlockSourceTest, ExactNumericsKeepMultiplicationsAndAdditionsApart) {

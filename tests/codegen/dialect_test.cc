@@ -10,6 +10,7 @@
 #include "codegen/c_printer.h"
 #include "codegen/c_spelling.h"
 #include "core/constraints.h"
+#include "codegen/loop_program_text.h"
 #include "tests/codegen/block_program.h"
 #include "tests/codegen/golden_file.h"
 #include "tests/codegen/scalar_cases.h"
@@ -162,6 +163,27 @@ TEST(DialectTest, AsynchronousCopiesAreFunctionsOfThePrelude) {
   EXPECT_THAT(prelude.ToString(), HasSubstr("cp.async.wait_group 2;"));
 }
 
+TEST(DialectTest, StoresPastCaches) {
+  const auto print = [](const CDialect& dialect, LoopValueType type) {
+    CPrelude prelude(dialect);
+    const LoopValue v = MakeNamed("v", type);
+    return CPrinter(prelude).Print(Block{{StoreElements{"y", Var("i"), v, 1, true}}}, 0);
+  };
+  EXPECT_EQ(print(CudaCxx(), {ScalarType::kFloat32, 4}), "__stcs((float4*)&y[i], v);\n");
+  EXPECT_EQ(print(CudaCxx(), {ScalarType::kInt64}), "__stcs(&y[i], v);\n");
+  // No vector of the language.
+  EXPECT_EQ(print(CudaCxx(), {ScalarType::kInt8, 8}), "*(i8x8*)&y[i] = v;\n");
+  EXPECT_EQ(print(OpenClC(), {ScalarType::kFloat32, 4}), "*(__global float4*)&y[i] = v;\n");
+  EXPECT_EQ(print(OpenClC(), {ScalarType::kInt64}), "y[i] = v;\n");
+}
+
+TEST(DialectTest, ValuesOfThreadsBelow) {
+  CPrelude prelude(CudaCxx());
+  const LoopValue up = MakeShuffleUp(MakeNamed("v", {ScalarType::kInt16}), 2, 32);
+  EXPECT_EQ(CPrinter(prelude).Print(up), "(short)__shfl_up_sync(0xffffffff, (int)v, 2, 32)");
+  EXPECT_EQ(ToText(Block{{Assign{"v", up}}}), "v = shuffle_up(v, 2, 32)\n");
+}
+
 TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
   const auto print = [](const CDialect& dialect, const Statement& statement) {
     CPrelude prelude(dialect);
@@ -184,6 +206,8 @@ TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
                  "a loop program for OpenCL C has asynchronous copies");
     EXPECT_DEATH(print(GnuC(), statement), "a loop program for OpenMP C has asynchronous copies");
   }
+  EXPECT_DEATH(print(OpenClC(), {Assign{"v", MakeShuffleUp(v, 1, 2)}}),
+               "a loop program for OpenCL C has values of other threads");
   EXPECT_DEATH(print(CudaCxx(), {Assign{"v", MakeSplat(v, 4)}}), "has a splat");
   EXPECT_DEATH(
       print(CudaCxx(), {Assign{"v", MakeOperation(ScalarOp::kNeg, ScalarType::kFloat32,

@@ -28,7 +28,8 @@ bool HasShuffles(const LoopProgram& program) {
   bool found = false;
   for (const Stage& stage : program.stages) {
     Visit(stage.body, {.value = [&](const ValueNode& node) {
-            found |= std::holds_alternative<ShuffleDown>(node.form);
+            found |= std::holds_alternative<ShuffleDown>(node.form) ||
+                     std::holds_alternative<ShuffleUp>(node.form);
           }});
   }
   return found;

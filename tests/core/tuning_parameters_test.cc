@@ -87,6 +87,17 @@ TEST_F(TuningParametersTest, AtomicsArePrintedUnlessTheyAreTheDefault) {
               HasSubstr("combine is 'last', expected 'partials' or 'atomics'"));
 }
 
+TEST_F(TuningParametersTest, ScanIsPrintedUnlessItIsTheDefault) {
+  parameters_.scan = {.threads = 256, .rounds = 4, .run = 2};
+  EXPECT_EQ(ToText(parameters_), std::string(kParameters) + "; scan=256:4:2");
+  EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+  EXPECT_THAT(Error(parameters_), HasSubstr("scan is for devices with blocks of threads"));
+  EXPECT_THAT(ParseTuningParameters(std::string(kParameters) + "; scan=256:4").status().message(),
+              HasSubstr("scan '256:4' is not THREADS:ROUNDS:RUN"));
+  EXPECT_THAT(ParseTuningParameters(std::string(kParameters) + "; scan=a:4:4").status().message(),
+              HasSubstr("'a' is no integer"));
+}
+
 TEST_F(TuningParametersTest, ExactOrderNeedsWholeReductionsOnOneCore) {
   parameters_.numerics = NumericsPolicy::kExactOrder;
   EXPECT_TRUE(Validate(expression_, model_, device_, parameters_).ok());

@@ -239,6 +239,50 @@ TEST_F(LimitsTest, CodeLevel) {
             "operations of the loops on layer REG, which are unrolled: 12288 > 6000");
 }
 
+// What is wrong with prefix sums over a decomposition of one dimension.
+std::string ScanError(const SystemModel& model, const std::string& scan,
+                      const std::string& more = "", const std::string& type = "fp32") {
+  const auto expression = ParseExpression(absl::StrCat(
+      "s := out_view<", type, ">( y: (i) -> (i) ) o md_hom<4096>( f, (ps(+)) ) o inp_view<", type,
+      ">( x: (i) -> (i) ) where f(x) -> y { y = x }"));
+  const auto p = ParseTuningParameters(absl::StrCat("model=", model.name,
+                                                    "; tile=64|64|1|1|1; order=0|0|0|0|0; ",
+                                                    "inputs=in_place:0:-1; scan=", scan, more));
+  EXPECT_TRUE(expression.ok() && p.ok()) << expression.status() << p.status();
+  return ErrorMessage(Validate(*expression, model, DeviceFor(model), *p));
+}
+
+TEST_F(LimitsTest, Scans) {
+  const std::string prefix = "tuning parameters: ";
+  EXPECT_EQ(Error([](auto& p) { p.scan = {256, 4, 4}; }), "scan: there are no prefix sums");
+  const SystemModel cuda = CudaModel(), opencl = OpenClModel();
+  EXPECT_EQ(ScanError(cuda, "256:4:4"), "no error");
+  EXPECT_EQ(ScanError(opencl, "256:4:4"), "no error");
+  EXPECT_EQ(ScanError(cuda, "96:4:4"),
+            prefix + "scan: threads, rounds and run are powers of two, not 96");
+  EXPECT_EQ(ScanError(cuda, "256:0:4"),
+            prefix + "scan: threads, rounds and run are powers of two, not 0");
+  EXPECT_EQ(ScanError(cuda, "0:2:1"),
+            prefix + "scan: threads, rounds and run are powers of two, not 0");
+  EXPECT_EQ(ScanError(cuda, "16:4:4"), prefix + "scan: 16 threads are fewer than 32");
+  EXPECT_EQ(ScanError(cuda, "2048:1:1"), prefix + "scan: threads of a block: 2048 > 1024");
+  EXPECT_EQ(ScanError(cuda, "32:16:8"), prefix + "scan: points of a thread: 128 > 64");
+  EXPECT_EQ(ScanError(cuda, "32:8:8", "", "fp64"),
+            prefix + "scan: registers of a thread, in words of 32 bits: 256 > 255");
+  EXPECT_EQ(ScanError(cuda, "1024:8:8"),
+            prefix + "scan: registers of a block, in words of 32 bits: 131072 > 65536");
+  EXPECT_EQ(ScanError(opencl, "512:8:8"),
+            prefix + "scan: bytes of shared memory of a block: 137216 > 49152");
+  EXPECT_EQ(ScanError(cuda, "256:4:4", "; numerics=tree"),
+            prefix +
+                "numerics=tree needs parts of 4096 points on the core layer in dimension i, "
+                "not 64");
+  EXPECT_EQ(ScanError(cuda, "256:4:4",
+                      "; recompose_order=0|0|0|0|0; "
+                      "recompose_assign=(3,1)|(2,1)|(1,1)|(4,1)|(5,1)"),
+            prefix + "scan needs phases that are fused");
+}
+
 // All levels in the order of layers, inputs where they are.
 std::string Plain(const std::string& model, const std::string& parts,
                   const std::string& more = "") {

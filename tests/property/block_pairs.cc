@@ -33,6 +33,7 @@ std::set<std::string> FeaturesOf(const Expression& expression, const SystemModel
   add(p.scalar_phase.has_value() || p.recomposition_phase.has_value(), "phases");
   for (int d = 0; d < expression.rank(); ++d) add(shape.IsGuarded(d), "guards");
   if (model.memory != MemoryKind::kExplicit) return features;
+  add(p.scan.threads > 0, "scans in registers");
   add(shape.Slots() > 1, "slots");
   add(p.combine_blocks == CombineBlocks::kAtomics, "atomics");
   add(shape.SharedReductionThreads() > 1, "shared reduction");

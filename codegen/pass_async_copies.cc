@@ -96,7 +96,7 @@ class Beginner : public Rewriter {
 };
 
 // What is known of the iterations of a loop.
-std::optional<int64_t> IterationsOf(const For& loop) {
+std::optional<int64_t> KnownIterations(const For& loop) {
   if (!loop.begin.is_constant() || !loop.end.is_constant()) return std::nullopt;
   const int64_t extent = loop.end.constant() - loop.begin.constant();
   return std::max<int64_t>(
@@ -146,7 +146,7 @@ class Pipeliner : public Rewriter {
   };
 
   Pipeline PipelineOf(const For& loop) {
-    const std::optional<int64_t> iterations = IterationsOf(loop);
+    const std::optional<int64_t> iterations = KnownIterations(loop);
     if (loop.unroll || iterations.value_or(2) < 2 || !HasTwoBarriers(*loop.body)) return {};
     std::vector<CopyRegion> regions;
     for (const Statement& statement : *loop.body) {
@@ -184,7 +184,7 @@ class Pipeliner : public Rewriter {
     out.push_back(
         {Comment{absl::StrCat("Begin the copies for the first ", ahead, " ", loop.variable, ".")}});
     Block begin = BeginPart(loop, pipeline, loop.begin + Index::Variable(first) * loop.step,
-                            Index::Variable(first), /*exists=*/IterationsOf(loop).has_value());
+                            Index::Variable(first), /*exists=*/KnownIterations(loop).has_value());
     out.push_back({For{first, Index(0), Index(ahead), 1, false,
                        std::make_shared<const Block>(std::move(begin))}});
     Block body = LoopBody(loop, pipeline);

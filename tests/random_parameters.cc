@@ -8,6 +8,7 @@
 #include "core/constraints.h"
 #include "core/low_level_expression.h"
 #include "core/nest_constraints.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -364,8 +365,23 @@ class Walk {
       });
     }
     if (AtomicsObstacle(e_, device_.kind, p_.numerics).empty() && !OneIn(4)) {
-      Try([&](TuningParameters& p) { p.combine_blocks = CombineBlocks::kAtomics; });
+      TrySome(8, [&](TuningParameters& p) { AddInBlocks(p); });
     }
+  }
+
+  // Blocks that add to the outputs atomically; if need be, there are more of them along a reduced
+  // dimension.
+  void AddInBlocks(TuningParameters& p) {
+    p.combine_blocks = CombineBlocks::kAtomics;
+    if (NestShape(e_, m_, p).Slots() > 1) return;
+    std::vector<int> reduced;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.is_reduction(d)) reduced.push_back(d);
+    }
+    const int d = AnyOf(rng_, reduced), cores = m_.LayerWith(LayerRole::kCores);
+    const int64_t inside = p.tile[cores + 1][d];
+    const int64_t blocks = 2 + Below(rng_, 4);
+    p.tile[cores][d] = std::min(size(d), RoundUp(CeilDivide(size(d), blocks), inside));
   }
 
   ScalarMemory RandomScalar(const Buffer& buffer) {

@@ -199,8 +199,8 @@ TEST_F(LimitsTest, Scans) {
             prefix + "scan: registers of a block, in words of 32 bits: 131072 > 65536");
   EXPECT_EQ(ScanError(opencl, "512:8:8"),
             prefix + "scan: bytes of shared memory of a block: 137216 > 49152");
-  EXPECT_EQ(ScanError(cuda, "256:4:4; numerics=tree", "", "fp32", "4096|1|1|1|1"),
-            prefix + "scan combines values in another order than numerics=tree says");
+  EXPECT_EQ(ScanError(cuda, "256:4:4; numerics=exact", "", "fp32", "4096|1|1|1|1"),
+            prefix + "scan combines values in another order than numerics=exact says");
   EXPECT_EQ(ScanError(cuda, "256:4:4",
                       "; recompose_order=0|0|0|0|0; "
                       "recompose_assign=(3,1)|(2,1)|(1,1)|(4,1)|(5,1)"),

@@ -241,15 +241,18 @@ TEST_F(LimitsTest, CodeLevel) {
 
 // What is wrong with prefix sums over a decomposition of one dimension.
 std::string ScanError(const SystemModel& model, const std::string& scan,
-                      const std::string& more = "", const std::string& type = "fp32") {
+                      const std::string& more = "", const std::string& type = "fp32",
+                      const std::string& tile = "64|64|1|1|1") {
   const auto expression = ParseExpression(absl::StrCat(
       "s := out_view<", type, ">( y: (i) -> (i) ) o md_hom<4096>( f, (ps(+)) ) o inp_view<", type,
       ">( x: (i) -> (i) ) where f(x) -> y { y = x }"));
-  const auto p = ParseTuningParameters(absl::StrCat("model=", model.name,
-                                                    "; tile=64|64|1|1|1; order=0|0|0|0|0; ",
-                                                    "inputs=in_place:0:-1; scan=", scan, more));
+  const auto p = ParseTuningParameters(
+      absl::StrCat("model=", model.name, "; tile=", tile,
+                   "; order=0|0|0|0|0; inputs=in_place:0:-1; scan=", scan, more));
   EXPECT_TRUE(expression.ok() && p.ok()) << expression.status() << p.status();
-  return ErrorMessage(Validate(*expression, model, DeviceFor(model), *p));
+  DeviceDescription device = DeviceFor(model);
+  if (device.kind == DeviceKind::kOpenCl) device.blocks.shared_bytes_per_block = 48 << 10;
+  return ErrorMessage(Validate(*expression, model, device, *p));
 }
 
 TEST_F(LimitsTest, Scans) {
@@ -273,10 +276,8 @@ TEST_F(LimitsTest, Scans) {
             prefix + "scan: registers of a block, in words of 32 bits: 131072 > 65536");
   EXPECT_EQ(ScanError(opencl, "512:8:8"),
             prefix + "scan: bytes of shared memory of a block: 137216 > 49152");
-  EXPECT_EQ(ScanError(cuda, "256:4:4", "; numerics=tree"),
-            prefix +
-                "numerics=tree needs parts of 4096 points on the core layer in dimension i, "
-                "not 64");
+  EXPECT_EQ(ScanError(cuda, "256:4:4; numerics=exact", "", "fp32", "4096|1|1|1|1"),
+            prefix + "scan combines values in another order than numerics=exact says");
   EXPECT_EQ(ScanError(cuda, "256:4:4",
                       "; recompose_order=0|0|0|0|0; "
                       "recompose_assign=(3,1)|(2,1)|(1,1)|(4,1)|(5,1)"),

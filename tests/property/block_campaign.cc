@@ -9,6 +9,7 @@
 //   --processes N     at the same time, 2 unless told; 0: in this process, for tools that watch it
 //   --guards BYTES    around every buffer, 256 unless told; 0 for tools that watch accesses
 //   --threads N       the most of a block
+//   --only-scans 1    only expressions with prefix sums
 #include <unistd.h>
 
 #include <charconv>
@@ -28,7 +29,7 @@ using mdh::BlockPairOptions;
   std::fprintf(stderr,
                "block_campaign: error: %s\nusage: block_campaign --backend NAME [--platform NAME] "
                "[--device N] [--seed S] [--first N] [--processes N] [--guards BYTES] [--threads N] "
-               "COUNT\n",
+               "[--only-scans 1] COUNT\n",
                why.c_str());
   std::exit(2);
 }
@@ -74,6 +75,8 @@ BlockPairOptions Parse(int argc, char** argv) {
       options.backend.guard_bytes = Number<int64_t>(value);
     } else if (word == "--threads") {
       options.backend.max_threads_per_block = Number<int>(value);
+    } else if (word == "--only-scans") {
+      options.only_scans = Number<int>(value) != 0;
     } else {
       Usage("unknown option '" + word + "'");
     }

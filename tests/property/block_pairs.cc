@@ -99,11 +99,13 @@ Result<std::optional<TuningParameters>> SampleOfSpace(Rng& rng, const Expression
 }
 
 // nullopt if there is no valid configuration. Errors: those of SampleOfSpace.
-Result<std::optional<Pair>> RandomPair(const JudgedBackend& backend, uint64_t seed) {
+Result<std::optional<Pair>> RandomPair(const JudgedBackend& backend, uint64_t seed,
+                                       bool only_scans) {
   Rng rng(seed);
   RandomExpressionOptions options;
   options.max_points = 2048;
   Expression expression = RandomExpression(rng, options);
+  while (only_scans && !expression.has_prefix_sum()) expression = RandomExpression(rng, options);
   SystemModel model = backend.RandomModel(rng);
   DeviceDescription device = backend.RandomDevice(rng);
   const NumericsPolicy numerics = RandomNumerics(rng);
@@ -147,8 +149,8 @@ std::string Reproduction(const Pair& pair) {
                       pair.device.Fingerprint(), "\n", pair.kernel.ok() ? pair.kernel->source : "");
 }
 
-std::string JudgeOne(JudgedBackend& backend, uint64_t seed) {
-  Result<std::optional<Pair>> random = RandomPair(backend, seed);
+std::string JudgeOne(JudgedBackend& backend, uint64_t seed, bool only_scans) {
+  Result<std::optional<Pair>> random = RandomPair(backend, seed, only_scans);
   if (!random.ok()) return absl::StrCat(kWrong, random.status().message());
   if (!*random) return std::string(kNone);
   Pair& pair = **random;
@@ -171,7 +173,8 @@ std::string Describe(const BlockPairOptions& options, int number) {
     return [&options](int job) -> std::string {
       const auto backend = JudgedBackend::Open(options.backend);
       if (!backend.ok()) return std::string(backend.status().message());
-      Result<std::optional<Pair>> pair = RandomPair(**backend, SeedOf(options, job));
+      Result<std::optional<Pair>> pair =
+          RandomPair(**backend, SeedOf(options, job), options.only_scans);
       if (!pair.ok()) return std::string(pair.status().message());
       if (!*pair) return "";
       GenerateKernelOf(**backend, &**pair);
@@ -217,12 +220,13 @@ BlockPairReport JudgeBlockPairs(const BlockPairOptions& options,
         JudgedBackend::Open(options.backend));
     return [backend, &options](int pair) {
       if (!backend->ok()) return absl::StrCat(kWrong, backend->status().message());
-      return JudgeOne(***backend, SeedOf(options, pair));
+      return JudgeOne(***backend, SeedOf(options, pair), options.only_scans);
     };
   };
   const auto fail = [&](int pair, absl::string_view what) {
     ++report.failures;
-    on_failure(absl::StrCat("--seed ", options.seed, " --first ", pair, " 1: ", what));
+    on_failure(absl::StrCat(options.only_scans ? "--only-scans 1 " : "", "--seed ", options.seed,
+                            " --first ", pair, " 1: ", what));
   };
   const auto on_end = [&](const JobEnd& end) {
     absl::string_view text = end.text;

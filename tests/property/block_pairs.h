@@ -14,8 +14,9 @@ struct BlockPairOptions {
   BackendOptions backend;
   int count = 100;
   uint64_t seed = 1;
-  int first = 0;      // number of the first pair of that seed
-  int processes = 2;  // 0: none of their own, for tools that watch this process
+  int first = 0;            // number of the first pair of that seed
+  bool only_scans = false;  // expressions with prefix sums
+  int processes = 2;        // 0: none of their own, for tools that watch this process
   int patience_s = 300;
 };
 

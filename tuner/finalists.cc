@@ -10,7 +10,7 @@ constexpr int kRounds = 2;
 // The final figure is timed this much longer than a trial.
 constexpr int kTimeFactor = 4;
 
-void Append(const Measurement& round, Measurement& all) {
+void AddRound(const Measurement& round, Measurement& all) {
   if (all.outcome != TrialOutcome::kOk) return;
   if (round.outcome != TrialOutcome::kOk || all.times_ns.empty()) {
     all = round;
@@ -37,7 +37,7 @@ Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expressi
   std::vector<Measurement> finals(kernels.size());
   for (int round = 0; round < kRounds; ++round) {
     MDH_ASSIGN_OR_RETURN(std::vector<Measurement> measurements, runner.Measure(kernels, measure));
-    for (size_t k = 0; k < kernels.size(); ++k) Append(measurements[k], finals[k]);
+    for (size_t k = 0; k < kernels.size(); ++k) AddRound(measurements[k], finals[k]);
   }
   return finals;
 }

@@ -16,10 +16,10 @@ using Copy = BlockDesign::Copy;
 using Cut = BlockDesign::Cut;
 
 constexpr double kNever = 1e300;
-constexpr double kWorthTrying = 2.5;  // times the cost of the best one
-constexpr int kLeastWarp = 16;        // of devices that the model speaks of
-constexpr int kSizes = 8;             // of blocks that share the candidates
-constexpr int kMostAlike = 2;         // candidates with the same threads and tiles
+constexpr double kWorthTrying = 2.5;   // times the cost of the best one
+constexpr int kLeastWarpOfModel = 16;  // of devices that the model speaks of
+constexpr int kSizes = 8;              // of blocks that share the candidates
+constexpr int kMostAlike = 2;          // candidates with the same threads and tiles
 
 class Climber {
  public:
@@ -204,7 +204,7 @@ std::vector<BlockCandidate> BlockCandidates(const Expression& expression, const 
                                             const DeviceDescription& device,
                                             const BlockCandidateOptions& options) {
   const bool has_levels = model.memory == MemoryKind::kExplicit && model.layers.size() == 5;
-  const bool is_gpu = device.blocks.warp_size >= kLeastWarp;
+  const bool is_gpu = device.blocks.warp_size >= kLeastWarpOfModel;
   if (!has_levels || !is_gpu || expression.has_prefix_sum()) return {};
   return Climber(expression, model, device, options).Run();
 }

@@ -31,6 +31,8 @@ struct CDialect {
   bool signed_wraps;           // overflow of signed integers is no error of the program
   // Keeps the compiler from computing variable $0, an int, in fewer bits; "" where none needs it.
   absl::string_view keep_wide;
+  // Keeps the assembler from seeing how variable $0, an int, was computed; "" where none needs it.
+  absl::string_view hide_origin;
   absl::string_view float_suffix;    // of mathematical functions of fp32
   absl::string_view round_function;  // to the nearest, halfway cases to even
   // The bits of a float as an unsigned integer, and back: functions.

@@ -10,7 +10,7 @@ namespace mdh {
 
 std::string CPrelude::AtomicAddFunction(LoopValueType type) {
   const std::string element = CType(type.scalar, dialect_);
-  const std::string name = absl::StrCat("mdh_add_", ShortName(type.scalar),
+  const std::string name = absl::StrCat("mdh_atomic_add_", ShortName(type.scalar),
                                         type.lanes > 1 ? absl::StrCat("x", type.lanes) : "");
   const std::string head = absl::Substitute("void $0($1* p, $2 x) {\n", name, element,
                                             type.lanes > 1 ? VectorType(type) : element);

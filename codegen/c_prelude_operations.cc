@@ -112,6 +112,17 @@ std::string NarrowDivision(ScalarOp op, absl::string_view c, absl::string_view k
                       absl::Substitute(body, c));
 }
 
+// The smaller or larger one of integers of at most 32 bits, as int. ptxas 13.0 packs comparisons of
+// 16-bit integers in pairs, and mixes them up; and of several negated integers it finds a wrong
+// one.
+std::string IntMinMax(ScalarOp op, absl::string_view c, absl::string_view hide_origin) {
+  const char* const function = op == ScalarOp::kMin ? "min" : "max";
+  if (hide_origin.empty()) return absl::Substitute("return ($0)$1((int)a, (int)b);", c, function);
+  return absl::Substitute("int x = a, y = b;\n  $0\n  $1\n  return ($2)$3(x, y);",
+                          absl::Substitute(hide_origin, "x"), absl::Substitute(hide_origin, "y"), c,
+                          function);
+}
+
 // Body of the scalar function for `op`.
 std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand, const CDialect& dialect) {
   const std::string c = CType(type, dialect);
@@ -129,10 +140,9 @@ std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand, const C
   switch (op) {
     case ScalarOp::kMin:
     case ScalarOp::kMax:
-      // In 32 bits: ptxas 13.0 packs comparisons of 16-bit integers in pairs, and mixes them up.
-      if (dialect.has_blocks() && !IsFloatingPoint(type) && SizeBytes(type) < 4) {
-        return absl::StrCat("return (", c, ")", op == ScalarOp::kMin ? "min" : "max",
-                            "((int)a, (int)b);");
+      if (dialect.has_blocks() && !IsFloatingPoint(type) &&
+          (SizeBytes(type) < 4 || (type == ScalarType::kInt32 && !dialect.hide_origin.empty()))) {
+        return IntMinMax(op, c, dialect.hide_origin);
       }
       return op == ScalarOp::kMin ? "return a < b ? a : b;" : "return a > b ? a : b;";
     case ScalarOp::kSelect:

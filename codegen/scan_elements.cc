@@ -9,7 +9,7 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kAccessBytes = 16;
 
 // The index of the line's elements: `index` with the line's indices in all dimensions but d.
 LineIndex AlongLine(const Expression& expression, const AffineIndex& index,
@@ -39,7 +39,7 @@ LoopValue InRegister(LoopValue value) {
 
 bool LineElements::MovesRun(int64_t run) const {
   return run > 1 && offset.step == 1 && alignment % run == 0 &&
-         SizeBytes(type) * run <= kVectorBytes;
+         SizeBytes(type) * run <= kAccessBytes;
 }
 
 LineElements ElementsOf(const Expression& expression, const ResultTarget& target,

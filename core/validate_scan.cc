@@ -15,7 +15,7 @@ constexpr int64_t kMostPrivateWords = 4096;  // of a thread, where registers are
 bool IsPowerOfTwo(int n) { return n > 0 && std::has_single_bit(static_cast<unsigned>(n)); }
 
 // Of a tuple of results in registers.
-int64_t ResultBytes(const Expression& e) {
+int64_t TupleBytes(const Expression& e) {
   int64_t bytes = 0;
   for (const TypedName& result : e.function().results()) {
     bytes += std::max(4, SizeBytes(result.type));
@@ -28,7 +28,7 @@ int64_t ResultBytes(const Expression& e) {
 int64_t SharedBytes(const Expression& e, const DeviceDescription& device, const ScanParameters& s) {
   const int64_t points = int64_t{s.rounds} * s.run;
   const int64_t exchanging = device.kind == DeviceKind::kCuda ? s.threads / 32 : s.threads;
-  return ResultBytes(e) * (s.threads + exchanging * points + s.threads / 32 * points);
+  return TupleBytes(e) * (s.threads + exchanging * points + s.threads / 32 * points);
 }
 
 Status Limit(const char* name, int64_t value, int64_t limit) {
@@ -63,7 +63,7 @@ Status ValidateScan(const Expression& e, const SystemModel& model, const DeviceD
   const int64_t points = int64_t{s.rounds} * s.run;
   MDH_RETURN_IF_ERROR(Limit("points of a thread", points, kMostPoints));
   // Each value, and what it is combined with.
-  const int64_t words = 2 * points * ResultBytes(e) / 4;
+  const int64_t words = 2 * points * TupleBytes(e) / 4;
   const bool has_registers = limits.registers_per_thread > 0;
   MDH_RETURN_IF_ERROR(Limit("registers of a thread, in words of 32 bits", words,
                             has_registers ? limits.registers_per_thread : kMostPrivateWords));

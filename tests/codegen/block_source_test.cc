@@ -97,8 +97,8 @@ TEST(BlockSourceTest, AtomicsOnFieldsOfRecords) {
                "inputs=in_place:0,1:-1; combine=atomics");
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_THAT(kernel->source, HasSubstr("mdh_wait_for_stages();\n"));
-  EXPECT_THAT(kernel->source, HasSubstr("mdh_add_f32(&y_f32["));
-  EXPECT_THAT(kernel->source, HasSubstr("mdh_add_i64(&y_i64["));
+  EXPECT_THAT(kernel->source, HasSubstr("mdh_atomic_add_f32(&y_f32["));
+  EXPECT_THAT(kernel->source, HasSubstr("mdh_atomic_add_i64(&y_i64["));
 }
 
 // Parts of a reduction of which the last is not whole; A is transposed through registers, B has

@@ -108,10 +108,10 @@ std::string AdditionText(ScalarType type, int lanes) {
 
 TEST(DialectTest, AtomicAdditions) {
   EXPECT_EQ(AdditionText(ScalarType::kFloat32, 1),
-            "static __device__ inline void mdh_add_f32(float* p, float x) {\n"
+            "static __device__ inline void mdh_atomic_add_f32(float* p, float x) {\n"
             "  atomicAdd(p, x);\n"
             "}\n"
-            "mdh_add_f32(&y[i], v);\n");
+            "mdh_atomic_add_f32(&y[i], v);\n");
   EXPECT_THAT(AdditionText(ScalarType::kInt64, 1),
               HasSubstr("  atomicAdd((unsigned long long*)p, (unsigned long long)x);\n"));
   EXPECT_THAT(AdditionText(ScalarType::kInt32, 1),
@@ -119,18 +119,30 @@ TEST(DialectTest, AtomicAdditions) {
   EXPECT_THAT(
       AdditionText(ScalarType::kFloat32, 2),
       HasSubstr(
-          "static __device__ inline void mdh_add_f32x2(float* p, float2 x) {\n"
+          "static __device__ inline void mdh_atomic_add_f32x2(float* p, float2 x) {\n"
           "#if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201\n"
           "  asm volatile(\"red.global.add.v2.f32 [%0], {%1, %2};\" ::\"l\"(p), \"f\"(x.x), "
           "\"f\"(x.y) : \"memory\");\n"
           "#else\n"
-          "  mdh_add_f32(p + 0, x.x);\n"
-          "  mdh_add_f32(p + 1, x.y);\n"
+          "  mdh_atomic_add_f32(p + 0, x.x);\n"
+          "  mdh_atomic_add_f32(p + 1, x.y);\n"
           "#endif\n"
           "}\n"
-          "mdh_add_f32x2(&y[i * 2], v);\n"));
+          "mdh_atomic_add_f32x2(&y[i * 2], v);\n"));
   // There are no such vectors of fp64.
   EXPECT_THAT(AdditionText(ScalarType::kFloat64, 2), Not(HasSubstr("asm")));
+}
+
+// Its function is another one than that of additions of values.
+TEST(DialectTest, AtomicAdditionsBesideOthers) {
+  CPrelude prelude(CudaCxx());
+  CPrinter printer(prelude);
+  const LoopValue v = MakeNamed("v", {ScalarType::kInt32});
+  const LoopValue sum = MakeOperation(ScalarOp::kAdd, ScalarType::kInt32, {v, v});
+  EXPECT_EQ(printer.Print(Block{{AddElements{"y", 0, sum}}}, 0),
+            "mdh_atomic_add_i32(y, mdh_add_i32(v, v));\n");
+  EXPECT_THAT(prelude.ToString(), HasSubstr("void mdh_atomic_add_i32(int* p, int x)"));
+  EXPECT_THAT(prelude.ToString(), HasSubstr("int mdh_add_i32(int a, int b)"));
 }
 
 // What Validate lets pass is what the languages have.

@@ -17,8 +17,14 @@ static __device__ inline signed char mdh_div_i8(signed char a, signed char b) { 
 static __device__ inline signed char mdh_rem_i8(signed char a, signed char b) { int wide = a;
   asm("" : "+r"(wide));
   return b == 0 || b == -1 ? 0 : (signed char)(wide % b); }
-static __device__ inline signed char mdh_min_i8(signed char a, signed char b) { return (signed char)min((int)a, (int)b); }
-static __device__ inline signed char mdh_max_i8(signed char a, signed char b) { return (signed char)max((int)a, (int)b); }
+static __device__ inline signed char mdh_min_i8(signed char a, signed char b) { int x = a, y = b;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
+  return (signed char)min(x, y); }
+static __device__ inline signed char mdh_max_i8(signed char a, signed char b) { int x = a, y = b;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
+  return (signed char)max(x, y); }
 static __device__ inline unsigned char mdh_to_b8_i8(signed char a) { return a != 0; }
 static __device__ inline short mdh_to_i16_i8(signed char a) { return (short)a; }
 static __device__ inline int mdh_to_i32_i8(signed char a) { return (int)a; }
@@ -37,8 +43,14 @@ static __device__ inline short mdh_div_i16(short a, short b) { int wide = a;
 static __device__ inline short mdh_rem_i16(short a, short b) { int wide = a;
   asm("" : "+r"(wide));
   return b == 0 || b == -1 ? 0 : (short)(wide % b); }
-static __device__ inline short mdh_min_i16(short a, short b) { return (short)min((int)a, (int)b); }
-static __device__ inline short mdh_max_i16(short a, short b) { return (short)max((int)a, (int)b); }
+static __device__ inline short mdh_min_i16(short a, short b) { int x = a, y = b;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
+  return (short)min(x, y); }
+static __device__ inline short mdh_max_i16(short a, short b) { int x = a, y = b;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
+  return (short)max(x, y); }
 static __device__ inline unsigned char mdh_to_b8_i16(short a) { return a != 0; }
 static __device__ inline signed char mdh_to_i8_i16(short a) { return (signed char)a; }
 static __device__ inline int mdh_to_i32_i16(short a) { return (int)a; }
@@ -57,8 +69,14 @@ static __device__ inline int mdh_sub_i32(int a, int b) { return (int)((unsigned 
 static __device__ inline int mdh_mul_i32(int a, int b) { return (int)((unsigned int)a * (unsigned int)b); }
 static __device__ inline int mdh_div_i32(int a, int b) { return b == 0 ? 0 : b == -1 ? (int)(0 - (unsigned int)a) : (int)(a / b); }
 static __device__ inline int mdh_rem_i32(int a, int b) { return b == 0 || b == -1 ? 0 : (int)(a % b); }
-static __device__ inline int mdh_min_i32(int a, int b) { return a < b ? a : b; }
-static __device__ inline int mdh_max_i32(int a, int b) { return a > b ? a : b; }
+static __device__ inline int mdh_min_i32(int a, int b) { int x = a, y = b;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
+  return (int)min(x, y); }
+static __device__ inline int mdh_max_i32(int a, int b) { int x = a, y = b;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
+  return (int)max(x, y); }
 static __device__ inline unsigned char mdh_to_b8_i32(int a) { return a != 0; }
 static __device__ inline signed char mdh_to_i8_i32(int a) { return (signed char)a; }
 static __device__ inline short mdh_to_i16_i32(int a) { return (short)a; }
@@ -93,8 +111,14 @@ static __device__ inline unsigned char mdh_select_u8(unsigned char m, unsigned c
 static __device__ inline unsigned char mdh_abs_u8(unsigned char a) { return a; }
 static __device__ inline unsigned char mdh_div_u8(unsigned char a, unsigned char b) { return b == 0 ? 0 : (unsigned char)(a / b); }
 static __device__ inline unsigned char mdh_rem_u8(unsigned char a, unsigned char b) { return b == 0 ? 0 : (unsigned char)(a % b); }
-static __device__ inline unsigned char mdh_min_u8(unsigned char a, unsigned char b) { return (unsigned char)min((int)a, (int)b); }
-static __device__ inline unsigned char mdh_max_u8(unsigned char a, unsigned char b) { return (unsigned char)max((int)a, (int)b); }
+static __device__ inline unsigned char mdh_min_u8(unsigned char a, unsigned char b) { int x = a, y = b;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
+  return (unsigned char)min(x, y); }
+static __device__ inline unsigned char mdh_max_u8(unsigned char a, unsigned char b) { int x = a, y = b;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
+  return (unsigned char)max(x, y); }
 static __device__ inline unsigned char mdh_to_b8_u8(unsigned char a) { return a != 0; }
 static __device__ inline signed char mdh_to_i8_u8(unsigned char a) { return (signed char)a; }
 static __device__ inline short mdh_to_i16_u8(unsigned char a) { return (short)a; }
@@ -110,8 +134,14 @@ static __device__ inline unsigned short mdh_abs_u16(unsigned short a) { return a
 static __device__ inline unsigned short mdh_mul_u16(unsigned short a, unsigned short b) { return (unsigned short)((unsigned int)a * (unsigned int)b); }
 static __device__ inline unsigned short mdh_div_u16(unsigned short a, unsigned short b) { return b == 0 ? 0 : (unsigned short)(a / b); }
 static __device__ inline unsigned short mdh_rem_u16(unsigned short a, unsigned short b) { return b == 0 ? 0 : (unsigned short)(a % b); }
-static __device__ inline unsigned short mdh_min_u16(unsigned short a, unsigned short b) { return (unsigned short)min((int)a, (int)b); }
-static __device__ inline unsigned short mdh_max_u16(unsigned short a, unsigned short b) { return (unsigned short)max((int)a, (int)b); }
+static __device__ inline unsigned short mdh_min_u16(unsigned short a, unsigned short b) { int x = a, y = b;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
+  return (unsigned short)min(x, y); }
+static __device__ inline unsigned short mdh_max_u16(unsigned short a, unsigned short b) { int x = a, y = b;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
+  return (unsigned short)max(x, y); }
 static __device__ inline unsigned char mdh_to_b8_u16(unsigned short a) { return a != 0; }
 static __device__ inline signed char mdh_to_i8_u16(unsigned short a) { return (signed char)a; }
 static __device__ inline short mdh_to_i16_u16(unsigned short a) { return (short)a; }

@@ -19,6 +19,11 @@ ScanCut CutBeside(const ScanLines& lines, const ScanParameters& scan) {
                  .run = int64_t{scan.rounds} * scan.run,
                  .tiles = 1};
   cut.groups = scan.threads / cut.lines;
+  // A tile of one element is its own sum: sums of such tiles would never become fewer.
+  while (cut.tile() == 1 && lines.size > 1) {
+    cut.groups *= 2;
+    cut.lines /= 2;
+  }
   while (cut.groups > 1 && cut.tile() / 2 >= lines.size) {
     cut.groups /= 2;
     cut.lines *= 2;

@@ -31,7 +31,7 @@ struct ScanCut {
 
 // Blocks have scan.threads threads, whatever the lines. `moves_runs`: runs of scan.run elements are
 // vectors in memory; else threads that are neighbours have single elements that are, which takes
-// more rounds.
+// more rounds. Tiles have more than one element, unless lines have only one.
 ScanCut CutLines(const ScanLines& lines, const ScanParameters& scan, bool moves_runs);
 
 }  // namespace mdh

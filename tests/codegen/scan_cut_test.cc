@@ -34,6 +34,8 @@ TEST(ScanCutTest, LinesBesideEachOtherAreForNeighbouringThreads) {
   EXPECT_EQ(Cut({3, 4096, true}, {256, 4, 4}), "4 x 64 x 1 x 1 x 16, 4");
   EXPECT_EQ(Cut({4096, 40, true}, {256, 4, 4}), "64 x 4 x 1 x 1 x 16, 1");
   EXPECT_EQ(Cut({4096, 3, true}, {256, 4, 4}), "256 x 1 x 1 x 1 x 4, 1");
+  // Fewer lines than would be best, so that tiles have something to sum up.
+  EXPECT_EQ(Cut({4096, 40, true}, {32, 1, 1}), "16 x 2 x 1 x 1 x 1, 20");
 }
 
 TEST(ScanCutTest, EveryElementIsOfOneThread) {
@@ -48,6 +50,7 @@ TEST(ScanCutTest, EveryElementIsOfOneThread) {
             EXPECT_LE(cut.points(), rounds * run);
             EXPECT_GE(cut.tiles * cut.tile(), size);
             EXPECT_LT((cut.tiles - 1) * cut.tile(), size);
+            EXPECT_TRUE(cut.tile() > 1 || size == 1);
           }
         }
       }

@@ -186,8 +186,10 @@ void NestDecompositions::AddPlaces() {
   }
 }
 
-// Where several blocks share a reduction.
+// Where several blocks share a reduction. The levels of warps leave no room for one more choice,
+// but with few dimensions.
 void NestDecompositions::AddBlockCombination() {
+  if (has_warps() && p_.rank() > kThinRank) return;
   if (!AtomicsObstacle(e_, DeviceKindOf(p_.model), p_.numerics).empty()) return;
   Formula has_blocks = 0;
   bool may_share = false;

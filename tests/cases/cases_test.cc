@@ -76,7 +76,8 @@ TEST(DefaultBlockParametersTest, MatrixProductHasTilesInSharedMemoryAndRegisters
   EXPECT_GE(shape.AccumulatorElements(), 16);
   EXPECT_GE(shape.CopyPlaces(0).size() + shape.CopyPlaces(1).size(), 1u);
   EXPECT_GT(shape.SharedBytes(), 0);
-  EXPECT_EQ(shape.Slots(), 1);
+  // No partial results in memory.
+  EXPECT_TRUE(shape.Slots() == 1 || p.combine_blocks == CombineBlocks::kAtomics);
 }
 
 TEST(DefaultBlockParametersTest, ReductionsToFewResultsUseThreadsAndBlocks) {

@@ -1,6 +1,7 @@
 #include "codegen/index_range.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace mdh {
 namespace {
@@ -119,6 +120,23 @@ Index Simplified(const Index& index, const IndexRanges& ranges) {
   if (difference.has_value() && difference->high <= 0) return left;
   if (difference.has_value() && difference->low >= 0) return right;
   return is_same ? index : Min(left, right);
+}
+
+Index WithoutRest(const Index& index, int64_t bound, const IndexRanges& ranges) {
+  const IndexSum sum = index.Sum();
+  int64_t best = 1;
+  IndexSum kept = sum;
+  for (const IndexTerm& candidate : sum.terms) {
+    const int64_t divisor = std::gcd(candidate.coefficient, bound);
+    if (divisor <= best) continue;
+    const Division division = Divide(sum, divisor);
+    const auto rest = RangeOfSum(division.rest, ranges);
+    const bool is_decided = rest.has_value() && rest->low >= 0 && rest->high < divisor;
+    if (!is_decided || division.rest.terms.empty()) continue;
+    best = divisor;
+    kept = division.quotient;
+  }
+  return best == 1 ? index : kept.ToIndex() * best;
 }
 
 }  // namespace mdh

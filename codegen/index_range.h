@@ -28,4 +28,9 @@ std::optional<IndexRange> RangeOf(const Index& index, const IndexRanges& ranges)
 // are gone. Parts that stay are written as before.
 Index Simplified(const Index& index, const IndexRanges& ranges);
 
+// What decides whether `index` is less than `bound`: the index without terms that add up to less
+// than a divisor of both the bound and all other terms. So i * 4 + j < 1000 is i * 4 < 1000 if j is
+// one of 0 to 3.
+Index WithoutRest(const Index& index, int64_t bound, const IndexRanges& ranges);
+
 }  // namespace mdh

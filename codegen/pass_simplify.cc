@@ -253,7 +253,9 @@ class Simplifier : public Rewriter {
   // The conditions without those that hold; only the first that fails, if one does.
   std::vector<Condition> Undecided(const std::vector<Condition>& conditions) {
     std::vector<Condition> open;
-    for (const Condition& condition : RewriteConditions(conditions)) {
+    for (Condition condition : RewriteConditions(conditions)) {
+      const bool is_bound = condition.kind == Condition::Kind::kLess && condition.b.is_constant();
+      if (is_bound) condition.a = WithoutRest(condition.a, condition.b.constant(), ranges_);
       const std::optional<bool> holds = Decide(condition);
       if (holds == false) return {condition};
       if (!holds.has_value()) open.push_back(condition);

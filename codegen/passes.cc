@@ -2,6 +2,7 @@
 
 #include "codegen/pass_async_copies.h"
 #include "codegen/pass_double_buffer.h"
+#include "codegen/pass_hoist_guards.h"
 #include "codegen/pass_hoist_indices.h"
 #include "codegen/pass_simplify.h"
 #include "codegen/pass_unroll.h"
@@ -12,6 +13,8 @@ namespace mdh {
 LoopProgram Optimize(LoopProgram program, const PassOptions& options) {
   // What shapes and sizes decide is gone before other passes look for their patterns.
   program = Simplify(std::move(program));
+  // Guards stand around the loops that they do not depend on.
+  program = HoistGuards(std::move(program));
   // Copies that are marked for it run several parts ahead of the computation, ...
   program = MakeAsyncCopies(std::move(program), {.lane_prefix = options.copy_loops});
   // ... others are split into loads ahead and stores behind the computation ...

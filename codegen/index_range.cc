@@ -124,19 +124,19 @@ Index Simplified(const Index& index, const IndexRanges& ranges) {
 
 Index WithoutRest(const Index& index, int64_t bound, const IndexRanges& ranges) {
   const IndexSum sum = index.Sum();
-  int64_t best = 1;
-  IndexSum kept = sum;
+  int64_t largest = 1;
+  Index whole = index;
   for (const IndexTerm& candidate : sum.terms) {
     const int64_t divisor = std::gcd(candidate.coefficient, bound);
-    if (divisor <= best) continue;
+    if (divisor <= largest) continue;
     const Division division = Divide(sum, divisor);
     const auto rest = RangeOfSum(division.rest, ranges);
-    const bool is_decided = rest.has_value() && rest->low >= 0 && rest->high < divisor;
-    if (!is_decided || division.rest.terms.empty()) continue;
-    best = divisor;
-    kept = division.quotient;
+    const bool is_rest = rest.has_value() && rest->low >= 0 && rest->high < divisor;
+    if (!is_rest || division.rest.terms.empty()) continue;
+    largest = divisor;
+    whole = division.quotient.ToIndex() * divisor;
   }
-  return best == 1 ? index : kept.ToIndex() * best;
+  return whole;
 }
 
 }  // namespace mdh

@@ -125,11 +125,34 @@ NestLoads::Element NestLoads::ElementAt(const NestCopy& copy,
     });
     index = index + positions[x] * copy.steps[x] + Index(ConstantsOf(buffer, x).low);
     element.indices.push_back(index);
-    if (largest >= buffer.extents[x] && MayReachBeyond(copy, x)) {
-      element.inside.push_back({Condition::Kind::kLess, index, Index(buffer.extents[x]), ""});
-    }
+    element.is_bound.push_back(largest >= buffer.extents[x] && MayReachBeyond(copy, x));
   }
   return element;
+}
+
+std::vector<Condition> NestLoads::Element::Inside(const Buffer& buffer) const {
+  std::vector<Condition> inside;
+  for (size_t x = 0; x < indices.size(); ++x) {
+    if (!is_bound[x]) continue;
+    inside.push_back({Condition::Kind::kLess, indices[x], Index(buffer.extents[x]), ""});
+  }
+  return inside;
+}
+
+// An index in the buffer for any point: that of `position` in the copy, or another one. Rows of the
+// copy that exist as a whole or not at all are read from one place.
+Index NestLoads::Clamped(const NestCopy& copy, int x, const Index& position) const {
+  const int64_t extent = expression().inputs()[copy.input].extents[x];
+  const int64_t row = copy.extents[x],
+                first = ConstantsOf(expression().inputs()[copy.input], x).low;
+  bool is_aligned = copy.steps[x] == 1 && extent % row == 0 && first % row == 0;
+  const Index origin = context_.Sum([&](int n) {
+    const int64_t stride = IsInBox(copy, n) ? 0 : Stride(copy.input, x, n);
+    is_aligned &= stride % row == 0;
+    return stride;
+  }) + Index(first);
+  if (is_aligned) return Min(origin, Index(extent - row)) + position;
+  return Min(origin + position * copy.steps[x], Index(extent - 1));
 }
 
 // Buffer dimensions in the order in which neighbours are closest in the source.
@@ -165,14 +188,22 @@ void NestLoads::EmitElement(const NestCopy& copy, const std::vector<Index>& posi
     }
     value = MakeLoad(source->name, from, {type, 1}, 1);
   } else {
-    Element element = ElementAt(copy, positions);
+    const Element element = ElementAt(copy, positions);
     if (buffer.boundary.kind != Boundary::Kind::kNone) {
       value = InsideValue(buffer, context_.input_name(copy.input), 0, element.indices);
     } else {
-      inside = std::move(element.inside);
+      // Threads with blocks rather read some other element for a point that does not exist than
+      // branch: what they compute of it goes nowhere.
+      // Threads of blocks rather read some other element for a point that does not exist than
+      // branch: what they compute of it goes nowhere.
+      const bool is_clamped = !copy.is_shared && context_.has_blocks();
+      if (!is_clamped) inside = element.Inside(buffer);
       const std::vector<int64_t> strides = buffer.strides();
       for (size_t x = 0; x < positions.size(); ++x) {
-        from = from + element.indices[x] * strides[x];
+        from = from + (is_clamped && element.is_bound[x]
+                           ? Clamped(copy, static_cast<int>(x), positions[x])
+                           : element.indices[x]) *
+                          strides[x];
       }
       value = MakeLoad(context_.input_name(copy.input), from + lane * strides[last], {type, 1}, 1);
     }
@@ -200,7 +231,7 @@ bool NestLoads::AreOneDimension(const NestCopy& copy, int x, int y) const {
   const Element first = ElementAt(copy, begin);
   return copy.extents[y] == buffer.extents[y] && first.indices[y].IsZero() && copy.steps[y] == 1 &&
          copy.steps[x] == 1 && from[x] == from[y] * copy.extents[y] &&
-         to[x] == to[y] * copy.extents[y] && first.inside.empty();
+         to[x] == to[y] * copy.extents[y] && first.Inside(buffer).empty();
 }
 
 // Positions in the copy of item number `at`, of which there are as many as `count` says afterwards;
@@ -277,6 +308,33 @@ void NestLoads::EmitPrivateCopy(const NestCopy& copy, Block* block) {
     body = std::move(loop);
   }
   Append(std::move(body), block);
+}
+
+bool NestLoads::ReadsInPlace(int d) const {
+  for (int b = 0; b < static_cast<int>(expression().inputs().size()); ++b) {
+    const Buffer& buffer = expression().inputs()[b];
+    if (CopyOf(b, nullptr) != nullptr || buffer.boundary.kind != Boundary::Kind::kNone) continue;
+    for (const IndexFunction& access : buffer.accesses) {
+      for (const AffineIndex& index : access.indices) {
+        if (index.coefficients[d] != 0) return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool NestLoads::HardlyDependsOn(int d) const {
+  constexpr int64_t kMovedAtOnce = 4;
+  return std::all_of(context_.plan().copies.begin(), context_.plan().copies.end(),
+                     [&](const NestCopy& copy) {
+                       const std::vector<AffineIndex>& indices =
+                           expression().inputs()[copy.input].accesses[0].indices;
+                       for (size_t x = 0; x < indices.size(); ++x) {
+                         if (indices[x].coefficients[d] == 0) continue;
+                         if (copy.is_shared || copy.extents[x] > kMovedAtOnce) return false;
+                       }
+                       return true;
+                     });
 }
 
 LoopValue NestLoads::Load(int parameter) {

@@ -25,12 +25,21 @@ class NestLoads {
   void EmitCopies(int place, bool shared, Block* block);
   // The value of parameter p of f at the point at hand.
   LoopValue Load(int parameter);
+  // Whether that reads some input in place at an index that depends on dimension d, so that the
+  // point has to exist.
+  bool ReadsInPlace(int d) const;
+  // Whether making copies as if all points of dimension d existed, and as if they need not, differ
+  // in no more than one minimum per copy: where no copy in shared memory and only neighbours that
+  // are moved at once depend on it.
+  bool HardlyDependsOn(int d) const;
 
  private:
   // A place in a buffer or copy: indices of all dimensions.
   struct Element {
-    std::vector<Index> indices;     // of the buffer
-    std::vector<Condition> inside;  // what makes it exist
+    std::vector<Index> indices;  // of the buffer
+    std::vector<bool> is_bound;  // per dimension: whether the index may be beyond the buffer
+
+    std::vector<Condition> Inside(const Buffer& buffer) const;  // what makes it exist
   };
 
   const Expression& expression() const { return context_.expression(); }
@@ -46,6 +55,7 @@ class NestLoads {
                    int64_t constant) const;
   bool MayReachBeyond(const NestCopy& copy, int x) const;
   Element ElementAt(const NestCopy& copy, const std::vector<Index>& positions) const;
+  Index Clamped(const NestCopy& copy, int x, const Index& position) const;
   bool AreOneDimension(const NestCopy& copy, int x, int y) const;
   std::vector<Index> PositionsOfItem(const NestCopy& copy, int64_t width, const Index& at,
                                      int64_t* count) const;

@@ -195,11 +195,14 @@ class NestProgramBuilder {
                         [](const NestCopy& copy) { return copy.is_shared; }));
   }
 
-  // Blocks whose parts are whole run without guards.
+  // Blocks whose parts are whole run without guards, unless these are so few that a second version
+  // of the code would only make it longer to fetch.
   void EmitParts(Block* block) {
     std::vector<int> cut;
     for (int n = 0; n < context_.count(); ++n) {
-      if (IsBlock(n) && CutsDimension(n)) cut.push_back(n);
+      const int d = context_.level(n).level.dimension;
+      if (!IsBlock(n) || !CutsDimension(n)) continue;
+      if (!MayBeBeyond(d) || !loads_.HardlyDependsOn(d)) cut.push_back(n);
     }
     if (cut.empty() || (HasBarriers() && !may_branch_around_barriers_)) {
       return EmitLevel(0, block);
@@ -291,13 +294,22 @@ class NestProgramBuilder {
     block->push_back({If{{}, ShareBlock(std::move(rest)), nullptr}});
   }
 
+  // Whether points outside of dimension d may be computed like others: they have accumulators of
+  // their own, which nobody stores, and read what is in copies. Saves branches.
+  bool MayBeBeyond(int d) const {
+    return context_.has_blocks() && !expression().is_reduction(d) && !results_.stores_directly() &&
+           !loads_.ReadsInPlace(d);
+  }
+
   void EmitPoint(Block* block) {
     Block body;
     std::vector<LoopValue> values = EmitFunction(
         expression().function(), [&](int p) { return loads_.Load(p); }, context_.names(), body);
     results_.Accumulate(std::move(values), &body);
     std::vector<Condition> guards;
-    for (int d = 0; d < expression().rank(); ++d) context_.AppendGuard(d, &guards);
+    for (int d = 0; d < expression().rank(); ++d) {
+      if (!MayBeBeyond(d)) context_.AppendGuard(d, &guards);
+    }
     if (guards.empty()) return Append(std::move(body), block);
     block->push_back({If{guards, ShareBlock(std::move(body)), nullptr}});
   }

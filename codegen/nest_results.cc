@@ -300,6 +300,7 @@ void NestResults::CombineShared(Block* block) {
   const NestShape& shape = context_.shape();
   const int64_t threads = shape.SharedReductionThreads();
   if (threads == 1) return;
+  if (const auto shares = SharedOut()) return CombineSharedOut(*shares, block);
   const int64_t batches = shape.AccumulatorElements() / shape.ExchangedResults();
   const int64_t at_once = shape.ExchangedResults();
   const std::string batch = context_.names().Unique("batch");
@@ -344,27 +345,36 @@ void NestResults::End(Block* block) {
   Store(block);
 }
 
-void NestResults::Store(Block* block) {
+// The results at the point at hand, if it exists.
+Block NestResults::StoreGuarded(const Index& accumulator) {
   Block body;
-  std::vector<LoopValue> values;
-  for (int r = 0; r < results(); ++r) values.push_back(Accumulator(r));
-  StoreOne(values, &body);
+  StoreOne(AccumulatorsAt(accumulator), &body);
   std::vector<Condition> guards;
   for (int d = 0; d < expression().rank(); ++d) {
     if (!expression().is_reduction(d)) context_.AppendGuard(d, &guards);
   }
-  if (!guards.empty()) {
-    Block guarded;
-    guarded.push_back({If{guards, ShareBlock(std::move(body)), nullptr}});
-    body = std::move(guarded);
-  }
-  body = OverAccumulators(std::move(body));
-  // One thread of those that have combined their results has them all; what loops around have
-  // nothing of adds nothing.
+  if (guards.empty()) return body;
+  Block guarded;
+  guarded.push_back({If{guards, ShareBlock(std::move(body)), nullptr}});
+  return guarded;
+}
+
+void NestResults::Store(Block* block) {
+  const std::optional<Shares> shares = SharedOut();
+  Block body =
+      shares.has_value()
+          ? OverOwnResults(*shares, [&](const Index& at) { return StoreGuarded(at); })
+          : OverAccumulators(StoreGuarded(context_.Sum([&](int n) { return strides_[n]; })));
+  // Threads that have combined their results: those that have them in the end. What loops around
+  // have nothing of adds nothing.
   std::vector<Condition> conditions;
   for (int n = 0; n < context_.count(); ++n) {
-    const bool combined = context_.shape().IsSharedReduction(n) || context_.shape().IsShuffled(n);
-    if (combined && context_.level(n).parts > 1) conditions.push_back(IsZero(context_.Part(n)));
+    const bool is_first = context_.shape().IsShuffled(n) ||
+                          (context_.shape().IsSharedReduction(n) && !shares.has_value());
+    if (is_first && context_.level(n).parts > 1) conditions.push_back(IsZero(context_.Part(n)));
+  }
+  if (shares.has_value() && shares->owners < context_.shape().SharedReductionThreads()) {
+    conditions.push_back({Condition::Kind::kLess, GroupOfThread().rank, Index(shares->owners), ""});
   }
   for (int d = 0; d < expression().rank(); ++d) {
     if (!expression().is_reduction(d) || StartsFromIdentity()) continue;

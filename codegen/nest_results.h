@@ -2,6 +2,8 @@
 // they go (paper, R3 and appendix E.3).
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,7 +74,23 @@ class NestResults {
   Block CombineExchanged(const Index& own, int64_t distance);
   void CombineShuffled(Block* block);
   void CombineShared(Block* block);
+  // How the threads that combine their results share these out (codegen/nest_shared_results.cc).
+  struct Shares {
+    int64_t owners = 1;  // threads that have results in the end: those of the first ranks
+    int64_t unit = 1;    // results that stay together: those of the innermost levels
+    int64_t own = 1;     // units of an owner, per batch
+    int64_t batches = 1;
+    int64_t at_once = 1;  // results of a batch
+  };
+  // nullopt: there are no such threads, or one of them has all results in the end.
+  std::optional<Shares> SharedOut() const;
+  void CombineSharedOut(const Shares& shares, Block* block);
+  // What `store` makes of the number of an accumulator, for all results that are the thread's in
+  // the end, each as the point at hand.
+  Block OverOwnResults(const Shares& shares,
+                       const std::function<Block(const Index& accumulator)>& store);
   void Store(Block* block);
+  Block StoreGuarded(const Index& accumulator);
   void StoreOne(const std::vector<LoopValue>& values, Block* block);
 
   NestContext& context_;

@@ -83,6 +83,24 @@ TEST(BlockSourceTest, BlocksThatCombineByAtomics) {
   EXPECT_THAT(other->source, Not(HasSubstr("mdh_add")));
 }
 
+// 32 blocks and 4 warps in each share the reduction, and the columns do not fill the last block.
+constexpr char kWarpsOfReduction[] =
+    "model=CUDA; tile=16,128,64|1,128,64|1,4,16|1,1,1|1,1,1; "
+    "order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); "
+    "inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; "
+    "compiler=gcc; "
+    "assign=(1,3)(1,2)(1,1)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); "
+    "memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1/0,0,0|2,2,0|0,0,0|2,2,2|2,2,2; copy=0:4:1|0:1:1; "
+    "results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; combine=atomics; unroll=1024";
+
+// Every warp adds up a quarter of the results and adds it to the outputs; there is one version of
+// the code, in which the last block reads what exists and adds what exists.
+TEST(BlockSourceTest, WarpsThatShareResultsOut) {
+  const Result<Kernel> kernel = Generate(MatMul(16, 1000, 2048), kWarpsOfReduction);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("warps_of_reduction.cu", kernel->source);
+}
+
 // Fields of records are added to, one after the other, where points add at once, too.
 TEST(BlockSourceTest, AtomicsOnFieldsOfRecords) {
   const auto expression = ParseExpression(R"(

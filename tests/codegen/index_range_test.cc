@@ -38,6 +38,18 @@ TEST(IndexRangeTest, QuotientsThatRangesDecide) {
   EXPECT_EQ(SimplifiedText((t - Index(1)) / 32), "(t - 1) / 32");
 }
 
+TEST(IndexRangeTest, WhatDecidesABound) {
+  const auto text = [](const Index& index, int64_t bound) {
+    return WithoutRest(index, bound, kRanges).ToString();
+  };
+  EXPECT_EQ(text(n * 8 + i, 1000), "n * 8");
+  EXPECT_EQ(text(n * 128 + t * 8 + i, 1000), "(n * 16 + t) * 8");
+  EXPECT_EQ(text(n * 16 + i + Index(8), 48), "n * 16");
+  EXPECT_EQ(text(n * 8 + i, 1001), "n * 8 + i");
+  EXPECT_EQ(text(n * 8 + i + Index(1), 1000), "n * 8 + i + 1");
+  EXPECT_EQ(text(n * 8 + Index::Variable("m"), 1000), "n * 8 + m");  // m can be anything
+}
+
 TEST(IndexRangeTest, RemaindersThatRangesDecide) {
   EXPECT_EQ(SimplifiedText(t % 32), "t");
   EXPECT_EQ(SimplifiedText((n * 32 + t) % 32), "t");

@@ -3,6 +3,7 @@
 
 #include "codegen/pass_async_copies.h"
 #include "codegen/pass_double_buffer.h"
+#include "codegen/pass_hoist_guards.h"
 #include "codegen/pass_hoist_indices.h"
 #include "codegen/pass_simplify.h"
 #include "codegen/pass_unroll.h"
@@ -204,6 +205,9 @@ TEST_P(RandomProgramTest, VectorizeCopies) {
 }
 TEST_P(RandomProgramTest, Unroll) {
   Check([](const LoopProgram& p) { return Unroll(p, {.points = 8}); });
+}
+TEST_P(RandomProgramTest, HoistGuards) {
+  Check([](const LoopProgram& p) { return HoistGuards(p); });
 }
 TEST_P(RandomProgramTest, HoistIndices) {
   Check([](const LoopProgram& p) { return HoistIndices(p); });

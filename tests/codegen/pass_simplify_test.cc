@@ -102,6 +102,17 @@ TEST(SimplifyTest, ConditionsThatHoldAroundHoldInside) {
             "      y[k] = 1\n");
 }
 
+TEST(SimplifyTest, ConditionsMentionWhatDecidesThem) {
+  EXPECT_EQ(SimplifiedText({Loop(
+                "k", Var("n"),
+                {Loop("l", 4,
+                      {Guard(k * 4 + Var("l"), 100, {Set("y", k * 4 + Var("l"), Number(1))})})})}),
+            "for k = 0 .. n\n"
+            "  for l = 0 .. 4\n"
+            "    if k * 4 < 100\n"
+            "      y[k * 4 + l] = 1\n");
+}
+
 TEST(SimplifyTest, FlagsThatConstantsDecide) {
   Block body;
   body.push_back({DeclareFlag{"is_full", {{Condition::Kind::kLess, Index(3), Index(4), ""}}}});

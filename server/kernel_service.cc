@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "absl/types/span.h"
 #include "proto/error_details.h"
 #include "proto/grpc_status.h"
 #include "server/record_check.h"
@@ -64,8 +65,9 @@ Result<v1::PutKernelResponse> KernelServiceImpl::Put(v1::PutKernelRequest reques
     *response.mutable_record() = std::move(checked.record);
     return response;
   }
-  MDH_ASSIGN_OR_RETURN(*response.mutable_record(),
-                       store_.PutResult(checked.record, checked.kernel));
+  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningRecord> stored,
+                       store_.PutResults(absl::MakeConstSpan(&checked, 1)));
+  *response.mutable_record() = std::move(stored.front());
   response.set_is_stored(response.record().SerializeAsString() ==
                          checked.record.SerializeAsString());
   return response;

@@ -141,7 +141,7 @@ Result<StoredResult> CheckGivenRecord(const v1::TuningRecord& given, const Expre
   if (!made.ok()) {
     return InvalidField("record.parameters", std::string(made.status().message()));
   }
-  StoredResult result{std::move(made->record), std::move(made->kernel)};
+  StoredResult result{std::move(made->record), std::move(made->kernel), /*is_given=*/true};
   TakeOver(given, now, result.record);
   const std::string id = KernelId(key);
   result.record.set_name(RecordName(id));

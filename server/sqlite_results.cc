@@ -82,7 +82,7 @@ Result<v1::TuningRecord> ReadRecord(SqliteDatabase& database, const std::string&
 
 // The record with the key of `record`, if it is to stay.
 Result<std::optional<v1::TuningRecord>> FindBetter(SqliteDatabase& database,
-                                                   const v1::TuningRecord& record) {
+                                                   const v1::TuningRecord& record, bool is_given) {
   const v1::KernelKey& key = record.key();
   MDH_ASSIGN_OR_RETURN(
       SqliteUse find,
@@ -90,27 +90,25 @@ Result<std::optional<v1::TuningRecord>> FindBetter(SqliteDatabase& database,
                     "SELECT " MDH_RECORD_COLUMNS " FROM records LEFT JOIN pins USING (id)"
                     " WHERE expression_digest = ?1 AND canonical_form = ?2"
                     " AND device_fingerprint = ?3 AND compiler = ?4 AND generator_version = ?5"
-                    " AND numerics_policy = ?6 AND (pins.id IS NOT NULL OR is_provisional < ?8"
-                    "  OR is_provisional = ?8 AND time_ns <= ?7)"));
+                    " AND numerics_policy = ?6 AND (pins.id IS NOT NULL OR is_provisional <= ?7)"));
   find->BindText(1, key.expression_digest())
       .BindText(2, key.canonical_form())
       .BindText(3, key.device_fingerprint())
       .BindText(4, key.compiler())
       .Bind(5, key.generator_version())
       .Bind(6, key.numerics_policy())
-      .Bind(7, record.time_ns())
-      .Bind(8, record.is_provisional());
+      .Bind(7, record.is_provisional());
   MDH_ASSIGN_OR_RETURN(const bool has_row, find->Step());
   if (!has_row) return std::nullopt;
-  Result<v1::TuningRecord> better = ParseRecord(*find);
-  // One that cannot be read is replaced, and so is one whose time says nothing beside the new
-  // one's.
-  if (!better.ok()) return std::nullopt;
-  const bool is_comparable = IsCold(better->cache_state()) == IsCold(record.cache_state());
+  Result<v1::TuningRecord> stored = ParseRecord(*find);
+  if (!stored.ok()) return std::nullopt;  // one that cannot be read is replaced
   const bool is_settled =
-      better->is_pinned() || better->is_provisional() != record.is_provisional();
-  if (!is_comparable && !is_settled) return std::nullopt;
-  return *std::move(better);
+      stored->is_pinned() || stored->is_provisional() != record.is_provisional();
+  const bool is_comparable = IsCold(stored->cache_state()) == IsCold(record.cache_state());
+  const bool stays =
+      is_settled || (is_comparable ? stored->time_ns() <= record.time_ns() : is_given);
+  if (!stays) return std::nullopt;
+  return *std::move(stored);
 }
 
 Status DeleteRows(SqliteDatabase& database, const std::string& id) {
@@ -128,7 +126,8 @@ Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& r
   v1::TuningRecord record = result.record;
   record.clear_is_pinned();
   MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(record.name()));
-  MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningRecord> better, FindBetter(database, record));
+  MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningRecord> better,
+                       FindBetter(database, record, result.is_given));
   if (better.has_value()) return PutOutcome{*std::move(better), std::nullopt};
   const v1::KernelKey& key = record.key();
   MDH_ASSIGN_OR_RETURN(

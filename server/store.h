@@ -25,6 +25,7 @@ namespace mdh {
 struct StoredResult {
   v1::TuningRecord record;
   v1::Kernel kernel;
+  bool is_given = false;  // not the result of a search of this daemon: from a bundle or a client
 };
 
 // Which jobs a list has; what is empty fits every job.
@@ -66,8 +67,9 @@ class Store {
 
   // Stores a record and its kernel under the record's key, unless there is a record that is pinned,
   // or of at most the same time. A provisional record replaces provisional ones only, and any other
-  // replaces it whatever the times; so does one that was timed in another state of the caches, for
-  // their times do not compare. Returns the record that is stored now.
+  // replaces it whatever the times. Times in other states of the caches do not compare: a search
+  // was asked for one of them and replaces a record of the other, but what is given does not.
+  // Returns the record that is stored now.
   virtual Result<v1::TuningRecord> PutResult(const v1::TuningRecord& record,
                                              const v1::Kernel& kernel) = 0;
   // The same for many, all or none.

@@ -114,6 +114,26 @@ TEST_F(SqliteStoreTest, TimesOfOtherStatesOfTheCachesDoNotCompare) {
   EXPECT_EQ(store->PutResult(Record("a", 401), KernelWithSource("warm"))->time_ns(), 400);
 }
 
+// What comes from elsewhere does not undo that somebody here asked for the other state.
+TEST_F(SqliteStoreTest, GivenRecordsDoNotChangeTheStateOfTheCaches) {
+  const std::unique_ptr<Store> store = Open();
+  StoredResult given{Record("a", 100), KernelWithSource("given"), /*is_given=*/true};
+  ASSERT_TRUE(store->PutResults({given}).ok());  // there is none yet
+  v1::TuningRecord cold = Record("a", 300);
+  cold.set_cache_state(v1::CACHE_STATE_COLD);
+  ASSERT_TRUE(store->PutResult(cold, KernelWithSource("cold")).ok());
+  for (const int64_t time_ns : {50, 300, 900}) {
+    given.record.set_time_ns(time_ns);
+    const auto stored = store->PutResults({given});
+    ASSERT_TRUE(stored.ok()) << stored.status();
+    EXPECT_EQ((*stored)[0].time_ns(), 300);
+    EXPECT_EQ(store->GetKernel("a")->source(), "cold");
+  }
+  given.record.set_cache_state(v1::CACHE_STATE_COLD);
+  given.record.set_time_ns(299);
+  EXPECT_EQ((*store->PutResults({given}))[0].time_ns(), 299);
+}
+
 TEST_F(SqliteStoreTest, EachRecordIsReadOnceByAnyNumberOfThreads) {
   const std::unique_ptr<Store> store = Open();
   absl::Mutex mutex;

@@ -110,12 +110,13 @@ int BlockCostModel::AddedAtOnce(const BlockDesign& design) const {
 // Results of blocks, to memory that no other block writes.
 void BlockCostModel::AddStores(Shape& s) const {
   const double stores = s.results * s.tiles;
+  const double owners = Owners(s);
   for (const BufferModel& output : outputs_) {
     const double sectors = WarpLines(output, s, 1, kSector);
-    s.local_cycles += stores * std::max(1.0, sectors / 4);
+    s.local_cycles += stores / owners * std::max(1.0, sectors / 4);
     s.store_bytes += s.blocks * std::ceil(s.threads / kWarp) * stores * sectors * kSector;
   }
-  s.instructions += stores * 2;
+  s.instructions += stores / owners * 2;
   if (s.slots == 1) return;
   double results = 1;
   for (size_t d = 0; d < sizes_.size(); ++d) {
@@ -124,18 +125,28 @@ void BlockCostModel::AddStores(Shape& s) const {
   s.store_bytes += 2 * results * s.slots * result_bytes_;
 }
 
-// The same by atomics; of threads that have combined their results, one adds them.
+// The same by atomics; threads that have combined their results add each of them once.
 void BlockCostModel::AddAtomics(Shape& s) const {
   const int lanes = AddedAtOnce(*s.design);
   const double additions = s.results * s.tiles / lanes;
   const double warps = std::ceil(s.threads / kWarp / s.reducing_threads);
   for (const BufferModel& output : outputs_) {
     const double sectors = WarpLines(output, s, lanes, kSector);
-    s.local_cycles += additions * std::max(1.0, sectors / 4);
+    s.local_cycles += additions / Owners(s) * std::max(1.0, sectors / 4);
     s.store_bytes += kAtomicBytes * s.blocks * warps * additions * sectors * kSector;
     s.store_bytes += output.total * output.bytes;
   }
-  s.instructions += additions * 2;
+  s.instructions += additions / Owners(s) * 2;
+}
+
+bool BlockCostModel::CombinesByShuffles(const Shape& s) const {
+  const int lane = s.design->lane_dimension;
+  return !kept_[lane] && static_cast<double>(s.design->cuts[lane].threads) == s.reducing_threads;
+}
+
+// Threads among which those that combine their results share them out, unless one of them has all.
+double BlockCostModel::Owners(const Shape& s) const {
+  return CombinesByShuffles(s) ? 1 : std::min(s.reducing_threads, s.results);
 }
 
 void BlockCostModel::AddResults(Shape& s) const {
@@ -145,12 +156,15 @@ void BlockCostModel::AddResults(Shape& s) const {
     const double run = Run(output, s.tile) * output.bytes;
     s.memory_bytes += output.total * output.bytes * std::max(1.0, kBurst / run);
   }
-  if (s.reducing_threads > 1) {
+  if (s.reducing_threads > 1 && CombinesByShuffles(s)) {
     const double steps = std::ceil(std::log2(s.reducing_threads));
     s.instructions += s.results * s.tiles * (2 + 3 * steps);
     s.local_cycles += s.results * s.tiles * (2 + 2 * steps);
-    s.barriers += s.tiles * (1 + steps) *
-                  std::max(1.0, s.results * s.threads * result_bytes_ / kExchangeBytes);
+  } else if (s.reducing_threads > 1) {  // every result is stored and read once
+    s.instructions += s.results * s.tiles * 4;
+    s.local_cycles += s.results * s.tiles * 2;
+    s.barriers +=
+        s.tiles * 2 * std::max(1.0, s.results * s.threads * result_bytes_ / kExchangeBytes);
     s.shared_bytes += std::max(static_cast<double>(kExchangeBytes), s.threads * result_bytes_);
   }
 }

@@ -72,6 +72,8 @@ class BlockCostModel {
                       const CopyLayout& layout, Shape& shape) const;
   double StoreCycles(const BufferModel& buffer, const CopyLayout& layout, int64_t width) const;
   int AddedAtOnce(const BlockDesign& design) const;
+  bool CombinesByShuffles(const Shape& shape) const;
+  double Owners(const Shape& shape) const;
   void AddStores(Shape& shape) const;
   void AddAtomics(Shape& shape) const;
   void AddResults(Shape& shape) const;

@@ -47,6 +47,23 @@ TEST(BlockDesignTest, Prints) {
             "i 1x16x4 j 2x8x4 k 1/2x8 A chunk B chunk lanes j unrolled 1");
 }
 
+// Measured on an H200: 7.1 and 6.1 microseconds. By shuffles one thread of four gets all 64
+// results, through shared memory every one gets 16.
+TEST(BlockDesignTest, WarpsAlongAReductionAreCheaperThanItsLanes) {
+  const Expression matmul = Shipped("matmul.mdh", {{"I", "16"}, {"J", "1000"}, {"K", "2048"}});
+  BlockDesign design;
+  design.cuts = {
+      {.strided = 16}, {.threads = 32, .vector = 4}, {.threads = 4, .vector = 16, .blocks = 32}};
+  design.copies = {Copy::kChunk, Copy::kNone};
+  design.unrolled = 1;
+  design.combine_blocks = CombineBlocks::kAtomics;
+  const BlockCostModel model(matmul, Gpu());
+  design.lane_dimension = 2;
+  const double by_shuffles = model.Estimate(design).total;
+  design.lane_dimension = 1;
+  EXPECT_LT(model.Estimate(design).total, by_shuffles);
+}
+
 TEST(BlockDesignTest, BecomesParameters) {
   const Expression matmul = MatMul();
   const TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), Tiled());

@@ -29,7 +29,7 @@ std::string ToString(const BlockCost& cost);
 // and shared memory or first-level cache; bandwidths and latencies are those of the data-centre
 // GPUs of recent years relative to their clock. What is counted is exact for loops that divide:
 // instructions, distinct elements of register tiles and blocks, lines that warps touch.
-// Refers to neither argument after construction. An estimate takes about a microsecond.
+// Refers to `expression`. An estimate takes about a microsecond.
 class BlockCostModel {
  public:
   BlockCostModel(const Expression& expression, const DeviceDescription& device);

@@ -65,6 +65,7 @@ class Translator {
     for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetInput(b);
     for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetCopy(b);
     SetUnrolling();
+    p_.resident_blocks = design_.resident_blocks;
     // What one block has is nothing to combine.
     if (NestShape(e_, m_, p_).Slots() > 1) p_.combine_blocks = design_.combine_blocks;
     return p_;
@@ -370,8 +371,10 @@ std::string ToString(const Expression& e, const BlockDesign& design) {
     if (stages > 0) absl::StrAppend(&text, " async ", stages);
   }
   const bool adds = design.combine_blocks == CombineBlocks::kAtomics && HasSharedReduction(design);
-  return absl::StrCat(text, " lanes ", e.dimensions()[design.lane_dimension].name, " unrolled ",
-                      design.unrolled, adds ? " atomics" : "");
+  absl::StrAppend(&text, " lanes ", e.dimensions()[design.lane_dimension].name, " unrolled ",
+                  design.unrolled, adds ? " atomics" : "");
+  if (design.resident_blocks > 0) absl::StrAppend(&text, " resident ", design.resident_blocks);
+  return text;
 }
 
 TuningParameters ToParameters(const Expression& expression, const SystemModel& model,

@@ -45,6 +45,7 @@ struct BlockDesign {
   int unrolled = 0;
   // How blocks that share a reduction combine their results, where some do.
   CombineBlocks combine_blocks = CombineBlocks::kPartials;
+  int resident_blocks = 0;  // TuningParameters::resident_blocks
 
   int AsyncStages(int input) const {
     const auto b = static_cast<size_t>(input);
@@ -82,7 +83,7 @@ bool HasSharedReduction(const BlockDesign& design);
 int64_t AsyncWidth(int64_t element_bytes, int64_t row);
 
 // One line, for people: "i 2x16x4 j 2x16x4 k 1/32x16 A chunk B chunk async 3 lanes j unrolled 1",
-// and " atomics" where blocks combine by them.
+// " atomics" where blocks combine by them, and " resident 2" where the compiler is told so.
 std::string ToString(const Expression& expression, const BlockDesign& design);
 
 // Expects a model with explicit memory and without warps (CUDA, OpenCL), no prefix sums. What the

@@ -1,6 +1,7 @@
 #include "codegen/block_moves.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/constraints.h"
 
@@ -13,6 +14,7 @@ using Cut = BlockDesign::Cut;
 constexpr int64_t kMostNeighbours = 16;  // of a thread along one dimension
 constexpr int64_t kMostParts = 1024;
 constexpr int64_t kMostDivisor = 128;
+constexpr std::array<int, 7> kResidentBlocks = {0, 1, 2, 3, 4, 6, 8};
 
 // Powers of two, and what divides the size.
 std::vector<int64_t> Ladder(int64_t size, int64_t most) {
@@ -59,7 +61,8 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
     : expression_(e),
       reductions_(static_cast<int>(ReductionOrder(e).size())),
       has_atomics_(AtomicsObstacle(e, device.kind, NumericsPolicy::kReassociate).empty()),
-      has_async_copies_(options.async_copies && HasAsyncCopies(device)) {
+      has_async_copies_(options.async_copies && HasAsyncCopies(device)),
+      has_resident_blocks_(options.resident_blocks && HasResidentBlocks(device.kind)) {
   for (const Dimension& d : e.dimensions()) {
     small_.push_back(Ladder(d.size, kMostNeighbours));
     large_.push_back(Ladder(d.size, kMostParts));
@@ -131,6 +134,19 @@ void BlockMoves::AddAsyncStages(const BlockDesign& design, std::vector<BlockDesi
   }
 }
 
+void BlockMoves::AddResidency(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+  const auto at = std::find(kResidentBlocks.begin(), kResidentBlocks.end(), design.resident_blocks);
+  if (at == kResidentBlocks.end()) return;
+  BlockDesign next = design;
+  if (at + 1 != kResidentBlocks.end()) {
+    next.resident_blocks = *(at + 1);
+    Add(next, all);
+  }
+  if (at == kResidentBlocks.begin()) return;
+  next.resident_blocks = *(at - 1);
+  Add(next, all);
+}
+
 std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const {
   std::vector<BlockDesign> all;
   for (int d = 0; d < expression_.rank(); ++d) {
@@ -154,6 +170,7 @@ std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const
     Add(next, &all);
   }
   if (has_async_copies_) AddAsyncStages(design, &all);
+  if (has_resident_blocks_) AddResidency(design, &all);
   return all;
 }
 

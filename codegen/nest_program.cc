@@ -66,6 +66,7 @@ class NestProgramBuilder {
                                           : "Compute, each thread its share of the parts.";
     if (context_.has_blocks()) {
       stage.launch = {context_.shape().Grid(), context_.shape().Block()};
+      stage.resident_blocks = context_.low_level().parameters().resident_blocks;
     }
     Block nest;
     if (context_.has_blocks()) DecodeHardware(&nest);

@@ -263,8 +263,27 @@ class Nest {
         Limit("registers of a thread (D3, R3), in words of 32 bits", words, per_thread));
     if (limits_.registers_per_block == 0) return absl::OkStatus();
     const int64_t threads = std::max(inputs_.ThreadsPerBlock(), results_.ThreadsPerBlock());
-    return Limit("registers of a block (D3, R3), in words of 32 bits", words * threads,
-                 limits_.registers_per_block);
+    MDH_RETURN_IF_ERROR(Limit("registers of a block (D3, R3), in words of 32 bits", words * threads,
+                              limits_.registers_per_block));
+    return p_.resident_blocks == 0 ? absl::OkStatus() : Residency(bytes, words);
+  }
+
+  // All of the blocks that shall be on a multiprocessor have room there.
+  Status Residency(int64_t shared_bytes, int64_t words) const {
+    const int blocks = p_.resident_blocks;
+    if (blocks < 0 || blocks > kMaxResidentBlocks) {
+      return InvalidParameters("resident: ", blocks, " is not in 0..", kMaxResidentBlocks);
+    }
+    const int64_t threads = std::max(
+        {inputs_.ThreadsPerBlock(), scalar_.ThreadsPerBlock(), results_.ThreadsPerBlock()});
+    const std::string of = absl::StrCat(" with resident=", blocks);
+    MDH_RETURN_IF_ERROR(Limit(absl::StrCat("registers of a thread", of, " and ", threads,
+                                           " threads per block, of which it needs"),
+                              std::max(words, kFewestRegisters),
+                              RegistersPerThread(limits_, threads, blocks)));
+    return Limit(absl::StrCat("bytes of shared memory of a multiprocessor", of),
+                 blocks * (shared_bytes + kReservedSharedBytes),
+                 limits_.shared_bytes_per_block + kReservedSharedBytes);
   }
 
   // ---- Device memory ----

@@ -364,6 +364,11 @@ class Walk {
         for (const Buffer& buffer : e_.outputs()) p.scalar_outputs.push_back(RandomScalar(buffer));
       });
     }
+    if (HasResidentBlocks(device_.kind) && OneIn(2)) {
+      TrySome(3, [&](TuningParameters& p) {
+        p.resident_blocks = 1 + static_cast<int>(Below(rng_, kMaxResidentBlocks));
+      });
+    }
     if (AtomicsObstacle(e_, device_.kind, p_.numerics).empty() && !OneIn(4)) {
       TrySome(8, [&](TuningParameters& p) { AddInBlocks(p); });
     }

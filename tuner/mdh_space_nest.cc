@@ -158,6 +158,7 @@ void NestDecompositions::AddExplicitChoices() {
   AddPlaces();
   AddBlockCombination();
   AddResults();
+  AddResidency();
   AddGrid();
   AddBlock();
   AddCopyFlags();
@@ -234,6 +235,18 @@ void NestDecompositions::AddResults() {
     builder_.Require("threads that shuffle accumulate in registers",
                      how != kShuffle || results == kRegistersInside || results == kRegistersAround);
   }
+}
+
+// Blocks on a multiprocessor, where combined results leave room for them. More numbers would be too
+// many together with the limits of threads, registers and copies; many dimensions or levels leave
+// no room for any.
+void NestDecompositions::AddResidency() {
+  if (!HasResidentBlocks(DeviceKindOf(p_.model)) || is_wide() || has_warps()) return;
+  std::vector<int64_t> blocks;
+  for (const int64_t count : {0, 2, 4}) {
+    if (SharedBytesForCopies(count) > 0) blocks.push_back(count);
+  }
+  resident_ = builder_.Add("resident", std::move(blocks));
 }
 
 // Which dimensions blocks and threads run along x and y; see DecodeAssignment.

@@ -63,6 +63,7 @@ class NestDecompositions : public MdhSpaceKind {
   void AddCopyDetails();
   void RequireLoopAround(int b);
   void AddScans();
+  void AddResidency();
 
   bool is_explicit() const { return p_.model.memory == MemoryKind::kExplicit; }
   bool is_wide() const;
@@ -102,7 +103,10 @@ class NestDecompositions : public MdhSpaceKind {
   double UnrolledPoints() const;
   double UnrolledReductions() const;
   double MaxSlots() const;
-  double SharedBytesForCopies() const;
+  double SharedBytesForCopies(int64_t resident_blocks = 1) const;
+  Formula ResidencyBits() const;
+  int64_t SharedBitsOf(int64_t resident_blocks) const;
+  Formula SharedResidencyBits() const;
   std::vector<int64_t> GridCaps() const;
   int CopyWidth(int b) const;
   bool MayBeAsynchronous(int b) const;
@@ -142,7 +146,7 @@ class NestDecompositions : public MdhSpaceKind {
   std::vector<OrderDigits> orders_;  // per layer; empty: no choice
   int innermost_ = -1, place_ = -1, results_ = -1, combine_ = -1;
   int combine_blocks_ = -1;
-  int scan_ = -1;
+  int scan_ = -1, resident_ = -1;
   std::vector<ScanParameters> scans_;  // values of scan_ are their numbers; the first one is none
   int grid_x_ = -1, grid_y_ = -1, block_x_ = -1, block_y_ = -1, unroll_ = -1, compiler_ = -1;
   std::vector<InputChoices> inputs_;

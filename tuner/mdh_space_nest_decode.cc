@@ -40,6 +40,7 @@ TuningParameters NestDecompositions::Decode(Codes c) const {
   DecodeResults(c, p);
   for (int b = 0; b < std::ssize(inputs_); ++b) DecodeInput(c, b, p);
   if (scan_ >= 0) p.scan = scans_[c[scan_]];
+  p.resident_blocks = static_cast<int>(Code(c, resident_, 0));
   p.unroll = static_cast<int>(c[unroll_]);
   if (combine_blocks_ >= 0) p.combine_blocks = static_cast<CombineBlocks>(c[combine_blocks_]);
   return p;
@@ -345,6 +346,7 @@ void NestDecompositions::ReadExplicit(const TuningParameters& p, Configuration& 
     const auto scan = std::find(scans_.begin(), scans_.end(), p.scan);
     c[scan_] = scan == scans_.end() ? 0 : scan - scans_.begin();
   }
+  if (has_choice(resident_)) c[resident_] = p.resident_blocks;
   c[unroll_] = p.unroll;
   if (combine_blocks_ >= 0) c[combine_blocks_] = static_cast<int64_t>(p.combine_blocks);
 }

@@ -21,6 +21,7 @@ namespace mdh {
 namespace {
 
 using Copy = BlockDesign::Copy;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;
@@ -155,6 +156,17 @@ TEST(BlockDesignTest, BlocksThatShareAReductionMayCombineByAtomics) {
             CombineBlocks::kPartials);
 }
 
+TEST(BlockDesignTest, SaysHowManyBlocksAreResident) {
+  const Expression matmul = MatMul();
+  BlockDesign design = Tiled();
+  design.resident_blocks = 2;
+  EXPECT_EQ(ToString(matmul, design),
+            "i 1x16x4 j 2x8x4 k 1/2x8 A chunk B chunk lanes j unrolled 1 resident 2");
+  const TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), design);
+  EXPECT_EQ(p.resident_blocks, 2);
+  EXPECT_TRUE(Validate(matmul, CudaModel(), Gpu(), p).ok());
+}
+
 // ---- The cost model ----
 
 TEST(BlockCostTest, CountsThreadsAndSharedMemoryAsTheyAre) {
@@ -246,6 +258,19 @@ TEST(BlockCostTest, NeighboursThatAreAddedAtOnceAreLessTraffic) {
             1.3 * BlockCostModel(SkinnyMatMul(), Gpu()).Estimate(Skinny()).level2);
 }
 
+// What the compiler does with fewer registers is not known, but for too few.
+TEST(BlockCostTest, ResidentBlocksNeedRegisters) {
+  const Expression matmul = MatMul();
+  const BlockCostModel model(matmul, Gpu());
+  BlockDesign design = Tiled();
+  const BlockCost free = model.Estimate(design);
+  ASSERT_GT(free.registers, 64);
+  design.resident_blocks = 2;  // 128 registers a thread
+  EXPECT_EQ(model.Estimate(design).total, free.total);
+  design.resident_blocks = 8;  // 32
+  EXPECT_FALSE(model.Estimate(design).fits);
+}
+
 TEST(BlockCostTest, SaysWhatDoesNotFit) {
   BlockDesign design = Tiled();
   design.cuts[0].vector = 16;
@@ -317,6 +342,22 @@ TEST(BlockMovesTest, CopiesBecomeAsynchronousWhereTheDeviceHasThat) {
   BlockDesign other = design;
   other.async_stages = {0, 4};
   EXPECT_THAT(neighbours(Gpu(), other), Contains(asynchronous));
+}
+
+TEST(BlockMovesTest, ChangeHowManyBlocksAreResidentIfAskedFor) {
+  const Expression matmul = MatMul();
+  BlockDesign two = Tiled(), three = Tiled(), none = Tiled(), one = Tiled();
+  one.resident_blocks = 1;
+  two.resident_blocks = 2;
+  three.resident_blocks = 3;
+  const BlockMoves moves(matmul, Gpu(), {.resident_blocks = true});
+  EXPECT_THAT(moves.Neighbours(two), AllOf(Contains(one), Contains(three), Not(Contains(none))));
+  EXPECT_THAT(moves.Neighbours(none), Contains(one));
+  EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(none), Not(Contains(one)));
+  DeviceDescription opencl = Gpu();
+  opencl.kind = DeviceKind::kOpenCl;
+  EXPECT_THAT(BlockMoves(matmul, opencl, {.resident_blocks = true}).Neighbours(none),
+              Not(Contains(one)));
 }
 
 // ---- Candidates ----

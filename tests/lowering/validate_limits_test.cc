@@ -360,6 +360,38 @@ TEST_F(LimitsTest, Registers) {
             "registers of a thread (D3, R3), in words of 32 bits: 4160 > 4096");
 }
 
+// 256 threads; copies of A and B take 1024 bytes.
+TEST_F(LimitsTest, ResidentBlocks) {
+  const auto error = [&](int blocks) {
+    return Error([&](auto& p) { p.resident_blocks = blocks; });
+  };
+  EXPECT_EQ(error(1), "no error");
+  EXPECT_EQ(error(8), "no error");
+  EXPECT_EQ(error(-1), "resident: -1 is not in 0..32");
+  EXPECT_EQ(error(33), "resident: 33 is not in 0..32");
+  EXPECT_EQ(error(9),
+            "registers of a thread with resident=9 and 256 threads per block, of which it needs: "
+            "32 > 24");
+  device_.blocks.shared_bytes_per_block = 2048;
+  EXPECT_EQ(error(1), "no error");
+  EXPECT_EQ(error(2), "bytes of shared memory of a multiprocessor with resident=2: 4096 > 3072");
+  // Results that a thread keeps must fit.
+  device_ = DeviceFor(CudaModel());
+  expression_ = MatMul(64, 64, 8);
+  parameters_ = Parsed(
+      Plain("CUDA", "1,1,1|1,1,1|8,8,1|1,1,8|8,8,1", "; results=0,0,0|0,0,0|0,0,0|2,2,2|2,2,2"),
+      expression_);
+  EXPECT_EQ(error(16), "no error");
+  EXPECT_EQ(error(17),
+            "registers of a thread with resident=17 and 64 threads per block, of which it needs: "
+            "64 > 56");
+  device_ = DeviceFor(OpenClModel());
+  parameters_.system_model = "OpenCL";
+  EXPECT_EQ(error(1),
+            "resident=1: compilers for devices of kind OpenCL cannot be told how many blocks are "
+            "resident");
+}
+
 TEST_F(LimitsTest, DeviceMemory) {
   device_.blocks.shared_bytes_per_block = 16384;
   device_.blocks.memory_bytes = 30208;

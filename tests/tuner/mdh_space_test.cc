@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -126,6 +127,22 @@ TEST(MdhSpaceAtomicsTest, AreInTheSpacesOfCuda) {
     } else {
       EXPECT_EQ(samples, 0) << target.name;
     }
+  }
+}
+
+TEST(MdhSpaceResidencyTest, NumbersOfResidentBlocksAreInTheSpacesOfCuda) {
+  const auto product = ShippedExpression(MDH_SOURCE_DIR, "matmul");
+  ASSERT_TRUE(product.ok()) << product.status();
+  for (const SpaceBackend& target : SpaceBackends()) {
+    const auto space = MdhSpace::Create(*product, target.model, target.device);
+    ASSERT_TRUE(space.ok()) << space.status();
+    Rng rng(1);
+    std::set<int> numbers;
+    for (int n = 0; n < 20 * kSamples; ++n) {
+      numbers.insert(space->Decode(space->space().Sample(rng)).resident_blocks);
+    }
+    EXPECT_EQ(numbers, target.name == "CUDA" ? std::set<int>({0, 2, 4}) : std::set<int>({0}))
+        << target.name;
   }
 }
 

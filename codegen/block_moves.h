@@ -22,8 +22,8 @@ class BlockMoves {
   // Designs that one change leads to: one number up or down, one of a dimension up and another one
   // down, or the same number of two dimensions; the copy of an input, whether it is asynchronous,
   // or the stages of all that are; the dimension of the lanes, the loops that are unrolled, how
-  // blocks combine, or how many are resident. Numbers are powers of two and divisors of the size.
-  // They need not fit the device.
+  // combine, how many are resident, or the tile of lanes, which goes where it no longer says
+  // anything. Numbers are powers of two and divisors of the size. They need not fit the device.
   std::vector<BlockDesign> Neighbours(const BlockDesign& design) const;
 
  private:
@@ -33,13 +33,16 @@ class BlockMoves {
   int64_t size(int d) const { return expression_.dimensions()[d].size; }
   const std::vector<int64_t>& LadderOf(int d, Field field) const;
   std::vector<Field> Fields(int d) const;
+  void Add(BlockDesign next, std::vector<BlockDesign>* all) const;
   void AddSteps(const BlockDesign& design, int d, std::vector<BlockDesign>* all) const;
   void AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const;
+  void AddLaneTiles(const BlockDesign& design, std::vector<BlockDesign>* all) const;
   void AddResidency(const BlockDesign& design, std::vector<BlockDesign>* all) const;
   void AddAsyncStages(const BlockDesign& design, std::vector<BlockDesign>* all) const;
 
   const Expression& expression_;
   const int reductions_;
+  const int64_t warp_size_;
   const bool has_atomics_;  // whether blocks can combine by them
   const bool has_async_copies_, has_resident_blocks_;
   std::vector<std::vector<int64_t>> small_, large_, slots_;  // per dimension

@@ -15,6 +15,12 @@ class HardwareParts {
 
   Block Run() {
     for (int axis = 0; axis < 3; ++axis) DecodeAxis(HardwareIndex::Kind::kBlock, axis);
+    context_.low_level().parameters().lanes.empty() ? DeclareThreads() : DeclareLanes();
+    return std::move(block_);
+  }
+
+ private:
+  void DeclareThreads() {
     const std::array<int64_t, 3> extents = context_.shape().Block();
     Index thread(0);
     int64_t stride = 1;
@@ -24,10 +30,41 @@ class HardwareParts {
       stride *= extents[axis];
     }
     if (stride > 1 && needs_thread_) block_.push_back({DeclareIndex{"tid", thread}});
-    return std::move(block_);
   }
 
- private:
+  // The thread's number counts within a tile of lanes, then tiles.
+  void DeclareLanes() {
+    const std::array<int64_t, 3> extents = context_.shape().Block();
+    std::vector<int> places;
+    Index thread(0);
+    int64_t stride = 1;
+    for (int axis = 0; axis < 3; ++axis) {
+      for (const int n : PlacesAlong(HardwareIndex::Kind::kThread, axis)) places.push_back(n);
+      if (extents[axis] == 1) continue;
+      const std::string name = context_.names().Unique(absl::StrCat("thread_", AxisName(axis)));
+      block_.push_back({HardwareIndex{name, HardwareIndex::Kind::kThread, axis}});
+      thread = thread + Index::Variable(name) * stride;
+      stride *= extents[axis];
+    }
+    if (stride == 1) return;
+    block_.push_back({DeclareIndex{"tid", thread}});
+    int64_t divisor = 1;
+    const auto digit = [&](int64_t count) {
+      const Index quotient = Index::Variable("tid") / divisor;
+      divisor *= count;
+      return count == 1 ? Index(0) : divisor == stride ? quotient : quotient % count;
+    };
+    std::vector<Index> in_tile;
+    for (const int n : places) in_tile.push_back(digit(context_.shape().Lanes(n)));
+    for (size_t k = 0; k < places.size(); ++k) {
+      const int64_t lanes = context_.shape().Lanes(places[k]);
+      const Index tile = digit(context_.level(places[k]).parts / lanes);
+      block_.push_back({DeclareIndex{context_.variable(places[k]), in_tile[k] + tile * lanes}});
+    }
+  }
+
+  static std::string AxisName(int axis) { return std::string(1, "xyz"[axis]); }
+
   // Places whose parts are numbered along the axis, the fastest first.
   std::vector<int> PlacesAlong(HardwareIndex::Kind kind, int axis) const {
     std::vector<int> places;
@@ -54,8 +91,8 @@ class HardwareParts {
       block_.push_back({HardwareIndex{context_.variable(places[0]), kind, axis}});
       return context_.variable(places[0]);
     }
-    const std::string name = context_.names().Unique(absl::StrCat(
-        kind == HardwareIndex::Kind::kBlock ? "block_" : "thread_", std::string(1, "xyz"[axis])));
+    const std::string name = context_.names().Unique(
+        absl::StrCat(kind == HardwareIndex::Kind::kBlock ? "block_" : "thread_", AxisName(axis)));
     block_.push_back({HardwareIndex{name, kind, axis}});
     Index rest = Index::Variable(name);
     for (size_t k = 0; k < places.size(); ++k) {

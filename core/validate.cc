@@ -80,6 +80,9 @@ Status Validate(const Expression& expression, const SystemModel& model,
   if (tiles && !(parameters.scan == ScanParameters())) {
     return InvalidParameters("scan is for devices with blocks of threads");
   }
+  if (model.memory != MemoryKind::kExplicit && !parameters.lanes.empty()) {
+    return InvalidParameters("lanes is for devices with blocks of threads");
+  }
   if (parameters.resident_blocks != 0 && !HasResidentBlocks(device.kind)) {
     return InvalidParameters("resident=", parameters.resident_blocks,
                              ": compilers for devices of kind ", KindName(device.kind),

@@ -2,6 +2,7 @@
 // models (paper, appendix C.1, Tables 2-4) and the limits of memories, blocks and grids.
 #include <algorithm>
 
+#include "absl/strings/str_join.h"
 #include "core/constraints.h"
 #include "core/validate.h"
 
@@ -65,6 +66,7 @@ class Nest {
       MDH_RETURN_IF_ERROR(ValidateScan(e_, m_, device_, p_));
     }
     if (m_.memory == MemoryKind::kExplicit) {
+      MDH_RETURN_IF_ERROR(Lanes());
       MDH_RETURN_IF_ERROR(Tables());
       MDH_RETURN_IF_ERROR(Launch(inputs_));
       MDH_RETURN_IF_ERROR(Launch(scalar_));
@@ -185,6 +187,41 @@ class Nest {
                                ", the warp size");
     }
     return absl::OkStatus();
+  }
+
+  Status Lanes() const {
+    if (p_.lanes.empty()) return absl::OkStatus();
+    const std::string name = absl::StrCat("lanes=", absl::StrJoin(p_.lanes, "x"), ": ");
+    if (!is_fused()) return InvalidParameters(name, "phases are set apart");
+    if (m_.LayerWith(LayerRole::kWarps) >= 0) {
+      return InvalidParameters(name, "model ", m_.name, " has a layer of warps");
+    }
+    if (static_cast<int>(p_.lanes.size()) != e_.rank()) {
+      return InvalidParameters(name, "threads have ", e_.rank(), " dimensions, not ",
+                               p_.lanes.size());
+    }
+    int64_t left = limits_.warp_size;
+    for (const int64_t count : p_.lanes) {
+      if (count < 1 || left % count != 0) {
+        return InvalidParameters(name, "such a tile does not divide ", limits_.warp_size,
+                                 ", the warp size");
+      }
+      left /= count;
+    }
+    for (int n = 0; n < results_.count(); ++n) {
+      if (results_.is_thread(n)) MDH_RETURN_IF_ERROR(LanesAlong(n, name));
+    }
+    return absl::OkStatus();
+  }
+
+  // Threads that shuffle are neighbours.
+  Status LanesAlong(int n, const std::string& name) const {
+    const int64_t parts = results_.levels()[n].parts, lanes = results_.Lanes(n);
+    const std::string threads = absl::StrCat(
+        parts, " threads along ", m_.DimensionName(results_.levels()[n].assigned.dimension));
+    if (parts % lanes != 0) return InvalidParameters(name, lanes, " do not divide ", threads);
+    if (!results_.IsShuffled(n) || lanes == parts) return absl::OkStatus();
+    return InvalidParameters(name, threads, " shuffle (R3), but ", lanes, " are in a tile");
   }
 
   Status Identities() const {

@@ -161,6 +161,7 @@ void NestDecompositions::AddExplicitChoices() {
   AddResidency();
   AddGrid();
   AddBlock();
+  AddLanes();
   AddCopyFlags();
   AddCopyDetails();
   AddScans();
@@ -278,6 +279,34 @@ void NestDecompositions::AddBlock() {
   }
   builder_.Require("threads along a reduction combine",
                    how == kCombineInDevice || has_threads == 1);
+}
+
+// Tiles of lanes where threads run along x and y as asked for (AxesOf). With more dimensions, they
+// would be too many together with other choices: there, only designs have them.
+void NestDecompositions::AddLanes() {
+  if (p_.rank() != 2 || has_warps()) return;
+  for (const auto& [x, y] : {std::pair(1, 2), {2, 2}, {4, 8}, {8, 4}}) {
+    if (p_.device.blocks.warp_size % (x * y) == 0) tiles_.push_back({x, y});
+  }
+  if (tiles_.empty()) return;
+  std::vector<int64_t> numbers(tiles_.size() + 1);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  lanes_ = builder_.Add("lanes", std::move(numbers));
+  const Formula tile = builder_.At(lanes_);
+  for (const int d : turn_) {
+    const Formula& threads = Parts(threads_, d);
+    const Formula is_x = builder_.At(block_x_) == d, is_y = builder_.At(block_y_) == d;
+    const std::string name = absl::StrCat("tiles of lanes along ", p_.name(d));
+    for (size_t n = 0; n < tiles_.size(); ++n) {
+      const auto& [x, y] = tiles_[n];
+      const Formula divides_x = threads % x == 0 && threads > x, divides_y = threads % y == 0;
+      builder_.Require(
+          name, tile != static_cast<int64_t>(n + 1) || If(is_x, divides_x, !is_y || divides_y));
+    }
+  }
+  if (builder_.Largest(combine_) < kShuffle) return;
+  builder_.Require("threads that shuffle are not in tiles",
+                   tile == 0 || builder_.At(combine_) != kShuffle);
 }
 
 // ---- Copies ----

@@ -167,6 +167,30 @@ TEST(BlockDesignTest, SaysHowManyBlocksAreResident) {
   EXPECT_TRUE(Validate(matmul, CudaModel(), Gpu(), p).ok());
 }
 
+TEST(BlockDesignTest, ThreadsCanBeInTilesOfLanes) {
+  const Expression matmul = MatMul();
+  BlockDesign design = Tiled();  // 8 threads along j, 16 along i
+  SetLaneTile(matmul, 2, 4, &design);
+  EXPECT_THAT(design.lane_tile, ElementsAre(4, 2, 1));
+  EXPECT_EQ(ToString(matmul, design),
+            "i 1x16x4 j 2x8x4 k 1/2x8 A chunk B chunk lanes j 2x4 unrolled 1");
+  const TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), design);
+  EXPECT_THAT(p.lanes, ElementsAre(2, 4, 1));
+  EXPECT_TRUE(Validate(matmul, CudaModel(), Gpu(), p).ok());
+}
+
+TEST(BlockDesignTest, TilesOfLanesSaySomethingOrAreNone) {
+  const Expression matmul = MatMul();
+  BlockDesign design = Tiled();
+  for (const auto& [x, y] : {std::pair(8, 4), {2, 1}, {3, 2}, {2, 32}}) {
+    SetLaneTile(matmul, x, y, &design);
+    EXPECT_TRUE(design.lane_tile.empty()) << x << "x" << y;
+  }
+  design.cuts[0].threads = 1;  // the other threads are along the reduction
+  SetLaneTile(matmul, 2, 2, &design);
+  EXPECT_TRUE(design.lane_tile.empty());
+}
+
 // ---- The cost model ----
 
 TEST(BlockCostTest, CountsThreadsAndSharedMemoryAsTheyAre) {
@@ -218,6 +242,25 @@ TEST(BlockCostTest, PrefersWhatIsKnownToBeFaster) {
   BlockDesign strided = naive;
   strided.lane_dimension = 0;  // neighbouring threads read and write different lines
   EXPECT_GT(model.Estimate(strided).total, model.Estimate(naive).total);
+}
+
+// Where inputs are read in place, a warp over several rows touches several lines.
+TEST(BlockCostTest, CountsWhatTheLanesOfAWarpTouch) {
+  const Expression matmul = MatMul();
+  const BlockCostModel model(matmul, Gpu());
+  BlockDesign design;
+  design.cuts = {{.threads = 8}, {.threads = 32}, {.vector = 1}};
+  design.copies = {Copy::kNone, Copy::kNone};
+  design.lane_dimension = 1;
+  BlockDesign tiled = design;
+  SetLaneTile(matmul, 8, 4, &tiled);
+  EXPECT_GT(model.Estimate(tiled).local, model.Estimate(design).local);
+  // Columns of A: a line for every row of a tile.
+  design.lane_dimension = 0;
+  design.cuts[0].threads = 32;
+  tiled = design;
+  SetLaneTile(matmul, 4, 8, &tiled);
+  EXPECT_LT(model.Estimate(tiled).local, model.Estimate(design).local);
 }
 
 double CostOf(const Expression& expression, BlockDesign design, CombineBlocks how) {
@@ -342,6 +385,25 @@ TEST(BlockMovesTest, CopiesBecomeAsynchronousWhereTheDeviceHasThat) {
   BlockDesign other = design;
   other.async_stages = {0, 4};
   EXPECT_THAT(neighbours(Gpu(), other), Contains(asynchronous));
+}
+
+TEST(BlockMovesTest, ChangeTilesOfLanesAndLoseThoseThatSayNothing) {
+  const Expression matmul = MatMul();
+  const BlockMoves moves(matmul, Gpu());
+  BlockDesign tiled = Tiled(), narrow = Tiled(), other = Tiled();
+  SetLaneTile(matmul, 4, 8, &tiled);
+  SetLaneTile(matmul, 1, 2, &other);
+  EXPECT_THAT(moves.Neighbours(Tiled()), AllOf(Contains(tiled), Contains(other)));
+  EXPECT_THAT(moves.Neighbours(tiled), AllOf(Contains(Tiled()), Contains(other)));
+  narrow.cuts[1].threads = 4;  // of 4 threads along j, all are in a tile
+  EXPECT_THAT(moves.Neighbours(tiled), Contains(narrow));
+  DeviceDescription without = Gpu();
+  without.blocks.warp_size = 1;
+  EXPECT_THAT(BlockMoves(matmul, without).Neighbours(Tiled()), Not(Contains(other)));
+  std::set<std::string> texts;
+  const std::vector<BlockDesign> all = moves.Neighbours(tiled);
+  for (const BlockDesign& next : all) texts.insert(ToString(matmul, next));
+  EXPECT_EQ(texts.size(), all.size());
 }
 
 TEST(BlockMovesTest, ChangeHowManyBlocksAreResidentIfAskedFor) {

@@ -122,6 +122,17 @@ TEST(BlockSourceTest, AsynchronousCopies) {
   EXPECT_THAT(kernel->header, HasSubstr("which needs compute capability 8.0 or later"));
 }
 
+// Threads are launched as before, and numbered in tiles.
+TEST(BlockSourceTest, TilesOfLanes) {
+  const Expression matmul = MatMul(256, 256, 200);
+  const Result<Kernel> plain = Generate(matmul, kPipelines);
+  const Result<Kernel> kernel = Generate(matmul, std::string(kPipelines) + "; lanes=4x8x1");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("lanes_matmul.cu", kernel->source);
+  EXPECT_EQ(kernel->launches[0].geometry, plain->launches[0].geometry);
+  EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{4, 4, 1}, {8, 16, 1}}));
+}
+
 // A bound of the computation's registers; other stages have none.
 TEST(BlockSourceTest, ResidentBlocks) {
   const Result<Kernel> kernel =

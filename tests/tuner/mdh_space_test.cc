@@ -146,6 +146,30 @@ TEST(MdhSpaceResidencyTest, NumbersOfResidentBlocksAreInTheSpacesOfCuda) {
   }
 }
 
+TEST(MdhSpaceLanesTest, TilesOfLanesAreInTheSpacesOfGpusWithTwoDimensions) {
+  const Expression sums = *ParseExpression(R"(
+    sums := out_view<fp32>( y: (i,j) -> (i,j) ) o
+      md_hom<256,512>( f, (++, ++) ) o
+      inp_view<fp32,fp32>( a: (i,j) -> (i,j), b: (i,j) -> (j,i) )
+    where f(a, b) -> y { y = a + b })");
+  for (const SpaceBackend& target : SpaceBackends()) {
+    const auto space = MdhSpace::Create(sums, target.model, target.device);
+    ASSERT_TRUE(space.ok()) << space.status();
+    EXPECT_FALSE(space->space().is_lazy()) << target.name;
+    Rng rng(1);
+    std::set<std::vector<int64_t>> tiles;
+    for (int n = 0; n < 20 * kSamples; ++n) {
+      const Configuration configuration = space->space().Sample(rng);
+      ASSERT_EQ(Judge(sums, target, *space, configuration), "")
+          << target.name << " " << ToText(space->Decode(configuration));
+      tiles.insert(space->Decode(configuration).lanes);
+    }
+    const bool has_tiles = target.name == "CUDA" || target.name == "OpenCL";
+    const std::set<std::vector<int64_t>> all = {{}, {1, 2}, {2, 2}, {4, 8}, {8, 4}};
+    EXPECT_EQ(tiles, has_tiles ? all : std::set<std::vector<int64_t>>({{}})) << target.name;
+  }
+}
+
 std::string NameOf(const ::testing::TestParamInfo<Problem>& info) {
   const auto& [expression, backend, largest] = info.param;
   return absl::StrCat(expression, "_", SpaceBackends()[backend].name);

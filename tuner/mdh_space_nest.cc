@@ -281,10 +281,10 @@ void NestDecompositions::AddBlock() {
                    how == kCombineInDevice || has_threads == 1);
 }
 
-// Tiles of lanes where threads run along x and y as asked for (AxesOf). With more dimensions, they
-// would be too many together with other choices: there, only designs have them.
+// Tiles of lanes where threads run along x and y as asked for (AxesOf). With more dimensions or
+// reductions, they would be too many together with other choices: there, only designs have them.
 void NestDecompositions::AddLanes() {
-  if (p_.rank() != 2 || has_warps()) return;
+  if (p_.rank() != 2 || !IsKept(0) || !IsKept(1) || has_warps()) return;
   for (const auto& [x, y] : {std::pair(1, 2), {2, 2}, {4, 8}, {8, 4}}) {
     if (p_.device.blocks.warp_size % (x * y) == 0) tiles_.push_back({x, y});
   }
@@ -304,9 +304,6 @@ void NestDecompositions::AddLanes() {
           name, tile != static_cast<int64_t>(n + 1) || If(is_x, divides_x, !is_y || divides_y));
     }
   }
-  if (builder_.Largest(combine_) < kShuffle) return;
-  builder_.Require("threads that shuffle are not in tiles",
-                   tile == 0 || builder_.At(combine_) != kShuffle);
 }
 
 // ---- Copies ----

@@ -146,7 +146,7 @@ TEST(MdhSpaceResidencyTest, NumbersOfResidentBlocksAreInTheSpacesOfCuda) {
   }
 }
 
-TEST(MdhSpaceLanesTest, TilesOfLanesAreInTheSpacesOfGpusWithTwoDimensions) {
+TEST(MdhSpaceLanesTest, TilesOfLanesAreInTheSpacesOfGpusWithTwoKeptDimensions) {
   const Expression sums = *ParseExpression(R"(
     sums := out_view<fp32>( y: (i,j) -> (i,j) ) o
       md_hom<256,512>( f, (++, ++) ) o

@@ -120,6 +120,7 @@ class Climber {
       key.push_back(static_cast<char>(design.AsyncStages(static_cast<int>(b))));
     }
     key.push_back(static_cast<char>(design.lane_dimension));
+    for (const int64_t lanes : design.lane_tile) key.push_back(static_cast<char>(lanes));
     key.push_back(static_cast<char>(design.unrolled));
     key.push_back(static_cast<char>(design.combine_blocks));
     const auto [at, is_new] = seen_.try_emplace(std::move(key), 0);

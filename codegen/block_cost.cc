@@ -31,6 +31,7 @@ constexpr double kSameElement = 4;    // between two additions to it
 constexpr double kMostThreads = 2048, kMostBlocks = 32;  // of a multiprocessor
 constexpr double kMaxUnroll = 1024;                      // points of a thread's unrolled loops
 constexpr double kMostRegisters = 250;
+constexpr double kMostOverestimated = 1.2;  // registers, over what the compiler gets by with
 constexpr double kBeside = 10, kMostBeside = 0.6;
 // Farther apart makes no difference; the threads of a warp may be many times that apart.
 constexpr int64_t kLongestStride = int64_t{1} << 32;
@@ -196,6 +197,14 @@ void BlockCostModel::Finish(Shape& s) const {
   cost.fits = s.fits && s.threads <= limits_.max_threads_per_block &&
               s.shared_bytes <= static_cast<double>(limits_.shared_bytes_per_block) &&
               cost.registers <= most_registers;
+  const int asked = s.design->resident_blocks;
+  if (asked >
+      0) {  // with fewer registers, the compiler would spill; what else it does is not known
+    const auto threads = static_cast<int64_t>(s.threads);
+    cost.fits =
+        cost.fits && cost.registers <= kMostOverestimated * static_cast<double>(RegistersPerThread(
+                                                                limits_, threads, asked));
+  }
   if (!cost.fits) return;
   const double warps = std::ceil(s.threads / kWarp);
   const double allocated = std::ceil(cost.registers / 8) * 8 * warps * kWarp;

@@ -29,7 +29,7 @@ std::string ToString(const BlockCost& cost);
 // and shared memory or first-level cache; bandwidths and latencies are those of the data-centre
 // GPUs of recent years relative to their clock. What is counted is exact for loops that divide:
 // instructions, distinct elements of register tiles and blocks, lines that warps touch.
-// Refers to neither argument after construction. An estimate takes about a microsecond.
+// Refers to `expression`. An estimate takes about a microsecond.
 class BlockCostModel {
  public:
   BlockCostModel(const Expression& expression, const DeviceDescription& device);
@@ -61,6 +61,7 @@ class BlockCostModel {
   double Elements(const BufferModel& buffer, const Points& points) const;
   double Run(const BufferModel& buffer, const Points& points) const;
   double WarpLines(const BufferModel& buffer, const Shape& shape, int vector, int line) const;
+  double ReturnCycles(const BufferModel& buffer, const Shape& shape, int vector) const;
   double Fragment(const BufferModel& buffer, const Shape& shape, bool of_one_point,
                   double* repeats) const;
   void AddDirect(const BufferModel& buffer, const DesignedInput& designed, Shape& shape) const;

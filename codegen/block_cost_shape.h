@@ -54,8 +54,12 @@ struct BlockCostModel::Shape {
     struct Digit {
       int64_t step, threads, thread;
     };
-    absl::InlinedVector<Digit, 16> digits;
-    for (const int d : lanes) digits.push_back({step(d), design->cuts[d].threads, 0});
+    absl::InlinedVector<Digit, 16> digits;  // within a tile of lanes, then of tiles
+    for (const int d : lanes) digits.push_back({step(d), design->Lanes(d), 0});
+    for (const int d : lanes) {
+      if (design->lane_tile.empty()) break;
+      digits.push_back({step(d) * design->Lanes(d), design->cuts[d].threads / design->Lanes(d), 0});
+    }
     WarpOffsets offsets;
     offsets.count = static_cast<int>(std::min<double>(kWarp, threads));
     int64_t at = 0;

@@ -65,6 +65,10 @@ class Translator {
     for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetInput(b);
     for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetCopy(b);
     SetUnrolling();
+    p_.resident_blocks = design_.resident_blocks;
+    for (const int d : ThreadOrder(e_, design_)) {
+      if (!design_.lane_tile.empty()) p_.lanes.push_back(design_.lane_tile[d]);
+    }
     // What one block has is nothing to combine.
     if (NestShape(e_, m_, p_).Slots() > 1) p_.combine_blocks = design_.combine_blocks;
     return p_;
@@ -297,6 +301,28 @@ std::vector<int> ThreadOrder(const Expression& e, const BlockDesign& design) {
   return order;
 }
 
+std::optional<std::pair<int, int>> LanePlane(const Expression& e, const BlockDesign& design) {
+  std::vector<int> plane;
+  for (const int d : ThreadOrder(e, design)) {
+    if (design.cuts[d].threads > 1) plane.push_back(d);
+  }
+  const auto kept = [&](int d) { return e.combine_operators()[d].is_concat(); };
+  if (plane.size() < 2 || !kept(plane[0]) || !kept(plane[1])) return std::nullopt;
+  return std::pair(plane[0], plane[1]);
+}
+
+void SetLaneTile(const Expression& e, int64_t x, int64_t y, BlockDesign* design) {
+  design->lane_tile.clear();
+  const std::optional<std::pair<int, int>> plane = LanePlane(e, *design);
+  if (!plane.has_value() || y == 1) return;
+  const int64_t along_x = design->cuts[plane->first].threads;
+  const int64_t along_y = design->cuts[plane->second].threads;
+  if (along_x == x || along_x % x != 0 || along_y % y != 0) return;
+  design->lane_tile.assign(design->cuts.size(), 1);
+  design->lane_tile[plane->first] = x;
+  design->lane_tile[plane->second] = y;
+}
+
 DesignedInput DesignInput(const Expression& e, const BlockDesign& design, int b) {
   const Buffer& buffer = e.inputs()[b];
   DesignedInput input;
@@ -370,8 +396,14 @@ std::string ToString(const Expression& e, const BlockDesign& design) {
     if (stages > 0) absl::StrAppend(&text, " async ", stages);
   }
   const bool adds = design.combine_blocks == CombineBlocks::kAtomics && HasSharedReduction(design);
-  return absl::StrCat(text, " lanes ", e.dimensions()[design.lane_dimension].name, " unrolled ",
-                      design.unrolled, adds ? " atomics" : "");
+  absl::StrAppend(&text, " lanes ", e.dimensions()[design.lane_dimension].name);
+  if (const auto plane = LanePlane(e, design); plane && !design.lane_tile.empty()) {
+    absl::StrAppend(&text, " ", design.lane_tile[plane->first], "x",
+                    design.lane_tile[plane->second]);
+  }
+  absl::StrAppend(&text, " unrolled ", design.unrolled, adds ? " atomics" : "");
+  if (design.resident_blocks > 0) absl::StrAppend(&text, " resident ", design.resident_blocks);
+  return text;
 }
 
 TuningParameters ToParameters(const Expression& expression, const SystemModel& model,

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/device_description.h"
@@ -40,12 +42,18 @@ struct BlockDesign {
   std::vector<int> async_stages = {};
   // The dimension along which threads of a warp are neighbours.
   int lane_dimension = 0;
+  // Per dimension, or none: threads of a tile of lanes (TuningParameters::lanes). As SetLaneTile
+  // leaves it.
+  std::vector<int64_t> lane_tile = {};
   // Of the loops over a thread's points of reductions between two copies, how many are unrolled:
   // the innermost ones.
   int unrolled = 0;
   // How blocks that share a reduction combine their results, where some do.
   CombineBlocks combine_blocks = CombineBlocks::kPartials;
+  int resident_blocks = 0;  // TuningParameters::resident_blocks
 
+  // Threads along dimension d that a tile of lanes has; all of them where there are no tiles.
+  int64_t Lanes(int d) const { return lane_tile.empty() ? cuts[d].threads : lane_tile[d]; }
   int AsyncStages(int input) const {
     const auto b = static_cast<size_t>(input);
     return b < async_stages.size() ? async_stages[b] : 0;
@@ -59,6 +67,16 @@ std::vector<int> ResultOrder(const Expression& expression);
 
 // The same, but those along which threads are neighbours first: the lanes'.
 std::vector<int> ThreadOrder(const Expression& expression, const BlockDesign& design);
+
+// The first two dimensions along which there are threads, in their order, if tiles of lanes can
+// change that order: both are kept.
+std::optional<std::pair<int, int>> LanePlane(const Expression& expression,
+                                             const BlockDesign& design);
+
+// Sets the tile of lanes to x by y threads along the dimensions of LanePlane, or to none where that
+// says nothing: there is no plane, the tile does not divide its threads, or threads have the same
+// order without it. So equal designs are equal values.
+void SetLaneTile(const Expression& expression, int64_t x, int64_t y, BlockDesign* design);
 
 // Reduced dimensions in the order of their loops, the outermost first.
 std::vector<int> ReductionOrder(const Expression& expression);
@@ -82,7 +100,8 @@ bool HasSharedReduction(const BlockDesign& design);
 int64_t AsyncWidth(int64_t element_bytes, int64_t row);
 
 // One line, for people: "i 2x16x4 j 2x16x4 k 1/32x16 A chunk B chunk async 3 lanes j unrolled 1",
-// and " atomics" where blocks combine by them.
+// " lanes j 8x4" with tiles of lanes, " atomics" where blocks combine by them, and " resident 2"
+// where the compiler is told so.
 std::string ToString(const Expression& expression, const BlockDesign& design);
 
 // Expects a model with explicit memory and without warps (CUDA, OpenCL), no prefix sums. What the

@@ -1,6 +1,8 @@
 #include "codegen/block_moves.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "core/constraints.h"
 
@@ -13,6 +15,7 @@ using Cut = BlockDesign::Cut;
 constexpr int64_t kMostNeighbours = 16;  // of a thread along one dimension
 constexpr int64_t kMostParts = 1024;
 constexpr int64_t kMostDivisor = 128;
+constexpr std::array<int, 7> kResidentBlocks = {0, 1, 2, 3, 4, 6, 8};
 
 // Powers of two, and what divides the size.
 std::vector<int64_t> Ladder(int64_t size, int64_t most) {
@@ -29,13 +32,6 @@ bool Step(const std::vector<int64_t>& ladder, int direction, int64_t* value) {
   if (direction < 0 ? at == ladder.begin() : at + 1 == ladder.end()) return false;
   *value = *(at + direction);
   return true;
-}
-
-void Add(const BlockDesign& next, std::vector<BlockDesign>* all) {
-  const bool has_both = std::any_of(next.cuts.begin(), next.cuts.end(), [](const Cut& cut) {
-    return cut.strided > 1 && cut.loops > 1;
-  });
-  if (!has_both) all->push_back(next);
 }
 
 // 0: there are no asynchronous copies.
@@ -58,8 +54,10 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
                        const BlockMoveOptions& options)
     : expression_(e),
       reductions_(static_cast<int>(ReductionOrder(e).size())),
+      warp_size_(device.blocks.warp_size),
       has_atomics_(AtomicsObstacle(e, device.kind, NumericsPolicy::kReassociate).empty()),
-      has_async_copies_(options.async_copies && HasAsyncCopies(device)) {
+      has_async_copies_(options.async_copies && HasAsyncCopies(device)),
+      has_resident_blocks_(options.resident_blocks && HasResidentBlocks(device.kind)) {
   for (const Dimension& d : e.dimensions()) {
     small_.push_back(Ladder(d.size, kMostNeighbours));
     large_.push_back(Ladder(d.size, kMostParts));
@@ -71,6 +69,20 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
     slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
     slots_.push_back(std::move(slots));
   }
+}
+
+void BlockMoves::Add(BlockDesign next, std::vector<BlockDesign>* all) const {
+  const bool has_both = std::any_of(next.cuts.begin(), next.cuts.end(), [](const Cut& cut) {
+    return cut.strided > 1 && cut.loops > 1;
+  });
+  if (has_both) return;
+  if (!next.lane_tile.empty()) {
+    const std::vector<int64_t> tile = next.lane_tile;
+    const std::optional<std::pair<int, int>> plane = LanePlane(expression_, next);
+    SetLaneTile(expression_, plane ? tile[plane->first] : 1, plane ? tile[plane->second] : 1,
+                &next);
+  }
+  all->push_back(std::move(next));
 }
 
 const std::vector<int64_t>& BlockMoves::LadderOf(int d, Field field) const {
@@ -131,6 +143,32 @@ void BlockMoves::AddAsyncStages(const BlockDesign& design, std::vector<BlockDesi
   }
 }
 
+void BlockMoves::AddLaneTiles(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+  const auto add = [&](int64_t x, int64_t y) {
+    BlockDesign next = design;
+    SetLaneTile(expression_, x, y, &next);
+    const bool is_asked_for = y == 1 || !next.lane_tile.empty();
+    if (is_asked_for && next.lane_tile != design.lane_tile) Add(std::move(next), all);
+  };
+  add(1, 1);
+  for (int64_t y = 2; y <= warp_size_; y *= 2) {
+    for (int64_t x = 1; x * y <= warp_size_; x *= 2) add(x, y);
+  }
+}
+
+void BlockMoves::AddResidency(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+  const auto at = std::find(kResidentBlocks.begin(), kResidentBlocks.end(), design.resident_blocks);
+  if (at == kResidentBlocks.end()) return;
+  BlockDesign next = design;
+  if (at + 1 != kResidentBlocks.end()) {
+    next.resident_blocks = *(at + 1);
+    Add(next, all);
+  }
+  if (at == kResidentBlocks.begin()) return;
+  next.resident_blocks = *(at - 1);
+  Add(next, all);
+}
+
 std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const {
   std::vector<BlockDesign> all;
   for (int d = 0; d < expression_.rank(); ++d) {
@@ -154,6 +192,8 @@ std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const
     Add(next, &all);
   }
   if (has_async_copies_) AddAsyncStages(design, &all);
+  AddLaneTiles(design, &all);
+  if (has_resident_blocks_) AddResidency(design, &all);
   return all;
 }
 

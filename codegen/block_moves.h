@@ -10,7 +10,8 @@
 namespace mdh {
 
 struct BlockMoveOptions {
-  bool async_copies = false;  // also to asynchronous copies, if the device has them
+  bool async_copies = false;     // also to asynchronous copies, if the device has them
+  bool resident_blocks = false;  // also to numbers of resident blocks, if its compiler takes them
 };
 
 class BlockMoves {
@@ -20,9 +21,9 @@ class BlockMoves {
 
   // Designs that one change leads to: one number up or down, one of a dimension up and another one
   // down, or the same number of two dimensions; the copy of an input, whether it is asynchronous,
-  // or the stages of all that are; the dimension of the lanes, the loops that are unrolled, or how
-  // blocks combine. Numbers are powers of two and divisors of the size. They need not fit the
-  // device.
+  // or the stages of all that are; the dimension of the lanes, the loops that are unrolled, how
+  // combine, how many are resident, or the tile of lanes, which goes where it no longer says
+  // anything. Numbers are powers of two and divisors of the size. They need not fit the device.
   std::vector<BlockDesign> Neighbours(const BlockDesign& design) const;
 
  private:
@@ -32,14 +33,18 @@ class BlockMoves {
   int64_t size(int d) const { return expression_.dimensions()[d].size; }
   const std::vector<int64_t>& LadderOf(int d, Field field) const;
   std::vector<Field> Fields(int d) const;
+  void Add(BlockDesign next, std::vector<BlockDesign>* all) const;
   void AddSteps(const BlockDesign& design, int d, std::vector<BlockDesign>* all) const;
   void AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const;
+  void AddLaneTiles(const BlockDesign& design, std::vector<BlockDesign>* all) const;
+  void AddResidency(const BlockDesign& design, std::vector<BlockDesign>* all) const;
   void AddAsyncStages(const BlockDesign& design, std::vector<BlockDesign>* all) const;
 
   const Expression& expression_;
   const int reductions_;
+  const int64_t warp_size_;
   const bool has_atomics_;  // whether blocks can combine by them
-  const bool has_async_copies_;
+  const bool has_async_copies_, has_resident_blocks_;
   std::vector<std::vector<int64_t>> small_, large_, slots_;  // per dimension
 };
 

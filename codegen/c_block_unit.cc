@@ -73,6 +73,17 @@ std::string ThreadNumber(const LaunchGeometry& launch, const CDialect& dialect, 
                       thread.empty() ? "" : absl::StrCat(" + ", thread));
 }
 
+std::string KernelQualifier(const Stage& stage, const CDialect& dialect) {
+  const std::array<int64_t, 3>& block = stage.launch.block;
+  std::string resident;
+  if (stage.resident_blocks > 0) {
+    if (!dialect.has_resident_blocks()) NotInLanguage(dialect, "resident blocks");
+    resident = absl::Substitute(dialect.resident_blocks, stage.resident_blocks);
+  }
+  return absl::Substitute(dialect.kernel_qualifier, block[0], block[1], block[2],
+                          stage.launch.threads_per_block(), resident);
+}
+
 // Whether the stage says itself where it needs the stages before.
 bool AwaitsStages(const Stage& stage) {
   bool awaits = false;
@@ -178,10 +189,7 @@ std::string BlockUnitPrinter::PrintStage(size_t number, Kernel& kernel) {
       ScratchPointers(program_, scratch_, dialect_, ScratchRestrict(number), WithoutComments(body));
   kernel.launches.push_back(
       {StageName(number), stage.launch, is_dynamic ? shared.bytes : 0, StartsEarly(number)});
-  const LaunchGeometry& launch = stage.launch;
-  return absl::StrCat("// ", stage.comment, "\n",
-                      absl::Substitute(dialect_.kernel_qualifier, launch.block[0], launch.block[1],
-                                       launch.block[2], launch.threads_per_block()),
+  return absl::StrCat("// ", stage.comment, "\n", KernelQualifier(stage, dialect_),
                       StageName(number), "(", PrintParameters(number), ") {\n",
                       PrintOverlap(number),
                       is_dynamic ? "  extern __shared__ __align__(16) char mdh_shared[];\n" : "",

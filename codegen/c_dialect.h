@@ -60,7 +60,10 @@ struct CDialect {
   absl::string_view unaligned_load, unaligned_store;
 
   // Targets with blocks of threads; empty elsewhere.
-  absl::string_view kernel_qualifier;  // $0 .. $2: threads of a block along x, y, z; $3: in all
+  // $0 .. $2: threads of a block along x, y, z; $3: in all; $4: `resident_blocks`, or nothing.
+  absl::string_view kernel_qualifier;
+  // Asks the compiler to leave room for $0 blocks on a multiprocessor. "" where it cannot be asked.
+  absl::string_view resident_blocks;
   absl::string_view barrier;
   std::array<absl::string_view, 3> block_numbers, thread_numbers;  // x, y, z
   // Of single elements and of vectors that the language has: $0 address, $1 value. Or none.
@@ -90,6 +93,7 @@ struct CDialect {
   bool has_blocks() const { return !barrier.empty(); }
   bool adds_atomically() const { return !atomic_add_real.empty(); }
   bool overlaps_stages() const { return !wait_for_stages.empty(); }
+  bool has_resident_blocks() const { return !resident_blocks.empty(); }
   bool has_async_copies() const { return !async_copy.empty(); }
 };
 

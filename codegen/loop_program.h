@@ -359,6 +359,9 @@ struct Stage {
   std::string comment;
   Block body;
   LaunchGeometry launch = {};  // targets with blocks
+  // Blocks that a multiprocessor shall have room for, which bounds the registers of a thread; 0: as
+  // the target's compiler likes.
+  int resident_blocks = 0;
 };
 
 struct LoopProgram {

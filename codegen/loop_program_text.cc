@@ -226,8 +226,9 @@ std::string ToText(const LoopProgram& program) {
   }
   for (const Stage& stage : program.stages) {
     const auto extents = [](const std::array<int64_t, 3>& x) { return absl::StrJoin(x, "x"); };
-    printer.Line(0, "stage, grid ", extents(stage.launch.grid), ", block ",
-                 extents(stage.launch.block));
+    printer.Line(
+        0, "stage, grid ", extents(stage.launch.grid), ", block ", extents(stage.launch.block),
+        stage.resident_blocks == 0 ? "" : absl::StrCat(", resident ", stage.resident_blocks));
     printer.Print(stage.body, 1);
   }
   return printer.Take();

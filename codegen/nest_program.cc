@@ -1,11 +1,11 @@
 #include "codegen/nest_program.h"
 
 #include <algorithm>
-#include <array>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/combine_slots.h"
 #include "codegen/finish_results.h"
+#include "codegen/hardware_parts.h"
 #include "codegen/loop_program_walk.h"
 #include "codegen/nest_context.h"
 #include "codegen/nest_loads.h"
@@ -66,9 +66,10 @@ class NestProgramBuilder {
                                           : "Compute, each thread its share of the parts.";
     if (context_.has_blocks()) {
       stage.launch = {context_.shape().Grid(), context_.shape().Block()};
+      stage.resident_blocks = context_.low_level().parameters().resident_blocks;
     }
     Block nest;
-    if (context_.has_blocks()) DecodeHardware(&nest);
+    if (context_.has_blocks()) nest = DeclareHardwareParts(context_, NeedsThreadNumber());
     Block inside;
     results_.DeclareSlots(&inside);
     EmitParts(&inside);
@@ -81,58 +82,6 @@ class NestProgramBuilder {
   }
 
   // ---- Blocks and threads ----
-
-  // Places whose parts are numbered along the axis, the fastest first (appendix C.4).
-  std::vector<int> PlacesAlong(HardwareIndex::Kind kind, int axis) const {
-    std::vector<int> places;
-    const bool has_warps = context_.low_level().model().LayerWith(LayerRole::kWarps) >= 0;
-    for (int n = 0; n < context_.count(); ++n) {
-      const NestShape::Level& level = context_.level(n);
-      if (level.parts == 1 || !context_.shape().is_parallel(n)) continue;
-      if (context_.shape().is_thread(n) != (kind == HardwareIndex::Kind::kThread)) continue;
-      int own = std::min(level.assigned.dimension, 2);
-      if (has_warps && context_.shape().is_thread(n)) own = level.role == LayerRole::kWarps ? 1 : 0;
-      if (own == axis) places.push_back(n);
-    }
-    std::stable_sort(places.begin(), places.end(), [&](int a, int b) {
-      return context_.level(a).assigned.dimension < context_.level(b).assigned.dimension;
-    });
-    return places;
-  }
-
-  // Declares the part numbers of one axis, and gives its name, which is empty if it has one part.
-  std::string DecodeAxis(HardwareIndex::Kind kind, int axis, Block* block) {
-    const std::vector<int> places = PlacesAlong(kind, axis);
-    if (places.empty()) return "";
-    if (places.size() == 1) {
-      block->push_back({HardwareIndex{context_.variable(places[0]), kind, axis}});
-      return context_.variable(places[0]);
-    }
-    const std::string name = context_.names().Unique(absl::StrCat(
-        kind == HardwareIndex::Kind::kBlock ? "block_" : "thread_", std::string(1, "xyz"[axis])));
-    block->push_back({HardwareIndex{name, kind, axis}});
-    Index rest = Index::Variable(name);
-    for (size_t k = 0; k < places.size(); ++k) {
-      const int64_t parts = context_.level(places[k]).parts;
-      const bool is_last = k + 1 == places.size();
-      block->push_back({DeclareIndex{context_.variable(places[k]), is_last ? rest : rest % parts}});
-      rest = rest / parts;
-    }
-    return name;
-  }
-
-  void DecodeHardware(Block* block) {
-    for (int axis = 0; axis < 3; ++axis) DecodeAxis(HardwareIndex::Kind::kBlock, axis, block);
-    const std::array<int64_t, 3> extents = context_.shape().Block();
-    Index thread(0);
-    int64_t stride = 1;
-    for (int axis = 0; axis < 3; ++axis) {
-      const std::string name = DecodeAxis(HardwareIndex::Kind::kThread, axis, block);
-      if (!name.empty()) thread = thread + Index::Variable(name) * stride;
-      stride *= extents[axis];
-    }
-    if (stride > 1 && NeedsThreadNumber()) block->push_back({DeclareIndex{"tid", thread}});
-  }
 
   bool NeedsThreadNumber() const {
     const std::vector<NestCopy>& copies = context_.plan().copies;

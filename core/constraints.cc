@@ -194,6 +194,17 @@ std::string AtomicsObstacle(const Expression& expression, DeviceKind device,
   return "";
 }
 
+bool HasResidentBlocks(DeviceKind device) { return device == DeviceKind::kCuda; }
+
+int64_t RegistersPerThread(const BlockLimits& limits, int64_t threads, int resident_blocks) {
+  constexpr int64_t kGranularity = 8;  // of what a thread of a warp is given
+  const int64_t most = limits.registers_per_thread;
+  if (limits.registers_per_block == 0) return most;
+  const int64_t of_thread =
+      limits.registers_per_block / (threads * std::max(1, resident_blocks)) / kGranularity;
+  return std::min(most, of_thread * kGranularity);
+}
+
 bool HasAsyncCopies(const DeviceDescription& device) { return ComputeCapability(device) >= 80; }
 
 std::string AsyncCopyObstacle(const Expression& expression, const NestShape& nest,

@@ -84,6 +84,19 @@ bool HasAsyncCopies(const DeviceDescription& device);
 std::string AsyncCopyObstacle(const Expression& expression, const NestShape& nest,
                               const TuningParameters& parameters, int buffer, int n);
 
+// Blocks that a multiprocessor can be asked to have room for (TuningParameters::resident_blocks).
+// Its registers are as many as one block may have. With fewer than kFewestRegisters for a thread
+// there would be more threads than multiprocessors hold.
+inline constexpr int kMaxResidentBlocks = 32;
+inline constexpr int64_t kFewestRegisters = 32;
+// Of shared memory, that every block takes beside what it asks for.
+inline constexpr int64_t kReservedSharedBytes = 1024;
+// Whether compilers for devices of that kind can be told so.
+bool HasResidentBlocks(DeviceKind device);
+// Registers that a thread may use at most if so many blocks of so many threads are resident; 0
+// blocks: one.
+int64_t RegistersPerThread(const BlockLimits& limits, int64_t threads, int resident_blocks);
+
 // Bytes of arrays that hold every result once, in the types in which results are combined: partial
 // results and prefix sums live in such arrays.
 double ResultArrayBytes(const Expression& expression);

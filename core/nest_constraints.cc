@@ -173,6 +173,11 @@ int64_t NestShape::ThreadsPerBlock() const {
   return block[0] * block[1] * block[2];
 }
 
+int64_t NestShape::Lanes(int n) const {
+  return parameters_->lanes.empty() ? levels_[n].parts
+                                    : parameters_->lanes[levels_[n].assigned.dimension];
+}
+
 int64_t NestShape::Slots() const {
   int64_t slots = 1;
   for (int n = 0; n < count(); ++n) {

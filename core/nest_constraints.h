@@ -79,6 +79,8 @@ class NestShape {
   std::array<int64_t, 3> Grid() const;
   std::array<int64_t, 3> Block() const;
   int64_t ThreadsPerBlock() const;
+  // Of the level of threads at place n: how many of its parts a tile of lanes has.
+  int64_t Lanes(int n) const;
 
   // Parts along reduced dimensions whose results meet in device memory: blocks, and threads whose
   // R3 is the outermost region.

@@ -167,6 +167,13 @@ struct TuningParameters {
   // Whether atomics are possible is what AtomicsObstacle (core/constraints.h) and Validate say.
   CombineBlocks combine_blocks = CombineBlocks::kPartials;
   ScanParameters scan = {};
+  // Blocks of the computation for which a multiprocessor shall have room at a time: the compiler
+  // uses fewer registers, if need be. 0: as many registers as it likes.
+  int resident_blocks = 0;
+  // How many threads of a tile of lanes lie along each dimension of the layer of threads: x, y, z
+  // and further ones. Neighbouring threads of a block fill one tile after the other, in both cases
+  // along x first; tiles divide warps. Empty: threads are numbered without tiles.
+  std::vector<int64_t> lanes = {};
   Compiler compiler = Compiler::kGcc;
   // Not searched for, but given: which decompositions are valid depends on it.
   NumericsPolicy numerics = NumericsPolicy::kReassociate;
@@ -192,6 +199,8 @@ bool IsNested(const PhaseParameters& phase);
 //                                      width and stages, and whether it is asynchronous
 //   results; scalar_in; scalar_out     R3 and R4 per output; S3 and S4; S5 and S6
 //   scan                               prefix sums: threads, rounds and run
+//   resident; lanes                    blocks that a multiprocessor shall have room for; threads of
+//                                      a tile of lanes along x, y, ...
 //   accumulate; chains; stores; prefetch; combine; compiler; unroll; numerics
 std::string ToText(const TuningParameters& parameters);
 // Errors: InvalidArgument, naming the field or the item that cannot be read.
@@ -225,6 +234,10 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 //     several parts, in one nest (AtomicsObstacle);
 //   - `scan` is for prefix sums on devices with blocks of threads, phases that are fused and
 //     NumericsPolicy::kReassociate; powers of two, at least 32 threads, at most 64 points a thread;
+//   - the target can be told how many blocks are `resident`; these leave every thread registers for
+//     what it keeps, at least kFewestRegisters, and find room in shared memory;
+//   - tiles of lanes are for fused phases of models without a layer of warps, divide warps and,
+//     along every dimension, its threads; threads that shuffle are in one tile;
 //   - blocks, grids, shared memory, registers and device memory are within the device's limits.
 // Errors: InvalidArgument, naming the constraint and the values on both sides.
 Status Validate(const Expression& expression, const SystemModel& model,

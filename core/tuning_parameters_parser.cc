@@ -290,6 +290,12 @@ Status ReadCodeLevel(Fields& fields, TuningParameters* p) {
   if (const std::optional<std::string> scan = fields.Take("scan")) {
     MDH_ASSIGN_OR_RETURN(p->scan, ParseScan(*scan));
   }
+  if (const std::optional<std::string> resident = fields.Take("resident")) {
+    MDH_ASSIGN_OR_RETURN(p->resident_blocks, ParseInteger<int>(*resident));
+  }
+  if (const std::optional<std::string> lanes = fields.Take("lanes")) {
+    MDH_ASSIGN_OR_RETURN(p->lanes, ParseRow<int64_t>(*lanes, 'x'));
+  }
   if (const std::optional<std::string> unroll = fields.Take("unroll")) {
     MDH_ASSIGN_OR_RETURN(p->unroll, ParseInteger<int>(*unroll));
   }

@@ -147,6 +147,8 @@ std::string ToText(const TuningParameters& p) {
   if (!(p.scan == ScanParameters())) {
     absl::StrAppend(&text, "; scan=", p.scan.threads, ":", p.scan.rounds, ":", p.scan.run);
   }
+  if (p.resident_blocks != 0) absl::StrAppend(&text, "; resident=", p.resident_blocks);
+  if (!p.lanes.empty()) absl::StrAppend(&text, "; lanes=", absl::StrJoin(p.lanes, "x"));
   if (p.unroll != TuningParameters().unroll) absl::StrAppend(&text, "; unroll=", p.unroll);
   if (p.numerics != NumericsPolicy::kReassociate) {
     absl::StrAppend(&text, "; numerics=", Name(p.numerics));

@@ -1,6 +1,7 @@
 // Validate: which tuning parameters make a decomposition (paper, Section 3.4, appendix C.1).
 #include "core/validate.h"
 
+#include "core/constraints.h"
 #include "core/low_level_expression.h"
 
 namespace mdh {
@@ -78,6 +79,14 @@ Status Validate(const Expression& expression, const SystemModel& model,
   }
   if (tiles && !(parameters.scan == ScanParameters())) {
     return InvalidParameters("scan is for devices with blocks of threads");
+  }
+  if (model.memory != MemoryKind::kExplicit && !parameters.lanes.empty()) {
+    return InvalidParameters("lanes is for devices with blocks of threads");
+  }
+  if (parameters.resident_blocks != 0 && !HasResidentBlocks(device.kind)) {
+    return InvalidParameters("resident=", parameters.resident_blocks,
+                             ": compilers for devices of kind ", KindName(device.kind),
+                             " cannot be told how many blocks are resident");
   }
   return tiles ? ValidateRegisterTiles(expression, model, device, parameters)
                : ValidateNest(expression, model, device, parameters);

@@ -2,6 +2,7 @@
 // models (paper, appendix C.1, Tables 2-4) and the limits of memories, blocks and grids.
 #include <algorithm>
 
+#include "absl/strings/str_join.h"
 #include "core/constraints.h"
 #include "core/validate.h"
 
@@ -65,6 +66,7 @@ class Nest {
       MDH_RETURN_IF_ERROR(ValidateScan(e_, m_, device_, p_));
     }
     if (m_.memory == MemoryKind::kExplicit) {
+      MDH_RETURN_IF_ERROR(Lanes());
       MDH_RETURN_IF_ERROR(Tables());
       MDH_RETURN_IF_ERROR(Launch(inputs_));
       MDH_RETURN_IF_ERROR(Launch(scalar_));
@@ -187,6 +189,41 @@ class Nest {
     return absl::OkStatus();
   }
 
+  Status Lanes() const {
+    if (p_.lanes.empty()) return absl::OkStatus();
+    const std::string name = absl::StrCat("lanes=", absl::StrJoin(p_.lanes, "x"), ": ");
+    if (!is_fused()) return InvalidParameters(name, "phases are set apart");
+    if (m_.LayerWith(LayerRole::kWarps) >= 0) {
+      return InvalidParameters(name, "model ", m_.name, " has a layer of warps");
+    }
+    if (static_cast<int>(p_.lanes.size()) != e_.rank()) {
+      return InvalidParameters(name, "threads have ", e_.rank(), " dimensions, not ",
+                               p_.lanes.size());
+    }
+    int64_t left = limits_.warp_size;
+    for (const int64_t count : p_.lanes) {
+      if (count < 1 || left % count != 0) {
+        return InvalidParameters(name, "such a tile does not divide ", limits_.warp_size,
+                                 ", the warp size");
+      }
+      left /= count;
+    }
+    for (int n = 0; n < results_.count(); ++n) {
+      if (results_.is_thread(n)) MDH_RETURN_IF_ERROR(LanesAlong(n, name));
+    }
+    return absl::OkStatus();
+  }
+
+  // Threads that shuffle are neighbours.
+  Status LanesAlong(int n, const std::string& name) const {
+    const int64_t parts = results_.levels()[n].parts, lanes = results_.Lanes(n);
+    const std::string threads = absl::StrCat(
+        parts, " threads along ", m_.DimensionName(results_.levels()[n].assigned.dimension));
+    if (parts % lanes != 0) return InvalidParameters(name, lanes, " do not divide ", threads);
+    if (!results_.IsShuffled(n) || lanes == parts) return absl::OkStatus();
+    return InvalidParameters(name, threads, " shuffle (R3), but ", lanes, " are in a tile");
+  }
+
   Status Identities() const {
     for (int n = 0; n < results_.count(); ++n) {
       const NestShape::Level& level = results_.levels()[n];
@@ -263,8 +300,27 @@ class Nest {
         Limit("registers of a thread (D3, R3), in words of 32 bits", words, per_thread));
     if (limits_.registers_per_block == 0) return absl::OkStatus();
     const int64_t threads = std::max(inputs_.ThreadsPerBlock(), results_.ThreadsPerBlock());
-    return Limit("registers of a block (D3, R3), in words of 32 bits", words * threads,
-                 limits_.registers_per_block);
+    MDH_RETURN_IF_ERROR(Limit("registers of a block (D3, R3), in words of 32 bits", words * threads,
+                              limits_.registers_per_block));
+    return p_.resident_blocks == 0 ? absl::OkStatus() : Residency(bytes, words);
+  }
+
+  // All of the blocks that shall be on a multiprocessor have room there.
+  Status Residency(int64_t shared_bytes, int64_t words) const {
+    const int blocks = p_.resident_blocks;
+    if (blocks < 0 || blocks > kMaxResidentBlocks) {
+      return InvalidParameters("resident: ", blocks, " is not in 0..", kMaxResidentBlocks);
+    }
+    const int64_t threads = std::max(
+        {inputs_.ThreadsPerBlock(), scalar_.ThreadsPerBlock(), results_.ThreadsPerBlock()});
+    const std::string of = absl::StrCat(" with resident=", blocks);
+    MDH_RETURN_IF_ERROR(Limit(absl::StrCat("registers of a thread", of, " and ", threads,
+                                           " threads per block, of which it needs"),
+                              std::max(words, kFewestRegisters),
+                              RegistersPerThread(limits_, threads, blocks)));
+    return Limit(absl::StrCat("bytes of shared memory of a multiprocessor", of),
+                 blocks * (shared_bytes + kReservedSharedBytes),
+                 limits_.shared_bytes_per_block + kReservedSharedBytes);
   }
 
   // ---- Device memory ----

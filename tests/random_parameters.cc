@@ -40,7 +40,8 @@ class Walk {
   std::optional<TuningParameters> Run(NumericsPolicy numerics) {
     if (!Start(numerics)) return std::nullopt;
     if (m_.memory == MemoryKind::kExplicit && e_.has_reduction() && OneIn(2)) {
-      if (device_.blocks.warp_size > 1 && OneIn(2)) {
+      const bool may_shuffle = device_.kind == DeviceKind::kCuda && device_.blocks.warp_size > 1;
+      if (may_shuffle && OneIn(2)) {
         TrySome(30, [&](TuningParameters& p) { ShuffleReduction(p); });
       } else {
         TrySome(8, [&](TuningParameters& p) { ShareReduction(p); });
@@ -364,8 +365,28 @@ class Walk {
         for (const Buffer& buffer : e_.outputs()) p.scalar_outputs.push_back(RandomScalar(buffer));
       });
     }
+    if (m_.memory == MemoryKind::kExplicit && !OneIn(3)) {
+      TrySome(6, [&](TuningParameters& p) { ArrangeLanes(p); });
+    }
+    if (HasResidentBlocks(device_.kind) && OneIn(2)) {
+      TrySome(3, [&](TuningParameters& p) {
+        p.resident_blocks = 1 + static_cast<int>(Below(rng_, kMaxResidentBlocks));
+      });
+    }
     if (AtomicsObstacle(e_, device_.kind, p_.numerics).empty() && !OneIn(4)) {
       TrySome(8, [&](TuningParameters& p) { AddInBlocks(p); });
+    }
+  }
+
+  // Tiles of lanes that divide the threads of a block.
+  void ArrangeLanes(TuningParameters& p) {
+    const NestShape shape(e_, m_, p);
+    p.lanes.assign(e_.rank(), 1);
+    for (int n = 0; n < shape.count(); ++n) {
+      if (!shape.is_thread(n)) continue;
+      const NestShape::Level& level = shape.levels()[n];
+      const int64_t lanes = shape.IsShuffled(n) ? level.parts : int64_t{1} << Below(rng_, 4);
+      p.lanes[level.assigned.dimension] = std::gcd(level.parts, lanes);
     }
   }
 

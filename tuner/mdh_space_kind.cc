@@ -51,7 +51,7 @@ bool IsSameInput(const NestShape& shape, int b, const NestShape& other, const In
 }
 
 // A level with several parts as far as it has an effect.
-using ActiveLevel = std::array<int, 5>;
+using ActiveLevel = std::array<int, 6>;
 
 // Loops in their order, then cores: where those stand among the loops has no effect, nor has where
 // results of kept dimensions would combine.
@@ -60,8 +60,8 @@ std::vector<ActiveLevel> ActiveLevels(const NestShape& nest, bool has_regions) {
   for (int n = 0; n < nest.count(); ++n) {
     const NestShape::Level& level = nest.levels()[n];
     if (level.parts == 1) continue;
-    ActiveLevel active = {level.level.layer, level.level.dimension, static_cast<int>(level.role), 0,
-                          0};
+    ActiveLevel active = {
+        level.level.layer, level.level.dimension, static_cast<int>(level.role), 0, 0, 0};
     if (has_regions && nest.is_reduced(n)) active[4] = nest.OutputRegion(0, n);
     if (!nest.is_parallel(n)) {
       if (has_regions) active[4] = nest.OutputRegion(0, n);
@@ -73,6 +73,7 @@ std::vector<ActiveLevel> ActiveLevels(const NestShape& nest, bool has_regions) {
                              other.assigned.dimension < level.assigned.dimension;
       active[3] += is_before ? 1 : 0;
     }
+    if (nest.is_thread(n)) active[5] = static_cast<int>(nest.Lanes(n));
     cores.push_back(active);
   }
   std::sort(cores.begin(), cores.end());
@@ -104,7 +105,7 @@ bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const Tun
   if (a.unroll != b.unroll || a.independent_accumulators != b.independent_accumulators)
     return false;
   if (a.streams_results != b.streams_results || a.prefetch != b.prefetch) return false;
-  if (!(a.scan == b.scan)) return false;
+  if (!(a.scan == b.scan) || a.resident_blocks != b.resident_blocks) return false;
   if (a.accumulate_in != b.accumulate_in || a.compiler != b.compiler) return false;
   if (a.inputs.size() != b.inputs.size()) return false;
   const NestShape nest(problem.expression, problem.model, a);

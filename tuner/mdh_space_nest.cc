@@ -158,8 +158,10 @@ void NestDecompositions::AddExplicitChoices() {
   AddPlaces();
   AddBlockCombination();
   AddResults();
+  AddResidency();
   AddGrid();
   AddBlock();
+  AddLanes();
   AddCopyFlags();
   AddCopyDetails();
   AddScans();
@@ -236,6 +238,18 @@ void NestDecompositions::AddResults() {
   }
 }
 
+// Blocks on a multiprocessor, where combined results leave room for them. More numbers would be too
+// many together with the limits of threads, registers and copies; many dimensions or levels leave
+// no room for any.
+void NestDecompositions::AddResidency() {
+  if (!HasResidentBlocks(DeviceKindOf(p_.model)) || is_wide() || has_warps()) return;
+  std::vector<int64_t> blocks;
+  for (const int64_t count : {0, 2, 4}) {
+    if (SharedBytesForCopies(count) > 0) blocks.push_back(count);
+  }
+  resident_ = builder_.Add("resident", std::move(blocks));
+}
+
 // Which dimensions blocks and threads run along x and y; see DecodeAssignment.
 void NestDecompositions::AddGrid() {
   if (p_.rank() == 1) return;
@@ -265,6 +279,31 @@ void NestDecompositions::AddBlock() {
   }
   builder_.Require("threads along a reduction combine",
                    how == kCombineInDevice || has_threads == 1);
+}
+
+// Tiles of lanes where threads run along x and y as asked for (AxesOf). With more dimensions or
+// reductions, they would be too many together with other choices: there, only designs have them.
+void NestDecompositions::AddLanes() {
+  if (p_.rank() != 2 || !IsKept(0) || !IsKept(1) || has_warps()) return;
+  for (const auto& [x, y] : {std::pair(1, 2), {2, 2}, {4, 8}, {8, 4}}) {
+    if (p_.device.blocks.warp_size % (x * y) == 0) tiles_.push_back({x, y});
+  }
+  if (tiles_.empty()) return;
+  std::vector<int64_t> numbers(tiles_.size() + 1);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  lanes_ = builder_.Add("lanes", std::move(numbers));
+  const Formula tile = builder_.At(lanes_);
+  for (const int d : turn_) {
+    const Formula& threads = Parts(threads_, d);
+    const Formula is_x = builder_.At(block_x_) == d, is_y = builder_.At(block_y_) == d;
+    const std::string name = absl::StrCat("tiles of lanes along ", p_.name(d));
+    for (size_t n = 0; n < tiles_.size(); ++n) {
+      const auto& [x, y] = tiles_[n];
+      const Formula divides_x = threads % x == 0 && threads > x, divides_y = threads % y == 0;
+      builder_.Require(
+          name, tile != static_cast<int64_t>(n + 1) || If(is_x, divides_x, !is_y || divides_y));
+    }
+  }
 }
 
 // ---- Copies ----

@@ -63,6 +63,8 @@ class NestDecompositions : public MdhSpaceKind {
   void AddCopyDetails();
   void RequireLoopAround(int b);
   void AddScans();
+  void AddResidency();
+  void AddLanes();
 
   bool is_explicit() const { return p_.model.memory == MemoryKind::kExplicit; }
   bool is_wide() const;
@@ -102,7 +104,10 @@ class NestDecompositions : public MdhSpaceKind {
   double UnrolledPoints() const;
   double UnrolledReductions() const;
   double MaxSlots() const;
-  double SharedBytesForCopies() const;
+  double SharedBytesForCopies(int64_t resident_blocks = 1) const;
+  Formula ResidencyBits() const;
+  int64_t SharedBitsOf(int64_t resident_blocks) const;
+  Formula SharedResidencyBits() const;
   std::vector<int64_t> GridCaps() const;
   int CopyWidth(int b) const;
   bool MayBeAsynchronous(int b) const;
@@ -120,6 +125,7 @@ class NestDecompositions : public MdhSpaceKind {
   std::vector<bool> HasParts(const TuningParameters& p, int layer) const;
   std::vector<MdhLevel> DecodeOrder(Codes c, const TuningParameters& p) const;
   void DecodeAssignment(Codes c, TuningParameters& p) const;
+  void DecodeLanes(Codes c, TuningParameters& p) const;
   void DecodeResults(Codes c, TuningParameters& p) const;
   void DecodeInput(Codes c, int b, TuningParameters& p) const;
   std::vector<int> AxesOf(const TuningParameters& p, int layer, int x, int y) const;
@@ -128,6 +134,7 @@ class NestDecompositions : public MdhSpaceKind {
   void ReadExplicit(const TuningParameters& p, Configuration& c) const;
   void ReadResults(const TuningParameters& p, int64_t place, Configuration& c) const;
   void ReadAssignment(const TuningParameters& p, Configuration& c) const;
+  void ReadLanes(const TuningParameters& p, Configuration& c) const;
   void ReadInput(const TuningParameters& p, int b, Configuration& c) const;
 
   const MdhProblem& p_;
@@ -142,7 +149,10 @@ class NestDecompositions : public MdhSpaceKind {
   std::vector<OrderDigits> orders_;  // per layer; empty: no choice
   int innermost_ = -1, place_ = -1, results_ = -1, combine_ = -1;
   int combine_blocks_ = -1;
-  int scan_ = -1;
+  int scan_ = -1, resident_ = -1;
+  int lanes_ = -1;
+  // Tiles of lanes along x and y; values of lanes_ are their numbers, and 0 is none.
+  std::vector<std::pair<int64_t, int64_t>> tiles_;
   std::vector<ScanParameters> scans_;  // values of scan_ are their numbers; the first one is none
   int grid_x_ = -1, grid_y_ = -1, block_x_ = -1, block_y_ = -1, unroll_ = -1, compiler_ = -1;
   std::vector<InputChoices> inputs_;

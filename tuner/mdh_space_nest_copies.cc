@@ -25,11 +25,37 @@ double NestDecompositions::SharedBytesForCombining() const {
   return std::max(std::min(all / 2, needed), std::min(all, exchange));
 }
 
-double NestDecompositions::SharedBytesForCopies() const {
+double NestDecompositions::SharedBytesForCopies(int64_t resident_blocks) const {
   constexpr double kAlignment = 16;
   const auto arrays = static_cast<double>(e_.inputs().size() + 2 * e_.function().results().size());
-  return static_cast<double>(p_.device.blocks.shared_bytes_per_block) - kAlignment * arrays -
-         SharedBytesForCombining();
+  const int64_t all = p_.device.blocks.shared_bytes_per_block + kReservedSharedBytes;
+  const int64_t share = all / std::max<int64_t>(1, resident_blocks) - kReservedSharedBytes;
+  return static_cast<double>(share) - kAlignment * arrays - SharedBytesForCombining();
+}
+
+// Powers of two by which several blocks on a multiprocessor reduce the registers of one.
+Formula NestDecompositions::ResidencyBits() const {
+  if (!has_choice(resident_)) return 0;
+  std::vector<int64_t> bits;
+  for (int64_t count = 0; count <= builder_.Largest(resident_); ++count) {
+    bits.push_back(FloorLog(2 * static_cast<double>(std::max<int64_t>(1, count)) - 1, 1));
+  }
+  return Lookup(builder_.At(resident_), bits);
+}
+
+// The same of shared memory beside that for combining.
+int64_t NestDecompositions::SharedBitsOf(int64_t resident_blocks) const {
+  const double quotient = SharedBytesForCopies() / SharedBytesForCopies(resident_blocks);
+  return static_cast<int64_t>(std::ceil(std::log2(quotient)));
+}
+
+Formula NestDecompositions::SharedResidencyBits() const {
+  if (!has_choice(resident_)) return 0;
+  std::vector<int64_t> bits;
+  for (int64_t count = 0; count <= builder_.Largest(resident_); ++count) {
+    bits.push_back(SharedBitsOf(count));
+  }
+  return Lookup(builder_.At(resident_), bits);
 }
 
 // Sum of the logarithms of the part counts of some layers of a dimension: the one that other limits
@@ -94,14 +120,16 @@ void NestDecompositions::LimitCopies(int b) {
   const bool has_many = builder_.Largest(input.stages) > 2;
   const Formula stages = builder_.At(input.stages), second = stages - 1;
   const Formula more = If(padding == 0, 0, If(padding == 1, bits(1), bits(kMaxPadding))) +
-                       (has_many ? If(stages <= 2, second, 2) : second);
+                       (has_many ? If(stages <= 2, second, 2) : second) + SharedResidencyBits();
   const int64_t most = FloorLog(elements, 1);
   if (is_wide()) {  // room for any padding and stages
     builder_.Require(absl::StrCat("bytes of the copy of ", buffer.name),
                      !is_shared || box <= most - bits(1) - 1);
     return;
   }
-  for (int64_t extra = 0; extra <= bits(kMaxPadding) + (has_many ? 2 : 1); ++extra) {
+  const int64_t most_bits = bits(kMaxPadding) + (has_many ? 2 : 1) +
+                            (has_choice(resident_) ? SharedBitsOf(builder_.Largest(resident_)) : 0);
+  for (int64_t extra = 0; extra <= most_bits; ++extra) {
     builder_.Require(absl::StrCat("bytes of the copy of ", buffer.name),
                      !is_shared || more < extra || box <= most - extra);
   }

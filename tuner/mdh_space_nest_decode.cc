@@ -1,5 +1,6 @@
 // From configurations to tables of tuning parameters and back.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "core/nest_constraints.h"
@@ -37,9 +38,11 @@ TuningParameters NestDecompositions::Decode(Codes c) const {
     return p;
   }
   DecodeAssignment(c, p);
+  DecodeLanes(c, p);
   DecodeResults(c, p);
   for (int b = 0; b < std::ssize(inputs_); ++b) DecodeInput(c, b, p);
   if (scan_ >= 0) p.scan = scans_[c[scan_]];
+  p.resident_blocks = static_cast<int>(Code(c, resident_, 0));
   p.unroll = static_cast<int>(c[unroll_]);
   if (combine_blocks_ >= 0) p.combine_blocks = static_cast<CombineBlocks>(c[combine_blocks_]);
   return p;
@@ -200,6 +203,30 @@ void NestDecompositions::ReadAssignment(const TuningParameters& p, Configuration
   read({threads_, warps_}, block_x_, block_y_);
 }
 
+void NestDecompositions::DecodeLanes(Codes c, TuningParameters& p) const {
+  const int64_t number = Code(c, lanes_, 0);
+  if (number == 0) return;
+  p.lanes.assign(p_.rank(), 1);
+  std::tie(p.lanes[0], p.lanes[1]) = tiles_[number - 1];
+}
+
+void NestDecompositions::ReadLanes(const TuningParameters& p, Configuration& c) const {
+  if (!has_choice(lanes_) || p.lanes.size() != static_cast<size_t>(p_.rank())) return;
+  const NestShape shape(e_, p_.model, p);
+  std::vector<std::pair<int, int64_t>> active;  // axes and lanes
+  for (int n = 0; n < shape.count(); ++n) {
+    const NestShape::Level& level = shape.levels()[n];
+    if (shape.is_thread(n) && level.parts > 1) {
+      active.push_back({level.assigned.dimension, shape.Lanes(n)});
+    }
+  }
+  std::sort(active.begin(), active.end());
+  if (active.size() < 2) return;
+  const auto at =
+      std::find(tiles_.begin(), tiles_.end(), std::pair(active[0].second, active[1].second));
+  c[lanes_] = at == tiles_.end() ? 0 : at - tiles_.begin() + 1;
+}
+
 // ---- Results ----
 
 void NestDecompositions::DecodeResults(Codes c, TuningParameters& p) const {
@@ -340,11 +367,13 @@ void NestDecompositions::ReadExplicit(const TuningParameters& p, Configuration& 
   if (innermost_ >= 0) c[innermost_] = place == kResultsInnermost ? 1 : 0;
   ReadResults(p, place, c);
   ReadAssignment(p, c);
+  ReadLanes(p, c);
   for (int b = 0; b < std::ssize(inputs_); ++b) ReadInput(p, b, c);
   if (scan_ >= 0) {
     const auto scan = std::find(scans_.begin(), scans_.end(), p.scan);
     c[scan_] = scan == scans_.end() ? 0 : scan - scans_.begin();
   }
+  if (has_choice(resident_)) c[resident_] = p.resident_blocks;
   c[unroll_] = p.unroll;
   if (combine_blocks_ >= 0) c[combine_blocks_] = static_cast<int64_t>(p.combine_blocks);
 }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/constraints.h"
+#include "core/round.h"
 #include "tuner/mdh_space_nest.h"
 
 namespace mdh {
@@ -237,11 +238,12 @@ void NestDecompositions::LimitRegisters() {
   results_of_thread_ = results;
   LimitUnrolling();
   const Formula is_shared = builder_.At(results_) >= kSharedInside;
-  const auto in_block = [&](double limit) {
-    return results.total() <= FloorLog(limit, 1) - threads.total();
+  const auto in_block = [&](double limit, const Formula& bits) {
+    return results.total() <= FloorLog(limit, 1) - threads.total() - bits;
   };
-  builder_.Require("bytes of results in shared memory",
-                   !is_shared || in_block(SharedBytesForCopies() / ResultBytes()));
+  builder_.Require(
+      "bytes of results in shared memory",
+      !is_shared || in_block(SharedBytesForCopies() / ResultBytes(), SharedResidencyBits()));
   if (builder_.Largest(combine_) >= kCombineInShared) {
     builder_.Require("bytes of results that threads combine in shared memory",
                      builder_.At(combine_) == kCombineInDevice ||
@@ -258,9 +260,13 @@ void NestDecompositions::LimitRegisters() {
   builder_.Require("results beside copies in registers", !is_private || results.IsAtMost(most / 2));
   if (limits.registers_per_block == 0) return;
   const auto of_block = static_cast<double>(limits.registers_per_block);
-  builder_.Require("registers of a block",
-                   If(is_private, threads.IsAtMost(of_block / static_cast<double>(per_thread)),
-                      in_block(of_block / words)));
+  const Formula bits = ResidencyBits();
+  const int64_t of_blocks = FloorLog(of_block / static_cast<double>(RoundUp(per_thread, 8)), 1);
+  builder_.Require("registers of a block", If(is_private, threads.total() <= of_blocks - bits,
+                                              in_block(of_block / words, bits)));
+  if (!has_choice(resident_)) return;
+  builder_.Require("registers of resident blocks",
+                   threads.total() <= FloorLog(of_block / kFewestRegisters, 1) - bits);
 }
 
 int64_t NestDecompositions::ResultWords() const {

@@ -21,6 +21,7 @@ namespace mdh {
 namespace {
 
 using Copy = BlockDesign::Copy;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;
@@ -172,6 +173,41 @@ TEST(BlockDesignTest, BlocksThatShareAReductionMayCombineByAtomics) {
             CombineBlocks::kPartials);
 }
 
+TEST(BlockDesignTest, SaysHowManyBlocksAreResident) {
+  const Expression matmul = MatMul();
+  BlockDesign design = Tiled();
+  design.resident_blocks = 2;
+  EXPECT_EQ(ToString(matmul, design),
+            "i 1x16x4 j 2x8x4 k 1/2x8 A chunk B chunk lanes j unrolled 1 resident 2");
+  const TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), design);
+  EXPECT_EQ(p.resident_blocks, 2);
+  EXPECT_TRUE(Validate(matmul, CudaModel(), Gpu(), p).ok());
+}
+
+TEST(BlockDesignTest, ThreadsCanBeInTilesOfLanes) {
+  const Expression matmul = MatMul();
+  BlockDesign design = Tiled();  // 8 threads along j, 16 along i
+  SetLaneTile(matmul, 2, 4, &design);
+  EXPECT_THAT(design.lane_tile, ElementsAre(4, 2, 1));
+  EXPECT_EQ(ToString(matmul, design),
+            "i 1x16x4 j 2x8x4 k 1/2x8 A chunk B chunk lanes j 2x4 unrolled 1");
+  const TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), design);
+  EXPECT_THAT(p.lanes, ElementsAre(2, 4, 1));
+  EXPECT_TRUE(Validate(matmul, CudaModel(), Gpu(), p).ok());
+}
+
+TEST(BlockDesignTest, TilesOfLanesSaySomethingOrAreNone) {
+  const Expression matmul = MatMul();
+  BlockDesign design = Tiled();
+  for (const auto& [x, y] : {std::pair(8, 4), {2, 1}, {3, 2}, {2, 32}}) {
+    SetLaneTile(matmul, x, y, &design);
+    EXPECT_TRUE(design.lane_tile.empty()) << x << "x" << y;
+  }
+  design.cuts[0].threads = 1;  // the other threads are along the reduction
+  SetLaneTile(matmul, 2, 2, &design);
+  EXPECT_TRUE(design.lane_tile.empty());
+}
+
 // ---- The cost model ----
 
 TEST(BlockCostTest, CountsThreadsAndSharedMemoryAsTheyAre) {
@@ -225,6 +261,47 @@ TEST(BlockCostTest, PrefersWhatIsKnownToBeFaster) {
   EXPECT_GT(model.Estimate(strided).total, model.Estimate(naive).total);
 }
 
+// In the tile, neighbours read the same of B, and next neighbours the same of A.
+TEST(BlockCostTest, PairsOfThreadsThatReadTheSameAreServedTogether) {
+  const Expression matmul = MatMul();
+  const BlockCostModel model(matmul, Gpu());
+  BlockDesign tiled = Tiled();
+  SetLaneTile(matmul, 1, 2, &tiled);
+  EXPECT_LT(model.Estimate(tiled).local, model.Estimate(Tiled()).local);
+}
+
+// Fewer lines do not help where every thread reads 16 bytes: those are four registers each.
+TEST(BlockCostTest, EveryThreadGetsWhatItReads) {
+  const Expression matmul = MatMul();
+  const BlockCostModel model(matmul, Gpu());
+  BlockDesign design;
+  design.cuts = {{.threads = 8}, {.threads = 32, .vector = 4}, {.vector = 1}};
+  design.copies = {Copy::kNone, Copy::kNone};
+  design.lane_dimension = 1;
+  BlockDesign tiled = design;
+  SetLaneTile(matmul, 8, 4, &tiled);
+  EXPECT_GE(model.Estimate(tiled).local, model.Estimate(design).local);
+}
+
+// Where inputs are read in place, a warp over several rows touches several lines.
+TEST(BlockCostTest, CountsWhatTheLanesOfAWarpTouch) {
+  const Expression matmul = MatMul();
+  const BlockCostModel model(matmul, Gpu());
+  BlockDesign design;
+  design.cuts = {{.threads = 8}, {.threads = 32}, {.vector = 1}};
+  design.copies = {Copy::kNone, Copy::kNone};
+  design.lane_dimension = 1;
+  BlockDesign tiled = design;
+  SetLaneTile(matmul, 8, 4, &tiled);
+  EXPECT_GT(model.Estimate(tiled).local, model.Estimate(design).local);
+  // Columns of A: a line for every row of a tile.
+  design.lane_dimension = 0;
+  design.cuts[0].threads = 32;
+  tiled = design;
+  SetLaneTile(matmul, 4, 8, &tiled);
+  EXPECT_LT(model.Estimate(tiled).local, model.Estimate(design).local);
+}
+
 double CostOf(const Expression& expression, BlockDesign design, CombineBlocks how) {
   design.combine_blocks = how;
   return BlockCostModel(expression, Gpu()).Estimate(design).total;
@@ -261,6 +338,19 @@ TEST(BlockCostTest, NeighboursThatAreAddedAtOnceAreLessTraffic) {
   const Expression odd = Shipped("matmul.mdh", {{"I", "16"}, {"J", "1001"}, {"K", "2048"}});
   EXPECT_GT(BlockCostModel(odd, Gpu()).Estimate(Skinny()).level2,
             1.3 * BlockCostModel(SkinnyMatMul(), Gpu()).Estimate(Skinny()).level2);
+}
+
+// What the compiler does with fewer registers is not known, but for too few.
+TEST(BlockCostTest, ResidentBlocksNeedRegisters) {
+  const Expression matmul = MatMul();
+  const BlockCostModel model(matmul, Gpu());
+  BlockDesign design = Tiled();
+  const BlockCost free = model.Estimate(design);
+  ASSERT_GT(free.registers, 64);
+  design.resident_blocks = 2;  // 128 registers a thread
+  EXPECT_EQ(model.Estimate(design).total, free.total);
+  design.resident_blocks = 8;  // 32
+  EXPECT_FALSE(model.Estimate(design).fits);
 }
 
 TEST(BlockCostTest, SaysWhatDoesNotFit) {
@@ -334,6 +424,41 @@ TEST(BlockMovesTest, CopiesBecomeAsynchronousWhereTheDeviceHasThat) {
   BlockDesign other = design;
   other.async_stages = {0, 4};
   EXPECT_THAT(neighbours(Gpu(), other), Contains(asynchronous));
+}
+
+TEST(BlockMovesTest, ChangeTilesOfLanesAndLoseThoseThatSayNothing) {
+  const Expression matmul = MatMul();
+  const BlockMoves moves(matmul, Gpu());
+  BlockDesign tiled = Tiled(), narrow = Tiled(), other = Tiled();
+  SetLaneTile(matmul, 4, 8, &tiled);
+  SetLaneTile(matmul, 1, 2, &other);
+  EXPECT_THAT(moves.Neighbours(Tiled()), AllOf(Contains(tiled), Contains(other)));
+  EXPECT_THAT(moves.Neighbours(tiled), AllOf(Contains(Tiled()), Contains(other)));
+  narrow.cuts[1].threads = 4;  // of 4 threads along j, all are in a tile
+  EXPECT_THAT(moves.Neighbours(tiled), Contains(narrow));
+  DeviceDescription without = Gpu();
+  without.blocks.warp_size = 1;
+  EXPECT_THAT(BlockMoves(matmul, without).Neighbours(Tiled()), Not(Contains(other)));
+  std::set<std::string> texts;
+  const std::vector<BlockDesign> all = moves.Neighbours(tiled);
+  for (const BlockDesign& next : all) texts.insert(ToString(matmul, next));
+  EXPECT_EQ(texts.size(), all.size());
+}
+
+TEST(BlockMovesTest, ChangeHowManyBlocksAreResidentIfAskedFor) {
+  const Expression matmul = MatMul();
+  BlockDesign two = Tiled(), three = Tiled(), none = Tiled(), one = Tiled();
+  one.resident_blocks = 1;
+  two.resident_blocks = 2;
+  three.resident_blocks = 3;
+  const BlockMoves moves(matmul, Gpu(), {.resident_blocks = true});
+  EXPECT_THAT(moves.Neighbours(two), AllOf(Contains(one), Contains(three), Not(Contains(none))));
+  EXPECT_THAT(moves.Neighbours(none), Contains(one));
+  EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(none), Not(Contains(one)));
+  DeviceDescription opencl = Gpu();
+  opencl.kind = DeviceKind::kOpenCl;
+  EXPECT_THAT(BlockMoves(matmul, opencl, {.resident_blocks = true}).Neighbours(none),
+              Not(Contains(one)));
 }
 
 // ---- Candidates ----

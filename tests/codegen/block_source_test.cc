@@ -140,6 +140,28 @@ TEST(BlockSourceTest, AsynchronousCopies) {
   EXPECT_THAT(kernel->header, HasSubstr("which needs compute capability 8.0 or later"));
 }
 
+// Threads are launched as before, and numbered in tiles.
+TEST(BlockSourceTest, TilesOfLanes) {
+  const Expression matmul = MatMul(256, 256, 200);
+  const Result<Kernel> plain = Generate(matmul, kPipelines);
+  const Result<Kernel> kernel = Generate(matmul, std::string(kPipelines) + "; lanes=4x8x1");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("lanes_matmul.cu", kernel->source);
+  EXPECT_EQ(kernel->launches[0].geometry, plain->launches[0].geometry);
+  EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{4, 4, 1}, {8, 16, 1}}));
+}
+
+// A bound of the computation's registers; other stages have none.
+TEST(BlockSourceTest, ResidentBlocks) {
+  const Result<Kernel> kernel =
+      Generate(MatMul(16, 1000, 2048), std::string(kAtomicMatMul) + "; resident=3");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("resident_matmul.cu", kernel->source);
+  EXPECT_THAT(kernel->source, HasSubstr("__launch_bounds__(128, 3)\nmdh_matmul_1("));
+  EXPECT_THAT(kernel->source, HasSubstr("__launch_bounds__(128)\nmdh_matmul_0("));
+  EXPECT_EQ(kernel->launches[1].geometry, (LaunchGeometry{{1, 8, 16}, {1, 32, 4}}));
+}
+
 // Tiles are summed up, then what is before them, then the elements of each.
 TEST(BlockSourceTest, PrefixSumsOfTiles) {
   const Result<Kernel> kernel =

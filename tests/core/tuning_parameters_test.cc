@@ -98,6 +98,26 @@ TEST_F(TuningParametersTest, ScanIsPrintedUnlessItIsTheDefault) {
               HasSubstr("'a' is no integer"));
 }
 
+TEST_F(TuningParametersTest, ResidentBlocksArePrintedUnlessTheyAreTheDefault) {
+  parameters_.resident_blocks = 2;
+  EXPECT_EQ(ToText(parameters_), std::string(kParameters) + "; resident=2");
+  EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+  EXPECT_THAT(Error(parameters_),
+              HasSubstr("resident=2: compilers for devices of kind CPU cannot be told how many "
+                        "blocks are resident"));
+  EXPECT_THAT(ParseTuningParameters(std::string(kParameters) + "; resident=all").status().message(),
+              HasSubstr("'all' is no integer"));
+}
+
+TEST_F(TuningParametersTest, LanesArePrintedUnlessTheyAreTheDefault) {
+  parameters_.lanes = {8, 4, 1};
+  EXPECT_EQ(ToText(parameters_), std::string(kParameters) + "; lanes=8x4x1");
+  EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+  EXPECT_THAT(Error(parameters_), HasSubstr("lanes is for devices with blocks of threads"));
+  EXPECT_THAT(ParseTuningParameters(std::string(kParameters) + "; lanes=8xy").status().message(),
+              HasSubstr("'y' is no integer"));
+}
+
 TEST_F(TuningParametersTest, ExactOrderNeedsWholeReductionsOnOneCore) {
   parameters_.numerics = NumericsPolicy::kExactOrder;
   EXPECT_TRUE(Validate(expression_, model_, device_, parameters_).ok());
@@ -134,7 +154,7 @@ TEST_F(TuningParametersTest, EveryFieldReadsBack) {
       "memory=0,0|0,0|0,1|1,1|2,2@0.1,0.1|0.1,0.1|0.1,1.0|1.0,1.0|1.0,1.0/@-,-|-,-|-,-|-,-|-,-; "
       "copy=3:4:3:async|0:1:1; results=0,0|0,0|0,2|2,2|2,2/; scalar_in=2:0.1|0:-; "
       "scalar_out=2:1.0|1:-; "
-      "unroll=8; numerics=exact";
+      "resident=3; lanes=4x2; unroll=8; numerics=exact";
   const auto p = ParseTuningParameters(text);
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_EQ(ToText(*p), text);

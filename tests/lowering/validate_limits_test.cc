@@ -163,6 +163,36 @@ TEST_F(ModelTest, ShufflesStayWithinWarps) {
             "dimension k combine in RM");
 }
 
+// 16 x 16 threads.
+TEST_F(ModelTest, TilesOfLanesDivideWarpsAndThreads) {
+  const auto error = [&](std::vector<int64_t> lanes) {
+    return Error([&](auto& p) { p.lanes = lanes; });
+  };
+  EXPECT_EQ(error({8, 4, 1}), "no error");
+  EXPECT_EQ(error({1, 2, 1}), "no error");
+  EXPECT_EQ(error({8, 4}), "lanes=8x4: threads have 3 dimensions, not 2");
+  EXPECT_EQ(error({8, 8, 1}), "lanes=8x8x1: such a tile does not divide 32, the warp size");
+  EXPECT_EQ(error({3, 4, 1}), "lanes=3x4x1: such a tile does not divide 32, the warp size");
+  EXPECT_EQ(error({0, 4, 1}), "lanes=0x4x1: such a tile does not divide 32, the warp size");
+  EXPECT_EQ(error({32, 1, 1}), "lanes=32x1x1: 32 do not divide 16 threads along x");
+  EXPECT_EQ(error({8, 1, 2}), "lanes=8x1x2: 2 do not divide 1 threads along z");
+  EXPECT_EQ(Error([](auto& p) {
+              p.lanes = {8, 4, 1};
+              p.scalar_phase = p.phase;
+              std::swap(p.scalar_phase->order[0], p.scalar_phase->order[1]);
+            }),
+            "lanes=8x4x1: phases are set apart");
+  device_.blocks.warp_size = 1;
+  EXPECT_EQ(error({8, 4, 1}), "lanes=8x4x1: such a tile does not divide 1, the warp size");
+}
+
+TEST_F(ModelTest, ThreadsThatShuffleAreInOneTileOfLanes) {
+  expression_ = MatMul(64, 64, 40);
+  EXPECT_EQ(ErrorOf(Shuffled(40, 8, 16) + "; lanes=8x4x1"), "no error");
+  EXPECT_EQ(ErrorOf(Shuffled(40, 8, 16) + "; lanes=4x8x1"),
+            "lanes=4x8x1: 8 threads along x shuffle (R3), but 4 are in a tile");
+}
+
 std::string Warps(int k_warps, int k_threads, int j_threads, const std::string& results) {
   return absl::StrCat("model=CUDA+WRP; parts=4,1,1|1,1,1|4,1,", k_warps, "|1,1,1|1,", j_threads,
                       ",", k_threads, "|4,", 64 / j_threads, ",", 64 / k_warps / k_threads,
@@ -179,6 +209,13 @@ TEST_F(ModelTest, WarpsCombineInSharedMemory) {
             "dimension k combine in RM");
   EXPECT_EQ(ErrorOf(Warps(1, 4, 16, "0,0,0|0,0,0|0,0,1|1,1,1|2,2,2|2,2,2")),
             "threads of a warp: 64 > 32");
+}
+
+TEST_F(ModelTest, WarpsOfTheModelAreNotTiled) {
+  expression_ = MatMul(64, 64, 64);
+  const std::string results = "0,0,0|0,0,0|0,0,1|2,2,2|2,2,2|2,2,2";
+  EXPECT_EQ(ErrorOf(Warps(2, 4, 8, results) + "; lanes=4x8x1"),
+            "lanes=4x8x1: model CUDA+WRP has a layer of warps");
 }
 
 TEST_F(ModelTest, DevicesCombineInHostMemory) {
@@ -358,6 +395,38 @@ TEST_F(LimitsTest, Registers) {
   expression_ = MatMul(65, 64, 8);
   EXPECT_EQ(ErrorOf(Plain("OpenCL", "1,1,1|1,1,1|1,1,1|65,64,8|1,1,1", results)),
             "registers of a thread (D3, R3), in words of 32 bits: 4160 > 4096");
+}
+
+// 256 threads; copies of A and B take 1024 bytes.
+TEST_F(LimitsTest, ResidentBlocks) {
+  const auto error = [&](int blocks) {
+    return Error([&](auto& p) { p.resident_blocks = blocks; });
+  };
+  EXPECT_EQ(error(1), "no error");
+  EXPECT_EQ(error(8), "no error");
+  EXPECT_EQ(error(-1), "resident: -1 is not in 0..32");
+  EXPECT_EQ(error(33), "resident: 33 is not in 0..32");
+  EXPECT_EQ(error(9),
+            "registers of a thread with resident=9 and 256 threads per block, of which it needs: "
+            "32 > 24");
+  device_.blocks.shared_bytes_per_block = 2048;
+  EXPECT_EQ(error(1), "no error");
+  EXPECT_EQ(error(2), "bytes of shared memory of a multiprocessor with resident=2: 4096 > 3072");
+  // Results that a thread keeps must fit.
+  device_ = DeviceFor(CudaModel());
+  expression_ = MatMul(64, 64, 8);
+  parameters_ = Parsed(
+      Plain("CUDA", "1,1,1|1,1,1|8,8,1|1,1,8|8,8,1", "; results=0,0,0|0,0,0|0,0,0|2,2,2|2,2,2"),
+      expression_);
+  EXPECT_EQ(error(16), "no error");
+  EXPECT_EQ(error(17),
+            "registers of a thread with resident=17 and 64 threads per block, of which it needs: "
+            "64 > 56");
+  device_ = DeviceFor(OpenClModel());
+  parameters_.system_model = "OpenCL";
+  EXPECT_EQ(error(1),
+            "resident=1: compilers for devices of kind OpenCL cannot be told how many blocks are "
+            "resident");
 }
 
 TEST_F(LimitsTest, DeviceMemory) {

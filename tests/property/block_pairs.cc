@@ -36,6 +36,8 @@ std::set<std::string> FeaturesOf(const Expression& expression, const SystemModel
   add(p.scan.threads > 0, "scans in registers");
   add(shape.Slots() > 1, "slots");
   add(p.combine_blocks == CombineBlocks::kAtomics, "atomics");
+  add(p.resident_blocks > 0, "resident blocks");
+  add(!p.lanes.empty(), "tiles of lanes");
   add(shape.SharedReductionThreads() > 1, "shared reduction");
   add(shape.ShuffledThreads() > 1, "shuffles");
   add(shape.AccumulatorPlace() < shape.count(), "accumulators");

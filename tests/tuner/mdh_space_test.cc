@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -126,6 +127,46 @@ TEST(MdhSpaceAtomicsTest, AreInTheSpacesOfCuda) {
     } else {
       EXPECT_EQ(samples, 0) << target.name;
     }
+  }
+}
+
+TEST(MdhSpaceResidencyTest, NumbersOfResidentBlocksAreInTheSpacesOfCuda) {
+  const auto product = ShippedExpression(MDH_SOURCE_DIR, "matmul");
+  ASSERT_TRUE(product.ok()) << product.status();
+  for (const SpaceBackend& target : SpaceBackends()) {
+    const auto space = MdhSpace::Create(*product, target.model, target.device);
+    ASSERT_TRUE(space.ok()) << space.status();
+    Rng rng(1);
+    std::set<int> numbers;
+    for (int n = 0; n < 20 * kSamples; ++n) {
+      numbers.insert(space->Decode(space->space().Sample(rng)).resident_blocks);
+    }
+    EXPECT_EQ(numbers, target.name == "CUDA" ? std::set<int>({0, 2, 4}) : std::set<int>({0}))
+        << target.name;
+  }
+}
+
+TEST(MdhSpaceLanesTest, TilesOfLanesAreInTheSpacesOfGpusWithTwoKeptDimensions) {
+  const Expression sums = *ParseExpression(R"(
+    sums := out_view<fp32>( y: (i,j) -> (i,j) ) o
+      md_hom<256,512>( f, (++, ++) ) o
+      inp_view<fp32,fp32>( a: (i,j) -> (i,j), b: (i,j) -> (j,i) )
+    where f(a, b) -> y { y = a + b })");
+  for (const SpaceBackend& target : SpaceBackends()) {
+    const auto space = MdhSpace::Create(sums, target.model, target.device);
+    ASSERT_TRUE(space.ok()) << space.status();
+    EXPECT_FALSE(space->space().is_lazy()) << target.name;
+    Rng rng(1);
+    std::set<std::vector<int64_t>> tiles;
+    for (int n = 0; n < 20 * kSamples; ++n) {
+      const Configuration configuration = space->space().Sample(rng);
+      ASSERT_EQ(Judge(sums, target, *space, configuration), "")
+          << target.name << " " << ToText(space->Decode(configuration));
+      tiles.insert(space->Decode(configuration).lanes);
+    }
+    const bool has_tiles = target.name == "CUDA" || target.name == "OpenCL";
+    const std::set<std::vector<int64_t>> all = {{}, {1, 2}, {2, 2}, {4, 8}, {8, 4}};
+    EXPECT_EQ(tiles, has_tiles ? all : std::set<std::vector<int64_t>>({{}})) << target.name;
   }
 }
 

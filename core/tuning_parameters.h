@@ -129,6 +129,22 @@ struct ScanParameters {
   friend bool operator==(const ScanParameters&, const ScanParameters&) = default;
 };
 
+// How blocks of threads combine results by key (core/keyed_form.h): a block has a table of the keys
+// in shared memory, looks every element of its part up once, combines there, and then its results
+// with those of other blocks. Parts are of whole tiles: `threads` x `rounds` x `run` elements.
+struct KeyedParameters {
+  int threads = 0;  // of a block; 0: every element is compared with every key
+  // A thread has `rounds` runs of `run` neighbouring elements in registers; those of the threads of
+  // a warp are neighbours. Runs that no vector can move are cut up.
+  int rounds = 1;
+  int run = 1;
+  int tiles = 1;  // of a part, one after the other
+  // Of every result in shared memory: neighbouring threads combine with different ones.
+  int copies = 1;
+
+  friend bool operator==(const KeyedParameters&, const KeyedParameters&) = default;
+};
+
 // kNvcc: of kernels in CUDA C++, where it is better than NVRTC; no value of a parameter.
 enum class Compiler : uint8_t { kGcc = 1, kClang = 2, kNvcc = 3 };
 
@@ -167,6 +183,7 @@ struct TuningParameters {
   // Whether atomics are possible is what AtomicsObstacle (core/constraints.h) and Validate say.
   CombineBlocks combine_blocks = CombineBlocks::kPartials;
   ScanParameters scan = {};
+  KeyedParameters keyed = {};
   Compiler compiler = Compiler::kGcc;
   // Not searched for, but given: which decompositions are valid depends on it.
   NumericsPolicy numerics = NumericsPolicy::kReassociate;
@@ -192,6 +209,7 @@ bool IsNested(const PhaseParameters& phase);
 //                                      width and stages, and whether it is asynchronous
 //   results; scalar_in; scalar_out     R3 and R4 per output; S3 and S4; S5 and S6
 //   scan                               prefix sums: threads, rounds and run
+//   keyed                              results by key: threads, rounds, run, tiles and copies
 //   accumulate; chains; stores; prefetch; combine; compiler; unroll; numerics
 std::string ToText(const TuningParameters& parameters);
 // Errors: InvalidArgument, naming the field or the item that cannot be read.
@@ -225,6 +243,9 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 //     several parts, in one nest (AtomicsObstacle);
 //   - `scan` is for prefix sums on devices with blocks of threads, phases that are fused and
 //     NumericsPolicy::kReassociate; powers of two, at least 32 threads, at most 64 points a thread;
+//   - `keyed` is for results that have keys (FindKeyedForm), in types that the device combines
+//     atomically, on devices with blocks of threads and with phases that are fused, of floating
+//     point with NumericsPolicy::kReassociate; tables fit into shared memory;
 //   - blocks, grids, shared memory, registers and device memory are within the device's limits.
 // Errors: InvalidArgument, naming the constraint and the values on both sides.
 Status Validate(const Expression& expression, const SystemModel& model,

@@ -147,6 +147,10 @@ std::string ToText(const TuningParameters& p) {
   if (!(p.scan == ScanParameters())) {
     absl::StrAppend(&text, "; scan=", p.scan.threads, ":", p.scan.rounds, ":", p.scan.run);
   }
+  if (const KeyedParameters& k = p.keyed; !(k == KeyedParameters())) {
+    absl::StrAppend(
+        &text, "; keyed=", absl::StrJoin({k.threads, k.rounds, k.run, k.tiles, k.copies}, ":"));
+  }
   if (p.unroll != TuningParameters().unroll) absl::StrAppend(&text, "; unroll=", p.unroll);
   if (p.numerics != NumericsPolicy::kReassociate) {
     absl::StrAppend(&text, "; numerics=", Name(p.numerics));

@@ -79,6 +79,9 @@ Status Validate(const Expression& expression, const SystemModel& model,
   if (tiles && !(parameters.scan == ScanParameters())) {
     return InvalidParameters("scan is for devices with blocks of threads");
   }
+  if (tiles && !(parameters.keyed == KeyedParameters())) {
+    return InvalidParameters("keyed is for devices with blocks of threads");
+  }
   return tiles ? ValidateRegisterTiles(expression, model, device, parameters)
                : ValidateNest(expression, model, device, parameters);
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/constraints.h"
+#include "core/keyed_form.h"
 #include "core/validate.h"
 
 namespace mdh {
@@ -163,6 +164,7 @@ void NestDecompositions::AddExplicitChoices() {
   AddCopyFlags();
   AddCopyDetails();
   AddScans();
+  AddKeyed();
   unroll_ = builder_.Add("unroll", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096});
 }
 
@@ -349,6 +351,36 @@ void NestDecompositions::AddScans() {
   std::vector<int64_t> numbers(scans_.size());
   std::iota(numbers.begin(), numbers.end(), 0);
   scan_ = builder_.Add("scan", std::move(numbers));
+}
+
+// ---- Results by key ----
+
+// As far as the device has room for the table.
+void NestDecompositions::AddKeyed() {
+  const Result<KeyedForm> form = FindKeyedForm(e_);
+  if (!form.ok()) return;
+  TuningParameters p;
+  p.numerics = p_.numerics;
+  by_key_.push_back(p.keyed);
+  for (const int threads : {128, 256, 512, 1024}) {
+    for (const int rounds : {1, 2, 4}) {
+      for (const int run : {1, 2, 4, 8, 16}) {
+        for (const int tiles : {1, 2, 4, 8, 16, 32, 64}) {
+          for (const int copies : {1, 2, 4, 8}) {
+            p.keyed = {threads, rounds, run, tiles, copies};
+            // More tiles than there are change nothing.
+            const KeyedCut cut = CutByKey(e_, *form, p.keyed);
+            if (tiles > 1 && cut.tile * tiles / 2 >= cut.elements) continue;
+            if (ValidateKeyed(e_, p_.model, p_.device, p).ok()) by_key_.push_back(p.keyed);
+          }
+        }
+      }
+    }
+  }
+  if (by_key_.size() == 1) return;
+  std::vector<int64_t> numbers(by_key_.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  keyed_ = builder_.Add("keyed", std::move(numbers));
 }
 
 std::unique_ptr<MdhSpaceKind> NestSpace(MdhProblem problem) {

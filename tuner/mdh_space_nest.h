@@ -63,6 +63,7 @@ class NestDecompositions : public MdhSpaceKind {
   void AddCopyDetails();
   void RequireLoopAround(int b);
   void AddScans();
+  void AddKeyed();
 
   bool is_explicit() const { return p_.model.memory == MemoryKind::kExplicit; }
   bool is_wide() const;
@@ -144,6 +145,8 @@ class NestDecompositions : public MdhSpaceKind {
   int combine_blocks_ = -1;
   int scan_ = -1;
   std::vector<ScanParameters> scans_;  // values of scan_ are their numbers; the first one is none
+  int keyed_ = -1;
+  std::vector<KeyedParameters> by_key_;  // of keyed_, as above
   int grid_x_ = -1, grid_y_ = -1, block_x_ = -1, block_y_ = -1, unroll_ = -1, compiler_ = -1;
   std::vector<InputChoices> inputs_;
   ProductLimit results_of_thread_ = ProductLimit("", 1, 1), unrolled_ = ProductLimit("", 1, 1);

@@ -21,12 +21,8 @@ constexpr int kMostCopies = 8;
 KeyedParameters ChooseKeyed(const Expression& e, const KeyedForm& form,
                             const DeviceDescription& device, int threads, int rounds) {
   const KeyedCut whole = CutByKey(e, form, {.threads = 1});
-  int bytes = 1;
-  for (const Buffer& input : e.inputs()) {
-    if (!input.type.is_record()) bytes = std::max(bytes, input.type.size_bytes());
-  }
   const auto all_threads = static_cast<int64_t>(threads);
-  KeyedParameters k = {.threads = threads, .rounds = rounds, .run = std::max(1, 16 / bytes)};
+  KeyedParameters k = {.threads = threads, .rounds = rounds, .run = RunOfVectors(e)};
   while (k.rounds > 1 && all_threads * k.rounds * k.run > whole.elements) k.rounds /= 2;
   while (k.run > 1 && all_threads * k.run > whole.elements) k.run /= 2;
   const int64_t blocks = CeilDivide(int64_t{device.blocks.multiprocessors} * kKeyedThreads,

@@ -273,6 +273,14 @@ ScalarType TableKeyType(ScalarType key_type) {
   return SizeBytes(key_type) <= 4 ? ScalarType::kInt32 : ScalarType::kInt64;
 }
 
+int RunOfVectors(const Expression& expression) {
+  int bytes = 1;
+  for (const Buffer& input : expression.inputs()) {
+    if (!input.type.is_record()) bytes = std::max<int>(bytes, input.type.size_bytes());
+  }
+  return std::max(1, 16 / bytes);
+}
+
 KeyedCut CutByKey(const Expression& expression, const KeyedForm& form,
                   const KeyedParameters& keyed) {
   KeyedCut cut;

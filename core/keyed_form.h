@@ -49,6 +49,9 @@ struct KeyedCut {
 KeyedCut CutByKey(const Expression& expression, const KeyedForm& form,
                   const KeyedParameters& keyed);
 
+// Elements of the inputs that are one vector of 16 bytes: a run that moves well.
+int RunOfVectors(const Expression& expression);
+
 // The type of keys in a table: int32, or int64 of keys with more bytes.
 ScalarType TableKeyType(ScalarType key_type);
 

@@ -10,7 +10,6 @@
 namespace mdh {
 namespace {
 
-constexpr int kFewestKeyedThreads = 32;   // whole warps
 constexpr int kMostKeyedElements = 64;    // of a thread at once
 constexpr int kMostKeyedTiles = 1 << 20;  // of a part
 constexpr int kMostKeyedCopies = 32;
@@ -53,9 +52,6 @@ Status ValidateKeyedCounts(const KeyedParameters& k) {
       return InvalidParameters("keyed: threads, rounds, run and copies are powers of two, not ",
                                count);
     }
-  }
-  if (k.threads < kFewestKeyedThreads) {
-    return InvalidParameters("keyed: ", k.threads, " threads are fewer than ", kFewestKeyedThreads);
   }
   if (k.tiles < 1) return InvalidParameters("keyed: parts of ", k.tiles, " tiles");
   MDH_RETURN_IF_ERROR(

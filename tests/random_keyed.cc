@@ -62,14 +62,15 @@ Buffer RandomSideInput(Rng& rng, const RandomExpressionOptions& options, const S
 
 ScalarType RandomKeyType(Rng& rng) {
   return AnyOf(rng, std::vector{ScalarType::kInt32, ScalarType::kInt32, ScalarType::kInt32,
-                                ScalarType::kUint32, ScalarType::kInt8, ScalarType::kUint16,
-                                ScalarType::kInt64});
+                                ScalarType::kUint32, ScalarType::kUint32, ScalarType::kInt8,
+                                ScalarType::kUint16, ScalarType::kInt16, ScalarType::kInt64});
 }
 
+// Mostly one that all devices combine atomically.
 ScalarType RandomResultType(Rng& rng) {
+  if (Below(rng, 8) == 0) return Below(rng, 2) == 0 ? ScalarType::kInt64 : ScalarType::kFloat64;
   return AnyOf(rng, std::vector{ScalarType::kInt32, ScalarType::kInt32, ScalarType::kUint32,
-                                ScalarType::kFloat32, ScalarType::kFloat32, ScalarType::kInt64,
-                                ScalarType::kFloat64});
+                                ScalarType::kFloat32, ScalarType::kFloat32});
 }
 
 PointWiseKind RandomKind(Rng& rng, ScalarType type) {

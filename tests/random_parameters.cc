@@ -361,7 +361,7 @@ class Walk {
     }
     if (m_.memory == MemoryKind::kExplicit && FindKeyedForm(e_).ok() && !OneIn(8)) {
       TrySome(6, [&](TuningParameters& p) {
-        p.keyed = {.threads = 32 << Below(rng_, 4),
+        p.keyed = {.threads = 4 << Below(rng_, 8),
                    .rounds = 1 << Below(rng_, 3),
                    .run = 1 << Below(rng_, 4),
                    .tiles = 1 + static_cast<int>(Below(rng_, 3)),

@@ -355,24 +355,27 @@ void NestDecompositions::AddScans() {
 
 // ---- Results by key ----
 
-// As far as the device has room for the table.
+// As far as the device has room for the table, with and without vectors.
 void NestDecompositions::AddKeyed() {
   const Result<KeyedForm> form = FindKeyedForm(e_);
   if (!form.ok()) return;
   TuningParameters p;
   p.numerics = p_.numerics;
   by_key_.push_back(p.keyed);
-  for (const int threads : {128, 256, 512, 1024}) {
+  std::vector<int> runs = {1};
+  if (RunOfVectors(e_) > 1) runs.push_back(RunOfVectors(e_));
+  const auto add = [&](const KeyedParameters& keyed) {
+    p.keyed = keyed;
+    // More tiles than there are change nothing.
+    const KeyedCut cut = CutByKey(e_, *form, keyed);
+    if (keyed.tiles > 1 && cut.tile * keyed.tiles / 2 >= cut.elements) return;
+    if (ValidateKeyed(e_, p_.model, p_.device, p).ok()) by_key_.push_back(keyed);
+  };
+  for (const int threads : {32, 128, 256, 512, 1024}) {
     for (const int rounds : {1, 2, 4}) {
-      for (const int run : {1, 2, 4, 8, 16}) {
+      for (const int run : runs) {
         for (const int tiles : {1, 2, 4, 8, 16, 32, 64}) {
-          for (const int copies : {1, 2, 4, 8}) {
-            p.keyed = {threads, rounds, run, tiles, copies};
-            // More tiles than there are change nothing.
-            const KeyedCut cut = CutByKey(e_, *form, p.keyed);
-            if (tiles > 1 && cut.tile * tiles / 2 >= cut.elements) continue;
-            if (ValidateKeyed(e_, p_.model, p_.device, p).ok()) by_key_.push_back(p.keyed);
-          }
+          for (const int copies : {1, 2, 4, 8}) add({threads, rounds, run, tiles, copies});
         }
       }
     }

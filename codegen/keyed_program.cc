@@ -102,7 +102,7 @@ class KeyedProgramBuilder {
     MakeTable(keys, &body);
     CombineElements(elements, &body);
     body.push_back({Barrier{}});
-    body.push_back({AwaitStages{}});
+    if (cut_.parts > 1) body.push_back({AwaitStages{}});
     StoreResults(keys, at, &body);
     stage.body = context_.ViewDeclarations();
     Append(std::move(body), &stage.body);

@@ -70,15 +70,21 @@ class KeyedFormFinder {
       choices_.push_back(*std::move(choice));
     }
     std::string reason = "no result is chosen by the equality of two integers";
+    bool has_sides = false;  // of which one does not depend on what is reduced
     for (const Literal& condition : choices_[0].conditions) {
       const ScalarInstruction& equality = instructions_[condition.instruction];
       if (equality.op != (condition.holds ? ScalarOp::kEq : ScalarOp::kNe)) continue;
       const int a = equality.operands[0], b = equality.operands[1];
       if (!IsInteger(instructions_[a].type)) continue;
       for (const auto& [element, result] : {std::pair(a, b), std::pair(b, a)}) {
+        if ((uses_[result] & Reduced()) != 0) {
+          if (!has_sides) reason = "both sides of the equality depend on reduced dimensions";
+          continue;
+        }
         Result<KeyedForm> form = FormOf(condition, element, result);
         if (form.ok()) return form;
         reason = std::string(form.status().message());
+        has_sides = true;
       }
     }
     return NotKeyed(reason);
@@ -173,11 +179,9 @@ class KeyedFormFinder {
     return reduced;
   }
 
-  // The form with the keys that these two instructions give, if `equality` is between them.
+  // The form with the keys that these two instructions give; `equality` is between them, and the
+  // result's does not depend on reduced dimensions.
   Result<KeyedForm> FormOf(const Literal& equality, int element, int result) const {
-    if ((uses_[result] & Reduced()) != 0) {
-      return NotKeyed("both sides of the equality depend on reduced dimensions");
-    }
     DimensionSet used = uses_[element];
     for (size_t r = 0; r < choices_.size(); ++r) {
       const Choice& choice = choices_[r];

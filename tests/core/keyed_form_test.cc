@@ -59,9 +59,9 @@ TEST(KeyedFormTest, MirroredAndNegated) {
 
 TEST(KeyedFormTest, OtherConditionsAreOfValues) {
   EXPECT_THAT(FormText(OfFunction("y { y = x == b && x > 3 ? 1 : 0 }")),
-              HasSubstr("element: { key = x; value1 = x > 3 ? 1 : 0 }"));
+              HasSubstr("element: { key = x; value1 = x > 3 ? int32(1) : 0 }"));
   EXPECT_THAT(FormText(OfFunction("y { y = x != b || x > 3 ? 0 : 1 }")),
-              HasSubstr("element: { key = x; value1 = x > 3 ? 0 : 1 }"));
+              HasSubstr("element: { key = x; value1 = x > 3 ? int32(0) : 1 }"));
 }
 
 TEST(KeyedFormTest, IdentitiesOfOtherOperators) {

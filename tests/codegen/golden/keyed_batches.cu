@@ -63,11 +63,6 @@ static __device__ inline long long mdh_to_i64_i16(short a) { return (long long)a
 static __device__ inline void mdh_combine_add_i64(long long* p, long long x) {
   atomicAdd((unsigned long long*)p, (unsigned long long)x);
 }
-static __device__ inline void mdh_wait_for_stages() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
 
 // Every block combines the elements of its part by key.
 extern "C" __global__ void __launch_bounds__(32)
@@ -99,7 +94,6 @@ mdh_h_0(const signed char* __restrict__ x, const signed char* __restrict__ b, co
     }
   }
   __syncthreads();
-  mdh_wait_for_stages();
   if (tid < 20) {
     const int place_2 = mdh_find_key_i32(keys_sm, own, first, 6);
     const long long t_1 = y_sm[place_2];

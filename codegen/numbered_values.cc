@@ -10,7 +10,7 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kRunBytes = 16;
 
 // Neighbouring dimensions along which an index goes in even steps, as one.
 struct Steps {
@@ -36,7 +36,7 @@ std::vector<Steps> StepsOf(const Expression& expression, const std::vector<int>&
   return all;
 }
 
-bool IsNumbered(const NumberedPoints& points, int d) {
+bool IsAlongPoints(const NumberedPoints& points, int d) {
   return std::find(points.dimensions.begin(), points.dimensions.end(), d) !=
          points.dimensions.end();
 }
@@ -60,7 +60,7 @@ Index IndexAtPoint(const Expression& expression, const NumberedPoints& points,
                    const AffineIndex& index, const Index& number) {
   Index sum(index.constant);
   for (int d = 0; d < expression.rank(); ++d) {
-    if (!IsNumbered(points, d)) sum = points.at[d] * index.coefficients[d] + sum;
+    if (!IsAlongPoints(points, d)) sum = points.at[d] * index.coefficients[d] + sum;
   }
   int64_t inside = 1;
   for (const Steps& steps : StepsOf(expression, points.dimensions, index)) {
@@ -75,7 +75,7 @@ bool HasAlignedRuns(const Expression& expression, const NumberedPoints& points,
                     const AffineIndex& index, int64_t run) {
   if (index.constant % run != 0) return false;
   for (int d = 0; d < expression.rank(); ++d) {
-    const bool is_fixed = IsNumbered(points, d) || points.at[d].IsZero();
+    const bool is_fixed = IsAlongPoints(points, d) || points.at[d].IsZero();
     if (!is_fixed && index.coefficients[d] % run != 0) return false;
   }
   const std::vector<Steps> all = StepsOf(expression, points.dimensions, index);
@@ -118,7 +118,7 @@ bool NumberedValues::MovesRun(int parameter, int64_t run) const {
   const Buffer& buffer = expression.inputs()[ref.buffer];
   // How a field's view is aligned is not known.
   if (buffer.type.is_record() || buffer.boundary.kind != Boundary::Kind::kNone) return false;
-  return run * buffer.type.size_bytes() <= kVectorBytes &&
+  return run * buffer.type.size_bytes() <= kRunBytes &&
          HasAlignedRuns(expression, points_, buffer.Linearized(ref.access), run);
 }
 

@@ -17,19 +17,20 @@ constexpr int64_t kCopiedResults = 128;  // in shared memory, where there are fe
 constexpr int kMostCopies = 8;
 
 // Results by key: parts for about two blocks of every multiprocessor, but of so many elements that
-// making a table pays.
+// making a table pays. Values that the search space has (tuner/mdh_space_nest.cc).
 KeyedParameters ChooseKeyed(const Expression& e, const KeyedForm& form,
                             const DeviceDescription& device, int threads, int rounds) {
   const KeyedCut whole = CutByKey(e, form, {.threads = 1});
   const auto all_threads = static_cast<int64_t>(threads);
   KeyedParameters k = {.threads = threads, .rounds = rounds, .run = RunOfVectors(e)};
   while (k.rounds > 1 && all_threads * k.rounds * k.run > whole.elements) k.rounds /= 2;
-  while (k.run > 1 && all_threads * k.run > whole.elements) k.run /= 2;
+  if (all_threads * k.run > whole.elements) k.run = 1;
   const int64_t blocks = CeilDivide(int64_t{device.blocks.multiprocessors} * kKeyedThreads,
                                     std::max<int64_t>(1, whole.batches * threads));
   const int64_t part = std::max(CeilDivide(whole.elements, blocks), kElementsPerKey * whole.keys);
   const int64_t tile = all_threads * k.rounds * k.run;
-  k.tiles = static_cast<int>(std::clamp<int64_t>(part / tile, 1, kMostTiles));
+  k.tiles =
+      static_cast<int>(RoundDownToPowerOfTwo(std::clamp<int64_t>(part / tile, 1, kMostTiles)));
   while (k.copies < kMostCopies && k.copies * whole.keys < kCopiedResults) k.copies *= 2;
   return k;
 }

@@ -20,6 +20,7 @@ constexpr int64_t kMaxShortSize = 64;    // idem of any dimension
 constexpr int64_t kMaxRegisterParts = 32;  // per dimension
 constexpr int64_t kMaxWideRegisterParts = 8;
 constexpr int64_t kMaxThreads = 1024;  // idem
+constexpr int kMostTiles = 1024;       // of a part, of results by key
 constexpr int kThinRank = 2;           // beyond, fewer part counts
 constexpr int kWideRank = 3;           // beyond, choices are independent of limits where possible
 
@@ -374,7 +375,7 @@ void NestDecompositions::AddKeyed() {
   for (const int threads : {32, 128, 256, 512, 1024}) {
     for (const int rounds : {1, 2, 4}) {
       for (const int run : runs) {
-        for (const int tiles : {1, 2, 4, 8, 16, 32, 64}) {
+        for (int tiles = 1; tiles <= kMostTiles; tiles *= 2) {
           for (const int copies : {1, 2, 4, 8}) add({threads, rounds, run, tiles, copies});
         }
       }

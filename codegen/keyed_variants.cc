@@ -9,7 +9,7 @@ namespace mdh {
 namespace {
 
 constexpr int64_t kFewestKeys = 8;        // fewer are compared with each other
-constexpr int64_t kFewestElements = 256;  // idem
+constexpr int64_t kFewestElements = 256;  // idem, and fewer than there are keys
 constexpr int kKeyedThreads = 1024;       // of a multiprocessor
 constexpr int64_t kElementsPerKey = 8;    // of a part
 constexpr int64_t kMostTiles = 1024;
@@ -27,7 +27,8 @@ KeyedParameters ChooseKeyed(const Expression& e, const KeyedForm& form,
   if (all_threads * k.run > whole.elements) k.run = 1;
   const int64_t blocks = CeilDivide(int64_t{device.blocks.multiprocessors} * kKeyedThreads,
                                     std::max<int64_t>(1, whole.batches * threads));
-  const int64_t part = std::max(CeilDivide(whole.elements, blocks), kElementsPerKey * whole.keys);
+  const int64_t wanted = std::max(CeilDivide(whole.elements, blocks), kElementsPerKey * whole.keys);
+  const int64_t part = std::min(wanted, whole.elements);
   const int64_t tile = all_threads * k.rounds * k.run;
   k.tiles =
       static_cast<int>(RoundDownToPowerOfTwo(std::clamp<int64_t>(part / tile, 1, kMostTiles)));
@@ -44,7 +45,8 @@ std::vector<TuningParameters> KeyedVariants(const Expression& expression, const 
   const Result<KeyedForm> form = FindKeyedForm(expression);
   if (!form.ok()) return variants;
   const KeyedCut whole = CutByKey(expression, *form, {.threads = 1});
-  if (whole.keys < kFewestKeys || whole.elements < kFewestElements) return variants;
+  if (whole.keys < kFewestKeys) return variants;
+  if (whole.elements < std::max(kFewestElements, whole.keys)) return variants;
   for (const int threads : {512, 1024, 256, 128, 32}) {
     for (const int rounds : {2, 1, 4}) {
       TuningParameters variant = parameters;

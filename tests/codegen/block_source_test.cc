@@ -246,6 +246,7 @@ TEST(BlockSourceTest, BlocksLookKeysUpUnlessThereAreFew) {
   EXPECT_EQ(keyed_of(Shipped("histo.mdh", {{"B", "4"}})), KeyedParameters());
   EXPECT_EQ(keyed_of(Shipped("histo.mdh", {{"E", "100"}})), KeyedParameters());
   EXPECT_EQ(keyed_of(Shipped("histo.mdh", {{"B", "1000000"}})), KeyedParameters());
+  EXPECT_EQ(keyed_of(Shipped("histo.mdh", {{"E", "300"}, {"B", "5000"}})), KeyedParameters());
 }
 
 TEST(BlockSourceTest, ExactNumericsKeepMultiplicationsAndAdditionsApart) {

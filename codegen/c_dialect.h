@@ -77,6 +77,12 @@ struct CDialect {
   // by `atomic_add_vectors`, a condition of the preprocessor; $1 and $2 are the operands' numbers
   // and the operands.
   absl::string_view atomic_add_vectors, atomic_add_vector;
+  // Functions of a pointer and a value that combine atomically, of integers of 4 and 8 bytes (of 8
+  // where HasAtomicCombination says so): sums and bit operations of unsigned ones, minima and
+  // maxima of all. Of a pointer, the old and the new value of unsigned integers: the value before.
+  // "" where there are none.
+  absl::string_view atomic_add, atomic_min, atomic_max, atomic_and, atomic_or, atomic_xor;
+  absl::string_view compare_and_swap;
   // Bodies of functions for asynchronous copies: of some bytes ($0; 4, 8 and, apart, 16) from
   // `from` in memory to `to` in shared memory; the end of a group; waiting until all groups but the
   // last ($0) have arrived. "" where the language has none.
@@ -92,6 +98,7 @@ struct CDialect {
 
   bool has_blocks() const { return !barrier.empty(); }
   bool adds_atomically() const { return !atomic_add_real.empty(); }
+  bool combines_atomically() const { return !compare_and_swap.empty(); }
   bool overlaps_stages() const { return !wait_for_stages.empty(); }
   bool has_resident_blocks() const { return !resident_blocks.empty(); }
   bool has_async_copies() const { return !async_copy.empty(); }

@@ -45,6 +45,13 @@ class CPrelude {
   // (pointer, value): adds the lanes to elements that are neighbours, which other threads may do at
   // the same time; at once where the device can. Only if the language adds atomically.
   std::string AtomicAddFunction(LoopValueType type);
+  // (pointer, value): combines the element with the value, which other threads may do at the same
+  // time. Only if the language combines atomically.
+  std::string AtomicCombineFunction(ScalarOp op, ScalarType type, AddressSpace space);
+  // (table, key, first, slot_bits) of a table of keys of that type in shared memory: inserts, or
+  // gives the place or -1. Idem.
+  std::string InsertKeyFunction(ScalarType type);
+  std::string FindKeyFunction(ScalarType type);
   // (pointer, value): elements that are neighbours, past the caches where they are aligned.
   std::string StreamFunction(LoopValueType type);
   static bool CanStream(LoopValueType type);
@@ -72,6 +79,9 @@ class CPrelude {
   void DefineFunction(const std::string& name, const std::string& text);
   std::string FunctionOn(absl::string_view stem, LoopValueType type, AddressSpace space) const;
   std::string Spelled(LoopValueType type);  // vector types are remembered
+  std::string KeySlotFunction(ScalarType type);
+  std::string CompareAndSwap(ScalarType type, AddressSpace space, absl::string_view address,
+                             absl::string_view expected, absl::string_view value) const;
   void DefineHalfConversion(const std::string& name, LoopValueType type, LoopValueType operand);
   void DefineHalfConversionOfVectors(const std::string& name, LoopValueType type,
                                      LoopValueType operand);

@@ -18,6 +18,7 @@ bool Declares(const Block& block) {
         std::holds_alternative<DeclarePointer>(statement.form) ||
         std::holds_alternative<DeclareView>(statement.form) ||
         std::holds_alternative<DeclareArray>(statement.form) ||
+        std::holds_alternative<FindKey>(statement.form) ||
         std::holds_alternative<DeclareFlag>(statement.form)) {
       return true;
     }
@@ -131,6 +132,26 @@ std::string CPrinter::PrintAdd(const AddElements& s) {
                       ", ", value, ");\n");
 }
 
+void CPrinter::RequireAtomicCombinations() const {
+  if (!dialect_.combines_atomically()) NotInLanguage(dialect_, "atomic combinations");
+}
+
+std::string CPrinter::PrintCombine(const CombineElement& s) {
+  RequireAtomicCombinations();
+  const std::string value = PrintValue(*s.value, 0);
+  const std::string function =
+      prelude_.AtomicCombineFunction(s.op, s.value->type.scalar, Space(s.pointer));
+  return absl::StrCat(function, "(", Address(s.pointer, s.offset), ", ", value, ");\n");
+}
+
+std::string CPrinter::PrintKeyArguments(const std::string& table, int slot_bits,
+                                        const LoopValue& first, const LoopValue& key) {
+  RequireAtomicCombinations();
+  const std::string printed_key = PrintValue(*key, 0);
+  const std::string printed_first = PrintValue(*first, 0);
+  return absl::StrCat("(", table, ", ", printed_key, ", ", printed_first, ", ", slot_bits, ")");
+}
+
 void CPrinter::RequireAsyncCopies() const {
   if (!dialect_.has_async_copies()) NotInLanguage(dialect_, "asynchronous copies");
 }
@@ -209,6 +230,16 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
           [&](const Assign& s) { line(PrintAssign(s)); },
           [&](const StoreElements& s) { line(PrintStore(s)); },
           [&](const AddElements& s) { line(PrintAdd(s)); },
+          [&](const CombineElement& s) { line(PrintCombine(s)); },
+          [&](const InsertKey& s) {
+            const std::string arguments = PrintKeyArguments(s.table, s.slot_bits, s.first, s.key);
+            line(prelude_.InsertKeyFunction(s.key->type.scalar), arguments, ";\n");
+          },
+          [&](const FindKey& s) {
+            const std::string arguments = PrintKeyArguments(s.table, s.slot_bits, s.first, s.key);
+            line("const ", index_type_, " ", s.name, " = ",
+                 prelude_.FindKeyFunction(s.key->type.scalar), arguments, ";\n");
+          },
           [&](const DeclarePointer& s) { line(PrintPointer(s)); },
           [&](const DeclareView& s) { line(PrintView(s)); },
           [&](const DeclareArray& s) { line(PrintArray(s)); },

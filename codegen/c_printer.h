@@ -42,6 +42,10 @@ class CPrinter {
   std::string PrintAssign(const Assign& statement);
   std::string PrintStore(const StoreElements& statement);
   std::string PrintAdd(const AddElements& statement);
+  std::string PrintCombine(const CombineElement& statement);
+  std::string PrintKeyArguments(const std::string& table, int slot_bits, const LoopValue& first,
+                                const LoopValue& key);
+  void RequireAtomicCombinations() const;
   void RequireAsyncCopies() const;
   std::string PrintAsyncCopy(const AsyncCopy& statement);
   std::string PrintPointer(const DeclarePointer& statement);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "codegen/block_candidates.h"
+#include "codegen/keyed_variants.h"
 #include "codegen/scan_in_blocks.h"
 #include "core/constraints.h"
 #include "core/nest_constraints.h"
@@ -383,10 +384,8 @@ class BlockRules {
   TuningParameters p_;
 };
 
-}  // namespace
-
-TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,
-                                        const DeviceDescription& device, NumericsPolicy numerics) {
+TuningParameters ParametersWithoutKeys(const Expression& expression, const SystemModel& model,
+                                       const DeviceDescription& device, NumericsPolicy numerics) {
   if (numerics == NumericsPolicy::kReassociate) {
     std::vector<BlockCandidate> candidates = BlockCandidates(expression, model, device, {});
     if (!candidates.empty()) return std::move(candidates.front().parameters);
@@ -400,6 +399,21 @@ TuningParameters DefaultBlockParameters(const Expression& expression, const Syst
     if (Validate(expression, model, device, p).ok()) break;
   }
   return p;
+}
+
+// What the parameters say beyond `keyed` decides on nothing then.
+TuningParameters WithKeys(const Expression& expression, const SystemModel& model,
+                          const DeviceDescription& device, TuningParameters parameters) {
+  std::vector<TuningParameters> keyed = KeyedVariants(expression, model, device, parameters);
+  return keyed.empty() ? parameters : std::move(keyed.front());
+}
+
+}  // namespace
+
+TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,
+                                        const DeviceDescription& device, NumericsPolicy numerics) {
+  return WithKeys(expression, model, device,
+                  ParametersWithoutKeys(expression, model, device, numerics));
 }
 
 std::vector<TuningParameters> ScanVariants(const Expression& expression, const SystemModel& model,

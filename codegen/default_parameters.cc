@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "codegen/default_block_parameters.h"
+#include "codegen/keyed_variants.h"
 #include "codegen/tile_choice.h"
 #include "core/constraints.h"
 #include "core/round.h"
@@ -446,6 +447,10 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
         DefaultBlockParameters(expression, model, device, numerics)};
     for (TuningParameters& variant : ScanVariants(expression, model, device, starts.front())) {
       if (starts.size() < most) starts.push_back(std::move(variant));
+    }
+    for (TuningParameters& variant : KeyedVariants(expression, model, device, starts.front())) {
+      if (starts.size() >= most || variant == starts.front()) continue;
+      starts.push_back(std::move(variant));
     }
     return starts;
   }

@@ -11,7 +11,8 @@
 // Who runs a stage: on CPUs `threads` threads, each with its number `thread`; on targets with
 // blocks of threads all threads of all blocks (Stage::launch), of which the threads of a block
 // share memory and meet at barriers. Both see ShareLoop; HardwareIndex, shared memory, Barrier,
-// shuffles and AddElements exist on targets with blocks only, AsyncCopy on some of them.
+// shuffles, AddElements, CombineElement and tables of keys exist on targets with blocks only,
+// AddElements and AsyncCopy on some of them.
 //
 // fp16 and bf16 exist in memory only: values of these types are loaded and
 // stored, and converted from and to fp32; nothing else is computed with them.
@@ -182,6 +183,31 @@ struct AddElements {
   Index offset;
   LoopValue value;
 };
+// The element at offset becomes `element op value`, which other threads may do at the same time:
+// every value is combined, in any order. Elements are in shared or device memory; the target
+// combines them atomically (HasAtomicCombination).
+struct CombineElement {
+  ScalarOp op;  // kAdd, kMul, kMin, kMax, kBitAnd, kBitOr or kBitXor
+  std::string pointer;
+  Index offset;
+  LoopValue value;  // a scalar
+};
+// A table of keys, all int32 or all int64: an array in shared memory with 2^slot_bits elements, of
+// which at most half of the keys are different. Before the first key is inserted, all elements are
+// `first`, one of the keys. Threads insert keys at the same time; a barrier is between that and
+// finding keys.
+struct InsertKey {
+  std::string table;
+  int slot_bits;
+  LoopValue first, key;
+};
+// `name` is the number of the key's element in the table; -1 if it is no key of the table.
+struct FindKey {
+  std::string name;  // an index variable
+  std::string table;
+  int slot_bits;
+  LoopValue first, key;
+};
 struct DeclarePointer {
   std::string name;
   ScalarType type;
@@ -307,9 +333,10 @@ struct CopyRegion {
 
 struct Statement {
   std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, AddElements,
-               DeclarePointer, DeclareView, DeclareArray, HardwareIndex, Barrier, AwaitStages, For,
-               ShareLoop, If, DeclareFlag, ClearFlag, KeepInRegister, PrefetchElement, Call,
-               AsyncCopy, CommitCopies, WaitForCopies, CopyRegion>
+               CombineElement, InsertKey, FindKey, DeclarePointer, DeclareView, DeclareArray,
+               HardwareIndex, Barrier, AwaitStages, For, ShareLoop, If, DeclareFlag, ClearFlag,
+               KeepInRegister, PrefetchElement, Call, AsyncCopy, CommitCopies, WaitForCopies,
+               CopyRegion>
       form;
 };
 

@@ -152,6 +152,18 @@ class TextPrinter {
     Line(depth, s.pointer, ElementsText(s.offset, 1, s.value->type.lanes), " += atomically ",
          ValueText(*s.value));
   }
+  void Print(const CombineElement& s, int depth) {
+    Line(depth, s.pointer, "[", s.offset.ToString(), "] ", Info(s.op).name, "= atomically ",
+         ValueText(*s.value));
+  }
+  void Print(const InsertKey& s, int depth) {
+    Line(depth, "insert ", ValueText(*s.key), " into ", s.table, ", 2^", s.slot_bits,
+         " slots, first ", ValueText(*s.first));
+  }
+  void Print(const FindKey& s, int depth) {
+    Line(depth, "index ", s.name, " = place of ", ValueText(*s.key), " in ", s.table, ", 2^",
+         s.slot_bits, " slots, first ", ValueText(*s.first));
+  }
   void Print(const DeclarePointer& s, int depth) {
     Line(depth, "pointer ", s.is_const ? "const " : "", Name(s.type), " ", s.name, " = ", s.base,
          " + ", s.offset.ToString());

@@ -88,6 +88,21 @@ class Walk {
                             Use(s.offset);
                             Inside(*s.value);
                           },
+                          [&](const CombineElement& s) {
+                            Name(s.pointer);
+                            Use(s.offset);
+                            Inside(*s.value);
+                          },
+                          [&](const InsertKey& s) {
+                            Name(s.table);
+                            Inside(*s.first);
+                            Inside(*s.key);
+                          },
+                          [&](const FindKey& s) {
+                            Name(s.table);
+                            Inside(*s.first);
+                            Inside(*s.key);
+                          },
                           [&](const DeclarePointer& s) {
                             Name(s.base);
                             Use(s.offset);
@@ -141,6 +156,7 @@ const std::string* DeclaredName(const Statement& statement) {
                                [](const DeclareView& s) -> Name { return &s.name; },
                                [](const DeclareArray& s) -> Name { return &s.name; },
                                [](const HardwareIndex& s) -> Name { return &s.name; },
+                               [](const FindKey& s) -> Name { return &s.name; },
                                [](const DeclareFlag& s) -> Name { return &s.name; },
                                [](const auto&) -> Name { return nullptr; }},
                     statement.form);
@@ -234,6 +250,21 @@ void Rewriter::RewriteStatement(const Statement& statement, Block& out) {
                           s.value = RewriteValue(s.value);
                           s.offset = RewriteIndex(s.offset);
                           s.pointer = RewriteName(s.pointer);
+                        },
+                        [&](CombineElement& s) {
+                          s.value = RewriteValue(s.value);
+                          s.offset = RewriteIndex(s.offset);
+                          s.pointer = RewriteName(s.pointer);
+                        },
+                        [&](InsertKey& s) {
+                          s.first = RewriteValue(s.first);
+                          s.key = RewriteValue(s.key);
+                          s.table = RewriteName(s.table);
+                        },
+                        [&](FindKey& s) {
+                          s.first = RewriteValue(s.first);
+                          s.key = RewriteValue(s.key);
+                          s.table = RewriteName(s.table);
                         },
                         [&](DeclarePointer& s) {
                           s.base = RewriteName(s.base);
@@ -347,6 +378,7 @@ class Renamer : public Rewriter {
     std::visit(
         Overloaded{[&](DeclareIndex& s) { s.name = RewriteName(s.name); },
                    [&](HardwareIndex& s) { s.name = RewriteName(s.name); },
+                   [&](FindKey& s) { s.name = RewriteName(s.name); },
                    [&](For& s) { s.variable = RewriteName(s.variable); },
                    [&](ShareLoop& s) { s.variable = RewriteName(s.variable); }, [](auto&) {}},
         out.back().form);

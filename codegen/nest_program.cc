@@ -6,6 +6,7 @@
 #include "codegen/combine_slots.h"
 #include "codegen/finish_results.h"
 #include "codegen/hardware_parts.h"
+#include "codegen/keyed_program.h"
 #include "codegen/loop_program_walk.h"
 #include "codegen/nest_context.h"
 #include "codegen/nest_loads.h"
@@ -377,6 +378,7 @@ Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
                                                    ") has ", op.parts, " parts on ", layer.name));
     }
   }
+  if (low_level.parameters().keyed.threads > 0) return BuildKeyedProgram(low_level, device);
   NestPlan plan = OptimizedNestPlan(low_level);
   if (plan.nests.size() > 1) return BuildSeparatePhases(low_level, device);
   return NestProgramBuilder(low_level, std::move(plan), device).Build();

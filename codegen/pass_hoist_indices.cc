@@ -76,6 +76,10 @@ class Hoister : public Rewriter {
                      depths_[s.name] = loops_.size();
                      out.push_back({s});
                    },
+                   [&](const FindKey& s) {
+                     Rewriter::RewriteStatement(statement, out);
+                     depths_[s.name] = loops_.size();
+                   },
                    [&](const auto&) { Rewriter::RewriteStatement(statement, out); }},
         statement.form);
   }

@@ -108,6 +108,10 @@ class Simplifier : public Rewriter {
             [&](const DeclareIndex& s) { RewriteDeclaration(s, out); },
             [&](const HardwareIndex& s) { RewriteDeclaration(s, out); },
             [&](const DeclareFlag& s) { RewriteDeclaration(s, out); },
+            [&](const FindKey& s) {
+              Rewriter::RewriteStatement(statement, out);
+              SetRange(s.name, IndexRange{-1, (int64_t{1} << s.slot_bits) - 1});
+            },
             [&](const CopyRegion& s) {
               auto body = RewriteInner(s.body);
               if (IsEmpty(*body)) return;

@@ -48,6 +48,13 @@ std::vector<Run> RunsOf(const Expression& expression, const std::vector<ResultTa
 }  // namespace
 
 Block ZeroResults(const Expression& expression, const std::vector<ResultTarget>& targets) {
+  std::vector<ScalarValue> zeros;
+  for (const ResultTarget& target : targets) zeros.push_back(ScalarValue::Zero(target.type));
+  return SetResults(expression, targets, zeros);
+}
+
+Block SetResults(const Expression& expression, const std::vector<ResultTarget>& targets,
+                 const std::vector<ScalarValue>& values) {
   NameAllocator names;
   for (const ResultTarget& target : targets) names.Reserve(target.pointer);
   const std::string item = names.Unique("item");
@@ -65,8 +72,7 @@ Block ZeroResults(const Expression& expression, const std::vector<ResultTarget>&
   }
   Block body;
   for (size_t t = 0; t < targets.size(); ++t) {
-    body.push_back({StoreElements{targets[t].pointer, offsets[t],
-                                  MakeLiteral(ScalarValue::Zero(targets[t].type)), 1}});
+    body.push_back({StoreElements{targets[t].pointer, offsets[t], MakeLiteral(values[t]), 1}});
   }
   if (items == 1) return body;
   Block block;

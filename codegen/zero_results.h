@@ -1,5 +1,5 @@
-// The stage before the computation where blocks add their results to the outputs atomically: it
-// sets to zero what they add to.
+// The stage before the computation where blocks combine their results with the outputs atomically:
+// it sets to zero what they add to, and to other identities what they combine otherwise.
 #pragma once
 
 #include <vector>
@@ -14,5 +14,9 @@ namespace mdh {
 // `targets` (one per result) has for a point becomes zero, and no other. Neighbouring threads write
 // neighbouring elements as far as the first target has them.
 Block ZeroResults(const Expression& expression, const std::vector<ResultTarget>& targets);
+
+// The same with other values, one per result, of the types of the targets.
+Block SetResults(const Expression& expression, const std::vector<ResultTarget>& targets,
+                 const std::vector<ScalarValue>& values);
 
 }  // namespace mdh

@@ -168,6 +168,14 @@ bool HasAtomicAdd(DeviceKind device, ScalarType type) {
          (IsInteger(type) && SizeBytes(type) >= 4);
 }
 
+bool HasAtomicCombination(DeviceKind device, PointWiseKind kind, ScalarType type) {
+  if (device == DeviceKind::kCpu || kind == PointWiseKind::kCustom) return false;
+  // OpenCL 1.2 has no others without extensions.
+  const int largest = device == DeviceKind::kCuda ? 8 : 4;
+  const bool has_size = SizeBytes(type) >= 4 && SizeBytes(type) <= largest;
+  return has_size && (IsInteger(type) || IsFloatingPoint(type));
+}
+
 std::string AtomicsObstacle(const Expression& expression, DeviceKind device,
                             NumericsPolicy numerics) {
   if (device != DeviceKind::kCuda) return "only CUDA devices add atomically";

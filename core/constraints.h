@@ -69,6 +69,10 @@ std::string CopyWidthObstacle(const Expression& expression, const NestShape& nes
 // same time. (CUDA's take subnormal fp32 for zero then.)
 bool HasAtomicAdd(DeviceKind device, ScalarType type);
 
+// Whether threads of devices of that kind can combine a value of that type with an element by that
+// operation, in shared or device memory, at the same time as others.
+bool HasAtomicCombination(DeviceKind device, PointWiseKind kind, ScalarType type);
+
 // Why blocks that share a reduction cannot add their results to the outputs atomically
 // (CombineBlocks::kAtomics), however the computation is cut; empty if they can: every result is
 // added up, in any order, in the type that its output stores, and the device can add to that.

@@ -129,6 +129,22 @@ struct ScanParameters {
   friend bool operator==(const ScanParameters&, const ScanParameters&) = default;
 };
 
+// How blocks of threads combine results by key (core/keyed_form.h): a block has a table of the keys
+// in shared memory, looks every element of its part up once, combines there, and then its results
+// with those of other blocks. Parts are of whole tiles: `threads` x `rounds` x `run` elements.
+struct KeyedParameters {
+  int threads = 0;  // of a block; 0: every element is compared with every key
+  // A thread has `rounds` runs of `run` neighbouring elements in registers; those of the threads of
+  // a warp are neighbours. Runs that no vector can move are cut up.
+  int rounds = 1;
+  int run = 1;
+  int tiles = 1;  // of a part, one after the other
+  // Of every result in shared memory: neighbouring threads combine with different ones.
+  int copies = 1;
+
+  friend bool operator==(const KeyedParameters&, const KeyedParameters&) = default;
+};
+
 // kNvcc: of kernels in CUDA C++, where it is better than NVRTC; no value of a parameter.
 enum class Compiler : uint8_t { kGcc = 1, kClang = 2, kNvcc = 3 };
 
@@ -174,6 +190,7 @@ struct TuningParameters {
   // and further ones. Neighbouring threads of a block fill one tile after the other, in both cases
   // along x first; tiles divide warps. Empty: threads are numbered without tiles.
   std::vector<int64_t> lanes = {};
+  KeyedParameters keyed = {};
   Compiler compiler = Compiler::kGcc;
   // Not searched for, but given: which decompositions are valid depends on it.
   NumericsPolicy numerics = NumericsPolicy::kReassociate;
@@ -201,6 +218,7 @@ bool IsNested(const PhaseParameters& phase);
 //   scan                               prefix sums: threads, rounds and run
 //   resident; lanes                    blocks that a multiprocessor shall have room for; threads of
 //                                      a tile of lanes along x, y, ...
+//   keyed                              results by key: threads, rounds, run, tiles and copies
 //   accumulate; chains; stores; prefetch; combine; compiler; unroll; numerics
 std::string ToText(const TuningParameters& parameters);
 // Errors: InvalidArgument, naming the field or the item that cannot be read.
@@ -238,6 +256,9 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 //     what it keeps, at least kFewestRegisters, and find room in shared memory;
 //   - tiles of lanes are for fused phases of models without a layer of warps, divide warps and,
 //     along every dimension, its threads; threads that shuffle are in one tile;
+//   - `keyed` is for results that have keys (FindKeyedForm), in types that the device combines
+//     atomically, on devices with blocks of threads and with phases that are fused, of floating
+//     point with NumericsPolicy::kReassociate; tables fit into shared memory;
 //   - blocks, grids, shared memory, registers and device memory are within the device's limits.
 // Errors: InvalidArgument, naming the constraint and the values on both sides.
 Status Validate(const Expression& expression, const SystemModel& model,

@@ -153,6 +153,19 @@ Result<ScanParameters> ParseScan(absl::string_view text) {
   return ScanParameters{.threads = values[0], .rounds = values[1], .run = values[2]};
 }
 
+// "512:2:4:1:1" = threads, rounds, run, tiles, copies.
+Result<KeyedParameters> ParseKeyed(absl::string_view text) {
+  MDH_ASSIGN_OR_RETURN(const std::vector<int> values, ParseRow<int>(text, ':'));
+  if (values.size() != 5) {
+    return Invalid("keyed '", text, "' is not THREADS:ROUNDS:RUN:TILES:COPIES");
+  }
+  return KeyedParameters{.threads = values[0],
+                         .rounds = values[1],
+                         .run = values[2],
+                         .tiles = values[3],
+                         .copies = values[4]};
+}
+
 // The fields of a text, each of which is taken once.
 class Fields {
  public:
@@ -295,6 +308,9 @@ Status ReadCodeLevel(Fields& fields, TuningParameters* p) {
   }
   if (const std::optional<std::string> lanes = fields.Take("lanes")) {
     MDH_ASSIGN_OR_RETURN(p->lanes, ParseRow<int64_t>(*lanes, 'x'));
+  }
+  if (const std::optional<std::string> keyed = fields.Take("keyed")) {
+    MDH_ASSIGN_OR_RETURN(p->keyed, ParseKeyed(*keyed));
   }
   if (const std::optional<std::string> unroll = fields.Take("unroll")) {
     MDH_ASSIGN_OR_RETURN(p->unroll, ParseInteger<int>(*unroll));

@@ -149,6 +149,10 @@ std::string ToText(const TuningParameters& p) {
   }
   if (p.resident_blocks != 0) absl::StrAppend(&text, "; resident=", p.resident_blocks);
   if (!p.lanes.empty()) absl::StrAppend(&text, "; lanes=", absl::StrJoin(p.lanes, "x"));
+  if (const KeyedParameters& k = p.keyed; !(k == KeyedParameters())) {
+    absl::StrAppend(
+        &text, "; keyed=", absl::StrJoin({k.threads, k.rounds, k.run, k.tiles, k.copies}, ":"));
+  }
   if (p.unroll != TuningParameters().unroll) absl::StrAppend(&text, "; unroll=", p.unroll);
   if (p.numerics != NumericsPolicy::kReassociate) {
     absl::StrAppend(&text, "; numerics=", Name(p.numerics));

@@ -88,6 +88,9 @@ Status Validate(const Expression& expression, const SystemModel& model,
                              ": compilers for devices of kind ", KindName(device.kind),
                              " cannot be told how many blocks are resident");
   }
+  if (tiles && !(parameters.keyed == KeyedParameters())) {
+    return InvalidParameters("keyed is for devices with blocks of threads");
+  }
   return tiles ? ValidateRegisterTiles(expression, model, device, parameters)
                : ValidateNest(expression, model, device, parameters);
 }

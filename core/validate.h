@@ -50,6 +50,10 @@ Status ValidateNumerics(const Expression& expression, const NestShape& recomposi
 Status ValidateScan(const Expression& expression, const SystemModel& model,
                     const DeviceDescription& device, const TuningParameters& parameters);
 
+// KeyedParameters other than the default.
+Status ValidateKeyed(const Expression& expression, const SystemModel& model,
+                     const DeviceDescription& device, const TuningParameters& parameters);
+
 // The regions of a buffer (D3 or R3) along the order of a phase get only faster.
 Status ValidateRegions(const SystemModel& model, const PhaseParameters& phase,
                        const MemoryParameters& memory, const std::string& name);

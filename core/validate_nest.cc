@@ -65,6 +65,10 @@ class Nest {
       if (!is_fused()) return InvalidParameters("scan needs phases that are fused");
       MDH_RETURN_IF_ERROR(ValidateScan(e_, m_, device_, p_));
     }
+    if (!(p_.keyed == KeyedParameters())) {
+      if (!is_fused()) return InvalidParameters("keyed needs phases that are fused");
+      MDH_RETURN_IF_ERROR(ValidateKeyed(e_, m_, device_, p_));
+    }
     if (m_.memory == MemoryKind::kExplicit) {
       MDH_RETURN_IF_ERROR(Lanes());
       MDH_RETURN_IF_ERROR(Tables());

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/constraints.h"
+#include "core/keyed_form.h"
 #include "core/low_level_expression.h"
 #include "core/nest_constraints.h"
 #include "core/round.h"
@@ -357,6 +358,15 @@ class Walk {
         p.scan = {.threads = 32 << Below(rng_, 4),
                   .rounds = 1 << Below(rng_, 4),
                   .run = 1 << Below(rng_, 4)};
+      });
+    }
+    if (m_.memory == MemoryKind::kExplicit && FindKeyedForm(e_).ok() && !OneIn(8)) {
+      TrySome(6, [&](TuningParameters& p) {
+        p.keyed = {.threads = 4 << Below(rng_, 8),
+                   .rounds = 1 << Below(rng_, 3),
+                   .run = 1 << Below(rng_, 4),
+                   .tiles = 1 + static_cast<int>(Below(rng_, 3)),
+                   .copies = 1 << Below(rng_, 4)};
       });
     }
     if (OneIn(4)) {

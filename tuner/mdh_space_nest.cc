@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/constraints.h"
+#include "core/keyed_form.h"
 #include "core/validate.h"
 
 namespace mdh {
@@ -19,6 +20,7 @@ constexpr int64_t kMaxShortSize = 64;    // idem of any dimension
 constexpr int64_t kMaxRegisterParts = 32;  // per dimension
 constexpr int64_t kMaxWideRegisterParts = 8;
 constexpr int64_t kMaxThreads = 1024;  // idem
+constexpr int kMostTiles = 1024;       // of a part, of results by key
 constexpr int kThinRank = 2;           // beyond, fewer part counts
 constexpr int kWideRank = 3;           // beyond, choices are independent of limits where possible
 
@@ -165,6 +167,7 @@ void NestDecompositions::AddExplicitChoices() {
   AddCopyFlags();
   AddCopyDetails();
   AddScans();
+  AddKeyed();
   unroll_ = builder_.Add("unroll", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096});
 }
 
@@ -388,6 +391,39 @@ void NestDecompositions::AddScans() {
   std::vector<int64_t> numbers(scans_.size());
   std::iota(numbers.begin(), numbers.end(), 0);
   scan_ = builder_.Add("scan", std::move(numbers));
+}
+
+// ---- Results by key ----
+
+// As far as the device has room for the table, with and without vectors.
+void NestDecompositions::AddKeyed() {
+  const Result<KeyedForm> form = FindKeyedForm(e_);
+  if (!form.ok()) return;
+  TuningParameters p;
+  p.numerics = p_.numerics;
+  by_key_.push_back(p.keyed);
+  std::vector<int> runs = {1};
+  if (RunOfVectors(e_) > 1) runs.push_back(RunOfVectors(e_));
+  const auto add = [&](const KeyedParameters& keyed) {
+    p.keyed = keyed;
+    // More tiles than there are change nothing.
+    const KeyedCut cut = CutByKey(e_, *form, keyed);
+    if (keyed.tiles > 1 && cut.tile * keyed.tiles / 2 >= cut.elements) return;
+    if (ValidateKeyed(e_, p_.model, p_.device, p).ok()) by_key_.push_back(keyed);
+  };
+  for (const int threads : {32, 128, 256, 512, 1024}) {
+    for (const int rounds : {1, 2, 4}) {
+      for (const int run : runs) {
+        for (int tiles = 1; tiles <= kMostTiles; tiles *= 2) {
+          for (const int copies : {1, 2, 4, 8}) add({threads, rounds, run, tiles, copies});
+        }
+      }
+    }
+  }
+  if (by_key_.size() == 1) return;
+  std::vector<int64_t> numbers(by_key_.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  keyed_ = builder_.Add("keyed", std::move(numbers));
 }
 
 std::unique_ptr<MdhSpaceKind> NestSpace(MdhProblem problem) {

@@ -65,6 +65,7 @@ class NestDecompositions : public MdhSpaceKind {
   void AddScans();
   void AddResidency();
   void AddLanes();
+  void AddKeyed();
 
   bool is_explicit() const { return p_.model.memory == MemoryKind::kExplicit; }
   bool is_wide() const;
@@ -154,6 +155,8 @@ class NestDecompositions : public MdhSpaceKind {
   // Tiles of lanes along x and y; values of lanes_ are their numbers, and 0 is none.
   std::vector<std::pair<int64_t, int64_t>> tiles_;
   std::vector<ScanParameters> scans_;  // values of scan_ are their numbers; the first one is none
+  int keyed_ = -1;
+  std::vector<KeyedParameters> by_key_;  // of keyed_, as above
   int grid_x_ = -1, grid_y_ = -1, block_x_ = -1, block_y_ = -1, unroll_ = -1, compiler_ = -1;
   std::vector<InputChoices> inputs_;
   ProductLimit results_of_thread_ = ProductLimit("", 1, 1), unrolled_ = ProductLimit("", 1, 1);

@@ -217,6 +217,78 @@ TEST(BlockSourceTest, GpusScanInRegistersUnlessToldOtherwise) {
   EXPECT_EQ(scan_of(Shipped("scan.mdh", {{"I", "100000"}})), (ScanParameters{256, 1, 4}));
 }
 
+// A decomposition of `histo`, of 1000 elements and so many bins.
+std::string Keyed(const std::string& model, int bins, const std::string& keyed) {
+  return absl::StrCat("model=", model, "; tile=1000,", bins,
+                      "|1,1|1,1|1,1|1,1; order=0,1|0,1|0,1|0,1|0,1; "
+                      "inputs=in_place:0:-1|in_place:0:-1; keyed=",
+                      keyed);
+}
+
+// Elements are looked up in tables of the bins; the last block has what fills no tile.
+TEST(BlockSourceTest, ResultsByKey) {
+  const Expression histo = Shipped("histo.mdh", {{"E", "1000"}, {"B", "50"}});
+  for (const auto& [model, golden] :
+       {std::pair("CUDA", "keyed_histo.cu"), std::pair("OpenCL", "keyed_histo.cl")}) {
+    const Result<Kernel> kernel = Generate(histo, Keyed(model, 50, "64:1:4:1:2"));
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    ExpectGoldenFile(golden, kernel->source);
+    EXPECT_EQ(kernel->scratch_bytes, 0);
+    ASSERT_EQ(kernel->launches.size(), 2u);
+    EXPECT_EQ(kernel->launches[1].geometry, (LaunchGeometry{{4, 1, 1}, {64, 1, 1}}));
+    EXPECT_EQ(kernel->launches[1].starts_early, std::string(model) == "CUDA");
+  }
+}
+
+// Records, more keys than threads, several tiles of a block; floating point by compare and swap.
+TEST(BlockSourceTest, LargestByKey) {
+  const Expression largest = Shipped("gen_histo.mdh", {{"E", "1000"}, {"B", "100"}});
+  for (const auto& [model, golden] :
+       {std::pair("CUDA", "keyed_gen_histo.cu"), std::pair("OpenCL", "keyed_gen_histo.cl")}) {
+    const Result<Kernel> kernel = Generate(largest, Keyed(model, 100, "32:2:1:4:1"));
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    ExpectGoldenFile(golden, kernel->source);
+    EXPECT_EQ(kernel->launches.size(), 2u);
+  }
+}
+
+// One block has all elements of a batch: its results are the outputs.
+TEST(BlockSourceTest, BatchesByKeyInOneStage) {
+  const auto batches = ParseExpression(R"(
+    h := out_view<int64>( y: (i,e,k) -> (k,i) ) o md_hom<6,100,20>( f, (++, +, ++) ) o
+      inp_view<int8,int8,int16>( x: (i,e,k) -> (i,e), b: (i,e,k) -> (i,k), w: (i,e,k) -> (e) )
+    where f(x, b, w) -> y { y = x == b && w > 0 ? int64(w) : 0 })");
+  ASSERT_TRUE(batches.ok()) << batches.status();
+  const Result<Kernel> kernel =
+      Generate(*batches,
+               "model=CUDA; tile=6,100,20|1,1,1|1,1,1|1,1,1|1,1,1; order=0,1,2|0,1,2|0,1,2|0,1,2|"
+               "0,1,2; inputs=in_place:0,1:-1|in_place:0,1:-1|in_place:0:-1; keyed=32:1:4:1:1");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("keyed_batches.cu", kernel->source);
+  ASSERT_EQ(kernel->launches.size(), 1u);
+  EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{6, 1, 1}, {32, 1, 1}}));
+}
+
+TEST(BlockSourceTest, BlocksLookKeysUpUnlessThereAreFew) {
+  const auto keyed_of = [](const Expression& expression,
+                           NumericsPolicy numerics = NumericsPolicy::kReassociate) {
+    const SystemModel model = CudaModel();
+    const DeviceDescription device = DeviceFor(model);
+    const TuningParameters p = DefaultParameters(expression, model, device, numerics);
+    EXPECT_TRUE(Validate(expression, model, device, p).ok());
+    return p.keyed;
+  };
+  EXPECT_GT(keyed_of(Shipped("histo.mdh")).threads, 0);
+  EXPECT_GT(keyed_of(Shipped("histo.mdh"), NumericsPolicy::kExactOrder).threads, 0);
+  EXPECT_GT(keyed_of(Shipped("histo.mdh", {{"B", "16"}})).copies, 1);
+  EXPECT_GT(keyed_of(Shipped("gen_histo.mdh")).threads, 0);
+  EXPECT_EQ(keyed_of(Shipped("gen_histo.mdh"), NumericsPolicy::kExactOrder), KeyedParameters());
+  EXPECT_EQ(keyed_of(Shipped("histo.mdh", {{"B", "4"}})), KeyedParameters());
+  EXPECT_EQ(keyed_of(Shipped("histo.mdh", {{"E", "100"}})), KeyedParameters());
+  EXPECT_EQ(keyed_of(Shipped("histo.mdh", {{"B", "1000000"}})), KeyedParameters());
+  EXPECT_EQ(keyed_of(Shipped("histo.mdh", {{"E", "300"}, {"B", "5000"}})), KeyedParameters());
+}
+
 TEST(BlockSourceTest, ExactNumericsKeepMultiplicationsAndAdditionsApart) {
   const auto generate = [](const std::string& figure, const std::string& numerics) {
     return Generate(MatMul(16, 1000, 2048), Figure(figure) + ";numerics=" + numerics);

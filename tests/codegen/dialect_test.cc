@@ -157,6 +157,104 @@ TEST(DialectTest, AtomicAdditionsOfTheDevicesThatHaveThem) {
   EXPECT_EQ(CudaCxx().adds_atomically(), has_some(DeviceKind::kCuda));
 }
 
+// What the prelude defines for it, and the statement; to an array in shared memory.
+std::string CombinationText(const CDialect& dialect, ScalarOp op, ScalarType type) {
+  CPrelude prelude(dialect);
+  CPrinter printer(prelude);
+  const std::string text =
+      printer.Print(Block{{DeclareArray{"s", type, 8, MemorySpace::kShared}},
+                          {CombineElement{op, "s", Var("i"), MakeNamed("v", {type})}},
+                          {CombineElement{op, "y", Var("i") * 2, MakeNamed("v", {type})}}},
+                    0);
+  return prelude.ToString() + text.substr(text.find('\n') + 1);
+}
+
+TEST(DialectTest, AtomicCombinations) {
+  EXPECT_EQ(CombinationText(CudaCxx(), ScalarOp::kAdd, ScalarType::kInt64),
+            "static __device__ inline void mdh_combine_add_i64(long long* p, long long x) {\n"
+            "  atomicAdd((unsigned long long*)p, (unsigned long long)x);\n"
+            "}\n"
+            "mdh_combine_add_i64(&s[i], v);\n"
+            "mdh_combine_add_i64(&y[i * 2], v);\n");
+  EXPECT_EQ(CombinationText(OpenClC(), ScalarOp::kMax, ScalarType::kInt32),
+            "static inline void mdh_combine_max_i32_shared(__local int* p, int x) {\n"
+            "  atomic_max((__local int*)p, (int)x);\n"
+            "}\n"
+            "static inline void mdh_combine_max_i32(__global int* p, int x) {\n"
+            "  atomic_max((__global int*)p, (int)x);\n"
+            "}\n"
+            "mdh_combine_max_i32_shared(&s[i], v);\n"
+            "mdh_combine_max_i32(&y[i * 2], v);\n");
+  EXPECT_THAT(CombinationText(CudaCxx(), ScalarOp::kAdd, ScalarType::kFloat64),
+              HasSubstr("  atomicAdd(p, x);\n"));
+  EXPECT_THAT(CombinationText(CudaCxx(), ScalarOp::kBitXor, ScalarType::kInt32),
+              HasSubstr("  atomicXor((unsigned int*)p, (unsigned int)x);\n"));
+}
+
+// What there is no function for: what changes nothing is not stored.
+TEST(DialectTest, CombinationsByCompareAndSwap) {
+  EXPECT_THAT(
+      CombinationText(OpenClC(), ScalarOp::kAdd, ScalarType::kFloat32),
+      HasSubstr("static inline void mdh_combine_add_f32_shared(__local float* p, float x) {\n"
+                "  union {\n"
+                "    float value;\n"
+                "    uint bits;\n"
+                "  } old, next, seen;\n"
+                "  old.value = *(volatile __local float*)p;\n"
+                "  for (;;) {\n"
+                "    next.value = old.value + x;\n"
+                "    if (next.bits == old.bits) return;\n"
+                "    seen.bits = atomic_cmpxchg((__local uint*)p, old.bits, next.bits);\n"
+                "    if (seen.bits == old.bits) return;\n"
+                "    old = seen;\n"
+                "  }\n"
+                "}\n"));
+  const std::string mul = CombinationText(CudaCxx(), ScalarOp::kMul, ScalarType::kInt64);
+  EXPECT_THAT(mul, HasSubstr("next.value = mdh_mul_i64(old.value, x);"));
+  EXPECT_THAT(mul, HasSubstr("atomicCAS((unsigned long long*)p, old.bits, next.bits)"));
+  const std::string max = CombinationText(CudaCxx(), ScalarOp::kMax, ScalarType::kFloat32);
+  EXPECT_LT(max.find("float mdh_max_f32(float a, float b)"), max.find("void mdh_combine_max_f32("));
+}
+
+// What Validate lets pass is what the languages have.
+TEST(DialectTest, AtomicCombinationsOfTheDevicesThatHaveThem) {
+  using Kind = PointWiseKind;
+  const auto has = [](DeviceKind device, Kind kind, ScalarType type) {
+    return HasAtomicCombination(device, kind, type);
+  };
+  EXPECT_EQ(GnuC().combines_atomically(), has(DeviceKind::kCpu, Kind::kAdd, ScalarType::kInt32));
+  EXPECT_EQ(OpenClC().combines_atomically(),
+            has(DeviceKind::kOpenCl, Kind::kAdd, ScalarType::kInt32));
+  EXPECT_EQ(CudaCxx().combines_atomically(),
+            has(DeviceKind::kCuda, Kind::kAdd, ScalarType::kInt32));
+  EXPECT_TRUE(has(DeviceKind::kCuda, Kind::kMul, ScalarType::kFloat64));
+  EXPECT_FALSE(has(DeviceKind::kOpenCl, Kind::kAdd, ScalarType::kFloat64));
+  EXPECT_FALSE(has(DeviceKind::kCuda, Kind::kAdd, ScalarType::kFloat16));
+  EXPECT_FALSE(has(DeviceKind::kCuda, Kind::kOr, ScalarType::kBool));
+  EXPECT_FALSE(has(DeviceKind::kCuda, Kind::kCustom, ScalarType::kInt32));
+}
+
+TEST(DialectTest, TablesOfKeys) {
+  const LoopValue first = MakeNamed("first", {ScalarType::kInt64});
+  const LoopValue key = MakeNamed("key", {ScalarType::kInt64});
+  const Block block = {{DeclareArray{"t", ScalarType::kInt64, 16, MemorySpace::kShared}},
+                       {InsertKey{"t", 4, first, key}},
+                       {FindKey{"place", "t", 4, first, key}},
+                       {CombineElement{ScalarOp::kMax, "s", Var("place"), key}}};
+  EXPECT_EQ(ToText(block),
+            "shared int64 t[16]\n"
+            "insert key into t, 2^4 slots, first first\n"
+            "index place = place of key in t, 2^4 slots, first first\n"
+            "s[place] max= atomically key\n");
+  CPrelude prelude(CudaCxx());
+  EXPECT_THAT(CPrinter(prelude).Print(block, 0),
+              HasSubstr("mdh_insert_key_i64(t, key, first, 4);\n"
+                        "const long long place = mdh_find_key_i64(t, key, first, 4);\n"));
+  EXPECT_THAT(prelude.ToString(),
+              HasSubstr("  return (int)(((unsigned long long)key * 11400714819323198485ULL) >> "
+                        "(64 - slot_bits));\n"));
+}
+
 TEST(DialectTest, AsynchronousCopiesAreFunctionsOfThePrelude) {
   CPrelude prelude(CudaCxx());
   CPrinter printer(prelude);
@@ -209,6 +307,9 @@ TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
                "has shared memory");
   EXPECT_DEATH(print(OpenClC(), {AddElements{"y", Var("i"), v}}),
                "a loop program for OpenCL C has atomic additions");
+  EXPECT_DEATH(print(GnuC(), {CombineElement{ScalarOp::kAdd, "y", Var("i"), v}}),
+               "a loop program for OpenMP C has atomic combinations");
+  EXPECT_DEATH(print(GnuC(), {FindKey{"i", "t", 2, v, v}}), "has atomic combinations");
   EXPECT_DEATH(print(OpenClC(), {Assign{"v", MakeShuffleDown(v, 1, 2)}}),
                "a loop program for OpenCL C has values of other threads");
   const Statement copy = {AsyncCopy{"s", 0, "x", 0, {ScalarType::kFloat32, 4}}};

@@ -55,5 +55,16 @@ TEST(ZeroResultsTest, OneResultNeedsNoThreads) {
   EXPECT_EQ(ToText(ZeroResults(*expression, OutputTargets(*expression, {"y"}))), "y[0] = 0\n");
 }
 
+TEST(ZeroResultsTest, OtherValues) {
+  const auto expression = ParseExpression(
+      "largest := out_view<fp32>( y: (i,k) -> (i) ) o md_hom<4,100>( f, (++, max) ) o "
+      "inp_view<fp32>( x: (i,k) -> (i,k) ) where f(a) -> s { s = a }");
+  ASSERT_TRUE(expression.ok()) << expression.status();
+  EXPECT_EQ(ToText(SetResults(*expression, OutputTargets(*expression, {"y"}),
+                              *expression->reduction().identity())),
+            "share item = 0 .. 4\n"
+            "  y[item] = -inf\n");
+}
+
 }  // namespace
 }  // namespace mdh

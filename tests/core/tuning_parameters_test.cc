@@ -118,6 +118,19 @@ TEST_F(TuningParametersTest, LanesArePrintedUnlessTheyAreTheDefault) {
               HasSubstr("'y' is no integer"));
 }
 
+TEST_F(TuningParametersTest, KeyedIsPrintedUnlessItIsTheDefault) {
+  parameters_.keyed = {.threads = 512, .rounds = 2, .run = 4, .tiles = 3, .copies = 8};
+  EXPECT_EQ(ToText(parameters_), std::string(kParameters) + "; keyed=512:2:4:3:8");
+  EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+  EXPECT_THAT(Error(parameters_), HasSubstr("keyed is for devices with blocks of threads"));
+  const auto error = [](const std::string& keyed) {
+    return std::string(
+        ParseTuningParameters(absl::StrCat(kParameters, "; keyed=", keyed)).status().message());
+  };
+  EXPECT_THAT(error("512:2"), HasSubstr("keyed '512:2' is not THREADS:ROUNDS:RUN:TILES:COPIES"));
+  EXPECT_THAT(error("512:2:4:b:1"), HasSubstr("'b' is no integer"));
+}
+
 TEST_F(TuningParametersTest, ExactOrderNeedsWholeReductionsOnOneCore) {
   parameters_.numerics = NumericsPolicy::kExactOrder;
   EXPECT_TRUE(Validate(expression_, model_, device_, parameters_).ok());

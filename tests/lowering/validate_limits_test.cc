@@ -321,6 +321,81 @@ TEST_F(LimitsTest, Scans) {
             prefix + "scan needs phases that are fused");
 }
 
+// What is wrong with tables of keys for elements of one type and results of another.
+std::string KeyedError(const SystemModel& model, const std::string& keyed,
+                       const std::string& type = "int32", const std::string& key = "int32",
+                       const std::string& more = "") {
+  const auto expression = ParseExpression(absl::StrCat(
+      "h := out_view<", type, ">( y: (e,k) -> (k) ) o md_hom<4096,100>( f, (+, ++) ) o inp_view<",
+      key, ",", key, ",", type, ">( x: (e,k) -> (e), b: (e,k) -> (k), w: (e,k) -> (e) ) ",
+      "where f(x, b, w) -> y { y = x == b ? w : 0 }"));
+  const auto p = ParseTuningParameters(
+      absl::StrCat("model=", model.name,
+                   "; tile=4096,100|1,1|1,1|1,1|1,1; order=0,1|0,1|0,1|0,1|0,1; "
+                   "inputs=in_place:0:-1|in_place:0:-1|in_place:0:-1; keyed=",
+                   keyed, more));
+  EXPECT_TRUE(expression.ok() && p.ok()) << expression.status() << p.status();
+  DeviceDescription device = DeviceFor(model);
+  device.blocks.shared_bytes_per_block = 16 << 10;
+  return ErrorMessage(Validate(*expression, model, device, *p));
+}
+
+TEST_F(LimitsTest, TablesOfKeys) {
+  const std::string prefix = "tuning parameters: ";
+  EXPECT_EQ(Error([](auto& p) {
+              p.keyed = {256, 1, 1, 1, 1};
+            }),
+            "keyed: result c is no choice between a value and 0, the identity of +");
+  const SystemModel cuda = CudaModel(), opencl = OpenClModel();
+  EXPECT_EQ(KeyedError(cuda, "256:2:4:1:1"), "no error");
+  EXPECT_EQ(KeyedError(opencl, "256:2:4:1:1"), "no error");
+  EXPECT_EQ(KeyedError(cuda, "256:1:1:1:1", "fp64", "int64"), "no error");
+  const std::string powers = "keyed: threads, rounds, run and copies are powers of two, not ";
+  EXPECT_EQ(KeyedError(cuda, "96:1:1:1:1"), prefix + powers + "96");
+  EXPECT_EQ(KeyedError(cuda, "64:1:3:1:1"), prefix + powers + "3");
+  EXPECT_EQ(KeyedError(cuda, "64:1:1:1:0"), prefix + powers + "0");
+  EXPECT_EQ(KeyedError(cuda, "64:1:1:0:1"), prefix + "keyed: parts of 0 tiles");
+  EXPECT_EQ(KeyedError(cuda, "64:16:8:1:1"), prefix + "keyed: elements of a thread: 128 > 64");
+  EXPECT_EQ(KeyedError(cuda, "64:1:1:2000000:1"),
+            prefix + "keyed: tiles of a part: 2000000 > 1048576");
+  EXPECT_EQ(KeyedError(cuda, "64:1:1:1:64"), prefix + "keyed: copies of results: 64 > 32");
+  EXPECT_EQ(KeyedError(cuda, "2048:1:1:1:1"), prefix + "keyed: threads of a block: 2048 > 1024");
+  EXPECT_EQ(KeyedError(cuda, "64:1:1:1:16"),
+            prefix + "keyed: bytes of shared memory of a block: 17408 > 16384");
+}
+
+TEST_F(LimitsTest, TablesOfKeysNeedAtomics) {
+  const std::string prefix = "tuning parameters: ";
+  const SystemModel cuda = CudaModel(), opencl = OpenClModel();
+  EXPECT_EQ(
+      KeyedError(cuda, "64:1:1:1:1", "int16"),
+      prefix + "keyed: result y is of type int16, which the device does not combine atomically");
+  EXPECT_EQ(
+      KeyedError(opencl, "64:1:1:1:1", "fp64"),
+      prefix + "keyed: result y is of type fp64, which the device does not combine atomically");
+  EXPECT_EQ(KeyedError(opencl, "64:1:1:1:1", "int32", "int64"),
+            prefix + "keyed: the device compares no keys of type int64 atomically");
+  EXPECT_EQ(KeyedError(opencl, "64:1:1:1:1", "int32", "uint8"), "no error");
+  const std::string exact = "; results=0,0|2,2|2,2|2,2|2,2; numerics=exact";
+  EXPECT_EQ(KeyedError(cuda, "64:1:1:1:1", "fp32", "int32", exact),
+            prefix + "keyed combines values in another order than numerics=exact says");
+  EXPECT_EQ(KeyedError(cuda, "64:1:1:1:1", "int32", "int32", exact), "no error");
+  EXPECT_EQ(KeyedError(cuda, "64:1:1:1:1", "int32", "int32",
+                       "; recompose_order=0,1|0,1|0,1|0,1|0,1; recompose_assign="
+                       "(3,1)(1,2)|(2,1)(2,2)|(1,1)(3,2)|(4,1)(4,2)|(5,1)(5,2)"),
+            prefix + "keyed needs phases that are fused");
+}
+
+TEST_F(LimitsTest, TablesOfKeysCombineWhatTheyStore) {
+  expression_ = *ParseExpression(
+      "h := out_view<fp16>( y: (e,k) -> (k) ) o md_hom<64,8>( f, (+, ++) ) o "
+      "inp_view<int32,int32>( "
+      "x: (e,k) -> (e), b: (e,k) -> (k) ) where f(x, b) -> y: fp32 { y = x == b ? 1 : 0 }");
+  EXPECT_EQ(ErrorOf("model=CUDA; parts=1,1|64,8|1,1|1,1|1,1; order=0,1|0,1|0,1|0,1|0,1; "
+                    "inputs=in_place:0:-1|in_place:0:-1; keyed=64:1:1:1:1"),
+            "keyed: result y is combined as fp32 and stored as fp16");
+}
+
 // All levels in the order of layers, inputs where they are.
 std::string Plain(const std::string& model, const std::string& parts,
                   const std::string& more = "") {

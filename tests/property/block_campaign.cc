@@ -10,6 +10,7 @@
 //   --guards BYTES    around every buffer, 256 unless told; 0 for tools that watch accesses
 //   --threads N       the most of a block
 //   --only-scans 1    only expressions with prefix sums
+//   --only-keyed 1    only expressions whose results have keys
 #include <unistd.h>
 
 #include <charconv>
@@ -29,7 +30,7 @@ using mdh::BlockPairOptions;
   std::fprintf(stderr,
                "block_campaign: error: %s\nusage: block_campaign --backend NAME [--platform NAME] "
                "[--device N] [--seed S] [--first N] [--processes N] [--guards BYTES] [--threads N] "
-               "[--only-scans 1] COUNT\n",
+               "[--only-scans 1] [--only-keyed 1] COUNT\n",
                why.c_str());
   std::exit(2);
 }
@@ -77,6 +78,8 @@ BlockPairOptions Parse(int argc, char** argv) {
       options.backend.max_threads_per_block = Number<int>(value);
     } else if (word == "--only-scans") {
       options.only_scans = Number<int>(value) != 0;
+    } else if (word == "--only-keyed") {
+      options.only_keyed = Number<int>(value) != 0;
     } else {
       Usage("unknown option '" + word + "'");
     }

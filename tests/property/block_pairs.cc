@@ -9,6 +9,7 @@
 #include "core/nest_constraints.h"
 #include "core/text/printer.h"
 #include "tests/property/worker_pool.h"
+#include "tests/random_keyed.h"
 #include "tests/random_parameters.h"
 #include "tuner/mdh_space.h"
 
@@ -34,6 +35,7 @@ std::set<std::string> FeaturesOf(const Expression& expression, const SystemModel
   for (int d = 0; d < expression.rank(); ++d) add(shape.IsGuarded(d), "guards");
   if (model.memory != MemoryKind::kExplicit) return features;
   add(p.scan.threads > 0, "scans in registers");
+  add(p.keyed.threads > 0, "results by key");
   add(shape.Slots() > 1, "slots");
   add(p.combine_blocks == CombineBlocks::kAtomics, "atomics");
   add(p.resident_blocks > 0, "resident blocks");
@@ -100,14 +102,25 @@ Result<std::optional<TuningParameters>> SampleOfSpace(Rng& rng, const Expression
                    model.name, " numerics=", Name(numerics), "\n", device.Fingerprint()));
 }
 
-// nullopt if there is no valid configuration. Errors: those of SampleOfSpace.
-Result<std::optional<Pair>> RandomPair(const JudgedBackend& backend, uint64_t seed,
-                                       bool only_scans) {
-  Rng rng(seed);
+// Some results have keys, which random functions do not give.
+Expression RandomPairExpression(Rng& rng, uint64_t seed, const BlockPairOptions& pairs) {
   RandomExpressionOptions options;
   options.max_points = 2048;
+  if (pairs.only_keyed || (!pairs.only_scans && seed % 16 == 5)) {
+    return RandomKeyedExpression(rng, options);
+  }
   Expression expression = RandomExpression(rng, options);
-  while (only_scans && !expression.has_prefix_sum()) expression = RandomExpression(rng, options);
+  while (pairs.only_scans && !expression.has_prefix_sum()) {
+    expression = RandomExpression(rng, options);
+  }
+  return expression;
+}
+
+// nullopt if there is no valid configuration. Errors: those of SampleOfSpace.
+Result<std::optional<Pair>> RandomPair(const JudgedBackend& backend, uint64_t seed,
+                                       const BlockPairOptions& options) {
+  Rng rng(seed);
+  Expression expression = RandomPairExpression(rng, seed, options);
   SystemModel model = backend.RandomModel(rng);
   DeviceDescription device = backend.RandomDevice(rng);
   const NumericsPolicy numerics = RandomNumerics(rng);
@@ -151,8 +164,8 @@ std::string Reproduction(const Pair& pair) {
                       pair.device.Fingerprint(), "\n", pair.kernel.ok() ? pair.kernel->source : "");
 }
 
-std::string JudgeOne(JudgedBackend& backend, uint64_t seed, bool only_scans) {
-  Result<std::optional<Pair>> random = RandomPair(backend, seed, only_scans);
+std::string JudgeOne(JudgedBackend& backend, uint64_t seed, const BlockPairOptions& options) {
+  Result<std::optional<Pair>> random = RandomPair(backend, seed, options);
   if (!random.ok()) return absl::StrCat(kWrong, random.status().message());
   if (!*random) return std::string(kNone);
   Pair& pair = **random;
@@ -175,8 +188,7 @@ std::string Describe(const BlockPairOptions& options, int number) {
     return [&options](int job) -> std::string {
       const auto backend = JudgedBackend::Open(options.backend);
       if (!backend.ok()) return std::string(backend.status().message());
-      Result<std::optional<Pair>> pair =
-          RandomPair(**backend, SeedOf(options, job), options.only_scans);
+      Result<std::optional<Pair>> pair = RandomPair(**backend, SeedOf(options, job), options);
       if (!pair.ok()) return std::string(pair.status().message());
       if (!*pair) return "";
       GenerateKernelOf(**backend, &**pair);
@@ -222,12 +234,13 @@ BlockPairReport JudgeBlockPairs(const BlockPairOptions& options,
         JudgedBackend::Open(options.backend));
     return [backend, &options](int pair) {
       if (!backend->ok()) return absl::StrCat(kWrong, backend->status().message());
-      return JudgeOne(***backend, SeedOf(options, pair), options.only_scans);
+      return JudgeOne(***backend, SeedOf(options, pair), options);
     };
   };
   const auto fail = [&](int pair, absl::string_view what) {
     ++report.failures;
-    on_failure(absl::StrCat(options.only_scans ? "--only-scans 1 " : "", "--seed ", options.seed,
+    on_failure(absl::StrCat(options.only_scans ? "--only-scans 1 " : "",
+                            options.only_keyed ? "--only-keyed 1 " : "", "--seed ", options.seed,
                             " --first ", pair, " 1: ", what));
   };
   const auto on_end = [&](const JobEnd& end) {

@@ -5,6 +5,7 @@
 #include "codegen/default_parameters.h"
 #include "core/low_level_expression.h"
 #include "tests/lowering/lowering_case.h"
+#include "tests/shipped_expression.h"
 #include "tests/tuner/space_problems.h"
 #include "tuner/mdh_space.h"
 
@@ -116,6 +117,22 @@ TEST(MdhSpaceErrors, SystemsOfDevicesAreNotTuned) {
 INSTANTIATE_TEST_SUITE_P(All, MdhSpaceStarts,
                          ::testing::Range(0, static_cast<int>(SpaceBackends().size())),
                          [](const auto& info) { return SpaceBackends()[info.param].name; });
+
+// Tables of keys that rules start from are values of the space.
+TEST(MdhSpaceStartsTest, TablesOfKeysReadBack) {
+  const SystemModel model = CudaModel();
+  const DeviceDescription device = DeviceFor(model);
+  for (const char* elements : {"7000", "100003", "1048576", "1073741824"}) {
+    for (const char* bins : {"9", "100", "5000"}) {
+      const Expression histo = Shipped("histo.mdh", {{"E", elements}, {"B", bins}});
+      const auto space = MdhSpace::Create(histo, model, device);
+      ASSERT_TRUE(space.ok()) << space.status();
+      const TuningParameters p = DefaultParameters(histo, model, device);
+      EXPECT_GT(p.keyed.threads, 0);
+      EXPECT_EQ(space->Decode(space->EncodeNearest(p)).keyed, p.keyed) << ToText(p);
+    }
+  }
+}
 
 }  // namespace
 }  // namespace mdh

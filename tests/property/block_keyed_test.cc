@@ -1,0 +1,153 @@
+// Results by key (codegen/keyed_program.h) on the devices of this machine: sizes that fill tiles
+// and do not, keys that several results have, elements without a result and results without
+// elements, batches, several reduced dimensions, and every operator that is combined atomically.
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "codegen/default_parameters.h"
+#include "core/interpreter.h"
+#include "core/text/parser.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/property/block_backend.h"
+#include "tests/property/block_pairs.h"
+#include "tests/property/worker_pool.h"
+#include "tests/random_expression.h"
+
+namespace mdh {
+namespace {
+
+// Keys are from -4 to 4, so bins are given several times, and indices go beyond all elements.
+constexpr char kByIndex[] = R"(
+h<T = int32 | E = 1, B = 1> :=
+  out_view<int32,int32>( n: (e,b) -> (b), m: (e,b) -> (2*b + 1) ) o
+  md_hom<E,B>( f, ((+, |), ++) ) o
+  inp_view<T,int8>( x: (e,b) -> (e), w: (e,b) -> (e) )
+where f(x, w) -> (n: int32, m: int32) {
+  n = x == int32(b) ? 1 : 0; m = int32(b) != x || w < 0 ? 0 : int32(w) }
+)";
+
+constexpr char kBatches[] = R"(
+h<T = int16 | E = 1, B = 1> :=
+  out_view<fp32>( y: (e,i,b,g) -> (b,i) ) o
+  md_hom<E,3,B,5>( f, (+, ++, ++, +) ) o
+  inp_view<T,fp32,T>( x: (e,i,b,g) -> (i,e,g), w: (e,i,b,g) -> (g,e),
+                              bins: (e,i,b,g) -> (i,b) )
+where f(x, w, bin) -> y { y = bin == x ? w : 0 }
+)";
+
+constexpr char kLargest[] = R"(
+h<T = uint8 | E = 1, B = 1> :=
+  out_view<fp32>( y: (e,b) -> (b) ) o md_hom<E,B>( f, (OP, ++) ) o
+  inp_view<{bin: uint8, value: fp32},T>( x: (e,b) -> (e + 1), bins: (e,b) -> (b) )
+where f(x, bin) -> y { y = x.bin / 2 == bin ? x.value : NONE }
+)";
+
+constexpr char kProducts[] = R"(
+h<T = int8 | E = 1, B = 1> :=
+  out_view<uint32,uint32,int32>( p: (e,b) -> (b), q: (e,b) -> (b), r: (e,b) -> (b) ) o
+  md_hom<E,B>( f, ((*, &, min), ++) ) o
+  inp_view<uint32,T,T>( w: (e,b) -> (e), x: (e,b) -> (e), bins: (e,b) -> (b) )
+where f(w, x, bin) -> (p: uint32, q: uint32, r: int32) {
+  p = x == bin ? w : 1; q = x == bin ? w : 4294967295; r = x == bin ? int32(w) : 2147483647 }
+)";
+
+struct Case {
+  std::string expression;
+  int elements, bins;
+  KeyedParameters keyed;
+};
+
+std::vector<Case> Cases() {
+  const auto shipped = [](const char* name) {
+    std::ifstream file(absl::StrCat(MDH_SOURCE_DIR, "/client/expressions/", name));
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const auto largest = [](const char* op, const char* none) {
+    return absl::StrReplaceAll(kLargest, {{"OP", op}, {"NONE", none}});
+  };
+  const std::string expressions[] = {
+      shipped("histo.mdh"),   shipped("gen_histo.mdh"), kByIndex, kBatches,
+      largest("max", "-inf"), largest("min", "inf"),    kProducts};
+  const std::pair<int, int> sizes[] = {{1, 2}, {31, 7}, {1000, 3}, {4099, 100}};
+  const KeyedParameters keyed[] = {
+      {32, 1, 1, 1, 1}, {64, 2, 4, 1, 2}, {16, 1, 8, 3, 1}, {128, 4, 2, 2, 8}};
+  std::vector<Case> cases;
+  for (const std::string& expression : expressions) {
+    for (const auto& [elements, bins] : sizes) {
+      cases.push_back({expression, elements, bins, keyed[cases.size() * 3 / 2 % 4]});
+    }
+  }
+  return cases;
+}
+
+// What is wrong; empty if nothing is.
+std::string Judge(JudgedBackend& backend, const Case& judged) {
+  const auto expression =
+      ParseExpression(judged.expression,
+                      {{"E", std::to_string(judged.elements)}, {"B", std::to_string(judged.bins)}});
+  if (!expression.ok()) return std::string(expression.status().message());
+  Rng rng(static_cast<uint64_t>(judged.elements));
+  const DeviceDescription device = backend.device()->description();
+  const SystemModel model = device.kind == DeviceKind::kCuda ? CudaModel() : OpenClModel();
+  TuningParameters parameters =
+      DefaultParameters(*expression, model, device, NumericsPolicy::kReassociate);
+  parameters.keyed = judged.keyed;
+  const auto low_level = Lower(*expression, model, device, parameters);
+  if (!low_level.ok()) return std::string(low_level.status().message());
+  const Result<Kernel> kernel = backend.Generate(*low_level, device);
+  if (!kernel.ok()) return std::string(kernel.status().message());
+  const std::vector<BufferBytes> inputs = RandomInputs(rng, *expression);
+  const auto expected = Interpret(*expression, inputs, AccumulationOf(parameters.numerics));
+  if (!expected.ok()) return std::string(expected.status().message());
+  return std::string(backend.Judge(*expression, *kernel, inputs, *expected).message());
+}
+
+void JudgeOn(Backend kind) {
+  BackendOptions options;
+  options.backend = kind;
+  if (const auto name = FindBackend(options); !name.ok()) GTEST_SKIP() << name.status().message();
+  const TemporaryDirectory cache;
+  setenv("POCL_CACHE_DIR", cache.path().c_str(), 1);
+  const std::vector<Case> cases = Cases();
+  const MakeJob make_job = [&]() -> Job {
+    auto backend =
+        std::make_shared<Result<std::unique_ptr<JudgedBackend>>>(JudgedBackend::Open(options));
+    return [backend, &cases](int job) {
+      return backend->ok() ? Judge(***backend, cases[job])
+                           : std::string(backend->status().message());
+    };
+  };
+  const Status status = RunInWorkers(
+      {.count = static_cast<int>(cases.size()), .processes = 1}, make_job, [&](const JobEnd& end) {
+        const Case& judged = cases[end.job];
+        EXPECT_EQ(end.text, "") << judged.expression << judged.elements << " elements, "
+                                << judged.bins << " bins, " << judged.keyed.threads << ":"
+                                << judged.keyed.rounds << ":" << judged.keyed.run << ":"
+                                << judged.keyed.tiles << ":" << judged.keyed.copies;
+      });
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(BlockKeyedTest, IsRightOnOpenCl) { JudgeOn(Backend::kOpenCl); }
+TEST(BlockKeyedTest, IsRightOnCuda) { JudgeOn(Backend::kCuda); }
+
+// Random ones, which rarely have keys elsewhere.
+TEST(BlockKeyedTest, RandomExpressionsCompileForTwoArchitectures) {
+  BlockPairOptions options;
+  options.backend.backend = Backend::kNvrtc;
+  options.backend.toolkit_folders = Nvrtc::ToolkitFolders("");
+  options.count = 60;
+  options.only_keyed = true;
+  if (const auto name = FindBackend(options.backend); !name.ok()) {
+    GTEST_SKIP() << name.status().message();
+  }
+  const BlockPairReport report =
+      JudgeBlockPairs(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
+  EXPECT_EQ(report.failures, 0);
+  EXPECT_GE(report.features.at("results by key"), 20);
+}
+
+}  // namespace
+}  // namespace mdh

@@ -109,8 +109,11 @@ LoopValue TileInputs::Load(int parameter, const TilePoint& point, Block& block) 
   const int64_t stride = v >= 0 ? address.step[v] : 0;
   const int width = v >= 0 && stride != 0 ? point.pieces[v].width : 1;
   const std::string base = address.base.ToString();
+  // Two accesses may begin at one element and go on with different ones.
   const std::string key =
-      absl::StrJoin({address.pointer, base, absl::StrCat(offset), absl::StrCat(width)}, "|");
+      absl::StrJoin({address.pointer, base, absl::StrCat(offset), absl::StrCat(width),
+                     absl::StrCat(width == 1 ? 0 : stride)},
+                    "|");
   if (const auto known = loads_.find(key); known != loads_.end()) return known->second;
 
   Index at = address.base;

@@ -206,6 +206,17 @@ TEST(GeneratedSourceTest, ResultsThatAreAddedToAreRequestedBeforehandAndNotStrea
   EXPECT_THAT(source, Not(HasSubstr("__builtin_prefetch(B")));
 }
 
+// A row and a diagonal: both read x[2][0] first, and then x[3][0] and x[3][1].
+TEST(GeneratedSourceTest, VectorsThatOnlyBeginAtOneElementAreLoadedTwice) {
+  const std::string source = Source(
+      "m := out_view<fp32>( y: (i) -> (i) ) o md_hom<16>( f, (++) ) o "
+      "inp_view<fp32>( x[18, 18]: (i) -> (i, 0), (i + 2, i) ) "
+      "where f(a, b) -> y { y = a + b }",
+      "model=OpenMP+SIMD+RM; tile=16|16|16|16|2|1; order=0|0|0|0|0|0; inputs=in_place:0,1:-1");
+  EXPECT_THAT(source, HasSubstr("gather_f32x2(x + 36, 18)"));
+  EXPECT_THAT(source, HasSubstr("gather_f32x2(x + 36, 19)"));
+}
+
 TEST(GeneratedSourceTest, ResultsInTheOutputWhenTheLoopOrderIsFree) {
   ExpectGolden(
       "matmul_output.c",

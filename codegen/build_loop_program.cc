@@ -162,23 +162,29 @@ class LoopProgramBuilder {
                          false, ShareBlock(std::move(body))}});
   }
 
-  // Whole register tiles in a loop, then the partial one at the end of the dimension.
+  // Whole register tiles in a loop, then the one at the end of the dimension. If that is a whole
+  // one, too, it is in the loop.
   void EmitTileLoop(size_t n, const State& state, Block& block) {
     const PlannedLoop& loop = plan_.outer_loops()[n];
     const int d = loop.dimension;
-    const int64_t rest = plan_.remainder(d);
+    const int64_t last = plan_.last_tile(d);
+    const bool has_other_last = last != 0 && last != loop.step;
     const DimensionRange& range = state.ranges[d];
     State inside = state;
     inside.points[d] = loop.step;
     inside.origins[d] = Index::Variable(loop.variable);
+    if (last == loop.step) {
+      inside.origins[d] = Min(inside.origins[d], Index(plan_.size(d) - last));
+    }
     Block body;
     EmitLoops(n + 1, inside, body);
-    block.push_back({For{loop.variable, range.begin, range.end, loop.step, rest != 0,
+    block.push_back({For{loop.variable, range.begin, range.end, loop.step, has_other_last,
                          ShareBlock(std::move(body))}});
-    if (rest == 0) return;
-    inside.points[d] = rest;
+    if (!has_other_last) return;
+    inside.points[d] = last;
+    inside.origins[d] = Index::Variable(loop.variable);
     Block rest_body;
-    rest_body.push_back({DeclareIndex{loop.variable, Index(plan_.size(d) - rest)}});
+    rest_body.push_back({DeclareIndex{loop.variable, Index(plan_.size(d) - last)}});
     EmitLoops(n + 1, inside, rest_body);
     std::vector<Condition> conditions;
     if (!range.end.is_constant()) {

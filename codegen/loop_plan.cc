@@ -11,7 +11,12 @@
 #include "core/round.h"
 
 namespace mdh {
-namespace {}  // namespace
+namespace {
+
+// Points of the last part of a dimension that is cut into parts of `extent` points.
+int64_t LastPart(int64_t size, int64_t extent) { return (size - 1) % extent + 1; }
+
+}  // namespace
 
 bool DependsOn(const Buffer& buffer, int d) {
   for (const IndexFunction& access : buffer.accesses) {
@@ -27,11 +32,13 @@ LoopPlan::LoopPlan(const LowLevelExpression& low_level)
       independent_accumulators_(low_level.parameters().independent_accumulators),
       streams_results_(low_level.parameters().streams_results),
       prefetch_(low_level.parameters().prefetch),
+      remainder_(low_level.parameters().remainder),
       numerics_(low_level.parameters().numerics) {
   PlanNames();
   PlanLoops(low_level);
   PlanStaging(low_level);
   PlanResults();
+  PlanLastTiles(low_level);
 }
 
 void LoopPlan::PlanNames() {
@@ -146,6 +153,36 @@ void LoopPlan::PlanResults() {
                                  : OutputTargets(expression_, output_names_);
 }
 
+void LoopPlan::PlanLastTiles(const LowLevelExpression& low_level) {
+  for (int d = 0; d < rank(); ++d) {
+    const int64_t rest = size(d) % register_tile_[d];
+    last_tile_.push_back(rest);
+    if (rest == 0 || remainder_ == Remainder::kVariants || is_reduction(d)) continue;
+    const int64_t vectors = d == vector_dimension_ ? RoundUp(rest, lanes_) : rest;
+    if (remainder_ == Remainder::kOverlap && CanBeginEarlier(low_level, d, register_tile_[d])) {
+      last_tile_[d] = register_tile_[d];
+    } else if (CanBeginEarlier(low_level, d, vectors)) {
+      last_tile_[d] = vectors;
+    }
+  }
+}
+
+// Whether the tile of the last `points` points of dimension d finds all of them in what the core
+// has, and stores the values that are there already.
+bool LoopPlan::CanBeginEarlier(const LowLevelExpression& low_level, int d, int64_t points) const {
+  if (LastPart(size(d), core_tile_[d]) < points) return false;
+  for (const PlannedLoop& loop : outer_loops_) {
+    if (is_reduction(loop.dimension)) return false;
+  }
+  for (const StagedCopy& copy : staged_) {
+    if (copy.strip_of == d) return false;
+    if (copy.layer == InputParameters::kWholeBuffer) continue;
+    if (!DependsOn(expression_.inputs()[copy.input], d)) continue;
+    if (LastPart(size(d), low_level.parameters().tile[copy.layer][d]) < points) return false;
+  }
+  return true;
+}
+
 bool LoopPlan::starts_from_identity() const {
   const CombineOperator& combine = expression_.reduction();
   if (!combine.identity().has_value()) return false;
@@ -174,7 +211,13 @@ bool LoopPlan::is_inner_reduction(int d) const {
 std::vector<TilePiece> LoopPlan::Pieces(int d, int64_t points) const {
   std::vector<TilePiece> pieces;
   int width = d == vector_dimension_ ? lanes_ : 1;
+  // A tile reads what it adds to before it stores: one vector may repeat points of another.
+  const bool overlaps = remainder_ != Remainder::kVariants && !is_reduction(d) && width <= points;
   for (int64_t offset = 0; offset < points; offset += width) {
+    if (overlaps) {
+      pieces.push_back({std::min(offset, points - width), width});
+      continue;
+    }
     // Narrower vectors for the rest; single points along a reduction, whose results would need
     // accumulators of their own for every width.
     while (width > points - offset) width = is_reduction(d) ? 1 : width / 2;

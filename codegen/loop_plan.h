@@ -75,10 +75,13 @@ class LoopPlan {
   bool is_inner_reduction(int d) const;
 
   int64_t register_tile(int d) const { return register_tile_[d]; }
-  int64_t remainder(int d) const { return size(d) % register_tile_[d]; }  // points of the last tile
-  int vector_dimension() const { return vector_dimension_; }              // -1: none
+  // Points of the tile that ends with dimension d, if whole tiles leave some over; else 0. Those
+  // that are left over, or more (Remainder): a tile that computes some points once more.
+  int64_t last_tile(int d) const { return last_tile_[d]; }
+  int vector_dimension() const { return vector_dimension_; }  // -1: none
   int lanes() const { return lanes_; }
-  // How `points` points of dimension d are covered: whole vectors first.
+  // How `points` points of dimension d are covered: whole vectors first. The last one may overlap
+  // the one before.
   std::vector<TilePiece> Pieces(int d, int64_t points) const;
 
   const std::vector<StagedCopy>& staged() const { return staged_; }
@@ -111,13 +114,15 @@ class LoopPlan {
   void PlanLoops(const LowLevelExpression& low_level);
   void PlanStaging(const LowLevelExpression& low_level);
   void PlanResults();
+  void PlanLastTiles(const LowLevelExpression& low_level);
+  bool CanBeginEarlier(const LowLevelExpression& low_level, int d, int64_t points) const;
 
   Expression expression_;
   std::vector<int64_t> core_tile_;
   std::vector<int> core_order_;
   std::vector<PlannedLoop> outer_loops_;
   std::vector<int> inner_reductions_;
-  std::vector<int64_t> register_tile_;
+  std::vector<int64_t> register_tile_, last_tile_;
   int vector_dimension_ = -1;
   int lanes_ = 1;
   std::vector<StagedCopy> staged_;
@@ -125,6 +130,7 @@ class LoopPlan {
   bool independent_accumulators_ = false;
   bool streams_results_ = false;
   int prefetch_ = 0;
+  Remainder remainder_;
   NumericsPolicy numerics_;
   bool uses_result_arrays_ = false;
   std::vector<ResultTarget> targets_;

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
 #include "core/text/parser.h"
@@ -215,6 +216,35 @@ TEST(GeneratedSourceTest, VectorsThatOnlyBeginAtOneElementAreLoadedTwice) {
       "model=OpenMP+SIMD+RM; tile=16|16|16|16|2|1; order=0|0|0|0|0|0; inputs=in_place:0,1:-1");
   EXPECT_THAT(source, HasSubstr("gather_f32x2(x + 36, 18)"));
   EXPECT_THAT(source, HasSubstr("gather_f32x2(x + 36, 19)"));
+}
+
+TEST(GeneratedSourceTest, LastTilesThatBeginEarlier) {
+  const std::string parameters =
+      "model=OpenMP+SIMD+RM; tile=54,500,64|54,500,64|54,500,64|6,16,4|1,8,1|1,1,1; "
+      "order=1,0,2|2,1,0|0,1,2|1,0,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|in_place:0,1:-1; "
+      "accumulate=registers; chains=one; compiler=gcc; remainder=";
+  const std::string overlap = Source(kMatMul, parameters + "overlap");
+  ExpectGolden("matmul_overlap.c", overlap);
+  // 4 columns are left over: a tile of one vector instead of one with half a vector.
+  const std::string vectors = Source(kMatMul, parameters + "vectors");
+  EXPECT_THAT(vectors, HasSubstr("tile_i4_j8("));
+  EXPECT_THAT(vectors, Not(HasSubstr("tile_i4_j4(")));
+}
+
+// What accumulates in memory would be added twice; strips begin at multiples of the tile.
+TEST(GeneratedSourceTest, LastTilesThatMustNotBeginEarlierHaveAVectorThatDoes) {
+  for (const char* rest : {"8,24,8|1,8,1|1,1,1; order=1,0,2|2,1,0|0,1,2|2,1,0|0,1,2|0,1,2; "
+                           "inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=output",
+                           "8,24,4|1,8,1|1,1,1; order=1,0,2|2,1,0|0,1,2|1,0,2|0,1,2|0,1,2; "
+                           "inputs=whole:0,1:0|whole:1,0:1; accumulate=registers"}) {
+    const std::string source =
+        Source(kMatMul, absl::StrCat("model=OpenMP+SIMD+RM; tile=100,500,64|100,500,64|100,500,64|",
+                                     rest, "; chains=one; compiler=gcc; remainder=overlap"));
+    EXPECT_THAT(source, Not(HasSubstr("mdh_min(i, "))) << rest;
+    EXPECT_THAT(source, Not(HasSubstr("mdh_min(j, "))) << rest;
+    EXPECT_THAT(source, HasSubstr("tile_i4_j20")) << rest;
+    EXPECT_THAT(source, HasSubstr("C_i3_j12 = ")) << rest;
+  }
 }
 
 TEST(GeneratedSourceTest, ResultsInTheOutputWhenTheLoopOrderIsFree) {

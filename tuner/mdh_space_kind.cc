@@ -104,6 +104,7 @@ bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const Tun
   if (a.unroll != b.unroll || a.independent_accumulators != b.independent_accumulators)
     return false;
   if (a.streams_results != b.streams_results || a.prefetch != b.prefetch) return false;
+  if (a.remainder != b.remainder) return false;
   if (!(a.scan == b.scan)) return false;
   if (a.accumulate_in != b.accumulate_in || a.compiler != b.compiler) return false;
   if (a.inputs.size() != b.inputs.size()) return false;

@@ -30,6 +30,7 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
   LimitStores();
   prefetch_ = builder_.Add(
       "prefetch", e_.has_reduction() ? std::vector<int64_t>{0, 2, 8, 32} : std::vector<int64_t>{0});
+  AddRemainder();
   const bool clang = absl::StrContains(p_.device.compiler, "clang");
   compiler_ =
       builder_.Add("compiler", clang ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1});
@@ -141,6 +142,30 @@ void RegisterDecompositions::LimitStores() {
     const Formula whole = dimensions_.at(d).outer(LevelOf(innermost_)) >= p_.size(d);
     builder_.Require(absl::StrCat("streamed results have all of ", p_.name(d)), is_cached || whole);
   }
+}
+
+// ---- Remainders ----
+
+// Whole vectors are a way of their own only where a dimension with lanes is no multiple of them.
+void RegisterDecompositions::AddRemainder() {
+  std::vector<int64_t> ways = {static_cast<int64_t>(Remainder::kVariants)};
+  Formula has_narrow = false;
+  bool may_overlap = false;
+  for (int d = 0; d < p_.rank(); ++d) {
+    if (p_.is_reduced(d) || p_.size(d) == 1) continue;
+    may_overlap = true;
+    if (!has_lanes_[d]) continue;
+    has_narrow = has_narrow || (builder_.At(vector_dimension_) == d &&
+                                Formula(p_.size(d)) % builder_.At(lanes_) != 0);
+  }
+  const bool may_be_narrow = lane_counts_.size() > 1 && may_overlap;
+  if (may_be_narrow) ways.push_back(static_cast<int64_t>(Remainder::kVectors));
+  if (may_overlap) ways.push_back(static_cast<int64_t>(Remainder::kOverlap));
+  remainder_ = builder_.Add("remainder", std::move(ways));
+  if (!may_be_narrow) return;
+  builder_.Require(
+      "whole vectors instead of narrower ones",
+      builder_.At(remainder_) != static_cast<int64_t>(Remainder::kVectors) || has_narrow);
 }
 
 // ---- Packed copies ----

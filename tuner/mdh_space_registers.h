@@ -32,6 +32,7 @@ class RegisterDecompositions : public MdhSpaceKind {
   void AddChains();
   void AddStores();
   void LimitStores();
+  void AddRemainder();
   void AddStaging(int b);
   void AddDimension(int d);
   void AddOrder(int l, int d, const DimensionParts& parts);
@@ -68,7 +69,7 @@ class RegisterDecompositions : public MdhSpaceKind {
   const bool has_registers_;
   const std::vector<int> turn_;
 
-  int vector_dimension_, lanes_, chains_, stores_, accumulate_, prefetch_, compiler_;
+  int vector_dimension_, lanes_, chains_, stores_, accumulate_, prefetch_, remainder_, compiler_;
   std::vector<int64_t> lane_counts_;
   std::vector<Formula> lanes_of_;
   std::vector<bool> has_lanes_;

@@ -40,6 +40,7 @@ TuningParameters RegisterDecompositions::Decode(absl::Span<const int64_t> c) con
   p.independent_accumulators = c[chains_] == 1;
   p.streams_results = c[stores_] == 1;
   p.prefetch = static_cast<int>(c[prefetch_]);
+  p.remainder = static_cast<Remainder>(c[remainder_]);
   p.compiler = static_cast<Compiler>(c[compiler_]);
   return p;
 }
@@ -74,6 +75,7 @@ Configuration RegisterDecompositions::Read(const TuningParameters& p) const {
   c[chains_] = p.independent_accumulators ? 1 : 0;
   c[stores_] = p.streams_results ? 1 : 0;
   c[prefetch_] = p.prefetch;
+  c[remainder_] = static_cast<int64_t>(p.remainder);
   c[compiler_] = static_cast<int64_t>(p.compiler);
   return c;
 }

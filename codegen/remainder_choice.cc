@@ -9,8 +9,11 @@ namespace {
 // Vectors and points that cover dimension d.
 int64_t PiecesAlong(const LoopPlan& plan, int d) {
   const int64_t tile = plan.register_tile(d);
-  return plan.size(d) / tile * std::ssize(plan.Pieces(d, tile)) +
-         std::ssize(plan.Pieces(d, plan.last_tile(d)));
+  const std::vector<LastTile>& last = plan.last_tiles(d);
+  const int64_t whole = plan.size(d) / tile - (last.size() > 1 ? 1 : 0);
+  int64_t pieces = whole * std::ssize(plan.Pieces(d, tile));
+  for (const LastTile& one : last) pieces += std::ssize(plan.Pieces(d, one.points));
+  return pieces;
 }
 
 }  // namespace

@@ -63,8 +63,13 @@ TileInputs::Address TileInputs::AddressOf(int parameter) const {
     for (int d = 0; d < plan_.rank(); ++d) {
       const int64_t coefficient = index.coefficients[d];
       if (coefficient == 0) continue;
+      Index origin = origins_[d];
+      if (strip && copy->strip_shift > 0) {
+        // A last tile begins earlier than its strip.
+        origin = (origin + Index(copy->strip - 1)) / copy->strip * copy->strip;
+      }
       address.base =
-          address.base + (origins_[d] - CopyOrigin(*copy, d)) * (coefficient * copy->strides[x]);
+          address.base + (origin - CopyOrigin(*copy, d)) * (coefficient * copy->strides[x]);
       address.step[d] += coefficient * (strip ? 1 : copy->strides[x]);
     }
   }

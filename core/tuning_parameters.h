@@ -112,13 +112,14 @@ enum class AccumulateIn : uint8_t {
 // How register tiles cover the points that are left over at the end of a dimension that is not
 // reduced. A last tile may begin earlier than they do and compute some points once more where it
 //   - overwrites results: no loop of a reduction runs around the tiles,
-//   - stays within what one core has, and within its copies of parts of inputs,
-//   - reads no input in strips along the dimension, which begin at multiples of the tile.
+//   - stays within what one core has, and within its copies of parts of inputs.
 enum class Remainder : uint8_t {
   kVariants = 1,  // by a smaller tile, with narrower vectors for what fills none
-  kVectors = 2,   // along the lanes, by a tile of as few whole vectors as hold them, which begins
-                  // earlier, or if it must not, only its last vector; without lanes as kVariants
-  kOverlap = 3,   // by a whole tile that begins earlier; where it must not, as kVectors
+  // Along the lanes, by as few whole vectors as hold them: those of a tile that begins earlier; or
+  // where it must not, the last vector of a tile begins earlier, and the tile before leaves it
+  // points that it needs. Without lanes, as kVariants.
+  kVectors = 2,
+  kOverlap = 3,  // by a whole tile that begins earlier; where it must not, as kVectors
 };
 
 // How the parts of a reduction that several blocks compute become one result (explicit memory).

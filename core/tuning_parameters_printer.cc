@@ -144,8 +144,8 @@ std::string ToText(const TuningParameters& p) {
   if (p.streams_results) absl::StrAppend(&text, "; stores=streaming");
   if (p.prefetch != 0) absl::StrAppend(&text, "; prefetch=", p.prefetch);
   if (p.remainder != Remainder::kVariants) {
-    absl::StrAppend(&text, "; remainder=",
-                    p.remainder == Remainder::kVectors ? "vectors" : "overlap");
+    absl::StrAppend(&text,
+                    "; remainder=", p.remainder == Remainder::kVectors ? "vectors" : "overlap");
   }
   if (p.combine_blocks == CombineBlocks::kAtomics) absl::StrAppend(&text, "; combine=atomics");
   if (!(p.scan == ScanParameters())) {

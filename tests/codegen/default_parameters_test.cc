@@ -147,8 +147,8 @@ TEST(DefaultParametersTest, AnyDimensionOfAProductMayBeHuge) {
   }
 }
 
-// 495 leaves 15 columns over beside whole vectors, which are four narrower ones; 500 leaves 4,
-// which are one; the sums of long reductions are added up in memory.
+// 495 leaves 15 columns over beside whole vectors, which are four narrower ones, also where the
+// sums of a long reduction are added up in memory; 500 leaves 4, which are one.
 TEST(DefaultParametersTest, WholeVectorsWhereTheyAreFewerThanNarrowOnes) {
   const auto remainder = [](const std::string& j, const std::string& k) {
     const auto expression = ParseExpression(kSmallProduct, {{"I", "10"}, {"J", j}, {"K", k}});
@@ -159,7 +159,7 @@ TEST(DefaultParametersTest, WholeVectorsWhereTheyAreFewerThanNarrowOnes) {
   EXPECT_EQ(remainder("495", "64"), Remainder::kVectors);
   EXPECT_EQ(remainder("500", "64"), Remainder::kVariants);
   EXPECT_EQ(remainder("512", "64"), Remainder::kVariants);
-  EXPECT_EQ(remainder("495", "100000"), Remainder::kVariants);
+  EXPECT_EQ(remainder("495", "100000"), Remainder::kVectors);
 }
 
 }  // namespace

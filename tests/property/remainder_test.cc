@@ -41,6 +41,14 @@ sums<T = fp32 | I = 13, J = 45> :=
 where f(x) -> y { y = x + 1 }
 )";
 
+constexpr char kDiagonal[] = R"(
+diagonal<T = fp32 | I = 29, J = 13> :=
+  out_view<T>( y: (i,j) -> (i,j) ) o
+  md_hom<I,J>( f, (++, ++) ) o
+  inp_view<T>( x: (i,j) -> (i,i,j) )
+where f(x) -> y { y = x + 1 }
+)";
+
 DeviceDescription Device() {
   DeviceDescription device;
   device.cores = 2;
@@ -107,7 +115,10 @@ INSTANTIATE_TEST_SUITE_P(
         RemainderCase{kProduct,
                       "model=OpenMP+SIMD+RM; tile=61,53,47|61,53,47|12,32,47|4,32,1|1,16,1|1,1,1; "
                       "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=2:0,1:-1|2:0,1:-1"},
-        // strips along both, whole and in parts
+        // strips along both, whole and in parts; of parts, the last one shorter than a tile
+        RemainderCase{kProduct,
+                      "model=OpenMP+SIMD+RM; tile=61,53,47|61,53,47|12,32,47|4,32,1|1,16,1|1,1,1; "
+                      "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=2:0,1:0|2:1,0:1"},
         RemainderCase{kProduct,
                       "model=OpenMP+SIMD+RM; tile=32,53,47|32,53,47|32,53,47|4,32,1|1,16,1|1,1,1; "
                       "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=whole:0,1:0|2:1,0:1"},
@@ -120,6 +131,21 @@ INSTANTIATE_TEST_SUITE_P(
                       "model=OpenMP+SIMD+RM; tile=32,53,47|32,53,16|32,53,16|4,32,1|1,16,1|1,1,1; "
                       "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
                       "inputs=in_place:0,1:-1|in_place:0,1:-1; prefetch=2"},
+        // the same with fewer points than lanes, which the tile before has to add to; with strips
+        RemainderCase{kProduct,
+                      "model=OpenMP+SIMD+RM; tile=32,53,47|32,53,47|32,53,47|4,48,8|1,16,1|1,1,1; "
+                      "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; "
+                      "inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=output"},
+        RemainderCase{kProduct,
+                      "model=OpenMP+SIMD+RM; tile=32,53,47|32,53,16|32,53,16|4,24,1|1,8,1|1,1,1; "
+                      "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+                      "inputs=whole:0,1:0|whole:1,0:1; prefetch=2"},
+        RemainderCase{kProduct,
+                      "model=OpenMP+SIMD+RM; tile=61,48,47|32,48,16|32,24,16|4,24,1|1,8,1|1,1,1; "
+                      "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=2:0,1:0|1:1,0:1"},
+        RemainderCase{kProduct,
+                      "model=OpenMP+SIMD+RM; tile=61,53,47|61,53,16|61,53,16|4,24,1|1,8,1|1,1,1; "
+                      "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=2:0,1:0|1:1,0:1"},
         // results of parts of the reduction, and lanes along it
         RemainderCase{kProduct,
                       "model=OpenMP+SIMD+RM; tile=32,53,24|32,53,24|32,53,24|4,32,1|1,16,1|1,1,1; "
@@ -146,6 +172,10 @@ INSTANTIATE_TEST_SUITE_P(
                       "model=OpenMP+SIMD+RM; tile=7,5,11,37|7,5,11,37|7,5,11,37|3,1,4,16|1,1,1,16|"
                       "1,1,1,1; order=0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3; "
                       "inputs=2:0,1,2,3:-1; stores=streaming"},
+        // a dimension that places strips, and elements beside them
+        RemainderCase{kDiagonal,
+                      "model=OpenMP+SIMD+RM; tile=29,13|29,13|29,13|8,2|4,1|1,1; "
+                      "order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=whole:1,0,2:0"},
         RemainderCase{kSums,
                       "model=OpenMP+SIMD+RM; tile=8,30|8,30|8,30|4,10|1,2|1,1; "
                       "order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1"}));

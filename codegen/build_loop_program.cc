@@ -162,29 +162,36 @@ class LoopProgramBuilder {
                          false, ShareBlock(std::move(body))}});
   }
 
-  // Whole register tiles in a loop, then the partial one at the end of the dimension.
+  // Whole register tiles in a loop, then those at the end of the dimension. A whole tile that
+  // begins earlier is in the loop, too.
   void EmitTileLoop(size_t n, const State& state, Block& block) {
     const PlannedLoop& loop = plan_.outer_loops()[n];
     const int d = loop.dimension;
-    const int64_t rest = plan_.remainder(d);
     const DimensionRange& range = state.ranges[d];
+    const std::vector<LastTile>& last = plan_.last_tiles(d);
+    const bool is_whole = last.size() == 1 && last[0].points == loop.step;
     State inside = state;
     inside.points[d] = loop.step;
     inside.origins[d] = Index::Variable(loop.variable);
+    if (is_whole) inside.origins[d] = Min(inside.origins[d], Index(last[0].origin));
     Block body;
     EmitLoops(n + 1, inside, body);
-    block.push_back({For{loop.variable, range.begin, range.end, loop.step, rest != 0,
+    const Index end = last.size() > 1 ? Min(range.end, Index(last[0].origin)) : range.end;
+    block.push_back({For{loop.variable, range.begin, end, loop.step, !last.empty() && !is_whole,
                          ShareBlock(std::move(body))}});
-    if (rest == 0) return;
-    inside.points[d] = rest;
-    Block rest_body;
-    rest_body.push_back({DeclareIndex{loop.variable, Index(plan_.size(d) - rest)}});
-    EmitLoops(n + 1, inside, rest_body);
-    std::vector<Condition> conditions;
-    if (!range.end.is_constant()) {
-      conditions.push_back({Condition::Kind::kEqual, range.end, Index(plan_.size(d)), ""});
+    if (is_whole) return;
+    inside.origins[d] = Index::Variable(loop.variable);
+    for (const LastTile& tile : last) {
+      inside.points[d] = tile.points;
+      Block rest_body;
+      rest_body.push_back({DeclareIndex{loop.variable, Index(tile.origin)}});
+      EmitLoops(n + 1, inside, rest_body);
+      std::vector<Condition> conditions;
+      if (!range.end.is_constant()) {
+        conditions.push_back({Condition::Kind::kEqual, range.end, Index(plan_.size(d)), ""});
+      }
+      block.push_back({If{conditions, ShareBlock(std::move(rest_body)), nullptr}});
     }
-    block.push_back({If{conditions, ShareBlock(std::move(rest_body)), nullptr}});
   }
 
   // ---- Register tile ----

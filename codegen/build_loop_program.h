@@ -8,8 +8,8 @@
 namespace mdh {
 
 // Expects a plan of a valid low-level expression. Ensures: running all stages in turn, each by
-// `threads` threads with thread = 0 .. threads-1, stores every reached output element exactly once
-// per run (partial results apart).
+// `threads` threads with thread = 0 .. threads-1, stores every reached output element once per
+// run, or several times the same value from one thread (Remainder); partial results apart.
 LoopProgram BuildLoopProgram(const LoopPlan& plan);
 
 }  // namespace mdh

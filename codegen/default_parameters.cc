@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "codegen/default_block_parameters.h"
 #include "codegen/keyed_variants.h"
+#include "codegen/remainder_choice.h"
 #include "codegen/tile_choice.h"
 #include "core/constraints.h"
 #include "core/round.h"
@@ -460,6 +461,7 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
     if (starts.size() >= most) break;
     TuningParameters p = Rules(expression, model, device, numerics).Run(choice);
     if (!Validate(expression, model, device, p).ok()) continue;
+    p.remainder = RemainderByCounting(expression, model, device, p);
     if (std::find(starts.begin(), starts.end(), p) != starts.end()) continue;
     starts.push_back(p);
     if (starts.size() > 1) continue;

@@ -11,7 +11,18 @@
 #include "core/round.h"
 
 namespace mdh {
-namespace {}  // namespace
+namespace {
+
+// Points of the last part of a dimension that is cut into parts of `extent` points.
+int64_t LastPart(int64_t size, int64_t extent) { return (size - 1) % extent + 1; }
+
+// Whether what is copied to strips along d ends with d.
+bool EndsWithStrips(const Buffer& buffer, const StagedCopy& copy, int64_t size) {
+  return copy.layer != InputParameters::kWholeBuffer ||
+         buffer.extents[copy.strip_dimension] == size;
+}
+
+}  // namespace
 
 bool DependsOn(const Buffer& buffer, int d) {
   for (const IndexFunction& access : buffer.accesses) {
@@ -27,11 +38,13 @@ LoopPlan::LoopPlan(const LowLevelExpression& low_level)
       independent_accumulators_(low_level.parameters().independent_accumulators),
       streams_results_(low_level.parameters().streams_results),
       prefetch_(low_level.parameters().prefetch),
+      remainder_(low_level.parameters().remainder),
       numerics_(low_level.parameters().numerics) {
   PlanNames();
   PlanLoops(low_level);
   PlanStaging(low_level);
   PlanResults();
+  PlanLastTiles(low_level);
 }
 
 void LoopPlan::PlanNames() {
@@ -101,6 +114,7 @@ void LoopPlan::PlanStaging(const LowLevelExpression& low_level) {
                     .strip_dimension = input.strip_dimension,
                     .strip = 1,
                     .strip_of = -1,
+                    .strip_shift = 0,
                     .elements = 1,
                     .layout = input.layout,
                     .ready_after = 0};
@@ -146,6 +160,63 @@ void LoopPlan::PlanResults() {
                                  : OutputTargets(expression_, output_names_);
 }
 
+void LoopPlan::PlanLastTiles(const LowLevelExpression& low_level) {
+  for (int d = 0; d < rank(); ++d) last_tiles_.push_back(LastTilesOf(low_level, d));
+  for (StagedCopy& copy : staged_) {
+    if (copy.strip_of >= 0 && !last_tiles_[copy.strip_of].empty()) {
+      const LastTile& last = last_tiles_[copy.strip_of].back();
+      copy.strip_shift = last.points - size(copy.strip_of) % copy.strip;
+    }
+  }
+}
+
+std::vector<LastTile> LoopPlan::LastTilesOf(const LowLevelExpression& low_level, int d) const {
+  const int64_t tile = register_tile_[d], end = size(d), rest = end % tile;
+  if (rest == 0) return {};
+  const std::vector<LastTile> variant = {{rest, end - rest}};
+  if (remainder_ == Remainder::kVariants || is_reduction(d)) return variant;
+  if (remainder_ == Remainder::kOverlap && CanBeginEarlier(low_level, d, tile)) {
+    return {{tile, end - tile}};
+  }
+  if (d != vector_dimension_) return variant;
+  const int64_t vectors = RoundUp(rest, lanes_);
+  if (CanBeginEarlier(low_level, d, vectors)) return {{vectors, end - vectors}};
+  // The last vector takes points from the tile before, which keeps as many vectors if it has
+  // several.
+  const int64_t before = tile + rest - vectors;
+  if (rest >= lanes_ || before < lanes_ || !HasRoomForTwo(d)) return variant;
+  return {{before, end - rest - tile}, {vectors, end - vectors}};
+}
+
+// Whether the tile of the last `points` points of dimension d finds all of them in what the core
+// has, and stores the values that are there already.
+bool LoopPlan::CanBeginEarlier(const LowLevelExpression& low_level, int d, int64_t points) const {
+  if (LastPart(size(d), core_tile_[d]) < points) return false;
+  for (const PlannedLoop& loop : outer_loops_) {
+    if (is_reduction(loop.dimension)) return false;
+  }
+  for (const StagedCopy& copy : staged_) {
+    const Buffer& buffer = expression_.inputs()[copy.input];
+    if (copy.strip_of == d && !EndsWithStrips(buffer, copy, size(d))) return false;
+    if (copy.layer == InputParameters::kWholeBuffer || !DependsOn(buffer, d)) continue;
+    if (LastPart(size(d), low_level.parameters().tile[copy.layer][d]) < points) return false;
+  }
+  return true;
+}
+
+// Whether the part that ends dimension d has a whole tile beside the points that are left over.
+bool LoopPlan::HasRoomForTwo(int d) const {
+  int64_t part = core_tile_[d];
+  for (const PlannedLoop& loop : outer_loops_) {
+    if (loop.dimension == d && loop.variable != index_names_[d]) part = loop.step;
+  }
+  for (const StagedCopy& copy : staged_) {
+    const Buffer& buffer = expression_.inputs()[copy.input];
+    if (copy.strip_of == d && !EndsWithStrips(buffer, copy, size(d))) return false;
+  }
+  return LastPart(size(d), part) > register_tile_[d];
+}
+
 bool LoopPlan::starts_from_identity() const {
   const CombineOperator& combine = expression_.reduction();
   if (!combine.identity().has_value()) return false;
@@ -174,7 +245,13 @@ bool LoopPlan::is_inner_reduction(int d) const {
 std::vector<TilePiece> LoopPlan::Pieces(int d, int64_t points) const {
   std::vector<TilePiece> pieces;
   int width = d == vector_dimension_ ? lanes_ : 1;
+  // A tile reads what it adds to before it stores: one vector may repeat points of another.
+  const bool overlaps = remainder_ != Remainder::kVariants && !is_reduction(d) && width <= points;
   for (int64_t offset = 0; offset < points; offset += width) {
+    if (overlaps) {
+      pieces.push_back({std::min(offset, points - width), width});
+      continue;
+    }
     // Narrower vectors for the rest; single points along a reduction, whose results would need
     // accumulators of their own for every width.
     while (width > points - offset) width = is_reduction(d) ? 1 : width / 2;

@@ -34,6 +34,12 @@ struct TilePiece {
   int width;
 };
 
+// One of the tiles that end a dimension.
+struct LastTile {
+  int64_t points;
+  int64_t origin;
+};
+
 // The copy of an input buffer that one part of a layer needs (paper: D3, D4).
 struct StagedCopy {
   int input;
@@ -45,6 +51,9 @@ struct StagedCopy {
   int strip_dimension;           // -1: none
   int64_t strip;                 // its width; 1: none
   int strip_of;                  // the dimension of the expression whose tile a strip is; -1: none
+  int64_t strip_shift;  // elements by which a last strip that is not full begins earlier in
+                        // the buffer than its place says, so that a last tile finds its
+                        // points at the start of it
   int64_t elements;
   std::vector<int> layout;  // order of the buffer's dimensions, outermost first
   size_t ready_after;       // number of planned loops that enclose the copying
@@ -75,10 +84,14 @@ class LoopPlan {
   bool is_inner_reduction(int d) const;
 
   int64_t register_tile(int d) const { return register_tile_[d]; }
-  int64_t remainder(int d) const { return size(d) % register_tile_[d]; }  // points of the last tile
-  int vector_dimension() const { return vector_dimension_; }              // -1: none
+  // The tiles behind the loop of whole ones, if those leave points over (Remainder): one of these
+  // points; or one that begins earlier than they do; or two, the one before begins where a whole
+  // one would and has fewer points.
+  const std::vector<LastTile>& last_tiles(int d) const { return last_tiles_[d]; }
+  int vector_dimension() const { return vector_dimension_; }  // -1: none
   int lanes() const { return lanes_; }
-  // How `points` points of dimension d are covered: whole vectors first.
+  // How `points` points of dimension d are covered: whole vectors first. The last one may overlap
+  // the one before.
   std::vector<TilePiece> Pieces(int d, int64_t points) const;
 
   const std::vector<StagedCopy>& staged() const { return staged_; }
@@ -111,6 +124,10 @@ class LoopPlan {
   void PlanLoops(const LowLevelExpression& low_level);
   void PlanStaging(const LowLevelExpression& low_level);
   void PlanResults();
+  void PlanLastTiles(const LowLevelExpression& low_level);
+  std::vector<LastTile> LastTilesOf(const LowLevelExpression& low_level, int d) const;
+  bool CanBeginEarlier(const LowLevelExpression& low_level, int d, int64_t points) const;
+  bool HasRoomForTwo(int d) const;
 
   Expression expression_;
   std::vector<int64_t> core_tile_;
@@ -118,6 +135,7 @@ class LoopPlan {
   std::vector<PlannedLoop> outer_loops_;
   std::vector<int> inner_reductions_;
   std::vector<int64_t> register_tile_;
+  std::vector<std::vector<LastTile>> last_tiles_;
   int vector_dimension_ = -1;
   int lanes_ = 1;
   std::vector<StagedCopy> staged_;
@@ -125,6 +143,7 @@ class LoopPlan {
   bool independent_accumulators_ = false;
   bool streams_results_ = false;
   int prefetch_ = 0;
+  Remainder remainder_;
   NumericsPolicy numerics_;
   bool uses_result_arrays_ = false;
   std::vector<ResultTarget> targets_;

@@ -83,12 +83,12 @@ class PackingBuilder {
 
   // One element, or one strip: of constant width where it is complete.
   void EmitElements(Block& block) {
-    if (copy_.strip_dimension < 0) return EmitCopy(Index(0), block);
+    if (copy_.strip_dimension < 0) return EmitCopy(Index(0), 0, block);
     const int x = copy_.strip_dimension;
     const Index length = ranges_[x].length;
-    auto strip_loop = [&](const Index& width) {
+    auto strip_loop = [&](const Index& width, int64_t earlier = 0) {
       Block body, loop;
-      EmitCopy(Index::Variable("lane"), body);
+      EmitCopy(Index::Variable("lane"), earlier, body);
       loop.push_back(
           {For{"lane", Index(0), width, 1, false, std::make_shared<const Block>(std::move(body))}});
       return loop;
@@ -99,15 +99,20 @@ class PackingBuilder {
       return;
     }
     const Index rest = length - position_[x];
+    const int64_t left_over = plan_.size(copy_.strip_of) % copy_.strip;
+    Block last = copy_.strip_shift == 0
+                     ? strip_loop(rest)
+                     : strip_loop(Index(left_over + copy_.strip_shift), copy_.strip_shift);
     block.push_back({If{{{Condition::Kind::kLess, rest, Index(copy_.strip), ""}},
-                        std::make_shared<const Block>(strip_loop(rest)),
+                        std::make_shared<const Block>(std::move(last)),
                         std::make_shared<const Block>(strip_loop(Index(copy_.strip)))}});
   }
 
-  void EmitCopy(const Index& lane, Block& block) {
+  // The element `earlier` elements before its place in the strip dimension.
+  void EmitCopy(const Index& lane, int64_t earlier, Block& block) {
     Index to(0);
     for (size_t x = 0; x < position_.size(); ++x) to = to + position_[x] * copy_.strides[x];
-    block.push_back({StoreElements{copy_.name, to + lane, Element(lane), 1}});
+    block.push_back({StoreElements{copy_.name, to + lane, Element(lane - Index(earlier)), 1}});
   }
 
   LoopValue Element(const Index& lane) const {

@@ -63,8 +63,13 @@ TileInputs::Address TileInputs::AddressOf(int parameter) const {
     for (int d = 0; d < plan_.rank(); ++d) {
       const int64_t coefficient = index.coefficients[d];
       if (coefficient == 0) continue;
+      Index origin = origins_[d];
+      if (strip && copy->strip_shift > 0) {
+        // A last tile begins earlier than its strip.
+        origin = (origin + Index(copy->strip - 1)) / copy->strip * copy->strip;
+      }
       address.base =
-          address.base + (origins_[d] - CopyOrigin(*copy, d)) * (coefficient * copy->strides[x]);
+          address.base + (origin - CopyOrigin(*copy, d)) * (coefficient * copy->strides[x]);
       address.step[d] += coefficient * (strip ? 1 : copy->strides[x]);
     }
   }
@@ -109,8 +114,11 @@ LoopValue TileInputs::Load(int parameter, const TilePoint& point, Block& block) 
   const int64_t stride = v >= 0 ? address.step[v] : 0;
   const int width = v >= 0 && stride != 0 ? point.pieces[v].width : 1;
   const std::string base = address.base.ToString();
+  // Two accesses may begin at one element and go on with different ones.
   const std::string key =
-      absl::StrJoin({address.pointer, base, absl::StrCat(offset), absl::StrCat(width)}, "|");
+      absl::StrJoin({address.pointer, base, absl::StrCat(offset), absl::StrCat(width),
+                     absl::StrCat(width == 1 ? 0 : stride)},
+                    "|");
   if (const auto known = loads_.find(key); known != loads_.end()) return known->second;
 
   Index at = address.base;

@@ -109,6 +109,19 @@ enum class AccumulateIn : uint8_t {
   kOutput = 2,     // the loop order is free; results go to memory after every register tile
 };
 
+// How register tiles cover the points that are left over at the end of a dimension that is not
+// reduced. A last tile may begin earlier than they do and compute some points once more where it
+//   - overwrites results: no loop of a reduction runs around the tiles,
+//   - stays within what one core has, and within its copies of parts of inputs.
+enum class Remainder : uint8_t {
+  kVariants = 1,  // by a smaller tile, with narrower vectors for what fills none
+  // Along the lanes, by as few whole vectors as hold them: those of a tile that begins earlier; or
+  // where it must not, the last vector of a tile begins earlier, and the tile before leaves it
+  // points that it needs. Without lanes, as kVariants.
+  kVectors = 2,
+  kOverlap = 3,  // by a whole tile that begins earlier; where it must not, as kVectors
+};
+
 // How the parts of a reduction that several blocks compute become one result (explicit memory).
 enum class CombineBlocks : uint8_t {
   kPartials = 1,  // partial results in device memory, which another stage combines
@@ -180,6 +193,8 @@ struct TuningParameters {
   // Register tiles: so many iterations ahead the innermost loop over points requests what it reads
   // in place; and tiles that add to what is in memory already request it before they begin. 0: not.
   int prefetch = 0;
+  // Register tiles.
+  Remainder remainder = Remainder::kVariants;
   // Whether atomics are possible is what AtomicsObstacle (core/constraints.h) and Validate say.
   CombineBlocks combine_blocks = CombineBlocks::kPartials;
   ScanParameters scan = {};
@@ -219,7 +234,7 @@ bool IsNested(const PhaseParameters& phase);
 //   resident; lanes                    blocks that a multiprocessor shall have room for; threads of
 //                                      a tile of lanes along x, y, ...
 //   keyed                              results by key: threads, rounds, run, tiles and copies
-//   accumulate; chains; stores; prefetch; combine; compiler; unroll; numerics
+//   accumulate; chains; stores; prefetch; remainder; combine; compiler; unroll; numerics
 std::string ToText(const TuningParameters& parameters);
 // Errors: InvalidArgument, naming the field or the item that cannot be read.
 Result<TuningParameters> ParseTuningParameters(std::string_view text);

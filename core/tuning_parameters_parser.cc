@@ -285,6 +285,13 @@ Status ReadResults(Fields& fields, TuningParameters* p) {
   return absl::OkStatus();
 }
 
+Result<Remainder> ParseRemainder(absl::string_view text) {
+  if (text == "variants") return Remainder::kVariants;
+  if (text == "vectors") return Remainder::kVectors;
+  if (text == "overlap") return Remainder::kOverlap;
+  return Invalid("remainder is '", text, "', expected 'variants', 'vectors' or 'overlap'");
+}
+
 Status ReadCodeLevel(Fields& fields, TuningParameters* p) {
   MDH_ASSIGN_OR_RETURN(const bool registers,
                        fields.TakeIsFirst("accumulate", "registers", "output"));
@@ -299,6 +306,9 @@ Status ReadCodeLevel(Fields& fields, TuningParameters* p) {
   p->combine_blocks = partials ? CombineBlocks::kPartials : CombineBlocks::kAtomics;
   if (const std::optional<std::string> prefetch = fields.Take("prefetch")) {
     MDH_ASSIGN_OR_RETURN(p->prefetch, ParseInteger<int>(*prefetch));
+  }
+  if (const std::optional<std::string> remainder = fields.Take("remainder")) {
+    MDH_ASSIGN_OR_RETURN(p->remainder, ParseRemainder(*remainder));
   }
   if (const std::optional<std::string> scan = fields.Take("scan")) {
     MDH_ASSIGN_OR_RETURN(p->scan, ParseScan(*scan));

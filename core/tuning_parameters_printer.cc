@@ -143,6 +143,10 @@ std::string ToText(const TuningParameters& p) {
                   ScalarText(p.scalar_outputs, "scalar_out"));
   if (p.streams_results) absl::StrAppend(&text, "; stores=streaming");
   if (p.prefetch != 0) absl::StrAppend(&text, "; prefetch=", p.prefetch);
+  if (p.remainder != Remainder::kVariants) {
+    absl::StrAppend(&text,
+                    "; remainder=", p.remainder == Remainder::kVectors ? "vectors" : "overlap");
+  }
   if (p.combine_blocks == CombineBlocks::kAtomics) absl::StrAppend(&text, "; combine=atomics");
   if (!(p.scan == ScanParameters())) {
     absl::StrAppend(&text, "; scan=", p.scan.threads, ":", p.scan.rounds, ":", p.scan.run);

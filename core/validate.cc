@@ -74,6 +74,9 @@ Status Validate(const Expression& expression, const SystemModel& model,
   if (!tiles && (parameters.streams_results || parameters.prefetch != 0)) {
     return InvalidParameters("stores=streaming and prefetch need register tiles");
   }
+  if (!tiles && parameters.remainder != Remainder::kVariants) {
+    return InvalidParameters("remainder=vectors and remainder=overlap need register tiles");
+  }
   if (tiles && parameters.combine_blocks != CombineBlocks::kPartials) {
     return InvalidParameters("combine=atomics is for blocks of threads, not for register tiles");
   }

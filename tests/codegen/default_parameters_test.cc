@@ -38,6 +38,11 @@ constexpr char kProduct[] =
     "md_hom<I,J,K>( f, (++, ++, +) ) o inp_view<int8,int8>( A: (i,j,k) -> (i,k), "
     "B: (i,j,k) -> (k,j) ) where f(A, B) -> C { C = A * B }";
 
+constexpr char kSmallProduct[] =
+    "m<T = fp32 | I = 1, J = 1, K = 1> := out_view<T>( C: (i,j,k) -> (i,j) ) o "
+    "md_hom<I,J,K>( f, (++, ++, +) ) o inp_view<T,T>( A: (i,j,k) -> (i,k), "
+    "B: (i,j,k) -> (k,j) ) where f(A, B) -> C { C = A * B }";
+
 DeviceDescription Cpu() {
   DeviceDescription device;
   device.name = "test";
@@ -140,6 +145,21 @@ TEST(DefaultParametersTest, AnyDimensionOfAProductMayBeHuge) {
     sizes[dimension] = std::to_string(kDoublesPast / 12);
     ExpectSane(kProduct, sizes);
   }
+}
+
+// 495 leaves 15 columns over beside whole vectors, which are four narrower ones, also where the
+// sums of a long reduction are added up in memory; 500 leaves 4, which are one.
+TEST(DefaultParametersTest, WholeVectorsWhereTheyAreFewerThanNarrowOnes) {
+  const auto remainder = [](const std::string& j, const std::string& k) {
+    const auto expression = ParseExpression(kSmallProduct, {{"I", "10"}, {"J", j}, {"K", k}});
+    DeviceDescription device = Cpu();
+    device.cores = 1;
+    return DefaultParameters(*expression, OpenMpSimdRegistersModel(), device).remainder;
+  };
+  EXPECT_EQ(remainder("495", "64"), Remainder::kVectors);
+  EXPECT_EQ(remainder("500", "64"), Remainder::kVariants);
+  EXPECT_EQ(remainder("512", "64"), Remainder::kVariants);
+  EXPECT_EQ(remainder("495", "100000"), Remainder::kVectors);
 }
 
 }  // namespace

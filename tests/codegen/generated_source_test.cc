@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
 #include "core/text/parser.h"
@@ -204,6 +205,63 @@ TEST(GeneratedSourceTest, ResultsThatAreAddedToAreRequestedBeforehandAndNotStrea
   // A is read in place, 8 iterations of 4 points ahead; the packed copy of B is in caches.
   EXPECT_THAT(source, HasSubstr("__builtin_prefetch(A + A_at + 32, 0);"));
   EXPECT_THAT(source, Not(HasSubstr("__builtin_prefetch(B")));
+}
+
+// A row and a diagonal: both read x[2][0] first, and then x[3][0] and x[3][1].
+TEST(GeneratedSourceTest, VectorsThatOnlyBeginAtOneElementAreLoadedTwice) {
+  const std::string source = Source(
+      "m := out_view<fp32>( y: (i) -> (i) ) o md_hom<16>( f, (++) ) o "
+      "inp_view<fp32>( x[18, 18]: (i) -> (i, 0), (i + 2, i) ) "
+      "where f(a, b) -> y { y = a + b }",
+      "model=OpenMP+SIMD+RM; tile=16|16|16|16|2|1; order=0|0|0|0|0|0; inputs=in_place:0,1:-1");
+  EXPECT_THAT(source, HasSubstr("gather_f32x2(x + 36, 18)"));
+  EXPECT_THAT(source, HasSubstr("gather_f32x2(x + 36, 19)"));
+}
+
+TEST(GeneratedSourceTest, LastTilesThatBeginEarlier) {
+  const std::string parameters =
+      "model=OpenMP+SIMD+RM; tile=54,500,64|54,500,64|54,500,64|6,16,4|1,8,1|1,1,1; "
+      "order=1,0,2|2,1,0|0,1,2|1,0,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|in_place:0,1:-1; "
+      "accumulate=registers; chains=one; compiler=gcc; remainder=";
+  const std::string overlap = Source(kMatMul, parameters + "overlap");
+  ExpectGolden("matmul_overlap.c", overlap);
+  // 4 columns are left over: a tile of one vector instead of one with half a vector.
+  const std::string vectors = Source(kMatMul, parameters + "vectors");
+  EXPECT_THAT(vectors, HasSubstr("tile_i4_j8("));
+  EXPECT_THAT(vectors, Not(HasSubstr("tile_i4_j4(")));
+}
+
+// What accumulates in memory would be added twice: only vectors of one tile may overlap.
+TEST(GeneratedSourceTest, LastVectorsOfResultsThatAccumulateBeginEarlier) {
+  const auto source = [](int columns) {
+    return Source(
+        kMatMul,
+        absl::StrCat("model=OpenMP+SIMD+RM; tile=100,500,64|100,500,64|100,500,64|8,", columns,
+                     ",8|1,8,1|1,1,1; order=1,0,2|2,1,0|0,1,2|2,1,0|0,1,2|0,1,2; "
+                     "inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=output; "
+                     "chains=one; compiler=gcc; remainder=overlap"));
+  };
+  // 20 columns are left over.
+  EXPECT_THAT(source(24), HasSubstr("tile_i4_j20"));
+  EXPECT_THAT(source(24), HasSubstr("C_i3_j12 = "));
+  // 4 are left over, and 4 of the tile before are computed with them; the whole tiles end with 480.
+  EXPECT_THAT(source(16), HasSubstr("for (int64_t j = 0; j + 16 <= 480; j += 16)"));
+  EXPECT_THAT(source(16), HasSubstr("const int64_t j = 480;"));
+  EXPECT_THAT(source(16), HasSubstr("tile_i4_j12"));
+  EXPECT_THAT(source(16), HasSubstr("const int64_t j = 492;"));
+  EXPECT_THAT(source(16), HasSubstr("tile_i4_j8"));
+}
+
+// The last strip holds what the last tile reads.
+TEST(GeneratedSourceTest, LastStripsBeginEarlier) {
+  const std::string source =
+      Source(kMatMul,
+             "model=OpenMP+SIMD+RM; tile=100,500,64|100,500,64|100,500,64|6,16,4|1,8,1|1,1,1; "
+             "order=1,0,2|2,1,0|0,1,2|1,0,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|whole:1,0:1; "
+             "accumulate=registers; chains=one; compiler=gcc; remainder=vectors");
+  EXPECT_THAT(source, HasSubstr("for (int64_t lane = 0; lane < 8; lane++)"));
+  EXPECT_THAT(source, HasSubstr("at1 + lane - 4]"));
+  EXPECT_THAT(source, HasSubstr("(j + 15) / 16 * 16"));
 }
 
 TEST(GeneratedSourceTest, ResultsInTheOutputWhenTheLoopOrderIsFree) {

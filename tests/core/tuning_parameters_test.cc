@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "core/low_level_expression.h"
 #include "core/text/parser.h"
 
@@ -73,6 +74,21 @@ TEST_F(TuningParametersTest, StoresAndPrefetchArePrintedUnlessTheyAreTheDefault)
               HasSubstr("stores is 'fast', expected 'cached' or 'streaming'"));
   EXPECT_THAT(ParseTuningParameters(std::string(kParameters) + "; prefetch=far").status().message(),
               HasSubstr("'far' is no integer"));
+}
+
+TEST_F(TuningParametersTest, RemainderIsPrintedUnlessItIsTheDefault) {
+  for (const auto& [remainder, name] :
+       {std::pair(Remainder::kVectors, "vectors"), std::pair(Remainder::kOverlap, "overlap")}) {
+    parameters_.remainder = remainder;
+    EXPECT_EQ(ToText(parameters_), absl::StrCat(kParameters, "; remainder=", name));
+    EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+    EXPECT_TRUE(Validate(expression_, model_, device_, parameters_).ok());
+  }
+  parameters_.remainder = Remainder::kVariants;
+  EXPECT_EQ(*ParseTuningParameters(absl::StrCat(kParameters, "; remainder=variants")), parameters_);
+  EXPECT_THAT(
+      ParseTuningParameters(absl::StrCat(kParameters, "; remainder=none")).status().message(),
+      HasSubstr("remainder is 'none', expected 'variants', 'vectors' or 'overlap'"));
 }
 
 TEST_F(TuningParametersTest, AtomicsArePrintedUnlessTheyAreTheDefault) {

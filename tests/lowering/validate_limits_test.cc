@@ -263,6 +263,8 @@ TEST_F(LimitsTest, CodeLevel) {
             "stores=streaming and prefetch need register tiles");
   EXPECT_EQ(Error([](auto& p) { p.prefetch = 4; }),
             "stores=streaming and prefetch need register tiles");
+  EXPECT_EQ(Error([](auto& p) { p.remainder = Remainder::kVectors; }),
+            "remainder=vectors and remainder=overlap need register tiles");
   EXPECT_EQ(ErrorOf("model=CUDA; parts=1,1,1|1,1,40|1,1,1|1,1,1|64,48,1; "
                     "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
                     "inputs=in_place:0,1:-1|in_place:0,1:-1"),

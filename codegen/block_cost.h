@@ -61,7 +61,6 @@ class BlockCostModel {
   double Elements(const BufferModel& buffer, const Points& points) const;
   double Run(const BufferModel& buffer, const Points& points) const;
   double WarpLines(const BufferModel& buffer, const Shape& shape, int vector, int line) const;
-  double ReturnCycles(const BufferModel& buffer, const Shape& shape, int vector) const;
   double Fragment(const BufferModel& buffer, const Shape& shape, bool of_one_point,
                   double* repeats) const;
   void AddDirect(const BufferModel& buffer, const DesignedInput& designed, Shape& shape) const;

@@ -11,28 +11,12 @@ using Copy = BlockDesign::Copy;
 
 constexpr double kFewestAsyncBytes = 4;
 
-// Whether every thread accesses the same as the one whose number differs in that bit.
-bool ArePairs(const std::array<int64_t, kWarp>& at, int count, int bit) {
-  for (int lane = 0; lane < count; ++lane) {
-    if ((lane ^ bit) < count && at[lane] != at[lane ^ bit]) return false;
-  }
-  return true;
-}
-
-// Whether pairs of neighbours, or of next neighbours, read the same: words of two threads are then
-// returned at once. A cycle returns one word of every thread otherwise.
-bool ArePairs(const std::array<int64_t, kWarp>& at, int count) {
-  return ArePairs(at, count, 1) || ArePairs(at, count, 2);
-}
-
 // Cycles that an access of `words` neighbouring words per thread takes: of the threads that are
 // served at once, those with different words in one bank wait for each other.
 double BankCycles(const std::array<int64_t, kWarp>& at, int count, int words) {
   constexpr int kBanks = 32;
   words = std::clamp(words, 1, 4);
-  const int vectors = kBanks / words;
-  const bool are_pairs = words > 1 && ArePairs(at, count);
-  const int group = vectors * (are_pairs ? 2 : 1);  // threads that are served at once
+  const int group = kBanks / words;  // threads that are served at once
   double cycles = 0;
   for (int first = 0; first < count; first += group) {
     // Of each bank the last thread that comes to it, and of each thread the one before it there.
@@ -42,7 +26,7 @@ double BankCycles(const std::array<int64_t, kWarp>& at, int count, int words) {
     latest.fill(-1);
     int most = 0;
     for (int lane = first; lane < std::min(count, first + group); ++lane) {
-      const auto bank = static_cast<size_t>(at[lane] / words % vectors);
+      const auto bank = static_cast<size_t>(at[lane] / words % group);
       int same = latest[bank];
       while (same >= 0 && at[same] != at[lane]) same = earlier[same];
       if (same >= 0) continue;
@@ -103,15 +87,6 @@ double BlockCostModel::WarpLines(const BufferModel& buffer, const Shape& shape, 
   return std::max(touched, std::ceil(touched * (last + bytes) / line));
 }
 
-// Cycles in which `vector` elements of every thread of a warp come back, wherever they are.
-double BlockCostModel::ReturnCycles(const BufferModel& buffer, const Shape& shape,
-                                    int vector) const {
-  const double words = std::max(1.0, vector * buffer.bytes / 4);
-  const Shape::WarpOffsets offsets =
-      shape.OffsetsOfWarp([&](int d) { return buffer.strides[d] * shape.design->cuts[d].vector; });
-  return words > 1 && ArePairs(offsets.at, offsets.count) ? words / 2 : words;
-}
-
 // What the scalar function reads of an input: distinct elements of a thread's tile, `repeats`
 // times: for each point of the loops that are not unrolled.
 double BlockCostModel::Fragment(const BufferModel& buffer, const Shape& s, bool of_one_point,
@@ -139,8 +114,7 @@ void BlockCostModel::AddDirect(const BufferModel& buffer, const DesignedInput& d
   double repeats = 1;
   const double fragment = Fragment(buffer, s, /*of_one_point=*/false, &repeats);
   const double loads = std::ceil(fragment / designed.vector) * repeats * s.iterations * s.tiles;
-  s.local_cycles += loads * std::max(WarpLines(buffer, s, designed.vector, kLine),
-                                     ReturnCycles(buffer, s, designed.vector));
+  s.local_cycles += loads * WarpLines(buffer, s, designed.vector, kLine);
   s.instructions += loads * 1.3;
   const double at_once = std::min(fragment, kMostInFlight);
   s.fits = s.fits && fragment <= kMostFragment;

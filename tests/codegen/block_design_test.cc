@@ -261,28 +261,6 @@ TEST(BlockCostTest, PrefersWhatIsKnownToBeFaster) {
   EXPECT_GT(model.Estimate(strided).total, model.Estimate(naive).total);
 }
 
-// In the tile, neighbours read the same of B, and next neighbours the same of A.
-TEST(BlockCostTest, PairsOfThreadsThatReadTheSameAreServedTogether) {
-  const Expression matmul = MatMul();
-  const BlockCostModel model(matmul, Gpu());
-  BlockDesign tiled = Tiled();
-  SetLaneTile(matmul, 1, 2, &tiled);
-  EXPECT_LT(model.Estimate(tiled).local, model.Estimate(Tiled()).local);
-}
-
-// Fewer lines do not help where every thread reads 16 bytes: those are four registers each.
-TEST(BlockCostTest, EveryThreadGetsWhatItReads) {
-  const Expression matmul = MatMul();
-  const BlockCostModel model(matmul, Gpu());
-  BlockDesign design;
-  design.cuts = {{.threads = 8}, {.threads = 32, .vector = 4}, {.vector = 1}};
-  design.copies = {Copy::kNone, Copy::kNone};
-  design.lane_dimension = 1;
-  BlockDesign tiled = design;
-  SetLaneTile(matmul, 8, 4, &tiled);
-  EXPECT_GE(model.Estimate(tiled).local, model.Estimate(design).local);
-}
-
 // Where inputs are read in place, a warp over several rows touches several lines.
 TEST(BlockCostTest, CountsWhatTheLanesOfAWarpTouch) {
   const Expression matmul = MatMul();

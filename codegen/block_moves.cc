@@ -55,6 +55,7 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
     : expression_(e),
       reductions_(static_cast<int>(ReductionOrder(e).size())),
       warp_size_(device.blocks.warp_size),
+      has_lane_tiles_(options.lane_tiles),
       has_atomics_(AtomicsObstacle(e, device.kind, NumericsPolicy::kReassociate).empty()),
       has_async_copies_(options.async_copies && HasAsyncCopies(device)),
       has_resident_blocks_(options.resident_blocks && HasResidentBlocks(device.kind)) {
@@ -192,7 +193,7 @@ std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const
     Add(next, &all);
   }
   if (has_async_copies_) AddAsyncStages(design, &all);
-  AddLaneTiles(design, &all);
+  if (has_lane_tiles_) AddLaneTiles(design, &all);
   if (has_resident_blocks_) AddResidency(design, &all);
   return all;
 }

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "codegen/block_candidates.h"
-#include "codegen/keyed_variants.h"
 #include "codegen/scan_in_blocks.h"
 #include "core/constraints.h"
 #include "core/nest_constraints.h"
@@ -384,8 +383,10 @@ class BlockRules {
   TuningParameters p_;
 };
 
-TuningParameters ParametersWithoutKeys(const Expression& expression, const SystemModel& model,
-                                       const DeviceDescription& device, NumericsPolicy numerics) {
+}  // namespace
+
+TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,
+                                        const DeviceDescription& device, NumericsPolicy numerics) {
   if (numerics == NumericsPolicy::kReassociate) {
     std::vector<BlockCandidate> candidates = BlockCandidates(expression, model, device, {});
     if (!candidates.empty()) return std::move(candidates.front().parameters);
@@ -399,21 +400,6 @@ TuningParameters ParametersWithoutKeys(const Expression& expression, const Syste
     if (Validate(expression, model, device, p).ok()) break;
   }
   return p;
-}
-
-// What the parameters say beyond `keyed` decides on nothing then.
-TuningParameters WithKeys(const Expression& expression, const SystemModel& model,
-                          const DeviceDescription& device, TuningParameters parameters) {
-  std::vector<TuningParameters> keyed = KeyedVariants(expression, model, device, parameters);
-  return keyed.empty() ? parameters : std::move(keyed.front());
-}
-
-}  // namespace
-
-TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,
-                                        const DeviceDescription& device, NumericsPolicy numerics) {
-  return WithKeys(expression, model, device,
-                  ParametersWithoutKeys(expression, model, device, numerics));
 }
 
 std::vector<TuningParameters> ScanVariants(const Expression& expression, const SystemModel& model,

@@ -25,7 +25,8 @@ DesignSearch::DesignSearch(const Expression& expression, const SystemModel& mode
       model_(model),
       device_(device),
       costs_(expression, device),
-      moves_(expression, device, {.async_copies = true, .resident_blocks = true}),
+      moves_(expression, device,
+             {.async_copies = true, .resident_blocks = true, .lane_tiles = true}),
       ranked_(
           BlockCandidates(expression, model, device,
                           {.count = kRanked, .evaluations = kEvaluations, .async_copies = true})) {}

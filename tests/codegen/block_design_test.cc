@@ -406,7 +406,7 @@ TEST(BlockMovesTest, CopiesBecomeAsynchronousWhereTheDeviceHasThat) {
 
 TEST(BlockMovesTest, ChangeTilesOfLanesAndLoseThoseThatSayNothing) {
   const Expression matmul = MatMul();
-  const BlockMoves moves(matmul, Gpu());
+  const BlockMoves moves(matmul, Gpu(), {.lane_tiles = true});
   BlockDesign tiled = Tiled(), narrow = Tiled(), other = Tiled();
   SetLaneTile(matmul, 4, 8, &tiled);
   SetLaneTile(matmul, 1, 2, &other);

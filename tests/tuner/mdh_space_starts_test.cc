@@ -127,9 +127,12 @@ TEST(MdhSpaceStartsTest, TablesOfKeysReadBack) {
       const Expression histo = Shipped("histo.mdh", {{"E", elements}, {"B", bins}});
       const auto space = MdhSpace::Create(histo, model, device);
       ASSERT_TRUE(space.ok()) << space.status();
-      const TuningParameters p = DefaultParameters(histo, model, device);
-      EXPECT_GT(p.keyed.threads, 0);
-      EXPECT_EQ(space->Decode(space->EncodeNearest(p)).keyed, p.keyed) << ToText(p);
+      int with_tables = 0;
+      for (const TuningParameters& p : StartingParameters(histo, model, device)) {
+        EXPECT_EQ(space->Decode(space->EncodeNearest(p)).keyed, p.keyed) << ToText(p);
+        with_tables += p.keyed.threads > 0;
+      }
+      EXPECT_GT(with_tables, 0);
     }
   }
 }

@@ -269,14 +269,17 @@ TEST(BlockSourceTest, BatchesByKeyInOneStage) {
   EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{6, 1, 1}, {32, 1, 1}}));
 }
 
-TEST(BlockSourceTest, BlocksLookKeysUpUnlessThereAreFew) {
+TEST(BlockSourceTest, SearchesStartFromTablesOfKeysUnlessThereAreFew) {
   const auto keyed_of = [](const Expression& expression,
                            NumericsPolicy numerics = NumericsPolicy::kReassociate) {
     const SystemModel model = CudaModel();
     const DeviceDescription device = DeviceFor(model);
-    const TuningParameters p = DefaultParameters(expression, model, device, numerics);
-    EXPECT_TRUE(Validate(expression, model, device, p).ok());
-    return p.keyed;
+    // The first with a table.
+    for (const TuningParameters& p : StartingParameters(expression, model, device, numerics)) {
+      EXPECT_TRUE(Validate(expression, model, device, p).ok());
+      if (p.keyed.threads > 0) return p.keyed;
+    }
+    return KeyedParameters();
   };
   EXPECT_GT(keyed_of(Shipped("histo.mdh")).threads, 0);
   EXPECT_GT(keyed_of(Shipped("histo.mdh"), NumericsPolicy::kExactOrder).threads, 0);

@@ -7,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/round.h"
 #include "tests/property/output_judge.h"
 #include "tuner/device/cuda_driver.h"
 #include "tuner/device/opencl_driver.h"
@@ -119,11 +118,6 @@ DeviceDescription JudgedBackend::RandomDevice(Rng& rng) const {
   device.blocks.max_threads_per_block = std::max(most >> Below(rng, 4), device.blocks.warp_size);
   for (int64_t& threads : device.blocks.max_block) {
     threads = std::min<int64_t>(threads, device.blocks.max_threads_per_block);
-  }
-  // Kernels for OpenCL do not depend on warps: those of GPUs, on CPUs too.
-  if (is_opencl) {
-    device.blocks.warp_size =
-        static_cast<int>(RoundDownToPowerOfTwo(std::min(32, device.blocks.max_threads_per_block)));
   }
   // What every GPU has, so that a CPU's cache does not hide what is too large for others.
   device.blocks.shared_bytes_per_block =

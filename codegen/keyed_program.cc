@@ -21,25 +21,6 @@ namespace {
 constexpr int64_t kIdentityThreads = 128;  // of a block
 constexpr int64_t kIdentityBlocks = 2048;
 
-ScalarOp OperationOf(PointWiseKind kind) {
-  switch (kind) {
-    case PointWiseKind::kMul:
-      return ScalarOp::kMul;
-    case PointWiseKind::kMin:
-      return ScalarOp::kMin;
-    case PointWiseKind::kMax:
-      return ScalarOp::kMax;
-    case PointWiseKind::kBitAnd:
-      return ScalarOp::kBitAnd;
-    case PointWiseKind::kBitOr:
-      return ScalarOp::kBitOr;
-    case PointWiseKind::kBitXor:
-      return ScalarOp::kBitXor;
-    default:
-      return ScalarOp::kAdd;
-  }
-}
-
 class KeyedProgramBuilder {
  public:
   KeyedProgramBuilder(const LowLevelExpression& low_level, const DeviceDescription& device,

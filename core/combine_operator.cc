@@ -11,9 +11,8 @@
 #include "core/identifier.h"
 
 namespace mdh {
-namespace {
 
-ScalarOp OpOf(PointWiseKind kind) {
+ScalarOp OperationOf(PointWiseKind kind) {
   switch (kind) {
     case PointWiseKind::kAdd:
       return ScalarOp::kAdd;
@@ -35,6 +34,8 @@ ScalarOp OpOf(PointWiseKind kind) {
       return ScalarOp::kBitXor;
   }
 }
+
+namespace {
 
 // The largest or smallest value of a type; infinite for floating-point types.
 ScalarValue Extreme(ScalarType type, bool largest) {
@@ -87,7 +88,7 @@ Result<ScalarFunction> ComponentWise(absl::Span<const PointWiseKind> kinds,
   }
   for (int r = 0; r < arity; ++r) {
     result_instructions.push_back(static_cast<int>(instructions.size()));
-    instructions.push_back({OpOf(kinds[r]), types[r], {r, arity + r}});
+    instructions.push_back({OperationOf(kinds[r]), types[r], {r, arity + r}});
     results.push_back({arity == 1 ? "c" : absl::StrCat("c", r + 1), types[r]});
   }
   return ScalarFunction::Create(std::move(name), std::move(parameters), std::move(results),
@@ -95,7 +96,7 @@ Result<ScalarFunction> ComponentWise(absl::Span<const PointWiseKind> kinds,
 }
 
 std::string NameOf(absl::Span<const PointWiseKind> kinds) {
-  const auto name = [](PointWiseKind kind) { return std::string(Info(OpOf(kind)).name); };
+  const auto name = [](PointWiseKind kind) { return std::string(Info(OperationOf(kind)).name); };
   if (std::adjacent_find(kinds.begin(), kinds.end(), std::not_equal_to<>()) == kinds.end()) {
     return name(kinds[0]);
   }
@@ -166,7 +167,7 @@ Result<CombineOperator> CombineOperator::PointWise(absl::Span<const PointWiseKin
     if (kinds[r] == PointWiseKind::kCustom) {
       return absl::InvalidArgumentError("a custom combine operator needs a function");
     }
-    MDH_RETURN_IF_ERROR(ResultType(OpOf(kinds[r]), {types[r], types[r]}).status());
+    MDH_RETURN_IF_ERROR(ResultType(OperationOf(kinds[r]), {types[r], types[r]}).status());
     identity.push_back(Identity(kinds[r], types[r]));
   }
   MDH_ASSIGN_OR_RETURN(result.function_, ComponentWise(kinds, types, NameOf(kinds)));

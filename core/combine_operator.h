@@ -25,6 +25,9 @@ enum class PointWiseKind : uint8_t {
   kBitXor = 10,
 };
 
+// The scalar operation of any of them but kCustom.
+ScalarOp OperationOf(PointWiseKind kind);
+
 // cc (Example 1), pw(f) (Example 2) or ps(f) (Example 15). Immutable; thread-safe.
 //
 // For md_hom with R results, f takes 2R parameters (R of the left, then R of the right operand) and

@@ -5,15 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "codegen/default_parameters.h"
-#include "core/interpreter.h"
-#include "core/text/parser.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/property/block_backend.h"
-#include "tests/property/block_pairs.h"
-#include "tests/property/worker_pool.h"
-#include "tests/random_expression.h"
+#include "tests/property/judged_case.h"
 
 namespace mdh {
 namespace {
@@ -53,13 +46,7 @@ where f(w, x, bin) -> (p: uint32, q: uint32, r: int32) {
   p = x == bin ? w : 1; q = x == bin ? w : 4294967295; r = x == bin ? int32(w) : 2147483647 }
 )";
 
-struct Case {
-  std::string expression;
-  int elements, bins;
-  KeyedParameters keyed;
-};
-
-std::vector<Case> Cases() {
+std::vector<JudgedCase> Cases() {
   const auto shipped = [](const char* name) {
     std::ifstream file(absl::StrCat(MDH_SOURCE_DIR, "/client/expressions/", name));
     return std::string(std::istreambuf_iterator<char>(file), {});
@@ -73,65 +60,23 @@ std::vector<Case> Cases() {
   const std::pair<int, int> sizes[] = {{1, 2}, {31, 7}, {1000, 3}, {4099, 100}};
   const KeyedParameters keyed[] = {
       {32, 1, 1, 1, 1}, {64, 2, 4, 1, 2}, {16, 1, 8, 3, 1}, {128, 4, 2, 2, 8}};
-  std::vector<Case> cases;
+  std::vector<JudgedCase> cases;
   for (const std::string& expression : expressions) {
     for (const auto& [elements, bins] : sizes) {
-      cases.push_back({expression, elements, bins, keyed[cases.size() * 3 / 2 % 4]});
+      const KeyedParameters k = keyed[cases.size() * 3 / 2 % 4];
+      cases.push_back({expression,
+                       {{"E", std::to_string(elements)}, {"B", std::to_string(bins)}},
+                       [k](TuningParameters& parameters) { parameters.keyed = k; },
+                       static_cast<uint64_t>(elements),
+                       absl::StrCat(elements, " elements, ", bins, " bins, ", k.threads, ":",
+                                    k.rounds, ":", k.run, ":", k.tiles, ":", k.copies)});
     }
   }
   return cases;
 }
 
-// What is wrong; empty if nothing is.
-std::string Judge(JudgedBackend& backend, const Case& judged) {
-  const auto expression =
-      ParseExpression(judged.expression,
-                      {{"E", std::to_string(judged.elements)}, {"B", std::to_string(judged.bins)}});
-  if (!expression.ok()) return std::string(expression.status().message());
-  Rng rng(static_cast<uint64_t>(judged.elements));
-  const DeviceDescription device = backend.device()->description();
-  const SystemModel model = device.kind == DeviceKind::kCuda ? CudaModel() : OpenClModel();
-  TuningParameters parameters =
-      DefaultParameters(*expression, model, device, NumericsPolicy::kReassociate);
-  parameters.keyed = judged.keyed;
-  const auto low_level = Lower(*expression, model, device, parameters);
-  if (!low_level.ok()) return std::string(low_level.status().message());
-  const Result<Kernel> kernel = backend.Generate(*low_level, device);
-  if (!kernel.ok()) return std::string(kernel.status().message());
-  const std::vector<BufferBytes> inputs = RandomInputs(rng, *expression);
-  const auto expected = Interpret(*expression, inputs, AccumulationOf(parameters.numerics));
-  if (!expected.ok()) return std::string(expected.status().message());
-  return std::string(backend.Judge(*expression, *kernel, inputs, *expected).message());
-}
-
-void JudgeOn(Backend kind) {
-  BackendOptions options;
-  options.backend = kind;
-  if (const auto name = FindBackend(options); !name.ok()) GTEST_SKIP() << name.status().message();
-  const TemporaryDirectory cache;
-  setenv("POCL_CACHE_DIR", cache.path().c_str(), 1);
-  const std::vector<Case> cases = Cases();
-  const MakeJob make_job = [&]() -> Job {
-    auto backend =
-        std::make_shared<Result<std::unique_ptr<JudgedBackend>>>(JudgedBackend::Open(options));
-    return [backend, &cases](int job) {
-      return backend->ok() ? Judge(***backend, cases[job])
-                           : std::string(backend->status().message());
-    };
-  };
-  const Status status = RunInWorkers(
-      {.count = static_cast<int>(cases.size()), .processes = 1}, make_job, [&](const JobEnd& end) {
-        const Case& judged = cases[end.job];
-        EXPECT_EQ(end.text, "") << judged.expression << judged.elements << " elements, "
-                                << judged.bins << " bins, " << judged.keyed.threads << ":"
-                                << judged.keyed.rounds << ":" << judged.keyed.run << ":"
-                                << judged.keyed.tiles << ":" << judged.keyed.copies;
-      });
-  EXPECT_TRUE(status.ok()) << status;
-}
-
-TEST(BlockKeyedTest, IsRightOnOpenCl) { JudgeOn(Backend::kOpenCl); }
-TEST(BlockKeyedTest, IsRightOnCuda) { JudgeOn(Backend::kCuda); }
+TEST(BlockKeyedTest, IsRightOnOpenCl) { JudgeOn(Backend::kOpenCl, Cases()); }
+TEST(BlockKeyedTest, IsRightOnCuda) { JudgeOn(Backend::kCuda, Cases()); }
 
 // Random ones, which rarely have keys elsewhere.
 TEST(BlockKeyedTest, RandomExpressionsCompileForTwoArchitectures) {

@@ -1,16 +1,10 @@
 // Prefix sums in blocks of threads (codegen/scan_in_blocks.h, codegen/scan_in_registers.h) on the
 // devices of this machine: lines that fill tiles and do not, many and few of them, along memory and
 // across, an operator that is not commutative and has no identity, and elements that are vectors.
-#include "codegen/default_parameters.h"
+#include "absl/strings/str_cat.h"
 #include "codegen/scan_in_blocks.h"
-#include "core/interpreter.h"
-#include "core/text/parser.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/property/block_backend.h"
-#include "tests/property/block_pairs.h"
-#include "tests/property/worker_pool.h"
-#include "tests/random_expression.h"
+#include "tests/property/judged_case.h"
 
 namespace mdh {
 namespace {
@@ -57,72 +51,27 @@ constexpr Lines kLines[] = {{1, 2},     {1, 31},     {7, 33},    {70, 100},   {1
                             {2, 2'049}, {3, 70'001}, {5'000, 3}, {1, 600'000}};
 constexpr ScanParameters kScans[] = {{32, 1, 1}, {64, 2, 4}, {128, 4, 2}};  // in registers
 
-struct Case {
-  const char* expression;
-  Lines lines;
-  ScanParameters scan;
-};
-
-std::vector<Case> Cases() {
-  std::vector<Case> cases;
+std::vector<JudgedCase> Cases() {
+  std::vector<JudgedCase> cases;
+  const auto add = [&](const char* expression, const Lines& lines, const ScanParameters& scan) {
+    cases.push_back({expression,
+                     {{"I", std::to_string(lines.count)}, {"J", std::to_string(lines.size)}},
+                     [scan](TuningParameters& parameters) { parameters.scan = scan; },
+                     static_cast<uint64_t>(lines.size),
+                     absl::StrCat(lines.count, " lines of ", lines.size, " elements, ",
+                                  scan.threads, ":", scan.rounds, ":", scan.run)});
+  };
   for (const Lines& lines : kLines) {
-    cases.push_back({kComposition, lines, {}});
+    add(kComposition, lines, {});
     for (const char* expression : {kComposition, kAcross, kWeighted, kTable}) {
-      cases.push_back({expression, lines, kScans[cases.size() % std::size(kScans)]});
+      add(expression, lines, kScans[cases.size() % std::size(kScans)]);
     }
   }
   return cases;
 }
 
-// What is wrong; empty if nothing is.
-std::string Judge(JudgedBackend& backend, const Case& judged) {
-  const auto expression = ParseExpression(
-      judged.expression,
-      {{"I", std::to_string(judged.lines.count)}, {"J", std::to_string(judged.lines.size)}});
-  if (!expression.ok()) return std::string(expression.status().message());
-  Rng rng(static_cast<uint64_t>(judged.lines.size));
-  const DeviceDescription device = backend.device()->description();
-  const SystemModel model = device.kind == DeviceKind::kCuda ? CudaModel() : OpenClModel();
-  TuningParameters parameters =
-      DefaultParameters(*expression, model, device, NumericsPolicy::kReassociate);
-  parameters.scan = judged.scan;
-  const auto low_level = Lower(*expression, model, device, parameters);
-  if (!low_level.ok()) return std::string(low_level.status().message());
-  const Result<Kernel> kernel = backend.Generate(*low_level, device);
-  if (!kernel.ok()) return std::string(kernel.status().message());
-  const std::vector<BufferBytes> inputs = RandomInputs(rng, *expression);
-  const auto expected = Interpret(*expression, inputs, AccumulationOf(parameters.numerics));
-  if (!expected.ok()) return std::string(expected.status().message());
-  return std::string(backend.Judge(*expression, *kernel, inputs, *expected).message());
-}
-
-void JudgeOn(Backend kind) {
-  BackendOptions options;
-  options.backend = kind;
-  if (const auto name = FindBackend(options); !name.ok()) GTEST_SKIP() << name.status().message();
-  const TemporaryDirectory cache;
-  setenv("POCL_CACHE_DIR", cache.path().c_str(), 1);
-  const std::vector<Case> cases = Cases();
-  const MakeJob make_job = [&]() -> Job {
-    auto backend =
-        std::make_shared<Result<std::unique_ptr<JudgedBackend>>>(JudgedBackend::Open(options));
-    return [backend, &cases](int job) {
-      return backend->ok() ? Judge(***backend, cases[job])
-                           : std::string(backend->status().message());
-    };
-  };
-  const Status status = RunInWorkers(
-      {.count = static_cast<int>(cases.size()), .processes = 1}, make_job, [&](const JobEnd& end) {
-        const Case& judged = cases[end.job];
-        EXPECT_EQ(end.text, "") << judged.expression << judged.lines.count << " lines of "
-                                << judged.lines.size << " elements, " << judged.scan.threads << ":"
-                                << judged.scan.rounds << ":" << judged.scan.run;
-      });
-  EXPECT_TRUE(status.ok()) << status;
-}
-
-TEST(BlockScanTest, IsRightOnOpenCl) { JudgeOn(Backend::kOpenCl); }
-TEST(BlockScanTest, IsRightOnCuda) { JudgeOn(Backend::kCuda); }
+TEST(BlockScanTest, IsRightOnOpenCl) { JudgeOn(Backend::kOpenCl, Cases()); }
+TEST(BlockScanTest, IsRightOnCuda) { JudgeOn(Backend::kCuda, Cases()); }
 
 TEST(BlockScanTest, TilesFitTheLinesAndTheDevice) {
   const auto is = [](const ScanTiles& cut, int64_t threads, int64_t rows, int64_t elements,

@@ -1,0 +1,73 @@
+// Expressions with parameters that a test has chosen for them, on the devices of this machine.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/default_parameters.h"
+#include "core/interpreter.h"
+#include "core/text/parser.h"
+#include "tests/property/block_backend.h"
+#include "tests/property/block_pairs.h"
+#include "tests/property/worker_pool.h"
+#include "tests/random_expression.h"
+
+namespace mdh {
+
+struct JudgedCase {
+  std::string expression;
+  std::map<std::string, std::string> sizes;
+  std::function<void(TuningParameters&)> choose;  // changes those of rules
+  uint64_t seed;                                  // of the inputs
+  std::string description;                        // for messages
+};
+
+// What is wrong; empty if nothing is.
+inline std::string Judge(JudgedBackend& backend, const JudgedCase& judged) {
+  const auto expression = ParseExpression(judged.expression, judged.sizes);
+  if (!expression.ok()) return std::string(expression.status().message());
+  Rng rng(judged.seed);
+  const DeviceDescription device = backend.device()->description();
+  const SystemModel model = device.kind == DeviceKind::kCuda ? CudaModel() : OpenClModel();
+  TuningParameters parameters =
+      DefaultParameters(*expression, model, device, NumericsPolicy::kReassociate);
+  judged.choose(parameters);
+  const auto low_level = Lower(*expression, model, device, parameters);
+  if (!low_level.ok()) return std::string(low_level.status().message());
+  const Result<Kernel> kernel = backend.Generate(*low_level, device);
+  if (!kernel.ok()) return std::string(kernel.status().message());
+  const std::vector<BufferBytes> inputs = RandomInputs(rng, *expression);
+  const auto expected = Interpret(*expression, inputs, AccumulationOf(parameters.numerics));
+  if (!expected.ok()) return std::string(expected.status().message());
+  return std::string(backend.Judge(*expression, *kernel, inputs, *expected).message());
+}
+
+// Fails for every case that is not computed as the interpreter does; skips without such a device.
+inline void JudgeOn(Backend kind, const std::vector<JudgedCase>& cases) {
+  BackendOptions options;
+  options.backend = kind;
+  if (const auto name = FindBackend(options); !name.ok()) GTEST_SKIP() << name.status().message();
+  const TemporaryDirectory cache;
+  setenv("POCL_CACHE_DIR", cache.path().c_str(), 1);
+  const MakeJob make_job = [&]() -> Job {
+    auto backend =
+        std::make_shared<Result<std::unique_ptr<JudgedBackend>>>(JudgedBackend::Open(options));
+    return [backend, &cases](int job) {
+      return backend->ok() ? Judge(***backend, cases[job])
+                           : std::string(backend->status().message());
+    };
+  };
+  const Status status = RunInWorkers(
+      {.count = static_cast<int>(cases.size()), .processes = 1}, make_job, [&](const JobEnd& end) {
+        EXPECT_EQ(end.text, "") << cases[end.job].expression << cases[end.job].description;
+      });
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+}  // namespace mdh

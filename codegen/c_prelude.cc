@@ -75,6 +75,20 @@ std::string CPrelude::SplatFunction(LoopValueType type) {
   return name;
 }
 
+// By words: compilers take the lanes of a reduction one by one.
+std::string CPrelude::AnyFunction(LoopValueType type) {
+  const std::string vector = VectorType(type);
+  const std::string name = absl::StrCat("any_", vector);
+  const int words = (type.lanes * SizeBytes(type.scalar) + 7) / 8;
+  DefineFunction(name,
+                 absl::Substitute("int $0($1 a) {\n  unsigned long long words[$2] = {0};\n"
+                                  "  unsigned long long any = 0;\n  memcpy(words, &a, sizeof a);\n"
+                                  "  for (int w = 0; w < $2; ++w) any |= words[w];\n"
+                                  "  return any != 0;\n}\n",
+                                  name, vector, words));
+  return name;
+}
+
 // Compilers before the builtin take lanes one by one, which is slower.
 std::string CPrelude::GroupHalvesFunction(const GroupHalves& halves) {
   const LoopValueType type = halves.first->type;

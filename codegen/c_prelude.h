@@ -25,6 +25,8 @@ class CPrelude {
   // define it and everything that it needs.
   std::string OperationFunction(ScalarOp op, LoopValueType type, LoopValueType operand);
   std::string SplatFunction(LoopValueType type);
+  // (vector of bools) -> whether one is not 0.
+  std::string AnyFunction(LoopValueType type);
   // (first) or (first, second) -> halves of their groups of lanes. Only types of the vectors
   // matter.
   std::string GroupHalvesFunction(const GroupHalves& halves);

@@ -37,6 +37,9 @@ Block Rewrite(const Block& block) {
       branch->then_block = rewrite(branch->then_block);
       branch->else_block = rewrite(branch->else_block);
     }
+    if (auto* branch = std::get_if<IfAny>(&statement.form)) {
+      branch->then_block = rewrite(branch->then_block);
+    }
     auto* declaration = std::get_if<DeclareValue>(&statement.form);
     const int bytes = declaration == nullptr ? 0 : LoadedVectorBytes(*declaration);
     if (bytes == 0 || uses[declaration->name] < 2) {

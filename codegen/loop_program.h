@@ -279,6 +279,11 @@ struct If {
   std::shared_ptr<const Block> then_block;
   std::shared_ptr<const Block> else_block;  // may be null
 };
+// Runs if `condition`, of type bool, holds in a lane. Blocks of threads: each thread for itself.
+struct IfAny {
+  LoopValue condition;
+  std::shared_ptr<const Block> then_block;
+};
 struct DeclareFlag {  // int variable; true iff all conditions hold
   std::string name;
   std::vector<Condition> all_of;
@@ -334,7 +339,7 @@ struct CopyRegion {
 struct Statement {
   std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, AddElements,
                CombineElement, InsertKey, FindKey, DeclarePointer, DeclareView, DeclareArray,
-               HardwareIndex, Barrier, AwaitStages, For, ShareLoop, If, DeclareFlag, ClearFlag,
+               HardwareIndex, Barrier, AwaitStages, For, ShareLoop, If, IfAny, DeclareFlag, ClearFlag,
                KeepInRegister, PrefetchElement, Call, AsyncCopy, CommitCopies, WaitForCopies,
                CopyRegion>
       form;

@@ -189,6 +189,9 @@ class TextPrinter {
     Nested(absl::StrCat("if ", ConditionsText(s.all_of)), *s.then_block, depth);
     if (s.else_block != nullptr) Nested("else", *s.else_block, depth);
   }
+  void Print(const IfAny& s, int depth) {
+    Nested(absl::StrCat("if any ", ValueText(*s.condition)), *s.then_block, depth);
+  }
   void Print(const DeclareFlag& s, int depth) {
     Line(depth, s.is_mutable ? "mutable " : "", "flag ", s.name, " = ", ConditionsText(s.all_of));
   }

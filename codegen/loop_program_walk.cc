@@ -119,6 +119,10 @@ class Walk {
                             Inside(*s.then_block);
                             if (s.else_block != nullptr) Inside(*s.else_block);
                           },
+                          [&](const IfAny& s) {
+                            Inside(*s.condition);
+                            Inside(*s.then_block);
+                          },
                           [&](const DeclareFlag& s) { Use(s.all_of); },
                           [&](const ClearFlag& s) { Name(s.name); },
                           [&](const KeepInRegister& s) { Name(s.name); },
@@ -286,6 +290,10 @@ void Rewriter::RewriteStatement(const Statement& statement, Block& out) {
                           s.all_of = RewriteConditions(s.all_of);
                           s.then_block = RewriteInner(s.then_block);
                           s.else_block = RewriteInner(s.else_block);
+                        },
+                        [&](IfAny& s) {
+                          s.condition = RewriteValue(s.condition);
+                          s.then_block = RewriteInner(s.then_block);
                         },
                         [&](DeclareFlag& s) {
                           s.all_of = RewriteConditions(s.all_of);

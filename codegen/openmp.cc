@@ -8,6 +8,7 @@
 #include "codegen/kernel.h"
 #include "codegen/loop_plan.h"
 #include "codegen/nest_program.h"
+#include "codegen/pass_branch_selections.h"
 #include "codegen/passes.h"
 #include "core/text/printer.h"
 
@@ -60,7 +61,7 @@ Result<NamedProgram> BuildProgram(const LowLevelExpression& low_level,
   const TuningParameters& parameters = low_level.parameters();
   if (UsesRegisterTiles(low_level.model(), parameters)) {
     const LoopPlan plan(low_level);
-    return NamedProgram{KeepSharedLoads(BuildLoopProgram(plan)), Arguments(plan)};
+    return NamedProgram{KeepSharedLoads(BranchSelections(BuildLoopProgram(plan))), Arguments(plan)};
   }
   MDH_ASSIGN_OR_RETURN(LoopProgram program, BuildNestProgram(low_level, device));
   program = Optimize(std::move(program),

@@ -49,6 +49,9 @@ UnrolledSize SizeOf(const Block& block) {
       size.has_branch = true;
       add(branch->then_block, 1);
       add(branch->else_block, 1);
+    } else if (const auto* branch = std::get_if<IfAny>(&statement.form)) {
+      size.has_branch = true;
+      add(branch->then_block, 1);
     } else if (const auto* region = std::get_if<CopyRegion>(&statement.form)) {
       add(region->body, 1);
     }

@@ -1,6 +1,7 @@
 #include "codegen/passes.h"
 
 #include "codegen/pass_async_copies.h"
+#include "codegen/pass_branch_selections.h"
 #include "codegen/pass_double_buffer.h"
 #include "codegen/pass_hoist_guards.h"
 #include "codegen/pass_hoist_indices.h"
@@ -25,6 +26,8 @@ LoopProgram Optimize(LoopProgram program, const PassOptions& options) {
   program = VectorizeCopies(
       std::move(program),
       {.lane_prefix = options.copy_loops, .private_arrays = options.private_arrays_in_registers});
+  // What is rarely taken and costs much is in branches.
+  program = BranchSelections(std::move(program));
   // Which loops stay loops.
   program = Unroll(std::move(program), {.points = options.unroll,
                                         .private_arrays = options.private_arrays_in_registers});

@@ -149,7 +149,6 @@ class TuningRun {
 
   // What else rules count as good, besides the default.
   std::vector<TuningParameters> RuleStarts() const {
-    if (model_.memory == MemoryKind::kExplicit) return {};
     std::vector<TuningParameters> starts =
         StartingParameters(expression_, model_, device_, options_.numerics.policy);
     starts.erase(starts.begin());

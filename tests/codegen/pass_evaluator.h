@@ -356,6 +356,13 @@ class ThreadOfStage {
       Run(*s.body);
     }
   }
+  void Run(const IfAny& s) {
+    const Lanes condition = Evaluate(*s.condition);
+    if (std::any_of(condition.begin(), condition.end(),
+                    [](const ScalarValue& lane) { return lane.as_bool(); })) {
+      Run(*s.then_block);
+    }
+  }
   void Run(const If& s) {
     if (Holds(s.all_of)) {
       Run(*s.then_block);

@@ -78,6 +78,17 @@ TEST(StoppingRule, PromisingIsWhatIsAboutAsFastAsTheBest) {
   EXPECT_TRUE(rule.IsPromising());
 }
 
+TEST(OutlookAfterFirstCalls, LaunchingTakesTimeThatIsNotTheKernels) {
+  MeasureOptions options;
+  EXPECT_EQ(OutlookAfterFirstCalls(options, 1e9, 1), Outlook::kOpen) << "there is no best yet";
+  options.best_so_far_ns = 8'000;
+  options.slow_factor = 1.25;
+  EXPECT_EQ(OutlookAfterFirstCalls(options, 10e3, 20), Outlook::kOpen);
+  EXPECT_EQ(OutlookAfterFirstCalls(options, 14e3, 20), Outlook::kUnknown);
+  EXPECT_EQ(OutlookAfterFirstCalls(options, 14e3, 1), Outlook::kHopeless);
+  EXPECT_EQ(OutlookAfterFirstCalls(options, 31e3, 20), Outlook::kHopeless);
+}
+
 TEST(MedianInterval, IsThatOfTheBinomialDistribution) {
   std::vector<int64_t> times;
   for (int64_t t = 1; t <= 100; ++t) times.push_back(t);

@@ -260,20 +260,26 @@ class Performance {
     return absl::OkStatus();
   }
 
-  // Whether the kernel is far slower than the best. May call it once more to find out; sets the
-  // size of batches.
+  // Whether the kernel is far slower than the best. May call it again to find out; sets the size
+  // of batches.
   Result<bool> IsHopeless(double first_ns) {
-    const double limit_ns = options_.slow_factor * static_cast<double>(options_.best_so_far_ns);
-    const bool has_limit = options_.best_so_far_ns > 0;
-    if (is_long_) return has_limit && first_ns > limit_ns;
+    const auto outlook = [&](double call_ns, int64_t batch) {
+      return OutlookAfterFirstCalls(options_, call_ns, batch);
+    };
+    if (is_long_) return outlook(first_ns, 1) == Outlook::kHopeless;
     if (options_.max_repeats <= 0) return true;
     MDH_ASSIGN_OR_RETURN(const double second_ns, Time(1));
-    if (has_limit && std::min(first_ns, second_ns) > limit_ns) {
+    const int64_t batch = CallsOfBatch(second_ns);
+    const Outlook after_two = outlook(std::min(first_ns, second_ns), batch);
+    if (after_two == Outlook::kHopeless) {
       Record(second_ns, 1);
       return true;
     }
-    batch_ = CallsOfBatch(second_ns);
-    return false;
+    batch_ = batch;
+    if (after_two == Outlook::kOpen) return false;
+    MDH_ASSIGN_OR_RETURN(const double time_ns, Time(batch_));
+    Record(time_ns, batch_);
+    return outlook(time_ns, 1) == Outlook::kHopeless;
   }
 
   // Calls that are timed together. With cold caches they go through all sets, each time in the same

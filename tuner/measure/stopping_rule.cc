@@ -15,6 +15,13 @@ constexpr double kPromising = 1.1;
 
 }  // namespace
 
+Outlook OutlookAfterFirstCalls(const MeasureOptions& options, double call_ns, int64_t batch) {
+  const double limit_ns = options.slow_factor * static_cast<double>(options.best_so_far_ns);
+  if (options.best_so_far_ns <= 0 || call_ns <= limit_ns) return Outlook::kOpen;
+  return batch > 1 && call_ns <= limit_ns + kMostLaunchTime ? Outlook::kUnknown
+                                                            : Outlook::kHopeless;
+}
+
 void StoppingRule::Record(int64_t time_ns, int64_t total_ns) {
   times_ns_.push_back(time_ns);
   total_ns_ += total_ns;

@@ -8,6 +8,17 @@
 
 namespace mdh {
 
+// What the faster one of a kernel's first two calls tells when the best so far is known.
+enum class Outlook {
+  kOpen,      // it may be the best: time it well
+  kHopeless,  // it takes more than slow_factor times the best one's time
+  kUnknown,   // it seems so, but a call on its own takes longer than one of a batch
+};
+// `call_ns`: of one call on its own, up to kMostLaunchTime of which is not the kernel's; `batch`:
+// calls that are timed together from then on, 1 if that makes no difference.
+inline constexpr double kMostLaunchTime = 20e3;  // nanoseconds
+Outlook OutlookAfterFirstCalls(const MeasureOptions& options, double call_ns, int64_t batch);
+
 // Follows the timed calls of one kernel; MeasureOptions says what is enough.
 class StoppingRule {
  public:

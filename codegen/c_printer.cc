@@ -280,9 +280,9 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
             const std::string condition = PrintValue(*s.condition, 0);
             const LoopValueType type = s.condition->type;
             const bool is_scalar = type.lanes == 1;
-            braced(is_scalar ? absl::StrCat("if (", condition, ") {\n")
-                             : absl::StrCat("if (", prelude_.AnyFunction(type), "(", condition,
-                                            ")) {\n"),
+            braced(is_scalar
+                       ? absl::StrCat("if (", condition, ") {\n")
+                       : absl::StrCat("if (", prelude_.AnyFunction(type), "(", condition, ")) {\n"),
                    *s.then_block);
           },
           [&](const DeclareFlag& s) {

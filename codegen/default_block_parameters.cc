@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "codegen/block_candidates.h"
+#include "codegen/keyed_variants.h"
 #include "codegen/scan_in_blocks.h"
 #include "core/constraints.h"
 #include "core/nest_constraints.h"
@@ -383,10 +384,8 @@ class BlockRules {
   TuningParameters p_;
 };
 
-}  // namespace
-
-TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,
-                                        const DeviceDescription& device, NumericsPolicy numerics) {
+TuningParameters ParametersWithoutKeys(const Expression& expression, const SystemModel& model,
+                                       const DeviceDescription& device, NumericsPolicy numerics) {
   if (numerics == NumericsPolicy::kReassociate) {
     std::vector<BlockCandidate> candidates = BlockCandidates(expression, model, device, {});
     if (!candidates.empty()) return std::move(candidates.front().parameters);
@@ -400,6 +399,28 @@ TuningParameters DefaultBlockParameters(const Expression& expression, const Syst
     if (Validate(expression, model, device, p).ok()) break;
   }
   return p;
+}
+
+// GPUs combine integers in shared memory at once, even if all elements have the same key; others by
+// loops, which take long then.
+bool AreKeysSafe(const Expression& expression, const DeviceDescription& device) {
+  return device.blocks.warp_size > 1 &&
+         std::all_of(expression.outputs().begin(), expression.outputs().end(), [](const Buffer& b) {
+           return std::all_of(
+               b.type.fields().begin(), b.type.fields().end(),
+               [](const ElementType::Field& field) { return !IsFloatingPoint(field.type); });
+         });
+}
+
+}  // namespace
+
+TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,
+                                        const DeviceDescription& device, NumericsPolicy numerics) {
+  TuningParameters p = ParametersWithoutKeys(expression, model, device, numerics);
+  if (!AreKeysSafe(expression, device)) return p;
+  // What the parameters say beyond `keyed` decides on nothing then.
+  std::vector<TuningParameters> keyed = KeyedVariants(expression, model, device, p);
+  return keyed.empty() ? p : std::move(keyed.front());
 }
 
 std::vector<TuningParameters> ScanVariants(const Expression& expression, const SystemModel& model,

@@ -449,8 +449,6 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
     for (TuningParameters& variant : ScanVariants(expression, model, device, starts.front())) {
       if (starts.size() < most) starts.push_back(std::move(variant));
     }
-    // How much faster tables are depends on the values of keys, so they are measured before anybody
-    // gets them.
     for (TuningParameters& variant : KeyedVariants(expression, model, device, starts.front())) {
       if (starts.size() >= most || variant == starts.front()) continue;
       starts.push_back(std::move(variant));

@@ -209,8 +209,8 @@ class SelectionBrancher : public Rewriter {
     };
     if (first) branch(std::move(of_first), condition, operands[1]);
     if (second) {
-      branch(std::move(of_second),
-             MakeOperation(ScalarOp::kNot, ScalarType::kBool, {condition}), operands[2]);
+      branch(std::move(of_second), MakeOperation(ScalarOp::kNot, ScalarType::kBool, {condition}),
+             operands[2]);
     }
     return result;
   }

@@ -11,8 +11,10 @@ constexpr int kRanked = 160;        // designs that the model proposes
 constexpr int kEvaluations = 5000;  // of the model, per start
 constexpr int kFirst = 40;          // of them before the first neighbour
 constexpr int kRankedEvery = 6;     // afterwards, one in so many
+constexpr int kAnyEvery = 3;        // of neighbours, one in so many is any one
 constexpr size_t kParents = 6;      // whose neighbours are considered
 constexpr int kPatience = 150;      // measurements without gain
+constexpr int kRepeatedCost = 4;    // so many repeated kernels cost as much as measuring one
 constexpr double kGain = 0.995;     // of the best cost
 constexpr double kMostGain = 0.75;  // that the model is trusted to foresee
 constexpr double kMostLoss = 1.5;   // idem
@@ -32,7 +34,7 @@ DesignSearch::DesignSearch(const Expression& expression, const SystemModel& mode
                           {.count = kRanked, .evaluations = kEvaluations, .async_copies = true})) {}
 
 bool DesignSearch::is_done() const {
-  if (without_gain_ >= kPatience) return true;
+  if (HasLostPatience()) return true;
   const bool has_neighbours = std::any_of(known_.begin(), known_.end(), [](const Known& known) {
     return !known.is_expanded || !known.neighbours.empty();
   });
@@ -40,11 +42,11 @@ bool DesignSearch::is_done() const {
 }
 
 std::optional<BlockCandidate> DesignSearch::Ask() {
-  if (without_gain_ >= kPatience) return std::nullopt;
+  if (HasLostPatience()) return std::nullopt;
   ++asks_;
   std::optional<BlockCandidate> next;
   const bool is_ranked = asks_ <= kFirst || asks_ % kRankedEvery == 0;
-  next = is_ranked ? NextRanked() : NextNeighbour();
+  next = is_ranked ? NextRanked() : asks_ % kAnyEvery == 0 ? AnyNeighbour() : NextNeighbour();
   if (!next.has_value()) next = is_ranked ? NextNeighbour() : NextRanked();
   if (next.has_value()) ++under_way_;
   return next;
@@ -99,10 +101,34 @@ std::optional<BlockCandidate> DesignSearch::NextNeighbour() {
   }
 }
 
+// Of the fastest design that has neighbours left.
+std::optional<BlockCandidate> DesignSearch::AnyNeighbour() {
+  for (Known& known : known_) {
+    if (!known.is_expanded) Expand(&known);
+    auto& neighbours = known.neighbours;
+    while (!neighbours.empty()) {
+      const auto at =
+          neighbours.begin() + static_cast<std::ptrdiff_t>(random_() % neighbours.size());
+      const BlockDesign design = std::move(at->second);
+      neighbours.erase(at);
+      std::optional<BlockCandidate> next = Take(design);
+      if (next.has_value()) return next;
+    }
+  }
+  return std::nullopt;
+}
+
+bool DesignSearch::HasLostPatience() const { return without_gain_ >= kRepeatedCost * kPatience; }
+
+void DesignSearch::TellRepeated() {
+  --under_way_;
+  ++without_gain_;
+}
+
 void DesignSearch::Tell(const BlockDesign& design, std::optional<double> cost) {
   --under_way_;
   const bool is_gain = cost.has_value() && (known_.empty() || *cost < kGain * known_.front().cost);
-  without_gain_ = is_gain ? 0 : without_gain_ + 1;
+  without_gain_ = is_gain ? 0 : without_gain_ + kRepeatedCost;
   if (!cost.has_value()) return;
   Known known{design, *cost, costs_.Estimate(design).total, false, {}};
   const auto at = std::upper_bound(known_.begin(), known_.end(), *cost,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace mdh {
 
 // First the designs that the model holds to be best, then, step by step, neighbours of the fastest
 // ones: a neighbour is expected to take as much longer or shorter than what was measured as the
-// model says. Refers to its arguments.
+// model says. Now and then it is any neighbour, as the model errs. Refers to its arguments.
 class DesignSearch {
  public:
   DesignSearch(const Expression& expression, const SystemModel& model,
@@ -28,6 +29,8 @@ class DesignSearch {
   std::optional<BlockCandidate> Ask();
   // What was measured of it; nullopt: it failed.
   void Tell(const BlockDesign& design, std::optional<double> cost);
+  // Its kernel is that of a design that was asked for before: nothing was measured.
+  void TellRepeated();
   // Whether there is no design left, or none has helped for long.
   bool is_done() const;
 
@@ -43,8 +46,10 @@ class DesignSearch {
   std::optional<BlockCandidate> Take(const BlockDesign& design);
   std::optional<BlockCandidate> NextRanked();
   std::optional<BlockCandidate> NextNeighbour();
+  std::optional<BlockCandidate> AnyNeighbour();
   void Expand(Known* known) const;
   double Expected(const Known& known) const;
+  bool HasLostPatience() const;
 
   const Expression& expression_;
   const SystemModel& model_;
@@ -55,6 +60,7 @@ class DesignSearch {
   size_t next_ranked_ = 0;
   std::vector<Known> known_;  // the fastest first
   absl::flat_hash_set<std::string> asked_;
+  std::mt19937 random_{1};  // the same for every search
   int asks_ = 0, under_way_ = 0, without_gain_ = 0;
 };
 

@@ -25,6 +25,7 @@ struct Candidate {
   std::optional<Configuration> configuration;  // nullopt: not in the space, or not known yet
   bool is_default = false;                     // the one from rules
   std::optional<BlockDesign> design;           // that it came from
+  bool is_repeated = false;                    // the kernel is that of a candidate before
   Kernel kernel;
   Measurement measurement;
 };

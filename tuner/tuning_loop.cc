@@ -271,6 +271,7 @@ class TuningRun {
     const std::string identity = IdentityOf(candidate.kernel);
     if (const Measurement* known = book_.MeasurementOf(identity); known != nullptr) {
       candidate.measurement = *known;
+      candidate.is_repeated = true;
       return RecordTrial(candidate);
     }
     if (const Measurement* known = options_.known ? options_.known(identity) : nullptr) {
@@ -284,6 +285,7 @@ class TuningRun {
       pool_.Submit(number, candidate.kernel, LimitedOptions(options_.measure, pace_, book_));
       ++next_number_;
     }
+    candidate.is_repeated = !is_new;
     in_work_.emplace(number, std::move(candidate));
     return absl::OkStatus();
   }
@@ -345,7 +347,9 @@ class TuningRun {
     if (candidate.is_default) default_ns_ = candidate.measurement.time_ns();
     const Cost cost = book_.Record(candidate, budget_.elapsed_ns());
     if (!space_.has_value()) unplaced_.emplace_back(candidate.parameters, cost);
-    if (candidate.design.has_value() && designs_ != nullptr) {
+    if (candidate.design.has_value() && designs_ != nullptr && candidate.is_repeated) {
+      designs_->TellRepeated();
+    } else if (candidate.design.has_value() && designs_ != nullptr) {
       const bool is_valid = candidate.measurement.outcome == TrialOutcome::kOk;
       designs_->Tell(
           *candidate.design,

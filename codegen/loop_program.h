@@ -339,9 +339,9 @@ struct CopyRegion {
 struct Statement {
   std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, AddElements,
                CombineElement, InsertKey, FindKey, DeclarePointer, DeclareView, DeclareArray,
-               HardwareIndex, Barrier, AwaitStages, For, ShareLoop, If, IfAny, DeclareFlag, ClearFlag,
-               KeepInRegister, PrefetchElement, Call, AsyncCopy, CommitCopies, WaitForCopies,
-               CopyRegion>
+               HardwareIndex, Barrier, AwaitStages, For, ShareLoop, If, IfAny, DeclareFlag,
+               ClearFlag, KeepInRegister, PrefetchElement, Call, AsyncCopy, CommitCopies,
+               WaitForCopies, CopyRegion>
       form;
 };
 

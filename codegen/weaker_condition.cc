@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kTests = 2;  // that are left of a conjunction
 
-const LoopOperation* OperationOf(const LoopValue& value, ScalarOp op) {
+const LoopOperation* AsOperation(const LoopValue& value, ScalarOp op) {
   const auto* operation = std::get_if<LoopOperation>(&value->form);
   return operation != nullptr && operation->op == op ? operation : nullptr;
 }
@@ -21,7 +21,7 @@ class Weakener {
 
   LoopValue Weaken(const LoopValue& condition) {
     const LoopValue value = Resolved(condition);
-    if (const LoopOperation* either = OperationOf(value, ScalarOp::kOr)) {
+    if (const LoopOperation* either = AsOperation(value, ScalarOp::kOr)) {
       LoopValue first = Weaken(either->operands[0]);
       return MakeOperation(ScalarOp::kOr, ScalarType::kBool,
                            {std::move(first), Weaken(either->operands[1])});
@@ -29,7 +29,7 @@ class Weakener {
     std::vector<LoopValue> factors, tests;
     AddFactors(value, factors);
     std::copy_if(factors.begin(), factors.end(), std::back_inserter(tests),
-                 [](const LoopValue& f) { return OperationOf(f, ScalarOp::kEq) != nullptr; });
+                 [](const LoopValue& f) { return AsOperation(f, ScalarOp::kEq) != nullptr; });
     if (tests.empty() || factors.size() <= kTests) return condition;
     tests.resize(std::min(tests.size(), kTests));
     for (const LoopValue& factor : factors) dropped_ += Comparisons(factor);
@@ -48,7 +48,7 @@ class Weakener {
 
   void AddFactors(const LoopValue& condition, std::vector<LoopValue>& factors) const {
     const LoopValue value = Resolved(condition);
-    const LoopOperation* both = OperationOf(value, ScalarOp::kAnd);
+    const LoopOperation* both = AsOperation(value, ScalarOp::kAnd);
     if (both == nullptr) return factors.push_back(value);
     for (const LoopValue& operand : both->operands) AddFactors(operand, factors);
   }
@@ -56,7 +56,7 @@ class Weakener {
   int Comparisons(const LoopValue& condition) const {
     const LoopValue value = Resolved(condition);
     for (const ScalarOp op : {ScalarOp::kAnd, ScalarOp::kOr}) {
-      if (const LoopOperation* both = OperationOf(value, op)) {
+      if (const LoopOperation* both = AsOperation(value, op)) {
         return Comparisons(both->operands[0]) + Comparisons(both->operands[1]);
       }
     }

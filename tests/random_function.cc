@@ -90,6 +90,38 @@ class Builder {
     AppendIfValid(op, std::move(operands));
   }
 
+  // A value that takes many operations, where several comparisons say so, else another one: worth a
+  // branch (codegen/pass_branch_selections.h).
+  void AppendLongSelection() {
+    const int first = static_cast<int>(Below(rng_, size()));
+    const ScalarType type = instructions_[first].type;
+    if (type == ScalarType::kBool) return;
+    std::vector<int> same;
+    for (int n = 0; n < size(); ++n) {
+      if (instructions_[n].type == type) same.push_back(n);
+    }
+    int value = first;
+    for (int n = 0; n < 26; ++n) {
+      const int other = AnyOf(rng_, same);
+      value = Append({n % 2 == 0 ? ScalarOp::kMax : ScalarOp::kMin, type, {value, other}},
+                     std::max(bounds_[value], bounds_[other]));
+    }
+    const auto compare = [&] {
+      const ScalarOp op = Below(rng_, 3) == 0 ? ScalarOp::kLt : ScalarOp::kEq;
+      return Append({op, ScalarType::kBool, {AnyOf(rng_, same), AnyOf(rng_, same)}}, 1);
+    };
+    int condition = compare();
+    for (int64_t n = Below(rng_, 6); n > 0; --n) {
+      const ScalarOp op = Below(rng_, 3) == 0 ? ScalarOp::kOr : ScalarOp::kAnd;
+      condition = Append({op, ScalarType::kBool, {condition, compare()}}, 1);
+    }
+    const int other = AnyOf(rng_, same);
+    std::vector<int> operands = {condition, value, other};
+    if (Below(rng_, 2) == 0) std::swap(operands[1], operands[2]);
+    Append({ScalarOp::kSelect, type, std::move(operands)},
+           std::max(bounds_[value], bounds_[other]));
+  }
+
   // `value` converted to the result's type, within the bound; in exact mode never -0.
   int Finish(int value, const FunctionResult& result) {
     const ScalarType type = result.name.type;
@@ -201,6 +233,7 @@ ScalarFunction RandomFunction(Rng& rng, const RandomExpressionOptions& options,
   }
   const int operations = 1 + static_cast<int>(Below(rng, options.max_operations));
   for (int tries = 0; tries < 6 * operations; ++tries) builder.AppendRandom();
+  if (Below(rng, 8) == 0) builder.AppendLongSelection();
   const int values = builder.size();
   std::vector<int> result_instructions;
   for (const FunctionResult& result : results) {

@@ -71,6 +71,21 @@ TEST_F(DesignSearchTest, EndsWhenNothingHelps) {
   EXPECT_TRUE(search.is_done());
 }
 
+// Of what was asked for before nothing is learnt, and it costs hardly any time.
+TEST_F(DesignSearchTest, RepeatedKernelsHardlyUsePatience) {
+  const auto asks_until_done = [&](bool is_repeated) {
+    DesignSearch search(expression_, model_, device_);
+    int asks = 0;
+    while (const std::optional<BlockCandidate> next = search.Ask()) {
+      const bool is_first = asks++ == 0;
+      is_repeated && !is_first ? search.TellRepeated() : search.Tell(next->design, 1.0);
+    }
+    EXPECT_TRUE(search.is_done());
+    return asks;
+  };
+  EXPECT_GT(asks_until_done(true), asks_until_done(false));
+}
+
 TEST_F(DesignSearchTest, HasNothingToSayOfOtherDevices) {
   const SystemModel warps = CudaWarpModel();
   DesignSearch search(expression_, warps, device_);

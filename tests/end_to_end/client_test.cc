@@ -34,7 +34,7 @@ TEST_F(ClientTest, CallsOfASlowDaemonEndAtTheirLimit) {
   options.call_limit_ns = 300'000'000;
   const std::unique_ptr<Client> client = *Client::Connect(address_, options);
   const std::unique_ptr<AdminClient> admin = *AdminClient::Connect(address_, options);
-  daemon_->Signal(SIGSTOP);
+  daemon_->Stop();
   const auto begin = std::chrono::steady_clock::now();
   const Expression expression = MatMulOfSize(8);
   const auto expect_limit = [](const absl::Status& status) {

@@ -68,6 +68,11 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   void Signal(int signal) const { kill(pid_, signal); }
+  // Returns when all of its threads have stopped; SIGCONT lets them go on.
+  void Stop() const {
+    Signal(SIGSTOP);
+    waitpid(pid_, nullptr, WUNTRACED);
+  }
   // The exit code, or 128 + the signal that ended it.
   int Wait() {
     if (!exit_code_.has_value()) {

@@ -1,6 +1,8 @@
 """The client for asyncio, and clients that go on with the next daemon."""
 
 import asyncio
+import os
+import signal
 import threading
 import time
 
@@ -101,13 +103,12 @@ def test_tuning_goes_on_with_the_next_daemon(daemon_program, short_folder):
 
 
 def test_calls_of_a_slow_daemon_end_at_their_limit(daemon_program, short_folder):
-    import signal
-
     daemon = conftest.Daemon(daemon_program, short_folder)
     daemon.wait_until_it_listens()
     with mdh.Client(daemon.address, call_seconds=0.3) as client:
         client.check(examples.scan(4))
         daemon.process.send_signal(signal.SIGSTOP)
+        os.waitpid(daemon.process.pid, os.WUNTRACED)  # until all of its threads have stopped
         begin = time.monotonic()
         with pytest.raises(mdh.DeadlineExceededError):
             client.check(examples.scan(4))

@@ -108,9 +108,7 @@ class Pipeliner : public Rewriter {
   Pipeliner(const Block& body, const AsyncCopyOptions& options)
       : body_(body), options_(options), arrays_(ArraysIn(body)) {
     CollectDeclaredNames(body, declared_);
-    std::set<std::string> names = declared_;
-    CollectUsedNames(body, names);
-    for (const std::string& name : names) names_.Reserve(name);
+    ReserveNamesIn(body, names_);
   }
 
   // The body with the arrays that have become larger.

@@ -114,10 +114,7 @@ class SelectionBrancher : public Rewriter {
                      },
                  .name = [&](const std::string& name) { ++uses_[name]; }});
     CollectAssigned(body, assigned_);
-    std::set<std::string> names;
-    CollectDeclaredNames(body, names);
-    CollectUsedNames(body, names);
-    for (const std::string& name : names) names_.Reserve(name);
+    ReserveNamesIn(body, names_);
   }
 
   Block RewriteBlock(const Block& block) override {

@@ -34,10 +34,7 @@ class DoubleBufferer : public Rewriter {
  public:
   DoubleBufferer(const Block& body, const DoubleBufferOptions& options)
       : body_(body), options_(options), arrays_(ArraysIn(body)) {
-    std::set<std::string> names;
-    CollectDeclaredNames(body, names);
-    CollectUsedNames(body, names);
-    for (const std::string& name : names) names_.Reserve(name);
+    ReserveNamesIn(body, names_);
   }
 
   // The body with the arrays that have become larger.

@@ -28,10 +28,7 @@ class Hoister : public Rewriter {
  public:
   explicit Hoister(const Block& body) {
     CollectCallWords(body, call_words_);
-    std::set<std::string> names;
-    CollectDeclaredNames(body, names);
-    CollectUsedNames(body, names);
-    for (const std::string& name : names) names_.Reserve(name);
+    ReserveNamesIn(body, names_);
     Visit(body, {.statement = [&](const Statement& statement) {
             if (const std::string* name = DeclaredName(statement)) ++declarations_[*name];
           }});

@@ -62,10 +62,7 @@ class Simplifier : public Rewriter {
  public:
   Simplifier(const Block& body, const LaunchGeometry& launch) : launch_(launch) {
     CollectCallWords(body, call_words_);
-    std::set<std::string> names;
-    CollectDeclaredNames(body, names);
-    CollectUsedNames(body, names);
-    for (const std::string& name : names) names_.Reserve(name);
+    ReserveNamesIn(body, names_);
   }
 
   Block RewriteBlock(const Block& block) override {

@@ -17,10 +17,7 @@ constexpr int64_t kVectorBytes = 16;
 class Vectorizer : public Rewriter {
  public:
   Vectorizer(const Block& body, const VectorizeOptions& options) : options_(options) {
-    std::set<std::string> names;
-    CollectDeclaredNames(body, names);
-    CollectUsedNames(body, names);
-    for (const std::string& name : names) names_.Reserve(name);
+    ReserveNamesIn(body, names_);
   }
 
  protected:

@@ -1,8 +1,10 @@
 #include "codegen/scalar_code.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/loop_program_walk.h"
 #include "codegen/result_targets.h"
 #include "core/status.h"
 
@@ -103,6 +105,13 @@ std::string NameAllocator::Unique(const std::string& name) {
   } while (taken_.contains(candidate));
   taken_[candidate] = 0;
   return candidate;
+}
+
+void ReserveNamesIn(const Block& block, NameAllocator& names) {
+  std::set<std::string> all;
+  CollectDeclaredNames(block, all);
+  CollectUsedNames(block, all);
+  for (const std::string& name : all) names.Reserve(name);
 }
 
 LoopValue NamedInBlock(LoopValue value, NameAllocator& names, Block& block) {

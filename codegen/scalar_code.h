@@ -23,6 +23,9 @@ class NameAllocator {
   std::map<std::string, int> taken_;
 };
 
+// All names that the block declares or uses: what a pass adds to it has others.
+void ReserveNamesIn(const Block& block, NameAllocator& names);
+
 // The value under a name of its own, unless it is a name already.
 LoopValue NamedInBlock(LoopValue value, NameAllocator& names, Block& block);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <map>
 
 #include "absl/container/flat_hash_map.h"
@@ -17,6 +18,7 @@ using Cut = BlockDesign::Cut;
 
 constexpr double kNever = 1e300;
 constexpr double kWorthTrying = 2.5;   // times the cost of the best one
+constexpr double kWorthKeeping = 8;    // idem: the best one may turn out to be invalid
 constexpr int kLeastWarpOfModel = 16;  // of devices that the model speaks of
 constexpr int kSizes = 8;              // of blocks that share the candidates
 constexpr int kMostAlike = 2;          // candidates with the same threads and tiles
@@ -127,26 +129,30 @@ class Climber {
     if (!is_new) return at->second;
     const BlockCost cost = model_.Estimate(design);
     at->second = cost.fits ? cost.total : kNever;
-    if (cost.fits) all_.push_back({cost.total, design});
+    if (cost.fits && cost.total <= kWorthKeeping * cheapest_) {
+      cheapest_ = std::min(cheapest_, cost.total);
+      all_.push_back({cost.total, design});
+    }
     ++evaluations_;
     return at->second;
   }
 
-  // The first change that helps is made, until none does; blocks have at most so many threads.
+  // Every change that helps is made at once, and those after it are tried next, until none of all
+  // helps; blocks have at most so many threads.
   void Climb(BlockDesign design, double most_threads) {
     evaluations_ = 0;
     double cost = CostOf(design, most_threads);
-    bool improves = true;
-    while (improves) {
-      improves = false;
-      for (const BlockDesign& next : moves_.Neighbours(design)) {
-        if (evaluations_ >= options_.evaluations) return;
-        const double next_cost = CostOf(next, most_threads);
-        if (next_cost >= cost * 0.9999) continue;
-        design = next;
-        cost = next_cost;
-        improves = true;
-      }
+    std::vector<BlockDesign> neighbours = moves_.Neighbours(design);
+    size_t at = 0;
+    for (size_t tried = 0; tried < neighbours.size(); ++tried, ++at) {
+      if (evaluations_ >= options_.evaluations) return;
+      if (at >= neighbours.size()) at = 0;
+      const double next_cost = CostOf(neighbours[at], most_threads);
+      if (next_cost >= cost * 0.9999) continue;
+      cost = next_cost;
+      design = std::move(neighbours[at]);
+      neighbours = moves_.Neighbours(design);
+      tried = 0;
     }
   }
 
@@ -164,14 +170,19 @@ class Climber {
   }
 
   std::vector<BlockCandidate> Best() {
-    std::stable_sort(all_.begin(), all_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<const std::pair<double, BlockDesign>*> ranked;
+    for (const auto& costed : all_) {
+      if (costed.first <= kWorthKeeping * cheapest_) ranked.push_back(&costed);
+    }
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const auto* a, const auto* b) { return a->first < b->first; });
     std::vector<BlockCandidate> best;
     std::map<std::vector<int64_t>, int> kinds;
     std::map<double, int> sizes;  // threads of a block
     const int most_of_size = std::max(kMostAlike, options_.count / kSizes);
     absl::flat_hash_set<std::string> texts;
-    for (const auto& [cost, design] : all_) {
+    for (const auto* costed : ranked) {
+      const auto& [cost, design] = *costed;
       if (static_cast<int>(best.size()) >= options_.count) break;
       if (!best.empty() && cost > kWorthTrying * best.front().cost.total) break;
       int& alike = kinds[KindOf(design)];
@@ -195,7 +206,8 @@ class Climber {
   const BlockMoves moves_;
   const int reductions_;  // reduced dimensions
   absl::flat_hash_map<std::string, double> seen_;
-  std::vector<std::pair<double, BlockDesign>> all_;
+  std::deque<std::pair<double, BlockDesign>> all_;  // worth keeping
+  double cheapest_ = kNever;
   int evaluations_ = 0;
 };
 

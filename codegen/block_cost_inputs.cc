@@ -177,6 +177,8 @@ void BlockCostModel::AddSharedReads(const BufferModel& buffer, const DesignedInp
 double BlockCostModel::StoreCycles(const BufferModel& buffer, const CopyLayout& layout,
                                    int64_t width) const {
   const int words = std::max(1, static_cast<int>(buffer.bytes / 4));
+  // Neighbours there, too: no two threads meet in a bank.
+  if (!layout.is_permuted) return std::clamp<double>(static_cast<double>(width) * words, 1, 4);
   std::array<int64_t, kWarp> at;
   for (int lane = 0; lane < kWarp; ++lane) {
     int64_t rest = lane * width, address = 0;
@@ -186,7 +188,6 @@ double BlockCostModel::StoreCycles(const BufferModel& buffer, const CopyLayout& 
     }
     at[lane] = address * words;
   }
-  if (!layout.is_permuted) return BankCycles(at, kWarp, static_cast<int>(width) * words);
   return static_cast<double>(width) * BankCycles(at, kWarp, words);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "core/device_description.h"
 #include "core/expression.h"
 #include "core/numerics.h"
@@ -35,16 +36,20 @@ struct BlockDesign {
   // Of rows in shared memory that are written by columns.
   static constexpr int kPadding = 4;
 
-  std::vector<Cut> cuts;     // per dimension
-  std::vector<Copy> copies;  // per input
+  // Designs are copied by the thousand, most of them without allocating.
+  template <typename T>
+  using List = absl::InlinedVector<T, 10>;
+
+  List<Cut> cuts;     // per dimension
+  List<Copy> copies;  // per input
   // Per input, or none: stages of its copy where that is asynchronous, which only kChunk can be; 0:
   // through registers.
-  std::vector<int> async_stages = {};
+  List<int> async_stages = {};
   // The dimension along which threads of a warp are neighbours.
   int lane_dimension = 0;
   // Per dimension, or none: threads of a tile of lanes (TuningParameters::lanes). As SetLaneTile
   // leaves it.
-  std::vector<int64_t> lane_tile = {};
+  List<int64_t> lane_tile = {};
   // Of the loops over a thread's points of reductions between two copies, how many are unrolled:
   // the innermost ones.
   int unrolled = 0;

@@ -15,6 +15,7 @@ using Cut = BlockDesign::Cut;
 constexpr int64_t kMostNeighbours = 16;  // of a thread along one dimension
 constexpr int64_t kMostParts = 1024;
 constexpr int64_t kMostDivisor = 128;
+constexpr int kUsualNeighbours = 256;  // of a design
 constexpr std::array<int, 7> kResidentBlocks = {0, 1, 2, 3, 4, 6, 8};
 
 // Powers of two, and what divides the size.
@@ -36,12 +37,12 @@ bool Step(const std::vector<int64_t>& ladder, int direction, int64_t* value) {
 
 // 0: there are no asynchronous copies.
 int AsyncStages(const BlockDesign& design) {
-  const std::vector<int>& all = design.async_stages;
+  const BlockDesign::List<int>& all = design.async_stages;
   return all.empty() ? 0 : *std::max_element(all.begin(), all.end());
 }
 
 void SetAsyncStages(BlockDesign* design, int b, int stages) {
-  std::vector<int>& all = design->async_stages;
+  BlockDesign::List<int>& all = design->async_stages;
   all.resize(design->copies.size(), 0);
   all[b] = stages;
   // Equal designs are equal values.
@@ -72,18 +73,16 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
   }
 }
 
-void BlockMoves::Add(BlockDesign next, std::vector<BlockDesign>* all) const {
+void BlockMoves::Add(const BlockDesign& next, std::vector<BlockDesign>* all) const {
   const bool has_both = std::any_of(next.cuts.begin(), next.cuts.end(), [](const Cut& cut) {
     return cut.strided > 1 && cut.loops > 1;
   });
   if (has_both) return;
-  if (!next.lane_tile.empty()) {
-    const std::vector<int64_t> tile = next.lane_tile;
-    const std::optional<std::pair<int, int>> plane = LanePlane(expression_, next);
-    SetLaneTile(expression_, plane ? tile[plane->first] : 1, plane ? tile[plane->second] : 1,
-                &next);
-  }
-  all->push_back(std::move(next));
+  all->push_back(next);
+  if (next.lane_tile.empty()) return;
+  const std::optional<std::pair<int, int>> plane = LanePlane(expression_, next);
+  SetLaneTile(expression_, plane ? next.lane_tile[plane->first] : 1,
+              plane ? next.lane_tile[plane->second] : 1, &all->back());
 }
 
 const std::vector<int64_t>& BlockMoves::LadderOf(int d, Field field) const {
@@ -98,20 +97,27 @@ std::vector<BlockMoves::Field> BlockMoves::Fields(int d) const {
 }
 
 void BlockMoves::AddSteps(const BlockDesign& design, int d, std::vector<BlockDesign>* all) const {
+  BlockDesign next = design;
+  // Adds the design with another step, which it takes back.
+  const auto add = [&](int dimension, Field field, int direction) {
+    int64_t& value = next.cuts[dimension].*field;
+    const int64_t before = value;
+    if (Step(LadderOf(dimension, field), direction, &value)) Add(next, all);
+    value = before;
+  };
   for (const Field field : Fields(d)) {
-    BlockDesign next = design;
-    if (Step(LadderOf(d, field), 1, &(next.cuts[d].*field))) Add(next, all);
-    next = design;
-    if (!Step(LadderOf(d, field), -1, &(next.cuts[d].*field))) continue;
+    add(d, field, 1);
+    int64_t& value = next.cuts[d].*field;
+    const int64_t before = value;
+    if (!Step(LadderOf(d, field), -1, &value)) continue;
     Add(next, all);
     for (int other = 0; other < expression_.rank(); ++other) {
       if (size(other) == 1) continue;
       for (const Field up : Fields(other)) {
-        if (other == d ? up == field : up != field) continue;
-        BlockDesign both = next;
-        if (Step(LadderOf(other, up), 1, &(both.cuts[other].*up))) Add(both, all);
+        if (other == d ? up != field : up == field) add(other, up, 1);
       }
     }
+    value = before;
   }
 }
 
@@ -149,7 +155,7 @@ void BlockMoves::AddLaneTiles(const BlockDesign& design, std::vector<BlockDesign
     BlockDesign next = design;
     SetLaneTile(expression_, x, y, &next);
     const bool is_asked_for = y == 1 || !next.lane_tile.empty();
-    if (is_asked_for && next.lane_tile != design.lane_tile) Add(std::move(next), all);
+    if (is_asked_for && next.lane_tile != design.lane_tile) Add(next, all);
   };
   add(1, 1);
   for (int64_t y = 2; y <= warp_size_; y *= 2) {
@@ -172,6 +178,7 @@ void BlockMoves::AddResidency(const BlockDesign& design, std::vector<BlockDesign
 
 std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const {
   std::vector<BlockDesign> all;
+  all.reserve(kUsualNeighbours);
   for (int d = 0; d < expression_.rank(); ++d) {
     if (size(d) == 1) continue;
     AddSteps(design, d, &all);

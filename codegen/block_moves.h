@@ -34,7 +34,7 @@ class BlockMoves {
   int64_t size(int d) const { return expression_.dimensions()[d].size; }
   const std::vector<int64_t>& LadderOf(int d, Field field) const;
   std::vector<Field> Fields(int d) const;
-  void Add(BlockDesign next, std::vector<BlockDesign>* all) const;
+  void Add(const BlockDesign& next, std::vector<BlockDesign>* all) const;
   void AddSteps(const BlockDesign& design, int d, std::vector<BlockDesign>* all) const;
   void AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const;
   void AddLaneTiles(const BlockDesign& design, std::vector<BlockDesign>* all) const;

@@ -23,17 +23,17 @@ namespace {
 // Records that a search starts from.
 constexpr size_t kStartRecords = 3;
 
-std::vector<StartPoint> StartPoints(const JobSearch& search, const v1::DeviceDescription& device,
+std::vector<StartPoint> StartPoints(const JobSearch& search, const DeviceDescription& device,
                                     const LookupTable& lookup_table) {
   std::vector<StartPoint> points;
   if (Result<TuningParameters> own = ParseTuningParameters(search.resume_from); own.ok()) {
     points.push_back({*std::move(own)});
   }
   for (const v1::TuningRecord& known :
-       lookup_table.FindSimilar(search.key, kStartRecords, device)) {
+       lookup_table.FindSimilar(search.key, kStartRecords, ToProto(device))) {
     // What an earlier run of this job has published is where it goes on from anyway.
     if (!points.empty() && known.is_provisional()) continue;
-    Result<TuningParameters> start = ParseTuningParameters(known.parameters());
+    Result<TuningParameters> start = ParametersFor(device, known);
     const std::optional<ExpressionShape> shape = ExpressionShape::Of(known.key().canonical_form());
     if (start.ok() && shape) points.push_back({*std::move(start), shape->sizes});
   }
@@ -80,7 +80,7 @@ class RunningSearch {
  private:
   TuningOptions Options() const {
     TuningOptions options = FromProto(search_.options);
-    options.start = StartPoints(search_, ToProto(description_), tools_.lookup_table);
+    options.start = StartPoints(search_, description_, tools_.lookup_table);
     options.joining = search_.joining;
     if (TrialJournal* journal = search_.journal; journal != nullptr) {
       options.on_start = [journal](const TuningParameters& parameters,

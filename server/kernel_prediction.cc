@@ -25,21 +25,21 @@ class Prediction {
         numerics_(static_cast<NumericsPolicy>(key.numerics_policy())) {}
 
   Result<PredictedKernel> FromRecord(const v1::TuningRecord& record) const {
-    MDH_ASSIGN_OR_RETURN(const TuningParameters known, ParseTuningParameters(record.parameters()));
+    MDH_ASSIGN_OR_RETURN(const TuningParameters known, ParametersFor(device_, record));
     MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(known.system_model));
-    if (DeviceKindOf(model) != device_.kind) {
-      return absl::FailedPreconditionError("the record is for another kind of device");
-    }
     const std::optional<ExpressionShape> shape = ExpressionShape::Of(record.key().canonical_form());
     if (!shape) return absl::FailedPreconditionError("the record's canonical form is none");
     if (known.tile.size() != model.layers.size() ||
         static_cast<int>(known.tile.front().size()) != expression_.rank()) {
       return absl::FailedPreconditionError("the record's parameters are not for its expression");
     }
-    MDH_ASSIGN_OR_RETURN(const MdhSpace space,
-                         MdhSpace::Create(expression_, model, device_, numerics_));
-    const TuningParameters repaired = space.Decode(space.EncodeNearest(known, shape->sizes));
-    MDH_ASSIGN_OR_RETURN(PredictedKernel predicted, Make(model, repaired));
+    // Of the same sizes, what is valid here needs no repair.
+    const std::optional<ExpressionShape> wanted = ExpressionShape::Of(key_.canonical_form());
+    const bool is_valid = wanted && wanted->sizes == shape->sizes && known.numerics == numerics_ &&
+                          Validate(expression_, model, device_, known).ok();
+    MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
+                         is_valid ? known : Repaired(known, model, shape->sizes));
+    MDH_ASSIGN_OR_RETURN(PredictedKernel predicted, Make(model, parameters));
     predicted.made_from = record.name();
     return predicted;
   }
@@ -63,6 +63,14 @@ class Prediction {
   }
 
  private:
+  // The nearest parameters that are valid; `known` is for the given sizes.
+  Result<TuningParameters> Repaired(const TuningParameters& known, const SystemModel& model,
+                                    const std::vector<int64_t>& sizes) const {
+    MDH_ASSIGN_OR_RETURN(const MdhSpace space,
+                         MdhSpace::Create(expression_, model, device_, numerics_));
+    return space.Decode(space.EncodeNearest(known, sizes));
+  }
+
   Result<PredictedKernel> Make(const SystemModel& model, const TuningParameters& parameters) const {
     MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
                          Lower(expression_, model, device_, parameters));

@@ -20,7 +20,7 @@ struct PredictedKernel {
   std::string made_from;    // name of a record; empty: from rules
 };
 
-// From the first of `similar` (records of the same computation for this kind of device, the most
+// From the first of `similar` (records of the same computation for such a device, the most
 // similar first) whose parameters, repaired to what the device allows, give code; else from rules.
 // `key`: what is asked for. Errors: what the generator says of the parameters from rules.
 Result<PredictedKernel> PredictKernel(const Expression& expression, const DeviceDescription& device,

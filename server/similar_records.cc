@@ -8,6 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/system_model.h"
+#include "core/translate_parameters.h"
+#include "tuner/tuning_loop.h"
 
 namespace mdh {
 namespace {
@@ -16,6 +19,7 @@ namespace {
 constexpr double kOtherDevice = 6;
 // With another clock, driver or memory.
 constexpr double kSameModel = 1;
+constexpr double kOtherLanguage = 1;
 
 double Doublings(int64_t a, int64_t b) {
   if (a <= 0 || b <= 0) return a == b ? 0 : 1;
@@ -44,9 +48,16 @@ void AppendWithoutExtents(absl::string_view line, std::string& text) {
   text.append(line.data(), line.size());
 }
 
+bool HasBlocks(const v1::DeviceDescription& device) {
+  return device.kind() == v1::DEVICE_KIND_CUDA || device.kind() == v1::DEVICE_KIND_OPENCL;
+}
+
 std::optional<double> DistanceOfModels(const v1::DeviceDescription& a,
                                        const v1::DeviceDescription& b) {
-  if (a.kind() != b.kind()) return std::nullopt;
+  if (a.kind() != b.kind()) {
+    if (a.model() == b.model() && HasBlocks(a) && HasBlocks(b)) return kSameModel + kOtherLanguage;
+    return std::nullopt;
+  }
   if (a.model() == b.model()) return kSameModel;
   double distance = kSameModel;
   if (a.kind() == v1::DEVICE_KIND_CPU) {
@@ -87,11 +98,12 @@ std::optional<ExpressionShape> ExpressionShape::Of(std::string_view canonical_fo
 
 std::optional<double> DeviceDistance(const DeviceOfKey& wanted, const DeviceOfKey& known) {
   if (wanted.fingerprint == known.fingerprint) return 0;
-  if (KindOf(wanted.fingerprint) != KindOf(known.fingerprint)) return std::nullopt;
-  // Records of earlier versions do not describe theirs.
   const bool are_described = wanted.description.kind() != v1::DEVICE_KIND_UNSPECIFIED &&
                              known.description.kind() != v1::DEVICE_KIND_UNSPECIFIED;
-  return are_described ? DistanceOfModels(wanted.description, known.description) : kOtherDevice;
+  if (are_described) return DistanceOfModels(wanted.description, known.description);
+  // Records of earlier versions do not describe theirs.
+  if (KindOf(wanted.fingerprint) != KindOf(known.fingerprint)) return std::nullopt;
+  return kOtherDevice;
 }
 
 double SizeDistance(absl::Span<const int64_t> a, absl::Span<const int64_t> b) {
@@ -112,6 +124,17 @@ std::optional<double> DistanceTo(const v1::TuningRecord& record, const v1::Kerne
       {key.device_fingerprint(), device}, {record.key().device_fingerprint(), record.device()});
   if (!of_devices) return std::nullopt;
   return *of_devices + SizeDistance(wanted->sizes, known->sizes);
+}
+
+Result<TuningParameters> ParametersFor(const DeviceDescription& device,
+                                       const v1::TuningRecord& record) {
+  MDH_ASSIGN_OR_RETURN(TuningParameters known, ParseTuningParameters(record.parameters()));
+  MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(known.system_model));
+  if (DeviceKindOf(model) == device.kind) return known;
+  std::optional<TuningParameters> translated =
+      TranslateParameters(known, model, TuningModel(device), device);
+  if (translated) return *std::move(translated);
+  return absl::FailedPreconditionError("the record is for another kind of device");
 }
 
 }  // namespace mdh

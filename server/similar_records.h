@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/device_description.h"
+#include "core/status.h"
+#include "core/tuning_parameters.h"
 #include "mdh/v1/record.pb.h"
 
 namespace mdh {
@@ -31,6 +34,7 @@ struct DeviceOfKey {
   const v1::DeviceDescription& description;
 };
 // How far two devices are from each other, as far as doublings of sizes; nullopt for other kinds.
+// One GPU under CUDA and under OpenCL is two devices of one kind.
 std::optional<double> DeviceDistance(const DeviceOfKey& wanted, const DeviceOfKey& known);
 
 // How far a record is from a search for `key` on `device`: the distances of sizes and of devices.
@@ -38,8 +42,10 @@ std::optional<double> DeviceDistance(const DeviceOfKey& wanted, const DeviceOfKe
 std::optional<double> DistanceTo(const v1::TuningRecord& record, const v1::KernelKey& key,
                                  const v1::DeviceDescription& device);
 
-// How far two devices are from each other, as far as doublings of sizes; nullopt for other kinds.
-std::optional<double> DeviceDistance(const v1::DeviceDescription& a,
-                                     const v1::DeviceDescription& b);
+// The record's parameters for `device`: as they are, or translated from CUDA to OpenCL or back
+// (core/translate_parameters.h). Errors: InvalidArgument if they cannot be read, FailedPrecondition
+// if they are for another kind of device.
+Result<TuningParameters> ParametersFor(const DeviceDescription& device,
+                                       const v1::TuningRecord& record);
 
 }  // namespace mdh

@@ -17,6 +17,14 @@ using ::testing::HasSubstr;
 
 DeviceDescription Gpu(int architecture) { return *DescribeCudaArchitecture(architecture); }
 
+DeviceDescription UnderOpenCl(int architecture) {
+  DeviceDescription device = Gpu(architecture);
+  device.kind = DeviceKind::kOpenCl;
+  device.blocks.shared_bytes_per_block = 48 << 10;
+  device.isa = "OpenCL 3.0";
+  return device;
+}
+
 // A record of a matrix product of that size on `device`.
 v1::TuningRecord Record(const std::string& id, int64_t size, const DeviceDescription& device,
                         const std::string& parameters) {
@@ -42,8 +50,6 @@ class KernelPredictionTest : public ::testing::Test {
 };
 
 TEST_F(KernelPredictionTest, RulesGiveCodeForEveryKindOfDevice) {
-  DeviceDescription opencl = Gpu(90);
-  opencl.kind = DeviceKind::kOpenCl;
   const Result<PredictedKernel> cuda_kernel = Predict(Gpu(90));
   ASSERT_TRUE(cuda_kernel.ok()) << cuda_kernel.status();
   EXPECT_EQ(cuda_kernel->made_from, "");
@@ -58,7 +64,7 @@ TEST_F(KernelPredictionTest, RulesGiveCodeForEveryKindOfDevice) {
   EXPECT_EQ(cuda_kernel->record.time_ns(), 0);
   EXPECT_EQ(cuda_kernel->record.name(), "");
   EXPECT_EQ(cuda_kernel->record.device().isa(), "sm_90");
-  const Result<PredictedKernel> opencl_kernel = Predict(opencl);
+  const Result<PredictedKernel> opencl_kernel = Predict(UnderOpenCl(90));
   ASSERT_TRUE(opencl_kernel.ok()) << opencl_kernel.status();
   EXPECT_EQ(opencl_kernel->kernel.language(), "OpenCL C");
   const Result<PredictedKernel> cpu_kernel = Predict(*DescribeHostCpu());
@@ -94,6 +100,24 @@ TEST_F(KernelPredictionTest, ASimilarRecordIsRepairedToTheDevice) {
   }
 }
 
+// With a copy that OpenCL cannot do beside the computation.
+TEST_F(KernelPredictionTest, RecordsOfCudaServeOpenClOnTheSameGpu) {
+  TuningParameters known = DefaultBlockParameters(expression_, CudaModel(), Gpu(90));
+  known.resident_blocks = 2;
+  for (InputParameters& input : known.inputs) {
+    input.copy_mode = CopyMode::kAsynchronous;
+    input.copy_stages = 3;
+  }
+  const Result<PredictedKernel> predicted =
+      Predict(UnderOpenCl(90), {Record("of-cuda", 96, Gpu(90), ToText(known))});
+  ASSERT_TRUE(predicted.ok()) << predicted.status();
+  EXPECT_EQ(predicted->made_from, "records/of-cuda");
+  EXPECT_EQ(predicted->kernel.language(), "OpenCL C");
+  const Result<TuningParameters> used = ParseTuningParameters(predicted->record.parameters());
+  ASSERT_TRUE(used.ok()) << used.status();
+  EXPECT_EQ(used->tile, known.tile);
+}
+
 TEST_F(KernelPredictionTest, RecordsThatDoNotFitArePassed) {
   const DeviceDescription cpu = *DescribeHostCpu();
   const std::string of_cpu =
@@ -113,12 +137,11 @@ TEST(SimilarRecords, OfSimilarDevicesComeFirst) {
   DeviceDescription slower = Gpu(90);
   slower.clock_hz = 1e9;
   slower.blocks.memory_bytes /= 2;
-  DeviceDescription opencl = Gpu(90);
-  opencl.kind = DeviceKind::kOpenCl;
   table.Put(Record("a100", 64, Gpu(80), ""));
   table.Put(Record("l4", 64, Gpu(89), ""));
   table.Put(Record("slower", 64, slower, ""));
-  table.Put(Record("opencl", 64, opencl, ""));
+  table.Put(Record("opencl", 64, UnderOpenCl(90), ""));
+  table.Put(Record("other opencl", 64, UnderOpenCl(80), ""));
   table.Put(Record("cpu", 64, *DescribeHostCpu(), ""));
   const v1::KernelKey key =
       MakeKernelKey(MatMulExpression(64, 64, 64), KeyEnvironment::Of(Gpu(90)));
@@ -126,7 +149,8 @@ TEST(SimilarRecords, OfSimilarDevicesComeFirst) {
   for (const v1::TuningRecord& record : table.FindSimilar(key, 9, ToProto(Gpu(90)))) {
     names.push_back(record.name());
   }
-  EXPECT_THAT(names, ::testing::ElementsAre("records/slower", "records/a100", "records/l4"));
+  EXPECT_THAT(names, ::testing::ElementsAre("records/slower", "records/opencl", "records/a100",
+                                            "records/l4"));
 }
 
 }  // namespace

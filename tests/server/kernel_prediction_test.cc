@@ -1,5 +1,6 @@
 #include "server/kernel_prediction.h"
 
+#include "codegen/block_design.h"
 #include "codegen/default_block_parameters.h"
 #include "codegen/default_parameters.h"
 #include "gmock/gmock.h"
@@ -100,14 +101,17 @@ TEST_F(KernelPredictionTest, ASimilarRecordIsRepairedToTheDevice) {
   }
 }
 
-// With a copy that OpenCL cannot do beside the computation.
+// With copies beside the computation, and residency, of which OpenCL knows nothing.
 TEST_F(KernelPredictionTest, RecordsOfCudaServeOpenClOnTheSameGpu) {
-  TuningParameters known = DefaultBlockParameters(expression_, CudaModel(), Gpu(90));
-  known.resident_blocks = 2;
-  for (InputParameters& input : known.inputs) {
-    input.copy_mode = CopyMode::kAsynchronous;
-    input.copy_stages = 3;
-  }
+  BlockDesign design;
+  design.cuts = {{.threads = 8, .vector = 4}, {.threads = 8, .vector = 4}, {.vector = 8}};
+  design.copies = {BlockDesign::Copy::kChunk, BlockDesign::Copy::kChunk};
+  design.async_stages = {3, 3};
+  design.lane_dimension = 1;
+  design.resident_blocks = 2;
+  const TuningParameters known = ToParameters(expression_, CudaModel(), Gpu(90), design);
+  ASSERT_TRUE(Validate(expression_, CudaModel(), Gpu(90), known).ok());
+  ASSERT_THAT(ToText(known), HasSubstr("async"));
   const Result<PredictedKernel> predicted =
       Predict(UnderOpenCl(90), {Record("of-cuda", 96, Gpu(90), ToText(known))});
   ASSERT_TRUE(predicted.ok()) << predicted.status();
@@ -115,7 +119,9 @@ TEST_F(KernelPredictionTest, RecordsOfCudaServeOpenClOnTheSameGpu) {
   EXPECT_EQ(predicted->kernel.language(), "OpenCL C");
   const Result<TuningParameters> used = ParseTuningParameters(predicted->record.parameters());
   ASSERT_TRUE(used.ok()) << used.status();
+  EXPECT_EQ(used->system_model, "OpenCL");
   EXPECT_EQ(used->tile, known.tile);
+  EXPECT_EQ(used->inputs[0].copy_stages, 2);
 }
 
 TEST_F(KernelPredictionTest, RecordsThatDoNotFitArePassed) {

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "codegen/block_moves.h"
 #include "core/constraints.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -21,6 +22,7 @@ constexpr double kWorthTrying = 2.5;   // times the cost of the best one
 constexpr double kWorthKeeping = 8;    // idem: the best one may turn out to be invalid
 constexpr int kLeastWarpOfModel = 16;  // of devices that the model speaks of
 constexpr int kSizes = 8;              // of blocks that share the candidates
+constexpr int64_t kFewThreads = 128;   // of a block
 constexpr int kMostAlike = 2;          // candidates with the same threads and tiles
 
 class Climber {
@@ -37,15 +39,18 @@ class Climber {
 
   std::vector<BlockCandidate> Run() {
     const double most = device_.blocks.max_threads_per_block;
-    for (const int lane : LaneDimensions()) {
-      for (const bool copies : {false, true}) {
-        if (copies && !e_.has_reduction()) continue;
-        Climb(Start(lane, copies), most);
-        // The model knows least of how many threads a block should have.
-        for (double threads = 64; options_.count > 1 && threads < most; threads *= 2) {
-          Climb(Start(lane, copies), threads);
-        }
+    const auto climb = [&](const BlockDesign& start) {
+      Climb(start, most);
+      // The model knows least of how many threads a block should have.
+      for (double threads = 64; options_.count > 1 && threads < most; threads *= 2) {
+        Climb(start, threads);
       }
+    };
+    for (const int lane : LaneDimensions()) {
+      climb(Start(lane));
+      if (!e_.has_reduction()) continue;
+      climb(WithCopies(Start(lane)));
+      if (HasFewResults()) climb(WithReducingThreads(Start(lane)));
     }
     return Best();
   }
@@ -77,7 +82,8 @@ class Climber {
     return lanes;
   }
 
-  BlockDesign Start(int lane, bool copies) const {
+  // Threads along the lanes.
+  BlockDesign Start(int lane) const {
     BlockDesign design;
     design.cuts.assign(e_.rank(), {});
     design.copies.assign(e_.inputs().size(), Copy::kNone);
@@ -87,21 +93,44 @@ class Climber {
     if (AtomicsObstacle(e_, device_.kind, NumericsPolicy::kReassociate).empty()) {
       design.combine_blocks = CombineBlocks::kAtomics;
     }
-    int64_t threads = 1;
-    while (threads * 2 <= std::min<int64_t>(size(lane), 64)) threads *= 2;
-    design.cuts[lane].threads = threads;
-    if (!copies) return design;
+    design.cuts[lane].threads = RoundDownToPowerOfTwo(std::min<int64_t>(size(lane), 64));
+    return design;
+  }
+
+  // And along the other dimensions of the results; inputs are copied.
+  BlockDesign WithCopies(BlockDesign design) const {
     for (size_t b = 0; b < design.copies.size(); ++b) {
       if (CanStage(e_.inputs()[b])) design.copies[b] = Copy::kChunk;
     }
+    int64_t threads = design.cuts[design.lane_dimension].threads;
     for (int d = 0; d < e_.rank(); ++d) {
       Cut& cut = design.cuts[d];
       if (!IsKept(d)) cut.vector = std::min<int64_t>(size(d), 8);
-      if (IsKept(d) && d != lane && size(d) >= 8 && threads < 128) {
+      if (IsKept(d) && d != design.lane_dimension && size(d) >= 8 && threads < 128) {
         cut.threads = 8;
         threads *= 8;
       }
     }
+    return design;
+  }
+
+  // Of which those of all multiprocessors have one or two each.
+  bool HasFewResults() const {
+    double results = 1;
+    for (int d = 0; d < e_.rank(); ++d) results *= IsKept(d) ? static_cast<double>(size(d)) : 1;
+    return results < 2.0 * kFewThreads * device_.blocks.multiprocessors;
+  }
+
+  // Few threads along the lanes, many along the longest reduction.
+  BlockDesign WithReducingThreads(BlockDesign design) const {
+    Cut& lanes = design.cuts[design.lane_dimension];
+    lanes.threads = std::min<int64_t>(lanes.threads, 8);
+    int longest = -1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (!IsKept(d) && (longest < 0 || size(d) > size(longest))) longest = d;
+    }
+    const int64_t threads = RoundDownToPowerOfTwo(std::min<int64_t>(size(longest), kFewThreads));
+    if (design.lane_dimension != longest) design.cuts[longest].threads = threads;
     return design;
   }
 

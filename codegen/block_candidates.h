@@ -20,7 +20,7 @@ struct BlockCandidate {
 };
 
 struct BlockCandidateOptions {
-  int count = 1;           // most candidates
+  int count = 1;          // most candidates
   int evaluations = 700;  // of the cost model, per start: half a microsecond each
   // Also with asynchronous copies, if the device has them: for tuning, which measures. How well the
   // model tells them from copies through registers is not known.

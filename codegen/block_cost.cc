@@ -245,6 +245,19 @@ void BlockCostModel::Finish(Shape& s) const {
   cost.total = most + beside * (sum - most) + cost.launches;
 }
 
+// Whether a block may have so many threads along each of its dimensions; from the third one on they
+// share one.
+bool BlockCostModel::IsBlock(const Shape& s) const {
+  std::array<int64_t, 3> block = {1, 1, 1};
+  for (size_t n = 0; n < s.lanes.size(); ++n) {
+    block[std::min<size_t>(n, 2)] *= s.design->cuts[s.lanes[n]].threads;
+  }
+  for (size_t axis = 0; axis < block.size(); ++axis) {
+    if (block[axis] > limits_.max_block[axis]) return false;
+  }
+  return true;
+}
+
 BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
   Shape s;
   s.design = &design;
@@ -292,14 +305,14 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
   double rolled = 1;  // loops around them
   for (const int d : reductions_) rolled *= s.unrolled[d] ? 1 : static_cast<double>(s.thread[d]);
   s.fits = body <= kMaxUnroll;
-  s.cost.threads = s.threads;
-  s.cost.fits = s.fits && s.threads <= limits_.max_threads_per_block;
-  if (!s.cost.fits) return s.cost;
-  s.points = points * s.iterations * s.tiles;
   if (design.cuts[design.lane_dimension].threads > 1) s.lanes.push_back(design.lane_dimension);
   for (const int d : result_order_) {
     if (d != design.lane_dimension && design.cuts[d].threads > 1) s.lanes.push_back(d);
   }
+  s.cost.threads = s.threads;
+  s.cost.fits = s.fits && s.threads <= limits_.max_threads_per_block && IsBlock(s);
+  if (!s.cost.fits) return s.cost;
+  s.points = points * s.iterations * s.tiles;
   s.instructions = s.points * operations_ + s.iterations * s.tiles * (rolled * 6 + 14) + 60;
   for (int b = 0; b < static_cast<int>(inputs_.size()); ++b) {
     const DesignedInput designed = DesignInput(expression_, design, b);

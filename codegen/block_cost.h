@@ -79,6 +79,7 @@ class BlockCostModel {
   void AddResults(Shape& shape) const;
   void AddWaiting(Shape& shape) const;
   void Finish(Shape& shape) const;
+  bool IsBlock(const Shape& shape) const;
 
   std::vector<int64_t> sizes_;
   std::vector<bool> kept_;

@@ -70,7 +70,8 @@ struct BlockDesign {
 // All dimensions: those first along which results are closest in memory, reductions last.
 std::vector<int> ResultOrder(const Expression& expression);
 
-// The same, but those along which threads are neighbours first: the lanes'.
+// The same, but the dimension of the lanes first, and those without threads last: a block may have
+// fewest threads along the last ones.
 std::vector<int> ThreadOrder(const Expression& expression, const BlockDesign& design);
 
 // The first two dimensions along which there are threads, in their order, if tiles of lanes can

@@ -1,5 +1,7 @@
 // The cases of the paper's evaluation, reduced, on the backends of this machine: cases_check runs
 // them in full. And what configurations from rules promise.
+#include "codegen/block_cost.h"
+#include "codegen/block_design.h"
 #include "codegen/default_block_parameters.h"
 #include "core/nest_constraints.h"
 #include "core/text/parser.h"
@@ -90,10 +92,28 @@ TEST(DefaultBlockParametersTest, ReductionsToFewResultsUseThreadsAndBlocks) {
   const Expression matvec = Shipped("matvec", {{"I", "4096"}, {"K", "4096"}});
   const TuningParameters matvec_parameters = DefaultBlockParameters(matvec, model, Gpu());
   const NestShape of_matvec(matvec, model, matvec_parameters);
-  // Neighbouring threads read neighbours in a row and combine what they have.
+  // Threads combine what they have, and those of a warp read whole sectors of rows.
   const int64_t threads = of_matvec.SharedReductionThreads() * of_matvec.ShuffledThreads();
   EXPECT_GE(threads, 16);
-  EXPECT_EQ(of_matvec.Block()[0], threads);
+  const int64_t rows = of_matvec.Block()[0] == threads ? 1 : of_matvec.Block()[0];
+  const int layer_of_threads = model.LayerWith(LayerRole::kThreads);
+  const int64_t of_thread = matvec_parameters.tile[layer_of_threads][1];
+  EXPECT_GE(Gpu().blocks.warp_size / rows * of_thread * int64_t{sizeof(float)}, 32);
+}
+
+// As z, which has room for 64 threads, the reduction would have too few.
+TEST(DefaultBlockParametersTest, DimensionsWithoutThreadsComeLast) {
+  const Expression e = Shipped("matmul", {{"I", "1"}, {"J", "1000"}, {"K", "2048"}});
+  BlockDesign design;
+  design.cuts = {{.threads = 1}, {.threads = 2, .vector = 4}, {.threads = 256, .vector = 8}};
+  design.copies = {BlockDesign::Copy::kNone, BlockDesign::Copy::kNone};
+  design.lane_dimension = 1;
+  const TuningParameters p = ToParameters(e, CudaModel(), Gpu(), design);
+  EXPECT_EQ(ErrorMessage(Validate(e, CudaModel(), Gpu(), p)), "no error") << ToText(p);
+  EXPECT_TRUE(BlockCostModel(e, Gpu()).Estimate(design).fits);
+  design.cuts[0].threads = 2;
+  const Expression rows = Shipped("matmul", {{"I", "2"}, {"J", "1000"}, {"K", "2048"}});
+  EXPECT_FALSE(BlockCostModel(rows, Gpu()).Estimate(design).fits);
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ constexpr double kNextLaunch = 3500;  // of the stage that combines partial resu
 constexpr double kZeroLaunch = 1200;  // of the stage before atomics, beside which blocks compute
 constexpr double kAtomicBytes = 3;    // of the second level, per byte that is added to
 constexpr double kSameElement = 4;    // between two additions to it
-constexpr double kMostThreads = 2048, kMostBlocks = 32;  // of a multiprocessor
-constexpr double kMaxUnroll = 1024;                      // points of a thread's unrolled loops
+constexpr double kInstructionBytes = 16, kFetchedBytes = 16;  // of code that runs first, per cycle
+constexpr double kMostThreads = 2048, kMostBlocks = 32;       // of a multiprocessor
+constexpr double kMaxUnroll = 1024;                           // points of a thread's unrolled loops
 constexpr double kMostRegisters = 250;
 constexpr double kMostOverestimated = 1.2;  // registers, over what the compiler gets by with
 constexpr double kBeside = 10, kMostBeside = 0.6;
@@ -235,7 +236,10 @@ void BlockCostModel::Finish(Shape& s) const {
   for (const BufferModel& input : inputs_) s.memory_bytes += input.total * input.bytes;
   cost.memory = std::max(cost.memory, s.memory_bytes / (kMemoryBytes * processors));
   AddWaiting(s);
-  cost.launches = kLaunch + (s.slots == 1 ? 0 : s.adds_atomically() ? kZeroLaunch : kNextLaunch);
+  cost.launches = kLaunch + s.code * kInstructionBytes / kFetchedBytes +
+                  (s.slots == 1          ? 0
+                   : s.adds_atomically() ? kZeroLaunch
+                                         : kNextLaunch);
   const double most = std::max({cost.issue, cost.local, cost.level2, cost.memory, cost.latency});
   const double sum = cost.issue + cost.local + cost.level2 + cost.memory + cost.latency;
   // The more warps and independent results there are, the better one waits while others work.
@@ -305,6 +309,7 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
   double rolled = 1;  // loops around them
   for (const int d : reductions_) rolled *= s.unrolled[d] ? 1 : static_cast<double>(s.thread[d]);
   s.fits = body <= kMaxUnroll;
+  s.code = body * operations_;
   if (design.cuts[design.lane_dimension].threads > 1) s.lanes.push_back(design.lane_dimension);
   for (const int d : result_order_) {
     if (d != design.lane_dimension && design.cuts[d].threads > 1) s.lanes.push_back(d);

@@ -27,6 +27,7 @@ struct BlockCostModel::Shape {
   double reducing_threads = 1;
   std::array<bool, Expression::kMaxDimensions> unrolled = {};  // per dimension, if it is reduced
   bool fits = true;
+  double code = 0;          // instructions of its loops over points that are unrolled
   double instructions = 0;  // of a thread
   double local_cycles = 0;  // of a warp
   double registers = kOtherRegisters, prefetched = 0;

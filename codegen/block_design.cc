@@ -296,8 +296,10 @@ std::vector<int> ResultOrder(const Expression& e) {
 
 std::vector<int> ThreadOrder(const Expression& e, const BlockDesign& design) {
   std::vector<int> order = ResultOrder(e);
-  const auto lane = std::find(order.begin(), order.end(), design.lane_dimension);
-  std::rotate(order.begin(), lane, lane + 1);
+  if (design.cuts[design.lane_dimension].threads > 1) {
+    const auto lane = std::find(order.begin(), order.end(), design.lane_dimension);
+    std::rotate(order.begin(), lane, lane + 1);
+  }
   std::stable_partition(order.begin(), order.end(),
                         [&](int d) { return design.cuts[d].threads > 1; });
   return order;

@@ -182,7 +182,7 @@ std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const
   for (int d = 0; d < expression_.rank(); ++d) {
     if (size(d) == 1) continue;
     AddSteps(design, d, &all);
-    if (d == design.lane_dimension) continue;
+    if (d == design.lane_dimension || design.cuts[d].threads == 1) continue;
     BlockDesign next = design;
     next.lane_dimension = d;
     Add(next, &all);

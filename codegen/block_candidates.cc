@@ -172,14 +172,15 @@ class Climber {
     evaluations_ = 0;
     double cost = CostOf(design, most_threads);
     std::vector<BlockDesign> neighbours = moves_.Neighbours(design);
-    size_t at = 0;
-    for (size_t tried = 0; tried < neighbours.size(); ++tried, ++at) {
-      if (evaluations_ >= options_.evaluations) return;
-      if (at >= neighbours.size()) at = 0;
-      const double next_cost = CostOf(neighbours[at], most_threads);
+    size_t at = 0, tried = 0;
+    while (tried < neighbours.size() && evaluations_ < options_.evaluations) {
+      at = at < neighbours.size() ? at : 0;
+      const BlockDesign& next = neighbours[at++];
+      const double next_cost = CostOf(next, most_threads);
+      ++tried;
       if (next_cost >= cost * 0.9999) continue;
       cost = next_cost;
-      design = std::move(neighbours[at]);
+      design = next;
       neighbours = moves_.Neighbours(design);
       tried = 0;
     }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "codegen/default_block_parameters.h"
+#include "codegen/fusion_choice.h"
 #include "codegen/keyed_variants.h"
 #include "codegen/remainder_choice.h"
 #include "codegen/tile_choice.h"
@@ -423,6 +424,28 @@ TuningParameters PlainParameters(const Expression& e, const SystemModel& m,
   return p;
 }
 
+struct FusedTile {
+  const FusionChoice* fusion;
+  TileChoice tile;
+};
+
+// Those of all fusions, the best first.
+std::vector<FusedTile> RankTilesOf(const std::vector<FusionChoice>& fusions,
+                                   const SystemModel& model, const DeviceDescription& device,
+                                   NumericsPolicy numerics, size_t most) {
+  const bool has_lanes = model.LayerWith(LayerRole::kLanes) > 0;
+  std::vector<FusedTile> tiles;
+  for (const FusionChoice& fusion : fusions) {
+    for (TileChoice& tile : RankTiles(fusion.expression, device, numerics, has_lanes, most)) {
+      tiles.push_back({&fusion, std::move(tile)});
+    }
+  }
+  std::stable_sort(tiles.begin(), tiles.end(), [](const FusedTile& a, const FusedTile& b) {
+    return a.tile.cycles < b.tile.cycles;
+  });
+  return tiles;
+}
+
 // The same with the other compiler, and with results that stay in caches.
 std::vector<TuningParameters> Variants(const TuningParameters& p, const DeviceDescription& device) {
   std::vector<TuningParameters> variants;
@@ -455,13 +478,14 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
     }
     return starts;
   }
-  const bool has_lanes = model.LayerWith(LayerRole::kLanes) > 0;
+  const std::vector<FusionChoice> fusions = FusionChoices(expression, model, numerics);
   std::vector<TuningParameters> starts;
-  for (const TileChoice& choice : RankTiles(expression, device, numerics, has_lanes, most)) {
+  for (const auto& [fusion, tile] : RankTilesOf(fusions, model, device, numerics, most)) {
     if (starts.size() >= most) break;
-    TuningParameters p = Rules(expression, model, device, numerics).Run(choice);
-    if (!Validate(expression, model, device, p).ok()) continue;
-    p.remainder = RemainderByCounting(expression, model, device, p);
+    TuningParameters p = Rules(fusion->expression, model, device, numerics).Run(tile);
+    if (!Validate(fusion->expression, model, device, p).ok()) continue;
+    p.remainder = RemainderByCounting(fusion->expression, model, device, p);
+    p.fused = fusion->fused;
     if (std::find(starts.begin(), starts.end(), p) != starts.end()) continue;
     starts.push_back(p);
     if (starts.size() > 1) continue;

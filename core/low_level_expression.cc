@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/constraints.h"
+#include "core/fuse_dimensions.h"
 #include "core/round.h"
 
 namespace mdh {
@@ -158,7 +159,9 @@ Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel
                                  const DeviceDescription& device,
                                  const TuningParameters& parameters) {
   MDH_RETURN_IF_ERROR(Validate(expression, model, device, parameters));
-  return LowerUnchecked(expression, model, parameters);
+  if (parameters.fused.empty()) return LowerUnchecked(expression, model, parameters);
+  MDH_ASSIGN_OR_RETURN(const Expression fused, FuseDimensions(expression, parameters.fused));
+  return LowerUnchecked(fused, model, parameters);
 }
 
 LowLevelExpression LowerUnchecked(const Expression& expression, const SystemModel& model,

@@ -31,6 +31,7 @@ struct LowLevelOperator {
 // Immutable; built only by Lower.
 class LowLevelExpression {
  public:
+  // Its dimensions are fused as the parameters say.
   const Expression& expression() const { return expression_; }
   const SystemModel& model() const { return model_; }
   const TuningParameters& parameters() const { return parameters_; }
@@ -70,7 +71,8 @@ Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel
                                  const DeviceDescription& device,
                                  const TuningParameters& parameters);
 
-// The same without checks: for phases of a low-level expression that was checked as a whole.
+// The same without checks, of an expression whose dimensions are fused already: for phases of a
+// low-level expression that was checked as a whole.
 LowLevelExpression LowerUnchecked(const Expression& expression, const SystemModel& model,
                                   const TuningParameters& parameters);
 

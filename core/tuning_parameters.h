@@ -163,10 +163,16 @@ enum class Compiler : uint8_t { kGcc = 1, kClang = 2, kNvcc = 3 };
 
 inline constexpr int kMaxPrefetch = 64;  // iterations
 
+// Groups of dimensions that are run through as one (core/fuse_dimensions.h), each from the outside
+// in: the last one has all points of its group.
+using FusedDimensions = std::vector<std::vector<int>>;
+
 // One value for every parameter. Plain data; whether it is valid for an expression, a system model
 // and a device is what Validate says.
 struct TuningParameters {
   std::string system_model;  // by name
+  // All other parameters are for the expression that FuseDimensions makes of these groups.
+  FusedDimensions fused = {};
   // 0: extent of one part on [layer][dimension] in points. Decreasing along the layers; a part of
   // layer l is cut into ceil(extent[l-1] / extent[l]) parts, the last one perhaps smaller.
   std::vector<std::vector<int64_t>> tile;
@@ -225,6 +231,7 @@ bool IsNested(const PhaseParameters& phase);
 // levels one-based. Fields beyond those of register tiles are left out if they have their default
 // value, and so is the numerics policy.
 //   model; tile; order, assign         system model, 0, D1 and D2
+//   fused                              groups of dimensions that are run through as one
 //   scalar_order, scalar_assign        S1 and S2, if that phase is set apart
 //   recompose_order, recompose_assign  R1 and R2, idem
 //   inputs; memory; copy               per input: staging for caches; D3 and D4; padding, copy
@@ -244,8 +251,8 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text);
 // expression's sizes.
 Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expression& expression);
 
-// Checks the device's description, the algorithmic and model constraints (Section 3.4, appendix
-// C.1) and the limits. With register tiles (UsesRegisterTiles):
+// Checks what is fused (WithFusedDimensions), the device's description, the algorithmic and model
+// constraints (Section 3.4, appendix C.1) and the limits. With register tiles (UsesRegisterTiles):
 //   - one extent per layer and dimension, 1 <= extent <= that of the layer outside;
 //   - an extent is a multiple of the next inner one, or the whole size of the dimension;
 //   - lanes on one dimension at most, a power of two; registers and unrolling within bounds;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/fuse_dimensions.h"
 #include "core/round.h"
 #include "core/text_view.h"
 #include "core/tuning_parameters.h"
@@ -368,10 +369,14 @@ Result<TuningParameters> Parse(absl::string_view text, const Expression* express
   MDH_ASSIGN_OR_RETURN(Fields fields, Fields::Split(text));
   TuningParameters p;
   MDH_ASSIGN_OR_RETURN(p.system_model, fields.TakeRequired("model"));
+  if (const std::optional<std::string> fused = fields.Take("fused")) {
+    MDH_ASSIGN_OR_RETURN(p.fused, ParseRows<int>(*fused));
+  }
   if (expression != nullptr && !fields.Has("tile")) {
     MDH_ASSIGN_OR_RETURN(const std::string parts, fields.TakeRequired("parts"));
     MDH_ASSIGN_OR_RETURN(const LevelTable<int64_t> counts, ParseRows<int64_t>(parts));
-    MDH_ASSIGN_OR_RETURN(p.tile, TilesOf(counts, *expression));
+    MDH_ASSIGN_OR_RETURN(const Expression fused, FuseDimensions(*expression, p.fused));
+    MDH_ASSIGN_OR_RETURN(p.tile, TilesOf(counts, fused));
   } else {
     MDH_ASSIGN_OR_RETURN(const std::string tile, fields.TakeRequired("tile"));
     MDH_ASSIGN_OR_RETURN(p.tile, ParseRows<int64_t>(tile));

@@ -116,6 +116,11 @@ std::string CopiesText(const std::vector<InputParameters>& inputs) {
   return text;
 }
 
+// "; fused=0,1|3,4".
+std::string FusedText(const FusedDimensions& fused) {
+  return fused.empty() ? "" : absl::StrCat("; fused=", JoinRows(fused));
+}
+
 std::string ResultsText(const std::vector<MemoryParameters>& outputs) {
   if (outputs.empty()) return "";
   const auto memory = [](std::string* out, const MemoryParameters& one) {
@@ -128,8 +133,8 @@ std::string ResultsText(const std::vector<MemoryParameters>& outputs) {
 
 std::string ToText(const TuningParameters& p) {
   std::string text = absl::StrCat(
-      "model=", p.system_model, "; tile=", JoinRows(p.tile), "; order=", OrderText(p.phase),
-      "; inputs=", InputsText(p.inputs),
+      "model=", p.system_model, FusedText(p.fused), "; tile=", JoinRows(p.tile),
+      "; order=", OrderText(p.phase), "; inputs=", InputsText(p.inputs),
       "; accumulate=", p.accumulate_in == AccumulateIn::kRegisters ? "registers" : "output",
       "; chains=", p.independent_accumulators ? "independent" : "one",
       "; compiler=", p.compiler == Compiler::kGcc ? "gcc" : "clang");

@@ -2,6 +2,7 @@
 #include "core/validate.h"
 
 #include "core/constraints.h"
+#include "core/fuse_dimensions.h"
 #include "core/low_level_expression.h"
 
 namespace mdh {
@@ -62,6 +63,13 @@ Status ValidateExtents(const Expression& e, const SystemModel& m, const TuningPa
 Status Validate(const Expression& expression, const SystemModel& model,
                 const DeviceDescription& device, const TuningParameters& parameters) {
   MDH_RETURN_IF_ERROR(ValidateDevice(device));
+  if (parameters.fused.empty()) return ValidateUnfused(expression, model, device, parameters);
+  MDH_ASSIGN_OR_RETURN(const Expression fused, WithFusedDimensions(expression, parameters));
+  return ValidateUnfused(fused, model, device, parameters);
+}
+
+Status ValidateUnfused(const Expression& expression, const SystemModel& model,
+                       const DeviceDescription& device, const TuningParameters& parameters) {
   if (parameters.system_model != model.name) {
     return InvalidParameters("they are for model ", parameters.system_model, ", not for ",
                              model.name);

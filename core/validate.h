@@ -23,6 +23,11 @@ bool IsPermutation(const std::vector<int>& values, size_t count);
 // "(2,1)", one-based.
 std::string LevelText(MdhLevel level);
 
+// All of Validate, of the expression whose dimensions are fused already. Expects a device that is
+// valid.
+Status ValidateUnfused(const Expression& expression, const SystemModel& model,
+                       const DeviceDescription& device, const TuningParameters& parameters);
+
 // Configurations of register tiles (UsesRegisterTiles).
 Status ValidateRegisterTiles(const Expression& expression, const SystemModel& model,
                              const DeviceDescription& device, const TuningParameters& parameters);

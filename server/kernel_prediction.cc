@@ -5,6 +5,7 @@
 
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
+#include "core/fuse_dimensions.h"
 #include "core/low_level_expression.h"
 #include "core/system_model.h"
 #include "server/similar_records.h"
@@ -66,9 +67,17 @@ class Prediction {
   // The nearest parameters that are valid; `known` is for the given sizes.
   Result<TuningParameters> Repaired(const TuningParameters& known, const SystemModel& model,
                                     const std::vector<int64_t>& sizes) const {
-    MDH_ASSIGN_OR_RETURN(const MdhSpace space,
-                         MdhSpace::Create(expression_, model, device_, numerics_));
+    MDH_ASSIGN_OR_RETURN(const MdhSpace space, MdhSpace::Create(expression_, model, device_,
+                                                                numerics_, {}, FusedAs(known)));
     return space.Decode(space.EncodeNearest(known, sizes));
+  }
+
+  // What the known parameters have fused, if that can be fused here: it may depend on sizes.
+  FusedDimensions FusedAs(const TuningParameters& known) const {
+    TuningParameters fused;
+    fused.numerics = numerics_;
+    fused.fused = known.fused;
+    return WithFusedDimensions(expression_, fused).ok() ? known.fused : FusedDimensions();
   }
 
   Result<PredictedKernel> Make(const SystemModel& model, const TuningParameters& parameters) const {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/fuse_dimensions.h"
 #include "core/validate.h"
 #include "tuner/mdh_space_kind.h"
 
@@ -30,18 +31,32 @@ Result<std::unique_ptr<MdhSpaceKind>> KindFor(MdhProblem problem) {
                                                           : NestSpace(std::move(problem));
 }
 
+bool AreDimensions(const FusedDimensions& groups, int rank) {
+  return std::all_of(groups.begin(), groups.end(), [rank](const std::vector<int>& group) {
+    return !group.empty() &&
+           std::all_of(group.begin(), group.end(), [rank](int d) { return d >= 0 && d < rank; });
+  });
+}
+
 // Parameters that can be read: complete tables for this expression and model, extents of other
-// sizes as those of this one.
+// sizes, and of other fused dimensions, as those of this one.
 TuningParameters Adapted(const MdhProblem& problem, TuningParameters p,
                          absl::Span<const int64_t> sizes) {
   const size_t layers = problem.model.layers.size();
   const auto rank = static_cast<size_t>(problem.rank());
+  std::vector<int64_t> separate(sizes.begin(), sizes.end());
+  for (size_t d = separate.size(); d < rank; ++d) separate.push_back(problem.separate_sizes[d]);
+  const std::vector<int64_t> whole = FusedExtents(separate, problem.fused, separate);
+  const bool is_other = p.fused != problem.fused && AreDimensions(p.fused, problem.rank());
   p.tile.resize(layers, std::vector<int64_t>(rank, 1));
   for (std::vector<int64_t>& row : p.tile) {
     row.resize(rank, 1);
+    if (is_other) {
+      row = FusedExtents(SeparateExtents(row, p.fused, separate), problem.fused, separate);
+    }
     for (size_t d = 0; d < rank; ++d) {
       const int64_t size = problem.size(static_cast<int>(d));
-      const bool is_whole = d < sizes.size() && row[d] >= sizes[d];
+      const bool is_whole = row[d] >= whole[d];
       row[d] = is_whole ? size : std::clamp<int64_t>(row[d], 1, size);
     }
   }
@@ -65,10 +80,16 @@ TuningParameters Adapted(const MdhProblem& problem, TuningParameters p,
 
 Result<MdhSpace> MdhSpace::Create(Expression expression, SystemModel model,
                                   DeviceDescription device, NumericsPolicy numerics,
-                                  SpaceOptions options) {
-  MDH_ASSIGN_OR_RETURN(
-      std::unique_ptr<MdhSpaceKind> made,
-      KindFor({std::move(expression), std::move(model), std::move(device), numerics}));
+                                  SpaceOptions options, const FusedDimensions& fused) {
+  std::vector<int64_t> sizes;
+  for (const Dimension& dimension : expression.dimensions()) sizes.push_back(dimension.size);
+  TuningParameters common;
+  common.numerics = numerics;
+  common.fused = fused;
+  MDH_ASSIGN_OR_RETURN(Expression one, WithFusedDimensions(expression, common));
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<MdhSpaceKind> made,
+                       KindFor({std::move(one), fused, std::move(sizes), std::move(model),
+                                std::move(device), numerics}));
   const std::shared_ptr<const MdhSpaceKind> kind = std::move(made);
   options.order = ParameterOrder::kDeclared;
   MDH_ASSIGN_OR_RETURN(
@@ -77,8 +98,12 @@ Result<MdhSpace> MdhSpace::Create(Expression expression, SystemModel model,
   return MdhSpace(kind, std::move(space));
 }
 
+const FusedDimensions& MdhSpace::fused() const { return kind_->problem().fused; }
+
 TuningParameters MdhSpace::Decode(absl::Span<const int64_t> configuration) const {
-  return kind_->Decode(configuration);
+  TuningParameters parameters = kind_->Decode(configuration);
+  parameters.fused = fused();
+  return parameters;
 }
 
 std::optional<Configuration> MdhSpace::Encode(const TuningParameters& parameters) const {
@@ -92,11 +117,15 @@ std::string MdhSpace::WhyNot(const TuningParameters& parameters) const {
     return absl::StrCat("they are for numerics=", Name(parameters.numerics), ", not ",
                         Name(problem.numerics));
   }
-  const Status valid = Validate(problem.expression, problem.model, problem.device, parameters);
+  if (parameters.fused != problem.fused) {
+    return "they run through other dimensions as one";
+  }
+  const Status valid =
+      ValidateUnfused(problem.expression, problem.model, problem.device, parameters);
   if (!valid.ok()) return std::string(valid.message());
   const Configuration configuration = kind_->Read(parameters);
   if (const std::string why = space_.WhyNot(configuration); !why.empty()) return why;
-  const TuningParameters decoded = kind_->Decode(configuration);
+  const TuningParameters decoded = Decode(configuration);
   if (MeanTheSame(problem, decoded, parameters)) return "";
   return absl::StrCat("the nearest decomposition is another one: ", ToText(decoded));
 }

@@ -27,13 +27,15 @@ class MdhSpaceKind;
 // Immutable, cheap to copy, thread-safe.
 class MdhSpace {
  public:
-  // Only decompositions that keep to the numerics policy. The order of parameters is fixed:
-  // `options.order` has no effect. Errors: InvalidArgument if model and device do not belong
-  // together or the model cannot be tuned (several devices); those of SearchSpace::Create.
+  // Only decompositions that keep to the numerics policy, all of them with the same dimensions
+  // `fused`. The order of parameters is fixed: `options.order` has no effect. Errors:
+  // InvalidArgument if model and device do not belong together, the model cannot be tuned (several
+  // devices) or these dimensions cannot be fused; those of SearchSpace::Create.
   static Result<MdhSpace> Create(Expression expression, SystemModel model, DeviceDescription device,
                                  NumericsPolicy numerics = NumericsPolicy::kReassociate,
-                                 SpaceOptions options = {});
+                                 SpaceOptions options = {}, const FusedDimensions& fused = {});
 
+  const FusedDimensions& fused() const;
   const SearchSpace& space() const { return space_; }
   // The decomposition that a configuration of space() stands for. Valid for Lower.
   TuningParameters Decode(absl::Span<const int64_t> configuration) const;

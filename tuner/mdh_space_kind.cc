@@ -16,6 +16,12 @@ std::vector<int> Identity(size_t count) {
   return identity;
 }
 
+int MdhProblem::long_dimensions() const {
+  int count = 0;
+  for (int d = 0; d < rank(); ++d) count += size(d) > 1 ? 1 : 0;
+  return count;
+}
+
 std::vector<int> MdhProblem::DimensionsInTurn() const {
   std::vector<int> dimensions = Identity(rank());
   const auto is_fixed = [&](int d) { return is_ordered(d) && is_reduced(d); };
@@ -94,8 +100,8 @@ PhaseParameters PhaseOf(const std::optional<PhaseParameters>& apart, const Tunin
 }  // namespace
 
 bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const TuningParameters& b) {
-  if (a.system_model != b.system_model || a.tile != b.tile || a.numerics != b.numerics)
-    return false;
+  if (a.system_model != b.system_model || a.fused != b.fused) return false;
+  if (a.tile != b.tile || a.numerics != b.numerics) return false;
   const bool tiles = UsesRegisterTiles(problem.model, a);
   if (tiles != UsesRegisterTiles(problem.model, b)) return false;
   for (const TuningParameters* p : {&a, &b}) {

@@ -21,12 +21,16 @@ inline constexpr int64_t kSlotsPerCore = 4;
 
 // An expression on a device.
 struct MdhProblem {
-  Expression expression;
+  Expression expression;                // whose dimensions are fused
+  FusedDimensions fused;                // which of them are
+  std::vector<int64_t> separate_sizes;  // of the dimensions before that
   SystemModel model;
   DeviceDescription device;
   NumericsPolicy numerics;
 
   int rank() const { return expression.rank(); }
+  // Dimensions that can be cut: those of more than one point.
+  int long_dimensions() const;
   int64_t size(int d) const { return expression.dimensions()[d].size; }
   const std::string& name(int d) const { return expression.dimensions()[d].name; }
   bool is_reduced(int d) const { return expression.is_reduction(d); }

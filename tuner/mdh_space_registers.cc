@@ -40,7 +40,7 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
 
 // Whether neighbours along d are neighbours in a buffer; of few dimensions, any may be.
 bool RegisterDecompositions::IsAlongRows(int d) const {
-  if (p_.rank() <= kCopyRank) return true;
+  if (p_.long_dimensions() <= kCopyRank) return true;
   const auto is_along = [d](const Buffer& buffer) {
     return !buffer.extents.empty() && buffer.accesses[0].indices.back().coefficients[d] != 0;
   };
@@ -181,7 +181,7 @@ void RegisterDecompositions::AddStaging(int b) {
       layers.push_back(InputParameters::kWholeBuffer);
     }
     // Over many dimensions, copies of parts would couple all of them.
-    for (int l = 0; l < innermost_ && p_.rank() <= kCopyRank; ++l) {
+    for (int l = 0; l < innermost_ && p_.long_dimensions() <= kCopyRank; ++l) {
       if (p_.model.layers[l].role == LayerRole::kMemory) layers.push_back(l);
     }
     for (int x = 0; x < std::ssize(buffer.extents); ++x) {
@@ -207,7 +207,7 @@ void RegisterDecompositions::AddStaging(int b) {
 const std::vector<int64_t>& RegisterDecompositions::PartsOfLoops() const {
   static const auto* const fewer = new std::vector<int64_t>{
       1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024};
-  if (p_.rank() > kMiddleRank) return *fewer;
+  if (p_.long_dimensions() > kMiddleRank) return *fewer;
   static const auto* const counts = new std::vector<int64_t>{
       1,  2,  3,  4,  5,  6,  7,   8,   10,  12,  14,  16,  20,  24,  28,  32,
       40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 384, 512, 768, 1024};

@@ -16,6 +16,7 @@ class RegisterDecompositions : public MdhSpaceKind {
   Configuration Read(const TuningParameters& parameters) const override;
 
  private:
+  // By dimensions of more than one point.
   static constexpr int kExactRank = 2;   // up to here, products of operations are exact
   static constexpr int kMiddleRank = 3;  // beyond, they are rounded to powers of two
   static constexpr int kCopyRank = 5;    // beyond, parts of inputs are not copied

@@ -22,8 +22,8 @@ Formula RegisterDecompositions::Pieces(const Formula& points, int d) const {
 
 void RegisterDecompositions::AddLimits() {
   const int64_t most_pieces = kMaxRegisterFactor + kMaxLanes;
-  const bool is_small = p_.rank() <= kExactRank;
-  const bool is_wide = p_.rank() > kMiddleRank;
+  const bool is_small = p_.long_dimensions() <= kExactRank;
+  const bool is_wide = p_.long_dimensions() > kMiddleRank;
   ProductLimit registers("vector registers", p_.device.vector_registers,
                          is_small  ? 0
                          : is_wide ? 1
@@ -113,7 +113,7 @@ void RegisterDecompositions::LimitCopies(int b) {
   for (uint32_t n = 0; n < stages.size(); ++n) {
     const int64_t layer = stages.CodeAt(n);
     if (layer < 0) continue;
-    ProductLimit copy("", elements, p_.rank() <= kExactRank ? 2 : 1);
+    ProductLimit copy("", elements, p_.long_dimensions() <= kExactRank ? 2 : 1);
     double most = 1;
     for (int x = 0; x < std::ssize(buffer.extents); ++x) {
       const ConstantRange constants = ConstantsOf(buffer, x);

@@ -86,18 +86,31 @@ class TuningRun {
   // Large ones take seconds, which a device other than the host's cores need not wait for: designs
   // do without.
   Status BuildSpace() {
-    const auto build = [expression = expression_, model = model_, device = device_,
-                        policy = options_.numerics.policy] {
-      return MdhSpace::Create(expression, model, device, policy);
-    };
+    const std::vector<TuningParameters> starts =
+        StartingParameters(expression_, model_, device_, options_.numerics.policy);
+    fused_ = starts.front().fused;
+    const bool is_known = std::all_of(starts.begin(), starts.end(),
+                                      [&](const auto& start) { return start.fused == fused_; });
+    if (!is_known) return absl::OkStatus();
+    const auto build = [this] { return SpaceWith(fused_); };
     building_ = std::async(is_cpu() ? std::launch::deferred : std::launch::async, build);
     return is_cpu() ? TakeSpace() : absl::OkStatus();
+  }
+
+  Result<MdhSpace> SpaceWith(const FusedDimensions& fused) const {
+    return MdhSpace::Create(expression_, model_, device_, options_.numerics.policy, {}, fused);
+  }
+
+  // Where rules do not agree which dimensions to fuse, the best of what was measured says it.
+  Result<MdhSpace> FinishSpace() {
+    if (building_.valid()) return building_.get();
+    return SpaceWith(book_.best().empty() ? fused_ : book_.best().front().parameters.fused);
   }
 
   // Waits for it, and finds the places of the trials until now.
   Status TakeSpace() {
     if (space_.has_value()) return absl::OkStatus();
-    MDH_ASSIGN_OR_RETURN(space_, building_.get());
+    MDH_ASSIGN_OR_RETURN(space_, FinishSpace());
     for (const auto& [parameters, cost] : unplaced_) {
       const std::optional<Configuration> configuration = space_->Encode(parameters);
       if (configuration.has_value()) book_.Place(*configuration, cost);
@@ -415,6 +428,7 @@ class TuningRun {
   const Pace pace_;
   const int lookahead_;
   RunnerPool pool_;
+  FusedDimensions fused_;  // of the default
   std::future<Result<MdhSpace>> building_;
   std::optional<MdhSpace> space_;                            // once it is built
   std::vector<std::pair<TuningParameters, Cost>> unplaced_;  // trials before that

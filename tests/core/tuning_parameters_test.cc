@@ -60,6 +60,36 @@ TEST_F(TuningParametersTest, NumericsPolicyIsPrintedUnlessItIsTheDefault) {
       HasSubstr("no numerics policy 'fast'; the policies are reassociate, exact and tree"));
 }
 
+TEST_F(TuningParametersTest, FusedDimensionsArePrintedIfThereAreAny) {
+  parameters_.fused = {{0, 1}, {4, 2, 3}};
+  const std::string text = ToText(parameters_);
+  EXPECT_THAT(text, HasSubstr("model=OpenMP+SIMD+RM; fused=0,1|4,2,3; tile="));
+  EXPECT_EQ(*ParseTuningParameters(text), parameters_);
+  parameters_.fused = {{0, 1}};
+  EXPECT_THAT(Error(parameters_), HasSubstr("fused: in buffer A, i does not go on where j ends"));
+  EXPECT_THAT(ParseTuningParameters(absl::StrCat(kParameters, "; fused=i")).status().message(),
+              HasSubstr("'i' is no integer"));
+}
+
+// Counts of parts are of the dimension that a group is.
+TEST_F(TuningParametersTest, PartsOfFusedDimensions) {
+  const Expression copy = *ParseExpression(
+      "copy := out_view<fp32>( y: (i,j) -> (i,j) ) o md_hom<6,4>( f, (++, ++) ) o "
+      "inp_view<fp32>( x: (i,j) -> (i,j) ) where f(x) -> y { y = x }");
+  const std::string text =
+      "model=OpenMP; fused=0,1; parts=1,2|1,1|1,12|1,1; order=0,1|0,1|0,1|0,1; "
+      "inputs=in_place:0,1:-1";
+  const Result<TuningParameters> parameters = ParseTuningParameters(text, copy);
+  ASSERT_TRUE(parameters.ok()) << parameters.status();
+  EXPECT_EQ(parameters->tile,
+            (std::vector<std::vector<int64_t>>{{1, 12}, {1, 12}, {1, 1}, {1, 1}}));
+  const Result<LowLevelExpression> low = Lower(copy, OpenMpModel(), device_, *parameters);
+  ASSERT_TRUE(low.ok()) << low.status();
+  EXPECT_EQ(low->expression().dimensions()[1].size, 24);
+  EXPECT_THAT(ParseTuningParameters(absl::StrCat(text, ";fused=1,0"), copy).status().message(),
+              HasSubstr("'fused' is given twice"));
+}
+
 TEST_F(TuningParametersTest, StoresAndPrefetchArePrintedUnlessTheyAreTheDefault) {
   parameters_.streams_results = true;
   parameters_.prefetch = 8;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/fuse_dimensions.h"
 #include "core/nest_constraints.h"
 #include "core/text/printer.h"
 #include "tests/property/worker_pool.h"
@@ -22,14 +23,16 @@ constexpr absl::string_view kWrong = "wrong ";  // and everything to reproduce i
 constexpr absl::string_view kNone = "none";     // no valid configuration
 
 // What of the lowering a pair exercises.
-std::set<std::string> FeaturesOf(const Expression& expression, const SystemModel& model,
+std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& model,
                                  const TuningParameters& p) {
   if (UsesRegisterTiles(model, p)) return {"register tiles"};
+  const Expression expression = *WithFusedDimensions(separate, p);
   const NestShape shape(expression, model, p);
   std::set<std::string> features;
   const auto add = [&](bool has, const char* name) {
     if (has) features.insert(name);
   };
+  add(!p.fused.empty(), "fused dimensions");
   add(!IsNested(p.phase), "interleaved");
   add(p.scalar_phase.has_value() || p.recomposition_phase.has_value(), "phases");
   for (int d = 0; d < expression.rank(); ++d) add(shape.IsGuarded(d), "guards");
@@ -127,12 +130,19 @@ Result<std::optional<Pair>> RandomPair(const JudgedBackend& backend, uint64_t se
   // One third is what is searched, which the walk may never come to.
   const bool is_of_space = seed % 3 == 0;
   std::optional<TuningParameters> parameters;
+  FusedDimensions groups;
+  if (seed % 4 == 1) {
+    const bool reductions = numerics == NumericsPolicy::kReassociate;
+    groups = ContiguousDimensions(expression, /*plain=*/false, reductions);
+  }
+  MDH_ASSIGN_OR_RETURN(const Expression fused, FuseDimensions(expression, groups));
   if (is_of_space) {
-    MDH_ASSIGN_OR_RETURN(parameters, SampleOfSpace(rng, expression, model, device, numerics));
+    MDH_ASSIGN_OR_RETURN(parameters, SampleOfSpace(rng, fused, model, device, numerics));
   } else {
-    parameters = RandomNestParameters(rng, expression, model, device, numerics);
+    parameters = RandomNestParameters(rng, fused, model, device, numerics);
   }
   if (!parameters) return std::nullopt;
+  parameters->fused = std::move(groups);
   std::vector<BufferBytes> inputs = RandomInputs(rng, expression);
   return Pair{.expression = std::move(expression),
               .model = std::move(model),

@@ -1,6 +1,7 @@
 #include "tests/property/random_pairs.h"
 
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -8,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/default_parameters.h"
+#include "codegen/fusion_choice.h"
 #include "codegen/kernel.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
@@ -68,9 +70,32 @@ NumericsPolicy RandomNumerics(Rng& rng) {
                        : NumericsPolicy::kReassociate;
 }
 
+// A product whose dimensions are pairs that follow each other in memory, more or less.
+Expression RandomContraction(Rng& rng) {
+  static constexpr int64_t kSizes[] = {1, 2, 3, 4, 5, 7, 8, 16};
+  std::map<std::string, std::string> sizes;
+  for (const char* name : {"I", "II", "J", "JJ", "K", "KK"}) {
+    sizes[name] = std::to_string(kSizes[Below(rng, std::size(kSizes))]);
+  }
+  const auto pair = [&](const std::string& d) {
+    return Below(rng, 8) == 0 ? absl::StrCat(d, d, ",", d) : absl::StrCat(d, ",", d, d);
+  };
+  const std::string i = pair("i"), j = pair("j"), k = pair("k");
+  const std::string a = Below(rng, 2) == 0 ? absl::StrCat(i, ",", k) : absl::StrCat(k, ",", i);
+  const std::string b = Below(rng, 2) == 0 ? absl::StrCat(k, ",", j) : absl::StrCat(j, ",", k);
+  const std::string text =
+      absl::StrCat("contraction<T = fp32 | I = 1, II = 1, J = 1, JJ = 1, K = 1, KK = 1> :=\n",
+                   "  out_view<T>( C: (i,ii,j,jj,k,kk) -> (", i, ",", j, ") ) o\n",
+                   "  md_hom<I,II,J,JJ,K,KK>( f, (++, ++, ++, ++, +, +) ) o\n",
+                   "  inp_view<T,T>( A: (i,ii,j,jj,k,kk) -> (", a, "), B: (i,ii,j,jj,k,kk) -> (", b,
+                   ") )\nwhere f(A, B) -> C { C = A * B }");
+  return *ParseExpression(text, sizes);
+}
+
 // A product of matrices, transposed or not, of odd sizes: large enough for packed copies, and for
 // tiles at edges with few of all points, which random expressions hardly ever have.
 Expression RandomProduct(Rng& rng) {
+  if (Below(rng, 3) == 0) return RandomContraction(rng);
   static constexpr int64_t kSizes[] = {5, 16, 17, 29, 31, 37, 47, 53, 61, 64, 65};
   auto size = [&] { return std::to_string(kSizes[Below(rng, std::size(kSizes))]); };
   const std::string a = Below(rng, 2) == 0 ? "(i,k)" : "(k,i)";
@@ -86,7 +111,8 @@ Expression RandomProduct(Rng& rng) {
 // most configurations of a space have the smallest of register tiles.
 TuningParameters RandomParameters(const MdhSpace& space, const TuningParameters& start,
                                   bool is_product, Rng& rng) {
-  const std::optional<Configuration> from = space.Encode(start);
+  std::optional<Configuration> from = space.Encode(start);
+  if (!from) from = space.EncodeNearest(start);
   if (!is_product || !from || Below(rng, 4) == 0) return space.Decode(space.space().Sample(rng));
   return space.Decode(RandomWalk(space.space(), *from, static_cast<int>(1 + Below(rng, 30)), rng));
 }
@@ -104,7 +130,8 @@ std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
   const NumericsPolicy numerics = RandomNumerics(rng);
   TuningParameters parameters = DefaultParameters(expression, model, device, numerics);
   if (Below(rng, 10) != 0) {
-    const Result<MdhSpace> space = MdhSpace::Create(expression, model, device, numerics);
+    const FusedDimensions fused = AnyOf(rng, FusionChoices(expression, model, numerics)).fused;
+    const Result<MdhSpace> space = MdhSpace::Create(expression, model, device, numerics, {}, fused);
     if (!space.ok()) return absl::StrCat("space: ", space.status().message());
     parameters = RandomParameters(*space, parameters, is_product, rng);
     // Choices without an effect may read back as the usual ones.

@@ -41,9 +41,10 @@ TEST_P(MdhSpaceStarts, DefaultsAreMembersOrNearOnes) {
   for (const std::string& name : ShippedExpressionNames(MDH_SOURCE_DIR)) {
     const auto expression = ShippedExpression(MDH_SOURCE_DIR, name, 6);
     ASSERT_TRUE(expression.ok()) << expression.status();
-    const auto space = MdhSpace::Create(*expression, target.model, target.device);
-    ASSERT_TRUE(space.ok()) << space.status();
     const TuningParameters p = DefaultParameters(*expression, target.model, target.device);
+    const auto space = MdhSpace::Create(*expression, target.model, target.device,
+                                        NumericsPolicy::kReassociate, {}, p.fused);
+    ASSERT_TRUE(space.ok()) << space.status();
     const Configuration nearest = space->EncodeNearest(p);
     ExpectValid(*expression, target, *space, nearest);
     const auto member = space->Encode(p);
@@ -61,6 +62,28 @@ TEST_P(MdhSpaceStarts, DefaultsAreMembersOrNearOnes) {
         << name << ": " << space->WhyNot(p) << "\n"
         << ToText(p) << "\n"
         << ToText(space->Decode(nearest));
+  }
+}
+
+// Rows of three channels are searched as rows, whatever the configuration was found for.
+TEST_P(MdhSpaceStarts, OtherFusedDimensionsAreRepaired) {
+  const SpaceBackend target = backend();
+  const Expression expression = *ShippedExpression(MDH_SOURCE_DIR, "ccsdt_gdab_efgc", 6);
+  const FusedDimensions groups = {{0, 1}, {4, 5}};
+  const auto apart = MdhSpace::Create(expression, target.model, target.device);
+  const auto fused = MdhSpace::Create(expression, target.model, target.device,
+                                      NumericsPolicy::kReassociate, {}, groups);
+  ASSERT_TRUE(apart.ok() && fused.ok());
+  EXPECT_EQ(fused->fused(), groups);
+  Rng rng(4);
+  for (int n = 0; n < 20; ++n) {
+    const TuningParameters p = apart->Decode(apart->space().Sample(rng));
+    EXPECT_EQ(fused->WhyNot(p), "they run through other dimensions as one");
+    ExpectValid(expression, target, *fused, fused->EncodeNearest(p));
+    const TuningParameters q = fused->Decode(fused->space().Sample(rng));
+    EXPECT_EQ(q.fused, groups);
+    ExpectValid(expression, target, *apart, apart->EncodeNearest(q));
+    ExpectValid(expression, target, *fused, fused->EncodeNearest(q));
   }
 }
 

@@ -1,0 +1,29 @@
+// Which dimensions a configuration from rules runs through as one (core/fuse_dimensions.h).
+#pragma once
+
+#include <vector>
+
+#include "core/device_description.h"
+#include "core/expression.h"
+#include "core/numerics.h"
+#include "core/system_model.h"
+#include "core/tuning_parameters.h"
+
+namespace mdh {
+
+// The expression with dimensions fused, and which.
+struct FusionChoice {
+  FusedDimensions fused;
+  Expression expression;
+};
+
+// All that are worth a trial, at least one. Of devices with caches:
+//   - what is one range of memory wherever it is used, and shared with nothing else: a longer range
+//     has all tiles of the shorter ones that read as little, and fewer remainders;
+//   - and besides what windows share with each other, as the rows of a filter do: then the range
+//     may pay, or the window; measuring tells.
+// Devices with blocks of threads copy ranges of several dimensions as one already: none.
+std::vector<FusionChoice> FusionChoices(const Expression& expression, const SystemModel& model,
+                                        NumericsPolicy numerics);
+
+}  // namespace mdh

@@ -1,0 +1,67 @@
+#include "codegen/fusion_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/default_parameters.h"
+#include "core/text/parser.h"
+#include "tests/shipped_expression.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+Expression Shipped(const std::string& name) { return *ShippedExpression(MDH_SOURCE_DIR, name, 8); }
+
+std::vector<FusionChoice> Choices(const Expression& expression,
+                                  NumericsPolicy numerics = NumericsPolicy::kReassociate) {
+  return FusionChoices(expression, OpenMpSimdRegistersModel(), numerics);
+}
+
+TEST(FusionChoiceTest, WhatIsOneRangeIsAlwaysOne) {
+  const std::vector<FusionChoice> choices = Choices(Shipped("ccsdt_gdab_efgc"));
+  ASSERT_THAT(choices, SizeIs(1));
+  EXPECT_THAT(choices[0].fused, ElementsAre(ElementsAre(0, 1), ElementsAre(4, 5)));
+  EXPECT_EQ(choices[0].expression.points(), Shipped("ccsdt_gdab_efgc").points());
+}
+
+TEST(FusionChoiceTest, WindowsAreAChoice) {
+  const std::vector<FusionChoice> choices = Choices(Shipped("mcc"));
+  ASSERT_THAT(choices, SizeIs(2));
+  EXPECT_THAT(choices[0].fused, IsEmpty());
+  EXPECT_THAT(choices[1].fused, ElementsAre(ElementsAre(5, 6)));
+  EXPECT_THAT(Choices(Shipped("mcc"), NumericsPolicy::kExactOrder), SizeIs(1));
+}
+
+TEST(FusionChoiceTest, NothingIsContiguous) {
+  const std::vector<FusionChoice> choices = Choices(Shipped("matmul"));
+  ASSERT_THAT(choices, SizeIs(1));
+  EXPECT_THAT(choices[0].fused, IsEmpty());
+}
+
+TEST(FusionChoiceTest, BlocksOfThreadsKeepDimensions) {
+  const std::vector<FusionChoice> choices =
+      FusionChoices(Shipped("ccsdt_gdab_efgc"), CudaModel(), NumericsPolicy::kReassociate);
+  ASSERT_THAT(choices, SizeIs(1));
+  EXPECT_THAT(choices[0].fused, IsEmpty());
+}
+
+// Rows of three elements have no lanes; all of them are one row with lanes.
+TEST(FusionChoiceTest, DefaultsHaveLanesAlongShortRows) {
+  const Expression expression = *ParseExpression(
+      "scale := out_view<fp32>( y: (i,c) -> (i,c) ) o md_hom<4096,3>( f, (++, ++) ) o "
+      "inp_view<fp32>( x: (i,c) -> (i,c) ) where f(x) -> y { y = 2 * x }");
+  const SystemModel model = OpenMpSimdRegistersModel();
+  DeviceDescription device;
+  device.simd_bytes = 64;
+  const TuningParameters p = DefaultParameters(expression, model, device);
+  EXPECT_THAT(p.fused, ElementsAre(ElementsAre(0, 1)));
+  EXPECT_EQ(p.tile[model.LayerWith(LayerRole::kLanes) - 1][1], 16);
+  EXPECT_TRUE(Validate(expression, model, device, p).ok());
+}
+
+}  // namespace
+}  // namespace mdh

@@ -14,37 +14,35 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-Expression Shipped(const std::string& name) { return *ShippedExpression(MDH_SOURCE_DIR, name, 8); }
-
 std::vector<FusionChoice> Choices(const Expression& expression,
                                   NumericsPolicy numerics = NumericsPolicy::kReassociate) {
   return FusionChoices(expression, OpenMpSimdRegistersModel(), numerics);
 }
 
 TEST(FusionChoiceTest, WhatIsOneRangeIsAlwaysOne) {
-  const std::vector<FusionChoice> choices = Choices(Shipped("ccsdt_gdab_efgc"));
+  const std::vector<FusionChoice> choices = Choices(Shipped("ccsdt_gdab_efgc.mdh"));
   ASSERT_THAT(choices, SizeIs(1));
   EXPECT_THAT(choices[0].fused, ElementsAre(ElementsAre(0, 1), ElementsAre(4, 5)));
-  EXPECT_EQ(choices[0].expression.points(), Shipped("ccsdt_gdab_efgc").points());
+  EXPECT_EQ(choices[0].expression.points(), Shipped("ccsdt_gdab_efgc.mdh").points());
 }
 
 TEST(FusionChoiceTest, WindowsAreAChoice) {
-  const std::vector<FusionChoice> choices = Choices(Shipped("mcc"));
+  const std::vector<FusionChoice> choices = Choices(Shipped("mcc.mdh"));
   ASSERT_THAT(choices, SizeIs(2));
   EXPECT_THAT(choices[0].fused, IsEmpty());
   EXPECT_THAT(choices[1].fused, ElementsAre(ElementsAre(5, 6)));
-  EXPECT_THAT(Choices(Shipped("mcc"), NumericsPolicy::kExactOrder), SizeIs(1));
+  EXPECT_THAT(Choices(Shipped("mcc.mdh"), NumericsPolicy::kExactOrder), SizeIs(1));
 }
 
 TEST(FusionChoiceTest, NothingIsContiguous) {
-  const std::vector<FusionChoice> choices = Choices(Shipped("matmul"));
+  const std::vector<FusionChoice> choices = Choices(Shipped("matmul.mdh"));
   ASSERT_THAT(choices, SizeIs(1));
   EXPECT_THAT(choices[0].fused, IsEmpty());
 }
 
 TEST(FusionChoiceTest, BlocksOfThreadsKeepDimensions) {
   const std::vector<FusionChoice> choices =
-      FusionChoices(Shipped("ccsdt_gdab_efgc"), CudaModel(), NumericsPolicy::kReassociate);
+      FusionChoices(Shipped("ccsdt_gdab_efgc.mdh"), CudaModel(), NumericsPolicy::kReassociate);
   ASSERT_THAT(choices, SizeIs(1));
   EXPECT_THAT(choices[0].fused, IsEmpty());
 }

@@ -79,6 +79,17 @@ int64_t Pieces(int64_t points, int64_t lanes, bool reduced) {
 
 }  // namespace
 
+int64_t OperationsOfPoint(const Expression& expression) {
+  int64_t combining = 0;
+  if (expression.has_reduction() || expression.has_prefix_sum()) {
+    for (const ScalarInstruction& i : expression.reduction().function().instructions()) {
+      if (i.op != ScalarOp::kParameter && i.op != ScalarOp::kConstant) ++combining;
+    }
+  }
+  const auto computing = static_cast<int64_t>(expression.function().instructions().size());
+  return std::min(computing + std::max<int64_t>(combining, 1), kMaxUnrolledOperations);
+}
+
 int64_t UnrolledOperations(const Expression& expression, const SystemModel& model,
                            const TuningParameters& p) {
   const std::vector<int64_t>& tile = p.tile[InnermostMemoryLayer(model)];

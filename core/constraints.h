@@ -45,6 +45,12 @@ ConstantRange ConstantsOf(const Buffer& buffer, int x);
 // difference. Expects CanStage(buffer).
 int64_t Footprint(const Buffer& buffer, int x, const std::vector<int64_t>& tile);
 
+// Operations of one point in unrolled loops of kernels of blocks of threads, of which there may be
+// kMaxUnrolledOperations: of the scalar function, and of the operator that combines its results; an
+// operator on records can be many times as long as the function. At most the limit, so that one
+// point, which unrolls nothing, is always allowed.
+int64_t OperationsOfPoint(const Expression& expression);
+
 // Operations in all variants of the unrolled register tile, counting one per point and piece.
 int64_t UnrolledOperations(const Expression& expression, const SystemModel& model,
                            const TuningParameters& parameters);

@@ -102,7 +102,7 @@ class Nest {
     if (m_.LayerWith(LayerRole::kRegisters) < 0) return absl::OkStatus();
     double operations = 0;  // of the phase that has most
     for (const NestShape* phase : {&inputs_, &scalar_, &results_}) {
-      double own = static_cast<double>(e_.function().instructions().size() + 1);
+      auto own = static_cast<double>(OperationsOfPoint(e_));
       for (const NestShape::Level& level : phase->levels()) {
         if (level.role == LayerRole::kRegisters) own *= static_cast<double>(level.parts);
       }

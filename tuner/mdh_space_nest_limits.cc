@@ -287,8 +287,8 @@ double NestDecompositions::ResultBytes() const {
 // Points of the loops on the register layer, which are unrolled. Those of reductions are counted by
 // themselves; results of a thread bound the others, so that they need no count of their own.
 double NestDecompositions::UnrolledPoints() const {
-  const auto operations = static_cast<double>(e_.function().instructions().size() + 1);
-  return std::max(1.0, kMaxUnrolledOperations / operations);
+  return std::max(1.0, static_cast<double>(kMaxUnrolledOperations) /
+                           static_cast<double>(OperationsOfPoint(e_)));
 }
 
 double NestDecompositions::UnrolledReductions() const {

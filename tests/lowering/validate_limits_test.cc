@@ -278,6 +278,25 @@ TEST_F(LimitsTest, CodeLevel) {
             "operations of the loops on layer REG, which are unrolled: 12288 > 6000");
 }
 
+// One that compares and selects several times is most of what is unrolled.
+TEST_F(LimitsTest, OperationsOfTheOperatorAreUnrolledToo) {
+  const std::string parts =
+      "model=CUDA; parts=1,1|1,1|1,1|1,1|64,40; order=0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1";
+  const auto with = [](const std::string& operation, const std::string& where) {
+    return *ParseExpression(absl::StrCat(
+        "most := out_view<fp32>( C: (i,k) -> (i) ) o md_hom<64,40>( f, (++, ", operation,
+        ") ) o inp_view<fp32>( A: (i,k) -> (i,k) ) where f(a) -> c { c = a }", where));
+  };
+  expression_ = with("max", "");
+  EXPECT_EQ(OperationsOfPoint(expression_), 2);
+  EXPECT_EQ(ErrorOf(parts), "no error");
+  expression_ =
+      with("g", ", g(l, r) -> c { c = l * l < r * r || l * l == r * r && l < r ? r : l }");
+  EXPECT_EQ(OperationsOfPoint(expression_), 9);
+  EXPECT_EQ(ErrorOf(parts),
+            "operations of the loops on layer REG, which are unrolled: 23040 > 6000");
+}
+
 // What is wrong with prefix sums over a decomposition of one dimension.
 std::string ScanError(const SystemModel& model, const std::string& scan,
                       const std::string& more = "", const std::string& type = "fp32",

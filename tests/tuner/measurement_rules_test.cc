@@ -5,6 +5,7 @@
 #include "tests/tuner/hand_written.h"
 #include "tuner/measure/plausibility.h"
 #include "tuner/measure/runner_messages.h"
+#include "tuner/measure/spill_limit.h"
 #include "tuner/measure/stopping_rule.h"
 
 namespace mdh {
@@ -194,6 +195,52 @@ TEST(RunnerMessages, MeasurementsAndPeaksAreReadBack) {
   EXPECT_EQ(read.local_bytes_per_thread, 8);
   EXPECT_EQ(read.shared_bytes_per_block, 9);
   EXPECT_EQ(FromMessage(ToMessage(kPeaks)).copy_bytes_per_s, kPeaks.copy_bytes_per_s);
+}
+
+TEST(RunnerMessages, WhatCompilersReportIsReadBack) {
+  const FunctionResources function = {.function = "mdh_sum_0",
+                                      .registers = 1,
+                                      .stack_bytes = 2,
+                                      .spill_store_bytes = 3,
+                                      .spill_load_bytes = 4,
+                                      .shared_bytes = 5};
+  EXPECT_EQ(FromMessage(ToMessage(function)), function);
+}
+
+FunctionResources Spilling(int64_t bytes) {
+  return {.function = "mdh_sum_0", .registers = 232, .spill_store_bytes = bytes};
+}
+
+TEST(SpillLimitTest, CandidatesAreComparedWithThoseThatWereRight) {
+  const MeasureOptions options = {.best_so_far_ns = 1000};
+  const std::vector<FunctionResources> none = {Spilling(0)}, most = {Spilling(kMostSpilledBytes)},
+                                       more = {Spilling(0), Spilling(kMostSpilledBytes + 1)};
+  SpillLimit limit;
+  EXPECT_EQ(limit.Objection(more, options), "");  // there is nothing better yet
+  limit.Record(none);
+  EXPECT_EQ(limit.Objection(more, options), "mdh_sum_0 spills 1025 bytes a thread (232 registers)");
+  EXPECT_EQ(limit.Objection(more, {}), "");  // no best so far
+  EXPECT_EQ(limit.Objection(most, options), "");
+  EXPECT_EQ(limit.Objection({}, options), "");  // nothing is reported
+  limit.Reset();
+  EXPECT_EQ(limit.Objection(more, options), "");
+}
+
+TEST(SpillLimitTest, WhereAllSpillMoreIsAllowed) {
+  const MeasureOptions options = {.best_so_far_ns = 1000};
+  const auto objection = [&](const SpillLimit& limit, int64_t bytes) {
+    return limit.Objection(std::vector<FunctionResources>{Spilling(bytes)}, options);
+  };
+  SpillLimit limit;
+  limit.Record({});  // says nothing
+  EXPECT_EQ(objection(limit, 9000), "");
+  limit.Record(std::vector<FunctionResources>{Spilling(5000)});
+  EXPECT_EQ(objection(limit, 6024), "");
+  EXPECT_NE(objection(limit, 6025), "");
+  limit.Record(std::vector<FunctionResources>{Spilling(3000)});
+  limit.Record(std::vector<FunctionResources>{Spilling(4000)});
+  EXPECT_EQ(objection(limit, 4024), "");
+  EXPECT_NE(objection(limit, 4025), "");
 }
 
 }  // namespace

@@ -84,6 +84,15 @@ TEST_F(CudaCompilers, LaunchesBeyondTheDevicesLimitsAreOutOfResources) {
   EXPECT_EQ(Compile(kernel).outcome, TrialOutcome::kOutOfResources);
 }
 
+// Whatever is launched beyond them would fail; the compiler says so before.
+TEST_F(CudaCompilers, FunctionsBeyondTheDevicesLimitsAreOutOfResources) {
+  options_.device.blocks.registers_per_block = 256;
+  const DeviceCompileOutcome outcome = Compile(AddDeviceKernel(true, 100, kRightDeviceAdd));
+  EXPECT_EQ(outcome.outcome, TrialOutcome::kOutOfResources);
+  EXPECT_THAT(outcome.reason, HasSubstr("mdh_add_0: 64 threads with "));
+  EXPECT_THAT(outcome.reason, HasSubstr(" is 256"));
+}
+
 TEST_F(CudaCompilers, ACompilationThatLastsTooLongIsStopped) {
   constexpr char kLong[] =
       "  float x = a[0];\n"
@@ -103,6 +112,9 @@ TEST_F(CudaCompilers, WhatWasCompiledIsNotCompiledAgain) {
   const DeviceCompileOutcome second = *compilers.Compile(kernel, kLimit, supervisor_);
   EXPECT_EQ(second.compile_ns, 0);
   EXPECT_EQ(second.binary, first.binary);
+  ASSERT_EQ(first.functions.size(), 1u);
+  EXPECT_EQ(first.functions[0].function, "mdh_add_0");
+  EXPECT_EQ(second.functions, first.functions);
 }
 
 TEST_F(CudaCompilers, PausedCompilationsGoOnAfterwards) {

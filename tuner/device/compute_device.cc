@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/kernel.h"
+#include "core/round.h"
 
 namespace mdh {
 
@@ -31,6 +32,46 @@ Status CheckLaunches(const Kernel& kernel, const DeviceDescription& device) {
     if (launch.dynamic_shared_bytes > limits.shared_bytes_per_block) {
       return exceeds("bytes of shared memory are", launch.dynamic_shared_bytes,
                      limits.shared_bytes_per_block);
+    }
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// Of a block: every warp has a multiple of 256, and four warps, one of each part of the
+// multiprocessor, are the least.
+int64_t AllocatedRegisters(int64_t threads, int registers) {
+  constexpr int64_t kWarp = 32, kUnit = 256, kParts = 4;
+  return RoundUp(CeilDivide(threads, kWarp), kParts) * RoundUp(registers * kWarp, kUnit);
+}
+
+Status CheckResourcesOfLaunch(const KernelLaunch& launch, const FunctionResources& function,
+                              const DeviceDescription& device) {
+  const BlockLimits& limits = device.blocks;
+  const int64_t threads = launch.geometry.threads_per_block();
+  const int64_t registers = AllocatedRegisters(threads, function.registers);
+  if (limits.registers_per_block > 0 && registers > limits.registers_per_block) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        launch.function, ": ", threads, " threads with ", function.registers, " registers take ",
+        registers, " registers, the limit of ", device.name, " is ", limits.registers_per_block));
+  }
+  const int64_t shared = function.shared_bytes + launch.dynamic_shared_bytes;
+  if (shared <= limits.shared_bytes_per_block) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat(launch.function, ": bytes of shared memory are ", function.shared_bytes, " + ",
+                   launch.dynamic_shared_bytes, ", the limit of ", device.name, " is ",
+                   limits.shared_bytes_per_block));
+}
+
+}  // namespace
+
+Status CheckResources(const Kernel& kernel, absl::Span<const FunctionResources> functions,
+                      const DeviceDescription& device) {
+  for (const KernelLaunch& launch : kernel.launches) {
+    for (const FunctionResources& function : functions) {
+      if (function.function != launch.function) continue;
+      MDH_RETURN_IF_ERROR(CheckResourcesOfLaunch(launch, function, device));
     }
   }
   return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "core/device_description.h"
 #include "core/status.h"
+#include "tuner/device/compiler_report.h"
 
 namespace mdh {
 
@@ -126,7 +127,12 @@ class ComputeDevice {
 // Whether every launch of `kernel` stays within the device's limits. Errors: ResourceExhausted,
 // naming the launch and the limit.
 Status CheckLaunches(const Kernel& kernel, const DeviceDescription& device);
-// The same for one launch of a function.
+// The same for what compiled functions take of the device, of which `functions` says as much as the
+// compiler does, in units in which NVIDIA's devices give it away. Errors: ResourceExhausted, naming
+// the launch, what it takes and the limit.
+Status CheckResources(const Kernel& kernel, absl::Span<const FunctionResources> functions,
+                      const DeviceDescription& device);
+// As CheckLaunches, for one launch of a function.
 Status CheckLaunch(const std::string& function, const FunctionLaunch& launch,
                    const DeviceDescription& device);
 

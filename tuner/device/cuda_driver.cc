@@ -41,7 +41,8 @@ class CudaDevice final : public ComputeDevice {
 
   Result<std::string> CompileToBinary(const Kernel& kernel) override {
     MDH_RETURN_IF_ERROR(CheckLaunches(kernel, description_));
-    return CompileToCubin(driver_.nvrtc, capability_, kernel);
+    MDH_ASSIGN_OR_RETURN(Cubin cubin, CompileToCubin(driver_.nvrtc, capability_, kernel));
+    return std::move(cubin.image);
   }
 
   Result<std::unique_ptr<DeviceProgram>> LoadBinary(const Kernel& kernel,

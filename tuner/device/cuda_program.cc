@@ -156,9 +156,16 @@ Status CheckLanguage(const Kernel& kernel) {
 
 }  // namespace
 
-Result<std::string> CompileToCubin(const Nvrtc& nvrtc, int capability, const Kernel& kernel) {
+Result<Cubin> CompileToCubin(const Nvrtc& nvrtc, int capability, const Kernel& kernel) {
   MDH_RETURN_IF_ERROR(CheckLanguage(kernel));
-  return nvrtc.Compile(kernel.source, kernel.entry + ".cu", capability, kernel.compile_options);
+  MDH_ASSIGN_OR_RETURN(Nvrtc::Report report,
+                       nvrtc.CompileWithReport(kernel.source, kernel.entry + ".cu", capability,
+                                               kernel.compile_options));
+  Cubin cubin = {std::move(report.cubin), {}};
+  // A report in a new form is none: the kernel is not to blame for it.
+  Result<std::vector<FunctionResources>> functions = ParseCompilerReport(report.log);
+  if (functions.ok()) cubin.functions = *std::move(functions);
+  return cubin;
 }
 
 Result<std::string> CompileToCubin(const Nvcc& nvcc, int capability, const Kernel& kernel,

@@ -6,14 +6,20 @@
 #include <vector>
 
 #include "codegen/kernel.h"
+#include "tuner/device/compiler_report.h"
 #include "tuner/device/cuda_memory.h"
 #include "tuner/device/nvcc.h"
 
 namespace mdh {
 
+struct Cubin {
+  std::string image;
+  std::vector<FunctionResources> functions;  // that the compiler reports on
+};
+
 // Machine code for sm_<capability>; needs no device. Errors: as Nvrtc::Compile, also
 // InvalidArgument if the kernel is in another language.
-Result<std::string> CompileToCubin(const Nvrtc& nvrtc, int capability, const Kernel& kernel);
+Result<Cubin> CompileToCubin(const Nvrtc& nvrtc, int capability, const Kernel& kernel);
 
 // The same by nvcc. Errors: as Nvcc::Compile, also InvalidArgument if the kernel is in another
 // language.

@@ -63,14 +63,24 @@ class Program {
 
   Status Compile(const std::vector<const char*>& options) {
     const int code = functions_.compile(program_, static_cast<int>(options.size()), options.data());
-    constexpr int kCompilation = 6;  // NVRTC_ERROR_COMPILATION
+    constexpr int kInvalidOption = 5, kCompilation = 6;  // NVRTC_ERROR_...
     if (code == 0) return absl::OkStatus();
+    has_refused_option_ = code == kInvalidOption;
     const Status status = Check(functions_, "nvrtcCompileProgram", code);
-    Result<std::string> log = Read("nvrtcGetProgramLog", functions_.log_size, functions_.log);
+    const Result<std::string> log = Log();
     const std::string message =
         absl::StrCat(std::string(status.message()), "\n", log.ok() ? *log : "");
     return code == kCompilation ? absl::InvalidArgumentError(message)
                                 : absl::InternalError(message);
+  }
+
+  // Whether Compile failed because there is no such option.
+  bool has_refused_option() const { return has_refused_option_; }
+  Result<std::string> Log() const {
+    return Read("nvrtcGetProgramLog", functions_.log_size, functions_.log);
+  }
+  Result<std::string> Cubin() const {
+    return Read("nvrtcGetCUBIN", functions_.cubin_size, functions_.cubin);
   }
 
   Status AddName(const std::string& name) {
@@ -96,6 +106,7 @@ class Program {
  private:
   const NvrtcFunctions& functions_;
   void* program_ = nullptr;
+  bool has_refused_option_ = false;
 };
 
 }  // namespace
@@ -136,7 +147,29 @@ Result<std::string> Nvrtc::Compile(const std::string& source, const std::string&
   MDH_RETURN_IF_ERROR(program.Create(source, name));
   MDH_RETURN_IF_ERROR(program.Compile(words));
   return is_ptx ? program.Read("nvrtcGetPTX", functions_->ptx_size, functions_->ptx)
-                : program.Read("nvrtcGetCUBIN", functions_->cubin_size, functions_->cubin);
+                : program.Cubin();
+}
+
+Result<Nvrtc::Report> Nvrtc::CompileWithReport(const std::string& source, const std::string& name,
+                                               int compute_capability,
+                                               const std::vector<std::string>& options) const {
+  const std::string architecture = absl::StrCat("--gpu-architecture=sm_", compute_capability);
+  std::vector<const char*> words = {architecture.c_str()};
+  for (const std::string& option : options) words.push_back(option.c_str());
+  words.push_back("--ptxas-options=-v");
+  Program program(*functions_);
+  MDH_RETURN_IF_ERROR(program.Create(source, name));
+  const Status status = program.Compile(words);
+  Report report;
+  if (program.has_refused_option()) {
+    // Perhaps that of the report, in a version that has no such option: then without it.
+    MDH_ASSIGN_OR_RETURN(report.cubin, Compile(source, name, compute_capability, options));
+    return report;
+  }
+  MDH_RETURN_IF_ERROR(status);
+  MDH_ASSIGN_OR_RETURN(report.cubin, program.Cubin());
+  MDH_ASSIGN_OR_RETURN(report.log, program.Log());
+  return report;
 }
 
 Result<Nvrtc::NamedImage> Nvrtc::CompileFunction(const std::string& source,
@@ -152,8 +185,7 @@ Result<Nvrtc::NamedImage> Nvrtc::CompileFunction(const std::string& source,
   MDH_RETURN_IF_ERROR(program.Compile(words));
   NamedImage image;
   MDH_ASSIGN_OR_RETURN(image.name, program.LoweredName(function));
-  MDH_ASSIGN_OR_RETURN(image.image,
-                       program.Read("nvrtcGetCUBIN", functions_->cubin_size, functions_->cubin));
+  MDH_ASSIGN_OR_RETURN(image.image, program.Cubin());
   return image;
 }
 

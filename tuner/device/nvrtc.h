@@ -31,6 +31,16 @@ class Nvrtc {
                               int compute_capability, const std::vector<std::string>& options,
                               Output output = Output::kCubin) const;
 
+  struct Report {
+    std::string cubin;
+    std::string
+        log;  // ends with what ParseCompilerReport reads; with NVRTC 11.7 and later at least
+  };
+  // The same to a cubin, with what the assembler says of it.
+  Result<Report> CompileWithReport(const std::string& source, const std::string& name,
+                                   int compute_capability,
+                                   const std::vector<std::string>& options) const;
+
   struct NamedImage {
     std::string image;  // a cubin
     std::string name;   // of the function in it

@@ -48,13 +48,9 @@ class Worker {
 
   v1::CompileResponse Answer(const v1::CompileRequest& request) {
     v1::CompileResponse response;
-    Result<std::string> binary = Compile(FromMessage(request.kernel()));
-    response.set_outcome(static_cast<int>(OutcomeOf(binary.status())));
-    if (binary.ok()) {
-      response.set_binary(*std::move(binary));
-    } else {
-      response.set_reason(FirstErrorOfLog(binary.status().message()));
-    }
+    const Status status = Compile(FromMessage(request.kernel()), response);
+    response.set_outcome(static_cast<int>(OutcomeOf(status)));
+    if (!status.ok()) response.set_reason(FirstErrorOfLog(status.message()));
     return response;
   }
 
@@ -65,18 +61,20 @@ class Worker {
                                              : TrialOutcome::kCompileError;
   }
 
-  Result<std::string> Compile(const Kernel& kernel) {
-    if (options_.selector.kind == DeviceKind::kCuda) return CompileCuda(kernel);
+  // Sets the binary, and what the compiler says of it.
+  Status Compile(const Kernel& kernel, v1::CompileResponse& response) {
+    if (options_.selector.kind == DeviceKind::kCuda) return CompileCuda(kernel, response);
     if (device_ == nullptr) {
       MDH_ASSIGN_OR_RETURN(device_, OpenAttachedDevice(options_.selector, options_.drivers));
     }
     // PoCL's binaries contain machine code for the sizes that this names only; the rest would be
     // compiled where kernels are measured.
     setenv("POCL_BINARY_SPECIALIZE_WG", PoclSizes(kernel).c_str(), 1);
-    return device_->CompileToBinary(kernel);
+    MDH_ASSIGN_OR_RETURN(*response.mutable_binary(), device_->CompileToBinary(kernel));
+    return absl::OkStatus();
   }
 
-  Result<std::string> CompileCuda(const Kernel& kernel) {
+  Status CompileCuda(const Kernel& kernel, v1::CompileResponse& response) {
     if (kernel.language != "CUDA C++") {
       return absl::InvalidArgumentError(absl::StrCat("NVRTC cannot compile ", kernel.language));
     }
@@ -90,8 +88,17 @@ class Worker {
           absl::StrCat("'", options_.device.isa, "' is no architecture of CUDA"));
     }
     MDH_RETURN_IF_ERROR(CheckLaunches(kernel, options_.device));
-    if (kernel.compiler == Compiler::kNvcc) return CompileByNvcc(capability, kernel);
-    return CompileToCubin(*nvrtc_, capability, kernel);
+    if (kernel.compiler == Compiler::kNvcc) {
+      MDH_ASSIGN_OR_RETURN(*response.mutable_binary(), CompileByNvcc(capability, kernel));
+      return absl::OkStatus();
+    }
+    MDH_ASSIGN_OR_RETURN(Cubin cubin, CompileToCubin(*nvrtc_, capability, kernel));
+    MDH_RETURN_IF_ERROR(CheckResources(kernel, cubin.functions, options_.device));
+    response.set_binary(std::move(cubin.image));
+    for (const FunctionResources& function : cubin.functions) {
+      *response.add_functions() = ToMessage(function);
+    }
+    return absl::OkStatus();
   }
 
   Result<std::string> CompileByNvcc(int capability, const Kernel& kernel) const {

@@ -24,6 +24,7 @@
 #include "tuner/measure/plain_kernel.h"
 #include "tuner/measure/problem.h"
 #include "tuner/measure/runner_messages.h"
+#include "tuner/measure/spill_limit.h"
 #include "tuner/measure/verdict.h"
 
 namespace mdh {
@@ -58,6 +59,7 @@ class DeviceBench final : public Bench {
     checked_.clear();
     executor_.reset();
     problem_.reset();  // frees its memory before new memory is needed
+    spill_limit_.Reset();
     yardstick_.reset();
     loop_nest_.reset();
     Result<std::unique_ptr<Problem>> created =
@@ -120,11 +122,16 @@ class DeviceBench final : public Bench {
       failed.compile_ns = compiled.compile_ns;
       return failed;
     }
+    if (std::string why = spill_limit_.Objection(compiled.functions, options); !why.empty()) {
+      return GivenUp(compiled, std::move(why));
+    }
     v1::ExecutorRequest request = Request(kernel, compiled.binary, options);
     request.set_final_call(true);
     Result<Measurement> measurement = RunAndJudge(request, options);
     if (absl::IsCancelled(measurement.status())) return CancelledMeasurement();
-    if (measurement.ok()) measurement->compile_ns = compiled.compile_ns;
+    if (!measurement.ok()) return measurement;
+    measurement->compile_ns = compiled.compile_ns;
+    if (measurement->outcome == TrialOutcome::kOk) spill_limit_.Record(compiled.functions);
     return measurement;
   }
 
@@ -141,6 +148,17 @@ class DeviceBench final : public Bench {
   }
 
  private:
+  // Of a candidate that was compiled, and not run.
+  static Measurement GivenUp(const DeviceCompileOutcome& compiled, std::string why) {
+    Measurement failed = Failed(TrialOutcome::kOutOfResources, std::move(why));
+    failed.compile_ns = compiled.compile_ns;
+    for (const FunctionResources& function : compiled.functions) {
+      failed.registers_per_thread = std::max(failed.registers_per_thread, function.registers);
+      failed.local_bytes_per_thread = std::max(failed.local_bytes_per_thread, function.stack_bytes);
+    }
+    return failed;
+  }
+
   // Only the loop nest needs compilers for the CPU.
   Status MakeLoopNest() {
     if (!host_compilers_) {
@@ -349,6 +367,7 @@ class DeviceBench final : public Bench {
   std::optional<Compilers> host_compilers_;
   std::unique_ptr<Problem> problem_;
   std::unique_ptr<Executor> executor_;  // of the problem
+  SpillLimit spill_limit_;              // of its candidates
   std::optional<LoopNest> loop_nest_;
   std::string checked_;  // the expression whose plain kernel was compared with the interpreter
   Numerics checked_numerics_;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tuner/measure/clock.h"
+#include "tuner/measure/runner_messages.h"
 
 namespace mdh {
 namespace {
@@ -21,7 +22,9 @@ void DeviceCompilers::Add(int64_t number, const v1::RunnerKernel& kernel, int64_
                                   [&](const auto& entry) { return entry.first == key; });
   if (found != recent_.end()) {
     recent_.splice(recent_.begin(), recent_, found);
-    done_[number] = {.outcome = TrialOutcome::kOk, .reason = "", .binary = found->second};
+    DeviceCompileOutcome& outcome = done_[number];
+    outcome = found->second;
+    outcome.compile_ns = 0;
     return;
   }
   waiting_.push_back({number, kernel, limit_ns});
@@ -39,6 +42,9 @@ std::optional<DeviceCompileOutcome> DeviceCompilers::Check(Worker& worker, bool&
       outcome.outcome = static_cast<TrialOutcome>(response.outcome());
       outcome.reason = response.reason();
       outcome.binary = std::move(*response.mutable_binary());
+      for (const v1::FunctionResources& function : response.functions()) {
+        outcome.functions.push_back(FromMessage(function));
+      }
     } else {
       const ChildEnd end = worker.process.End();
       // Somebody else's kill, which need not have met the kernel's compilation at all: several idle
@@ -60,7 +66,7 @@ std::optional<DeviceCompileOutcome> DeviceCompilers::Check(Worker& worker, bool&
 
 void DeviceCompilers::Finish(const Job& job, DeviceCompileOutcome outcome) {
   if (outcome.outcome == TrialOutcome::kOk) {
-    recent_.emplace_front(job.kernel.SerializeAsString(), outcome.binary);
+    recent_.emplace_front(job.kernel.SerializeAsString(), outcome);
     if (recent_.size() > kMostBinaries) recent_.pop_back();
   }
   done_[job.number] = std::move(outcome);

@@ -12,6 +12,7 @@
 
 #include "core/status.h"
 #include "mdh/v1/runner.pb.h"
+#include "tuner/device/compiler_report.h"
 #include "tuner/measure/helper_process.h"
 #include "tuner/measure/measurement.h"
 
@@ -21,7 +22,8 @@ struct DeviceCompileOutcome {
   TrialOutcome outcome = TrialOutcome::kOk;  // or kCompileError, kOutOfResources
   std::string reason;
   std::string binary;
-  int64_t compile_ns = 0;  // 0: the binary was there already
+  std::vector<FunctionResources> functions;  // that the compiler reports on
+  int64_t compile_ns = 0;                    // 0: the binary was there already
 };
 
 // Not thread-safe. Workers are started when there is something to compile, and again when they have
@@ -77,7 +79,8 @@ class DeviceCompilers {
   std::list<Worker> running_;
   std::deque<Job> waiting_;
   std::map<int64_t, DeviceCompileOutcome> done_;
-  std::list<std::pair<std::string, std::string>> recent_;  // kernel and binary, latest first
+  // Kernels and what they were compiled to, the latest first.
+  std::list<std::pair<std::string, DeviceCompileOutcome>> recent_;
   std::optional<int64_t> paused_since_ns_;
   int64_t last_own_ = 0;  // numbers of Compile, which are negative
 };

@@ -16,7 +16,8 @@ enum class TrialOutcome : uint8_t {
   kCrash = 5,           // a signal; writes to inputs and far out of bounds end here
   kOutOfBounds = 6,     // a guard zone was overwritten
   kWrongResult = 7,     // NaN included
-  kOutOfResources = 8,  // the device has not enough memory, registers or threads for it
+  kOutOfResources = 8,  // the device has not enough memory, registers or threads for it, or it
+                        // spills too many registers to be fast
   kImplausible = 9,     // faster than the device can be
 };
 std::string_view Name(TrialOutcome outcome);  // "ok", "compile error", ...
@@ -33,7 +34,8 @@ struct Measurement {
   // How fast the machine was, as the time of a kernel that is timed every few seconds, compared
   // with its first time: 1.1 is 10 % slower than when the problem was set.
   double drift = 1;
-  // What the device says that the compiled kernel takes; 0: it says nothing.
+  // What the device, or of a kernel that was not run the compiler, says that the compiled kernel
+  // takes; 0: it says nothing.
   int registers_per_thread = 0;
   int64_t local_bytes_per_thread = 0;  // memory for registers that are spilled, and for arrays
   int64_t shared_bytes_per_block = 0;

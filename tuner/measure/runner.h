@@ -64,7 +64,8 @@ struct MeasureOptions {
   CacheState cache = CacheState::kWarm;
   // The fastest call of the best kernel so far; 0: off. A candidate whose first call takes longer
   // than slow_factor * this is not repeated, and one whose fastest of min_repeats calls is still
-  // slower than this (StoppingRule) no further.
+  // slower than this (StoppingRule) no further; one that spills many registers, as its compiler
+  // says, is not even called (SpillLimit).
   int64_t best_so_far_ns = 0;
   double slow_factor = 1.5;
 

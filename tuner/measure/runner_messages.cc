@@ -190,4 +190,24 @@ MachinePeaks FromMessage(const v1::RunnerPeakRates& message) {
           .launch_overhead_ns = message.launch_overhead_ns()};
 }
 
+v1::FunctionResources ToMessage(const FunctionResources& function) {
+  v1::FunctionResources message;
+  message.set_function(function.function);
+  message.set_registers(function.registers);
+  message.set_stack_bytes(function.stack_bytes);
+  message.set_spill_store_bytes(function.spill_store_bytes);
+  message.set_spill_load_bytes(function.spill_load_bytes);
+  message.set_shared_bytes(function.shared_bytes);
+  return message;
+}
+
+FunctionResources FromMessage(const v1::FunctionResources& message) {
+  return {.function = message.function(),
+          .registers = message.registers(),
+          .stack_bytes = message.stack_bytes(),
+          .spill_store_bytes = message.spill_store_bytes(),
+          .spill_load_bytes = message.spill_load_bytes(),
+          .shared_bytes = message.shared_bytes()};
+}
+
 }  // namespace mdh

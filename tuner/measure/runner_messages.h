@@ -4,6 +4,7 @@
 #include "codegen/kernel.h"
 #include "core/device_description.h"
 #include "mdh/v1/runner.pb.h"
+#include "tuner/device/compiler_report.h"
 #include "tuner/measure/measurement.h"
 #include "tuner/measure/runner.h"
 
@@ -14,6 +15,7 @@ v1::RunnerMeasureOptions ToMessage(const MeasureOptions& options);
 v1::RunnerDevice ToMessage(const DeviceDescription& device);
 v1::RunnerMeasured ToMessage(int64_t number, const Measurement& measurement);
 v1::RunnerPeakRates ToMessage(const MachinePeaks& peaks);
+v1::FunctionResources ToMessage(const FunctionResources& function);
 
 // What was given to ToMessage; of kernels what is needed to compile and launch them.
 Kernel FromMessage(const v1::RunnerKernel& message);
@@ -21,5 +23,6 @@ MeasureOptions FromMessage(const v1::RunnerMeasureOptions& message);
 DeviceDescription FromMessage(const v1::RunnerDevice& message);
 Measurement FromMessage(const v1::RunnerMeasured& message);
 MachinePeaks FromMessage(const v1::RunnerPeakRates& message);
+FunctionResources FromMessage(const v1::FunctionResources& message);
 
 }  // namespace mdh

@@ -17,11 +17,11 @@ struct FusionChoice {
   Expression expression;
 };
 
-// All that are worth a trial, at least one. Of devices with caches:
+// All that are worth a trial, the first of them none. Of devices with caches:
 //   - what is one range of memory wherever it is used, and shared with nothing else: a longer range
-//     has all tiles of the shorter ones that read as little, and fewer remainders;
+//     has lanes where rows are short, and fewer remainders;
 //   - and besides what windows share with each other, as the rows of a filter do: then the range
-//     may pay, or the window; measuring tells.
+//     may pay, or the window.
 // Devices with blocks of threads copy ranges of several dimensions as one already: none.
 std::vector<FusionChoice> FusionChoices(const Expression& expression, const SystemModel& model,
                                         NumericsPolicy numerics);

@@ -33,8 +33,8 @@ class Nvrtc {
 
   struct Report {
     std::string cubin;
-    std::string
-        log;  // ends with what ParseCompilerReport reads; with NVRTC 11.7 and later at least
+    // Ends with what ParseCompilerReport reads; with NVRTC 11.7 and later at least.
+    std::string log;
   };
   // The same to a cubin, with what the assembler says of it.
   Result<Report> CompileWithReport(const std::string& source, const std::string& name,

@@ -71,7 +71,6 @@ inline constexpr uint32_t kAmdWavefrontWidth = 0x4043;
 inline constexpr uint32_t kProgramBinarySizes = 0x1165;
 inline constexpr uint32_t kProgramBinaries = 0x1166;
 inline constexpr uint32_t kBuildLog = 0x1183;
-inline constexpr uint32_t kKernelWorkGroupSize = 0x11B0;
 inline constexpr uint32_t kKernelLocalMemoryBytes = 0x11B2;
 inline constexpr uint32_t kKernelPrivateMemoryBytes = 0x11B4;
 inline constexpr uint32_t kBufferCreateRegion = 0x1220;
@@ -86,6 +85,7 @@ inline constexpr int kAllocationFailure = -4;
 inline constexpr int kOutOfResources = -5;
 inline constexpr int kOutOfHostMemory = -6;
 inline constexpr int kBuildFailure = -11;
+inline constexpr int kInvalidWorkGroupSize = -54;
 inline constexpr int kInvalidBufferSize = -61;
 inline constexpr int kNoPlatform = -1001;
 }  // namespace opencl

@@ -138,6 +138,41 @@ TEST_P(ProgramTest, DescribesTheDevice) {
   EXPECT_NE(device_->driver(), "");
 }
 
+// Drivers may say less of a compiled kernel than they run: NVIDIA's say 256 threads of every one.
+TEST(OpenClProgramTest, RunsBlocksOf1024Threads) {
+  constexpr int kThreads = 1024;
+  Result<std::unique_ptr<ComputeDevice>> device = FirstDevice(/*is_cuda=*/false);
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  if ((*device)->description().blocks.max_threads_per_block < kThreads) {
+    GTEST_SKIP() << "blocks of this device have fewer threads";
+  }
+  Kernel kernel = PairKernel(/*is_cuda=*/false);
+  kernel.source =
+      "__kernel __attribute__((reqd_work_group_size(1024, 1, 1)))\n"
+      "void mdh_pair_0(__global const int* in, __global int* out) {\n"
+      "  __local int copy[1024];\n  const int i = (int)get_local_id(0);\n  copy[i] = in[i];\n"
+      "  barrier(CLK_LOCAL_MEM_FENCE);\n  out[i] = copy[1023 - i];\n}\n";
+  kernel.arguments = {{"in", ScalarType::kInt32, kThreads, false},
+                      {"out", ScalarType::kInt32, kThreads, true}};
+  kernel.launches[0].geometry.block = {kThreads, 1, 1};
+  std::vector<int32_t> in(kThreads), out(kThreads);
+  for (int n = 0; n < kThreads; ++n) in[n] = out[kThreads - 1 - n] = n * n;
+  const auto outputs = RunKernelOnce(**device, kernel, {BytesOf(in)});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+  EXPECT_EQ((*outputs)[0], BytesOf(out));
+}
+
+TEST(OpenClProgramTest, RefusesBlocksThatTheKernelDoesNotTake) {
+  Result<std::unique_ptr<ComputeDevice>> device = FirstDevice(/*is_cuda=*/false);
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  Kernel kernel = PairKernel(/*is_cuda=*/false);
+  kernel.launches[0].geometry.block = {1, 1, 1};
+  const auto outputs = RunKernelOnce(**device, kernel, {BytesOf(std::vector<int32_t>(28))});
+  EXPECT_EQ(outputs.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(ErrorMessage(outputs),
+              HasSubstr("mdh_pair_0: the compiled kernel takes no blocks of 1 x 1 x 1 threads"));
+}
+
 TEST(CudaProgramTest, UsesDynamicSharedMemory) {
   Result<std::unique_ptr<ComputeDevice>> device = FirstDevice(/*is_cuda=*/true);
   if (!device.ok()) GTEST_SKIP() << device.status().message();

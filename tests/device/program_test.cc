@@ -8,6 +8,9 @@
 #include "gtest/gtest.h"
 #include "tests/device/hand_written_kernels.h"
 #include "tests/error_message.h"
+#include "tuner/device/opencl_device.h"
+#include "tuner/device/opencl_gate.h"
+#include "tuner/device/opencl_program.h"
 
 namespace mdh {
 namespace {
@@ -171,6 +174,43 @@ TEST(OpenClProgramTest, RefusesBlocksThatTheKernelDoesNotTake) {
   EXPECT_EQ(outputs.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(ErrorMessage(outputs),
               HasSubstr("mdh_pair_0: the compiled kernel takes no blocks of 1 x 1 x 1 threads"));
+}
+
+// PoCL's devices need no gate, and can have one.
+TEST(OpenClGateTest, StaysClosedForAsLongAsItIsTold) {
+  Result<std::unique_ptr<ComputeDevice>> device = FirstDevice(/*is_cuda=*/false);
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  const auto& opencl = static_cast<const OpenClDevice&>(**device);
+  OpenClGate gate(opencl.context());
+  EXPECT_THAT(ErrorMessage(gate.ClosedTime()), HasSubstr("was not closed"));
+  std::vector<double> times_ns;
+  for (const double time_ns : {1e5, 1e5, 1e8}) {  // the first shows how fast the device is
+    ASSERT_EQ(ErrorMessage(gate.Close(time_ns)), "no error");
+    ASSERT_EQ(ErrorMessage((*device)->Finish()), "no error");
+    const Result<double> closed_ns = gate.ClosedTime();
+    ASSERT_TRUE(closed_ns.ok()) << closed_ns.status().message();
+    times_ns.push_back(*closed_ns);
+  }
+  EXPECT_GT(times_ns[0], 0);
+  EXPECT_GT(times_ns[2], times_ns[1]);
+}
+
+TEST(OpenClGateTest, ProgramsBehindItAreTimedAndRunAsOthers) {
+  Result<std::unique_ptr<ComputeDevice>> device = FirstDevice(/*is_cuda=*/false);
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  const auto& opencl = static_cast<const OpenClDevice&>(**device);
+  OpenClGate gate(opencl.context());
+  auto program = CompileOpenClKernel(opencl.context(), &gate, PairKernel(/*is_cuda=*/false));
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  auto in = (*device)->Allocate(28 * 4, 0), out = (*device)->Allocate(28 * 4, 0);
+  ASSERT_TRUE(in.ok() && out.ok());
+  ASSERT_EQ(ErrorMessage((*in)->Fill(std::byte{0})), "no error");
+  const DeviceArguments arguments = {in->get(), out->get()};
+  for (const int64_t calls : {1, 2, 100, 100}) {
+    const Result<double> time_ns = (*program)->Time({&arguments, 1}, calls);
+    ASSERT_TRUE(time_ns.ok()) << time_ns.status().message();
+    EXPECT_GT(*time_ns, 0);
+  }
 }
 
 TEST(CudaProgramTest, UsesDynamicSharedMemory) {

@@ -1,13 +1,17 @@
 #include "tuner/device/opencl_device.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "codegen/kernel.h"
 #include "tuner/device/opencl_description.h"
 #include "tuner/device/opencl_function.h"
+#include "tuner/device/opencl_gate.h"
 #include "tuner/device/opencl_memory.h"
 #include "tuner/device/opencl_program.h"
 
 namespace mdh {
+
 Result<std::unique_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClFunctions& functions,
                                                          std::string platform, void* device) {
   MDH_ASSIGN_OR_RETURN(DeviceDescription description, DescribeOpenClDevice(functions, device));
@@ -27,7 +31,17 @@ Result<std::unique_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClFunctions& 
                        std::move(driver), std::move(description)));
 }
 
+OpenClDevice::OpenClDevice(OpenClContext context, std::string platform, std::string driver,
+                           DeviceDescription description)
+    : context_(context),
+      platform_(std::move(platform)),
+      driver_(std::move(driver)),
+      description_(std::move(description)) {
+  if (description_.blocks.warp_size > 1) gate_ = std::make_unique<OpenClGate>(context_);
+}
+
 OpenClDevice::~OpenClDevice() {
+  gate_.reset();
   context_.functions.ReleaseCommandQueue(context_.queue);
   context_.functions.ReleaseContext(context_.context);
 }
@@ -42,7 +56,7 @@ Result<std::unique_ptr<DeviceMemory>> OpenClDevice::Allocate(int64_t bytes, int6
 
 Result<std::unique_ptr<DeviceProgram>> OpenClDevice::Compile(const Kernel& kernel) {
   MDH_RETURN_IF_ERROR(CheckKernel(kernel));
-  return CompileOpenClKernel(context_, kernel);
+  return CompileOpenClKernel(context_, gate_.get(), kernel);
 }
 
 Result<std::string> OpenClDevice::CompileToBinary(const Kernel& kernel) {
@@ -53,7 +67,7 @@ Result<std::string> OpenClDevice::CompileToBinary(const Kernel& kernel) {
 Result<std::unique_ptr<DeviceProgram>> OpenClDevice::LoadBinary(const Kernel& kernel,
                                                                 const std::string& binary) {
   MDH_RETURN_IF_ERROR(CheckKernel(kernel));
-  return LoadOpenClKernel(context_, kernel, binary);
+  return LoadOpenClKernel(context_, gate_.get(), kernel, binary);
 }
 
 Status OpenClDevice::CheckKernel(const Kernel& kernel) const {

@@ -19,6 +19,8 @@ struct OpenClContext {
   int64_t alignment_bytes;  // of sub-buffers
 };
 
+class OpenClGate;
+
 class OpenClDevice final : public ComputeDevice {
  public:
   // Creates context and queue. Errors: Internal, naming the call.
@@ -36,19 +38,17 @@ class OpenClDevice final : public ComputeDevice {
                                                     const std::string& binary) override;
   Result<std::unique_ptr<DeviceFunction>> CompileFunction(const FunctionSource& source) override;
   Status Finish() override;
+  const OpenClContext& context() const { return context_; }
 
  private:
   OpenClDevice(OpenClContext context, std::string platform, std::string driver,
-               DeviceDescription description)
-      : context_(context),
-        platform_(std::move(platform)),
-        driver_(std::move(driver)),
-        description_(std::move(description)) {}
+               DeviceDescription description);
   Status CheckKernel(const Kernel& kernel) const;
 
   OpenClContext context_;
   std::string platform_, driver_;
   DeviceDescription description_;
+  std::unique_ptr<OpenClGate> gate_;  // none where kernels run on the host's own cores
 };
 
 }  // namespace mdh

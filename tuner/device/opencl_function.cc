@@ -88,14 +88,7 @@ class OpenClFunction final : public DeviceFunction {
     const OpenClFunctions& f = context_.functions;
     const Status ended = CheckOpenCl(name_, f.WaitForEvents(1, &event));
     if (!ended.ok()) return absl::AbortedError(ended.message());
-    uint64_t start_ns = 0, end_ns = 0;
-    MDH_RETURN_IF_ERROR(CheckOpenCl("clGetEventProfilingInfo",
-                                    f.GetEventProfilingInfo(event, opencl::kProfilingStart,
-                                                            sizeof start_ns, &start_ns, nullptr)));
-    MDH_RETURN_IF_ERROR(CheckOpenCl(
-        "clGetEventProfilingInfo",
-        f.GetEventProfilingInfo(event, opencl::kProfilingEnd, sizeof end_ns, &end_ns, nullptr)));
-    return static_cast<double>(end_ns) - static_cast<double>(start_ns);
+    return OpenClTimeBetween(f, event, event);
   }
 
   const OpenClContext& context_;
@@ -123,6 +116,18 @@ Result<void*> BuildOpenClProgram(const OpenClContext& context, const std::string
   context.functions.ReleaseProgram(program);
   return code == opencl::kBuildFailure ? absl::InvalidArgumentError(message)
                                        : absl::InternalError(message);
+}
+
+Result<double> OpenClTimeBetween(const OpenClFunctions& functions, void* first, void* last) {
+  uint64_t start_ns = 0, end_ns = 0;
+  MDH_RETURN_IF_ERROR(
+      CheckOpenCl("clGetEventProfilingInfo",
+                  functions.GetEventProfilingInfo(first, opencl::kProfilingStart, sizeof start_ns,
+                                                  &start_ns, nullptr)));
+  MDH_RETURN_IF_ERROR(CheckOpenCl(
+      "clGetEventProfilingInfo", functions.GetEventProfilingInfo(last, opencl::kProfilingEnd,
+                                                                 sizeof end_ns, &end_ns, nullptr)));
+  return static_cast<double>(end_ns) - static_cast<double>(start_ns);
 }
 
 Result<std::unique_ptr<DeviceFunction>> CompileOpenClFunction(const OpenClContext& context,

@@ -13,6 +13,10 @@ namespace mdh {
 Result<void*> BuildOpenClProgram(const OpenClContext& context, const std::string& source,
                                  const std::string& options);
 
+// Nanoseconds from the start of a command to the end of one, by the device's clock; both have
+// ended. Errors: Internal, naming the call.
+Result<double> OpenClTimeBetween(const OpenClFunctions& functions, void* first, void* last);
+
 // As ComputeDevice::CompileFunction. The context must outlive the function.
 Result<std::unique_ptr<DeviceFunction>> CompileOpenClFunction(const OpenClContext& context,
                                                               const FunctionSource& source);

@@ -6,16 +6,18 @@
 
 #include "codegen/kernel.h"
 #include "tuner/device/opencl_device.h"
+#include "tuner/device/opencl_gate.h"
 
 namespace mdh {
 
 // Errors: as ComputeDevice::Compile, CompileToBinary and LoadBinary, the launches' limits aside.
-// The context must outlive the programs.
+// The context and the gate must outlive the programs; without a gate, the time of many short calls
+// is the host's for enqueuing them.
 Result<std::unique_ptr<DeviceProgram>> CompileOpenClKernel(const OpenClContext& context,
-                                                           const Kernel& kernel);
+                                                           OpenClGate* gate, const Kernel& kernel);
 Result<std::string> OpenClKernelBinary(const OpenClContext& context, const Kernel& kernel);
 Result<std::unique_ptr<DeviceProgram>> LoadOpenClKernel(const OpenClContext& context,
-                                                        const Kernel& kernel,
+                                                        OpenClGate* gate, const Kernel& kernel,
                                                         const std::string& binary);
 
 }  // namespace mdh

@@ -26,6 +26,7 @@ constexpr double kBarrier = 40;
 constexpr double kLaunch = 3000;      // until the first block runs, and after the last
 constexpr double kNextLaunch = 3500;  // of the stage that combines partial results
 constexpr double kZeroLaunch = 1200;  // of the stage before atomics, beside which blocks compute
+constexpr double kEarlyLaunch = 700;  // that a launch takes less if it begins early
 constexpr double kAtomicBytes = 3;    // of the second level, per byte that is added to
 constexpr double kSameElement = 4;    // between two additions to it
 constexpr double kInstructionBytes = 16, kFetchedBytes = 16;  // of code that runs first, per cycle
@@ -240,6 +241,10 @@ void BlockCostModel::Finish(Shape& s) const {
                   (s.slots == 1          ? 0
                    : s.adds_atomically() ? kZeroLaunch
                                          : kNextLaunch);
+  if (s.design->early_launches == EarlyLaunches::kCalls) cost.launches -= kEarlyLaunch;
+  if (s.design->early_launches == EarlyLaunches::kNone && s.slots > 1) {
+    cost.launches += kEarlyLaunch;
+  }
   const double most = std::max({cost.issue, cost.local, cost.level2, cost.memory, cost.latency});
   const double sum = cost.issue + cost.local + cost.level2 + cost.memory + cost.latency;
   // The more warps and independent results there are, the better one waits while others work.

@@ -66,6 +66,7 @@ class Translator {
     for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetCopy(b);
     SetUnrolling();
     p_.resident_blocks = design_.resident_blocks;
+    p_.early_launches = design_.early_launches;
     for (const int d : ThreadOrder(e_, design_)) {
       if (!design_.lane_tile.empty()) p_.lanes.push_back(design_.lane_tile[d]);
     }
@@ -407,6 +408,8 @@ std::string ToString(const Expression& e, const BlockDesign& design) {
   }
   absl::StrAppend(&text, " unrolled ", design.unrolled, adds ? " atomics" : "");
   if (design.resident_blocks > 0) absl::StrAppend(&text, " resident ", design.resident_blocks);
+  if (design.early_launches == EarlyLaunches::kCalls) text += " early calls";
+  if (design.early_launches == EarlyLaunches::kNone) text += " early none";
   return text;
 }
 

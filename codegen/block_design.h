@@ -56,6 +56,7 @@ struct BlockDesign {
   // How blocks that share a reduction combine their results, where some do.
   CombineBlocks combine_blocks = CombineBlocks::kPartials;
   int resident_blocks = 0;  // TuningParameters::resident_blocks
+  EarlyLaunches early_launches = EarlyLaunches::kStages;
 
   // Threads along dimension d that a tile of lanes has; all of them where there are no tiles.
   int64_t Lanes(int d) const { return lane_tile.empty() ? cuts[d].threads : lane_tile[d]; }
@@ -106,8 +107,8 @@ bool HasSharedReduction(const BlockDesign& design);
 int64_t AsyncWidth(int64_t element_bytes, int64_t row);
 
 // One line, for people: "i 2x16x4 j 2x16x4 k 1/32x16 A chunk B chunk async 3 lanes j unrolled 1",
-// " lanes j 8x4" with tiles of lanes, " atomics" where blocks combine by them, and " resident 2"
-// where the compiler is told so.
+// " lanes j 8x4" with tiles of lanes, " atomics" where blocks combine by them, " resident 2" where
+// the compiler is told so, and " early calls" or " early none".
 std::string ToString(const Expression& expression, const BlockDesign& design);
 
 // Expects a model with explicit memory and without warps (CUDA, OpenCL), no prefix sums. What the

@@ -59,7 +59,8 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
       has_lane_tiles_(options.lane_tiles),
       has_atomics_(AtomicsObstacle(e, device.kind, NumericsPolicy::kReassociate).empty()),
       has_async_copies_(options.async_copies && HasAsyncCopies(device)),
-      has_resident_blocks_(options.resident_blocks && HasResidentBlocks(device.kind)) {
+      has_resident_blocks_(options.resident_blocks && HasResidentBlocks(device.kind)),
+      has_early_launches_(options.early_launches && HasEarlyLaunches(device.kind)) {
   for (const Dimension& d : e.dimensions()) {
     small_.push_back(Ladder(d.size, kMostNeighbours));
     large_.push_back(Ladder(d.size, kMostParts));
@@ -176,6 +177,17 @@ void BlockMoves::AddResidency(const BlockDesign& design, std::vector<BlockDesign
   Add(next, all);
 }
 
+void BlockMoves::AddEarlyLaunches(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+  using enum EarlyLaunches;
+  for (const EarlyLaunches early : {kCalls, kStages, kNone}) {
+    // One stage has no other one beside it.
+    if (early == design.early_launches || (early == kNone && !HasSharedReduction(design))) continue;
+    BlockDesign next = design;
+    next.early_launches = early;
+    Add(next, all);
+  }
+}
+
 std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const {
   std::vector<BlockDesign> all;
   all.reserve(kUsualNeighbours);
@@ -202,6 +214,7 @@ std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const
   if (has_async_copies_) AddAsyncStages(design, &all);
   if (has_lane_tiles_) AddLaneTiles(design, &all);
   if (has_resident_blocks_) AddResidency(design, &all);
+  if (has_early_launches_) AddEarlyLaunches(design, &all);
   return all;
 }
 

@@ -12,6 +12,7 @@ namespace mdh {
 struct BlockMoveOptions {
   bool async_copies = false;     // also to asynchronous copies, if the device has them
   bool resident_blocks = false;  // also to numbers of resident blocks, if its compiler takes them
+  bool early_launches = false;   // also to other launches that begin early, if the device has them
   bool lane_tiles = false;       // also to tiles of lanes
 };
 
@@ -23,8 +24,9 @@ class BlockMoves {
   // Designs that one change leads to: one number up or down, one of a dimension up and another one
   // down, or the same number of two dimensions; the copy of an input, whether it is asynchronous,
   // or the stages of all that are; the dimension of the lanes, the loops that are unrolled, how
-  // blocks combine, how many are resident, or the tile of lanes, which goes where it no longer says
-  // anything. Numbers are powers of two and divisors of the size. They need not fit the device.
+  // blocks combine, how many are resident, which launches begin early, or the tile of lanes, which
+  // goes where it no longer says anything. Numbers are powers of two and divisors of the size. They
+  // need not fit the device.
   std::vector<BlockDesign> Neighbours(const BlockDesign& design) const;
 
  private:
@@ -39,6 +41,7 @@ class BlockMoves {
   void AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const;
   void AddLaneTiles(const BlockDesign& design, std::vector<BlockDesign>* all) const;
   void AddResidency(const BlockDesign& design, std::vector<BlockDesign>* all) const;
+  void AddEarlyLaunches(const BlockDesign& design, std::vector<BlockDesign>* all) const;
   void AddAsyncStages(const BlockDesign& design, std::vector<BlockDesign>* all) const;
 
   const Expression& expression_;
@@ -46,7 +49,7 @@ class BlockMoves {
   const int64_t warp_size_;
   const bool has_lane_tiles_;
   const bool has_atomics_;  // whether blocks can combine by them
-  const bool has_async_copies_, has_resident_blocks_;
+  const bool has_async_copies_, has_resident_blocks_, has_early_launches_;
   std::vector<std::vector<int64_t>> small_, large_, slots_;  // per dimension
 };
 

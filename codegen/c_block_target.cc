@@ -25,6 +25,7 @@ Result<Kernel> GenerateBlockKernel(const LowLevelExpression& low_level,
       ToText(low_level.parameters()), "\n\n", low_level.ToTable());
   options.wide_indices = NeedsWideIndices(expression, program);
   options.contracts = low_level.parameters().numerics == NumericsPolicy::kReassociate;
+  options.early_launches = low_level.parameters().early_launches;
   return PrintBlockKernel(program, options);
 }
 

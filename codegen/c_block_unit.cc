@@ -106,12 +106,14 @@ class BlockUnitPrinter {
   Kernel Print();
 
  private:
-  // Whether a stage may be launched before the one before it has ended.
+  // Whether a stage may be launched before what is in front of it has ended; it may be that of the
+  // next call.
   bool StartsEarly(size_t number) const;
   std::string StageName(size_t number) const { return absl::StrCat(options_.entry, "_", number); }
   std::string PrintStage(size_t number, Kernel& kernel);
   std::string PrintOverlap(size_t number);
   std::string PrintNumbers(const Stage& stage, const std::string& code) const;
+  absl::string_view InputRestrict(size_t number) const;
   absl::string_view ScratchRestrict(size_t number) const;
   std::string PrintParameters(size_t number) const;
   std::string PrintHeader(const Kernel& kernel) const;
@@ -127,20 +129,26 @@ class BlockUnitPrinter {
 };
 
 bool BlockUnitPrinter::StartsEarly(size_t number) const {
-  return dialect_.overlaps_stages() && number > 0;
+  if (!dialect_.overlaps_stages() || options_.early_launches == EarlyLaunches::kNone) return false;
+  return number % program_.stages.size() > 0 || options_.early_launches == EarlyLaunches::kCalls;
 }
 
 // A pointer that is the only one to memory that the function does not write makes the compiler take
 // that memory for constant as long as the function runs. If it starts early, that is not so: the
-// stage before writes scratch memory until the wait ends. Outputs are written wherever they are
-// read, and inputs are constant in all stages.
+// stage before writes scratch memory until the wait ends, and what is in front of the first stage
+// may write inputs. Outputs are written wherever they are read, and inputs are constant in all
+// other stages.
+absl::string_view BlockUnitPrinter::InputRestrict(size_t number) const {
+  return number == 0 && StartsEarly(0) ? "" : dialect_.parameter_restrict;
+}
+
 absl::string_view BlockUnitPrinter::ScratchRestrict(size_t number) const {
   return StartsEarly(number) ? "" : dialect_.parameter_restrict;
 }
 
 std::string BlockUnitPrinter::PrintParameters(size_t number) const {
   std::string text = ArgumentDeclarations(options_.arguments, options_.entry, dialect_,
-                                          dialect_.parameter_restrict);
+                                          InputRestrict(number), dialect_.parameter_restrict);
   if (!program_.scratch.empty()) {
     absl::StrAppend(&text, ", ", CPointer(dialect_, AddressSpace::kGlobal, false, "char"),
                     ScratchRestrict(number), " scratch");
@@ -165,16 +173,17 @@ std::string BlockUnitPrinter::PrintNumbers(const Stage& stage, const std::string
 // How a stage begins that may run beside the one before or after it. Unless it says where, every
 // thread waits before it touches memory, for writes, too, may still be read by the stage before.
 // That stage has waited in the same way, so that all stages before have ended, not only the last
-// one of them.
+// one of them. The first stage waits before it admits the next one, which may read inputs before it
+// waits.
 std::string BlockUnitPrinter::PrintOverlap(size_t number) {
-  std::string text;
-  if (number + 1 < program_.stages.size() && StartsEarly(number + 1)) {
-    absl::StrAppend(&text, "  ", prelude_.AdmitNextStageFunction(), "();\n");
-  }
+  std::string wait, admit;
   if (StartsEarly(number) && !AwaitsStages(program_.stages[number])) {
-    absl::StrAppend(&text, "  ", prelude_.WaitForStagesFunction(), "();\n");
+    wait = absl::StrCat("  ", prelude_.WaitForStagesFunction(), "();\n");
   }
-  return text;
+  if (StartsEarly(number + 1)) {
+    admit = absl::StrCat("  ", prelude_.AdmitNextStageFunction(), "();\n");
+  }
+  return number == 0 ? wait + admit : admit + wait;
 }
 
 std::string BlockUnitPrinter::PrintStage(size_t number, Kernel& kernel) {
@@ -219,7 +228,10 @@ std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
     }
     absl::StrAppend(&text, launch.starts_early ? ", may start early" : "", "\n");
   }
-  if (dialect_.overlaps_stages() && kernel.launches.size() > 1) {
+  const bool has_early =
+      std::any_of(kernel.launches.begin(), kernel.launches.end(),
+                  [](const KernelLaunch& launch) { return launch.starts_early; });
+  if (has_early) {
     text +=
         "\nThose that may start early wait for the others themselves: on devices of compute "
         "capability 9.0\nand later they may be launched with programmatic stream serialization.\n";

@@ -17,6 +17,7 @@ struct BlockUnitOptions {
   std::vector<KernelArgument> arguments;  // inputs, then outputs, by the names in the program
   bool wide_indices = true;               // whether an index might not fit into an int
   bool contracts = false;                 // whether multiply-adds may be fused
+  EarlyLaunches early_launches = EarlyLaunches::kStages;  // where the language has them
 };
 
 // One kernel function per stage, as codegen/kernel.h promises. The result lacks nothing but the

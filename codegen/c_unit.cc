@@ -13,7 +13,8 @@ namespace mdh {
 namespace {
 
 std::string Declarations(const CUnitOptions& options, absl::string_view restrict_keyword) {
-  return ArgumentDeclarations(options.arguments, options.entry, GnuC(), restrict_keyword);
+  return ArgumentDeclarations(options.arguments, options.entry, GnuC(), restrict_keyword,
+                              restrict_keyword);
 }
 
 std::string ArgumentNames(const CUnitOptions& options) {

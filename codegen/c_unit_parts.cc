@@ -68,12 +68,13 @@ std::string RecordDefinitions(const std::vector<KernelArgument>& arguments,
 
 std::string ArgumentDeclarations(const std::vector<KernelArgument>& arguments,
                                  const std::string& entry, const CDialect& dialect,
-                                 absl::string_view restrict_keyword) {
+                                 absl::string_view input_restrict,
+                                 absl::string_view output_restrict) {
   return absl::StrJoin(arguments, ", ", [&](std::string* out, const KernelArgument& argument) {
     absl::StrAppend(out,
                     CPointer(dialect, AddressSpace::kGlobal, !argument.is_output,
                              ArgumentType(argument, entry, dialect)),
-                    restrict_keyword, " ", argument.name);
+                    argument.is_output ? output_restrict : input_restrict, " ", argument.name);
   });
 }
 

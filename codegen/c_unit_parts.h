@@ -34,10 +34,12 @@ std::string ArgumentType(const KernelArgument& argument, const std::string& entr
                          const CDialect& dialect);
 std::string RecordDefinitions(const std::vector<KernelArgument>& arguments,
                               const std::string& entry, const CDialect& dialect);
-// Pointers to global memory, separated by commas.
+// Pointers to global memory, separated by commas; the keywords are behind the stars of inputs and
+// of outputs.
 std::string ArgumentDeclarations(const std::vector<KernelArgument>& arguments,
                                  const std::string& entry, const CDialect& dialect,
-                                 absl::string_view restrict_keyword);
+                                 absl::string_view input_restrict,
+                                 absl::string_view output_restrict);
 
 // One line comment per line.
 std::string CommentLines(absl::string_view text);

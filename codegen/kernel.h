@@ -28,7 +28,8 @@ struct KernelLaunch {
   int64_t dynamic_shared_bytes = 0;
   // May be launched while the launch before it runs, with CUDA's programmatic stream serialization
   // (devices of compute capability 9.0 and later, for which the source must have been compiled): it
-  // waits itself for all launches before it. Launching it as usual is right, too.
+  // waits itself for all launches before it. Launching it as usual is right, too. The first launch
+  // of a call is of this kind with EarlyLaunches::kCalls only.
   bool starts_early = false;
 };
 

@@ -215,6 +215,8 @@ std::string AtomicsObstacle(const Expression& expression, DeviceKind device,
 
 bool HasResidentBlocks(DeviceKind device) { return device == DeviceKind::kCuda; }
 
+bool HasEarlyLaunches(DeviceKind device) { return device == DeviceKind::kCuda; }
+
 int64_t RegistersPerThread(const BlockLimits& limits, int64_t threads, int resident_blocks) {
   constexpr int64_t kGranularity = 8;  // of what a thread of a warp is given
   const int64_t most = limits.registers_per_thread;

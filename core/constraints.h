@@ -103,6 +103,9 @@ inline constexpr int64_t kFewestRegisters = 32;
 inline constexpr int64_t kReservedSharedBytes = 1024;
 // Whether compilers for devices of that kind can be told so.
 bool HasResidentBlocks(DeviceKind device);
+// Whether kernels for devices of that kind may be launched early (EarlyLaunches). Those that cannot
+// launch them so launch them as usual.
+bool HasEarlyLaunches(DeviceKind device);
 // Registers that a thread may use at most if so many blocks of so many threads are resident; 0
 // blocks: one.
 int64_t RegistersPerThread(const BlockLimits& limits, int64_t threads, int resident_blocks);

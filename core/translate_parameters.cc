@@ -22,6 +22,7 @@ std::optional<TuningParameters> TranslateParameters(const TuningParameters& para
   TuningParameters translated = parameters;
   translated.system_model = to.name;
   if (!HasResidentBlocks(device.kind)) translated.resident_blocks = 0;
+  if (!HasEarlyLaunches(device.kind)) translated.early_launches = EarlyLaunches::kStages;
   if (!HasAsyncCopies(device)) {
     constexpr int kMostStagesThroughRegisters = 2;
     for (InputParameters& input : translated.inputs) {

@@ -128,6 +128,15 @@ enum class CombineBlocks : uint8_t {
   kAtomics = 2,   // a stage before sets the outputs to zero, and blocks add to them atomically
 };
 
+// Which launches may begin before what is in front of them in the stream has ended (CUDA's
+// programmatic dependent launch). They wait themselves, before they touch what may not be ready.
+enum class EarlyLaunches : uint8_t {
+  kStages = 1,  // all of a call but the first
+  kCalls = 2,   // all of a call: the first one waits before it reads inputs, which what is in front
+                // of it may write
+  kNone = 3,
+};
+
 // How blocks of threads compute prefix sums along a dimension: parts of it, which one block scans,
 // are summed up first and scanned once the sums of all parts before them are known. Neither needs
 // the values of f in memory: where nothing is reduced, f is evaluated for the sum of the part, and
@@ -212,6 +221,7 @@ struct TuningParameters {
   // along x first; tiles divide warps. Empty: threads are numbered without tiles.
   std::vector<int64_t> lanes = {};
   KeyedParameters keyed = {};
+  EarlyLaunches early_launches = EarlyLaunches::kStages;
   Compiler compiler = Compiler::kGcc;
   // Not searched for, but given: which decompositions are valid depends on it.
   NumericsPolicy numerics = NumericsPolicy::kReassociate;
@@ -241,6 +251,7 @@ bool IsNested(const PhaseParameters& phase);
 //   resident; lanes                    blocks that a multiprocessor shall have room for; threads of
 //                                      a tile of lanes along x, y, ...
 //   keyed                              results by key: threads, rounds, run, tiles and copies
+//   early                              launches that begin early: stages, calls or none
 //   accumulate; chains; stores; prefetch; remainder; combine; compiler; unroll; numerics
 std::string ToText(const TuningParameters& parameters);
 // Errors: InvalidArgument, naming the field or the item that cannot be read.
@@ -281,6 +292,7 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 //   - `keyed` is for results that have keys (FindKeyedForm), in types that the device combines
 //     atomically, on devices with blocks of threads and with phases that are fused, of floating
 //     point with NumericsPolicy::kReassociate; tables fit into shared memory;
+//   - launches begin early, or are kept from it, where the device can (HasEarlyLaunches);
 //   - blocks, grids, shared memory, registers and device memory are within the device's limits.
 // Errors: InvalidArgument, naming the constraint and the values on both sides.
 Status Validate(const Expression& expression, const SystemModel& model,

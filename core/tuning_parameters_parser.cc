@@ -293,6 +293,13 @@ Result<Remainder> ParseRemainder(absl::string_view text) {
   return Invalid("remainder is '", text, "', expected 'variants', 'vectors' or 'overlap'");
 }
 
+Result<EarlyLaunches> ParseEarlyLaunches(absl::string_view text) {
+  if (text == "stages") return EarlyLaunches::kStages;
+  if (text == "calls") return EarlyLaunches::kCalls;
+  if (text == "none") return EarlyLaunches::kNone;
+  return Invalid("early is '", text, "', expected 'stages', 'calls' or 'none'");
+}
+
 Status ReadCodeLevel(Fields& fields, TuningParameters* p) {
   MDH_ASSIGN_OR_RETURN(const bool registers,
                        fields.TakeIsFirst("accumulate", "registers", "output"));
@@ -322,6 +329,9 @@ Status ReadCodeLevel(Fields& fields, TuningParameters* p) {
   }
   if (const std::optional<std::string> keyed = fields.Take("keyed")) {
     MDH_ASSIGN_OR_RETURN(p->keyed, ParseKeyed(*keyed));
+  }
+  if (const std::optional<std::string> early = fields.Take("early")) {
+    MDH_ASSIGN_OR_RETURN(p->early_launches, ParseEarlyLaunches(*early));
   }
   if (const std::optional<std::string> unroll = fields.Take("unroll")) {
     MDH_ASSIGN_OR_RETURN(p->unroll, ParseInteger<int>(*unroll));

@@ -162,6 +162,10 @@ std::string ToText(const TuningParameters& p) {
     absl::StrAppend(
         &text, "; keyed=", absl::StrJoin({k.threads, k.rounds, k.run, k.tiles, k.copies}, ":"));
   }
+  if (p.early_launches != EarlyLaunches::kStages) {
+    absl::StrAppend(&text,
+                    "; early=", p.early_launches == EarlyLaunches::kCalls ? "calls" : "none");
+  }
   if (p.unroll != TuningParameters().unroll) absl::StrAppend(&text, "; unroll=", p.unroll);
   if (p.numerics != NumericsPolicy::kReassociate) {
     absl::StrAppend(&text, "; numerics=", Name(p.numerics));

@@ -99,6 +99,11 @@ Status ValidateUnfused(const Expression& expression, const SystemModel& model,
                              ": compilers for devices of kind ", KindName(device.kind),
                              " cannot be told how many blocks are resident");
   }
+  if (parameters.early_launches != EarlyLaunches::kStages && !HasEarlyLaunches(device.kind)) {
+    return InvalidParameters(
+        "early=", parameters.early_launches == EarlyLaunches::kCalls ? "calls" : "none",
+        ": launches on devices of kind ", KindName(device.kind), " never begin early");
+  }
   if (tiles && !(parameters.keyed == KeyedParameters())) {
     return InvalidParameters("keyed is for devices with blocks of threads");
   }

@@ -383,6 +383,9 @@ class Walk {
         p.resident_blocks = 1 + static_cast<int>(Below(rng_, kMaxResidentBlocks));
       });
     }
+    if (HasEarlyLaunches(device_.kind) && OneIn(2)) {
+      p_.early_launches = OneIn(4) ? EarlyLaunches::kNone : EarlyLaunches::kCalls;
+    }
     if (AtomicsObstacle(e_, device_.kind, p_.numerics).empty() && !OneIn(4)) {
       TrySome(8, [&](TuningParameters& p) { AddInBlocks(p); });
     }

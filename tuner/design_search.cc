@@ -28,7 +28,10 @@ DesignSearch::DesignSearch(const Expression& expression, const SystemModel& mode
       device_(device),
       costs_(expression, device),
       moves_(expression, device,
-             {.async_copies = true, .resident_blocks = true, .lane_tiles = true}),
+             {.async_copies = true,
+              .resident_blocks = true,
+              .early_launches = true,
+              .lane_tiles = true}),
       ranked_(
           BlockCandidates(expression, model, device,
                           {.count = kRanked, .evaluations = kEvaluations, .async_copies = true})) {}

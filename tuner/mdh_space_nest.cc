@@ -168,6 +168,11 @@ void NestDecompositions::AddExplicitChoices() {
   AddCopyDetails();
   AddScans();
   AddKeyed();
+  if (HasEarlyLaunches(DeviceKindOf(p_.model))) {
+    early_ = builder_.Add("early", {static_cast<int64_t>(EarlyLaunches::kStages),
+                                    static_cast<int64_t>(EarlyLaunches::kCalls),
+                                    static_cast<int64_t>(EarlyLaunches::kNone)});
+  }
   unroll_ = builder_.Add("unroll", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096});
 }
 

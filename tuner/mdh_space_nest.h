@@ -150,7 +150,7 @@ class NestDecompositions : public MdhSpaceKind {
   std::vector<OrderDigits> orders_;  // per layer; empty: no choice
   int innermost_ = -1, place_ = -1, results_ = -1, combine_ = -1;
   int combine_blocks_ = -1;
-  int scan_ = -1, resident_ = -1;
+  int scan_ = -1, resident_ = -1, early_ = -1;
   int lanes_ = -1;
   // Tiles of lanes along x and y; values of lanes_ are their numbers, and 0 is none.
   std::vector<std::pair<int64_t, int64_t>> tiles_;

@@ -43,6 +43,7 @@ TuningParameters NestDecompositions::Decode(Codes c) const {
   for (int b = 0; b < std::ssize(inputs_); ++b) DecodeInput(c, b, p);
   if (scan_ >= 0) p.scan = scans_[c[scan_]];
   p.resident_blocks = static_cast<int>(Code(c, resident_, 0));
+  if (early_ >= 0) p.early_launches = static_cast<EarlyLaunches>(c[early_]);
   if (keyed_ >= 0) p.keyed = by_key_[c[keyed_]];
   p.unroll = static_cast<int>(c[unroll_]);
   if (combine_blocks_ >= 0) p.combine_blocks = static_cast<CombineBlocks>(c[combine_blocks_]);
@@ -375,6 +376,7 @@ void NestDecompositions::ReadExplicit(const TuningParameters& p, Configuration& 
     c[scan_] = scan == scans_.end() ? 0 : scan - scans_.begin();
   }
   if (has_choice(resident_)) c[resident_] = p.resident_blocks;
+  if (early_ >= 0) c[early_] = static_cast<int64_t>(p.early_launches);
   if (keyed_ >= 0) {
     const auto keyed = std::find(by_key_.begin(), by_key_.end(), p.keyed);
     c[keyed_] = keyed == by_key_.end() ? 0 : keyed - by_key_.begin();

@@ -173,6 +173,21 @@ TEST(BlockDesignTest, BlocksThatShareAReductionMayCombineByAtomics) {
             CombineBlocks::kPartials);
 }
 
+TEST(BlockDesignTest, SaysWhichLaunchesBeginEarly) {
+  const Expression matmul = MatMul();
+  BlockDesign design = Tiled();
+  const std::string text = "i 1x16x4 j 2x8x4 k 1/2x8 A chunk B chunk lanes j unrolled 1";
+  for (const auto& [early, name] : {std::pair(EarlyLaunches::kStages, ""),
+                                    {EarlyLaunches::kCalls, " early calls"},
+                                    {EarlyLaunches::kNone, " early none"}}) {
+    design.early_launches = early;
+    EXPECT_EQ(ToString(matmul, design), text + name);
+    const TuningParameters p = ToParameters(matmul, CudaModel(), Gpu(), design);
+    EXPECT_EQ(p.early_launches, early);
+    EXPECT_TRUE(Validate(matmul, CudaModel(), Gpu(), p).ok());
+  }
+}
+
 TEST(BlockDesignTest, SaysHowManyBlocksAreResident) {
   const Expression matmul = MatMul();
   BlockDesign design = Tiled();
@@ -437,6 +452,24 @@ TEST(BlockMovesTest, ChangeHowManyBlocksAreResidentIfAskedFor) {
   opencl.kind = DeviceKind::kOpenCl;
   EXPECT_THAT(BlockMoves(matmul, opencl, {.resident_blocks = true}).Neighbours(none),
               Not(Contains(one)));
+}
+
+TEST(BlockMovesTest, ChangeWhichLaunchesBeginEarlyIfAskedFor) {
+  const Expression matmul = MatMul();
+  BlockDesign stages = Tiled(), calls = Tiled(), none = Tiled();
+  calls.early_launches = EarlyLaunches::kCalls;
+  none.early_launches = EarlyLaunches::kNone;
+  const BlockMoves moves(matmul, Gpu(), {.early_launches = true});
+  // There is one stage: nothing is beside it in its own call.
+  EXPECT_THAT(moves.Neighbours(stages), AllOf(Contains(calls), Not(Contains(none))));
+  for (BlockDesign* design : {&stages, &calls, &none}) design->cuts[2].blocks = 4;
+  EXPECT_THAT(moves.Neighbours(stages), AllOf(Contains(calls), Contains(none)));
+  EXPECT_THAT(moves.Neighbours(none), AllOf(Contains(calls), Contains(stages)));
+  EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(stages), Not(Contains(calls)));
+  DeviceDescription opencl = Gpu();
+  opencl.kind = DeviceKind::kOpenCl;
+  EXPECT_THAT(BlockMoves(matmul, opencl, {.early_launches = true}).Neighbours(stages),
+              Not(Contains(calls)));
 }
 
 // ---- Candidates ----

@@ -369,7 +369,8 @@ std::vector<std::string> FirstLines(const Kernel& kernel) {
   return lines;
 }
 
-Kernel KernelOfStages(const CDialect& dialect, int stages) {
+Kernel KernelOfStages(const CDialect& dialect, int stages,
+                      EarlyLaunches early = EarlyLaunches::kStages) {
   LoopProgram program;
   program.scratch.push_back({"sums", ScalarType::kFloat32, 4, false});
   const LoopValue sum = MakeLoad("sums", Var("i"), {ScalarType::kFloat32}, 1);
@@ -378,7 +379,10 @@ Kernel KernelOfStages(const CDialect& dialect, int stages) {
     stage.body.push_back({HardwareIndex{"i", HardwareIndex::Kind::kThread, 0}});
     stage.body.push_back({StoreElements{n + 1 < stages ? "sums" : "y", Var("i"), sum, 1}});
   }
-  return PrintBlockKernel(program, {&dialect, "mdh_s", "", {{"y", ScalarType::kFloat32, 4, true}}});
+  BlockUnitOptions options{&dialect, "mdh_s", "", {}};
+  options.arguments = {{"x", ScalarType::kFloat32, 4, false}, {"y", ScalarType::kFloat32, 4, true}};
+  options.early_launches = early;
+  return PrintBlockKernel(program, options);
 }
 
 TEST(BlockUnitTest, StagesOfCudaOverlap) {
@@ -389,10 +393,37 @@ TEST(BlockUnitTest, StagesOfCudaOverlap) {
   EXPECT_TRUE(kernel.launches[1].starts_early);
   EXPECT_TRUE(kernel.launches[2].starts_early);
   // What the stage before may still write is not taken for constant.
-  EXPECT_THAT(kernel.source,
-              HasSubstr("mdh_s_0(float* __restrict__ y, char* __restrict__ scratch)"));
-  EXPECT_THAT(kernel.source, HasSubstr("mdh_s_1(float* __restrict__ y, char* scratch)"));
+  EXPECT_THAT(kernel.source, HasSubstr("mdh_s_0(const float* __restrict__ x, float* __restrict__ y,"
+                                       " char* __restrict__ scratch)"));
+  EXPECT_THAT(kernel.source, HasSubstr("mdh_s_1(const float* __restrict__ x, float* __restrict__ y,"
+                                       " char* scratch)"));
   EXPECT_THAT(kernel.header, HasSubstr("may start early"));
+}
+
+// The first stage waits before it admits the next one, which may read inputs at once, and takes
+// nothing for constant; the last one admits the first one of the next call.
+TEST(BlockUnitTest, CallsOfCudaOverlap) {
+  const std::string admit = "  mdh_admit_next_stage();\n", wait = "  mdh_wait_for_stages();\n";
+  const Kernel kernel = KernelOfStages(CudaCxx(), 2, EarlyLaunches::kCalls);
+  EXPECT_THAT(FirstLines(kernel), ElementsAre(wait + admit, admit + wait));
+  for (const KernelLaunch& launch : kernel.launches) EXPECT_TRUE(launch.starts_early);
+  EXPECT_THAT(kernel.source,
+              HasSubstr("mdh_s_0(const float* x, float* __restrict__ y, char* scratch)"));
+  EXPECT_THAT(kernel.source, HasSubstr("mdh_s_1(const float* __restrict__ x, float* __restrict__ y,"
+                                       " char* scratch)"));
+  const Kernel alone = KernelOfStages(CudaCxx(), 1, EarlyLaunches::kCalls);
+  EXPECT_THAT(FirstLines(alone), ElementsAre(wait + admit));
+  EXPECT_THAT(alone.header, HasSubstr("may start early"));
+}
+
+TEST(BlockUnitTest, LaunchesAreKeptFromBeginningEarly) {
+  const Kernel kernel = KernelOfStages(CudaCxx(), 3, EarlyLaunches::kNone);
+  EXPECT_THAT(kernel.source, Not(HasSubstr("mdh_wait")));
+  EXPECT_THAT(kernel.source, Not(HasSubstr("mdh_admit")));
+  EXPECT_THAT(kernel.source, HasSubstr("mdh_s_1(const float* __restrict__ x, float* __restrict__ y,"
+                                       " char* __restrict__ scratch)"));
+  EXPECT_THAT(kernel.header, Not(HasSubstr("early")));
+  for (const KernelLaunch& launch : kernel.launches) EXPECT_FALSE(launch.starts_early);
 }
 
 // A stage that says where it needs the others waits there, once it has read its input.

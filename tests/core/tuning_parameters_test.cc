@@ -155,6 +155,22 @@ TEST_F(TuningParametersTest, ResidentBlocksArePrintedUnlessTheyAreTheDefault) {
               HasSubstr("'all' is no integer"));
 }
 
+TEST_F(TuningParametersTest, EarlyLaunchesArePrintedUnlessTheyAreTheDefault) {
+  for (const auto& [early, name] :
+       {std::pair(EarlyLaunches::kCalls, "calls"), std::pair(EarlyLaunches::kNone, "none")}) {
+    parameters_.early_launches = early;
+    EXPECT_EQ(ToText(parameters_), absl::StrCat(kParameters, "; early=", name));
+    EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+    EXPECT_THAT(Error(parameters_),
+                HasSubstr(absl::StrCat("early=", name,
+                                       ": launches on devices of kind CPU never begin early")));
+  }
+  parameters_.early_launches = EarlyLaunches::kStages;
+  EXPECT_EQ(*ParseTuningParameters(absl::StrCat(kParameters, "; early=stages")), parameters_);
+  EXPECT_THAT(ParseTuningParameters(absl::StrCat(kParameters, "; early=often")).status().message(),
+              HasSubstr("early is 'often', expected 'stages', 'calls' or 'none'"));
+}
+
 TEST_F(TuningParametersTest, LanesArePrintedUnlessTheyAreTheDefault) {
   parameters_.lanes = {8, 4, 1};
   EXPECT_EQ(ToText(parameters_), std::string(kParameters) + "; lanes=8x4x1");
@@ -213,7 +229,7 @@ TEST_F(TuningParametersTest, EveryFieldReadsBack) {
       "memory=0,0|0,0|0,1|1,1|2,2@0.1,0.1|0.1,0.1|0.1,1.0|1.0,1.0|1.0,1.0/@-,-|-,-|-,-|-,-|-,-; "
       "copy=3:4:3:async|0:1:1; results=0,0|0,0|0,2|2,2|2,2/; scalar_in=2:0.1|0:-; "
       "scalar_out=2:1.0|1:-; "
-      "resident=3; lanes=4x2; unroll=8; numerics=exact";
+      "resident=3; lanes=4x2; early=calls; unroll=8; numerics=exact";
   const auto p = ParseTuningParameters(text);
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_EQ(ToText(*p), text);

@@ -42,6 +42,7 @@ std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& 
   add(shape.Slots() > 1, "slots");
   add(p.combine_blocks == CombineBlocks::kAtomics, "atomics");
   add(p.resident_blocks > 0, "resident blocks");
+  add(p.early_launches == EarlyLaunches::kCalls, "early calls");
   add(!p.lanes.empty(), "tiles of lanes");
   add(shape.SharedReductionThreads() > 1, "shared reduction");
   add(shape.ShuffledThreads() > 1, "shuffles");

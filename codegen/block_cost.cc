@@ -23,12 +23,13 @@ constexpr double kMostLevel2 = 32 << 20;                       // bytes that are
 constexpr double kLocalLatency = 30;
 constexpr double kOperationLatency = 4;
 constexpr double kBarrier = 40;
-constexpr double kLaunch = 3000;      // until the first block runs, and after the last
-constexpr double kNextLaunch = 3500;  // of the stage that combines partial results
-constexpr double kZeroLaunch = 1200;  // of the stage before atomics, beside which blocks compute
-constexpr double kEarlyLaunch = 700;  // that a launch takes less if it begins early
-constexpr double kAtomicBytes = 3;    // of the second level, per byte that is added to
-constexpr double kSameElement = 4;    // between two additions to it
+constexpr double kClusterBarriers = 8;  // that one of a cluster takes as long as
+constexpr double kLaunch = 3000;        // until the first block runs, and after the last
+constexpr double kNextLaunch = 3500;    // of the stage that combines partial results
+constexpr double kZeroLaunch = 1200;    // of the stage before atomics, beside which blocks compute
+constexpr double kEarlyLaunch = 700;    // that a launch takes less if it begins early
+constexpr double kAtomicBytes = 3;      // of the second level, per byte that is added to
+constexpr double kSameElement = 4;      // between two additions to it
 constexpr double kInstructionBytes = 16, kFetchedBytes = 16;  // of code that runs first, per cycle
 constexpr double kMostThreads = 2048, kMostBlocks = 32;       // of a multiprocessor
 constexpr double kMaxUnroll = 1024;                           // points of a thread's unrolled loops
@@ -120,7 +121,7 @@ void BlockCostModel::AddStores(Shape& s) const {
     s.store_bytes += s.blocks * std::ceil(s.threads / kWarp) * stores * sectors * kSector;
   }
   s.instructions += stores / owners * 2;
-  if (s.slots == 1) return;
+  if (s.slots == 1 || s.combines(CombineBlocks::kCluster)) return;
   double results = 1;
   for (size_t d = 0; d < sizes_.size(); ++d) {
     if (kept_[d]) results *= static_cast<double>(sizes_[d]);
@@ -152,8 +153,26 @@ double BlockCostModel::Owners(const Shape& s) const {
   return CombinesByShuffles(s) ? 1 : std::min(s.reducing_threads, s.results);
 }
 
+// Blocks that combine their results themselves: every result is left once, and read by one thread
+// of one of them.
+void BlockCostModel::AddCooperation(Shape& s) const {
+  const double own = s.results / Owners(s);
+  s.instructions += own * 4;
+  if (s.combines(CombineBlocks::kCluster)) {
+    s.local_cycles += own * 3;
+    s.barriers += 2 * kClusterBarriers;
+    s.shared_bytes += own * s.threads * result_bytes_;
+  } else {
+    s.waits += 2;  // for the counter, and for what the others have left
+    s.instructions += own * s.slots * 3;
+  }
+}
+
 void BlockCostModel::AddResults(Shape& s) const {
   s.registers += s.results * result_words_;
+  if (s.combines(CombineBlocks::kCluster) || s.combines(CombineBlocks::kLastBlock)) {
+    AddCooperation(s);
+  }
   s.adds_atomically() ? AddAtomics(s) : AddStores(s);
   for (const BufferModel& output : outputs_) {
     const double run = Run(output, s.tile) * output.bytes;
@@ -238,9 +257,9 @@ void BlockCostModel::Finish(Shape& s) const {
   cost.memory = std::max(cost.memory, s.memory_bytes / (kMemoryBytes * processors));
   AddWaiting(s);
   cost.launches = kLaunch + s.code * kInstructionBytes / kFetchedBytes +
-                  (s.slots == 1          ? 0
-                   : s.adds_atomically() ? kZeroLaunch
-                                         : kNextLaunch);
+                  (s.slots == 1 || s.combines(CombineBlocks::kCluster) ? 0
+                   : s.combines(CombineBlocks::kPartials)              ? kNextLaunch
+                                                                       : kZeroLaunch);
   if (s.design->early_launches == EarlyLaunches::kCalls) cost.launches -= kEarlyLaunch;
   if (s.design->early_launches == EarlyLaunches::kNone && s.slots > 1) {
     cost.launches += kEarlyLaunch;

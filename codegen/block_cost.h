@@ -76,6 +76,7 @@ class BlockCostModel {
   double Owners(const Shape& shape) const;
   void AddStores(Shape& shape) const;
   void AddAtomics(Shape& shape) const;
+  void AddCooperation(Shape& shape) const;
   void AddResults(Shape& shape) const;
   void AddWaiting(Shape& shape) const;
   void Finish(Shape& shape) const;

@@ -40,9 +40,8 @@ struct BlockCostModel::Shape {
   absl::InlinedVector<std::pair<double, double>, 8> traffic;
   BlockCost cost;
 
-  bool adds_atomically() const {
-    return slots > 1 && design->combine_blocks == CombineBlocks::kAtomics;
-  }
+  bool combines(CombineBlocks how) const { return slots > 1 && design->combine_blocks == how; }
+  bool adds_atomically() const { return combines(CombineBlocks::kAtomics); }
 
   // Where the threads of the first warp are if the next thread along dimension d is step(d)
   // further.

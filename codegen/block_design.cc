@@ -400,13 +400,27 @@ std::string ToString(const Expression& e, const BlockDesign& design) {
     const int stages = design.AsyncStages(static_cast<int>(b));
     if (stages > 0) absl::StrAppend(&text, " async ", stages);
   }
-  const bool adds = design.combine_blocks == CombineBlocks::kAtomics && HasSharedReduction(design);
   absl::StrAppend(&text, " lanes ", e.dimensions()[design.lane_dimension].name);
   if (const auto plane = LanePlane(e, design); plane && !design.lane_tile.empty()) {
     absl::StrAppend(&text, " ", design.lane_tile[plane->first], "x",
                     design.lane_tile[plane->second]);
   }
-  absl::StrAppend(&text, " unrolled ", design.unrolled, adds ? " atomics" : "");
+  absl::StrAppend(&text, " unrolled ", design.unrolled);
+  if (HasSharedReduction(design)) {
+    switch (design.combine_blocks) {
+      case CombineBlocks::kPartials:
+        break;
+      case CombineBlocks::kAtomics:
+        text += " atomics";
+        break;
+      case CombineBlocks::kLastBlock:
+        text += " last block";
+        break;
+      case CombineBlocks::kCluster:
+        text += " cluster";
+        break;
+    }
+  }
   if (design.resident_blocks > 0) absl::StrAppend(&text, " resident ", design.resident_blocks);
   if (design.early_launches == EarlyLaunches::kCalls) text += " early calls";
   if (design.early_launches == EarlyLaunches::kNone) text += " early none";

@@ -57,10 +57,18 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
       reductions_(static_cast<int>(ReductionOrder(e).size())),
       warp_size_(device.blocks.warp_size),
       has_lane_tiles_(options.lane_tiles),
-      has_atomics_(AtomicsObstacle(e, device.kind, NumericsPolicy::kReassociate).empty()),
       has_async_copies_(options.async_copies && HasAsyncCopies(device)),
       has_resident_blocks_(options.resident_blocks && HasResidentBlocks(device.kind)),
       has_early_launches_(options.early_launches && HasEarlyLaunches(device.kind)) {
+  constexpr NumericsPolicy kAnyOrder = NumericsPolicy::kReassociate;
+  combinations_.push_back(CombineBlocks::kPartials);
+  if (AtomicsObstacle(e, device.kind, kAnyOrder).empty()) {
+    combinations_.push_back(CombineBlocks::kAtomics);
+  }
+  for (const CombineBlocks how : {CombineBlocks::kLastBlock, CombineBlocks::kCluster}) {
+    const bool is_possible = CooperationObstacle(e, device, kAnyOrder, how).empty();
+    if (options.cooperation && is_possible) combinations_.push_back(how);
+  }
   for (const Dimension& d : e.dimensions()) {
     small_.push_back(Ladder(d.size, kMostNeighbours));
     large_.push_back(Ladder(d.size, kMostParts));
@@ -177,6 +185,18 @@ void BlockMoves::AddResidency(const BlockDesign& design, std::vector<BlockDesign
   Add(next, all);
 }
 
+void BlockMoves::AddCombinations(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+  int64_t blocks = 1;
+  for (const Cut& cut : design.cuts) blocks *= cut.blocks;
+  for (const CombineBlocks how : combinations_) {
+    if (how == design.combine_blocks) continue;
+    if (how == CombineBlocks::kCluster && blocks > kMaxClusterBlocks) continue;
+    BlockDesign next = design;
+    next.combine_blocks = how;
+    Add(next, all);
+  }
+}
+
 void BlockMoves::AddEarlyLaunches(const BlockDesign& design, std::vector<BlockDesign>* all) const {
   using enum EarlyLaunches;
   for (const EarlyLaunches early : {kCalls, kStages, kNone}) {
@@ -205,12 +225,7 @@ std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const
     if (next.unrolled >= 0 && next.unrolled <= reductions_) Add(next, &all);
   }
   AddCopies(design, &all);
-  if (has_atomics_ && HasSharedReduction(design)) {
-    BlockDesign next = design;
-    const bool adds = design.combine_blocks == CombineBlocks::kAtomics;
-    next.combine_blocks = adds ? CombineBlocks::kPartials : CombineBlocks::kAtomics;
-    Add(next, &all);
-  }
+  if (HasSharedReduction(design)) AddCombinations(design, &all);
   if (has_async_copies_) AddAsyncStages(design, &all);
   if (has_lane_tiles_) AddLaneTiles(design, &all);
   if (has_resident_blocks_) AddResidency(design, &all);

@@ -12,8 +12,9 @@ namespace mdh {
 struct BlockMoveOptions {
   bool async_copies = false;     // also to asynchronous copies, if the device has them
   bool resident_blocks = false;  // also to numbers of resident blocks, if its compiler takes them
-  bool early_launches = false;   // also to other launches that begin early, if the device has them
-  bool lane_tiles = false;       // also to tiles of lanes
+  bool cooperation = false;     // also to blocks that combine their results themselves, if they can
+  bool early_launches = false;  // also to other launches that begin early, if the device has them
+  bool lane_tiles = false;      // also to tiles of lanes
 };
 
 class BlockMoves {
@@ -40,6 +41,7 @@ class BlockMoves {
   void AddSteps(const BlockDesign& design, int d, std::vector<BlockDesign>* all) const;
   void AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const;
   void AddLaneTiles(const BlockDesign& design, std::vector<BlockDesign>* all) const;
+  void AddCombinations(const BlockDesign& design, std::vector<BlockDesign>* all) const;
   void AddResidency(const BlockDesign& design, std::vector<BlockDesign>* all) const;
   void AddEarlyLaunches(const BlockDesign& design, std::vector<BlockDesign>* all) const;
   void AddAsyncStages(const BlockDesign& design, std::vector<BlockDesign>* all) const;
@@ -48,7 +50,7 @@ class BlockMoves {
   const int reductions_;
   const int64_t warp_size_;
   const bool has_lane_tiles_;
-  const bool has_atomics_;  // whether blocks can combine by them
+  std::vector<CombineBlocks> combinations_;  // how blocks may combine
   const bool has_async_copies_, has_resident_blocks_, has_early_launches_;
   std::vector<std::vector<int64_t>> small_, large_, slots_;  // per dimension
 };

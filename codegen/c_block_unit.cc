@@ -80,8 +80,13 @@ std::string KernelQualifier(const Stage& stage, const CDialect& dialect) {
     if (!dialect.has_resident_blocks()) NotInLanguage(dialect, "resident blocks");
     resident = absl::Substitute(dialect.resident_blocks, stage.resident_blocks);
   }
+  std::string cluster;
+  if (const auto& c = stage.cluster; c != Stage().cluster) {
+    if (!dialect.has_clusters()) NotInLanguage(dialect, "clusters of blocks");
+    cluster = absl::Substitute(dialect.cluster, c[0], c[1], c[2]);
+  }
   return absl::Substitute(dialect.kernel_qualifier, block[0], block[1], block[2],
-                          stage.launch.threads_per_block(), resident);
+                          stage.launch.threads_per_block(), resident, cluster);
 }
 
 // Whether the stage says itself where it needs the stages before.

@@ -76,6 +76,10 @@ constexpr CDialect kGnuC = {
     .async_copy_16 = "",
     .commit_copies = "",
     .wait_for_copies = "",
+    .cluster = "",
+    .load_of_block = "",
+    .cluster_barrier = "",
+    .is_last = "",
     .wait_for_stages = "",
     .admit_next_stage = "",
     .static_shared_bytes = 0,
@@ -148,6 +152,10 @@ constexpr CDialect kOpenClC = {
     .async_copy_16 = "",
     .commit_copies = "",
     .wait_for_copies = "",
+    .cluster = "",
+    .load_of_block = "",
+    .cluster_barrier = "",
+    .is_last = "",
     .wait_for_stages = "",
     .admit_next_stage = "",
     .static_shared_bytes = 0,
@@ -198,7 +206,7 @@ constexpr CDialect kCudaCxx = {
     .lane = ".s[$0]",
     .unaligned_load = "",
     .unaligned_store = "",
-    .kernel_qualifier = "extern \"C\" __global__ void __launch_bounds__($3$4)\n",
+    .kernel_qualifier = "extern \"C\" __global__ void$5 __launch_bounds__($3$4)\n",
     .resident_blocks = ", $0",
     .barrier = "__syncthreads()",
     .block_numbers = {"blockIdx.x", "blockIdx.y", "blockIdx.z"},
@@ -232,6 +240,23 @@ constexpr CDialect kCudaCxx = {
         "\"memory\");\n",
     .commit_copies = "  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n",
     .wait_for_copies = "  asm volatile(\"cp.async.wait_group $0;\" ::: \"memory\");\n",
+    // Of compute capability 9.0 and later.
+    .cluster = " __cluster_dims__($0, $1, $2)",
+    .load_of_block =
+        "  unsigned long long at;\n"
+        "  asm(\"mapa.u64 %0, %1, %2;\" : \"=l\"(at) : \"l\"(p), \"r\"(block));\n"
+        "  return *(const $0*)at;\n",
+    .cluster_barrier =
+        "  asm volatile(\"barrier.cluster.arrive;\\n\\tbarrier.cluster.wait;\" ::: \"memory\");\n",
+    // Fences of all threads: what each wrote is there before the counter is raised, and what each
+    // reads from then on is no older.
+    .is_last =
+        "  __threadfence();\n"
+        "  __syncthreads();\n"
+        "  const bool counts = threadIdx.x + threadIdx.y + threadIdx.z == 0;\n"
+        "  const int last = __syncthreads_or(counts && atomicAdd(counter, 1) + 1 == blocks);\n"
+        "  __threadfence();\n"
+        "  return last;\n",
     // Programmatic dependent launch, which began with compute capability 9.0.
     .wait_for_stages =
         "#if __CUDA_ARCH__ >= 900\n"

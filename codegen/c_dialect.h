@@ -60,7 +60,8 @@ struct CDialect {
   absl::string_view unaligned_load, unaligned_store;
 
   // Targets with blocks of threads; empty elsewhere.
-  // $0 .. $2: threads of a block along x, y, z; $3: in all; $4: `resident_blocks`, or nothing.
+  // $0 .. $2: threads of a block along x, y, z; $3: in all; $4: `resident_blocks`, $5: `cluster`,
+  // or nothing.
   absl::string_view kernel_qualifier;
   // Asks the compiler to leave room for $0 blocks on a multiprocessor. "" where it cannot be asked.
   absl::string_view resident_blocks;
@@ -87,6 +88,14 @@ struct CDialect {
   // `from` in memory to `to` in shared memory; the end of a group; waiting until all groups but the
   // last ($0) have arrived. "" where the language has none.
   absl::string_view async_copy, async_copy_16, commit_copies, wait_for_copies;
+  // Clusters of blocks: what asks for one of $0 x $1 x $2, bodies of functions that load the
+  // element of type $0 that `block` has at `p`, and that wait for all threads of the cluster. ""
+  // where the language has none.
+  absl::string_view cluster, load_of_block, cluster_barrier;
+  // Body of a function that says whether the block is the last one of `blocks` to call it with that
+  // `counter`, which is 0 before: it makes what its threads wrote visible to the device, and what
+  // the other blocks wrote to them. "" where the language has no such guarantee.
+  absl::string_view is_last;
   // Bodies of functions for stages that may overlap: one waits until all stages before have ended
   // and their writes are visible, the other lets the next stage be launched. "" where stages never
   // overlap.
@@ -101,6 +110,7 @@ struct CDialect {
   bool combines_atomically() const { return !compare_and_swap.empty(); }
   bool overlaps_stages() const { return !wait_for_stages.empty(); }
   bool has_resident_blocks() const { return !resident_blocks.empty(); }
+  bool has_clusters() const { return !cluster.empty(); }
   bool has_async_copies() const { return !async_copy.empty(); }
 };
 

@@ -299,6 +299,28 @@ std::string CPrelude::WaitForCopiesFunction(int groups) {
   return name;
 }
 
+std::string CPrelude::LoadOfBlockFunction(ScalarType type) {
+  const std::string name = absl::StrCat("mdh_of_block_", ShortName(type));
+  const std::string element = CType(type, dialect_);
+  DefineFunction(
+      name, absl::StrCat(element, " ", name, "(const ", element, "* p, unsigned int block) {\n",
+                         absl::Substitute(dialect_.load_of_block, element), "}\n"));
+  return name;
+}
+
+std::string CPrelude::ClusterBarrierFunction() {
+  const std::string name = "mdh_cluster_barrier";
+  DefineFunction(name, absl::StrCat("void ", name, "() {\n", dialect_.cluster_barrier, "}\n"));
+  return name;
+}
+
+std::string CPrelude::IsLastFunction() {
+  const std::string name = "mdh_is_last";
+  DefineFunction(
+      name, absl::StrCat("int ", name, "(int* counter, int blocks) {\n", dialect_.is_last, "}\n"));
+  return name;
+}
+
 std::string CPrelude::WaitForStagesFunction() {
   const std::string name = "mdh_wait_for_stages";
   DefineFunction(name, absl::StrCat("void ", name, "() {\n", dialect_.wait_for_stages, "}\n"));

@@ -68,6 +68,12 @@ class CPrelude {
   std::string CommitCopiesFunction();
   std::string WaitForCopiesFunction(int groups);
   bool copies_asynchronously() const { return copies_asynchronously_; }
+  // Names of the functions for clusters of blocks (CDialect::cluster): (pointer, block) -> the
+  // element that another block has; and of the one for the last block (CDialect::is_last):
+  // (counter, blocks) -> whether it is.
+  std::string LoadOfBlockFunction(ScalarType type);
+  std::string ClusterBarrierFunction();
+  std::string IsLastFunction();
   // Names of the functions for stages that may overlap (CDialect::wait_for_stages).
   std::string WaitForStagesFunction();
   std::string AdmitNextStageFunction();

@@ -19,6 +19,7 @@ bool Declares(const Block& block) {
         std::holds_alternative<DeclareView>(statement.form) ||
         std::holds_alternative<DeclareArray>(statement.form) ||
         std::holds_alternative<FindKey>(statement.form) ||
+        std::holds_alternative<DeclareLast>(statement.form) ||
         std::holds_alternative<DeclareFlag>(statement.form)) {
       return true;
     }
@@ -252,6 +253,15 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
           [&](const Barrier&) {
             if (!dialect_.has_blocks()) NotInLanguage(dialect_, "barriers");
             line(dialect_.barrier, ";\n");
+          },
+          [&](const ClusterBarrier&) {
+            if (!dialect_.has_clusters()) NotInLanguage(dialect_, "clusters of blocks");
+            line(prelude_.ClusterBarrierFunction(), "();\n");
+          },
+          [&](const DeclareLast& s) {
+            if (dialect_.is_last.empty()) NotInLanguage(dialect_, "a last block");
+            line("const int ", s.name, " = ", prelude_.IsLastFunction(), "(",
+                 Address(s.counter, s.offset), ", ", s.blocks, ");\n");
           },
           [&](const AwaitStages&) {
             // Elsewhere stages do not overlap.

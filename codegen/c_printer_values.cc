@@ -281,6 +281,11 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
                  [&](const GroupHalves& halves) { return PrintGroupHalves(halves); },
                  [&](const JoinLanes& join) { return PrintJoinLanes(node, join); },
                  [&](const IndexValue& index) { return PrintIndexValue(node, index); },
+                 [&](const LoadOfBlock& v) {
+                   if (!dialect_.has_clusters()) NotInLanguage(dialect_, "clusters of blocks");
+                   return absl::StrCat(prelude_.LoadOfBlockFunction(node.type.scalar), "(",
+                                       Address(v.array, v.offset), ", ", PrintIndex(v.block), ")");
+                 },
                  [&](const ShuffleDown& v) {
                    return PrintShuffle(dialect_.shuffle_down, *v.value, v.distance, v.width);
                  },

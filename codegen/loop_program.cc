@@ -69,6 +69,11 @@ LoopValue MakeShuffleDown(LoopValue value, int distance, int width) {
       ValueNode{type, ShuffleDown{std::move(value), distance, width}});
 }
 
+LoopValue MakeLoadOfBlock(std::string array, Index offset, Index block, ScalarType type) {
+  return std::make_shared<ValueNode>(
+      ValueNode{{type, 1}, LoadOfBlock{std::move(array), std::move(offset), std::move(block)}});
+}
+
 LoopValue MakeShuffleUp(LoopValue value, int distance, int width) {
   const LoopValueType type = value->type;
   return std::make_shared<ValueNode>(ValueNode{type, ShuffleUp{std::move(value), distance, width}});

@@ -12,7 +12,7 @@
 // blocks of threads all threads of all blocks (Stage::launch), of which the threads of a block
 // share memory and meet at barriers. Both see ShareLoop; HardwareIndex, shared memory, Barrier,
 // shuffles, AddElements, CombineElement and tables of keys exist on targets with blocks only,
-// AddElements and AsyncCopy on some of them.
+// AddElements, AsyncCopy, DeclareLast, ClusterBarrier and LoadOfBlock on some of them.
 //
 // fp16 and bf16 exist in memory only: values of these types are loaded and
 // stored, and converted from and to fp32; nothing else is computed with them.
@@ -106,6 +106,13 @@ struct IndexValue {
   int64_t lane_step = 0;
 };
 
+// The element at offset of a shared array, as the block with that number in the cluster has it.
+struct LoadOfBlock {
+  std::string array;
+  Index offset;
+  Index block;
+};
+
 // `value` of the thread whose number in the block is `distance` greater, within aligned groups of
 // `width` threads (a power of two, at most a warp); one's own value where there is no such thread.
 // All threads of the block's warps take part.
@@ -124,7 +131,7 @@ struct ShuffleUp {
 struct ValueNode {
   LoopValueType type;
   std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, LoopOperation, Splat,
-               Lane, GroupHalves, JoinLanes, IndexValue, ShuffleDown, ShuffleUp>
+               Lane, GroupHalves, JoinLanes, IndexValue, LoadOfBlock, ShuffleDown, ShuffleUp>
       form;
 };
 
@@ -142,6 +149,7 @@ LoopValue MakeJoinLanes(std::vector<LoopValue> scalars);  // the scalar itself i
 LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step);
 LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index);
 
+LoopValue MakeLoadOfBlock(std::string array, Index offset, Index block, ScalarType type);
 LoopValue MakeShuffleDown(LoopValue value, int distance, int width);
 LoopValue MakeShuffleUp(LoopValue value, int distance, int width);
 
@@ -243,6 +251,19 @@ struct HardwareIndex {
 };
 // Waits for all threads of the block, and for what they wrote to shared memory.
 struct Barrier {};
+// As Barrier, for all blocks of the cluster; before the first one, other blocks may not have begun,
+// and after the last one they may have ended.
+struct ClusterBarrier {};
+// `name`, a flag, holds in that one of `blocks` blocks that comes here last, for all its threads;
+// it is in device memory then what the others wrote before. All threads of a block come here
+// together. `counter` at offset, an int32 in device memory that these blocks have in common, was 0
+// before the first of them.
+struct DeclareLast {
+  std::string name;
+  std::string counter;
+  Index offset;
+  int64_t blocks;
+};
 // From here on all stages before have ended, and what they wrote is there. A stage with such
 // statements waits at them rather than where it begins, so that it may read inputs before. All of
 // its threads come to one, whatever they do, and before they touch what another stage writes or
@@ -339,9 +360,9 @@ struct CopyRegion {
 struct Statement {
   std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, AddElements,
                CombineElement, InsertKey, FindKey, DeclarePointer, DeclareView, DeclareArray,
-               HardwareIndex, Barrier, AwaitStages, For, ShareLoop, If, IfAny, DeclareFlag,
-               ClearFlag, KeepInRegister, PrefetchElement, Call, AsyncCopy, CommitCopies,
-               WaitForCopies, CopyRegion>
+               HardwareIndex, Barrier, ClusterBarrier, DeclareLast, AwaitStages, For, ShareLoop, If,
+               IfAny, DeclareFlag, ClearFlag, KeepInRegister, PrefetchElement, Call, AsyncCopy,
+               CommitCopies, WaitForCopies, CopyRegion>
       form;
 };
 
@@ -391,6 +412,9 @@ struct Stage {
   std::string comment;
   Block body;
   LaunchGeometry launch = {};  // targets with blocks
+  // Blocks along x, y, z that are a cluster: they run at the same time, and their numbers in the
+  // cluster count x fastest. Extents divide those of the grid.
+  std::array<int64_t, 3> cluster = {1, 1, 1};
   // Blocks that a multiprocessor shall have room for, which bounds the registers of a thread; 0: as
   // the target's compiler likes.
   int resident_blocks = 0;

@@ -85,6 +85,10 @@ std::string ValueText(const ValueNode& node) {
                        "value(", v.index.ToString(),
                        v.lane_step == 0 ? "" : absl::StrCat(" + lane * ", v.lane_step), ")");
                  },
+                 [](const LoadOfBlock& v) {
+                   return absl::StrCat(v.array, "[", v.offset.ToString(), "] of block ",
+                                       v.block.ToString());
+                 },
                  [](const ShuffleDown& v) {
                    return absl::StrCat("shuffle_down(", ValueText(*v.value), ", ", v.distance, ", ",
                                        v.width, ")");
@@ -180,6 +184,11 @@ class TextPrinter {
          " along ", s.axis);
   }
   void Print(const Barrier&, int depth) { Line(depth, "barrier"); }
+  void Print(const ClusterBarrier&, int depth) { Line(depth, "cluster barrier"); }
+  void Print(const DeclareLast& s, int depth) {
+    Line(depth, "flag ", s.name, " = last of ", s.blocks, " at ", s.counter, "[",
+         s.offset.ToString(), "]");
+  }
   void Print(const AwaitStages&, int depth) { Line(depth, "await stages"); }
   void Print(const For& s, int depth) { Nested(ForText(s), *s.body, depth); }
   void Print(const ShareLoop& s, int depth) {
@@ -243,6 +252,7 @@ std::string ToText(const LoopProgram& program) {
     const auto extents = [](const std::array<int64_t, 3>& x) { return absl::StrJoin(x, "x"); };
     printer.Line(
         0, "stage, grid ", extents(stage.launch.grid), ", block ", extents(stage.launch.block),
+        stage.cluster == Stage().cluster ? "" : absl::StrCat(", cluster ", extents(stage.cluster)),
         stage.resident_blocks == 0 ? "" : absl::StrCat(", resident ", stage.resident_blocks));
     printer.Print(stage.body, 1);
   }

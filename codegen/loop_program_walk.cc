@@ -40,6 +40,11 @@ class Walk {
                             for (const LoopValue& scalar : v.scalars) Inside(*scalar);
                           },
                           [&](const IndexValue& v) { Use(v.index); },
+                          [&](const LoadOfBlock& v) {
+                            Name(v.array);
+                            Use(v.offset);
+                            Use(v.block);
+                          },
                           [&](const ShuffleDown& v) { Inside(*v.value); },
                           [&](const ShuffleUp& v) { Inside(*v.value); }},
                node.form);
@@ -69,7 +74,12 @@ class Walk {
                           [](const DeclareArray&) {},
                           [](const HardwareIndex&) {},
                           [](const Barrier&) {},
+                          [](const ClusterBarrier&) {},
                           [](const AwaitStages&) {},
+                          [&](const DeclareLast& s) {
+                            Name(s.counter);
+                            Use(s.offset);
+                          },
                           [](const CommitCopies&) {},
                           [](const WaitForCopies&) {},
                           [&](const DeclareIndex& s) { Use(s.value); },
@@ -231,7 +241,13 @@ void Rewriter::RewriteStatement(const Statement& statement, Block& out) {
   Statement result = statement;
   std::visit(Overloaded{[](Comment&) {},
                         [](Barrier&) {},
+                        [](ClusterBarrier&) {},
                         [](AwaitStages&) {},
+                        [&](DeclareLast& s) {
+                          s.counter = RewriteName(s.counter);
+                          s.offset = RewriteIndex(s.offset);
+                          s.name = RewriteName(s.name);
+                        },
                         [](Call&) {},
                         [](CommitCopies&) {},
                         [](WaitForCopies&) {},
@@ -355,6 +371,11 @@ LoopValue Rewriter::RewriteValue(const LoopValue& value) {
                           for (LoopValue& scalar : v.scalars) changed |= rewrite(scalar);
                         },
                         [&](IndexValue& v) { v.index = RewriteIndex(v.index); },
+                        [&](LoadOfBlock& v) {
+                          v.array = RewriteName(v.array);
+                          v.offset = RewriteIndex(v.offset);
+                          v.block = RewriteIndex(v.block);
+                        },
                         [&](ShuffleDown& v) { changed = rewrite(v.value); },
                         [&](ShuffleUp& v) { changed = rewrite(v.value); }},
              node.form);

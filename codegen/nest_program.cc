@@ -51,6 +51,10 @@ class NestProgramBuilder {
   LoopProgram Build() {
     LoopProgram program;
     if (results_.adds_atomically()) program.stages.push_back(ZeroStage());
+    if (results_.has_last_block()) {
+      program.scratch = results_.Scratch();
+      program.stages.push_back(ZeroCountersStage());
+    }
     if (!ScansEvaluate(context_)) program.stages.push_back(Compute());
     if (results_.uses_arrays()) Finish(&program);
     return program;
@@ -68,6 +72,7 @@ class NestProgramBuilder {
     if (context_.has_blocks()) {
       stage.launch = {context_.shape().Grid(), context_.shape().Block()};
       stage.resident_blocks = context_.low_level().parameters().resident_blocks;
+      if (results_.has_clusters()) stage.cluster = context_.shape().Cluster();
     }
     Block nest;
     if (context_.has_blocks()) nest = DeclareHardwareParts(context_, NeedsThreadNumber());
@@ -86,7 +91,7 @@ class NestProgramBuilder {
 
   bool NeedsThreadNumber() const {
     const std::vector<NestCopy>& copies = context_.plan().copies;
-    return context_.shape().AccumulatesInSharedMemory() ||
+    return context_.shape().AccumulatesInSharedMemory() || results_.cooperates() ||
            std::any_of(copies.begin(), copies.end(),
                        [](const NestCopy& copy) { return copy.is_shared; });
   }
@@ -140,7 +145,7 @@ class NestProgramBuilder {
   bool HasBarriers() const {
     const std::vector<NestCopy>& copies = context_.plan().copies;
     return context_.threads() > 1 &&
-           (context_.shape().SharedReductionThreads() > 1 ||
+           (context_.shape().SharedReductionThreads() > 1 || results_.cooperates() ||
             std::any_of(copies.begin(), copies.end(),
                         [](const NestCopy& copy) { return copy.is_shared; }));
   }
@@ -291,6 +296,23 @@ class NestProgramBuilder {
     Stage stage{"Zero, to which blocks add their results.", OutputViews()};
     Append(ZeroResults(expression(), results_.targets()), &stage.body);
     LaunchFor(SharedItems(stage.body), &stage);
+    return stage;
+  }
+
+  Stage ZeroCountersStage() const {
+    Stage stage{"Zero, from which blocks count that are done with results.", {}};
+    const int64_t counters = results_.counter_count();
+    const LoopValue zero = MakeLiteral(ScalarValue::Zero(ScalarType::kInt32));
+    const Index at = counters == 1 ? Index(0) : Index::Variable("counter");
+    Block body;
+    body.push_back({StoreElements{results_.counters(), at, zero, 1}});
+    if (counters > 1) {
+      Block loop;
+      loop.push_back({ShareLoop{"counter", counters, ShareBlock(std::move(body))}});
+      body = std::move(loop);
+    }
+    stage.body = std::move(body);
+    LaunchFor(counters, &stage);
     return stage;
   }
 

@@ -31,8 +31,9 @@ NestResults::NestResults(NestContext& context)
     adds_to_targets |= context.is_sequential(n) && n < place_;
   }
   const TuningParameters& parameters = context.low_level().parameters();
-  adds_atomically_ = slots_ > 1 && parameters.combine_blocks == CombineBlocks::kAtomics;
-  if (adds_atomically_) slots_ = 1;
+  if (slots_ > 1) combine_ = parameters.combine_blocks;
+  if (combine_ != CombineBlocks::kPartials) slots_ = 1;
+  accumulates |= cooperates();
   stores_directly_ = !accumulates;
   is_shared_ = shape.AccumulatesInSharedMemory();
   is_scalar_ = elements == 1 && !is_shared_;
@@ -49,7 +50,11 @@ NestResults::NestResults(NestContext& context)
     }
     accumulators_.push_back(context.names().Unique(outputs[ref.buffer] + "_acc"));
     exchanges_.push_back(context.names().Unique(outputs[ref.buffer] + "_exchange"));
+    if (cooperates()) {
+      partials_.push_back(context.names().Unique(outputs[ref.buffer] + "_partial"));
+    }
   }
+  if (has_last_block()) counters_ = context.names().Unique("counters");
 }
 
 bool NestResults::IsAccumulated(int n) const {
@@ -81,11 +86,20 @@ void NestResults::DeclareShared(Block* block) const {
           {DeclareArray{exchanges_[r], type(r), threads * context_.shape().ExchangedResults(),
                         MemorySpace::kShared}});
     }
+    if (has_clusters()) {
+      const Shares shares = SharedOut().value_or(AllOwn());
+      block->push_back(
+          {DeclareArray{partials_[r], type(r), shares.results() * threads, MemorySpace::kShared}});
+    }
+    if (has_last_block() && ThreadsForResult() > 1) {
+      block->push_back(
+          {DeclareArray{partials_[r] + "_exchange", type(r), threads, MemorySpace::kShared}});
+    }
   }
 }
 
 void NestResults::DeclareSlots(Block* block) const {
-  if (adds_atomically_ && stores_directly_) block->push_back({AwaitStages{}});
+  if (adds_atomically() && stores_directly_) block->push_back({AwaitStages{}});
   if (slots_ == 1) return;
   Index slot(0);
   for (int d = 0; d < expression().rank(); ++d) {  // in lexicographic order of the points
@@ -342,6 +356,8 @@ void NestResults::End(Block* block) {
   if (stores_directly_) return;
   CombineShuffled(block);
   CombineShared(block);
+  if (has_clusters()) return CombineInCluster(block);
+  if (has_last_block()) return CombineInLastBlock(block);
   Store(block);
 }
 
@@ -359,14 +375,8 @@ Block NestResults::StoreGuarded(const Index& accumulator) {
   return guarded;
 }
 
-void NestResults::Store(Block* block) {
-  const std::optional<Shares> shares = SharedOut();
-  Block body =
-      shares.has_value()
-          ? OverOwnResults(*shares, [&](const Index& at) { return StoreGuarded(at); })
-          : OverAccumulators(StoreGuarded(context_.Sum([&](int n) { return strides_[n]; })));
-  // Threads that have combined their results: those that have them in the end. What loops around
-  // have nothing of adds nothing.
+// Threads that have combined their results: those that have them in the end.
+std::vector<Condition> NestResults::OwnerConditions(const std::optional<Shares>& shares) const {
   std::vector<Condition> conditions;
   for (int n = 0; n < context_.count(); ++n) {
     const bool is_first = context_.shape().IsShuffled(n) ||
@@ -376,16 +386,27 @@ void NestResults::Store(Block* block) {
   if (shares.has_value() && shares->owners < context_.shape().SharedReductionThreads()) {
     conditions.push_back({Condition::Kind::kLess, GroupOfThread().rank, Index(shares->owners), ""});
   }
+  return conditions;
+}
+
+void NestResults::Store(Block* block) {
+  const std::optional<Shares> shares = SharedOut();
+  Block body =
+      shares.has_value()
+          ? OverOwnResults(*shares, [&](const Index& at) { return StoreGuarded(at); })
+          : OverAccumulators(StoreGuarded(context_.Sum([&](int n) { return strides_[n]; })));
+  // What loops around have nothing of adds nothing.
+  std::vector<Condition> conditions = OwnerConditions(shares);
   for (int d = 0; d < expression().rank(); ++d) {
     if (!expression().is_reduction(d) || StartsFromIdentity()) continue;
     if (!context_.IsGuarded(d) || !HasLoopsOutside(d)) continue;
     conditions.push_back(
         {Condition::Kind::kLess, context_.FirstPoint(d, place_), Index(context_.size(d)), ""});
   }
-  if (adds_atomically_) block->push_back({AwaitStages{}});
-  block->push_back({Comment{adds_atomically_ ? "Re-composition: added to the outputs."
-                            : slots_ > 1     ? "Re-composition: to the results of this part."
-                                             : "Re-composition: to the outputs."}});
+  if (adds_atomically()) block->push_back({AwaitStages{}});
+  block->push_back({Comment{adds_atomically() ? "Re-composition: added to the outputs."
+                            : slots_ > 1      ? "Re-composition: to the results of this part."
+                                              : "Re-composition: to the outputs."}});
   if (conditions.empty()) return Append(std::move(body), block);
   block->push_back({If{conditions, ShareBlock(std::move(body)), nullptr}});
 }
@@ -400,7 +421,7 @@ Index NestResults::ResultOffset(int r) const {
 // Into the targets: alone, or combined with what iterations of loops outside, or other blocks, have
 // left there.
 void NestResults::StoreOne(const std::vector<LoopValue>& values, Block* block) {
-  if (adds_atomically_) {
+  if (adds_atomically()) {
     for (int r = 0; r < results(); ++r) {
       block->push_back({AddElements{targets_[r].pointer, ResultOffset(r), values[r]}});
     }

@@ -27,7 +27,18 @@ class NestResults {
 
   // Whether results are added to the outputs atomically, which another stage must have set to zero
   // before (CombineBlocks::kAtomics).
-  bool adds_atomically() const { return adds_atomically_; }
+  bool adds_atomically() const { return combine_ == CombineBlocks::kAtomics; }
+
+  // Whether blocks that have results in common combine them themselves (CombineBlocks::kLastBlock,
+  // kCluster); the former needs scratch memory, and counters there that another stage has set to
+  // zero.
+  bool cooperates() const { return has_last_block() || has_clusters(); }
+  bool has_clusters() const { return combine_ == CombineBlocks::kCluster; }
+  bool has_last_block() const { return combine_ == CombineBlocks::kLastBlock; }
+  std::vector<ScratchBuffer> Scratch() const;
+  // One per block without those that have results in common.
+  std::string counters() const { return counters_; }
+  int64_t counter_count() const;
 
   // Shared arrays, and, once it is known who computes what, pointers to the slots of partial
   // results or, where every point adds to the outputs at once, the wait for those: at the top of a
@@ -81,6 +92,12 @@ class NestResults {
     int64_t own = 1;     // units of an owner, per batch
     int64_t batches = 1;
     int64_t at_once = 1;  // results of a batch
+    // Blocks among which an owner's units of a batch are divided, and the number of this one.
+    int64_t sharers = 1;
+    Index sharer{0};
+
+    int64_t own_here() const { return own / sharers; }
+    int64_t results() const { return batches * own_here() * unit; }  // of an owner
   };
   // nullopt: there are no such threads, or one of them has all results in the end.
   std::optional<Shares> SharedOut() const;
@@ -89,6 +106,30 @@ class NestResults {
   // the end, each as the point at hand.
   Block OverOwnResults(const Shares& shares,
                        const std::function<Block(const Index& accumulator)>& store);
+  // The same where no thread shares its results: one owner.
+  Shares AllOwn() const;
+  int64_t TogetherIn(int64_t results) const;
+  // Which threads have results in the end.
+  std::vector<Condition> OwnerConditions(const std::optional<Shares>& shares) const;
+  // How blocks that have results in common combine them (codegen/nest_block_results.cc).
+  struct SlotLevel {
+    int place;
+    int64_t stride;  // of its parts' numbers in the cluster
+  };
+  std::vector<SlotLevel> SlotLevels() const;
+  Index Slot() const;
+  Index BlockInCluster(const Index& slot) const;
+  void CombineInCluster(Block* block);
+  void CombineInLastBlock(Block* block);
+  Index Group() const;
+  int64_t OwnerThreads(const Shares& shares) const;
+  Index Owner(const Shares& shares) const;
+  Block ShowPartials(const Shares& shares);
+  Block CombineByOwners(const Shares& shares);
+  int64_t ThreadsForResult() const;
+  Block CombineByAll(const Shares& shares);
+  Block TakeTotals(const Shares& shares);
+  std::vector<LoopValue> Partial(const Shares& shares, const Index& slot, const Index& place) const;
   void Store(Block* block);
   Block StoreGuarded(const Index& accumulator);
   void StoreOne(const std::vector<LoopValue>& values, Block* block);
@@ -96,10 +137,12 @@ class NestResults {
   NestContext& context_;
   const int place_;
   bool is_shared_ = false, is_scalar_ = false, uses_arrays_ = false, stores_directly_ = false;
-  bool adds_atomically_ = false;
+  CombineBlocks combine_ = CombineBlocks::kPartials;  // where blocks have results in common
   std::vector<int64_t> strides_;  // of the accumulator array per place; 0: no index
   std::vector<ResultTarget> targets_;
   std::vector<std::string> accumulators_, exchanges_;  // one name per result
+  std::vector<std::string> partials_;                  // where blocks find each other's results
+  std::string counters_;
   int64_t slots_;  // of partial results; 1: results go to their targets
 };
 

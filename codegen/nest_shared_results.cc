@@ -9,11 +9,31 @@
 
 namespace mdh {
 
-// Results that one store can move stay together: those of the innermost level, if there are few. A
-// tree costs every thread two loads and a store per result and step, and a barrier per step, which
-// waits as long as some sixteen of them take.
+// Results that one store can move stay together: those of the innermost level, if there are few,
+// and as many as divide `results`.
+int64_t NestResults::TogetherIn(int64_t results) const {
+  constexpr int64_t kMostTogether = 8;
+  for (int n = place_; n < context_.count(); ++n) {
+    const int64_t parts = context_.level(n).parts;
+    if (strides_[n] == 1 && parts > 1 && parts <= kMostTogether && results % parts == 0) {
+      return parts;
+    }
+  }
+  return 1;
+}
+
+NestResults::Shares NestResults::AllOwn() const {
+  Shares shares;
+  shares.at_once = context_.shape().AccumulatorElements();
+  shares.unit = TogetherIn(shares.at_once);
+  shares.own = shares.at_once / shares.unit;
+  return shares;
+}
+
+// A tree costs every thread two loads and a store per result and step, and a barrier per step,
+// which waits as long as some sixteen of them take.
 std::optional<NestResults::Shares> NestResults::SharedOut() const {
-  constexpr int64_t kMostTogether = 8, kBarrierCost = 16;
+  constexpr int64_t kBarrierCost = 16;
   const NestShape& shape = context_.shape();
   const int64_t threads = shape.SharedReductionThreads();
   const bool is_free = context_.numerics() == NumericsPolicy::kReassociate;
@@ -21,12 +41,7 @@ std::optional<NestResults::Shares> NestResults::SharedOut() const {
   Shares shares;
   shares.at_once = shape.ExchangedResults();
   shares.batches = shape.AccumulatorElements() / shares.at_once;
-  for (int n = place_; n < context_.count(); ++n) {
-    const int64_t parts = context_.level(n).parts;
-    if (strides_[n] == 1 && parts <= kMostTogether && shares.at_once % parts == 0) {
-      shares.unit = parts;
-    }
-  }
+  shares.unit = TogetherIn(shares.at_once);
   const int64_t units = shares.at_once / shares.unit;
   shares.owners = std::gcd(units, threads);
   shares.own = units / shares.owners;
@@ -105,10 +120,11 @@ Block NestResults::OverOwnResults(const Shares& shares,
   const auto variable = [](const std::string& name, int64_t count) {
     return count == 1 ? Index(0) : Index::Variable(name);
   };
-  const Index batch_at = variable(batch, shares.batches), own_at = variable(own, shares.own);
+  const int64_t own_here = shares.own_here();
+  const Index batch_at = variable(batch, shares.batches), own_at = variable(own, own_here);
   // Of units: among those of the thread, and among all.
-  const Index mine = batch_at * shares.own + own_at;
-  Index number = batch_at * (shares.owners * shares.own) + own_at;
+  const Index mine = batch_at * own_here + own_at;
+  Index number = batch_at * (shares.owners * shares.own) + own_at + shares.sharer * own_here;
   if (shares.owners > 1) number = number + GroupOfThread().rank * shares.own;
   Block body;
   Index in_unit(0);
@@ -132,7 +148,7 @@ Block NestResults::OverOwnResults(const Shares& shares,
   };
   if (innermost >= 0) stored = loop(context_.variable(innermost), shares.unit, std::move(stored));
   Append(std::move(stored), &body);
-  if (shares.own > 1) body = loop(own, shares.own, std::move(body));
+  if (own_here > 1) body = loop(own, own_here, std::move(body));
   if (shares.batches > 1) body = loop(batch, shares.batches, std::move(body));
   return body;
 }

@@ -213,6 +213,44 @@ std::string AtomicsObstacle(const Expression& expression, DeviceKind device,
   return "";
 }
 
+std::string CooperationObstacle(const Expression& expression, const DeviceDescription& device,
+                                NumericsPolicy numerics, CombineBlocks combine) {
+  if (device.kind != DeviceKind::kCuda) return "only blocks of CUDA devices do so";
+  if (combine == CombineBlocks::kCluster && ComputeCapability(device) < 90) {
+    return "devices have clusters from compute capability 9.0 on";
+  }
+  if (!expression.has_reduction()) return "no dimension is reduced";
+  if (expression.has_prefix_sum()) return "there are prefix sums";
+  if (numerics == NumericsPolicy::kReassociate) return "";
+  return absl::StrCat("numerics=", Name(numerics), " fixes the order in which values combine");
+}
+
+std::string CooperationObstacle(const NestShape& nest, CombineBlocks combine) {
+  if (nest.AccumulatesInSharedMemory()) return "results accumulate in shared memory";
+  for (int n = 0; n < nest.count(); ++n) {
+    if (nest.levels()[n].parts == 1) continue;
+    if (nest.IsSlot(n) && nest.is_thread(n)) {
+      return "threads, too, leave partial results in device memory";
+    }
+    if (!nest.is_parallel(n) && n < nest.AccumulatorPlace()) {
+      return "loops run around where results accumulate";
+    }
+  }
+  if (combine != CombineBlocks::kCluster) return "";
+  if (nest.Slots() > kMaxClusterBlocks) {
+    return absl::StrCat(nest.Slots(), " blocks share results, a cluster has at most ",
+                        kMaxClusterBlocks);
+  }
+  const std::array<int64_t, 3> cluster = nest.Cluster(), grid = nest.Grid();
+  for (int axis = 0; axis < 3; ++axis) {
+    if (cluster[axis] != 1 && cluster[axis] != grid[axis]) {
+      return absl::StrCat("of ", grid[axis], " blocks along axis ", axis, " of the grid, ",
+                          cluster[axis], " share results");
+    }
+  }
+  return "";
+}
+
 bool HasResidentBlocks(DeviceKind device) { return device == DeviceKind::kCuda; }
 
 bool HasEarlyLaunches(DeviceKind device) { return device == DeviceKind::kCuda; }

@@ -85,6 +85,17 @@ bool HasAtomicCombination(DeviceKind device, PointWiseKind kind, ScalarType type
 std::string AtomicsObstacle(const Expression& expression, DeviceKind device,
                             NumericsPolicy numerics);
 
+// Why blocks that share a reduction cannot combine their results themselves, in the last one of
+// them or as a cluster, however the computation is cut; empty if they can: any order is allowed,
+// results are all reduced, and the device has what it takes (CUDA; clusters from compute
+// capability 9.0 on).
+std::string CooperationObstacle(const Expression& expression, const DeviceDescription& device,
+                                NumericsPolicy numerics, CombineBlocks combine);
+// Why those of the nest cannot; empty if they can. Clusters fill axes of the grid and have at most
+// kMaxClusterBlocks blocks.
+inline constexpr int64_t kMaxClusterBlocks = 8;
+std::string CooperationObstacle(const NestShape& nest, CombineBlocks combine);
+
 // Whether threads of the device can copy to shared memory asynchronously: CUDA, from compute
 // capability 8.0 on.
 bool HasAsyncCopies(const DeviceDescription& device);

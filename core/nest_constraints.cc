@@ -155,6 +155,15 @@ std::array<int64_t, 3> NestShape::Grid() const {
   return grid;
 }
 
+std::array<int64_t, 3> NestShape::Cluster() const {
+  std::array<int64_t, 3> cluster = {1, 1, 1};
+  for (int n = 0; n < count(); ++n) {
+    if (levels_[n].role != LayerRole::kCores || !is_reduced(n)) continue;
+    cluster[std::min(levels_[n].assigned.dimension, 2)] *= levels_[n].parts;
+  }
+  return cluster;
+}
+
 std::array<int64_t, 3> NestShape::Block() const {
   std::array<int64_t, 3> block = {1, 1, 1};
   const bool has_warps = model_->LayerWith(LayerRole::kWarps) >= 0;
@@ -249,6 +258,10 @@ int64_t NestShape::SharedBytes() const {
   }
   int64_t arrays = SharedReductionThreads() > 1 ? ThreadsPerBlock() * ExchangedResults() : 0;
   if (AccumulatesInSharedMemory()) arrays += AccumulatorElements() * ThreadsPerBlock();
+  if (parameters_->combine_blocks == CombineBlocks::kCluster) {
+    arrays += AccumulatorElements() * ThreadsPerBlock();
+  }
+  if (parameters_->combine_blocks == CombineBlocks::kLastBlock) arrays += ThreadsPerBlock();
   for (const TypedName& result : expression_->function().results()) {
     bytes += RoundUp(arrays * ResultBytes(result), 16);
   }

@@ -78,6 +78,8 @@ class NestShape {
   // folded into z (appendix C.4); with warps, threads run along x and warps along y.
   std::array<int64_t, 3> Grid() const;
   std::array<int64_t, 3> Block() const;
+  // Of them, the blocks along each axis that have results in common: those along reductions.
+  std::array<int64_t, 3> Cluster() const;
   int64_t ThreadsPerBlock() const;
   // Of the level of threads at place n: how many of its parts a tile of lanes has.
   int64_t Lanes(int n) const;
@@ -94,7 +96,9 @@ class NestShape {
   // How many of a thread's results are exchanged through shared memory at once: a divisor of
   // AccumulatorElements().
   int64_t ExchangedResults() const;
-  // Bytes of shared memory of a block: copies in all stages, accumulators, reductions over threads.
+  // Bytes of shared memory of a block: copies in all stages, accumulators, reductions over threads,
+  // results that it shows to the blocks of its cluster, or at most a result of every thread of the
+  // block that combines those of others.
   int64_t SharedBytes() const;
 
  private:

@@ -22,6 +22,12 @@ std::optional<TuningParameters> TranslateParameters(const TuningParameters& para
   TuningParameters translated = parameters;
   translated.system_model = to.name;
   if (!HasResidentBlocks(device.kind)) translated.resident_blocks = 0;
+  const CombineBlocks combine = translated.combine_blocks;
+  const bool is_of_cuda =
+      combine == CombineBlocks::kLastBlock || combine == CombineBlocks::kCluster;
+  if (is_of_cuda && device.kind != DeviceKind::kCuda) {
+    translated.combine_blocks = CombineBlocks::kPartials;
+  }
   if (!HasEarlyLaunches(device.kind)) translated.early_launches = EarlyLaunches::kStages;
   if (!HasAsyncCopies(device)) {
     constexpr int kMostStagesThroughRegisters = 2;

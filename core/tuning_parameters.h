@@ -126,7 +126,15 @@ enum class Remainder : uint8_t {
 enum class CombineBlocks : uint8_t {
   kPartials = 1,  // partial results in device memory, which another stage combines
   kAtomics = 2,   // a stage before sets the outputs to zero, and blocks add to them atomically
+  // Partial results in device memory; of the blocks that have results in common, the one that ends
+  // last combines them. A stage before sets the counters of these blocks to zero.
+  kLastBlock = 3,
+  // Blocks that have results in common are a cluster, and read each other's shared memory: no other
+  // stage.
+  kCluster = 4,
 };
+// "partials", "atomics", "last_block", "cluster".
+std::string_view Name(CombineBlocks combine);
 
 // Which launches may begin before what is in front of them in the stream has ended (CUDA's
 // programmatic dependent launch). They wait themselves, before they touch what may not be ready.
@@ -210,7 +218,8 @@ struct TuningParameters {
   int prefetch = 0;
   // Register tiles.
   Remainder remainder = Remainder::kVariants;
-  // Whether atomics are possible is what AtomicsObstacle (core/constraints.h) and Validate say.
+  // What is possible is what AtomicsObstacle, CooperationObstacle (core/constraints.h) and Validate
+  // say.
   CombineBlocks combine_blocks = CombineBlocks::kPartials;
   ScanParameters scan = {};
   // Blocks of the computation for which a multiprocessor shall have room at a time: the compiler
@@ -282,7 +291,9 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 //   2-4),
 //     and have an identity if they may be empty; with policies as above, they are those parts;
 //   - blocks combine by atomics only what can be added atomically in any order, and where there are
-//     several parts, in one nest (AtomicsObstacle);
+//     several parts, in one nest (AtomicsObstacle); in the last one of them, or in clusters, where
+//     the device can, no loop runs around the results of a thread, and these are in registers
+//     (CooperationObstacle);
 //   - `scan` is for prefix sums on devices with blocks of threads, phases that are fused and
 //     NumericsPolicy::kReassociate; powers of two, at least 32 threads, at most 64 points a thread;
 //   - the target can be told how many blocks are `resident`; these leave every thread registers for

@@ -293,6 +293,15 @@ Result<Remainder> ParseRemainder(absl::string_view text) {
   return Invalid("remainder is '", text, "', expected 'variants', 'vectors' or 'overlap'");
 }
 
+Result<CombineBlocks> ParseCombineBlocks(absl::string_view text) {
+  using enum CombineBlocks;
+  for (const CombineBlocks combine : {kPartials, kAtomics, kLastBlock, kCluster}) {
+    if (text == View(Name(combine))) return combine;
+  }
+  return Invalid("combine is '", text,
+                 "', expected 'partials', 'atomics', 'last_block' or 'cluster'");
+}
+
 Result<EarlyLaunches> ParseEarlyLaunches(absl::string_view text) {
   if (text == "stages") return EarlyLaunches::kStages;
   if (text == "calls") return EarlyLaunches::kCalls;
@@ -310,8 +319,9 @@ Status ReadCodeLevel(Fields& fields, TuningParameters* p) {
   p->compiler = gcc ? Compiler::kGcc : Compiler::kClang;
   MDH_ASSIGN_OR_RETURN(const bool cached, fields.TakeIsFirst("stores", "cached", "streaming"));
   p->streams_results = !cached;
-  MDH_ASSIGN_OR_RETURN(const bool partials, fields.TakeIsFirst("combine", "partials", "atomics"));
-  p->combine_blocks = partials ? CombineBlocks::kPartials : CombineBlocks::kAtomics;
+  if (const std::optional<std::string> combine = fields.Take("combine")) {
+    MDH_ASSIGN_OR_RETURN(p->combine_blocks, ParseCombineBlocks(*combine));
+  }
   if (const std::optional<std::string> prefetch = fields.Take("prefetch")) {
     MDH_ASSIGN_OR_RETURN(p->prefetch, ParseInteger<int>(*prefetch));
   }

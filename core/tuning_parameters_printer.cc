@@ -4,6 +4,7 @@
 // buffers), ',' between dimensions, '.' within a layout.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/text_view.h"
 #include "core/tuning_parameters.h"
 
 namespace mdh {
@@ -131,6 +132,20 @@ std::string ResultsText(const std::vector<MemoryParameters>& outputs) {
 
 }  // namespace
 
+std::string_view Name(CombineBlocks combine) {
+  switch (combine) {
+    case CombineBlocks::kPartials:
+      return "partials";
+    case CombineBlocks::kAtomics:
+      return "atomics";
+    case CombineBlocks::kLastBlock:
+      return "last_block";
+    case CombineBlocks::kCluster:
+      return "cluster";
+  }
+  return "";
+}
+
 std::string ToText(const TuningParameters& p) {
   std::string text = absl::StrCat(
       "model=", p.system_model, FusedText(p.fused), "; tile=", JoinRows(p.tile),
@@ -152,7 +167,9 @@ std::string ToText(const TuningParameters& p) {
     absl::StrAppend(&text,
                     "; remainder=", p.remainder == Remainder::kVectors ? "vectors" : "overlap");
   }
-  if (p.combine_blocks == CombineBlocks::kAtomics) absl::StrAppend(&text, "; combine=atomics");
+  if (p.combine_blocks != CombineBlocks::kPartials) {
+    absl::StrAppend(&text, "; combine=", View(Name(p.combine_blocks)));
+  }
   if (!(p.scan == ScanParameters())) {
     absl::StrAppend(&text, "; scan=", p.scan.threads, ":", p.scan.rounds, ":", p.scan.run);
   }

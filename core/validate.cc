@@ -4,6 +4,7 @@
 #include "core/constraints.h"
 #include "core/fuse_dimensions.h"
 #include "core/low_level_expression.h"
+#include "core/text_view.h"
 
 namespace mdh {
 namespace {
@@ -86,7 +87,8 @@ Status ValidateUnfused(const Expression& expression, const SystemModel& model,
     return InvalidParameters("remainder=vectors and remainder=overlap need register tiles");
   }
   if (tiles && parameters.combine_blocks != CombineBlocks::kPartials) {
-    return InvalidParameters("combine=atomics is for blocks of threads, not for register tiles");
+    return InvalidParameters("combine=", View(Name(parameters.combine_blocks)),
+                             " is for blocks of threads, not for register tiles");
   }
   if (tiles && !(parameters.scan == ScanParameters())) {
     return InvalidParameters("scan is for devices with blocks of threads");

@@ -59,7 +59,7 @@ class Nest {
     MDH_RETURN_IF_ERROR(ValidateCopies(e_, m_, device_, phases_.decomposition));
     MDH_RETURN_IF_ERROR(ResultRegions());
     MDH_RETURN_IF_ERROR(Identities());
-    MDH_RETURN_IF_ERROR(Atomics());
+    MDH_RETURN_IF_ERROR(BlockCombination());
     MDH_RETURN_IF_ERROR(ValidateNumerics(e_, results_, p_.numerics));
     if (!(p_.scan == ScanParameters())) {
       if (!is_fused()) return InvalidParameters("scan needs phases that are fused");
@@ -242,15 +242,26 @@ class Nest {
     return absl::OkStatus();
   }
 
-  Status Atomics() const {
-    if (!adds_atomically()) return absl::OkStatus();
-    constexpr absl::string_view kName = "blocks that combine by atomics: ";
-    const std::string reason = AtomicsObstacle(e_, DeviceKindOf(m_), p_.numerics);
-    if (!reason.empty()) return InvalidParameters(kName, reason);
-    if (!is_fused()) return InvalidParameters(kName, "phases are set apart");
-    if (results_.Slots() > 1) return absl::OkStatus();
-    return InvalidParameters(kName, "reduced dimensions have 1 part whose results meet in ",
-                             Region(0), ", more than 1 are needed");
+  Status BlockCombination() const {
+    const CombineBlocks how = p_.combine_blocks;
+    if (how == CombineBlocks::kPartials) return absl::OkStatus();
+    const std::string name = absl::StrCat("blocks that combine ",
+                                          how == CombineBlocks::kAtomics     ? "by atomics"
+                                          : how == CombineBlocks::kLastBlock ? "in the last one"
+                                                                             : "in clusters",
+                                          ": ");
+    const std::string reason = how == CombineBlocks::kAtomics
+                                   ? AtomicsObstacle(e_, DeviceKindOf(m_), p_.numerics)
+                                   : CooperationObstacle(e_, device_, p_.numerics, how);
+    if (!reason.empty()) return InvalidParameters(name, reason);
+    if (!is_fused()) return InvalidParameters(name, "phases are set apart");
+    if (results_.Slots() == 1) {
+      return InvalidParameters(name, "reduced dimensions have 1 part whose results meet in ",
+                               Region(0), ", more than 1 are needed");
+    }
+    if (how == CombineBlocks::kAtomics) return absl::OkStatus();
+    const std::string obstacle = CooperationObstacle(results_, how);
+    return obstacle.empty() ? absl::OkStatus() : InvalidParameters(name, obstacle);
   }
 
   // ---- Limits of the device ----
@@ -329,7 +340,27 @@ class Nest {
 
   // ---- Device memory ----
 
-  bool adds_atomically() const { return p_.combine_blocks == CombineBlocks::kAtomics; }
+  // Of parts along reductions; those of blocks that combine them themselves have a place for every
+  // result of every thread.
+  double PartialBytes() const {
+    switch (p_.combine_blocks) {
+      case CombineBlocks::kPartials:
+        return static_cast<double>(results_.Slots()) * ResultArrayBytes(e_);
+      case CombineBlocks::kLastBlock: {
+        const std::array<int64_t, 3> grid = results_.Grid();
+        double results = static_cast<double>(results_.AccumulatorElements()) *
+                         static_cast<double>(results_.ThreadsPerBlock());
+        for (const int64_t blocks : grid) results *= static_cast<double>(blocks);
+        double bytes = 0;
+        for (const TypedName& result : e_.function().results()) {
+          bytes += results * static_cast<double>(std::max(4, SizeBytes(result.type)));
+        }
+        return bytes;
+      }
+      default:
+        return 0;
+    }
+  }
 
   bool is_fused() const {
     return phases_.decomposition.phase == phases_.scalar.phase &&
@@ -352,9 +383,7 @@ class Nest {
 
   Status Scratch() const {
     double bytes = BytesBetweenPhases();
-    if ((results_.Slots() > 1 && !adds_atomically()) || e_.has_prefix_sum()) {
-      bytes += static_cast<double>(results_.Slots()) * ResultArrayBytes(e_);
-    }
+    if (results_.Slots() > 1 || e_.has_prefix_sum()) bytes += PartialBytes();
     MDH_RETURN_IF_ERROR(Limit("bytes of partial results and of MDAs between phases",
                               Saturated(bytes), kMaxSharedScratchBytes));
     if (m_.memory != MemoryKind::kExplicit) return absl::OkStatus();

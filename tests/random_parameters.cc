@@ -2,6 +2,7 @@
 #include "tests/random_parameters.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <numeric>
 
@@ -386,8 +387,16 @@ class Walk {
     if (HasEarlyLaunches(device_.kind) && OneIn(2)) {
       p_.early_launches = OneIn(4) ? EarlyLaunches::kNone : EarlyLaunches::kCalls;
     }
+    for (const CombineBlocks how : {CombineBlocks::kLastBlock, CombineBlocks::kCluster}) {
+      if (!CooperationObstacle(e_, device_, p_.numerics, how).empty() || !OneIn(3)) continue;
+      TrySome(8, [&](TuningParameters& p) {
+        CombineInBlocks(p, how);
+        Cooperate(p);
+      });
+      if (p_.combine_blocks == how) return;
+    }
     if (AtomicsObstacle(e_, device_.kind, p_.numerics).empty() && !OneIn(4)) {
-      TrySome(8, [&](TuningParameters& p) { AddInBlocks(p); });
+      TrySome(8, [&](TuningParameters& p) { CombineInBlocks(p, CombineBlocks::kAtomics); });
     }
   }
 
@@ -403,10 +412,9 @@ class Walk {
     }
   }
 
-  // Blocks that add to the outputs atomically; if need be, there are more of them along a reduced
-  // dimension.
-  void AddInBlocks(TuningParameters& p) {
-    p.combine_blocks = CombineBlocks::kAtomics;
+  // Blocks that combine so; if need be, there are more of them along a reduced dimension.
+  void CombineInBlocks(TuningParameters& p, CombineBlocks how) {
+    p.combine_blocks = how;
     if (NestShape(e_, m_, p).Slots() > 1) return;
     std::vector<int> reduced;
     for (int d = 0; d < e_.rank(); ++d) {
@@ -416,6 +424,41 @@ class Walk {
     const int64_t inside = p.tile[cores + 1][d];
     const int64_t blocks = 2 + Below(rng_, 4);
     p.tile[cores][d] = std::min(size(d), RoundUp(CeilDivide(size(d), blocks), inside));
+  }
+
+  // Blocks outside of threads, these outside of loops, around which results are in registers;
+  // blocks along reductions have axes of their own, and are few where they are clusters.
+  void Cooperate(TuningParameters& p) {
+    const int cores = m_.LayerWith(LayerRole::kCores);
+    const auto depth = [&](const MdhLevel& level) {
+      const LayerRole role = m_.layers[level.layer].role;
+      if (role == LayerRole::kCores) return 0;
+      return role == LayerRole::kThreads || role == LayerRole::kWarps ? 1 : 2;
+    };
+    std::vector<MdhLevel>& order = p.phase.order;
+    std::stable_sort(order.begin(), order.end(), [&](const MdhLevel& a, const MdhLevel& b) {
+      if (depth(a) != 0 || depth(b) != 0) return depth(a) < depth(b);
+      return e_.is_reduction(a.dimension) && !e_.is_reduction(b.dimension);
+    });
+    p.phase.assignment = PlainAssignment(order);
+    p.scalar_phase = p.recomposition_phase = std::nullopt;
+    p.lanes.clear();
+    for (InputParameters& input : p.inputs) {  // copies that suited another order
+      if (OneIn(2)) input = {.layout = Identity(input.layout.size())};
+    }
+    LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), 0));
+    for (const MdhLevel& level : order) {
+      regions[level.layer][level.dimension] =
+          std::array{0, regions_ - 2, regions_ - 1}.at(static_cast<size_t>(depth(level)));
+    }
+    p.outputs.assign(e_.outputs().size(), {regions, {}});
+    if (p.combine_blocks != CombineBlocks::kCluster) return;
+    for (int d = 0; d < e_.rank(); ++d) {
+      const int64_t tile = p.tile[cores][d];
+      if (e_.is_reduction(d) && CeilDivide(size(d), tile) > kMaxClusterBlocks) {
+        p.tile[cores][d] = std::min(size(d), RoundUp(CeilDivide(size(d), 4), p.tile[cores + 1][d]));
+      }
+    }
   }
 
   ScalarMemory RandomScalar(const Buffer& buffer) {

@@ -30,6 +30,7 @@ DesignSearch::DesignSearch(const Expression& expression, const SystemModel& mode
       moves_(expression, device,
              {.async_copies = true,
               .resident_blocks = true,
+              .cooperation = true,
               .early_launches = true,
               .lane_tiles = true}),
       ranked_(

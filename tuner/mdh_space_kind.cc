@@ -112,7 +112,7 @@ bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const Tun
     return false;
   if (a.streams_results != b.streams_results || a.prefetch != b.prefetch) return false;
   if (a.remainder != b.remainder || a.resident_blocks != b.resident_blocks) return false;
-  if (a.early_launches != b.early_launches) return false;
+  if (a.early_launches != b.early_launches || a.combine_blocks != b.combine_blocks) return false;
   if (!(a.scan == b.scan) || !(a.keyed == b.keyed)) return false;
   if (a.accumulate_in != b.accumulate_in || a.compiler != b.compiler) return false;
   if (a.inputs.size() != b.inputs.size()) return false;

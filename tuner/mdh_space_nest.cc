@@ -197,7 +197,8 @@ void NestDecompositions::AddPlaces() {
 }
 
 // Where several blocks share a reduction. The levels of warps leave no room for one more choice,
-// but with few dimensions.
+// but with few dimensions. That blocks combine their results themselves is for designs: whether
+// they can depends on too much at once.
 void NestDecompositions::AddBlockCombination() {
   if (has_warps() && p_.rank() > kThinRank) return;
   if (!AtomicsObstacle(e_, DeviceKindOf(p_.model), p_.numerics).empty()) return;

@@ -382,7 +382,11 @@ void NestDecompositions::ReadExplicit(const TuningParameters& p, Configuration& 
     c[keyed_] = keyed == by_key_.end() ? 0 : keyed - by_key_.begin();
   }
   c[unroll_] = p.unroll;
-  if (combine_blocks_ >= 0) c[combine_blocks_] = static_cast<int64_t>(p.combine_blocks);
+  if (combine_blocks_ >= 0) {
+    const bool adds = p.combine_blocks == CombineBlocks::kAtomics;
+    c[combine_blocks_] =
+        static_cast<int64_t>(adds ? CombineBlocks::kAtomics : CombineBlocks::kPartials);
+  }
 }
 
 }  // namespace mdh

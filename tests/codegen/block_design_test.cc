@@ -454,6 +454,28 @@ TEST(BlockMovesTest, ChangeHowManyBlocksAreResidentIfAskedFor) {
               Not(Contains(one)));
 }
 
+TEST(BlockMovesTest, ChangeHowBlocksCombine) {
+  const Expression matmul = MatMul();
+  BlockDesign partials = Tiled(), atomics = Tiled(), last = Tiled(), cluster = Tiled();
+  atomics.combine_blocks = CombineBlocks::kAtomics;
+  last.combine_blocks = CombineBlocks::kLastBlock;
+  cluster.combine_blocks = CombineBlocks::kCluster;
+  for (BlockDesign* design : {&partials, &atomics, &last, &cluster}) design->cuts[2].blocks = 8;
+  EXPECT_EQ(ToString(matmul, last),
+            "i 1x16x4 j 2x8x4 k 8/2x8 A chunk B chunk lanes j unrolled 1 last block");
+  EXPECT_EQ(ToString(matmul, cluster),
+            "i 1x16x4 j 2x8x4 k 8/2x8 A chunk B chunk lanes j unrolled 1 cluster");
+  const BlockMoves moves(matmul, Gpu(), {.cooperation = true});
+  EXPECT_THAT(moves.Neighbours(partials),
+              AllOf(Contains(atomics), Contains(last), Contains(cluster)));
+  EXPECT_THAT(moves.Neighbours(cluster), AllOf(Contains(atomics), Contains(partials)));
+  EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(partials),
+              AllOf(Contains(atomics), Not(Contains(last)), Not(Contains(cluster))));
+  // More blocks than a cluster has.
+  partials.cuts[2].blocks = cluster.cuts[2].blocks = last.cuts[2].blocks = 16;
+  EXPECT_THAT(moves.Neighbours(partials), AllOf(Contains(last), Not(Contains(cluster))));
+}
+
 TEST(BlockMovesTest, ChangeWhichLaunchesBeginEarlyIfAskedFor) {
   const Expression matmul = MatMul();
   BlockDesign stages = Tiled(), calls = Tiled(), none = Tiled();

@@ -19,13 +19,20 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+Result<Kernel> Generate(const Expression& expression, const std::string& parameters,
+                        const DeviceDescription& device) {
+  MDH_ASSIGN_OR_RETURN(const TuningParameters parsed,
+                       ParseTuningParameters(parameters, expression));
+  MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(parsed.system_model));
+  MDH_ASSIGN_OR_RETURN(const LowLevelExpression low, Lower(expression, model, device, parsed));
+  return GenerateKernel(low, device);
+}
+
 Result<Kernel> Generate(const Expression& expression, const std::string& parameters) {
   MDH_ASSIGN_OR_RETURN(const TuningParameters parsed,
                        ParseTuningParameters(parameters, expression));
   MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(parsed.system_model));
-  const DeviceDescription device = DeviceFor(model);
-  MDH_ASSIGN_OR_RETURN(const LowLevelExpression low, Lower(expression, model, device, parsed));
-  return GenerateKernel(low, device);
+  return Generate(expression, parameters, DeviceFor(model));
 }
 
 constexpr char kAtomicMatMul[] =
@@ -130,6 +137,15 @@ constexpr char kPipelines[] =
     "1.0,1.0,1.0/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; copy=4:4:2|0:4:3:async; "
     "results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; unroll=32";
 
+// Tiles of 32 x 32 results, four blocks along k, 8 x 8 threads of 4 x 4 results and two along k.
+constexpr char kClusters[] =
+    "model=CUDA; tile=32,32,128|32,32,16|4,4,8|1,1,1|1,1,1; "
+    "order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); "
+    "inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; "
+    "assign=(1,3)(1,2)(1,1)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); "
+    "memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; copy=4:4:1|0:4:1; "
+    "results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; combine=cluster; unroll=128";
+
 TEST(BlockSourceTest, AsynchronousCopies) {
   const Result<Kernel> kernel = Generate(MatMul(256, 256, 200), kPipelines);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
@@ -149,6 +165,51 @@ TEST(BlockSourceTest, TilesOfLanes) {
   ExpectGoldenFile("lanes_matmul.cu", kernel->source);
   EXPECT_EQ(kernel->launches[0].geometry, plain->launches[0].geometry);
   EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{4, 4, 1}, {8, 16, 1}}));
+}
+
+// Blocks of a cluster along x, which is the reduction's axis alone.
+TEST(BlockSourceTest, ClustersOfBlocks) {
+  const Result<Kernel> kernel =
+      Generate(MatMul(64, 100, 512), kClusters, *DescribeCudaArchitecture(90));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("cluster_matmul.cu", kernel->source);
+  ASSERT_EQ(kernel->launches.size(), 1u);
+  EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{4, 4, 2}, {8, 8, 2}}));
+  EXPECT_THAT(kernel->source, HasSubstr("__cluster_dims__(4, 1, 1) __launch_bounds__(128)"));
+  EXPECT_EQ(kernel->scratch_bytes, 0);
+}
+
+TEST(BlockSourceTest, CallsBeginEarly) {
+  const Result<Kernel> kernel =
+      Generate(MatMul(64, 100, 512),
+               absl::StrCat(absl::StrReplaceAll(kClusters, {{"; combine=cluster", ""},
+                                                            {"tile=32,32,128", "tile=32,32,512"}}),
+                            "; early=calls"));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("early_matmul.cu", kernel->source);
+  ASSERT_EQ(kernel->launches.size(), 1u);
+  EXPECT_TRUE(kernel->launches[0].starts_early);
+}
+
+TEST(BlockSourceTest, LastBlocksCombine) {
+  const Result<Kernel> kernel =
+      Generate(MatMul(64, 100, 512), absl::StrReplaceAll(kClusters, {{"cluster", "last_block"}}));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("last_block_matmul.cu", kernel->source);
+  ASSERT_EQ(kernel->launches.size(), 2u);
+  // Four blocks' results of 32 x 32, for 2 x 4 of these; eight counters.
+  EXPECT_EQ(kernel->scratch_bytes, 4 * 4 * 32 * 32 * 2 * 4 + 64);
+}
+
+// One result, of 64 blocks: all threads of the last one take part.
+TEST(BlockSourceTest, LastBlocksShareFewResults) {
+  const Result<Kernel> kernel = Generate(
+      Shipped("dot.mdh", {{"K", "65536"}}),
+      "model=CUDA; tile=1024|1024|8|1|1; order=(1,1)(3,1)(2,1)(4,1)(5,1); "
+      "inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; "
+      "assign=(1,1)|(2,1)|(3,1)|(4,1)|(5,1); results=0|2|1|2|2; combine=last_block");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("last_block_dot.cu", kernel->source);
 }
 
 // A bound of the computation's registers; other stages have none.

@@ -133,6 +133,21 @@ TEST(DialectTest, AtomicAdditions) {
   EXPECT_THAT(AdditionText(ScalarType::kFloat64, 2), Not(HasSubstr("asm")));
 }
 
+TEST(DialectTest, ClustersAndLastBlocks) {
+  CPrelude prelude(CudaCxx());
+  CPrinter printer(prelude);
+  const LoopValue load = MakeLoadOfBlock("x", Var("i") + Index(3), Var("b"), ScalarType::kFloat32);
+  EXPECT_EQ(printer.Print(Block{{ClusterBarrier{}},
+                                {DeclareValue{"v", load}},
+                                {DeclareLast{"last", "counters", Var("g"), 16}}},
+                          0),
+            "mdh_cluster_barrier();\n"
+            "const float v = mdh_of_block_f32(&x[i + 3], b);\n"
+            "const int last = mdh_is_last(&counters[g], 16);\n");
+  EXPECT_THAT(prelude.ToString(), HasSubstr("float mdh_of_block_f32(const float* p, unsigned int "
+                                            "block) {\n  unsigned long long at;\n"));
+}
+
 // Its function is another one than that of additions of values.
 TEST(DialectTest, AtomicAdditionsBesideOthers) {
   CPrelude prelude(CudaCxx());
@@ -307,6 +322,11 @@ TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
                "has shared memory");
   EXPECT_DEATH(print(OpenClC(), {AddElements{"y", Var("i"), v}}),
                "a loop program for OpenCL C has atomic additions");
+  EXPECT_DEATH(print(OpenClC(), {ClusterBarrier{}}),
+               "a loop program for OpenCL C has clusters of blocks");
+  EXPECT_DEATH(print(OpenClC(), {Assign{"v", MakeLoadOfBlock("x", 0, 0, ScalarType::kFloat32)}}),
+               "has clusters of blocks");
+  EXPECT_DEATH(print(OpenClC(), {DeclareLast{"last", "counters", 0, 2}}), "has a last block");
   EXPECT_DEATH(print(GnuC(), {CombineElement{ScalarOp::kAdd, "y", Var("i"), v}}),
                "a loop program for OpenMP C has atomic combinations");
   EXPECT_DEATH(print(GnuC(), {FindKey{"i", "t", 2, v, v}}), "has atomic combinations");

@@ -11,6 +11,7 @@
 #include <optional>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "core/constraints.h"
 #include "tests/codegen/block_program.h"
@@ -37,6 +38,7 @@ class NvrtcCompileTest : public ::testing::Test {
 
   void ExpectCompiles(const std::string& source, const std::string& name) {
     for (const int architecture : {80, 90}) {
+      if (architecture < 90 && absl::StrContains(source, "__cluster_dims__")) continue;
       const auto compiled = nvrtc_->Compile(source, name, architecture, options_);
       EXPECT_EQ(ErrorMessage(compiled), "no error") << name << " for sm_" << architecture;
     }
@@ -145,6 +147,41 @@ TEST_F(NvrtcCompileTest, AdditionsWaitForZeroAndReadsDoNot) {
   const std::string older = FunctionsOf(Ptx(source, 80)).at("mdh_matmul_1");
   EXPECT_THAT(older, Not(HasSubstr(".v4.f32 [")));
   EXPECT_THAT(older, HasSubstr(".global.add.f32"));
+}
+
+// The first stage waits before it reads what may not be written yet, and does not take it for
+// constant.
+TEST_F(NvrtcCompileTest, CallsThatBeginEarlyWaitBeforeTheyRead) {
+  const auto functions = FunctionsOf(Ptx(GoldenSource("early_matmul.cu"), 90));
+  const std::string& only = functions.at("mdh_matmul_0");
+  const size_t wait = only.find("griddepcontrol.wait");
+  EXPECT_LT(wait, FirstAccess(only));
+  EXPECT_LT(wait, only.find("griddepcontrol.launch_dependents"));
+  EXPECT_THAT(only, HasSubstr("ld.global"));
+  EXPECT_THAT(only, Not(HasSubstr("ld.global.nc")));
+}
+
+// Other blocks are read between the two barriers.
+TEST_F(NvrtcCompileTest, ClustersWaitForEachOther) {
+  const std::string ptx = Ptx(GoldenSource("cluster_matmul.cu"), 90);
+  const size_t shown = ptx.find("barrier.cluster.wait"), read = ptx.find("mapa.u64");
+  const size_t end = ptx.find("barrier.cluster.arrive", shown);
+  EXPECT_LT(shown, read);
+  EXPECT_LT(read, end);
+  EXPECT_THAT(ptx, HasSubstr(".reqnctapercluster 4, 1, 1"));
+}
+
+// Results are in memory before the block is counted, and read behind another fence.
+TEST_F(NvrtcCompileTest, LastBlocksReadWhatOthersWrote) {
+  const std::string dot = FunctionsOf(Ptx(GoldenSource("last_block_dot.cu"), 90)).at("mdh_dot_1");
+  const size_t stored = dot.find("st.global"), wait = dot.find("griddepcontrol.wait");
+  const size_t fence = dot.find("membar.gl"), counted = dot.find("atom.");
+  const size_t second = dot.find("membar.gl", counted), read = dot.find("ld.global.f32", counted);
+  EXPECT_LT(stored, fence);
+  EXPECT_LT(wait, counted);
+  EXPECT_LT(fence, counted);
+  EXPECT_LT(counted, second);
+  EXPECT_LT(second, read);
 }
 
 TEST_F(NvrtcCompileTest, AtomicAdditionsOfAllTypes) {

@@ -1,10 +1,12 @@
-// Executes loop programs as codegen/loop_program.h says what they mean: all threads of a block at
-// the same time, one block after the other. What the tests of passes compare programs by.
+// Executes loop programs as codegen/loop_program.h says what they mean: all threads of a block, and
+// all blocks of a cluster, at the same time, one block or cluster after the other. What the tests
+// of passes compare programs by.
 //
 // Failures of the running test: reading what nothing was written to, accesses outside of an array,
-// offsets of wide accesses that are not aligned, two threads of a block that access the same
-// element without a barrier between them, at least one to write it, and accesses to what an
-// asynchronous copy has not reached yet: these arrive as late as they may.
+// offsets of wide accesses that are not aligned, two threads of a block or cluster that access the
+// same element without a barrier between them, at least one to write it, reading the memory of a
+// block that may have ended, and accesses to what an asynchronous copy has not reached yet: these
+// arrive as late as they may.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,13 +31,25 @@ namespace mdh {
 // Elements by the name of a buffer or array; nullopt where nothing was written to.
 using ProgramMemory = std::map<std::string, std::vector<std::optional<ScalarValue>>>;
 
+class BlockMemory;
+
+// The blocks of a cluster, in the order of their numbers there.
+struct Cluster {
+  explicit Cluster(int64_t threads) : barrier(static_cast<std::ptrdiff_t>(threads)) {}
+  std::vector<BlockMemory*> blocks;
+  std::barrier<> barrier;
+};
+
 // What the threads of one block share.
 class BlockMemory {
  public:
-  BlockMemory(ProgramMemory& global, int64_t threads, bool may_read_unwritten)
+  BlockMemory(ProgramMemory& global, Cluster& cluster, int64_t threads, bool may_read_unwritten)
       : global_(global),
+        cluster_(cluster),
         may_read_unwritten_(may_read_unwritten),
-        barrier_(static_cast<std::ptrdiff_t>(threads)) {}
+        barrier_(static_cast<std::ptrdiff_t>(threads)) {
+    cluster.blocks.push_back(this);
+  }
 
   void Declare(const DeclareArray& array) {
     const std::lock_guard lock(mutex_);
@@ -43,7 +57,49 @@ class BlockMemory {
     if (elements.empty()) elements.resize(static_cast<size_t>(array.elements));
   }
   void Wait() { barrier_.arrive_and_wait(); }
-  void Leave() { barrier_.arrive_and_drop(); }
+  void WaitForCluster() { cluster_.barrier.arrive_and_wait(); }
+  void Leave() {
+    barrier_.arrive_and_drop();
+    cluster_.barrier.arrive_and_drop();
+  }
+  // An element of a shared array of block `number` in the cluster, for a thread of this one.
+  ScalarValue LoadOfBlock(int64_t number, const std::string& name, int64_t at, int64_t thread,
+                          int64_t epoch) {
+    if (number < 0 || number >= std::ssize(cluster_.blocks)) {
+      ADD_FAILURE() << "there is no block " << number << " in the cluster";
+      return ScalarValue::Zero(ScalarType::kInt32);
+    }
+    BlockMemory& other = *cluster_.blocks[static_cast<size_t>(number)];
+    const auto own = std::find(cluster_.blocks.begin(), cluster_.blocks.end(), this);
+    {
+      const std::lock_guard lock(other.mutex_);
+      EXPECT_TRUE(other.shared_.contains(name)) << name << " is not in shared memory";
+      other.last_read_ = std::max(other.last_read_, epoch);
+    }
+    // Numbers of threads that no block has.
+    const int64_t reader = thread + (own - cluster_.blocks.begin() + 1) * 1'000'000;
+    return other.Load(name, at, &other == this ? thread : reader, epoch);
+  }
+  // Whether others still read after the last barrier of this block.
+  void ExpectNotReadSince(int64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    EXPECT_LT(last_read_, epoch) << "a block ends that others of its cluster read";
+  }
+  // Counts the block; all of its threads learn whether it is the last one.
+  bool IsLast(const std::string& counter, int64_t at, int64_t blocks, int64_t thread) {
+    Wait();
+    if (thread == 0) {
+      const std::lock_guard lock(mutex_);
+      if (std::optional<ScalarValue>* element = Find(counter, at); element != nullptr) {
+        EXPECT_TRUE(element->has_value()) << "nothing was written to " << counter;
+        const int64_t count = element->has_value() ? (*element)->as_int64() + 1 : 1;
+        *element = ScalarValue::Integer(ScalarType::kInt32, count);
+        is_last_ = count == blocks;
+      }
+    }
+    Wait();
+    return is_last_;
+  }
 
   ScalarValue Load(const std::string& name, int64_t at, int64_t thread, int64_t epoch) {
     const std::lock_guard lock(mutex_);
@@ -142,7 +198,10 @@ class BlockMemory {
   }
 
   ProgramMemory& global_;
+  Cluster& cluster_;
   const bool may_read_unwritten_;
+  bool is_last_ = false;
+  int64_t last_read_ = -1;  // by a block of the cluster
   ProgramMemory shared_;
   std::map<std::pair<std::string, int64_t>, Access> accesses_;
   std::map<std::pair<std::string, int64_t>, std::multimap<int64_t, ScalarValue>> additions_;
@@ -176,6 +235,7 @@ class ThreadOfStage {
   void ExpectAllCopiesArrived() const {
     EXPECT_TRUE(begun_.empty()) << "copies belong to no group";
     for (const Copies& group : groups_) EXPECT_TRUE(group.empty()) << "nobody waits for copies";
+    memory_.ExpectNotReadSince(epoch_);
   }
 
  private:
@@ -226,6 +286,9 @@ class ThreadOfStage {
         Overloaded{
             [&](const Literal& v) { result = {v.value}; },
             [&](const NamedValue& v) { result = values_.at(v.name); },
+            [&](const LoadOfBlock& v) {
+              result = {memory_.LoadOfBlock(At(v.block), v.array, At(v.offset), number_, epoch_)};
+            },
             [&](const LoadElements& v) {
               const int64_t offset = At(v.offset);
               CheckAligned(offset, lanes, v.stride);
@@ -343,6 +406,14 @@ class ThreadOfStage {
     memory_.Wait();
     ++epoch_;
   }
+  void Run(const ClusterBarrier&) {
+    memory_.WaitForCluster();
+    ++epoch_;
+  }
+  void Run(const DeclareLast& s) {
+    flags_[s.name] = memory_.IsLast(s.counter, At(s.offset), s.blocks, number_);
+    ++epoch_;
+  }
   void Run(const For& s) {
     for (int64_t i = At(s.begin); s.whole_steps ? i + s.step <= At(s.end) : i < At(s.end);
          i += s.step) {
@@ -430,19 +501,34 @@ inline ProgramMemory Execute(const LoopProgram& program, ProgramMemory memory,
       return std::array<int64_t, 3>{n % extents[0], n / extents[0] % extents[1],
                                     n / extents[0] / extents[1]};
     };
-    for (int64_t b = 0; b < grid[0] * grid[1] * grid[2]; ++b) {
-      BlockMemory block_memory(memory, stage.launch.threads_per_block(), may_read_unwritten);
+    const auto& cluster = stage.cluster;
+    const int64_t threads_per_block = stage.launch.threads_per_block();
+    const int64_t blocks_per_cluster = cluster[0] * cluster[1] * cluster[2];
+    const std::array<int64_t, 3> clusters = {grid[0] / cluster[0], grid[1] / cluster[1],
+                                             grid[2] / cluster[2]};
+    for (int64_t c = 0; c < clusters[0] * clusters[1] * clusters[2]; ++c) {
+      Cluster members(threads_per_block * blocks_per_cluster);
+      std::deque<BlockMemory> memories;
+      for (int64_t b = 0; b < blocks_per_cluster; ++b) {
+        memories.emplace_back(memory, members, threads_per_block, may_read_unwritten);
+      }
       std::vector<std::thread> threads;
-      for (int64_t t = 0; t < stage.launch.threads_per_block(); ++t) {
-        threads.emplace_back([&, t] {
-          ThreadOfStage thread(block_memory, stage.launch, at(b, grid), at(t, block));
-          thread.Run(stage.body);
-          thread.ExpectAllCopiesArrived();
-          block_memory.Leave();
-        });
+      for (int64_t b = 0; b < blocks_per_cluster; ++b) {
+        std::array<int64_t, 3> place = at(b, cluster);
+        for (size_t axis = 0; axis < 3; ++axis)
+          place[axis] += at(c, clusters)[axis] * cluster[axis];
+        for (int64_t t = 0; t < threads_per_block; ++t) {
+          threads.emplace_back([&, b, place, t] {
+            BlockMemory& own = memories[static_cast<size_t>(b)];
+            ThreadOfStage thread(own, stage.launch, place, at(t, block));
+            thread.Run(stage.body);
+            thread.ExpectAllCopiesArrived();
+            own.Leave();
+          });
+        }
       }
       for (std::thread& thread : threads) thread.join();
-      block_memory.End();
+      for (BlockMemory& own : memories) own.End();
     }
   }
   return memory;

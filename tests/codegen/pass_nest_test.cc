@@ -11,7 +11,7 @@
 namespace mdh {
 namespace {
 
-constexpr int kPrograms = 150, kAsynchronous = 25;
+constexpr int kPrograms = 150, kAsynchronous = 25, kSeeds = 800, kCompared = 40;
 constexpr int64_t kMaxThreads = 3000;  // of all stages
 
 // A GPU with small blocks.
@@ -139,19 +139,19 @@ ProgramMemory Outputs(const LowLevelExpression& low_level, const LoopProgram& pr
   return memory;
 }
 
-// Random configurations of `text` in which blocks add to the outputs, against the same ones with
-// partial results. How many were compared.
-int CompareAtomicsWithPartials(const std::string& text) {
+// Random configurations of `text` in which blocks combine in that way, against the same ones with
+// partial results that another stage combines. How many were compared.
+int CompareWithPartials(const std::string& text, CombineBlocks how) {
   const auto expression = ParseExpression(text);
   EXPECT_TRUE(expression.ok()) << expression.status();
   const SystemModel model = CudaModel();
   const DeviceDescription device = Device(DeviceKind::kCuda);
   int compared = 0;
-  for (uint64_t seed = 0; expression.ok() && seed < kPrograms; ++seed) {
+  for (uint64_t seed = 0; expression.ok() && seed < kSeeds && compared < kCompared; ++seed) {
     Rng rng(seed);
     auto parameters =
         RandomNestParameters(rng, *expression, model, device, NumericsPolicy::kReassociate);
-    if (!parameters || parameters->combine_blocks == CombineBlocks::kPartials) continue;
+    if (!parameters || parameters->combine_blocks != how) continue;
     const auto adding = Lower(*expression, model, device, *parameters);
     parameters->combine_blocks = CombineBlocks::kPartials;
     const auto combining = Lower(*expression, model, device, *parameters);
@@ -162,8 +162,8 @@ int CompareAtomicsWithPartials(const std::string& text) {
     const LoopProgram program = *BuildNestProgram(*adding, device);
     if (HasShuffles(program) || Threads(program) > kMaxThreads) continue;
     const LoopProgram optimized = Optimize(program, {.unroll = parameters->unroll});
-    EXPECT_EQ(program.stages.size(), 2u);
-    EXPECT_TRUE(program.scratch.empty());
+    EXPECT_EQ(program.stages.size(), how == CombineBlocks::kCluster ? 1u : 2u);
+    EXPECT_EQ(program.scratch.empty(), how != CombineBlocks::kLastBlock);
     EXPECT_EQ(Outputs(*adding, optimized),
               Outputs(*combining, *BuildNestProgram(*combining, device)))
         << seed << "\n"
@@ -175,25 +175,37 @@ int CompareAtomicsWithPartials(const std::string& text) {
   return compared;
 }
 
-TEST(PassNestTest, AtomicsComputeWhatPartialResultsDo) {
-  EXPECT_GT(CompareAtomicsWithPartials(R"(
+constexpr char kProduct[] = R"(
     product := out_view<int32>( C: (i,j,k) -> (i,j) ) o
       md_hom<5,8,13>( f, (++, ++, +) ) o
       inp_view<int32,int32>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )
-    where f(a, b) -> c { c = a * b })"),
-            20);
-  EXPECT_GT(CompareAtomicsWithPartials(R"(
+    where f(a, b) -> c { c = a * b })";
+constexpr char kSums[] = R"(
     sums := out_view<int32,int64>( y[9,7]: (i,j,k) -> (8-j,2*i), z: (i,j,k) -> (j,i) ) o
       md_hom<4,6,12>( f, (++, ++, +) ) o
       inp_view<int32>( x: (i,j,k) -> (i,j,k) )
-    where f(x) -> (s: int32, n: int64) { s = x; n = 1 })"),
-            20);
-  EXPECT_GT(CompareAtomicsWithPartials(R"(
+    where f(x) -> (s: int32, n: int64) { s = x; n = 1 })";
+constexpr char kSum[] = R"(
     sum := out_view<uint32>( y: (k,l) -> (0) ) o
       md_hom<12,7>( f, (+, +) ) o
       inp_view<uint32>( x: (k,l) -> (k,l) )
-    where f(x) -> s { s = x })"),
-            20);
+    where f(x) -> s { s = x })";
+TEST(PassNestTest, AtomicsComputeWhatPartialResultsDo) {
+  for (const char* text : {kProduct, kSums, kSum}) {
+    EXPECT_GT(CompareWithPartials(text, CombineBlocks::kAtomics), 10) << text;
+  }
+}
+
+TEST(PassNestTest, LastBlocksComputeWhatPartialResultsDo) {
+  for (const char* text : {kProduct, kSums, kSum}) {
+    EXPECT_GT(CompareWithPartials(text, CombineBlocks::kLastBlock), 10) << text;
+  }
+}
+
+TEST(PassNestTest, ClustersComputeWhatPartialResultsDo) {
+  for (const char* text : {kProduct, kSums, kSum}) {
+    EXPECT_GT(CompareWithPartials(text, CombineBlocks::kCluster), 10) << text;
+  }
 }
 
 TEST(PassNestTest, SoDoThoseWithAsynchronousCopies) {

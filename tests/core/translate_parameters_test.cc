@@ -49,12 +49,14 @@ TEST_F(TranslateParametersTest, TheSameTilesAreValidForBoth) {
 TEST_F(TranslateParametersTest, MeansThatTheDeviceLacksAreLeftOut) {
   parameters_.resident_blocks = 2;
   parameters_.early_launches = EarlyLaunches::kCalls;
+  parameters_.combine_blocks = CombineBlocks::kCluster;
   parameters_.inputs[0].copy_mode = CopyMode::kAsynchronous;
   parameters_.inputs[0].copy_stages = 4;
   parameters_.inputs[0].copy_width = 4;
   const auto translated = TranslateParameters(parameters_, CudaModel(), OpenClModel(), opencl_);
   ASSERT_TRUE(translated.has_value());
   EXPECT_EQ(translated->resident_blocks, 0);
+  EXPECT_EQ(translated->combine_blocks, CombineBlocks::kPartials);
   EXPECT_EQ(translated->early_launches, EarlyLaunches::kStages);
   EXPECT_EQ(translated->inputs[0].copy_mode, CopyMode::kThroughRegisters);
   EXPECT_EQ(translated->inputs[0].copy_stages, 2);

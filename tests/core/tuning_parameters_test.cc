@@ -121,16 +121,22 @@ TEST_F(TuningParametersTest, RemainderIsPrintedUnlessItIsTheDefault) {
       HasSubstr("remainder is 'none', expected 'variants', 'vectors' or 'overlap'"));
 }
 
-TEST_F(TuningParametersTest, AtomicsArePrintedUnlessTheyAreTheDefault) {
-  parameters_.combine_blocks = CombineBlocks::kAtomics;
-  EXPECT_EQ(ToText(parameters_), std::string(kParameters) + "; combine=atomics");
-  EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+TEST_F(TuningParametersTest, HowBlocksCombineIsPrintedUnlessItIsTheDefault) {
+  for (const auto& [combine, name] : {std::pair(CombineBlocks::kAtomics, "atomics"),
+                                      {CombineBlocks::kLastBlock, "last_block"},
+                                      {CombineBlocks::kCluster, "cluster"}}) {
+    parameters_.combine_blocks = combine;
+    EXPECT_EQ(ToText(parameters_), absl::StrCat(kParameters, "; combine=", name));
+    EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+    EXPECT_THAT(Error(parameters_),
+                HasSubstr(absl::StrCat("combine=", name,
+                                       " is for blocks of threads, not for register tiles")));
+  }
   EXPECT_EQ(*ParseTuningParameters(std::string(kParameters) + "; combine=partials"),
             *ParseTuningParameters(kParameters));
-  EXPECT_THAT(Error(parameters_),
-              HasSubstr("combine=atomics is for blocks of threads, not for register tiles"));
   EXPECT_THAT(ParseTuningParameters(std::string(kParameters) + "; combine=last").status().message(),
-              HasSubstr("combine is 'last', expected 'partials' or 'atomics'"));
+              HasSubstr("combine is 'last', expected 'partials', 'atomics', 'last_block' or "
+                        "'cluster'"));
 }
 
 TEST_F(TuningParametersTest, ScanIsPrintedUnlessItIsTheDefault) {

@@ -20,10 +20,10 @@ constexpr int kElements = 1024;
 
 // With a permutation P: elements of y are those of x, all larger by one.
 constexpr char kNext[] = R"(
-next<I = 1024> :=
-  out_view<fp32>( y: (i,k) -> (i) ) o
+next<T = fp32 | I = 1024> :=
+  out_view<T>( y: (i,k) -> (i) ) o
   md_hom<I,I>( f, (++, +) ) o
-  inp_view<fp32,fp32>( P: (i,k) -> (i,k), x: (i,k) -> (k) )
+  inp_view<T,T>( P: (i,k) -> (i,k), x: (i,k) -> (k) )
 where f(P, x) -> y { y = P * (x + 1) }
 )";
 // Blocks of 16 rows and a part of k, 8 threads along the rows and 16 along k.

@@ -41,6 +41,8 @@ std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& 
   add(p.keyed.threads > 0, "results by key");
   add(shape.Slots() > 1, "slots");
   add(p.combine_blocks == CombineBlocks::kAtomics, "atomics");
+  add(p.combine_blocks == CombineBlocks::kLastBlock, "last blocks");
+  add(p.combine_blocks == CombineBlocks::kCluster, "clusters");
   add(p.resident_blocks > 0, "resident blocks");
   add(p.early_launches == EarlyLaunches::kCalls, "early calls");
   add(!p.lanes.empty(), "tiles of lanes");

@@ -25,6 +25,8 @@ def add_record(row: Dict[str, Any], record: Dict[str, Any]) -> None:
     row["tuning_s"] = int(record["search_time_ns"]) / 1e9
     row["runner_time"] = int(record["time_ns"]) / 1e9
     row["parameters"] = record["parameters"]
+    if "early=calls" in row["parameters"]:
+        row["notes"].append("calls may begin before the one before them has ended: " + row["case"])
 
 
 def add_floor(row: Dict[str, Any], case: Case, record: Optional[Dict[str, Any]],

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/default_parameters.h"
+#include "core/constraints.h"
 #include "core/low_level_expression.h"
 #include "tuner/design_search.h"
 #include "tuner/finalists.h"
@@ -144,6 +145,7 @@ class TuningRun {
         {DefaultParameters(expression_, model_, device_, options_.numerics.policy)}};
     first.insert(first.end(), options_.start.begin(), options_.start.end());
     for (TuningParameters& start : RuleStarts()) first.push_back({std::move(start)});
+    AddEarlyCalls(&first);
     MDH_RETURN_IF_ERROR(EvaluateKnown(first));
     MDH_RETURN_IF_ERROR(SearchDesigns());
     if (book_.trials() > 0 && Allowance(1) == 0) return absl::OkStatus();
@@ -166,6 +168,18 @@ class TuningRun {
         StartingParameters(expression_, model_, device_, options_.numerics.policy);
     starts.erase(starts.begin());
     return starts;
+  }
+
+  // The same with calls that begin early, which only measuring tells the worth of.
+  void AddEarlyCalls(std::vector<StartPoint>* starts) const {
+    if (!HasEarlyLaunches(device_.kind)) return;
+    const size_t count = starts->size();
+    for (size_t n = 0; n < count; ++n) {
+      StartPoint start = (*starts)[n];
+      if (start.parameters.early_launches != EarlyLaunches::kStages) continue;
+      start.parameters.early_launches = EarlyLaunches::kCalls;
+      starts->push_back(std::move(start));
+    }
   }
 
   // The search starts from what is known, repaired where it is no member of the space.

@@ -199,6 +199,13 @@ class Climber {
     return kind;
   }
 
+  // Calls begin early whose first stage reads no inputs, which would be no constants then.
+  TuningParameters WithEarlyCalls(TuningParameters p) const {
+    const bool zeroes_first = p.combine_blocks == CombineBlocks::kAtomics;
+    if (zeroes_first && HasEarlyLaunches(device_.kind)) p.early_launches = EarlyLaunches::kCalls;
+    return p;
+  }
+
   std::vector<BlockCandidate> Best() {
     std::vector<const std::pair<double, BlockDesign>*> ranked;
     for (const auto& costed : all_) {
@@ -218,12 +225,14 @@ class Climber {
       int& alike = kinds[KindOf(design)];
       int& of_size = sizes[model_.Estimate(design).threads];
       if (options_.count > 1 && (alike >= kMostAlike || of_size >= most_of_size)) continue;
-      TuningParameters parameters = ToParameters(e_, m_, device_, design);
+      TuningParameters parameters = WithEarlyCalls(ToParameters(e_, m_, device_, design));
       if (!Validate(e_, m_, device_, parameters).ok()) continue;
       if (!texts.insert(ToText(parameters)).second) continue;
       ++alike;
       ++of_size;
-      best.push_back({design, model_.Estimate(design), std::move(parameters)});
+      BlockDesign chosen = design;
+      chosen.early_launches = parameters.early_launches;
+      best.push_back({chosen, model_.Estimate(chosen), std::move(parameters)});
     }
     return best;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/constraints.h"
 #include "core/keyed_form.h"
 #include "core/round.h"
 
@@ -51,6 +52,11 @@ std::vector<TuningParameters> KeyedVariants(const Expression& expression, const 
     for (const int rounds : {2, 1, 4}) {
       TuningParameters variant = parameters;
       variant.keyed = ChooseKeyed(expression, *form, device, threads, rounds);
+      // The first of several stages reads no inputs.
+      const bool has_parts = CutByKey(expression, *form, variant.keyed).parts > 1;
+      if (has_parts && HasEarlyLaunches(device.kind)) {
+        variant.early_launches = EarlyLaunches::kCalls;
+      }
       if (!Validate(expression, model, device, variant).ok()) continue;
       if (std::find(variants.begin(), variants.end(), variant) != variants.end()) continue;
       variants.push_back(std::move(variant));

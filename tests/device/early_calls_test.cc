@@ -1,5 +1,6 @@
 // Calls that begin before the one before them has ended: each reads what that one writes.
 #include <algorithm>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct Variant {
   int part;  // of k
   const char* combine;
 };
+
+void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
 
 class EarlyCallsTest : public ::testing::TestWithParam<Variant> {};
 

@@ -26,7 +26,8 @@ def add_record(row: Dict[str, Any], record: Dict[str, Any]) -> None:
     row["runner_time"] = int(record["time_ns"]) / 1e9
     row["parameters"] = record["parameters"]
     if "early=calls" in row["parameters"]:
-        row["notes"].append("calls may begin before the one before them has ended: " + row["case"])
+        row["notes"].append("our calls with `early=calls` among their parameters begin before what "
+                            "is in front of them has ended")
 
 
 def add_floor(row: Dict[str, Any], case: Case, record: Optional[Dict[str, Any]],

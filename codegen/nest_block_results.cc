@@ -67,44 +67,46 @@ void NestResults::CombineInCluster(Block* block) {
   here.sharers = std::gcd(all.own, blocks);
   if (here.sharers > 1) here.sharer = Slot();
   const std::vector<Condition> owners = OwnerConditions(shared_out);
-  const auto guarded = [](const std::vector<Condition>& conditions, Block inside, Block* to) {
-    if (conditions.empty()) return Append(std::move(inside), to);
-    to->push_back({If{conditions, ShareBlock(std::move(inside)), nullptr}});
-  };
-  const auto place = [&](const Index& result) {
-    return result * context_.threads() + context_.Thread();
-  };
   block->push_back({Comment{absl::StrCat("Re-composition: ", blocks, " blocks of a cluster.")}});
-  const std::string result = context_.names().Unique("result");
-  const auto loop = [&](const std::string& name, int64_t count, Block inside) {
-    if (count == 1) return inside;
-    Block around;
-    around.push_back({For{name, Index(0), Index(count), 1, false, ShareBlock(std::move(inside)),
-                          context_.unrolls()}});
-    return around;
-  };
-  const auto variable = [](const std::string& name, int64_t count) {
-    return count == 1 ? Index(0) : Index::Variable(name);
-  };
-  Block shown;
-  const Index shown_at = variable(result, all.results());
-  const std::vector<LoopValue> own = AccumulatorsAt(shown_at);
-  for (int r = 0; r < results(); ++r) {
-    shown.push_back({StoreElements{partials_[r], place(shown_at), own[r], 1}});
-  }
-  guarded(owners, loop(result, all.results(), std::move(shown)), block);
+  Append(Where(owners, ShowToCluster(all)), block);
   block->push_back({ClusterBarrier{}});
+  Block finish = CombineShown(here);
+  Append(OverOwnResults(here, [&](const Index& stored) { return StoreGuarded(stored); }), &finish);
+  std::vector<Condition> finishers = owners;
+  if (here.sharers < blocks) {
+    finishers.push_back({Condition::Kind::kLess, Slot(), Index(here.sharers), ""});
+  }
+  Append(Where(finishers, std::move(finish)), block);
+  // Nobody ends before the others have read its results.
+  block->push_back({ClusterBarrier{}});
+}
+
+Block NestResults::ShowToCluster(const Shares& all) const {
+  const std::string result = context_.names().Unique("result");
+  const Index at = In(result, all.results());
+  const std::vector<LoopValue> own = AccumulatorsAt(at);
+  Block shown;
+  for (int r = 0; r < results(); ++r) {
+    shown.push_back(
+        {StoreElements{partials_[r], at * context_.threads() + context_.Thread(), own[r], 1}});
+  }
+  return Over(result, all.results(), std::move(shown));
+}
+
+// What all blocks have shown of those results that this one stores, to the first accumulators.
+Block NestResults::CombineShown(const Shares& here) {
   const std::string batch = context_.names().Unique("batch");
-  const int64_t together = here.own_here() * here.unit, of_batch = all.own * all.unit;
-  const Index batch_at = variable(batch, here.batches), at = variable(result, together);
-  const Index from = batch_at * of_batch + here.sharer * together + at;
+  const std::string result = context_.names().Unique("result");
+  const int64_t together = here.own_here() * here.unit, of_batch = here.own * here.unit;
+  const Index batch_at = In(batch, here.batches), at = In(result, together);
+  const Index from =
+      (batch_at * of_batch + here.sharer * together + at) * context_.threads() + context_.Thread();
   Block combined;
   std::vector<LoopValue> values;
-  for (int64_t slot = 0; slot < blocks; ++slot) {
+  for (int64_t slot = 0; slot < context_.shape().Slots(); ++slot) {
     std::vector<LoopValue> next;
     for (int r = 0; r < results(); ++r) {
-      next.push_back(
-          MakeLoadOfBlock(partials_[r], place(from), BlockInCluster(Index(slot)), type(r)));
+      next.push_back(MakeLoadOfBlock(partials_[r], from, BlockInCluster(Index(slot)), type(r)));
     }
     next = Named(std::move(next), "there", &combined);
     values = slot == 0 ? next
@@ -113,15 +115,7 @@ void NestResults::CombineInCluster(Block* block) {
                                "sum", &combined);
   }
   SetAccumulatorsAt(batch_at * together + at, values, &combined);
-  Block finish = loop(batch, here.batches, loop(result, together, std::move(combined)));
-  Append(OverOwnResults(here, [&](const Index& stored) { return StoreGuarded(stored); }), &finish);
-  std::vector<Condition> finishers = owners;
-  if (here.sharers < blocks) {
-    finishers.push_back({Condition::Kind::kLess, Slot(), Index(here.sharers), ""});
-  }
-  guarded(finishers, std::move(finish), block);
-  // Nobody ends before the others have read its results.
-  block->push_back({ClusterBarrier{}});
+  return Over(batch, here.batches, Over(result, together, std::move(combined)));
 }
 
 // ---- The last block ----
@@ -199,12 +193,8 @@ void NestResults::CombineInLastBlock(Block* block) {
   const std::optional<Shares> shared_out = SharedOut();
   const Shares shares = shared_out.value_or(AllOwn());
   const std::vector<Condition> owners = OwnerConditions(shared_out);
-  const auto by_owners = [&](Block inside, Block* to) {
-    if (owners.empty()) return Append(std::move(inside), to);
-    to->push_back({If{owners, ShareBlock(std::move(inside)), nullptr}});
-  };
   block->push_back({Comment{"Re-composition: to the results of this block."}});
-  by_owners(ShowPartials(shares), block);
+  Append(Where(owners, ShowPartials(shares)), block);
   block->push_back({AwaitStages{}});
   const std::string last = context_.names().Unique("is_last");
   block->push_back({DeclareLast{last, counters_, Group(), context_.shape().Slots()}});
@@ -218,7 +208,7 @@ void NestResults::CombineInLastBlock(Block* block) {
     Append(CombineByOwners(shares), &stored);
   }
   Append(OverOwnResults(shares, [&](const Index& at) { return StoreGuarded(at); }), &stored);
-  by_owners(std::move(stored), &finish);
+  Append(Where(owners, std::move(stored)), &finish);
   block->push_back({If{{{Condition::Kind::kFlag, Index(0), Index(0), last}},
                        ShareBlock(std::move(finish)),
                        nullptr}});
@@ -232,22 +222,18 @@ int64_t NestResults::ThreadsForResult() const {
       std::clamp<int64_t>(context_.threads() / results, 1, context_.shape().Slots()));
 }
 
-Block NestResults::ShowPartials(const Shares& shares) {
+Block NestResults::ShowPartials(const Shares& shares) const {
   const std::string result = context_.names().Unique("result");
-  const Index at = shares.results() == 1 ? Index(0) : Index::Variable(result);
+  const Index at = In(result, shares.results());
   const int64_t elements = shares.results() * OwnerThreads(shares);
   const Index base = (Group() * context_.shape().Slots() + Slot()) * elements;
+  const Index place = base + (at * OwnerThreads(shares) + Owner(shares));
   const std::vector<LoopValue> own = AccumulatorsAt(at);
   Block shown;
   for (int r = 0; r < results(); ++r) {
-    shown.push_back({StoreElements{partials_[r], base + (at * OwnerThreads(shares) + Owner(shares)),
-                                   own[r], 1}});
+    shown.push_back({StoreElements{partials_[r], place, own[r], 1}});
   }
-  if (shares.results() == 1) return shown;
-  Block loop;
-  loop.push_back({For{result, Index(0), Index(shares.results()), 1, false,
-                      ShareBlock(std::move(shown)), context_.unrolls()}});
-  return loop;
+  return Over(result, shares.results(), std::move(shown));
 }
 
 // Each its own results, of all blocks in turn.
@@ -256,28 +242,19 @@ Block NestResults::CombineByOwners(const Shares& shares) {
   const std::string result = context_.names().Unique("result");
   const std::string slot = context_.names().Unique("slot");
   const int64_t count = shares.results();
-  const Index at = count == 1 ? Index(0) : Index::Variable(result);
+  const Index at = In(result, count);
   const Index place = at * OwnerThreads(shares) + Owner(shares);
-  const auto over_results = [&](Block inside) {
-    if (count == 1) return inside;
-    Block loop;
-    loop.push_back({For{result, Index(0), Index(count), 1, false, ShareBlock(std::move(inside)),
-                        context_.unrolls()}});
-    return loop;
-  };
   Block first, next;
   SetAccumulatorsAt(at, Partial(shares, Index(0), place), &first);
-  Block block = over_results(std::move(first));
   const std::vector<LoopValue> left = Named(AccumulatorsAt(at), "here", &next);
   const std::vector<LoopValue> right =
       Named(Partial(shares, Index::Variable(slot), place), "there", &next);
-  SetAccumulatorsAt(
-      at,
-      Named(EmitCombination(expression().reduction(), left, right, context_.names(), next), "sum",
-            &next),
-      &next);
+  const std::vector<LoopValue> sums = Named(
+      EmitCombination(expression().reduction(), left, right, context_.names(), next), "sum", &next);
+  SetAccumulatorsAt(at, sums, &next);
+  Block block = Over(result, count, std::move(first));
   block.push_back({For{slot, Index(1), Index(context_.shape().Slots()), 1, false,
-                       ShareBlock(over_results(std::move(next))), false,
+                       ShareBlock(Over(result, count, std::move(next))), false,
                        std::max<int64_t>(1, kInFlight / count)}});
   return block;
 }
@@ -328,12 +305,11 @@ Block NestResults::CombineByAll(const Shares& shares) {
         {For{slot, share * each + Index(1), end, 1, false, ShareBlock(std::move(loop)), false, 8}});
   }
   set(totals, &sum);
-  const Condition takes_part{Condition::Kind::kLess, share, Index(used), ""};
+  std::vector<Condition> takes_part;
   if (used * results_here < context_.threads()) {
-    block.push_back({If{{takes_part}, ShareBlock(std::move(sum)), nullptr}});
-  } else {
-    Append(std::move(sum), &block);
+    takes_part.push_back({Condition::Kind::kLess, share, Index(used), ""});
   }
+  Append(Where(takes_part, std::move(sum)), &block);
   block.push_back({Barrier{}});
   for (int64_t distance = 1; distance < used; distance *= 2) {
     Block step;
@@ -342,7 +318,7 @@ Block NestResults::CombineByAll(const Shares& shares) {
     std::vector<Condition> combines = {
         {Condition::Kind::kEqual, share % (2 * distance), Index(0), ""},
         {Condition::Kind::kLess, share + Index(distance), Index(used), ""}};
-    block.push_back({If{combines, ShareBlock(std::move(step)), nullptr}});
+    Append(Where(combines, std::move(step)), &block);
     block.push_back({Barrier{}});
   }
   return block;
@@ -351,7 +327,7 @@ Block NestResults::CombineByAll(const Shares& shares) {
 // What CombineByAll leaves, in the accumulators.
 Block NestResults::TakeTotals(const Shares& shares) {
   const std::string result = context_.names().Unique("result");
-  const Index at = shares.results() == 1 ? Index(0) : Index::Variable(result);
+  const Index at = In(result, shares.results());
   std::vector<LoopValue> totals;
   for (int r = 0; r < results(); ++r) {
     totals.push_back(MakeLoad(partials_[r] + "_exchange", at * OwnerThreads(shares) + Owner(shares),
@@ -359,11 +335,7 @@ Block NestResults::TakeTotals(const Shares& shares) {
   }
   Block own;
   SetAccumulatorsAt(at, totals, &own);
-  if (shares.results() == 1) return own;
-  Block loop;
-  loop.push_back({For{result, Index(0), Index(shares.results()), 1, false,
-                      ShareBlock(std::move(own)), context_.unrolls()}});
-  return loop;
+  return Over(result, shares.results(), std::move(own));
 }
 
 }  // namespace mdh

@@ -102,6 +102,12 @@ class NestResults {
   // nullopt: there are no such threads, or one of them has all results in the end.
   std::optional<Shares> SharedOut() const;
   void CombineSharedOut(const Shares& shares, Block* block);
+  // The variable of a loop over so many, and that loop around `inside`, unrolled where registers
+  // need it; 0 and `inside` itself if it is one.
+  static Index In(const std::string& variable, int64_t count);
+  Block Over(const std::string& variable, int64_t count, Block inside) const;
+  // `inside`, where all of the conditions hold.
+  static Block Where(const std::vector<Condition>& conditions, Block inside);
   // What `store` makes of the number of an accumulator, for all results that are the thread's in
   // the end, each as the point at hand.
   Block OverOwnResults(const Shares& shares,
@@ -120,11 +126,13 @@ class NestResults {
   Index Slot() const;
   Index BlockInCluster(const Index& slot) const;
   void CombineInCluster(Block* block);
+  Block ShowToCluster(const Shares& all) const;
+  Block CombineShown(const Shares& here);
   void CombineInLastBlock(Block* block);
   Index Group() const;
   int64_t OwnerThreads(const Shares& shares) const;
   Index Owner(const Shares& shares) const;
-  Block ShowPartials(const Shares& shares);
+  Block ShowPartials(const Shares& shares) const;
   Block CombineByOwners(const Shares& shares);
   int64_t ThreadsForResult() const;
   Block CombineByAll(const Shares& shares);

@@ -9,6 +9,25 @@
 
 namespace mdh {
 
+Index NestResults::In(const std::string& variable, int64_t count) {
+  return count == 1 ? Index(0) : Index::Variable(variable);
+}
+
+Block NestResults::Over(const std::string& variable, int64_t count, Block inside) const {
+  if (count == 1) return inside;
+  Block around;
+  around.push_back({For{variable, Index(0), Index(count), 1, false, ShareBlock(std::move(inside)),
+                        context_.unrolls()}});
+  return around;
+}
+
+Block NestResults::Where(const std::vector<Condition>& conditions, Block inside) {
+  if (conditions.empty()) return inside;
+  Block guarded;
+  guarded.push_back({If{conditions, ShareBlock(std::move(inside)), nullptr}});
+  return guarded;
+}
+
 // Results that one store can move stay together: those of the innermost level, if there are few,
 // and as many as divide `results`.
 int64_t NestResults::TogetherIn(int64_t results) const {
@@ -60,32 +79,24 @@ void NestResults::CombineSharedOut(const Shares& shares, Block* block) {
   const std::string batch = context_.names().Unique("batch");
   const std::string result = context_.names().Unique("result");
   const std::string other = context_.names().Unique("other");
-  const auto variable = [](const std::string& name, int64_t count) {
-    return count == 1 ? Index(0) : Index::Variable(name);
-  };
-  const auto loop = [&](const std::string& name, int64_t count, Block inside, Block* to) {
-    if (count == 1) return Append(std::move(inside), to);
-    to->push_back({For{name, Index(0), Index(count), 1, false, ShareBlock(std::move(inside)),
-                       context_.unrolls()}});
-  };
   const ThreadGroup group = GroupOfThread();
   const int64_t groups = context_.threads() / threads;
   const auto place = [&](const Index& rank, const Index& number) {
     return rank * groups + group.number + number * context_.threads();
   };
-  const Index in_batch = variable(result, shares.at_once);
-  const Index batch_at = variable(batch, shares.batches);
+  const Index in_batch = In(result, shares.at_once);
+  const Index batch_at = In(batch, shares.batches);
   Block body, shown, first, next, combined;
   StoreExchanged(place(group.rank, in_batch), AccumulatorsAt(batch_at * shares.at_once + in_batch),
                  &shown);
-  loop(result, shares.at_once, std::move(shown), &body);
+  Append(Over(result, shares.at_once, std::move(shown)), &body);
   body.push_back({Barrier{}});
   const int64_t count = shares.own * shares.unit;
-  const Index mine = variable(result, count);
+  const Index mine = In(result, count);
   const Index number = (shares.owners == 1 ? Index(0) : group.rank * count) + mine;
   const Index to = batch_at * count + mine;
   SetAccumulatorsAt(to, Exchanged(place(Index(0), number)), &first);
-  loop(result, count, std::move(first), &combined);
+  Append(Over(result, count, std::move(first)), &combined);
   const std::vector<LoopValue> left = Named(AccumulatorsAt(to), "here", &next);
   const std::vector<LoopValue> right =
       Named(Exchanged(place(Index::Variable(other), number)), "there", &next);
@@ -93,8 +104,7 @@ void NestResults::CombineSharedOut(const Shares& shares, Block* block) {
       EmitCombination(expression().reduction(), left, right, context_.names(), next);
   if (results() > 1) sums = Named(std::move(sums), "sum", &next);
   SetAccumulatorsAt(to, sums, &next);
-  Block others;
-  loop(result, count, std::move(next), &others);
+  Block others = Over(result, count, std::move(next));
   combined.push_back({For{other, Index(1), Index(threads), 1, false, ShareBlock(std::move(others)),
                           threads <= kUnrolled, threads <= kUnrolled ? 0 : kUnrolledBy}});
   if (shares.owners < threads) {
@@ -110,18 +120,15 @@ void NestResults::CombineSharedOut(const Shares& shares, Block* block) {
   block->push_back({Comment{
       absl::StrCat("Re-composition: ", threads, " threads, through shared memory, ",
                    shares.owners == 1 ? "by one." : absl::StrCat("by ", shares.owners, "."))}});
-  loop(batch, shares.batches, std::move(body), block);
+  Append(Over(batch, shares.batches, std::move(body)), block);
 }
 
 Block NestResults::OverOwnResults(const Shares& shares,
                                   const std::function<Block(const Index& accumulator)>& store) {
   const std::string batch = context_.names().Unique("batch");
   const std::string own = context_.names().Unique("own");
-  const auto variable = [](const std::string& name, int64_t count) {
-    return count == 1 ? Index(0) : Index::Variable(name);
-  };
   const int64_t own_here = shares.own_here();
-  const Index batch_at = variable(batch, shares.batches), own_at = variable(own, own_here);
+  const Index batch_at = In(batch, shares.batches), own_at = In(own, own_here);
   // Of units: among those of the thread, and among all.
   const Index mine = batch_at * own_here + own_at;
   Index number = batch_at * (shares.owners * shares.own) + own_at + shares.sharer * own_here;
@@ -140,17 +147,9 @@ Block NestResults::OverOwnResults(const Shares& shares,
     }
   }
   Block stored = store(mine * shares.unit + in_unit);
-  const auto loop = [&](const std::string& name, int64_t count, Block inside) {
-    Block around;
-    around.push_back({For{name, Index(0), Index(count), 1, false, ShareBlock(std::move(inside)),
-                          context_.unrolls()}});
-    return around;
-  };
-  if (innermost >= 0) stored = loop(context_.variable(innermost), shares.unit, std::move(stored));
+  if (innermost >= 0) stored = Over(context_.variable(innermost), shares.unit, std::move(stored));
   Append(std::move(stored), &body);
-  if (own_here > 1) body = loop(own, own_here, std::move(body));
-  if (shares.batches > 1) body = loop(batch, shares.batches, std::move(body));
-  return body;
+  return Over(batch, shares.batches, Over(own, own_here, std::move(body)));
 }
 
 }  // namespace mdh

@@ -122,15 +122,15 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
     mdh_cluster_barrier();
     if (k_blk < 2) {
       #pragma unroll
-      for (int result_1 = 0; result_1 < 4; result_1++) {
-        const float there_1 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_1) * 128 + tid], 0);
-        const float there_2 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_1) * 128 + tid], 1);
+      for (int result_2 = 0; result_2 < 4; result_2++) {
+        const float there_1 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_2) * 128 + tid], 0);
+        const float there_2 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_2) * 128 + tid], 1);
         const float sum = there_1 + there_2;
-        const float there_3 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_1) * 128 + tid], 2);
+        const float there_3 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_2) * 128 + tid], 2);
         const float sum_1 = sum + there_3;
-        const float there_4 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_1) * 128 + tid], 3);
+        const float there_4 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_2) * 128 + tid], 3);
         const float sum_2 = sum_1 + there_4;
-        C_acc[result_1] = sum_2;
+        C_acc[result_2] = sum_2;
       }
       const int i_shr = (k_blk + k_thr * 2) & 3;
       *(float4*)&C[i_blk * 3200 + j_blk * 32 + i_thr * 400 + j_thr * 4 + i_shr * 100] = gather_float4(C_acc, 1);
@@ -180,37 +180,37 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
     }
     // Re-composition: 2 threads, through shared memory, by 2.
     #pragma unroll
-    for (int result_2 = 0; result_2 < 16; result_2++) {
-      C_exchange[k_thr * 64 + i_thr * 8 + j_thr + result_2 * 128] = C_acc[result_2];
+    for (int result_3 = 0; result_3 < 16; result_3++) {
+      C_exchange[k_thr * 64 + i_thr * 8 + j_thr + result_3 * 128] = C_acc[result_3];
     }
     __syncthreads();
     #pragma unroll
-    for (int result_2 = 0; result_2 < 8; result_2++) {
-      C_acc[result_2] = C_exchange[i_thr * 8 + j_thr + (k_thr * 8 + result_2) * 128];
+    for (int result_3 = 0; result_3 < 8; result_3++) {
+      C_acc[result_3] = C_exchange[i_thr * 8 + j_thr + (k_thr * 8 + result_3) * 128];
     }
     #pragma unroll
-    for (int result_2 = 0; result_2 < 8; result_2++) {
-      const float here_1 = C_acc[result_2];
-      const float there_5 = C_exchange[i_thr * 8 + j_thr + 64 + (k_thr * 8 + result_2) * 128];
-      C_acc[result_2] = here_1 + there_5;
+    for (int result_3 = 0; result_3 < 8; result_3++) {
+      const float here_1 = C_acc[result_3];
+      const float there_5 = C_exchange[i_thr * 8 + j_thr + 64 + (k_thr * 8 + result_3) * 128];
+      C_acc[result_3] = here_1 + there_5;
     }
     // Re-composition: 4 blocks of a cluster.
     #pragma unroll
-    for (int result_3 = 0; result_3 < 8; result_3++) {
-      C_partial[result_3 * 128 + tid] = C_acc[result_3];
+    for (int result_4 = 0; result_4 < 8; result_4++) {
+      C_partial[result_4 * 128 + tid] = C_acc[result_4];
     }
     mdh_cluster_barrier();
     if (k_blk < 2) {
       #pragma unroll
-      for (int result_3 = 0; result_3 < 4; result_3++) {
-        const float there_6 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_3) * 128 + tid], 0);
-        const float there_7 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_3) * 128 + tid], 1);
+      for (int result_5 = 0; result_5 < 4; result_5++) {
+        const float there_6 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_5) * 128 + tid], 0);
+        const float there_7 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_5) * 128 + tid], 1);
         const float sum_3 = there_6 + there_7;
-        const float there_8 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_3) * 128 + tid], 2);
+        const float there_8 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_5) * 128 + tid], 2);
         const float sum_4 = sum_3 + there_8;
-        const float there_9 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_3) * 128 + tid], 3);
+        const float there_9 = mdh_of_block_f32(&C_partial[(k_blk * 4 + result_5) * 128 + tid], 3);
         const float sum_5 = sum_4 + there_9;
-        C_acc[result_3] = sum_5;
+        C_acc[result_5] = sum_5;
       }
       const int i_shr = (k_blk + k_thr * 2) & 3;
       if ((j_blk * 8 + j_thr) * 4 < 100) {

@@ -107,9 +107,8 @@ bool HasSharedReduction(const BlockDesign& design);
 int64_t AsyncWidth(int64_t element_bytes, int64_t row);
 
 // One line, for people: "i 2x16x4 j 2x16x4 k 1/32x16 A chunk B chunk async 3 lanes j unrolled 1",
-// " lanes j 8x4" with tiles of lanes, " atomics", " last block" or " cluster"
-// where blocks combine so, " resident 2" where
-// the compiler is told so, and " early calls" or " early none".
+// " lanes j 8x4" with tiles of lanes, " atomics", " last block" or " cluster" where blocks combine
+// so, " resident 2" where the compiler is told so, and " early calls" or " early none".
 std::string ToString(const Expression& expression, const BlockDesign& design);
 
 // Expects a model with explicit memory and without warps (CUDA, OpenCL), no prefix sums. What the

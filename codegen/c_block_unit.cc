@@ -246,6 +246,12 @@ std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
         "\nCopies to shared memory are asynchronous, which needs compute capability 8.0 or "
         "later.\n";
   }
+  const bool has_clusters =
+      std::any_of(program_.stages.begin(), program_.stages.end(),
+                  [](const Stage& stage) { return stage.cluster != Stage().cluster; });
+  if (has_clusters) {
+    text += "\nBlocks form clusters, which needs compute capability 9.0 or later.\n";
+  }
   const std::string guard = absl::AsciiStrToUpper(options_.entry) + "_H";
   return absl::StrCat("#ifndef ", guard, "\n#define ", guard, "\n\n", CommentLines(text),
                       "\n#endif  // ", guard, "\n");

@@ -176,6 +176,7 @@ TEST(BlockSourceTest, ClustersOfBlocks) {
   ASSERT_EQ(kernel->launches.size(), 1u);
   EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{4, 4, 2}, {8, 8, 2}}));
   EXPECT_THAT(kernel->source, HasSubstr("__cluster_dims__(4, 1, 1) __launch_bounds__(128)"));
+  EXPECT_THAT(kernel->header, HasSubstr("clusters, which needs compute capability 9.0 or later"));
   EXPECT_EQ(kernel->scratch_bytes, 0);
 }
 

@@ -53,4 +53,13 @@ class ValidateTest : public ::testing::Test {
   TuningParameters parameters_;
 };
 
+// Four blocks, and then four threads, along k; results in the region that `results` says.
+inline std::string AlongK(const std::string& model, bool threads, const std::string& results) {
+  return absl::StrCat("model=", model, "; parts=4,3,", threads ? "1" : "4", "|1,1,5|4,16,",
+                      threads ? "4" : "1", "|4,1,2|1,1,1; ",
+                      "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+                      "inputs=in_place:0,1:-1|in_place:0,1:-1; results=",
+                      results);
+}
+
 }  // namespace mdh

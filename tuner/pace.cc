@@ -37,6 +37,7 @@ Pace Pace::For(const DeviceDescription& device) {
 
 MeasureOptions LimitedOptions(MeasureOptions options, const Pace& pace, const TrialBook& book) {
   options.target_time_ns = std::min(options.target_time_ns, pace.most_timed_ns);
+  options.may_share_unit = true;
   if (book.best().empty()) return options;
   const int64_t best_ns = book.best_ns();
   options.best_so_far_ns = best_ns;

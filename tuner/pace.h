@@ -27,7 +27,7 @@ struct Pace {
 };
 
 // `options` for the next trial: what is hopeless beside the best in `book` is not waited for, and
-// neither is code that has grown out of proportion.
+// neither is code that has grown out of proportion; and it may be compiled together with others.
 MeasureOptions LimitedOptions(MeasureOptions options, const Pace& pace, const TrialBook& book);
 
 }  // namespace mdh

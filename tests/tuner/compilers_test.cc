@@ -1,11 +1,13 @@
 #include "tuner/measure/compilers.h"
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -125,6 +127,64 @@ TEST_F(CompilersTest, TheFirstErrorIsTheReason) {
   EXPECT_THAT(outcomes[0].reason, HasSubstr("undeclared_name"));
   EXPECT_THAT(outcomes[0].reason, Not(HasSubstr(directory_.path().string())));
   EXPECT_FALSE(outcomes[1].library.empty());
+}
+
+// Three jobs for two processes, of which the first takes two.
+TEST_F(CompilersTest, JobsThatMayShareAUnitAreOneLibrary) {
+  Compilers compilers = FindAll();
+  const Compiler compiler = compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang;
+  const auto job = [&](const std::string& source, bool may_share) {
+    return CompileJob{compiler, source, {"-O1"}, may_share};
+  };
+  const std::string one = "int f(void) { return 1; }\n", two = "int f(void) { return 2; }\n";
+  const std::string wrong = "int f(void) { return undeclared_name; }\n";
+  const auto outcomes =
+      *compilers.Compile({job(one, true), job(two, true), job(two, false)}, kLimit, supervisor_);
+  EXPECT_EQ(outcomes[0].library, outcomes[1].library) << outcomes[0].reason;
+  EXPECT_EQ(outcomes[0].suffix, "_unit0");
+  EXPECT_EQ(outcomes[1].suffix, "_unit1");
+  EXPECT_EQ(outcomes[2].suffix, "");
+  EXPECT_NE(outcomes[2].library, outcomes[1].library);
+  void* const library = dlopen(outcomes[0].library.c_str(), RTLD_NOW);
+  ASSERT_NE(library, nullptr);
+  const auto call = [&](const char* name) {
+    return reinterpret_cast<int (*)()>(dlsym(library, name))();
+  };
+  EXPECT_EQ(call("f_unit0"), 1);
+  EXPECT_EQ(call("f_unit1"), 2);
+  dlclose(library);
+  const auto again = *compilers.Compile({job(two, true)}, kLimit, supervisor_);
+  EXPECT_EQ(again[0].library, outcomes[1].library);
+  EXPECT_EQ(again[0].suffix, "_unit1");
+  EXPECT_EQ(again[0].compile_ns, 0);
+  // What is wrong with one of them is not the others' fault.
+  const auto mixed = *compilers.Compile(
+      {job("int g;", true), job(wrong, true), job("int h;", true)}, kLimit, supervisor_);
+  EXPECT_FALSE(mixed[0].library.empty()) << mixed[0].reason;
+  EXPECT_FALSE(mixed[2].library.empty()) << mixed[2].reason;
+  EXPECT_TRUE(mixed[1].library.empty());
+  EXPECT_THAT(mixed[1].reason, HasSubstr("undeclared_name"));
+}
+
+TEST_F(CompilersTest, LibrariesStayAsLongAsOneOfTheirSourcesIsKnown) {
+  Compilers compilers = FindAll();
+  const Compiler compiler = compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang;
+  std::vector<CompileJob> jobs;
+  for (size_t n = 0; n < Compilers::kMostLibraries + 20; ++n) {
+    jobs.push_back({compiler, "int f" + std::to_string(n) + ";\n", {"-O0"}, true});
+  }
+  const auto outcomes = *compilers.Compile(jobs, kLimit, supervisor_);
+  std::set<std::string> libraries;
+  for (const CompileOutcome& outcome : outcomes) libraries.insert(outcome.library);
+  EXPECT_LE(libraries.size(), jobs.size() / 3);
+  EXPECT_TRUE(std::filesystem::exists(outcomes.back().library));
+  ASSERT_TRUE(compilers.Advance().ok());
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
+    files += entry.path().extension() == ".so" ? 1 : 0;
+  }
+  EXPECT_LT(files, libraries.size() + 2);  // the probes' libraries are gone, too
+  EXPECT_FALSE(std::filesystem::exists(outcomes.front().library));
 }
 
 TEST_F(CompilersTest, ACompilationThatLastsTooLongIsStopped) {

@@ -9,6 +9,7 @@
 #include "tuner/measure/compile_worker.h"
 #include "tuner/measure/device_compilers.h"
 #include "tuner/measure/device_kernels.h"
+#include "tuner/measure/joined_unit.h"
 #include "tuner/measure/plain_kernel.h"
 #include "tuner/measure/runner_messages.h"
 
@@ -58,7 +59,7 @@ TEST_F(CudaCompilers, KernelsOfOurOwnCompile) {
   kernels.push_back(*plain);
   DeviceCompilers compilers = Compilers(2);
   for (size_t k = 0; k < kernels.size(); ++k) {
-    compilers.Add(static_cast<int64_t>(k), ToMessage(kernels[k]), kLimit);
+    compilers.Add(static_cast<int64_t>(k), ToMessage(kernels[k]), {.compile_limit_ns = kLimit});
   }
   for (size_t k = 0; k < kernels.size(); ++k) {
     const auto number = static_cast<int64_t>(k);
@@ -117,9 +118,73 @@ TEST_F(CudaCompilers, WhatWasCompiledIsNotCompiledAgain) {
   EXPECT_EQ(second.functions, first.functions);
 }
 
+// With one worker, which has to do something before they all wait.
+TEST_F(CudaCompilers, KernelsThatMayShareAUnitAreOneBinary) {
+  DeviceCompilers compilers = Compilers(1);
+  const MeasureOptions shared = {.compile_limit_ns = kLimit, .may_share_unit = true};
+  const std::string wrong = "  no_such_name = 1;\n", twice = "  if (i < n) out[i] = 2 * a[i];\n";
+  const std::vector<std::string> statements = {kRightDeviceAdd, kRightDeviceAdd, twice, wrong};
+  const auto compile = [&](int64_t first, size_t count, const MeasureOptions& options) {
+    std::vector<DeviceCompileOutcome> outcomes;
+    for (size_t k = 0; k < count; ++k) {
+      compilers.Add(first + static_cast<int64_t>(k),
+                    ToMessage(AddDeviceKernel(true, 100 + static_cast<int>(first), statements[k])),
+                    options);
+    }
+    for (size_t k = 0; k < count; ++k) {
+      const int64_t number = first + static_cast<int64_t>(k);
+      while (compilers.Find(number) == nullptr) {
+        EXPECT_TRUE(compilers.Advance().ok());
+        supervisor_.WaitFor(compilers.Sockets(), 50'000'000);
+      }
+      outcomes.push_back(*compilers.Find(number));
+      compilers.Forget(number);
+    }
+    return outcomes;
+  };
+  const std::vector<DeviceCompileOutcome> together = compile(0, 3, shared);
+  for (size_t k = 0; k < together.size(); ++k) {
+    EXPECT_EQ(together[k].outcome, TrialOutcome::kOk) << together[k].reason;
+    EXPECT_EQ(together[k].suffix, NameSuffix(k));
+    EXPECT_EQ(together[k].binary, together[0].binary);
+    ASSERT_EQ(together[k].functions.size(), 1u);
+    EXPECT_EQ(together[k].functions[0].function, "mdh_add_0");
+    EXPECT_THAT(together[k].binary, HasSubstr("mdh_add_0" + NameSuffix(k)));
+  }
+  // Who asks for one of its own gets it.
+  const DeviceCompileOutcome alone = compile(0, 1, {.compile_limit_ns = kLimit})[0];
+  EXPECT_EQ(alone.suffix, "");
+  EXPECT_NE(alone.binary, together[0].binary);
+  // What is wrong with one of them is not the others' fault.
+  const std::vector<DeviceCompileOutcome> mixed = compile(20, 4, shared);
+  EXPECT_EQ(mixed[0].outcome, TrialOutcome::kOk) << mixed[0].reason;
+  EXPECT_EQ(mixed[2].outcome, TrialOutcome::kOk) << mixed[2].reason;
+  EXPECT_EQ(mixed[3].outcome, TrialOutcome::kCompileError);
+  EXPECT_THAT(mixed[3].reason, HasSubstr("no_such_name"));
+}
+
+// The first one's limit is that of the unit.
+TEST_F(CudaCompilers, AUnitThatLastsTooLongIsTriedAsSeveral) {
+  DeviceCompilers compilers = Compilers(1);
+  compilers.Add(1, ToMessage(AddDeviceKernel(true, 100, kRightDeviceAdd)),
+                {.compile_limit_ns = 1'000'000, .may_share_unit = true});
+  compilers.Add(2, ToMessage(AddDeviceKernel(true, 200, kRightDeviceAdd)),
+                {.compile_limit_ns = kLimit, .may_share_unit = true});
+  for (const int64_t number : {1, 2}) {
+    while (compilers.Find(number) == nullptr) {
+      ASSERT_TRUE(compilers.Advance().ok());
+      supervisor_.WaitFor(compilers.Sockets(), 50'000'000);
+    }
+  }
+  EXPECT_THAT(compilers.Find(1)->reason, HasSubstr("compiling took longer than 0.001 s"));
+  EXPECT_EQ(compilers.Find(2)->outcome, TrialOutcome::kOk) << compilers.Find(2)->reason;
+  EXPECT_EQ(compilers.Find(2)->suffix, "");
+}
+
 TEST_F(CudaCompilers, PausedCompilationsGoOnAfterwards) {
   DeviceCompilers compilers = Compilers(1);
-  compilers.Add(7, ToMessage(AddDeviceKernel(true, 100, kRightDeviceAdd)), kLimit);
+  compilers.Add(7, ToMessage(AddDeviceKernel(true, 100, kRightDeviceAdd)),
+                {.compile_limit_ns = kLimit});
   ASSERT_TRUE(compilers.Advance().ok());
   compilers.Pause();
   EXPECT_THAT(compilers.Sockets(), IsEmpty());

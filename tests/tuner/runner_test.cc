@@ -46,6 +46,22 @@ TEST_F(CandidateTest, ARightKernelIsTimed) {
   EXPECT_GT(measurement.compile_ns, 0);
 }
 
+TEST_F(CandidateTest, KernelsThatShareAUnitAreMeasuredEachForItself) {
+  const MeasureOptions options = {.may_share_unit = true};
+  std::vector<Kernel> kernels(3, RightAddKernel(kSize));
+  kernels.push_back(AddKernel(kSize, std::string(kRightAdd) + "  out[617] += 1;\n"));
+  kernels.push_back(AddKernel(kSize, std::string(kRightAdd) + "  out[2] = s[0];\n"));
+  kernels.push_back(AddKernel(kSize, std::string("  static int calls;\n  ++calls;\n") + kRightAdd));
+  const Result<std::vector<Measurement>> measured = runner_->Measure(kernels, options);
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  for (const size_t right : {0, 1, 2, 5}) {
+    EXPECT_EQ((*measured)[right].outcome, TrialOutcome::kOk) << (*measured)[right].reason;
+  }
+  EXPECT_EQ((*measured)[3].outcome, TrialOutcome::kWrongResult);
+  EXPECT_THAT((*measured)[3].reason, HasSubstr("out[617]"));
+  EXPECT_EQ((*measured)[4].outcome, TrialOutcome::kCompileError);
+}
+
 TEST_F(CandidateTest, RepeatsStopAtTheTargetTimeOrAtTheMost) {
   const std::string slow = std::string("  usleep(2000);\n") + kRightAdd;
   const MeasureOptions target = {.min_repeats = 1, .target_time_ns = 20'000'000, .precision = 0};

@@ -36,8 +36,8 @@ class Bench {
   // As Runner::Health.
   virtual Status Health() = 0;
 
-  // Has a kernel compiled in the background.
-  virtual void Compile(int64_t number, const Kernel& kernel, int64_t limit_ns) = 0;
+  // Has a kernel compiled in the background, as far as the options speak of compiling.
+  virtual void Compile(int64_t number, const Kernel& kernel, const MeasureOptions& options) = 0;
   // Goes on with what is done in the background; never waits. Errors: files cannot be written.
   virtual Status Advance() = 0;
   // Whether the kernel can be measured now, perhaps with the result that it does not compile.

@@ -33,6 +33,7 @@ struct InputBuffer {
 struct CandidateRun {
   std::string library;  // compiled from a source with CallShim at its end
   std::string entry;
+  std::string suffix = "";  // of all names of the source in the library
   int threads = 1;
   std::vector<int> cores = {};  // that it runs on; empty: all
   std::vector<InputBuffer> inputs;

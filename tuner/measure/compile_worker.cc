@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "tuner/device/cuda_program.h"
 #include "tuner/device/nvrtc.h"
+#include "tuner/measure/joined_unit.h"
 #include "tuner/measure/message_stream.h"
 #include "tuner/measure/runner_messages.h"
 
@@ -47,14 +48,25 @@ class Worker {
   explicit Worker(const CompileWorkerOptions& options) : options_(options) {}
 
   v1::CompileResponse Answer(const v1::CompileRequest& request) {
+    std::vector<Kernel> kernels;
+    for (const v1::RunnerKernel& kernel : request.kernels()) kernels.push_back(FromMessage(kernel));
     v1::CompileResponse response;
-    const Status status = Compile(FromMessage(request.kernel()), response);
-    response.set_outcome(static_cast<int>(OutcomeOf(status)));
-    if (!status.ok()) response.set_reason(FirstErrorOfLog(status.message()));
+    if (kernels.size() > 1 && CompileTogether(kernels, response).ok()) return response;
+    // One alone; or what is wrong with one of them is only its own fault.
+    response.clear_kernels();
+    for (const Kernel& kernel : kernels) {
+      v1::CompiledKernel& compiled = *response.add_kernels();
+      SetOutcome(Compile(kernel, compiled), compiled);
+    }
     return response;
   }
 
  private:
+  static void SetOutcome(const Status& status, v1::CompiledKernel& compiled) {
+    compiled.set_outcome(static_cast<int>(OutcomeOf(status)));
+    if (!status.ok()) compiled.set_reason(FirstErrorOfLog(status.message()));
+  }
+
   static TrialOutcome OutcomeOf(const Status& status) {
     if (status.ok()) return TrialOutcome::kOk;
     return absl::IsResourceExhausted(status) ? TrialOutcome::kOutOfResources
@@ -62,22 +74,43 @@ class Worker {
   }
 
   // Sets the binary, and what the compiler says of it.
-  Status Compile(const Kernel& kernel, v1::CompileResponse& response) {
-    if (options_.selector.kind == DeviceKind::kCuda) return CompileCuda(kernel, response);
+  Status Compile(const Kernel& kernel, v1::CompiledKernel& compiled) {
+    if (options_.selector.kind == DeviceKind::kCuda) return CompileCuda(kernel, compiled);
     if (device_ == nullptr) {
       MDH_ASSIGN_OR_RETURN(device_, OpenAttachedDevice(options_.selector, options_.drivers));
     }
     // PoCL's binaries contain machine code for the sizes that this names only; the rest would be
     // compiled where kernels are measured.
     setenv("POCL_BINARY_SPECIALIZE_WG", PoclSizes(kernel).c_str(), 1);
-    MDH_ASSIGN_OR_RETURN(*response.mutable_binary(), device_->CompileToBinary(kernel));
+    MDH_ASSIGN_OR_RETURN(*compiled.mutable_binary(), device_->CompileToBinary(kernel));
     return absl::OkStatus();
   }
 
-  Status CompileCuda(const Kernel& kernel, v1::CompileResponse& response) {
-    if (kernel.language != "CUDA C++") {
-      return absl::InvalidArgumentError(absl::StrCat("NVRTC cannot compile ", kernel.language));
+  // By NVRTC, in one unit, which is the binary of all. Errors: the unit does not compile.
+  Status CompileTogether(const std::vector<Kernel>& kernels, v1::CompileResponse& response) {
+    MDH_ASSIGN_OR_RETURN(const int capability, Prepare());
+    Kernel unit = kernels.front();
+    std::vector<std::string> sources;
+    for (const Kernel& kernel : kernels) sources.push_back(kernel.source);
+    unit.source = JoinUnits(sources);
+    MDH_ASSIGN_OR_RETURN(const Cubin cubin, CompileToCubin(*nvrtc_, capability, unit));
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      const std::string suffix = NameSuffix(k);
+      Cubin own = {cubin.image, {}};
+      for (FunctionResources function : cubin.functions) {
+        if (!absl::EndsWith(function.function, suffix)) continue;
+        function.function.resize(function.function.size() - suffix.size());
+        own.functions.push_back(std::move(function));
+      }
+      v1::CompiledKernel& compiled = *response.add_kernels();
+      compiled.set_suffix(suffix);
+      SetOutcome(Judge(kernels[k], std::move(own), compiled), compiled);
     }
+    return absl::OkStatus();
+  }
+
+  // Loads NVRTC, and gives the compute capability that it compiles for.
+  Result<int> Prepare() {
     if (!nvrtc_) {
       MDH_ASSIGN_OR_RETURN(nvrtc_, Nvrtc::Load(Nvrtc::ToolkitFolders(options_.drivers.cuda_root)));
     }
@@ -87,16 +120,30 @@ class Worker {
       return absl::InternalError(
           absl::StrCat("'", options_.device.isa, "' is no architecture of CUDA"));
     }
+    return capability;
+  }
+
+  Status CompileCuda(const Kernel& kernel, v1::CompiledKernel& compiled) {
+    if (kernel.language != "CUDA C++") {
+      return absl::InvalidArgumentError(absl::StrCat("NVRTC cannot compile ", kernel.language));
+    }
+    MDH_ASSIGN_OR_RETURN(const int capability, Prepare());
     MDH_RETURN_IF_ERROR(CheckLaunches(kernel, options_.device));
     if (kernel.compiler == Compiler::kNvcc) {
-      MDH_ASSIGN_OR_RETURN(*response.mutable_binary(), CompileByNvcc(capability, kernel));
+      MDH_ASSIGN_OR_RETURN(*compiled.mutable_binary(), CompileByNvcc(capability, kernel));
       return absl::OkStatus();
     }
     MDH_ASSIGN_OR_RETURN(Cubin cubin, CompileToCubin(*nvrtc_, capability, kernel));
+    return Judge(kernel, std::move(cubin), compiled);
+  }
+
+  // Sets binary and functions if the device has what they need.
+  Status Judge(const Kernel& kernel, Cubin cubin, v1::CompiledKernel& compiled) const {
+    MDH_RETURN_IF_ERROR(CheckLaunches(kernel, options_.device));
     MDH_RETURN_IF_ERROR(CheckResources(kernel, cubin.functions, options_.device));
-    response.set_binary(std::move(cubin.image));
+    compiled.set_binary(std::move(cubin.image));
     for (const FunctionResources& function : cubin.functions) {
-      *response.add_functions() = ToMessage(function);
+      *compiled.add_functions() = ToMessage(function);
     }
     return absl::OkStatus();
   }

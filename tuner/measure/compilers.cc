@@ -22,6 +22,7 @@
 #include "absl/strings/strip.h"
 #include "core/canonical.h"
 #include "tuner/measure/clock.h"
+#include "tuner/measure/joined_unit.h"
 
 namespace mdh {
 namespace {
@@ -195,34 +196,55 @@ Status Compilers::Try(Compiler compiler, const std::string& path, Supervisor& su
   return absl::OkStatus();
 }
 
-Result<Compilers::Running> Compilers::StartJob(Job job) const {
-  const std::string base = absl::StrCat(directory_, "/", job.stem);
-  MDH_RETURN_IF_ERROR(WriteFile(base + ".c", job.job.source));
+std::vector<Compilers::Job> Compilers::TakeUnit() {
+  const size_t idle = static_cast<size_t>(processes_) - running_.size();
+  const size_t most = std::min(kMostOfUnit, (waiting_.size() + idle - 1) / idle);
+  std::vector<Job> unit;
+  unit.reserve(most);
+  const auto take = [&](std::list<Job>::iterator at) {
+    unit.push_back(std::move(*at));
+    return waiting_.erase(at);
+  };
+  auto at = take(waiting_.begin());
+  const CompileJob& first = unit.front().job;
+  while (first.may_share_unit && at != waiting_.end() && unit.size() < most) {
+    const bool is_alike = at->job.may_share_unit && at->job.compiler == first.compiler &&
+                          at->job.options == first.options;
+    at = is_alike ? take(at) : std::next(at);
+  }
+  return unit;
+}
+
+Result<Compilers::Running> Compilers::Start(std::vector<Job> jobs) {
+  const CompileJob& first = jobs.front().job;
+  const std::string base = absl::StrCat(directory_, "/unit", ++last_unit_);
+  std::vector<std::string> sources;
+  for (const Job& job : jobs) sources.push_back(job.job.source);
+  MDH_RETURN_IF_ERROR(WriteFile(base + ".c", jobs.size() > 1 ? JoinUnits(sources) : sources[0]));
   // The log is made here, so that a directory that cannot be written is not taken for an error of
   // the compiler.
   MDH_RETURN_IF_ERROR(WriteFile(base + ".log", ""));
   std::vector<std::string> command = {
-      program(job.job.compiler)->path, "-shared", "-fPIC", "-o", base + ".so", base + ".c"};
-  const std::vector<std::string>& libraries = program(job.job.compiler)->libraries;
-  command.insert(command.end(), job.job.options.begin(), job.job.options.end());
+      program(first.compiler)->path, "-shared", "-fPIC", "-o", base + ".so", base + ".c"};
+  const std::vector<std::string>& libraries = program(first.compiler)->libraries;
+  command.insert(command.end(), first.options.begin(), first.options.end());
   command.insert(command.end(), libraries.begin(), libraries.end());
+  const int64_t limit_ns = jobs.front().limit_ns;
   const ChildLimits limits = {
-      .cpu_s = job.limit_ns / 1'000'000'000 + 1, .nice = kNiceOfCompilers, .cores = cores_};
+      .cpu_s = limit_ns / 1'000'000'000 + 1, .nice = kNiceOfCompilers, .cores = cores_};
   MDH_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Fork(limits, [&] {
                          return Execute(command, base + ".log", directory_);
                        }));
   const int64_t now = NowNs();
-  const int64_t deadline_ns = now + job.limit_ns;
-  return Running{std::move(job), now, deadline_ns, std::move(child)};
+  return Running{std::move(jobs), base, now, now + limit_ns, std::move(child)};
 }
 
 CompileOutcome Compilers::Finish(const Running& running, const ChildEnd& end) {
-  const std::string base = absl::StrCat(directory_, "/", running.job.stem);
+  const std::string& base = running.base;
   CompileOutcome outcome;
-  outcome.compile_ns = NowNs() - running.started_ns;
+  outcome.compile_ns = (NowNs() - running.started_ns) / static_cast<int64_t>(running.jobs.size());
   if (end.signal == 0 && end.exit_code == 0) {
     outcome.library = base + ".so";
-    Remember(running.job.stem);
   } else {
     outcome.reason = FirstError(ReadFile(base + ".log"), directory_);
     if (outcome.reason.empty()) {
@@ -237,33 +259,54 @@ CompileOutcome Compilers::Finish(const Running& running, const ChildEnd& end) {
   return outcome;
 }
 
-void Compilers::Remember(const std::string& stem) {
-  recent_.remove(stem);
-  recent_.push_front(stem);
+void Compilers::Settle(Running& running, const CompileOutcome& outcome) {
+  const bool is_shared = running.jobs.size() > 1;
+  if (is_shared && outcome.library.empty()) {
+    // One of them is to blame, and only alone its error is its own.
+    for (Job& job : running.jobs) job.job.may_share_unit = false;
+    waiting_.insert(waiting_.begin(), std::make_move_iterator(running.jobs.begin()),
+                    std::make_move_iterator(running.jobs.end()));
+    return;
+  }
+  for (size_t j = 0; j < running.jobs.size(); ++j) {
+    CompileOutcome own = outcome;
+    if (is_shared) own.suffix = NameSuffix(j);
+    const Job& job = running.jobs[j];
+    if (!own.library.empty()) recent_.push_front({job.key, own.library, own.suffix});
+    for (const int64_t ticket : job.tickets) done_[ticket] = own;
+  }
 }
 
 void Compilers::ForgetOldLibraries() {
   while (recent_.size() > kMostLibraries) {
-    unlink(absl::StrCat(directory_, "/", recent_.back(), ".so").c_str());
+    const std::string path = recent_.back().path;
     recent_.pop_back();
+    const bool is_needed = std::any_of(recent_.begin(), recent_.end(),
+                                       [&](const Library& other) { return other.path == path; });
+    if (!is_needed) unlink(path.c_str());
   }
 }
 
 bool Compilers::AnswerAtOnce(const Job& job) {
   CompileOutcome outcome;
+  const auto known = std::find_if(recent_.begin(), recent_.end(),
+                                  [&](const Library& library) { return library.key == job.key; });
   if (!program(job.job.compiler)) {
     outcome.reason = absl::StrCat(CommandOf(job.job.compiler), " is not installed");
-  } else if (std::find(recent_.begin(), recent_.end(), job.stem) != recent_.end()) {
-    outcome.library = absl::StrCat(directory_, "/", job.stem, ".so");
-    Remember(job.stem);
+  } else if (known != recent_.end()) {
+    outcome.library = known->path;
+    outcome.suffix = known->suffix;
+    recent_.splice(recent_.begin(), recent_, known);
   } else {
     const auto join = [&](Job& other) {
-      if (other.stem != job.stem) return false;
+      if (other.key != job.key) return false;
       other.tickets.push_back(job.tickets[0]);
       return true;
     };
     return std::any_of(running_.begin(), running_.end(),
-                       [&](Running& running) { return join(running.job); }) ||
+                       [&](Running& running) {
+                         return std::any_of(running.jobs.begin(), running.jobs.end(), join);
+                       }) ||
            std::any_of(waiting_.begin(), waiting_.end(), join);
   }
   done_[job.tickets[0]] = std::move(outcome);
@@ -271,11 +314,11 @@ bool Compilers::AnswerAtOnce(const Job& job) {
 }
 
 int64_t Compilers::Add(CompileJob job, int64_t limit_ns) {
-  const std::string stem =
-      Sha256Hex(absl::StrCat(CommandOf(job.compiler), "\n", absl::StrJoin(job.options, "\n"),
-                             "\n\n", job.source))
-          .substr(0, 32);
-  Job added = {std::move(job), stem, limit_ns, {++last_ticket_}};
+  // What must not share a unit is not taken from one that others share, either.
+  std::string key =
+      Sha256Hex(absl::StrCat(CommandOf(job.compiler), "\n", absl::StrJoin(job.options, "\n"), "\n",
+                             job.may_share_unit, "\n\n", job.source));
+  Job added = {std::move(job), std::move(key), limit_ns, {++last_ticket_}};
   if (!AnswerAtOnce(added)) waiting_.push_back(std::move(added));
   return last_ticket_;
 }
@@ -291,7 +334,7 @@ std::optional<CompileOutcome> Compilers::Check(Running& running) {
   CompileOutcome outcome = Finish(running, *end);
   if (is_late) {
     outcome.reason =
-        absl::StrFormat("compiling took longer than %g s", running.job.limit_ns * 1e-9);
+        absl::StrFormat("compiling took longer than %g s", running.jobs[0].limit_ns * 1e-9);
   }
   return outcome;
 }
@@ -309,13 +352,12 @@ Status Compilers::Advance() {
       return absl::ResourceExhaustedError(
           absl::StrCat("cannot write to ", directory_, ": ", std::strerror(ENOSPC)));
     }
-    for (const int64_t ticket : it->job.tickets) done_[ticket] = *outcome;
+    Settle(*it, *outcome);
     it = running_.erase(it);
   }
   ForgetOldLibraries();
   while (!waiting_.empty() && static_cast<int>(running_.size()) < processes_) {
-    Result<Running> started = StartJob(std::move(waiting_.front()));
-    waiting_.pop_front();
+    Result<Running> started = Start(TakeUnit());
     if (!started.ok()) {
       Cancel();
       return started.status();

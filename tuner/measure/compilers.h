@@ -32,20 +32,26 @@ struct CompileJob {
   Compiler compiler = Compiler::kGcc;
   std::string source;
   std::vector<std::string> options;
+  // May be compiled in one unit with others of the same compiler and options (JoinUnits).
+  bool may_share_unit = false;
 };
 
 struct CompileOutcome {
   std::string library;  // path; empty if there is none
+  std::string suffix;   // of the names of the source in the library
   std::string reason;   // the first error, on one line
   bool interrupted = false;
-  int64_t compile_ns = 0;  // 0 if the library was there already
+  // 0 if the library was there already; of those that share a unit: its share.
+  int64_t compile_ns = 0;
 };
 
-// Not thread-safe. The latest kMostLibraries libraries stay in the directory and are not compiled
-// again; a path is good as long as fewer than that are compiled after it.
+// Not thread-safe. The libraries of the latest kMostLibraries sources stay in the directory and are
+// not compiled again; a path is good as long as fewer than that are compiled after it.
 class Compilers {
  public:
   static constexpr size_t kMostLibraries = 256;
+  // Sources of one unit. Of more, the last one's result comes late, and what they save is little.
+  static constexpr size_t kMostOfUnit = 4;
 
   // Looks for gcc (or a cc that is one) and clang in `path` (as $PATH) and tries whether they
   // compile OpenMP. `directory`: for sources and libraries. `processes`: how many compilations run
@@ -81,12 +87,14 @@ class Compilers {
  private:
   struct Job {
     CompileJob job;
-    std::string stem;  // of its files
+    std::string key;  // of all that makes its library
     int64_t limit_ns;
     std::vector<int64_t> tickets;
   };
+  // One or, in a unit that they share, several jobs.
   struct Running {
-    Job job;
+    std::vector<Job> jobs;
+    std::string base;  // path of its files, without their extensions
     int64_t started_ns;
     int64_t deadline_ns;
     ChildProcess child;
@@ -94,13 +102,16 @@ class Compilers {
   Compilers(std::string directory, int processes)
       : directory_(std::move(directory)), processes_(processes) {}
   Status Try(Compiler compiler, const std::string& path, Supervisor& supervisor);
-  Result<Running> StartJob(Job job) const;
+  // The next job and those that it may share a unit with, if no process is idle for want of them.
+  std::vector<Job> TakeUnit();
+  Result<Running> Start(std::vector<Job> jobs);
   CompileOutcome Finish(const Running& running, const ChildEnd& end);
   // Ends a compilation that is late; nullopt while it goes on.
   std::optional<CompileOutcome> Check(Running& running);
+  // Hands out what came of a unit. Jobs that shared one which failed wait again, each for itself.
+  void Settle(Running& running, const CompileOutcome& outcome);
   // Whether the job can be answered, or joins another one, without running anything.
   bool AnswerAtOnce(const Job& job);
-  void Remember(const std::string& stem);
   void ForgetOldLibraries();
 
   std::string directory_;
@@ -108,9 +119,14 @@ class Compilers {
   std::vector<int> cores_;
   std::optional<CompilerProgram> gcc_;
   std::optional<CompilerProgram> clang_;
-  std::string failures_;           // why compilers that were found do not work
-  std::list<std::string> recent_;  // stems of the libraries in the directory, latest first
+  std::string failures_;  // why compilers that were found do not work
+  // Libraries in the directory, by the job's key, latest first; several may be one file.
+  struct Library {
+    std::string key, path, suffix;
+  };
+  std::list<Library> recent_;
   int64_t last_ticket_ = 0;
+  int64_t last_unit_ = 0;
   std::list<Job> waiting_;
   std::list<Running> running_;
   std::map<int64_t, CompileOutcome> done_;  // by ticket

@@ -63,11 +63,12 @@ class CpuBench final : public Bench {
   // A candidate runs in a process of its own and leaves nothing of itself to the next one.
   Status Health() override { return absl::OkStatus(); }
 
-  void Compile(int64_t number, const Kernel& kernel, int64_t limit_ns) override {
+  void Compile(int64_t number, const Kernel& kernel, const MeasureOptions& options) override {
     CompileJob job = {.compiler = kernel.compiler,
                       .source = kernel.source + CallShim(kernel.entry, problem_->num_arguments()),
-                      .options = kernel.compile_options};
-    tickets_[number] = compilers_.Add(std::move(job), limit_ns);
+                      .options = kernel.compile_options,
+                      .may_share_unit = options.may_share_unit};
+    tickets_[number] = compilers_.Add(std::move(job), options.compile_limit_ns);
   }
 
   Status Advance() override {
@@ -97,6 +98,7 @@ class CpuBench final : public Bench {
       measurement = Failed(TrialOutcome::kCompileError, compiled.reason);
     } else {
       CandidateRun run = problem_->MakeRun(compiled.library, kernel.entry, threads_, options);
+      run.suffix = compiled.suffix;
       run.cores = measured_cores_;
       MDH_ASSIGN_OR_RETURN(const RunRecord record, RunAlone(run));
       measurement = Judge(record, run, problem_->references());
@@ -110,10 +112,12 @@ class CpuBench final : public Bench {
   void MakeYardstick(int64_t number, const Kernel& kernel) override {
     // A copy, since libraries make room for later ones.
     std::error_code error;
-    std::filesystem::copy_file(compiled_.at(number).library, yardstick_library_,
+    const CompileOutcome& compiled = compiled_.at(number);
+    std::filesystem::copy_file(compiled.library, yardstick_library_,
                                std::filesystem::copy_options::overwrite_existing, error);
     if (error) return;
     yardstick_ = problem_->MakeRun(yardstick_library_, kernel.entry, threads_, kYardstick);
+    yardstick_->suffix = compiled.suffix;
     yardstick_->cores = measured_cores_;
     yardstick_->final_call = false;
   }

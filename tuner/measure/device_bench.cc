@@ -104,8 +104,8 @@ class DeviceBench final : public Bench {
 
   Status Health() override { return unhealthy_.empty() ? absl::OkStatus() : AskCanary(); }
 
-  void Compile(int64_t number, const Kernel& kernel, int64_t limit_ns) override {
-    compilers_.Add(number, ToMessage(kernel), limit_ns);
+  void Compile(int64_t number, const Kernel& kernel, const MeasureOptions& options) override {
+    compilers_.Add(number, ToMessage(kernel), options);
   }
   Status Advance() override { return compilers_.Advance(); }
   bool IsCompiled(int64_t number) override { return compilers_.Find(number) != nullptr; }
@@ -125,7 +125,7 @@ class DeviceBench final : public Bench {
     if (std::string why = spill_limit_.Objection(compiled.functions, options); !why.empty()) {
       return GivenUp(compiled, std::move(why));
     }
-    v1::ExecutorRequest request = Request(kernel, compiled.binary, options);
+    v1::ExecutorRequest request = Request(kernel, compiled, options);
     request.set_final_call(true);
     Result<Measurement> measurement = RunAndJudge(request, options);
     if (absl::IsCancelled(measurement.status())) return CancelledMeasurement();
@@ -136,7 +136,7 @@ class DeviceBench final : public Bench {
   }
 
   void MakeYardstick(int64_t number, const Kernel& kernel) override {
-    yardstick_ = Request(kernel, compilers_.Find(number)->binary, kYardstick);
+    yardstick_ = Request(kernel, *compilers_.Find(number), kYardstick);
   }
 
   Result<double> TimeYardstick() override {
@@ -222,12 +222,15 @@ class DeviceBench final : public Bench {
     return equality_;
   }
 
-  static v1::ExecutorRequest Request(const Kernel& kernel, const std::string& binary,
+  static v1::ExecutorRequest Request(const Kernel& kernel, const DeviceCompileOutcome& compiled,
                                      const MeasureOptions& options) {
     v1::ExecutorRequest request;
     *request.mutable_kernel() = ToMessage(kernel);
     request.mutable_kernel()->clear_source();
-    request.set_binary(binary);
+    for (v1::RunnerLaunch& launch : *request.mutable_kernel()->mutable_launches()) {
+      launch.mutable_function()->append(compiled.suffix);
+    }
+    request.set_binary(compiled.binary);
     *request.mutable_options() = ToMessage(options);
     return request;
   }
@@ -239,7 +242,7 @@ class DeviceBench final : public Bench {
     MDH_ASSIGN_OR_RETURN(const DeviceCompileOutcome compiled,
                          compilers_.Compile(ToMessage(kernel), kOwnLimit, supervisor_));
     if (compiled.outcome == TrialOutcome::kOk) {
-      return executor.Run(Request(kernel, compiled.binary, options), supervisor_);
+      return executor.Run(Request(kernel, compiled, options), supervisor_);
     }
     Executor::Execution failed;
     failed.failure = Failed(compiled.outcome, compiled.reason);

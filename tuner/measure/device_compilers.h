@@ -15,6 +15,7 @@
 #include "tuner/device/compiler_report.h"
 #include "tuner/measure/helper_process.h"
 #include "tuner/measure/measurement.h"
+#include "tuner/measure/runner.h"
 
 namespace mdh {
 
@@ -22,8 +23,10 @@ struct DeviceCompileOutcome {
   TrialOutcome outcome = TrialOutcome::kOk;  // or kCompileError, kOutOfResources
   std::string reason;
   std::string binary;
-  std::vector<FunctionResources> functions;  // that the compiler reports on
-  int64_t compile_ns = 0;                    // 0: the binary was there already
+  std::string suffix;                        // of the names of functions in the binary
+  std::vector<FunctionResources> functions;  // that the compiler reports on, without the suffix
+  // 0: the binary was there already; of those that share a unit: its share.
+  int64_t compile_ns = 0;
 };
 
 // Not thread-safe. Workers are started when there is something to compile, and again when they have
@@ -31,12 +34,15 @@ struct DeviceCompileOutcome {
 class DeviceCompilers {
  public:
   static constexpr size_t kMostBinaries = 64;
+  // Kernels of one unit.
+  static constexpr size_t kMostOfUnit = 4;
 
   // `serve`: what a worker does; `limits` of a worker; `workers`: how many at a time.
   DeviceCompilers(std::function<int()> serve, ChildLimits limits, int workers)
       : serve_(std::move(serve)), limits_(std::move(limits)), workers_(workers) {}
 
-  void Add(int64_t number, const v1::RunnerKernel& kernel, int64_t limit_ns);
+  // As far as the options speak of compiling. Only kernels in CUDA C++ share units.
+  void Add(int64_t number, const v1::RunnerKernel& kernel, const MeasureOptions& options);
   // Starts compilations and collects those that ended; never waits. Errors: ResourceExhausted if
   // there are no processes to be had.
   Status Advance();
@@ -58,18 +64,27 @@ class DeviceCompilers {
   struct Job {
     int64_t number;
     v1::RunnerKernel kernel;
+    bool may_share_unit;
     int64_t limit_ns;
-    int64_t started_ns = 0;
     int killed_workers = 0;  // that had it
   };
   struct Worker {
     HelperProcess process;
-    std::optional<Job> job;
+    std::vector<Job> jobs = {};  // empty: it is idle
+    int64_t started_ns = 0;      // with the jobs
   };
 
-  // What came of a worker's job; nullopt while it goes on. Sets `is_lost` if the worker has ended.
-  std::optional<DeviceCompileOutcome> Check(Worker& worker, bool& is_lost);
+  // Looks what came of a worker's jobs, which it has no more then, and whether it can go on.
+  [[nodiscard]] bool Check(Worker& worker);
   void Finish(const Job& job, DeviceCompileOutcome outcome);
+  // All jobs of a worker. Of several, each is compiled for itself then, so that only those fail
+  // that are to blame.
+  void Fail(Worker& worker, const std::string& reason);
+  void TakeAgain(Worker& worker);
+  // The next job and those that it may share a unit with, if no worker is idle for want of them.
+  std::vector<Job> TakeUnit();
+  // The recent ones are known by it.
+  static std::string KeyOf(const v1::RunnerKernel& kernel, bool may_share_unit);
   // A worker without a job; nullptr if all have one. Starts one if there may be more.
   Result<Worker*> IdleWorker();
 

@@ -90,8 +90,9 @@ class Execution {
   std::string Prepare() {
     void* library = dlopen(run_.library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return absl::StrCat("the kernel cannot be loaded: ", dlerror());
-    call_ = reinterpret_cast<KernelEntry>(dlsym(library, "mdh_call"));
-    const std::string scratch_name = run_.entry + "_scratch_bytes";
+    const std::string call_name = "mdh_call" + run_.suffix;
+    call_ = reinterpret_cast<KernelEntry>(dlsym(library, call_name.c_str()));
+    const std::string scratch_name = run_.entry + "_scratch_bytes" + run_.suffix;
     const auto scratch_bytes = reinterpret_cast<ScratchBytes>(dlsym(library, scratch_name.c_str()));
     if (call_ == nullptr) return "the kernel's library has no mdh_call";
     if (scratch_bytes == nullptr) return absl::StrCat("the kernel has no ", scratch_name);

@@ -68,6 +68,9 @@ struct MeasureOptions {
   // says, is not even called (SpillLimit).
   int64_t best_so_far_ns = 0;
   double slow_factor = 1.5;
+  // May be compiled in one unit with others that wait, which takes less time each. Their code may
+  // differ from that of a kernel that is compiled alone: not for figures that are to be kept.
+  bool may_share_unit = false;
 
   friend bool operator==(const MeasureOptions&, const MeasureOptions&) = default;
 };

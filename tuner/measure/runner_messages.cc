@@ -69,6 +69,7 @@ v1::RunnerMeasureOptions ToMessage(const MeasureOptions& options) {
   message.set_precision(options.precision);
   message.set_max_time_ns(options.max_time_ns);
   message.set_cache(static_cast<int>(options.cache));
+  message.set_may_share_unit(options.may_share_unit);
   return message;
 }
 
@@ -82,7 +83,8 @@ MeasureOptions FromMessage(const v1::RunnerMeasureOptions& message) {
           .max_time_ns = message.max_time_ns(),
           .cache = static_cast<CacheState>(message.cache()),
           .best_so_far_ns = message.best_so_far_ns(),
-          .slow_factor = message.slow_factor()};
+          .slow_factor = message.slow_factor(),
+          .may_share_unit = message.may_share_unit()};
 }
 
 v1::RunnerDevice ToMessage(const DeviceDescription& device) {

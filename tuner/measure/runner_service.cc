@@ -155,7 +155,7 @@ void RunnerService::StartCompilations() {
   if (bench_ == nullptr || problem_.empty()) return;
   for (; compiling_ < std::min(submitted_.size(), kMostCompiling); ++compiling_) {
     const Submitted& next = submitted_[compiling_];
-    bench_->Compile(next.number, next.kernel, next.options.compile_limit_ns);
+    bench_->Compile(next.number, next.kernel, next.options);
   }
 }
 

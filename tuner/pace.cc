@@ -18,7 +18,7 @@ Pace Pace::For(const DeviceDescription& device) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   const bool is_gpu = device.kind != DeviceKind::kCpu && device.blocks.warp_size > 1;
   if (!is_gpu) {
-    return {.lookahead = std::clamp(cores, 4, 16),
+    return {.lookahead = std::clamp(4 * cores, 8, 32),
             .long_compile_factor = 10,
             .least_compile_limit_ns = 8 * kSecond,
             .most_timed_ns = 100 * kSecond,

@@ -21,6 +21,12 @@ using ::testing::IsEmpty;
 
 constexpr int64_t kLimit = 120'000'000'000;
 
+constexpr char kLong[] =
+    "  float x = a[0];\n"
+    "  #pragma unroll\n"
+    "  for (int k = 0; k < 20000; ++k) x = x * b[k % 100] + b[(k * 7) % 100];\n"
+    "  if (i < n) out[i] = x;\n";
+
 class CudaCompilers : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { PrepareToSupervise(); }
@@ -95,11 +101,6 @@ TEST_F(CudaCompilers, FunctionsBeyondTheDevicesLimitsAreOutOfResources) {
 }
 
 TEST_F(CudaCompilers, ACompilationThatLastsTooLongIsStopped) {
-  constexpr char kLong[] =
-      "  float x = a[0];\n"
-      "  #pragma unroll\n"
-      "  for (int k = 0; k < 20000; ++k) x = x * b[k % 100] + b[(k * 7) % 100];\n"
-      "  if (i < n) out[i] = x;\n";
   const DeviceCompileOutcome outcome = Compile(AddDeviceKernel(true, 100, kLong), 1'000'000);
   EXPECT_EQ(outcome.outcome, TrialOutcome::kCompileError);
   EXPECT_THAT(outcome.reason, HasSubstr("compiling took longer than"));
@@ -166,7 +167,7 @@ TEST_F(CudaCompilers, KernelsThatMayShareAUnitAreOneBinary) {
 // The first one's limit is that of the unit.
 TEST_F(CudaCompilers, AUnitThatLastsTooLongIsTriedAsSeveral) {
   DeviceCompilers compilers = Compilers(1);
-  compilers.Add(1, ToMessage(AddDeviceKernel(true, 100, kRightDeviceAdd)),
+  compilers.Add(1, ToMessage(AddDeviceKernel(true, 100, kLong)),
                 {.compile_limit_ns = 1'000'000, .may_share_unit = true});
   compilers.Add(2, ToMessage(AddDeviceKernel(true, 200, kRightDeviceAdd)),
                 {.compile_limit_ns = kLimit, .may_share_unit = true});

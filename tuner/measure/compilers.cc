@@ -197,8 +197,8 @@ Status Compilers::Try(Compiler compiler, const std::string& path, Supervisor& su
 }
 
 std::vector<Compilers::Job> Compilers::TakeUnit() {
-  const size_t idle = static_cast<size_t>(processes_) - running_.size();
-  const size_t most = std::min(kMostOfUnit, (waiting_.size() + idle - 1) / idle);
+  const size_t share = waiting_.size() / static_cast<size_t>(processes_);
+  const size_t most = std::clamp<size_t>(share, 1, kMostOfUnit);
   std::vector<Job> unit;
   unit.reserve(most);
   const auto take = [&](std::list<Job>::iterator at) {

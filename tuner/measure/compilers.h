@@ -102,7 +102,8 @@ class Compilers {
   Compilers(std::string directory, int processes)
       : directory_(std::move(directory)), processes_(processes) {}
   Status Try(Compiler compiler, const std::string& path, Supervisor& supervisor);
-  // The next job and those that it may share a unit with, if no process is idle for want of them.
+  // The next job and those that it may share a unit with: no more than its share of the queue, so
+  // that no process is idle for want of jobs.
   std::vector<Job> TakeUnit();
   Result<Running> Start(std::vector<Job> jobs);
   CompileOutcome Finish(const Running& running, const ChildEnd& end);

@@ -105,10 +105,8 @@ void DeviceCompilers::TakeAgain(Worker& worker) {
 }
 
 std::vector<DeviceCompilers::Job> DeviceCompilers::TakeUnit() {
-  const auto busy = static_cast<size_t>(std::count_if(
-      running_.begin(), running_.end(), [](const Worker& worker) { return !worker.jobs.empty(); }));
-  const size_t idle = std::max<size_t>(static_cast<size_t>(workers_) - busy, 1);
-  const size_t most = std::min(kMostOfUnit, (waiting_.size() + idle - 1) / idle);
+  const size_t share = waiting_.size() / static_cast<size_t>(workers_);
+  const size_t most = std::clamp<size_t>(share, 1, kMostOfUnit);
   std::vector<Job> unit;
   unit.reserve(most);
   const auto is_alike = [&](const Job& next) {

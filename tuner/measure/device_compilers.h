@@ -81,7 +81,8 @@ class DeviceCompilers {
   // that are to blame.
   void Fail(Worker& worker, const std::string& reason);
   void TakeAgain(Worker& worker);
-  // The next job and those that it may share a unit with, if no worker is idle for want of them.
+  // The next job and those that it may share a unit with: no more than its share of the queue, as
+  // workers that are idle cost more than units save.
   std::vector<Job> TakeUnit();
   // The recent ones are known by it.
   static std::string KeyOf(const v1::RunnerKernel& kernel, bool may_share_unit);

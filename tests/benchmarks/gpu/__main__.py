@@ -79,7 +79,10 @@ def _machine(options: Any, stack: ExitStack, results: Results) -> Machine:
     worker = WorkerProcess(options.python or sys.executable)
     stack.callback(worker.close)
     gpu = gpu_of(service.devices(), "cuda")
-    opencl = gpu_of(service.devices(), "opencl") if options.opencl is not None else None
+    opencl = None
+    if options.opencl is not None:
+        # Figures beside each other are of one GPU; that number may be another device's.
+        opencl = gpu_of(service.devices(), "opencl", gpu["description"]["model"])
     description = write_description(gpu)
     stack.callback(pathlib.Path(description).unlink)
     results.machine = _description(gpu, worker.start())

@@ -376,6 +376,39 @@ TEST(BlockMovesTest, ChangeOneThingAndNeverTheSameWayTwice) {
   EXPECT_THAT(all, Contains(direct));
 }
 
+TEST(BlockMovesTest, NeighboursAreShownInOrderFromAnyOfThemOn) {
+  const Expression matmul = MatMul();
+  const BlockMoves moves(matmul, Gpu(), {.async_copies = true, .lane_tiles = true});
+  BlockDesign tiled = Tiled();
+  SetLaneTile(matmul, 4, 8, &tiled);
+  for (const BlockDesign& design : {Tiled(), Skinny(), tiled}) {
+    const std::vector<BlockDesign> all = moves.Neighbours(design);
+    for (const size_t first : {size_t{0}, size_t{7}, all.size() - 1, all.size(), all.size() + 1}) {
+      std::vector<BlockDesign> shown;
+      const size_t passed = moves.VisitNeighbours(design, first, [&](const BlockDesign& next) {
+        shown.push_back(next);
+        return true;
+      });
+      EXPECT_EQ(passed, all.size());
+      const size_t begin = std::min(first, all.size());
+      EXPECT_EQ(shown, std::vector<BlockDesign>(all.begin() + begin, all.end()));
+    }
+  }
+}
+
+TEST(BlockMovesTest, NoNeighbourIsShownAfterTheLastOneAskedFor) {
+  const Expression matmul = MatMul();
+  const BlockMoves moves(matmul, Gpu());
+  const size_t count = moves.Neighbours(Tiled()).size();
+  for (size_t last = 0; last < count; ++last) {
+    size_t shown = 0;
+    const size_t passed =
+        moves.VisitNeighbours(Tiled(), 0, [&](const BlockDesign&) { return ++shown <= last; });
+    EXPECT_EQ(shown, last + 1);
+    EXPECT_EQ(passed, last + 1);
+  }
+}
+
 TEST(BlockMovesTest, ChangeHowBlocksCombineWhereTheyDo) {
   const Expression matmul = SkinnyMatMul();
   BlockDesign other = Skinny();

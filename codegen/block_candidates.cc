@@ -41,24 +41,38 @@ class Climber {
         designs_(e.dimensions().size(), e.inputs().size()) {}
 
   std::vector<BlockCandidate> Run() {
-    const double most = device_.blocks.max_threads_per_block;
-    const auto climb = [&](const BlockDesign& start) {
-      Climb(start, most);
-      // The model knows least of how many threads a block should have.
-      for (double threads = 64; options_.count > 1 && threads < most; threads *= 2) {
-        Climb(start, threads);
-      }
-    };
-    for (const int lane : LaneDimensions()) {
-      climb(Start(lane));
-      if (!e_.has_reduction()) continue;
-      climb(WithCopies(Start(lane)));
-      if (HasFewResults()) climb(WithReducingThreads(Start(lane)));
+    int left = options_.evaluations_in_all;
+    for (const ClimbStart& start : Starts()) {
+      if (left > 0) left -= Climb(start, std::min(options_.evaluations, left));
     }
     return Best();
   }
 
  private:
+  struct ClimbStart {
+    BlockDesign design;
+    double most_threads;  // of a block
+  };
+
+  std::vector<ClimbStart> Starts() const {
+    const double most = device_.blocks.max_threads_per_block;
+    std::vector<ClimbStart> starts;
+    const auto add = [&](const BlockDesign& start) {
+      starts.push_back({start, most});
+      // The model knows least of how many threads a block should have.
+      for (double threads = 64; options_.count > 1 && threads < most; threads *= 2) {
+        starts.push_back({start, threads});
+      }
+    };
+    for (const int lane : LaneDimensions()) {
+      add(Start(lane));
+      if (!e_.has_reduction()) continue;
+      add(WithCopies(Start(lane)));
+      if (HasFewResults()) add(WithReducingThreads(Start(lane)));
+    }
+    return starts;
+  }
+
   bool IsKept(int d) const { return e_.combine_operators()[d].is_concat(); }
   int64_t size(int d) const { return e_.dimensions()[d].size; }
 
@@ -164,7 +178,7 @@ class Climber {
     std::optional<BlockDesign> better;
     size_t end = SIZE_MAX;
     const auto visit = [&](const BlockDesign& next) {
-      if (place->next == end || evaluations_ >= options_.evaluations) return false;
+      if (place->next == end || evaluations_ >= most_evaluations_) return false;
       ++place->next;
       const double cost = CostOf(next, most_threads);
       if (cost >= place->cost * 0.9999) return true;
@@ -174,7 +188,7 @@ class Climber {
     };
     const size_t begin = place->next;
     moves_.VisitNeighbours(place->design, begin, visit);
-    if (!better.has_value() && evaluations_ < options_.evaluations) {
+    if (!better.has_value() && evaluations_ < most_evaluations_) {
       end = begin;
       place->next = 0;
       moves_.VisitNeighbours(place->design, /*first=*/0, visit);
@@ -184,12 +198,14 @@ class Climber {
     return true;
   }
 
-  // Until no change helps; blocks have at most so many threads.
-  void Climb(const BlockDesign& start, double most_threads) {
+  // Until no change helps, or that often; returns how many evaluations it took.
+  int Climb(const ClimbStart& start, int most_evaluations) {
     evaluations_ = 0;
-    Place place{start, CostOf(start, most_threads)};
-    while (evaluations_ < options_.evaluations && Improve(most_threads, &place)) {
+    most_evaluations_ = most_evaluations;
+    Place place{start.design, CostOf(start.design, start.most_threads)};
+    while (evaluations_ < most_evaluations_ && Improve(start.most_threads, &place)) {
     }
+    return evaluations_;
   }
 
   // ---- Selection ----
@@ -261,7 +277,7 @@ class Climber {
   BlockDesignSet designs_;     // that were met
   std::vector<double> costs_;  // idem; kNever: does not fit
   double cheapest_ = kNever;
-  int evaluations_ = 0;
+  int evaluations_ = 0, most_evaluations_ = 0;  // of the climb
 };
 
 }  // namespace

@@ -529,6 +529,21 @@ TEST(BlockMovesTest, ChangeWhichLaunchesBeginEarlyIfAskedFor) {
 
 // ---- Candidates ----
 
+TEST(BlockCandidatesTest, EvaluationsAreThoseOfAllClimbsTogether) {
+  const Expression matmul = MatMul();
+  const auto best = [&](int evaluations_in_all) {
+    const std::vector<BlockCandidate> candidates =
+        BlockCandidates(matmul, CudaModel(), Gpu(), {.evaluations_in_all = evaluations_in_all});
+    return candidates.empty() ? BlockDesign() : candidates.front().design;
+  };
+  const BlockDesign unlimited = BlockCandidates(matmul, CudaModel(), Gpu(), {}).front().design;
+  EXPECT_EQ(best(4200), unlimited);
+  EXPECT_NE(best(10), unlimited);
+  // The first one, a line of threads along the results, fits every device.
+  EXPECT_EQ(ToString(matmul, best(1)),
+            "i 1x1x1 j 1x64x1 k 1/1x1 A direct B direct lanes j unrolled 1");
+}
+
 TEST(BlockCandidatesTest, SomeAreWithAsynchronousCopies) {
   const Expression matmul = Shipped("matmul.mdh", {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});
   const auto count = [&](const DeviceDescription& device, const BlockCandidateOptions& options) {

@@ -1,12 +1,13 @@
 #include "codegen/block_candidates.h"
 
 #include <algorithm>
-#include <array>
-#include <deque>
+#include <functional>
 #include <map>
+#include <optional>
+#include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "codegen/block_design_set.h"
 #include "codegen/block_moves.h"
 #include "core/constraints.h"
 #include "core/round.h"
@@ -16,6 +17,7 @@ namespace {
 
 using Copy = BlockDesign::Copy;
 using Cut = BlockDesign::Cut;
+using Ranked = std::pair<double, size_t>;
 
 constexpr double kNever = 1e300;
 constexpr double kWorthTrying = 2.5;   // times the cost of the best one
@@ -35,27 +37,42 @@ class Climber {
         options_(options),
         model_(e, device),
         moves_(e, device, {.async_copies = options.async_copies}),
-        reductions_(static_cast<int>(ReductionOrder(e).size())) {}
+        reductions_(static_cast<int>(ReductionOrder(e).size())),
+        designs_(e.dimensions().size(), e.inputs().size()) {}
 
   std::vector<BlockCandidate> Run() {
-    const double most = device_.blocks.max_threads_per_block;
-    const auto climb = [&](const BlockDesign& start) {
-      Climb(start, most);
-      // The model knows least of how many threads a block should have.
-      for (double threads = 64; options_.count > 1 && threads < most; threads *= 2) {
-        Climb(start, threads);
-      }
-    };
-    for (const int lane : LaneDimensions()) {
-      climb(Start(lane));
-      if (!e_.has_reduction()) continue;
-      climb(WithCopies(Start(lane)));
-      if (HasFewResults()) climb(WithReducingThreads(Start(lane)));
+    int left = options_.evaluations_in_all;
+    for (const ClimbStart& start : Starts()) {
+      if (left > 0) left -= Climb(start, std::min(options_.evaluations, left));
     }
     return Best();
   }
 
  private:
+  struct ClimbStart {
+    BlockDesign design;
+    double most_threads;  // of a block
+  };
+
+  std::vector<ClimbStart> Starts() const {
+    const double most = device_.blocks.max_threads_per_block;
+    std::vector<ClimbStart> starts;
+    const auto add = [&](const BlockDesign& start) {
+      starts.push_back({start, most});
+      // The model knows least of how many threads a block should have.
+      for (double threads = 64; options_.count > 1 && threads < most; threads *= 2) {
+        starts.push_back({start, threads});
+      }
+    };
+    for (const int lane : LaneDimensions()) {
+      add(Start(lane));
+      if (!e_.has_reduction()) continue;
+      add(WithCopies(Start(lane)));
+      if (HasFewResults()) add(WithReducingThreads(Start(lane)));
+    }
+    return starts;
+  }
+
   bool IsKept(int d) const { return e_.combine_operators()[d].is_concat(); }
   int64_t size(int d) const { return e_.dimensions()[d].size; }
 
@@ -140,50 +157,55 @@ class Climber {
     double threads = 1;
     for (const Cut& cut : design.cuts) threads *= static_cast<double>(cut.threads);
     if (threads > most_threads) return kNever;
-    std::string key;
-    for (const Cut& cut : design.cuts) {
-      for (const int64_t v : {cut.threads, cut.vector, cut.strided, cut.loops, cut.blocks}) {
-        key.append(reinterpret_cast<const char*>(&v), 2);
-      }
-    }
-    for (const Copy copy : design.copies) key.push_back(static_cast<char>(copy));
-    for (size_t b = 0; b < design.copies.size(); ++b) {
-      key.push_back(static_cast<char>(design.AsyncStages(static_cast<int>(b))));
-    }
-    key.push_back(static_cast<char>(design.lane_dimension));
-    for (const int64_t lanes : design.lane_tile) key.push_back(static_cast<char>(lanes));
-    key.push_back(static_cast<char>(design.unrolled));
-    key.push_back(static_cast<char>(design.combine_blocks));
-    const auto [at, is_new] = seen_.try_emplace(std::move(key), 0);
-    if (!is_new) return at->second;
+    const auto [number, is_new] = designs_.Insert(design);
+    if (!is_new) return costs_[number];
     const BlockCost cost = model_.Estimate(design);
-    at->second = cost.fits ? cost.total : kNever;
-    if (cost.fits && cost.total <= kWorthKeeping * cheapest_) {
-      cheapest_ = std::min(cheapest_, cost.total);
-      all_.push_back({cost.total, design});
-    }
+    costs_.push_back(cost.fits ? cost.total : kNever);
+    if (cost.fits) cheapest_ = std::min(cheapest_, cost.total);
     ++evaluations_;
-    return at->second;
+    return costs_[number];
   }
 
-  // Every change that helps is made at once, and those after it are tried next, until none of all
-  // helps; blocks have at most so many threads.
-  void Climb(BlockDesign design, double most_threads) {
-    evaluations_ = 0;
-    double cost = CostOf(design, most_threads);
-    std::vector<BlockDesign> neighbours = moves_.Neighbours(design);
-    size_t at = 0, tried = 0;
-    while (tried < neighbours.size() && evaluations_ < options_.evaluations) {
-      at = at < neighbours.size() ? at : 0;
-      const BlockDesign& next = neighbours[at++];
-      const double next_cost = CostOf(next, most_threads);
-      ++tried;
-      if (next_cost >= cost * 0.9999) continue;
-      cost = next_cost;
-      design = next;
-      neighbours = moves_.Neighbours(design);
-      tried = 0;
+  // Where a climb is: every change that helps is made at once, and those after it are tried next.
+  struct Place {
+    BlockDesign design;
+    double cost;
+    size_t next = 0;  // number of the neighbour that is tried next
+  };
+
+  // Goes to the first neighbour that helps, if one does: those before the next one come last.
+  bool Improve(double most_threads, Place* place) {
+    std::optional<BlockDesign> better;
+    size_t end = SIZE_MAX;
+    const auto visit = [&](const BlockDesign& next) {
+      if (place->next == end || evaluations_ >= most_evaluations_) return false;
+      ++place->next;
+      const double cost = CostOf(next, most_threads);
+      if (cost >= place->cost * 0.9999) return true;
+      place->cost = cost;
+      better = next;
+      return false;
+    };
+    const size_t begin = place->next;
+    moves_.VisitNeighbours(place->design, begin, visit);
+    if (!better.has_value() && evaluations_ < most_evaluations_) {
+      end = begin;
+      place->next = 0;
+      moves_.VisitNeighbours(place->design, /*first=*/0, visit);
     }
+    if (!better.has_value()) return false;
+    place->design = *std::move(better);
+    return true;
+  }
+
+  // Until no change helps, or that often; returns how many evaluations it took.
+  int Climb(const ClimbStart& start, int most_evaluations) {
+    evaluations_ = 0;
+    most_evaluations_ = most_evaluations;
+    Place place{start.design, CostOf(start.design, start.most_threads)};
+    while (evaluations_ < most_evaluations_ && Improve(start.most_threads, &place)) {
+    }
+    return evaluations_;
   }
 
   // ---- Selection ----
@@ -206,22 +228,30 @@ class Climber {
     return p;
   }
 
-  std::vector<BlockCandidate> Best() {
-    std::vector<const std::pair<double, BlockDesign>*> ranked;
-    for (const auto& costed : all_) {
-      if (costed.first <= kWorthKeeping * cheapest_) ranked.push_back(&costed);
+  // Costs and numbers of the designs that are worth keeping, as a heap with the best one in front,
+  // of the same cost the one that was found first: mostly, the first few are all that is asked for.
+  std::vector<Ranked> RankedDesigns() const {
+    std::vector<Ranked> ranked;
+    for (size_t n = 0; n < costs_.size(); ++n) {
+      const bool is_kept = costs_[n] < kNever && costs_[n] <= kWorthKeeping * cheapest_;
+      if (is_kept) ranked.emplace_back(costs_[n], n);
     }
-    std::stable_sort(ranked.begin(), ranked.end(),
-                     [](const auto* a, const auto* b) { return a->first < b->first; });
+    std::make_heap(ranked.begin(), ranked.end(), std::greater<>());
+    return ranked;
+  }
+
+  std::vector<BlockCandidate> Best() {
     std::vector<BlockCandidate> best;
     std::map<std::vector<int64_t>, int> kinds;
     std::map<double, int> sizes;  // threads of a block
     const int most_of_size = std::max(kMostAlike, options_.count / kSizes);
     absl::flat_hash_set<std::string> texts;
-    for (const auto* costed : ranked) {
-      const auto& [cost, design] = *costed;
+    for (std::vector<Ranked> ranked = RankedDesigns(); !ranked.empty(); ranked.pop_back()) {
       if (static_cast<int>(best.size()) >= options_.count) break;
+      std::pop_heap(ranked.begin(), ranked.end(), std::greater<>());
+      const double cost = ranked.back().first;
       if (!best.empty() && cost > kWorthTrying * best.front().cost.total) break;
+      const BlockDesign design = designs_.At(ranked.back().second);
       int& alike = kinds[KindOf(design)];
       int& of_size = sizes[model_.Estimate(design).threads];
       if (options_.count > 1 && (alike >= kMostAlike || of_size >= most_of_size)) continue;
@@ -243,11 +273,11 @@ class Climber {
   const BlockCandidateOptions options_;
   const BlockCostModel model_;
   const BlockMoves moves_;
-  const int reductions_;  // reduced dimensions
-  absl::flat_hash_map<std::string, double> seen_;
-  std::deque<std::pair<double, BlockDesign>> all_;  // worth keeping
+  const int reductions_;       // reduced dimensions
+  BlockDesignSet designs_;     // that were met
+  std::vector<double> costs_;  // idem; kNever: does not fit
   double cheapest_ = kNever;
-  int evaluations_ = 0;
+  int evaluations_ = 0, most_evaluations_ = 0;  // of the climb
 };
 
 }  // namespace

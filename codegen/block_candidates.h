@@ -2,6 +2,7 @@
 // one is what a caller gets before tuning, the others are what tuning tries first.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "codegen/block_cost.h"
@@ -21,7 +22,9 @@ struct BlockCandidate {
 
 struct BlockCandidateOptions {
   int count = 1;          // most candidates
-  int evaluations = 700;  // of the cost model, per start: half a microsecond each
+  int evaluations = 700;  // of the cost model, per climb: half a microsecond each
+  // Of all climbs together: the first ones are from where results are contiguous.
+  int evaluations_in_all = std::numeric_limits<int>::max();
   // Also with asynchronous copies, if the device has them: for tuning, which measures. How well the
   // model tells them from copies through registers is not known.
   bool async_copies = false;

@@ -46,35 +46,47 @@ using Copy = BlockDesign::Copy;
 
 }  // namespace
 
+BlockCostModel::BufferModel BlockCostModel::ModelOf(const Expression& e, const Buffer& buffer) {
+  BufferModel m;
+  m.strides.assign(e.rank(), 0);
+  std::vector<bool> is_used(e.rank(), false);
+  m.accesses = static_cast<double>(buffer.accesses.size());
+  m.bytes = static_cast<double>(buffer.type.size_bytes());
+  m.total = static_cast<double>(buffer.elements());
+  const std::vector<int64_t> strides = buffer.strides();
+  for (size_t x = 0; x < buffer.extents.size(); ++x) {
+    const ConstantRange constants = ConstantsOf(buffer, static_cast<int>(x));
+    IndexDimension index{{}, constants.high - constants.low, buffer.extents[x], strides[x]};
+    const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+    for (int d = 0; d < e.rank(); ++d) {
+      if (coefficients[d] == 0) continue;
+      index.terms.push_back({d, std::abs(coefficients[d])});
+      is_used[d] = true;
+      m.strides[d] =
+          std::min(m.strides[d] + std::abs(coefficients[d]) * strides[x], kLongestStride);
+    }
+    m.dimensions.push_back(std::move(index));
+  }
+  for (int d = 0; d < e.rank(); ++d) {
+    if (is_used[d]) m.used.push_back(d);
+  }
+  return m;
+}
+
 BlockCostModel::BlockCostModel(const Expression& e, const DeviceDescription& device)
     : expression_(e), limits_(device.blocks) {
-  const auto model = [&](const Buffer& buffer) {
-    BufferModel m;
-    m.uses.assign(e.rank(), false);
-    m.strides.assign(e.rank(), 0);
-    m.accesses = static_cast<double>(buffer.accesses.size());
-    m.bytes = static_cast<double>(buffer.type.size_bytes());
-    m.total = static_cast<double>(buffer.elements());
-    const std::vector<int64_t> strides = buffer.strides();
-    for (size_t x = 0; x < buffer.extents.size(); ++x) {
-      const ConstantRange constants = ConstantsOf(buffer, static_cast<int>(x));
-      IndexDimension index{{}, constants.high - constants.low, buffer.extents[x], strides[x]};
-      const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
-      for (int d = 0; d < e.rank(); ++d) {
-        if (coefficients[d] == 0) continue;
-        index.terms.push_back({d, std::abs(coefficients[d])});
-        m.uses[d] = true;
-        m.strides[d] =
-            std::min(m.strides[d] + std::abs(coefficients[d]) * strides[x], kLongestStride);
-      }
-      m.dimensions.push_back(std::move(index));
-    }
-    return m;
-  };
   for (const Dimension& d : e.dimensions()) sizes_.push_back(d.size);
   for (int d = 0; d < e.rank(); ++d) kept_.push_back(e.combine_operators()[d].is_concat());
-  for (const Buffer& buffer : e.inputs()) inputs_.push_back(model(buffer));
-  for (const Buffer& buffer : e.outputs()) outputs_.push_back(model(buffer));
+  for (const Buffer& buffer : e.inputs()) inputs_.push_back(ModelOf(e, buffer));
+  for (const Buffer& buffer : e.outputs()) outputs_.push_back(ModelOf(e, buffer));
+  for (int b = 0; b < static_cast<int>(inputs_.size()); ++b) designers_.emplace_back(e, b);
+  for (int d = 0; d < e.rank(); ++d) {
+    int64_t divisor = 0;
+    for (int other = 0; other < e.rank(); ++other) {
+      if (other != d) divisor = std::gcd(divisor, outputs_[0].strides[other]);
+    }
+    divisors_.push_back(divisor);
+  }
   result_words_ = result_bytes_ = 0;
   for (const TypedName& result : e.function().results()) {
     result_bytes_ += static_cast<double>(SizeBytes(result.type));
@@ -104,10 +116,7 @@ int BlockCostModel::AddedAtOnce(const BlockDesign& design) const {
     if (kept_[d] && design.cuts[d].vector > 1) innermost = static_cast<int>(d);
   }
   if (innermost < 0 || strides[innermost] != 1) return 1;
-  int64_t divisor = design.cuts[innermost].vector;
-  for (size_t d = 0; d < sizes_.size(); ++d) {
-    if (static_cast<int>(d) != innermost) divisor = std::gcd(divisor, strides[d]);
-  }
+  const int64_t divisor = std::gcd(design.cuts[innermost].vector, divisors_[innermost]);
   return divisor % 4 == 0 ? 4 : divisor % 2 == 0 ? 2 : 1;
 }
 
@@ -116,7 +125,7 @@ void BlockCostModel::AddStores(Shape& s) const {
   const double stores = s.results * s.tiles;
   const double owners = Owners(s);
   for (const BufferModel& output : outputs_) {
-    const double sectors = WarpLines(output, s, 1, kSector);
+    const double sectors = WarpLines<kSector>(output, s, 1);
     s.local_cycles += stores / owners * std::max(1.0, sectors / 4);
     s.store_bytes += s.blocks * std::ceil(s.threads / kWarp) * stores * sectors * kSector;
   }
@@ -135,7 +144,7 @@ void BlockCostModel::AddAtomics(Shape& s) const {
   const double additions = s.results * s.tiles / lanes;
   const double warps = std::ceil(s.threads / kWarp / s.reducing_threads);
   for (const BufferModel& output : outputs_) {
-    const double sectors = WarpLines(output, s, lanes, kSector);
+    const double sectors = WarpLines<kSector>(output, s, lanes);
     s.local_cycles += additions / Owners(s) * std::max(1.0, sectors / 4);
     s.store_bytes += kAtomicBytes * s.blocks * warps * additions * sectors * kSector;
     s.store_bytes += output.total * output.bytes;
@@ -286,54 +295,66 @@ bool BlockCostModel::IsBlock(const Shape& s) const {
   return true;
 }
 
+// Of one dimension that is kept.
+void BlockCostModel::AddKept(size_t d, Shape& s) const {
+  const BlockDesign::Cut& cut = s.design->cuts[d];
+  const int64_t group = cut.threads * cut.vector;
+  s.thread[d] = cut.vector * cut.strided;
+  s.fragment[d] = s.fragment_of_one[d] = cut.vector;
+  s.tile[d] = s.chunk[d] = std::min(sizes_[d], group * cut.strided);
+  s.block[d] = std::min(sizes_[d], group * cut.strided * cut.loops);
+  s.results *= static_cast<double>(s.thread[d]);
+  s.tiles *= static_cast<double>(cut.loops);
+  s.blocks *= CeilQuotient(static_cast<double>(sizes_[d]),
+                           static_cast<double>(group * cut.strided * cut.loops));
+}
+
+// Of one that is reduced.
+void BlockCostModel::AddReduced(size_t d, Shape& s) const {
+  const BlockDesign::Cut& cut = s.design->cuts[d];
+  const int64_t group = cut.threads * cut.vector;
+  s.thread[d] = cut.vector;
+  s.fragment_of_one[d] = 1;
+  s.chunk[d] = std::min(sizes_[d], group);
+  // In integers: as doubles, the largest sizes would be more than 64 bits hold.
+  const int64_t whole_groups = RoundUp(CeilDivide(sizes_[d], cut.blocks), group);
+  s.tile[d] = s.block[d] = std::min(sizes_[d], whole_groups);
+  const double iterations =
+      CeilQuotient(static_cast<double>(whole_groups), static_cast<double>(group));
+  s.iterations *= iterations;
+  const double slots =
+      CeilQuotient(static_cast<double>(sizes_[d]), iterations * static_cast<double>(group));
+  s.slots *= slots;
+  s.blocks *= slots;
+  s.reducing_threads *= static_cast<double>(cut.threads);
+}
+
+// Which loops of a thread are unrolled; points of those around them.
+void BlockCostModel::Unroll(Shape& s) const {
+  double body = s.results;
+  const size_t first = reductions_.size() - static_cast<size_t>(s.design->unrolled);
+  for (size_t n = reductions_.size(); n-- > first;) {
+    body *= static_cast<double>(s.thread[reductions_[n]]);
+  }
+  for (size_t n = 0; n < reductions_.size(); ++n) {
+    const int d = reductions_[n];
+    s.fragment[d] = n < first ? 1 : s.thread[d];
+    if (n < first) s.rolled *= static_cast<double>(s.thread[d]);
+  }
+  s.fits = body <= kMaxUnroll;
+  s.code = body * operations_;
+}
+
 BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
   Shape s;
   s.design = &design;
-  const size_t rank = sizes_.size();
-  s.thread.resize(rank);
-  s.tile.resize(rank);
-  s.chunk.resize(rank);
-  s.block.resize(rank);
   double points = 1;
-  for (size_t d = 0; d < rank; ++d) {
-    const BlockDesign::Cut& cut = design.cuts[d];
-    s.threads *= static_cast<double>(cut.threads);
-    const int64_t group = cut.threads * cut.vector;
-    if (kept_[d]) {
-      s.thread[d] = cut.vector * cut.strided;
-      s.tile[d] = s.chunk[d] = std::min(sizes_[d], group * cut.strided);
-      s.block[d] = std::min(sizes_[d], group * cut.strided * cut.loops);
-      s.results *= static_cast<double>(s.thread[d]);
-      s.tiles *= static_cast<double>(cut.loops);
-      s.blocks *= CeilQuotient(static_cast<double>(sizes_[d]),
-                               static_cast<double>(group * cut.strided * cut.loops));
-    } else {
-      s.thread[d] = cut.vector;
-      s.chunk[d] = std::min(sizes_[d], group);
-      // In integers: as doubles, the largest sizes would be more than 64 bits hold.
-      const int64_t whole_groups = RoundUp(CeilDivide(sizes_[d], cut.blocks), group);
-      s.tile[d] = s.block[d] = std::min(sizes_[d], whole_groups);
-      const double iterations =
-          CeilQuotient(static_cast<double>(whole_groups), static_cast<double>(group));
-      s.iterations *= iterations;
-      const double slots =
-          CeilQuotient(static_cast<double>(sizes_[d]), iterations * static_cast<double>(group));
-      s.slots *= slots;
-      s.blocks *= slots;
-      s.reducing_threads *= static_cast<double>(cut.threads);
-    }
+  for (size_t d = 0; d < sizes_.size(); ++d) {
+    s.threads *= static_cast<double>(design.cuts[d].threads);
+    kept_[d] ? AddKept(d, s) : AddReduced(d, s);
     points *= static_cast<double>(s.thread[d]);
   }
-  double body = s.results;
-  for (int n = 0; n < design.unrolled; ++n) {
-    const int d = reductions_[reductions_.size() - 1 - static_cast<size_t>(n)];
-    s.unrolled[d] = true;
-    body *= static_cast<double>(s.thread[d]);
-  }
-  double rolled = 1;  // loops around them
-  for (const int d : reductions_) rolled *= s.unrolled[d] ? 1 : static_cast<double>(s.thread[d]);
-  s.fits = body <= kMaxUnroll;
-  s.code = body * operations_;
+  Unroll(s);
   if (design.cuts[design.lane_dimension].threads > 1) s.lanes.push_back(design.lane_dimension);
   for (const int d : result_order_) {
     if (d != design.lane_dimension && design.cuts[d].threads > 1) s.lanes.push_back(d);
@@ -342,9 +363,9 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
   s.cost.fits = s.fits && s.threads <= limits_.max_threads_per_block && IsBlock(s);
   if (!s.cost.fits) return s.cost;
   s.points = points * s.iterations * s.tiles;
-  s.instructions = s.points * operations_ + s.iterations * s.tiles * (rolled * 6 + 14) + 60;
+  s.instructions = s.points * operations_ + s.iterations * s.tiles * (s.rolled * 6 + 14) + 60;
   for (int b = 0; b < static_cast<int>(inputs_.size()); ++b) {
-    const DesignedInput designed = DesignInput(expression_, design, b);
+    const DesignedInput designed = designers_[b].Run(design);
     if (design.copies[b] == Copy::kNone) {
       AddDirect(inputs_[b], designed, s);
     } else {

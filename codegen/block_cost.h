@@ -2,8 +2,10 @@
 // measured, and of what is measured first.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -37,8 +39,9 @@ class BlockCostModel {
   BlockCost Estimate(const BlockDesign& design) const;
 
  private:
-  // Estimates are made by the thousand: nothing in them is allocated.
-  using Points = absl::InlinedVector<int64_t, 16>;
+  // Estimates are made by the thousand: nothing in them is allocated, nor set before it is known.
+  using Points = std::array<int64_t, Expression::kMaxDimensions>;  // per MDA dimension
+  using Extents = absl::InlinedVector<int64_t, 8>;                 // per dimension of a buffer
 
   struct IndexDimension {
     std::vector<std::pair<int, int64_t>> terms;  // MDA dimension, coefficient
@@ -47,22 +50,23 @@ class BlockCostModel {
   };
   struct BufferModel {
     std::vector<IndexDimension> dimensions;
-    std::vector<bool> uses;         // per MDA dimension
+    std::vector<int> used;          // MDA dimensions
     std::vector<int64_t> strides;   // elements per step in each MDA dimension
     double accesses, bytes, total;  // bytes of an element, elements
   };
   struct Shape;  // of one design
   struct CopyLayout {
-    Points extents, strides;  // elements, per dimension of the buffer
+    Extents extents, strides;  // elements
     double elements = 0;
     bool is_permuted = false;
   };
 
+  static BufferModel ModelOf(const Expression& expression, const Buffer& buffer);
   double Elements(const BufferModel& buffer, const Points& points) const;
   double Run(const BufferModel& buffer, const Points& points) const;
-  double WarpLines(const BufferModel& buffer, const Shape& shape, int vector, int line) const;
-  double Fragment(const BufferModel& buffer, const Shape& shape, bool of_one_point,
-                  double* repeats) const;
+  template <int kLineBytes>
+  double WarpLines(const BufferModel& buffer, const Shape& shape, int vector) const;
+  double Fragment(const BufferModel& buffer, const Shape& shape, const Points& points) const;
   void AddDirect(const BufferModel& buffer, const DesignedInput& designed, Shape& shape) const;
   void AddCopied(const BufferModel& buffer, const DesignedInput& designed, BlockDesign::Copy copy,
                  int async_stages, Shape& shape) const;
@@ -71,6 +75,9 @@ class BlockCostModel {
   void AddSharedReads(const BufferModel& buffer, const DesignedInput& designed,
                       const CopyLayout& layout, Shape& shape) const;
   double StoreCycles(const BufferModel& buffer, const CopyLayout& layout, int64_t width) const;
+  void AddKept(size_t d, Shape& shape) const;
+  void AddReduced(size_t d, Shape& shape) const;
+  void Unroll(Shape& shape) const;
   int AddedAtOnce(const BlockDesign& design) const;
   bool CombinesByShuffles(const Shape& shape) const;
   double Owners(const Shape& shape) const;
@@ -88,6 +95,9 @@ class BlockCostModel {
   std::vector<int> result_order_;  // of all dimensions
   double latency_;                 // of the memory that the inputs are in, in cycles
   std::vector<BufferModel> inputs_, outputs_;
+  std::vector<InputDesigner> designers_;  // of inputs
+  // Per dimension: the largest divisor of the first output's strides along all others.
+  std::vector<int64_t> divisors_;
   const Expression& expression_;
   BlockLimits limits_;
   double operations_;    // instructions per point

@@ -11,42 +11,12 @@ using Copy = BlockDesign::Copy;
 
 constexpr double kFewestAsyncBytes = 4;
 
-// Cycles that an access of `words` neighbouring words per thread takes: of the threads that are
-// served at once, those with different words in one bank wait for each other.
-double BankCycles(const std::array<int64_t, kWarp>& at, int count, int words) {
-  constexpr int kBanks = 32;
-  words = std::clamp(words, 1, 4);
-  const int group = kBanks / words;  // threads that are served at once
-  double cycles = 0;
-  for (int first = 0; first < count; first += group) {
-    // Of each bank the last thread that comes to it, and of each thread the one before it there.
-    std::array<int8_t, kBanks> latest;
-    std::array<int8_t, kWarp> earlier;
-    std::array<int8_t, kBanks> load = {};
-    latest.fill(-1);
-    int most = 0;
-    for (int lane = first; lane < std::min(count, first + group); ++lane) {
-      const auto bank = static_cast<size_t>(at[lane] / words % group);
-      int same = latest[bank];
-      while (same >= 0 && at[same] != at[lane]) same = earlier[same];
-      if (same >= 0) continue;
-      earlier[lane] = latest[bank];
-      latest[bank] = static_cast<int8_t>(lane);
-      most = std::max<int>(most, ++load[bank]);
-    }
-    cycles += most;
-  }
-  return std::max(1.0, cycles);
-}
-
 }  // namespace
 
 // Distinct elements that the accesses of so many points along each dimension read.
 double BlockCostModel::Elements(const BufferModel& buffer, const Points& points) const {
   double elements = 1, most = buffer.accesses;
-  for (size_t d = 0; d < points.size(); ++d) {
-    if (buffer.uses[d]) most *= static_cast<double>(points[d]);
-  }
+  for (const int d : buffer.used) most *= static_cast<double>(points[d]);
   for (const IndexDimension& index : buffer.dimensions) {
     int64_t extent = index.constants + 1;
     for (const auto& [d, coefficient] : index.terms) extent += coefficient * (points[d] - 1);
@@ -70,40 +40,26 @@ double BlockCostModel::Run(const BufferModel& buffer, const Points& points) cons
 }
 
 // Lines of that many bytes that the threads of a warp touch with one access of `vector` elements.
-double BlockCostModel::WarpLines(const BufferModel& buffer, const Shape& shape, int vector,
-                                 int line) const {
+template <int kLineBytes>
+double BlockCostModel::WarpLines(const BufferModel& buffer, const Shape& shape, int vector) const {
   const auto bytes = static_cast<int64_t>(buffer.bytes);
   const int64_t last = (vector - 1) * bytes;
-  auto [lines, count] = shape.OffsetsOfWarp(
+  const WarpThreads warp = shape.FirstWarp(
       [&](int d) { return buffer.strides[d] * shape.design->cuts[d].vector * bytes; });
-  for (int lane = 0; lane < count; ++lane) {
-    lines[lane] = lines[lane] / line + (lines[lane] % line + last >= line ? 1 : 0);
-  }
-  if (!std::is_sorted(lines.begin(), lines.begin() + count)) {
-    std::sort(lines.begin(), lines.begin() + count);
-  }
-  const auto end = std::unique(lines.begin(), lines.begin() + count);
-  const double touched = static_cast<double>(end - lines.begin());
-  return std::max(touched, std::ceil(touched * (last + bytes) / line));
+  const double touched = warp.TouchedLines<kLineBytes>(last);
+  return std::max(touched, std::ceil(touched * (last + bytes) / kLineBytes));
 }
 
-// What the scalar function reads of an input: distinct elements of a thread's tile, `repeats`
-// times: for each point of the loops that are not unrolled.
-double BlockCostModel::Fragment(const BufferModel& buffer, const Shape& s, bool of_one_point,
-                                double* repeats) const {
-  Points points = s.thread;
+template double BlockCostModel::WarpLines<kSector>(const BufferModel&, const Shape&, int) const;
+
+// What the scalar function reads of an input: distinct elements of neighbouring points of a thread,
+// for all of its points.
+double BlockCostModel::Fragment(const BufferModel& buffer, const Shape& s,
+                                const Points& points) const {
   double gaps = 1;
-  *repeats = 1;
-  for (size_t d = 0; d < points.size(); ++d) {
+  for (const int d : buffer.used) {
     const BlockDesign::Cut& cut = s.design->cuts[d];
-    if (!kept_[d] && (of_one_point || !s.unrolled[d])) {
-      *repeats *= static_cast<double>(points[d]);
-      points[d] = 1;
-    }
-    if (kept_[d] && cut.strided > 1) {
-      if (buffer.uses[d]) gaps *= static_cast<double>(cut.strided);
-      points[d] = cut.vector;
-    }
+    if (kept_[d] && cut.strided > 1) gaps *= static_cast<double>(cut.strided);
   }
   return Elements(buffer, points) * gaps;
 }
@@ -111,10 +67,9 @@ double BlockCostModel::Fragment(const BufferModel& buffer, const Shape& s, bool 
 // Read where it is, through the first-level cache.
 void BlockCostModel::AddDirect(const BufferModel& buffer, const DesignedInput& designed,
                                Shape& s) const {
-  double repeats = 1;
-  const double fragment = Fragment(buffer, s, /*of_one_point=*/false, &repeats);
-  const double loads = std::ceil(fragment / designed.vector) * repeats * s.iterations * s.tiles;
-  s.local_cycles += loads * WarpLines(buffer, s, designed.vector, kLine);
+  const double fragment = Fragment(buffer, s, s.fragment);
+  const double loads = std::ceil(fragment / designed.vector) * s.rolled * s.iterations * s.tiles;
+  s.local_cycles += loads * WarpLines<kLine>(buffer, s, designed.vector);
   s.instructions += loads * 1.3;
   const double at_once = std::min(fragment, kMostInFlight);
   s.fits = s.fits && fragment <= kMostFragment;
@@ -124,9 +79,9 @@ void BlockCostModel::AddDirect(const BufferModel& buffer, const DesignedInput& d
       s.blocks * Elements(buffer, s.block) * buffer.bytes * std::max(1.0, kSector / run);
   // Threads that read the same elements wait for the same bytes.
   const double distinct =
-      Elements(buffer, s.chunk) / (s.threads * std::max(1.0, fragment * repeats));
+      Elements(buffer, s.chunk) / (s.threads * std::max(1.0, fragment * s.rolled));
   s.traffic.push_back({bytes, at_once * buffer.bytes * std::min(1.0, distinct)});
-  s.waits += s.iterations * s.tiles * repeats;
+  s.waits += s.iterations * s.tiles * s.rolled;
 }
 
 // How the elements of a copy in shared memory lie there.
@@ -158,19 +113,19 @@ BlockCostModel::CopyLayout BlockCostModel::LayOut(const BufferModel& buffer,
 void BlockCostModel::AddSharedReads(const BufferModel& buffer, const DesignedInput& designed,
                                     const CopyLayout& layout, Shape& s) const {
   const int words = std::max(1, static_cast<int>(buffer.bytes / 4));
-  double repeats = 1, ignored = 1;
-  const double fragment = Fragment(buffer, s, /*of_one_point=*/false, &repeats);
-  const double loads = std::ceil(fragment / designed.vector) * repeats * s.iterations * s.tiles;
-  Points steps(sizes_.size(), 0);  // words
+  const double fragment = Fragment(buffer, s, s.fragment);
+  const double loads = std::ceil(fragment / designed.vector) * s.rolled * s.iterations * s.tiles;
+  Points steps;  // words
+  std::fill_n(steps.begin(), sizes_.size(), 0);
   for (size_t x = 0; x < buffer.dimensions.size(); ++x) {
     for (const auto& [d, coefficient] : buffer.dimensions[x].terms) {
       steps[d] += coefficient * s.design->cuts[d].vector * layout.strides[x] * words;
     }
   }
-  const Shape::WarpOffsets offsets = s.OffsetsOfWarp([&](int d) { return steps[d]; });
-  s.local_cycles += loads * BankCycles(offsets.at, offsets.count, designed.vector * words);
+  const WarpThreads warp = s.FirstWarp([&](int d) { return steps[d]; });
+  s.local_cycles += loads * warp.BankCycles(designed.vector * words);
   s.instructions += loads;
-  s.registers += Fragment(buffer, s, /*of_one_point=*/true, &ignored) * words;
+  s.registers += Fragment(buffer, s, s.fragment_of_one) * words;
 }
 
 // Cycles in which a warp stores `width` neighbours of the source per thread.
@@ -179,16 +134,12 @@ double BlockCostModel::StoreCycles(const BufferModel& buffer, const CopyLayout& 
   const int words = std::max(1, static_cast<int>(buffer.bytes / 4));
   // Neighbours there, too: no two threads meet in a bank.
   if (!layout.is_permuted) return std::clamp<double>(static_cast<double>(width) * words, 1, 4);
-  std::array<int64_t, kWarp> at;
-  for (int lane = 0; lane < kWarp; ++lane) {
-    int64_t rest = lane * width, address = 0;
-    for (size_t x = layout.extents.size(); x-- > 0;) {
-      address += rest % layout.extents[x] * layout.strides[x];
-      rest /= layout.extents[x];
-    }
-    at[lane] = address * words;
-  }
-  return static_cast<double>(width) * BankCycles(at, kWarp, words);
+  WarpThreads warp(kWarp);  // along the rows of the source, which `width` divides
+  const size_t last = layout.extents.size() - 1;
+  warp.Add(width * layout.strides[last] * words, layout.extents[last] / width);
+  for (size_t x = last; x-- > 0;) warp.Add(layout.strides[x] * words, layout.extents[x]);
+  warp.Add(0, kWarp);  // where the copy has fewer elements, others wait as long
+  return static_cast<double>(width) * warp.BankCycles(words);
 }
 
 // Through shared memory: neighbouring threads copy neighbouring elements, then all read.

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "codegen/block_cost.h"
+#include "codegen/warp_accesses.h"
 
 namespace mdh {
 
-inline constexpr int kWarp = 32;
 inline constexpr int kLine = 128, kSector = 32;  // bytes
 inline constexpr double kMostInFlight = 24;      // elements that a thread waits for at once
 inline constexpr double kMostFragment = 128;     // elements of an input that unrolled loops read
@@ -23,9 +23,11 @@ struct BlockCostModel::Shape {
   absl::InlinedVector<int, 16> lanes;  // dimensions with threads, in order
   Points thread, tile;                 // points of a thread between copies; of a block's tile
   Points chunk, block;                 // of a block between copies; of a block in all
+  // Neighbouring points of a thread: in its loops that are unrolled; in one point of reductions.
+  Points fragment, fragment_of_one;
   double threads = 1, results = 1, tiles = 1, iterations = 1, points = 1, blocks = 1, slots = 1;
   double reducing_threads = 1;
-  std::array<bool, Expression::kMaxDimensions> unrolled = {};  // per dimension, if it is reduced
+  double rolled = 1;  // points of a thread's loops that are not unrolled
   bool fits = true;
   double code = 0;          // instructions of its loops over points that are unrolled
   double instructions = 0;  // of a thread
@@ -43,36 +45,16 @@ struct BlockCostModel::Shape {
   bool combines(CombineBlocks how) const { return slots > 1 && design->combine_blocks == how; }
   bool adds_atomically() const { return combines(CombineBlocks::kAtomics); }
 
-  // Where the threads of the first warp are if the next thread along dimension d is step(d)
-  // further.
-  struct WarpOffsets {
-    std::array<int64_t, kWarp> at;
-    int count;
-  };
+  // The threads of the first warp if the next thread along dimension d is step(d) further.
   template <typename Step>
-  WarpOffsets OffsetsOfWarp(const Step& step) const {
-    struct Digit {
-      int64_t step, threads, thread;
-    };
-    absl::InlinedVector<Digit, 16> digits;  // within a tile of lanes, then of tiles
-    for (const int d : lanes) digits.push_back({step(d), design->Lanes(d), 0});
-    for (const int d : lanes) {
+  WarpThreads FirstWarp(const Step& step) const {
+    WarpThreads warp(static_cast<int>(std::min<double>(kWarp, threads)));
+    for (const int d : lanes) warp.Add(step(d), design->Lanes(d));
+    for (const int d : lanes) {  // tiles of lanes
       if (design->lane_tile.empty()) break;
-      digits.push_back({step(d) * design->Lanes(d), design->cuts[d].threads / design->Lanes(d), 0});
+      warp.Add(step(d) * design->Lanes(d), design->cuts[d].threads / design->Lanes(d));
     }
-    WarpOffsets offsets;
-    offsets.count = static_cast<int>(std::min<double>(kWarp, threads));
-    int64_t at = 0;
-    for (int lane = 0; lane < offsets.count; ++lane) {
-      offsets.at[lane] = at;
-      for (Digit& digit : digits) {
-        at += digit.step;
-        if (++digit.thread < digit.threads) break;
-        at -= digit.step * digit.threads;
-        digit.thread = 0;
-      }
-    }
-    return offsets;
+    return warp;
   }
 };
 

@@ -1,6 +1,7 @@
 #include "codegen/block_design.h"
 
 #include <algorithm>
+#include <climits>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -25,13 +26,6 @@ int OnlyDimension(const Buffer& buffer, int x) {
     only = static_cast<int>(d);
   }
   return only;
-}
-
-// The widest load of neighbours, of at most 16 bytes, that `points` are made of.
-int VectorOf(int64_t points, const Buffer& buffer) {
-  int lanes = static_cast<int>(16 / buffer.type.size_bytes());
-  while (lanes > 1 && points % lanes != 0) lanes /= 2;
-  return std::max(lanes, 1);
 }
 
 bool UsesDimension(const Buffer& buffer, int d) {
@@ -329,43 +323,72 @@ void SetLaneTile(const Expression& e, int64_t x, int64_t y, BlockDesign* design)
 }
 
 DesignedInput DesignInput(const Expression& e, const BlockDesign& design, int b) {
+  return InputDesigner(e, b).Run(design);
+}
+
+InputDesigner::InputDesigner(const Expression& e, int b) : input_(b), place_(e.rank(), INT_MAX) {
   const Buffer& buffer = e.inputs()[b];
-  DesignedInput input;
-  // Whether all of a thread's points along d are in unrolled code.
   const std::vector<int> reductions = ReductionOrder(e);
-  const auto is_unrolled = [&](int d) {
-    const auto rolled = reductions.end() - design.unrolled;
-    return design.cuts[d].vector == 1 || std::find(reductions.begin(), rolled, d) == rolled;
-  };
-  if (!CanStage(buffer) || buffer.boundary.kind != Boundary::Kind::kNone) return input;
-  const int last = static_cast<int>(buffer.extents.size()) - 1;
-  const auto kept = [&](int d) { return e.combine_operators()[d].is_concat(); };
-  if (design.copies[b] == Copy::kNone) {
-    const int d = OnlyDimension(buffer, last);
-    bool is_one_box = true;  // the points of a thread, in registers
-    for (int other = 0; other < e.rank(); ++other) {
-      if (!UsesDimension(buffer, other)) continue;
-      is_one_box = is_one_box && design.cuts[other].strided == 1 && is_unrolled(other);
-    }
-    if (d >= 0 && is_one_box) input.vector = VectorOf(design.cuts[d].vector, buffer);
-    return input;
+  reductions_ = static_cast<int>(reductions.size());
+  for (int n = 0; n < reductions_; ++n) place_[reductions[n]] = n;
+  most_lanes_ = static_cast<int>(16 / buffer.type.size_bytes());
+  can_vectorize_ = CanStage(buffer) && buffer.boundary.kind == Boundary::Kind::kNone;
+  if (!can_vectorize_) return;
+  for (int d = 0; d < e.rank(); ++d) {
+    if (UsesDimension(buffer, d)) used_.push_back(d);
   }
-  int best = -1;
-  for (int x = 0; x <= last; ++x) {
+  last_ = static_cast<int>(buffer.extents.size()) - 1;
+  along_last_ = OnlyDimension(buffer, last_);
+  for (int x = 0; x <= last_; ++x) {
     const int d = OnlyDimension(buffer, x);
-    if (d < 0 || !kept(d)) continue;
-    const int vector = VectorOf(design.cuts[d].vector, buffer);
-    if (vector > input.vector || (vector == input.vector && vector > 1 && x == last)) {
+    if (d >= 0 && e.combine_operators()[d].is_concat()) kept_rows_.push_back({x, d});
+  }
+}
+
+// The widest load of neighbours, of at most 16 bytes, that `points` are made of.
+int InputDesigner::VectorOf(int64_t points) const {
+  int lanes = most_lanes_;
+  while (lanes > 1 && points % lanes != 0) lanes /= 2;
+  return std::max(lanes, 1);
+}
+
+// Whether all of a thread's points along d are in unrolled code.
+bool InputDesigner::IsUnrolled(const BlockDesign& design, int d) const {
+  return design.cuts[d].vector == 1 || place_[d] >= reductions_ - design.unrolled;
+}
+
+DesignedInput InputDesigner::Run(const BlockDesign& design) const {
+  if (!can_vectorize_) return {};
+  return design.copies[input_] == Copy::kNone ? Direct(design) : Copied(design);
+}
+
+DesignedInput InputDesigner::Direct(const BlockDesign& design) const {
+  // Whether the points of a thread are one box, in registers.
+  const bool is_one_box = std::all_of(used_.begin(), used_.end(), [&](int d) {
+    return design.cuts[d].strided == 1 && IsUnrolled(design, d);
+  });
+  DesignedInput input;
+  if (along_last_ >= 0 && is_one_box) input.vector = VectorOf(design.cuts[along_last_].vector);
+  return input;
+}
+
+DesignedInput InputDesigner::Copied(const BlockDesign& design) const {
+  DesignedInput input;
+  int best = -1;
+  for (const auto& [x, d] : kept_rows_) {
+    const int vector = VectorOf(design.cuts[d].vector);
+    if (vector > input.vector || (vector == input.vector && vector > 1 && x == last_)) {
       input.vector = vector;
       best = x;
     }
   }
   if (best >= 0) {
-    input.innermost = best == last ? -1 : best;
+    input.innermost = best == last_ ? -1 : best;
     return input;
   }
-  const int d = OnlyDimension(buffer, last);
-  if (d >= 0 && is_unrolled(d)) input.vector = VectorOf(design.cuts[d].vector, buffer);
+  if (along_last_ >= 0 && IsUnrolled(design, along_last_)) {
+    input.vector = VectorOf(design.cuts[along_last_].vector);
+  }
   return input;
 }
 

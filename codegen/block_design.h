@@ -99,6 +99,35 @@ struct DesignedInput {
 };
 DesignedInput DesignInput(const Expression& expression, const BlockDesign& design, int input);
 
+// The same for many designs: what follows from the expression is kept.
+class InputDesigner {
+ public:
+  InputDesigner(const Expression& expression, int input);
+
+  DesignedInput Run(const BlockDesign& design) const;
+
+ private:
+  // A dimension of the buffer in which only dimension d moves, in steps of one.
+  struct Row {
+    int x, d;
+  };
+
+  int VectorOf(int64_t points) const;
+  bool IsUnrolled(const BlockDesign& design, int d) const;
+  DesignedInput Direct(const BlockDesign& design) const;
+  DesignedInput Copied(const BlockDesign& design) const;
+
+  int input_;
+  bool can_vectorize_;          // in any design
+  int most_lanes_;              // of 16 bytes
+  std::vector<int> used_;       // dimensions
+  std::vector<int> place_;      // per dimension: among the loops of reductions, or none of them
+  int reductions_;              // reduced dimensions
+  int last_ = -1;               // dimension of the buffer
+  int along_last_ = -1;         // the only dimension that moves there, or -1
+  std::vector<Row> kept_rows_;  // along which results are kept
+};
+
 // Whether some reduction is shared by several blocks.
 bool HasSharedReduction(const BlockDesign& design);
 

@@ -49,7 +49,22 @@ void SetAsyncStages(BlockDesign* design, int b, int stages) {
   if (std::count(all.begin(), all.end(), 0) == std::ssize(all)) all.clear();
 }
 
+// A dimension has further points of a thread or further tiles, not both.
+bool IsNeighbour(const BlockDesign& design) {
+  return std::none_of(design.cuts.begin(), design.cuts.end(),
+                      [](const Cut& cut) { return cut.strided > 1 && cut.loops > 1; });
+}
+
 }  // namespace
+
+struct BlockMoves::Walk {
+  const BlockDesign& design;
+  const size_t first;  // number of the neighbour that is shown first
+  const absl::FunctionRef<bool(const BlockDesign&)> visit;
+  BlockDesign next = design;  // equal to `design` again after every change
+  size_t passed = 0;          // neighbours
+  bool has_ended = false;
+};
 
 BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
                        const BlockMoveOptions& options)
@@ -82,16 +97,19 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
   }
 }
 
-void BlockMoves::Add(const BlockDesign& next, std::vector<BlockDesign>* all) const {
-  const bool has_both = std::any_of(next.cuts.begin(), next.cuts.end(), [](const Cut& cut) {
-    return cut.strided > 1 && cut.loops > 1;
-  });
-  if (has_both) return;
-  all->push_back(next);
-  if (next.lane_tile.empty()) return;
+void BlockMoves::Show(Walk& walk) const { ShowOther(walk.next, walk); }
+
+void BlockMoves::ShowOther(const BlockDesign& next, Walk& walk) const {
+  if (walk.has_ended || !IsNeighbour(next) || walk.passed++ < walk.first) return;
+  if (next.lane_tile.empty()) {
+    walk.has_ended = !walk.visit(next);
+    return;
+  }
+  BlockDesign tiled = next;
   const std::optional<std::pair<int, int>> plane = LanePlane(expression_, next);
   SetLaneTile(expression_, plane ? next.lane_tile[plane->first] : 1,
-              plane ? next.lane_tile[plane->second] : 1, &all->back());
+              plane ? next.lane_tile[plane->second] : 1, &tiled);
+  walk.has_ended = !walk.visit(tiled);
 }
 
 const std::vector<int64_t>& BlockMoves::LadderOf(int d, Field field) const {
@@ -100,37 +118,44 @@ const std::vector<int64_t>& BlockMoves::LadderOf(int d, Field field) const {
   return IsKept(d) ? small_[d] : large_[d];
 }
 
-std::vector<BlockMoves::Field> BlockMoves::Fields(int d) const {
-  if (!IsKept(d)) return {&Cut::vector, &Cut::threads, &Cut::blocks};
-  return {&Cut::threads, &Cut::vector, &Cut::strided, &Cut::loops};
+absl::Span<const BlockMoves::Field> BlockMoves::Fields(int d) const {
+  static constexpr Field kReduced[] = {&Cut::vector, &Cut::threads, &Cut::blocks};
+  static constexpr Field kKept[] = {&Cut::threads, &Cut::vector, &Cut::strided, &Cut::loops};
+  return IsKept(d) ? absl::Span<const Field>(kKept) : absl::Span<const Field>(kReduced);
 }
 
-void BlockMoves::AddSteps(const BlockDesign& design, int d, std::vector<BlockDesign>* all) const {
-  BlockDesign next = design;
-  // Adds the design with another step, which it takes back.
-  const auto add = [&](int dimension, Field field, int direction) {
-    int64_t& value = next.cuts[dimension].*field;
-    const int64_t before = value;
-    if (Step(LadderOf(dimension, field), direction, &value)) Add(next, all);
-    value = before;
-  };
-  for (const Field field : Fields(d)) {
-    add(d, field, 1);
-    int64_t& value = next.cuts[d].*field;
-    const int64_t before = value;
-    if (!Step(LadderOf(d, field), -1, &value)) continue;
-    Add(next, all);
-    for (int other = 0; other < expression_.rank(); ++other) {
-      if (size(other) == 1) continue;
-      for (const Field up : Fields(other)) {
-        if (other == d ? up != field : up == field) add(other, up, 1);
-      }
+void BlockMoves::ShowStep(int d, Field field, int direction, Walk& walk) const {
+  int64_t& value = walk.next.cuts[d].*field;
+  const int64_t before = value;
+  if (Step(LadderOf(d, field), direction, &value)) Show(walk);
+  value = before;
+}
+
+// One number down, alone and with another one up.
+void BlockMoves::ShowShifts(int d, Field down, Walk& walk) const {
+  int64_t& value = walk.next.cuts[d].*down;
+  const int64_t before = value;
+  if (!Step(LadderOf(d, down), -1, &value)) return;
+  Show(walk);
+  for (int other = 0; other < expression_.rank() && !walk.has_ended; ++other) {
+    if (size(other) == 1) continue;
+    for (const Field up : Fields(other)) {
+      if (other == d ? up != down : up == down) ShowStep(other, up, 1, walk);
     }
-    value = before;
+  }
+  value = before;
+}
+
+void BlockMoves::ShowSteps(int d, Walk& walk) const {
+  for (const Field field : Fields(d)) {
+    if (walk.has_ended) return;
+    ShowStep(d, field, 1, walk);
+    ShowShifts(d, field, walk);
   }
 }
 
-void BlockMoves::AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+void BlockMoves::ShowCopies(Walk& walk) const {
+  const BlockDesign& design = walk.design;
   for (int b = 0; b < static_cast<int>(design.copies.size()); ++b) {
     if (!CanStage(expression_.inputs()[b])) continue;
     for (const Copy copy : {Copy::kNone, Copy::kChunk, Copy::kTile, Copy::kBlock}) {
@@ -138,33 +163,35 @@ void BlockMoves::AddCopies(const BlockDesign& design, std::vector<BlockDesign>* 
       BlockDesign next = design;
       next.copies[b] = copy;
       SetAsyncStages(&next, b, 0);
-      Add(next, all);
+      ShowOther(next, walk);
     }
     if (has_async_copies_ && design.copies[b] == Copy::kChunk) {
       const int stages = AsyncStages(design);
       BlockDesign next = design;
       SetAsyncStages(&next, b, design.AsyncStages(b) > 0 ? 0 : stages > 0 ? stages : 2);
-      Add(next, all);
+      ShowOther(next, walk);
     }
   }
 }
 
 // Of all asynchronous copies: copies of one loop have as many stages as the fewest of them.
-void BlockMoves::AddAsyncStages(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+void BlockMoves::ShowAsyncStages(Walk& walk) const {
+  const BlockDesign& design = walk.design;
   for (const int stages : {2, 3, 4}) {
     if (AsyncStages(design) == 0 || stages == AsyncStages(design)) continue;
     BlockDesign next = design;
     for (int& of_input : next.async_stages) of_input = of_input > 0 ? stages : 0;
-    Add(next, all);
+    ShowOther(next, walk);
   }
 }
 
-void BlockMoves::AddLaneTiles(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+void BlockMoves::ShowLaneTiles(Walk& walk) const {
+  const BlockDesign& design = walk.design;
   const auto add = [&](int64_t x, int64_t y) {
     BlockDesign next = design;
     SetLaneTile(expression_, x, y, &next);
     const bool is_asked_for = y == 1 || !next.lane_tile.empty();
-    if (is_asked_for && next.lane_tile != design.lane_tile) Add(next, all);
+    if (is_asked_for && next.lane_tile != design.lane_tile) ShowOther(next, walk);
   };
   add(1, 1);
   for (int64_t y = 2; y <= warp_size_; y *= 2) {
@@ -172,20 +199,22 @@ void BlockMoves::AddLaneTiles(const BlockDesign& design, std::vector<BlockDesign
   }
 }
 
-void BlockMoves::AddResidency(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+void BlockMoves::ShowResidency(Walk& walk) const {
+  const BlockDesign& design = walk.design;
   const auto at = std::find(kResidentBlocks.begin(), kResidentBlocks.end(), design.resident_blocks);
   if (at == kResidentBlocks.end()) return;
   BlockDesign next = design;
   if (at + 1 != kResidentBlocks.end()) {
     next.resident_blocks = *(at + 1);
-    Add(next, all);
+    ShowOther(next, walk);
   }
   if (at == kResidentBlocks.begin()) return;
   next.resident_blocks = *(at - 1);
-  Add(next, all);
+  ShowOther(next, walk);
 }
 
-void BlockMoves::AddCombinations(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+void BlockMoves::ShowCombinations(Walk& walk) const {
+  const BlockDesign& design = walk.design;
   int64_t blocks = 1;
   for (const Cut& cut : design.cuts) blocks *= cut.blocks;
   for (const CombineBlocks how : combinations_) {
@@ -193,43 +222,55 @@ void BlockMoves::AddCombinations(const BlockDesign& design, std::vector<BlockDes
     if (how == CombineBlocks::kCluster && blocks > kMaxClusterBlocks) continue;
     BlockDesign next = design;
     next.combine_blocks = how;
-    Add(next, all);
+    ShowOther(next, walk);
   }
 }
 
-void BlockMoves::AddEarlyLaunches(const BlockDesign& design, std::vector<BlockDesign>* all) const {
+void BlockMoves::ShowEarlyLaunches(Walk& walk) const {
+  const BlockDesign& design = walk.design;
   using enum EarlyLaunches;
   for (const EarlyLaunches early : {kCalls, kStages, kNone}) {
     // One stage has no other one beside it.
     if (early == design.early_launches || (early == kNone && !HasSharedReduction(design))) continue;
     BlockDesign next = design;
     next.early_launches = early;
-    Add(next, all);
+    ShowOther(next, walk);
   }
+}
+
+size_t BlockMoves::VisitNeighbours(const BlockDesign& design, size_t first,
+                                   absl::FunctionRef<bool(const BlockDesign&)> visit) const {
+  Walk walk{design, first, visit};
+  for (int d = 0; d < expression_.rank() && !walk.has_ended; ++d) {
+    if (size(d) == 1) continue;
+    ShowSteps(d, walk);
+    if (d == design.lane_dimension || design.cuts[d].threads == 1) continue;
+    walk.next.lane_dimension = d;
+    Show(walk);
+    walk.next.lane_dimension = design.lane_dimension;
+  }
+  if (walk.has_ended) return walk.passed;
+  for (const int step : {1, -1}) {
+    walk.next.unrolled = design.unrolled + step;
+    if (walk.next.unrolled >= 0 && walk.next.unrolled <= reductions_) Show(walk);
+  }
+  walk.next.unrolled = design.unrolled;
+  ShowCopies(walk);
+  if (HasSharedReduction(design)) ShowCombinations(walk);
+  if (has_async_copies_) ShowAsyncStages(walk);
+  if (has_lane_tiles_) ShowLaneTiles(walk);
+  if (has_resident_blocks_) ShowResidency(walk);
+  if (has_early_launches_) ShowEarlyLaunches(walk);
+  return walk.passed;
 }
 
 std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const {
   std::vector<BlockDesign> all;
   all.reserve(kUsualNeighbours);
-  for (int d = 0; d < expression_.rank(); ++d) {
-    if (size(d) == 1) continue;
-    AddSteps(design, d, &all);
-    if (d == design.lane_dimension || design.cuts[d].threads == 1) continue;
-    BlockDesign next = design;
-    next.lane_dimension = d;
-    Add(next, &all);
-  }
-  for (const int step : {1, -1}) {
-    BlockDesign next = design;
-    next.unrolled += step;
-    if (next.unrolled >= 0 && next.unrolled <= reductions_) Add(next, &all);
-  }
-  AddCopies(design, &all);
-  if (HasSharedReduction(design)) AddCombinations(design, &all);
-  if (has_async_copies_) AddAsyncStages(design, &all);
-  if (has_lane_tiles_) AddLaneTiles(design, &all);
-  if (has_resident_blocks_) AddResidency(design, &all);
-  if (has_early_launches_) AddEarlyLaunches(design, &all);
+  VisitNeighbours(design, /*first=*/0, [&](const BlockDesign& next) {
+    all.push_back(next);
+    return true;
+  });
   return all;
 }
 

@@ -1,8 +1,11 @@
 // Small changes of designs for devices with blocks of threads: the steps of searches among them.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 #include "codegen/block_design.h"
 #include "core/device_description.h"
 #include "core/expression.h"
@@ -30,21 +33,32 @@ class BlockMoves {
   // need not fit the device.
   std::vector<BlockDesign> Neighbours(const BlockDesign& design) const;
 
+  // Shows `visit` the same designs in the same order, without the first `first` ones, until it
+  // returns false. A design is only there during the call: it is made in place of the one before,
+  // as a search that goes on with the first one that helps sees few of many. Returns how many
+  // neighbours it went through, those left out included.
+  size_t VisitNeighbours(const BlockDesign& design, size_t first,
+                         absl::FunctionRef<bool(const BlockDesign&)> visit) const;
+
  private:
   using Field = int64_t BlockDesign::Cut::*;
+  struct Walk;  // through neighbours of one design
 
   bool IsKept(int d) const { return expression_.combine_operators()[d].is_concat(); }
   int64_t size(int d) const { return expression_.dimensions()[d].size; }
   const std::vector<int64_t>& LadderOf(int d, Field field) const;
-  std::vector<Field> Fields(int d) const;
-  void Add(const BlockDesign& next, std::vector<BlockDesign>* all) const;
-  void AddSteps(const BlockDesign& design, int d, std::vector<BlockDesign>* all) const;
-  void AddCopies(const BlockDesign& design, std::vector<BlockDesign>* all) const;
-  void AddLaneTiles(const BlockDesign& design, std::vector<BlockDesign>* all) const;
-  void AddCombinations(const BlockDesign& design, std::vector<BlockDesign>* all) const;
-  void AddResidency(const BlockDesign& design, std::vector<BlockDesign>* all) const;
-  void AddEarlyLaunches(const BlockDesign& design, std::vector<BlockDesign>* all) const;
-  void AddAsyncStages(const BlockDesign& design, std::vector<BlockDesign>* all) const;
+  absl::Span<const Field> Fields(int d) const;
+  void Show(Walk& walk) const;
+  void ShowOther(const BlockDesign& next, Walk& walk) const;
+  void ShowStep(int d, Field field, int direction, Walk& walk) const;
+  void ShowShifts(int d, Field down, Walk& walk) const;
+  void ShowSteps(int d, Walk& walk) const;
+  void ShowCopies(Walk& walk) const;
+  void ShowLaneTiles(Walk& walk) const;
+  void ShowCombinations(Walk& walk) const;
+  void ShowResidency(Walk& walk) const;
+  void ShowEarlyLaunches(Walk& walk) const;
+  void ShowAsyncStages(Walk& walk) const;
 
   const Expression& expression_;
   const int reductions_;

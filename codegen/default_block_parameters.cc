@@ -22,6 +22,10 @@ constexpr int kLeastWarp = 16;                 // of devices whose threads have 
 constexpr int kScanThreads = 256;              // of a block
 constexpr int kScanRounds = 4;
 constexpr int kScanRun = 4;  // elements, of at most 4 bytes
+// Callers wait for default parameters. Six climbs with as many buffers are never cut short; there
+// are less where an evaluation, which goes through all buffers, takes longer.
+constexpr int kMostEvaluations = 4200;
+constexpr int kUsualBuffers = 4;
 
 // How a dimension is cut: blocks, then loops around and inside of the threads.
 struct DimensionCut {
@@ -384,10 +388,16 @@ class BlockRules {
   TuningParameters p_;
 };
 
+int MostEvaluations(const Expression& expression) {
+  const auto buffers = static_cast<int>(expression.inputs().size() + expression.outputs().size());
+  return kMostEvaluations * kUsualBuffers / std::max(kUsualBuffers, buffers);
+}
+
 TuningParameters ParametersWithoutKeys(const Expression& expression, const SystemModel& model,
                                        const DeviceDescription& device, NumericsPolicy numerics) {
   if (numerics == NumericsPolicy::kReassociate) {
-    std::vector<BlockCandidate> candidates = BlockCandidates(expression, model, device, {});
+    std::vector<BlockCandidate> candidates = BlockCandidates(
+        expression, model, device, {.evaluations_in_all = MostEvaluations(expression)});
     if (!candidates.empty()) return std::move(candidates.front().parameters);
   }
   TuningParameters p;

@@ -56,6 +56,10 @@ TileCost::TileCost(const Expression& expression, const DeviceDescription& device
     }
     inputs_.push_back(std::move(input));
   }
+  for (const Buffer& buffer : e_.outputs()) {
+    outputs_.push_back(
+        {buffer.Linearized(0).coefficients, static_cast<double>(buffer.size_bytes())});
+  }
 }
 
 double TileCost::Pieces(const TileChoice& choice, int d, int64_t points) const {
@@ -235,11 +239,9 @@ double TileCost::MemoryCycles(const TileChoice& choice) const {
   double cycles = 0;
   const int v = choice.vector_dimension;
   const bool has_parts_of_lines = v >= 0 && choice.tile[v] * 4 < device_.cache_line_bytes;
-  for (const Buffer& buffer : e_.outputs()) {
-    const auto bytes = static_cast<double>(buffer.size_bytes());
+  for (const auto& [strides, bytes] : outputs_) {
     if (bytes <= static_cast<double>(device_.l2_bytes) || !has_parts_of_lines) continue;
-    if (StrideAlong(buffer, 0, v) == 1)
-      cycles += bytes / device_.cache_line_bytes * kLineCycles / 2;
+    if (strides[v] == 1) cycles += bytes / device_.cache_line_bytes * kLineCycles / 2;
   }
   for (int b = 0; b < std::ssize(inputs_); ++b) {
     const Input& input = inputs_[b];
@@ -279,11 +281,11 @@ double TileCost::LoopCycles(const TileChoice& choice, double body) const {
 // Equally far from one to the next, in every output.
 TileCost::Run TileCost::RunOfResults(const TileChoice& choice) const {
   Run run{std::numeric_limits<int64_t>::max(), true};
-  for (const Buffer& buffer : e_.outputs()) {
+  for (const Output& output : outputs_) {
     std::vector<std::pair<int64_t, int64_t>> rows;  // strides and how many
     for (int d = 0; d < e_.rank(); ++d) {
       if (e_.is_reduction(d) || choice.tile[d] == 1) continue;
-      rows.emplace_back(std::abs(StrideAlong(buffer, 0, d)), choice.tile[d]);
+      rows.emplace_back(std::abs(output.strides[d]), choice.tile[d]);
     }
     std::sort(rows.begin(), rows.end());
     int64_t results = 1;
@@ -318,10 +320,8 @@ double TileCost::StoreCycles(const TileChoice& choice) const {
   if (is_reduced) return kTileCycles + LaneCycles(choice, results) + rows;
   double each = 1;
   if (v >= 0) {
-    for (const Buffer& buffer : e_.outputs()) {
-      if (StrideAlong(buffer, 0, v) != 1) {
-        each += kScatterPerLane * static_cast<double>(choice.lanes);
-      }
+    for (const Output& output : outputs_) {
+      if (output.strides[v] != 1) each += kScatterPerLane * static_cast<double>(choice.lanes);
     }
   }
   return kTileCycles + results * each + rows;
@@ -332,10 +332,10 @@ double TileCost::StoreCycles(const TileChoice& choice) const {
 double TileCost::FarRows(const TileChoice& choice) const {
   double most = 0;
   if (!e_.has_reduction()) return most;
-  for (const Buffer& buffer : e_.outputs()) {
+  for (const Output& output : outputs_) {
     double rows = 1;
     for (int d = 0; d < e_.rank(); ++d) {
-      const bool is_far = std::abs(StrideAlong(buffer, 0, d)) * 4 >= kPageBytes;
+      const bool is_far = std::abs(output.strides[d]) * 4 >= kPageBytes;
       if (is_far && d != choice.vector_dimension) rows *= static_cast<double>(choice.tile[d]);
     }
     most = std::max(most, rows - kFewRows);

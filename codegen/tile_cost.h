@@ -30,6 +30,10 @@ class TileCost {
     double bytes;
     double reuse;
   };
+  struct Output {
+    std::vector<int64_t> strides;  // per dimension
+    double bytes;
+  };
 
   double Pieces(const TileChoice& choice, int d, int64_t points) const;
   double UsedVectors(const TileChoice& choice, int input) const;
@@ -55,6 +59,7 @@ class TileCost {
   const DeviceDescription& device_;
   double operations_;  // per point
   std::vector<Input> inputs_;
+  std::vector<Output> outputs_;
 };
 
 }  // namespace mdh

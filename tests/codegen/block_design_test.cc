@@ -376,6 +376,39 @@ TEST(BlockMovesTest, ChangeOneThingAndNeverTheSameWayTwice) {
   EXPECT_THAT(all, Contains(direct));
 }
 
+TEST(BlockMovesTest, NeighboursAreShownInOrderFromAnyOfThemOn) {
+  const Expression matmul = MatMul();
+  const BlockMoves moves(matmul, Gpu(), {.async_copies = true, .lane_tiles = true});
+  BlockDesign tiled = Tiled();
+  SetLaneTile(matmul, 4, 8, &tiled);
+  for (const BlockDesign& design : {Tiled(), Skinny(), tiled}) {
+    const std::vector<BlockDesign> all = moves.Neighbours(design);
+    for (const size_t first : {size_t{0}, size_t{7}, all.size() - 1, all.size(), all.size() + 1}) {
+      std::vector<BlockDesign> shown;
+      const size_t passed = moves.VisitNeighbours(design, first, [&](const BlockDesign& next) {
+        shown.push_back(next);
+        return true;
+      });
+      EXPECT_EQ(passed, all.size());
+      const size_t begin = std::min(first, all.size());
+      EXPECT_EQ(shown, std::vector<BlockDesign>(all.begin() + begin, all.end()));
+    }
+  }
+}
+
+TEST(BlockMovesTest, NoNeighbourIsShownAfterTheLastOneAskedFor) {
+  const Expression matmul = MatMul();
+  const BlockMoves moves(matmul, Gpu());
+  const size_t count = moves.Neighbours(Tiled()).size();
+  for (size_t last = 0; last < count; ++last) {
+    size_t shown = 0;
+    const size_t passed =
+        moves.VisitNeighbours(Tiled(), 0, [&](const BlockDesign&) { return ++shown <= last; });
+    EXPECT_EQ(shown, last + 1);
+    EXPECT_EQ(passed, last + 1);
+  }
+}
+
 TEST(BlockMovesTest, ChangeHowBlocksCombineWhereTheyDo) {
   const Expression matmul = SkinnyMatMul();
   BlockDesign other = Skinny();
@@ -495,6 +528,21 @@ TEST(BlockMovesTest, ChangeWhichLaunchesBeginEarlyIfAskedFor) {
 }
 
 // ---- Candidates ----
+
+TEST(BlockCandidatesTest, EvaluationsAreThoseOfAllClimbsTogether) {
+  const Expression matmul = MatMul();
+  const auto best = [&](int evaluations_in_all) {
+    const std::vector<BlockCandidate> candidates =
+        BlockCandidates(matmul, CudaModel(), Gpu(), {.evaluations_in_all = evaluations_in_all});
+    return candidates.empty() ? BlockDesign() : candidates.front().design;
+  };
+  const BlockDesign unlimited = BlockCandidates(matmul, CudaModel(), Gpu(), {}).front().design;
+  EXPECT_EQ(best(4200), unlimited);
+  EXPECT_NE(best(10), unlimited);
+  // The first one, a line of threads along the results, fits every device.
+  EXPECT_EQ(ToString(matmul, best(1)),
+            "i 1x1x1 j 1x64x1 k 1/1x1 A direct B direct lanes j unrolled 1");
+}
 
 TEST(BlockCandidatesTest, SomeAreWithAsynchronousCopies) {
   const Expression matmul = Shipped("matmul.mdh", {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});

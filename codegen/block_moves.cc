@@ -74,7 +74,8 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
       has_lane_tiles_(options.lane_tiles),
       has_async_copies_(options.async_copies && HasAsyncCopies(device)),
       has_resident_blocks_(options.resident_blocks && HasResidentBlocks(device.kind)),
-      has_early_launches_(options.early_launches && HasEarlyLaunches(device.kind)) {
+      has_early_launches_(options.early_launches && HasEarlyLaunches(device.kind)),
+      has_thirds_(options.thirds) {
   constexpr NumericsPolicy kAnyOrder = NumericsPolicy::kReassociate;
   combinations_.push_back(CombineBlocks::kPartials);
   if (AtomicsObstacle(e, device.kind, kAnyOrder).empty()) {
@@ -146,12 +147,27 @@ void BlockMoves::ShowShifts(int d, Field down, Walk& walk) const {
   value = before;
 }
 
+// To three times a power of two threads, and back to powers of two.
+void BlockMoves::ShowThirds(int d, Walk& walk) const {
+  int64_t& threads = walk.next.cuts[d].threads;
+  const int64_t before = threads;
+  for (const auto& [factor, divisor] : {std::pair{3, 2}, {3, 4}, {4, 3}, {2, 3}}) {
+    if (before % divisor != 0) continue;
+    threads = before / divisor * factor;
+    const int64_t power = threads % 3 == 0 ? threads / 3 : threads;
+    const bool is_step = (power & (power - 1)) == 0 && threads <= std::min(size(d), kMostParts);
+    if (is_step) Show(walk);
+  }
+  threads = before;
+}
+
 void BlockMoves::ShowSteps(int d, Walk& walk) const {
   for (const Field field : Fields(d)) {
     if (walk.has_ended) return;
     ShowStep(d, field, 1, walk);
     ShowShifts(d, field, walk);
   }
+  if (has_thirds_) ShowThirds(d, walk);
 }
 
 void BlockMoves::ShowCopies(Walk& walk) const {

@@ -18,6 +18,7 @@ struct BlockMoveOptions {
   bool cooperation = false;     // also to blocks that combine their results themselves, if they can
   bool early_launches = false;  // also to other launches that begin early, if the device has them
   bool lane_tiles = false;      // also to tiles of lanes
+  bool thirds = false;          // also to threads of three times a power of two
 };
 
 class BlockMoves {
@@ -52,6 +53,7 @@ class BlockMoves {
   void ShowOther(const BlockDesign& next, Walk& walk) const;
   void ShowStep(int d, Field field, int direction, Walk& walk) const;
   void ShowShifts(int d, Field down, Walk& walk) const;
+  void ShowThirds(int d, Walk& walk) const;
   void ShowSteps(int d, Walk& walk) const;
   void ShowCopies(Walk& walk) const;
   void ShowLaneTiles(Walk& walk) const;
@@ -65,7 +67,7 @@ class BlockMoves {
   const int64_t warp_size_;
   const bool has_lane_tiles_;
   std::vector<CombineBlocks> combinations_;  // how blocks may combine
-  const bool has_async_copies_, has_resident_blocks_, has_early_launches_;
+  const bool has_async_copies_, has_resident_blocks_, has_early_launches_, has_thirds_;
   std::vector<std::vector<int64_t>> small_, large_, slots_;  // per dimension
 };
 

@@ -32,7 +32,8 @@ DesignSearch::DesignSearch(const Expression& expression, const SystemModel& mode
               .resident_blocks = true,
               .cooperation = true,
               .early_launches = true,
-              .lane_tiles = true}),
+              .lane_tiles = true,
+              .thirds = true}),
       ranked_(
           BlockCandidates(expression, model, device,
                           {.count = kRanked, .evaluations = kEvaluations, .async_copies = true})) {}

@@ -487,6 +487,20 @@ TEST(BlockMovesTest, ChangeHowManyBlocksAreResidentIfAskedFor) {
               Not(Contains(one)));
 }
 
+TEST(BlockMovesTest, GoToThreeTimesAPowerOfTwoThreadsAndBackIfAskedFor) {
+  const Expression matmul = MatMul();
+  BlockDesign few = Tiled(), between = Tiled(), many = Tiled();
+  few.cuts[0].threads = 16;
+  between.cuts[0].threads = 24;
+  many.cuts[0].threads = 32;
+  const BlockMoves moves(matmul, Gpu(), {.thirds = true});
+  EXPECT_THAT(moves.Neighbours(few), AllOf(Contains(between), Contains(many)));
+  EXPECT_THAT(moves.Neighbours(many), AllOf(Contains(between), Contains(few)));
+  EXPECT_THAT(moves.Neighbours(between), AllOf(Contains(few), Contains(many)));
+  EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(few),
+              AllOf(Contains(many), Not(Contains(between))));
+}
+
 TEST(BlockMovesTest, ChangeHowBlocksCombine) {
   const Expression matmul = MatMul();
   BlockDesign partials = Tiled(), atomics = Tiled(), last = Tiled(), cluster = Tiled();

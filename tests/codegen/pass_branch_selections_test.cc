@@ -4,6 +4,7 @@
 
 #include "codegen/weaker_condition.h"
 #include "tests/codegen/pass_golden.h"
+#include "tests/sanitized.h"
 
 namespace mdh {
 namespace {
@@ -279,7 +280,8 @@ class RandomSelections {
 
 TEST(BranchSelectionsTest, RandomSelectionsMeanTheSame) {
   int branches = 0;
-  for (uint32_t seed = 0; seed < 300 && !testing::Test::HasFailure(); ++seed) {
+  constexpr uint32_t kSelections = TriedCases(300);
+  for (uint32_t seed = 0; seed < kSelections && !testing::Test::HasFailure(); ++seed) {
     const LoopProgram before = RandomSelections(seed).Make();
     for (const int least : {1, 4}) {
       const LoopProgram after = Branched(
@@ -287,7 +289,7 @@ TEST(BranchSelectionsTest, RandomSelectionsMeanTheSame) {
       branches += Text(after).find("if any") != std::string::npos;
     }
   }
-  EXPECT_GT(branches, 300);
+  EXPECT_GT(branches, TriedCases(300));
 }
 
 }  // namespace

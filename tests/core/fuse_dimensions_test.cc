@@ -8,6 +8,7 @@
 #include "core/text/printer.h"
 #include "tests/error_message.h"
 #include "tests/random_expression.h"
+#include "tests/sanitized.h"
 
 namespace mdh {
 namespace {
@@ -97,7 +98,7 @@ TEST(FuseDimensionsTest, SeveralGroups) {
 // Strided, reversed, with room between rows: whatever is found gives the same results.
 TEST(FuseDimensionsTest, RandomExpressions) {
   int found = 0;
-  for (int seed = 0; seed < 2000; ++seed) {
+  for (int seed = 0; seed < TriedCases(2000); ++seed) {
     Rng rng(seed);
     const Expression expression = RandomExpression(rng, {.max_points = 256});
     const FusedDimensions groups = ContiguousDimensions(expression, seed % 2 == 0, true);
@@ -106,7 +107,7 @@ TEST(FuseDimensionsTest, RandomExpressions) {
     ExpectSameResults(expression, groups);
     if (HasFailure()) return;
   }
-  EXPECT_GE(found, 30);
+  EXPECT_GE(found, TriedCases(30));
 }
 
 TEST(FuseDimensionsTest, RowsApartAreNotOne) {

@@ -17,12 +17,12 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
-constexpr absl::Duration kSoon = absl::Seconds(20);
+constexpr absl::Duration kLongest = absl::Seconds(20);
 
 // Polls until `holds` gives true; false if that takes too long.
 template <typename Condition>
 bool Eventually(Condition holds) {
-  const absl::Time limit = absl::Now() + kSoon;
+  const absl::Time limit = absl::Now() + kLongest;
   while (absl::Now() < limit) {
     if (holds()) return true;
     absl::SleepFor(absl::Milliseconds(2));

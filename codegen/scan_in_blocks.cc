@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/c_spelling.h"
 #include "codegen/scalar_code.h"
+#include "codegen/warp_accesses.h"
 #include "core/round.h"
 
 namespace mdh {
@@ -16,12 +17,11 @@ constexpr int64_t kThreads = 256;           // of a block
 constexpr int64_t kFewestThreads = 32;      // that share a line
 constexpr int64_t kMostElements = 8;        // of a thread
 constexpr int64_t kSharedBytes = 16 << 10;  // of a block
-// Threads read neighbours of their own, that many elements after those of the thread before them:
-// without a gap after as many as there are banks, they would wait for each other.
-constexpr int64_t kBanks = 32;
 
 using Values = std::vector<LoopValue>;
 
+// Threads read neighbours of their own, that many elements after those of the thread before them:
+// without a gap after as many as there are banks, they would wait for each other.
 Index InShared(const Index& element) { return element + element / kBanks; }
 
 int64_t RegisterBytes(const ResultArrays& results) {

@@ -5,8 +5,6 @@
 namespace mdh {
 namespace {
 
-constexpr int kBanks = 32;
-
 // The most different words of threads [first, first + count) that are in one of `kBanks / kWords`
 // banks, each of so many words.
 template <int kWords>

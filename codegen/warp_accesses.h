@@ -9,6 +9,7 @@
 namespace mdh {
 
 inline constexpr int kWarp = 32;
+inline constexpr int kBanks = 32;  // of shared memory, of a word each
 
 // Where the threads of a warp are: thread number n = n_0 + threads_0 * (n_1 + threads_1 * ...) of
 // the block is at the sum of step_k * n_k. Steps are not negative.

@@ -10,6 +10,7 @@
 #include "codegen/pass_vectorize_copies.h"
 #include "codegen/passes.h"
 #include "tests/codegen/pass_golden.h"
+#include "tests/sanitized.h"
 
 namespace mdh {
 namespace {
@@ -184,7 +185,8 @@ class RandomProgramTest : public testing::TestWithParam<uint32_t> {
  protected:
   // Twenty programs per seed.
   void Check(const std::function<LoopProgram(const LoopProgram&)>& pass) {
-    for (uint32_t n = 0; n < 20 && !HasFailure(); ++n) {
+    constexpr uint32_t kTried = TriedCases(20);
+    for (uint32_t n = 0; n < kTried && !HasFailure(); ++n) {
       const LoopProgram program = RandomProgram(GetParam() * 20 + n).Make();
       ExpectSameResults(program, pass(program), {{"x", Numbered(kInput)}, {"y", Numbered(2 * 64)}});
     }

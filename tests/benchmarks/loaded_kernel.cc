@@ -101,6 +101,8 @@ void LoadedKernel::Run(void* const* buffers) {
 #pragma omp parallel num_threads(threads_)
   for (int stage = 0; stage < stages_; ++stage) {
     body_(stage, omp_get_thread_num(), threads_, buffers, scratch_);
+    // After the last one the region ends, which is a barrier of its own.
+    if (stage + 1 == stages_) break;
 #pragma omp barrier
   }
 }

@@ -53,6 +53,7 @@ bool DeviceCompilers::Check(Worker& worker) {
     // Somebody else's kill, which need not have met the kernels' compilation at all: several idle
     // workers may be dying when they are given one.
     if (end.signal == SIGKILL && worker.jobs.front().killed_workers < kMostKilledWorkers) {
+      for (Job& job : worker.jobs) ++job.killed_workers;
       TakeAgain(worker);
     } else {
       Fail(worker, absl::StrCat("the compiler ended by ", ToText(end)));
@@ -98,7 +99,6 @@ void DeviceCompilers::Fail(Worker& worker, const std::string& reason) {
 }
 
 void DeviceCompilers::TakeAgain(Worker& worker) {
-  for (Job& job : worker.jobs) ++job.killed_workers;
   waiting_.insert(waiting_.begin(), std::make_move_iterator(worker.jobs.begin()),
                   std::make_move_iterator(worker.jobs.end()));
   worker.jobs.clear();

@@ -81,8 +81,10 @@ int $0($1, void* scratch) {
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
   for (int stage = 0; stage < $5; ++stage) {
-    $0_body(stage, omp_get_thread_num(), omp_get_num_threads(), $2, scratch);
+    if (stage > 0) {
 #pragma omp barrier
+    }
+    $0_body(stage, omp_get_thread_num(), omp_get_num_threads(), $2, scratch);
   }
 #else
   for (int stage = 0; stage < $5; ++stage) $0_body(stage, 0, 1, $2, scratch);

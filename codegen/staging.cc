@@ -3,8 +3,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/combine_lanes.h"
 #include "codegen/scalar_code.h"
+#include "codegen/transpose_tile.h"
 #include "core/constraints.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -28,19 +31,31 @@ CopiedRange CopiedRangeOf(const Buffer& buffer, size_t x,
   return range;
 }
 
+// Tiles of more rows are too much code for what they gain.
+constexpr int64_t kMostTileRows = 16;
+constexpr int64_t kMostRowBytes = 64;
+constexpr int64_t kFewestTileRows = 4;  // two rows take as long as their elements
+
 class PackingBuilder {
  public:
   PackingBuilder(const LoopPlan& plan, const StagedCopy& copy,
                  const std::vector<DimensionRange>& ranges, bool shared)
-      : plan_(plan), buffer_(plan.expression().inputs()[copy.input]), copy_(copy), shared_(shared) {
-    const std::vector<int64_t> strides = buffer_.strides();
+      : plan_(plan),
+        buffer_(plan.expression().inputs()[copy.input]),
+        copy_(copy),
+        shared_(shared),
+        strides_(buffer_.strides()),
+        order_(copy.layout),
+        lanes_of_(copy.strip_dimension),
+        lanes_(copy.strip) {
     for (size_t x = 0; x < buffer_.extents.size(); ++x) {
       const bool whole = copy.layer == InputParameters::kWholeBuffer;
       ranges_.push_back(whole ? CopiedRange{Index(0), Index(buffer_.extents[x])}
                               : CopiedRangeOf(buffer_, x, ranges));
       position_.push_back(Index(0));
-      source_ = source_ + ranges_[x].origin * strides[x];
+      source_ = source_ + ranges_[x].origin * strides_[x];
     }
+    PlanTransposition();
   }
 
   Block Build() {
@@ -56,77 +71,170 @@ class PackingBuilder {
   }
 
  private:
-  std::string Variable(int x) const { return absl::StrCat("at", x); }
+  static std::string Variable(int x) { return absl::StrCat("at", x); }
+  bool transposes() const { return rows_of_ >= 0; }
+
+  // Where neighbours of the copy are not neighbours in the buffer, tiles of both are transposed in
+  // registers: as many rows and lanes as the vectors of the computation have. The dimension of the
+  // buffer's neighbours is the innermost loop then.
+  void PlanTransposition() {
+    if (strides_.empty() || buffer_.boundary.kind != Boundary::Kind::kNone) return;
+    const int rows_of = static_cast<int>(strides_.size()) - 1;
+    const int lanes_of = lanes_of_ >= 0 ? lanes_of_ : copy_.layout.back();
+    if (lanes_of == rows_of || strides_[rows_of] != 1) return;
+    int64_t most = std::min<int64_t>(
+        {plan_.lanes(), kMostTileRows, kMostRowBytes / SizeBytes(buffer_.type.scalar())});
+    most = std::min({most, copy_.extents[rows_of], copy_.extents[lanes_of]});
+    if (lanes_of_ >= 0) most = std::min(most, copy_.strip);
+    most = RoundDownToPowerOfTwo(std::max<int64_t>(most, 1));
+    if (most < kFewestTileRows) return;
+    tile_rows_ = most;
+    if (lanes_of_ < 0) lanes_ = most;
+    lanes_of_ = lanes_of;
+    rows_of_ = rows_of;
+    order_.erase(std::find(order_.begin(), order_.end(), rows_of));
+    order_.push_back(rows_of);
+  }
 
   void EmitDimension(size_t n, Block& block) {
-    if (n == copy_.layout.size()) return EmitElements(block);
-    const int x = copy_.layout[n];
-    const int64_t step = x == copy_.strip_dimension ? copy_.strip : 1;
+    if (n == order_.size() - (transposes() ? 1 : 0)) return EmitLanes(block);
+    const int x = order_[n];
+    const int64_t step = x == lanes_of_ ? lanes_ : 1;
     Index begin(0), end = ranges_[x].length;
     if (n == 0 && shared_) {
-      const int64_t strips = copy_.extents[x] / step;
-      begin = Share(strips, "thread") * step;
-      end = Min(Share(strips, "thread + 1") * step, end);
+      const int64_t steps = CeilDivide(copy_.extents[x], step);
+      begin = Share(steps, "thread") * step;
+      end = Min(Share(steps, "thread + 1") * step, end);
     }
     if (n > 0 && end == Index(1)) return EmitDimension(n + 1, block);
     position_[x] = Index::Variable(Variable(x));
     Block body;
     EmitDimension(n + 1, body);
     position_[x] = Index(0);
-    block.push_back({For{Variable(x), begin, end, step, false,
-                         std::make_shared<const Block>(std::move(body))}});
+    block.push_back({For{Variable(x), begin, end, step, false, ShareBlock(std::move(body))}});
   }
 
   static Index Share(int64_t of, const std::string& thread) {
     return Index::Variable(absl::StrCat("mdh_share(", of, ", ", thread, ", threads)"));
   }
 
-  // One element, or one strip: of constant width where it is complete.
-  void EmitElements(Block& block) {
-    if (copy_.strip_dimension < 0) return EmitCopy(Index(0), 0, block);
-    const int x = copy_.strip_dimension;
-    const Index length = ranges_[x].length;
-    auto strip_loop = [&](const Index& width, int64_t earlier = 0) {
-      Block body, loop;
-      EmitCopy(Index::Variable("lane"), earlier, body);
-      loop.push_back(
-          {For{"lane", Index(0), width, 1, false, std::make_shared<const Block>(std::move(body))}});
-      return loop;
-    };
-    if (length.is_constant() && length.constant() % copy_.strip == 0) {
-      for (Statement& statement : strip_loop(Index(copy_.strip)))
-        block.push_back(std::move(statement));
-      return;
+  // One element, or as many neighbours of the copy as a strip or a tile has: a constant number
+  // where there are as many.
+  void EmitLanes(Block& block) {
+    if (lanes_of_ < 0) return EmitCopy(Index(0), 0, block);
+    const Index length = ranges_[lanes_of_].length;
+    if (length.is_constant() && length.constant() % lanes_ == 0) return EmitAllLanes(block);
+    const Index rest = length - position_[lanes_of_];
+    Block last, all;
+    if (copy_.strip_shift == 0) {
+      EmitEachRow(rest, 0, last);
+    } else {
+      const int64_t left_over = plan_.size(copy_.strip_of) % copy_.strip;
+      EmitEachRow(Index(left_over + copy_.strip_shift), copy_.strip_shift, last);
     }
-    const Index rest = length - position_[x];
-    const int64_t left_over = plan_.size(copy_.strip_of) % copy_.strip;
-    Block last = copy_.strip_shift == 0
-                     ? strip_loop(rest)
-                     : strip_loop(Index(left_over + copy_.strip_shift), copy_.strip_shift);
-    block.push_back({If{{{Condition::Kind::kLess, rest, Index(copy_.strip), ""}},
-                        std::make_shared<const Block>(std::move(last)),
-                        std::make_shared<const Block>(strip_loop(Index(copy_.strip)))}});
+    EmitAllLanes(all);
+    block.push_back({If{{{Condition::Kind::kLess, rest, Index(lanes_), ""}},
+                        ShareBlock(std::move(last)),
+                        ShareBlock(std::move(all))}});
   }
 
-  // The element `earlier` elements before its place in the strip dimension.
-  void EmitCopy(const Index& lane, int64_t earlier, Block& block) {
+  void EmitAllLanes(Block& block) {
+    if (!transposes()) return EmitLaneLoop(Index(lanes_), 0, block);
+    const Index length = ranges_[rows_of_].length;
+    position_[rows_of_] = Index::Variable(Variable(rows_of_));
+    Block tiles;
+    EmitTiles(tiles);
+    position_[rows_of_] = Index(0);
+    block.push_back({For{Variable(rows_of_), Index(0), length, tile_rows_, true,
+                         ShareBlock(std::move(tiles))}});
+    if (length.is_constant() && length.constant() % tile_rows_ == 0) return;
+    EmitRows(length / tile_rows_ * tile_rows_, Index(lanes_), 0, block);
+  }
+
+  // tile_rows_ rows of all lanes: the widest tiles first, each as high as it is wide.
+  void EmitTiles(Block& block) const {
+    NameAllocator names;
+    for (const std::string& used :
+         {plan_.input_name(copy_.input), copy_.name, copy_.name + "_from"}) {
+      names.Reserve(used);
+    }
+    int64_t lane = 0;
+    for (const int width : LaneRuns(lanes_, tile_rows_)) {
+      for (int64_t row = 0; row < tile_rows_; row += width) {
+        EmitTile(lane, row, width, names, block);
+      }
+      lane += width;
+    }
+  }
+
+  void EmitTile(int64_t lane, int64_t row, int width, NameAllocator& names, Block& block) const {
+    const Index from = Source() + Index(lane * strides_[lanes_of_] + row);
+    const Index to = Target() + Index(lane + row * copy_.strides[rows_of_]);
+    const std::string& input = plan_.input_name(copy_.input);
+    if (width > 1) {
+      TransposeTile({.type = {buffer_.type.scalar(), width},
+                     .from = input,
+                     .from_offset = from,
+                     .from_stride = strides_[lanes_of_],
+                     .to = copy_.name,
+                     .to_offset = to,
+                     .to_stride = copy_.strides[rows_of_]},
+                    names, block);
+      return;
+    }
+    block.push_back(
+        {StoreElements{copy_.name, to, MakeLoad(input, from, {buffer_.type.scalar(), 1}, 1), 1}});
+  }
+
+  // All rows, if the copy transposes, of so many lanes, which are `earlier` elements before their
+  // place.
+  void EmitEachRow(const Index& lanes, int64_t earlier, Block& block) {
+    if (!transposes()) return EmitLaneLoop(lanes, earlier, block);
+    EmitRows(Index(0), lanes, earlier, block);
+  }
+
+  void EmitRows(const Index& begin, const Index& lanes, int64_t earlier, Block& block) {
+    position_[rows_of_] = Index::Variable(Variable(rows_of_));
+    Block body;
+    EmitLaneLoop(lanes, earlier, body);
+    position_[rows_of_] = Index(0);
+    block.push_back({For{Variable(rows_of_), begin, ranges_[rows_of_].length, 1, false,
+                         ShareBlock(std::move(body))}});
+  }
+
+  void EmitLaneLoop(const Index& lanes, int64_t earlier, Block& block) const {
+    Block body;
+    EmitCopy(Index::Variable("lane"), earlier, body);
+    block.push_back({For{"lane", Index(0), lanes, 1, false, ShareBlock(std::move(body))}});
+  }
+
+  // The element `earlier` elements before its place in the dimension of the lanes.
+  void EmitCopy(const Index& lane, int64_t earlier, Block& block) const {
+    block.push_back(
+        {StoreElements{copy_.name, Target() + lane, Element(lane - Index(earlier)), 1}});
+  }
+
+  Index Target() const {
     Index to(0);
     for (size_t x = 0; x < position_.size(); ++x) to = to + position_[x] * copy_.strides[x];
-    block.push_back({StoreElements{copy_.name, to + lane, Element(lane - Index(earlier)), 1}});
+    return to;
+  }
+
+  Index Source() const {
+    Index from = source_;
+    for (size_t x = 0; x < position_.size(); ++x) from = from + position_[x] * strides_[x];
+    return from;
   }
 
   LoopValue Element(const Index& lane) const {
     if (buffer_.boundary.kind == Boundary::Kind::kNone) {
-      const std::vector<int64_t> strides = buffer_.strides();
-      Index from = source_;
-      for (size_t x = 0; x < position_.size(); ++x) from = from + position_[x] * strides[x];
-      if (copy_.strip_dimension >= 0) from = from + lane * strides[copy_.strip_dimension];
+      const Index from = lanes_of_ >= 0 ? Source() + lane * strides_[lanes_of_] : Source();
       return MakeLoad(plan_.input_name(copy_.input), from, {buffer_.type.scalar(), 1}, 1);
     }
     std::vector<Index> indices;
     for (size_t x = 0; x < position_.size(); ++x) {
-      const bool strip = static_cast<int>(x) == copy_.strip_dimension;
-      indices.push_back(ranges_[x].origin + position_[x] + (strip ? lane : Index(0)));
+      const bool has_lanes = static_cast<int>(x) == lanes_of_;
+      indices.push_back(ranges_[x].origin + position_[x] + (has_lanes ? lane : Index(0)));
     }
     const LoopValue value = LoadInsideValue(buffer_, plan_.input_name(copy_.input), 0, indices,
                                             std::vector<int64_t>(indices.size(), 0), 1);
@@ -137,6 +245,12 @@ class PackingBuilder {
   const Buffer& buffer_;
   const StagedCopy& copy_;
   const bool shared_;
+  const std::vector<int64_t> strides_;  // of the buffer
+  std::vector<int> order_;              // of the loops, outermost first
+  int lanes_of_;      // the buffer dimension of neighbours in the copy that a loop has; -1: none
+  int64_t lanes_;     // of them at a time
+  int rows_of_ = -1;  // the dimension of neighbours in the buffer, if tiles are transposed
+  int64_t tile_rows_ = 1;
   std::vector<CopiedRange> ranges_;
   std::vector<Index> position_;
   Index source_ = Index(0);

@@ -1,5 +1,6 @@
 // Packing: copies the part of an input that a part of a layer needs into scratch memory, with a
-// permuted layout (paper, tuning parameters D3 and D4; appendix F, buffer size reduction).
+// permuted layout (paper, tuning parameters D3 and D4; appendix F, buffer size reduction). Where
+// the layout has other neighbours than the buffer, tiles are transposed in vector registers.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,7 @@
 namespace mdh {
 
 // `ranges`: what the part covers in each MDA dimension. `shared`: all threads pack together, each
-// its share of the outermost dimension of the copy; otherwise one thread packs everything.
+// its share of the outermost loop; otherwise one thread packs everything.
 Block BuildPacking(const LoopPlan& plan, const StagedCopy& copy,
                    const std::vector<DimensionRange>& ranges, bool shared);
 

@@ -19,12 +19,20 @@ product<T = fp32 | I = 61, J = 53, K = 47> :=
 where f(A, B) -> C { C = A * B }
 )";
 
-class StripsTest : public ::testing::TestWithParam<const char*> {};
+// B transposed, so that packing it for vectors along j takes other neighbours than memory has.
+constexpr char kTransposed[] = R"(
+product<T = fp32 | I = 11, J = 107, K = 69> :=
+  out_view<T>( C: (i,j,k) -> (i,j) ) o
+  md_hom<I,J,K>( f, (++, ++, +) ) o
+  inp_view<T,T>( A: (i,j,k) -> (k,i), B: (i,j,k) -> (j,k) )
+where f(A, B) -> C { C = A * B }
+)";
 
-TEST_P(StripsTest, ComputeWhatTheInterpreterComputes) {
-  const auto expression = ParseExpression(kProduct, {});
+// Compiles the kernel that these parameters give, and compares its results with the interpreter's.
+void ExpectRight(const char* text, const Bindings& bindings, const char* parameters_text) {
+  const auto expression = ParseExpression(text, bindings);
   ASSERT_TRUE(expression.ok()) << expression.status();
-  const auto parameters = ParseTuningParameters(GetParam(), *expression);
+  const auto parameters = ParseTuningParameters(parameters_text, *expression);
   ASSERT_TRUE(parameters.ok()) << parameters.status();
   DeviceDescription device;
   device.cores = 2;
@@ -45,6 +53,10 @@ TEST_P(StripsTest, ComputeWhatTheInterpreterComputes) {
                                      *expected)),
             "no error");
 }
+
+class StripsTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(StripsTest, ComputeWhatTheInterpreterComputes) { ExpectRight(kProduct, {}, GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(
     OfReductions, StripsTest,
@@ -67,6 +79,43 @@ INSTANTIATE_TEST_SUITE_P(
         "model=OpenMP+SIMD+RM; tile=61,53,47|32,53,24|32,53,24|8,48,4|1,16,1|1,1,1; "
         "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; inputs=2:1,0:1|in_place:0,1:-1; "
         "accumulate=registers; chains=one; compiler=gcc"));
+
+class TransposedCopiesTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(TransposedCopiesTest, ComputeWhatTheInterpreterComputes) {
+  for (const char* type : {"fp32", "fp64", "fp16", "int8"}) {
+    SCOPED_TRACE(type);
+    Bindings bindings;
+    bindings.types["T"] = type;
+    ExpectRight(kTransposed, bindings, GetParam());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfPackedInputs, TransposedCopiesTest,
+    ::testing::Values(
+        // strips as wide as the tile, of which the last one is not full; rows that are left over
+        "model=OpenMP+SIMD+RM; tile=11,64,69|11,64,69|11,64,69|5,32,69|1,16,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|whole:0,1:0; "
+        "accumulate=registers; chains=one; compiler=gcc",
+        // strips of two widths of tiles, and of a width of which a tile of one lane is left
+        "model=OpenMP+SIMD+RM; tile=11,96,69|11,48,69|11,48,69|1,24,69|1,8,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|2:0,1:0; "
+        "accumulate=registers; chains=one; compiler=gcc",
+        "model=OpenMP+SIMD+RM; tile=11,70,69|11,35,32|11,35,32|2,7,32|1,7,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|2:0,1:0; "
+        "accumulate=registers; chains=one; compiler=clang",
+        // no strips: the other order of dimensions
+        "model=OpenMP+SIMD+RM; tile=11,64,69|11,64,69|11,64,23|5,16,23|1,16,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|whole:1,0:-1; "
+        "accumulate=registers; chains=one; compiler=gcc",
+        "model=OpenMP+SIMD+RM; tile=11,64,69|11,64,32|11,64,32|5,16,32|1,16,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|2:1,0:-1; "
+        "accumulate=registers; chains=one; compiler=gcc",
+        // a last tile that begins earlier
+        "model=OpenMP+SIMD+RM; tile=11,107,69|11,107,69|11,107,69|4,16,69|1,16,1|1,1,1; "
+        "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|whole:0,1:0; "
+        "accumulate=registers; chains=one; compiler=gcc; remainder=overlap"));
 
 }  // namespace
 }  // namespace mdh

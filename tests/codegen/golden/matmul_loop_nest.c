@@ -67,8 +67,10 @@ int mdh_matmul(const float* A, const float* B, float* C, void* scratch) {
 #ifdef _OPENMP
 #pragma omp parallel num_threads(threads)
   for (int stage = 0; stage < 1; ++stage) {
-    mdh_matmul_body(stage, omp_get_thread_num(), omp_get_num_threads(), A, B, C, scratch);
+    if (stage > 0) {
 #pragma omp barrier
+    }
+    mdh_matmul_body(stage, omp_get_thread_num(), omp_get_num_threads(), A, B, C, scratch);
   }
 #else
   for (int stage = 0; stage < 1; ++stage) mdh_matmul_body(stage, 0, 1, A, B, C, scratch);

@@ -18,6 +18,8 @@ namespace mdh {
 namespace {
 
 constexpr double kMuchWritten = 8;  // times what is read
+constexpr int64_t kPageBytes = 4096;
+constexpr int64_t kFewReads = 8;  // of a copy, by different register tiles
 // Fused dimensions promise as much more, or are left to measuring: counts err by a tenth or two.
 constexpr double kFusedMargin = 1.25;
 
@@ -42,7 +44,7 @@ class Rules {
 
   TuningParameters Run(const TileChoice& choice) {
     ApplyTile(choice);
-    ChooseCacheTiles();
+    ChooseCacheTiles(choice);
     ChooseCoreTiles();
     OrderTiles();
     if (is_ordered()) KeepOrder();
@@ -56,6 +58,7 @@ class Rules {
   bool HasRegisters() const { return m_.LayerWith(LayerRole::kRegisters) > 0; }
   bool is_ordered() const { return p_.numerics != NumericsPolicy::kReassociate; }
   std::vector<int64_t>& registers() { return p_.tile[innermost_]; }
+  const std::vector<int64_t>& registers() const { return p_.tile[innermost_]; }
 
   // ---- Register tile ----
 
@@ -131,7 +134,20 @@ class Rules {
     }
   }
 
-  void ChooseCacheTiles() {
+  // Bytes of what one register tile may read before the next one does. That of the first-level
+  // cache with strided rows. Strips are fetched ahead from the second level faster than they are
+  // used, and results are taken up again the less often the longer they are. With lanes along a
+  // reduction, whose results take longer to combine, half the second level.
+  double ReductionBytes(const TileChoice& choice) const {
+    const auto l1 = static_cast<double>(device_.l1_bytes),
+               l2 = static_cast<double>(device_.l2_bytes);
+    if (vector_dimension_ >= 0 && e_.is_reduction(vector_dimension_)) return 0.5 * l2;
+    const bool has_strips =
+        std::find(choice.packed.begin(), choice.packed.end(), true) != choice.packed.end();
+    return has_strips ? std::max(0.75 * l1, l2 / 8) : 0.75 * l1;
+  }
+
+  void ChooseCacheTiles(const TileChoice& choice) {
     std::vector<int> reduced, concatenated;
     for (int d = e_.rank() - 1; d >= 0; --d)
       (e_.is_reduction(d) ? reduced : concatenated).push_back(d);
@@ -145,12 +161,7 @@ class Rules {
       return;
     }
     std::vector<int64_t> tile = registers();
-    // Reductions first: what one register tile reads stays in the first-level cache; with lanes
-    // along a reduction, whose results take longer to combine, in the second one.
-    const bool lanes_reduced = vector_dimension_ >= 0 && e_.is_reduction(vector_dimension_);
-    Grow(tile, reduced,
-         lanes_reduced ? 0.5 * static_cast<double>(device_.l2_bytes)
-                       : 0.75 * static_cast<double>(device_.l1_bytes));
+    Grow(tile, reduced, ReductionBytes(choice));  // reductions first
     for (int l = innermost_ - 1; l > 0; --l) {
       const bool outermost = l == 1;
       double bytes = 0.5 * static_cast<double>(device_.l2_bytes);
@@ -351,22 +362,46 @@ class Rules {
   // ---- Packing ----
 
   void ChooseStaging(const TileChoice& choice) {
-    for (size_t b = 0; b < e_.inputs().size(); ++b) {
-      if (!choice.packed[b]) continue;
-      const Buffer& buffer = e_.inputs()[b];
-      int strip = -1;
-      for (size_t x = 0; x < buffer.extents.size(); ++x) {
-        if (PlainDimension(buffer, static_cast<int>(x)) == vector_dimension_)
-          strip = static_cast<int>(x);
-      }
-      InputParameters packed = p_.inputs[b];
-      packed.stage_layer = InputParameters::kWholeBuffer;
-      packed.strip_dimension = strip;
-      packed.layout.erase(packed.layout.begin() + strip);
-      packed.layout.insert(packed.layout.begin(), strip);
-      std::swap(p_.inputs[b], packed);
-      if (!Validate(e_, m_, device_, p_).ok()) std::swap(p_.inputs[b], packed);
+    for (int b = 0; b < std::ssize(e_.inputs()); ++b) {
+      const int d = choice.packed[b] ? vector_dimension_ : CrowdedDimension(b);
+      if (d >= 0) PackInStrips(b, d);
     }
+  }
+
+  // All of an input in strips along dimension d, if that is valid.
+  void PackInStrips(int input, int d) {
+    const Buffer& buffer = e_.inputs()[input];
+    int strip = -1;
+    for (size_t x = 0; x < buffer.extents.size(); ++x) {
+      if (PlainDimension(buffer, static_cast<int>(x)) == d) strip = static_cast<int>(x);
+    }
+    if (strip < 0) return;
+    InputParameters packed = p_.inputs[input];
+    packed.stage_layer = InputParameters::kWholeBuffer;
+    packed.strip_dimension = strip;
+    packed.layout.erase(packed.layout.begin() + strip);
+    packed.layout.insert(packed.layout.begin(), strip);
+    std::swap(p_.inputs[input], packed);
+    if (!Validate(e_, m_, device_, p_).ok()) std::swap(p_.inputs[input], packed);
+  }
+
+  // The dimension whose rows of an input, as many as a register tile has, push each other out of
+  // the first-level cache: places a page apart share a set of it, which has room for as many lines
+  // as there are pages in the cache. -1 if there is none, or if the input is read too seldom for a
+  // copy.
+  int CrowdedDimension(int input) const {
+    const Buffer& buffer = e_.inputs()[input];
+    const int v = vector_dimension_;
+    if (v < 0 || e_.is_reduction(v) || !e_.has_reduction() || !CanStageWhole(buffer)) return -1;
+    if (buffer.accesses.size() > 1 || StrideAlong(buffer, 0, v) != 0) return -1;
+    if (buffer.size_bytes() <= device_.l1_bytes || size(v) < kFewReads * registers()[v]) return -1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (!e_.combine_operators()[d].is_concat() || registers()[d] == 1) continue;
+      const int64_t bytes = std::abs(StrideAlong(buffer, 0, d)) * buffer.type.size_bytes();
+      const int64_t shared = std::gcd(bytes, kPageBytes) * registers()[d];  // a set has these rows
+      if (bytes != 0 && 2 * shared > device_.l1_bytes) return d;
+    }
+    return -1;
   }
 
   // ---- Stores ----

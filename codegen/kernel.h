@@ -77,7 +77,11 @@ Result<Kernel> GenerateCuda(const LowLevelExpression& low_level, const DeviceDes
 Result<Kernel> GenerateKernel(const LowLevelExpression& low_level, const DeviceDescription& device);
 
 // The plain loop nest that a user would write: no tiles, no vectors, no threads. The baseline that
-// `untuned` figures refer to, and the trusted kernel that computes references for large sizes.
+// `untuned` figures refer to.
 Kernel GenerateLoopNest(const Expression& expression);
+// The trusted kernel that computes references for large sizes: the same results bit for bit,
+// sooner, by sharing a loop among threads and by walking along the rows of what is read. No tiles
+// either.
+Kernel GenerateReferenceNest(const Expression& expression);
 
 }  // namespace mdh

@@ -1,4 +1,10 @@
-// The plain loop nest: one loop per dimension, one accumulator, no decomposition at all.
+// The plain loop nest: one loop per dimension, one accumulator, no decomposition at all. And what
+// gives its results sooner, with the same operations in the same order for each of them: the
+// longest loop of results is shared among threads, and where reading is better that way, the
+// reductions run around a row of results rather than within each.
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -14,9 +20,12 @@
 namespace mdh {
 namespace {
 
+enum class Nesting { kPlain, kForCaches };
+
 class LoopNestBuilder {
  public:
-  explicit LoopNestBuilder(const Expression& expression) : expression_(expression) {
+  LoopNestBuilder(const Expression& expression, Nesting nesting)
+      : expression_(expression), nesting_(nesting) {
     auto unique = [&](const std::string& name) {
       std::string identifier = CIdentifier(name);
       while (!taken_.insert(identifier).second) identifier += "_";
@@ -42,6 +51,10 @@ class LoopNestBuilder {
 
   LoopProgram Build() {
     LoopProgram program;
+    if (nesting_ == Nesting::kForCaches && !expression_.has_prefix_sum()) {
+      program.stages.push_back({"The whole computation.", BuildSharedNest()});
+      return program;
+    }
     program.stages.push_back({"The whole computation on one thread.", BuildNest()});
     if (!expression_.has_prefix_sum()) return program;
     for (const ResultTarget& array : targets_) {
@@ -59,7 +72,30 @@ class LoopNestBuilder {
   // Loops over the dimensions that are kept around, reductions inside.
   Block BuildNest() {
     Block point = expression_.has_reduction() ? BuildReduction() : BuildPoint();
-    Block block = Nest(/*reduced=*/false, std::move(point));
+    return OnFirstThread(Nest(Dimensions(/*reduced=*/false), std::move(point)));
+  }
+
+  // The same with the longest dimension outermost, whose items threads share.
+  Block BuildSharedNest() {
+    const int row = RowDimension();
+    std::vector<int> around = Dimensions(/*reduced=*/false);
+    around.erase(std::remove(around.begin(), around.end(), row), around.end());
+    Block body = row >= 0                      ? BuildRow(row)
+                 : expression_.has_reduction() ? BuildReduction()
+                                               : BuildPoint();
+    const auto longest = std::max_element(around.begin(), around.end(), [&](int a, int b) {
+      return expression_.dimensions()[a].size < expression_.dimensions()[b].size;
+    });
+    if (longest == around.end()) return OnFirstThread(std::move(body));
+    const int shared = *longest;
+    around.erase(longest);
+    Block block;
+    block.push_back({ShareLoop{index_names_[shared], expression_.dimensions()[shared].size,
+                               std::make_shared<const Block>(Nest(around, std::move(body)))}});
+    return block;
+  }
+
+  static Block OnFirstThread(Block block) {
     Block guarded;
     guarded.push_back({If{{{Condition::Kind::kEqual, Index::Variable("thread"), Index(0), ""}},
                           std::make_shared<const Block>(std::move(block)),
@@ -67,16 +103,83 @@ class LoopNestBuilder {
     return guarded;
   }
 
-  Block Nest(bool reduced, Block body) const {
-    for (int d = expression_.rank(); d-- > 0;) {
-      if (expression_.is_reduction(d) != reduced) continue;
+  std::vector<int> Dimensions(bool reduced) const {
+    std::vector<int> dimensions;
+    for (int d = 0; d < expression_.rank(); ++d) {
+      if (expression_.is_reduction(d) == reduced) dimensions.push_back(d);
+    }
+    return dimensions;
+  }
+
+  // The first of `dimensions` outermost.
+  Block Nest(const std::vector<int>& dimensions, Block body) const {
+    for (auto d = dimensions.rbegin(); d != dimensions.rend(); ++d) {
       Block loop;
-      loop.push_back({For{index_names_[d], Index(0), Index(expression_.dimensions()[d].size), 1,
+      loop.push_back({For{index_names_[*d], Index(0), Index(expression_.dimensions()[*d].size), 1,
                           false, std::make_shared<const Block>(std::move(body))}});
       body = std::move(loop);
     }
     return body;
   }
+
+  // ---- Rows ----
+
+  // Accesses of inputs to far apart elements at neighbouring points.
+  int FarAccesses(int d) const {
+    int far = 0;
+    for (const Buffer& buffer : expression_.inputs()) {
+      for (int access = 0; access < std::ssize(buffer.accesses); ++access) {
+        const int64_t stride = std::abs(buffer.Linearized(access).coefficients[d]);
+        far += stride > 1 ? 1 : 0;
+      }
+    }
+    return far;
+  }
+
+  // The dimension of neighbouring results whose loop should be within those of the reductions, or
+  // -1. Results are taken up again from the outputs then, which must hold them as they are.
+  int RowDimension() const {
+    if (!expression_.has_reduction() || !expression_.reduction().identity()) return -1;
+    const auto& results = expression_.function().results();
+    for (size_t r = 0; r < results.size(); ++r) {
+      const ScalarType type = results[r].type;
+      if (RegisterType(type) != type || targets_[r].type != type) return -1;
+    }
+    const int innermost = Dimensions(/*reduced=*/true).back();
+    for (const int d : Dimensions(/*reduced=*/false)) {
+      const bool is_row = std::all_of(targets_.begin(), targets_.end(), [d](const auto& target) {
+        return target.offset.coefficients[d] == 1;
+      });
+      if (is_row && FarAccesses(d) < FarAccesses(innermost)) return d;
+    }
+    return -1;
+  }
+
+  Block BuildRow(int row) {
+    Block start, point, block;
+    const auto& results = expression_.function().results();
+    std::vector<LoopValue> identities, accumulated;
+    for (size_t r = 0; r < results.size(); ++r) {
+      identities.push_back(MakeLiteral((*expression_.reduction().identity())[r]));
+      accumulated.push_back(
+          LoadValue(targets_[r].pointer, At(targets_[r].offset), {targets_[r].type, 1}, 1));
+    }
+    Store(identities, start);
+    NameAll(accumulated, point);
+    std::vector<LoopValue> values = Values(point);
+    NameAll(values, point);
+    std::vector<LoopValue> combined =
+        EmitCombination(expression_.reduction(), accumulated, values, names_, point);
+    if (combined.size() > 1) NameAll(combined, point);
+    Store(combined, point);
+    for (Block* part : {&start, &point}) *part = Nest({row}, std::move(*part));
+    point = Nest(Dimensions(/*reduced=*/true), std::move(point));
+    for (Block* part : {&start, &point})
+      std::move(part->begin(), part->end(), std::back_inserter(block));
+    return block;
+  }
+
+  // ---- Points ----
 
   Index At(const AffineIndex& affine) const {
     Index at(0);
@@ -111,6 +214,14 @@ class LoopNestBuilder {
         expression_.function(), [&](int p) { return Argument(p); }, names_, block);
   }
 
+  void NameAll(std::vector<LoopValue>& values, Block& block) {
+    for (LoopValue& value : values) {
+      const std::string name = names_.Unique("t");
+      block.push_back({DeclareValue{name, value}});
+      value = MakeNamed(name, value->type);
+    }
+  }
+
   void Store(const std::vector<LoopValue>& values, Block& block) const {
     for (size_t r = 0; r < values.size(); ++r) {
       block.push_back({StoreElements{targets_[r].pointer, At(targets_[r].offset),
@@ -138,17 +249,10 @@ class LoopNestBuilder {
     }
     if (!identity) block.push_back({DeclareFlag{"empty", {}, true}});
     std::vector<LoopValue> values = Values(body);
-    auto name_all = [&](std::vector<LoopValue>& all, Block& where) {
-      for (LoopValue& value : all) {
-        const std::string name = names_.Unique("t");
-        where.push_back({DeclareValue{name, value}});
-        value = MakeNamed(name, value->type);
-      }
-    };
-    name_all(values, body);
+    NameAll(values, body);
     std::vector<LoopValue> combined =
         EmitCombination(expression_.reduction(), results, values, names_, combine);
-    if (combined.size() > 1) name_all(combined, combine);
+    if (combined.size() > 1) NameAll(combined, combine);
     for (size_t r = 0; r < results.size(); ++r) {
       const std::string& name = std::get<NamedValue>(results[r]->form).name;
       start.push_back({Assign{name, values[r]}});
@@ -162,7 +266,7 @@ class LoopNestBuilder {
                          std::make_shared<const Block>(std::move(start)),
                          std::make_shared<const Block>(std::move(combine))}});
     }
-    for (Statement& statement : Nest(/*reduced=*/true, std::move(body))) {
+    for (Statement& statement : Nest(Dimensions(/*reduced=*/true), std::move(body))) {
       block.push_back(std::move(statement));
     }
     Store(results, block);
@@ -170,6 +274,7 @@ class LoopNestBuilder {
   }
 
   const Expression& expression_;
+  const Nesting nesting_;
   std::set<std::string> taken_;
   NameAllocator names_;
   std::vector<std::string> index_names_;
@@ -177,15 +282,14 @@ class LoopNestBuilder {
   std::vector<ResultTarget> outputs_, targets_;
 };
 
-}  // namespace
-
-Kernel GenerateLoopNest(const Expression& expression) {
-  LoopNestBuilder builder(expression);
+Kernel GenerateNest(const Expression& expression, Nesting nesting) {
+  LoopNestBuilder builder(expression, nesting);
   const LoopProgram program = builder.Build();
+  const bool is_plain = nesting == Nesting::kPlain;
   const CUnitOptions options{
       EntryName(expression),
-      absl::StrCat("Plain loop nest.\n\n", ToText(expression), "\nIndex map:\n",
-                   DescribeIndexMap(expression, builder.arguments())),
+      absl::StrCat(is_plain ? "Plain loop nest.\n\n" : "Reference results.\n\n", ToText(expression),
+                   "\nIndex map:\n", DescribeIndexMap(expression, builder.arguments())),
       builder.arguments(), static_cast<int>(program.stages.size())};
   Kernel kernel;
   kernel.entry = options.entry;
@@ -194,7 +298,7 @@ Kernel GenerateLoopNest(const Expression& expression) {
   kernel.arguments = options.arguments;
   kernel.stages = options.stages;
   kernel.compile_options = {"-std=gnu11",
-                            "-O2",
+                            is_plain ? "-O2" : "-O3",
                             "-march=native",
                             "-fopenmp",
                             "-ffp-contract=off",
@@ -203,6 +307,16 @@ Kernel GenerateLoopNest(const Expression& expression) {
                             "-fwrapv",
                             "-lm"};
   return kernel;
+}
+
+}  // namespace
+
+Kernel GenerateLoopNest(const Expression& expression) {
+  return GenerateNest(expression, Nesting::kPlain);
+}
+
+Kernel GenerateReferenceNest(const Expression& expression) {
+  return GenerateNest(expression, Nesting::kForCaches);
 }
 
 }  // namespace mdh

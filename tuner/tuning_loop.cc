@@ -26,8 +26,10 @@
 namespace mdh {
 namespace {
 
-// A loop nest on the CPU that takes longer would keep a GPU waiting for a figure to boast with.
-constexpr int64_t kMostLoopNestPoints = 50'000'000;
+// A loop nest that takes longer would keep the search, and a GPU even sooner, waiting for a figure
+// to boast with.
+constexpr int64_t kMostLoopNestPoints = 4'000'000'000;
+constexpr int64_t kMostLoopNestPointsBesideGpu = 50'000'000;
 constexpr size_t kFinalists = 3;
 
 class TuningRun {
@@ -70,11 +72,12 @@ class TuningRun {
  private:
   bool is_cpu() const { return device_.kind == DeviceKind::kCpu; }
 
-  // What a user would get without all this: measured on the host's CPU, which may have no compiler
-  // for it, or take too long. Where the CPU is what is tuned, that is an error; else it is left
-  // out.
+  // What a user would get without all this: measured on the host's CPU, or left out, 0, where that
+  // would take too long. The host may have no compiler for it: an error where the CPU is what is
+  // tuned, else it is left out.
   Result<int64_t> LoopNestTime() {
-    if (!is_cpu() && expression_.points() > kMostLoopNestPoints) return 0;
+    const int64_t most = is_cpu() ? kMostLoopNestPoints : kMostLoopNestPointsBesideGpu;
+    if (expression_.points() > most) return 0;
     Runner* const runner = pool_.idle();
     if (runner == nullptr) return 0;
     const Result<int64_t> time_ns = runner->LoopNestTime();

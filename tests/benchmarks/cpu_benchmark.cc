@@ -24,6 +24,7 @@
 #include "tests/benchmarks/figure.h"
 #include "tests/benchmarks/interleave.h"
 #include "tests/benchmarks/loaded_kernel.h"
+#include "tests/benchmarks/machine_rates.h"
 #include "tests/benchmarks/peers.h"
 #include "tuner/measure/comparison.h"
 #include "tuner/measure/runner.h"
@@ -78,14 +79,6 @@ bool Agrees(const Expression& expression, const FloatBuffer& got, const FloatBuf
               .has_value();
 }
 
-// Seconds that no implementation can beat: the operations at the measured peak, and the bytes that
-// cannot stay in the last-level cache from call to call at the measured bandwidth.
-double Floor(const BenchmarkCase& one, const MachinePeaks& peaks, const DeviceDescription& device) {
-  const double from_memory =
-      std::max(0.0, one.compulsory_bytes - static_cast<double>(device.l3_bytes));
-  return std::max(one.flops / peaks.fp32_flops_per_s, from_memory / peaks.memory_bytes_per_s);
-}
-
 Status CheckForm(const Expression& expression) {
   const size_t outputs = expression.outputs().size();
   bool only_floats = true;
@@ -111,7 +104,7 @@ class CpuCase {
     }
   }
 
-  Result<Figure> Measure(const Kernel& kernel, int threads) {
+  Result<Figure> Measure(const Kernel& kernel, int threads, MachineRates& rates) {
     MDH_ASSIGN_OR_RETURN(const auto own, LoadedKernel::Load(kernel, directory_, threads));
     const FloatBuffer result = NewResult();
     const std::vector<void*> arguments = Arguments(result);
@@ -120,6 +113,9 @@ class CpuCase {
 
     std::vector<std::function<void()>> contenders = {[&] { own->Run(arguments.data()); }};
     for (const Peer& peer : peers) contenders.push_back(peer.run);
+    const size_t compute = contenders.size(), read = compute + 1;
+    contenders.push_back([&] { rates.Compute(); });
+    contenders.push_back([&] { rates.Read(); });
     const std::vector<std::vector<double>> times = MeasureInterleaved(contenders, {});
 
     Figure figure;
@@ -133,6 +129,12 @@ class CpuCase {
       if (best == 0 || figure.peers[peers[n].name] < Median(times[best])) best = n + 1;
     }
     if (best != 0) figure.ratio_to_best_peer = MedianRatio(times[best], times[0]);
+    std::vector<double> floors;
+    for (size_t round = 0; round < times[0].size(); ++round) {
+      floors.push_back(rates.Floor(case_, times[compute][round], times[read][round]));
+    }
+    figure.floor = Median(floors);
+    figure.ratio_to_floor = MedianRatio(floors, times[0]);
     if (results.empty()) {
       MDH_RETURN_IF_ERROR(AddLoopNestResult(results));
     }
@@ -194,7 +196,7 @@ class CpuCase {
 };
 
 Result<Figure> RunCase(const BenchmarkCase& one, const Options& options, Runner& runner,
-                       const std::string& directory) {
+                       MachineRates& rates, const std::string& directory) {
   const std::string path = absl::StrCat(options.expressions, "/", one.expression);
   MDH_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   MDH_ASSIGN_OR_RETURN(Expression expression, ParseExpression(text, one.bindings, path));
@@ -215,10 +217,7 @@ Result<Figure> RunCase(const BenchmarkCase& one, const Options& options, Runner&
   absl::FPrintF(stderr, "%s: %s\n", one.id, ToText(tuned.parameters));
 
   CpuCase measured(one, std::move(expression), directory, options.seed);
-  MDH_ASSIGN_OR_RETURN(Figure figure, measured.Measure(tuned.kernel, runner.device().cores));
-  MDH_ASSIGN_OR_RETURN(const MachinePeaks peaks, runner.Peaks());
-  figure.floor = Floor(one, peaks, runner.device());
-  return figure;
+  return measured.Measure(tuned.kernel, runner.device().cores, rates);
 }
 
 Status RunGroup(const Options& options, const std::string& directory) {
@@ -232,11 +231,12 @@ Status RunGroup(const Options& options, const std::string& directory) {
   absl::PrintF("%s, %d threads, %s; peak %.0f GFLOP/s (fp32), %.1f GB/s; %g s of tuning a case\n",
                runner->device().name, runner->device().cores, runner->device().compiler,
                1e-9 * peaks.fp32_flops_per_s, 1e-9 * peaks.memory_bytes_per_s, options.budget_s);
+  MDH_ASSIGN_OR_RETURN(const auto rates, MachineRates::Load(runner->device(), directory));
   absl::PrintF("%s", TableHeader());
   std::vector<Figure> figures;
   std::vector<std::string> failed;
   for (const BenchmarkCase& one : cases) {
-    const Result<Figure> figure = RunCase(one, options, *runner, directory);
+    const Result<Figure> figure = RunCase(one, options, *runner, *rates, directory);
     if (!figure.ok()) {
       absl::PrintF("%-26s error: %s\n", one.id, figure.status().message());
     } else {

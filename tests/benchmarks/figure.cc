@@ -19,11 +19,6 @@ std::string RatioText(const std::optional<double>& ratio) {
 
 }  // namespace
 
-std::optional<double> Figure::ratio_to_floor() const {
-  if (!floor.has_value() || value <= 0) return std::nullopt;
-  return *floor / value;
-}
-
 std::string ToJson(const std::vector<Figure>& figures) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Figure& figure : figures) {
@@ -34,7 +29,7 @@ std::string ToJson(const std::vector<Figure>& figures) {
                     {"peers", figure.peers},
                     {"ratio_to_best_peer", NumberOrNull(figure.ratio_to_best_peer)},
                     {"floor", NumberOrNull(figure.floor)},
-                    {"ratio_to_floor", NumberOrNull(figure.ratio_to_floor())},
+                    {"ratio_to_floor", NumberOrNull(figure.ratio_to_floor)},
                     {"correct", figure.correct}});
   }
   return list.dump(2) + "\n";
@@ -65,7 +60,7 @@ std::string TableRow(const Figure& figure) {
     absl::StrAppend(&peers, peers.empty() ? "" : ", ", name, " ", FormatSeconds(value));
   }
   return absl::StrFormat("%-26s %9s %9s %9s %8s  %s\n", figure.name, FormatSeconds(figure.value),
-                         RatioText(figure.ratio_to_best_peer), RatioText(figure.ratio_to_floor()),
+                         RatioText(figure.ratio_to_best_peer), RatioText(figure.ratio_to_floor),
                          figure.correct ? "yes" : "NO", peers);
 }
 

@@ -18,10 +18,9 @@ struct Figure {
   std::map<std::string, double> peers;  // the same metric of other libraries in the same run
   // Larger than 1: better than every peer. Median over the rounds of the ratio within a round.
   std::optional<double> ratio_to_best_peer;
-  std::optional<double> floor;  // no implementation can be better, in `unit`
+  std::optional<double> floor;           // no implementation can be better, in `unit`
+  std::optional<double> ratio_to_floor;  // floor / value; of rounds, their median
   bool correct = false;
-
-  std::optional<double> ratio_to_floor() const;
 };
 
 // One list of objects: case, metric, value, unit, peers, ratio_to_best_peer, floor, ratio_to_floor,

@@ -94,6 +94,7 @@ Figure ExampleFigure() {
   figure.peers = {{"library", 0.015}};
   figure.ratio_to_best_peer = 0.75;
   figure.floor = 0.01;
+  figure.ratio_to_floor = 0.5;
   figure.correct = true;
   return figure;
 }

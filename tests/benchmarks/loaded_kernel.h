@@ -3,10 +3,10 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "codegen/kernel.h"
 #include "core/status.h"
+#include "tests/benchmarks/loaded_library.h"
 
 namespace mdh {
 
@@ -15,7 +15,7 @@ namespace mdh {
 class LoadedKernel {
  public:
   // Compiles in `directory`, with the options that the kernel was tuned with.
-  // Errors: FailedPrecondition with the compiler's message.
+  // Errors: FailedPrecondition with the compiler's message, ResourceExhausted.
   static Result<std::unique_ptr<LoadedKernel>> Load(const Kernel& kernel,
                                                     const std::string& directory, int threads);
   LoadedKernel(const LoadedKernel&) = delete;
@@ -27,9 +27,9 @@ class LoadedKernel {
 
  private:
   using Body = void (*)(int stage, int thread, int threads, void* const* buffers, void* scratch);
-  LoadedKernel() = default;
+  explicit LoadedKernel(LoadedLibrary library) : library_(std::move(library)) {}
 
-  void* library_ = nullptr;
+  const LoadedLibrary library_;
   Body body_ = nullptr;
   int stages_ = 1;
   int threads_ = 1;

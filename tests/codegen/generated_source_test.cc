@@ -286,6 +286,25 @@ TEST(GeneratedSourceTest, PlainLoopNest) {
   ExpectGolden("matmul_loop_nest.c", GenerateLoopNest(*ParseExpression(kMatMul)).source);
 }
 
+// Rows of B are walked along, C's are shared among threads.
+TEST(GeneratedSourceTest, ReferenceNest) {
+  ExpectGolden("matmul_reference_nest.c", GenerateReferenceNest(*ParseExpression(kMatMul)).source);
+}
+
+TEST(GeneratedSourceTest, ReferenceNestKeepsReductionsInsideWhereThatReadsRows) {
+  const Result<Expression> transposed =
+      ParseExpression(R"(matmul_t<T = fp32 | I = 9, J = 5, K = 6> :=
+    out_view<T>( C: (i,j,k) -> (i,j) ) o
+    md_hom<I,J,K>( f, (++, ++, +) ) o
+    inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (j,k) )
+  where f(A, B) -> C { C = A * B })");
+  ASSERT_TRUE(transposed.ok()) << transposed.status();
+  const std::string source = GenerateReferenceNest(*transposed).source;
+  EXPECT_LT(source.find("int64_t j = 0"), source.find("int64_t k = 0")) << source;
+  const std::string plain = GenerateReferenceNest(*ParseExpression(kMatMul)).source;
+  EXPECT_LT(plain.find("int64_t k = 0"), plain.rfind("int64_t j = 0")) << plain;
+}
+
 TEST(GeneratedSourceTest, HeaderDeclaresTheThreeFunctionsForCAndCxx) {
   const Kernel kernel = GenerateLoopNest(*ParseExpression(kMatMul));
   EXPECT_THAT(kernel.header, HasSubstr("extern \"C\""));

@@ -150,8 +150,9 @@ std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
   std::string wrong =
       JudgeOneKernel(expression, *kernel, inputs, AccumulationOf(numerics), directory, name);
   if (wrong.empty() && Below(rng, 8) == 0) {
-    wrong = JudgeOneKernel(expression, GenerateLoopNest(expression), inputs,
-                           Accumulation::kDeclared, directory, name);
+    const Kernel plain =
+        Below(rng, 2) == 0 ? GenerateLoopNest(expression) : GenerateReferenceNest(expression);
+    wrong = JudgeOneKernel(expression, plain, inputs, Accumulation::kDeclared, directory, name);
   }
   if (wrong.empty()) return "";
   return absl::StrCat(wrong, "\nseed ", seed, "\n", ToText(expression), "\n", ToText(parameters),

@@ -38,7 +38,7 @@ class CpuBench final : public Bench {
     checked_.clear();
     problem_.reset();  // frees its memory before new memory is needed
     yardstick_.reset();
-    loop_nest_.emplace(compilers_, supervisor_);
+    loop_nest_.emplace(threads_, compilers_, supervisor_);
     // The loop nest does not change with the seed: one comparison with the interpreter is enough.
     MDH_ASSIGN_OR_RETURN(
         problem_,

@@ -165,7 +165,7 @@ class DeviceBench final : public Bench {
       MDH_ASSIGN_OR_RETURN(host_compilers_, Compilers::Find(options_.path, options_.directory,
                                                             Workers(), supervisor_));
     }
-    if (!loop_nest_) loop_nest_.emplace(*host_compilers_, supervisor_);
+    if (!loop_nest_) loop_nest_.emplace(Workers(), *host_compilers_, supervisor_);
     return absl::OkStatus();
   }
 

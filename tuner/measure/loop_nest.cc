@@ -20,8 +20,8 @@ constexpr int64_t kLong = 1'000'000'000;
 Result<std::vector<std::vector<std::byte>>> LoopNest::Outputs(const Problem& problem) {
   MeasureOptions once;
   once.max_repeats = 0;
-  MDH_ASSIGN_OR_RETURN(const RunRecord record, Run(problem, once));
-  first_ns_ = record.first_ns;
+  MDH_ASSIGN_OR_RETURN(const RunRecord record,
+                       Run(problem, GenerateReferenceNest(problem.expression()), threads_, once));
   const auto& buffers = problem.expression().outputs();
   std::vector<std::vector<std::byte>> outputs;
   for (size_t b = 0; b < buffers.size(); ++b) {
@@ -32,20 +32,21 @@ Result<std::vector<std::vector<std::byte>>> LoopNest::Outputs(const Problem& pro
 }
 
 Result<int64_t> LoopNest::Time(const Problem& problem) {
-  if (best_ns_ == 0 && first_ns_ > kLong) best_ns_ = first_ns_;
-  if (best_ns_ == 0) {
-    MeasureOptions thrice;
-    thrice.min_repeats = 3;
-    thrice.max_repeats = 3;
-    MDH_ASSIGN_OR_RETURN(const RunRecord record, Run(problem, thrice));
-    best_ns_ = *std::min_element(record.times_ns.begin(), record.times_ns.end());
-  }
+  if (best_ns_ > 0) return best_ns_;
+  MeasureOptions few;
+  few.min_repeats = 1;
+  few.max_repeats = 3;
+  few.target_time_ns = kLong;
+  few.precision = 0;
+  MDH_ASSIGN_OR_RETURN(const RunRecord record,
+                       Run(problem, GenerateLoopNest(problem.expression()), 1, few));
+  best_ns_ = *std::min_element(record.times_ns.begin(), record.times_ns.end());
   return best_ns_;
 }
 
-Result<RunRecord> LoopNest::Run(const Problem& problem, const MeasureOptions& options) {
+Result<RunRecord> LoopNest::Run(const Problem& problem, const Kernel& kernel, int threads,
+                                const MeasureOptions& options) {
   const std::string& name = problem.expression().name();
-  const Kernel kernel = GenerateLoopNest(problem.expression());
   CompileJob job = {
       .compiler = compilers_->program(kernel.compiler) ? kernel.compiler : Compiler::kClang,
       .source = kernel.source + CallShim(kernel.entry, problem.num_arguments()),
@@ -60,7 +61,7 @@ Result<RunRecord> LoopNest::Run(const Problem& problem, const MeasureOptions& op
   }
   MeasureOptions with_limit = options;
   with_limit.run_limit_ns = kRunLimit;
-  CandidateRun run = problem.MakeRun(compiled[0].library, kernel.entry, 1, with_limit);
+  CandidateRun run = problem.MakeRun(compiled[0].library, kernel.entry, threads, with_limit);
   run.final_call = false;
   MDH_ASSIGN_OR_RETURN(RunRecord record, RunCandidate(run, *supervisor_));
   if (record.interrupted) return absl::CancelledError("cancelled");

@@ -1,11 +1,12 @@
-// The plain loop nest on this machine's CPU: reference of large problems, and the figure that tuned
-// kernels are compared with.
+// Untuned kernels on this machine's CPU: the reference of large problems, and the plain loop nest,
+// whose time tuned kernels are compared with.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "codegen/kernel.h"
 #include "core/status.h"
 #include "tuner/measure/compilers.h"
 #include "tuner/measure/problem.h"
@@ -15,22 +16,23 @@ namespace mdh {
 // Of one problem; refers to compilers and supervisor. Not thread-safe.
 class LoopNest {
  public:
-  LoopNest(Compilers& compilers, Supervisor& supervisor)
-      : compilers_(&compilers), supervisor_(&supervisor) {}
+  LoopNest(int threads, Compilers& compilers, Supervisor& supervisor)
+      : threads_(threads), compilers_(&compilers), supervisor_(&supervisor) {}
 
-  // What it computes. Errors: Cancelled; Internal if it does not compile or fails; what Compile
-  // says.
+  // What it computes, sooner than it does. Errors: Cancelled; Internal if that kernel does not
+  // compile or fails; what Compile says.
   Result<std::vector<std::vector<std::byte>>> Outputs(const Problem& problem);
-  // Best of up to three calls on one thread. Kept. Errors: as Outputs.
+  // In nanoseconds, best of up to three calls on one thread. Kept. Errors: as Outputs.
   Result<int64_t> Time(const Problem& problem);
 
  private:
-  Result<RunRecord> Run(const Problem& problem, const MeasureOptions& options);
+  Result<RunRecord> Run(const Problem& problem, const Kernel& kernel, int threads,
+                        const MeasureOptions& options);
 
+  int threads_;
   Compilers* compilers_;
   Supervisor* supervisor_;
-  int64_t first_ns_ = 0;  // one call, 0: not called yet
-  int64_t best_ns_ = 0;   // best of several, 0: not measured yet
+  int64_t best_ns_ = 0;  // 0: not measured yet
 };
 
 }  // namespace mdh

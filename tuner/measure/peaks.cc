@@ -166,18 +166,28 @@ std::string BandwidthPeakSource(int64_t bytes) { return absl::Substitute(kBandwi
 
 std::string CopyPeakSource(int64_t bytes) { return absl::Substitute(kCopy, bytes / 8); }
 
+std::vector<std::string> PeakCompileOptions() {
+  return {"-O2", "-march=native", "-ffp-contract=fast", "-fopenmp"};
+}
+
+double ArithmeticPeakOperations(const DeviceDescription& device, ScalarType type) {
+  return 2.0 * static_cast<double>(kSteps) * Chains(device) * Lanes(device, type);
+}
+
+int64_t PeakBytes(const DeviceDescription& device) {
+  return std::max(kLeastBytes, 4 * device.l3_bytes) / 64 * 64;
+}
+
 Result<MachinePeaks> MeasurePeaks(const DeviceDescription& device, int threads,
                                   Compilers& compilers, Supervisor& supervisor) {
   const Compiler compiler = compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang;
-  const int64_t bytes = std::max(kLeastBytes, 4 * device.l3_bytes) / 64 * 64;
+  const int64_t bytes = PeakBytes(device);
   std::vector<CompileJob> jobs;
   for (const std::string& source :
        {ArithmeticPeakSource(device, ScalarType::kFloat32),
         ArithmeticPeakSource(device, ScalarType::kFloat64), BandwidthPeakSource(bytes),
         CopyPeakSource(bytes), std::string(kEmpty)}) {
-    jobs.push_back({compiler,
-                    source + CallShim(kEntry, 2),
-                    {"-O2", "-march=native", "-ffp-contract=fast", "-fopenmp"}});
+    jobs.push_back({compiler, source + CallShim(kEntry, 2), PeakCompileOptions()});
   }
   MDH_ASSIGN_OR_RETURN(const std::vector<CompileOutcome> compiled,
                        compilers.Compile(jobs, 30'000'000'000, supervisor));
@@ -192,7 +202,7 @@ Result<MachinePeaks> MeasurePeaks(const DeviceDescription& device, int threads,
     seconds.push_back(best);
   }
   const auto flops = [&](ScalarType type) {
-    return 2.0 * static_cast<double>(kSteps) * Chains(device) * Lanes(device, type) * threads;
+    return ArithmeticPeakOperations(device, type) * threads;
   };
   return MachinePeaks{.fp32_flops_per_s = flops(ScalarType::kFloat32) / seconds[0],
                       .fp64_flops_per_s = flops(ScalarType::kFloat64) / seconds[1],

@@ -1,6 +1,10 @@
 // What this machine can do at best: microbenchmarks that tuned kernels are compared with.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "core/device_description.h"
 #include "core/status.h"
 #include "tuner/measure/compilers.h"
@@ -17,5 +21,11 @@ Result<MachinePeaks> MeasurePeaks(const DeviceDescription& device, int threads,
 std::string ArithmeticPeakSource(const DeviceDescription& device, ScalarType type);
 std::string BandwidthPeakSource(int64_t bytes);
 std::string CopyPeakSource(int64_t bytes);
+std::vector<std::string> PeakCompileOptions();
+
+// Operations of each thread in a call of the first.
+double ArithmeticPeakOperations(const DeviceDescription& device, ScalarType type);
+// Of arrays that no cache of the device keeps.
+int64_t PeakBytes(const DeviceDescription& device);
 
 }  // namespace mdh

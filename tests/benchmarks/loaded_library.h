@@ -1,0 +1,31 @@
+// A C source, compiled to a shared library and loaded into this process.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "core/tuning_parameters.h"
+
+namespace mdh {
+
+class LoadedLibrary {
+ public:
+  // Writes `directory`/`name`.c and compiles it there.
+  // Errors: FailedPrecondition with the compiler's or the loader's message.
+  static Result<LoadedLibrary> Compile(const std::string& source, Compiler compiler,
+                                       const std::vector<std::string>& options,
+                                       const std::string& directory, const std::string& name);
+
+  // Null if there is none; valid as long as this object lives.
+  void* Symbol(const std::string& name) const;
+
+ private:
+  struct Close {
+    void operator()(void* library) const;
+  };
+  std::unique_ptr<void, Close> library_;
+};
+
+}  // namespace mdh

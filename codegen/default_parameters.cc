@@ -17,9 +17,9 @@
 namespace mdh {
 namespace {
 
-constexpr double kMuchWritten = 8;  // times what is read
-constexpr int64_t kPageBytes = 4096;
-constexpr int64_t kFewReads = 8;  // of a copy, by different register tiles
+constexpr double kMuchWritten = 8;        // times what is read
+constexpr int64_t kCacheWayBytes = 4096;  // of first-level caches, on all that we know: a page
+constexpr int64_t kFewReads = 8;          // of a copy, by different register tiles
 // Fused dimensions promise as much more, or are left to measuring: counts err by a tenth or two.
 constexpr double kFusedMargin = 1.25;
 
@@ -397,9 +397,11 @@ class Rules {
     if (buffer.size_bytes() <= device_.l1_bytes || size(v) < kFewReads * registers()[v]) return -1;
     for (int d = 0; d < e_.rank(); ++d) {
       if (!e_.combine_operators()[d].is_concat() || registers()[d] == 1) continue;
-      const int64_t bytes = std::abs(StrideAlong(buffer, 0, d)) * buffer.type.size_bytes();
-      const int64_t shared = std::gcd(bytes, kPageBytes) * registers()[d];  // a set has these rows
-      if (bytes != 0 && 2 * shared > device_.l1_bytes) return d;
+      const int64_t stride = StrideAlong(buffer, 0, d);
+      if (stride == 0) continue;
+      const int64_t apart = stride % kCacheWayBytes * buffer.type.size_bytes();
+      const int64_t ways = std::gcd(apart, kCacheWayBytes) * registers()[d];  // in bytes
+      if (2 * ways > device_.l1_bytes) return d;
     }
     return -1;
   }

@@ -1,5 +1,5 @@
-// Parameters that rules give where extents are as large as numbers go: nothing may overflow, or
-// loop until it does.
+// Parameters that rules give: for large products, and where extents are as large as numbers go:
+// nothing may overflow, or loop until it does.
 #include "codegen/default_parameters.h"
 
 #include <gtest/gtest.h>
@@ -149,6 +149,33 @@ TEST(DefaultParametersTest, AnyDimensionOfAProductMayBeHuge) {
 
 // 495 leaves 15 columns over beside whole vectors, which are four narrower ones, also where the
 // sums of a long reduction are added up in memory; 500 leaves 4, which are one.
+TuningParameters OfProduct(const std::string& i, const std::string& j, const std::string& k) {
+  const Expression expression = *ParseExpression(kSmallProduct, {{"I", i}, {"J", j}, {"K", k}});
+  DeviceDescription device = Cpu();
+  device.cores = 2;
+  return DefaultParameters(expression, OpenMpSimdRegistersModel(), device);
+}
+
+// Rows of A that are whole pages apart share a set of the first-level cache.
+TEST(DefaultParametersTest, RowsThatCrowdACacheSetArePacked) {
+  const TuningParameters crowded = OfProduct("4096", "4096", "4096");
+  EXPECT_EQ(crowded.inputs[0].stage_layer, InputParameters::kWholeBuffer);
+  EXPECT_EQ(crowded.inputs[0].strip_dimension, 0);
+  const TuningParameters spread = OfProduct("4000", "4000", "4000");
+  EXPECT_NE(spread.inputs[0].stage_layer, InputParameters::kWholeBuffer);
+  // Too few columns that a copy would be read for.
+  const TuningParameters narrow = OfProduct("4096", "64", "4096");
+  EXPECT_NE(narrow.inputs[0].stage_layer, InputParameters::kWholeBuffer);
+}
+
+// Results are taken up again the less often.
+TEST(DefaultParametersTest, ReductionsOverPackedStripsAreLong) {
+  const TuningParameters parameters = OfProduct("4000", "4000", "4000");
+  EXPECT_EQ(parameters.inputs[1].stage_layer, InputParameters::kWholeBuffer);
+  const std::vector<int64_t>& cache = parameters.tile[parameters.tile.size() - 4];
+  EXPECT_GE(cache[2], 256) << ToText(parameters);
+}
+
 TEST(DefaultParametersTest, WholeVectorsWhereTheyAreFewerThanNarrowOnes) {
   const auto remainder = [](const std::string& j, const std::string& k) {
     const auto expression = ParseExpression(kSmallProduct, {{"I", "10"}, {"J", j}, {"K", k}});

@@ -136,7 +136,7 @@ class CpuCase {
     figure.floor = Median(floors);
     figure.ratio_to_floor = MedianRatio(floors, times[0]);
     if (results.empty()) {
-      MDH_RETURN_IF_ERROR(AddLoopNestResult(results));
+      MDH_RETURN_IF_ERROR(AddReferenceResult(threads, results));
     }
     figure.correct = true;
     for (const FloatBuffer& expected : results) {
@@ -180,12 +180,13 @@ class CpuCase {
     return peers;
   }
 
-  // Where no library computes the case, the plain loop nest is the judge.
-  Status AddLoopNestResult(std::vector<FloatBuffer>& results) const {
-    MDH_ASSIGN_OR_RETURN(const auto loop_nest,
-                         LoadedKernel::Load(GenerateLoopNest(expression_), directory_, 1));
+  // Where no library computes the case, the untuned kernel is the judge.
+  Status AddReferenceResult(int threads, std::vector<FloatBuffer>& results) const {
+    MDH_ASSIGN_OR_RETURN(
+        const auto reference,
+        LoadedKernel::Load(GenerateReferenceNest(expression_), directory_, threads));
     results.push_back(NewResult());
-    loop_nest->Run(Arguments(results.back()).data());
+    reference->Run(Arguments(results.back()).data());
     return absl::OkStatus();
   }
 

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/benchmarks/benchmark_case.h"
 #include "tests/benchmarks/interleave.h"
+#include "tests/benchmarks/loaded_library.h"
 #include "tests/benchmarks/peers.h"
 
 namespace mdh {
@@ -146,6 +147,30 @@ TEST(Interleaving, MediansOfTimesAndOfRatios) {
   EXPECT_EQ(Median({3, 1, 2}), 2);
   EXPECT_EQ(Median({4, 1, 2, 3}), 2.5);
   EXPECT_EQ(MedianRatio({2, 6, 4}, {1, 2, 4}), 2);
+}
+
+// One loaded in place of the other would let a kernel be its own judge.
+TEST(LoadedLibraries, OfOneNameAreDifferent) {
+  const auto value_of = [](const LoadedLibrary& library) {
+    return reinterpret_cast<int (*)()>(library.Symbol("value"))();
+  };
+  const auto compile = [](const std::string& source) {
+    return LoadedLibrary::Compile(source, Compiler::kGcc, {"-O1"}, ::testing::TempDir(), "library");
+  };
+  const Result<LoadedLibrary> one = compile("int value(void) { return 1; }\n");
+  const Result<LoadedLibrary> two = compile("int value(void) { return 2; }\n");
+  ASSERT_TRUE(one.ok() && two.ok()) << one.status() << two.status();
+  EXPECT_EQ(value_of(*one), 1);
+  EXPECT_EQ(value_of(*two), 2);
+  EXPECT_EQ(one->Symbol("absent"), nullptr);
+}
+
+TEST(LoadedLibraries, CompilersMessagesArePassedOn) {
+  const Status status = LoadedLibrary::Compile("int value(void) { return absent; }\n",
+                                               Compiler::kGcc, {}, ::testing::TempDir(), "wrong")
+                            .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("'absent' undeclared"));
 }
 
 }  // namespace

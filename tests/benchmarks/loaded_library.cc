@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -43,7 +44,8 @@ Result<LoadedLibrary> LoadedLibrary::Compile(const std::string& source, Compiler
                                              const std::vector<std::string>& options,
                                              const std::string& directory,
                                              const std::string& name) {
-  const std::string stem = absl::StrCat(directory, "/", name);
+  static std::atomic<int> count{0};
+  const std::string stem = absl::StrCat(directory, "/", name, "-", ++count);
   std::ofstream stream(stem + ".c");
   stream << source;
   stream.close();

@@ -12,7 +12,8 @@ namespace mdh {
 
 class LoadedLibrary {
  public:
-  // Writes `directory`/`name`.c and compiles it there.
+  // Writes the source to a file of its own in `directory`, whose name begins with `name`, and
+  // compiles it there. The loader knows libraries by their paths: two with one path would be one.
   // Errors: FailedPrecondition with the compiler's or the loader's message.
   static Result<LoadedLibrary> Compile(const std::string& source, Compiler compiler,
                                        const std::vector<std::string>& options,

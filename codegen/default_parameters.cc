@@ -108,6 +108,18 @@ class Rules {
     return false;
   }
 
+  // Whether register tiles reduce windows of a row of tiles that a cache keeps for the next row.
+  bool SlidesAlongRows() const {
+    const int v = vector_dimension_;
+    if (v < 0 || e_.is_reduction(v)) return false;
+    std::vector<int64_t> row = registers();
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.is_reduction(d) && row[d] != size(d)) return false;
+    }
+    row[v] = size(v);
+    return FootprintBytes(row, 1) <= 0.5 * static_cast<double>(device_.l2_bytes);
+  }
+
   // Doubles extents of the dimensions while the part stays within `bytes`, that one first by which
   // it reads and writes the least more; of several, the first of `dimensions`.
   void Grow(std::vector<int64_t>& tile, const std::vector<int>& dimensions, double bytes) const {
@@ -154,7 +166,7 @@ class Rules {
     if (p_.accumulate_in == AccumulateIn::kOutput) return KeepOutputsInCache();
     // Stencils read rows that were read a row or a plane before: long rows are worth more than
     // blocks. Else there may be nothing that a cache could keep.
-    if (!e_.has_reduction() || !ReadsAgain()) {
+    if (!e_.has_reduction() || !ReadsAgain() || SlidesAlongRows()) {
       for (int l = 1; l < innermost_; ++l) {
         for (int d = 0; d < e_.rank(); ++d) p_.tile[l][d] = size(d);
       }

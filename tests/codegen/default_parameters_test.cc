@@ -11,6 +11,7 @@
 
 #include "core/constraints.h"
 #include "core/text/parser.h"
+#include "tests/shipped_expression.h"
 
 namespace mdh {
 namespace {
@@ -174,6 +175,23 @@ TEST(DefaultParametersTest, ReductionsOverPackedStripsAreLong) {
   EXPECT_EQ(parameters.inputs[1].stage_layer, InputParameters::kWholeBuffer);
   const std::vector<int64_t>& cache = parameters.tile[parameters.tile.size() - 4];
   EXPECT_GE(cache[2], 256) << ToText(parameters);
+}
+
+// A cache keeps the rows of windows that the next row of tiles reads again, so that blocks of them
+// would only break up long rows. They are what is left where windows are larger than a register
+// tile takes, or rows longer than the cache.
+TEST(DefaultParametersTest, WindowsSlideAlongWholeRows) {
+  DeviceDescription device = Cpu();
+  device.cores = 2;
+  const auto cache_tile = [&](const std::string& q, const std::string& window) {
+    const Expression conv =
+        Shipped("conv2d.mdh", {{"P", "4096"}, {"Q", q}, {"R", window}, {"S", window}});
+    const TuningParameters parameters = DefaultParameters(conv, OpenMpSimdRegistersModel(), device);
+    return parameters.tile[parameters.tile.size() - 4];
+  };
+  EXPECT_EQ(cache_tile("4096", "5")[1], 4096);
+  EXPECT_LT(cache_tile("4096", "64")[1], 4096);
+  EXPECT_LT(cache_tile("1000000", "5")[1], 1000000);
 }
 
 TEST(DefaultParametersTest, WholeVectorsWhereTheyAreFewerThanNarrowOnes) {

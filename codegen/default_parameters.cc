@@ -17,9 +17,10 @@
 namespace mdh {
 namespace {
 
-constexpr double kMuchWritten = 8;        // times what is read
-constexpr int64_t kCacheWayBytes = 4096;  // of first-level caches, on all that we know: a page
-constexpr int64_t kFewReads = 8;          // of a copy, by different register tiles
+constexpr double kMuchWritten = 8;          // times what is read
+constexpr int64_t kCacheWayBytes = 4096;    // of first-level caches, on all that we know: a page
+constexpr int64_t kFewReads = 8;            // of a copy, by different register tiles
+constexpr int64_t kLeastPerExtraUnit = 64;  // a core's register tiles for one more than its share
 // Fused dimensions promise as much more, or are left to measuring: counts err by a tenth or two.
 constexpr double kFusedMargin = 1.25;
 
@@ -308,10 +309,28 @@ class Rules {
     return wanted;
   }
 
+  // Makes the part of a core a little larger if its number of register tiles has no divisor near
+  // that of a cache's tile: a prime number would leave tiles of one.
+  void RoundCoreTile(int d) {
+    int64_t& part = p_.tile[0][d];
+    int64_t& cached = p_.tile[innermost_ - 1][d];
+    const int64_t unit = registers()[d];
+    if (innermost_ < 2 || part == size(d) || part % unit != 0 || part <= cached) return;
+    const int64_t units = part / unit;
+    for (int64_t divisor = cached / unit; divisor > 1; --divisor) {
+      const int64_t rounded = RoundUp(units, divisor);
+      if (rounded - units > units / kLeastPerExtraUnit || rounded * unit >= size(d)) continue;
+      part = rounded * unit;
+      cached = divisor * unit;
+      return;
+    }
+  }
+
   // Inner tiles must divide those around them: take the largest multiple of the register tile that
   // divides and is no larger.
   void ShrinkInsideCores() {
     for (int d = 0; d < e_.rank(); ++d) {
+      RoundCoreTile(d);
       int64_t outer = p_.tile[0][d];
       for (int l = 1; l < innermost_; ++l) {
         int64_t tile = std::min(p_.tile[l][d], outer);

@@ -177,6 +177,26 @@ TEST(DefaultParametersTest, ReductionsOverPackedStripsAreLong) {
   EXPECT_GE(cache[2], 256) << ToText(parameters);
 }
 
+// Half of 1024 rows are 103 register tiles of five, a prime number: one more has divisors.
+TEST(DefaultParametersTest, PartsOfCoresHaveDivisors) {
+  const Expression product =
+      *ParseExpression(kSmallProduct, {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});
+  DeviceDescription device = Cpu();
+  device.cores = 2;
+  device.l1_bytes = 48 << 10;
+  device.l2_bytes = 2 << 20;
+  device.l3_bytes = int64_t{480} << 20;
+  const TuningParameters parameters =
+      DefaultParameters(product, OpenMpSimdRegistersModel(), device);
+  const std::vector<int64_t>& core = parameters.tile[0];
+  const std::vector<int64_t>& cache = parameters.tile[parameters.tile.size() - 4];
+  const int64_t rows = parameters.tile[parameters.tile.size() - 3][0];
+  EXPECT_LT(core[0], 1024);
+  EXPECT_LE(core[0], 512 + 512 / 32) << ToText(parameters);  // still balanced
+  EXPECT_EQ(core[0] % cache[0], 0) << ToText(parameters);
+  EXPECT_GE(cache[0], 8 * rows) << ToText(parameters);
+}
+
 // A cache keeps the rows of windows that the next row of tiles reads again, so that blocks of them
 // would only break up long rows. They are what is left where windows are larger than a register
 // tile takes, or rows longer than the cache.

@@ -31,7 +31,8 @@ int64_t VirtualSize() {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-Result<SharedRun> MakeShared(const CandidateRun& run, absl::Span<const GuardedMemory> outputs) {
+Result<SharedRun> MakeShared(const CandidateRun& run, absl::Span<const GuardedMemory> outputs,
+                             KeptCopies& kept) {
   using Zones = GuardedMemory::Zones;
   using Sharing = GuardedMemory::Sharing;
   SharedRun shared;
@@ -42,14 +43,11 @@ Result<SharedRun> MakeShared(const CandidateRun& run, absl::Span<const GuardedMe
   MDH_ASSIGN_OR_RETURN(
       shared.times_memory,
       GuardedMemory::Create(most_times * int64_t{sizeof(int64_t)}, Zones::kNone, Sharing::kShared));
+  std::vector<int64_t> sizes;
   for (const GuardedMemory& output : outputs) {
-    for (std::vector<GuardedMemory>* copies : {&shared.first, &shared.last}) {
-      MDH_ASSIGN_OR_RETURN(GuardedMemory copy,
-                           GuardedMemory::Create(static_cast<int64_t>(output.accessible().size()),
-                                                 Zones::kNone, Sharing::kShared));
-      copies->push_back(std::move(copy));
-    }
+    sizes.push_back(static_cast<int64_t>(output.accessible().size()));
   }
+  MDH_ASSIGN_OR_RETURN(shared.copies, kept.Get(sizes));
   std::random_device random;
   shared.token = (uint64_t{random()} << 32 | random()) | 1;
   return shared;
@@ -164,8 +162,8 @@ void ReadShared(const CandidateRun& run, const std::shared_ptr<SharedRun>& share
   const int64_t most = shared->times_memory.size() / int64_t{sizeof(int64_t)};
   const int64_t timed = std::min(control.timed_calls, most);
   record.times_ns.assign(shared->times(), shared->times() + timed);
-  record.first = SnapshotOf(shared->first, kFirstPoison);
-  if (control.have_last) record.last = SnapshotOf(shared->last, kLastPoison);
+  record.first = SnapshotOf(shared->copies->first, kFirstPoison);
+  if (control.have_last) record.last = SnapshotOf(shared->copies->last, kLastPoison);
   record.scratch_bytes = control.scratch_bytes;
   if (control.scratch_damaged) record.scratch_damage = control.scratch_damage;
   record.keep_alive = shared;
@@ -179,8 +177,13 @@ std::string CallShim(const std::string& entry, int arguments) {
   return absl::StrCat("\nint mdh_call(void* const* a) { return ", entry, "(", call, "); }\n");
 }
 
+Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor) {
+  KeptCopies none;
+  return RunCandidate(run, supervisor, {}, none);
+}
+
 Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor,
-                               const OtherWork& other_work) {
+                               const OtherWork& other_work, KeptCopies& kept) {
   if (run.outputs.size() > kMostArguments) {
     return absl::InvalidArgumentError(absl::StrCat("a kernel with ", run.outputs.size(),
                                                    " outputs cannot be run; at most ",
@@ -195,7 +198,7 @@ Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor,
                                                GuardedMemory::Sharing::kPrivate));
     outputs.push_back(std::move(output));
   }
-  MDH_ASSIGN_OR_RETURN(SharedRun made, MakeShared(run, outputs));
+  MDH_ASSIGN_OR_RETURN(SharedRun made, MakeShared(run, outputs, kept));
   const auto shared = std::make_shared<SharedRun>(std::move(made));
   MDH_ASSIGN_OR_RETURN(SocketPair sockets, SocketPair::Make());
   const int64_t physical = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);

@@ -13,6 +13,7 @@
 #include "core/status.h"
 #include "tuner/measure/child_process.h"
 #include "tuner/measure/measurement.h"
+#include "tuner/measure/output_copies.h"
 #include "tuner/measure/quiet_spell.h"
 #include "tuner/measure/runner.h"
 
@@ -75,8 +76,10 @@ struct RunRecord {
 std::string CallShim(const std::string& entry, int arguments);
 
 // Errors: ResourceExhausted if memory or processes for it are missing. Whatever the kernel does is
-// in the record.
+// in the record. Its snapshots lie in `kept`'s memory, which no other run gets while the record
+// lives.
 Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor,
-                               const OtherWork& other_work = {});
+                               const OtherWork& other_work, KeptCopies& kept);
+Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor);
 
 }  // namespace mdh

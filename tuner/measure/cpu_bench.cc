@@ -11,6 +11,7 @@
 #include "tuner/measure/candidate_run.h"
 #include "tuner/measure/compilers.h"
 #include "tuner/measure/loop_nest.h"
+#include "tuner/measure/output_copies.h"
 #include "tuner/measure/peaks.h"
 #include "tuner/measure/problem.h"
 #include "tuner/measure/verdict.h"
@@ -38,6 +39,7 @@ class CpuBench final : public Bench {
     checked_.clear();
     problem_.reset();  // frees its memory before new memory is needed
     yardstick_.reset();
+    copies_.Drop();
     loop_nest_.emplace(threads_, compilers_, supervisor_);
     // The loop nest does not change with the seed: one comparison with the interpreter is enough.
     MDH_ASSIGN_OR_RETURN(
@@ -152,7 +154,7 @@ class CpuBench final : public Bench {
             },
         .resume = [&] { compilers_.Resume(); },
     };
-    Result<RunRecord> record = RunCandidate(run, supervisor_, compilations);
+    Result<RunRecord> record = RunCandidate(run, supervisor_, compilations, copies_);
     MDH_RETURN_IF_ERROR(status);
     return record;
   }
@@ -170,6 +172,7 @@ class CpuBench final : public Bench {
   std::map<int64_t, int64_t> tickets_;  // by number
   std::map<int64_t, CompileOutcome> compiled_;
   std::optional<CandidateRun> yardstick_;
+  KeptCopies copies_;
 };
 
 }  // namespace

@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/status.h"
 #include "tuner/measure/candidate_run.h"
 #include "tuner/measure/guarded_memory.h"
+#include "tuner/measure/output_copies.h"
 
 namespace mdh {
 
@@ -53,8 +55,7 @@ inline std::byte PoisonFor(const ElementType& type, std::byte poison) {
 struct SharedRun {
   GuardedMemory control_memory;
   GuardedMemory times_memory;
-  std::vector<GuardedMemory> first;  // copies of the outputs' accessible bytes
-  std::vector<GuardedMemory> last;
+  std::shared_ptr<const OutputCopies> copies;
   uint64_t token = 0;
 
   RunControl& control() const { return *reinterpret_cast<RunControl*>(control_memory.data()); }

@@ -109,13 +109,13 @@ class Execution {
   // Calls the kernel as often as the options say. A message if it reports failure.
   std::string Perform() {
     Poison(kFirstPoison);
-    MakePresent(shared_.first);
+    MakePresent(shared_.copies->first);
     if (!AwaitQuiet()) return "the kernel disturbed its measurement, or who measures has ended";
     const bool is_done = CallAsOftenAsNeeded();
     control_.done_calling_ns.store(NowNs());
     EndQuiet();
     if (!is_done) return Failure();
-    if (control_.have_last) Save(shared_.last);
+    if (control_.have_last) Save(shared_.copies->last);
     CheckScratch();
     return "";
   }
@@ -126,7 +126,7 @@ class Execution {
     start_ns_ = NowNs();
     control_.calling_since_ns.store(start_ns_);
     if (!CallOnce(&control_.first_ns)) return false;
-    Save(shared_.first);
+    Save(shared_.copies->first);
     longest_ns_ = control_.first_ns;
     if (IsLong()) Record(control_.first_ns);
     if (!IsHopeless() && !CallRepeatedly()) return false;
@@ -239,7 +239,7 @@ class Execution {
     }
   }
 
-  void Save(std::vector<GuardedMemory>& copies) {
+  void Save(const std::vector<GuardedMemory>& copies) {
     for (size_t b = 0; b < outputs_.size(); ++b) {
       const absl::Span<std::byte> from = outputs_[b].accessible();
       std::memcpy(copies[b].data(), from.data(), from.size());

@@ -5,7 +5,9 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/text/parser.h"
@@ -141,6 +143,22 @@ TEST(Interleaving, CallsEveryContenderInEveryRound) {
   EXPECT_THAT(times[1], SizeIs(3));
   EXPECT_GE(calls[0], 6);
   EXPECT_GE(calls[1], 6);
+}
+
+// One that empties the caches must not do so before the same other one in every round.
+TEST(Interleaving, ComesAfterEveryOther) {
+  std::vector<int> order;
+  std::vector<std::function<void()>> contenders;
+  for (int c = 0; c < 3; ++c) {
+    contenders.push_back([&order, c] {
+      if (order.empty() || order.back() != c) order.push_back(c);
+    });
+  }
+  MeasureInterleaved(contenders,
+                     {.min_rounds = 9, .max_rounds = 9, .duration_ns = 0, .window_ns = 1});
+  std::set<std::pair<int, int>> neighbours;
+  for (size_t n = 1; n < order.size(); ++n) neighbours.insert({order[n - 1], order[n]});
+  EXPECT_THAT(neighbours, SizeIs(6));
 }
 
 TEST(Interleaving, MediansOfTimesAndOfRatios) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <random>
 
 namespace mdh {
 namespace {
@@ -32,11 +34,14 @@ std::vector<std::vector<double>> MeasureInterleaved(
     calls.push_back(std::max<int64_t>(1, static_cast<int64_t>(window_s / once_s)));
   }
   std::vector<std::vector<double>> times(contenders.size());
+  std::vector<size_t> order(contenders.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::mt19937 random;  // the same orders in every run
   for (int round = 0; round < options.max_rounds; ++round) {
     const bool out_of_time = SecondsSince(start) > static_cast<double>(options.duration_ns) * 1e-9;
     if (round >= options.min_rounds && out_of_time) break;
-    for (size_t turn = 0; turn < contenders.size(); ++turn) {
-      const size_t c = (turn + static_cast<size_t>(round)) % contenders.size();
+    std::shuffle(order.begin(), order.end(), random);
+    for (const size_t c : order) {
       times[c].push_back(SecondsPerCall(contenders[c], calls[c]));
     }
   }

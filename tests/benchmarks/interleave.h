@@ -18,8 +18,9 @@ struct InterleaveOptions {
 };
 
 // times[c][r]: seconds per call of contender c in round r. In a round every contender is called
-// once untimed, which brings its data and code back into the caches, and then timed over a window;
-// the order of the contenders changes from round to round.
+// once untimed, which brings its data and code back into the caches, and then timed over a window.
+// The order of the contenders is another one in every round, so that none always comes after the
+// one that leaves caches empty, which one call may not fill again.
 std::vector<std::vector<double>> MeasureInterleaved(
     absl::Span<const std::function<void()>> contenders, const InterleaveOptions& options);
 

@@ -46,6 +46,18 @@ TEST_F(CandidateTest, ARightKernelIsTimed) {
   EXPECT_GT(measurement.compile_ns, 0);
 }
 
+// However large the last-level cache is.
+TEST_F(CandidateTest, ColdCachesLeaveTimeForManyCalls) {
+  const MeasureOptions options = {.min_repeats = 100,
+                                  .target_time_ns = 0,
+                                  .max_repeats = 100,
+                                  .precision = 0,
+                                  .cache = CacheState::kCold};
+  const Measurement measurement = MeasureOne(RightAddKernel(kSize), options);
+  EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
+  EXPECT_THAT(measurement.times_ns, SizeIs(100));
+}
+
 TEST_F(CandidateTest, KernelsThatShareAUnitAreMeasuredEachForItself) {
   const MeasureOptions options = {.may_share_unit = true};
   std::vector<Kernel> kernels(3, RightAddKernel(kSize));

@@ -11,8 +11,12 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "tuner/measure/cache_eviction.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/run_control.h"
 #include "tuner/measure/stopping_rule.h"
@@ -70,12 +74,6 @@ int64_t AvailableMemory() {
   return int64_t{1} << 62;
 }
 
-// More than the last-level cache holds.
-int64_t FlushBytes() {
-  const int64_t known = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
-  return std::max(2 * known, int64_t{64} << 20);
-}
-
 // One kernel, its arguments and the record of its calls.
 class Execution {
  public:
@@ -97,13 +95,8 @@ class Execution {
     if (call_ == nullptr) return "the kernel's library has no mdh_call";
     if (scratch_bytes == nullptr) return absl::StrCat("the kernel has no ", scratch_name);
     control_.scratch_bytes = scratch_bytes(run_.threads);
-    if (run_.options.cache == CacheState::kCold) {
-      Result<GuardedMemory> flush = GuardedMemory::Create(FlushBytes(), GuardedMemory::Zones::kNone,
-                                                          GuardedMemory::Sharing::kPrivate);
-      if (!flush.ok()) return std::string(flush.status().message());
-      flush_ = *std::move(flush);
-    }
-    return MakeArguments();
+    if (const std::string message = MakeArguments(); !message.empty()) return message;
+    return run_.options.cache == CacheState::kCold ? PrepareEviction() : "";
   }
 
   // Calls the kernel as often as the options say. A message if it reports failure.
@@ -159,9 +152,17 @@ class Execution {
     return "";
   }
 
-  void FlushCaches() {
-    if (flush_.size() == 0) return;
-    std::memset(flush_.data(), ++flushes_, static_cast<size_t>(flush_.size()));
+  std::string PrepareEviction() {
+    std::vector<absl::Span<const std::byte>> memory;
+    for (const InputBuffer& input : run_.inputs) {
+      memory.emplace_back(input.data, static_cast<size_t>(input.size_bytes));
+    }
+    for (const GuardedMemory& output : outputs_) memory.push_back(output.accessible());
+    memory.push_back(scratch_.accessible());
+    Result<CacheEviction> eviction = CacheEviction::Of(std::move(memory));
+    if (!eviction.ok()) return std::string(eviction.status().message());
+    eviction_ = *std::move(eviction);
+    return "";
   }
 
   void Poison(std::byte poison) {
@@ -220,9 +221,11 @@ class Execution {
     const bool count_final = run_.final_call && IsLong();
     int64_t duration = 0;
     while (!rule_.IsEnough(count_final ? 1 : 0) && HaveTime()) {
-      FlushCaches();
+      const int64_t start = NowNs();
+      if (options.cache == CacheState::kCold) eviction_.Evict();
       if (!CallOnce(&duration)) return false;
       Record(duration);
+      longest_ns_ = std::max(longest_ns_, NowNs() - start);
     }
     if (!run_.final_call || !HaveTime() || !rule_.IsPromising()) return true;
     Poison(kLastPoison);
@@ -261,11 +264,10 @@ class Execution {
   KernelEntry call_ = nullptr;
   std::vector<void*> arguments_;
   int returned_ = 0;
-  int flushes_ = 0;
   int64_t start_ns_ = 0;
   StoppingRule rule_;
-  GuardedMemory flush_;  // what goes through the caches between cold calls
-  int64_t longest_ns_ = 0;
+  CacheEviction eviction_;  // of all arguments, before a cold call
+  int64_t longest_ns_ = 0;  // from one call to the end of the next
 };
 
 }  // namespace

@@ -48,7 +48,7 @@ struct RunnerOptions {
 // In which state of the caches calls are timed.
 enum class CacheState : uint8_t {
   kWarm = 0,  // as the call before left them
-  kCold = 1,  // the last-level cache holds other data
+  kCold = 1,  // none holds the call's inputs and outputs
 };
 
 struct MeasureOptions {

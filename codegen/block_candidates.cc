@@ -107,7 +107,7 @@ class Climber {
     design.lane_dimension = lane;
     design.unrolled = reductions_;
     // Which matters once blocks share a reduction: partial results would keep them from doing so.
-    if (AtomicsObstacle(e_, device_.kind, NumericsPolicy::kReassociate).empty()) {
+    if (AtomicsObstacle(e_, device_, NumericsPolicy::kReassociate).empty()) {
       design.combine_blocks = CombineBlocks::kAtomics;
     }
     design.cuts[lane].threads = RoundDownToPowerOfTwo(std::min<int64_t>(size(lane), 64));

@@ -141,7 +141,7 @@ class Translator {
       if (!IsKept(d)) reducing *= cut(d).threads;
     }
     const int64_t warp = device_.blocks.warp_size;
-    return device_.kind == DeviceKind::kCuda && reducing > 1 && reducing <= warp &&
+    return HasShuffles(device_) && reducing > 1 && reducing <= warp &&
            (reducing & (reducing - 1)) == 0 && threads % warp == 0 &&
            !IsKept(design_.lane_dimension) && cut(design_.lane_dimension).threads == reducing;
   }

@@ -78,7 +78,7 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
       has_thirds_(options.thirds) {
   constexpr NumericsPolicy kAnyOrder = NumericsPolicy::kReassociate;
   combinations_.push_back(CombineBlocks::kPartials);
-  if (AtomicsObstacle(e, device.kind, kAnyOrder).empty()) {
+  if (AtomicsObstacle(e, device, kAnyOrder).empty()) {
     combinations_.push_back(CombineBlocks::kAtomics);
   }
   for (const CombineBlocks how : {CombineBlocks::kLastBlock, CombineBlocks::kCluster}) {

@@ -246,6 +246,7 @@ std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
         "\nCopies to shared memory are asynchronous, which needs compute capability 8.0 or "
         "later.\n";
   }
+  if (prelude_.uses_ptx()) text += "\nContains PTX, which NVIDIA's compiler takes.\n";
   const bool has_clusters =
       std::any_of(program_.stages.begin(), program_.stages.end(),
                   [](const Stage& stage) { return stage.cluster != Stage().cluster; });

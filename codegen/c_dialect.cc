@@ -3,11 +3,20 @@
 #include <bit>
 #include <cstddef>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 
 namespace mdh {
 namespace {
+
+// PTX, in CUDA C++ and in the OpenCL C of NVIDIA's compiler.
+constexpr absl::string_view kAddVector =
+    "  asm volatile(\"red.global.add.v$0.f32 [%0], {$1};\" ::\"l\"(p), $2 : \"memory\");\n";
+constexpr absl::string_view kCommitCopies =
+    "  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n";
+constexpr absl::string_view kWaitForCopies =
+    "  asm volatile(\"cp.async.wait_group $0;\" ::: \"memory\");\n";
 
 constexpr CDialect kGnuC = {
     .language = "OpenMP C",
@@ -61,6 +70,8 @@ constexpr CDialect kGnuC = {
     .streaming_store = "",
     .shuffle_down = "",
     .shuffle_up = "",
+    .shuffle_4 = "",
+    .shuffle_8 = "",
     .atomic_add_real = "",
     .atomic_add_integer = "",
     .atomic_add_vectors = "",
@@ -137,6 +148,8 @@ constexpr CDialect kOpenClC = {
     .streaming_store = "",
     .shuffle_down = "",
     .shuffle_up = "",
+    .shuffle_4 = "",
+    .shuffle_8 = "",
     .atomic_add_real = "",
     .atomic_add_integer = "",
     .atomic_add_vectors = "",
@@ -214,13 +227,14 @@ constexpr CDialect kCudaCxx = {
     .streaming_store = "__stcs($0, $1)",
     .shuffle_down = "__shfl_down_sync(0xffffffff, $0, $1, $2)",
     .shuffle_up = "__shfl_up_sync(0xffffffff, $0, $1, $2)",
+    .shuffle_4 = "",
+    .shuffle_8 = "",
     .atomic_add_real = "  atomicAdd(p, x);\n",
     .atomic_add_integer = "  atomicAdd(($0*)p, ($0)x);\n",
     // PTX ISA 8.1, which came with CUDA 12.1.
     .atomic_add_vectors =
         "__CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201",
-    .atomic_add_vector =
-        "  asm volatile(\"red.global.add.v$0.f32 [%0], {$1};\" ::\"l\"(p), $2 : \"memory\");\n",
+    .atomic_add_vector = kAddVector,
     .atomic_add = "atomicAdd",
     .atomic_min = "atomicMin",
     .atomic_max = "atomicMax",
@@ -238,8 +252,8 @@ constexpr CDialect kCudaCxx = {
         "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], $0;\"\n"
         "               ::\"r\"((unsigned int)__cvta_generic_to_shared(to)), \"l\"(from) : "
         "\"memory\");\n",
-    .commit_copies = "  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n",
-    .wait_for_copies = "  asm volatile(\"cp.async.wait_group $0;\" ::: \"memory\");\n",
+    .commit_copies = kCommitCopies,
+    .wait_for_copies = kWaitForCopies,
     // Of compute capability 9.0 and later.
     .cluster = " __cluster_dims__($0, $1, $2)",
     .load_of_block =
@@ -271,10 +285,67 @@ constexpr CDialect kCudaCxx = {
     .disable_contraction = "",
 };
 
+// That of NVIDIA's compiler: what OpenCL C has no words for, PTX has. Pointers to local memory are
+// addresses in that memory.
+constexpr CDialect WithPtx(CDialect dialect, bool adds_vectors) {
+  dialect.shuffle_4 =
+      "  uint r;\n"
+      "  asm volatile(\"shfl.sync.$1.b32 %0, %1, %2, %3, 0xffffffff;\"\n"
+      "               : \"=r\"(r) : \"r\"(as_uint(x)), \"r\"(distance), \"r\"($2));\n"
+      "  return as_$0(r);\n";
+  dialect.shuffle_8 =
+      "  const uint2 both = as_uint2(x);\n"
+      "  uint2 r;\n"
+      "  uint half_of;\n"
+      "  asm volatile(\"shfl.sync.$1.b32 %0, %1, %2, %3, 0xffffffff;\"\n"
+      "               : \"=r\"(half_of) : \"r\"(both.s0), \"r\"(distance), \"r\"($2));\n"
+      "  r.s0 = half_of;\n"
+      "  asm volatile(\"shfl.sync.$1.b32 %0, %1, %2, %3, 0xffffffff;\"\n"
+      "               : \"=r\"(half_of) : \"r\"(both.s1), \"r\"(distance), \"r\"($2));\n"
+      "  r.s1 = half_of;\n"
+      "  return as_$0(r);\n";
+  dialect.atomic_add_real =
+      "  asm volatile(\"red.$3.add.f$1 [%0], %1;\" ::\"l\"(p), \"$2\"(x) : \"memory\");\n";
+  dialect.atomic_add_integer =
+      "  asm volatile(\"red.$3.add.u$1 [%0], %1;\" ::\"l\"(p), \"$2\"(($0)x) : \"memory\");\n";
+  if (adds_vectors) {
+    dialect.atomic_add_vectors = "1";
+    dialect.atomic_add_vector = kAddVector;
+  }
+  dialect.async_copy =
+      "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], $0;\"\n"
+      "               ::\"l\"(to), \"l\"(from) : \"memory\");\n";
+  dialect.async_copy_16 =
+      "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], $0;\"\n"
+      "               ::\"l\"(to), \"l\"(from) : \"memory\");\n";
+  dialect.commit_copies = kCommitCopies;
+  dialect.wait_for_copies = kWaitForCopies;
+  return dialect;
+}
+
+constexpr CDialect kOpenClCWithPtx = WithPtx(kOpenClC, /*adds_vectors=*/false);
+constexpr CDialect kOpenClCWithVectorAdditions = WithPtx(kOpenClC, /*adds_vectors=*/true);
+
+// Of "580.95.05"; 0 where it is not known.
+int MajorVersion(absl::string_view version) {
+  int major = 0;
+  return absl::SimpleAtoi(version.substr(0, version.find('.')), &major) ? major : 0;
+}
+
 }  // namespace
 
 const CDialect& GnuC() { return kGnuC; }
 const CDialect& OpenClC() { return kOpenClC; }
+
+const CDialect& OpenClCFor(const DeviceDescription& device) {
+  const int capability = ComputeCapability(device);
+  if (capability == 0) return kOpenClC;
+  // The first drivers with PTX ISA 8.1; what compiles for OpenCL is the driver.
+  constexpr int kFirstDriver = 530;
+  const bool adds_vectors = capability >= 90 && MajorVersion(device.compiler) >= kFirstDriver;
+  return adds_vectors ? kOpenClCWithVectorAdditions : kOpenClCWithPtx;
+}
+
 const CDialect& CudaCxx() { return kCudaCxx; }
 
 std::string CPointer(const CDialect& dialect, AddressSpace space, bool is_const,

@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "codegen/loop_program.h"
+#include "core/device_description.h"
 
 namespace mdh {
 
@@ -69,14 +70,18 @@ struct CDialect {
   std::array<absl::string_view, 3> block_numbers, thread_numbers;  // x, y, z
   // Of single elements and of vectors that the language has: $0 address, $1 value. Or none.
   absl::string_view streaming_store;
-  absl::string_view shuffle_down, shuffle_up;  // $0 value, $1 distance, $2 width
+  // The value `x` of another thread of the warp, $0 value, $1 distance, $2 width; or bodies of
+  // functions with these parameters, `distance` and `width`, for values of 4 and 8 bytes: $0 type,
+  // $1 direction, $2 what the lanes are limited by. "" where there are none.
+  absl::string_view shuffle_down, shuffle_up;
+  absl::string_view shuffle_4, shuffle_8;
   // Bodies of functions that add `x` to the element at `p`, which other threads may do at the same
-  // time: of fp32 and fp64, and of integers of 4 and 8 bytes, whose unsigned type is $0. "" where
-  // there are none.
+  // time: of fp32 and fp64, and of integers of 4 and 8 bytes, whose unsigned type is $0; $1: bits,
+  // $2: operand's class in PTX, $3: memory in PTX. "" where there are none.
   absl::string_view atomic_add_real, atomic_add_integer;
   // The same for vectors of fp32 that are aligned: $0 lanes in one access, on devices that have it
   // by `atomic_add_vectors`, a condition of the preprocessor; $1 and $2 are the operands' numbers
-  // and the operands.
+  // and the operands. "" where no device has it.
   absl::string_view atomic_add_vectors, atomic_add_vector;
   // Functions of a pointer and a value that combine atomically, of integers of 4 and 8 bytes (of 8
   // where HasAtomicCombination says so): sums and bit operations of unsigned ones, minima and
@@ -112,10 +117,14 @@ struct CDialect {
   bool has_resident_blocks() const { return !resident_blocks.empty(); }
   bool has_clusters() const { return !cluster.empty(); }
   bool has_async_copies() const { return !async_copy.empty(); }
+  bool takes_ptx() const { return !shuffle_4.empty(); }  // beside its own words
+  bool has_shuffles() const { return !shuffle_down.empty() || !shuffle_4.empty(); }
 };
 
 const CDialect& GnuC();
+// OpenCL C 1.2; where the device's compiler takes PTX (ComputeCapability), with that.
 const CDialect& OpenClC();
+const CDialect& OpenClCFor(const DeviceDescription& device);
 const CDialect& CudaCxx();
 
 // "const float*", with its address space.

@@ -279,9 +279,12 @@ std::string CPrelude::KeepMacro(int bytes) {
 
 std::string CPrelude::AsyncCopyFunction(int bytes) {
   copies_asynchronously_ = true;
+  uses_ptx_ |= dialect_.takes_ptx();
   const std::string name = absl::StrCat("mdh_async_copy_", bytes);
   const absl::string_view body = bytes == 16 ? dialect_.async_copy_16 : dialect_.async_copy;
-  DefineFunction(name, absl::StrCat("void ", name, "(void* to, const void* from) {\n",
+  const std::string to = CPointer(dialect_, AddressSpace::kShared, false, "void");
+  const std::string from = CPointer(dialect_, AddressSpace::kGlobal, true, "void");
+  DefineFunction(name, absl::StrCat("void ", name, "(", to, " to, ", from, " from) {\n",
                                     absl::Substitute(body, bytes), "}\n"));
   return name;
 }
@@ -296,6 +299,19 @@ std::string CPrelude::WaitForCopiesFunction(int groups) {
   const std::string name = absl::StrCat("mdh_wait_for_copies_but_", groups);
   DefineFunction(name, absl::StrCat("void ", name, "() {\n",
                                     absl::Substitute(dialect_.wait_for_copies, groups), "}\n"));
+  return name;
+}
+
+// Lanes of PTX's shuffles: segments of `width` threads, which a distance does not leave.
+std::string CPrelude::ShuffleFunction(ScalarType type, bool is_down) {
+  uses_ptx_ |= dialect_.takes_ptx();
+  const std::string element = CType(type, dialect_), direction = is_down ? "down" : "up";
+  const std::string name = absl::StrCat("mdh_shuffle_", direction, "_", ShortName(type));
+  const absl::string_view body = SizeBytes(type) == 8 ? dialect_.shuffle_8 : dialect_.shuffle_4;
+  const std::string limit = absl::StrCat("((32 - width) << 8)", is_down ? " | 31" : "");
+  DefineFunction(name,
+                 absl::StrCat(element, " ", name, "(", element, " x, int distance, int width) {\n",
+                              absl::Substitute(body, element, direction, limit), "}\n"));
   return name;
 }
 

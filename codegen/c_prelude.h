@@ -54,6 +54,9 @@ class CPrelude {
   // gives the place or -1. Idem.
   std::string InsertKeyFunction(ScalarType type);
   std::string FindKeyFunction(ScalarType type);
+  // (value, distance, width): what the thread that is so far below or above has. Only if the
+  // language has functions for it (CDialect::shuffle_4).
+  std::string ShuffleFunction(ScalarType type, bool is_down);
   // (pointer, value): elements that are neighbours, past the caches where they are aligned.
   std::string StreamFunction(LoopValueType type);
   static bool CanStream(LoopValueType type);
@@ -68,6 +71,8 @@ class CPrelude {
   std::string CommitCopiesFunction();
   std::string WaitForCopiesFunction(int groups);
   bool copies_asynchronously() const { return copies_asynchronously_; }
+  // Whether there is PTX in a language that has none of its own.
+  bool uses_ptx() const { return uses_ptx_; }
   // Names of the functions for clusters of blocks (CDialect::cluster): (pointer, block) -> the
   // element that another block has; and of the one for the last block (CDialect::is_last):
   // (counter, blocks) -> whether it is.
@@ -88,6 +93,7 @@ class CPrelude {
   std::string FunctionOn(absl::string_view stem, LoopValueType type, AddressSpace space) const;
   std::string Spelled(LoopValueType type);  // vector types are remembered
   std::string KeySlotFunction(ScalarType type);
+  std::string AtomicAddition(ScalarType type, AddressSpace space);  // CDialect::atomic_add_*
   std::string CompareAndSwap(ScalarType type, AddressSpace space, absl::string_view address,
                              absl::string_view expected, absl::string_view value) const;
   void DefineHalfConversion(const std::string& name, LoopValueType type, LoopValueType operand);
@@ -102,6 +108,7 @@ class CPrelude {
   std::string functions_;
   bool streams_ = false;
   bool copies_asynchronously_ = false;
+  bool uses_ptx_ = false;
 };
 
 // Definitions of those of mdh_min, mdh_clamp and mdh_inside, functions of indices of that type,

@@ -77,7 +77,7 @@ std::string CPrelude::AtomicCombineFunction(ScalarOp op, ScalarType type, Addres
     return name;
   }
   if (op == ScalarOp::kAdd && dialect_.adds_atomically()) {
-    DefineFunction(name, absl::StrCat(head, dialect_.atomic_add_real, "}\n"));
+    DefineFunction(name, absl::StrCat(head, AtomicAddition(type, space), "}\n"));
     return name;
   }
   // What changes nothing is not stored.

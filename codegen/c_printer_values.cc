@@ -198,14 +198,18 @@ std::string CPrinter::PrintIndexValue(const ValueNode& node, const IndexValue& v
 }
 
 // Threads exchange words of at least 4 bytes.
-std::string CPrinter::PrintShuffle(absl::string_view spelling, const ValueNode& value, int distance,
-                                   int width) {
-  if (spelling.empty()) NotInLanguage(dialect_, "values of other threads");
+std::string CPrinter::PrintShuffle(bool is_down, const ValueNode& value, int distance, int width) {
+  if (!dialect_.has_shuffles()) NotInLanguage(dialect_, "values of other threads");
   const ScalarType type = value.type.scalar;
   const bool is_narrow = SizeBytes(type) < 4;
   const std::string own = PrintValue(value, is_narrow ? kUnaryPrecedence : 0);
   const std::string word = is_narrow ? absl::StrCat("(int)", own) : own;
-  const std::string moved = absl::Substitute(spelling, word, distance, width);
+  const absl::string_view spelling = is_down ? dialect_.shuffle_down : dialect_.shuffle_up;
+  const std::string moved =
+      spelling.empty()
+          ? absl::StrCat(prelude_.ShuffleFunction(is_narrow ? ScalarType::kInt32 : type, is_down),
+                         "(", word, ", ", distance, ", ", width, ")")
+          : absl::Substitute(spelling, word, distance, width);
   return is_narrow ? absl::StrCat("(", CType(type, dialect_), ")", moved) : moved;
 }
 
@@ -287,10 +291,10 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
                                        Address(v.array, v.offset), ", ", PrintIndex(v.block), ")");
                  },
                  [&](const ShuffleDown& v) {
-                   return PrintShuffle(dialect_.shuffle_down, *v.value, v.distance, v.width);
+                   return PrintShuffle(/*is_down=*/true, *v.value, v.distance, v.width);
                  },
                  [&](const ShuffleUp& v) {
-                   return PrintShuffle(dialect_.shuffle_up, *v.value, v.distance, v.width);
+                   return PrintShuffle(/*is_down=*/false, *v.value, v.distance, v.width);
                  }},
       node.form);
 }

@@ -173,10 +173,23 @@ std::string CopyWidthObstacle(const Expression& expression, const NestShape& nes
   return OriginObstacle(expression, nest, b, n, width);
 }
 
-bool HasAtomicAdd(DeviceKind device, ScalarType type) {
-  if (device != DeviceKind::kCuda) return false;
+namespace {
+
+// Under CUDA, or under OpenCL with a compiler that takes PTX.
+bool IsOfNvidia(const DeviceDescription& device) {
+  return device.kind == DeviceKind::kCuda || ComputeCapability(device) > 0;
+}
+
+}  // namespace
+
+bool HasAtomicAdd(const DeviceDescription& device, ScalarType type) {
+  if (!IsOfNvidia(device)) return false;
   return type == ScalarType::kFloat32 || type == ScalarType::kFloat64 ||
          (IsInteger(type) && SizeBytes(type) >= 4);
+}
+
+bool HasShuffles(const DeviceDescription& device) {
+  return IsOfNvidia(device) && device.blocks.warp_size > 1;
 }
 
 bool HasAtomicCombination(DeviceKind device, PointWiseKind kind, ScalarType type) {
@@ -187,9 +200,9 @@ bool HasAtomicCombination(DeviceKind device, PointWiseKind kind, ScalarType type
   return has_size && (IsInteger(type) || IsFloatingPoint(type));
 }
 
-std::string AtomicsObstacle(const Expression& expression, DeviceKind device,
+std::string AtomicsObstacle(const Expression& expression, const DeviceDescription& device,
                             NumericsPolicy numerics) {
-  if (device != DeviceKind::kCuda) return "only CUDA devices add atomically";
+  if (!IsOfNvidia(device)) return "only NVIDIA's devices add atomically";
   if (!expression.has_reduction() || expression.has_prefix_sum()) {
     return expression.has_prefix_sum() ? "there are prefix sums" : "no dimension is reduced";
   }

@@ -71,9 +71,12 @@ int64_t StagedElements(const Expression& expression, const TuningParameters& par
 std::string CopyWidthObstacle(const Expression& expression, const NestShape& nest, int buffer,
                               int n, int width);
 
-// Whether threads of devices of that kind can add to elements of that type in device memory at the
-// same time. (CUDA's take subnormal fp32 for zero then.)
-bool HasAtomicAdd(DeviceKind device, ScalarType type);
+// Whether threads of the device can add to elements of that type in device memory at the same time:
+// NVIDIA's. (They take subnormal fp32 for zero then.)
+bool HasAtomicAdd(const DeviceDescription& device, ScalarType type);
+
+// Whether threads of a warp can read each other's registers: NVIDIA's.
+bool HasShuffles(const DeviceDescription& device);
 
 // Whether threads of devices of that kind can combine a value of that type with an element by that
 // operation, in shared or device memory, at the same time as others.
@@ -82,7 +85,7 @@ bool HasAtomicCombination(DeviceKind device, PointWiseKind kind, ScalarType type
 // Why blocks that share a reduction cannot add their results to the outputs atomically
 // (CombineBlocks::kAtomics), however the computation is cut; empty if they can: every result is
 // added up, in any order, in the type that its output stores, and the device can add to that.
-std::string AtomicsObstacle(const Expression& expression, DeviceKind device,
+std::string AtomicsObstacle(const Expression& expression, const DeviceDescription& device,
                             NumericsPolicy numerics);
 
 // Why blocks that share a reduction cannot combine their results themselves, in the last one of
@@ -96,7 +99,7 @@ std::string CooperationObstacle(const Expression& expression, const DeviceDescri
 inline constexpr int64_t kMaxClusterBlocks = 8;
 std::string CooperationObstacle(const NestShape& nest, CombineBlocks combine);
 
-// Whether threads of the device can copy to shared memory asynchronously: CUDA, from compute
+// Whether threads of the device can copy to shared memory asynchronously: NVIDIA's, from compute
 // capability 8.0 on.
 bool HasAsyncCopies(const DeviceDescription& device);
 // Why the copy of input `buffer` at place n of the nest, with the width and padding that its

@@ -47,10 +47,15 @@ BlockLimits LimitsOf(const Architecture& architecture) {
 }  // namespace
 
 int ComputeCapability(const DeviceDescription& device) {
+  if (device.kind == DeviceKind::kCpu) return 0;
   absl::string_view digits = device.isa;
+  if (device.kind == DeviceKind::kOpenCl) {
+    const size_t space = digits.rfind(' ');
+    digits.remove_prefix(space == digits.npos ? digits.size() : space + 1);
+  }
   int capability = 0;
-  const bool is_known = device.kind == DeviceKind::kCuda && absl::ConsumePrefix(&digits, "sm_") &&
-                        absl::SimpleAtoi(digits, &capability);
+  const bool is_known =
+      absl::ConsumePrefix(&digits, "sm_") && absl::SimpleAtoi(digits, &capability);
   return is_known ? capability : 0;
 }
 

@@ -46,7 +46,8 @@ struct DeviceDescription {
   std::string Fingerprint() const;
 };
 
-// Of a device under CUDA: 90 for "sm_90"; 0 of others, and where the description does not say it.
+// Of a device of NVIDIA's: 90 for "sm_90" under CUDA and for "OpenCL 3.0 CUDA sm_90" under OpenCL,
+// whose compiler takes PTX, too; 0 of others, and where the description does not say it.
 int ComputeCapability(const DeviceDescription& device);
 
 // Whether the description is complete and free of contradictions: every count positive, shared and

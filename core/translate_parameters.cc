@@ -25,9 +25,10 @@ std::optional<TuningParameters> TranslateParameters(const TuningParameters& para
   const CombineBlocks combine = translated.combine_blocks;
   const bool is_of_cuda =
       combine == CombineBlocks::kLastBlock || combine == CombineBlocks::kCluster;
-  if (is_of_cuda && device.kind != DeviceKind::kCuda) {
-    translated.combine_blocks = CombineBlocks::kPartials;
-  }
+  const bool cannot =
+      (is_of_cuda && device.kind != DeviceKind::kCuda) ||
+      (combine == CombineBlocks::kAtomics && !HasAtomicAdd(device, ScalarType::kFloat32));
+  if (cannot) translated.combine_blocks = CombineBlocks::kPartials;
   if (!HasEarlyLaunches(device.kind)) translated.early_launches = EarlyLaunches::kStages;
   if (!HasAsyncCopies(device)) {
     constexpr int kMostStagesThroughRegisters = 2;

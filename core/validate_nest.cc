@@ -153,8 +153,7 @@ class Nest {
       const int slowest_private = results_.is_thread(n) ? shared : shared - 1;
       const bool is_device = level.role == LayerRole::kDevices;
       if (region > (is_device ? 0 : slowest_private)) {
-        const bool may_shuffle = level.role == LayerRole::kThreads && limits_.warp_size > 1 &&
-                                 DeviceKindOf(m_) == DeviceKind::kCuda;
+        const bool may_shuffle = level.role == LayerRole::kThreads && HasShuffles(device_);
         if (!may_shuffle) return MayNotCombine(level, region, is_device ? 0 : slowest_private);
         MDH_RETURN_IF_ERROR(Shuffle(n));
       }
@@ -251,7 +250,7 @@ class Nest {
                                                                              : "in clusters",
                                           ": ");
     const std::string reason = how == CombineBlocks::kAtomics
-                                   ? AtomicsObstacle(e_, DeviceKindOf(m_), p_.numerics)
+                                   ? AtomicsObstacle(e_, device_, p_.numerics)
                                    : CooperationObstacle(e_, device_, p_.numerics, how);
     if (!reason.empty()) return InvalidParameters(name, reason);
     if (!is_fused()) return InvalidParameters(name, "phases are set apart");

@@ -42,7 +42,7 @@ class Walk {
   std::optional<TuningParameters> Run(NumericsPolicy numerics) {
     if (!Start(numerics)) return std::nullopt;
     if (m_.memory == MemoryKind::kExplicit && e_.has_reduction() && OneIn(2)) {
-      const bool may_shuffle = device_.kind == DeviceKind::kCuda && device_.blocks.warp_size > 1;
+      const bool may_shuffle = HasShuffles(device_);
       if (may_shuffle && OneIn(2)) {
         TrySome(30, [&](TuningParameters& p) { ShuffleReduction(p); });
       } else {
@@ -395,7 +395,7 @@ class Walk {
       });
       if (p_.combine_blocks == how) return;
     }
-    if (AtomicsObstacle(e_, device_.kind, p_.numerics).empty() && !OneIn(4)) {
+    if (AtomicsObstacle(e_, device_, p_.numerics).empty() && !OneIn(4)) {
       TrySome(8, [&](TuningParameters& p) { CombineInBlocks(p, CombineBlocks::kAtomics); });
     }
   }

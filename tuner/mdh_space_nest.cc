@@ -201,7 +201,7 @@ void NestDecompositions::AddPlaces() {
 // they can depends on too much at once.
 void NestDecompositions::AddBlockCombination() {
   if (has_warps() && p_.rank() > kThinRank) return;
-  if (!AtomicsObstacle(e_, DeviceKindOf(p_.model), p_.numerics).empty()) return;
+  if (!AtomicsObstacle(e_, p_.device, p_.numerics).empty()) return;
   Formula has_blocks = 0;
   bool may_share = false;
   for (const int d : turn_) {
@@ -226,9 +226,7 @@ void NestDecompositions::AddResults() {
   });
   if (has_threads_along_reductions) {
     combine.push_back(kCombineInShared);
-    const bool may_shuffle =
-        p_.device.blocks.warp_size > 1 && DeviceKindOf(p_.model) == DeviceKind::kCuda;
-    if (may_shuffle && !is_wide()) combine.push_back(kShuffle);
+    if (HasShuffles(p_.device) && !is_wide()) combine.push_back(kShuffle);
   }
   combine_ = builder_.Add("combine", combine);
   const Formula results = builder_.At(results_), place = builder_.At(place_);

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/constraints.h"
 #include "core/device_description.h"
 #include "core/system_model.h"
 #include "tests/error_message.h"
@@ -129,8 +130,27 @@ TEST(DeviceDescriptionTest, ComputeCapabilityOfDevicesUnderCuda) {
   EXPECT_EQ(ComputeCapability(device), 0);
   device.isa = "OpenCL 3.0";
   EXPECT_EQ(ComputeCapability(device), 0);
-  device = *DescribeCudaArchitecture(90);
+}
+
+// What an OpenCL device has is in its isa only if its compiler takes PTX.
+TEST(DeviceDescriptionTest, ComputeCapabilityOfDevicesUnderOpenCl) {
+  DeviceDescription device = *DescribeCudaArchitecture(90);
   device.kind = DeviceKind::kOpenCl;
+  for (const char* isa : {"sm_90", "OpenCL 3.0 CUDA", "OpenCL 3.0 PoCL sm_", ""}) {
+    device.isa = isa;
+    EXPECT_EQ(ComputeCapability(device), 0) << isa;
+    EXPECT_FALSE(HasShuffles(device));
+    EXPECT_FALSE(HasAsyncCopies(device));
+    EXPECT_FALSE(HasAtomicAdd(device, ScalarType::kFloat32));
+  }
+  device.isa = "OpenCL 3.0 CUDA sm_90";
+  EXPECT_EQ(ComputeCapability(device), 90);
+  EXPECT_TRUE(HasShuffles(device));
+  EXPECT_TRUE(HasAsyncCopies(device));
+  EXPECT_TRUE(HasAtomicAdd(device, ScalarType::kFloat32));
+  device.isa = "OpenCL 3.0 CUDA sm_75";
+  EXPECT_FALSE(HasAsyncCopies(device));
+  device.kind = DeviceKind::kCpu;
   EXPECT_EQ(ComputeCapability(device), 0);
 }
 

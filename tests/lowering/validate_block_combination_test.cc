@@ -55,10 +55,10 @@ TEST_F(BlockCombinationTest, BlocksCombineByAtomicsOnlyWhereTheOrderIsFreeAndThe
   expression_ = RowsOf("fp32", "fp32", "+");
   device_ = DeviceFor(OpenClModel());
   EXPECT_EQ(ErrorOf(Atomics(Rows("OpenCL"))),
-            "blocks that combine by atomics: only CUDA devices add atomically");
+            "blocks that combine by atomics: only NVIDIA's devices add atomically");
   device_ = DeviceFor(CudaModel());
   for (const std::string policy : {"exact", "tree"}) {
-    EXPECT_EQ(AtomicsObstacle(expression_, DeviceKind::kCuda, *ParseNumericsPolicy(policy)),
+    EXPECT_EQ(AtomicsObstacle(expression_, device_, *ParseNumericsPolicy(policy)),
               absl::StrCat("numerics=", policy, " fixes the order of additions"));
   }
   expression_ = *ParseExpression(

@@ -1,4 +1,5 @@
-// What the level-by-level lowering is judged on: OpenMP, an OpenCL or CUDA device, or NVRTC alone.
+// What the level-by-level lowering is judged on: OpenMP, an OpenCL or CUDA device, or compilers
+// alone.
 #pragma once
 
 #include <memory>
@@ -21,9 +22,10 @@ enum class Backend : uint8_t {
   kOpenCl,
   kCuda,
   kNvrtc,  // CUDA C++ is compiled for compute capabilities 8.0 and 9.0, not run
+  kPtx,    // OpenCL C for NVIDIA's compiler is compiled to PTX by clang, not run
 };
 
-// "openmp", "opencl", "cuda", "nvrtc". Errors: InvalidArgument, naming these.
+// "openmp", "opencl", "cuda", "nvrtc", "ptx". Errors: InvalidArgument, naming these.
 Result<Backend> BackendNamed(std::string_view name);
 
 struct BackendOptions {
@@ -73,8 +75,10 @@ class JudgedBackend {
                     const std::vector<BufferBytes>& inputs,
                     const std::vector<BufferBytes>& expected);
 
+  Status CompileToPtx(const Kernel& kernel) const;
+
   BackendOptions options_;
-  std::optional<TemporaryDirectory> directory_;  // of kOpenMp
+  std::optional<TemporaryDirectory> directory_;  // of kOpenMp and kPtx
   std::unique_ptr<ComputeDevice> device_;
   std::optional<Nvrtc> nvrtc_;
 };

@@ -1,7 +1,8 @@
 // block_campaign --backend NAME [OPTION...] COUNT: judges COUNT random expressions with random
 // configurations of the level-by-level lowering; prints what is needed to reproduce a failure, and
 // a summary. Exit status 1 if there was a failure, 3 if there is no such device.
-//   --backend NAME    openmp, opencl, cuda, or nvrtc: compiled for sm_80 and sm_90, not run
+//   --backend NAME    openmp, opencl, cuda; nvrtc: compiled for sm_80 and sm_90, not run; ptx:
+//                     OpenCL C for NVIDIA compiled by clang, not run
 //   --platform NAME   of OpenCL: a part of the platform's name
 //   --device N        number of the device on its platform
 //   --seed S          of the random numbers, 1 unless told

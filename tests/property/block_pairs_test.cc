@@ -43,9 +43,12 @@ TEST(BlockPairsTest, OpenClComputesWhatTheInterpreterComputes) { JudgeOn(Backend
 TEST(BlockPairsTest, CudaComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kCuda, 300); }
 TEST(BlockPairsTest, CudaCompilesForTwoArchitectures) { JudgeOn(Backend::kNvrtc, 205); }
 
+TEST(BlockPairsTest, OpenClWithPtxCompiles) { JudgeOn(Backend::kPtx, 60); }
+
 TEST(BlockBackendTest, NamesAnUnknownBackendAndDevice) {
-  EXPECT_THAT(ErrorMessage(BackendNamed("vulkan")),
-              HasSubstr("there is no backend 'vulkan' (backends: openmp, opencl, cuda, nvrtc)"));
+  EXPECT_THAT(
+      ErrorMessage(BackendNamed("vulkan")),
+      HasSubstr("there is no backend 'vulkan' (backends: openmp, opencl, cuda, nvrtc, ptx)"));
   BackendOptions options;
   options.backend = Backend::kOpenCl;
   if (!FindBackend(options).ok()) GTEST_SKIP() << "there is no OpenCL device";

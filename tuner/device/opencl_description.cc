@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace mdh {
 namespace {
+
+// Others drive NVIDIA's devices, too, with compilers of their own, which may not take PTX.
+constexpr char kExtensionOfNvidiasCompiler[] = "cl_nv_compiler_options";
 
 // Reads properties until the first error.
 class PropertyReader {
@@ -85,6 +89,13 @@ Result<DeviceDescription> DescribeOpenClDevice(const OpenClFunctions& functions,
   MDH_ASSIGN_OR_RETURN(d.isa, OpenClDeviceText(functions, device, opencl::kDeviceVersion));
   MDH_ASSIGN_OR_RETURN(d.compiler, OpenClDeviceText(functions, device, opencl::kDriverVersion));
   PropertyReader reader(functions, device);
+  MDH_ASSIGN_OR_RETURN(const std::string extensions,
+                       OpenClDeviceText(functions, device, opencl::kExtensions));
+  if (absl::StrContains(extensions, kExtensionOfNvidiasCompiler)) {
+    const auto major = reader.ReadOptional<uint32_t>(opencl::kNvidiaCapabilityMajor);
+    const auto minor = reader.ReadOptional<uint32_t>(opencl::kNvidiaCapabilityMinor);
+    if (major > 0) absl::StrAppend(&d.isa, " sm_", 10 * major + minor);
+  }
   ReadLimits(reader, d);
   d.cores = d.blocks.multiprocessors;
   d.clock_hz = 1e6 * reader.Read<uint32_t>(opencl::kClockMhz);

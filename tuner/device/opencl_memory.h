@@ -1,12 +1,27 @@
 // Buffers of OpenCL between guard zones.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/device/opencl_device.h"
 
 namespace mdh {
+
+// Filling more than 2 GiB at once takes NVIDIA's driver minutes.
+inline constexpr int64_t kMostOfOpenClCommand = int64_t{1} << 30;
+
+// command(begin, size) for one piece after another of [0, bytes), of at most `most` each, until the
+// first error.
+template <typename Command>
+Status InPieces(int64_t bytes, int64_t most, const Command& command) {
+  for (int64_t begin = 0; begin < bytes; begin += most) {
+    MDH_RETURN_IF_ERROR(command(begin, std::min(most, bytes - begin)));
+  }
+  return absl::OkStatus();
+}
 
 // A buffer with its zones, and the part between them as kernels see it.
 class OpenClMemory final : public DeviceMemory {
@@ -36,30 +51,37 @@ class OpenClMemory final : public DeviceMemory {
   void* middle() const { return middle_; }
 
   Status Fill(std::byte value) override {
-    const size_t all = static_cast<size_t>(bytes() + 2 * guard_bytes());
-    MDH_RETURN_IF_ERROR(CheckOpenCl("clEnqueueFillBuffer", context_.functions.EnqueueFillBuffer(
-                                                               context_.queue, whole_, &value, 1, 0,
-                                                               all, 0, nullptr, nullptr)));
+    const int64_t all = bytes() + 2 * guard_bytes();
+    MDH_RETURN_IF_ERROR(InPieces(all, kMostOfOpenClCommand, [&](int64_t begin, int64_t size) {
+      return CheckOpenCl("clEnqueueFillBuffer",
+                         context_.functions.EnqueueFillBuffer(
+                             context_.queue, whole_, &value, 1, static_cast<size_t>(begin),
+                             static_cast<size_t>(size), 0, nullptr, nullptr));
+    }));
     return CheckOpenCl("clFinish", context_.functions.Finish(context_.queue));
   }
   Status Write(absl::Span<const std::byte> contents) override {
-    return CheckOpenCl(
-        "clEnqueueWriteBuffer",
-        context_.functions.EnqueueWriteBuffer(context_.queue, whole_, /*blocking=*/1,
-                                              static_cast<size_t>(guard_bytes()), contents.size(),
-                                              contents.data(), 0, nullptr, nullptr));
+    return WriteAt(guard_bytes(), contents);
   }
   Status WriteAt(int64_t offset, absl::Span<const std::byte> contents) override {
-    return CheckOpenCl("clEnqueueWriteBuffer",
-                       context_.functions.EnqueueWriteBuffer(
-                           context_.queue, whole_, /*blocking=*/1, static_cast<size_t>(offset),
-                           contents.size(), contents.data(), 0, nullptr, nullptr));
+    const auto all = static_cast<int64_t>(contents.size());
+    return InPieces(all, kMostOfOpenClCommand, [&](int64_t begin, int64_t size) {
+      return CheckOpenCl(
+          "clEnqueueWriteBuffer",
+          context_.functions.EnqueueWriteBuffer(
+              context_.queue, whole_, /*blocking=*/1, static_cast<size_t>(offset + begin),
+              static_cast<size_t>(size), contents.data() + begin, 0, nullptr, nullptr));
+    });
   }
   Status Read(int64_t offset, absl::Span<std::byte> to) const override {
-    return CheckOpenCl("clEnqueueReadBuffer",
-                       context_.functions.EnqueueReadBuffer(context_.queue, whole_, /*blocking=*/1,
-                                                            static_cast<size_t>(offset), to.size(),
-                                                            to.data(), 0, nullptr, nullptr));
+    const auto all = static_cast<int64_t>(to.size());
+    return InPieces(all, kMostOfOpenClCommand, [&](int64_t begin, int64_t size) {
+      return CheckOpenCl(
+          "clEnqueueReadBuffer",
+          context_.functions.EnqueueReadBuffer(
+              context_.queue, whole_, /*blocking=*/1, static_cast<size_t>(offset + begin),
+              static_cast<size_t>(size), to.data() + begin, 0, nullptr, nullptr));
+    });
   }
 
  private:

@@ -6,7 +6,7 @@ namespace mdh {
 namespace {
 
 constexpr int64_t kLeastDeviceBytes = int64_t{128} << 20;
-constexpr int64_t kMostBytes = int64_t{2} << 30;
+constexpr int64_t kMostBytes = int64_t{1} << 30;
 
 // Larger than the caches, and small enough to be there.
 int64_t BandwidthBytes(const DeviceDescription& device) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/text/parser.h"
+#include "tests/nvidia_under_opencl.h"
 
 namespace mdh {
 namespace {
@@ -63,6 +64,21 @@ TEST_F(TranslateParametersTest, MeansThatTheDeviceLacksAreLeftOut) {
   EXPECT_EQ(translated->inputs[0].copy_width, 4);
   // A GPU that has them keeps them.
   EXPECT_EQ(TranslateParameters(parameters_, CudaModel(), CudaModel(), cuda_), parameters_);
+}
+
+// Those of NVIDIA's compiler for OpenCL are kept there, and left out elsewhere.
+TEST_F(TranslateParametersTest, AtomicsAndAsynchronousCopiesNeedADeviceOfNvidias) {
+  parameters_.combine_blocks = CombineBlocks::kAtomics;
+  parameters_.inputs[0].copy_mode = CopyMode::kAsynchronous;
+  const auto elsewhere = TranslateParameters(parameters_, CudaModel(), OpenClModel(), opencl_);
+  ASSERT_TRUE(elsewhere.has_value());
+  EXPECT_EQ(elsewhere->combine_blocks, CombineBlocks::kPartials);
+  EXPECT_EQ(elsewhere->inputs[0].copy_mode, CopyMode::kThroughRegisters);
+  const auto kept =
+      TranslateParameters(parameters_, CudaModel(), OpenClModel(), NvidiaUnderOpenCl());
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_EQ(kept->combine_blocks, CombineBlocks::kAtomics);
+  EXPECT_EQ(kept->inputs[0].copy_mode, CopyMode::kAsynchronous);
 }
 
 TEST_F(TranslateParametersTest, OtherLayersHaveNoTranslation) {

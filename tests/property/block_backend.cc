@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tests/nvidia_under_opencl.h"
 #include "tests/property/output_judge.h"
 #include "tuner/device/cuda_driver.h"
 #include "tuner/device/opencl_driver.h"
@@ -37,14 +38,6 @@ constexpr char kToPtx[] =
     "clang -x cl -cl-std=CL1.2 -Dasm=__asm__ -include opencl-c.h "
     "-target nvptx64-nvidia-nvcl -Xclang -target-cpu "
     "-Xclang sm_86 -S -o /dev/null ";
-
-DeviceDescription NvidiaUnderOpenCl() {
-  DeviceDescription device = *DescribeCudaArchitecture(80);
-  device.kind = DeviceKind::kOpenCl;
-  device.isa = "OpenCL 3.0 CUDA sm_90";
-  device.compiler = "580.95.05";
-  return device;
-}
 
 }  // namespace
 

@@ -1,0 +1,82 @@
+// PTX in OpenCL C, where the device's compiler takes it.
+#include "codegen/c_dialect.h"
+#include "codegen/c_prelude.h"
+#include "codegen/c_printer.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/nvidia_under_opencl.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What OpenCL C has no words for is there for NVIDIA's compiler only; vectors of additions for new
+// devices and drivers only.
+TEST(PtxDialectTest, OpenClCOfNvidiasCompiler) {
+  EXPECT_EQ(&OpenClCFor(NvidiaUnderOpenCl("OpenCL 3.0 CUDA", "580.95")), &OpenClC());
+  const CDialect& hopper = OpenClCFor(NvidiaUnderOpenCl("OpenCL 3.0 CUDA sm_90", "580.95.05"));
+  const CDialect& old = OpenClCFor(NvidiaUnderOpenCl("OpenCL 3.0 CUDA sm_90", "525.60.13"));
+  const CDialect& ada = OpenClCFor(NvidiaUnderOpenCl("OpenCL 3.0 CUDA sm_89", "580.95.05"));
+  for (const CDialect* dialect : {&hopper, &old, &ada}) {
+    EXPECT_TRUE(dialect->adds_atomically());
+    EXPECT_TRUE(dialect->has_async_copies());
+    EXPECT_TRUE(dialect->has_shuffles());
+    EXPECT_FALSE(dialect->overlaps_stages());
+    EXPECT_FALSE(dialect->has_clusters());
+  }
+  EXPECT_FALSE(hopper.atomic_add_vector.empty());
+  EXPECT_TRUE(old.atomic_add_vector.empty());
+  EXPECT_TRUE(ada.atomic_add_vector.empty());
+}
+
+TEST(PtxDialectTest, PtxInOpenClC) {
+  CPrelude prelude(OpenClCFor(NvidiaUnderOpenCl("OpenCL 3.0 CUDA sm_90", "580.95.05")));
+  CPrinter printer(prelude);
+  const LoopValue v = MakeNamed("v", {ScalarType::kFloat32});
+  const LoopValue pair = MakeNamed("w", {ScalarType::kFloat32, 2});
+  const LoopValue d = MakeNamed("d", {ScalarType::kFloat64});
+  EXPECT_EQ(
+      printer.Print(Block{{DeclareArray{"s", ScalarType::kFloat32, 8, MemorySpace::kShared}},
+                          {AsyncCopy{"s", 0, "x", Index::Variable("i"), {ScalarType::kFloat32, 4}}},
+                          {AddElements{"y", 0, v}},
+                          {AddElements{"y", 2, pair}},
+                          {CombineElement{ScalarOp::kAdd, "s", 1, v}},
+                          {DeclareValue{"a", MakeShuffleDown(v, 4, 8)}},
+                          {DeclareValue{"b", MakeShuffleUp(d, 1, 32)}}},
+                    0),
+      "__local float s[8] __attribute__((aligned(16)));\n"
+      "mdh_async_copy_16(s, &x[i]);\n"
+      "mdh_atomic_add_f32(y, v);\n"
+      "mdh_atomic_add_f32x2(&y[2], w);\n"
+      "mdh_combine_add_f32_shared(&s[1], v);\n"
+      "const float a = mdh_shuffle_down_f32(v, 4, 8);\n"
+      "const double b = mdh_shuffle_up_f64(d, 1, 32);\n");
+  const std::string functions = prelude.ToString();
+  EXPECT_THAT(functions,
+              HasSubstr(R"(void mdh_async_copy_16(__local void* to, __global const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+               ::"l"(to), "l"(from) : "memory");
+}
+)"));
+  EXPECT_THAT(functions, HasSubstr(R"(void mdh_atomic_add_f32(__global float* p, float x) {
+  asm volatile("red.global.add.f32 [%0], %1;" ::"l"(p), "f"(x) : "memory");
+}
+)"));
+  EXPECT_THAT(
+      functions,
+      HasSubstr(R"("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(p), "f"(x.s0), "f"(x.s1))"));
+  EXPECT_THAT(functions, HasSubstr(R"(void mdh_combine_add_f32_shared(__local float* p, float x) {
+  asm volatile("red.shared.add.f32 [%0], %1;")"));
+  EXPECT_THAT(functions, HasSubstr(R"(float mdh_shuffle_down_f32(float x, int distance, int width) {
+  uint r;
+  asm volatile("shfl.sync.down.b32 %0, %1, %2, %3, 0xffffffff;"
+               : "=r"(r) : "r"(as_uint(x)), "r"(distance), "r"(((32 - width) << 8) | 31));
+  return as_float(r);
+}
+)"));
+  EXPECT_THAT(functions, HasSubstr("return as_double(r);"));
+}
+
+}  // namespace
+}  // namespace mdh

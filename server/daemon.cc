@@ -34,6 +34,7 @@
 #include "server/lookup_table.h"
 #include "server/metrics_server.h"
 #include "server/metrics_source.h"
+#include "server/remeasurer.h"
 #include "server/sqlite_store.h"
 #include "server/study_catalogue.h"
 #include "server/study_service.h"
@@ -105,6 +106,7 @@ class RunningDaemon : public Daemon {
   AdminOptions Admin() const;
   std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const std::string& address);
   void WatchFiles();
+  void StopRemeasurer() ABSL_LOCKS_EXCLUDED(remeasurer_mutex_);
   Status ServeMetrics();
 
   const DaemonOptions options_;
@@ -120,6 +122,8 @@ class RunningDaemon : public Daemon {
   std::unique_ptr<JobQueue> jobs_;
   std::unique_ptr<DeviceKeeper> keeper_;
   std::unique_ptr<Housekeeper> housekeeper_;
+  absl::Mutex remeasurer_mutex_;  // of the pointer
+  std::unique_ptr<Remeasurer> remeasurer_ ABSL_GUARDED_BY(remeasurer_mutex_);
   std::unique_ptr<PrincipalsFile> principals_;
   std::unique_ptr<AccessControl> access_;
   std::unique_ptr<TlsCertificates> certificates_;
@@ -247,16 +251,23 @@ Status RunningDaemon::StartJobs() {
   environments.erase(environments.begin());
   lookup_table_ = std::make_unique<LookupTable>(std::move(first), std::move(environments));
   std::atomic<int64_t> records = 0;
+  absl::Mutex mutex;
+  std::vector<v1::TuningRecord> disturbed;
   MDH_RETURN_IF_ERROR(store_->ForEachRecord([&](std::string_view record) {
     thread_local SliceSlab slab;  // of each of the threads that read
     lookup_table_->PutSerialized(record, &slab);
     ++records;
+    if (!IsMarkedAsDisturbed(record)) return;
+    absl::MutexLock lock(&mutex);
+    disturbed.emplace_back().ParseFromString(std::string(record));
   }));
   watches_ = std::make_unique<WatchStreams>();
-  store_->SetListener([table = lookup_table_.get(), watches = watches_.get()](
-                          v1::KernelChangeKind kind, const v1::TuningRecord& record) {
-    table->Apply(kind, record);
-    watches->Wake();
+  store_->SetListener([this](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
+    lookup_table_->Apply(kind, record);
+    watches_->Wake();
+    absl::MutexLock lock(&remeasurer_mutex_);
+    if (remeasurer_ == nullptr) return;
+    remeasurer_->Note(record, kind != v1::KERNEL_CHANGE_KIND_REMOVED);
   });
   spdlog::info("records={}", records.load());
   JobQueueOptions options;
@@ -272,6 +283,11 @@ Status RunningDaemon::StartJobs() {
   HousekeeperOptions housekeeping;
   housekeeping.owner = kOwner;
   housekeeper_ = std::make_unique<Housekeeper>(*store_, Admin(), std::move(housekeeping));
+  auto remeasurer = std::make_unique<Remeasurer>(*lookup_table_, *catalogue_, *jobs_,
+                                                 RemeasurerOptions());
+  for (const v1::TuningRecord& record : disturbed) remeasurer->Note(record);
+  absl::MutexLock lock(&remeasurer_mutex_);
+  remeasurer_ = std::move(remeasurer);
   return absl::OkStatus();
 }
 
@@ -354,6 +370,15 @@ Status RunningDaemon::ServeMetrics() {
   return absl::OkStatus();
 }
 
+void RunningDaemon::StopRemeasurer() {
+  for (const std::unique_ptr<TuningDevice>& device : catalogue_->devices()) device->Interrupt();
+  std::unique_ptr<Remeasurer> last;  // its end waits for calls that need the mutex
+  {
+    absl::MutexLock lock(&remeasurer_mutex_);
+    std::swap(last, remeasurer_);
+  }
+}
+
 void RunningDaemon::Stop() {
   if (server_ == nullptr) return;
   spdlog::info("stopping");
@@ -369,6 +394,7 @@ void RunningDaemon::Stop() {
   watches_->Clear();
   server_.reset();
   file_watch_.reset();
+  StopRemeasurer();
   housekeeper_.reset();
   keeper_.reset();
   jobs_.reset();

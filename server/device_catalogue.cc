@@ -22,6 +22,8 @@ v1::MachinePeaks PeaksToProto(const MachinePeaks& peaks) {
   proto.set_memory_bytes_per_s(peaks.memory_bytes_per_s);
   proto.set_copy_bytes_per_s(peaks.copy_bytes_per_s);
   proto.set_launch_overhead_ns(peaks.launch_overhead_ns);
+  proto.set_clock_hz(peaks.clock_hz);
+  proto.set_is_disturbed(peaks.is_disturbed);
   return proto;
 }
 
@@ -30,7 +32,9 @@ MachinePeaks PeaksFromProto(const v1::MachinePeaks& peaks) {
           .fp64_flops_per_s = peaks.fp64_flops_per_s(),
           .memory_bytes_per_s = peaks.memory_bytes_per_s(),
           .copy_bytes_per_s = peaks.copy_bytes_per_s(),
-          .launch_overhead_ns = peaks.launch_overhead_ns()};
+          .launch_overhead_ns = peaks.launch_overhead_ns(),
+          .clock_hz = peaks.clock_hz(),
+          .is_disturbed = peaks.is_disturbed()};
 }
 
 TuningDevice* FirstCpu(absl::Span<const std::unique_ptr<TuningDevice>> devices) {
@@ -197,6 +201,11 @@ Result<v1::MachinePeaks> DeviceCatalogue::ReachedPeaks(TuningDevice& device) {
   absl::MutexLock lock(&mutex_);
   peaks_[device.fingerprint()] = peaks;
   return peaks;
+}
+
+Result<v1::MachinePeaks> DeviceCatalogue::MeasurePeaksAgain(TuningDevice& device) {
+  MDH_RETURN_IF_ERROR(device.runner().MeasurePeaksAgain().status());
+  return ReachedPeaks(device);
 }
 
 bool IsDoublePrecision(const Expression& expression) {

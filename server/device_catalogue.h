@@ -55,10 +55,13 @@ class DeviceCatalogue {
   // The same with what its runner has reached since: a kernel that was too fast for the peaks may
   // have shown that they were measured while the machine was slow.
   Result<v1::MachinePeaks> ReachedPeaks(TuningDevice& device) ABSL_LOCKS_EXCLUDED(mutex_);
-
- private:
+  // The same, after they were measured once more.
+  Result<v1::MachinePeaks> MeasurePeaksAgain(TuningDevice& device) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of this process's measurements; nullopt before the first one.
   std::optional<v1::MachinePeaks> MeasuredPeaks(const std::string& fingerprint) const
       ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
   std::optional<v1::MachinePeaks> KnownPeaks(TuningDevice& device) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::vector<std::unique_ptr<TuningDevice>> devices_;

@@ -69,8 +69,6 @@ class RunningSearch {
       const Result<v1::MachinePeaks> reached = tools_.catalogue.ReachedPeaks(lease->held());
       if (reached.ok()) peaks_ = *reached;
     }
-    MDH_RETURN_IF_ERROR(
-        CheckPlausible(search_.expression, result.measurement.time_ns(), description_, peaks_));
     v1::TuningRecord record = MakeRecord(search_.expression, search_.key, description_, result);
     record.set_search_end(search_.cancelled ? v1::SEARCH_END_CANCELLED : v1::SEARCH_END_BUDGET);
     record.set_is_provisional(search_.is_interrupted());
@@ -112,6 +110,7 @@ class RunningSearch {
     v1::TuningRecord& record = made->record;
     record.set_name(RecordName(id));
     record.set_time_ns(trial.measurement.time_ns());
+    record.set_is_disturbed(trial.measurement.is_disturbed);
     record.set_trials(progress.trials);
     record.set_failed_trials(progress.failed_trials);
     record.set_search_time_ns(progress.elapsed_ns);

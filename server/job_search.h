@@ -54,7 +54,7 @@ struct SearchTools {
 
 // Searches, starting from similar records, and stores the result; unless there is one already, the
 // best so far is stored as it is found. Gives the record that is stored
-// now. Errors: what Tune says; Internal if the time is implausible; what the store says.
+// now. Errors: what Tune says; what the store says.
 Result<v1::TuningRecord> SearchAndStore(const JobSearch& search, const SearchTools& tools);
 
 }  // namespace mdh

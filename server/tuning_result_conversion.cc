@@ -44,6 +44,7 @@ v1::TuningRecord MakeRecord(const Expression& expression, const v1::KernelKey& k
   record.set_expression_text(ToText(expression));
   record.set_parameters(ToText(result.parameters));
   record.set_time_ns(result.measurement.time_ns());
+  record.set_is_disturbed(result.measurement.is_disturbed);
   record.set_loop_nest_time_ns(result.loop_nest_ns);
   record.set_default_time_ns(result.default_ns);
   record.set_trials(result.trials);

@@ -1,6 +1,7 @@
 // The end of a search: its best few once more.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -14,12 +15,22 @@
 
 namespace mdh {
 
-// The smallest of many noisy times is mostly luck: the kernels are timed again, in turn and for
-// longer, and their results are checked on inputs that no one has seen before. One measurement per
-// kernel. Errors: those of Runner::SetProblem and Runner::Measure.
+struct Finalist {
+  Kernel kernel;
+  int64_t search_ns = 0;  // its fastest call in the search; 0: it was not measured there
+};
+
+// The smallest of many noisy times is mostly luck: the kernels are timed again, in short turns, and
+// their results are checked on inputs that no one has seen before. It ends when the fastest one's
+// time has been reached several times and the others are known to be slower, or to take as long
+// (InterleavedTimes); on a machine that others use it waits now and then, for `patience_ns` at
+// most. One measurement per kernel; what could not be settled is marked as disturbed. Errors: those
+// of Runner::SetProblem and Runner::Measure; Cancelled.
 Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expression& expression,
                                                   const TuningOptions& options,
-                                                  absl::Span<const Kernel> kernels);
+                                                  absl::Span<const Finalist> finalists,
+                                                  int64_t patience_ns,
+                                                  const std::atomic<bool>& cancelled);
 
 // The time in nanoseconds that is reserved for one of them.
 int64_t FinalistTime(const TuningOptions& options);

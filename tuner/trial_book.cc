@@ -61,6 +61,7 @@ Cost TrialBook::Record(const Candidate& candidate, int64_t elapsed_ns) {
   if (candidate.configuration) evaluated_[*candidate.configuration] = cost;
   if (!candidate.kernel.source.empty()) measured_[IdentityOf(candidate.kernel)] = measurement;
   if (is_valid) KeepIfGood(candidate, elapsed_ns);
+  if (is_valid && candidate.is_kept) kept_.push_back(candidate);
   return cost;
 }
 
@@ -74,11 +75,22 @@ const Measurement* TrialBook::MeasurementOf(const std::string& identity) const {
   return found == measured_.end() ? nullptr : &found->second;
 }
 
-void TrialBook::KeepIfGood(const Candidate& candidate, int64_t elapsed_ns) {
-  const std::string identity = IdentityOf(candidate.kernel);
-  for (const Candidate& kept : best_) {
-    if (IdentityOf(kept.kernel) == identity) return;
+bool TrialBook::IsAmongBest(const Kernel& kernel) const {
+  return std::any_of(best_.begin(), best_.end(),
+                     [identity = IdentityOf(kernel)](const Candidate& candidate) {
+                       return IdentityOf(candidate.kernel) == identity;
+                     });
+}
+
+void TrialBook::AddKept() {
+  for (Candidate& candidate : kept_) {
+    if (!IsAmongBest(candidate.kernel)) best_.push_back(std::move(candidate));
   }
+  kept_.clear();
+}
+
+void TrialBook::KeepIfGood(const Candidate& candidate, int64_t elapsed_ns) {
+  if (IsAmongBest(candidate.kernel)) return;
   const int64_t time_ns = SearchTime(candidate.measurement);
   if (best_.empty() || time_ns < best_ns()) {
     improvements_.push_back(

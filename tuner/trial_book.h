@@ -24,6 +24,7 @@ struct Candidate {
   int64_t proposal = 0;                        // number that the search gave it; 0: none
   std::optional<Configuration> configuration;  // nullopt: not in the space, or not known yet
   bool is_default = false;                     // the one from rules
+  bool is_kept = false;  // compared with the best at the end, however slow it seemed
   std::optional<BlockDesign> design;           // that it came from
   bool is_repeated = false;                    // the kernel is that of a candidate before
   Kernel kernel;
@@ -68,6 +69,10 @@ class TrialBook {
     best_.push_back(std::move(variant));
   }
 
+  // The configurations that are compared with the best whatever they took, to be measured with
+  // these at the end.
+  void AddKept();
+
   // What measuring the best once more gave, in their order: failures are dropped, the rest is
   // sorted by median. A measurement that was cancelled leaves what was known.
   void Replace(std::vector<Measurement> finals);
@@ -76,6 +81,7 @@ class TrialBook {
 
  private:
   void KeepIfGood(const Candidate& candidate, int64_t elapsed_ns);
+  bool IsAmongBest(const Kernel& kernel) const;
 
   size_t finalists_;
   int64_t trials_ = 0;
@@ -84,6 +90,7 @@ class TrialBook {
   absl::flat_hash_map<Configuration, Cost> evaluated_;
   absl::flat_hash_map<std::string, Measurement> measured_;  // by identity
   std::vector<Candidate> best_;
+  std::vector<Candidate> kept_;
   std::vector<SearchProgress::Improvement> improvements_;
 };
 

@@ -30,6 +30,9 @@ class TuningBudget {
   // The first kernel follows.
   void BeginSearch();
 
+  // How long the measurements at the end will take.
+  int64_t TimeOfTheEnd() const;
+
   // Whether there is a result, and no time left for what is in work.
   bool IsTimeUp(const State& state) const;
   // How many more may be in work.
@@ -40,9 +43,7 @@ class TuningBudget {
  private:
   // The figures of the search so far, as abort conditions see them; what is in work counts.
   SearchProgress Progress(const State& state) const;
-  // How long the measurements at the end will take.
-  int64_t TimeOfTheEnd() const;
-  // The same, and what is in work.
+  // Of the measurements at the end, and what is in work.
   int64_t ReservedTime(const State& state) const;
 
   const TuningOptions& options_;

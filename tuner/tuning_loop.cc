@@ -31,6 +31,10 @@ namespace {
 constexpr int64_t kMostLoopNestPoints = 4'000'000'000;
 constexpr int64_t kMostLoopNestPointsBesideGpu = 50'000'000;
 constexpr size_t kFinalists = 3;
+// What is compared with them besides: the configuration from rules and the record there is.
+constexpr size_t kKept = 2;
+// Of the time of the search, for patience at the end (TuningOptions).
+constexpr int64_t kPatiencePart = 10;
 
 class TuningRun {
  public:
@@ -208,6 +212,18 @@ class TuningRun {
            Validate(expression_, model_, device_, point.parameters).ok();
   }
 
+  // Whether it comes from an earlier run for the same sizes: then what this one gives must be no
+  // slower.
+  bool IsOwnStart(const StartPoint& point) const {
+    const bool is_given = std::find(options_.start.begin(), options_.start.end(), point) !=
+                          options_.start.end();
+    if (!is_given || point.sizes.empty()) return is_given;
+    for (size_t d = 0; d < point.sizes.size(); ++d) {
+      if (point.sizes[d] != expression_.dimensions()[d].size) return false;
+    }
+    return true;
+  }
+
   // The configuration from rules and those of earlier runs as they are, which need not be in the
   // space. The first one is evaluated even if the abort condition holds already: there is always a
   // result. Leaves them in work.
@@ -222,6 +238,7 @@ class TuningRun {
       MDH_RETURN_IF_ERROR(Start({.parameters = point.parameters,
                                  .configuration = Encode(point.parameters),
                                  .is_default = n == 0,
+                                 .is_kept = n == 0 || IsOwnStart(point),
                                  .design = {},
                                  .kernel = {},
                                  .measurement = {}}));
@@ -374,7 +391,10 @@ class TuningRun {
 
   // Everyone within the search.
   Status Tell(const Candidate& candidate) {
-    if (candidate.is_default) default_ns_ = candidate.measurement.time_ns();
+    if (candidate.is_default) {
+      default_ns_ = candidate.measurement.time_ns();
+      default_identity_ = IdentityOf(candidate.kernel);
+    }
     const Cost cost = book_.Record(candidate, budget_.elapsed_ns());
     if (!space_.has_value()) unplaced_.emplace_back(candidate.parameters, cost);
     if (candidate.design.has_value() && designs_ != nullptr && candidate.is_repeated) {
@@ -407,18 +427,31 @@ class TuningRun {
       kernel.compiler = Compiler::kNvcc;
       book_.AddVariantOfBest(std::move(kernel));
     }
+    book_.AddKept();
+    const int64_t patience_ns =
+        budget_.TimeOfTheEnd() + options_.patience_ns + budget_.elapsed_ns() / kPatiencePart;
     Status status = absl::OkStatus();
     while (Runner* runner = pool_.idle()) {
-      std::vector<Kernel> kernels;
-      for (const Candidate& candidate : book_.best()) kernels.push_back(candidate.kernel);
-      Result<std::vector<Measurement>> finals =
-          MeasureFinalists(*runner, expression_, options_, kernels);
+      std::vector<Finalist> finalists;
+      for (const Candidate& candidate : book_.best()) {
+        finalists.push_back({candidate.kernel, SearchTime(candidate.measurement)});
+      }
+      Result<std::vector<Measurement>> finals = MeasureFinalists(
+          *runner, expression_, options_, finalists, patience_ns, cancelled_);
       status = finals.status();
-      if (status.ok()) book_.Replace(*std::move(finals));
+      if (status.ok()) TakeFinals(*std::move(finals));
       if (status.ok() || absl::IsCancelled(status)) return absl::OkStatus();
       pool_.LeaveOut(runner, status);
     }
     return status;
+  }
+
+  void TakeFinals(std::vector<Measurement> finals) {
+    for (size_t k = 0; k < finals.size(); ++k) {
+      const bool is_default = IdentityOf(book_.best()[k].kernel) == default_identity_;
+      if (is_default && finals[k].time_ns() > 0) default_ns_ = finals[k].time_ns();
+    }
+    book_.Replace(std::move(finals));
   }
 
   Result<TuningResult> Finish(TuningResult result) const {
@@ -452,13 +485,14 @@ class TuningRun {
   DesignSearch* designs_ = nullptr;                          // while it runs
   Search* search_ = nullptr;                                 // idem
   int64_t default_ns_ = 0;
+  std::string default_identity_;
   int64_t next_number_ = 1;
   int64_t known_ = 0;         // of the trials in the book: those that an earlier run has made
   int64_t known_failed_ = 0;  // of these
   std::multimap<int64_t, Candidate> in_work_;            // by number of the kernel
   absl::flat_hash_map<std::string, int64_t> submitted_;  // of these: identity -> number
   TrialBook book_{kFinalists};
-  TuningBudget budget_{options_, book_, lookahead_, kFinalists};
+  TuningBudget budget_{options_, book_, lookahead_, kFinalists + kKept};
 };
 
 }  // namespace

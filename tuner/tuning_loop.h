@@ -40,6 +40,9 @@ struct TuningOptions {
   // nearest member of the space.
   std::vector<StartPoint> start = {};
   MeasureOptions measure = {};
+  // How much longer than planned the comparison of the best at the end may take where others use
+  // the machine, besides a tenth of the time of the search.
+  int64_t patience_ns = 500'000'000;
   Numerics numerics = {};
   // On CUDA devices, after a search of at least so long, the winner is also compiled by nvcc, if
   // the CUDA Toolkit is there; the faster code wins. It takes a second or more, which a short

@@ -73,6 +73,10 @@ std::string FormatRecord(const v1::TuningRecord& record) {
   std::string text = absl::StrCat(record.expression_name(), "\n");
   absl::StrAppendFormat(&text, "  %-12s %s%s\n", "time", FormatTime(record.time_ns()),
                         record.cache_state() == v1::CACHE_STATE_COLD ? ", with cold caches" : "");
+  if (record.is_disturbed()) {
+    absl::StrAppendFormat(&text, "  %-12s %s\n", "disturbed",
+                          "others used the machine; it is measured again when that is quiet");
+  }
   std::string speed;
   if (record.flops() > 0 && !bound.is_bandwidth) {
     speed = FormatFlops(static_cast<double>(record.flops()) / time_ns * 1e9);

@@ -23,6 +23,7 @@ void PrintRecordLine(const v1::TuningRecord& record) {
               record.expression_name().c_str(),
               record.is_pinned()        ? ", pinned"
               : record.is_provisional() ? ", provisional"
+              : record.is_disturbed()   ? ", disturbed"
                                         : "");
 }
 

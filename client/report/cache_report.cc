@@ -22,7 +22,8 @@ double Ratio(double numerator, double denominator) {
 
 std::string StateOf(const v1::TuningRecord& record) {
   if (record.is_pinned()) return "pinned";
-  return record.is_provisional() ? "provisional" : "";
+  if (record.is_provisional()) return "provisional";
+  return record.is_disturbed() ? "disturbed" : "";
 }
 
 json RecordData(const v1::TuningRecord& record) {

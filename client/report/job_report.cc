@@ -62,6 +62,7 @@ json ResultData(const JobReport& report, const std::optional<Expression>& expres
   const bool has_time = record.time_ns() > 0;
   json result = {{"time_ns", has_time ? record.time_ns() : job.progress().best_time_ns()},
                  {"is_measured_again", has_time && !record.is_provisional()},
+                 {"is_disturbed", record.is_disturbed()},
                  {"default_time_ns", record.default_time_ns()},
                  {"loop_nest_time_ns", record.loop_nest_time_ns()},
                  {"flops", record.flops()},

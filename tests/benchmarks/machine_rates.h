@@ -29,13 +29,13 @@ class MachineRates {
   double Floor(const BenchmarkCase& one, double compute_s, double read_s) const;
 
  private:
-  using Microbenchmark = int (*)(double* result, void* scratch);
+  using Microbenchmark = int (*)(int64_t* stamps, void* scratch);
   MachineRates(const DeviceDescription& device, LoadedLibrary arithmetic, LoadedLibrary bandwidth);
 
   const LoadedLibrary arithmetic_, bandwidth_;
   const Microbenchmark compute_, read_;
   const double operations_, bytes_, cached_bytes_;  // of a call; that a cache keeps
-  std::vector<double> results_;                     // one per thread
+  std::vector<int64_t> stamps_;                     // pieces + 1 per thread
 };
 
 }  // namespace mdh

@@ -50,6 +50,7 @@ class FakeDevice {
   std::atomic<int> interrupts = 0;
   std::atomic<int> submitted = 0;  // kernels that are not handed out
   std::atomic<int> peak_measurements = 0;
+  std::atomic<bool> has_disturbed_peaks = false;
 
  private:
   mutable absl::Mutex mutex_;
@@ -76,7 +77,7 @@ class FakeRunner final : public Runner {
   }
   Result<MachinePeaks> Peaks() override {
     ++device_.peak_measurements;
-    return MachinePeaks{1e12, 5e11, 1e11, 2e11, 5000};
+    return MachinePeaks{1e12, 5e11, 1e11, 2e11, 5000, 3e9, device_.has_disturbed_peaks};
   }
   Status Health() override { return device_.health(); }
   void Interrupt() override { ++device_.interrupts; }
@@ -124,6 +125,7 @@ class FakeTune {
         device.kind == DeviceKind::kCpu ? OpenMpSimdRegistersModel() : CudaModel();
     Trial trial{1, DefaultParameters(expression, model, device), {}};
     trial.measurement.times_ns = {time_ns};
+    trial.measurement.is_disturbed = is_disturbed;
     if (reports_its_trial) on_trial({&trial, 1, 0, time_ns.load(), &trial.parameters, 1000});
     MDH_RETURN_IF_ERROR(
         WaitForEnd(expression, {runners.begin(), runners.end()}, options, cancelled));
@@ -162,6 +164,7 @@ class FakeTune {
     failure_ = std::move(failure);
   }
   std::atomic<int64_t> time_ns = 1'000'000;
+  std::atomic<bool> is_disturbed = false;
   // Otherwise nothing is known of a search until it ends.
   std::atomic<bool> reports_its_trial = true;
 

@@ -1,4 +1,5 @@
 // When a kernel was called often enough, and which times cannot be.
+#include "core/text/parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/matmul_expression.h"
@@ -79,6 +80,40 @@ TEST(StoppingRule, PromisingIsWhatIsAboutAsFastAsTheBest) {
   EXPECT_TRUE(rule.IsPromising());
 }
 
+TEST(StoppingRule, DisturbedCallsAreMadeUpForAsLongAsThereIsTime) {
+  const MeasureOptions options = {
+      .min_repeats = 3, .target_time_ns = 3'000, .precision = 0, .max_time_ns = 50'000};
+  StoppingRule rule(options);
+  for (int call = 0; call < 3; ++call) {
+    rule.Record(10'000, 10'000, /*was_disturbed=*/true);
+    EXPECT_FALSE(rule.IsEnough());
+  }
+  EXPECT_TRUE(rule.is_disturbed());
+  EXPECT_EQ(rule.times_ns().size(), 3u);
+  for (int call = 0; call < 3; ++call) {
+    EXPECT_FALSE(rule.IsEnough());
+    rule.Record(1'000, 1'000);
+  }
+  EXPECT_TRUE(rule.IsEnough());
+  EXPECT_FALSE(rule.is_disturbed());
+  EXPECT_EQ(rule.times_ns(), std::vector<int64_t>(3, 1'000));
+
+  StoppingRule busy(options);
+  int calls = 0;
+  for (; !busy.IsEnough(); ++calls) busy.Record(10'000, 10'000, /*was_disturbed=*/true);
+  EXPECT_EQ(calls, 5);
+  EXPECT_TRUE(busy.is_disturbed());
+}
+
+TEST(StoppingRule, ADisturbedCallDoesNotShowThatAKernelIsSlow) {
+  const MeasureOptions options = {
+      .min_repeats = 3, .target_time_ns = 1'000'000, .best_so_far_ns = 1000};
+  StoppingRule rule(options);
+  for (int call = 0; call < 3; ++call) rule.Record(5000, 5000, /*was_disturbed=*/true);
+  EXPECT_FALSE(rule.IsEnough());
+  EXPECT_TRUE(rule.IsPromising());
+}
+
 TEST(OutlookAfterFirstCalls, LaunchingTakesTimeThatIsNotTheKernels) {
   MeasureOptions options;
   EXPECT_EQ(OutlookAfterFirstCalls(options, 1e9, 1), Outlook::kOpen) << "there is no best yet";
@@ -134,6 +169,72 @@ TEST(Plausibility, MovingDataTakesItsTimeWhereItIsNotInCaches) {
   EXPECT_TRUE(why(10'000, 100, CacheState::kCold));
 }
 
+Expression Parsed(const std::string& text) {
+  Result<Expression> expression = ParseExpression(text);
+  EXPECT_TRUE(expression.ok()) << expression.status();
+  return *std::move(expression);
+}
+
+TEST(CertainOperations, ThoseOfProductsAreAllCertain) {
+  EXPECT_EQ(CertainOperations(MatMulExpression(10, 20, 30)), 2.0 * 10 * 20 * 30 - 10 * 20);
+}
+
+TEST(CertainOperations, WhatCanBeHoistedCountsOnce) {
+  const Expression scaled = Parsed(R"(
+    scaled<I = 100, K = 1000> :=
+      out_view<fp32>( y: (i,k) -> (i) ) o md_hom<I,K>( f, (++, +) ) o
+      inp_view<fp32,fp32>( x: (i,k) -> (i,k), s: (i,k) -> (i) )
+    where f(x, s) -> y { y = x * sqrt(s) })");
+  EXPECT_EQ(CertainOperations(scaled), 100'000 + 100 + (100'000 - 100));
+}
+
+TEST(CertainOperations, WhatASelectionMayNotAskForIsNotCertain) {
+  const Expression bins = Parsed(R"(
+    bins<E = 1000, B = 50> :=
+      out_view<fp32>( y: (e,b) -> (b) ) o md_hom<E,B>( f, (+, ++) ) o
+      inp_view<int32,fp32,int32>( at: (e,b) -> (e), x: (e,b) -> (e), bin: (e,b) -> (b) )
+    where f(at, x, bin) -> y { y = at == bin ? x * x : 0 })");
+  EXPECT_EQ(CertainOperations(bins), 0);
+  EXPECT_FALSE(WhyImplausible(bins, 1, CacheState::kWarm, SmallDevice(), kPeaks));
+}
+
+TEST(Plausibility, OnlyWhatNoDeviceCouldDoIsImpossible) {
+  const Expression expression = MatMulExpression(100, 100, 100);  // 2e6 operations
+  DeviceDescription device = SmallDevice();
+  device.cores = 2;
+  device.simd_bytes = 64;
+  MachinePeaks peaks = kPeaks;
+  peaks.clock_hz = 4e9;
+  // 2 cores, 16 lanes, three multiply-adds a cycle.
+  EXPECT_EQ(ComputedPeak(device, peaks, ScalarType::kFloat32), 2 * 4e9 * 16 * 3 * 2);
+  EXPECT_FALSE(WhyImpossible(expression, 2'600, device, peaks));
+  ASSERT_TRUE(WhyImpossible(expression, 2'500, device, peaks));
+  peaks.clock_hz = 0;
+  device.clock_hz = 0;
+  EXPECT_FALSE(WhyImpossible(expression, 1, device, peaks)) << "the clock is not known";
+}
+
+TEST(Plausibility, ATimeThatIsRightRaisesThePeaks) {
+  const Expression expression = MatMulExpression(100, 100, 100);
+  const MachinePeaks raised =
+      RaisedBy(expression, 500, CacheState::kWarm, SmallDevice(), kPeaks);
+  EXPECT_EQ(raised.fp32_flops_per_s, 1'990'000 / 500e-9);
+  EXPECT_EQ(raised.fp64_flops_per_s, kPeaks.fp64_flops_per_s);
+  EXPECT_EQ(raised.memory_bytes_per_s, kPeaks.memory_bytes_per_s);
+  EXPECT_FALSE(WhyImplausible(expression, 500, CacheState::kWarm, SmallDevice(), raised));
+  const MachinePeaks cold =
+      RaisedBy(AddExpression(1'000'000), 1e5, CacheState::kCold, SmallDevice(), kPeaks);
+  EXPECT_EQ(cold.memory_bytes_per_s, 1.2e11);
+}
+
+TEST(Plausibility, UndisturbedPeaksAreBetter) {
+  MachinePeaks busy = {.fp32_flops_per_s = 1, .clock_hz = 3, .is_disturbed = true};
+  MachinePeaks quiet = {.fp32_flops_per_s = 2, .clock_hz = 2};
+  EXPECT_FALSE(Better(busy, quiet).is_disturbed);
+  EXPECT_EQ(Better(busy, quiet).clock_hz, 3);
+  EXPECT_TRUE(Better(busy, busy).is_disturbed);
+}
+
 TEST(Plausibility, NothingIsImplausibleWithoutPeaks) {
   EXPECT_FALSE(WhyImplausible(MatMulExpression(1000, 1000, 1000), 1, CacheState::kCold,
                               SmallDevice(), MachinePeaks{}));
@@ -181,6 +282,7 @@ TEST(RunnerMessages, MeasurementsAndPeaksAreReadBack) {
   measurement.compile_ns = 5;
   measurement.calls_per_time = 6;
   measurement.drift = 1.25;
+  measurement.is_disturbed = true;
   measurement.registers_per_thread = 7;
   measurement.local_bytes_per_thread = 8;
   measurement.shared_bytes_per_block = 9;
@@ -191,10 +293,16 @@ TEST(RunnerMessages, MeasurementsAndPeaksAreReadBack) {
   EXPECT_EQ(read.compile_ns, 5);
   EXPECT_EQ(read.calls_per_time, 6);
   EXPECT_EQ(read.drift, 1.25);
+  EXPECT_TRUE(read.is_disturbed);
   EXPECT_EQ(read.registers_per_thread, 7);
   EXPECT_EQ(read.local_bytes_per_thread, 8);
   EXPECT_EQ(read.shared_bytes_per_block, 9);
-  EXPECT_EQ(FromMessage(ToMessage(kPeaks)).copy_bytes_per_s, kPeaks.copy_bytes_per_s);
+  MachinePeaks peaks = kPeaks;
+  peaks.clock_hz = 3e9;
+  peaks.is_disturbed = true;
+  EXPECT_EQ(FromMessage(ToMessage(peaks)).copy_bytes_per_s, kPeaks.copy_bytes_per_s);
+  EXPECT_EQ(FromMessage(ToMessage(peaks)).clock_hz, 3e9);
+  EXPECT_TRUE(FromMessage(ToMessage(peaks)).is_disturbed);
 }
 
 TEST(RunnerMessages, WhatCompilersReportIsReadBack) {

@@ -173,6 +173,57 @@ TEST_F(TuningLoop, AWinnerThatFailsOnNewInputsIsPassedOver) {
   EXPECT_EQ(runner_.seed_, 2u);
 }
 
+// The machine is busy while the search runs, and quiet at its end: then the search has measured
+// parallel kernels, such as the default, far too slow.
+TEST_F(TuningLoop, TheDefaultIsComparedWithTheBestAtTheEnd) {
+  std::string first;
+  runner_.answer_ = [&](const Kernel& kernel) {
+    if (first.empty()) first = kernel.source;
+    const int64_t cost = RecordedRunner::CostOf(kernel);
+    if (kernel.source != first) return RecordedRunner::Ok(cost);
+    return RecordedRunner::Ok(runner_.problems_ == 1 ? 100 * cost : 500'000);
+  };
+  const TuningResult result = *Search(Evaluations(30));
+  EXPECT_EQ(result.kernel.source, first);
+  EXPECT_EQ(result.measurement.time_ns(), 500'001);
+  EXPECT_EQ(result.default_ns, 500'001);
+  EXPECT_FALSE(result.measurement.is_disturbed);
+}
+
+// So is what an earlier run has stored.
+TEST_F(TuningLoop, WhatIsThereIsComparedWithTheBestAtTheEnd) {
+  ASSERT_TRUE(Search(Evaluations(30)).ok());
+  const TuningParameters stored = trials_[20].parameters;
+  runner_.problems_ = 0;
+  runner_.searched_.clear();
+  int number = 0;
+  std::string kernel_of_stored;
+  runner_.answer_ = [&](const Kernel& kernel) {
+    if (runner_.problems_ == 1 && ++number == 2) kernel_of_stored = kernel.source;
+    const int64_t cost = RecordedRunner::CostOf(kernel);
+    if (kernel.source != kernel_of_stored) return RecordedRunner::Ok(cost);
+    return RecordedRunner::Ok(runner_.problems_ == 1 ? 100 * cost : 500'000);
+  };
+  TuningOptions options = Evaluations(20);
+  options.start = {{stored}};
+  const TuningResult result = *Search(options);
+  EXPECT_EQ(result.kernel.source, kernel_of_stored);
+}
+
+TEST_F(TuningLoop, ATimeThatIsNeverReachedAgainIsMarked) {
+  TuningOptions options = Evaluations(20);
+  options.patience_ns = 1'000'000;
+  options.measure.target_time_ns = 1'000'000;
+  int64_t calls = 0;
+  runner_.answer_ = [&](const Kernel& kernel) {
+    const int64_t cost = RecordedRunner::CostOf(kernel);
+    return RecordedRunner::Ok(runner_.problems_ == 1 ? cost : cost * (2 + ++calls % 7));
+  };
+  const TuningResult result = *Search(options);
+  EXPECT_TRUE(result.measurement.is_disturbed);
+  EXPECT_GT(result.measurement.time_ns(), 0);
+}
+
 // On a CUDA device, where nvcc is tried with the winner at the end, and nowhere else.
 TEST_F(TuningLoop, TheFasterCompilerOfTheWinnerIsTaken) {
   runner_.device_ = *DescribeCudaArchitecture(90);

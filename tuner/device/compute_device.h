@@ -122,6 +122,8 @@ class ComputeDevice {
   virtual Result<std::unique_ptr<DeviceFunction>> CompileFunction(const FunctionSource& source) = 0;
   // Waits until all that was started has ended. Errors: Internal: a kernel failed.
   virtual Status Finish() = 0;
+  // Whether it is slower now than otherwise, for heat or want of power, as far as one can know.
+  virtual bool IsHeldBack() const { return false; }
 };
 
 // Whether every launch of `kernel` stays within the device's limits. Errors: ResourceExhausted,

@@ -7,6 +7,7 @@
 #include "tuner/device/cuda_function.h"
 #include "tuner/device/cuda_memory.h"
 #include "tuner/device/cuda_program.h"
+#include "tuner/device/gpu_clocks.h"
 #include "tuner/device/nvrtc.h"
 
 namespace mdh {
@@ -18,7 +19,8 @@ class CudaDevice final : public ComputeDevice {
       : driver_(driver),
         description_(std::move(description)),
         capability_(capability),
-        device_(device) {}
+        device_(device),
+        clocks_(OpenClocks(driver_.functions, device)) {}
 
   const DeviceDescription& description() const override { return description_; }
   std::string platform() const override { return "CUDA"; }
@@ -57,12 +59,21 @@ class CudaDevice final : public ComputeDevice {
     return CompileCudaFunction(driver_, capability_, source);
   }
 
+  bool IsHeldBack() const override { return clocks_ != nullptr && clocks_->AreHeldBack(); }
+
   Status Finish() override {
     MDH_RETURN_IF_ERROR(Enter());
     return driver_.Check("cuCtxSynchronize", driver_.functions.CtxSynchronize());
   }
 
  private:
+  static std::unique_ptr<GpuClocks> OpenClocks(const CudaFunctions& functions, int device) {
+    char bus_id[64] = "";
+    const bool is_known = functions.DeviceGetPciBusId != nullptr &&
+                          functions.DeviceGetPciBusId(bus_id, sizeof bus_id, device) == 0;
+    return is_known ? GpuClocks::Open(bus_id) : nullptr;
+  }
+
   // A process may use several devices; calls go to that of the current context. Contexts are made
   // when they are needed first: they take time and memory of the device.
   Status Enter() {
@@ -78,6 +89,7 @@ class CudaDevice final : public ComputeDevice {
   DeviceDescription description_;
   int capability_;
   int device_;
+  std::unique_ptr<GpuClocks> clocks_;  // nullptr: nobody says how they are
   void* context_ = nullptr;
 };
 

@@ -14,6 +14,7 @@ Status LoadCudaFunctions(const SharedLibrary& library, CudaFunctions* f) {
   MDH_RETURN_IF_ERROR(library.Load("cuDeviceGetName", &f->DeviceGetName));
   MDH_RETURN_IF_ERROR(library.Load("cuDeviceTotalMem_v2", &f->DeviceTotalMem));
   MDH_RETURN_IF_ERROR(library.Load("cuDeviceGetAttribute", &f->DeviceGetAttribute));
+  library.LoadIfPresent("cuDeviceGetPCIBusId", &f->DeviceGetPciBusId);
   MDH_RETURN_IF_ERROR(library.Load("cuDevicePrimaryCtxRetain", &f->DevicePrimaryCtxRetain));
   MDH_RETURN_IF_ERROR(library.Load("cuCtxSetCurrent", &f->CtxSetCurrent));
   MDH_RETURN_IF_ERROR(library.Load("cuCtxSynchronize", &f->CtxSynchronize));

@@ -47,6 +47,7 @@ struct CudaFunctions {
   int (*DeviceGetName)(char*, int, int);
   int (*DeviceTotalMem)(size_t*, int);
   int (*DeviceGetAttribute)(int*, int, int);
+  int (*DeviceGetPciBusId)(char*, int, int);  // may be nullptr
   int (*DevicePrimaryCtxRetain)(void**, int);
   int (*CtxSetCurrent)(void*);
   int (*CtxSynchronize)();

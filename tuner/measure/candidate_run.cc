@@ -162,6 +162,7 @@ void ReadShared(const CandidateRun& run, const std::shared_ptr<SharedRun>& share
   const int64_t most = shared->times_memory.size() / int64_t{sizeof(int64_t)};
   const int64_t timed = std::min(control.timed_calls, most);
   record.times_ns.assign(shared->times(), shared->times() + timed);
+  record.is_disturbed = control.is_disturbed;
   record.first = SnapshotOf(shared->copies->first, kFirstPoison);
   if (control.have_last) record.last = SnapshotOf(shared->copies->last, kLastPoison);
   record.scratch_bytes = control.scratch_bytes;

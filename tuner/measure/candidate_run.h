@@ -63,6 +63,7 @@ struct RunRecord {
   std::string fault;              // where the first bad access happened, for people; else empty
   int64_t first_ns = 0;           // duration of the first call
   std::vector<int64_t> times_ns;  // of those that count
+  bool is_disturbed = false;      // as of Measurement
   std::optional<Snapshot> first;
   std::optional<Snapshot> last;
   std::vector<int64_t> data_offsets;  // of each output in its accessible bytes

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tuner/measure/peaks.h"
+
 namespace mdh {
 namespace {
 
@@ -24,11 +26,15 @@ std::vector<OutputBuffer> PeakOutputs() {
 
 Result<MachinePeaks> MeasureDevicePeaks(
     const DeviceDescription& device, const std::function<Result<double>(const Kernel&)>& time_ns) {
-  const auto rate = [&](const PeakKernel& peak) -> Result<double> {
-    MDH_ASSIGN_OR_RETURN(const double time, time_ns(peak.kernel));
-    return peak.work / time * 1e9;
-  };
   MachinePeaks peaks;
+  const auto rate = [&](const PeakKernel& peak) -> Result<double> {
+    MDH_ASSIGN_OR_RETURN(const Reproduced rate, MeasureUntilReproduced([&]() -> Result<double> {
+                           MDH_ASSIGN_OR_RETURN(const double time, time_ns(peak.kernel));
+                           return peak.work / time * 1e9;
+                         }));
+    peaks.is_disturbed = peaks.is_disturbed || !rate.is_reproduced;
+    return rate.most;
+  };
   MDH_ASSIGN_OR_RETURN(peaks.fp32_flops_per_s,
                        rate(ArithmeticPeakKernel(device, ScalarType::kFloat32)));
   if (device.blocks.has_fp64) {

@@ -124,6 +124,7 @@ RunRecord Executor::MakeRecord(const v1::ExecutorResponse& response) const {
   record.phase = RunRecord::Phase::kDone;
   record.first_ns = response.first_ns();
   record.times_ns.assign(response.times_ns().begin(), response.times_ns().end());
+  record.is_disturbed = response.is_disturbed();
   record.first = SnapshotWithFound(memory_->first, kFirstPoison, response.right_at_first());
   if (ProgressOf(*memory_).have_last) {
     record.last = SnapshotWithFound(memory_->last, kLastPoison, response.right_at_last());

@@ -31,8 +31,11 @@ struct Measurement {
   int64_t compile_ns = 0;
   int64_t device_ns = 0;       // how long the device was occupied: loading, calls, checks
   int64_t calls_per_time = 1;  // calls in such a batch
+  // Others kept the kernel from its cores, or the device was throttled, in every call that was
+  // timed: times_ns say at most how fast it is.
+  bool is_disturbed = false;
   // How fast the machine was, as the time of a kernel that is timed every few seconds, compared
-  // with its first time: 1.1 is 10 % slower than when the problem was set.
+  // with the shortest one since the problem was set: 1.1 is 10 % slower than it can be.
   double drift = 1;
   // What the device, or of a kernel that was not run the compiler, says that the compiled kernel
   // takes; 0: it says nothing.

@@ -1,214 +1,152 @@
-// Arithmetic: independent chains of multiply-adds on vector registers. Bandwidth: sums over an
-// array larger than the caches.
 #include "tuner/measure/peaks.h"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/substitute.h"
 #include "tuner/measure/candidate_run.h"
+#include "tuner/measure/peak_benchmarks.h"
+#include "tuner/measure/timeline.h"
 #include "tuner/measure/verdict.h"
 
 namespace mdh {
 namespace {
 
-constexpr int64_t kSteps = 1 << 20;  // of every chain, per call
-constexpr int64_t kLeastBytes = 256 << 20;
-constexpr char kEntry[] = "mdh_peak";
+// Some tens of milliseconds: many time slices of a busy machine.
+constexpr int64_t kPieces = 4000;
+constexpr int64_t kPasses = 4;
+// In which threads reach a bandwidth together: shorter than time slices, and many pieces long.
+constexpr int64_t kInterval = 1'000'000;
+constexpr int64_t kRunLimit = 60'000'000'000;
+constexpr int kMostAttempts = 6;
+constexpr double kAgreement = 0.97;
 
-// Enough chains to cover the latency of two units; four registers stay for operands.
-int Chains(const DeviceDescription& device) {
-  return std::clamp(device.vector_registers - 4, 4, 24);
-}
+class PeakMeasuring {
+ public:
+  PeakMeasuring(int threads, Compilers& compilers, Supervisor& supervisor)
+      : threads_(threads),
+        compiler_(compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang),
+        compilers_(compilers),
+        supervisor_(supervisor) {}
 
-int Lanes(const DeviceDescription& device, ScalarType type) {
-  return std::max(device.simd_bytes / SizeBytes(type), 1);
-}
-
-// $0 element type, $1 vector bytes, $2 chains, $3 steps.
-constexpr char kArithmetic[] = R"(#include <omp.h>
-#include <stdint.h>
-typedef $0 vector __attribute__((vector_size($1)));
-static volatile $0 factor_value = ($0)0.999, addend_value = ($0)0.001;
-static $0 work(void) {
-  vector factor = factor_value - (vector){0}, addend = addend_value - (vector){0};
-  vector chain[$2];
-  for (int c = 0; c < $2; ++c) chain[c] = addend * ($0)(c + 1);
-  for (int64_t step = 0; step < $3; ++step) {
-#pragma GCC unroll 64
-    for (int c = 0; c < $2; ++c) chain[c] = chain[c] * factor + addend;
+  // Work per second. With threads that share nothing, or all together.
+  Result<double> EachAtItsBest(const PeakBenchmark& benchmark) {
+    return Rate(benchmark, [](const Timeline& timeline) { return timeline.SumOfFastest(); });
   }
-  vector sum = chain[0];
-  for (int c = 1; c < $2; ++c) sum += chain[c];
-  $0 total = 0;
-  for (unsigned lane = 0; lane < $1 / sizeof($0); ++lane) total += sum[lane];
-  return total;
-}
-int64_t mdh_peak_scratch_bytes(int threads) { (void)threads; return 0; }
-int mdh_peak(double* result, void* scratch) {
-  (void)scratch;
-#pragma omp parallel
-  result[omp_get_thread_num()] = (double)work();
-  return 0;
-}
-)";
-
-// $0 elements. Every thread touches its own part first, so that it lies in its own memory node.
-constexpr char kBandwidth[] = R"(#include <omp.h>
-#include <stdint.h>
-#include <stdlib.h>
-typedef double vector __attribute__((vector_size(64), aligned(8)));
-static double* data;
-static const int64_t elements = $0;
-static int64_t part_begin(int thread, int threads) {
-  return elements / 8 * thread / threads * 8;
-}
-int64_t mdh_peak_scratch_bytes(int threads) { (void)threads; return 0; }
-int mdh_peak(double* result, void* scratch) {
-  (void)scratch;
-  const int first = data == NULL;
-  if (first) data = aligned_alloc(64, elements * sizeof(double));
-  if (data == NULL) return 1;
-#pragma omp parallel
-  {
-    const int thread = omp_get_thread_num(), threads = omp_get_num_threads();
-    const int64_t begin = part_begin(thread, threads), end = part_begin(thread + 1, threads);
-    if (first) for (int64_t i = begin; i < end; ++i) data[i] = (double)(i % 7);
-#pragma omp barrier
-    vector sum[4] = {{0}, {0}, {0}, {0}};
-    int64_t i = begin;
-    for (; i + 32 <= end; i += 32) {
-      for (int v = 0; v < 4; ++v) sum[v] += *(const vector*)(data + i + 8 * v);
-    }
-    double total = 0;
-    for (; i < end; ++i) total += data[i];
-    sum[0] += sum[1] + sum[2] + sum[3];
-    for (int lane = 0; lane < 8; ++lane) total += sum[0][lane];
-    result[thread] = total;
+  Result<double> Together(const PeakBenchmark& benchmark) {
+    return Rate(benchmark, [](const Timeline& timeline) { return timeline.BestTogether(kInterval); });
   }
-  return 0;
-}
-)";
-
-// $0 elements, half of which are copied to the other half.
-constexpr char kCopy[] = R"(#include <omp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-static double* data;
-static const int64_t elements = $0;
-int64_t mdh_peak_scratch_bytes(int threads) { (void)threads; return 0; }
-int mdh_peak(double* result, void* scratch) {
-  (void)scratch;
-  const int first = data == NULL;
-  if (first) data = aligned_alloc(64, elements * sizeof(double));
-  if (data == NULL) return 1;
-#pragma omp parallel
-  {
-    const int thread = omp_get_thread_num(), threads = omp_get_num_threads();
-    const int64_t half = elements / 2;
-    const int64_t begin = half / 8 * thread / threads * 8;
-    const int64_t end = thread + 1 == threads ? half : half / 8 * (thread + 1) / threads * 8;
-    if (first) {
-      for (int64_t i = begin; i < end; ++i) data[i] = data[half + i] = (double)(i % 7);
-    }
-#pragma omp barrier
-    memcpy(data + half + begin, data + begin, (end - begin) * sizeof(double));
-    result[thread] = data[half + begin];
+  // Nanoseconds of the fastest call.
+  Result<double> LaunchOverhead() {
+    MDH_ASSIGN_OR_RETURN(const std::string library, Compile(EmptyRegionSource()));
+    MeasureOptions options;
+    options.min_repeats = 5;
+    options.target_time_ns = 20'000'000;
+    options.max_time_ns = 100'000'000;
+    MDH_ASSIGN_OR_RETURN(const RunRecord record, Run(library, threads_, options));
+    return static_cast<double>(*std::min_element(record.times_ns.begin(), record.times_ns.end()));
   }
-  return 0;
-}
-)";
 
-// An empty parallel region: what a call costs at least.
-constexpr char kEmpty[] = R"(#include <omp.h>
-#include <stdint.h>
-int64_t mdh_peak_scratch_bytes(int threads) { (void)threads; return 0; }
-int mdh_peak(double* result, void* scratch) {
-  (void)scratch;
-#pragma omp parallel
-  result[omp_get_thread_num()] = 1;
-  return 0;
-}
-)";
+  // Whether all rates were reached twice.
+  bool is_disturbed() const { return is_disturbed_; }
 
-// Seconds of the fastest call.
-Result<double> BestTime(const std::string& library, int threads, Supervisor& supervisor) {
-  CandidateRun run = {.library = library,
-                      .entry = kEntry,
-                      .threads = threads,
-                      .inputs = {},
-                      .outputs = {{"result", ScalarType::kFloat64, threads * 8}},
-                      .options = {},
-                      .final_call = false};
-  run.options.run_limit_ns = 60'000'000'000;
-  run.options.min_repeats = 5;
-  run.options.target_time_ns = 200'000'000;
-  MDH_ASSIGN_OR_RETURN(const RunRecord record, RunCandidate(run, supervisor));
-  const Measurement measurement = Judge(record, run, {});
-  if (record.interrupted) return absl::CancelledError("cancelled");
-  if (measurement.outcome != TrialOutcome::kOk) {
+ private:
+  Result<double> Rate(const PeakBenchmark& benchmark,
+                      const std::function<double(const Timeline&)>& pieces_per_s) {
+    MDH_ASSIGN_OR_RETURN(const std::string library, Compile(benchmark.source));
+    MDH_ASSIGN_OR_RETURN(const Reproduced rate, MeasureUntilReproduced([&]() -> Result<double> {
+                           MDH_ASSIGN_OR_RETURN(const Timeline timeline,
+                                                Trace(library, benchmark.pieces));
+                           return pieces_per_s(timeline) * benchmark.work_per_piece;
+                         }));
+    is_disturbed_ = is_disturbed_ || !rate.is_reproduced;
+    return rate.most;
+  }
+
+  Result<Timeline> Trace(const std::string& library, int64_t pieces) {
+    const auto stamps = static_cast<size_t>((pieces + 1) * threads_);
+    MeasureOptions once;
+    once.max_repeats = 0;
+    MDH_ASSIGN_OR_RETURN(const RunRecord record,
+                         Run(library, static_cast<int64_t>(stamps), once));
+    std::vector<int64_t> times(stamps);
+    std::memcpy(times.data(), record.first->accessible[0].data() + record.data_offsets[0],
+                stamps * sizeof(int64_t));
+    return Timeline::Create(times, threads_);
+  }
+
+  Result<std::string> Compile(const std::string& source) {
+    const CompileJob job = {compiler_, source + CallShim(kPeakEntry, 2), PeakCompileOptions()};
+    MDH_ASSIGN_OR_RETURN(const std::vector<CompileOutcome> compiled,
+                         compilers_.Compile({job}, 30'000'000'000, supervisor_));
+    if (compiled[0].interrupted) return absl::CancelledError("cancelled");
+    if (!compiled[0].library.empty()) return compiled[0].library;
+    return absl::InternalError(
+        absl::StrCat("a microbenchmark of the machine does not compile: ", compiled[0].reason));
+  }
+
+  Result<RunRecord> Run(const std::string& library, int64_t elements,
+                        const MeasureOptions& options) {
+    CandidateRun run = {.library = library,
+                        .entry = kPeakEntry,
+                        .threads = threads_,
+                        .inputs = {},
+                        .outputs = {{"result", ScalarType::kInt64, elements * 8}},
+                        .options = options,
+                        .final_call = false};
+    run.options.run_limit_ns = kRunLimit;
+    MDH_ASSIGN_OR_RETURN(RunRecord record, RunCandidate(run, supervisor_));
+    if (record.interrupted) return absl::CancelledError("cancelled");
+    const Measurement measurement = Judge(record, run, {});
+    if (measurement.outcome == TrialOutcome::kOk) return record;
     return absl::InternalError(
         absl::StrCat("a microbenchmark of the machine failed: ", measurement.reason));
   }
-  return *std::min_element(measurement.times_ns.begin(), measurement.times_ns.end()) * 1e-9;
-}
+
+  const int threads_;
+  const Compiler compiler_;
+  Compilers& compilers_;
+  Supervisor& supervisor_;
+  bool is_disturbed_ = false;
+};
 
 }  // namespace
 
-std::string ArithmeticPeakSource(const DeviceDescription& device, ScalarType type) {
-  return absl::Substitute(kArithmetic, type == ScalarType::kFloat32 ? "float" : "double",
-                          Lanes(device, type) * SizeBytes(type), Chains(device), kSteps);
-}
-
-std::string BandwidthPeakSource(int64_t bytes) { return absl::Substitute(kBandwidth, bytes / 8); }
-
-std::string CopyPeakSource(int64_t bytes) { return absl::Substitute(kCopy, bytes / 8); }
-
-std::vector<std::string> PeakCompileOptions() {
-  return {"-O2", "-march=native", "-ffp-contract=fast", "-fopenmp"};
-}
-
-double ArithmeticPeakOperations(const DeviceDescription& device, ScalarType type) {
-  return 2.0 * static_cast<double>(kSteps) * Chains(device) * Lanes(device, type);
-}
-
-int64_t PeakBytes(const DeviceDescription& device) {
-  return std::max(kLeastBytes, 4 * device.l3_bytes) / 64 * 64;
+Result<Reproduced> MeasureUntilReproduced(const std::function<Result<double>()>& measure) {
+  std::vector<double> seen;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    MDH_ASSIGN_OR_RETURN(const double figure, measure());
+    seen.push_back(figure);
+    std::sort(seen.rbegin(), seen.rend());
+    if (seen.size() > 1 && seen[1] >= kAgreement * seen[0]) return Reproduced{seen[0], true};
+  }
+  return Reproduced{seen[0], false};
 }
 
 Result<MachinePeaks> MeasurePeaks(const DeviceDescription& device, int threads,
                                   Compilers& compilers, Supervisor& supervisor) {
-  const Compiler compiler = compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang;
+  PeakMeasuring measuring(threads, compilers, supervisor);
   const int64_t bytes = PeakBytes(device);
-  std::vector<CompileJob> jobs;
-  for (const std::string& source :
-       {ArithmeticPeakSource(device, ScalarType::kFloat32),
-        ArithmeticPeakSource(device, ScalarType::kFloat64), BandwidthPeakSource(bytes),
-        CopyPeakSource(bytes), std::string(kEmpty)}) {
-    jobs.push_back({compiler, source + CallShim(kEntry, 2), PeakCompileOptions()});
-  }
-  MDH_ASSIGN_OR_RETURN(const std::vector<CompileOutcome> compiled,
-                       compilers.Compile(jobs, 30'000'000'000, supervisor));
-  std::vector<double> seconds;
-  for (const CompileOutcome& outcome : compiled) {
-    if (outcome.interrupted) return absl::CancelledError("cancelled");
-    if (outcome.library.empty()) {
-      return absl::InternalError(
-          absl::StrCat("a microbenchmark of the machine does not compile: ", outcome.reason));
-    }
-    MDH_ASSIGN_OR_RETURN(const double best, BestTime(outcome.library, threads, supervisor));
-    seconds.push_back(best);
-  }
-  const auto flops = [&](ScalarType type) {
-    return ArithmeticPeakOperations(device, type) * threads;
-  };
-  return MachinePeaks{.fp32_flops_per_s = flops(ScalarType::kFloat32) / seconds[0],
-                      .fp64_flops_per_s = flops(ScalarType::kFloat64) / seconds[1],
-                      .memory_bytes_per_s = static_cast<double>(bytes) / seconds[2],
-                      .copy_bytes_per_s = static_cast<double>(bytes) / seconds[3],
-                      .launch_overhead_ns = seconds[4] * 1e9};
+  MachinePeaks peaks;
+  MDH_ASSIGN_OR_RETURN(
+      peaks.fp32_flops_per_s,
+      measuring.EachAtItsBest(ArithmeticPeak(device, ScalarType::kFloat32, kPieces)));
+  MDH_ASSIGN_OR_RETURN(
+      peaks.fp64_flops_per_s,
+      measuring.EachAtItsBest(ArithmeticPeak(device, ScalarType::kFloat64, kPieces)));
+  MDH_ASSIGN_OR_RETURN(const double cycles_per_s, measuring.EachAtItsBest(ClockPeak(kPieces)));
+  peaks.clock_hz = cycles_per_s / threads;
+  MDH_ASSIGN_OR_RETURN(peaks.memory_bytes_per_s,
+                       measuring.Together(BandwidthPeak(bytes, threads, kPasses)));
+  MDH_ASSIGN_OR_RETURN(peaks.copy_bytes_per_s,
+                       measuring.Together(CopyPeak(bytes, threads, kPasses)));
+  MDH_ASSIGN_OR_RETURN(peaks.launch_overhead_ns, measuring.LaunchOverhead());
+  peaks.is_disturbed = measuring.is_disturbed();
+  return peaks;
 }
 
 }  // namespace mdh

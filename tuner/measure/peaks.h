@@ -1,9 +1,7 @@
-// What this machine can do at best: microbenchmarks that tuned kernels are compared with.
+// What this machine can do at best, which tuned kernels are compared with.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
+#include <functional>
 
 #include "core/device_description.h"
 #include "core/status.h"
@@ -12,20 +10,18 @@
 
 namespace mdh {
 
-// Compiles and runs the microbenchmarks; takes one or two seconds.
-// Errors: Internal if one of them does not work, Cancelled, what Compile says.
+// Compiles and runs the microbenchmarks; takes one or two seconds, longer on a machine that others
+// use. Errors: Internal if one of them does not work, Cancelled, what Compile says.
 Result<MachinePeaks> MeasurePeaks(const DeviceDescription& device, int threads,
                                   Compilers& compilers, Supervisor& supervisor);
 
-// The C sources; entry "mdh_peak", one output of one fp64 element per thread.
-std::string ArithmeticPeakSource(const DeviceDescription& device, ScalarType type);
-std::string BandwidthPeakSource(int64_t bytes);
-std::string CopyPeakSource(int64_t bytes);
-std::vector<std::string> PeakCompileOptions();
-
-// Operations of each thread in a call of the first.
-double ArithmeticPeakOperations(const DeviceDescription& device, ScalarType type);
-// Of arrays that no cache of the device keeps.
-int64_t PeakBytes(const DeviceDescription& device);
+// The largest of several figures, and whether two of them are about as large: what others on the
+// machine make smaller is believed when it was reached twice.
+struct Reproduced {
+  double most = 0;
+  bool is_reproduced = false;
+};
+// Measures until that is so, a few times at most. Errors: those of `measure`.
+Result<Reproduced> MeasureUntilReproduced(const std::function<Result<double>()>& measure);
 
 }  // namespace mdh

@@ -18,12 +18,29 @@ inline constexpr double kPeakTolerance = 1.5;
 // measured.
 MachinePeaks Better(const MachinePeaks& a, const MachinePeaks& b);
 
-// Why `time_ns` for one call cannot be; nullopt if it can. The arithmetic of the computation takes
-// its time at the device's peak; so does moving every byte of inputs and outputs once, where that
-// is certain: with cold caches, or with more bytes than four times the caches hold. Peaks that are
-// 0 are not known.
+// Floating-point operations that no kernel can do without: each instruction once for every
+// combination of those dimensions that its operands depend on, as it can be hoisted out of loops
+// over the others; none that only a selection may ask for; of combining only sums and products of
+// values that are there at every point.
+double CertainOperations(const Expression& expression);
+
+// Why `time_ns` for one call contradicts the peaks; nullopt if it does not. The certain operations
+// take their time at the device's peak; so does moving every byte of inputs and outputs once, where
+// that is certain: with cold caches, or with more bytes than four times the caches hold. Peaks that
+// are 0 are not known.
 std::optional<std::string> WhyImplausible(const Expression& expression, double time_ns,
                                           CacheState cache, const DeviceDescription& device,
                                           const MachinePeaks& peaks);
+
+// Operations per second that a device can do at most, from its description: what its vector units
+// do in a cycle, times units, cores and cycles. `type`: fp32 or fp64. 0: the clock is not known.
+double ComputedPeak(const DeviceDescription& device, const MachinePeaks& peaks, ScalarType type);
+// Why `time_ns` cannot be whatever was measured; nullopt if it can.
+std::optional<std::string> WhyImpossible(const Expression& expression, double time_ns,
+                                         const DeviceDescription& device,
+                                         const MachinePeaks& peaks);
+// The peaks as they must be at least if that time is right.
+MachinePeaks RaisedBy(const Expression& expression, double time_ns, CacheState cache,
+                      const DeviceDescription& device, MachinePeaks peaks);
 
 }  // namespace mdh

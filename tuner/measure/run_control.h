@@ -26,6 +26,7 @@ struct RunControl {
   std::atomic<uint64_t> done_token;
   int64_t first_ns;
   int64_t timed_calls;
+  bool is_disturbed;  // as of Measurement
   bool have_last;
   int64_t scratch_bytes;
   int64_t scratch_damage;

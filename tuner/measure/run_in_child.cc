@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "tuner/measure/cache_eviction.h"
 #include "tuner/measure/clock.h"
+#include "tuner/measure/disturbance.h"
 #include "tuner/measure/run_control.h"
 #include "tuner/measure/stopping_rule.h"
 
@@ -26,6 +27,9 @@ namespace {
 
 using KernelEntry = int (*)(void* const*);
 using ScratchBytes = int64_t (*)(int);
+
+// A call that others disturb may take so many times as long as it does alone.
+constexpr double kMostDisturbance = 10;
 
 // For the signal handler only; set in the forked child, which runs one kernel and ends.
 RunControl* g_control = nullptr;
@@ -124,7 +128,10 @@ class Execution {
     if (IsLong()) Record(control_.first_ns);
     if (!IsHopeless() && !CallRepeatedly()) return false;
     if (returned_ != 0) return false;
-    if (control_.timed_calls == 0) Record(control_.first_ns);
+    if (rule_.times_ns().empty()) Record(control_.first_ns);
+    control_.timed_calls = static_cast<int64_t>(rule_.times_ns().size());
+    control_.is_disturbed = rule_.is_disturbed();
+    std::copy(rule_.times_ns().begin(), rule_.times_ns().end(), shared_.times());
     return true;
   }
 
@@ -174,9 +181,11 @@ class Execution {
   }
 
   bool CallOnce(int64_t* duration_ns) {
+    watch_.Begin(longest_ns_);
     const int64_t start = NowNs();
     returned_ = call_(arguments_.data());
     *duration_ns = NowNs() - start;
+    was_disturbed_ = watch_.WasDisturbed(*duration_ns);
     return returned_ == 0;
   }
 
@@ -192,20 +201,24 @@ class Execution {
   // Whether the candidate is far slower than the best. May call it once more to find out.
   bool IsHopeless() {
     const MeasureOptions& options = run_.options;
-    if (options.best_so_far_ns <= 0) return false;
-    const double limit = options.slow_factor * static_cast<double>(options.best_so_far_ns);
-    if (static_cast<double>(control_.first_ns) <= limit) return false;
+    if (options.best_so_far_ns <= 0 || !IsFarSlower(control_.first_ns)) return false;
     if (IsLong()) return true;
     int64_t second = 0;
     if (!CallOnce(&second)) return true;
     Record(second);
-    return static_cast<double>(second) > limit;
+    return IsFarSlower(second);
   }
 
+  // Of the latest call. One that was disturbed must have taken more than others can explain.
+  bool IsFarSlower(int64_t duration_ns) const {
+    const double factor = run_.options.slow_factor * (was_disturbed_ ? kMostDisturbance : 1);
+    return static_cast<double>(duration_ns) >
+           factor * static_cast<double>(run_.options.best_so_far_ns);
+  }
+
+  // Of the latest call.
   void Record(int64_t duration_ns) {
-    shared_.times()[control_.timed_calls] = duration_ns;
-    ++control_.timed_calls;
-    rule_.Record(duration_ns, duration_ns);
+    rule_.Record(duration_ns, duration_ns, was_disturbed_);
     longest_ns_ = std::max(longest_ns_, duration_ns);
   }
 
@@ -231,7 +244,9 @@ class Execution {
     Poison(kLastPoison);
     if (!CallOnce(&duration)) return false;
     control_.have_last = true;
-    if (count_final && control_.timed_calls < options.max_repeats) Record(duration);
+    if (count_final && static_cast<int>(rule_.times_ns().size()) < options.max_repeats) {
+      Record(duration);
+    }
     return true;
   }
 
@@ -264,6 +279,8 @@ class Execution {
   KernelEntry call_ = nullptr;
   std::vector<void*> arguments_;
   int returned_ = 0;
+  DisturbanceWatch watch_;
+  bool was_disturbed_ = false;  // the latest call
   int64_t start_ns_ = 0;
   StoppingRule rule_;
   CacheEviction eviction_;  // of all arguments, before a cold call

@@ -24,6 +24,10 @@ struct MachinePeaks {
   double memory_bytes_per_s = 0;  // reading arrays larger than the caches, all cores
   double copy_bytes_per_s = 0;    // copying them: bytes read and bytes written together
   double launch_overhead_ns = 0;  // from one launch to the next of kernels that do nothing
+  double clock_hz = 0;            // cycles per second of a core while all of them work; 0: unknown
+  // Some of these figures could not be reached twice, as others worked on the machine: they may be
+  // too low.
+  bool is_disturbed = false;
 };
 
 struct RunnerOptions {
@@ -116,6 +120,8 @@ class Runner {
 
   // Measured once per process and kept.
   virtual Result<MachinePeaks> Peaks() = 0;
+  // Measures them again; keeps, of the old and the new figures, the better ones.
+  virtual Result<MachinePeaks> MeasurePeaksAgain() { return Peaks(); }
   // OK, or FailedPrecondition "unhealthy: ...": the device fails again and again, whatever kernel
   // it runs. Tries a known kernel before it says so.
   virtual Status Health() { return absl::OkStatus(); }

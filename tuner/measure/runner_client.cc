@@ -127,10 +127,16 @@ class RunnerClient final : public Runner {
 
   Result<MachinePeaks> Peaks() override {
     if (peaks_) return *peaks_;
+    return AskForPeaks(/*again=*/false);
+  }
+
+  Result<MachinePeaks> MeasurePeaksAgain() override { return AskForPeaks(/*again=*/true); }
+
+  Result<MachinePeaks> AskForPeaks(bool again) {
     MDH_RETURN_IF_ERROR(CheckIdle());
     MDH_RETURN_IF_ERROR(EnsureProcess(/*with_problem=*/false));
     v1::RunnerRequest request;
-    request.mutable_peaks();
+    request.mutable_peaks()->set_again(again);
     MDH_ASSIGN_OR_RETURN(const v1::RunnerResponse response, Call(request));
     peaks_ = FromMessage(response.peaks());
     return *peaks_;

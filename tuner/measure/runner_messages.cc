@@ -152,6 +152,7 @@ v1::RunnerMeasured ToMessage(int64_t number, const Measurement& measurement) {
   message.set_compile_ns(measurement.compile_ns);
   message.set_calls_per_time(measurement.calls_per_time);
   message.set_drift(measurement.drift);
+  message.set_is_disturbed(measurement.is_disturbed);
   message.set_device_ns(measurement.device_ns);
   message.set_registers_per_thread(measurement.registers_per_thread);
   message.set_local_bytes_per_thread(measurement.local_bytes_per_thread);
@@ -167,6 +168,7 @@ Measurement FromMessage(const v1::RunnerMeasured& message) {
   measurement.compile_ns = message.compile_ns();
   measurement.calls_per_time = message.calls_per_time();
   measurement.drift = message.drift();
+  measurement.is_disturbed = message.is_disturbed();
   measurement.device_ns = message.device_ns();
   measurement.registers_per_thread = message.registers_per_thread();
   measurement.local_bytes_per_thread = message.local_bytes_per_thread();
@@ -181,6 +183,8 @@ v1::RunnerPeakRates ToMessage(const MachinePeaks& peaks) {
   message.set_memory_bytes_per_s(peaks.memory_bytes_per_s);
   message.set_copy_bytes_per_s(peaks.copy_bytes_per_s);
   message.set_launch_overhead_ns(peaks.launch_overhead_ns);
+  message.set_clock_hz(peaks.clock_hz);
+  message.set_is_disturbed(peaks.is_disturbed);
   return message;
 }
 
@@ -189,7 +193,9 @@ MachinePeaks FromMessage(const v1::RunnerPeakRates& message) {
           .fp64_flops_per_s = message.fp64_flops_per_s(),
           .memory_bytes_per_s = message.memory_bytes_per_s(),
           .copy_bytes_per_s = message.copy_bytes_per_s(),
-          .launch_overhead_ns = message.launch_overhead_ns()};
+          .launch_overhead_ns = message.launch_overhead_ns(),
+          .clock_hz = message.clock_hz(),
+          .is_disturbed = message.is_disturbed()};
 }
 
 v1::FunctionResources ToMessage(const FunctionResources& function) {

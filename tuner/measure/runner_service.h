@@ -46,12 +46,17 @@ class RunnerService {
   Status ConfineMyself(const v1::RunnerHello& hello, DeviceKind kind);
   Status Hello(const v1::RunnerHello& hello, v1::RunnerResponse& response);
   Status SetProblem(const v1::RunnerSetProblem& request);
-  Result<MachinePeaks> Peaks();
-  // Measures until the machine is as fast as in the beginning, a few times at most.
+  Result<MachinePeaks> Peaks(bool again);
+  // Measures until the machine is as fast as it has been, a few times at most; gives the fastest of
+  // these measurements.
   Result<Measurement> MeasureSteadily(const Submitted& submitted);
-  // What is faster than the peaks allow has failed; but they are looked at again before, as they
-  // may have been measured while the machine was slow.
+  // How much slower the machine is now than it was at its fastest, as Measurement::drift.
+  Result<double> Drift();
+  // What is faster than the peaks allow contradicts them: they are measured again, and the kernel,
+  // too. A time that is right twice raises them; only what no device of this description could do
+  // has failed.
   Status CheckPlausible(const Submitted& submitted, Measurement& measurement);
+  Result<bool> ContradictsPeaks(const Submitted& submitted, const Measurement& measurement);
   // False if they were measured a moment ago.
   Result<bool> RaisePeaks();
   void SendMeasured(const Submitted& submitted, const Measurement& measurement);
@@ -74,7 +79,7 @@ class RunnerService {
   Status background_ = absl::OkStatus();
   // Drift.
   bool has_yardstick_ = false;
-  double first_yardstick_ns_ = 0;
+  double least_yardstick_ns_ = 0;
   int64_t next_check_ns_ = 0;
 };
 

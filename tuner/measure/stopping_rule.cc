@@ -22,17 +22,23 @@ Outlook OutlookAfterFirstCalls(const MeasureOptions& options, double call_ns, in
                                                             : Outlook::kHopeless;
 }
 
-void StoppingRule::Record(int64_t time_ns, int64_t total_ns) {
-  times_ns_.push_back(time_ns);
+void StoppingRule::Record(int64_t time_ns, int64_t total_ns, bool was_disturbed) {
+  (was_disturbed ? disturbed_ns_ : times_ns_).push_back(time_ns);
+  if (!was_disturbed) undisturbed_ns_ += total_ns;
   total_ns_ += total_ns;
 }
 
 bool StoppingRule::IsEnough(int still_to_come) const {
-  const int timed = static_cast<int>(times_ns_.size());
+  const int undisturbed = static_cast<int>(times_ns_.size());
+  const int timed = undisturbed + static_cast<int>(disturbed_ns_.size());
   if (timed >= options_.max_repeats) return true;
   if (timed + still_to_come < options_.min_repeats) return false;
+  // Disturbed calls are made up for, as long as there is time.
+  const int64_t most_ns = std::max(options_.max_time_ns, options_.target_time_ns);
+  if (undisturbed < timed && total_ns_ >= most_ns) return true;
+  if (undisturbed + still_to_come < options_.min_repeats) return false;
   if (IsSlowerBy(kSlower)) return true;
-  if (total_ns_ < options_.target_time_ns) return false;
+  if (undisturbed_ns_ < options_.target_time_ns) return false;
   if (options_.precision <= 0 || total_ns_ >= options_.max_time_ns) return true;
   return IsPrecise();
 }

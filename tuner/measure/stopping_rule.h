@@ -24,22 +24,29 @@ class StoppingRule {
  public:
   explicit StoppingRule(const MeasureOptions& options) : options_(options) {}
 
-  // A time for one call, and how long timing it took (several calls in a batch take longer).
-  void Record(int64_t time_ns, int64_t total_ns);
+  // A time for one call, how long timing it took (several calls in a batch take longer), and
+  // whether others disturbed it (DisturbanceWatch): then it counts only if no other call does.
+  void Record(int64_t time_ns, int64_t total_ns, bool was_disturbed = false);
   // `still_to_come`: calls that will be timed in any case.
   bool IsEnough(int still_to_come = 0) const;
   // Whether the kernel may be the best so far. Only of such a one the call that is checked once
   // more, at the end, is worth its time: what its first call computed is checked in any case.
   bool IsPromising() const;
-  const std::vector<int64_t>& times_ns() const { return times_ns_; }
+  // Of undisturbed calls, in order; of all calls if every one was disturbed.
+  const std::vector<int64_t>& times_ns() const { return is_disturbed() ? disturbed_ns_ : times_ns_; }
+  // Whether there is none but disturbed calls.
+  bool is_disturbed() const { return times_ns_.empty() && !disturbed_ns_.empty(); }
 
  private:
   bool IsPrecise() const;
-  bool IsSlowerBy(double factor) const;  // than the best so far; even its fastest call
+  // Than the best so far; even its fastest call. Disturbed calls do not tell it.
+  bool IsSlowerBy(double factor) const;
 
   MeasureOptions options_;
-  std::vector<int64_t> times_ns_;
-  int64_t total_ns_ = 0;
+  std::vector<int64_t> times_ns_;      // of undisturbed calls
+  std::vector<int64_t> disturbed_ns_;  // of the others
+  int64_t undisturbed_ns_ = 0;         // that timing the former took
+  int64_t total_ns_ = 0;               // that timing all of them took
 };
 
 }  // namespace mdh

@@ -97,6 +97,7 @@ Measurement Judge(const RunRecord& record, const CandidateRun& run,
   }
   Measurement measurement;
   measurement.times_ns = record.times_ns;
+  measurement.is_disturbed = record.is_disturbed;
   return measurement;
 }
 

@@ -1,0 +1,104 @@
+#include "tuner/interleaved_times.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+Measurement Round(std::vector<int64_t> times_ns) {
+  Measurement round;
+  round.times_ns = std::move(times_ns);
+  return round;
+}
+
+Measurement Failure() {
+  Measurement round;
+  round.outcome = TrialOutcome::kWrongResult;
+  round.reason = "C[0] is wrong";
+  return round;
+}
+
+TEST(InterleavedTimesTest, AgreeingRoundsSettleATime) {
+  InterleavedTimes times({1000, 1000});
+  for (size_t round = 0; round < InterleavedTimes::kLeastRounds; ++round) {
+    EXPECT_THAT(times.Open(), ElementsAre(0, 1));
+    times.AddRound(0, Round({1010, 1020, 1015}));
+    times.AddRound(1, Round({1030, 1020, 1025}));
+  }
+  EXPECT_THAT(times.Open(), IsEmpty());
+  EXPECT_EQ(times.Final(0).time_ns(), 1015);
+  EXPECT_EQ(times.Final(1).time_ns(), 1025);
+  EXPECT_FALSE(times.Final(0).is_disturbed);
+}
+
+TEST(InterleavedTimesTest, DisturbedRoundsAreRepeatedAndDoNotCount) {
+  InterleavedTimes times({1000});
+  times.AddRound(0, Round({9000, 8000}));
+  times.AddRound(0, Round({1010, 5000, 9000}));
+  times.AddRound(0, Round({30'000}));
+  EXPECT_THAT(times.Open(), ElementsAre(0));
+  EXPECT_TRUE(times.Final(0).is_disturbed);
+  times.AddRound(0, Round({1000, 1010, 1020}));
+  times.AddRound(0, Round({1005, 1011, 1021}));
+  times.AddRound(0, Round({1006, 1012, 1022}));
+  EXPECT_THAT(times.Open(), IsEmpty());
+  EXPECT_FALSE(times.Final(0).is_disturbed);
+  // Of the four rounds that agree the one that has mostly slow calls is left out.
+  EXPECT_EQ(times.Final(0).time_ns(), 1011);
+}
+
+TEST(InterleavedTimesTest, ATimeThatTheSearchHasBeatenByFarIsNotBelieved) {
+  InterleavedTimes times({1000});
+  for (int round = 0; round < 5; ++round) times.AddRound(0, Round({1300, 1310}));
+  EXPECT_THAT(times.Open(), ElementsAre(0));
+  EXPECT_TRUE(times.Final(0).is_disturbed);
+  EXPECT_EQ(times.Final(0).time_ns(), 1310);
+}
+
+TEST(InterleavedTimesTest, OneLuckyRoundSettlesNothing) {
+  InterleavedTimes times({0});
+  for (const int64_t time_ns : {900, 1000, 1010}) times.AddRound(0, Round({time_ns}));
+  EXPECT_THAT(times.Open(), ElementsAre(0));
+  times.AddRound(0, Round({1020}));
+  EXPECT_THAT(times.Open(), IsEmpty());
+  EXPECT_EQ(times.Final(0).time_ns(), 1010);
+}
+
+TEST(InterleavedTimesTest, WhoIsSlowerEvenByLuckNeedsNoSettling) {
+  InterleavedTimes times({1000, 1500});
+  for (int round = 0; round < 3; ++round) {
+    times.AddRound(0, Round({1000}));
+    times.AddRound(1, Round({1500 * (round + 1)}));
+  }
+  EXPECT_THAT(times.Open(), IsEmpty());
+  EXPECT_TRUE(times.Final(1).is_disturbed);
+  EXPECT_EQ(times.Final(1).time_ns(), 1500);
+}
+
+TEST(InterleavedTimesTest, WhoMayBeFasterKeepsTheOthersOpen) {
+  InterleavedTimes times({1000, 1050});
+  for (int round = 0; round < 3; ++round) {
+    times.AddRound(0, Round({1000}));
+    times.AddRound(1, Round({1100 * (round + 1)}));
+  }
+  EXPECT_THAT(times.Open(), UnorderedElementsAre(0, 1));
+}
+
+TEST(InterleavedTimesTest, AFailureIsFinal) {
+  InterleavedTimes times({1000, 1000});
+  times.AddRound(0, Round({1000}));
+  times.AddRound(0, Failure());
+  times.AddRound(0, Round({1000}));
+  EXPECT_THAT(times.Open(), ElementsAre(1));
+  EXPECT_EQ(times.Final(0).outcome, TrialOutcome::kWrongResult);
+  times.AddRound(1, Failure());
+  EXPECT_THAT(times.Open(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace mdh

@@ -95,7 +95,10 @@ function convergenceSection(data) {
   const note = several
     ? `Dots: valid trials of ${data.runs.length} runs. Line: median over the runs of the best so far; band: between their quartiles; a run that has ended keeps its best.`
     : "Dots: valid trials, also those that are slower than the axis reaches, at its upper end. Line: the best so far.";
-  return section("Convergence", html("p", { class: "note" }, note), html("div", { class: "pair" },
+  const end = data.result.is_measured_again
+    ? " A trial counts with its fastest call; the time at the head of the page is the median of the comparison at the end, in turns with the other finalists."
+    : "";
+  return section("Convergence", html("p", { class: "note" }, note + end), html("div", { class: "pair" },
     convergenceChart(data, { label: "trials", text: countText }, (run, n) => n + 1),
     convergenceChart(data, { label: "time since the start of the search", text: (s) => digits(s) + " s" }, (run, n) => run.elapsed_us[n] / 1e6)));
 }

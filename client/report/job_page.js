@@ -7,7 +7,7 @@ function figure(value, what) {
 function figures(data) {
   const { job, result, peaks } = data, entries = [];
   if (result.time_ns > 0) {
-    entries.push(figure(timeText(result.time_ns), result.is_measured_again ? "median time of one execution" : "best time of one execution so far"));
+    entries.push(figure(timeText(result.time_ns), (result.is_measured_again ? "median time of one execution" : "best time of one execution so far") + (result.is_disturbed ? ", measured while others used the machine" : "")));
     if (result.flops > 0 && !result.bound_is_bandwidth) entries.push(figure(flopsText(result.flops / result.time_ns * 1e9), "speed"));
     else entries.push(figure(rateText(result.compulsory_bytes / result.time_ns * 1e9), "speed"));
     if (result.bound_ns > 0) entries.push(figure(percentText(result.bound_ns / result.time_ns), result.bound_is_bandwidth ? "of the measured bandwidth, " + rateText(peaks.memory_bytes_per_s) : "of the measured peak"));

@@ -33,7 +33,7 @@ from .errors import (
 )
 from .expression import Expression, TextExpression, parse
 from .functions import (
-    abs, ceil, cos, erf, exp, exp2, floor, log, log2, logical_not, pow, round, rsqrt, sin, sqrt,
+    abs, ceil, cos, erf, exp, exp2, floor, fmod, log, log2, logical_not, pow, round, rsqrt, sin, sqrt,
     tanh, trunc,
 )
 from .kernel_file import KernelFile, read_kernel

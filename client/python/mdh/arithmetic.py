@@ -18,8 +18,8 @@ from .types import ScalarType, bool_, fp32, fp64
 def true_divide(left: Any, right: Any) -> Value:
     """`left / right`: in fp64 if one is an integer and the other an integer or a number of Python."""
     a, b = as_value(left), as_value(right)
-    integers = [v for v in (a, b) if v.type is not None and v.type.is_integer]
-    if integers and all(v in integers or v.type is None for v in (a, b)):
+    known = [v.type for v in (a, b) if v.type is not None]
+    if known and all(type_.is_integer for type_ in known):
         a, b = (cast(fp64, v) for v in (a, b))
     return binary("DIV", a, b)
 

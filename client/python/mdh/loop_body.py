@@ -231,12 +231,21 @@ class LoopBody:
         """The symbolic value of an expression; what is no value (a function, a table) as it is."""
         with reading(self.source.locate(node)):
             if isinstance(node, _COMPUTED) and not self._varies(node):
-                return self._from_python(self.source.constant(node), node)
+                return self._computed(node)
             method = getattr(self, "_value_of_" + type(node).__name__, None)
             if method is None:
                 raise self.source.error(node, f"'{ast.unparse(node)}' is not supported in a scalar "
                                         "function")
             return method(node)
+
+    def _computed(self, node: ast.expr) -> Any:
+        """What Python computes. A quotient of small whole numbers stays one, with the digest that the
+        text form's has: rounded to fp64 first, it is the same in every type."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            sides = [self.source.constant(side) for side in (node.left, node.right)]
+            if all(isinstance(s, (int, float)) and s in range(-256, 257) for s in sides) and sides[1]:
+                return trace.binary("DIV", *sides)
+        return self._from_python(self.source.constant(node), node)
 
     def _value_of_Constant(self, node: ast.Constant) -> Any:
         return self._from_python(node.value, node)

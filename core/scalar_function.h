@@ -16,8 +16,6 @@ namespace mdh {
 
 // Semantics that hold on every target:
 //   - integer arithmetic wraps; x / 0 and x % 0 are 0; the minimum divided by -1 wraps;
-//   - x % y has the sign of x: what is left of it by a quotient that was truncated, exact also on
-//     floating point (C's fmod), where x % 0 is nan;
 //   - min and max on floating point: a < b ? a : b and a > b ? a : b (so NaN in b wins);
 //   - conversions from floating point to integers truncate, saturate, and take NaN to 0;
 //   - conversion to bool is `x != 0`; from bool gives 0 or 1;
@@ -55,7 +53,7 @@ enum class ScalarOp : uint8_t {
   kSub = 41,
   kMul = 42,
   kDiv = 43,
-  kRem = 44,
+  kRem = 44,  // has the sign of the left operand; on floating point C's fmod, which is exact
   kMin = 45,
   kMax = 46,
   kPow = 47 /* fp */,

@@ -34,11 +34,16 @@ def _converts(name):
     return convert
 
 
+def _of_reals(function):
+    """math's, which leave integers what they are: numpy before 2.1 makes real numbers of them."""
+    return lambda array: function(array) if array.dtype.kind == "f" else array
+
+
 # What the names of a body mean to CPython.
 MEANINGS = {
     **{name: _converts(name) for name in DTYPES}, "np": np, "where": np.where, "round": np.rint,
-    "math": types.SimpleNamespace(fmod=np.fmod, floor=np.floor, ceil=np.ceil, trunc=np.trunc,
-                                  fabs=np.abs),
+    "math": types.SimpleNamespace(fmod=np.fmod, floor=_of_reals(np.floor), ceil=_of_reals(np.ceil),
+                                  trunc=_of_reals(np.trunc)),
     "N": 5, "THREE": -3}
 
 

@@ -77,3 +77,155 @@ def test_random_bodies_equal_pythons_own_execution(run, tmp_path, seed):
             elements = {name: array[i, j] for name, array in used.items() if name in "".join(line)}
             pytest.fail(f"{line}\nat i={i + random_bodies.FIRST}, j={j} is {one[i, j]!r}, for Python "
                         f"{other[i, j]!r}: {elements}")
+
+
+def loops(of, to):
+    """@mdh for y[i] = ... x[i] ... of these types."""
+    return mdh.mdh(out(y=Buffer[to, [N]]), inp(x=Buffer[of, [N]]))
+
+
+def numbers(dtype):
+    return np.array([-7, -6, -1, 0, 1, 5, 7, 8], dtype)
+
+
+def result_of(run, expression, x, dtype):
+    y = np.full(N, 99, dtype)
+    run(expression, x, y)
+    return y
+
+
+def test_remainders_and_quotients_of_negative_numbers(run):
+    @loops(int32, int32)
+    def bucket(y, x):
+        for i in range(N):
+            y[i] = x[i] % 3
+
+    @loops(int32, int32)
+    def below(y, x):
+        for i in range(N):
+            y[i] = x[i] // -3
+
+    @loops(int32, fp32)
+    def half(y, x):
+        for i in range(N):
+            y[i] = x[i] / 2
+
+    @loops(int32, int32)
+    def whole_half(y, x):
+        for i in range(N):
+            y[i] = x[i] / 2  # stored as numpy does: truncated
+
+    x = numbers(np.int32)
+    assert (result_of(run, bucket, x, np.int32) == x % 3).all()
+    assert (result_of(run, below, x, np.int32) == x // -3).all()
+    assert (result_of(run, half, x, np.float32) == x / 2).all()
+    assert (result_of(run, whole_half, x, np.int32) == (x / 2).astype(np.int32)).all()
+
+
+def test_loop_variables_are_pythons_integers(run):
+    @loops(int64, int64)
+    def wrap(y, x):
+        for i in range(-4, 4):
+            y[i + 4] = i % 3 + 10 * (i // 3) + 100 * (-7 // 2) + x[i + 4] * 0
+
+    @loops(int64, fp64)
+    def quotients(y, x):
+        for i in range(-4, 4):
+            y[i + 4] = i / 3 + fp64(x[i + 4] * 0)
+
+    zeros = np.zeros(N, np.int64)
+    expected = [i % 3 + 10 * (i // 3) + 100 * (-7 // 2) for i in range(-4, 4)]
+    assert result_of(run, wrap, zeros, np.int64).tolist() == expected
+    assert result_of(run, quotients, zeros, np.float64).tolist() == [i / 3 for i in range(-4, 4)]
+
+
+def test_lists_are_indexed_from_the_end_by_negative_numbers(run):
+    weights = [1, 2, 3, 4]
+
+    @loops(int8, int64)
+    def picked(y, x):
+        for i in range(-4, 4):
+            y[i + 4] = 10 * weights[i] + weights[x[i + 4]]
+
+    x = np.array([-4, -3, -2, -1, 0, 1, 2, 3], np.int8)
+    expected = [10 * weights[i] + weights[n] for i, n in zip(range(-4, 4), x)]
+    assert result_of(run, picked, x, np.int64).tolist() == expected
+
+
+def test_whole_numbers_of_reals_and_functions_of_math_and_numpy(run):
+    @loops(fp64, fp64)
+    def functions(y, x):
+        for i in range(N):
+            y[i] = math.floor(x[i] / 2) + math.ceil(x[i] / 2) * 100 + round(x[i] / 2) * 1e4 + math.fmod(
+                x[i], 3) * 1e6 + np.remainder(x[i], 3) * 1e8 + math.trunc(x[i] / 2) * 1e10
+
+    @loops(fp32, fp32)
+    def exponentials(y, x):
+        for i in range(N):
+            y[i] = np.exp(x[i]) + np.float32(2) * np.where(x[i] > 0, x[i], 0.5)
+
+    x = numbers(np.float64)
+    expected = [math.floor(v / 2) + math.ceil(v / 2) * 100 + round(v / 2) * 1e4 + math.fmod(v, 3) * 1e6
+                + v % 3 * 1e8 + math.trunc(v / 2) * 1e10 for v in x.tolist()]
+    assert result_of(run, functions, x, np.float64).tolist() == expected
+    x = numbers(np.float32)
+    np.testing.assert_allclose(result_of(run, exponentials, x, np.float32),
+                               np.exp(x) + 2 * np.where(x > 0, x, np.float32(0.5)), rtol=1e-6)
+
+
+def test_numpys_functions_in_a_scalar_function():
+    def of(function):
+        def build():
+            def f(out, inp):
+                out['y'] = function(inp['x'])
+
+            return (mdh.out_view[fp32](y=[lambda i: (i)]), mdh.md_hom[N](f, (mdh.cc,)),
+                    mdh.inp_view[fp32](x=[lambda i: (i)]))
+
+        return mdh.mdh(build)
+
+    assert of(np.exp).digest == of(mdh.exp).digest
+    assert of(lambda x: np.float32(2) * x).digest == of(lambda x: 2 * x).digest
+    assert of(lambda x: np.where(x > 0, x, 1)).digest == of(lambda x: mdh.where(x > 0, x, 1)).digest
+    for function, message in (
+            (np.arctan, "numpy's arctan is no function of scalar functions; these are: absolute, add"),
+            (np.median, "numpy's median is no function of scalar functions"),
+            (np.add.reduce, "numpy's reduce is no function"),
+            (lambda x: np.exp(x, dtype=np.float64), "numpy's exp has no argument 'dtype'"),
+            (lambda x: np.exp(mdh.int32(x)), "'exp' is for floating-point values, not for int32")):
+        with pytest.raises(mdh.ExpressionError, match=message):
+            of(function)
+
+
+def test_what_a_division_that_rounds_down_becomes():
+    """Indices are never negative, nor are remainders of them: no selection is needed."""
+    def operations(body):
+        @mdh.mdh
+        def build():
+            def f(out, inp, index):
+                out['y'] = body(inp['x'], index.i)
+
+            return (mdh.out_view[int64](y=[lambda i: (i)]), mdh.md_hom[N](f, (mdh.cc,)),
+                    mdh.inp_view[int64](x=[lambda i: (i)]))
+
+        return sum(i.op == mdh.canonical.pb.SCALAR_OP_SELECT
+                   for i in build.to_proto().function.instructions)
+
+    assert operations(lambda x, i: i % 3 + (2 * i + 1) // 4 % 2) == 0
+    assert operations(lambda x, i: mdh.int64(mdh.uint8(x) % 3)) == 0
+    assert operations(lambda x, i: (i - 1) % 3) == 1
+    assert operations(lambda x, i: x % 3) == 1
+
+
+def test_every_operator_of_python_is_the_same_for_the_interpreter(client):
+    """The tuner compares kernels with the interpreter's results."""
+    @mdh.mdh(out(y=Buffer[fp32], n=Buffer[int32], b=Buffer[uint8]),
+             inp(x=Buffer[fp32], k=Buffer[int32], u=Buffer[uint8]))
+    def operators(y, n, b, x, k, u):
+        for i in range(N):
+            y[i] = x[i] % 2.5 + x[i] // -0.75 + math.fmod(x[i], 3.0)
+            n[i] = k[i] % -3 + k[i] // 5 + (k[i] >> 2) + (k[i] << 3) + k[i] ** 9
+            b[i] = u[i] % 3 + u[i] // 5 + (u[i] >> 2)
+
+    tuned = client.tune(operators, max_trials=2)
+    assert tuned.trials >= 1 and tuned.failed_trials == 0

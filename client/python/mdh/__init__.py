@@ -26,8 +26,8 @@ from .dsl import combine_ops, inp, md_hom, mdh, out
 from .einsum import einsum
 from .elements import identity, index
 from .errors import (
-    AbortedError, AlreadyExistsError, CancelledError, DeadlineExceededError, ExpressionError,
-    FailedPreconditionError, InternalError, MdhError, NotFoundError, OutOfRangeError,
+    AbortedError, AlreadyExistsError, ArgumentTypeError, ArgumentValueError, CancelledError,
+    DeadlineExceededError, ExpressionError, FailedPreconditionError, InternalError, MdhError, NotFoundError, OutOfRangeError,
     PermissionDeniedError, ResourceExhaustedError, SourceLocation, UnauthenticatedError,
     UnavailableError, UnimplementedError,
 )

@@ -63,6 +63,14 @@ class ExpressionError(MdhError):
     code = "INVALID_ARGUMENT"
 
 
+class ArgumentTypeError(ExpressionError, TypeError):
+    """An argument of a kernel that is no array, or has elements of another type."""
+
+
+class ArgumentValueError(ExpressionError, ValueError):
+    """An array that a kernel cannot have: of another shape, layout or device, read-only, overlapping."""
+
+
 # Places that the reader of loops is at; they take precedence over the stack of calls.
 class _Reading(threading.local):
     def __init__(self) -> None:

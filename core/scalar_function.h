@@ -53,7 +53,7 @@ enum class ScalarOp : uint8_t {
   kSub = 41,
   kMul = 42,
   kDiv = 43,
-  kRem = 44,  // has the sign of the left operand; on floating point C's fmod, which is exact
+  kRem = 44 /* integers */,
   kMin = 45,
   kMax = 46,
   kPow = 47 /* fp */,

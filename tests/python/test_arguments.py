@@ -78,6 +78,7 @@ WRONG = {
     "dates": ("A", lambda a: np.zeros((4, 6), "M8[s]"), TypeError, "has elements of type unknown (<M8[s])"),
     "a list": ("A", lambda a: a["A"].tolist(), TypeError, "is a list, which is no array"),
     "None": ("A", lambda a: None, TypeError, "is None, no memory"),
+    "a number of numpy": ("A", lambda a: np.float32(3), TypeError, "is a number of numpy, which has no memory"),
     "unaligned": ("A", lambda a: unaligned((4, 6)), ValueError, "aligned to 4 bytes"),
     "read-only": ("C", lambda a: read_only(a["C"]), ValueError, "is an output, but the array is read-only"),
     "an input": ("C", lambda a: np.ndarray((4, 5), np.float32, a["A"]), ValueError,

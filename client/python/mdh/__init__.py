@@ -27,7 +27,8 @@ from .einsum import einsum
 from .elements import identity, index
 from .errors import (
     AbortedError, AlreadyExistsError, ArgumentTypeError, ArgumentValueError, CancelledError,
-    DeadlineExceededError, ExpressionError, FailedPreconditionError, InternalError, MdhError, NotFoundError, OutOfRangeError,
+    DeadlineExceededError, ExpressionError, FailedPreconditionError, InternalError, MdhError,
+    NotFoundError, OutOfRangeError,
     PermissionDeniedError, ResourceExhaustedError, SourceLocation, UnauthenticatedError,
     UnavailableError, UnimplementedError,
 )

@@ -135,18 +135,10 @@ class ArgumentCheck:
         pointers: List[int] = []
         owners: List[Any] = []
         for array, fit in zip(arrays, fits):
-            if not self._is_on_gpu:
-                found = getattr(array, "__array_interface__", None)
-                if found is not None and found["typestr"] == fit.typestr and (
-                        found["shape"] == fit.shape):
-                    strides, (pointer, is_read_only) = found.get("strides"), found["data"]
-                    if (((strides is None and fit.is_dense) or strides == fit.strides)
-                            and pointer and pointer % fit.alignment_bytes == 0
-                            and not (is_read_only and fit.is_output)):
-                        pointers.append(pointer)
-                        owners.append(array)
-                        continue
-            pointer, owner = self._long_way(array, fit)
+            pointer = 0 if self._is_on_gpu else _at_a_glance(array, fit)
+            owner = array
+            if pointer == 0:
+                pointer, owner = self._long_way(array, fit)
             pointers.append(pointer)
             owners.append(owner)
         for output, other, output_bytes, other_bytes in self._pairs:
@@ -212,6 +204,20 @@ class ArgumentCheck:
             if step and a.item_bytes <= distance <= step - b.item_bytes:
                 return
         a.wrong(f"is an output and overlaps with '{b.name}': outputs share memory with nothing else")
+
+
+def _at_a_glance(array: Any, fit: Fit) -> int:
+    """Where the elements of an array of numpy are that fits; 0: a closer look is needed."""
+    try:
+        found = array.__array_interface__
+        if found["typestr"] != fit.typestr or found["shape"] != fit.shape or not fit.shape:
+            return 0
+        strides, (pointer, is_read_only) = found.get("strides"), found["data"]
+    except Exception:  # no array of numpy's
+        return 0
+    if strides != fit.strides and not (strides is None and fit.is_dense):
+        return 0
+    return 0 if pointer % fit.alignment_bytes or (is_read_only and fit.is_output) else pointer
 
 
 def argument_of(name: str, type_: str, extents: Sequence[int], strides: Sequence[int] = (), *,

@@ -64,6 +64,9 @@ def view_of(array: Any, name: str) -> ArrayView:
         except Exception:  # torch: types that the interface does not have, or needed gradients
             found = None
         if found is not None:
+            if not found["shape"] and _is_number(array):
+                raise wrong(f"the argument '{name}' is a number of numpy, which has no memory of its "
+                            f"own: np.array(...) has")
             view = _of_interface(found, is_on_gpu, array)
             # bf16 has a name in DLPack only.
             if view.type or view.fields or not hasattr(array, "__dlpack__"):
@@ -83,6 +86,10 @@ def view_of(array: Any, name: str) -> ArrayView:
                         f"memory: {error}") from error
     raise wrong(f"the argument '{name}' is a {type(array).__name__}, which is no array: it has "
                 f"neither __cuda_array_interface__ nor __array_interface__ nor __dlpack__")
+
+
+def _is_number(array: Any) -> bool:
+    return type(array).__module__ == "numpy" and not hasattr(array, "__array_finalize__")
 
 
 def _of_interface(interface: Any, is_on_gpu: bool, owner: Any) -> ArrayView:

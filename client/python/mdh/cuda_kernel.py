@@ -95,8 +95,8 @@ class CudaKernel:
     def __call__(self, *arguments: Any, stream: Any = None, scratch: Any = None) -> None:
         """Launches all stages on `stream`. `arguments`: inputs, then outputs, each a pointer to
         the device's memory or an object with __cuda_array_interface__ or DLPack: of the type,
-        shape and strides that the expression's buffer has, on the kernel's device. `stream`: a handle, or an object of torch or cupy;
-        default: CUDA's default stream; what makes the inputs must be in the same stream, or be done.
+        shape and strides that the expression's buffer has, on the kernel's device. `stream`: a
+        handle, or an object of torch or cupy; default: CUDA's default stream; what makes the inputs must be in the same stream, or be done.
         `scratch`: memory of `kernel.scratch_bytes` bytes; default: the kernel's own. Errors:
         ArgumentTypeError, a TypeError, and ArgumentValueError, a ValueError, naming the argument, if
         one does not fit; CudaError."""

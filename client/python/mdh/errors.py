@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Iterator, List, Optional, Tuple
 
+_CALLERS = ("numpy", "torch")  # through which a user's call may come
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -106,8 +107,9 @@ def here() -> Optional[SourceLocation]:
         return _reading.places[-1]
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
-        file = frame.f_code.co_filename
-        if not os.path.abspath(file).startswith(_PACKAGE) and not file.startswith("<frozen"):
+        file, module = frame.f_code.co_filename, frame.f_globals.get("__name__") or ""
+        is_between = file.startswith("<frozen") or module.partition(".")[0] in _CALLERS
+        if not os.path.abspath(file).startswith(_PACKAGE) and not is_between:
             return SourceLocation(file, frame.f_lineno, _column(frame))
         frame = frame.f_back
     return None

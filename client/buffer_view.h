@@ -16,7 +16,7 @@ namespace mdh {
 struct BufferView {
   void* data = nullptr;
   ScalarType type = ScalarType::kFloat32;
-  std::vector<int64_t> extents;
+  std::vector<int64_t> extents = {};
   // Elements from one index of each dimension to the next; empty: row-major without gaps.
   std::vector<int64_t> strides = {};
   int64_t record_bytes = 0;  // not 0: the elements are records of so many bytes, of no scalar type

@@ -19,7 +19,7 @@ v1::KernelArgument Argument(const std::string& name, std::vector<int64_t> extent
                             std::vector<int64_t> strides = {}, bool is_output = false) {
   v1::KernelArgument argument;
   argument.set_name(name);
-  argument.set_type(v1::SCALAR_TYPE_FP32);
+  argument.set_type(v1::SCALAR_TYPE_FLOAT32);
   int64_t elements = 1;
   for (const int64_t extent : extents) elements *= extent;
   argument.set_elements(elements);
@@ -118,7 +118,7 @@ TEST_F(BufferViewTest, ASingleElementAndKernelsWithoutShapes) {
 
 TEST_F(BufferViewTest, RecordsHaveASize) {
   arguments_[0].clear_type();
-  for (const v1::ScalarType type : {v1::SCALAR_TYPE_INT64, v1::SCALAR_TYPE_FP32}) {
+  for (const v1::ScalarType type : {v1::SCALAR_TYPE_INT64, v1::SCALAR_TYPE_FLOAT32}) {
     v1::TypedName* field = arguments_[0].add_record();
     field->set_name("f");
     field->set_type(type);

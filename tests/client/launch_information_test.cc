@@ -55,7 +55,7 @@ TEST(LaunchInformation, ArgumentsHaveShapes) {
   v1::GetKernelResponse response = WithLaunches("CUDA C++");
   v1::KernelArgument& argument = *response.mutable_kernel()->add_arguments();
   argument.set_name("A");
-  argument.set_type(v1::SCALAR_TYPE_FP32);
+  argument.set_type(v1::SCALAR_TYPE_FLOAT32);
   argument.set_elements(24);
   argument.set_size_bytes(96);
   for (const int64_t extent : {4, 6}) argument.add_extents(extent);

@@ -40,28 +40,35 @@ Result<std::unique_ptr<CpuKernel>> CpuKernel::Load(const v1::Kernel& kernel,
     dlclose(library);
     return absl::FailedPreconditionError(absl::StrCat(path, " has no kernel"));
   }
-  std::vector<std::string> names;
-  for (const v1::KernelArgument& argument : kernel.arguments()) names.push_back(argument.name());
-  return std::unique_ptr<CpuKernel>(new CpuKernel(library, call, std::move(names)));
+  return std::unique_ptr<CpuKernel>(new CpuKernel(library, call, kernel));
 }
 
 CpuKernel::~CpuKernel() { dlclose(library_); }
 
 Status CpuKernel::Run(absl::Span<void* const> arguments) const {
-  if (arguments.size() != names_.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("the kernel has ", names_.size(), " arguments (",
-                                                   absl::StrJoin(names_, ", "), "), not ",
-                                                   arguments.size()));
+  if (arguments.size() != arguments_.size()) {
+    const std::string names = absl::StrJoin(
+        arguments_, ", ", [](std::string* out, const auto& a) { out->append(a.name()); });
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the kernel has ", arguments_.size(), " arguments (", names, "), not ", arguments.size()));
   }
   for (size_t n = 0; n < arguments.size(); ++n) {
     if (arguments[n] == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("the argument ", names_[n], " is NULL"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the argument ", arguments_[n].name(), " is NULL"));
     }
   }
   if (call_(arguments.data()) != 0) {
     return absl::ResourceExhaustedError("there is no memory for the kernel's scratch buffer");
   }
   return absl::OkStatus();
+}
+
+Status CpuKernel::RunBuffers(absl::Span<const BufferView> arguments) const {
+  MDH_RETURN_IF_ERROR(CheckArguments(entry_, arguments_, arguments));
+  std::vector<void*> pointers;
+  for (const BufferView& buffer : arguments) pointers.push_back(buffer.data);
+  return Run(absl::MakeConstSpan(pointers));
 }
 
 }  // namespace mdh

@@ -3,6 +3,7 @@
 //   MDH_ASSIGN_OR_RETURN(const auto cache, mdh::KernelCache::Open("/home/me/.cache/mdh"));
 //   MDH_ASSIGN_OR_RETURN(const auto matmul, mdh::CpuKernel::Load(kernel, cache));
 //   MDH_RETURN_IF_ERROR(matmul->Run({a, b, c}));
+//   MDH_RETURN_IF_ERROR(matmul->RunBuffers({{a, ScalarType::kFloat32, {64, 32}}, b, c}));
 #pragma once
 
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "client/buffer_view.h"
 #include "client/kernel_cache.h"
 #include "core/status.h"
 #include "mdh/v1/kernel.pb.h"
@@ -32,15 +34,23 @@ class CpuKernel {
   // the result is there. Errors: InvalidArgument for another number of arguments, or one that is
   // nullptr; ResourceExhausted if there is no scratch memory.
   Status Run(absl::Span<void* const> arguments) const;
+  // As Run, on arrays that are described, so that they are checked (CheckArguments). Errors: also
+  // InvalidArgument for arrays of another type, shape, layout or alignment, outputs that are
+  // read-only or overlap with anything.
+  Status RunBuffers(absl::Span<const BufferView> arguments) const;
 
  private:
   using Call = int (*)(void* const* arguments);
-  CpuKernel(void* library, Call call, std::vector<std::string> names)
-      : library_(library), call_(call), names_(std::move(names)) {}
+  CpuKernel(void* library, Call call, const v1::Kernel& kernel)
+      : library_(library),
+        call_(call),
+        entry_(kernel.entry()),
+        arguments_(kernel.arguments().begin(), kernel.arguments().end()) {}
 
   void* const library_;
   const Call call_;
-  const std::vector<std::string> names_;  // of the arguments
+  const std::string entry_;
+  const std::vector<v1::KernelArgument> arguments_;
 };
 
 }  // namespace mdh

@@ -212,13 +212,10 @@ std::string BlockUnitPrinter::PrintStage(size_t number, Kernel& kernel) {
 
 // For people: how the kernel functions are launched.
 std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
+  constexpr int kAlignmentBytes = 16;
   std::string text = absl::StrCat("How to launch ", options_.entry, ", ", dialect_.language,
                                   ".\n\nArguments, in this order; arrays do not overlap:\n");
-  for (const KernelArgument& a : options_.arguments) {
-    absl::StrAppend(&text, "  ", a.name, ": ", a.elements, " elements of ",
-                    ArgumentType(a, options_.entry, dialect_), a.is_output ? ", written" : ", read",
-                    "\n");
-  }
+  text += DescribeArguments(options_.arguments, options_.entry, dialect_, kAlignmentBytes);
   if (kernel.scratch_bytes > 0) {
     absl::StrAppend(&text, "  scratch: ", kernel.scratch_bytes,
                     " bytes of memory of the device, in which anything may be\n");

@@ -30,6 +30,7 @@ std::string MathFunction(ScalarOp op, ScalarType type, const CDialect& dialect) 
   const std::string name(Info(op).name);
   if (op == ScalarOp::kAbs) return absl::StrCat("fabs", suffix);
   if (op == ScalarOp::kRound) return absl::StrCat(dialect.round_function, suffix);
+  if (op == ScalarOp::kRem) return absl::StrCat("fmod", suffix);
   return absl::StrCat(name, suffix);
 }
 
@@ -150,6 +151,7 @@ std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand, const C
     case ScalarOp::kRsqrt:
       return absl::StrCat("return 1 / ", MathFunction(ScalarOp::kSqrt, type, dialect), "(a);");
     case ScalarOp::kRem:
+      if (IsFloatingPoint(type)) break;
       return absl::StrCat("return b == 0", IsSigned(type) ? " || b == -1" : "", " ? 0 : (", c,
                           ")(a % b);");
     case ScalarOp::kCast:

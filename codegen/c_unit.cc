@@ -17,6 +17,20 @@ std::string Declarations(const CUnitOptions& options, absl::string_view restrict
                               restrict_keyword);
 }
 
+// Of the header: arrays of at least as many elements, where C can say so.
+std::string SizedDeclarations(const CUnitOptions& options) {
+  return absl::StrJoin(options.arguments, ", ", [&](std::string* out, const KernelArgument& a) {
+    const std::string type = ArgumentType(a, options.entry, GnuC());
+    absl::StrAppend(out, a.is_output ? "" : "const ", type);
+    if (a.elements == 0) {
+      absl::StrAppend(out, "* ", a.name);
+    } else {
+      absl::StrAppend(out, " ", a.name, "[MDH_ELEMENTS(", options.entry, "_", a.name,
+                      "_elements)]");
+    }
+  });
+}
+
 std::string ArgumentNames(const CUnitOptions& options) {
   return absl::StrJoin(options.arguments, ", ",
                        [](std::string* out, const KernelArgument& a) { out->append(a.name); });
@@ -171,15 +185,17 @@ std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) 
 
 std::string PrintCHeader(const CUnitOptions& options) {
   const std::string guard = absl::AsciiStrToUpper(options.entry) + "_H";
-  std::string sizes;
+  std::string constants;
   for (const KernelArgument& a : options.arguments) {
-    absl::StrAppend(&sizes, "//   ", a.name, ": ", a.elements, " elements of ",
-                    ArgumentType(a, options.entry, GnuC()), a.is_output ? ", written" : ", read",
+    absl::StrAppend(&constants, "#define ", options.entry, "_", a.name, "_elements ", a.elements,
                     "\n");
   }
   return absl::Substitute(
       "#ifndef $0\n#define $0\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" "
       "{\n#endif\n\n"
+      "// In C, compilers that see how large an array is warn of one that is too small.\n"
+      "#ifdef __cplusplus\n#define MDH_ELEMENTS(n)\n#else\n#define MDH_ELEMENTS(n) static n\n"
+      "#endif\n\n$6\n"
       "$5// Computes with all OpenMP threads. Arrays that do not overlap:\n$4"
       "// scratch: $1_scratch_bytes(omp_get_max_threads()) bytes, aligned to 64, or NULL to "
       "allocate them\n"
@@ -190,8 +206,9 @@ std::string PrintCHeader(const CUnitOptions& options) {
       "// stage 0 .. $3, with a barrier between the stages.\n"
       "void $1_body(int stage, int thread, int threads, $2, void* scratch);\n\n"
       "int64_t $1_scratch_bytes(int threads);\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif  // $0\n",
-      guard, options.entry, Declarations(options, ""), options.stages - 1, sizes,
-      RecordDefinitions(options.arguments, options.entry, GnuC()));
+      guard, options.entry, SizedDeclarations(options), options.stages - 1,
+      CommentLines(DescribeArguments(options.arguments, options.entry, GnuC(), 0)),
+      RecordDefinitions(options.arguments, options.entry, GnuC()), constants);
 }
 
 }  // namespace mdh

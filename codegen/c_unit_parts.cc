@@ -1,5 +1,8 @@
 #include "codegen/c_unit_parts.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -44,6 +47,32 @@ std::string ScratchPointers(const LoopProgram& program, const ScratchLayout& lay
                     ")(scratch + ", offset, ");\n");
   }
   return pointers;
+}
+
+KernelArgument ArgumentOf(std::string name, const Buffer& buffer, bool is_output) {
+  return {std::move(name), buffer.type,    buffer.elements(),
+          is_output,       buffer.extents, buffer.given_strides};
+}
+
+std::string DescribeArguments(const std::vector<KernelArgument>& arguments,
+                              const std::string& entry, const CDialect& dialect,
+                              int alignment_bytes) {
+  std::string text;
+  for (const KernelArgument& a : arguments) {
+    int alignment = alignment_bytes;
+    for (const ElementType::Field& field : a.type.fields()) {
+      if (alignment_bytes == 0) alignment = std::max(alignment, SizeBytes(field.type));
+    }
+    absl::StrAppend(&text, "  ", a.name, ": ", ArgumentType(a, entry, dialect));
+    for (const int64_t extent : a.extents) absl::StrAppend(&text, "[", extent, "]");
+    if (!a.strides.empty()) {
+      absl::StrAppend(&text, " with strides of (", absl::StrJoin(a.strides, ", "), ") elements");
+    }
+    absl::StrAppend(&text, ", ", a.elements, " elements, aligned to ", alignment,
+                    alignment == 1 ? " byte" : " bytes", a.is_output ? ", written" : ", read",
+                    "\n");
+  }
+  return text;
 }
 
 std::string ArgumentType(const KernelArgument& argument, const std::string& entry,

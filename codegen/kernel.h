@@ -17,6 +17,10 @@ struct KernelArgument {
   ElementType type;
   int64_t elements;
   bool is_output;
+  // Of the buffer as the expression has it: per dimension, the extent, and the elements from one
+  // index to the next. No strides: row-major without gaps.
+  std::vector<int64_t> extents = {};
+  std::vector<int64_t> strides = {};
 };
 
 // How one stage of a kernel is launched.

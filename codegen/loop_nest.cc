@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "codegen/c_spelling.h"
 #include "codegen/c_unit.h"
+#include "codegen/c_unit_parts.h"
 #include "codegen/finish_results.h"
 #include "codegen/kernel.h"
 #include "codegen/result_targets.h"
@@ -34,7 +35,7 @@ class LoopNestBuilder {
     };
     for (const Dimension& d : expression.dimensions()) index_names_.push_back(unique(d.name));
     auto declare = [&](const Buffer& buffer, bool is_output) {
-      arguments_.push_back({unique(buffer.name), buffer.type, buffer.elements(), is_output});
+      arguments_.push_back(ArgumentOf(unique(buffer.name), buffer, is_output));
     };
     for (const Buffer& buffer : expression.inputs()) declare(buffer, false);
     std::vector<std::string> outputs;

@@ -1,6 +1,7 @@
 // What a caller must know of a level-by-level program besides its statements.
 #include <algorithm>
 
+#include "codegen/c_unit_parts.h"
 #include "codegen/nest_context.h"
 #include "codegen/nest_program.h"
 
@@ -12,15 +13,13 @@ bool HasRegisters(const DeviceDescription& device) {
 
 std::vector<KernelArgument> NestArguments(const LowLevelExpression& low_level) {
   const NestContext context(low_level, {}, false);
-  const Expression& e = low_level.expression();
+  const Expression& e = low_level.given();
   std::vector<KernelArgument> arguments;
   for (size_t b = 0; b < e.inputs().size(); ++b) {
-    arguments.push_back({context.input_name(static_cast<int>(b)), e.inputs()[b].type,
-                         e.inputs()[b].elements(), false});
+    arguments.push_back(ArgumentOf(context.input_name(static_cast<int>(b)), e.inputs()[b], false));
   }
   for (size_t b = 0; b < e.outputs().size(); ++b) {
-    arguments.push_back(
-        {context.output_names()[b], e.outputs()[b].type, e.outputs()[b].elements(), true});
+    arguments.push_back(ArgumentOf(context.output_names()[b], e.outputs()[b], true));
   }
   return arguments;
 }

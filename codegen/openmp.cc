@@ -4,6 +4,7 @@
 #include "codegen/build_loop_program.h"
 #include "codegen/c_spelling.h"
 #include "codegen/c_unit.h"
+#include "codegen/c_unit_parts.h"
 #include "codegen/keep_shared_loads.h"
 #include "codegen/kernel.h"
 #include "codegen/loop_plan.h"
@@ -36,16 +37,14 @@ std::vector<std::string> CompileOptions(NumericsPolicy numerics, Compiler compil
   return options;
 }
 
-std::vector<KernelArgument> Arguments(const LoopPlan& plan) {
+// `given`: the expression, before its dimensions were fused.
+std::vector<KernelArgument> Arguments(const LoopPlan& plan, const Expression& given) {
   std::vector<KernelArgument> arguments;
-  const Expression& expression = plan.expression();
-  for (size_t b = 0; b < expression.inputs().size(); ++b) {
-    const Buffer& buffer = expression.inputs()[b];
-    arguments.push_back({plan.input_name(b), buffer.type, buffer.elements(), false});
+  for (size_t b = 0; b < given.inputs().size(); ++b) {
+    arguments.push_back(ArgumentOf(plan.input_name(b), given.inputs()[b], false));
   }
-  for (size_t b = 0; b < expression.outputs().size(); ++b) {
-    const Buffer& buffer = expression.outputs()[b];
-    arguments.push_back({plan.output_name(b), buffer.type, buffer.elements(), true});
+  for (size_t b = 0; b < given.outputs().size(); ++b) {
+    arguments.push_back(ArgumentOf(plan.output_name(b), given.outputs()[b], true));
   }
   return arguments;
 }
@@ -61,7 +60,8 @@ Result<NamedProgram> BuildProgram(const LowLevelExpression& low_level,
   const TuningParameters& parameters = low_level.parameters();
   if (UsesRegisterTiles(low_level.model(), parameters)) {
     const LoopPlan plan(low_level);
-    return NamedProgram{KeepSharedLoads(BranchSelections(BuildLoopProgram(plan))), Arguments(plan)};
+    return NamedProgram{KeepSharedLoads(BranchSelections(BuildLoopProgram(plan))),
+                        Arguments(plan, low_level.given())};
   }
   MDH_ASSIGN_OR_RETURN(LoopProgram program, BuildNestProgram(low_level, device));
   program = Optimize(std::move(program),

@@ -161,7 +161,9 @@ Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel
   MDH_RETURN_IF_ERROR(Validate(expression, model, device, parameters));
   if (parameters.fused.empty()) return LowerUnchecked(expression, model, parameters);
   MDH_ASSIGN_OR_RETURN(const Expression fused, FuseDimensions(expression, parameters.fused));
-  return LowerUnchecked(fused, model, parameters);
+  LowLevelExpression low = LowerUnchecked(fused, model, parameters);
+  low.given_ = expression;
+  return low;
 }
 
 LowLevelExpression LowerUnchecked(const Expression& expression, const SystemModel& model,

@@ -1,6 +1,7 @@
 // The low-level representation (paper, Section 3, Figure 19): one decomposition of one expression.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ class LowLevelExpression {
  public:
   // Its dimensions are fused as the parameters say.
   const Expression& expression() const { return expression_; }
+  // As Lower got it, whose buffers are those of the caller: before dimensions were fused.
+  const Expression& given() const { return given_.has_value() ? *given_ : expression_; }
   const SystemModel& model() const { return model_; }
   const TuningParameters& parameters() const { return parameters_; }
   // By MDH level: layer by layer, dimension by dimension.
@@ -51,6 +54,8 @@ class LowLevelExpression {
   std::string ToTable() const;
 
  private:
+  friend Result<LowLevelExpression> Lower(const Expression&, const SystemModel&,
+                                          const DeviceDescription&, const TuningParameters&);
   friend LowLevelExpression LowerUnchecked(const Expression&, const SystemModel&,
                                            const TuningParameters&);
   LowLevelExpression(Expression expression, SystemModel model, TuningParameters parameters)
@@ -58,6 +63,7 @@ class LowLevelExpression {
         model_(std::move(model)),
         parameters_(std::move(parameters)) {}
   Expression expression_;
+  std::optional<Expression> given_;  // if it is another one
   SystemModel model_;
   TuningParameters parameters_;
   std::vector<LowLevelOperator> operators_;

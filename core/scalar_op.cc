@@ -39,7 +39,7 @@ constexpr ScalarOpInfo kOps[] = {
     {ScalarOp::kSub, "-", 2, true, 9, false, 1},
     {ScalarOp::kMul, "*", 2, true, 10, true, 1},
     {ScalarOp::kDiv, "/", 2, true, 10, false, 1},
-    {ScalarOp::kRem, "%", 2, true, 10, false, 0},
+    {ScalarOp::kRem, "%", 2, true, 10, false, 1},
     {ScalarOp::kMin, "min", 2, false, 0, true, 1},
     {ScalarOp::kMax, "max", 2, false, 0, true, 1},
     {ScalarOp::kPow, "pow", 2, false, 0, false, 1},
@@ -65,7 +65,6 @@ bool Exists(ScalarOp op, ScalarType type) {
     case ScalarOp::kAnd:
     case ScalarOp::kOr:
       return type == ScalarType::kBool;
-    case ScalarOp::kRem:
     case ScalarOp::kBitAnd:
     case ScalarOp::kBitOr:
     case ScalarOp::kBitXor:
@@ -76,6 +75,7 @@ bool Exists(ScalarOp op, ScalarType type) {
     case ScalarOp::kSub:
     case ScalarOp::kMul:
     case ScalarOp::kDiv:
+    case ScalarOp::kRem:
     case ScalarOp::kMin:
     case ScalarOp::kMax:
       return type != ScalarType::kBool;
@@ -136,6 +136,8 @@ T ApplyReal(ScalarOp op, T a, T b) {
       return a * b;
     case ScalarOp::kDiv:
       return a / b;
+    case ScalarOp::kRem:
+      return std::fmod(a, b);
     case ScalarOp::kMin:
       return a < b ? a : b;
     case ScalarOp::kMax:

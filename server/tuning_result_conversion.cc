@@ -82,6 +82,8 @@ v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel,
     to->set_elements(argument.elements);
     to->set_size_bytes(argument.elements * argument.type.size_bytes());
     to->set_is_output(argument.is_output);
+    to->mutable_extents()->Add(argument.extents.begin(), argument.extents.end());
+    to->mutable_strides()->Add(argument.strides.begin(), argument.strides.end());
   }
   proto.set_stages(kernel.stages);
   for (const std::string& option : kernel.compile_options) proto.add_compile_options(option);

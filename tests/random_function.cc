@@ -176,6 +176,8 @@ class Builder {
     for (int operand : operands) types.push_back(instructions_[operand].type);
     const Result<ScalarType> type = ResultType(op, types);
     if (!type.ok()) return;
+    // Whether a remainder is near 0 or near the divisor is decided by the last bit of an operand.
+    if (op == ScalarOp::kRem && IsFloatingPoint(*type)) return;
     const double bound = *type == ScalarType::kBool ? 1 : Bound(op, operands);
     if (options_.exact && IsFloatingPoint(*type) &&
         (op == ScalarOp::kDiv || bound > IntermediateBound(*type))) {

@@ -15,6 +15,28 @@ std::string TypeOf(const v1::KernelArgument& argument) {
   return std::string(Name(static_cast<ScalarType>(argument.type())));
 }
 
+// Errors: InvalidArgument for what describes no array.
+Result<BufferView> ViewOf(const mdh_buffer& buffer, size_t number) {
+  BufferView view = {buffer.data};
+  const auto wrong = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat("buffer number ", number, " ", what));
+  };
+  if (buffer.type == nullptr) return wrong("has no type");
+  if (std::string_view(buffer.type) == "record") {
+    if (buffer.record_bytes <= 0) return wrong("has records without a size");
+    view.record_bytes = buffer.record_bytes;
+  } else {
+    const std::optional<ScalarType> type = ScalarTypeFromName(buffer.type);
+    if (!type.has_value()) return wrong(absl::StrCat("has an unknown type: ", buffer.type));
+    view.type = *type;
+  }
+  if (buffer.rank > 0 && buffer.extents == nullptr) return wrong("has no extents");
+  view.extents.assign(buffer.extents, buffer.extents + buffer.rank);
+  if (buffer.strides != nullptr) view.strides.assign(buffer.strides, buffer.strides + buffer.rank);
+  view.is_read_only = buffer.is_read_only != 0;
+  return view;
+}
+
 // In the environment's folder for what can be made again.
 Result<std::string> DefaultCacheDirectory() {
   const char* const caches = std::getenv("XDG_CACHE_HOME");
@@ -86,6 +108,19 @@ mdh_code mdh_kernel_argument(const mdh_kernel* kernel, size_t number, mdh_argume
   return MDH_OK;
 }
 
+mdh_code mdh_kernel_argument_shape(const mdh_kernel* kernel, size_t number, size_t* rank,
+                                   const int64_t** extents, const int64_t** strides) {
+  if (number >= mdh_kernel_argument_count(kernel)) return MDH_OUT_OF_RANGE;
+  const mdh::v1::KernelArgument& from =
+      kernel->response.kernel().arguments(static_cast<int>(number));
+  static_assert(sizeof(int64_t) == sizeof(*from.extents().data()));
+  *rank = static_cast<size_t>(from.extents_size());
+  *extents = reinterpret_cast<const int64_t*>(from.extents().data());
+  *strides =
+      from.strides_size() == 0 ? nullptr : reinterpret_cast<const int64_t*>(from.strides().data());
+  return MDH_OK;
+}
+
 size_t mdh_kernel_launch_count(const mdh_kernel* kernel) {
   return static_cast<size_t>(kernel->response.kernel().launches_size());
 }
@@ -152,6 +187,18 @@ mdh_code mdh_function_run(const mdh_function* function, void* const* arguments, 
                           mdh_error** error) {
   return mdh::Guarded(error, [&]() -> mdh::Status {
     return function->kernel->Run({arguments, count});
+  });
+}
+
+mdh_code mdh_function_run_buffers(const mdh_function* function, const mdh_buffer* buffers,
+                                  size_t count, mdh_error** error) {
+  return mdh::Guarded(error, [&]() -> mdh::Status {
+    std::vector<mdh::BufferView> views;
+    for (size_t n = 0; n < count; ++n) {
+      MDH_ASSIGN_OR_RETURN(mdh::BufferView view, mdh::ViewOf(buffers[n], n));
+      views.push_back(std::move(view));
+    }
+    return function->kernel->RunBuffers(views);
   });
 }
 

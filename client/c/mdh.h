@@ -228,6 +228,29 @@ MDH_API void mdh_function_free(mdh_function* function);
 MDH_API mdh_code mdh_function_run(const mdh_function* function, void* const* arguments,
                                   size_t count, mdh_error** error);
 
+/* An array of the caller, described so that it can be checked. Zero the fields that are not set. */
+typedef struct mdh_buffer {
+  void* data;
+  const char* type; /* "fp32", ..., as in mdh_argument; "record" for structs */
+  size_t rank;      /* numbers in `extents` and `strides` */
+  const int64_t* extents;
+  const int64_t* strides; /* elements from one index of each dimension to the next; NULL: row-major
+                             without gaps */
+  int64_t record_bytes;   /* of records: the size of one */
+  int is_read_only;
+} mdh_buffer;
+
+/* The shape of an argument: *rank numbers in *extents, which belong to the kernel; *strides is NULL
+ * for arrays that are row-major without gaps. Rank 0: one element, or a kernel that an earlier
+ * version stored, which says no shapes. MDH_OUT_OF_RANGE if there is no such argument. */
+MDH_API mdh_code mdh_kernel_argument_shape(const mdh_kernel* kernel, size_t number, size_t* rank,
+                                           const int64_t** extents, const int64_t** strides);
+/* As mdh_function_run, on arrays that are described: MDH_INVALID_ARGUMENT, naming the argument with
+ * what it is and what is expected, for one of another type, shape, strides or alignment, an output
+ * that is read-only or overlaps with anything. */
+MDH_API mdh_code mdh_function_run_buffers(const mdh_function* function, const mdh_buffer* buffers,
+                                          size_t count, mdh_error** error);
+
 /* ---- Bundles: kernels in a file, without a daemon ---- */
 
 typedef enum mdh_bundle_check MDH_ENUM_BASE {

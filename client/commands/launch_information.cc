@@ -32,6 +32,8 @@ Json ArgumentJson(const v1::KernelArgument& argument) {
     }
   }
   json["elements"] = argument.elements();
+  json["extents"] = JsonList(argument.extents());
+  if (argument.strides_size() > 0) json["strides"] = JsonList(argument.strides());
   json["size_bytes"] = argument.size_bytes();
   json["is_output"] = argument.is_output();
   return json;

@@ -106,9 +106,73 @@ TEST_F(CInterfaceTest, WhatAKernelIs) {
   EXPECT_EQ(argument.size_bytes, 4 * kSize * kSize);
   EXPECT_EQ(argument.is_output, 1);
   EXPECT_EQ(mdh_kernel_argument(kernel.get(), 3, &argument), MDH_OUT_OF_RANGE);
+  size_t rank = 0;
+  const int64_t *extents = nullptr, *strides = nullptr;
+  ASSERT_EQ(mdh_kernel_argument_shape(kernel.get(), 2, &rank, &extents, &strides), MDH_OK);
+  ASSERT_EQ(rank, 2u);
+  EXPECT_EQ(extents[0], kSize);
+  EXPECT_EQ(extents[1], kSize);
+  EXPECT_EQ(strides, nullptr);
+  EXPECT_EQ(mdh_kernel_argument_shape(kernel.get(), 3, &rank, &extents, &strides),
+            MDH_OUT_OF_RANGE);
   mdh_launch launch = {};
   EXPECT_EQ(mdh_kernel_launch_count(kernel.get()), 0u);
   EXPECT_EQ(mdh_kernel_launch(kernel.get(), 0, &launch), MDH_OUT_OF_RANGE);
+}
+
+TEST_F(CInterfaceTest, ArraysThatAreDescribedAreChecked) {
+  const CKernel kernel = MakeHandle<CKernel, mdh_kernel>(
+      mdh_client_kernel, Connect().get(), MatMulQuery(kSize).get(), MDH_MATCH_PREDICTED);
+  const CFunction function = Load(kernel);
+  std::vector<float> memory(3 * kSize * kSize, 1.0f);
+  const int64_t square[] = {kSize, kSize}, flat[] = {kSize * kSize}, columns[] = {1, kSize};
+  const auto buffer = [&](int number) {
+    mdh_buffer described = {};
+    described.data = memory.data() + number * kSize * kSize;
+    described.type = "fp32";
+    described.rank = 2;
+    described.extents = square;
+    return described;
+  };
+  mdh_buffer buffers[] = {buffer(0), buffer(1), buffer(2)};
+  const auto run = [&] {
+    return Ask(mdh_function_run_buffers, function.get(), static_cast<const mdh_buffer*>(buffers),
+               size_t{3});
+  };
+  EXPECT_EQ(run().code, MDH_OK);
+  EXPECT_EQ(memory.back(), kSize);
+  const auto expect_wrong = [&](const mdh_buffer& wrong, const std::string& message) {
+    buffers[0] = wrong;
+    const Answer answer = run();
+    buffers[0] = buffer(0);
+    EXPECT_EQ(answer.code, MDH_INVALID_ARGUMENT);
+    EXPECT_THAT(answer.message, HasSubstr(message));
+  };
+  mdh_buffer wrong = buffer(0);
+  wrong.rank = 1;
+  wrong.extents = flat;
+  expect_wrong(wrong,
+               "mdh_matmul: the argument 'A' has shape (2304,), but the kernel expects (48, 48)");
+  wrong = buffer(0);
+  wrong.strides = columns;
+  expect_wrong(wrong, "has strides of (1, 48) elements, but the kernel expects (48, 1)");
+  wrong = buffer(0);
+  wrong.type = "fp64";
+  expect_wrong(wrong, "has elements of type fp64, but the kernel expects fp32");
+  wrong.type = "float32";
+  expect_wrong(wrong, "buffer number 0 has an unknown type: float32");
+  wrong.type = nullptr;
+  expect_wrong(wrong, "buffer number 0 has no type");
+  wrong.type = "record";
+  expect_wrong(wrong, "buffer number 0 has records without a size");
+  wrong = buffer(0);
+  wrong.extents = nullptr;
+  expect_wrong(wrong, "buffer number 0 has no extents");
+  expect_wrong(buffer(2), "the output 'C' overlaps with the argument 'A'");
+  EXPECT_THAT(Ask(mdh_function_run_buffers, function.get(), static_cast<const mdh_buffer*>(buffers),
+                  size_t{2})
+                  .message,
+              HasSubstr("mdh_matmul has 3 arguments (A, B, C), not 2"));
 }
 
 TEST_F(CInterfaceTest, KernelsForGpusHaveLaunchesAndAreNotRunHere) {

@@ -51,6 +51,21 @@ TEST(LaunchInformation, OfCudaHasLaunchesAndACommandForNvcc) {
             R"("dynamic_shared_bytes":65536,"starts_early":true})");
 }
 
+TEST(LaunchInformation, ArgumentsHaveShapes) {
+  v1::GetKernelResponse response = WithLaunches("CUDA C++");
+  v1::KernelArgument& argument = *response.mutable_kernel()->add_arguments();
+  argument.set_name("A");
+  argument.set_type(v1::SCALAR_TYPE_FLOAT32);
+  argument.set_elements(24);
+  argument.set_size_bytes(96);
+  for (const int64_t extent : {4, 6}) argument.add_extents(extent);
+  EXPECT_EQ(LaunchInformation("mine", response)["arguments"][0].dump(),
+            R"({"name":"A","type":"fp32","elements":24,"extents":[4,6],"size_bytes":96,)"
+            R"("is_output":false})");
+  for (const int64_t stride : {1, 4}) argument.add_strides(stride);
+  EXPECT_EQ(LaunchInformation("mine", response)["arguments"][0]["strides"].dump(), "[1,4]");
+}
+
 TEST(LaunchInformation, OfOpenClHasNoCommand) {
   v1::GetKernelResponse response = WithLaunches("OpenCL C");
   response.set_made_from("records/7");

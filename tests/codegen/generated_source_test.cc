@@ -308,9 +308,14 @@ TEST(GeneratedSourceTest, ReferenceNestKeepsReductionsInsideWhereThatReadsRows) 
 TEST(GeneratedSourceTest, HeaderDeclaresTheThreeFunctionsForCAndCxx) {
   const Kernel kernel = GenerateLoopNest(*ParseExpression(kMatMul));
   EXPECT_THAT(kernel.header, HasSubstr("extern \"C\""));
-  EXPECT_THAT(
-      kernel.header,
-      HasSubstr("int mdh_matmul(const float* A, const float* B, float* C, void* scratch);"));
+  EXPECT_THAT(kernel.header, HasSubstr("#define mdh_matmul_A_elements 6400\n"));
+  EXPECT_THAT(kernel.header,
+              HasSubstr("//   A: float[100][64], 6400 elements, aligned to 4 bytes, read\n"
+                        "//   B: float[64][500], 32000 elements, aligned to 4 bytes, read\n"));
+  EXPECT_THAT(kernel.header,
+              HasSubstr("int mdh_matmul(const float A[MDH_ELEMENTS(mdh_matmul_A_elements)], "
+                        "const float B[MDH_ELEMENTS(mdh_matmul_B_elements)], "
+                        "float C[MDH_ELEMENTS(mdh_matmul_C_elements)], void* scratch);"));
   EXPECT_THAT(kernel.header, HasSubstr("int64_t mdh_matmul_scratch_bytes(int threads);"));
   EXPECT_THAT(kernel.header, HasSubstr("void mdh_matmul_body(int stage, int thread, int threads,"));
 }

@@ -189,6 +189,7 @@ TYPED_TEST(RealTest, Arithmetic) {
   ExpectBinary<T>(ScalarOp::kMul, std::multiplies<T>());
   ExpectBinary<T>(ScalarOp::kDiv, std::divides<T>());
   ExpectBinary<T>(ScalarOp::kPow, [](T a, T b) { return std::pow(a, b); });
+  ExpectBinary<T>(ScalarOp::kRem, [](T a, T b) { return std::fmod(a, b); });
   ExpectUnary<T>(ScalarOp::kNeg, std::negate<T>());
 }
 
@@ -307,8 +308,9 @@ TEST(ScalarOpTest, ExistenceByType) {
   for (const ScalarTypeInfo& info : AllScalarTypes()) {
     const bool is_bool = info.type == ScalarType::kBool;
     const bool is_real = info.is_floating_point;
-    for (ScalarOp op : {ScalarOp::kNeg, ScalarOp::kAbs, ScalarOp::kAdd, ScalarOp::kSub,
-                        ScalarOp::kMul, ScalarOp::kDiv, ScalarOp::kMin, ScalarOp::kMax}) {
+    for (ScalarOp op :
+         {ScalarOp::kNeg, ScalarOp::kAbs, ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul,
+          ScalarOp::kDiv, ScalarOp::kRem, ScalarOp::kMin, ScalarOp::kMax}) {
       EXPECT_EQ(exists(op, info.type), !is_bool) << Info(op).name << " " << info.name;
     }
     for (ScalarOp op : {ScalarOp::kSqrt, ScalarOp::kRsqrt, ScalarOp::kExp, ScalarOp::kLog,
@@ -316,7 +318,7 @@ TEST(ScalarOpTest, ExistenceByType) {
                         ScalarOp::kSin, ScalarOp::kCos, ScalarOp::kPow}) {
       EXPECT_EQ(exists(op, info.type), is_real) << Info(op).name << " " << info.name;
     }
-    for (ScalarOp op : {ScalarOp::kRem, ScalarOp::kBitAnd, ScalarOp::kBitOr, ScalarOp::kBitXor}) {
+    for (ScalarOp op : {ScalarOp::kBitAnd, ScalarOp::kBitOr, ScalarOp::kBitXor}) {
       EXPECT_EQ(exists(op, info.type), !is_bool && !is_real) << Info(op).name << " " << info.name;
     }
     for (ScalarOp op : {ScalarOp::kNot, ScalarOp::kAnd, ScalarOp::kOr, ScalarOp::kSelect}) {

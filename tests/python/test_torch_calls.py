@@ -66,13 +66,13 @@ class Source:
 @pytest.fixture
 def views(monkeypatch):
     """Tensors look as if they were on a GPU. Counts looks at them."""
-    real, looks = mdh.cuda_kernel.view_of, []
+    real, looks = mdh.arguments.view_of, []
 
     def view_of(array, name):
         looks.append(name)
         return dataclasses.replace(real(array, name), is_on_gpu=True)
 
-    monkeypatch.setattr(mdh.cuda_kernel, "view_of", view_of)
+    monkeypatch.setattr(mdh.arguments, "view_of", view_of)
     return looks
 
 

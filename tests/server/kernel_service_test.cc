@@ -229,6 +229,7 @@ TEST_F(KernelServiceTest, NearestGivesAKernelForTheSizesThatWereAskedFor) {
   EXPECT_EQ(found->differences(0).asked(), "96,64,64");
   EXPECT_EQ(found->differences(0).found(), "64,64,64");
   EXPECT_EQ(found->kernel().arguments(0).elements(), 96 * 64);
+  EXPECT_THAT(found->kernel().arguments(0).extents(), ::testing::ElementsAre(96, 64));
   EXPECT_EQ(found->record().time_ns(), 0);
   // Weaker matches are not for who wants a stronger one.
   EXPECT_EQ(client_->GetBestKernel(wanted, {}, v1::MATCH_KIND_COMPATIBLE).status().code(),

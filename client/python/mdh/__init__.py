@@ -26,14 +26,15 @@ from .dsl import combine_ops, inp, md_hom, mdh, out
 from .einsum import einsum
 from .elements import identity, index
 from .errors import (
-    AbortedError, AlreadyExistsError, CancelledError, DeadlineExceededError, ExpressionError,
-    FailedPreconditionError, InternalError, MdhError, NotFoundError, OutOfRangeError,
+    AbortedError, AlreadyExistsError, ArgumentTypeError, ArgumentValueError, CancelledError,
+    DeadlineExceededError, ExpressionError, FailedPreconditionError, InternalError, MdhError,
+    NotFoundError, OutOfRangeError,
     PermissionDeniedError, ResourceExhaustedError, SourceLocation, UnauthenticatedError,
     UnavailableError, UnimplementedError,
 )
 from .expression import Expression, TextExpression, parse
 from .functions import (
-    abs, ceil, cos, erf, exp, exp2, floor, log, log2, logical_not, pow, round, rsqrt, sin, sqrt,
+    abs, ceil, cos, erf, exp, exp2, floor, fmod, log, log2, logical_not, pow, round, rsqrt, sin, sqrt,
     tanh, trunc,
 )
 from .kernel_file import KernelFile, read_kernel

@@ -5,13 +5,14 @@ which order, on which device. Through __cuda_array_interface__ (torch, cupy, num
 from __future__ import annotations
 
 import ctypes
+import re
 from dataclasses import dataclass
 from typing import Any, Optional, Tuple
 
-from .errors import wrong
+from .errors import MdhError, wrong
 
 # Types of elements by how the interfaces of arrays write them.
-_TYPES = {"b1": "bool", "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "u1": "uint8",
+INTERFACE_TYPES = {"b1": "bool", "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "u1": "uint8",
           "u2": "uint16", "u4": "uint32", "u8": "uint64", "f2": "fp16", "f4": "fp32", "f8": "fp64"}
 # DLDataTypeCode.
 _DLPACK_TYPES = {0: "int", 1: "uint", 2: "fp", 4: "bf", 6: "bool"}  # without the number of bits
@@ -32,6 +33,8 @@ class ArrayView:
     is_on_gpu: bool
     is_read_only: bool
     owner: Any
+    described: str = ""  # of a type that kernels do not have: what it is
+    fields: Tuple[Tuple[str, str], ...] = ()  # names and types of the fields of records
 
     @property
     def size_bytes(self) -> int:
@@ -61,39 +64,62 @@ def view_of(array: Any, name: str) -> ArrayView:
         except Exception:  # torch: types that the interface does not have, or needed gradients
             found = None
         if found is not None:
+            if not found["shape"] and _is_number(array):
+                raise wrong(f"the argument '{name}' is a number of numpy, which has no memory of its "
+                            f"own: np.array(...) has")
             view = _of_interface(found, is_on_gpu, array)
             # bf16 has a name in DLPack only.
-            if view.type or not hasattr(array, "__dlpack__"):
+            if view.type or view.fields or not hasattr(array, "__dlpack__"):
                 return view
+            try:
+                other = _of_dlpack(array, name)
+            except Exception:  # numpy: types that DLPack does not have either
+                return view
+            return other if other.type else view
     if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
-        return _of_dlpack(array, name)
+        try:
+            return _of_dlpack(array, name)
+        except MdhError:
+            raise
+        except Exception as error:
+            raise wrong(f"the argument '{name}' is a {type(array).__name__} that does not lend its "
+                        f"memory: {error}") from error
     raise wrong(f"the argument '{name}' is a {type(array).__name__}, which is no array: it has "
                 f"neither __cuda_array_interface__ nor __array_interface__ nor __dlpack__")
 
 
-def check(view: ArrayView, name: str, type_: str, size_bytes: int) -> None:
-    """Whether a kernel can have it as an argument of this type (empty: any) and size.
-    Errors: ExpressionError, naming the argument."""
-    if type_ and view.type != type_:
-        raise wrong(f"the argument '{name}' has elements of type {view.type or 'unknown'}, but the "
-                    f"kernel expects {type_}")
-    if not view.is_contiguous():
-        raise wrong(f"the argument '{name}' is not contiguous: shape {view.shape}, strides in bytes "
-                    f"{view.strides}")
-    if view.size_bytes < size_bytes:
-        raise wrong(f"the argument '{name}' has {view.size_bytes} bytes, but the kernel expects "
-                    f"{size_bytes}")
+def _is_number(array: Any) -> bool:
+    return type(array).__module__ == "numpy" and not hasattr(array, "__array_finalize__")
 
 
 def _of_interface(interface: Any, is_on_gpu: bool, owner: Any) -> ArrayView:
     typestr = interface["typestr"]
     strides = interface.get("strides")
     pointer, is_read_only = interface["data"]
+    type_ = _type_of(typestr)
     return ArrayView(
-        pointer=int(pointer), type="" if typestr[0] == ">" else _TYPES.get(typestr[1:], ""),
-        item_bytes=int(typestr[2:]), shape=tuple(interface["shape"]),
+        pointer=int(pointer), type=type_,
+        item_bytes=int(re.match(r"\d*", typestr[2:])[0] or 0),  # dates have their unit behind it
+        shape=tuple(interface["shape"]),
         strides=None if strides is None else tuple(strides), is_on_gpu=is_on_gpu,
-        is_read_only=bool(is_read_only), owner=owner)
+        is_read_only=bool(is_read_only), owner=owner, described="" if type_ else _described(typestr),
+        fields=_fields(interface.get("descr")) if typestr[1] == "V" else ())
+
+
+def _type_of(typestr: str) -> str:
+    return "" if typestr[0] == ">" else INTERFACE_TYPES.get(typestr[1:], "")
+
+
+def _described(typestr: str) -> str:
+    name = INTERFACE_TYPES.get(typestr[1:])
+    return f"{name} in big-endian order" if name else f"unknown ({typestr})"
+
+
+def _fields(descr: Any) -> Tuple[Tuple[str, str], ...]:
+    """Of a structured array, without padding; none of an array that has no fields with names."""
+    named = [field for field in descr or () if field[0]]
+    return tuple((field[0], _type_of(field[1]) if len(field) == 2 and isinstance(field[1], str)
+                  else "unknown") for field in named)
 
 
 class _Device(ctypes.Structure):
@@ -113,16 +139,46 @@ class _Tensor(ctypes.Structure):
         ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
 
 
+class _Versioned(ctypes.Structure):
+    """DLManagedTensorVersioned, since DLPack 1.0."""
+
+    _fields_ = [
+        ("version", ctypes.c_uint32 * 2), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64), ("tensor", _Tensor)]
+
+
+_READ_ONLY = 1  # of flags
+
+
+def _lent(array: Any, is_on_gpu: bool) -> Any:
+    """A capsule, of DLPack 1 where the library has it: that says whether the array may be written."""
+    # The caller orders streams: nothing is waited for here.
+    options = {"stream": -1} if is_on_gpu else {}
+    try:
+        return array.__dlpack__(max_version=(1, 0), **options)
+    except TypeError:  # an earlier version's
+        return array.__dlpack__(**options)
+
+
+def _tensor_of(capsule: Any) -> Tuple[_Tensor, bool]:
+    """What is in a capsule, and whether it is read-only."""
+    name_of, address_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    address_of.restype, address_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    name = name_of(capsule)
+    if name != b"dltensor_versioned":
+        return _Tensor.from_address(address_of(capsule, b"dltensor")), False
+    versioned = _Versioned.from_address(address_of(capsule, name))
+    return versioned.tensor, bool(versioned.flags & _READ_ONLY)
+
+
 def _of_dlpack(array: Any, name: str) -> ArrayView:
     kind = int(array.__dlpack_device__()[0])
     is_on_gpu = kind in _DLPACK_CUDA
     if not is_on_gpu and kind not in _DLPACK_CPU:
         raise wrong(f"the argument '{name}' is on a device of another kind (DLPack {kind})")
-    # The caller orders streams: nothing is waited for here.
-    capsule = array.__dlpack__(stream=-1) if is_on_gpu else array.__dlpack__()
-    address = ctypes.pythonapi.PyCapsule_GetPointer
-    address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    tensor = _Tensor.from_address(address(capsule, b"dltensor"))
+    capsule = _lent(array, is_on_gpu)
+    tensor, is_read_only = _tensor_of(capsule)
     item_bytes = tensor.type.bits * tensor.type.lanes // 8
     strides = None
     if tensor.strides:
@@ -131,7 +187,8 @@ def _of_dlpack(array: Any, name: str) -> ArrayView:
     return ArrayView(
         pointer=(tensor.data or 0) + tensor.byte_offset, type=_dlpack_type(tensor.type),
         item_bytes=item_bytes, shape=tuple(tensor.shape[n] for n in range(tensor.rank)),
-        strides=strides, is_on_gpu=is_on_gpu, is_read_only=False, owner=(array, capsule))
+        strides=strides, is_on_gpu=is_on_gpu, is_read_only=is_read_only, owner=(array, capsule),
+        described=f"unknown (DLPack {tensor.type.code}, {tensor.type.bits} bits)")
 
 
 def _dlpack_type(type_: _DataType) -> str:

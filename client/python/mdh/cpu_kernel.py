@@ -20,8 +20,8 @@ import subprocess
 import tempfile
 from typing import Any, List, Optional, Protocol, Sequence, Tuple, Union
 
-from .arrays import check, view_of
-from .errors import FailedPreconditionError, ResourceExhaustedError, wrong
+from .arguments import ArgumentCheck
+from .errors import ExpressionError, FailedPreconditionError, ResourceExhaustedError, wrong
 from .kernel_file import KernelArgument
 
 _LANGUAGE = "OpenMP C"
@@ -75,23 +75,18 @@ class CpuKernel:
         self._function = getattr(library, kernel.entry)
         self._function.restype = ctypes.c_int
         self._function.argtypes = [ctypes.c_void_p] * (len(kernel.arguments) + 1)
+        self._check = ArgumentCheck(kernel.entry, kernel.arguments, is_on_gpu=False)
 
     def __call__(self, *arguments: Any) -> None:
         """Runs the kernel. `arguments`: inputs, then outputs: arrays of numpy, tensors of torch or
-        anything with __array_interface__ or DLPack, contiguous, of the kernel's types; or pointers.
-        Errors: ExpressionError, naming the argument, if one does not fit; ResourceExhaustedError if
-        there is no scratch memory."""
-        expected = self.kernel.arguments
-        if len(arguments) != len(expected):
-            names = ", ".join(argument.name for argument in expected)
-            raise wrong(f"{self.kernel.entry} has {len(expected)} arguments ({names}), not "
-                        f"{len(arguments)}")
-        pointers: List[int] = []
-        owners: List[Any] = []
-        for array, argument in zip(arguments, expected):
-            pointer, owner = _pointer(array, argument)
-            pointers.append(pointer)
-            owners.append(owner)
+        anything with __array_interface__ or DLPack, of the types, shapes and strides that the
+        expression's buffers have; outputs overlap with nothing. Or pointers. Errors:
+        ArgumentTypeError, a TypeError, and ArgumentValueError, a ValueError, naming the argument, if
+        one does not fit; ResourceExhaustedError if there is no scratch memory."""
+        try:
+            pointers, _owners = self._check.pointers(arguments)
+        except ExpressionError as error:
+            raise error.with_traceback(None) from None  # what was looked at is none of the caller's
         self.run(pointers)
 
     def run(self, pointers: Sequence[int]) -> None:
@@ -99,24 +94,6 @@ class CpuKernel:
         Errors: ResourceExhaustedError."""
         if self._function(*pointers, None) != 0:
             raise ResourceExhaustedError("there is no memory for the kernel's scratch buffer")
-
-
-def _pointer(array: Any, argument: KernelArgument) -> Tuple[int, Any]:
-    """Where the argument's elements are, and what keeps them there."""
-    name = argument.name
-    if array is None or isinstance(array, int):
-        if not array or isinstance(array, bool):
-            raise wrong(f"the argument '{name}' is {array!r}, no memory")
-        return array, None
-    view = view_of(array, name)
-    if view.is_on_gpu:
-        raise wrong(f"the argument '{name}' is memory of a GPU, but the kernel runs on the CPU")
-    check(view, name, argument.type, argument.size_bytes)
-    if view.pointer == 0:  # torch: of a tensor whose storage was freed
-        raise wrong(f"the argument '{name}' is an array without memory")
-    if argument.is_output and view.is_read_only:
-        raise wrong(f"the argument '{name}' is an output, but the array is read-only")
-    return view.pointer, view.owner
 
 
 def _make_private(directory: pathlib.Path) -> None:

@@ -15,9 +15,9 @@ import ctypes
 from dataclasses import dataclass, replace
 from typing import Any, Callable, List, Optional, Protocol, Sequence, Tuple
 
-from .arrays import check, view_of
+from .arguments import ArgumentCheck
 from .cuda_driver import CudaDriver
-from .errors import wrong
+from .errors import ArgumentValueError, ExpressionError, here, wrong
 from .kernel_file import KernelArgument, KernelLaunch
 from .nvrtc import Nvrtc
 
@@ -61,6 +61,8 @@ class CudaKernel:
         self.kernel = kernel
         self._scratch = 0
         self._module = 0
+        self._check = ArgumentCheck(kernel.entry, kernel.arguments, is_on_gpu=True,
+                                    alignment_bytes=ALIGNMENT_BYTES)
         self._driver = CudaDriver() if driver is None else driver
         self._driver.use_context(device)
         self._context = self._driver.current_context()
@@ -92,32 +94,41 @@ class CudaKernel:
 
     def __call__(self, *arguments: Any, stream: Any = None, scratch: Any = None) -> None:
         """Launches all stages on `stream`. `arguments`: inputs, then outputs, each a pointer to
-        the device's memory or an object with __cuda_array_interface__ or DLPack: of the kernel's
-        type, contiguous, on the kernel's device. `stream`: a handle, or an object of torch or cupy;
-        default: CUDA's default stream; what makes the inputs must be in the same stream, or be done.
+        the device's memory or an object with __cuda_array_interface__ or DLPack: of the type,
+        shape and strides that the expression's buffer has, on the kernel's device. `stream`: a
+        handle, or an object of torch or cupy; default: CUDA's default stream; what makes the inputs must be in the same stream, or be done.
         `scratch`: memory of `kernel.scratch_bytes` bytes; default: the kernel's own. Errors:
-        ExpressionError, naming the argument, if one does not fit; CudaError."""
-        self.prepare(*arguments, scratch=scratch)(stream)
+        ArgumentTypeError, a TypeError, and ArgumentValueError, a ValueError, naming the argument, if
+        one does not fit; CudaError."""
+        try:
+            launch = self.prepare(*arguments, scratch=scratch)
+        except ExpressionError as error:
+            raise error.with_traceback(None) from None  # what was looked at is none of the caller's
+        launch(stream)
 
     def prepare(self, *arguments: Any, scratch: Any = None) -> "PreparedLaunch":
         """The launches with these arguments, which must stay where they are. Errors: as above."""
-        expected = self.kernel.arguments
-        if len(arguments) != len(expected):
-            names = ", ".join(argument.name for argument in expected)
-            raise wrong(f"{self.kernel.entry} has {len(expected)} arguments ({names}), not "
-                        f"{len(arguments)}")
-        found = [self._memory(array, argument) for array, argument in zip(arguments, expected)]
-        pointers = [pointer for pointer, _ in found]
-        owners = [owner for _, owner in found]
+        try:
+            pointers, owners = self._check.pointers(arguments)
+            for argument, pointer, owner in zip(self.kernel.arguments, pointers, owners):
+                self._check_device(argument.name, pointer, owner)
+            self._add_scratch(scratch, pointers, owners)
+        except ExpressionError as error:
+            raise error.with_traceback(None) from None
+        return self._prepared(pointers, owners)
+
+    def _add_scratch(self, scratch: Any, pointers: List[int], owners: List[Any]) -> None:
         if self.kernel.scratch_bytes > 0 and scratch is None:
             pointers.append(self._own_scratch())
         elif self.kernel.scratch_bytes > 0:
             size_bytes = self.kernel.scratch_bytes
-            pointer, owner = self._memory(
-                scratch, KernelArgument("scratch", "", size_bytes, size_bytes, True))
+            check = ArgumentCheck(
+                self.kernel.entry, [KernelArgument("scratch", "", size_bytes, size_bytes, True)],
+                is_on_gpu=True, alignment_bytes=ALIGNMENT_BYTES)
+            pointer, owner = check.pointer(scratch)
+            self._check_device("scratch", pointer, owner)
             pointers.append(pointer)
             owners.append(owner)
-        return self._prepared(pointers, owners)
 
     def launcher(self) -> "PointerLauncher":
         """Launches with arguments that change from call to call, and are not checked."""
@@ -129,29 +140,11 @@ class CudaKernel:
         return PreparedLaunch(self._driver, list(zip(self._functions, self._launches)),
                               pointers, owners)
 
-    def _memory(self, array: Any, argument: KernelArgument) -> Tuple[int, Any]:
-        """Where the argument's elements are on the device, and what keeps them there."""
-        name = argument.name
-        if isinstance(array, bool) or array is None:
-            raise wrong(f"the argument '{name}' is {array!r}, not memory of a GPU")
-        if isinstance(array, int):
-            pointer, owner = array, None
-        else:
-            view = view_of(array, name)
-            if not view.is_on_gpu:
-                raise wrong(f"the argument '{name}' is a {type(array).__name__} in memory of the "
-                            "CPU, but the kernel runs on a GPU")
-            check(view, name, argument.type, argument.size_bytes)
-            if argument.is_output and view.is_read_only:
-                raise wrong(f"the argument '{name}' is an output, but the array is read-only")
-            pointer, owner = view.pointer, view.owner
-        if pointer == 0 or pointer % ALIGNMENT_BYTES != 0:
-            raise wrong(f"the argument '{name}' starts at {pointer:#x}: it must be memory of a GPU, "
-                        f"aligned to {ALIGNMENT_BYTES} bytes")
+    def _check_device(self, name: str, pointer: int, owner: Any) -> None:
         if owner is not None and self._driver.device_of(pointer) != self._device:
-            raise wrong(f"the argument '{name}' is on GPU {self._driver.device_of(pointer)}, but the "
-                        f"kernel runs on GPU {self._device}")
-        return pointer, owner
+            raise ArgumentValueError(
+                f"{self.kernel.entry}: the argument '{name}' is on GPU "
+                f"{self._driver.device_of(pointer)}, but the kernel runs on GPU {self._device}", here())
 
     def resources(self) -> List[FunctionResources]:
         """Of every stage."""

@@ -149,7 +149,7 @@ def _build(
     for buffer in hom.accumulate:
         if buffer not in out_part.functions:
             raise wrong(f"accumulate names '{buffer}', which is no output", hom.location)
-    input_slots, indices = slots(inputs), Indices(names)
+    input_slots, indices = slots(inputs), Indices(names, hom.sizes)
     arguments = [parameter(slot) for slot in input_slots]
     results = Results(slots(outputs))
     function = getattr(hom.function, "function", hom.function)

@@ -215,8 +215,9 @@ class _Assignable:
 class Indices:
     """Index variables of md_hom as int64 values: index.i, index['i'] or index[0]."""
 
-    def __init__(self, names: Sequence[str]):
+    def __init__(self, names: Sequence[str], sizes: Sequence[int]):
         self.__dict__["_names"] = list(names)
+        self.__dict__["_sizes"] = list(sizes)
         self.__dict__["values"] = {}
 
     def __getitem__(self, name: Any) -> Value:
@@ -228,7 +229,8 @@ class Indices:
         else:
             raise wrong(f"there is no dimension {name!r}, but {_listed(names)}")
         if number not in self.values:
-            self.values[number] = Value("PARAMETER", (), int64, names[number])
+            self.values[number] = Value("PARAMETER", (), int64, names[number],
+                                        (0, max(self._sizes[number], 1) - 1))
         return self.values[number]
 
     def __getattr__(self, name: str) -> Value:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Iterator, List, Optional, Tuple
 
+_CALLERS = ("numpy", "torch")  # through which a user's call may come
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -63,6 +64,14 @@ class ExpressionError(MdhError):
     code = "INVALID_ARGUMENT"
 
 
+class ArgumentTypeError(ExpressionError, TypeError):
+    """An argument of a kernel that is no array, or has elements of another type."""
+
+
+class ArgumentValueError(ExpressionError, ValueError):
+    """An array that a kernel cannot have: of another shape, layout or device, read-only, overlapping."""
+
+
 # Places that the reader of loops is at; they take precedence over the stack of calls.
 class _Reading(threading.local):
     def __init__(self) -> None:
@@ -98,8 +107,9 @@ def here() -> Optional[SourceLocation]:
         return _reading.places[-1]
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
-        file = frame.f_code.co_filename
-        if not os.path.abspath(file).startswith(_PACKAGE) and not file.startswith("<frozen"):
+        file, module = frame.f_code.co_filename, frame.f_globals.get("__name__") or ""
+        is_between = file.startswith("<frozen") or module.partition(".")[0] in _CALLERS
+        if not os.path.abspath(file).startswith(_PACKAGE) and not is_between:
             return SourceLocation(file, frame.f_lineno, _column(frame))
         frame = frame.f_back
     return None

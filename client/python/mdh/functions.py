@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any, Callable
 
 from .trace import Value, binary, unary
@@ -29,12 +30,12 @@ exp2 = _function("exp2", "Two to the power of a floating-point value.")
 log = _function("log", "The natural logarithm of a floating-point value.")
 log2 = _function("log2", "The logarithm to base two of a floating-point value.")
 tanh = _function("tanh", "The hyperbolic tangent of a floating-point value.")
-floor = _function("floor", "The largest whole number not above a floating-point value.")
-ceil = _function("ceil", "The smallest whole number not below a floating-point value.")
+floor = _function("floor", "The largest whole number not above a value; of its type.")
+ceil = _function("ceil", "The smallest whole number not below a value; of its type.")
 sin = _function("sin", "The sine of a floating-point value in radians.")
 cos = _function("cos", "The cosine of a floating-point value in radians.")
-round = _function("round", "The nearest whole number, halfway cases to the even one.")
-trunc = _function("trunc", "A floating-point value without its fraction.")
+round = _function("round", "The nearest whole number, halfway cases to the even one; of its type.")
+trunc = _function("trunc", "A value without its fraction.")
 erf = _function("erf", "The error function of a floating-point value.")
 
 
@@ -43,6 +44,14 @@ def pow(base: Any, exponent: Any) -> Any:
     if isinstance(base, _NUMBERS) and isinstance(exponent, _NUMBERS):
         return base**exponent
     return binary("POW", base, exponent)
+
+
+def fmod(left: Any, right: Any) -> Any:
+    """What is left of `left` by a quotient that was truncated, with its sign, as math.fmod and C have
+    it; `left % right` has the sign of `right`. Of numbers of one type."""
+    if isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
+        return math.fmod(left, right)
+    return binary("REM", left, right)
 
 
 def logical_not(value: Any) -> Value:

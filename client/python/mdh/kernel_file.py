@@ -20,6 +20,10 @@ class KernelArgument:
     elements: int
     size_bytes: int
     is_output: bool
+    # Of the expression's buffer; empty: one element, or a kernel of an earlier version
+    extents: Tuple[int, ...] = ()
+    strides: Tuple[int, ...] = ()  # in elements; empty: row-major without gaps
+    record: Tuple[Tuple[str, str], ...] = ()  # names and types of the fields of records
 
 
 @dataclass(frozen=True)
@@ -84,4 +88,6 @@ def _kernel(information: Dict[str, Any], source: str) -> KernelFile:
 def _argument(argument: Dict[str, Any]) -> KernelArgument:
     type_name = "" if argument["type"] == "record" else argument["type"]
     return KernelArgument(argument["name"], type_name, argument["elements"],
-                          argument["size_bytes"], argument["is_output"])
+                          argument["size_bytes"], argument["is_output"],
+                          tuple(argument.get("extents", ())), tuple(argument.get("strides", ())),
+                          tuple((f["name"], f["type"]) for f in argument.get("fields", ())))

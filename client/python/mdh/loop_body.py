@@ -8,12 +8,12 @@ import math
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from . import functions, operators, trace
+from . import arithmetic, functions, operators, trace
 from .elements import Indices, Slot, parameter
 from .errors import ExpressionError, SourceLocation, reading
 from .loop_source import LoopSource, Nest, names_in
 from .trace import RecordValue, Table, Value
-from .types import Record
+from .types import Record, int64
 from .views import Affine, Buffer, BufferUse, as_integer
 
 _BINARY = {
@@ -28,11 +28,14 @@ _COMBINING = {ast.Add: operators.add, ast.Mult: operators.mul, ast.BitAnd: opera
               ast.BitOr: operators.bit_or, ast.BitXor: operators.bit_xor}
 _PYTHON_FUNCTIONS: Dict[Any, Any] = {
     builtins.min: operators.min, builtins.max: operators.max, builtins.abs: functions.abs,
-    builtins.round: functions.round, builtins.pow: functions.pow,
+    builtins.round: functions.round, builtins.pow: arithmetic.power, math.fabs: functions.abs,
     **{getattr(math, name): getattr(functions, name) for name in (
         "sqrt", "exp", "log", "log2", "tanh", "floor", "ceil", "sin", "cos", "trunc", "erf",
-        "pow")},
+        "pow", "fmod")},
 }
+
+# Without names of the loops Python computes these, with its own numbers.
+_COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call)
 
 
 @dataclass
@@ -202,9 +205,7 @@ class LoopBody:
                 return self.nest.affine(node.id)
             if isinstance(node, ast.Name) and node.id in self._affine_locals:
                 return self._affine_locals[node.id]
-            varying = [n for n in names_in(node) if n in self.nest.names or n in self._locals
-                       or n in self.source.parameters]
-            if not varying:
+            if not self._varies(node):
                 value = as_integer(self.source.constant(node), "an index")
                 return Affine([0] * len(self.nest.names), value)
             if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
@@ -221,14 +222,30 @@ class LoopBody:
             raise self.source.error(node, f"the index '{ast.unparse(node)}' is not affine: only "
                                     "+, - and products of loop variables with whole numbers are")
 
+    def _varies(self, node: ast.expr) -> bool:
+        """Whether it has a name of the loops: else it is Python's to compute."""
+        return any(n in self.nest.names or n in self._locals or n in self.source.parameters
+                   for n in names_in(node))
+
     def value(self, node: ast.expr) -> Any:
         """The symbolic value of an expression; what is no value (a function, a table) as it is."""
         with reading(self.source.locate(node)):
+            if isinstance(node, _COMPUTED) and not self._varies(node):
+                return self._computed(node)
             method = getattr(self, "_value_of_" + type(node).__name__, None)
             if method is None:
                 raise self.source.error(node, f"'{ast.unparse(node)}' is not supported in a scalar "
                                         "function")
             return method(node)
+
+    def _computed(self, node: ast.expr) -> Any:
+        """What Python computes. A quotient of small whole numbers stays one, with the digest that the
+        text form's has: rounded to fp64 first, it is the same in every type."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            sides = [self.source.constant(side) for side in (node.left, node.right)]
+            if all(isinstance(s, (int, float)) and s in range(-256, 257) for s in sides) and sides[1]:
+                return trace.binary("DIV", *sides)
+        return self._from_python(self.source.constant(node), node)
 
     def _value_of_Constant(self, node: ast.Constant) -> Any:
         return self._from_python(node.value, node)
@@ -266,45 +283,52 @@ class LoopBody:
         named = self._subscripted(node)
         if named is not None:
             return self._read(named[0], named[1], node)
-        base = self.value(node.value)
+        base, index = self.value(node.value), self.value(node.slice)
         if isinstance(base, (list, tuple)):
-            base = Table(base)
+            base, index = Table(base), _from_the_end(trace.as_value(index), len(base))
         if not isinstance(base, Table):
             raise self.source.error(node, "only buffers and tables are indexed")
-        return base[self.value(node.slice)]
+        return base[index]
 
     def _value_of_Attribute(self, node: ast.Attribute) -> Any:
-        varying = [n for n in names_in(node) if n in self.nest.names or n in self._locals
-                   or n in self.source.parameters]
-        if not varying:
+        if not self._varies(node):
             return self._from_python(self.source.constant(node), node)
         base = self.value(node.value)
         with reading(self.source.locate(node)):
             return getattr(base, node.attr)
 
     def _value_of_BinOp(self, node: ast.BinOp) -> Any:
-        left, right = trace.as_value(self.value(node.left)), self.value(node.right)
-        if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant):
-            right = node.right.value
+        left, right = (trace.as_value(self.value(side)) for side in (node.left, node.right))
         method = _BINARY.get(type(node.op))
         if method is None:
             raise self.source.error(node, "scalar functions lack this operator")
         return getattr(left, method)(right)
 
     def _value_of_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        value = trace.as_value(self.value(node.operand))
         if isinstance(node.op, ast.Not):
-            return trace.unary("NOT", value)
+            return trace.unary("NOT", self._condition(node.operand))
+        value = trace.as_value(self.value(node.operand))
         if isinstance(node.op, ast.Invert):
             return ~value
         return -value if isinstance(node.op, ast.USub) else value
 
     def _value_of_BoolOp(self, node: ast.BoolOp) -> Any:
-        operation = "AND" if isinstance(node.op, ast.And) else "OR"
-        value = self.value(node.values[0])
-        for operand in node.values[1:]:
-            value = trace.binary(operation, value, self.value(operand))
-        return value
+        """The operand that decides, as in Python; of bools that is the operation itself."""
+        values = [trace.as_value(self.value(operand)) for operand in node.values]
+        is_and, result = isinstance(node.op, ast.And), values[-1]
+        if all(value.type is trace.bool_ for value in values):
+            return _joined(is_and, values)
+        for value in reversed(values[:-1]):
+            sides = (result, value) if is_and else (value, result)
+            trace.common_type("and" if is_and else "or", *sides)
+            result = trace.where(arithmetic.truth(value), *sides)
+        return result
+
+    def _condition(self, node: ast.expr) -> Value:
+        """Whether the value of `node` is true for Python."""
+        if isinstance(node, ast.BoolOp):
+            return _joined(isinstance(node.op, ast.And), [self._condition(v) for v in node.values])
+        return arithmetic.truth(self.value(node))
 
     def _value_of_Compare(self, node: ast.Compare) -> Any:
         result, left = None, self.value(node.left)
@@ -318,8 +342,8 @@ class LoopBody:
         return result
 
     def _value_of_IfExp(self, node: ast.IfExp) -> Any:
-        parts = [self.value(part) for part in (node.test, node.body, node.orelse)]
-        return trace.where(*parts)
+        condition = self._condition(node.test)
+        return trace.where(condition, self.value(node.body), self.value(node.orelse))
 
     def _callable(self, node: ast.expr) -> Any:
         if any(n in self._locals or n in self.source.parameters for n in names_in(node)):
@@ -344,6 +368,23 @@ class LoopBody:
             return called(*arguments, **named)
         except TypeError as error:
             raise self.source.error(node, str(error)) from error
+
+
+def _joined(is_and: bool, bools: Sequence[Value]) -> Value:
+    result = bools[0]
+    for value in bools[1:]:
+        result = trace.binary("AND" if is_and else "OR", result, value)
+    return result
+
+
+def _from_the_end(index: Value, length: int) -> Value:
+    """An index of a list of Python, where negative ones count from the end."""
+    is_negative = index.type is not None and index.type.kind == "int" and (
+        index.bounds is None or index.bounds[0] < 0)
+    if not is_negative:
+        return index
+    wide = trace.cast(int64, index)
+    return trace.where(wide < 0, wide + length, wide)
 
 
 def _same(a: Sequence[Affine], b: Sequence[Affine]) -> bool:

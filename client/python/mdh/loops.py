@@ -32,7 +32,7 @@ def expression_of_loops(
     source = LoopSource(function)
     _check_parameters(source, outputs, inputs)
     nest = Nest(source)
-    indices = Indices(nest.names)
+    indices = Indices(nest.names, nest.sizes)
     with tracing(indices):
         body = LoopBody(nest, outputs, inputs, indices)
     uses = list(body.inputs.values()) + list(body.outputs.values())

@@ -87,6 +87,9 @@ class _Writer:
             self._append_constants(instruction, value, type_)
         elif value.type is None and value.op != "SELECT":
             check_operation(value.op, type_, value.location)
+            if value.op == "DIV" and type_.is_integer:
+                raise wrong(f"'/' of literals divides in their context's type, which is {type_} here: "
+                            "use // to round down", value.location)
         self.numbers[(id(value), type_.name)] = len(self.function.instructions) - 1
 
     @staticmethod

@@ -164,7 +164,9 @@ class Kernel:
     @staticmethod
     def from_proto(proto: kernel_pb2.Kernel) -> "Kernel":
         arguments = tuple(
-            KernelArgument(a.name, _type_name(a.type), a.elements, a.size_bytes, a.is_output)
+            KernelArgument(a.name, _type_name(a.type), a.elements, a.size_bytes, a.is_output,
+                           tuple(a.extents), tuple(a.strides),
+                           tuple((f.name, _type_name(f.type)) for f in a.record))
             for a in proto.arguments)
         launches = tuple(
             KernelLaunch(launch.function, tuple(launch.grid), tuple(launch.block),

@@ -21,6 +21,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
+from .arguments import Fit, argument_of
 from .bundle import Bundle
 from .canonical import extents_of
 from .client import Client
@@ -100,7 +101,9 @@ def operator(name: str, expression: Expression, *, source: Optional[KernelSource
     """Registers an expression as the operator `name`, "namespace::name", and gives it: a function of
     the inputs, in the order of the expression's, that gives the output, or a tuple of several.
 
-    The inputs must have exactly the expression's types, and as many elements as its buffers.
+    The inputs must have exactly the types and shapes of the expression's buffers, also where tensors
+    have no values yet (fake ones); those of other strides are copied. Errors of a call:
+    ArgumentTypeError, ArgumentValueError.
     `options`: of KernelSource, instead of `source`. No gradients: torch.library.register_autograd
     adds them. Errors: ExpressionError for records, which tensors do not have, and without inputs.
     """
@@ -109,11 +112,23 @@ def operator(name: str, expression: Expression, *, source: Optional[KernelSource
     if not proto.inputs:
         raise wrong(f"{expression.name} has no input: an operator needs one, which says the device")
     sizes = [dimension.size for dimension in proto.dimensions]
-    outputs = [(_dtype(buffer), extents_of(buffer, sizes)) for buffer in proto.outputs]
-    inputs = [(buffer.name, _dtype(buffer)) for buffer in proto.inputs]
-    return TensorOperator(
-        name, len(inputs), len(outputs), lambda *_: outputs,
-        lambda *tensors: source.load(_checked(inputs, tensors, expression), tensors[0].device)).call
+    outputs = [(_dtype(buffer), extents_of(buffer, sizes), tuple(buffer.strides))
+               for buffer in proto.outputs]
+    fits = [Fit(expression.name, argument_of(buffer.name, _TYPE_OF[_dtype(buffer)].name,
+                                             extents_of(buffer, sizes), buffer.strides))
+            for buffer in proto.inputs]
+
+    def shapes(*tensors: Any) -> List[Any]:
+        for fit, tensor in zip(fits, tensors):
+            fit.check_type(str(_TYPE_OF.get(tensor.dtype, tensor.dtype)))
+            fit.check_shape(tuple(tensor.shape))
+        return outputs
+
+    def load(*tensors: Any) -> Loaded:
+        shapes(*tensors)
+        return source.load(expression, tensors[0].device)
+
+    return TensorOperator(name, len(fits), len(outputs), shapes, load).call
 
 
 def einsum(subscripts: str, *, source: Optional[KernelSource] = None, accumulate: Any = None,
@@ -146,7 +161,7 @@ class _Contraction:
         _einsum_expression(self._subscripts, **{letter: 1 for letter in letters})
         operator_ = TensorOperator(
             name or f"mdh::einsum_{next(_numbers)}", len(self.operands), 1,
-            lambda *t: [(t[0].dtype, self._output_sizes(t))],
+            lambda *t: [(t[0].dtype, self._output_sizes(t), ())],
             lambda *t: source.load(self._expression(*t), t[0].device))
         operator_.add_gradient(self._backward)
         self.call = operator_.call
@@ -199,15 +214,6 @@ class _Contraction:
         result = self._gradients[number](gradient.contiguous(), *rest)
         shape = [size if letter in known else 1 for letter, size in zip(wanted, tensors[number].shape)]
         return result.reshape(shape).expand(tensors[number].shape)
-
-
-def _checked(inputs: Sequence[Tuple[str, Any]], tensors: Sequence[Any],
-             expression: Expression) -> Expression:
-    for (name, dtype), tensor in zip(inputs, tensors):
-        if tensor.dtype != dtype:
-            raise wrong(f"the input '{name}' of {expression.name} is a tensor of {tensor.dtype}, "
-                        f"not of {dtype}")
-    return expression
 
 
 def _dtype(buffer: Any) -> Any:

@@ -13,8 +13,8 @@ from .cpu_kernel import CpuKernel
 from .cuda_kernel import ALIGNMENT_BYTES, CudaKernel
 
 Loaded = Union[CpuKernel, CudaKernel]
-# Type of the elements, and sizes.
-Shape = Tuple[Any, Sequence[int]]
+# Type of the elements, sizes, and strides if they are not row-major without gaps.
+Shape = Tuple[Any, Sequence[int], Sequence[int]]
 
 
 def computation(kernel: Loaded, outputs: Sequence[Shape], device: torch.device
@@ -32,11 +32,12 @@ class _CpuComputation:
     def __init__(self, kernel: CpuKernel, outputs: Sequence[Shape], device: torch.device):
         self._kernel = kernel
         self._empty = [_maker(shape, device) for shape in outputs]
+        self._layouts = _strides_of_inputs(kernel)
         self._fits = False  # tensors of these types and sizes, as a call has shown
 
     def __call__(self, tensors: Sequence[Any]) -> Any:
         results = [make() for make in self._empty]
-        arguments = [tensor.contiguous() for tensor in tensors]
+        arguments = _laid_out(tensors, self._layouts)
         arguments += results
         pointers = [tensor.data_ptr() for tensor in arguments]
         if self._fits and 0 not in pointers:
@@ -57,12 +58,13 @@ class _CudaComputation:
         self._device_index = device.index
         self._empty = [_maker(shape, device) for shape in outputs]
         scratch_bytes = kernel.kernel.scratch_bytes
-        self._scratch = _maker((torch.uint8, (scratch_bytes,)), device) if scratch_bytes else None
+        self._scratch = _maker((torch.uint8, (scratch_bytes,), ()), device) if scratch_bytes else None
+        self._layouts = _strides_of_inputs(kernel)
         self._fits = False  # tensors of these types and sizes, as a call has shown
 
     def __call__(self, tensors: Sequence[Any]) -> Any:
         results = [make() for make in self._empty]
-        arguments = [tensor.contiguous() for tensor in tensors]
+        arguments = _laid_out(tensors, self._layouts)
         arguments += results
         if self._scratch is not None:
             arguments.append(self._scratch())
@@ -88,13 +90,36 @@ class _CudaComputation:
 
 def _maker(shape: Shape, device: torch.device) -> Callable[[], Any]:
     """Makes tensors without values."""
-    dtype, sizes = shape
-    strides = torch.empty(sizes, device="meta").stride()
+    dtype, sizes, strides = shape
+    strides = strides or torch.empty(sizes, device="meta").stride()
     return functools.partial(torch.empty_strided, tuple(sizes), strides, dtype=dtype, device=device)
 
 
+def _strides_of_inputs(kernel: Loaded) -> Sequence[Sequence[int]]:
+    """Of every input, if some are not row-major without gaps; else nothing."""
+    strides = [argument.strides for argument in kernel.kernel.arguments if not argument.is_output]
+    return strides if any(strides) else ()
+
+
+def _laid_out(tensors: Sequence[Any], layouts: Sequence[Sequence[int]]) -> List[Any]:
+    """The tensors themselves, or copies with the kernel's strides."""
+    if not layouts:
+        return [tensor.contiguous() for tensor in tensors]
+    return [_with_strides(tensor, strides) if strides else tensor.contiguous()
+            for tensor, strides in zip(tensors, layouts)]
+
+
+def _with_strides(tensor: Any, strides: Sequence[int]) -> Any:
+    return tensor if tensor.stride() == tuple(strides) else _copied(tensor, strides)
+
+
+def _copied(tensor: Any, strides: Sequence[int]) -> Any:
+    copy = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
+    return copy.copy_(tensor)
+
+
 def _aligned(tensor: Any) -> Any:
-    return tensor.clone() if tensor.data_ptr() % ALIGNMENT_BYTES != 0 else tensor
+    return _copied(tensor, tensor.stride()) if tensor.data_ptr() % ALIGNMENT_BYTES != 0 else tensor
 
 
 def _of_operator(results: List[Any]) -> Any:

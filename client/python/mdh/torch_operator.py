@@ -82,5 +82,7 @@ class TensorOperator:
         return compute(tensors)
 
     def _without_values(self, *tensors: Any) -> Any:
-        made = [tensors[0].new_empty(sizes, dtype=dtype) for dtype, sizes in self._shapes(*tensors)]
+        made = [tensors[0].new_empty_strided(sizes, strides, dtype=dtype) if strides
+                else tensors[0].new_empty(sizes, dtype=dtype)
+                for dtype, sizes, strides in self._shapes(*tensors)]
         return made[0] if len(made) == 1 else tuple(made)

@@ -1,7 +1,8 @@
 """Symbolic values: scalar functions are run once with them, and leave a straight-line program.
 
 Types are those of the text form (core/text/grammar.md): there are no implicit conversions, and a
-literal takes the type of its context. What is known when an operation is written is checked then,
+literal takes the type of its context. Python's operators that the language lacks are made of those
+that it has (arithmetic.py). What is known when an operation is written is checked then,
 so that an error is about its line; literals get their types when the program is complete.
 """
 
@@ -21,13 +22,18 @@ OPERATIONS: Dict[str, Tuple[str, str]] = {
     "COS": ("cos", "fp"), "ROUND": ("round", "fp"), "TRUNC": ("trunc", "fp"),
     "ERF": ("erf", "fp"), "EXP2": ("exp2", "fp"),
     "ADD": ("+", "number"), "SUB": ("-", "number"), "MUL": ("*", "number"),
-    "DIV": ("/", "number"), "REM": ("%", "integer"), "MIN": ("min", "number"),
+    "DIV": ("/", "number"), "REM": ("%", "number"), "MIN": ("min", "number"),
     "MAX": ("max", "number"), "POW": ("pow", "fp"), "BIT_AND": ("&", "integer"),
     "BIT_OR": ("|", "integer"), "BIT_XOR": ("^", "integer"), "AND": ("&", "bool"),
     "OR": ("|", "bool"), "EQ": ("==", "any"), "NE": ("!=", "any"), "LT": ("<", "any"),
     "LE": ("<=", "any"), "GT": (">", "any"), "GE": (">=", "any"),
 }
 _COMPARISONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
+# What an integer is already.
+_TO_WHOLE = ("FLOOR", "CEIL", "ROUND", "TRUNC")
+# Operations of which the bounds follow from those of the operands.
+_BOUNDED = ("CAST", "NEG", "ADD", "SUB", "MUL", "DIV", "REM")
+Bounds = Tuple[int, int]
 
 
 def _takes(operation: str, type_: ScalarType) -> bool:
@@ -57,7 +63,7 @@ def check_operation(
 class Value:
     """A value of a scalar function: an operation on values; type None: that of its context."""
 
-    __slots__ = ("op", "operands", "type", "payload", "location")
+    __slots__ = ("op", "operands", "type", "payload", "location", "bounds")
 
     def __init__(
         self,
@@ -65,13 +71,17 @@ class Value:
         operands: Tuple["Value", ...] = (),
         type_: Optional[ScalarType] = None,
         payload: Any = None,
+        bounds: Optional[Bounds] = None,
     ):
-        """`payload`: what a parameter stands for, a constant's number, the values of a table."""
+        """`payload`: what a parameter stands for, a constant's number, the values of a table.
+        `bounds`: the smallest and the largest number that it can be, if it is an integer and the
+        operands' do not say it."""
         self.op = op
         self.operands = operands
         self.type = type_
         self.payload = payload
         self.location = here()
+        self.bounds = bounds if bounds is not None else _bounds(op, operands, type_, payload)
 
     def __repr__(self) -> str:
         if self.op == "PARAMETER":
@@ -97,27 +107,40 @@ class Value:
         return binary("MUL", other, self)
 
     def __truediv__(self, other: Any) -> "Value":
-        return binary("DIV", self, other)
+        return _arithmetic().true_divide(self, other)
 
     def __rtruediv__(self, other: Any) -> "Value":
-        return binary("DIV", other, self)
+        return _arithmetic().true_divide(other, self)
+
+    def __floordiv__(self, other: Any) -> "Value":
+        return _arithmetic().floor_divide(self, other)
+
+    def __rfloordiv__(self, other: Any) -> "Value":
+        return _arithmetic().floor_divide(other, self)
 
     def __mod__(self, other: Any) -> "Value":
-        return binary("REM", self, other)
+        return _arithmetic().remainder(self, other)
 
     def __rmod__(self, other: Any) -> "Value":
-        return binary("REM", other, self)
+        return _arithmetic().remainder(other, self)
 
     def __pow__(self, other: Any) -> "Value":
-        if isinstance(other, int) and not isinstance(other, bool) and 1 <= other <= 8:
-            product = self
-            for _ in range(other - 1):
-                product = product * self
-            return product
-        return binary("POW", self, other)
+        return _arithmetic().power(self, other)
 
     def __rpow__(self, other: Any) -> "Value":
-        return binary("POW", other, self)
+        return _arithmetic().power(other, self)
+
+    def __lshift__(self, other: Any) -> "Value":
+        return _arithmetic().shift_left(self, other)
+
+    def __rlshift__(self, other: Any) -> "Value":
+        return _arithmetic().shift_left(other, self)
+
+    def __rshift__(self, other: Any) -> "Value":
+        return _arithmetic().shift_right(self, other)
+
+    def __rrshift__(self, other: Any) -> "Value":
+        return _arithmetic().shift_right(other, self)
 
     def __and__(self, other: Any) -> "Value":
         return _bitwise("BIT_AND", "AND", self, other)
@@ -195,15 +218,16 @@ class Value:
             "instead of Python's min and max those of mdh"
         )
 
-    def __floordiv__(self, other: Any) -> NoReturn:
-        raise wrong("'//' rounds down, which scalar functions lack: '/' on integers truncates")
+    def __array_ufunc__(self, function: Any, method: str, *operands: Any, **named: Any) -> Any:
+        """What numpy calls for np.exp(value), np.float32(2) * value and so on."""
+        from .ufuncs import apply_ufunc
 
-    __rfloordiv__ = __floordiv__
+        return apply_ufunc(function.__name__ if method == "__call__" else method, operands, named)
 
-    def __lshift__(self, other: Any) -> NoReturn:
-        raise wrong("scalar functions have no shifts: multiply or divide by a power of two")
+    def __array_function__(self, function: Any, types: Any, operands: Any, named: Any) -> Any:
+        from .ufuncs import apply_function
 
-    __rshift__ = __rlshift__ = __rrshift__ = __lshift__
+        return apply_function(function.__name__, operands, named)
 
     def __index__(self) -> int:
         raise wrong("a value of a scalar function is not known yet; use table(...)[i] for tables")
@@ -270,7 +294,37 @@ def as_value(value: Any) -> Value:
     raise wrong(f"{value!r} is no value of a scalar function")
 
 
-def _same_type(spelling: str, a: Value, b: Value) -> Optional[ScalarType]:
+def _arithmetic() -> Any:
+    """Operators of more than one operation, which are written in those of one."""
+    from . import arithmetic
+
+    return arithmetic
+
+
+def _bounds(op: str, operands: Tuple[Value, ...], type_: Optional[ScalarType],
+            payload: Any) -> Optional[Bounds]:
+    """The smallest and the largest number that an integer operation gives; None: any."""
+    if op == "CONSTANT" and isinstance(payload, int) and not isinstance(payload, bool):
+        return payload, payload
+    if op not in _BOUNDED or type_ is None or not type_.is_integer:
+        return None
+    known = [operand.bounds for operand in operands]
+    if not known or None in known:
+        return None
+    (a, b), (c, d) = known[0], known[-1]
+    if op in ("DIV", "REM") and (a < 0 or c <= 0):
+        return None
+    low, high = {
+        "CAST": (a, b), "NEG": (-b, -a), "ADD": (a + c, b + d), "SUB": (a - d, b - c),
+        "MUL": (min(a * c, a * d, b * c, b * d), max(a * c, a * d, b * c, b * d)),
+        "DIV": (a // max(d, 1), b // max(c, 1)), "REM": (0, min(b, d - 1)),
+    }[op]
+    smallest = -(2 ** (8 * type_.size_bytes - 1)) if type_.kind == "int" else 0
+    fits = smallest <= low and high < smallest + 2 ** (8 * type_.size_bytes)
+    return (low, high) if fits else None  # else it wraps
+
+
+def common_type(spelling: str, a: Value, b: Value) -> Optional[ScalarType]:
     if a.type is not None and b.type is not None and a.type is not b.type:
         raise wrong(f"the operands of '{spelling}' have the types {a.type} and {b.type}; "
                     f"convert one, as in {a.type}(...)")
@@ -281,7 +335,7 @@ def binary(operation: str, left: Any, right: Any) -> Value:
     """`operation` on two values of one type."""
     a, b = as_value(left), as_value(right)
     spelling = OPERATIONS[operation][0]
-    type_ = _same_type(spelling, a, b)
+    type_ = common_type(spelling, a, b)
     if operation in ("AND", "OR"):
         type_ = type_ or bool_
     if type_ is not None:
@@ -304,6 +358,8 @@ def unary(operation: str, operand: Any) -> Value:
     type_ = value.type
     if type_ is None and operation == "NOT":
         raise wrong("'~' is for bool and typed integers")
+    if operation in _TO_WHOLE and type_ is not None and type_.is_integer:
+        return value
     if type_ is not None:
         check_operation(operation, type_)
     return Value(operation, (value,), type_)
@@ -328,7 +384,7 @@ def where(condition: Any, if_true: Any, if_false: Any) -> Any:
             {n: where(test, if_true.fields[n], if_false.fields[n]) for n in names},
         )
     a, b = as_value(if_true), as_value(if_false)
-    return Value("SELECT", (test, a, b), _same_type("where", a, b))
+    return Value("SELECT", (test, a, b), common_type("where", a, b))
 
 
 class Table:

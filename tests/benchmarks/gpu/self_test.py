@@ -80,11 +80,11 @@ class _NoCompiler:
 
 
 class _Memory:
-    """An object like a tensor on a GPU."""
+    """An object like a tensor on a GPU, each at a place of its own."""
 
-    def __init__(self, buffer: Any):
+    def __init__(self, number: int, buffer: Any):
         self.__cuda_array_interface__ = {"shape": buffer.shape, "typestr": _TYPES[buffer.dtype],
-                                         "data": (1 << 24, False), "version": 3}
+                                         "data": ((number + 1) << 40, False), "version": 3}
 
 
 def check_case(case: Case, kernel: Any, compiler: Any) -> str:
@@ -99,7 +99,7 @@ def check_case(case: Case, kernel: Any, compiler: Any) -> str:
     driver = CheckingDriver()
     try:
         with cuda_kernel.CudaKernel(kernel, driver=driver, nvrtc=compiler) as loaded:
-            loaded(*map(_Memory, buffers))
+            loaded(*(_Memory(number, buffer) for number, buffer in enumerate(buffers)))
     except (errors.MdhError, ValueError) as error:
         return str(error)
     if len(driver.launches) != len(kernel.launches):

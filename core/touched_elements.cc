@@ -221,6 +221,14 @@ CountBounds TouchedBytes(const Expression& expression) {
   return bytes;
 }
 
+int64_t BufferBytesOf(const Expression& expression) {
+  int64_t bytes = 0;
+  for (const auto* buffers : {&expression.inputs(), &expression.outputs()}) {
+    for (const Buffer& buffer : *buffers) bytes = AddOrLargest(bytes, buffer.size_bytes());
+  }
+  return bytes;
+}
+
 int64_t TouchedLineBytes(const Expression& expression, int64_t line_bytes) {
   int64_t bytes = 0;
   for (const auto* buffers : {&expression.inputs(), &expression.outputs()}) {

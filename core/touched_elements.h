@@ -34,6 +34,9 @@ CountBounds OutputBytes(const Expression& expression, int b);
 // All inputs and outputs together.
 CountBounds TouchedBytes(const Expression& expression);
 
+// All of their memory, touched or not.
+int64_t BufferBytesOf(const Expression& expression);
+
 // Bytes of the lines of `line_bytes` in which these elements lie: what moves where memory moves
 // whole lines, as a column of a matrix fills one for each of its numbers. An upper bound: accesses
 // are counted one by one, and a buffer may begin within a line; at most the bytes of all buffers.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ class CPrelude {
   // (first) or (first, second) -> halves of their groups of lanes. Only types of the vectors
   // matter.
   std::string GroupHalvesFunction(const GroupHalves& halves);
+  // (sum, a) or (sum, a, b): AddProducts, for vectors of `lanes` lanes of types `a` and `b`.
+  std::string AddProductsFunction(LoopValueType sum, LoopValueType a, std::optional<ScalarType> b);
   // (first, step) -> first, first + step, ...
   std::string IndicesFunction(LoopValueType type);
   // (pointer, first, step, extent, stride): elements first, first + step, ... of a row, clamped.
@@ -99,6 +102,14 @@ class CPrelude {
   void DefineHalfConversion(const std::string& name, LoopValueType type, LoopValueType operand);
   void DefineHalfConversionOfVectors(const std::string& name, LoopValueType type,
                                      LoopValueType operand);
+  // Bodies of AddProductsFunction, by the types of a and b.
+  std::string AddProductsOfBytes(LoopValueType sum, LoopValueType a, std::optional<ScalarType> b);
+  std::string AddProductsOfShorts(LoopValueType sum, LoopValueType a, bool has_b);
+  std::string AddLongProductsOfShorts(LoopValueType sum, LoopValueType a, bool has_b);
+  // Text of an expression for half of the lanes of `name`, as `type`, which has so many.
+  std::string HalfAs(const std::string& name, LoopValueType whole, bool is_upper,
+                     LoopValueType type);
+  std::string ConvertedVector(LoopValueType type, LoopValueType operand);
   void DefineOperationOnVectors(const std::string& name, ScalarOp op, LoopValueType type,
                                 LoopValueType operand);
   const CDialect& dialect_;

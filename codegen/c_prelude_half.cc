@@ -5,6 +5,46 @@
 #include "codegen/c_spelling.h"
 
 namespace mdh {
+namespace {
+
+// x86's conversion of fp16, where the processor has it; the text ends where it has not.
+std::string HalfInstruction(bool widens, int lanes, const std::string& floats,
+                            const std::string& half) {
+  const std::string result = widens ? floats : half, feature = "defined(__F16C__)";
+  const std::string vector =
+      lanes > 1 ? absl::Substitute(" __attribute__((vector_size($0)))", 2 * lanes) : "";
+  const auto convert = [&](const char* value, const char* type) {
+    return lanes > 1 ? absl::Substitute("__builtin_convertvector($0, $1)", value, type)
+                     : absl::Substitute("($1)$0", value, type);
+  };
+  const std::string clang =
+      widens ? absl::Substitute("  memcpy(&h, &a, sizeof h);\n  return $0;\n",
+                                convert("h", floats.c_str()))
+             : absl::Substitute("  h = $0;\n  $1 r;\n  memcpy(&r, &h, sizeof r);\n  return r;\n",
+                                convert("a", "real_half"), half);
+  const std::string text = absl::Substitute(
+      "#if $0 && defined(__clang__)\n  typedef __fp16 real_half$1;\n  real_half h;\n$2", feature,
+      vector, clang);
+  std::string gcc;
+  if (lanes == 1) {
+    gcc = widens ? "  float r;\n"
+                   "  __asm__(\"vmovd %1, %0\\n\\tvcvtph2ps %0, %0\" : \"=x\"(r) : "
+                   "\"r\"((uint32_t)a));\n"
+                   "  return r;\n"
+                 : "  float f;\n  uint16_t r;\n"
+                   "  __asm__(\"vcvtps2ph $0, %1, %0\" : \"=x\"(f) : \"x\"(a));\n"
+                   "  memcpy(&r, &f, sizeof r);\n  return r;\n";
+  } else if (lanes == 4 || lanes == 8 || lanes == 16) {
+    gcc = absl::Substitute("  $0 r;\n  __asm__(\"$1\" : \"=v\"(r) : \"$2\"(a));\n  return r;\n",
+                           result, widens ? "vcvtph2ps %1, %0" : "vcvtps2ph $0, %1, %0",
+                           widens ? "vm" : "v");
+  }
+  if (gcc.empty()) return absl::StrCat(text, "#else\n");
+  return absl::StrCat(text, "#elif ", lanes == 16 ? "defined(__AVX512F__)" : feature, "\n", gcc,
+                      "#else\n");
+}
+
+}  // namespace
 
 void CPrelude::DefineHalfConversion(const std::string& name, LoopValueType type,
                                     LoopValueType operand) {
@@ -83,6 +123,8 @@ void CPrelude::DefineHalfConversionOfVectors(const std::string& name, LoopValueT
         "  return $4;\n",
         words, bits, real, mask, convert("sign | r", half));
   }
+  if (!is_bfloat)
+    body = absl::StrCat(HalfInstruction(widens, lanes, floats, half), body, "#endif\n");
   DefineFunction(name, absl::Substitute("$0 $1($2 a) {\n$3}\n", widens ? floats : half, name,
                                         widens ? half : floats, body));
 }

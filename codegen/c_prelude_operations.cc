@@ -234,6 +234,48 @@ std::string CPrelude::OperationFunction(ScalarOp op, LoopValueType type, LoopVal
   return name;
 }
 
+// Returns `a` converted. gcc takes integers that become longer apart, lane by lane where they
+// become more than twice as long; there is an instruction for each pair of lengths.
+std::string CPrelude::ConvertedVector(LoopValueType type, LoopValueType operand) {
+  const int from = SizeBytes(operand.scalar), to = SizeBytes(type.scalar);
+  const std::string result = VectorType(type);
+  if (IsFloatingPoint(operand.scalar) || from >= to) {
+    return absl::Substitute("  return __builtin_convertvector(a, $0);\n", result);
+  }
+  if (IsFloatingPoint(type.scalar)) {
+    const LoopValueType words{ScalarType::kInt32, type.lanes};
+    if (from >= SizeBytes(words.scalar)) {
+      return absl::Substitute("  return __builtin_convertvector(a, $0);\n", result);
+    }
+    return absl::Substitute("  return __builtin_convertvector($0(a), $1);\n",
+                            OperationFunction(ScalarOp::kCast, words, operand), result);
+  }
+  std::string steps = "a";
+  for (int bytes = 2 * from; bytes < to; bytes *= 2) {
+    const ScalarType between = bytes == 2 ? ScalarType::kUint16 : ScalarType::kUint32;
+    const ScalarType signed_one = bytes == 2 ? ScalarType::kInt16 : ScalarType::kInt32;
+    steps =
+        absl::Substitute("__builtin_convertvector($0, $1)", steps,
+                         VectorType({IsSigned(operand.scalar) ? signed_one : between, type.lanes}));
+  }
+  const std::string portable =
+      absl::Substitute("  return __builtin_convertvector($0, $1);\n", steps, result);
+  const int bytes = to * type.lanes;
+  if (bytes < 16 || bytes > 64 || from * type.lanes < 8) return portable;
+  const std::string feature = bytes == 16            ? "__AVX__"
+                              : bytes == 32          ? "__AVX2__"
+                              : from == 1 && to == 2 ? "__AVX512BW__"
+                                                     : "__AVX512F__";
+  const auto letter = [](int size) {
+    return size == 1 ? "b" : size == 2 ? "w" : size == 4 ? "d" : "q";
+  };
+  return absl::Substitute(
+      "#if defined($0) && !defined(__clang__)\n  $1 r;\n"
+      "  __asm__(\"vpmov$2x$3$4 %1, %0\" : \"=v\"(r) : \"vm\"(a));\n"
+      "  return r;\n#else\n$5#endif\n",
+      feature, result, IsSigned(operand.scalar) ? "s" : "z", letter(from), letter(to), portable);
+}
+
 void CPrelude::DefineOperationOnVectors(const std::string& name, ScalarOp op, LoopValueType type,
                                         LoopValueType operand) {
   const std::string operand_type = Spelled(operand), result_type = Spelled(type);
@@ -254,13 +296,14 @@ void CPrelude::DefineOperationOnVectors(const std::string& name, ScalarOp op, Lo
                   head, mask, op == ScalarOp::kMin ? "<" : ">", result_type));
   } else if (op == ScalarOp::kSelect) {
     const std::string mask = mask_of(type.scalar);
-    DefineFunction(name, absl::Substitute("$0  const $1 k = -__builtin_convertvector(m, $1);\n"
+    const std::string widened = OperationFunction(
+        ScalarOp::kCast, {MaskType(type.scalar), type.lanes}, {ScalarType::kBool, type.lanes});
+    DefineFunction(name, absl::Substitute("$0  const $1 k = -$3(m);\n"
                                           "  return ($2)((k & ($1)a) | (~k & ($1)b));\n}\n",
-                                          head, mask, result_type));
+                                          head, mask, result_type, widened));
   } else if (op == ScalarOp::kCast && type.scalar != ScalarType::kBool &&
              (!IsFloatingPoint(operand.scalar) || IsFloatingPoint(type.scalar))) {
-    DefineFunction(name, absl::Substitute("$0  return __builtin_convertvector(a, $1);\n}\n", head,
-                                          result_type));
+    DefineFunction(name, absl::StrCat(head, ConvertedVector(type, operand), "}\n"));
   } else {
     const std::string scalar = OperationFunction(op, {type.scalar, 1}, {operand.scalar, 1});
     const std::string arguments = Info(op).operands == 2 ? "a[l], b[l]" : "a[l]";

@@ -264,38 +264,45 @@ std::string CPrinter::PrintNativeOperation(const ValueNode& node, const LoopOper
 
 std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
   return std::visit(
-      Overloaded{[&](const Literal& literal) { return CLiteral(literal.value, dialect_); },
-                 [&](const NamedValue& named) { return named.name; },
-                 [&](const LoadElements& load) { return PrintLoad(node, load); },
-                 [&](const LoadInside& load) { return PrintLoadInside(node, load); },
-                 [&](const TableElement& element) {
-                   const std::string function =
-                       prelude_.TableFunction(element.table, element.index->type);
-                   return absl::StrCat(function, "(", PrintValue(*element.index, 0), ")");
-                 },
-                 [&](const LoopOperation& operation) {
-                   return PrintOperation(node, operation, precedence);
-                 },
-                 [&](const Splat& splat) {
-                   if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "a splat");
-                   const std::string function = prelude_.SplatFunction(node.type);
-                   return absl::StrCat(function, "(", PrintValue(*splat.scalar, 0), ")");
-                 },
-                 [&](const Lane& lane) { return PrintLane(lane); },
-                 [&](const GroupHalves& halves) { return PrintGroupHalves(halves); },
-                 [&](const JoinLanes& join) { return PrintJoinLanes(node, join); },
-                 [&](const IndexValue& index) { return PrintIndexValue(node, index); },
-                 [&](const LoadOfBlock& v) {
-                   if (!dialect_.has_clusters()) NotInLanguage(dialect_, "clusters of blocks");
-                   return absl::StrCat(prelude_.LoadOfBlockFunction(node.type.scalar), "(",
-                                       Address(v.array, v.offset), ", ", PrintIndex(v.block), ")");
-                 },
-                 [&](const ShuffleDown& v) {
-                   return PrintShuffle(/*is_down=*/true, *v.value, v.distance, v.width);
-                 },
-                 [&](const ShuffleUp& v) {
-                   return PrintShuffle(/*is_down=*/false, *v.value, v.distance, v.width);
-                 }},
+      Overloaded{
+          [&](const Literal& literal) { return CLiteral(literal.value, dialect_); },
+          [&](const NamedValue& named) { return named.name; },
+          [&](const LoadElements& load) { return PrintLoad(node, load); },
+          [&](const LoadInside& load) { return PrintLoadInside(node, load); },
+          [&](const TableElement& element) {
+            const std::string function = prelude_.TableFunction(element.table, element.index->type);
+            return absl::StrCat(function, "(", PrintValue(*element.index, 0), ")");
+          },
+          [&](const LoopOperation& operation) {
+            return PrintOperation(node, operation, precedence);
+          },
+          [&](const Splat& splat) {
+            if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "a splat");
+            const std::string function = prelude_.SplatFunction(node.type);
+            return absl::StrCat(function, "(", PrintValue(*splat.scalar, 0), ")");
+          },
+          [&](const Lane& lane) { return PrintLane(lane); },
+          [&](const GroupHalves& halves) { return PrintGroupHalves(halves); },
+          [&](const JoinLanes& join) { return PrintJoinLanes(node, join); },
+          [&](const AddProducts& v) {
+            const bool has_b = v.b != nullptr;
+            const std::string function = prelude_.AddProductsFunction(
+                node.type, v.a->type, has_b ? std::optional(v.b->type.scalar) : std::nullopt);
+            return absl::StrCat(function, "(", PrintValue(*v.sum, 0), ", ", PrintValue(*v.a, 0),
+                                has_b ? ", " : "", has_b ? PrintValue(*v.b, 0) : "", ")");
+          },
+          [&](const IndexValue& index) { return PrintIndexValue(node, index); },
+          [&](const LoadOfBlock& v) {
+            if (!dialect_.has_clusters()) NotInLanguage(dialect_, "clusters of blocks");
+            return absl::StrCat(prelude_.LoadOfBlockFunction(node.type.scalar), "(",
+                                Address(v.array, v.offset), ", ", PrintIndex(v.block), ")");
+          },
+          [&](const ShuffleDown& v) {
+            return PrintShuffle(/*is_down=*/true, *v.value, v.distance, v.width);
+          },
+          [&](const ShuffleUp& v) {
+            return PrintShuffle(/*is_down=*/false, *v.value, v.distance, v.width);
+          }},
       node.form);
 }
 

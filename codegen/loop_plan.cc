@@ -81,6 +81,8 @@ void LoopPlan::PlanLoops(const LowLevelExpression& low_level) {
       }
     }
   }
+  narrow_sum_ = NarrowSumOf(expression_);
+  if (!AddsNarrowVectors(narrow_sum_, expression_, vector_dimension_, lanes_)) narrow_sum_.reset();
   std::vector<int64_t> enclosing = core_tile_;
   for (int l = 0; l < layers; ++l) {
     if (model.layers[l].role != LayerRole::kMemory) continue;

@@ -58,6 +58,12 @@ LoopValue MakeJoinLanes(std::vector<LoopValue> scalars) {
   return std::make_shared<ValueNode>(ValueNode{type, JoinLanes{std::move(scalars)}});
 }
 
+LoopValue MakeAddProducts(LoopValue sum, LoopValue a, LoopValue b) {
+  const LoopValueType type = sum->type;
+  return std::make_shared<ValueNode>(
+      ValueNode{type, AddProducts{std::move(sum), std::move(a), std::move(b)}});
+}
+
 LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step) {
   return std::make_shared<ValueNode>(
       ValueNode{{ScalarType::kInt64, lanes}, IndexValue{std::move(index), lane_step}});

@@ -100,6 +100,14 @@ struct GroupHalves {
 struct JoinLanes {
   std::vector<LoopValue> scalars;
 };
+// `sum`, of 32 or 64 bits, with products of lanes of `a` and `b` added to each of its lanes,
+// computed in its type: every lane takes as many, which ones is the target's choice. Lanes of a and
+// b are of one type of at most 16 bits or of two of 8 bits.
+struct AddProducts {
+  LoopValue sum;
+  LoopValue a;
+  LoopValue b;  // null: 1 in every lane
+};
 // An index as a value of type int64; lane l has index + l * lane_step.
 struct IndexValue {
   Index index;
@@ -131,7 +139,8 @@ struct ShuffleUp {
 struct ValueNode {
   LoopValueType type;
   std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, LoopOperation, Splat,
-               Lane, GroupHalves, JoinLanes, IndexValue, LoadOfBlock, ShuffleDown, ShuffleUp>
+               Lane, GroupHalves, JoinLanes, AddProducts, IndexValue, LoadOfBlock, ShuffleDown,
+               ShuffleUp>
       form;
 };
 
@@ -146,6 +155,7 @@ LoopValue MakeLane(LoopValue vector, int lane);
 LoopValue MakeGroupHalves(LoopValue vector, int group, bool is_upper);
 LoopValue MakeGroupHalves(LoopValue first, LoopValue second, int group, int part, bool is_upper);
 LoopValue MakeJoinLanes(std::vector<LoopValue> scalars);  // the scalar itself if it is one
+LoopValue MakeAddProducts(LoopValue sum, LoopValue a, LoopValue b);
 LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step);
 LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index);
 

@@ -80,6 +80,11 @@ std::string ValueText(const ValueNode& node) {
                  [&](const JoinLanes& v) {
                    return absl::StrCat("join(", absl::StrJoin(v.scalars, ", ", AppendText), ")");
                  },
+                 [](const AddProducts& v) {
+                   return absl::StrCat("add_products(", ValueText(*v.sum), ", ", ValueText(*v.a),
+                                       v.b == nullptr ? "" : ", ",
+                                       v.b == nullptr ? "" : ValueText(*v.b), ")");
+                 },
                  [](const IndexValue& v) {
                    return absl::StrCat(
                        "value(", v.index.ToString(),

@@ -39,6 +39,11 @@ class Walk {
                           [&](const JoinLanes& v) {
                             for (const LoopValue& scalar : v.scalars) Inside(*scalar);
                           },
+                          [&](const AddProducts& v) {
+                            Inside(*v.sum);
+                            Inside(*v.a);
+                            if (v.b != nullptr) Inside(*v.b);
+                          },
                           [&](const IndexValue& v) { Use(v.index); },
                           [&](const LoadOfBlock& v) {
                             Name(v.array);
@@ -369,6 +374,11 @@ LoopValue Rewriter::RewriteValue(const LoopValue& value) {
                         [&](JoinLanes& v) {
                           changed = false;
                           for (LoopValue& scalar : v.scalars) changed |= rewrite(scalar);
+                        },
+                        [&](AddProducts& v) {
+                          changed = rewrite(v.sum);
+                          changed |= rewrite(v.a);
+                          if (v.b != nullptr) changed |= rewrite(v.b);
                         },
                         [&](IndexValue& v) { v.index = RewriteIndex(v.index); },
                         [&](LoadOfBlock& v) {

@@ -58,9 +58,11 @@ size_t TileAccumulators::Find(const TilePoint& point, const TilePoint& step, siz
                               bool& is_new) {
   const int v = plan_.vector_dimension();
   const bool lanes_reduced = v >= 0 && plan_.is_reduction(v);
-  const int width = lanes_reduced ? step.pieces[v].width : point.width();
+  const int width = !lanes_reduced              ? point.width()
+                    : step.pieces[v].width == 1 ? 1
+                                                : plan_.accumulator_lanes();
   std::string suffix;
-  if (lanes_reduced && width == 1) suffix = "_s";  // points that fill no vector
+  if (lanes_reduced && step.pieces[v].width == 1) suffix = "_s";  // points that fill no vector
   if (plan_.independent_accumulators() && step_number > 0 && suffix.empty()) {
     suffix = absl::StrCat("_chain", step_number);
   }
@@ -80,6 +82,51 @@ LoopValue TileAccumulators::Named(const Accumulator& accumulator, int r) const {
 
 void TileAccumulators::Accumulate(const TilePoint& point, const TilePoint& step, size_t step_number,
                                   std::vector<LoopValue> values, Block& block) {
+  const NarrowSum* narrow = plan_.narrow_sum();
+  if (narrow == nullptr) {
+    return AccumulateValues(point, step, step_number, std::move(values), block);
+  }
+  if (step.pieces[plan_.vector_dimension()].width > 1) {
+    return AddNarrow(point, step, step_number, values, block);
+  }
+  for (LoopValue& value : values) {
+    value = MakeOperation(ScalarOp::kCast, narrow->result, {std::move(value)});
+  }
+  if (values.size() == 2) values = {MakeOperation(ScalarOp::kMul, narrow->result, values)};
+  AccumulateValues(point, step, step_number, std::move(values), block);
+}
+
+void TileAccumulators::AddNarrow(const TilePoint& point, const TilePoint& step, size_t step_number,
+                                 const std::vector<LoopValue>& operands, Block& block) {
+  const NarrowSum& narrow = *plan_.narrow_sum();
+  const LoopValue a = Widen(operands[0], plan_.lanes());
+  const LoopValue b = narrow.has_product() ? Widen(operands[1], plan_.lanes()) : nullptr;
+  const int lanes = plan_.lanes() * narrow.operand_bytes / SizeBytes(narrow.sum);
+  const LoopValue zero = MakeSplat(MakeLiteral(ScalarValue::Zero(narrow.sum)), lanes);
+  if (narrow.sum != narrow.result) {
+    const auto [position, is_first] = short_sums_.try_emplace(PointKey(point), point, step, "");
+    std::string& name = position->second.name;
+    if (is_first) {
+      name = NameOf(0, point, "_short");
+      block.push_back({DeclareValue{name, MakeAddProducts(zero, a, b), /*is_mutable=*/true}});
+    } else {
+      block.push_back({Assign{name, MakeAddProducts(MakeNamed(name, zero->type), a, b)}});
+    }
+    return;
+  }
+  bool is_new;
+  const Accumulator& accumulator = accumulators_[Find(point, step, step_number, is_new)];
+  const std::string& name = accumulator.names[0];
+  if (is_new && !has_loops_) {
+    block.push_back({DeclareValue{name, MakeAddProducts(zero, a, b), /*is_mutable=*/true}});
+  } else {
+    block.push_back({Assign{name, MakeAddProducts(Named(accumulator, 0), a, b)}});
+  }
+}
+
+void TileAccumulators::AccumulateValues(const TilePoint& point, const TilePoint& step,
+                                        size_t step_number, std::vector<LoopValue> values,
+                                        Block& block) {
   bool is_new;
   const Accumulator& accumulator = accumulators_[Find(point, step, step_number, is_new)];
   if (!has_loops_ && is_new) {
@@ -101,7 +148,20 @@ void TileAccumulators::Accumulate(const TilePoint& point, const TilePoint& step,
       {Flag(Condition::Kind::kFlag, "empty")}, Own(std::move(start)), Own(std::move(combine))}});
 }
 
-void TileAccumulators::EndBlock(Block& block) const {
+void TileAccumulators::EndBlock(Block& block) {
+  for (const auto& [key, sum] : short_sums_) {
+    const ScalarType result = plan_.narrow_sum()->result;
+    const LoopValue lanes =
+        MakeNamed(sum.name, {ScalarType::kInt32, 2 * plan_.accumulator_lanes()});
+    std::vector<LoopValue> halves;
+    for (const bool is_upper : {false, true}) {
+      halves.push_back(MakeOperation(ScalarOp::kCast, result,
+                                     {MakeGroupHalves(lanes, lanes->type.lanes, is_upper)}));
+    }
+    AccumulateValues(sum.point, sum.step, /*step_number=*/0,
+                     {MakeOperation(ScalarOp::kAdd, result, std::move(halves))}, block);
+  }
+  short_sums_.clear();
   if (NeedsFlag()) block.push_back({ClearFlag{"empty"}});
 }
 
@@ -202,7 +262,7 @@ std::vector<std::vector<TileAccumulators::Partial>> TileAccumulators::Runs(
                Distance(partials[begin].point, partials[begin + 1].point)) {
       ++end;
     }
-    for (const int count : LaneRuns(static_cast<int64_t>(end - begin), plan_.lanes())) {
+    for (const int count : LaneRuns(static_cast<int64_t>(end - begin), plan_.accumulator_lanes())) {
       runs.emplace_back(partials.begin() + static_cast<int64_t>(begin),
                         partials.begin() + static_cast<int64_t>(begin) + count);
       begin += static_cast<size_t>(count);

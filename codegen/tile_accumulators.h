@@ -21,12 +21,12 @@ class TileAccumulators {
                    NameAllocator& names)
       : plan_(plan), points_(std::move(points)), has_loops_(has_loops), names_(names) {}
 
-  // Combines the values of f at result `point`, reduction step `step` (number `step_number` of its
-  // block) into their accumulator.
+  // Combines the values of f, or the operands of LoopPlan::narrow_sum, at result `point`, reduction
+  // step `step` (number `step_number` of its block) into their accumulator.
   void Accumulate(const TilePoint& point, const TilePoint& step, size_t step_number,
                   std::vector<LoopValue> values, Block& block);
   // After each block of points.
-  void EndBlock(Block& block) const;
+  void EndBlock(Block& block);
   // Declares what Accumulate has used; goes before the loops.
   void Declare(Block& body) const;
   // Requests the elements that StoreResults will add to; goes before the loops.
@@ -69,6 +69,10 @@ class TileAccumulators {
   std::string NameOf(int r, const TilePoint& point, const std::string& suffix);
   size_t Find(const TilePoint& point, const TilePoint& step, size_t step_number, bool& is_new);
   LoopValue Named(const Accumulator& accumulator, int r) const;
+  void AccumulateValues(const TilePoint& point, const TilePoint& step, size_t step_number,
+                        std::vector<LoopValue> values, Block& block);
+  void AddNarrow(const TilePoint& point, const TilePoint& step, size_t step_number,
+                 const std::vector<LoopValue>& operands, Block& block);
   void Combine(const Accumulator& accumulator, const std::vector<LoopValue>& values, Block& block);
   void AssignTuple(const std::vector<std::string>& targets, int width,
                    std::vector<LoopValue> values, Block& block);
@@ -90,6 +94,12 @@ class TileAccumulators {
   NameAllocator& names_;
   std::vector<Accumulator> accumulators_;
   std::map<std::string, size_t> numbers_;
+  // Sums of short integers of the current block that become longer at its end.
+  struct ShortSum {
+    TilePoint point, step;
+    std::string name;
+  };
+  std::map<std::string, ShortSum> short_sums_;  // by point
 };
 
 }  // namespace mdh

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
+#include "codegen/narrow_sum.h"
+#include "codegen/scalar_code.h"
 #include "codegen/tile_cost.h"
 #include "core/constraints.h"
 #include "core/round.h"
@@ -13,6 +16,7 @@ namespace {
 
 constexpr int64_t kMaxLaneVectors = 8;
 constexpr size_t kMaxRowDimensions = 4;
+constexpr double kPackedReuse = 8;
 constexpr int64_t kShortReduction = 8;       // to be unrolled whole
 constexpr int64_t kUnrolledReductions = 32;  // together
 constexpr size_t kMostOfWidth = 1;           // of these, with the same points along the lanes
@@ -26,6 +30,7 @@ class Ranking {
         device_(device),
         is_ordered_(numerics != NumericsPolicy::kReassociate),
         has_lanes_(has_lanes),
+        narrow_(NarrowSumOf(e)),
         cost_(e, device) {}
 
   std::vector<TileChoice> Run(size_t most) {
@@ -54,12 +59,18 @@ class Ranking {
  private:
   int64_t size(int d) const { return e_.dimensions()[d].size; }
 
-  int64_t FullLanes() const {
-    int64_t bytes = 1;
-    for (const auto* list : {&e_.function().parameters(), &e_.function().results()}) {
-      for (const TypedName& t : *list) bytes = std::max<int64_t>(bytes, SizeBytes(t.type));
+  // Neighbours of short integers are added up in vectors of these.
+  int64_t LanesAlong(int d) const {
+    const int64_t lanes = FullLanes(e_, device_);
+    if (!narrow_.has_value() || !e_.is_reduction(d)) return lanes;
+    for (const Buffer& buffer : e_.inputs()) {
+      for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+        const int64_t stride = StrideAlong(buffer, static_cast<int>(a), d);
+        if (stride > 1 && !(ReuseOf(e_, buffer) >= kPackedReuse && CanPack(buffer, d)))
+          return lanes;
+      }
     }
-    return std::max<int64_t>(1, device_.simd_bytes / bytes);
+    return std::max<int64_t>(lanes, device_.simd_bytes / narrow_->widest_bytes);
   }
 
   // ---- Lanes and packing ----
@@ -85,7 +96,7 @@ class Ranking {
   }
 
   void TryLanes(int d, TileChoice choice) {
-    const int64_t lanes = RoundDownToPowerOfTwo(std::min(size(d), FullLanes()));
+    const int64_t lanes = RoundDownToPowerOfTwo(std::min(size(d), LanesAlong(d)));
     if (lanes == 1 || !HasNeighbours(d)) return;
     if (e_.is_reduction(d) && (is_ordered_ || !e_.reduction().identity())) return;
     choice.vector_dimension = d;
@@ -95,7 +106,7 @@ class Ranking {
     for (size_t b = 0; b < e_.inputs().size(); ++b) {
       const Buffer& buffer = e_.inputs()[b];
       const int64_t stride = StrideAlong(buffer, 0, d);
-      if (stride == 0 || ReuseOf(e_, buffer) < 8 || !CanPack(buffer, d)) continue;
+      if (stride == 0 || ReuseOf(e_, buffer) < kPackedReuse || !CanPack(buffer, d)) continue;
       if (stride != 1) {
         choice.packed[b] = true;
       } else if (!e_.is_reduction(d) && buffer.extents.size() > 1 && ReuseOf(e_, buffer) >= 64 &&
@@ -236,11 +247,23 @@ class Ranking {
   const DeviceDescription& device_;
   const bool is_ordered_;
   const bool has_lanes_;
+  const std::optional<NarrowSum> narrow_;
   const TileCost cost_;
   std::vector<TileChoice> found_;
 };
 
 }  // namespace
+
+int64_t FullLanes(const Expression& expression, const DeviceDescription& device) {
+  int64_t bytes = 1;
+  const ScalarFunction& f = expression.function();
+  for (const auto* list : {&f.parameters(), &f.results()}) {
+    for (const TypedName& t : *list) {
+      bytes = std::max<int64_t>(bytes, SizeBytes(RegisterType(t.type)));
+    }
+  }
+  return std::max<int64_t>(1, device.simd_bytes / bytes);
+}
 
 int64_t StrideAlong(const Buffer& buffer, int access, int d) {
   return buffer.Linearized(access).coefficients[d];

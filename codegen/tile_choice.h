@@ -29,6 +29,8 @@ struct TileChoice {
 std::vector<TileChoice> RankTiles(const Expression& expression, const DeviceDescription& device,
                                   NumericsPolicy numerics, bool has_lanes, size_t most);
 
+// Of a vector of the widest type that f's parameters and results are computed in.
+int64_t FullLanes(const Expression& expression, const DeviceDescription& device);
 // Elements between the places of neighbours along dimension d.
 int64_t StrideAlong(const Buffer& buffer, int access, int d);
 // How often each element of a buffer is read.

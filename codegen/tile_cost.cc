@@ -48,7 +48,10 @@ double OperationsOf(const Expression& expression) {
 }  // namespace
 
 TileCost::TileCost(const Expression& expression, const DeviceDescription& device)
-    : e_(expression), device_(device), operations_(OperationsOf(expression)) {
+    : e_(expression),
+      device_(device),
+      narrow_(NarrowSumOf(expression)),
+      operations_(OperationsOf(expression)) {
   for (const Buffer& buffer : e_.inputs()) {
     Input input{&buffer, {}, static_cast<double>(buffer.size_bytes()), ReuseOf(e_, buffer)};
     for (size_t a = 0; a < buffer.accesses.size(); ++a) {
@@ -60,6 +63,10 @@ TileCost::TileCost(const Expression& expression, const DeviceDescription& device
     outputs_.push_back(
         {buffer.Linearized(0).coefficients, static_cast<double>(buffer.size_bytes())});
   }
+}
+
+bool TileCost::AddsNarrow(const TileChoice& choice) const {
+  return AddsNarrowVectors(narrow_, e_, choice.vector_dimension, choice.lanes);
 }
 
 double TileCost::Pieces(const TileChoice& choice, int d, int64_t points) const {
@@ -83,7 +90,8 @@ double TileCost::Accumulators(const TileChoice& choice) const {
   }
   double registers = 0;
   for (const TypedName& result : e_.function().results()) {
-    const double bytes = static_cast<double>(choice.lanes * SizeBytes(result.type));
+    const int64_t each = AddsNarrow(choice) ? narrow_->operand_bytes : SizeBytes(result.type);
+    const auto bytes = static_cast<double>(choice.lanes * each);
     registers += vectors * std::ceil(bytes / device_.simd_bytes);
   }
   return registers;
@@ -175,8 +183,9 @@ double TileCost::LoadCost(const TileChoice& choice, int input) const {
 }
 
 double TileCost::BodyCycles(const TileChoice& choice) const {
+  const double bytes = AddsNarrow(choice) ? narrow_->widest_bytes : 4;
   const double wide =
-      std::max(1.0, std::ceil(4.0 * static_cast<double>(choice.lanes) / device_.simd_bytes));
+      std::max(1.0, std::ceil(bytes * static_cast<double>(choice.lanes) / device_.simd_bytes));
   const double arithmetic = operations_ * Operations(choice) * wide;
   double loads = 0, steps = 1;
   for (int b = 0; b < std::ssize(inputs_); ++b) {

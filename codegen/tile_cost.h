@@ -1,8 +1,10 @@
 // The cycles that a register tile should need on one core, by counting its instructions.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "codegen/narrow_sum.h"
 #include "codegen/tile_choice.h"
 
 namespace mdh {
@@ -35,6 +37,7 @@ class TileCost {
     double bytes;
   };
 
+  bool AddsNarrow(const TileChoice& choice) const;
   double Pieces(const TileChoice& choice, int d, int64_t points) const;
   double UsedVectors(const TileChoice& choice, int input) const;
   double DistinctVectors(const TileChoice& choice, int input) const;
@@ -57,6 +60,7 @@ class TileCost {
 
   const Expression& e_;
   const DeviceDescription& device_;
+  std::optional<NarrowSum> narrow_;
   double operations_;  // per point
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;

@@ -215,9 +215,10 @@ class TileFunctionBuilder {
     for (const TileVisit& visit : OrderOfTile(plan_, steps, points)) {
       const TilePoint& step = steps[visit.step];
       const TilePoint at = JoinPoints(plan_, points[visit.point], step);
+      const NarrowSum* narrow = plan_.narrow_sum();
       std::vector<LoopValue> values = EmitFunction(
-          expression().function(), [&](int p) { return inputs_.Load(p, at, block); }, names_,
-          block);
+          narrow == nullptr ? expression().function() : narrow->operands,
+          [&](int p) { return inputs_.Load(p, at, block); }, names_, block);
       accumulators.Accumulate(points[visit.point], step, visit.step, std::move(values), block);
     }
     accumulators.EndBlock(block);

@@ -3,23 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <utility>
+
+#include "core/round.h"
+#include "core/touched_elements.h"
 
 namespace mdh {
 namespace {
-
-constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
-
-int64_t SaturatingMultiply(int64_t a, int64_t b) {
-  int64_t product;
-  return __builtin_mul_overflow(a, b, &product) ? kLargest : product;
-}
-
-int64_t SaturatingAdd(int64_t a, int64_t b) {
-  int64_t sum;
-  return __builtin_add_overflow(a, b, &sum) ? kLargest : sum;
-}
 
 std::vector<Expression::AccessRef> AllAccesses(const std::vector<Buffer>& buffers) {
   std::vector<Expression::AccessRef> accesses;
@@ -145,14 +135,9 @@ int64_t Expression::FloatingPointOperations() const {
   if (has_reduction() || has_prefix_sum()) {
     per_point += reduction().function().FloatingPointOperations();
   }
-  return SaturatingMultiply(points(), per_point);
+  return MultiplyOrLargest(points(), per_point);
 }
 
-int64_t Expression::CompulsoryBytes() const {
-  int64_t bytes = 0;
-  for (const Buffer& buffer : spec_.inputs) bytes = SaturatingAdd(bytes, buffer.size_bytes());
-  for (const Buffer& buffer : spec_.outputs) bytes = SaturatingAdd(bytes, buffer.size_bytes());
-  return bytes;
-}
+int64_t Expression::CompulsoryBytes() const { return TouchedBytes(*this).upper; }
 
 }  // namespace mdh

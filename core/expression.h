@@ -141,7 +141,7 @@ class Expression {
   int64_t points() const;  // product of the dimensions' sizes
   // Floating-point operations of the whole computation: points * f, plus the combinations.
   int64_t FloatingPointOperations() const;
-  // Bytes of all inputs and outputs, each counted once: the least that must move.
+  // Bytes of what is touched of inputs and outputs (core/touched_elements.h), or an upper bound.
   int64_t CompulsoryBytes() const;
 
  private:

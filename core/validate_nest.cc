@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "core/constraints.h"
+#include "core/touched_elements.h"
 #include "core/validate.h"
 
 namespace mdh {
@@ -387,8 +388,7 @@ class Nest {
                               Saturated(bytes), kMaxSharedScratchBytes));
     if (m_.memory != MemoryKind::kExplicit) return absl::OkStatus();
     return Limit("bytes of device memory, with buffers and scratch",
-                 Saturated(bytes + static_cast<double>(e_.CompulsoryBytes())),
-                 limits_.memory_bytes);
+                 Saturated(bytes + static_cast<double>(BufferBytesOf(e_))), limits_.memory_bytes);
   }
 
   const Expression& e_;

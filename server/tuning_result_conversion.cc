@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/text/printer.h"
+#include "core/touched_elements.h"
 #include "proto/device_conversion.h"
 #include "server/device_catalogue.h"
 #include "server/kernel_key.h"
@@ -54,7 +55,8 @@ v1::TuningRecord MakeRecord(const Expression& expression, const v1::KernelKey& k
   record.set_compulsory_bytes(expression.CompulsoryBytes());
   record.set_is_double_precision(IsDoublePrecision(expression));
   record.set_low_level_table(result.low_level_table);
-  record.set_fits_in_cache(expression.CompulsoryBytes() <= LargestCache(device));
+  record.set_fits_in_cache(TouchedLineBytes(expression, device.cache_line_bytes) <=
+                           LargestCache(device));
   *record.mutable_device() = ToProto(device);
   return record;
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/constraints.h"
 #include "core/round.h"
+#include "core/touched_elements.h"
 #include "tuner/mdh_space_nest.h"
 
 namespace mdh {
@@ -50,7 +51,7 @@ double NestDecompositions::MaxSlots() const {
   double bytes = static_cast<double>(kMaxSharedScratchBytes);
   if (is_explicit()) {
     bytes = std::min(bytes, static_cast<double>(p_.device.blocks.memory_bytes) -
-                                static_cast<double>(e_.CompulsoryBytes()));
+                                static_cast<double>(BufferBytesOf(e_)));
   }
   const double most =
       is_explicit() ? kMaxBlockSlots : static_cast<double>(kSlotsPerCore * p_.device.cores);

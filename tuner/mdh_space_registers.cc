@@ -2,9 +2,12 @@
 #include "tuner/mdh_space_registers.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "codegen/narrow_sum.h"
+#include "codegen/tile_choice.h"
 #include "core/constraints.h"
 
 namespace mdh {
@@ -57,17 +60,17 @@ std::vector<int64_t> RegisterDecompositions::VectorDimensions() const {
   return dimensions;
 }
 
-// A quarter of a vector up to two.
+// A quarter of a vector up to two, of the widest type or of short integers that are added up.
 std::vector<int64_t> RegisterDecompositions::LaneCounts() const {
-  int64_t bytes = 1, longest = 1;
-  for (const TypedName& t : e_.function().results())
-    bytes = std::max<int64_t>(bytes, SizeBytes(t.type));
-  for (const TypedName& t : e_.function().parameters())
-    bytes = std::max<int64_t>(bytes, SizeBytes(t.type));
+  int64_t longest = 1;
   for (int d = 0; d < p_.rank(); ++d) longest = std::max(longest, p_.size(d));
-  const int64_t full = std::max<int64_t>(2, p_.device.simd_bytes / bytes);
+  const int64_t full = std::max<int64_t>(2, FullLanes(e_, p_.device));
+  int64_t most = 2 * full;
+  if (const std::optional<NarrowSum> narrow = NarrowSumOf(e_)) {
+    most = std::max<int64_t>(most, p_.device.simd_bytes / narrow->widest_bytes);
+  }
   std::vector<int64_t> counts = {1};
-  for (int64_t n = 2; n <= std::min<int64_t>({2 * full, longest, kMaxLanes}); n *= 2) {
+  for (int64_t n = 2; n <= std::min<int64_t>({most, longest, kMaxLanes}); n *= 2) {
     if (n * 4 >= full) counts.push_back(n);
   }
   if (counts.size() == 1) counts.push_back(2);

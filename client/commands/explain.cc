@@ -10,6 +10,7 @@
 #include "client/commands/formatting.h"
 #include "core/canonical.h"
 #include "core/text/printer.h"
+#include "core/touched_elements.h"
 
 namespace mdh {
 namespace {
@@ -146,6 +147,18 @@ double Intensity(const Expression& expression) {
          static_cast<double>(expression.CompulsoryBytes());
 }
 
+// "4.00 MiB", "at most 4.00 MiB", "7.81 KiB (125 KiB in lines of 64 bytes)".
+std::string TouchedText(const Expression& expression) {
+  constexpr int64_t kLineBytes = 64;
+  const CountBounds bytes = TouchedBytes(expression);
+  const int64_t lines = TouchedLineBytes(expression, kLineBytes);
+  std::string text = absl::StrCat(bytes.is_exact() ? "" : "at most ", FormatBytes(bytes.upper));
+  if (lines >= 2 * bytes.upper) {
+    absl::StrAppend(&text, " (", FormatBytes(lines), " in lines of ", kLineBytes, " bytes)");
+  }
+  return text;
+}
+
 std::string WorkText(const Expression& expression) {
   std::string text;
   absl::StrAppendFormat(&text, "    %d points\n    per point: %s\n", expression.points(),
@@ -155,9 +168,8 @@ std::string WorkText(const Expression& expression) {
                           CountsText(expression.reduction().function()));
   }
   absl::StrAppendFormat(
-      &text, "    %d floating-point operations, %s at least moved, %.2f operations per byte\n",
-      expression.FloatingPointOperations(), FormatBytes(expression.CompulsoryBytes()),
-      Intensity(expression));
+      &text, "    %d floating-point operations, %s touched, %.2f operations per byte\n",
+      expression.FloatingPointOperations(), TouchedText(expression), Intensity(expression));
   return text;
 }
 

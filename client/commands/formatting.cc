@@ -67,6 +67,21 @@ Bound LowerBound(const v1::TuningRecord& record) {
   return {std::max(compute_ns, memory_ns), memory_ns > compute_ns};
 }
 
+std::string WhyAbovePeak(double time_ns, const Bound& bound, int64_t bytes,
+                         const v1::DeviceDescription& device) {
+  constexpr double kTolerance = 1.005;  // what is shown as 100 %
+  constexpr int64_t kCacheFactor = 4;   // of larger data, caches keep too little to matter
+  if (bound.time_ns <= time_ns * kTolerance) return "";
+  if (!bound.is_bandwidth) {
+    return "not all operations are executed, as where they are moved out of loops, or the peak was "
+           "measured too low";
+  }
+  const int64_t cores = device.kind() == v1::DEVICE_KIND_CPU ? device.cores() : 1;
+  const int64_t caches = device.l2_bytes() * cores + device.l3_bytes();
+  if (bytes <= kCacheFactor * caches) return "part of the data stays in the caches";
+  return "the bandwidth was measured too low";
+}
+
 std::string FormatRecord(const v1::TuningRecord& record) {
   const auto time_ns = static_cast<double>(record.time_ns());
   const Bound bound = LowerBound(record);
@@ -84,6 +99,8 @@ std::string FormatRecord(const v1::TuningRecord& record) {
     speed = FormatBandwidth(static_cast<double>(record.compulsory_bytes()) / time_ns * 1e9);
   }
   absl::StrAppendFormat(&text, "  %-12s %s", "speed", speed);
+  const bool shows_bytes = record.flops() == 0 || bound.is_bandwidth;
+  if (shows_bytes && record.fits_in_cache()) absl::StrAppend(&text, ", of data in caches");
   if (bound.time_ns > 0) {
     absl::StrAppendFormat(
         &text, ", %.0f %% of the measured %s", bound.time_ns / time_ns * 100,
@@ -91,6 +108,9 @@ std::string FormatRecord(const v1::TuningRecord& record) {
                            : "peak of " + FormatFlops(record.is_double_precision()
                                                           ? record.peaks().fp64_flops_per_s()
                                                           : record.peaks().fp32_flops_per_s()));
+    const std::string why =
+        WhyAbovePeak(time_ns, bound, record.compulsory_bytes(), record.device());
+    if (!why.empty()) absl::StrAppend(&text, ": ", why);
   }
   absl::StrAppend(&text, "\n");
   AppendSpeedUp("loop nest", record.loop_nest_time_ns(), record.time_ns(), text);

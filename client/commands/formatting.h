@@ -23,6 +23,11 @@ struct Bound {
 };
 Bound LowerBound(const v1::TuningRecord& record);
 
+// Why a time can be shorter than what a device could do at best by its measured peaks: "part of the
+// data stays in the caches", ...; empty if it is not, or by less than is shown. `bytes`: touched.
+std::string WhyAbovePeak(double time_ns, const Bound& bound, int64_t bytes,
+                         const v1::DeviceDescription& device);
+
 // Several lines: time, speed, share of the bound, speed-ups, trials, low-level expression.
 std::string FormatRecord(const v1::TuningRecord& record);
 

@@ -9,8 +9,8 @@ function figures(data) {
   if (result.time_ns > 0) {
     entries.push(figure(timeText(result.time_ns), (result.is_measured_again ? "median time of one execution" : "best time of one execution so far") + (result.is_disturbed ? ", measured while others used the machine" : "")));
     if (result.flops > 0 && !result.bound_is_bandwidth) entries.push(figure(flopsText(result.flops / result.time_ns * 1e9), "speed"));
-    else entries.push(figure(rateText(result.compulsory_bytes / result.time_ns * 1e9), "speed"));
-    if (result.bound_ns > 0) entries.push(figure(percentText(result.bound_ns / result.time_ns), result.bound_is_bandwidth ? "of the measured bandwidth, " + rateText(peaks.memory_bytes_per_s) : "of the measured peak"));
+    else entries.push(figure(rateText(result.compulsory_bytes / result.time_ns * 1e9), result.fits_in_cache ? "speed, of data in caches" : "speed"));
+    if (result.bound_ns > 0) entries.push(figure(percentText(result.bound_ns / result.time_ns), (result.bound_is_bandwidth ? "of the measured bandwidth, " + rateText(peaks.memory_bytes_per_s) : "of the measured peak") + (result.above_peak ? ": " + result.above_peak : "")));
     if (result.default_time_ns > 0) entries.push(figure(digits(result.default_time_ns / result.time_ns) + " ×", "as fast as parameters from rules"));
     if (result.loop_nest_time_ns > 0) entries.push(figure(digits(result.loop_nest_time_ns / result.time_ns) + " ×", "as fast as the loop nest on one thread"));
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/commands/formatting.h"
 #include "client/report/decomposition_data.h"
 #include "client/report/parameter_columns.h"
 #include "client/report/parameter_importance.h"
@@ -16,6 +17,7 @@
 #include "client/report/trial_data.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
+#include "core/touched_elements.h"
 #include "proto/device_conversion.h"
 
 namespace mdh {
@@ -55,6 +57,12 @@ json JobData(const v1::TuningJob& job) {
           {"error", job.error().message()}};
 }
 
+// The device of the tuning, or as it is now.
+v1::DeviceDescription DeviceOf(const JobReport& report) {
+  if (report.record.has_value() && report.record->has_device()) return report.record->device();
+  return report.device.value_or(v1::Device()).description();
+}
+
 // The longer of operations over peak and, for data larger than the caches, bytes over bandwidth.
 json ResultData(const JobReport& report, const std::optional<Expression>& expression) {
   const v1::TuningJob& job = report.runs[0].job;
@@ -71,9 +79,10 @@ json ResultData(const JobReport& report, const std::optional<Expression>& expres
   if (!report.record.has_value() && expression.has_value()) {
     result["flops"] = expression->FloatingPointOperations();
     result["compulsory_bytes"] = expression->CompulsoryBytes();
-    const v1::DeviceDescription device = report.device.value_or(v1::Device()).description();
+    const v1::DeviceDescription device = DeviceOf(report);
     result["fits_in_cache"] =
-        expression->CompulsoryBytes() <= std::max(device.l2_bytes(), device.l3_bytes());
+        TouchedLineBytes(*expression, std::max(1, device.cache_line_bytes())) <=
+        std::max(device.l2_bytes(), device.l3_bytes());
   }
   return result;
 }
@@ -99,7 +108,7 @@ json PeaksData(const JobReport& report, const std::optional<Expression>& express
           {"is_double", is_double}};
 }
 
-void AddBound(json& result, const json& peaks) {
+void AddBound(json& result, const json& peaks, const v1::DeviceDescription& device) {
   const double peak = peaks[peaks["is_double"] ? "fp64_flops_per_s" : "fp32_flops_per_s"];
   const double bandwidth = peaks["memory_bytes_per_s"];
   const double compute_ns = peak > 0 ? result["flops"].get<double>() / peak * 1e9 : 0;
@@ -108,6 +117,10 @@ void AddBound(json& result, const json& peaks) {
                                : 0;
   result["bound_ns"] = std::max(compute_ns, memory_ns);
   result["bound_is_bandwidth"] = memory_ns > compute_ns;
+  const Bound bound{.time_ns = result["bound_ns"], .is_bandwidth = memory_ns > compute_ns};
+  const double time_ns = result["time_ns"];
+  result["above_peak"] =
+      time_ns > 0 ? WhyAbovePeak(time_ns, bound, result["compulsory_bytes"], device) : "";
 }
 
 std::string BestParameters(const JobReport& report) {
@@ -230,7 +243,7 @@ nlohmann::json JobReportData(const JobReport& report) {
                {"peaks", PeaksData(report, expression)},
                {"index_map", expression.has_value() ? IndexMap(*expression) : json::array()},
                {"kernel", report.kernel.has_value() ? KernelData(*report.kernel) : json()}};
-  AddBound(data["result"], data["peaks"]);
+  AddBound(data["result"], data["peaks"], DeviceOf(report));
   AddTrials(report.runs, NamesFor(report, expression), data);
   AddDecomposition(report, expression, data);
   return data;

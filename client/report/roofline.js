@@ -11,7 +11,7 @@ function rooflineChart(data) {
     for (const s of speeds) { slowest = Math.min(slowest, s); fastest = Math.max(fastest, s); }
     const ridge = peak / peaks.memory_bytes_per_s;
     const x = { log: true, first: Math.min(intensity, ridge) / 8, last: Math.max(intensity, ridge) * 8,
-      label: width < 420 ? "operations per byte, FLOP/byte" : "operations per byte that must move, FLOP/byte", text: (v) => (v < 0.01 ? v.toExponential(0) : digits(v)) };
+      label: width < 420 ? "operations per byte, FLOP/byte" : "operations per byte that is touched, FLOP/byte", text: (v) => (v < 0.01 ? v.toExponential(0) : digits(v)) };
     const roofAt = (v) => Math.min(peak, v * peaks.memory_bytes_per_s);
     const y = { log: true, first: Math.min(slowest, roofAt(x.first) * 1.5, roofAt(intensity) / 10) / 1.5,
       last: Math.max(peak, other || 0, fastest) * 1.8, label: "speed", text: flopsText };
@@ -52,8 +52,9 @@ function rooflineSection(data) {
     : !data.runs.some((run) => run.time_ns.some((t) => t > 0)) ? "There is no valid trial yet." : null;
   if (missing) return section("Roofline", html("p", { class: "soft" }, missing));
   return section("Roofline", html("p", { class: "note" },
-    `The roof is what this device reached in measurements of the daemon. The expression computes ${countText(result.flops)} floating-point operations and must move ${bytesText(result.compulsory_bytes)}: every input and output once. ` +
+    `The roof is what this device reached in measurements of the daemon. The expression computes ${countText(result.flops)} floating-point operations and touches ${bytesText(result.compulsory_bytes)} of its inputs and outputs. ` +
     "So all trials have one intensity; they stand in a strip around it, from left to right as they ended." +
-    (result.fits_in_cache ? " All buffers fit in the largest cache, so memory, dotted, is no bound on repeated executions." : "")),
+    (result.above_peak ? ` The best is above the roof: ${result.above_peak}.` : "") +
+    (result.fits_in_cache ? " What is touched fits in the largest cache, so memory, dotted, is no bound on repeated executions." : "")),
   rooflineChart(data));
 }

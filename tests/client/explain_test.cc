@@ -136,7 +136,7 @@ TEST(Explain, BordersStridesAndTypesAreSaid) {
 TEST(Explain, WorkIsCountedByKind) {
   const std::string text = ExplainAsText(MatMul());
   EXPECT_THAT(text, HasSubstr("512 points\n    per point: 1 fp32 *\n    per combination: 1 fp32 +\n"
-                              "    1024 floating-point operations, 896 bytes at least moved, 1.14 "
+                              "    1024 floating-point operations, 896 bytes touched, 1.14 "
                               "operations per byte\n"));
   EXPECT_THAT(CountOperations(Windows().function()),
               ElementsAre(Pair("int32 >", 1), Pair("int32 ?:", 1)));

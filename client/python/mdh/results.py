@@ -21,7 +21,7 @@ class CheckedExpression:
     text: str  # in the text form, without parameters
     canonical_form: str  # equal for equal meanings
     flops: int  # floating-point operations of one execution
-    compulsory_bytes: int  # of all inputs and outputs, each counted once
+    compulsory_bytes: int  # of the elements of inputs and outputs that are touched, at most
     expression: expression_pb2.Expression  # with all extents
 
     @staticmethod

@@ -1,0 +1,107 @@
+#include "codegen/narrow_sum.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "codegen/scalar_code.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kLeastBytes = 16;  // of a vector that such instructions take
+
+bool IsIntegral(ScalarType type) { return type == ScalarType::kBool || IsInteger(type); }
+bool IsShort(ScalarType type) { return IsIntegral(type) && SizeBytes(type) <= 2; }
+
+// Whether every value of the type is one of the other.
+bool Holds(ScalarType type, ScalarType other) {
+  if (!IsIntegral(other) || type == ScalarType::kBool) return type == other;
+  if (IsSigned(type) == IsSigned(other)) return SizeBytes(type) >= SizeBytes(other);
+  return IsSigned(type) && SizeBytes(type) > SizeBytes(other);
+}
+
+class Finder {
+ public:
+  explicit Finder(const Expression& e) : f_(e.function()), instructions_(f_.instructions()) {}
+
+  std::optional<NarrowSum> Find() {
+    const ScalarType result = f_.results()[0].type;
+    const int value = WithoutCasts(f_.result_instructions()[0], /*keeps_value=*/false);
+    const ScalarType type = instructions_[value].type;
+    if (IsShort(type)) return Make(result, {value}, SizeBytes(type));
+    if (instructions_[value].op != ScalarOp::kMul || !IsIntegral(type)) return std::nullopt;
+    // Multiplied in as many bits as the sum has, operands count modulo 2 to the power of these.
+    const bool wraps = SizeBytes(type) == SizeBytes(result);
+    const int a = WithoutCasts(instructions_[value].operands[0], !wraps);
+    const int b = WithoutCasts(instructions_[value].operands[1], !wraps);
+    const ScalarType first = instructions_[a].type, second = instructions_[b].type;
+    if (!IsShort(first) || !IsShort(second)) return std::nullopt;
+    if (SizeBytes(first) == 1 && SizeBytes(second) == 1) return Make(result, {a, b}, 1);
+    if (!Holds(ScalarType::kInt16, first) || !Holds(ScalarType::kInt16, second)) {
+      return std::nullopt;
+    }
+    return Make(result, {AsShort(a), AsShort(b)}, 2);
+  }
+
+ private:
+  // The instruction whose value, perhaps of a shorter type, instruction n converts. Where that need
+  // not keep the value, it is the same modulo 2 to the power of the bits of n's type.
+  int WithoutCasts(int n, bool keeps_value) const {
+    while (instructions_[n].op == ScalarOp::kCast) {
+      const int operand = instructions_[n].operands[0];
+      const ScalarType from = instructions_[operand].type;
+      if (!IsIntegral(from) || SizeBytes(from) > SizeBytes(instructions_[n].type)) break;
+      if (keeps_value && !Holds(instructions_[n].type, from)) break;
+      keeps_value = keeps_value || SizeBytes(from) < SizeBytes(instructions_[n].type);
+      n = operand;
+    }
+    return n;
+  }
+
+  int AsShort(int n) {
+    if (instructions_[n].type == ScalarType::kInt16) return n;
+    instructions_.push_back({ScalarOp::kCast, ScalarType::kInt16, {n}});
+    return static_cast<int>(instructions_.size()) - 1;
+  }
+
+  std::optional<NarrowSum> Make(ScalarType result, const std::vector<int>& values,
+                                int bytes) const {
+    const std::string& name = f_.results()[0].name;  // of no parameter
+    std::vector<TypedName> names = {{name, instructions_[values[0]].type}};
+    if (values.size() == 2) names.push_back({name + ".b", instructions_[values[1]].type});
+    Result<ScalarFunction> operands =
+        ScalarFunction::Create(f_.name(), f_.parameters(), std::move(names), instructions_, values);
+    if (!operands.ok()) return std::nullopt;
+    int widest = bytes;
+    for (const ScalarInstruction& instruction : operands->instructions()) {
+      widest = std::max(widest, SizeBytes(RegisterType(instruction.type)));
+    }
+    const bool is_long = bytes == 2 && values.size() == 2;
+    return NarrowSum{*std::move(operands), bytes, widest, result,
+                     SizeBytes(result) == 4 || is_long ? result : ScalarType::kInt32};
+  }
+
+  const ScalarFunction& f_;
+  std::vector<ScalarInstruction> instructions_;
+};
+
+}  // namespace
+
+std::optional<NarrowSum> NarrowSumOf(const Expression& expression) {
+  if (!expression.has_reduction() || expression.has_prefix_sum()) return std::nullopt;
+  const std::vector<TypedName>& results = expression.function().results();
+  if (results.size() != 1 || expression.reduction().kind() != PointWiseKind::kAdd) {
+    return std::nullopt;
+  }
+  if (!IsInteger(results[0].type) || SizeBytes(results[0].type) < 4) return std::nullopt;
+  return Finder(expression).Find();
+}
+
+bool AddsNarrowVectors(const std::optional<NarrowSum>& narrow, const Expression& expression, int d,
+                       int64_t lanes) {
+  return narrow.has_value() && d >= 0 && expression.is_reduction(d) &&
+         lanes * narrow->operand_bytes >= kLeastBytes;
+}
+
+}  // namespace mdh

@@ -283,8 +283,8 @@ Status RunningDaemon::StartJobs() {
   HousekeeperOptions housekeeping;
   housekeeping.owner = kOwner;
   housekeeper_ = std::make_unique<Housekeeper>(*store_, Admin(), std::move(housekeeping));
-  auto remeasurer = std::make_unique<Remeasurer>(*lookup_table_, *catalogue_, *jobs_,
-                                                 RemeasurerOptions());
+  auto remeasurer =
+      std::make_unique<Remeasurer>(*lookup_table_, *catalogue_, *jobs_, RemeasurerOptions());
   for (const v1::TuningRecord& record : disturbed) remeasurer->Note(record);
   absl::MutexLock lock(&remeasurer_mutex_);
   remeasurer_ = std::move(remeasurer);

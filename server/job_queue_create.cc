@@ -158,8 +158,7 @@ Result<std::optional<v1::TuningJob>> JobQueue::FindRequest(const std::string& re
 Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job) const {
   const Result<v1::TuningRecord> known = lookup_table_.FindRecord(job.key());
   const bool is_done = known.ok() && !known->is_provisional() && !known->is_disturbed() &&
-                       !request.force &&
-                       IsTimedAs(request.options, *known);
+                       !request.force && IsTimedAs(request.options, *known);
   v1::TuningProgress progress;
   progress.set_sequence(1);
   progress.set_state(is_done ? v1::TUNING_JOB_STATE_SUCCEEDED : v1::TUNING_JOB_STATE_QUEUED);

@@ -107,9 +107,9 @@ Result<std::optional<v1::TuningRecord>> FindBetter(SqliteDatabase& database,
   // Of two times only one of which others have disturbed, the other one is right.
   const bool is_doubtful = stored->is_disturbed() && !record.is_disturbed();
   const bool is_comparable = IsCold(stored->cache_state()) == IsCold(record.cache_state());
-  const bool stays = is_settled || (is_comparable
-                                        ? !is_doubtful && stored->time_ns() <= record.time_ns()
-                                        : is_given);
+  const bool stays =
+      is_settled ||
+      (is_comparable ? !is_doubtful && stored->time_ns() <= record.time_ns() : is_given);
   if (!stays) return std::nullopt;
   return *std::move(stored);
 }

@@ -22,7 +22,9 @@ constexpr int64_t kLongestPause = 500'000'000;
 constexpr int64_t kMostUninterrupted = 50'000'000;
 
 Status SetNewProblem(Runner& runner, const Expression& expression, const TuningOptions& options) {
-  const auto set = [&] { return runner.SetProblem(expression, options.seed + 1, options.numerics); };
+  const auto set = [&] {
+    return runner.SetProblem(expression, options.seed + 1, options.numerics);
+  };
   const Status status = set();
   // A runner that has died is started again: an hour's search is not thrown away for that.
   return absl::IsUnavailable(status) ? set() : status;
@@ -74,8 +76,7 @@ Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expressi
                 open.end());
     std::vector<Kernel> kernels;
     for (const size_t k : open) kernels.push_back(finalists[k].kernel);
-    MDH_ASSIGN_OR_RETURN(const std::vector<Measurement> measured,
-                         runner.Measure(kernels, measure));
+    MDH_ASSIGN_OR_RETURN(const std::vector<Measurement> measured, runner.Measure(kernels, measure));
     if (measured_since_ns == 0) measured_since_ns = NowNs();
     for (size_t n = 0; n < open.size(); ++n) times.AddRound(open[n], measured[n]);
   }

@@ -30,7 +30,8 @@ int64_t InterleavedTimes::Kernel::settled_ns() const {
 
 bool InterleavedTimes::Kernel::is_settled() const {
   const int64_t settled = settled_ns();
-  return settled > 0 && (search_ns == 0 || AsDouble(settled) <= kFarFromSearch * AsDouble(search_ns));
+  return settled > 0 &&
+         (search_ns == 0 || AsDouble(settled) <= kFarFromSearch * AsDouble(search_ns));
 }
 
 int64_t InterleavedTimes::Kernel::fastest_ns() const {

@@ -215,8 +215,8 @@ class TuningRun {
   // Whether it comes from an earlier run for the same sizes: then what this one gives must be no
   // slower.
   bool IsOwnStart(const StartPoint& point) const {
-    const bool is_given = std::find(options_.start.begin(), options_.start.end(), point) !=
-                          options_.start.end();
+    const bool is_given =
+        std::find(options_.start.begin(), options_.start.end(), point) != options_.start.end();
     if (!is_given || point.sizes.empty()) return is_given;
     for (size_t d = 0; d < point.sizes.size(); ++d) {
       if (point.sizes[d] != expression_.dimensions()[d].size) return false;
@@ -436,8 +436,8 @@ class TuningRun {
       for (const Candidate& candidate : book_.best()) {
         finalists.push_back({candidate.kernel, SearchTime(candidate.measurement)});
       }
-      Result<std::vector<Measurement>> finals = MeasureFinalists(
-          *runner, expression_, options_, finalists, patience_ns, cancelled_);
+      Result<std::vector<Measurement>> finals =
+          MeasureFinalists(*runner, expression_, options_, finalists, patience_ns, cancelled_);
       status = finals.status();
       if (status.ok()) TakeFinals(*std::move(finals));
       if (status.ok() || absl::IsCancelled(status)) return absl::OkStatus();

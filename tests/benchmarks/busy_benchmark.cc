@@ -1,9 +1,9 @@
 // What tuning gives while others use the machine:
 //   busy_benchmark --runner PROGRAM [--device cpu] [--budget SECONDS] [--jobs N] [--starts N]
-// Tunes matrix products of 64 to 1024, log-sum-exp and a sum, each beside two busy loops: always, in
-// bursts, at first, at last, and never. Once these have ended, the winner is compared in turns with
-// the default and with what the same budget finds on the quiet machine. Then peaks are measured at
-// so many starts beside the loops. Meaningful only where nothing else runs.
+// Tunes matrix products of 64 to 1024, log-sum-exp and a sum, each beside two busy loops: always,
+// in bursts, at first, at last, and never. Once these have ended, the winner is compared in turns
+// with the default and with what the same budget finds on the quiet machine. Then peaks are
+// measured at so many starts beside the loops. Meaningful only where nothing else runs.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -77,11 +77,12 @@ class BusyBenchmark {
       const size_t round = static_cast<size_t>(job) / cases.size();
       MDH_RETURN_IF_ERROR(RunJob(one, kTimes[round % std::size(kTimes)], job));
     }
-    absl::PrintF("%d jobs: %d failed, %d implausible trials; %d slower than the default; of the "
-                 "stored times %d neither within 1.25 nor marked; %d above 1.10 of the best, the "
-                 "worst %.2f\n",
-                 options_.jobs, failed_, implausible_, slower_than_default_, wrong_times_,
-                 not_best_, worst_);
+    absl::PrintF(
+        "%d jobs: %d failed, %d implausible trials; %d slower than the default; of the "
+        "stored times %d neither within 1.25 nor marked; %d above 1.10 of the best, the "
+        "worst %.2f\n",
+        options_.jobs, failed_, implausible_, slower_than_default_, wrong_times_, not_best_,
+        worst_);
     return Starts();
   }
 
@@ -116,9 +117,8 @@ class BusyBenchmark {
   }
 
   Status RunJob(const Case& one, BusyTimes times, int job) {
-    MDH_ASSIGN_OR_RETURN(
-        const std::string text,
-        ReadTextFile(absl::StrCat(options_.expressions, "/", one.file, ".mdh")));
+    MDH_ASSIGN_OR_RETURN(const std::string text,
+                         ReadTextFile(absl::StrCat(options_.expressions, "/", one.file, ".mdh")));
     MDH_ASSIGN_OR_RETURN(const Expression expression, ParseExpression(text, one.sizes));
     if (quiet_.count(one.name) == 0) {
       MDH_ASSIGN_OR_RETURN(Tuned quiet, TuneIt(expression, 1));
@@ -183,9 +183,10 @@ class BusyBenchmark {
       marked += peaks.is_disturbed;
       wrong += share < 0.95 && !peaks.is_disturbed;
     }
-    absl::PrintF("%d starts beside busy loops: %d with peaks under .95 of the quiet ones and not "
-                 "marked, %d marked, the least %.3f\n",
-                 options_.starts, wrong, marked, least);
+    absl::PrintF(
+        "%d starts beside busy loops: %d with peaks under .95 of the quiet ones and not "
+        "marked, %d marked, the least %.3f\n",
+        options_.starts, wrong, marked, least);
     return absl::OkStatus();
   }
 

@@ -32,9 +32,8 @@ Result<std::unique_ptr<MachineRates>> MachineRates::Load(const DeviceDescription
   const auto compile = [&](const std::string& source, const std::string& name) {
     return LoadedLibrary::Compile(source, Compiler::kGcc, PeakCompileOptions(), directory, name);
   };
-  MDH_ASSIGN_OR_RETURN(
-      LoadedLibrary arithmetic,
-      compile(Arithmetic(device).source, "arithmetic_peak"));
+  MDH_ASSIGN_OR_RETURN(LoadedLibrary arithmetic,
+                       compile(Arithmetic(device).source, "arithmetic_peak"));
   MDH_ASSIGN_OR_RETURN(LoadedLibrary bandwidth,
                        compile(Bandwidth(device).source, "bandwidth_peak"));
   if (arithmetic.Symbol(kPeakEntry) == nullptr || bandwidth.Symbol(kPeakEntry) == nullptr) {
@@ -53,9 +52,9 @@ MachineRates::MachineRates(const DeviceDescription& device, LoadedLibrary arithm
       operations_(WorkOf(Arithmetic(device))),
       bytes_(WorkOf(Bandwidth(device))),
       cached_bytes_(static_cast<double>(device.l3_bytes)),
-      stamps_(static_cast<size_t>(
-          (std::max(Arithmetic(device).pieces, Bandwidth(device).pieces) + 1) *
-          omp_get_max_threads())) {}
+      stamps_(
+          static_cast<size_t>((std::max(Arithmetic(device).pieces, Bandwidth(device).pieces) + 1) *
+                              omp_get_max_threads())) {}
 
 void MachineRates::Compute() { compute_(stamps_.data(), nullptr); }
 

@@ -45,8 +45,8 @@ class RemeasurerTest : public ::testing::Test {
   v1::TuningRecord TuneDisturbed(int64_t size) {
     tune_.is_disturbed = true;
     tune_.Release();
-    const auto created =
-        queue_->Create({MatMulExpression(size, size, size), *CheckTuningOptions({}), false, "", {}});
+    const auto created = queue_->Create(
+        {MatMulExpression(size, size, size), *CheckTuningOptions({}), false, "", {}});
     EXPECT_TRUE(created.ok()) << created.status();
     const v1::KernelKey key = created->job().key();
     EXPECT_TRUE(Becomes([&] {
@@ -131,9 +131,10 @@ TEST_F(RemeasurerTest, DisturbedPeaksAreMeasuredAgain) {
 
 TEST_F(RemeasurerTest, AnUndisturbedTimeStaysWhateverADisturbedOneSays) {
   tune_.Release();
-  ASSERT_TRUE(queue_->Create({MatMulExpression(8, 8, 8), *CheckTuningOptions({}), false, "", {}})
-                  .ok());
-  ASSERT_TRUE(Becomes([&] { return queue_->CountJobs().running == 0 && tune_.starts().size() == 1; }));
+  ASSERT_TRUE(
+      queue_->Create({MatMulExpression(8, 8, 8), *CheckTuningOptions({}), false, "", {}}).ok());
+  ASSERT_TRUE(
+      Becomes([&] { return queue_->CountJobs().running == 0 && tune_.starts().size() == 1; }));
   tune_.time_ns = 2'000'000;
   tune_.is_disturbed = true;
   tune_.Release();

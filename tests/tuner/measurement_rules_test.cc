@@ -216,8 +216,7 @@ TEST(Plausibility, OnlyWhatNoDeviceCouldDoIsImpossible) {
 
 TEST(Plausibility, ATimeThatIsRightRaisesThePeaks) {
   const Expression expression = MatMulExpression(100, 100, 100);
-  const MachinePeaks raised =
-      RaisedBy(expression, 500, CacheState::kWarm, SmallDevice(), kPeaks);
+  const MachinePeaks raised = RaisedBy(expression, 500, CacheState::kWarm, SmallDevice(), kPeaks);
   EXPECT_EQ(raised.fp32_flops_per_s, 1'990'000 / 500e-9);
   EXPECT_EQ(raised.fp64_flops_per_s, kPeaks.fp64_flops_per_s);
   EXPECT_EQ(raised.memory_bytes_per_s, kPeaks.memory_bytes_per_s);

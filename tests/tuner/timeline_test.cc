@@ -65,9 +65,9 @@ TEST(MeasureUntilReproducedTest, TheLargestFigureCountsOnceItWasReachedTwice) {
   EXPECT_EQ(busy.most, 100);
   EXPECT_TRUE(busy.is_reproduced);
   EXPECT_FALSE(measure({10, 20, 30, 40, 50, 60}).is_reproduced);
-  EXPECT_TRUE(absl::IsCancelled(
-      MeasureUntilReproduced([]() -> Result<double> { return absl::CancelledError(""); })
-          .status()));
+  EXPECT_TRUE(absl::IsCancelled(MeasureUntilReproduced([]() -> Result<double> {
+                                  return absl::CancelledError("");
+                                }).status()));
 }
 
 }  // namespace

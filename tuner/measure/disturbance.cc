@@ -40,8 +40,7 @@ int64_t NanosecondsInQueues() {
   int64_t sum = kUnknown;
   while (const dirent* const task = readdir(tasks.get())) {
     if (task->d_name[0] == '.') continue;
-    const int64_t delay =
-        RunDelay(std::string("/proc/self/task/") + task->d_name + "/schedstat");
+    const int64_t delay = RunDelay(std::string("/proc/self/task/") + task->d_name + "/schedstat");
     if (delay != kUnknown) sum = (sum == kUnknown ? 0 : sum) + delay;
   }
   return sum;

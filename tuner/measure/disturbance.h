@@ -9,8 +9,8 @@ namespace mdh {
 // also tells how busy the machine was. Threads that wait actively, as those of a kernel do, leave
 // their cores only to others: then every switch counts as a disturbance. In calls of a
 // millisecond or more there is always some work of the system, and what counts is how long threads
-// stood in the queues of cores. Where the system does not say that (no /proc/self/task/*/schedstat),
-// switches alone count.
+// stood in the queues of cores. Where the system does not say that (no
+// /proc/self/task/*/schedstat), switches alone count.
 class DisturbanceWatch {
  public:
   // From now on. `expected_ns`: how long what is timed will take, as far as one knows.

@@ -211,9 +211,7 @@ class Performance {
   }
 
   // Whether the threads of this process are the device.
-  bool computes_on_host() const {
-    return opened_.device->description().blocks.warp_size <= 1;
-  }
+  bool computes_on_host() const { return opened_.device->description().blocks.warp_size <= 1; }
 
   // Of the latest calls.
   void Record(double time_ns, int64_t calls) {

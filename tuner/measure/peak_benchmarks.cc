@@ -142,9 +142,8 @@ int mdh_peak(int64_t* result, void* scratch) {
 PeakBenchmark MemoryPeak(const char* body, int64_t bytes, int threads, int64_t passes) {
   constexpr int64_t kElements = kPieceBytes / 8;
   const int64_t part = std::max<int64_t>(bytes / threads / kPieceBytes, 1);
-  const std::string loops =
-      absl::Substitute(kMemory, part * kElements * threads, kElements, part,
-                       absl::Substitute(body, kElements));
+  const std::string loops = absl::Substitute(kMemory, part * kElements * threads, kElements, part,
+                                             absl::Substitute(body, kElements));
   return {.source = absl::StrCat(absl::Substitute(kBegin, part * passes), loops),
           .pieces = part * passes,
           .work_per_piece = static_cast<double>(kPieceBytes)};

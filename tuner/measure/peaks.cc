@@ -38,7 +38,8 @@ class PeakMeasuring {
     return Rate(benchmark, [](const Timeline& timeline) { return timeline.SumOfFastest(); });
   }
   Result<double> Together(const PeakBenchmark& benchmark) {
-    return Rate(benchmark, [](const Timeline& timeline) { return timeline.BestTogether(kInterval); });
+    return Rate(benchmark,
+                [](const Timeline& timeline) { return timeline.BestTogether(kInterval); });
   }
   // Nanoseconds of the fastest call.
   Result<double> LaunchOverhead() {
@@ -71,8 +72,7 @@ class PeakMeasuring {
     const auto stamps = static_cast<size_t>((pieces + 1) * threads_);
     MeasureOptions once;
     once.max_repeats = 0;
-    MDH_ASSIGN_OR_RETURN(const RunRecord record,
-                         Run(library, static_cast<int64_t>(stamps), once));
+    MDH_ASSIGN_OR_RETURN(const RunRecord record, Run(library, static_cast<int64_t>(stamps), once));
     std::vector<int64_t> times(stamps);
     std::memcpy(times.data(), record.first->accessible[0].data() + record.data_offsets[0],
                 stamps * sizeof(int64_t));
@@ -132,12 +132,10 @@ Result<MachinePeaks> MeasurePeaks(const DeviceDescription& device, int threads,
   PeakMeasuring measuring(threads, compilers, supervisor);
   const int64_t bytes = PeakBytes(device);
   MachinePeaks peaks;
-  MDH_ASSIGN_OR_RETURN(
-      peaks.fp32_flops_per_s,
-      measuring.EachAtItsBest(ArithmeticPeak(device, ScalarType::kFloat32, kPieces)));
-  MDH_ASSIGN_OR_RETURN(
-      peaks.fp64_flops_per_s,
-      measuring.EachAtItsBest(ArithmeticPeak(device, ScalarType::kFloat64, kPieces)));
+  MDH_ASSIGN_OR_RETURN(peaks.fp32_flops_per_s, measuring.EachAtItsBest(ArithmeticPeak(
+                                                   device, ScalarType::kFloat32, kPieces)));
+  MDH_ASSIGN_OR_RETURN(peaks.fp64_flops_per_s, measuring.EachAtItsBest(ArithmeticPeak(
+                                                   device, ScalarType::kFloat64, kPieces)));
   MDH_ASSIGN_OR_RETURN(const double cycles_per_s, measuring.EachAtItsBest(ClockPeak(kPieces)));
   peaks.clock_hz = cycles_per_s / threads;
   MDH_ASSIGN_OR_RETURN(peaks.memory_bytes_per_s,

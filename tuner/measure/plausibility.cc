@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_format.h"
+#include "core/touched_elements.h"
 
 namespace mdh {
 namespace {
@@ -123,44 +124,12 @@ double CertainCombinations(const Expression& expression, const Dependences& depe
   const std::vector<PointWiseKind>& kinds = expression.reduction().kinds();
   double operations = 0;
   for (size_t r = 0; r < function.results().size(); ++r) {
-    const bool is_arithmetic =
-        kinds[r] == PointWiseKind::kAdd || kinds[r] == PointWiseKind::kMul;
+    const bool is_arithmetic = kinds[r] == PointWiseKind::kAdd || kinds[r] == PointWiseKind::kMul;
     if (!is_arithmetic || !IsFloatingPoint(function.results()[r].type)) continue;
     const auto result = static_cast<size_t>(function.result_instructions()[r]);
     operations += dependences.Points(result) - dependences.KeptPoints(result);
   }
   return operations;
-}
-
-// Elements that an access certainly touches: those of index functions in which every index follows
-// one dimension of its own.
-double CertainElements(const Expression& expression, const IndexFunction& function) {
-  std::set<size_t> dimensions;
-  for (const AffineIndex& index : function.indices) {
-    size_t used = 0;
-    for (size_t d = 0; d < index.coefficients.size(); ++d) {
-      if (index.coefficients[d] == 0) continue;
-      ++used;
-      if (!dimensions.insert(d).second) return 0;
-    }
-    if (used > 1) return 0;
-  }
-  double elements = 1;
-  for (const size_t d : dimensions) {
-    elements *= static_cast<double>(expression.dimensions()[d].size);
-  }
-  return elements;
-}
-
-double CertainBytes(const Expression& expression, const Buffer& buffer) {
-  double elements = 0;
-  for (const IndexFunction& access : buffer.accesses) {
-    elements = std::max(elements, CertainElements(expression, access));
-  }
-  // Of a buffer whose strides may be 0, many indices stand for one element.
-  elements = std::min(elements, static_cast<double>(buffer.elements()));
-  if (buffer.boundary.kind != Boundary::Kind::kNone) return 0;
-  return elements * static_cast<double>(buffer.type.size_bytes());
 }
 
 double CacheBytes(const DeviceDescription& device) {
@@ -169,11 +138,8 @@ double CacheBytes(const DeviceDescription& device) {
 }
 
 // That certainly go through the memory's bus in a call.
-double MovedBytes(const Expression& expression, CacheState cache,
-                  const DeviceDescription& device) {
-  double bytes = 0;
-  for (const Buffer& input : expression.inputs()) bytes += CertainBytes(expression, input);
-  for (const Buffer& output : expression.outputs()) bytes += CertainBytes(expression, output);
+double MovedBytes(const Expression& expression, CacheState cache, const DeviceDescription& device) {
+  const auto bytes = static_cast<double>(TouchedBytes(expression).lower);
   const bool must_move = cache == CacheState::kCold || bytes > 4 * CacheBytes(device);
   return must_move ? bytes : 0;
 }
@@ -257,9 +223,9 @@ std::optional<std::string> WhyImpossible(const Expression& expression, double ti
   }
   const double operations = CertainOperations(expression);
   if (peak <= 0 || time_ns * 1e-9 * peak >= operations) return std::nullopt;
-  return Implausible(time_ns, operations / peak * 1e9,
-                     absl::StrFormat("its arithmetic at %.3g FLOP/s, the most that %s can do",
-                                     peak, device.name));
+  return Implausible(
+      time_ns, operations / peak * 1e9,
+      absl::StrFormat("its arithmetic at %.3g FLOP/s, the most that %s can do", peak, device.name));
 }
 
 MachinePeaks RaisedBy(const Expression& expression, double time_ns, CacheState cache,

@@ -33,7 +33,9 @@ class StoppingRule {
   // more, at the end, is worth its time: what its first call computed is checked in any case.
   bool IsPromising() const;
   // Of undisturbed calls, in order; of all calls if every one was disturbed.
-  const std::vector<int64_t>& times_ns() const { return is_disturbed() ? disturbed_ns_ : times_ns_; }
+  const std::vector<int64_t>& times_ns() const {
+    return is_disturbed() ? disturbed_ns_ : times_ns_;
+  }
   // Whether there is none but disturbed calls.
   bool is_disturbed() const { return times_ns_.empty() && !disturbed_ns_.empty(); }
 

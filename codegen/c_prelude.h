@@ -99,6 +99,10 @@ class CPrelude {
   void DefineHalfConversion(const std::string& name, LoopValueType type, LoopValueType operand);
   void DefineHalfConversionOfVectors(const std::string& name, LoopValueType type,
                                      LoopValueType operand);
+  // Of min, max, fmin and fmax of floating-point values.
+  std::string ExtremeBody(ScalarOp op, ScalarType type);
+  std::string ChoiceFunction(bool is_minimum, LoopValueType type);
+  void DefineExtremeOnVectors(const std::string& name, ScalarOp op, LoopValueType type);
   void DefineOperationOnVectors(const std::string& name, ScalarOp op, LoopValueType type,
                                 LoopValueType operand);
   const CDialect& dialect_;

@@ -20,8 +20,8 @@ constexpr MathFunction kFunctions[] = {
     {"rint", ScalarOp::kRound, 1},      {"nearbyint", ScalarOp::kRound, 1},
     {"roundeven", ScalarOp::kRound, 1}, {"erf", ScalarOp::kErf, 1},
     {"sin", ScalarOp::kSin, 1},         {"cos", ScalarOp::kCos, 1},
-    {"pow", ScalarOp::kPow, 2},         {"fmin", ScalarOp::kMin, 2},
-    {"fmax", ScalarOp::kMax, 2},
+    {"pow", ScalarOp::kPow, 2},         {"fmin", ScalarOp::kFmin, 2},
+    {"fmax", ScalarOp::kFmax, 2},
 };
 
 }  // namespace

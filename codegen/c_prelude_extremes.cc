@@ -73,30 +73,56 @@ std::string CPrelude::ChoiceFunction(bool is_minimum, LoopValueType type) {
   return function;
 }
 
-// Both orders of the operands agree, or have zeros of both signs, or one of them is nan. The bits
-// that one of them has are those of the minimum, nan and the negative zero included; a maximum is
-// negative only if both operands are.
-void CPrelude::DefineExtremeOnVectors(const std::string& name, ScalarOp op, LoopValueType type) {
-  const std::string vector = VectorType(type);
+// Both orders of the operands give the same, or zeros of both signs, or one of them nan. The bits
+// that one of them has are those of the minimum, nan and the negative zero included; of a maximum,
+// which is negative only if both are, all but the sign.
+std::string CPrelude::ExtremeOfVectors(bool is_minimum, LoopValueType type,
+                                       const std::string& bits) {
   const bool is_single = type.scalar == ScalarType::kFloat32;
-  const std::string bits =
-      VectorType({is_single ? ScalarType::kInt32 : ScalarType::kInt64, type.lanes});
-  std::string body;
-  if (IgnoresNan(op)) {
-    const ScalarOp other = IsMinimum(op) ? ScalarOp::kMin : ScalarOp::kMax;
-    body = absl::Substitute(
-        "  const $0 m = ($0)(a != a), k = ($0)(b != b);\n"
-        "  return $1(($2)((m & ($0)b) | (~m & ($0)a)), ($2)((k & ($0)a) | (~k & ($0)b)));\n",
-        bits, OperationFunction(other, type, type), vector);
-  } else {
-    const std::string both =
-        absl::Substitute("($0)$1(a, b) | ($0)$1(b, a)", bits, ChoiceFunction(IsMinimum(op), type));
-    const std::string sign =
-        absl::Substitute("($0)a & ($0)b | $1", bits, is_single ? "INT32_MAX" : "INT64_MAX");
-    body = IsMinimum(op) ? absl::Substitute("  return ($0)($1);\n", vector, both)
-                         : absl::Substitute("  return ($0)(($1) & ($2));\n", vector, both, sign);
-  }
-  DefineFunction(name, absl::Substitute("$0 $1($0 a, $0 b) {\n$2}\n", vector, name, body));
+  const std::string vector = VectorType(type);
+  const std::string both = absl::Substitute("  const $0 x = ($0)$1(a, b), y = ($0)$1(b, a);\n",
+                                            bits, ChoiceFunction(is_minimum, type));
+  if (is_minimum) return absl::StrCat(both, "  return (", vector, ")(x | y);\n");
+  const std::string choice = absl::Substitute("  return ($0)((x & y) | ((x | y) & $1));\n", vector,
+                                              is_single ? "INT32_MAX" : "INT64_MAX");
+  if (SizeBytes(type.scalar) * type.lanes != 64) return absl::StrCat(both, choice);
+  // The majority of three bits is one instruction, which compilers do not find.
+  return absl::StrCat(
+      both, "#if defined(__AVX512F__)\n",
+      absl::Substitute("  typedef $0 words __attribute__((vector_size(64)));\n"
+                       "  const words magnitude = (words){} + $1;\n"
+                       "  return ($2)__builtin_ia32_pternlog$3512_mask((words)x, (words)y, "
+                       "magnitude, 0xe8, (unsigned $4)-1);\n",
+                       is_single ? "int" : "long long", is_single ? "INT32_MAX" : "INT64_MAX",
+                       vector, is_single ? "d" : "q", is_single ? "short" : "char"),
+      "#else\n", choice, "#endif\n");
+}
+
+// The operands without nan, unless both are nan.
+std::string CPrelude::ExtremeOfNumbers(bool is_minimum, LoopValueType type,
+                                       const std::string& bits) {
+  const std::string vector = VectorType(type);
+  const std::string choice = absl::Substitute(
+      "  const $0 m = ($0)(a != a), k = ($0)(b != b);\n"
+      "  return $1(($2)((m & ($0)b) | (~m & ($0)a)), ($2)((k & ($0)a) | (~k & ($0)b)));\n",
+      bits, OperationFunction(is_minimum ? ScalarOp::kMin : ScalarOp::kMax, type, type), vector);
+  if (SizeBytes(type.scalar) * type.lanes != 64) return choice;
+  const bool is_single = type.scalar == ScalarType::kFloat32;
+  return absl::StrCat(
+      "#if defined(__AVX512DQ__)\n",
+      absl::Substitute("  return __builtin_ia32_range$0512_mask(a, b, $1, a, "
+                       "(unsigned $2)-1, 4);\n",
+                       is_single ? "ps" : "pd", is_minimum ? 4 : 5, is_single ? "short" : "char"),
+      "#else\n", choice, "#endif\n");
+}
+
+void CPrelude::DefineExtremeOnVectors(const std::string& name, ScalarOp op, LoopValueType type) {
+  const std::string bits = VectorType(
+      {SizeBytes(type.scalar) == 4 ? ScalarType::kInt32 : ScalarType::kInt64, type.lanes});
+  const std::string body = IgnoresNan(op) ? ExtremeOfNumbers(IsMinimum(op), type, bits)
+                                          : ExtremeOfVectors(IsMinimum(op), type, bits);
+  DefineFunction(name,
+                 absl::Substitute("$0 $1($0 a, $0 b) {\n$2}\n", VectorType(type), name, body));
 }
 
 }  // namespace mdh

@@ -53,19 +53,17 @@ bool Differ(const ResultTuple& a, const ResultTuple& b) {
   return false;
 }
 
-bool HasNan(const ResultTuple& tuple) {
-  return std::any_of(tuple.begin(), tuple.end(), [](const ScalarValue& value) {
-    return IsFloatingPoint(value.type()) && std::isnan(value.as_double());
-  });
+bool IsNan(const ScalarValue& value) {
+  return IsFloatingPoint(value.type()) && std::isnan(value.as_double());
 }
+
+bool HasNan(const ResultTuple& tuple) { return std::any_of(tuple.begin(), tuple.end(), IsNan); }
 
 // As Differ, of values that may be nan; infinities prove nothing.
 bool DifferInNan(const ResultTuple& a, const ResultTuple& b) {
   for (size_t r = 0; r < a.size(); ++r) {
-    const bool is_real = IsFloatingPoint(a[r].type());
-    const double x = is_real ? a[r].as_double() : 0, y = is_real ? b[r].as_double() : 0;
-    if (std::isnan(x) != std::isnan(y)) return true;
-    if (std::isfinite(x) && std::isfinite(y) && Differ(a[r], b[r])) return true;
+    if (IsNan(a[r]) != IsNan(b[r])) return true;
+    if (IsFinite({a[r], b[r]}) && Differ(a[r], b[r])) return true;
   }
   return false;
 }
@@ -166,11 +164,12 @@ class LawChecker {
 
   Status Neutral(const ResultTuple& identity) const {
     // Empty parts are combined with each other, too.
-    for (const ScalarValue& value : f_(identity, identity)) {
-      if (!IsFloatingPoint(value.type()) || !std::isnan(value.as_double())) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          TupleText(identity), " is no identity of combine operator '", f_.name(),
-          "': ", f_.Call(identity, identity), " is ", TupleText(f_(identity, identity))));
+    const ResultTuple both = f_(identity, identity);
+    for (size_t r = 0; r < both.size(); ++r) {
+      if (!IsNan(both[r]) || IsNan(identity[r])) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(TupleText(identity), " is no identity of combine operator '", f_.name(),
+                       "': ", f_.Call(identity, identity), " is ", TupleText(both)));
     }
     for (const ResultTuple& sample : samples_) {
       for (const bool is_left : {true, false}) {

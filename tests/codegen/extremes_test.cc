@@ -106,7 +106,7 @@ TEST(ExtremesTest, AreThoseOfIeee754OnVectorsOfEveryCompiler) {
             std::system(absl::StrCat(compiler, " --version > /dev/null 2>&1").c_str()) == 0;
         if (!has) continue;
         ASSERT_EQ(std::system(absl::StrCat(how,
-                                           " -O2 -w -shared -fPIC -fno-math-errno "
+                                           " -O2 -w -Wno-psabi -shared -fPIC -fno-math-errno "
                                            "-fno-trapping-math -ffp-contract=fast -o ",
                                            library, " ", stem, ".c")
                                   .c_str()),

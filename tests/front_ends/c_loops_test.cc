@@ -1,6 +1,7 @@
 // Annotated C loops mean the same as the text form of the same computation.
 #include "core/c_loops/c_loops.h"
 
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -196,6 +197,24 @@ void sum_and_max(float M[4096][4096], float sum[4096], float largest[4096]) {
 }
 )"),
              ShippedExpression("sum_and_max"));
+}
+
+TEST(CLoopsTest, FmaxOfLoopsIgnoresNan) {
+  for (const char* update : {"y[0] = fmaxf(y[0], x[i]);", "if (x[i] > y[0]) y[0] = x[i];"}) {
+    const Result<Expression> expression = Parse(absl::StrCat(R"(
+#include <math.h>
+void m(const float x[4], float y[1]) {
+#pragma mdh out(y) inp(x) combine_ops(pw(max))
+  for (int i = 0; i < 4; ++i) )",
+                                                             update, "\n}\n"));
+    ASSERT_TRUE(expression.ok()) << expression.status();
+    const float x[] = {5, NAN, 3, 1};
+    BufferBytes bytes(sizeof x);
+    std::memcpy(bytes.data(), x, sizeof x);
+    const auto result = Interpret(*expression, {bytes});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(ScalarValue::Load(ScalarType::kFloat32, (*result)[0].data()).as_double(), 5);
+  }
 }
 
 TEST(CLoopsTest, ExtremesOfIntegersAreMinAndMax) {

@@ -13,6 +13,19 @@ namespace {
 // PTX, in CUDA C++ and in the OpenCL C of NVIDIA's compiler.
 constexpr absl::string_view kAddVector =
     "  asm volatile(\"red.global.add.v$0.f32 [%0], {$1};\" ::\"l\"(p), $2 : \"memory\");\n";
+// Of compute capability 8.0 and later.
+constexpr absl::string_view kExtreme =
+    "  float r;\n"
+    "  asm(\"$0.NaN.f32 %0, %1, %2;\" : \"=f\"(r) : \"f\"(a), \"f\"(b));\n"
+    "  return r;\n";
+constexpr absl::string_view kExtremeOrSelection =
+    "#if __CUDA_ARCH__ >= 800\n"
+    "  float r;\n"
+    "  asm(\"$0.NaN.f32 %0, %1, %2;\" : \"=f\"(r) : \"f\"(a), \"f\"(b));\n"
+    "  return r;\n"
+    "#else\n"
+    "  return a != a || b != b ? a + b : f$0f(a, b);\n"
+    "#endif\n";
 constexpr absl::string_view kCommitCopies =
     "  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n";
 constexpr absl::string_view kWaitForCopies =
@@ -36,6 +49,8 @@ constexpr CDialect kGnuC = {
     .hide_origin = "",
     .float_suffix = "f",
     .round_function = "nearbyint",
+    .extreme_of_numbers = "",
+    .extreme = "",
     .float_bits = "",
     .bits_float = "",
     .widen_half = "",
@@ -116,6 +131,8 @@ constexpr CDialect kOpenClC = {
     .hide_origin = "",
     .float_suffix = "",
     .round_function = "rint",
+    .extreme_of_numbers = "",
+    .extreme = "",
     .float_bits = "as_uint",
     .bits_float = "as_float",
     .widen_half = "return vload_half(0, (const half*)&a);",
@@ -194,6 +211,8 @@ constexpr CDialect kCudaCxx = {
     .hide_origin = "asm(\"prmt.b32 %0, %0, 0, 0x3210;\" : \"+r\"($0));",
     .float_suffix = "f",
     .round_function = "rint",
+    .extreme_of_numbers = "f$0$1(a, b)",
+    .extreme = kExtremeOrSelection,
     .float_bits = "__float_as_uint",
     .bits_float = "__uint_as_float",
     .widen_half = "float r;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r) : \"h\"(a));\n  return r;",
@@ -287,7 +306,8 @@ constexpr CDialect kCudaCxx = {
 
 // That of NVIDIA's compiler: what OpenCL C has no words for, PTX has. Pointers to local memory are
 // addresses in that memory.
-constexpr CDialect WithPtx(CDialect dialect, bool adds_vectors) {
+constexpr CDialect WithPtx(CDialect dialect, bool has_extremes, bool adds_vectors) {
+  if (has_extremes) dialect.extreme = kExtreme;
   dialect.shuffle_4 =
       "  uint r;\n"
       "  asm volatile(\"shfl.sync.$1.b32 %0, %1, %2, %3, 0xffffffff;\"\n"
@@ -323,8 +343,12 @@ constexpr CDialect WithPtx(CDialect dialect, bool adds_vectors) {
   return dialect;
 }
 
-constexpr CDialect kOpenClCWithPtx = WithPtx(kOpenClC, /*adds_vectors=*/false);
-constexpr CDialect kOpenClCWithVectorAdditions = WithPtx(kOpenClC, /*adds_vectors=*/true);
+constexpr CDialect kOpenClCWithPtx =
+    WithPtx(kOpenClC, /*has_extremes=*/false, /*adds_vectors=*/false);
+constexpr CDialect kOpenClCWithExtremes =
+    WithPtx(kOpenClC, /*has_extremes=*/true, /*adds_vectors=*/false);
+constexpr CDialect kOpenClCWithVectorAdditions =
+    WithPtx(kOpenClC, /*has_extremes=*/true, /*adds_vectors=*/true);
 
 // Of "580.95.05"; 0 where it is not known.
 int MajorVersion(absl::string_view version) {
@@ -343,7 +367,9 @@ const CDialect& OpenClCFor(const DeviceDescription& device) {
   // The first drivers with PTX ISA 8.1; what compiles for OpenCL is the driver.
   constexpr int kFirstDriver = 530;
   const bool adds_vectors = capability >= 90 && MajorVersion(device.compiler) >= kFirstDriver;
-  return adds_vectors ? kOpenClCWithVectorAdditions : kOpenClCWithPtx;
+  return adds_vectors       ? kOpenClCWithVectorAdditions
+         : capability >= 80 ? kOpenClCWithExtremes
+                            : kOpenClCWithPtx;
 }
 
 const CDialect& CudaCxx() { return kCudaCxx; }

@@ -36,6 +36,10 @@ struct CDialect {
   absl::string_view hide_origin;
   absl::string_view float_suffix;    // of mathematical functions of fp32
   absl::string_view round_function;  // to the nearest, halfway cases to even
+  // The smaller or larger of the numbers a and b ($0: min or max, $1: float_suffix) with -0 less
+  // than 0, and the other one if one is nan; and the body of a function that gives nan if one fp32
+  // is. "" where there is none.
+  absl::string_view extreme_of_numbers, extreme;
   // The bits of a float as an unsigned integer, and back: functions.
   absl::string_view float_bits, bits_float;
   // Bodies of functions that convert `a` between fp32 and the bits of fp16.

@@ -110,6 +110,12 @@ class CPrelude {
   std::string HalfAs(const std::string& name, LoopValueType whole, bool is_upper,
                      LoopValueType type);
   std::string ConvertedVector(LoopValueType type, LoopValueType operand);
+  // Of min, max, fmin and fmax of floating-point values.
+  std::string ExtremeBody(ScalarOp op, ScalarType type);
+  std::string ChoiceFunction(bool is_minimum, LoopValueType type);
+  std::string ExtremeOfVectors(bool is_minimum, LoopValueType type, const std::string& bits);
+  std::string ExtremeOfNumbers(bool is_minimum, LoopValueType type, const std::string& bits);
+  void DefineExtremeOnVectors(const std::string& name, ScalarOp op, LoopValueType type);
   void DefineOperationOnVectors(const std::string& name, ScalarOp op, LoopValueType type,
                                 LoopValueType operand);
   const CDialect& dialect_;

@@ -141,7 +141,7 @@ std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand, const C
   switch (op) {
     case ScalarOp::kMin:
     case ScalarOp::kMax:
-      if (dialect.has_blocks() && !IsFloatingPoint(type) &&
+      if (dialect.has_blocks() &&
           (SizeBytes(type) < 4 || (type == ScalarType::kInt32 && !dialect.hide_origin.empty()))) {
         return IntMinMax(op, c, dialect.hide_origin);
       }
@@ -211,6 +211,12 @@ std::string Stem(ScalarOp op, ScalarType type) {
 
 bool IsComparison(ScalarOp op) { return op >= ScalarOp::kEq && op <= ScalarOp::kGe; }
 
+// Whether it is one of CPrelude::ExtremeBody.
+bool IsExtreme(ScalarOp op, ScalarType type) {
+  return IsFloatingPoint(type) && (op == ScalarOp::kMin || op == ScalarOp::kMax ||
+                                   op == ScalarOp::kFmin || op == ScalarOp::kFmax);
+}
+
 }  // namespace
 
 std::string CPrelude::OperationFunction(ScalarOp op, LoopValueType type, LoopValueType operand) {
@@ -224,10 +230,15 @@ std::string CPrelude::OperationFunction(ScalarOp op, LoopValueType type, LoopVal
     return name;
   }
   if (type.lanes == 1) {
+    const std::string body = IsExtreme(op, type.scalar)
+                                 ? ExtremeBody(op, type.scalar)
+                                 : ScalarBody(op, type.scalar, operand.scalar, dialect_);
     DefineFunction(
-        name, absl::Substitute("$0 $1($2) { $3 }\n", result_type, name,
-                               Parameters(op, operand_type, CType(ScalarType::kBool, dialect_)),
-                               ScalarBody(op, type.scalar, operand.scalar, dialect_)));
+        name,
+        absl::Substitute(
+            body.find('\n') == std::string::npos ? "$0 $1($2) { $3 }\n" : "$0 $1($2) {\n$3}\n",
+            result_type, name, Parameters(op, operand_type, CType(ScalarType::kBool, dialect_)),
+            body));
     return name;
   }
   DefineOperationOnVectors(name, op, type, operand);
@@ -288,6 +299,8 @@ void CPrelude::DefineOperationOnVectors(const std::string& name, ScalarOp op, Lo
     DefineFunction(
         name, absl::Substitute("$0  return ($1)(__builtin_convertvector(a $2 b, $3) & 1);\n}\n",
                                head, bools, Info(op).name, bytes));
+  } else if (IsExtreme(op, type.scalar)) {
+    DefineExtremeOnVectors(name, op, type);
   } else if (op == ScalarOp::kMin || op == ScalarOp::kMax) {
     const std::string mask = mask_of(type.scalar);
     DefineFunction(

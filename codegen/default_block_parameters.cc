@@ -426,7 +426,8 @@ bool AreKeysSafe(const Expression& expression, const DeviceDescription& device) 
 
 TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,
                                         const DeviceDescription& device, NumericsPolicy numerics) {
-  TuningParameters p = ParametersWithoutKeys(expression, model, device, numerics);
+  TuningParameters p =
+      ParametersWithoutKeys(expression, model, device, PolicyFor(expression, numerics));
   if (!AreKeysSafe(expression, device)) return p;
   // What the parameters say beyond `keyed` decides on nothing then.
   std::vector<TuningParameters> keyed = KeyedVariants(expression, model, device, p);

@@ -544,7 +544,8 @@ std::vector<TuningParameters> Variants(const TuningParameters& p, const DeviceDe
 std::vector<TuningParameters> StartingParameters(const Expression& expression,
                                                  const SystemModel& model,
                                                  const DeviceDescription& device,
-                                                 NumericsPolicy numerics, size_t most) {
+                                                 NumericsPolicy asked, size_t most) {
+  const NumericsPolicy numerics = PolicyFor(expression, asked);
   if (model.memory == MemoryKind::kExplicit) {
     std::vector<TuningParameters> starts = {
         DefaultBlockParameters(expression, model, device, numerics)};

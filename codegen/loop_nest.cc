@@ -140,7 +140,7 @@ class LoopNestBuilder {
   // The dimension of neighbouring results whose loop should be within those of the reductions, or
   // -1. Results are taken up again from the outputs then, which must hold them as they are.
   int RowDimension() const {
-    if (!expression_.has_reduction() || !expression_.reduction().identity()) return -1;
+    if (!expression_.has_reduction() || !Identity()) return -1;
     const auto& results = expression_.function().results();
     for (size_t r = 0; r < results.size(); ++r) {
       const ScalarType type = results[r].type;
@@ -161,7 +161,7 @@ class LoopNestBuilder {
     const auto& results = expression_.function().results();
     std::vector<LoopValue> identities, accumulated;
     for (size_t r = 0; r < results.size(); ++r) {
-      identities.push_back(MakeLiteral((*expression_.reduction().identity())[r]));
+      identities.push_back(MakeLiteral((*Identity())[r]));
       accumulated.push_back(
           LoadValue(targets_[r].pointer, At(targets_[r].offset), {targets_[r].type, 1}, 1));
     }
@@ -178,6 +178,12 @@ class LoopNestBuilder {
     for (Block* part : {&start, &point})
       std::move(part->begin(), part->end(), std::back_inserter(block));
     return block;
+  }
+
+  // What reductions start from; nullopt: from the first value.
+  std::optional<std::vector<ScalarValue>> Identity() const {
+    const CombineOperator& combine = expression_.reduction();
+    return combine.keeps_order() ? std::nullopt : combine.identity();
   }
 
   // ---- Points ----
@@ -239,7 +245,7 @@ class LoopNestBuilder {
   Block BuildReduction() {
     Block block, body, start, combine;
     std::vector<LoopValue> results;
-    const auto& identity = expression_.reduction().identity();
+    const std::optional<std::vector<ScalarValue>> identity = Identity();
     for (const TypedName& result : expression_.function().results()) {
       const std::string name =
           names_.Unique(CIdentifier(absl::StrReplaceAll(result.name, {{".", "_"}})));

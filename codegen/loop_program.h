@@ -205,7 +205,7 @@ struct AddElements {
 // every value is combined, in any order. Elements are in shared or device memory; the target
 // combines them atomically (HasAtomicCombination).
 struct CombineElement {
-  ScalarOp op;  // kAdd, kMul, kMin, kMax, kBitAnd, kBitOr or kBitXor
+  ScalarOp op;  // kAdd, kMul, kMin, kMax, kFmin, kFmax, kBitAnd, kBitOr or kBitXor
   std::string pointer;
   Index offset;
   LoopValue value;  // a scalar

@@ -24,6 +24,8 @@ bool IsExact(ScalarOp op) {
     case ScalarOp::kAbs:
     case ScalarOp::kMin:
     case ScalarOp::kMax:
+    case ScalarOp::kFmin:
+    case ScalarOp::kFmax:
     case ScalarOp::kFloor:
     case ScalarOp::kCeil:
     case ScalarOp::kRound:

@@ -53,6 +53,21 @@ bool Differ(const ResultTuple& a, const ResultTuple& b) {
   return false;
 }
 
+bool IsNan(const ScalarValue& value) {
+  return IsFloatingPoint(value.type()) && std::isnan(value.as_double());
+}
+
+bool HasNan(const ResultTuple& tuple) { return std::any_of(tuple.begin(), tuple.end(), IsNan); }
+
+// As Differ, of values that may be nan; infinities prove nothing.
+bool DifferInNan(const ResultTuple& a, const ResultTuple& b) {
+  for (size_t r = 0; r < a.size(); ++r) {
+    if (IsNan(a[r]) != IsNan(b[r])) return true;
+    if (IsFinite({a[r], b[r]}) && Differ(a[r], b[r])) return true;
+  }
+  return false;
+}
+
 std::string TupleText(const ResultTuple& tuple) {
   const std::string values = absl::StrJoin(
       tuple, ", ",
@@ -128,13 +143,33 @@ class LawChecker {
     return absl::OkStatus();
   }
 
+  // The same, of values that may be nan.
+  bool HoldForNan(const std::optional<std::vector<ScalarValue>>& identity,
+                  Commutativity commutativity) const {
+    for (const ResultTuple& a : samples_) {
+      if (identity.has_value() && (DifferInNan(f_(Widened(*identity), a), a) ||
+                                   DifferInNan(f_(a, Widened(*identity)), a))) {
+        return false;
+      }
+      for (const ResultTuple& b : samples_) {
+        const ResultTuple both = f_(a, b);
+        if (commutativity == Commutativity::kNeeded && DifferInNan(both, f_(b, a))) return false;
+        for (const ResultTuple& c : samples_) {
+          if (DifferInNan(f_(both, c), f_(a, f_(b, c)))) return false;
+        }
+      }
+    }
+    return true;
+  }
+
   Status Neutral(const ResultTuple& identity) const {
     // Empty parts are combined with each other, too.
-    for (const ScalarValue& value : f_(identity, identity)) {
-      if (!IsFloatingPoint(value.type()) || !std::isnan(value.as_double())) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          TupleText(identity), " is no identity of combine operator '", f_.name(),
-          "': ", f_.Call(identity, identity), " is ", TupleText(f_(identity, identity))));
+    const ResultTuple both = f_(identity, identity);
+    for (size_t r = 0; r < both.size(); ++r) {
+      if (!IsNan(both[r]) || IsNan(identity[r])) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(TupleText(identity), " is no identity of combine operator '", f_.name(),
+                       "': ", f_.Call(identity, identity), " is ", TupleText(both)));
     }
     for (const ResultTuple& sample : samples_) {
       for (const bool is_left : {true, false}) {
@@ -190,6 +225,31 @@ Status CheckCombineLaws(const ScalarFunction& combine,
   if (commutativity == Commutativity::kNeeded) MDH_RETURN_IF_ERROR(checker.Commutative());
   MDH_RETURN_IF_ERROR(checker.Associative());
   return identity.has_value() ? checker.Neutral(Widened(*identity)) : absl::OkStatus();
+}
+
+bool LawsHoldForNan(const ScalarFunction& f, const ScalarFunction& combine,
+                    const std::optional<std::vector<ScalarValue>>& identity,
+                    Commutativity commutativity) {
+  constexpr size_t kEach = 5;  // with and without nan
+  std::vector<ResultTuple> samples;
+  std::mt19937_64 rng(1);
+  for (size_t n = 0; n < 40 && samples.size() < kEach; ++n) {
+    std::vector<ScalarValue> arguments;
+    for (const TypedName& parameter : f.parameters()) {
+      const auto random = static_cast<double>(rng() % 17);
+      const bool is_nan = IsFloatingPoint(parameter.type) && (n == 0 || rng() % 2 == 0);
+      arguments.push_back(is_nan ? ScalarValue::Real(parameter.type, std::nan(""))
+                                 : RoundedNumber(parameter.type, random - 8));
+    }
+    ResultTuple tuple = f.Evaluate(arguments);
+    if (HasNan(tuple)) samples.push_back(std::move(tuple));
+  }
+  if (samples.empty()) return true;
+  // In front, as only few may be tried: one that is nan in as much as can be, then finite ones.
+  std::vector<ResultTuple> finite = SampleResults(f);
+  if (finite.size() > kEach) finite.resize(kEach);
+  samples.insert(samples.begin() + 1, finite.begin(), finite.end());
+  return LawChecker(combine, samples).HoldForNan(identity, commutativity);
 }
 
 std::optional<std::string> InterchangeCounterexample(const ScalarFunction& f,

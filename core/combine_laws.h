@@ -29,6 +29,12 @@ Status CheckCombineLaws(const ScalarFunction& combine,
                         const std::optional<std::vector<ScalarValue>>& identity,
                         Commutativity commutativity, const std::vector<ResultTuple>& samples);
 
+// Whether the laws also hold once one of the values, which `f` gives, is nan: tried as above. They
+// do not for a > b ? a : b, which loses what it has seen where b is nan, and next time b itself.
+bool LawsHoldForNan(const ScalarFunction& f, const ScalarFunction& combine,
+                    const std::optional<std::vector<ScalarValue>>& identity,
+                    Commutativity commutativity);
+
 // Four samples for which (a f b) g (c f d) and (a g c) f (b g d) differ, as a sentence; nullopt if
 // there are none among those that are tried.
 std::optional<std::string> InterchangeCounterexample(const ScalarFunction& f,

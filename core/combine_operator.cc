@@ -30,6 +30,10 @@ ScalarOp OperationOf(PointWiseKind kind) {
       return ScalarOp::kBitAnd;
     case PointWiseKind::kBitOr:
       return ScalarOp::kBitOr;
+    case PointWiseKind::kFmin:
+      return ScalarOp::kFmin;
+    case PointWiseKind::kFmax:
+      return ScalarOp::kFmax;
     default:
       return ScalarOp::kBitXor;
   }
@@ -61,6 +65,10 @@ ScalarValue Identity(PointWiseKind kind, ScalarType type) {
       return Extreme(type, true);
     case PointWiseKind::kMax:
       return Extreme(type, false);
+    case PointWiseKind::kFmin:
+    case PointWiseKind::kFmax:
+      // Not an infinity: values that all are nan give nan.
+      return ScalarValue::Real(type, std::numeric_limits<double>::quiet_NaN());
     case PointWiseKind::kAnd:
       return ScalarValue::Bool(true);
     case PointWiseKind::kOr:

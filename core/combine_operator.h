@@ -23,6 +23,8 @@ enum class PointWiseKind : uint8_t {
   kBitAnd = 8,
   kBitOr = 9,
   kBitXor = 10,
+  kFmin = 11,
+  kFmax = 12,
 };
 
 // The scalar operation of any of them but kCustom.
@@ -63,6 +65,12 @@ class CombineOperator {
   // Neutral elements, one per result; nullopt if none is known.
   const std::optional<std::vector<ScalarValue>>& identity() const { return identity_; }
 
+  // Whether values are combined in the order of their points only, from the first one on, whatever
+  // the numerics policy: those of an operator whose laws do not hold once a value is nan
+  // (core/combine_laws.h). Follows from the expression that it is an operator of.
+  bool keeps_order() const { return keeps_order_; }
+  void set_keeps_order(bool keeps_order) { keeps_order_ = keeps_order; }
+
   // As in the text form: "++", "+", "(+, max)", "ps(+)", or the function's name.
   std::string ToString() const;
 
@@ -73,6 +81,7 @@ class CombineOperator {
  private:
   CombineOperator() = default;
   bool is_prefix_sum_ = false;
+  bool keeps_order_ = false;
   std::vector<PointWiseKind> kinds_;
   std::optional<ScalarFunction> function_;
   std::optional<std::vector<ScalarValue>> identity_;

@@ -156,18 +156,24 @@ Status CheckLemma1(const ExpressionSpec& spec, int first, int second,
                    "; all dimensions but those with ++ must have the same function"));
 }
 
-Status CheckLaws(const ExpressionSpec& spec, int first, int count,
-                 const std::vector<ResultTuple>& samples) {
-  const CombineOperator& combine = spec.combine_operators[first];
+// Also tells the operators whether they keep the order.
+Status CheckLaws(int first, int count, const std::vector<ResultTuple>& samples,
+                 ExpressionSpec* spec) {
+  const CombineOperator& combine = spec->combine_operators[first];
   if (combine.kinds()[0] != PointWiseKind::kCustom) return absl::OkStatus();
   const Commutativity commutativity =
       combine.is_prefix_sum() && count == 1 ? Commutativity::kNotNeeded : Commutativity::kNeeded;
   const Status status =
       CheckCombineLaws(combine.function(), combine.identity(), commutativity, samples);
-  return status.ok() ? status : AtPlace(status, {PlaceKind::kCombineOperator, first});
+  if (!status.ok()) return AtPlace(status, {PlaceKind::kCombineOperator, first});
+  const bool keeps_order =
+      !LawsHoldForNan(spec->function, combine.function(), combine.identity(), commutativity);
+  for (CombineOperator& one : spec->combine_operators) one.set_keeps_order(keeps_order);
+  return absl::OkStatus();
 }
 
-Status CheckCombineOperators(const ExpressionSpec& spec) {
+Status CheckCombineOperators(ExpressionSpec* to_check) {
+  const ExpressionSpec& spec = *to_check;
   const std::vector<CombineOperator>& operators = spec.combine_operators;
   if (operators.size() != spec.dimensions.size()) {
     return InvalidAt({PlaceKind::kCombineOperator},
@@ -193,7 +199,7 @@ Status CheckCombineOperators(const ExpressionSpec& spec) {
       return CheckLemma1(spec, first, d, samples);
     }
   }
-  return first < 0 ? absl::OkStatus() : CheckLaws(spec, first, count, samples);
+  return first < 0 ? absl::OkStatus() : CheckLaws(first, count, samples, to_check);
 }
 
 Status CheckNotReduced(const ExpressionSpec& spec) {
@@ -279,7 +285,7 @@ Result<Expression> Expression::Create(ExpressionSpec spec) {
   MDH_RETURN_IF_ERROR(CheckView(PlaceKind::kOutput, spec.dimensions, &spec.outputs));
   MDH_RETURN_IF_ERROR(CheckParameters(spec));
   MDH_RETURN_IF_ERROR(CheckStoredResults(spec));
-  MDH_RETURN_IF_ERROR(CheckCombineOperators(spec));
+  MDH_RETURN_IF_ERROR(CheckCombineOperators(&spec));
   MDH_RETURN_IF_ERROR(CheckNotReduced(spec));
   MDH_RETURN_IF_ERROR(CheckWrittenOnce(spec));
   return Expression(std::move(spec));

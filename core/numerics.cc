@@ -40,6 +40,13 @@ Result<NumericsPolicy> ParseNumericsPolicy(std::string_view name) {
                    "'; the policies are reassociate, exact and tree"));
 }
 
+NumericsPolicy PolicyFor(const Expression& expression, NumericsPolicy policy) {
+  const bool combines = expression.has_reduction() || expression.has_prefix_sum();
+  const bool keeps_order = combines && expression.reduction().keeps_order();
+  return policy == NumericsPolicy::kReassociate && keeps_order ? NumericsPolicy::kExactOrder
+                                                               : policy;
+}
+
 int64_t FixedTreePart(const Expression& expression, int d) {
   constexpr int64_t kParts = 16, kMultiple = 64;
   const int64_t size = expression.dimensions()[d].size;

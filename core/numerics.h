@@ -13,7 +13,11 @@ namespace mdh {
 // The numeric values are part of the wire format and of keys: append only.
 enum class NumericsPolicy : uint8_t {
   // Combine operators are re-associated, in every run anew where blocks add atomically, and
-  // multiply-adds may be fused.
+  // multiply-adds may be fused. Nothing else changes: no value is taken to be finite or not to be
+  // zero, x * 0 and x - x are computed, nothing is factored out of sums, and subnormal numbers are
+  // kept, but that NVIDIA's atomic additions of fp32 to device memory take them for zero. The sign
+  // of a sum that is zero may differ. Operators whose laws do not hold once a value is nan are not
+  // re-associated (PolicyFor).
   kReassociate = 1,
   // As a loop nest in the order of the dimensions would compute it: every operation rounds by
   // itself,
@@ -40,6 +44,10 @@ struct Numerics {
 absl::string_view Name(NumericsPolicy policy);
 // Errors: InvalidArgument, naming the words there are.
 Result<NumericsPolicy> ParseNumericsPolicy(std::string_view name);
+
+// What kernels of the expression keep to where `policy` is asked for: kExactOrder instead of
+// kReassociate where its operator keeps the order (CombineOperator::keeps_order).
+NumericsPolicy PolicyFor(const Expression& expression, NumericsPolicy policy);
 
 // Points of one part along dimension d in the tree of kFixedTree: the longest reduced dimension
 // (the first of several) and every prefix sum are cut into at most 16 parts of a multiple of 64

@@ -30,12 +30,10 @@ std::string Head(const ScalarInstruction& instruction) {
 }
 
 // Operands of commutative operations sorted by `rank`, others as they are.
-std::vector<int> OrderedOperands(const ScalarFunction& function,
-                                 const ScalarInstruction& instruction,
+std::vector<int> OrderedOperands(const ScalarInstruction& instruction,
                                  absl::Span<const std::string> rank) {
   std::vector<int> operands = instruction.operands;
-  if (operands.size() == 2 &&
-      IsCommutative(instruction.op, function.instructions()[operands[0]].type)) {
+  if (Info(instruction.op).is_commutative) {
     std::stable_sort(operands.begin(), operands.end(),
                      [&](int a, int b) { return rank[a] < rank[b]; });
   }
@@ -49,7 +47,7 @@ std::vector<std::string> StructuralDigests(const ScalarFunction& function) {
   digests.reserve(function.instructions().size());
   for (const ScalarInstruction& instruction : function.instructions()) {
     std::string text = Head(instruction);
-    for (int operand : OrderedOperands(function, instruction, digests)) {
+    for (int operand : OrderedOperands(instruction, digests)) {
       absl::StrAppend(&text, ",", digests[operand]);
     }
     digests.push_back(Sha256Hex(text));
@@ -68,7 +66,7 @@ class CanonicalOrder {
   int number(int instruction) const { return number_[instruction]; }
   const std::vector<int>& order() const { return order_; }
   std::vector<int> Operands(int instruction) const {
-    return OrderedOperands(function_, function_.instructions()[instruction], digests_);
+    return OrderedOperands(function_.instructions()[instruction], digests_);
   }
 
  private:

@@ -11,7 +11,7 @@ namespace mdh {
 
 // The same for two functions iff they have the same parameter and result types and the same
 // instructions up to the order of independent instructions and of operands of commutative
-// operations (IsCommutative). Names are not in it.
+// operations. Names are not in it.
 std::string CanonicalForm(const ScalarFunction& function);
 
 // Lower-case hexadecimal SHA-256 of any bytes: 64 characters.

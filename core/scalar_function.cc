@@ -187,8 +187,7 @@ void Simplify(std::vector<ScalarInstruction>* instructions, std::vector<int>* re
       continue;
     }
     std::vector<int> operands = instruction.operands;
-    if (operands.size() == 2 && operands[0] > operands[1] &&
-        IsCommutative(instruction.op, kept[operands[0]].type)) {
+    if (operands.size() == 2 && operands[0] > operands[1] && Info(instruction.op).is_commutative) {
       std::swap(operands[0], operands[1]);
     }
     const auto [entry, is_new] =

@@ -16,7 +16,10 @@ namespace mdh {
 
 // Semantics that hold on every target:
 //   - integer arithmetic wraps; x / 0 and x % 0 are 0; the minimum divided by -1 wraps;
-//   - min and max on floating point: a < b ? a : b and a > b ? a : b (so NaN in b wins);
+//   - min and max on floating point are minimum and maximum of IEEE 754-2019: NaN if one operand is
+//     NaN, and -0 is less than 0;
+//   - fmin and fmax are its minimumNumber and maximumNumber: the other operand if one is NaN;
+//   - subnormal numbers are kept;
 //   - conversions from floating point to integers truncate, saturate, and take NaN to 0;
 //   - conversion to bool is `x != 0`; from bool gives 0 or 1;
 //   - fp16 and bf16 are computed with in fp32 and rounded after every operation;
@@ -60,6 +63,8 @@ enum class ScalarOp : uint8_t {
   kBitAnd = 48,
   kBitOr = 49,
   kBitXor = 50 /* integers */,
+  kFmin = 51,
+  kFmax = 52 /* fp */,
   kAnd = 60,
   kOr = 61 /* bool */,
   kEq = 70,
@@ -75,16 +80,12 @@ struct ScalarOpInfo {
   absl::string_view name;  // name of the function in the text form, or the operator's spelling
   int operands;
   bool is_infix;
-  int precedence;  // of infix operators, larger binds tighter; 0 otherwise
-  bool is_commutative;
-  int flops;  // counted operations on floating-point values (0 for cast, select, ...)
+  int precedence;       // of infix operators, larger binds tighter; 0 otherwise
+  bool is_commutative;  // also on NaN and -0
+  int flops;            // counted operations on floating-point values (0 for cast, select, ...)
 };
 const ScalarOpInfo& Info(ScalarOp op);
 absl::Span<const ScalarOpInfo> AllScalarOps();
-
-// Whether swapping the two operands never changes a bit of the result: min and max on floating
-// point are not among them, because of NaN and -0.
-bool IsCommutative(ScalarOp op, ScalarType operand_type);
 
 // One operation. Operands are numbers of earlier instructions of the same function.
 struct ScalarInstruction {

@@ -46,6 +46,8 @@ constexpr ScalarOpInfo kOps[] = {
     {ScalarOp::kBitAnd, "&", 2, true, 6, true, 0},
     {ScalarOp::kBitOr, "|", 2, true, 4, true, 0},
     {ScalarOp::kBitXor, "^", 2, true, 5, true, 0},
+    {ScalarOp::kFmin, "fmin", 2, false, 0, true, 1},
+    {ScalarOp::kFmax, "fmax", 2, false, 0, true, 1},
     {ScalarOp::kAnd, "&&", 2, true, 3, true, 0},
     {ScalarOp::kOr, "||", 2, true, 2, true, 0},
     {ScalarOp::kEq, "==", 2, true, 7, true, 0},
@@ -80,6 +82,8 @@ bool Exists(ScalarOp op, ScalarType type) {
     case ScalarOp::kMax:
       return type != ScalarType::kBool;
     case ScalarOp::kPow:
+    case ScalarOp::kFmin:
+    case ScalarOp::kFmax:
       return IsFloatingPoint(type);
     default:
       return IsComparison(op) || (Info(op).operands == 1 && IsFloatingPoint(type));
@@ -91,6 +95,22 @@ Status WrongTypes(ScalarOp op, absl::Span<const ScalarType> operands) {
       "operation '", Info(op).name, "' does not exist for ",
       absl::StrJoin(operands, ", ",
                     [](std::string* out, ScalarType t) { absl::StrAppend(out, Name(t)); })));
+}
+
+// Of two numbers the smaller one; -0 is less than 0.
+template <typename T>
+T SmallerNumber(T a, T b) {
+  return a < b || (a == b && std::signbit(a)) ? a : b;
+}
+
+// IEEE 754-2019, minimum and minimumNumber.
+template <typename T>
+T Minimum(T a, T b) {
+  return std::isnan(a) || std::isnan(b) ? a + b : SmallerNumber(a, b);
+}
+template <typename T>
+T MinimumNumber(T a, T b) {
+  return std::isnan(a) ? b : std::isnan(b) ? a : SmallerNumber(a, b);
 }
 
 template <typename T>
@@ -139,9 +159,13 @@ T ApplyReal(ScalarOp op, T a, T b) {
     case ScalarOp::kRem:
       return std::fmod(a, b);
     case ScalarOp::kMin:
-      return a < b ? a : b;
+      return Minimum(a, b);
     case ScalarOp::kMax:
-      return a > b ? a : b;
+      return -Minimum(-a, -b);
+    case ScalarOp::kFmin:
+      return MinimumNumber(a, b);
+    case ScalarOp::kFmax:
+      return -MinimumNumber(-a, -b);
     default:
       return std::pow(a, b);
   }
@@ -241,11 +265,6 @@ const ScalarOpInfo& Info(ScalarOp op) {
 }
 
 absl::Span<const ScalarOpInfo> AllScalarOps() { return kOps; }
-
-bool IsCommutative(ScalarOp op, ScalarType operand_type) {
-  const bool depends_on_order = op == ScalarOp::kMin || op == ScalarOp::kMax;
-  return Info(op).is_commutative && !(depends_on_order && IsFloatingPoint(operand_type));
-}
 
 Result<ScalarType> ResultType(ScalarOp op, absl::Span<const ScalarType> operands) {
   const ScalarOpInfo& info = Info(op);

@@ -79,6 +79,11 @@ Status ValidateUnfused(const Expression& expression, const SystemModel& model,
     return InvalidParameters("model ", model.name, " is for devices of kind ", KindName(needed),
                              ", the device is of kind ", KindName(device.kind));
   }
+  if (parameters.numerics != PolicyFor(expression, parameters.numerics)) {
+    return InvalidParameters("numerics=", Name(parameters.numerics), ": operator '",
+                             expression.reduction().ToString(),
+                             "' is not associative where values are nan");
+  }
   const bool tiles = UsesRegisterTiles(model, parameters);
   if (!tiles && (parameters.streams_results || parameters.prefetch != 0)) {
     return InvalidParameters("stores=streaming and prefetch need register tiles");

@@ -18,7 +18,8 @@ namespace {
 static_assert(static_cast<int>(PointWiseKind::kCustom) == v1::POINT_WISE_KIND_CUSTOM);
 static_assert(static_cast<int>(PointWiseKind::kMax) == v1::POINT_WISE_KIND_MAX);
 static_assert(static_cast<int>(PointWiseKind::kOr) == v1::POINT_WISE_KIND_OR);
-static_assert(static_cast<int>(PointWiseKind::kBitXor) == v1::PointWiseKind_MAX);
+static_assert(static_cast<int>(PointWiseKind::kBitXor) == v1::POINT_WISE_KIND_BIT_XOR);
+static_assert(static_cast<int>(PointWiseKind::kFmax) == v1::PointWiseKind_MAX);
 
 Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
 

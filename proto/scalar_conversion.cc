@@ -16,6 +16,7 @@ static_assert(static_cast<int>(ScalarOp::kTable) == v1::SCALAR_OP_TABLE);
 static_assert(static_cast<int>(ScalarOp::kCos) == v1::SCALAR_OP_COS);
 static_assert(static_cast<int>(ScalarOp::kExp2) == v1::SCALAR_OP_EXP2);
 static_assert(static_cast<int>(ScalarOp::kBitXor) == v1::SCALAR_OP_BIT_XOR);
+static_assert(static_cast<int>(ScalarOp::kFmax) == v1::SCALAR_OP_FMAX);
 static_assert(static_cast<int>(ScalarOp::kOr) == v1::SCALAR_OP_OR);
 static_assert(static_cast<int>(ScalarOp::kGe) == v1::SCALAR_OP_GE);
 static_assert(static_cast<int>(ScalarOp::kGe) == v1::ScalarOp_MAX);

@@ -23,7 +23,7 @@ class Prediction {
       : expression_(expression),
         device_(device),
         key_(key),
-        numerics_(static_cast<NumericsPolicy>(key.numerics_policy())) {}
+        numerics_(PolicyFor(expression, static_cast<NumericsPolicy>(key.numerics_policy()))) {}
 
   Result<PredictedKernel> FromRecord(const v1::TuningRecord& record) const {
     MDH_ASSIGN_OR_RETURN(const TuningParameters known, ParametersFor(device_, record));

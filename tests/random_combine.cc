@@ -51,7 +51,7 @@ int AppendTo(std::vector<ScalarInstruction>* instructions, ScalarOp op, ScalarTy
 std::vector<PointWiseKind> KindsFor(const CombinedResult& result) {
   std::vector<PointWiseKind> kinds;
   for (int number = static_cast<int>(PointWiseKind::kAdd);
-       number <= static_cast<int>(PointWiseKind::kBitXor); ++number) {
+       number <= static_cast<int>(PointWiseKind::kFmax); ++number) {
     const auto kind = static_cast<PointWiseKind>(number);
     if (kind == PointWiseKind::kMul && std::isfinite(result.limit)) continue;
     if (kind == PointWiseKind::kAdd && !result.may_add_up) continue;

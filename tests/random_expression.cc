@@ -225,6 +225,73 @@ ScalarValue RandomInputValue(Rng& rng, ScalarType type) {
   return NumberOf(type, IsSigned(type) ? number - 4 : number);
 }
 
+// The smallest and largest numbers of a type, and one between 0 and the smallest normal one.
+std::vector<double> Limits(ScalarType type) {
+  switch (type) {
+    case ScalarType::kFloat16:
+      return {0x1p-24, 0x1p-14, 0x1.8p-16, 65504};
+    case ScalarType::kBfloat16:
+      return {0x1p-133, 0x1p-126, 0x1.8p-128, 0x1.fep127};
+    case ScalarType::kFloat32:
+      return {0x1p-149, 0x1p-126, 0x1.8p-130, 0x1.fffffep127};
+    default:
+      return {0x1p-1074, 0x1p-1022, 0x1.8p-1030, 0x1.fffffffffffffp1023};
+  }
+}
+
+ScalarValue SpecialValue(Rng& rng, ScalarType type, bool with_limits) {
+  std::vector<double> values = {std::numeric_limits<double>::quiet_NaN(),
+                                std::numeric_limits<double>::infinity(), 0.0};
+  if (with_limits) {
+    for (const double limit : Limits(type)) values.push_back(limit);
+  }
+  const double value = AnyOf(rng, values);
+  return ScalarValue::Real(type, Below(rng, 2) == 0 ? value : -value);
+}
+
+bool KeepsValues(const ScalarFunction& function) {
+  const std::vector<ScalarInstruction>& all = function.instructions();
+  const auto is_zero = [&](int n) {
+    return all[n].op == ScalarOp::kConstant && all[n].constant.as_double() == 0;
+  };
+  return std::all_of(all.begin(), all.end(), [&](const ScalarInstruction& one) {
+    if (!IsFloatingPoint(one.type)) return true;
+    switch (one.op) {
+      case ScalarOp::kParameter:
+      case ScalarOp::kConstant:
+      case ScalarOp::kCast:
+      case ScalarOp::kSelect:
+      case ScalarOp::kTable:
+      case ScalarOp::kNeg:
+      case ScalarOp::kAbs:
+      case ScalarOp::kMin:
+      case ScalarOp::kMax:
+      case ScalarOp::kFmin:
+      case ScalarOp::kFmax:
+        return true;
+      case ScalarOp::kAdd:
+        return is_zero(one.operands[0]) || is_zero(one.operands[1]);
+      default:
+        return false;
+    }
+  });
+}
+
+template <typename Draw>
+std::vector<BufferBytes> Inputs(const Expression& expression, const Draw& draw) {
+  std::vector<BufferBytes> inputs;
+  for (const Buffer& buffer : expression.inputs()) {
+    BufferBytes bytes(buffer.size_bytes());
+    for (int64_t e = 0; e < buffer.elements(); ++e) {
+      for (const ElementType::Field& field : buffer.type.fields()) {
+        draw(field.type).Store(bytes.data() + e * buffer.type.size_bytes() + field.offset_bytes);
+      }
+    }
+    inputs.push_back(std::move(bytes));
+  }
+  return inputs;
+}
+
 }  // namespace
 
 int64_t Below(Rng& rng, int64_t bound) {
@@ -239,18 +306,21 @@ Expression RandomExpression(Rng& rng, const RandomExpressionOptions& options) {
 }
 
 std::vector<BufferBytes> RandomInputs(Rng& rng, const Expression& expression) {
-  std::vector<BufferBytes> inputs;
-  for (const Buffer& buffer : expression.inputs()) {
-    BufferBytes bytes(buffer.size_bytes());
-    for (int64_t e = 0; e < buffer.elements(); ++e) {
-      for (const ElementType::Field& field : buffer.type.fields()) {
-        RandomInputValue(rng, field.type)
-            .Store(bytes.data() + e * buffer.type.size_bytes() + field.offset_bytes);
-      }
-    }
-    inputs.push_back(std::move(bytes));
-  }
-  return inputs;
+  return Inputs(expression, [&](ScalarType type) { return RandomInputValue(rng, type); });
+}
+
+std::vector<BufferBytes> RandomSpecialInputs(Rng& rng, const Expression& expression) {
+  const bool keeps_values = KeepsValues(expression);
+  return Inputs(expression, [&](ScalarType type) {
+    return IsFloatingPoint(type) && Below(rng, 4) == 0 ? SpecialValue(rng, type, keeps_values)
+                                                       : RandomInputValue(rng, type);
+  });
+}
+
+bool KeepsValues(const Expression& expression) {
+  const bool combines = expression.has_reduction() || expression.has_prefix_sum();
+  return KeepsValues(expression.function()) &&
+         (!combines || KeepsValues(expression.reduction().function()));
 }
 
 }  // namespace mdh

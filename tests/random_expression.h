@@ -22,6 +22,9 @@ struct RandomExpressionOptions {
   // Whatever the order of a reduction, whether a*b+c is contracted or not: every correct kernel
   // gives the same bits. Conversions on storing may round, once.
   bool exact = true;
+  // The same if inputs are those of RandomSpecialInputs: what is converted to an integer may be an
+  // infinity.
+  bool special_values = false;
 
   // What expressions may have besides.
   bool half_types = true;       // fp16 and bf16
@@ -45,6 +48,16 @@ Expression RandomExpression(Rng& rng, const RandomExpressionOptions& options = {
 // Contents for all inputs: integers from -4 to 4 (0 to 8 for unsigned types), in any type. Padding
 // of records is zero.
 std::vector<BufferBytes> RandomInputs(Rng& rng, const Expression& expression);
+
+// The same, but in a quarter of the values of floating-point types nan, infinities and zeros of
+// both signs; and subnormal and largest numbers where the expression only moves, compares and
+// converts what it has (KeepsValues): the order of sums would matter, and whether a * b + c rounds
+// once.
+std::vector<BufferBytes> RandomSpecialInputs(Rng& rng, const Expression& expression);
+
+// Whether no operation on floating-point values gives others than its operands, but for their signs
+// and conversions.
+bool KeepsValues(const Expression& expression);
 
 // A number in [0, bound), the same on every machine.
 int64_t Below(Rng& rng, int64_t bound);

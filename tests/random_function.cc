@@ -19,7 +19,8 @@ const std::vector<ScalarOp>& ExactOps() {
       ScalarOp::kDiv,    ScalarOp::kRem,  ScalarOp::kMin,   ScalarOp::kMax,   ScalarOp::kBitAnd,
       ScalarOp::kFloor,  ScalarOp::kCeil, ScalarOp::kRound, ScalarOp::kTrunc, ScalarOp::kBitOr,
       ScalarOp::kBitXor, ScalarOp::kAnd,  ScalarOp::kOr,    ScalarOp::kEq,    ScalarOp::kNe,
-      ScalarOp::kLt,     ScalarOp::kLe,   ScalarOp::kGt,    ScalarOp::kGe};
+      ScalarOp::kLt,     ScalarOp::kLe,   ScalarOp::kGt,    ScalarOp::kGe,    ScalarOp::kFmin,
+      ScalarOp::kFmax};
   return ops;
 }
 
@@ -169,7 +170,9 @@ class Builder {
     if (op == ScalarOp::kCast) {
       const ScalarType type = AnyOf(rng_, instructions_).type;
       if (IsFloatingPoint(type) && bounds_[operands[0]] > IntermediateBound(type)) return;
-      Append({op, type, operands}, bounds_[operands[0]]);
+      const bool may_saturate = options_.special_values && IsInteger(type) &&
+                                IsFloatingPoint(instructions_[operands[0]].type);
+      Append({op, type, operands}, may_saturate ? LargestOf(type) : bounds_[operands[0]]);
       return;
     }
     std::vector<ScalarType> types;

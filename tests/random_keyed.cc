@@ -75,7 +75,8 @@ ScalarType RandomResultType(Rng& rng) {
 
 PointWiseKind RandomKind(Rng& rng, ScalarType type) {
   using Kind = PointWiseKind;
-  if (IsFloatingPoint(type)) return AnyOf(rng, std::vector{Kind::kAdd, Kind::kMin, Kind::kMax});
+  if (IsFloatingPoint(type))
+    return AnyOf(rng, std::vector{Kind::kAdd, Kind::kMin, Kind::kMax, Kind::kFmin, Kind::kFmax});
   return AnyOf(rng, std::vector{Kind::kAdd, Kind::kAdd, Kind::kMul, Kind::kMin, Kind::kMax,
                                 Kind::kBitAnd, Kind::kBitOr, Kind::kBitXor});
 }

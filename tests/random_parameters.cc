@@ -502,7 +502,7 @@ std::optional<TuningParameters> RandomNestParameters(Rng& rng, const Expression&
                                                      const SystemModel& model,
                                                      const DeviceDescription& device,
                                                      NumericsPolicy numerics) {
-  return Walk(rng, expression, model, device).Run(numerics);
+  return Walk(rng, expression, model, device).Run(PolicyFor(expression, numerics));
 }
 
 }  // namespace mdh

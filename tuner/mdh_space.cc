@@ -79,8 +79,9 @@ TuningParameters Adapted(const MdhProblem& problem, TuningParameters p,
 }  // namespace
 
 Result<MdhSpace> MdhSpace::Create(Expression expression, SystemModel model,
-                                  DeviceDescription device, NumericsPolicy numerics,
+                                  DeviceDescription device, NumericsPolicy asked,
                                   SpaceOptions options, const FusedDimensions& fused) {
+  const NumericsPolicy numerics = PolicyFor(expression, asked);
   std::vector<int64_t> sizes;
   for (const Dimension& dimension : expression.dimensions()) sizes.push_back(dimension.size);
   TuningParameters common;

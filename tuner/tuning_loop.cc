@@ -75,6 +75,7 @@ class TuningRun {
 
  private:
   bool is_cpu() const { return device_.kind == DeviceKind::kCpu; }
+  NumericsPolicy policy() const { return PolicyFor(expression_, options_.numerics.policy); }
 
   // What a user would get without all this: measured on the host's CPU, or left out, 0, where that
   // would take too long. The host may have no compiler for it: an error where the CPU is what is
@@ -208,7 +209,7 @@ class TuningRun {
 
   // As it is: those of other sizes, or of other devices, may be invalid here.
   bool IsValidHere(const StartPoint& point) const {
-    return IsOfThisModel(point) && point.parameters.numerics == options_.numerics.policy &&
+    return IsOfThisModel(point) && point.parameters.numerics == policy() &&
            Validate(expression_, model_, device_, point.parameters).ok();
   }
 
@@ -251,7 +252,7 @@ class TuningRun {
   // leaves little to design.
   Status SearchDesigns() {
     std::optional<DesignSearch> search;
-    if (options_.numerics.policy == NumericsPolicy::kReassociate) {
+    if (policy() == NumericsPolicy::kReassociate) {
       search.emplace(expression_, model_, device_);
       designs_ = &*search;
     }

@@ -47,7 +47,8 @@ std::string LawsText(const OperatorLaws& laws) {
       laws.is_commutative ? "associative and commutative" : "associative, not commutative",
       laws.rounds ? " up to rounding" : "",
       laws.identity.empty() ? ", no neutral element is known"
-                            : absl::StrCat(", neutral element ", JoinValues(laws.identity)));
+                            : absl::StrCat(", neutral element ", JoinValues(laws.identity)),
+      laws.keeps_order ? "; not for nan, so that values are combined in their order" : "");
 }
 
 std::string DimensionText(const Dimension& dimension, const CombineOperator& combine,
@@ -229,6 +230,7 @@ Json CombinationJson(const Expression& expression) {
           {"is_associative", true},
           {"is_commutative", laws.is_commutative},
           {"rounds", laws.rounds},
+          {"keeps_order", laws.keeps_order},
           {"identity", laws.identity.empty() ? Json(nullptr) : identity},
           {"operations", CountsJson(expression.reduction().function())}};
 }

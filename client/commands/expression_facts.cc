@@ -13,7 +13,9 @@ bool Rounds(const ScalarFunction& function) {
                      [](const ScalarInstruction& instruction) {
                        return IsFloatingPoint(instruction.type) &&
                               instruction.op != ScalarOp::kMin &&
-                              instruction.op != ScalarOp::kMax && Info(instruction.op).flops > 0;
+                              instruction.op != ScalarOp::kMax &&
+                              instruction.op != ScalarOp::kFmin &&
+                              instruction.op != ScalarOp::kFmax && Info(instruction.op).flops > 0;
                      });
 }
 
@@ -69,7 +71,7 @@ std::vector<int> DimensionsIn(const Expression& expression, const Buffer& buffer
 std::optional<OperatorLaws> LawsOf(const Expression& expression) {
   if (!expression.has_reduction() && !expression.has_prefix_sum()) return std::nullopt;
   const CombineOperator& combine = expression.reduction();
-  OperatorLaws laws{true, Rounds(combine.function()), {}};
+  OperatorLaws laws{true, Rounds(combine.function()), {}, combine.keeps_order()};
   if (combine.identity().has_value()) laws.identity = *combine.identity();
   if (combine.kinds()[0] != PointWiseKind::kCustom) return laws;
   // What need not be commutative, because it is one prefix sum, may be so all the same.

@@ -17,6 +17,7 @@ struct OperatorLaws {
   bool is_commutative;                // it is associative in any case
   bool rounds;                        // floating-point sums or products: laws hold up to rounding
   std::vector<ScalarValue> identity;  // one per result; empty: none is known
+  bool keeps_order;                   // laws do not hold for nan: CombineOperator::keeps_order
 };
 // nullopt if all dimensions are concatenated.
 std::optional<OperatorLaws> LawsOf(const Expression& expression);

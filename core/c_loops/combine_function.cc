@@ -14,9 +14,10 @@ namespace {
 using Kind = CNode::Kind;
 
 constexpr std::pair<absl::string_view, PointWiseKind> kNames[] = {
-    {"+", PointWiseKind::kAdd},    {"*", PointWiseKind::kMul},   {"min", PointWiseKind::kMin},
-    {"max", PointWiseKind::kMax},  {"&&", PointWiseKind::kAnd},  {"||", PointWiseKind::kOr},
-    {"&", PointWiseKind::kBitAnd}, {"|", PointWiseKind::kBitOr}, {"^", PointWiseKind::kBitXor},
+    {"+", PointWiseKind::kAdd},     {"*", PointWiseKind::kMul},     {"min", PointWiseKind::kMin},
+    {"max", PointWiseKind::kMax},   {"&&", PointWiseKind::kAnd},    {"||", PointWiseKind::kOr},
+    {"&", PointWiseKind::kBitAnd},  {"|", PointWiseKind::kBitOr},   {"^", PointWiseKind::kBitXor},
+    {"fmin", PointWiseKind::kFmin}, {"fmax", PointWiseKind::kFmax},
 };
 
 // *c = value for a pointer parameter c; nothing else but constants.

@@ -21,7 +21,7 @@ constexpr MathFunction kFunctions[] = {
     {"roundeven", ScalarOp::kRound, 1}, {"erf", ScalarOp::kErf, 1},
     {"sin", ScalarOp::kSin, 1},         {"cos", ScalarOp::kCos, 1},
     {"pow", ScalarOp::kPow, 2},         {"fmod", ScalarOp::kRem, 2},
-    {"fmin", ScalarOp::kMin, 2},        {"fmax", ScalarOp::kMax, 2},
+    {"fmin", ScalarOp::kFmin, 2},       {"fmax", ScalarOp::kFmax, 2},
 };
 
 }  // namespace

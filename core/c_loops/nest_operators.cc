@@ -225,9 +225,15 @@ class OperatorDerivation {
                                                 results_.size(), " results"));
   }
 
-  Result<CombineOperator> AnnotatedCombine(const AnnotatedOperator& combine) const {
+  // `code`: what the code does with each result, which decides about nan.
+  Result<CombineOperator> AnnotatedCombine(
+      const AnnotatedOperator& combine,
+      const std::vector<std::optional<PointWiseKind>>& code) const {
     if (combine.kind == OperatorKind::kConcat) return CombineOperator::Concat();
-    MDH_ASSIGN_OR_RETURN(const std::vector<PointWiseKind> kinds, NamedOperations(combine));
+    MDH_ASSIGN_OR_RETURN(std::vector<PointWiseKind> kinds, NamedOperations(combine));
+    for (size_t r = 0; r < std::min(kinds.size(), code.size()); ++r) {
+      if (IsSilentAboutNan(kinds[r], code[r])) kinds[r] = *code[r];
+    }
     const AnnotatedName& name = combine.functions[0];
     Result<CombineOperator> made = kinds.empty()
                                        ? CombineFunction(name.name, name.offset, types_, &unit_)
@@ -240,26 +246,41 @@ class OperatorDerivation {
   }
 
   Result<NestOperators> Annotated() const {
-    NestOperators made;
-    const AnnotatedOperator* reduces = nullptr;
+    const AnnotatedOperator& reduces =
+        *std::find_if(annotation_.operators->begin(), annotation_.operators->end(),
+                      [](const auto& combine) { return combine.kind != OperatorKind::kConcat; });
+    MDH_ASSIGN_OR_RETURN(const CodeReduction code, AnnotatedCode(reduces));
+    NestOperators made{{}, code.values};
     for (const AnnotatedOperator& combine : *annotation_.operators) {
-      MDH_ASSIGN_OR_RETURN(CombineOperator built, AnnotatedCombine(combine));
+      MDH_ASSIGN_OR_RETURN(CombineOperator built, AnnotatedCombine(combine, code.kinds));
       made.operators.push_back(std::move(built));
-      if (combine.kind != OperatorKind::kConcat && reduces == nullptr) reduces = &combine;
     }
-    MDH_ASSIGN_OR_RETURN(const std::vector<PointWiseKind> kinds, NamedOperations(*reduces));
+    return made;
+  }
+
+  // What the code does, which `combine` must not contradict.
+  Result<CodeReduction> AnnotatedCode(const AnnotatedOperator& combine) const {
+    MDH_ASSIGN_OR_RETURN(const std::vector<PointWiseKind> kinds, NamedOperations(combine));
     if (kinds.empty()) {
-      MDH_ASSIGN_OR_RETURN(made.values, ValuesForFunction(*reduces));
-      return made;
+      MDH_ASSIGN_OR_RETURN(std::vector<int> values, ValuesForFunction(combine));
+      return CodeReduction{{}, combine.functions[0].name, std::move(values)};
     }
-    MDH_ASSIGN_OR_RETURN(const CodeReduction code, FindOperations());
+    MDH_ASSIGN_OR_RETURN(CodeReduction code, FindOperations());
     for (size_t r = 0; r < kinds.size(); ++r) {
-      if (!code.kinds[r].has_value() || code.kinds[r] == kinds[r]) continue;
-      return Contradiction(*reduces, Spelling(kinds[r]), results_[r],
+      if (!code.kinds[r].has_value() || code.kinds[r] == kinds[r] ||
+          IsSilentAboutNan(kinds[r], code.kinds[r])) {
+        continue;
+      }
+      return Contradiction(combine, Spelling(kinds[r]), results_[r],
                            absl::StrCat("'", Spelling(*code.kinds[r]), "'"));
     }
-    made.values = code.values;
-    return made;
+    return code;
+  }
+
+  // Whether `annotated` agrees with what the code does but for nan.
+  static bool IsSilentAboutNan(PointWiseKind annotated, std::optional<PointWiseKind> code) {
+    return (annotated == PointWiseKind::kMin && code == PointWiseKind::kFmin) ||
+           (annotated == PointWiseKind::kMax && code == PointWiseKind::kFmax);
   }
 
   // The code calls the function, or assigns plainly.

@@ -23,6 +23,10 @@ std::optional<PointWiseKind> KindOf(ScalarOp op) {
       return PointWiseKind::kMin;
     case ScalarOp::kMax:
       return PointWiseKind::kMax;
+    case ScalarOp::kFmin:
+      return PointWiseKind::kFmin;
+    case ScalarOp::kFmax:
+      return PointWiseKind::kFmax;
     case ScalarOp::kAnd:
       return PointWiseKind::kAnd;
     case ScalarOp::kOr:
@@ -118,7 +122,8 @@ class Recognition {
     return Part{kind, builder_.Select(condition, parts[0]->operand, parts[1]->operand)};
   }
 
-  // a < b ? a : b and its variants.
+  // a < b ? a : b and its variants. Where a value is nan, most of them keep the other one, as fmin
+  // and fmax do; what the rest does depends on the order.
   std::optional<Part> OfExtreme(const ScalarInstruction& test, int then, int otherwise) {
     const bool less = test.op == ScalarOp::kLt || test.op == ScalarOp::kLe;
     const bool greater = test.op == ScalarOp::kGt || test.op == ScalarOp::kGe;
@@ -127,15 +132,18 @@ class Recognition {
     if (builder_.type(a) != builder_.type(then)) return std::nullopt;
     const bool in_order = a == then && b == otherwise;
     if (!in_order && (a != otherwise || b != then)) return std::nullopt;
-    const PointWiseKind kind = less == in_order ? PointWiseKind::kMin : PointWiseKind::kMax;
+    const bool is_real = IsFloatingPoint(builder_.type(then));
+    const PointWiseKind kind = less == in_order
+                                   ? is_real ? PointWiseKind::kFmin : PointWiseKind::kMin
+                               : is_real ? PointWiseKind::kFmax
+                                         : PointWiseKind::kMax;
     if (Uses(a) == Uses(b)) return std::nullopt;
     if (!Uses(a)) std::swap(a, b);
     const std::optional<Part> part = Find(a);
     if (!part.has_value()) return std::nullopt;
     if (!part->kind.has_value()) return Part{kind, b};
     if (part->kind != kind) return std::nullopt;
-    const ScalarOp op = kind == PointWiseKind::kMin ? ScalarOp::kMin : ScalarOp::kMax;
-    return Part{kind, builder_.Binary(op, part->operand, b)};
+    return Part{kind, builder_.Binary(OperationOf(kind), part->operand, b)};
   }
 
   ScalarBuilder& builder_;

@@ -15,9 +15,10 @@ struct NamedKind {
   PointWiseKind kind;
 };
 constexpr NamedKind kNamedKinds[] = {
-    {"+", PointWiseKind::kAdd},    {"*", PointWiseKind::kMul},   {"min", PointWiseKind::kMin},
-    {"max", PointWiseKind::kMax},  {"&&", PointWiseKind::kAnd},  {"||", PointWiseKind::kOr},
-    {"&", PointWiseKind::kBitAnd}, {"|", PointWiseKind::kBitOr}, {"^", PointWiseKind::kBitXor},
+    {"+", PointWiseKind::kAdd},     {"*", PointWiseKind::kMul},     {"min", PointWiseKind::kMin},
+    {"max", PointWiseKind::kMax},   {"&&", PointWiseKind::kAnd},    {"||", PointWiseKind::kOr},
+    {"&", PointWiseKind::kBitAnd},  {"|", PointWiseKind::kBitOr},   {"^", PointWiseKind::kBitXor},
+    {"fmin", PointWiseKind::kFmin}, {"fmax", PointWiseKind::kFmax},
 };
 
 constexpr size_t kMaxFunctions = 2 * Expression::kMaxDimensions;

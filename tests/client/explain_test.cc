@@ -89,6 +89,18 @@ TEST(Explain, OperatorsOfOneScanNeedNotCommute) {
   EXPECT_THAT(ExplainAsText(ShiftedScan(Sum())), HasSubstr("prefix sums with +: associative and"));
 }
 
+TEST(Explain, OperatorsThatNanUpsetsKeepTheOrder) {
+  const auto text = [](const std::string& type) {
+    return ExplainAsText(Parse("m := out_view<" + type +
+                               ">( y: (k) -> () ) o md_hom<8>( f, (larger) ) o " + "inp_view<" +
+                               type + ">( x: (k) -> (k) ) where f(x) -> y { y = x }, " +
+                               "larger(a, b) -> c { c = a > b ? a : b }"));
+  };
+  const std::string note = "; not for nan, so that values are combined in their order\n";
+  EXPECT_THAT(text("fp32"), HasSubstr(note));
+  EXPECT_THAT(text("int32"), Not(HasSubstr(note)));
+}
+
 TEST(Explain, ConcatenationAloneHasNoLaws) {
   const Expression copy = Parse(R"(
     copy := out_view<int8>( y: (i) -> (i) ) o md_hom<100>( f, (++) ) o

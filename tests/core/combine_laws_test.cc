@@ -111,6 +111,40 @@ TEST(CombineLawsTest, SamplesAreWhatTheFunctionGives) {
   EXPECT_TRUE(SampleResults(Reduction("x * inf", "a + b").function()).empty());
 }
 
+// Whether values of `type` are combined by g(a, b) in the order of their points only.
+bool KeepsOrder(const std::string& type, const std::string& definition, const std::string& f = "x",
+                const std::string& combine = "g") {
+  const Result<Expression> expression = ParseExpression(absl::StrCat(
+      "e := out_view<", type, ">( s: (i) -> (", combine == "g" ? "" : "i", ") ) o md_hom<4>( f, (",
+      combine, ") ) o inp_view<", type, ">( x: (i) -> (i) )\nwhere f(x) -> s { s = ", f,
+      " },\ng(a, b) -> c ", definition));
+  EXPECT_TRUE(expression.ok()) << expression.status();
+  return expression.ok() && expression->combine_operators()[0].keeps_order();
+}
+
+TEST(CombineLawsTest, ComparisonsThatForgetNanKeepTheOrder) {
+  for (const char* type : {"fp16", "bf16", "fp32", "fp64"}) {
+    EXPECT_TRUE(KeepsOrder(type, "{ c = a > b ? a : b }"));
+    EXPECT_TRUE(KeepsOrder(type, "identity (inf) { c = a < b ? a : b }"));
+    EXPECT_TRUE(KeepsOrder(type, "{ c = a > b ? a : b }", "x", "ps(g)"));
+    // Not neutral for nan alone: who starts from it loses a nan.
+    EXPECT_TRUE(KeepsOrder(type, "identity (-inf) { c = fmax(a, b) }"));
+  }
+}
+
+TEST(CombineLawsTest, OthersAreFree) {
+  for (const char* type : {"fp16", "bf16", "fp32", "fp64"}) {
+    EXPECT_FALSE(KeepsOrder(type, "{ c = a + b }"));
+    EXPECT_FALSE(KeepsOrder(type, "identity (-inf) { c = max(a, b) }"));
+    EXPECT_FALSE(KeepsOrder(type, "identity (nan) { c = fmax(a, b) }"));
+    EXPECT_FALSE(KeepsOrder(type, "{ c = a > b || a != a ? a : b }"));
+    EXPECT_FALSE(KeepsOrder(type, "{ c = b }", "x", "ps(g)"));
+    // f gives no nan.
+    EXPECT_FALSE(KeepsOrder(type, "{ c = a > b ? a : b }", "x == x ? x : 0"));
+  }
+  EXPECT_FALSE(KeepsOrder("int32", "{ c = a > b ? a : b }"));
+}
+
 TEST(CombineLawsTest, LawsAreAskedForByTheCaller) {
   const Expression sum = Reduction("x", "a + b");
   const std::vector<ResultTuple> samples = SampleResults(sum.function());

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "tests/error_message.h"
@@ -62,6 +63,29 @@ Result<ScalarFunction> Sum(std::vector<TypedName> parameters, std::string name =
                                  {ScalarOp::kParameter, type, {}, 1},
                                  {ScalarOp::kAdd, type, {0, 1}}},
                                 {2});
+}
+
+// What starts from the identity gives the same as what starts from the first value.
+TEST(CombineOperatorTest, IdentitiesAreNeutralForNanInfinitiesAndZeros) {
+  for (const ScalarType type :
+       {ScalarType::kFloat16, ScalarType::kBfloat16, ScalarType::kFloat32, ScalarType::kFloat64}) {
+    for (const PointWiseKind kind : {PointWiseKind::kMin, PointWiseKind::kMax, PointWiseKind::kFmin,
+                                     PointWiseKind::kFmax, PointWiseKind::kMul}) {
+      const CombineOperator combine = *CombineOperator::PointWise(kind, {type});
+      for (const double x : {double{NAN}, HUGE_VAL, -HUGE_VAL, 0.0, -0.0, 1.5, -2.0}) {
+        const ScalarValue value = ScalarValue::Real(type, x), identity = (*combine.identity())[0];
+        EXPECT_EQ(combine.function().Evaluate({value, identity})[0], value) << combine.ToString();
+        EXPECT_EQ(combine.function().Evaluate({identity, value})[0], value) << combine.ToString();
+      }
+    }
+  }
+}
+
+TEST(CombineOperatorTest, FminAndFmaxAreForFloatingPoint) {
+  for (const PointWiseKind kind : {PointWiseKind::kFmin, PointWiseKind::kFmax}) {
+    EXPECT_FALSE(CombineOperator::PointWise(kind, {ScalarType::kInt32}).ok());
+    EXPECT_FALSE(CombineOperator::PointWise(kind, {ScalarType::kBool}).ok());
+  }
 }
 
 TEST(CombineOperatorTest, CustomOperatorsAreComparedByMeaning) {

@@ -131,10 +131,16 @@ TYPED_TEST(AnyTypeTest, Comparisons) {
   ExpectComparison<T>(ScalarOp::kGe, std::greater_equal<T>());
 }
 
+// Of two reals, minimum and maximum of IEEE 754-2019.
 TYPED_TEST(AnyTypeTest, MinAndMax) {
   using T = TypeParam;
-  ExpectBinary<T>(ScalarOp::kMin, [](T a, T b) { return a < b ? a : b; });
-  ExpectBinary<T>(ScalarOp::kMax, [](T a, T b) { return a > b ? a : b; });
+  const auto is_less = [](T a, T b) {
+    const bool are_zeros = a == b && a == 0;
+    return are_zeros ? std::signbit(static_cast<double>(a)) > std::signbit(static_cast<double>(b))
+                     : a < b;
+  };
+  ExpectBinary<T>(ScalarOp::kMin, [&](T a, T b) { return is_less(b, a) ? b : a; });
+  ExpectBinary<T>(ScalarOp::kMax, [&](T a, T b) { return is_less(a, b) ? b : a; });
 }
 
 template <typename T>
@@ -208,13 +214,34 @@ TYPED_TEST(RealTest, Functions) {
   ExpectUnary<T>(ScalarOp::kCos, [](T a) { return std::cos(a); });
 }
 
-TYPED_TEST(RealTest, NanInTheSecondOperandOfMinAndMaxWins) {
-  const ScalarType type = TypeOf<TypeParam>::value;
-  const ScalarValue nan = ScalarValue::Real(type, NAN), one = ScalarValue::Real(type, 1);
-  EXPECT_EQ(Apply(ScalarOp::kMin, type, {one, nan}), nan);
-  EXPECT_EQ(Apply(ScalarOp::kMin, type, {nan, one}), one);
-  EXPECT_EQ(Apply(ScalarOp::kMax, type, {one, nan}), nan);
-  EXPECT_EQ(Apply(ScalarOp::kMax, type, {nan, one}), one);
+TEST(ScalarOpTest, MinAndMaxOfEveryRealTypeOrderZerosAndTreatNanAsTheirNamesSay) {
+  for (const ScalarTypeInfo& info : AllScalarTypes()) {
+    if (!info.is_floating_point) continue;
+    const ScalarType type = info.type;
+    const auto value = [&](double x) { return ScalarValue::Real(type, x); };
+    const ScalarValue nan = value(NAN), zero = value(0), minus_zero = value(-0.0);
+    const auto expect = [&](ScalarOp op, const ScalarValue& a, const ScalarValue& b,
+                            const ScalarValue& result) {
+      for (const auto& [x, y] : {std::pair(a, b), std::pair(b, a)}) {
+        EXPECT_EQ(Apply(op, type, {x, y}), result)
+            << Info(op).name << " " << info.name << " " << x.ToString() << " " << y.ToString();
+      }
+    };
+    for (const double x : {1.0, -1.0, HUGE_VAL, -HUGE_VAL, 0.0}) {
+      expect(ScalarOp::kMin, value(x), nan, nan);
+      expect(ScalarOp::kMax, value(x), nan, nan);
+      expect(ScalarOp::kFmin, value(x), nan, value(x));
+      expect(ScalarOp::kFmax, value(x), nan, value(x));
+    }
+    for (const ScalarOp op : {ScalarOp::kMin, ScalarOp::kMax, ScalarOp::kFmin, ScalarOp::kFmax}) {
+      const bool is_minimum = op == ScalarOp::kMin || op == ScalarOp::kFmin;
+      expect(op, nan, nan, nan);
+      expect(op, minus_zero, minus_zero, minus_zero);
+      expect(op, zero, minus_zero, is_minimum ? minus_zero : zero);
+      expect(op, value(2), value(-3), value(is_minimum ? -3 : 2));
+      expect(op, value(HUGE_VAL), value(-HUGE_VAL), value(is_minimum ? -HUGE_VAL : HUGE_VAL));
+    }
+  }
 }
 
 // Casts among integers and to reals are those of C++; from reals they saturate.
@@ -313,9 +340,10 @@ TEST(ScalarOpTest, ExistenceByType) {
           ScalarOp::kDiv, ScalarOp::kRem, ScalarOp::kMin, ScalarOp::kMax}) {
       EXPECT_EQ(exists(op, info.type), !is_bool) << Info(op).name << " " << info.name;
     }
-    for (ScalarOp op : {ScalarOp::kSqrt, ScalarOp::kRsqrt, ScalarOp::kExp, ScalarOp::kLog,
-                        ScalarOp::kLog2, ScalarOp::kTanh, ScalarOp::kFloor, ScalarOp::kCeil,
-                        ScalarOp::kSin, ScalarOp::kCos, ScalarOp::kPow}) {
+    for (ScalarOp op :
+         {ScalarOp::kSqrt, ScalarOp::kRsqrt, ScalarOp::kExp, ScalarOp::kLog, ScalarOp::kLog2,
+          ScalarOp::kTanh, ScalarOp::kFloor, ScalarOp::kCeil, ScalarOp::kSin, ScalarOp::kCos,
+          ScalarOp::kPow, ScalarOp::kFmin, ScalarOp::kFmax}) {
       EXPECT_EQ(exists(op, info.type), is_real) << Info(op).name << " " << info.name;
     }
     for (ScalarOp op : {ScalarOp::kBitAnd, ScalarOp::kBitOr, ScalarOp::kBitXor}) {
@@ -349,14 +377,15 @@ TEST(ScalarOpTest, TheTableIsComplete) {
     EXPECT_EQ(info.precedence > 0, info.is_infix);
     EXPECT_TRUE(!info.is_commutative || info.operands == 2);
   }
-  EXPECT_EQ(AllScalarOps().size(), 41u);
+  EXPECT_EQ(AllScalarOps().size(), 43u);
 }
 
-TEST(ScalarOpTest, MinOfRealsDependsOnTheOrder) {
-  EXPECT_TRUE(IsCommutative(ScalarOp::kMin, ScalarType::kInt32));
-  EXPECT_FALSE(IsCommutative(ScalarOp::kMin, ScalarType::kFloat32));
-  EXPECT_TRUE(IsCommutative(ScalarOp::kMul, ScalarType::kFloat32));
-  EXPECT_FALSE(IsCommutative(ScalarOp::kSub, ScalarType::kInt32));
+TEST(ScalarOpTest, OperandsOfSomeOperationsMayChangePlaces) {
+  for (const ScalarOp op : {ScalarOp::kMin, ScalarOp::kMax, ScalarOp::kFmin, ScalarOp::kFmax,
+                            ScalarOp::kMul, ScalarOp::kEq}) {
+    EXPECT_TRUE(Info(op).is_commutative) << Info(op).name;
+  }
+  EXPECT_FALSE(Info(ScalarOp::kSub).is_commutative);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Annotated C loops mean the same as the text form of the same computation.
 #include "core/c_loops/c_loops.h"
 
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -160,11 +161,17 @@ void copy(const float *x, float *y) {
                       " o inp_view<fp32>( x: (i,j) -> (8*j+i) ) where f(x) -> y { y = x }"));
 }
 
+// What ignores nan is fmax, whatever the annotation calls it.
 TEST(CLoopsTest, TwoResultsWithOneOperatorEach) {
+  const Result<Expression> expected = ParseExpression(R"(
+      sum_and_max := out_view<fp32,fp32>( sum: (i,k) -> (i), largest: (i,k) -> (i) ) o
+        md_hom<4096,4096>( f, (++, (+, fmax)) ) o inp_view<fp32>( M: (i,k) -> (i,k) )
+      where f(M) -> (sum, largest) { sum = M; largest = M })");
   for (const char* update : {"largest[i] = fmaxf(largest[i], M[i][k]);",
                              "largest[i] = largest[i] > M[i][k] ? largest[i] : M[i][k];",
                              "if (M[i][k] > largest[i]) largest[i] = M[i][k];"}) {
-    for (const char* operators : {"", "combine_ops(cc, pw(+, max))"}) {
+    for (const char* operators :
+         {"", "combine_ops(cc, pw(+, max))", "combine_ops(cc, pw(+, fmax))"}) {
       ExpectSame(Parse(absl::StrCat(R"(
 #include <math.h>
 void sum_and_max(float M[4096][4096], float sum[4096], float largest[4096]) {
@@ -175,8 +182,48 @@ void sum_and_max(float M[4096][4096], float sum[4096], float largest[4096]) {
       sum[i] += M[i][k];
       )",
                                     update, "\n    }\n}\n")),
-                 ShippedExpression("sum_and_max"));
+                 expected);
     }
+  }
+  // An assignment says nothing: max is that of the text form, to which nan matters.
+  ExpectSame(Parse(R"(
+void sum_and_max(float M[4096][4096], float sum[4096], float largest[4096]) {
+#pragma mdh out(sum, largest) inp(M) combine_ops(cc, pw(+, max))
+  for (int i = 0; i < 4096; i++)
+    for (int k = 0; k < 4096; k++) {
+      sum[i] = M[i][k];
+      largest[i] = M[i][k];
+    }
+}
+)"),
+             ShippedExpression("sum_and_max"));
+}
+
+TEST(CLoopsTest, FmaxOfLoopsIgnoresNan) {
+  for (const char* update : {"y[0] = fmaxf(y[0], x[i]);", "if (x[i] > y[0]) y[0] = x[i];"}) {
+    const Result<Expression> expression = Parse(absl::StrCat(R"(
+#include <math.h>
+void m(const float x[4], float y[1]) {
+#pragma mdh out(y) inp(x) combine_ops(pw(max))
+  for (int i = 0; i < 4; ++i) )",
+                                                             update, "\n}\n"));
+    ASSERT_TRUE(expression.ok()) << expression.status();
+    const float x[] = {5, NAN, 3, 1};
+    BufferBytes bytes(sizeof x);
+    std::memcpy(bytes.data(), x, sizeof x);
+    const auto result = Interpret(*expression, {bytes});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(ScalarValue::Load(ScalarType::kFloat32, (*result)[0].data()).as_double(), 5);
+  }
+}
+
+TEST(CLoopsTest, ExtremesOfIntegersAreMinAndMax) {
+  for (const char* operators : {"", "combine_ops(pw(max))"}) {
+    const Result<Expression> expression =
+        Parse(absl::StrCat("void m(int x[8], int y[1]) {\n#pragma mdh ", operators,
+                           "\nfor (int i = 0; i < 8; ++i) if (x[i] > y[0]) y[0] = x[i];\n}\n"));
+    ASSERT_TRUE(expression.ok()) << expression.status();
+    EXPECT_EQ(expression->combine_operators()[0].ToString(), "max");
   }
 }
 
@@ -184,7 +231,8 @@ constexpr char kArgmax[] = R"(
 #include <stdint.h>
 enum { I = 4096, K = 4096 };
 static void larger(float v1, int64_t p1, float v2, int64_t p2, float *v, int64_t *p) {
-  const _Bool takes_first = v1 > v2 || (v1 == v2 && p1 < p2);
+  const _Bool first_is_nan = v1 != v1 && (v2 == v2 || p1 < p2);
+  const _Bool takes_first = v1 > v2 || (v1 == v2 && p1 < p2) || first_is_nan;
   *v = takes_first ? v1 : v2;
   *p = takes_first ? p1 : p2;
 }
@@ -206,7 +254,8 @@ TEST(CLoopsTest, FunctionsAsOperators) {
   text.replace(begin, end - begin, R"(
 struct best { float v; int64_t p; };
 static struct best larger(struct best a, struct best b) {
-  int first = a.v > b.v || (a.v == b.v && a.p < b.p);
+  int first_is_nan = a.v != a.v && (b.v == b.v || a.p < b.p);
+  int first = a.v > b.v || (a.v == b.v && a.p < b.p) || first_is_nan;
   struct best c = {first ? a.v : b.v, b.p};
   if (first) c.p = a.p;
   return c;
@@ -270,9 +319,15 @@ TEST(CLoopsTest, MathFunctions) {
   EXPECT_EQ(Map("float *x, float *y", "y[i] = sqrtf(fabsf(x[i])) + expf(x[i]) - logf(x[i]);"),
             "{ y = sqrt(abs(x)) + exp(x) - log(x) }");
   EXPECT_EQ(Map("double *x, double *y", "y[i] = pow(x[i], 2) * tanh(x[i]) / fmin(x[i], 1);"),
-            "{ y = pow(x, 2) * tanh(x) / min(x, 1) }");
+            "{ y = pow(x, 2) * tanh(x) / fmin(x, 1) }");
   EXPECT_EQ(Map("float *x, float *y", "y[i] = sin(x[i]);"), "{ y = fp32(sin(fp64(x))) }");
   EXPECT_EQ(Map("int *x, int *y", "y[i] = abs(x[i]);"), "{ y = abs(x) }");
+}
+
+// A comparison that is no reduction stays what it is.
+TEST(CLoopsTest, ChoicesInTheValueStayComparisons) {
+  EXPECT_EQ(Map("float *x, float *y", "y[i] = x[i] > 1 ? x[i] : 1;"), "{ y = x > 1 ? x : 1 }");
+  EXPECT_EQ(Map("float *x, float *y", "y[i] = fmaxf(x[i], 1);"), "{ y = fmax(x, 1) }");
 }
 
 TEST(CLoopsTest, StatementsOfTheBody) {

@@ -85,7 +85,8 @@ struct Pair {
   SystemModel model;
   DeviceDescription device;
   TuningParameters parameters;
-  bool is_of_space;  // whether the parameters are a sample of the search space
+  bool is_of_space;         // whether the parameters are a sample of the search space
+  bool has_special_values;  // whether inputs have
   std::vector<BufferBytes> inputs;
   Result<Kernel> kernel = absl::InternalError("not generated");
 };
@@ -108,10 +109,14 @@ Result<std::optional<TuningParameters>> SampleOfSpace(Rng& rng, const Expression
                    model.name, " numerics=", Name(numerics), "\n", device.Fingerprint()));
 }
 
+// Every third has nan, infinities and other special values in its inputs.
+bool HasSpecialValues(uint64_t seed) { return seed % 3 == 1; }
+
 // Some results have keys, which random functions do not give.
 Expression RandomPairExpression(Rng& rng, uint64_t seed, const BlockPairOptions& pairs) {
   RandomExpressionOptions options;
   options.max_points = 2048;
+  options.special_values = HasSpecialValues(seed);
   if (pairs.only_keyed || (!pairs.only_scans && seed % 16 == 5)) {
     return RandomKeyedExpression(rng, options);
   }
@@ -129,7 +134,7 @@ Result<std::optional<Pair>> RandomPair(const JudgedBackend& backend, uint64_t se
   Expression expression = RandomPairExpression(rng, seed, options);
   SystemModel model = backend.RandomModel(rng);
   DeviceDescription device = backend.RandomDevice(rng);
-  const NumericsPolicy numerics = RandomNumerics(rng);
+  const NumericsPolicy numerics = PolicyFor(expression, RandomNumerics(rng));
   // One third is what is searched, which the walk may never come to.
   const bool is_of_space = seed % 3 == 0;
   std::optional<TuningParameters> parameters;
@@ -146,12 +151,14 @@ Result<std::optional<Pair>> RandomPair(const JudgedBackend& backend, uint64_t se
   }
   if (!parameters) return std::nullopt;
   parameters->fused = std::move(groups);
-  std::vector<BufferBytes> inputs = RandomInputs(rng, expression);
+  std::vector<BufferBytes> inputs =
+      HasSpecialValues(seed) ? RandomSpecialInputs(rng, expression) : RandomInputs(rng, expression);
   return Pair{.expression = std::move(expression),
               .model = std::move(model),
               .device = std::move(device),
               .parameters = *std::move(parameters),
               .is_of_space = is_of_space,
+              .has_special_values = HasSpecialValues(seed),
               .inputs = std::move(inputs)};
 }
 
@@ -186,6 +193,7 @@ std::string JudgeOne(JudgedBackend& backend, uint64_t seed, const BlockPairOptio
   if (!wrong.empty()) return absl::StrCat(kWrong, wrong, Reproduction(pair));
   auto features = FeaturesOf(pair.expression, pair.model, pair.parameters);
   if (pair.is_of_space) features.insert("samples of the search space");
+  if (pair.has_special_values) features.insert("special values");
   return absl::StrCat(kRight, absl::StrJoin(features, ","));
 }
 

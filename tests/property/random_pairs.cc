@@ -123,11 +123,12 @@ std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
   Rng rng(seed);
   RandomExpressionOptions options;
   options.max_points = 2048;
+  options.special_values = seed % 3 == 1;  // every third has nan, infinities and others
   const bool is_product = Below(rng, 4) == 0;
   const Expression expression = is_product ? RandomProduct(rng) : RandomExpression(rng, options);
   const SystemModel model = RandomModel(rng);
   const DeviceDescription device = RandomDevice(rng, compilers);
-  const NumericsPolicy numerics = RandomNumerics(rng);
+  const NumericsPolicy numerics = PolicyFor(expression, RandomNumerics(rng));
   TuningParameters parameters = DefaultParameters(expression, model, device, numerics);
   if (Below(rng, 10) != 0) {
     const FusedDimensions fused = AnyOf(rng, FusionChoices(expression, model, numerics)).fused;
@@ -145,7 +146,8 @@ std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
   if (!low.ok()) return absl::StrCat("lowering: ", low.status().message());
   const Result<Kernel> kernel = GenerateOpenMp(*low, device);
   if (!kernel.ok()) return absl::StrCat("generating: ", kernel.status().message());
-  const std::vector<BufferBytes> inputs = RandomInputs(rng, expression);
+  const std::vector<BufferBytes> inputs =
+      options.special_values ? RandomSpecialInputs(rng, expression) : RandomInputs(rng, expression);
   const std::string name = absl::StrCat("k", seed);
   std::string wrong =
       JudgeOneKernel(expression, *kernel, inputs, AccumulationOf(numerics), directory, name);

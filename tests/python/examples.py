@@ -173,7 +173,8 @@ def argmax(I, K):
         def larger(res, lhs, rhs):
             v1, v2 = lhs['value'], rhs['value']
             p1, p2 = lhs['position'], rhs['position']
-            takes_first = (v1 > v2) | ((v1 == v2) & (p1 < p2))
+            first_is_nan = (v1 != v1) & ((v2 == v2) | (p1 < p2))
+            takes_first = (v1 > v2) | ((v1 == v2) & (p1 < p2)) | first_is_nan
             res['value'] = where(takes_first, v1, v2)
             res['position'] = where(takes_first, p1, p2)
 

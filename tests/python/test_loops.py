@@ -2,6 +2,8 @@
 
 import math
 
+import pytest
+
 import mdh
 from mdh import (
     Buffer, Record, add, cc, combine_ops, fp32, fp64, inp, int32, int64, out, ps, pw,
@@ -50,6 +52,26 @@ def test_reductions_are_derived_per_output():
     assert operators[0].HasField("concat")
     assert list(operators[1].point_wise.kinds) == [
         pb.POINT_WISE_KIND_ADD, pb.POINT_WISE_KIND_MAX, pb.POINT_WISE_KIND_MUL]
+
+
+def test_maxima_of_numpy_and_of_mdh():
+    numpy = pytest.importorskip("numpy")
+
+    @mdh.mdh(out(a=Buffer[fp32], b=Buffer[fp32], c=Buffer[fp32], d=Buffer[fp32]),
+             inp(x=Buffer[fp32]))
+    def extremes(a, b, c, d, x):
+        for i in range(N):
+            for j in range(3):
+                a[i] = numpy.maximum(a[i], x[i, j])
+                b[i] = numpy.fmax(b[i], x[i, j])
+                c[i] = mdh.fmin(c[i], numpy.minimum(x[i, j], 1.0))
+                d[i] = min(d[i], x[i, j])
+
+    proto = extremes.to_proto()
+    assert list(proto.combine_operators[1].point_wise.kinds) == [
+        pb.POINT_WISE_KIND_MAX, pb.POINT_WISE_KIND_FMAX, pb.POINT_WISE_KIND_FMIN,
+        pb.POINT_WISE_KIND_MIN]
+    assert pb.SCALAR_OP_MIN in [i.op for i in proto.function.instructions]
 
 
 def test_bits_and_booleans():

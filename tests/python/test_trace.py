@@ -95,6 +95,19 @@ def test_python_protocols_of_numbers():
         "mul", "add", "constant", "pow", "add", "results"]
 
 
+def test_functions_of_numpy():
+    numpy = pytest.importorskip("numpy")
+    maxima = {"maximum": "MAX", "minimum": "MIN", "fmax": "FMAX", "fmin": "FMIN"}
+    for name, operation in maxima.items():
+        value = mdh.trace.Value("PARAMETER", (), fp32, "x")
+        found = getattr(numpy, name)(value, 2.0)
+        assert found.op == operation and found.operands[0] is value
+    assert (numpy.float64(2) * value).op == "MUL"
+    assert (value > numpy.float32(2)).op == "GT"
+    with pytest.raises(mdh.ExpressionError, match="numpy's 'sqrt' is no function of values"):
+        numpy.sqrt(value)
+
+
 def test_booleans_and_bits():
     def f(out, inp):
         both = (inp['x'] < 1) & ~(inp['x'] == 2) | (inp['y'] >= 0) ^ True

@@ -62,6 +62,8 @@ std::vector<InputDistribution> DistributionsFor(const Expression& expression) {
       break;
     case PointWiseKind::kMin:
     case PointWiseKind::kMax:
+    case PointWiseKind::kFmin:
+    case PointWiseKind::kFmax:
       // Among few distinct values every part of the data contains the extreme one.
       first = InputDistribution::kPositive;
       break;

@@ -40,8 +40,8 @@ from .functions import (
 from .kernel_file import KernelFile, read_kernel
 from .nvrtc import Nvrtc
 from .operators import (
-    CC, PS, PW, CombineOperator, add, and_, bit_and, bit_or, bit_xor, cc, combine_operator, max,
-    min, mul, or_, ps, pw, pw_custom_func, scalar_function, scalar_max, scalar_min, scalar_mul,
+    CC, PS, PW, CombineOperator, add, and_, bit_and, bit_or, bit_xor, cc, combine_operator, fmax,
+    fmin, max, min, mul, or_, ps, pw, pw_custom_func, scalar_function, scalar_max, scalar_min, scalar_mul,
     scalar_plus, scalar_times,
 )
 from .results import (

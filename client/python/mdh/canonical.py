@@ -16,12 +16,11 @@ _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 2, 8: 4, 9: 8, 10: 4, 11: 8, 12
 _FLOATING = {10: "<f", 11: "<d", 12: "<e"}
 _BFLOAT16 = 13
 
-# Operations whose operands may change places; min and max of floating-point values may not: which
-# of two zeros they give depends on it.
+# Operations whose operands may change places.
 _COMMUTATIVE = {pb.SCALAR_OP_ADD, pb.SCALAR_OP_MUL, pb.SCALAR_OP_BIT_AND, pb.SCALAR_OP_BIT_OR,
                 pb.SCALAR_OP_BIT_XOR, pb.SCALAR_OP_AND, pb.SCALAR_OP_OR, pb.SCALAR_OP_EQ,
-                pb.SCALAR_OP_NE}
-_COMMUTATIVE_OF_INTEGERS = {pb.SCALAR_OP_MIN, pb.SCALAR_OP_MAX}
+                pb.SCALAR_OP_NE, pb.SCALAR_OP_MIN, pb.SCALAR_OP_MAX, pb.SCALAR_OP_FMIN,
+                pb.SCALAR_OP_FMAX}
 
 _OPERATION_OF_KIND = {
     pb.POINT_WISE_KIND_ADD: pb.SCALAR_OP_ADD, pb.POINT_WISE_KIND_MUL: pb.SCALAR_OP_MUL,
@@ -30,6 +29,7 @@ _OPERATION_OF_KIND = {
     pb.POINT_WISE_KIND_BIT_AND: pb.SCALAR_OP_BIT_AND,
     pb.POINT_WISE_KIND_BIT_OR: pb.SCALAR_OP_BIT_OR,
     pb.POINT_WISE_KIND_BIT_XOR: pb.SCALAR_OP_BIT_XOR,
+    pb.POINT_WISE_KIND_FMIN: pb.SCALAR_OP_FMIN, pb.POINT_WISE_KIND_FMAX: pb.SCALAR_OP_FMAX,
 }
 
 
@@ -198,7 +198,7 @@ class _Numbering:
     def operands(self, number: int) -> List[int]:
         instruction = self._instructions[number]
         operands = [self.same_as[operand] for operand in instruction.operands]
-        if len(operands) == 2 and self._is_commutative(instruction.op, operands[0]):
+        if instruction.op in _COMMUTATIVE:
             operands.sort(key=lambda operand: self._digests[operand])
         return operands
 
@@ -207,12 +207,6 @@ class _Numbering:
         instruction = self._instructions[number]
         return instruction.op == pb.SCALAR_OP_CAST and (
             self._instructions[self.operands(number)[0]].type == instruction.type)
-
-    def _is_commutative(self, operation: int, operand: int) -> bool:
-        type_ = self._instructions[operand].type
-        is_floating = type_ in _FLOATING or type_ == _BFLOAT16
-        return operation in _COMMUTATIVE or (
-            operation in _COMMUTATIVE_OF_INTEGERS and not is_floating)
 
     def _visit(self, root: int) -> None:
         stack = [(root, False)]

@@ -350,7 +350,7 @@ class LoopBody:
             return None
         called = self.source.constant(node)
         try:
-            return _PYTHON_FUNCTIONS.get(called, called)
+            return _PYTHON_FUNCTIONS.get(called, operators.of_library(called))
         except TypeError:  # not hashable
             return called
 

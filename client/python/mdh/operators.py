@@ -44,12 +44,27 @@ or_ = NamedOperation("or_", "OR", "OR")
 bit_and = NamedOperation("bit_and", "BIT_AND", "BIT_AND")
 bit_or = NamedOperation("bit_or", "BIT_OR", "BIT_OR")
 bit_xor = NamedOperation("bit_xor", "BIT_XOR", "BIT_XOR")
+fmin = NamedOperation("fmin", "FMIN", "FMIN")
+fmax = NamedOperation("fmax", "FMAX", "FMAX")
 scalar_plus = add
 scalar_mul = scalar_times = mul
 scalar_min = min
 scalar_max = max
 
-NAMED: Tuple[NamedOperation, ...] = (add, mul, min, max, and_, or_, bit_and, bit_or, bit_xor)
+NAMED: Tuple[NamedOperation, ...] = (
+    add, mul, min, max, and_, or_, bit_and, bit_or, bit_xor, fmin, fmax)
+
+# What functions of numpy, and those of two values of PyTorch, mean here.
+_OF_LIBRARIES = {"minimum": min, "maximum": max, "fmin": fmin, "fmax": fmax}
+
+
+def of_library(function: Any) -> Any:
+    """The operation that a function of numpy or PyTorch is; else the function itself."""
+    is_of_numpy = type(function).__module__.split(".")[0] == "numpy"
+    is_of_torch = getattr(function, "__qualname__", "").startswith("_VariableFunctionsClass.")
+    if not (is_of_numpy or is_of_torch):
+        return function
+    return _OF_LIBRARIES.get(getattr(function, "__name__", ""), function)
 
 
 class CustomFunction:

@@ -147,12 +147,11 @@ def named_kind(function: pb.ScalarFunction, result: int) -> Optional[str]:
     count = len(function.results)
     instruction = function.instructions[function.result_instructions[result]]
     kind = pb.ScalarOp.Name(instruction.op)[len("SCALAR_OP_"):]
-    if kind not in ("ADD", "MUL", "MIN", "MAX", "AND", "OR", "BIT_AND", "BIT_OR", "BIT_XOR"):
+    if kind not in ("ADD", "MUL", "MIN", "MAX", "AND", "OR", "BIT_AND", "BIT_OR", "BIT_XOR",
+                    "FMIN", "FMAX"):
         return None
     operands = [function.instructions[o] for o in instruction.operands]
     if any(o.op != pb.SCALAR_OP_PARAMETER for o in operands):
         return None
     sides = [o.parameter for o in operands]
-    if sides[::-1] == [result, count + result] and kind not in ("MIN", "MAX"):
-        sides.reverse()
-    return kind if sides == [result, count + result] else None
+    return kind if sorted(sides) == [result, count + result] else None

@@ -19,8 +19,9 @@ namespace mdh {
 // Thread-safe.
 class CpuKernel {
  public:
-  // `compiler`: as that of KernelCache::SharedObject. Errors: as that; FailedPrecondition if what
-  // was compiled cannot be loaded.
+  // `compiler`: as that of KernelCache::SharedObject. Several threads are those of the OpenMP
+  // runtime that this process has, or else of GNU's or LLVM's, which is loaded. Errors: as
+  // SharedObject; FailedPrecondition if what was compiled cannot be loaded, or there is no runtime.
   static Result<std::unique_ptr<CpuKernel>> Load(const v1::Kernel& kernel, const KernelCache& cache,
                                                  const std::string& compiler = "");
   ~CpuKernel();
@@ -33,6 +34,9 @@ class CpuKernel {
   // nullptr; ResourceExhausted if there is no scratch memory.
   Status Run(absl::Span<void* const> arguments) const;
 
+  // Why a call may take another time than the one that was measured, for people; mostly empty.
+  const std::string& warning() const { return warning_; }
+
  private:
   using Call = int (*)(void* const* arguments);
   CpuKernel(void* library, Call call, std::vector<std::string> names)
@@ -41,6 +45,7 @@ class CpuKernel {
   void* const library_;
   const Call call_;
   const std::vector<std::string> names_;  // of the arguments
+  std::string warning_;
 };
 
 }  // namespace mdh

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
+#include "core/kernel_call.h"
 #include "tuner/measure/candidate_run.h"
 #include "tuner/measure/verdict.h"
 
@@ -182,12 +183,13 @@ Result<MachinePeaks> MeasurePeaks(const DeviceDescription& device, int threads,
                                   Compilers& compilers, Supervisor& supervisor) {
   const Compiler compiler = compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang;
   const int64_t bytes = PeakBytes(device);
+  const KernelCall call = {.entry = kEntry, .arguments = 1, .has_scratch = true};
   std::vector<CompileJob> jobs;
   for (const std::string& source :
        {ArithmeticPeakSource(device, ScalarType::kFloat32),
         ArithmeticPeakSource(device, ScalarType::kFloat64), BandwidthPeakSource(bytes),
         CopyPeakSource(bytes), std::string(kEmpty)}) {
-    jobs.push_back({compiler, source + CallShim(kEntry, 2), PeakCompileOptions()});
+    jobs.push_back({compiler, source + CallSource(call), PeakCompileOptions()});
   }
   MDH_ASSIGN_OR_RETURN(const std::vector<CompileOutcome> compiled,
                        compilers.Compile(jobs, 30'000'000'000, supervisor));

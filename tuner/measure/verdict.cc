@@ -97,6 +97,7 @@ Measurement Judge(const RunRecord& record, const CandidateRun& run,
   }
   Measurement measurement;
   measurement.times_ns = record.times_ns;
+  measurement.calls_per_time = record.calls_per_time;
   return measurement;
 }
 

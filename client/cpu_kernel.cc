@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/device_description.h"
+#include "core/kernel_call.h"
 
 namespace mdh {
 namespace {
@@ -26,21 +27,31 @@ Result<std::unique_ptr<CpuKernel>> CpuKernel::Load(const v1::Kernel& kernel,
                                                    const KernelCache& cache,
                                                    const std::string& compiler) {
   const std::string cpu = NativeCpu();
-  MDH_ASSIGN_OR_RETURN(std::string path, cache.SharedObject(kernel, compiler, cpu));
-  void* library = dlopen(path.c_str(), kLoadFlags);
+  MDH_ASSIGN_OR_RETURN(KernelCache::Object object, cache.SharedObject(kernel, compiler, cpu));
+  void* library = dlopen(object.path.c_str(), kLoadFlags);
   if (library == nullptr) {
     // A file that a crash of the machine left damaged, or of another C library: compiled once more.
-    unlink(path.c_str());
-    MDH_ASSIGN_OR_RETURN(path, cache.SharedObject(kernel, compiler, cpu));
-    library = dlopen(path.c_str(), kLoadFlags);
+    unlink(object.path.c_str());
+    MDH_ASSIGN_OR_RETURN(object, cache.SharedObject(kernel, compiler, cpu));
+    library = dlopen(object.path.c_str(), kLoadFlags);
   }
   if (library == nullptr) return absl::FailedPreconditionError(dlerror());
   const auto call = reinterpret_cast<Call>(dlsym(library, "mdh_call"));
   if (call == nullptr) {
     dlclose(library);
-    return absl::FailedPreconditionError(absl::StrCat(path, " has no kernel"));
+    return absl::FailedPreconditionError(absl::StrCat(object.path, " has no kernel"));
   }
-  return std::unique_ptr<CpuKernel>(new CpuKernel(library, call, kernel));
+  if (const Status connected = ConnectOpenMp(library); !connected.ok()) {
+    dlclose(library);
+    return connected;
+  }
+  std::unique_ptr<CpuKernel> loaded(new CpuKernel(library, call, kernel));
+  if (compiler.empty() && object.compiler != kernel.compiler() && !kernel.compiler().empty()) {
+    loaded->warning_ = absl::StrCat("the kernel ", kernel.entry(), " was measured with ",
+                                    kernel.compiler(), ", which cannot be run here: it is compiled "
+                                    "with ", object.compiler, ", and may take longer");
+  }
+  return loaded;
 }
 
 CpuKernel::~CpuKernel() { dlclose(library_); }

@@ -21,8 +21,9 @@ namespace mdh {
 // Thread-safe.
 class CpuKernel {
  public:
-  // `compiler`: as that of KernelCache::SharedObject. Errors: as that; FailedPrecondition if what
-  // was compiled cannot be loaded.
+  // `compiler`: as that of KernelCache::SharedObject. Several threads are those of the OpenMP
+  // runtime that this process has, or else of GNU's or LLVM's, which is loaded. Errors: as
+  // SharedObject; FailedPrecondition if what was compiled cannot be loaded, or there is no runtime.
   static Result<std::unique_ptr<CpuKernel>> Load(const v1::Kernel& kernel, const KernelCache& cache,
                                                  const std::string& compiler = "");
   ~CpuKernel();
@@ -39,6 +40,9 @@ class CpuKernel {
   // read-only or overlap with anything.
   Status RunBuffers(absl::Span<const BufferView> arguments) const;
 
+  // Why a call may take another time than the one that was measured, for people; mostly empty.
+  const std::string& warning() const { return warning_; }
+
  private:
   using Call = int (*)(void* const* arguments);
   CpuKernel(void* library, Call call, const v1::Kernel& kernel)
@@ -51,6 +55,7 @@ class CpuKernel {
   const Call call_;
   const std::string entry_;
   const std::vector<v1::KernelArgument> arguments_;
+  std::string warning_;
 };
 
 }  // namespace mdh

@@ -1,7 +1,6 @@
 #include "client/kernel_cache.h"
 
 #include <fcntl.h>
-#include <link.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,11 +18,13 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "core/canonical.h"  // Sha256Hex
+#include "core/kernel_call.h"
 
 namespace mdh {
 namespace {
 
 constexpr char kLanguage[] = "OpenMP C";
+constexpr char kOtherCompiler[] = "cc";  // where the kernel's own is missing
 constexpr size_t kMaxLogBytes = 2'000;
 constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
 
@@ -33,41 +34,28 @@ Status DiskError(const std::string& what, int error) {
                                             : absl::FailedPreconditionError(message);
 }
 
-// The kernel, and a function that takes the arguments from an array: one type of function for all.
-std::string SourceOf(const v1::Kernel& kernel) {
-  std::string source = absl::StrCat(
-      kernel.source(), "\nint mdh_call(void* const* arguments) {\n  return ", kernel.entry(), "(");
-  for (int n = 0; n < kernel.arguments_size(); ++n)
-    absl::StrAppend(&source, "arguments[", n, "], ");
-  return absl::StrCat(source, "0);\n}\n");
+// What is compiled: the kernel, and how it is called.
+struct Unit {
+  std::string source;
+  std::vector<std::string> options;
+};
+Unit UnitOf(const v1::Kernel& kernel) {
+  const KernelCall call = {
+      .entry = kernel.entry(), .arguments = kernel.arguments_size(), .stages = kernel.stages()};
+  const auto& options = kernel.compile_options();
+  return {absl::StrCat(kernel.source(), CallSource(call)),
+          CallOptions(call, {options.begin(), options.end()})};
 }
 
-std::string NameOf(const v1::Kernel& kernel, const std::string& source, const std::string& compiler,
-                   const std::string& cpu) {
+std::string NameOf(const Unit& unit, const std::string& compiler, const std::string& cpu) {
   // Lengths before texts: two different kernels never give the same bytes.
   std::string bytes;
   const auto add = [&bytes](const std::string& text) {
     absl::StrAppend(&bytes, text.size(), ":", text);
   };
-  for (const std::string& text : {source, compiler, cpu}) add(text);
-  for (const std::string& option : kernel.compile_options()) add(option);
+  for (const std::string& text : {unit.source, compiler, cpu}) add(text);
+  for (const std::string& option : unit.options) add(option);
   return Sha256Hex(bytes);
-}
-
-// Whether this process has loaded it, under whichever name.
-bool HasGnuOpenMp() {
-  return dl_iterate_phdr(
-             [](dl_phdr_info* library, size_t, void*) {
-               return std::strstr(library->dlpi_name, "/libgomp") != nullptr ? 1 : 0;
-             },
-             nullptr) != 0;
-}
-
-// Those to try, the best first. Threads of two OpenMP runtimes would take each other's cores: both
-// go on to look for work for a while (clang's for 200 ms), which costs more than another compiler.
-std::vector<std::string> CompilersOf(const v1::Kernel& kernel) {
-  if (kernel.compiler() == "clang" && HasGnuOpenMp()) return {"gcc", kernel.compiler(), "cc"};
-  return {kernel.compiler(), "cc"};
 }
 
 // What is left of it is removed in the end.
@@ -136,21 +124,18 @@ Outcome RunCompiler(const std::vector<std::string>& command, const std::string& 
   return {.was_started = true, .has_succeeded = WIFEXITED(state) && WEXITSTATUS(state) == 0};
 }
 
-Status Compile(const v1::Kernel& kernel, const std::vector<std::string>& compilers,
-               const TemporaryFile& source, const TemporaryFile& object, const TemporaryFile& log) {
-  for (const std::string& compiler : compilers) {
-    std::vector<std::string> command = {compiler, "-shared",     "-fPIC",
-                                        "-o",     object.path(), source.path()};
-    command.insert(command.end(), kernel.compile_options().begin(), kernel.compile_options().end());
-    const Outcome outcome = RunCompiler(command, log.path());
-    if (!outcome.was_started) continue;
-    if (outcome.has_succeeded) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat(compiler, " does not compile the kernel ",
-                                                      kernel.entry(), ":\n",
-                                                      log.FirstBytes(kMaxLogBytes)));
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat("there is no compiler: ", compilers.front(), " cannot be run"));
+// False if the compiler cannot be run.
+Result<bool> Compile(const std::string& entry, const std::string& compiler,
+                     const std::vector<std::string>& options, const TemporaryFile& source,
+                     const TemporaryFile& object, const TemporaryFile& log) {
+  std::vector<std::string> command = {compiler, "-shared",     "-fPIC",
+                                      "-o",     object.path(), source.path()};
+  command.insert(command.end(), options.begin(), options.end());
+  const Outcome outcome = RunCompiler(command, log.path());
+  if (!outcome.was_started) return false;
+  if (outcome.has_succeeded) return true;
+  return absl::FailedPreconditionError(absl::StrCat(compiler, " does not compile the kernel ",
+                                                    entry, ":\n", log.FirstBytes(kMaxLogBytes)));
 }
 
 }  // namespace
@@ -173,26 +158,33 @@ Result<KernelCache> KernelCache::Open(const std::string& directory) {
   return KernelCache(directory);
 }
 
-Result<std::string> KernelCache::SharedObject(const v1::Kernel& kernel, const std::string& compiler,
-                                              const std::string& cpu) const {
+Result<KernelCache::Object> KernelCache::SharedObject(const v1::Kernel& kernel,
+                                                      const std::string& compiler,
+                                                      const std::string& cpu) const {
   if (kernel.language() != kLanguage) {
     return absl::InvalidArgumentError(absl::StrCat("the kernel ", kernel.entry(), " is in ",
                                                    kernel.language(), ", not in ", kLanguage));
   }
+  const Unit unit = UnitOf(kernel);
   const std::vector<std::string> compilers =
-      compiler.empty() ? CompilersOf(kernel) : std::vector<std::string>{compiler};
-  const std::string text = SourceOf(kernel);
-  const std::string path =
-      absl::StrCat(directory_, "/", NameOf(kernel, text, compilers.front(), cpu), ".so");
-  struct stat state = {};
-  if (stat(path.c_str(), &state) == 0 && state.st_size > 0) return path;
-  MDH_ASSIGN_OR_RETURN(const TemporaryFile source, TemporaryFile::Make(directory_, ".c"));
-  MDH_ASSIGN_OR_RETURN(TemporaryFile object, TemporaryFile::Make(directory_, ".so"));
-  MDH_ASSIGN_OR_RETURN(const TemporaryFile log, TemporaryFile::Make(directory_, ".log"));
-  MDH_RETURN_IF_ERROR(source.WriteText(text));
-  MDH_RETURN_IF_ERROR(Compile(kernel, compilers, source, object, log));
-  MDH_RETURN_IF_ERROR(object.MoveTo(path));
-  return path;
+      compiler.empty() ? std::vector<std::string>{kernel.compiler(), kOtherCompiler}
+                       : std::vector<std::string>{compiler};
+  for (const std::string& program : compilers) {
+    Object object = {absl::StrCat(directory_, "/", NameOf(unit, program, cpu), ".so"), program};
+    struct stat state = {};
+    if (stat(object.path.c_str(), &state) == 0 && state.st_size > 0) return object;
+    MDH_ASSIGN_OR_RETURN(const TemporaryFile source, TemporaryFile::Make(directory_, ".c"));
+    MDH_ASSIGN_OR_RETURN(TemporaryFile made, TemporaryFile::Make(directory_, ".so"));
+    MDH_ASSIGN_OR_RETURN(const TemporaryFile log, TemporaryFile::Make(directory_, ".log"));
+    MDH_RETURN_IF_ERROR(source.WriteText(unit.source));
+    MDH_ASSIGN_OR_RETURN(const bool was_run,
+                         Compile(kernel.entry(), program, unit.options, source, made, log));
+    if (!was_run) continue;
+    MDH_RETURN_IF_ERROR(made.MoveTo(object.path));
+    return object;
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("there is no compiler: ", compilers.front(), " cannot be run"));
 }
 
 }  // namespace mdh

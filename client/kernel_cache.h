@@ -19,13 +19,18 @@ class KernelCache {
 
   // The file of a shared object in which `mdh_call` runs the kernel: int mdh_call(void* const*
   // arguments), which gives what the kernel's entry function gives. Compiled unless it is there.
+  // mdh_call_openmp is to be set before, if it is there (core/kernel_call.h): the code does not
+  // depend on the OpenMP runtime of the process.
   // `compiler`: a program that understands gcc's options; empty: the one that the kernel was
-  // measured with, or gcc if this process has GNU's OpenMP already, or cc if that is missing.
-  // `cpu`: what code for this machine depends on. Errors: InvalidArgument if it is no kernel in C;
-  // FailedPrecondition, with the first lines that the compiler wrote, if it does not compile;
-  // ResourceExhausted if the disk is full.
-  Result<std::string> SharedObject(const v1::Kernel& kernel, const std::string& compiler,
-                                   const std::string& cpu) const;
+  // measured with, or cc if that is missing. `cpu`: what code for this machine depends on. Errors:
+  // InvalidArgument if it is no kernel in C; FailedPrecondition, with the first lines that the
+  // compiler wrote, if it does not compile; ResourceExhausted if the disk is full.
+  struct Object {
+    std::string path;
+    std::string compiler;  // that made it
+  };
+  Result<Object> SharedObject(const v1::Kernel& kernel, const std::string& compiler,
+                              const std::string& cpu) const;
 
   const std::string& directory() const { return directory_; }
 

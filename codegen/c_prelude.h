@@ -25,6 +25,10 @@ class CPrelude {
   // Name of the function for `op` with result `type` on operands of type `operand`; remembers to
   // define it and everything that it needs.
   std::string OperationFunction(ScalarOp op, LoopValueType type, LoopValueType operand);
+  // (a, b, x, y): lanes of x where those of a and b compare so, else of y. The masks of a
+  // comparison of vectors become bools and masks again at a great cost. Expects CanSelectBy.
+  std::string SelectByFunction(ScalarOp comparison, LoopValueType compared, LoopValueType selected);
+  static bool CanSelectBy(ScalarOp comparison, LoopValueType compared, LoopValueType selected);
   std::string SplatFunction(LoopValueType type);
   // (vector of bools) -> whether one is not 0.
   std::string AnyFunction(LoopValueType type);

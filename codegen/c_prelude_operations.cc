@@ -219,6 +219,26 @@ bool IsExtreme(ScalarOp op, ScalarType type) {
 
 }  // namespace
 
+bool CPrelude::CanSelectBy(ScalarOp comparison, LoopValueType compared, LoopValueType selected) {
+  return IsComparison(comparison) && selected.lanes > 1 && !IsHalf(compared.scalar) &&
+         !IsHalf(selected.scalar);
+}
+
+std::string CPrelude::SelectByFunction(ScalarOp comparison, LoopValueType compared,
+                                       LoopValueType selected) {
+  const std::string lanes = absl::StrCat("x", selected.lanes);
+  const std::string name =
+      absl::StrCat("mdh_select_", Stem(comparison, compared.scalar), "_",
+                   ShortName(compared.scalar), lanes, "_", ShortName(selected.scalar), lanes);
+  const std::string mask = VectorType({MaskType(selected.scalar), selected.lanes});
+  DefineFunction(name, absl::Substitute("$0 $1($2 a, $2 b, $0 x, $0 y) {\n"
+                                        "  const $3 k = __builtin_convertvector(a $4 b, $3);\n"
+                                        "  return ($0)((k & ($3)x) | (~k & ($3)y));\n}\n",
+                                        Spelled(selected), name, Spelled(compared), mask,
+                                        Info(comparison).name));
+  return name;
+}
+
 std::string CPrelude::OperationFunction(ScalarOp op, LoopValueType type, LoopValueType operand) {
   const std::string operand_type = Spelled(operand), result_type = Spelled(type);
   const std::string name =
@@ -308,12 +328,12 @@ void CPrelude::DefineOperationOnVectors(const std::string& name, ScalarOp op, Lo
                   "$0  const $1 m = ($1)(a $2 b);\n  return ($3)((m & ($1)a) | (~m & ($1)b));\n}\n",
                   head, mask, op == ScalarOp::kMin ? "<" : ">", result_type));
   } else if (op == ScalarOp::kSelect) {
+    // gcc would take lanes of bytes apart that it has to widen before they are negated.
     const std::string mask = mask_of(type.scalar);
-    const std::string widened = OperationFunction(
-        ScalarOp::kCast, {MaskType(type.scalar), type.lanes}, {ScalarType::kBool, type.lanes});
-    DefineFunction(name, absl::Substitute("$0  const $1 k = -$3(m);\n"
+    DefineFunction(name, absl::Substitute("$0  const $1 k = __builtin_convertvector(-($3)m, $1);\n"
                                           "  return ($2)((k & ($1)a) | (~k & ($1)b));\n}\n",
-                                          head, mask, result_type, widened));
+                                          head, mask, result_type,
+                                          VectorType({ScalarType::kInt8, type.lanes})));
   } else if (op == ScalarOp::kCast && type.scalar != ScalarType::kBool &&
              (!IsFloatingPoint(operand.scalar) || IsFloatingPoint(type.scalar))) {
     DefineFunction(name, absl::StrCat(head, ConvertedVector(type, operand), "}\n"));

@@ -27,6 +27,12 @@ bool Declares(const Block& block) {
   return false;
 }
 
+// "thread == 0".
+bool IsOfFirstThread(const Condition& condition) {
+  return condition.kind == Condition::Kind::kEqual && condition.a == Index::Variable("thread") &&
+         condition.b == Index(0);
+}
+
 // x of `p[i] = p[i] + x`, floating-point scalars; else null.
 const ValueNode* AddedTo(const StoreElements& store) {
   const auto* sum = std::get_if<LoopOperation>(&store.value->form);
@@ -200,6 +206,10 @@ std::string CPrinter::PrintFor(const For& s) {
 
 std::string CPrinter::PrintShareLoop(const ShareLoop& s) {
   const std::string& v = s.variable;
+  if (has_one_thread_) {
+    return absl::StrCat("for (", index_type_, " ", v, " = 0; ", v, " < ", s.items, "; ", v,
+                        "++) {\n");
+  }
   if (dialect_.has_blocks()) {
     return absl::StrCat("for (", index_type_, " ", v, " = thread; ", v, " < ", s.items, "; ", v,
                         " += threads) {\n");
@@ -207,6 +217,23 @@ std::string CPrinter::PrintShareLoop(const ShareLoop& s) {
   return absl::StrCat("for (", index_type_, " ", v, " = mdh_share(", s.items,
                       ", thread, threads); ", v, " < mdh_share(", s.items,
                       ", thread + 1, threads); ", v, "++) {\n");
+}
+
+void CPrinter::PrintIf(const If& s, int depth, std::string& out) {
+  const std::string indent = Indent(depth);
+  const bool is_certain = has_one_thread_ && s.all_of.size() == 1 && IsOfFirstThread(s.all_of[0]);
+  if (is_certain && !Declares(*s.then_block)) return PrintBlock(*s.then_block, depth, out);
+  if (is_certain) {
+    absl::StrAppend(&out, indent, "{\n");
+  } else {
+    absl::StrAppend(&out, indent, "if (", PrintConditions(s.all_of), ") {\n");
+  }
+  PrintBlock(*s.then_block, depth + 1, out);
+  if (!is_certain && s.else_block != nullptr) {
+    absl::StrAppend(&out, indent, "} else {\n");
+    PrintBlock(*s.else_block, depth + 1, out);
+  }
+  absl::StrAppend(&out, indent, "}\n");
 }
 
 void CPrinter::PrintStatement(const Statement& statement, int depth, std::string& out) {
@@ -277,15 +304,7 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
             braced(PrintFor(s), *s.body);
           },
           [&](const ShareLoop& s) { braced(PrintShareLoop(s), *s.body); },
-          [&](const If& s) {
-            line("if (", PrintConditions(s.all_of), ") {\n");
-            PrintBlock(*s.then_block, depth + 1, out);
-            if (s.else_block != nullptr) {
-              line("} else {\n");
-              PrintBlock(*s.else_block, depth + 1, out);
-            }
-            line("}\n");
-          },
+          [&](const If& s) { PrintIf(s, depth, out); },
           [&](const IfAny& s) {
             const std::string condition = PrintValue(*s.condition, 0);
             const LoopValueType type = s.condition->type;

@@ -26,6 +26,8 @@ class CPrinter {
         dialect_(prelude.dialect()),
         index_type_(wide_indices ? dialect_.wide_index : dialect_.narrow_index) {}
 
+  // From here on there is one thread: what it shares with others is all its own.
+  void PrintForOneThread() { has_one_thread_ = true; }
   // Shared arrays from here on lie at these byte offsets of the array of chars `mdh_shared`.
   void PlaceSharedArrays(std::map<std::string, int64_t> offsets) {
     shared_offsets_ = std::move(offsets);
@@ -53,6 +55,7 @@ class CPrinter {
   std::string PrintArray(const DeclareArray& statement);
   std::string PrintFor(const For& statement);
   std::string PrintShareLoop(const ShareLoop& statement);
+  void PrintIf(const If& statement, int depth, std::string& out);
   std::string ParameterList(const std::vector<Parameter>& parameters);
   std::string PrintCondition(const Condition& condition);
   std::string PrintConditions(const std::vector<Condition>& conditions);
@@ -60,6 +63,7 @@ class CPrinter {
   // c_printer_values.cc
   std::string PrintValue(const ValueNode& node, int precedence);
   std::string PrintOperation(const ValueNode& node, const LoopOperation& operation, int precedence);
+  std::string PrintSelectByComparison(const ValueNode& node, const LoopOperation& select);
   std::string PrintNativeOperation(const ValueNode& node, const LoopOperation& operation,
                                    int precedence);
   std::string PrintLoad(const ValueNode& node, const LoadElements& load);
@@ -87,6 +91,7 @@ class CPrinter {
   CPrelude& prelude_;
   const CDialect& dialect_;
   const absl::string_view index_type_;
+  bool has_one_thread_ = false;
   std::map<std::string, int64_t> shared_offsets_;
   std::map<std::string, AddressSpace> spaces_;  // of pointers to other than global memory
 };

@@ -218,6 +218,10 @@ std::string CPrinter::PrintOperation(const ValueNode& node, const LoopOperation&
   if (node.type.lanes > 1 && !dialect_.computes_with_vectors) {
     NotInLanguage(dialect_, "an operation on vectors");
   }
+  if (operation.op == ScalarOp::kSelect) {
+    const std::string fused = PrintSelectByComparison(node, operation);
+    if (!fused.empty()) return fused;
+  }
   const LoopValueType operand{operation.operands.back()->type.scalar, node.type.lanes};
   if (IsNativeOperator(operation.op, node.type, operand, dialect_)) {
     return PrintNativeOperation(node, operation, precedence);
@@ -227,6 +231,22 @@ std::string CPrinter::PrintOperation(const ValueNode& node, const LoopOperation&
   for (const LoopValue& argument : operation.operands) {
     absl::StrAppend(&arguments, arguments.empty() ? "" : ", ",
                     Widened(*argument, node.type.lanes, 0));
+  }
+  return absl::StrCat(function, "(", arguments, ")");
+}
+
+// Vectors by a comparison of vectors whose result need not become bools; else empty.
+std::string CPrinter::PrintSelectByComparison(const ValueNode& node, const LoopOperation& select) {
+  const auto* comparison = std::get_if<LoopOperation>(&select.operands[0]->form);
+  const int lanes = node.type.lanes;
+  if (comparison == nullptr || select.operands[0]->type.lanes != lanes) return "";
+  const LoopValueType compared{comparison->operands[0]->type.scalar, lanes};
+  if (!CPrelude::CanSelectBy(comparison->op, compared, node.type)) return "";
+  const std::string function = prelude_.SelectByFunction(comparison->op, compared, node.type);
+  std::string arguments;
+  for (const LoopValue& argument :
+       {comparison->operands[0], comparison->operands[1], select.operands[1], select.operands[2]}) {
+    absl::StrAppend(&arguments, arguments.empty() ? "" : ", ", Widened(*argument, lanes, 0));
   }
   return absl::StrCat(function, "(", arguments, ")");
 }

@@ -1,6 +1,7 @@
 #include "codegen/c_unit.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/substitute.h"
@@ -45,19 +46,26 @@ std::string PrintStage(const LoopProgram& program, const ScratchLayout& layout, 
   const std::string body = printer.Print(stage.body, 1);
   const std::string pointers =
       ScratchPointers(program, layout, GnuC(), GnuC().parameter_restrict, body);
+  const bool is_alone = options.threads == 1;
   std::string unused;
-  for (const std::string name : {"thread", "threads", "scratch"}) {
-    if (!Mentions(body + pointers, name)) absl::StrAppend(&unused, "  (void)", name, ";\n");
+  const auto is_used = [&](const std::string& name) { return Mentions(body + pointers, name); };
+  for (const std::string name : {"thread", "threads"}) {
+    if (is_alone && is_used(name)) {
+      absl::StrAppend(&unused, "  const int64_t ", name, " = ", name == "thread" ? 0 : 1, ";\n");
+    } else if (!is_alone && !is_used(name)) {
+      absl::StrAppend(&unused, "  (void)", name, ";\n");
+    }
   }
+  if (!is_used("scratch")) absl::StrAppend(&unused, "  (void)scratch;\n");
   for (const KernelArgument& a : options.arguments) {
-    if (!Mentions(body + pointers, a.name)) absl::StrAppend(&unused, "  (void)", a.name, ";\n");
+    if (!is_used(a.name)) absl::StrAppend(&unused, "  (void)", a.name, ";\n");
   }
   return absl::Substitute(
-      "// $0\nstatic void stage_$1(const int64_t thread, const int64_t threads, $2, char* restrict "
-      "scratch) {\n"
+      "// $0\nstatic void stage_$1($7$2, char* restrict scratch) {\n"
       "$3$4$5$6}\n\n",
       stage.comment, number, Declarations(options, GnuC().parameter_restrict), unused, pointers,
-      body, streams ? kStreamFence : "");
+      body, streams ? kStreamFence : "",
+      is_alone ? "" : "const int64_t thread, const int64_t threads, ");
 }
 
 bool NeedsBoundaryFunctions(const std::string& code) {
@@ -70,7 +78,8 @@ constexpr char kBoundaryFunctions[] =
     "  return i < 0 ? 0 : i < extent ? i : extent - 1;\n}\n"
     "static inline int mdh_inside(int64_t i, int64_t extent) { return i >= 0 && i < extent; }\n";
 
-// $0 entry, $1 arguments, $2 their names, $3 shared bytes, $4 bytes per thread, $5 stages, $6 cases
+// $0 entry, $1 arguments, $2 their names, $3 shared bytes, $4 bytes per thread, $5 stages, $6
+// cases, $7 number of threads
 constexpr char kEntryPoints[] =
     R"(int64_t $0_scratch_bytes(int threads) { return $3 + (int64_t)threads * $4; }
 
@@ -82,7 +91,7 @@ $6    default: break;
 
 int $0($1, void* scratch) {
 #ifdef _OPENMP
-  const int threads = omp_get_max_threads();
+  const int threads = $7;
 #else
   const int threads = 1;
 #endif
@@ -108,14 +117,96 @@ int $0($1, void* scratch) {
 }
 )";
 
+// The same where the calling thread computes all. $0 entry, $1 arguments, $2 cases, $3 scratch
+// bytes, $4 and $5 what makes and frees scratch memory, $6 calls of the stages
+constexpr char kEntryPointsOfOneThread[] =
+    R"(int64_t $0_scratch_bytes(int threads) {
+  (void)threads;
+  return $3;
+}
+
+void $0_body(int stage, int thread, int threads, $1, void* scratch) {
+  (void)threads;
+  if (thread != 0) return;
+  switch (stage) {
+$2    default: break;
+  }
+}
+
+int $0($1, void* scratch) {
+$4$6$5  return 0;
+}
+)";
+
+// On the stack so much is no risk, and costs nothing.
+constexpr int64_t kMostStackBytes = 16 << 10;
+
+// $0 bytes
+constexpr char kStackScratch[] = R"(  _Alignas(64) char own[$0];
+  if (scratch == NULL) scratch = own;
+)";
+constexpr char kHeapScratch[] = R"(  void* own = NULL;
+  if (scratch == NULL) {
+    own = aligned_alloc(64, $0);
+    if (own == NULL) return 1;
+    scratch = own;
+  }
+)";
+
+// One line per stage: `form` with its number as $0 and its call as $1.
+std::string PerStage(const CUnitOptions& options, absl::string_view form) {
+  std::string lines;
+  for (int n = 0; n < options.stages; ++n) {
+    const std::string call =
+        absl::StrCat("stage_", n, options.threads == 1 ? "(" : "(thread, threads, ",
+                     ArgumentNames(options), ", (char*)scratch);");
+    lines += absl::Substitute(form, n, call);
+  }
+  return lines;
+}
+
+std::string EntryPoints(const ScratchLayout& layout, const CUnitOptions& options) {
+  const std::string arguments = Declarations(options, "");
+  const std::string cases = PerStage(options, "    case $0: $1 break;\n");
+  if (options.threads != 1) {
+    return absl::Substitute(kEntryPoints, options.entry, arguments, ArgumentNames(options),
+                            layout.shared_bytes, layout.thread_bytes, options.stages, cases,
+                            options.threads == TuningParameters::kAllThreads
+                                ? "omp_get_max_threads()"
+                                : "(int)mdh_min(omp_get_max_threads(), MDH_MOST_THREADS)");
+  }
+  const int64_t bytes = layout.TotalBytes(1);
+  const bool is_small = bytes <= kMostStackBytes;
+  std::string make, release;
+  if (bytes > 0) make = absl::Substitute(is_small ? kStackScratch : kHeapScratch, bytes);
+  if (!is_small) release = "  free(own);\n";
+  return absl::Substitute(kEntryPointsOfOneThread, options.entry, arguments, cases, bytes, make,
+                          release, PerStage(options, "  $1\n"));
+}
+
+std::string WhoComputes(int threads) {
+  if (threads == TuningParameters::kAllThreads) return "with all OpenMP threads";
+  if (threads == 1) return "on the calling thread";
+  return absl::StrCat("with ", threads, " OpenMP threads at most");
+}
+
+// What programs that run stages on threads of their own (core/kernel_call.h) read, too.
+std::string MostThreads(const CUnitOptions& options) {
+  if (options.threads == TuningParameters::kAllThreads) return "";
+  return absl::StrCat("// Threads of a call at most.\n#define MDH_MOST_THREADS ", options.threads,
+                      "\n\n");
+}
+
 }  // namespace
 
 std::string EntryName(const Expression& expression) {
-  // Functions of the prelude.
+  const std::string& name = expression.name();
+  // Functions of the prelude, and of who calls the kernel.
+  bool is_taken = name == "call" || absl::StartsWith(name, "call_");
   for (const absl::string_view taken : {"min", "share", "clamp", "inside", "shared"}) {
-    if (expression.name() == taken) return absl::StrCat("mdh_", taken, "_");
+    is_taken = is_taken || name == taken;
   }
-  return "mdh_" + expression.name();
+  return absl::StrCat("mdh_", name, is_taken ? "_" : "");
 }
 
 std::string DescribeIndexMap(const Expression& expression,
@@ -157,30 +248,26 @@ std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) 
   CPrelude prelude;
   CPrinter printer(prelude);
   const ScratchLayout layout = LayOutScratch(program.scratch);
-  std::string functions, stages, cases;
+  if (options.threads == 1) printer.PrintForOneThread();
+  std::string functions, stages;
   for (const Function& function : program.functions) {
     absl::StrAppend(&functions, printer.Print(function), "\n");
   }
   for (size_t n = 0; n < program.stages.size(); ++n) {
     stages += PrintStage(program, layout, n, options, prelude.streams(), printer);
-    absl::StrAppend(&cases, "    case ", n, ": stage_", n, "(thread, threads, ",
-                    ArgumentNames(options), ", (char*)scratch); break;\n");
   }
   return absl::StrCat(
       CommentLines(options.description),
-      "\n#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#ifdef "
-      "_OPENMP\n#include "
-      "<omp.h>\n#endif\n\n",
+      "\n#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n",
+      options.threads == 1 ? "\n" : "#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n",
+      MostThreads(options),
       "static inline int64_t mdh_min(int64_t a, int64_t b) { return a < b ? a : b; }\n",
       "// First of `items` that belongs to `thread`.\n",
       "static inline int64_t mdh_share(int64_t items, int64_t thread, int64_t threads) {\n",
       "  return items * thread / threads;\n}\n",
       NeedsBoundaryFunctions(functions + stages) ? kBoundaryFunctions : "",
       RecordDefinitions(options.arguments, options.entry, GnuC()), prelude.ToString(), "\n",
-      functions, stages,
-      absl::Substitute(kEntryPoints, options.entry, Declarations(options, ""),
-                       ArgumentNames(options), layout.shared_bytes, layout.thread_bytes,
-                       program.stages.size(), cases));
+      functions, stages, EntryPoints(layout, options));
 }
 
 std::string PrintCHeader(const CUnitOptions& options) {
@@ -196,8 +283,8 @@ std::string PrintCHeader(const CUnitOptions& options) {
       "// In C, compilers that see how large an array is warn of one that is too small.\n"
       "#ifdef __cplusplus\n#define MDH_ELEMENTS(n)\n#else\n#define MDH_ELEMENTS(n) static n\n"
       "#endif\n\n$6\n"
-      "$5// Computes with all OpenMP threads. Arrays that do not overlap:\n$4"
-      "// scratch: $1_scratch_bytes(omp_get_max_threads()) bytes, aligned to 64, or NULL to "
+      "$5// Computes $7. Arrays that do not overlap:\n$4"
+      "// scratch: $1_scratch_bytes($8) bytes, aligned to 64, or NULL to "
       "allocate them\n"
       "// within the call. Returns 0, or 1 if that allocation failed.\n"
       "int $1($2, void* scratch);\n\n"
@@ -208,7 +295,8 @@ std::string PrintCHeader(const CUnitOptions& options) {
       "int64_t $1_scratch_bytes(int threads);\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif  // $0\n",
       guard, options.entry, SizedDeclarations(options), options.stages - 1,
       CommentLines(DescribeArguments(options.arguments, options.entry, GnuC(), 0)),
-      RecordDefinitions(options.arguments, options.entry, GnuC()), constants);
+      RecordDefinitions(options.arguments, options.entry, GnuC()), constants,
+      WhoComputes(options.threads), options.threads == 1 ? "1" : "omp_get_max_threads()");
 }
 
 }  // namespace mdh

@@ -15,6 +15,7 @@ struct CUnitOptions {
   std::string description;                // lines for the comment at its head, without "//"
   std::vector<KernelArgument> arguments;  // inputs, then outputs
   int stages = 1;
+  int threads = TuningParameters::kAllThreads;  // of a call at most
 };
 
 // "mdh_" and the expression's name; with "_" behind it where the prelude has that name.

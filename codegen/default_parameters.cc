@@ -24,11 +24,35 @@ constexpr int64_t kLeastPerExtraUnit = 64;  // a core's register tiles for one m
 // Fused dimensions promise as much more, or are left to measuring: counts err by a tenth or two.
 constexpr double kFusedMargin = 1.25;
 
+// Nanoseconds that a parallel region costs: threads begin, and wait for the last one at its end.
+constexpr double kRegion = 1000, kRegionPerThread = 100;
+constexpr double kUsualClock = 3e9;  // where it is not known
+constexpr double kNearRegion = 8;    // times its cost: too near to tell by counting
+
+// Of a call with so many threads in equal parts.
+double TimeWithThreads(double cycles, int64_t threads, const DeviceDescription& device) {
+  const double alone = cycles / (device.clock_hz > 0 ? device.clock_hz : kUsualClock) * 1e9;
+  if (threads == 1) return alone;
+  const auto count = static_cast<double>(threads);
+  return alone / count + kRegion + kRegionPerThread * count;
+}
+
+// All threads, or a power of two of them where more of them cost more than they save.
+int64_t ThreadsByCounting(double cycles, const DeviceDescription& device) {
+  const auto time = [&](int64_t threads) { return TimeWithThreads(cycles, threads, device); };
+  int64_t best = device.cores;
+  for (int64_t threads = 1; threads < device.cores; threads *= 2) {
+    if (time(threads) < time(best)) best = threads;
+  }
+  return best;
+}
+
 class Rules {
  public:
+  // `threads`: among which the computation is divided.
   Rules(const Expression& e, const SystemModel& m, const DeviceDescription& device,
-        NumericsPolicy numerics)
-      : e_(e), m_(m), device_(device), innermost_(InnermostMemoryLayer(m)) {
+        NumericsPolicy numerics, int64_t threads)
+      : e_(e), m_(m), device_(device), innermost_(InnermostMemoryLayer(m)), threads_(threads) {
     p_.numerics = numerics;
     p_.system_model = m.name;
     p_.tile.assign(m.layers.size(), std::vector<int64_t>(e.rank(), 1));
@@ -51,6 +75,7 @@ class Rules {
     if (is_ordered()) KeepOrder();
     ChooseStaging(choice);
     ChooseStores();
+    ChooseThreads();
     return std::move(p_);
   }
 
@@ -251,10 +276,8 @@ class Rules {
   // ---- Cores ----
 
   void ChooseCoreTiles() {
-    std::vector<int64_t> tile(e_.rank());
-    for (int d = 0; d < e_.rank(); ++d) tile[d] = size(d);
-    p_.tile[0] = tile;
-    int64_t wanted = device_.cores;
+    p_.tile[0] = Sizes();
+    int64_t wanted = threads_;
     // Results in the output have rows that should stay whole.
     if (p_.accumulate_in == AccumulateIn::kOutput &&
         OutputBytes() <= static_cast<double>(device_.l2_bytes)) {
@@ -263,6 +286,17 @@ class Rules {
     wanted = SplitOverCores(/*reduced=*/false, wanted);
     if (wanted > 1 && e_.points() >= 100000) SplitOverCores(/*reduced=*/true, wanted);
     ShrinkInsideCores();
+  }
+
+  void ChooseThreads() {
+    if (threads_ < device_.cores) p_.threads = static_cast<int>(threads_);
+    if (p_.tile[0] == Sizes()) p_.threads = 1;
+  }
+
+  std::vector<int64_t> Sizes() const {
+    std::vector<int64_t> sizes;
+    for (const Dimension& dimension : e_.dimensions()) sizes.push_back(dimension.size);
+    return sizes;
   }
 
   // Cuts dimensions into parts, the one that balances best first, until there are `wanted` parts or
@@ -468,6 +502,7 @@ class Rules {
   const SystemModel& m_;
   const DeviceDescription& device_;
   const int innermost_;
+  const int64_t threads_;
   TuningParameters p_;
   int vector_dimension_ = -1;
   int64_t lanes_ = 1;
@@ -486,6 +521,9 @@ TuningParameters PlainParameters(const Expression& e, const SystemModel& m,
   for (int l = 0; l < InnermostMemoryLayer(m); ++l) {
     for (int d = 0; d < e.rank(); ++d) p.tile[l][d] = OrderedPart(e, numerics, d);
   }
+  bool has_parts = false;
+  for (int d = 0; d < e.rank(); ++d) has_parts |= p.tile[0][d] < e.dimensions()[d].size;
+  if (!has_parts) p.threads = 1;
   for (const Buffer& buffer : e.inputs()) {
     InputParameters input;
     input.layout.resize(buffer.extents.size());
@@ -560,17 +598,29 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
   }
   const std::vector<FusionChoice> fusions = FusionChoices(expression, model, numerics);
   std::vector<TuningParameters> starts;
-  for (const auto& [fusion, tile] : RankTilesOf(fusions, model, device, numerics, most)) {
+  const auto add = [&](const FusedTile& choice, int64_t threads) {
+    const Expression& fused = choice.fusion->expression;
+    TuningParameters p = Rules(fused, model, device, numerics, threads).Run(choice.tile);
+    if (!Validate(fused, model, device, p).ok()) return;
+    p.remainder = RemainderByCounting(fused, model, device, p);
+    p.fused = choice.fusion->fused;
+    if (std::find(starts.begin(), starts.end(), p) == starts.end()) starts.push_back(std::move(p));
+  };
+  for (const FusedTile& choice : RankTilesOf(fusions, model, device, numerics, most)) {
     if (starts.size() >= most) break;
-    TuningParameters p = Rules(fusion->expression, model, device, numerics).Run(tile);
-    if (!Validate(fusion->expression, model, device, p).ok()) continue;
-    p.remainder = RemainderByCounting(fusion->expression, model, device, p);
-    p.fused = fusion->fused;
-    if (std::find(starts.begin(), starts.end(), p) != starts.end()) continue;
-    starts.push_back(p);
-    if (starts.size() > 1) continue;
+    const double cycles = choice.tile.cycles;
+    const int64_t threads = ThreadsByCounting(cycles, device);
+    const bool is_first = starts.empty();
+    add(choice, threads);
+    if (!is_first || starts.empty()) continue;
     // What counting cannot tell is tried with the best.
-    for (TuningParameters& variant : Variants(p, device)) starts.push_back(std::move(variant));
+    for (TuningParameters& variant : Variants(starts[0], device)) {
+      starts.push_back(std::move(variant));
+    }
+    const double alone = TimeWithThreads(cycles, 1, device);
+    const double region = kRegion + kRegionPerThread * device.cores;
+    if (alone > kNearRegion * region || alone * kNearRegion < region) continue;
+    add(choice, threads == 1 ? device.cores : 1);
   }
   if (starts.empty()) starts.push_back(PlainParameters(expression, model, numerics));
   if (starts.size() > most) starts.resize(most);

@@ -43,7 +43,8 @@ struct KernelLaunch {
 //   void <entry>_body(int stage, int thread, int threads, <inputs>, <outputs>, void* scratch);
 //       stages 0 .. stages-1 in turn, each by all threads, with a barrier between stages
 //   int <entry>(<inputs>, <outputs>, void* scratch);
-//       runs all stages in an OpenMP parallel region; scratch: 64-byte aligned, or NULL to allocate
+//       runs all stages in an OpenMP parallel region, or on the calling thread if that is the only
+//       one (TuningParameters::threads); scratch: 64-byte aligned, or NULL to allocate
 //       and free it within the call. Returns 0, or 1 if that allocation failed.
 // Inputs are `const T*`, outputs `T*`, in the order of the expression's views, laid out as its
 // buffers say. fp16 and bf16 are uint16_t; records are structs called <entry>_<buffer>.
@@ -62,6 +63,7 @@ struct Kernel {
   std::vector<KernelLaunch> launches = {};  // of languages with kernel functions: one per stage
   int64_t scratch_bytes = 0;                // idem; need not be initialised
   Compiler compiler = Compiler::kGcc;
+  int threads = TuningParameters::kAllThreads;  // of a call at most; of C only
   // Options that the measurement used and that users should use, without -o and input.
   std::vector<std::string> compile_options;
 };
@@ -80,7 +82,7 @@ Result<Kernel> GenerateCuda(const LowLevelExpression& low_level, const DeviceDes
 // The one of these that the low-level expression's model is for.
 Result<Kernel> GenerateKernel(const LowLevelExpression& low_level, const DeviceDescription& device);
 
-// The plain loop nest that a user would write: no tiles, no vectors, no threads. The baseline that
+// The plain loop nest that a user would write: no tiles, no vectors, one thread. The baseline that
 // `untuned` figures refer to.
 Kernel GenerateLoopNest(const Expression& expression);
 // The trusted kernel that computes references for large sizes: the same results bit for bit,

@@ -56,7 +56,7 @@ class LoopNestBuilder {
       program.stages.push_back({"The whole computation.", BuildSharedNest()});
       return program;
     }
-    program.stages.push_back({"The whole computation on one thread.", BuildNest()});
+    program.stages.push_back({"The whole computation.", BuildNest()});
     if (!expression_.has_prefix_sum()) return program;
     for (const ResultTarget& array : targets_) {
       program.scratch.push_back(
@@ -297,22 +297,19 @@ Kernel GenerateNest(const Expression& expression, Nesting nesting) {
       EntryName(expression),
       absl::StrCat(is_plain ? "Plain loop nest.\n\n" : "Reference results.\n\n", ToText(expression),
                    "\nIndex map:\n", DescribeIndexMap(expression, builder.arguments())),
-      builder.arguments(), static_cast<int>(program.stages.size())};
+      builder.arguments(), static_cast<int>(program.stages.size()),
+      is_plain ? 1 : TuningParameters::kAllThreads};
   Kernel kernel;
   kernel.entry = options.entry;
   kernel.source = PrintCUnit(program, options);
   kernel.header = PrintCHeader(options);
   kernel.arguments = options.arguments;
   kernel.stages = options.stages;
-  kernel.compile_options = {"-std=gnu11",
-                            is_plain ? "-O2" : "-O3",
-                            "-march=native",
-                            "-fopenmp",
-                            "-ffp-contract=off",
-                            "-fno-math-errno",
-                            "-fno-tree-slp-vectorize",
-                            "-fwrapv",
-                            "-lm"};
+  kernel.threads = options.threads;
+  kernel.compile_options = {
+      "-std=gnu11",      is_plain ? "-O2" : "-O3",  "-march=native", "-ffp-contract=off",
+      "-fno-math-errno", "-fno-tree-slp-vectorize", "-fwrapv",       "-lm"};
+  if (!is_plain) kernel.compile_options.push_back("-fopenmp");
   return kernel;
 }
 

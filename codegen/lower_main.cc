@@ -22,7 +22,7 @@ namespace mdh {
 namespace {
 
 constexpr char kPrints[] =
-    "parameters, table, plan, program, source, header, launches or candidates";
+    "parameters, table, plan, program, source, header, nest, launches or candidates";
 
 struct LowerOptions {
   std::string expression_file;
@@ -112,6 +112,7 @@ Result<std::string> Run(const LowerOptions& options) {
                        ParseExpression(text, options.bindings, options.expression_file));
   MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(options.model));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device, DeviceNamed(options.device, model));
+  if (options.print == "nest") return GenerateLoopNest(expression).source;
   if (options.print == "candidates") return DescribeCandidates(expression, model, device);
   MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
                        ParametersFor(options, expression, model, device));
@@ -138,8 +139,9 @@ constexpr char kHelp[] =
     "  --model NAME          system model (OpenMP+SIMD+RM): CUDA, CUDA+WRP, OpenCL, OpenMP, ...\n"
     "  --device NAME         host, or sm_NN\n"
     "  --parameters TEXT     tuning parameters, or a file with them; else those of rules\n"
-    "  --print WHAT          parameters, table, plan, program, source, header, launches, or for\n"
-    "                        devices with blocks candidates: what tuning tries first\n";
+    "  --print WHAT          parameters, table, plan, program, source, header, nest: the plain\n"
+    "                        loop nest, launches, or for devices with blocks candidates: what\n"
+    "                        tuning tries first\n";
 
 // Errors: InvalidArgument, saying what is wrong with the command line.
 Result<LowerOptions> ParseArguments(int argc, char** argv) {

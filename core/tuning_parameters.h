@@ -231,6 +231,10 @@ struct TuningParameters {
   std::vector<int64_t> lanes = {};
   KeyedParameters keyed = {};
   EarlyLaunches early_launches = EarlyLaunches::kStages;
+  // Targets with caches: threads of a call at most, of those that OpenMP gives. 1: the caller's,
+  // without a parallel region.
+  static constexpr int kAllThreads = 0;
+  int threads = kAllThreads;
   Compiler compiler = Compiler::kGcc;
   // Not searched for, but given: which decompositions are valid depends on it.
   NumericsPolicy numerics = NumericsPolicy::kReassociate;
@@ -261,6 +265,7 @@ bool IsNested(const PhaseParameters& phase);
 //                                      a tile of lanes along x, y, ...
 //   keyed                              results by key: threads, rounds, run, tiles and copies
 //   early                              launches that begin early: stages, calls or none
+//   threads                            of a call at most
 //   accumulate; chains; stores; prefetch; remainder; combine; compiler; unroll; numerics
 std::string ToText(const TuningParameters& parameters);
 // Errors: InvalidArgument, naming the field or the item that cannot be read.
@@ -304,6 +309,7 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 //     atomically, on devices with blocks of threads and with phases that are fused, of floating
 //     point with NumericsPolicy::kReassociate; tables fit into shared memory;
 //   - launches begin early, or are kept from it, where the device can (HasEarlyLaunches);
+//   - numbers of threads are not negative, and of targets with caches;
 //   - blocks, grids, shared memory, registers and device memory are within the device's limits.
 // Errors: InvalidArgument, naming the constraint and the values on both sides.
 Status Validate(const Expression& expression, const SystemModel& model,

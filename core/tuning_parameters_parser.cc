@@ -343,6 +343,9 @@ Status ReadCodeLevel(Fields& fields, TuningParameters* p) {
   if (const std::optional<std::string> early = fields.Take("early")) {
     MDH_ASSIGN_OR_RETURN(p->early_launches, ParseEarlyLaunches(*early));
   }
+  if (const std::optional<std::string> threads = fields.Take("threads")) {
+    MDH_ASSIGN_OR_RETURN(p->threads, ParseInteger<int>(*threads));
+  }
   if (const std::optional<std::string> unroll = fields.Take("unroll")) {
     MDH_ASSIGN_OR_RETURN(p->unroll, ParseInteger<int>(*unroll));
   }

@@ -183,6 +183,9 @@ std::string ToText(const TuningParameters& p) {
     absl::StrAppend(&text,
                     "; early=", p.early_launches == EarlyLaunches::kCalls ? "calls" : "none");
   }
+  if (p.threads != TuningParameters::kAllThreads) {
+    absl::StrAppend(&text, "; threads=", p.threads);
+  }
   if (p.unroll != TuningParameters().unroll) absl::StrAppend(&text, "; unroll=", p.unroll);
   if (p.numerics != NumericsPolicy::kReassociate) {
     absl::StrAppend(&text, "; numerics=", Name(p.numerics));

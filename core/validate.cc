@@ -111,6 +111,13 @@ Status ValidateUnfused(const Expression& expression, const SystemModel& model,
         "early=", parameters.early_launches == EarlyLaunches::kCalls ? "calls" : "none",
         ": launches on devices of kind ", KindName(device.kind), " never begin early");
   }
+  if (parameters.threads < 0) {
+    return InvalidParameters("threads is ", parameters.threads, ", it must not be negative");
+  }
+  if (parameters.threads != TuningParameters::kAllThreads && model.memory != MemoryKind::kCaches) {
+    return InvalidParameters("threads=", parameters.threads,
+                             " is for targets with caches; elsewhere parts say it");
+  }
   if (tiles && !(parameters.keyed == KeyedParameters())) {
     return InvalidParameters("keyed is for devices with blocks of threads");
   }

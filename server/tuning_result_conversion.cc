@@ -93,7 +93,7 @@ v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel,
   switch (device.kind) {
     case DeviceKind::kCpu:
       proto.set_compiler(kernel.compiler == Compiler::kClang ? "clang" : "gcc");
-      proto.set_threads(device.cores);
+      proto.set_threads(kernel.threads > 0 ? std::min(kernel.threads, device.cores) : device.cores);
       break;
     case DeviceKind::kCuda:
       proto.set_compiler(kernel.compiler == Compiler::kNvcc ? "nvcc" : "nvrtc");

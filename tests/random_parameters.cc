@@ -353,6 +353,9 @@ class Walk {
   }
 
   void ChooseCode() {
+    if (m_.memory == MemoryKind::kCaches && OneIn(2)) {
+      p_.threads = 1 + static_cast<int>(Below(rng_, 3));
+    }
     Try([&](TuningParameters& p) { p.unroll = AnyOf(rng_, std::vector{1, 2, 8, 64, 300}); });
     if (m_.memory == MemoryKind::kExplicit && e_.has_prefix_sum() && !OneIn(3)) {
       TrySome(4, [&](TuningParameters& p) {

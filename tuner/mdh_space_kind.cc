@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "core/constraints.h"
 #include "core/low_level_expression.h"
 #include "core/nest_constraints.h"
 
@@ -30,6 +32,49 @@ std::vector<int> MdhProblem::DimensionsInTurn() const {
     return size(a) > size(b);
   });
   return dimensions;
+}
+
+bool MdhSpaceKind::HasFixedParts() const {
+  for (int d = 0; d < problem_.rank(); ++d) {
+    if (!problem_.is_ordered(d)) continue;
+    if (OrderedPart(problem_.expression, problem_.numerics, d) < problem_.size(d)) return true;
+  }
+  return false;
+}
+
+void MdhSpaceKind::AddThreads(const Formula& log_parts, int steps) {
+  const int64_t cores = problem_.device.cores;
+  if (cores == 1) {
+    threads_ = builder_.Add("threads", {1});
+    return;
+  }
+  std::vector<int64_t> counts = {TuningParameters::kAllThreads, 1};
+  for (int64_t count = 2; count < cores; count *= 2) counts.push_back(count);
+  threads_ = builder_.Add("threads", counts);
+  const Formula threads = builder_.At(threads_);
+  const Formula one_part = log_parts == 0;
+  builder_.Require("one thread for one part",
+                   HasFixedParts() ? threads != 1 || one_part : (threads == 1) == one_part);
+  for (int64_t count = 2; count < cores; count *= 2) {
+    builder_.Require(
+        absl::StrCat(count, " threads for as many parts"),
+        threads != count || (log_parts >= FloorLog(static_cast<double>(count), steps) &&
+                             log_parts <= FloorLog(static_cast<double>(cores), steps)));
+  }
+}
+
+void MdhSpaceKind::ReadThreads(const TuningParameters& p, Configuration& configuration) const {
+  bool has_parts = HasFixedParts();
+  for (int d = 0; d < problem_.rank(); ++d) {
+    has_parts = has_parts || (!problem_.is_ordered(d) && p.tile[0][d] < problem_.size(d));
+  }
+  const auto& range = builder_.parameters()[static_cast<size_t>(threads_)].range;
+  int64_t& code = configuration[static_cast<size_t>(threads_)];
+  code = has_parts ? int64_t{TuningParameters::kAllThreads} : 1;
+  for (uint32_t n = 0; n < range.size(); ++n) {
+    const bool is_listed = range.CodeAt(n) == p.threads;
+    if (range.size() == 1 || (has_parts && is_listed)) code = range.CodeAt(n);
+  }
 }
 
 namespace {
@@ -113,6 +158,7 @@ bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const Tun
   if (a.streams_results != b.streams_results || a.prefetch != b.prefetch) return false;
   if (a.remainder != b.remainder || a.resident_blocks != b.resident_blocks) return false;
   if (a.early_launches != b.early_launches || a.combine_blocks != b.combine_blocks) return false;
+  if (a.threads != b.threads) return false;
   if (!(a.scan == b.scan) || !(a.keyed == b.keyed)) return false;
   if (a.accumulate_in != b.accumulate_in || a.compiler != b.compiler) return false;
   if (a.inputs.size() != b.inputs.size()) return false;

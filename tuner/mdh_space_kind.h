@@ -59,8 +59,22 @@ class MdhSpaceKind {
   virtual Configuration Read(const TuningParameters& parameters) const = 0;
 
  protected:
+  // Targets with caches: how many threads a call has, by the parts of the computation that cores
+  // take, apart from those that the policy fixes. One part needs no other thread than the caller's;
+  // fewer parts than cores may have fewer threads. `log_parts`: of their number, `steps` per
+  // doubling, rounded up.
+  void AddThreads(const Formula& log_parts, int steps);
+  int ThreadsOf(absl::Span<const int64_t> configuration) const {
+    return static_cast<int>(configuration[static_cast<size_t>(threads_)]);
+  }
+  void ReadThreads(const TuningParameters& parameters, Configuration& configuration) const;
+
   MdhProblem problem_;
   SpaceBuilder builder_;
+
+ private:
+  bool HasFixedParts() const;
+  int threads_ = -1;
 };
 
 std::unique_ptr<MdhSpaceKind> RegisterTileSpace(MdhProblem problem);

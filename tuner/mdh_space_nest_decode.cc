@@ -29,6 +29,7 @@ TuningParameters NestDecompositions::Decode(Codes c) const {
     p.inputs.push_back({.layout = Identity(buffer.extents.size())});
   }
   if (!is_explicit()) {
+    p.threads = ThreadsOf(c);
     p.compiler = static_cast<Compiler>(c[compiler_]);
     // Caches copy by themselves; regions say what is in which.
     LevelTable<int> regions(layers_, std::vector<int>(p_.rank(), 0));
@@ -359,7 +360,11 @@ Configuration NestDecompositions::Read(const TuningParameters& p) const {
     orders_[l].Read(OrderOfLayer(p.phase, l), HasParts(p, l), c);
   }
   if (compiler_ >= 0) c[compiler_] = static_cast<int64_t>(p.compiler);
-  if (is_explicit()) ReadExplicit(p, c);
+  if (is_explicit()) {
+    ReadExplicit(p, c);
+  } else {
+    ReadThreads(p, c);
+  }
   return c;
 }
 

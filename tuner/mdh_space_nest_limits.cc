@@ -27,12 +27,17 @@ void NestDecompositions::AddLimits() {
   if (p_.numerics != NumericsPolicy::kReassociate) LimitOrderedLoops();
   LimitReductions();
   if (!is_explicit()) {
+    const int steps = is_wide() ? 1 : 2;
     ProductLimit parts("parts of cores", static_cast<double>(kPartsPerCore * p_.device.cores),
-                       is_wide() ? 1 : 2);
+                       steps);
+    ProductLimit all_parts("", 0, steps);
     for (const int d : turn_) {
-      if (!p_.is_reduced(d) && !p_.is_ordered(d)) parts.Multiply(Parts(0, d), p_.size(d));
+      if (p_.is_ordered(d)) continue;
+      all_parts.Multiply(Parts(0, d), p_.size(d));
+      if (!p_.is_reduced(d)) parts.Multiply(Parts(0, d), p_.size(d));
     }
     parts.Require(builder_);
+    AddThreads(all_parts.total(), steps);
     return;
   }
   LimitBlocks();

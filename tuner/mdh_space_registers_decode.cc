@@ -41,6 +41,7 @@ TuningParameters RegisterDecompositions::Decode(absl::Span<const int64_t> c) con
   p.streams_results = c[stores_] == 1;
   p.prefetch = static_cast<int>(c[prefetch_]);
   p.remainder = static_cast<Remainder>(c[remainder_]);
+  p.threads = ThreadsOf(c);
   p.compiler = static_cast<Compiler>(c[compiler_]);
   return p;
 }
@@ -76,6 +77,7 @@ Configuration RegisterDecompositions::Read(const TuningParameters& p) const {
   c[stores_] = p.streams_results ? 1 : 0;
   c[prefetch_] = p.prefetch;
   c[remainder_] = static_cast<int64_t>(p.remainder);
+  ReadThreads(p, c);
   c[compiler_] = static_cast<int64_t>(p.compiler);
   return c;
 }

@@ -53,6 +53,7 @@ void RegisterDecompositions::AddLimits() {
   for (const ProductLimit* limit : {&registers, &operations, &parts, &slots}) {
     limit->Require(builder_);
   }
+  AddThreads(parts.total() + slots.total(), is_small ? 4 : 1);
   for (int b = 0; b < std::ssize(e_.inputs()); ++b) LimitCopies(b);
 }
 

@@ -183,6 +183,10 @@ mdh_code mdh_function_load(const mdh_kernel* kernel, const mdh_load_options* opt
 
 void mdh_function_free(mdh_function* function) { delete function; }
 
+const char* mdh_function_warning(const mdh_function* function) {
+  return function->kernel->warning().c_str();
+}
+
 mdh_code mdh_function_run(const mdh_function* function, void* const* arguments, size_t count,
                           mdh_error** error) {
   return mdh::Guarded(error, [&]() -> mdh::Status {

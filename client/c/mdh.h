@@ -209,7 +209,7 @@ typedef struct mdh_load_options {
    * $XDG_CACHE_HOME, or else in ~/.cache. */
   const char* cache_directory;
   /* A program that understands gcc's options; NULL: the one that the kernel was measured with, or
-   * gcc if this process has GNU's OpenMP already, or cc if that is missing. */
+   * cc if that is missing (mdh_function_warning). */
   const char* compiler;
 } mdh_load_options;
 
@@ -217,11 +217,16 @@ typedef struct mdh_load_options {
 typedef struct mdh_function mdh_function;
 
 /* Compiles, unless the cache has it, which takes about a second, and loads. `options`: NULL for
- * defaults. MDH_INVALID_ARGUMENT if the kernel is not in C; MDH_FAILED_PRECONDITION if it does not
- * compile, with what the compiler wrote. */
+ * defaults. Kernels of several threads run on those of the OpenMP runtime that this process has, or
+ * else of GNU's or LLVM's, which is loaded; their code is the same on each. MDH_INVALID_ARGUMENT if
+ * the kernel is not in C; MDH_FAILED_PRECONDITION if it does not compile, with what the compiler
+ * wrote, or there is no OpenMP runtime. */
 MDH_API mdh_code mdh_function_load(const mdh_kernel* kernel, const mdh_load_options* options,
                                    mdh_function** function, mdh_error** error);
 MDH_API void mdh_function_free(mdh_function* function);
+/* Why calls may take another time than the one that was measured, for people; mostly empty. Belongs
+ * to the function. */
+MDH_API const char* mdh_function_warning(const mdh_function* function);
 /* Runs the kernel, until the outputs are there, on as many threads as OpenMP gives
  * ($OMP_NUM_THREADS). `arguments`: pointers to inputs, then outputs, each to as many bytes as
  * mdh_kernel_argument says; outputs must not overlap with anything else. */

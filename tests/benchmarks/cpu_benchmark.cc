@@ -43,6 +43,7 @@ struct Options {
   uint64_t seed = 1;
 };
 
+constexpr int64_t kFewPoints = 1000;  // the plain loop on one core is a peer, too
 constexpr std::byte kPoison{0xff};  // four of them are a NaN
 
 // A dense fp32 buffer, aligned like the runner's.
@@ -109,7 +110,8 @@ class CpuCase {
     const FloatBuffer result = NewResult();
     const std::vector<void*> arguments = Arguments(result);
     std::vector<FloatBuffer> results;
-    const std::vector<Peer> peers = Peers(results);
+    std::vector<Peer> peers = Peers(results);
+    MDH_RETURN_IF_ERROR(AddPlainLoop(threads, peers, results));
 
     std::vector<std::function<void()>> contenders = {[&] { own->Run(arguments.data()); }};
     for (const Peer& peer : peers) contenders.push_back(peer.run);
@@ -180,6 +182,19 @@ class CpuCase {
     return peers;
   }
 
+  // What libraries have no calls for that would not take longer: gcc -O3's code of the loop nest.
+  Status AddPlainLoop(int threads, std::vector<Peer>& peers, std::vector<FloatBuffer>& results) {
+    if (expression_.points() > kFewPoints) return absl::OkStatus();
+    Kernel nest = GenerateLoopNest(expression_);
+    nest.compile_options = {"-O3", "-march=native", "-lm"};
+    MDH_ASSIGN_OR_RETURN(plain_loop_, LoadedKernel::Load(nest, directory_, threads));
+    results.push_back(NewResult());
+    peers.push_back({"plain_loop", [this, arguments = Arguments(results.back())] {
+                       plain_loop_->Run(arguments.data());
+                     }});
+    return absl::OkStatus();
+  }
+
   // Where no library computes the case, the untuned kernel is the judge.
   Status AddReferenceResult(int threads, std::vector<FloatBuffer>& results) const {
     MDH_ASSIGN_OR_RETURN(
@@ -194,6 +209,7 @@ class CpuCase {
   const Expression expression_;
   const std::string directory_;
   std::vector<FloatBuffer> inputs_;
+  std::unique_ptr<LoadedKernel> plain_loop_;
 };
 
 Result<Figure> RunCase(const BenchmarkCase& one, const Options& options, Runner& runner,

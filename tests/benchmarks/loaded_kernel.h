@@ -14,26 +14,24 @@ namespace mdh {
 // libraries use, too: two pools would disturb each other.
 class LoadedKernel {
  public:
-  // Compiles in `directory`, with the options that the kernel was tuned with.
+  // Compiles in `directory`, with the options that the kernel was tuned with. From then on this
+  // process's OpenMP has `threads` threads.
   // Errors: FailedPrecondition with the compiler's message, ResourceExhausted.
   static Result<std::unique_ptr<LoadedKernel>> Load(const Kernel& kernel,
                                                     const std::string& directory, int threads);
   LoadedKernel(const LoadedKernel&) = delete;
   LoadedKernel& operator=(const LoadedKernel&) = delete;
-  ~LoadedKernel();
 
-  // `buffers`: inputs, then outputs, as in Kernel::arguments.
+  // `buffers`: inputs, then outputs, as in Kernel::arguments. As programs call it
+  // (core/kernel_call.h).
   void Run(void* const* buffers);
 
  private:
-  using Body = void (*)(int stage, int thread, int threads, void* const* buffers, void* scratch);
+  using Call = int (*)(void* const* buffers);
   explicit LoadedKernel(LoadedLibrary library) : library_(std::move(library)) {}
 
   const LoadedLibrary library_;
-  Body body_ = nullptr;
-  int stages_ = 1;
-  int threads_ = 1;
-  void* scratch_ = nullptr;  // owned; may be null
+  Call call_ = nullptr;
 };
 
 }  // namespace mdh

@@ -19,6 +19,7 @@ class LoadedLibrary {
                                        const std::vector<std::string>& options,
                                        const std::string& directory, const std::string& name);
 
+  void* handle() const { return library_.get(); }  // of dlopen
   // Null if there is none; valid as long as this object lives.
   void* Symbol(const std::string& name) const;
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/default_block_parameters.h"
 #include "codegen/default_parameters.h"
+#include "core/kernel_call.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/property/worker_pool.h"
@@ -80,7 +81,9 @@ Result<std::vector<BufferBytes>> RunOnCpu(const Kernel& kernel,
                                           const std::vector<BufferBytes>& inputs) {
   const TemporaryDirectory directory;
   Kernel callable = kernel;
-  callable.source += CallShim(kernel.entry, static_cast<int>(kernel.arguments.size()) + 1);
+  callable.source += CallSource({.entry = kernel.entry,
+                                 .arguments = static_cast<int>(kernel.arguments.size()),
+                                 .has_scratch = true});
   MDH_RETURN_IF_ERROR(CompileKernel(callable, directory.path(), "kernel"));
   void* const library = dlopen((directory.path() + "/kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return absl::InternalError(dlerror());

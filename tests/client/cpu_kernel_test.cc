@@ -7,6 +7,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iostream>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -66,22 +68,126 @@ TEST_F(CpuKernelTest, IsCompiledOnce) {
   EXPECT_EQ(Files().size(), 2u);
 }
 
-TEST_F(CpuKernelTest, AProcessHasTheThreadsOfOneOpenMp) {
-  void* const openmp = dlopen("libgomp.so.1", RTLD_NOW);
-  ASSERT_NE(openmp, nullptr) << dlerror();
-  v1::Kernel kernel =
-      Doubling("#ifdef __clang__\n  y[0] = 1;\n#else\n  y[0] = 2;\n#endif\n  (void)x;");
+// Adds 1000 numbers up, on as many threads as there are, and says who compiled it.
+v1::Kernel Summing() {
+  v1::Kernel kernel = Doubling();
+  kernel.set_entry("mdh_sum");
+  kernel.set_source(R"(
+#include <stdint.h>
+#include <stdlib.h>
+int64_t mdh_sum_scratch_bytes(int threads) { return 64 * (int64_t)threads; }
+void mdh_sum_body(int stage, int thread, int threads, const int* x, int* y, void* scratch) {
+  int* parts = (int*)scratch;
+  if (stage == 0) {
+    parts[16 * thread] = 0;
+    for (int i = 1000 * thread / threads; i < 1000 * (thread + 1) / threads; ++i)
+      parts[16 * thread] += x[i];
+  } else if (thread == 0) {
+    y[0] = 0;
+    for (int t = 0; t < threads; ++t) y[0] += parts[16 * t];
+    y[1] = threads;
+#ifdef __clang__
+    y[2] = 1;
+#endif
+  }
+}
+int mdh_sum(const int* x, int* y, void* scratch) { (void)x, (void)y, (void)scratch; return 1; }
+)");
+  kernel.set_stages(2);
   kernel.set_compiler("clang");
-  const auto compiled_by = [&](const std::string& compiler) {
-    const Result<std::unique_ptr<CpuKernel>> loaded = CpuKernel::Load(kernel, Cache(), compiler);
-    EXPECT_TRUE(loaded.ok()) << loaded.status();
-    float x[] = {0}, y[] = {0};
-    EXPECT_TRUE(loaded.ok() && (*loaded)->Run({x, y}).ok());
-    return y[0] == 1 ? "clang" : "gcc";
+  kernel.add_compile_options("-fopenmp");
+  return kernel;
+}
+
+// What is wrong with a call; empty if nothing is.
+std::string JudgeSumming(const KernelCache& cache, int threads) {
+  const Result<std::unique_ptr<CpuKernel>> kernel = CpuKernel::Load(Summing(), cache);
+  if (!kernel.ok()) return std::string(kernel.status().message());
+  std::vector<int> x(1000, 3), y(3, -1);
+  for (int call = 0; call < 3; ++call) {
+    if (const Status run = (*kernel)->Run({x.data(), y.data()}); !run.ok()) return "does not run";
+  }
+  if (y != std::vector{3000, threads, 1}) return absl::StrCat(y[0], " ", y[1], " ", y[2]);
+  return (*kernel)->warning();
+}
+
+int OpenMpRuntimes() {
+  std::ifstream maps("/proc/self/maps");
+  std::set<std::string> found;
+  for (std::string line; std::getline(maps, line);) {
+    for (const char* name : {"/libgomp", "/libomp"}) {
+      if (line.find(name) != std::string::npos) found.insert(name);
+    }
+  }
+  return static_cast<int>(found.size());
+}
+
+// Whichever runtime a process has: the kernel's code is the one that was measured, and there are no
+// threads of another runtime.
+TEST_F(CpuKernelTest, OneCodeRunsOnEveryOpenMp) {
+  const auto judge = [&](const char* runtime, int threads) {
+    setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
+    if (*runtime != '\0' && dlopen(runtime, RTLD_NOW) == nullptr) return std::string(dlerror());
+    std::string wrong = JudgeSumming(Cache(), threads);
+    if (OpenMpRuntimes() != 1) wrong += " other runtimes";
+    return wrong;
   };
-  EXPECT_STREQ(compiled_by(""), "gcc") << "although clang was better";
-  EXPECT_STREQ(compiled_by("clang"), "clang") << "if the caller says so";
-  dlclose(openmp);
+  for (const char* runtime : {"libgomp.so.1", "libomp.so.5", ""}) {
+    for (const int threads : {1, 3}) {
+      const pid_t pid = fork();
+      if (pid == 0) {
+        const std::string wrong = judge(runtime, threads);
+        if (!wrong.empty()) std::cerr << runtime << ": " << wrong << "\n";
+        _exit(wrong.empty() ? 0 : 1);
+      }
+      int status = 0;
+      ASSERT_EQ(waitpid(pid, &status, 0), pid);
+      EXPECT_EQ(status, 0) << runtime << " " << threads;
+    }
+  }
+  EXPECT_EQ(Files().size(), 1u);
+}
+
+// A kernel stays with the runtime that it began with.
+TEST_F(CpuKernelTest, RuntimesThatAreLoadedLaterChangeNothing) {
+  for (const auto& [first, second] :
+       {std::pair("libgomp.so.1", "libomp.so.5"), std::pair("libomp.so.5", "libgomp.so.1")}) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      setenv("OMP_NUM_THREADS", "2", 1);
+      std::string wrong = dlopen(first, RTLD_NOW) != nullptr ? JudgeSumming(Cache(), 2) : dlerror();
+      if (dlopen(second, RTLD_NOW) == nullptr) wrong = dlerror();
+      if (wrong.empty()) wrong = JudgeSumming(Cache(), 2);
+      if (!wrong.empty()) std::cerr << first << ": " << wrong << "\n";
+      _exit(wrong.empty() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0) << first;
+  }
+}
+
+TEST_F(CpuKernelTest, OneThreadNeedsNoRuntime) {
+  v1::Kernel kernel = Doubling();
+  kernel.set_source(
+      "#include <stdint.h>\n#include <stdlib.h>\n#define MDH_MOST_THREADS 1\n"
+      "int64_t mdh_doubling_scratch_bytes(int threads) { return 100000 * threads; }\n" +
+      kernel.source());
+  kernel.set_stages(1);
+  ExpectDoubles(**CpuKernel::Load(kernel, Cache()));
+  EXPECT_EQ(OpenMpRuntimes(), 0);
+}
+
+TEST_F(CpuKernelTest, AnotherCompilerIsWarnedOf) {
+  EXPECT_EQ((*CpuKernel::Load(Doubling(), Cache()))->warning(), "");
+  v1::Kernel kernel = Doubling();
+  kernel.set_compiler("no-such-compiler");
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ((*CpuKernel::Load(kernel, Cache()))->warning(),
+              "the kernel mdh_doubling was measured with no-such-compiler, which cannot be run "
+              "here: it is compiled with cc, and may take longer");
+  }
+  EXPECT_EQ((*CpuKernel::Load(kernel, Cache(), "gcc"))->warning(), "") << "as the caller says";
 }
 
 TEST_F(CpuKernelTest, ADamagedFileIsMadeAnew) {

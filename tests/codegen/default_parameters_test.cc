@@ -158,6 +158,23 @@ TuningParameters OfProduct(const std::string& i, const std::string& j, const std
 }
 
 // Rows of A that are whole pages apart share a set of the first-level cache.
+// From work against what a parallel region costs.
+TEST(DefaultParametersTest, TinyProblemsHaveOneThreadAndLargeOnesAll) {
+  const auto threads = [](int64_t size, int cores) {
+    DeviceDescription device = Cpu();
+    device.cores = cores;
+    const std::string i = std::to_string(size);
+    const Expression product = *ParseExpression(kSmallProduct, {{"I", i}, {"J", i}, {"K", i}});
+    return DefaultParameters(product, OpenMpSimdRegistersModel(), device).threads;
+  };
+  for (const int cores : {1, 2, 96}) EXPECT_EQ(threads(8, cores), 1) << cores;
+  EXPECT_EQ(threads(1000, 2), TuningParameters::kAllThreads);
+  EXPECT_EQ(threads(1000, 96), TuningParameters::kAllThreads);
+  const int some = threads(128, 96);
+  EXPECT_GT(some, 1);
+  EXPECT_LT(some, 96);
+}
+
 TEST(DefaultParametersTest, RowsThatCrowdACacheSetArePacked) {
   const TuningParameters crowded = OfProduct("4096", "4096", "4096");
   EXPECT_EQ(crowded.inputs[0].stage_layer, InputParameters::kWholeBuffer);

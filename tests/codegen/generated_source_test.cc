@@ -282,6 +282,37 @@ TEST(GeneratedSourceTest, LanesOfNeighboursAreCombinedTogether) {
                       "in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc"));
 }
 
+constexpr char kSmallSum[] = R"(
+total := out_view<fp32>( s: (i) -> () ) o md_hom<8>( f, (+) ) o inp_view<fp32>( x: (i) -> (i) )
+where f(x) -> s { s = x }
+)";
+constexpr char kSmallSumParameters[] =
+    "model=OpenMP+SIMD+RM; tile=8|8|8|8|1|1; order=0|0|0|0|0|0; inputs=in_place:0:-1; "
+    "accumulate=registers; chains=one; compiler=gcc";
+
+TEST(GeneratedSourceTest, OneThreadNeedsNoRuntime) {
+  const std::string source = Source(kSmallSum, absl::StrCat(kSmallSumParameters, "; threads=1"));
+  EXPECT_THAT(source, HasSubstr("#define MDH_MOST_THREADS 1\n"));
+  EXPECT_THAT(source, Not(HasSubstr("omp")));
+  EXPECT_THAT(source, HasSubstr("  stage_0(x, s, (char*)scratch);\n  return 0;\n"));
+  const Expression expression = *ParseExpression(kSmallSum);
+  const auto low = Lower(expression, OpenMpSimdRegistersModel(), Avx2Device(),
+                         *ParseTuningParameters(absl::StrCat(kSmallSumParameters, "; threads=1")));
+  const Kernel kernel = *GenerateOpenMp(*low, Avx2Device());
+  EXPECT_EQ(kernel.threads, 1);
+  EXPECT_THAT(kernel.compile_options, Not(::testing::Contains("-fopenmp")));
+  EXPECT_THAT(kernel.header, HasSubstr("Computes on the calling thread."));
+  EXPECT_THAT(GenerateLoopNest(expression).source, Not(HasSubstr("omp")));
+}
+
+TEST(GeneratedSourceTest, SomeThreadsAreAtMostThoseThatThereAre) {
+  const std::string source = Source(kSmallSum, absl::StrCat(kSmallSumParameters, "; threads=3"));
+  EXPECT_THAT(source, HasSubstr("#define MDH_MOST_THREADS 3\n"));
+  EXPECT_THAT(source, HasSubstr("const int threads = (int)mdh_min(omp_get_max_threads(), "
+                                "MDH_MOST_THREADS);"));
+  EXPECT_THAT(Source(kSmallSum, kSmallSumParameters), Not(HasSubstr("MDH_MOST_THREADS")));
+}
+
 TEST(GeneratedSourceTest, PlainLoopNest) {
   ExpectGolden("matmul_loop_nest.c", GenerateLoopNest(*ParseExpression(kMatMul)).source);
 }

@@ -177,6 +177,18 @@ TEST_F(TuningParametersTest, EarlyLaunchesArePrintedUnlessTheyAreTheDefault) {
               HasSubstr("early is 'often', expected 'stages', 'calls' or 'none'"));
 }
 
+TEST_F(TuningParametersTest, ThreadsArePrintedUnlessTheyAreAll) {
+  parameters_.threads = 1;
+  EXPECT_EQ(ToText(parameters_), absl::StrCat(kParameters, "; threads=1"));
+  EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+  EXPECT_TRUE(Validate(expression_, model_, device_, parameters_).ok());
+  parameters_.threads = -1;
+  EXPECT_THAT(Error(parameters_), HasSubstr("threads is -1, it must not be negative"));
+  EXPECT_EQ(ParseTuningParameters(kParameters)->threads, TuningParameters::kAllThreads);
+  EXPECT_THAT(ParseTuningParameters(absl::StrCat(kParameters, "; threads=all")).status().message(),
+              HasSubstr("'all' is no integer"));
+}
+
 TEST_F(TuningParametersTest, LanesArePrintedUnlessTheyAreTheDefault) {
   parameters_.lanes = {8, 4, 1};
   EXPECT_EQ(ToText(parameters_), std::string(kParameters) + "; lanes=8x4x1");

@@ -3,11 +3,14 @@
 import array
 import ctypes
 import multiprocessing
+import os
+import pathlib
 import shutil
 
 import pytest
 
 import mdh
+from mdh import kernel_call
 from mdh.kernel_file import KernelArgument
 
 SOURCE = """
@@ -119,22 +122,72 @@ def test_arguments_that_do_not_fit_are_named(load):
             kernel(*arguments)
 
 
-def which_compiler(directory, loads_openmp):
-    """Loads a kernel that clang was best for, and says which compiler compiled it."""
-    if loads_openmp:
-        ctypes.CDLL("libgomp.so.1")
-    source = SOURCE.replace("2 * x[i]", "IS_CLANG")
-    source = "#ifdef __clang__\n#define IS_CLANG 1\n#else\n#define IS_CLANG 0\n#endif\n" + source
-    y = Array([7] * 4)
-    mdh.CpuKernel(Kernel(source=source, compiler="clang"), cache_directory=directory)(Array([0] * 4), y)
-    return "clang" if y.values[0] == 1 else "gcc"
+SUM = """
+#include <stdint.h>
+#include <stdlib.h>
+int64_t mdh_sum_scratch_bytes(int threads) { return 64 * (int64_t)threads; }
+void mdh_sum_body(int stage, int thread, int threads, const int* x, int* y, void* scratch) {
+  int* parts = (int*)scratch;
+  if (stage == 0) {
+    parts[16 * thread] = 0;
+    for (int i = 4 * thread / threads; i < 4 * (thread + 1) / threads; ++i) parts[16 * thread] += x[i];
+  } else if (thread == 0) {
+    y[0] = 0;
+    for (int t = 0; t < threads; ++t) y[0] += parts[16 * t];
+    y[1] = threads;
+#ifdef __clang__
+    y[2] = 1;
+#endif
+  }
+}
+int mdh_sum(const int* x, int* y, void* scratch) { (void)x, (void)y, (void)scratch; return 1; }
+"""
+
+
+def summed(directory, *runtimes):
+    """A kernel of clang's in a process with these OpenMP runtimes: what it gives after each of them
+    was loaded, and which there are."""
+    os.environ["OMP_NUM_THREADS"] = "2"
+    given = []
+    for runtime in runtimes or [""]:
+        if runtime:
+            ctypes.CDLL(runtime)
+        x, y = Array([1, 2, 3, 4], "i", "<i4"), Array([0] * 3, "i", "<i4")
+        arguments = (KernelArgument("x", "int32", 4, 16, False),
+                     KernelArgument("y", "int32", 3, 12, True))
+        kernel = Kernel(entry="mdh_sum", source=SUM, compiler="clang", stages=2,
+                        arguments=arguments, compile_options=("-O1", "-fopenmp"))
+        mdh.CpuKernel(kernel, cache_directory=directory)(x, y)
+        given.append(list(y.values))
+    maps = pathlib.Path("/proc/self/maps").read_text()
+    return given, {name for name in ("libgomp", "libomp") if f"/{name}" in maps}
 
 
 @pytest.mark.skipif(not shutil.which("clang"), reason="clang is not installed")
-def test_a_process_has_the_threads_of_one_openmp(tmp_path):
+def test_one_code_runs_on_every_openmp(tmp_path):
+    gnu, llvm = "libgomp.so.1", "libomp.so.5"
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        assert pool.apply(which_compiler, (tmp_path / "cache", False)) == "clang"
-        assert pool.apply(which_compiler, (tmp_path / "cache", True)) == "gcc"
+        for runtimes, names in (((), {"libgomp"}), ((gnu,), {"libgomp"}), ((llvm,), {"libomp"}),
+                                ((gnu, llvm), {"libgomp", "libomp"}),
+                                ((llvm, gnu), {"libgomp", "libomp"})):
+            given, found = pool.apply(summed, (tmp_path / "cache", *runtimes))
+            assert given == [[10, 2, 1]] * max(len(runtimes), 1)
+            assert found == names
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+def test_another_compiler_is_warned_of(load, tmp_path, recwarn):
+    load()
+    assert not recwarn
+    with pytest.warns(RuntimeWarning, match="mdh_double was measured with no-such-compiler, which "
+                                            "cannot be run here: it is compiled with cc"):
+        mdh.CpuKernel(Kernel(compiler="no-such-compiler"), cache_directory=tmp_path / "cache")
+
+
+def test_the_c_is_that_of_the_other_clients():
+    source = pathlib.Path(__file__).parents[2] / "core" / "kernel_call.cc"
+    for text in (kernel_call._PLAIN, kernel_call._ON_THREADS):
+        assert f'R"({text})"' in source.read_text()
 
 
 def test_what_cannot_be_compiled_or_run(load, tmp_path):

@@ -44,6 +44,7 @@ inline Kernel AddKernel(int64_t n, const std::string& statements, int64_t scratc
   kernel.arguments = {{"a", ScalarType::kFloat32, n, false},
                       {"b", ScalarType::kFloat32, n, false},
                       {"out", ScalarType::kFloat32, n, true}};
+  kernel.stages = 0;  // the entry function alone
   kernel.compile_options = {"-O1"};
   return kernel;
 }

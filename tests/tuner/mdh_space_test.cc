@@ -113,6 +113,32 @@ int AtomicSamples(const Expression& expression, const SpaceBackend& target) {
   return samples;
 }
 
+// On every CPU, with every policy.
+TEST(MdhSpaceThreadsTest, OneThreadIsInTheSpacesOfCpusForOnePart) {
+  const Expression product = *ShippedExpression(MDH_SOURCE_DIR, "matmul", 16);
+  for (const SystemModel& model : {OpenMpSimdRegistersModel(), OpenMpModel()}) {
+    for (const int cores : {1, 2, 16}) {
+      DeviceDescription device;
+      device.cores = cores;
+      for (const auto numerics : {NumericsPolicy::kReassociate, NumericsPolicy::kExactOrder}) {
+        const auto space = MdhSpace::Create(product, model, device, numerics);
+        ASSERT_TRUE(space.ok()) << space.status();
+        std::set<int> counts;
+        Rng rng(1);
+        for (int n = 0; n < 2000; ++n) {
+          const TuningParameters p = space->Decode(space->space().Sample(rng));
+          const bool is_one_part = p.tile[0] == std::vector<int64_t>(3, 16);
+          if (cores > 1) EXPECT_EQ(p.threads == 1, is_one_part) << ToText(p);
+          counts.insert(p.threads);
+        }
+        EXPECT_TRUE(counts.contains(1));
+        EXPECT_EQ(counts.contains(TuningParameters::kAllThreads), cores > 1);
+        EXPECT_EQ(counts.contains(4), cores > 4);
+      }
+    }
+  }
+}
+
 TEST(MdhSpaceAtomicsTest, AreInTheSpacesOfCuda) {
   const Expression sums = *ParseExpression(R"(
     sums := out_view<fp32>( y: (i,k) -> (i) ) o

@@ -1,6 +1,7 @@
 // What the runner says about kernels that are right, and wrong in every way.
 #include "tuner/measure/runner.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -44,6 +45,19 @@ TEST_F(CandidateTest, ARightKernelIsTimed) {
   EXPECT_THAT(measurement.times_ns, SizeIs(5));
   EXPECT_THAT(measurement.times_ns, Each(Gt(0)));
   EXPECT_GT(measurement.compile_ns, 0);
+  EXPECT_GT(measurement.calls_per_time, 1);  // it is short
+}
+
+// Neither the clock's resolution nor its own time stands for that of a kernel that does nothing.
+TEST_F(CandidateTest, ShortKernelsAreTimedInBatches) {
+  const std::string once =  // outputs that were not written yet are nan
+      std::string("  if (out[0] != out[0]) {\n") + kRightAdd + "  }\n";
+  const Measurement nothing = MeasureOne(AddKernel(kSize, once));
+  EXPECT_EQ(nothing.outcome, TrialOutcome::kOk) << nothing.reason;
+  EXPECT_GT(nothing.calls_per_time, 100);
+  EXPECT_LT(*std::min_element(nothing.times_ns.begin(), nothing.times_ns.end()), 20);
+  const std::string slow = std::string("  usleep(200);\n") + kRightAdd;
+  EXPECT_EQ(MeasureOne(AddKernel(kSize, slow)).calls_per_time, 1);
 }
 
 // However large the last-level cache is.
@@ -55,6 +69,7 @@ TEST_F(CandidateTest, ColdCachesLeaveTimeForManyCalls) {
                                   .cache = CacheState::kCold};
   const Measurement measurement = MeasureOne(RightAddKernel(kSize), options);
   EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
+  EXPECT_EQ(measurement.calls_per_time, 1);
   EXPECT_THAT(measurement.times_ns, SizeIs(100));
 }
 

@@ -163,6 +163,7 @@ void ReadShared(const CandidateRun& run, const std::shared_ptr<SharedRun>& share
   const int64_t timed = std::min(control.timed_calls, most);
   record.times_ns.assign(shared->times(), shared->times() + timed);
   record.is_disturbed = control.is_disturbed;
+  record.calls_per_time = std::max<int64_t>(control.calls_per_time, 1);
   record.first = SnapshotOf(shared->copies->first, kFirstPoison);
   if (control.have_last) record.last = SnapshotOf(shared->copies->last, kLastPoison);
   record.scratch_bytes = control.scratch_bytes;
@@ -171,12 +172,6 @@ void ReadShared(const CandidateRun& run, const std::shared_ptr<SharedRun>& share
 }
 
 }  // namespace
-
-std::string CallShim(const std::string& entry, int arguments) {
-  std::string call;
-  for (int a = 0; a < arguments; ++a) absl::StrAppend(&call, a == 0 ? "" : ", ", "a[", a, "]");
-  return absl::StrCat("\nint mdh_call(void* const* a) { return ", entry, "(", call, "); }\n");
-}
 
 Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor) {
   KeptCopies none;

@@ -32,7 +32,7 @@ struct InputBuffer {
 };
 
 struct CandidateRun {
-  std::string library;  // compiled from a source with CallShim at its end
+  std::string library;  // compiled from a source with CallSource (core/kernel_call.h) at its end
   std::string entry;
   std::string suffix = "";  // of all names of the source in the library
   int threads = 1;
@@ -64,6 +64,7 @@ struct RunRecord {
   int64_t first_ns = 0;           // duration of the first call
   std::vector<int64_t> times_ns;  // of those that count
   bool is_disturbed = false;      // as of Measurement
+  int64_t calls_per_time = 1;     // that each of them is the mean of
   std::optional<Snapshot> first;
   std::optional<Snapshot> last;
   std::vector<int64_t> data_offsets;  // of each output in its accessible bytes
@@ -71,10 +72,6 @@ struct RunRecord {
   std::optional<int64_t> scratch_damage;  // as FirstDamage
   std::shared_ptr<const void> keep_alive;
 };
-
-// C source to append to a kernel's: `int mdh_call(void* const*)` calls `entry` with `arguments`
-// pointers, so that kernels with any number of arguments can be called.
-std::string CallShim(const std::string& entry, int arguments);
 
 // Errors: ResourceExhausted if memory or processes for it are missing. Whatever the kernel does is
 // in the record. Its snapshots lie in `kept`'s memory, which no other run gets while the record

@@ -113,7 +113,8 @@ std::vector<std::string> LibrariesOf(Compiler compiler, const std::string& path,
   // clang would not look in its own folder.
   const std::string openmp =
       OutputOf({path, absl::StrCat("-print-file-name=", file)}, directory, supervisor);
-  return {"-nostdlib", openmp, "-lm", "-lgcc"};
+  // Kernels find a runtime when they are loaded (core/kernel_call.h).
+  return {"-nostdlib", "-Wl,--as-needed", openmp, "-lm", "-lgcc"};
 }
 
 }  // namespace

@@ -66,9 +66,10 @@ class CpuBench final : public Bench {
   Status Health() override { return absl::OkStatus(); }
 
   void Compile(int64_t number, const Kernel& kernel, const MeasureOptions& options) override {
+    const KernelCall call = problem_->CallOf(kernel);
     CompileJob job = {.compiler = kernel.compiler,
-                      .source = kernel.source + CallShim(kernel.entry, problem_->num_arguments()),
-                      .options = kernel.compile_options,
+                      .source = kernel.source + CallSource(call),
+                      .options = CallOptions(call, kernel.compile_options),
                       .may_share_unit = options.may_share_unit};
     tickets_[number] = compilers_.Add(std::move(job), options.compile_limit_ns);
   }

@@ -12,8 +12,9 @@ namespace {
 
 constexpr int64_t kRunLimit = 600'000'000'000;
 constexpr int64_t kCompileLimit = 60'000'000'000;
-// A loop nest that takes longer is not called again for a better figure.
-constexpr int64_t kLong = 1'000'000'000;
+// A loop nest is called again for a better figure until so much was timed.
+constexpr int64_t kTimed = 500'000'000;
+constexpr int kMostTimes = 50;
 
 }  // namespace
 
@@ -35,8 +36,8 @@ Result<int64_t> LoopNest::Time(const Problem& problem) {
   if (best_ns_ > 0) return best_ns_;
   MeasureOptions few;
   few.min_repeats = 1;
-  few.max_repeats = 3;
-  few.target_time_ns = kLong;
+  few.max_repeats = kMostTimes;
+  few.target_time_ns = kTimed;
   few.precision = 0;
   MDH_ASSIGN_OR_RETURN(const RunRecord record,
                        Run(problem, GenerateLoopNest(problem.expression()), 1, few));
@@ -47,10 +48,11 @@ Result<int64_t> LoopNest::Time(const Problem& problem) {
 Result<RunRecord> LoopNest::Run(const Problem& problem, const Kernel& kernel, int threads,
                                 const MeasureOptions& options) {
   const std::string& name = problem.expression().name();
+  const KernelCall call = problem.CallOf(kernel);
   CompileJob job = {
       .compiler = compilers_->program(kernel.compiler) ? kernel.compiler : Compiler::kClang,
-      .source = kernel.source + CallShim(kernel.entry, problem.num_arguments()),
-      .options = kernel.compile_options};
+      .source = kernel.source + CallSource(call),
+      .options = CallOptions(call, kernel.compile_options)};
   if (job.options.empty()) job.options = {"-O2"};
   MDH_ASSIGN_OR_RETURN(const std::vector<CompileOutcome> compiled,
                        compilers_->Compile({job}, kCompileLimit, *supervisor_));

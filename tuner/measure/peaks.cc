@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/kernel_call.h"
 #include "tuner/measure/candidate_run.h"
 #include "tuner/measure/peak_benchmarks.h"
 #include "tuner/measure/timeline.h"
@@ -80,7 +81,8 @@ class PeakMeasuring {
   }
 
   Result<std::string> Compile(const std::string& source) {
-    const CompileJob job = {compiler_, source + CallShim(kPeakEntry, 2), PeakCompileOptions()};
+    const KernelCall call = {.entry = kPeakEntry, .arguments = 1, .has_scratch = true};
+    const CompileJob job = {compiler_, source + CallSource(call), PeakCompileOptions()};
     MDH_ASSIGN_OR_RETURN(const std::vector<CompileOutcome> compiled,
                          compilers_.Compile({job}, 30'000'000'000, supervisor_));
     if (compiled[0].interrupted) return absl::CancelledError("cancelled");

@@ -111,8 +111,12 @@ Result<std::unique_ptr<Problem>> Problem::Create(Expression expression, uint64_t
   return problem;
 }
 
-int Problem::num_arguments() const {
-  return static_cast<int>(expression_.inputs().size() + expression_.outputs().size()) + 1;
+KernelCall Problem::CallOf(const Kernel& kernel) const {
+  const size_t arguments = expression_.inputs().size() + expression_.outputs().size();
+  return {.entry = kernel.entry,
+          .arguments = static_cast<int>(arguments),
+          .stages = kernel.stages,
+          .has_scratch = true};
 }
 
 // The loop nest knows the exact order, but no fixed tree.

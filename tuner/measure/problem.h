@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "codegen/kernel.h"
 #include "core/expression.h"
 #include "core/interpreter.h"
+#include "core/kernel_call.h"
 #include "core/numerics.h"
 #include "core/status.h"
 #include "tuner/measure/candidate_run.h"
@@ -40,8 +42,8 @@ class Problem {
   const Numerics& numerics() const { return numerics_; }
   const std::vector<ReferenceBuffer>& references() const { return references_; }
 
-  // Of a kernel: inputs, outputs, scratch memory.
-  int num_arguments() const;
+  // How a kernel for it is called.
+  KernelCall CallOf(const Kernel& kernel) const;
   // A run of a kernel of this expression, compiled to `library`.
   CandidateRun MakeRun(const std::string& library, const std::string& entry, int threads,
                        const MeasureOptions& options) const;

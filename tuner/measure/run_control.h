@@ -25,8 +25,9 @@ struct RunControl {
   // The parent's token at the regular end: a kernel that ends the process cannot look like that.
   std::atomic<uint64_t> done_token;
   int64_t first_ns;
-  int64_t timed_calls;
-  bool is_disturbed;  // as of Measurement
+  int64_t timed_calls;     // times there are
+  int64_t calls_per_time;  // of every one of them, the first call apart
+  bool is_disturbed;       // as of Measurement
   bool have_last;
   int64_t scratch_bytes;
   int64_t scratch_damage;

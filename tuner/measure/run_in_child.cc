@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "core/kernel_call.h"
 #include "tuner/measure/cache_eviction.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/disturbance.h"
@@ -24,6 +25,11 @@
 
 namespace mdh {
 namespace {
+
+// Calls of short kernels are timed together for so long that neither the clock nor what is done
+// once for all of them matters.
+constexpr int64_t kBatchTime = 50'000;
+constexpr int64_t kMostBatched = 10'000;
 
 using KernelEntry = int (*)(void* const*);
 using ScratchBytes = int64_t (*)(int);
@@ -97,6 +103,9 @@ class Execution {
     const std::string scratch_name = run_.entry + "_scratch_bytes" + run_.suffix;
     const auto scratch_bytes = reinterpret_cast<ScratchBytes>(dlsym(library, scratch_name.c_str()));
     if (call_ == nullptr) return "the kernel's library has no mdh_call";
+    if (const Status connected = ConnectOpenMp(library, run_.suffix); !connected.ok()) {
+      return std::string(connected.message());
+    }
     if (scratch_bytes == nullptr) return absl::StrCat("the kernel has no ", scratch_name);
     control_.scratch_bytes = scratch_bytes(run_.threads);
     if (const std::string message = MakeArguments(); !message.empty()) return message;
@@ -122,13 +131,13 @@ class Execution {
   bool CallAsOftenAsNeeded() {
     start_ns_ = NowNs();
     control_.calling_since_ns.store(start_ns_);
-    if (!CallOnce(&control_.first_ns)) return false;
+    if (!TimeCalls(1, &control_.first_ns)) return false;
     Save(shared_.copies->first);
     longest_ns_ = control_.first_ns;
-    if (IsLong()) Record(control_.first_ns);
+    if (IsLong()) Record(control_.first_ns, 1);
     if (!IsHopeless() && !CallRepeatedly()) return false;
     if (returned_ != 0) return false;
-    if (rule_.times_ns().empty()) Record(control_.first_ns);
+    if (rule_.times_ns().empty()) Record(control_.first_ns, 1);
     control_.timed_calls = static_cast<int64_t>(rule_.times_ns().size());
     control_.is_disturbed = rule_.is_disturbed();
     std::copy(rule_.times_ns().begin(), rule_.times_ns().end(), shared_.times());
@@ -180,13 +189,24 @@ class Execution {
     }
   }
 
-  bool CallOnce(int64_t* duration_ns) {
+  // Time of one call, of `calls` that are timed together. False if one reports failure.
+  bool TimeCalls(int64_t calls, int64_t* call_ns) {
     watch_.Begin(longest_ns_);
     const int64_t start = NowNs();
-    returned_ = call_(arguments_.data());
-    *duration_ns = NowNs() - start;
-    was_disturbed_ = watch_.WasDisturbed(*duration_ns);
+    for (int64_t call = 0; call < calls && returned_ == 0; ++call) {
+      returned_ = call_(arguments_.data());
+    }
+    const int64_t all_ns = NowNs() - start;
+    was_disturbed_ = watch_.WasDisturbed(all_ns);
+    // No clock is exact enough for nothing at all.
+    *call_ns = std::max<int64_t>((all_ns + calls / 2) / calls, 1);
     return returned_ == 0;
+  }
+
+  // Calls that are timed together. Cold ones are alone: data must go in between.
+  int64_t CallsOfBatch(int64_t call_ns) const {
+    if (run_.options.cache == CacheState::kCold || call_ns >= kBatchTime) return 1;
+    return std::min(kBatchTime / call_ns + 1, kMostBatched);
   }
 
   std::string Failure() const {
@@ -198,31 +218,37 @@ class Execution {
   // time; that of a long one counts.
   bool IsLong() const { return control_.first_ns > 20'000'000; }
 
-  // Whether the candidate is far slower than the best. May call it once more to find out.
+  // Whether the candidate is far slower than the best. May call it again to find out; sets the size
+  // of batches.
   bool IsHopeless() {
-    const MeasureOptions& options = run_.options;
-    if (options.best_so_far_ns <= 0 || !IsFarSlower(control_.first_ns)) return false;
-    if (IsLong()) return true;
+    if (IsLong()) return IsFarSlower(control_.first_ns);
+    if (run_.options.max_repeats <= 0) return true;
     int64_t second = 0;
-    if (!CallOnce(&second)) return true;
-    Record(second);
+    const bool first_is_slow = IsFarSlower(control_.first_ns);
+    if (!TimeCalls(1, &second)) return true;
+    control_.calls_per_time = CallsOfBatch(second);
+    if (!first_is_slow || !IsFarSlower(second)) return false;
+    // A short call on its own takes longer than one of a batch.
+    if (control_.calls_per_time > 1 && !TimeCalls(control_.calls_per_time, &second)) return true;
+    Record(second, control_.calls_per_time);
     return IsFarSlower(second);
   }
 
-  // Of the latest call. One that was disturbed must have taken more than others can explain.
-  bool IsFarSlower(int64_t duration_ns) const {
-    const double factor = run_.options.slow_factor * (was_disturbed_ ? kMostDisturbance : 1);
-    return static_cast<double>(duration_ns) >
-           factor * static_cast<double>(run_.options.best_so_far_ns);
+  // Whether the latest call was far slower than the best one's. One that was disturbed must have
+  // taken more than others can explain.
+  bool IsFarSlower(int64_t call_ns) const {
+    const double disturbance = was_disturbed_ ? kMostDisturbance : 1;
+    return OutlookAfterFirstCalls(run_.options, static_cast<double>(call_ns) / disturbance, 1) ==
+           Outlook::kHopeless;
   }
 
-  // Of the latest call.
-  void Record(int64_t duration_ns) {
-    rule_.Record(duration_ns, duration_ns, was_disturbed_);
-    longest_ns_ = std::max(longest_ns_, duration_ns);
+  // Of the latest calls.
+  void Record(int64_t call_ns, int64_t calls) {
+    rule_.Record(call_ns, call_ns * calls, was_disturbed_);
+    longest_ns_ = std::max(longest_ns_, call_ns * calls);
   }
 
-  // Two more calls, one of them the final one, fit into the limit.
+  // Two more batches, one of them the final call, fit into the limit.
   bool HaveTime() const {
     return NowNs() - start_ns_ + 3 * longest_ns_ < run_.options.run_limit_ns;
   }
@@ -230,22 +256,23 @@ class Execution {
   // The timed calls and the final one.
   bool CallRepeatedly() {
     const MeasureOptions& options = run_.options;
+    const int64_t batch = control_.calls_per_time;
     // Of a long kernel the final call is one of those that count.
     const bool count_final = run_.final_call && IsLong();
-    int64_t duration = 0;
+    int64_t call_ns = 0;
     while (!rule_.IsEnough(count_final ? 1 : 0) && HaveTime()) {
       const int64_t start = NowNs();
       if (options.cache == CacheState::kCold) eviction_.Evict();
-      if (!CallOnce(&duration)) return false;
-      Record(duration);
+      if (!TimeCalls(batch, &call_ns)) return false;
+      Record(call_ns, batch);
       longest_ns_ = std::max(longest_ns_, NowNs() - start);
     }
     if (!run_.final_call || !HaveTime() || !rule_.IsPromising()) return true;
     Poison(kLastPoison);
-    if (!CallOnce(&duration)) return false;
+    if (!TimeCalls(1, &call_ns)) return false;
     control_.have_last = true;
     if (count_final && static_cast<int>(rule_.times_ns().size()) < options.max_repeats) {
-      Record(duration);
+      Record(call_ns, 1);
     }
     return true;
   }
@@ -284,7 +311,7 @@ class Execution {
   int64_t start_ns_ = 0;
   StoppingRule rule_;
   CacheEviction eviction_;  // of all arguments, before a cold call
-  int64_t longest_ns_ = 0;  // from one call to the end of the next
+  int64_t longest_ns_ = 0;  // from one batch of calls to the end of the next
 };
 
 }  // namespace

@@ -36,6 +36,7 @@ v1::RunnerKernel ToMessage(const Kernel& kernel) {
     l.set_starts_early(launch.starts_early);
   }
   message.set_scratch_bytes(kernel.scratch_bytes);
+  message.set_stages(kernel.stages);
   return message;
 }
 
@@ -52,7 +53,7 @@ Kernel FromMessage(const v1::RunnerKernel& message) {
                                l.dynamic_shared_bytes(),
                                l.starts_early()});
   }
-  kernel.stages = std::max(1, message.launches_size());
+  kernel.stages = message.stages();
   kernel.scratch_bytes = message.scratch_bytes();
   return kernel;
 }

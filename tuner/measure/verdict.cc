@@ -98,6 +98,7 @@ Measurement Judge(const RunRecord& record, const CandidateRun& run,
   Measurement measurement;
   measurement.times_ns = record.times_ns;
   measurement.is_disturbed = record.is_disturbed;
+  measurement.calls_per_time = record.calls_per_time;
   return measurement;
 }
 

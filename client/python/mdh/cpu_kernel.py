@@ -18,13 +18,16 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import warnings
 from typing import Any, List, Optional, Protocol, Sequence, Tuple, Union
 
+from . import kernel_call
 from .arguments import ArgumentCheck
 from .errors import ExpressionError, FailedPreconditionError, ResourceExhaustedError, wrong
 from .kernel_file import KernelArgument
 
 _LANGUAGE = "OpenMP C"
+_OTHER_COMPILER = "cc"  # where the kernel's own is missing
 _LOG_BYTES = 2000
 
 
@@ -37,6 +40,7 @@ class CompiledKernel(Protocol):
     arguments: Tuple[KernelArgument, ...]
     compiler: str
     compile_options: Tuple[str, ...]
+    # stages: int; of the body, and 0 or not there if only the entry function can be called
 
 
 def default_cache_directory() -> pathlib.Path:
@@ -55,11 +59,14 @@ class CpuKernel:
 
         `cache_directory`: one of this user alone, made if it is not there; default:
         default_cache_directory(). `compiler`: one that understands gcc's options; default: the one
-        that the kernel was measured with, or gcc if this process has GNU's OpenMP already, as with
-        PyTorch, or cc if that is missing.
+        that the kernel was measured with, or cc if that is missing, with a RuntimeWarning.
+
+        A kernel of several threads runs on those of the OpenMP runtime that this process has, as
+        with PyTorch, or else of GNU's or LLVM's, which is loaded; its code is the same on each.
 
         Errors: ExpressionError if the kernel is not in C; FailedPreconditionError if it does not
-        compile, with what the compiler wrote, or others could write to the folder.
+        compile, with what the compiler wrote, others could write to the folder, or there is no
+        OpenMP runtime.
         """
         if kernel.language != _LANGUAGE:
             raise wrong(f"the kernel {kernel.entry} is in {kernel.language}, not in {_LANGUAGE}")
@@ -72,10 +79,10 @@ class CpuKernel:
         except OSError:  # damaged by a crash of the machine, or made for another C library
             path.unlink(missing_ok=True)
             library = ctypes.CDLL(str(_shared_object(kernel, directory, compiler)))
-        self._function = getattr(library, kernel.entry)
+        kernel_call.connect(library)
+        self._arguments = ctypes.c_void_p * len(kernel.arguments)
+        self._function = library.mdh_call
         self._function.restype = ctypes.c_int
-        self._function.argtypes = [ctypes.c_void_p] * (len(kernel.arguments) + 1)
-        self._check = ArgumentCheck(kernel.entry, kernel.arguments, is_on_gpu=False)
 
     def __call__(self, *arguments: Any) -> None:
         """Runs the kernel. `arguments`: inputs, then outputs: arrays of numpy, tensors of torch or
@@ -92,7 +99,7 @@ class CpuKernel:
     def run(self, pointers: Sequence[int]) -> None:
         """As a call, on memory that the caller knows to fit: nothing is checked.
         Errors: ResourceExhaustedError."""
-        if self._function(*pointers, None) != 0:
+        if self._function(self._arguments(*pointers)) != 0:
             raise ResourceExhaustedError("there is no memory for the kernel's scratch buffer")
 
 
@@ -116,41 +123,40 @@ def _native_cpu() -> str:
     return platform.processor()
 
 
-def _compilers(kernel: CompiledKernel) -> List[str]:
-    """Those to try, the best first. Threads of two OpenMP runtimes would take each other's cores: both
-    go on to look for work for a while (clang's for 200 ms), which costs more than another compiler."""
-    if kernel.compiler == "clang" and _has_gnu_openmp() and shutil.which("gcc"):
-        return ["gcc"]
-    return [kernel.compiler, "cc"]
-
-
-def _has_gnu_openmp() -> bool:
-    """Whether this process has loaded it, under whichever name."""
-    with contextlib.suppress(OSError):
-        return "/libgomp" in pathlib.Path("/proc/self/maps").read_text(errors="replace")
-    return False
-
-
 def _shared_object(kernel: CompiledKernel, directory: pathlib.Path, compiler: str) -> pathlib.Path:
     """Compiles unless it is there. A file appears when it is complete: processes may compile at the
     same time."""
-    compilers = [compiler] if compiler else _compilers(kernel)
-    parts = [kernel.source, compilers[0], _native_cpu(), *kernel.compile_options]
-    name = hashlib.sha256("".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
-    path = directory / f"python-{name}.so"
-    if path.exists() and path.stat().st_size > 0:
+    stages = getattr(kernel, "stages", 0)
+    options = kernel_call.options_of(kernel.compile_options, stages)
+    source = kernel.source + kernel_call.source_of(kernel.entry, len(kernel.arguments), stages)
+    compilers = [compiler] if compiler else [kernel.compiler, _OTHER_COMPILER]
+    for name in compilers:
+        parts = [source, name, _native_cpu(), *options]
+        digest = hashlib.sha256("".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
+        path = directory / f"python-{digest}.so"
+        is_there = path.exists() and path.stat().st_size > 0
+        program = None if is_there else shutil.which(name)
+        if not is_there and program is None:
+            continue
+        if name != compilers[0]:
+            warnings.warn(f"the kernel {kernel.entry} was measured with {kernel.compiler}, which "
+                          f"cannot be run here: it is compiled with {name}, and may take longer",
+                          RuntimeWarning, stacklevel=3)
+        if program is not None:
+            _compile(program, kernel.entry, source, options, path)
         return path
-    program = next(filter(None, map(shutil.which, compilers)), None)
-    if program is None:
-        raise FailedPreconditionError(f"there is no compiler: {compilers[0]} cannot be run")
-    with tempfile.TemporaryDirectory(dir=directory, prefix="new-") as work:
+    raise FailedPreconditionError(f"there is no compiler: {compilers[0]} cannot be run")
+
+
+def _compile(program: str, entry: str, text: str, options: Sequence[str],
+             path: pathlib.Path) -> None:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix="new-") as work:
         source, made = pathlib.Path(work, "kernel.c"), pathlib.Path(work, "kernel.so")
-        source.write_text(kernel.source, encoding="utf-8")
+        source.write_text(text, encoding="utf-8")
         done = subprocess.run(
-            [program, "-shared", "-fPIC", "-o", str(made), str(source), *kernel.compile_options],
+            [program, "-shared", "-fPIC", "-o", str(made), str(source), *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         if done.returncode != 0:
             log = done.stdout.decode(errors="replace")[:_LOG_BYTES]
-            raise FailedPreconditionError(f"{program} does not compile {kernel.entry}:\n{log}")
+            raise FailedPreconditionError(f"{program} does not compile {entry}:\n{log}")
         os.replace(made, path)
-    return path

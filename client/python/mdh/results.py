@@ -160,6 +160,7 @@ class Kernel:
     launches: Tuple[KernelLaunch, ...]  # one after the other; none in OpenMP C
     scratch_bytes: int  # of these launches' last argument; 0: there is none
     proto: kernel_pb2.Kernel  # everything
+    stages: int = 0  # of the body of a kernel in C, with a barrier between two of them
 
     @staticmethod
     def from_proto(proto: kernel_pb2.Kernel) -> "Kernel":
@@ -174,7 +175,7 @@ class Kernel:
             for launch in proto.launches)
         return Kernel(proto.name, proto.entry, proto.language, proto.source, proto.header,
                       arguments, proto.compiler, tuple(proto.compile_options), proto.threads,
-                      launches, proto.scratch_bytes, proto)
+                      launches, proto.scratch_bytes, proto, proto.stages)
 
 
 @dataclass(frozen=True)

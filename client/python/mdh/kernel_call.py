@@ -1,0 +1,151 @@
+"""How kernels in C are called: on the threads of whichever OpenMP runtime this process has, so that
+the kernel's code need not be compiled for one of them by the compiler that goes with it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import pathlib
+import re
+from typing import Any, List, Tuple
+
+from .errors import FailedPreconditionError
+
+_PLAIN = """
+int mdh_call(void* const* a) { return $0($1$2); }
+"""
+
+# That of core/kernel_call.cc. $0 entry, $1 arguments, $2 scratch memory, $3 stages
+_ON_THREADS = """
+// One block of scratch memory is kept for the next call; its size stands in front of it.
+static int64_t* mdh_call_kept;
+static int64_t* mdh_call_block(int64_t bytes) {
+  int64_t* block = __atomic_exchange_n(&mdh_call_kept, 0, __ATOMIC_ACQUIRE);
+  if (block != 0 && *block >= bytes) return block;
+  free(block);
+  block = aligned_alloc(64, (size_t)bytes + 64);
+  if (block != 0) *block = bytes;
+  return block;
+}
+static void mdh_call_keep(int64_t* block) {
+  free(__atomic_exchange_n(&mdh_call_kept, block, __ATOMIC_ACQ_REL));
+}
+#if defined(MDH_MOST_THREADS) && MDH_MOST_THREADS == 1
+int mdh_call(void* const* a) {
+  void* scratch = $2;
+  // On the stack it costs nothing.
+  if (scratch != 0 || $0_scratch_bytes(1) <= 16384) return $0($1scratch);
+  int64_t* block = mdh_call_block($0_scratch_bytes(1));
+  if (block == 0) return 1;
+  const int failed = $0($1(char*)block + 64);
+  mdh_call_keep(block);
+  return failed;
+}
+#else
+struct mdh_call_runtime {
+  void (*parallel)(void (*task)(void*), void* data, unsigned threads, unsigned flags);
+  void (*barrier)(void);
+  int (*most_threads)(void);
+  int (*threads)(void);
+  int (*thread)(void);
+} mdh_call_openmp;
+struct mdh_call_work {
+  void* const* arguments;
+  void* scratch;
+};
+static void mdh_call_stages(const struct mdh_call_work* work, int thread, int threads) {
+  void* const* a = work->arguments;
+  for (int stage = 0; stage < $3; ++stage) {
+    if (stage > 0 && threads > 1) mdh_call_openmp.barrier();
+    $0_body(stage, thread, threads, $1work->scratch);
+  }
+}
+static void mdh_call_task(void* work) {
+  mdh_call_stages(work, mdh_call_openmp.thread(), mdh_call_openmp.threads());
+}
+int mdh_call(void* const* a) {
+  int threads = mdh_call_openmp.most_threads();
+#ifdef MDH_MOST_THREADS
+  if (threads > MDH_MOST_THREADS) threads = MDH_MOST_THREADS;
+#endif
+  struct mdh_call_work work = {a, $2};
+  const int64_t bytes = work.scratch == 0 ? $0_scratch_bytes(threads) : 0;
+  int64_t* block = 0;
+  if (bytes > 0) {
+    block = mdh_call_block(bytes);
+    if (block == 0) return 1;
+    work.scratch = (char*)block + 64;
+  }
+  if (threads > 1) {
+    mdh_call_openmp.parallel(mdh_call_task, &work, (unsigned)threads, 0);
+  } else {
+    mdh_call_stages(&work, 0, 1);
+  }
+  if (block != 0) mdh_call_keep(block);
+  return 0;
+}
+#endif
+"""
+
+# Copies that come with other software have a number behind the name.
+_RUNTIMES = tuple(re.compile(rf"/{name}[-.][^/]*$") for name in ("libgomp", "libiomp5", "libomp"))
+_FILES = ("libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so")
+_FUNCTIONS = ("GOMP_parallel", "GOMP_barrier", "omp_get_max_threads", "omp_get_num_threads",
+              "omp_get_thread_num")
+
+
+def source_of(entry: str, arguments: int, stages: int) -> str:
+    """C source to append to a kernel's: `int mdh_call(void* const* a)` runs it. `stages`: 0: the
+    entry function runs them."""
+    text = _ON_THREADS if stages > 0 else _PLAIN
+    values = (entry, "".join(f"a[{n}], " for n in range(arguments)), "0", str(stages))
+    for number, value in enumerate(values):
+        text = text.replace(f"${number}", value)
+    return text
+
+
+def options_of(options: Tuple[str, ...], stages: int) -> List[str]:
+    """Those for compiling a kernel together with source_of."""
+    return [option for option in options if stages == 0 or option != "-fopenmp"]
+
+
+def connect(library: ctypes.CDLL) -> None:
+    """Gives a loaded kernel the threads of this process, if it runs on several.
+    Errors: FailedPreconditionError if there is no OpenMP runtime."""
+    with contextlib.suppress(ValueError):
+        functions = (ctypes.c_void_p * len(_FUNCTIONS)).in_dll(library, "mdh_call_openmp")
+        if not functions[-1]:  # the same library may be loaded again while its kernel runs
+            functions[:] = _runtime()
+
+
+@functools.lru_cache(maxsize=None)
+def _runtime() -> Tuple[int, ...]:
+    """Entry points of the runtime that this process has loaded already, so that there are no
+    threads of another one that take each other's cores: both go on to look for work for a while
+    (LLVM's for 200 ms). If there is none, GNU's or else LLVM's is loaded, and stays."""
+    library: Any = None
+    for file in (*_loaded(), *_FILES):
+        with contextlib.suppress(OSError):
+            library = ctypes.CDLL(file)
+            break
+    try:
+        return tuple(_address(library, name) for name in _FUNCTIONS)
+    except AttributeError:
+        raise FailedPreconditionError(
+            f"there is no OpenMP runtime to run kernels on: neither {_FILES[0]} nor {_FILES[1]} can "
+            f"be loaded") from None
+
+
+def _address(library: Any, name: str) -> int:
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+
+
+def _loaded() -> List[str]:
+    """Files of the runtimes that this process has loaded, the one to be taken first."""
+    maps = ""
+    with contextlib.suppress(OSError):
+        maps = pathlib.Path("/proc/self/maps").read_text(errors="replace")
+    paths = dict.fromkeys(line.split(None, 5)[5] for line in maps.splitlines()
+                          if len(line.split(None, 5)) == 6)
+    return [path for name in _RUNTIMES for path in paths if name.search(path)]

@@ -19,6 +19,8 @@ struct KernelArgument {
   bool is_output;
 };
 
+std::vector<std::string> OutputNames(const std::vector<KernelArgument>& arguments);
+
 // How one stage of a kernel is launched.
 struct KernelLaunch {
   std::string function;

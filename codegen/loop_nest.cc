@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "codegen/c_spelling.h"
 #include "codegen/c_unit.h"
+#include "codegen/fill_unreached.h"
 #include "codegen/finish_results.h"
 #include "codegen/kernel.h"
 #include "codegen/result_targets.h"
@@ -284,7 +285,11 @@ class LoopNestBuilder {
 
 Kernel GenerateNest(const Expression& expression, Nesting nesting) {
   LoopNestBuilder builder(expression, nesting);
-  const LoopProgram program = builder.Build();
+  const std::vector<std::string> outputs = OutputNames(builder.arguments());
+  LoopProgram program = expression.is_empty()
+                            ? EmptyProgram(expression, outputs, ItemSharing::kContiguous)
+                            : builder.Build();
+  FillUnreached(expression, outputs, ItemSharing::kContiguous, &program);
   const bool is_plain = nesting == Nesting::kPlain;
   const CUnitOptions options{
       EntryName(expression),

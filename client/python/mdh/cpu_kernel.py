@@ -112,7 +112,7 @@ def _pointer(array: Any, argument: KernelArgument) -> Tuple[int, Any]:
     if view.is_on_gpu:
         raise wrong(f"the argument '{name}' is memory of a GPU, but the kernel runs on the CPU")
     check(view, name, argument.type, argument.size_bytes)
-    if view.pointer == 0:  # torch: of a tensor whose storage was freed
+    if view.pointer == 0 and argument.size_bytes > 0:  # torch: of a tensor whose storage was freed
         raise wrong(f"the argument '{name}' is an array without memory")
     if argument.is_output and view.is_read_only:
         raise wrong(f"the argument '{name}' is an output, but the array is read-only")

@@ -145,6 +145,8 @@ class CudaKernel:
             if argument.is_output and view.is_read_only:
                 raise wrong(f"the argument '{name}' is an output, but the array is read-only")
             pointer, owner = view.pointer, view.owner
+        if argument.size_bytes == 0:
+            return 0, owner  # nobody looks where an empty array is
         if pointer == 0 or pointer % ALIGNMENT_BYTES != 0:
             raise wrong(f"the argument '{name}' starts at {pointer:#x}: it must be memory of a GPU, "
                         f"aligned to {ALIGNMENT_BYTES} bytes")

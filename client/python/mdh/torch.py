@@ -102,13 +102,18 @@ def operator(name: str, expression: Expression, *, source: Optional[KernelSource
 
     The inputs must have exactly the expression's types, and as many elements as its buffers.
     `options`: of KernelSource, instead of `source`. No gradients: torch.library.register_autograd
-    adds them. Errors: ExpressionError for records, which tensors do not have, and without inputs.
+    adds them. Errors: ExpressionError for records, which tensors do not have, without inputs, and for
+    outputs that keep what is there: the operator's are new.
     """
     source = source or KernelSource(**options)
     proto = expression.to_proto()
     if not proto.inputs:
         raise wrong(f"{expression.name} has no input: an operator needs one, which says the device")
     sizes = [dimension.size for dimension in proto.dimensions]
+    for buffer in proto.outputs:
+        if buffer.keeps_unreached:
+            raise wrong(f"the output '{buffer.name}' of {expression.name} keeps what is there, but an "
+                        "operator makes its outputs: call a CpuKernel or CudaKernel with yours")
     outputs = [(_dtype(buffer), extents_of(buffer, sizes)) for buffer in proto.outputs]
     inputs = [(buffer.name, _dtype(buffer)) for buffer in proto.inputs]
     return TensorOperator(

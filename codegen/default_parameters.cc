@@ -12,6 +12,7 @@
 #include "codegen/remainder_choice.h"
 #include "codegen/tile_choice.h"
 #include "core/constraints.h"
+#include "core/one_point.h"
 #include "core/round.h"
 
 namespace mdh {
@@ -629,6 +630,9 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
 
 TuningParameters DefaultParameters(const Expression& expression, const SystemModel& model,
                                    const DeviceDescription& device, NumericsPolicy numerics) {
+  if (expression.is_empty()) {
+    return PlainParameters(WithOnePoint(expression), model, numerics);
+  }
   return StartingParameters(expression, model, device, numerics, /*most=*/3).front();
 }
 

@@ -5,6 +5,14 @@
 
 namespace mdh {
 
+std::vector<std::string> OutputNames(const std::vector<KernelArgument>& arguments) {
+  std::vector<std::string> names;
+  for (const KernelArgument& argument : arguments) {
+    if (argument.is_output) names.push_back(argument.name);
+  }
+  return names;
+}
+
 Result<Kernel> GenerateKernel(const LowLevelExpression& low_level,
                               const DeviceDescription& device) {
   const SystemModel& model = low_level.model();

@@ -23,6 +23,8 @@ struct KernelArgument {
   std::vector<int64_t> strides = {};
 };
 
+std::vector<std::string> OutputNames(const std::vector<KernelArgument>& arguments);
+
 // How one stage of a kernel is launched.
 struct KernelLaunch {
   std::string function;

@@ -18,9 +18,6 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kIdentityThreads = 128;  // of a block
-constexpr int64_t kIdentityBlocks = 2048;
-
 class KeyedProgramBuilder {
  public:
   KeyedProgramBuilder(const LowLevelExpression& low_level, const DeviceDescription& device,
@@ -63,10 +60,7 @@ class KeyedProgramBuilder {
                 context_.ViewDeclarations()};
     const std::vector<ScalarValue>& identity = *expression().reduction().identity();
     Append(SetResults(expression(), targets_, identity), &stage.body);
-    if (const int64_t items = ResultArrayElements(expression()); items > 1) {
-      const int64_t blocks = CeilDivide(items, kIdentityThreads);
-      stage.launch = {{std::min(blocks, kIdentityBlocks), 1, 1}, {kIdentityThreads, 1, 1}};
-    }
+    stage.launch = LaunchForItems(ResultArrayElements(expression()));
     return stage;
   }
 

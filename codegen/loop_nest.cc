@@ -12,6 +12,7 @@
 #include "codegen/c_spelling.h"
 #include "codegen/c_unit.h"
 #include "codegen/c_unit_parts.h"
+#include "codegen/fill_unreached.h"
 #include "codegen/finish_results.h"
 #include "codegen/kernel.h"
 #include "codegen/result_targets.h"
@@ -291,7 +292,11 @@ class LoopNestBuilder {
 
 Kernel GenerateNest(const Expression& expression, Nesting nesting) {
   LoopNestBuilder builder(expression, nesting);
-  const LoopProgram program = builder.Build();
+  const std::vector<std::string> outputs = OutputNames(builder.arguments());
+  LoopProgram program = expression.is_empty()
+                            ? EmptyProgram(expression, outputs, ItemSharing::kContiguous)
+                            : builder.Build();
+  FillUnreached(expression, outputs, ItemSharing::kContiguous, &program);
   const bool is_plain = nesting == Nesting::kPlain;
   const CUnitOptions options{
       EntryName(expression),

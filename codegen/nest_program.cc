@@ -19,9 +19,6 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kFinishingThreads = 128;
-constexpr int64_t kFinishingBlocks = 2048;
-
 // The most items that threads share in the block or below; 1: one thread does everything.
 int64_t SharedItems(const Block& block) {
   int64_t items = 1;
@@ -288,8 +285,7 @@ class NestProgramBuilder {
       });
       return;
     }
-    const int64_t blocks = CeilDivide(items, kFinishingThreads);
-    stage->launch = {{std::min(blocks, kFinishingBlocks), 1, 1}, {kFinishingThreads, 1, 1}};
+    stage->launch = LaunchForItems(items);
   }
 
   Stage ZeroStage() const {

@@ -5,6 +5,7 @@
 #include "codegen/c_spelling.h"
 #include "codegen/c_unit.h"
 #include "codegen/c_unit_parts.h"
+#include "codegen/fill_unreached.h"
 #include "codegen/keep_shared_loads.h"
 #include "codegen/kernel.h"
 #include "codegen/loop_plan.h"
@@ -60,6 +61,12 @@ struct NamedProgram {
 Result<NamedProgram> BuildProgram(const LowLevelExpression& low_level,
                                   const DeviceDescription& device) {
   const TuningParameters& parameters = low_level.parameters();
+  if (low_level.expression().is_empty()) {
+    std::vector<KernelArgument> arguments = NestArguments(low_level);
+    return NamedProgram{
+        EmptyProgram(low_level.expression(), OutputNames(arguments), ItemSharing::kContiguous),
+        std::move(arguments)};
+  }
   if (UsesRegisterTiles(low_level.model(), parameters)) {
     const LoopPlan plan(low_level);
     return NamedProgram{KeepSharedLoads(BranchSelections(BuildLoopProgram(plan))),
@@ -76,8 +83,9 @@ Result<NamedProgram> BuildProgram(const LowLevelExpression& low_level,
 Result<Kernel> GenerateOpenMp(const LowLevelExpression& low_level,
                               const DeviceDescription& device) {
   MDH_ASSIGN_OR_RETURN(NamedProgram built, BuildProgram(low_level, device));
-  const LoopProgram& program = built.program;
+  LoopProgram& program = built.program;
   const Expression& expression = low_level.expression();
+  FillUnreached(expression, OutputNames(built.arguments), ItemSharing::kContiguous, &program);
   CUnitOptions options{EntryName(expression), "", std::move(built.arguments),
                        static_cast<int>(program.stages.size()), low_level.parameters().threads};
   options.description = absl::StrCat(

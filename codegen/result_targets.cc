@@ -48,12 +48,6 @@ std::vector<ResultTarget> ArrayTargets(const Expression& expression,
   return targets;
 }
 
-int64_t ResultArrayElements(const Expression& expression) {
-  int64_t elements = 1;
-  for (int d = 0; d < expression.rank(); ++d) {
-    if (!expression.is_reduction(d)) elements *= expression.dimensions()[d].size;
-  }
-  return elements;
-}
+int64_t ResultArrayElements(const Expression& expression) { return expression.result_points(); }
 
 }  // namespace mdh

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "codegen/scalar_code.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -72,12 +73,19 @@ Block SetResults(const Expression& expression, const std::vector<ResultTarget>& 
   }
   Block body;
   for (size_t t = 0; t < targets.size(); ++t) {
-    body.push_back({StoreElements{targets[t].pointer, offsets[t], MakeLiteral(values[t]), 1}});
+    const LoopValue value = StoredValue(MakeLiteral(values[t]), targets[t].type);
+    body.push_back({StoreElements{targets[t].pointer, offsets[t], value, 1}});
   }
   if (items == 1) return body;
   Block block;
   block.push_back({ShareLoop{item, items, std::make_shared<const Block>(std::move(body))}});
   return block;
+}
+
+LaunchGeometry LaunchForItems(int64_t items) {
+  constexpr int64_t kThreads = 128, kMostBlocks = 2048;
+  if (items <= 1) return {};
+  return {{std::min(CeilDivide(items, kThreads), kMostBlocks), 1, 1}, {kThreads, 1, 1}};
 }
 
 }  // namespace mdh

@@ -2,6 +2,7 @@
 // it sets to zero what they add to, and to other identities what they combine otherwise.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "codegen/loop_program.h"
@@ -18,5 +19,8 @@ Block ZeroResults(const Expression& expression, const std::vector<ResultTarget>&
 // The same with other values, one per result, of the types of the targets.
 Block SetResults(const Expression& expression, const std::vector<ResultTarget>& targets,
                  const std::vector<ScalarValue>& values);
+
+// Blocks of threads for a stage that does no more than share so many items; one thread for one.
+LaunchGeometry LaunchForItems(int64_t items);
 
 }  // namespace mdh

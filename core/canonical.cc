@@ -34,7 +34,7 @@ std::string FieldTypes(const ElementType& type) {
   return type.is_record() ? absl::StrCat("{", types, "}") : types;
 }
 
-// What is not row-major, dense and read inside only.
+// What is not row-major, dense, read inside only and written as a whole.
 std::string Layout(const Buffer& buffer) {
   std::string text;
   if (!buffer.is_dense()) {
@@ -49,6 +49,7 @@ std::string Layout(const Buffer& buffer) {
                                   }),
                     "]");
   }
+  if (buffer.keeps_unreached) absl::StrAppend(&text, "keep");
   return text;
 }
 

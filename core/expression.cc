@@ -33,6 +33,7 @@ Expression::Expression(ExpressionSpec spec)
 int64_t Buffer::elements() const {
   int64_t last = 0;
   const std::vector<int64_t> stride = strides();
+  if (std::count(extents.begin(), extents.end(), 0) > 0) return 0;
   for (size_t x = 0; x < extents.size(); ++x) last += (extents[x] - 1) * stride[x];
   return last + 1;
 }
@@ -127,6 +128,14 @@ bool Expression::converts_results() const {
 int64_t Expression::points() const {
   int64_t product = 1;
   for (const Dimension& dimension : spec_.dimensions) product *= dimension.size;
+  return product;
+}
+
+int64_t Expression::result_points() const {
+  int64_t product = 1;
+  for (int d = 0; d < rank(); ++d) {
+    if (!is_reduction(d)) product *= spec_.dimensions[d].size;
+  }
   return product;
 }
 

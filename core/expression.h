@@ -34,7 +34,7 @@ struct Buffer {
   std::string name;
   ElementType type = ScalarType::kFloat32;
   // Ignored by Create if `extents_given` is false: computed as 1 + the largest index of all
-  // accesses (Definition 8). A 0-dimensional buffer has no extents either way.
+  // accesses (Definition 8), 0 if there is none. A 0-dimensional buffer has no extents either way.
   std::vector<int64_t> extents;
   std::vector<IndexFunction> accesses;  // at least one
   bool extents_given = false;
@@ -42,9 +42,13 @@ struct Buffer {
   // Elements from one index of each dimension to the next, >= 0; empty: row-major and dense.
   std::vector<int64_t> given_strides = {};
   Boundary boundary = {};  // inputs with given extents only
+  // Outputs only: elements that no index function reaches keep what is there, instead of becoming
+  // zero. Create clears it where all elements are reached. Memory between elements with strides is
+  // never written.
+  bool keeps_unreached = false;
 
-  int64_t elements()
-      const;  // that memory holds: product of the extents if dense, 1 for 0 dimensions
+  // That memory holds: product of the extents if dense, 1 for 0 dimensions, 0 if an extent is 0.
+  int64_t elements() const;
   int64_t size_bytes() const { return elements() * type.size_bytes(); }
   bool is_dense() const { return given_strides.empty(); }
   std::vector<int64_t> strides() const;  // given_strides, or row-major ones
@@ -59,7 +63,8 @@ struct Buffer {
 
 struct Dimension {
   std::string name;  // of the index variable, e.g. "i"
-  int64_t size;      // N_d >= 1
+  // N_d >= 0. With 0, a reduction gives the operator's identity, and a concatenation nothing.
+  int64_t size;
 };
 
 // Everything Create takes; plain data.
@@ -83,12 +88,13 @@ class Expression {
   // Of all inputs, and of all outputs.
   static constexpr size_t kMaxAccesses = 4096;
 
-  // Checks: names are identifiers and distinct; sizes >= 1; index functions have D coefficients and
+  // Checks: names are identifiers and distinct; sizes >= 0; index functions have D coefficients and
   // one index per buffer dimension; every index lies in its extent, or the buffer has a boundary;
   // strides of outputs keep elements apart; sizes, element counts and byte counts fit in 63 bits;
   // types of f fit the views; pw and ps operators of different dimensions are the same function
   // (Lemma 1); operators are associative, commutative where they must be, and their identities
-  // neutral, on samples of what f computes; output index functions do not use dimensions that are
+  // neutral, on samples of what f computes; there is an identity where results combine nothing;
+  // output index functions do not use dimensions that are
   // reduced with a non-zero coefficient, and write no element twice (Definition 10).
   // Errors: InvalidArgument or OutOfRange; the message names buffer, access, dimension, and PlaceOf
   // (core/expression_place.h) says where it is. Whether output index functions write an element
@@ -139,6 +145,9 @@ class Expression {
   bool converts_results() const;
 
   int64_t points() const;  // product of the dimensions' sizes
+  // Of dimensions that are not reduced: results per access of an output.
+  int64_t result_points() const;
+  bool is_empty() const { return points() == 0; }
   // Floating-point operations of the whole computation: points * f, plus the combinations.
   int64_t FloatingPointOperations() const;
   // Bytes of what is touched of inputs and outputs (core/touched_elements.h), or an upper bound.

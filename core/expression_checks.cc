@@ -13,6 +13,7 @@
 #include "core/expression_place.h"
 #include "core/identifier.h"
 #include "core/injectivity.h"
+#include "core/unreached_elements.h"
 #include "core/view_checks.h"
 
 namespace mdh {
@@ -37,11 +38,12 @@ Status CheckDimensions(const std::vector<Dimension>& dimensions) {
     if (!names.insert(dimension.name).second) {
       return InvalidAt(place, absl::StrCat("two dimensions are called '", dimension.name, "'"));
     }
-    if (dimension.size < 1) {
+    if (dimension.size < 0) {
       return InvalidAt(place, absl::StrCat("the size of dimension '", dimension.name, "' is ",
-                                           dimension.size, "; it must be at least 1"));
+                                           dimension.size, "; it must not be negative"));
     }
-    if (!MultiplyInto(&points, dimension.size)) {
+    // An empty dimension does not make room for others.
+    if (!MultiplyInto(&points, std::max<int64_t>(dimension.size, 1))) {
       return TooLarge(place, absl::StrCat("the number of points of all dimensions up to '",
                                           dimension.name, "' does not fit in 63 bits"));
     }
@@ -172,6 +174,22 @@ Status CheckLaws(int first, int count, const std::vector<ResultTuple>& samples,
   return absl::OkStatus();
 }
 
+// A result that combines the values of no point is the operator's identity.
+Status CheckIdentity(const ExpressionSpec& spec) {
+  int empty = -1;
+  for (int d = 0; d < static_cast<int>(spec.dimensions.size()); ++d) {
+    if (spec.dimensions[d].size > 0) continue;
+    if (!spec.combine_operators[d].is_point_wise()) return absl::OkStatus();  // no results
+    empty = d;
+  }
+  if (empty < 0 || spec.combine_operators[empty].identity().has_value()) return absl::OkStatus();
+  return InvalidAt(
+      {PlaceKind::kCombineOperator, empty},
+      absl::StrCat("dimension '", spec.dimensions[empty].name, "' is empty, and combine operator '",
+                   spec.combine_operators[empty].ToString(),
+                   "' has no identity, which its results would be"));
+}
+
 Status CheckCombineOperators(ExpressionSpec* to_check) {
   const ExpressionSpec& spec = *to_check;
   const std::vector<CombineOperator>& operators = spec.combine_operators;
@@ -199,7 +217,9 @@ Status CheckCombineOperators(ExpressionSpec* to_check) {
       return CheckLemma1(spec, first, d, samples);
     }
   }
-  return first < 0 ? absl::OkStatus() : CheckLaws(first, count, samples, to_check);
+  if (first < 0) return absl::OkStatus();
+  MDH_RETURN_IF_ERROR(CheckLaws(first, count, samples, to_check));
+  return CheckIdentity(spec);
 }
 
 Status CheckNotReduced(const ExpressionSpec& spec) {
@@ -247,6 +267,7 @@ Status CheckWrittenOnce(const ExpressionSpec& spec) {
   for (size_t d = 0; d < spec.dimensions.size(); ++d) {
     // All points along a reduced dimension give one result together.
     sizes.push_back(spec.combine_operators[d].is_point_wise() ? 1 : spec.dimensions[d].size);
+    if (sizes.back() == 0) return absl::OkStatus();
   }
   int64_t steps = 100'000;
   for (int b = 0; b < static_cast<int>(spec.outputs.size()); ++b) {
@@ -288,7 +309,13 @@ Result<Expression> Expression::Create(ExpressionSpec spec) {
   MDH_RETURN_IF_ERROR(CheckCombineOperators(&spec));
   MDH_RETURN_IF_ERROR(CheckNotReduced(spec));
   MDH_RETURN_IF_ERROR(CheckWrittenOnce(spec));
-  return Expression(std::move(spec));
+  Expression expression(std::move(spec));
+  // One meaning, one form: where everything is reached, nothing is kept.
+  for (int b = 0; b < static_cast<int>(expression.spec_.outputs.size()); ++b) {
+    Buffer& output = expression.spec_.outputs[b];
+    output.keeps_unreached = output.keeps_unreached && UnreachedCount(expression, b) > 0;
+  }
+  return expression;
 }
 
 }  // namespace mdh

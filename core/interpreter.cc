@@ -90,9 +90,11 @@ class Machine {
     return Call(*combine_);
   }
 
-  // f combined over the box in `dimensions`, at `point` in the other ones.
+  // f combined over the box in `dimensions`, at `point` in the other ones; of no point, the
+  // identity.
   std::vector<ScalarValue> Fold(const Odometer& dimensions, PointBox box,
                                 std::vector<int64_t>* point) {
+    if (expression_.is_empty()) return *expression_.reduction().identity();
     const int cut = accumulation_ == Accumulation::kFixedTree ? CutReduction() : -1;
     if (cut < 0) return FoldPart(dimensions, box, point);
     const int64_t part = FixedTreePart(expression_, cut), end = box.last[cut];
@@ -273,6 +275,8 @@ Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
   for (const BufferBytes& input : inputs) pointers.push_back(input.data());
   std::vector<BufferBytes> outputs;
   for (const Buffer& buffer : expression.outputs()) outputs.emplace_back(buffer.size_bytes());
+
+  if (expression.result_points() == 0) return outputs;
 
   Machine machine(expression, pointers, accumulation);
   PrefixSums sums(expression, machine);

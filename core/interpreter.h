@@ -33,7 +33,9 @@ Status CheckInputs(const Expression& expression, absl::Span<const BufferBytes> i
 
 // Computes all outputs. Points are combined in lexicographic order of the MDA indices (with
 // kFixedTree: those of a part, then the parts). Bytes of output buffers that no index function
-// reaches are zero. Errors: InvalidArgument if the number or size of the inputs is wrong.
+// reaches are zero, also where they keep what is there (ElementContents tells which do); results
+// that combine no point are the operator's identity. Errors: InvalidArgument if the number or size
+// of the inputs is wrong.
 Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
                                            absl::Span<const BufferBytes> inputs,
                                            Accumulation accumulation = Accumulation::kWide);

@@ -6,6 +6,7 @@
 
 #include "core/constraints.h"
 #include "core/fuse_dimensions.h"
+#include "core/one_point.h"
 #include "core/round.h"
 
 namespace mdh {
@@ -159,7 +160,8 @@ Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel
                                  const DeviceDescription& device,
                                  const TuningParameters& parameters) {
   MDH_RETURN_IF_ERROR(Validate(expression, model, device, parameters));
-  if (parameters.fused.empty()) return LowerUnchecked(expression, model, parameters);
+  if (parameters.fused.empty() || expression.is_empty())
+    return LowerUnchecked(expression, model, parameters);
   MDH_ASSIGN_OR_RETURN(const Expression fused, FuseDimensions(expression, parameters.fused));
   LowLevelExpression low = LowerUnchecked(fused, model, parameters);
   low.given_ = expression;
@@ -168,6 +170,11 @@ Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel
 
 LowLevelExpression LowerUnchecked(const Expression& expression, const SystemModel& model,
                                   const TuningParameters& parameters) {
+  if (expression.is_empty()) {
+    LowLevelExpression low = LowerUnchecked(WithOnePoint(expression), model, parameters);
+    low.expression_ = expression;
+    return low;
+  }
   LowLevelExpression low(expression, model, parameters);
   low.operators_ = Rows(expression, parameters);
   if (UsesRegisterTiles(model, parameters)) {

@@ -72,6 +72,7 @@ class LowLevelExpression {
 
 // Lowering (paper, Section 4): inserts the parameters into the generic low-level expression.
 // Expects anything; ensures that `parameters` are valid for expression, model and device.
+// Of an expression with an empty dimension, levels and parameters are those of WithOnePoint.
 // Errors: what Validate says.
 Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel& model,
                                  const DeviceDescription& device,

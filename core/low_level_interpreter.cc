@@ -297,6 +297,7 @@ Result<std::vector<BufferBytes>> InterpretLowLevel(const LowLevelExpression& low
                                                    Accumulation accumulation) {
   const Expression& e = low_level.expression();
   MDH_RETURN_IF_ERROR(CheckInputs(e, inputs));
+  if (e.is_empty()) return Interpret(e, inputs, accumulation);  // nothing is decomposed
   std::optional<ScalarFunction> combine;
   if (e.has_reduction() || e.has_prefix_sum()) {
     const ScalarFunction& declared = e.reduction().function();

@@ -4,6 +4,7 @@
 #include "core/constraints.h"
 #include "core/fuse_dimensions.h"
 #include "core/low_level_expression.h"
+#include "core/one_point.h"
 #include "core/text_view.h"
 
 namespace mdh {
@@ -64,6 +65,9 @@ Status ValidateExtents(const Expression& e, const SystemModel& m, const TuningPa
 Status Validate(const Expression& expression, const SystemModel& model,
                 const DeviceDescription& device, const TuningParameters& parameters) {
   MDH_RETURN_IF_ERROR(ValidateDevice(device));
+  if (expression.is_empty()) {
+    return Validate(WithOnePoint(expression), model, device, parameters);
+  }
   if (parameters.fused.empty()) return ValidateUnfused(expression, model, device, parameters);
   MDH_ASSIGN_OR_RETURN(const Expression fused, WithFusedDimensions(expression, parameters));
   return ValidateUnfused(fused, model, device, parameters);

@@ -16,7 +16,8 @@ namespace {
 
 using PlaceKind = ExpressionPlace::Kind;
 
-// The smallest and the largest value of an index on the MDA, and a point where each is taken.
+// The smallest and the largest value of an index on the MDA, and a point where each is taken; of
+// dimensions that are empty, index 0 counts.
 struct IndexBounds {
   int64_t smallest, largest;
   std::vector<int64_t> smallest_at, largest_at;
@@ -26,7 +27,7 @@ struct IndexBounds {
 Result<IndexBounds> BoundsOf(const AffineIndex& index, const std::vector<Dimension>& dimensions) {
   IndexBounds bounds{index.constant, index.constant, {}, {}};
   for (size_t d = 0; d < dimensions.size(); ++d) {
-    const int64_t last = dimensions[d].size - 1;
+    const int64_t last = std::max<int64_t>(dimensions[d].size - 1, 0);
     const int64_t coefficient = index.coefficients[d];
     int64_t term;
     int64_t* bound = coefficient < 0 ? &bounds.smallest : &bounds.largest;
@@ -39,6 +40,14 @@ Result<IndexBounds> BoundsOf(const AffineIndex& index, const std::vector<Dimensi
     bounds.largest_at.push_back(coefficient > 0 ? last : 0);
   }
   return bounds;
+}
+
+// Whether the index has a value at all: not if it depends on a dimension that is empty.
+bool HasValues(const AffineIndex& index, const std::vector<Dimension>& dimensions) {
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    if (index.coefficients[d] != 0 && dimensions[d].size == 0) return false;
+  }
+  return true;
 }
 
 // Checks of the buffers of one view; computes the extents that are not given.
@@ -90,7 +99,11 @@ class ViewChecker {
     buffer->mda_rank = static_cast<int>(dimensions_.size());
     MDH_RETURN_IF_ERROR(CheckShape(b, *buffer, rank));
     MDH_RETURN_IF_ERROR(CheckBoundary(place, *buffer));
-    if (!buffer->extents_given) buffer->extents.assign(rank, 1);
+    if (buffer->keeps_unreached && kind_ == PlaceKind::kInput) {
+      return InvalidAt(
+          place, absl::StrCat(Describe(*buffer), " keeps what is not written; only outputs can"));
+    }
+    if (!buffer->extents_given) buffer->extents.assign(rank, 0);
     bool leaves = false;
     for (int a = 0; a < static_cast<int>(buffer->accesses.size()); ++a) {
       for (int x = 0; x < static_cast<int>(rank); ++x) {
@@ -121,9 +134,9 @@ class ViewChecker {
       }
     }
     for (size_t x = 0; x < rank; ++x) {
-      if (buffer.extents_given && buffer.extents[x] < 1) {
+      if (buffer.extents_given && buffer.extents[x] < 0) {
         return InvalidAt({kind_, b}, absl::StrCat(Describe(buffer), ", extent ", x, " is ",
-                                                  buffer.extents[x], "; it must be at least 1"));
+                                                  buffer.extents[x], "; it must not be negative"));
       }
     }
     return absl::OkStatus();
@@ -166,7 +179,7 @@ class ViewChecker {
     }
     MDH_RETURN_IF_ERROR(CheckSize(place, *buffer));
     if (strides == buffer->strides()) return absl::OkStatus();
-    if (kind_ == PlaceKind::kOutput) {
+    if (kind_ == PlaceKind::kOutput && buffer->elements() > 0) {
       int64_t steps = 100'000;
       const Result<std::optional<Collision>> collision =
           FindSelfCollision({{{strides, 0}}}, buffer->extents, &steps);
@@ -191,8 +204,13 @@ class ViewChecker {
       return TooLarge(place, absl::StrCat(Describe(*buffer), AtIndex(place),
                                           ": the index does not fit in 63 bits"));
     }
+    if (!HasValues(index, dimensions_)) return absl::OkStatus();
     int64_t& extent = buffer->extents[place.index];
     if (buffer->boundary.kind != Boundary::Kind::kNone) {
+      if (extent == 0 && buffer->boundary.kind == Boundary::Kind::kClamp) {
+        return InvalidAt(place, absl::StrCat(Describe(*buffer), ": extent ", place.index,
+                                             " is 0, so that there is no nearest element inside"));
+      }
       *leaves = *leaves || bounds->smallest < 0 || bounds->largest >= extent;
       return absl::OkStatus();
     }

@@ -70,6 +70,7 @@ Result<Buffer> BufferFromProto(const v1::Buffer& proto) {
   buffer.extents.assign(proto.extents().begin(), proto.extents().end());
   buffer.extents_given = !buffer.extents.empty();
   buffer.given_strides.assign(proto.strides().begin(), proto.strides().end());
+  buffer.keeps_unreached = proto.keeps_unreached();
   for (const v1::IndexFunction& access : proto.accesses()) {
     buffer.accesses.push_back(IndexFunctionFromProto(access));
   }
@@ -112,6 +113,7 @@ v1::Buffer BufferToProto(const Buffer& buffer) {
   }
   proto.mutable_extents()->Add(buffer.extents.begin(), buffer.extents.end());
   proto.mutable_strides()->Add(buffer.given_strides.begin(), buffer.given_strides.end());
+  proto.set_keeps_unreached(buffer.keeps_unreached);
   for (const IndexFunction& access : buffer.accesses) {
     v1::IndexFunction* to = proto.add_accesses();
     for (const AffineIndex& index : access.indices) {

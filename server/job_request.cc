@@ -12,10 +12,21 @@ namespace {
 
 constexpr size_t kMaxSourceBytes = 64;
 
+Status CheckNotEmpty(const Expression& expression) {
+  for (const Dimension& dimension : expression.dimensions()) {
+    if (dimension.size > 0) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "there is nothing to tune: dimension '", dimension.name, "' of ", expression.name(),
+        " is empty, and its kernel, which GetKernel gives, computes nothing"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
                                   const DeviceCatalogue& catalogue) {
+  MDH_RETURN_IF_ERROR(CheckNotEmpty(expression));
   if (request.request_id.size() > kMaxRequestIdBytes) {
     return InvalidField("request_id",
                         absl::StrCat("request_id is longer than ", kMaxRequestIdBytes, " bytes"));

@@ -31,6 +31,9 @@ Dimensions RandomDimensions(Rng& rng, const RandomExpressionOptions& options) {
     points *= size;
     dimensions.push_back({absl::StrCat("i", d + 1), size});
   }
+  if (options.empty_one_in > 0 && Below(rng, options.empty_one_in) == 0) {
+    dimensions[Below(rng, rank)].size = 0;
+  }
   return dimensions;
 }
 
@@ -64,7 +67,7 @@ Combination RandomCombination(Rng& rng, const RandomExpressionOptions& options,
     if (kind == Kind::kConcat) continue;
     ++combined;
     if (kind == Kind::kPrefixSum) ++prefix_sums;
-    combination.points *= dimensions[d].size;
+    combination.points *= std::max<int64_t>(dimensions[d].size, 1);
   }
   combination.is_one_prefix_sum = combined == 1 && prefix_sums == 1;
   return combination;
@@ -201,8 +204,12 @@ Result<Expression> TryExpression(Rng& rng, const RandomExpressionOptions& option
   std::vector<PlannedOutput> outputs = PlanOutputs(rng, options, spec.inputs);
   const std::vector<PlannedResult> results = PlanResults(rng, options, outputs, combination.points);
   spec.combine_operators = CombineOperators(rng, options, combination, results);
+  const Reach reach = options.unreached_one_in > 0 && Below(rng, options.unreached_one_in) == 0
+                          ? Reach::kInPart
+                          : Reach::kMostly;
   for (PlannedOutput& output : outputs) {
-    GiveAccesses(rng, spec.dimensions, spec.combine_operators, output.accesses, &output.buffer);
+    GiveAccesses(rng, spec.dimensions, spec.combine_operators, output.accesses, reach,
+                 &output.buffer);
     spec.outputs.push_back(std::move(output.buffer));
   }
   std::vector<FunctionResult> computed;
@@ -210,7 +217,7 @@ Result<Expression> TryExpression(Rng& rng, const RandomExpressionOptions& option
   spec.function = RandomFunction(rng, options, ParametersOf(spec), computed);
   MDH_ASSIGN_OR_RETURN(const Expression expression, Expression::Create(spec));
   RefineInputs(rng, options, expression.inputs(), &spec.inputs);
-  RefineOutputs(rng, options, expression.outputs(), &spec.outputs);
+  RefineOutputs(rng, options, expression.outputs(), reach, &spec.outputs);
   MDH_ASSIGN_OR_RETURN(Expression result, Expression::Create(std::move(spec)));
   if (!IsSmall(result.inputs(), options.max_buffer_elements) ||
       !IsSmall(result.outputs(), options.max_buffer_elements)) {

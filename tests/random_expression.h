@@ -36,6 +36,10 @@ struct RandomExpressionOptions {
   bool prefix_sums = true;
   bool boundaries = true;  // inputs that are read outside of their extents
   bool layouts = true;     // strides that are not row-major and dense
+  // One of so many expressions has outputs with elements that no index function reaches: strided,
+  // diagonal, interleaved or interior ones, which may keep what is there; 0: only by chance.
+  int unreached_one_in = 4;
+  int empty_one_in = 0;  // one of so many has an empty dimension; 0: none
 };
 
 // Rank 1 to max_rank; sizes small, often odd or prime; views permuted, strided, shifted, reversed,

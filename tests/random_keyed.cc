@@ -233,7 +233,7 @@ Result<Expression> TryKeyedExpression(Rng& rng, const RandomExpressionOptions& o
   }
   for (const ScalarValue& identity : *reduction.identity()) {
     Buffer output{absl::StrCat("out", spec.outputs.size() + 1), identity.type(), {}, {}};
-    GiveAccesses(rng, spec.dimensions, spec.combine_operators, 1, &output);
+    GiveAccesses(rng, spec.dimensions, spec.combine_operators, 1, Reach::kMostly, &output);
     spec.outputs.push_back(std::move(output));
   }
   const SideParameters parameters = ParametersOf(spec, sides, element_inputs);
@@ -243,7 +243,7 @@ Result<Expression> TryKeyedExpression(Rng& rng, const RandomExpressionOptions& o
   MDH_ASSIGN_OR_RETURN(spec.function, RandomChoices(rng, options, parameters, reduction));
   MDH_ASSIGN_OR_RETURN(const Expression expression, Expression::Create(spec));
   RefineInputs(rng, options, expression.inputs(), &spec.inputs);
-  RefineOutputs(rng, options, expression.outputs(), &spec.outputs);
+  RefineOutputs(rng, options, expression.outputs(), Reach::kInPart, &spec.outputs);
   return Expression::Create(std::move(spec));
 }
 

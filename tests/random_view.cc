@@ -62,6 +62,27 @@ IndexFunction RandomOutputAccess(Rng& rng, const Dimensions& dimensions,
   return access;
 }
 
+// Spreads indices out: steps and shifts, diagonals, two dimensions with steps that do not nest.
+void LeaveGaps(Rng& rng, const Dimensions& dimensions, IndexFunction* access) {
+  for (AffineIndex& index : access->indices) {
+    const int64_t step = 1 + Below(rng, 3);
+    for (int64_t& coefficient : index.coefficients) coefficient *= step;
+    Place(dimensions, Below(rng, 4), &index);
+  }
+  if (access->indices.empty()) return;
+  const auto last = static_cast<int64_t>(access->indices.size());
+  const int64_t kind = Below(rng, 6);
+  if (kind == 0) access->indices.push_back(access->indices[Below(rng, last)]);
+  if (kind == 1 && last > 1) {  // 2 i + 3 j
+    AffineIndex& sum = access->indices[0];
+    for (size_t d = 0; d < dimensions.size(); ++d) {
+      sum.coefficients[d] = 2 * sum.coefficients[d] + 3 * access->indices.back().coefficients[d];
+    }
+    access->indices.pop_back();
+    Place(dimensions, Below(rng, 2), &sum);
+  }
+}
+
 void GiveExtents(Rng& rng, const Buffer& checked, Buffer* buffer) {
   buffer->extents_given = true;
   buffer->extents = checked.extents;
@@ -127,11 +148,23 @@ Buffer RandomInput(Rng& rng, const RandomExpressionOptions& options, const Dimen
 }
 
 void GiveAccesses(Rng& rng, const Dimensions& dimensions,
-                  const std::vector<CombineOperator>& operators, int accesses, Buffer* output) {
+                  const std::vector<CombineOperator>& operators, int accesses, Reach reach,
+                  Buffer* output) {
   IndexFunction access = RandomOutputAccess(rng, dimensions, operators);
+  const bool has_gaps = reach == Reach::kInPart;
+  if (has_gaps) LeaveGaps(rng, dimensions, &access);
+  const bool interleaves =
+      has_gaps && accesses > 1 && !access.indices.empty() && Below(rng, 2) == 0;
+  const int64_t factor = interleaves ? accesses + Below(rng, 2) : 1;
   for (int64_t copy = 0; copy < accesses; ++copy) {
     output->accesses.push_back(access);
     if (accesses == 1) continue;
+    if (interleaves) {
+      AffineIndex& index = output->accesses.back().indices[0];
+      for (int64_t& coefficient : index.coefficients) coefficient *= factor;
+      index.constant = index.constant * factor + copy;
+      continue;
+    }
     // One more buffer dimension tells them apart.
     output->accesses.back().indices.push_back({std::vector<int64_t>(dimensions.size(), 0), copy});
   }
@@ -155,10 +188,11 @@ void RefineInputs(Rng& rng, const RandomExpressionOptions& options,
 }
 
 void RefineOutputs(Rng& rng, const RandomExpressionOptions& options,
-                   const std::vector<Buffer>& checked, std::vector<Buffer>* buffers) {
+                   const std::vector<Buffer>& checked, Reach reach, std::vector<Buffer>* buffers) {
   for (size_t b = 0; b < checked.size(); ++b) {
     Buffer& buffer = (*buffers)[b];
-    if (Below(rng, 4) == 0) GiveExtents(rng, checked[b], &buffer);
+    buffer.keeps_unreached = reach == Reach::kInPart && Below(rng, 4) == 0;
+    if (Below(rng, reach == Reach::kInPart ? 2 : 4) == 0) GiveExtents(rng, checked[b], &buffer);
     if (!options.layouts || Below(rng, 6) != 0) continue;
     GiveStrides(rng, buffer.extents_given ? buffer.extents : checked[b].extents, &buffer);
   }

@@ -13,15 +13,20 @@ namespace mdh {
 Buffer RandomInput(Rng& rng, const RandomExpressionOptions& options,
                    const std::vector<Dimension>& dimensions, std::string name);
 
-// Appends index functions that write every element once.
+// Whether an output shall have elements that no index function reaches.
+enum class Reach { kMostly, kInPart };
+
+// Appends index functions that write every element once, or, in part, now and then one twice.
 void GiveAccesses(Rng& rng, const std::vector<Dimension>& dimensions,
-                  const std::vector<CombineOperator>& operators, int accesses, Buffer* output);
+                  const std::vector<CombineOperator>& operators, int accesses, Reach reach,
+                  Buffer* output);
 
 // Sometimes gives the extents, with room to spare or with a boundary that accesses leave, and
-// strides. `checked`: the same buffers with the extents they need.
+// strides; outputs that are reached in part may keep the rest. `checked`: the same buffers with the
+// extents they need.
 void RefineInputs(Rng& rng, const RandomExpressionOptions& options,
                   const std::vector<Buffer>& checked, std::vector<Buffer>* buffers);
 void RefineOutputs(Rng& rng, const RandomExpressionOptions& options,
-                   const std::vector<Buffer>& checked, std::vector<Buffer>* buffers);
+                   const std::vector<Buffer>& checked, Reach reach, std::vector<Buffer>* buffers);
 
 }  // namespace mdh

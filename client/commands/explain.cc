@@ -11,6 +11,7 @@
 #include "core/canonical.h"
 #include "core/text/printer.h"
 #include "core/touched_elements.h"
+#include "core/unreached_elements.h"
 
 namespace mdh {
 namespace {
@@ -104,6 +105,20 @@ std::vector<std::string> ReuseTexts(const Expression& expression, const Buffer& 
   return texts;
 }
 
+int64_t UnreachedIn(const Expression& expression, const Buffer& output) {
+  return UnreachedCount(expression, static_cast<int>(&output - expression.outputs().data()));
+}
+
+std::string UnreachedText(const Expression& expression, const Buffer& output) {
+  const int64_t count = UnreachedIn(expression, output);
+  if (count == 0) return "";
+  return absl::StrCat(count, count == 1 ? " element" : " elements",
+                      " that no index function reaches ",
+                      output.keeps_unreached ? (count == 1 ? "keeps" : "keep")
+                                             : (count == 1 ? "becomes" : "become"),
+                      output.keeps_unreached ? " what is there" : " zero");
+}
+
 std::string BufferText(const Expression& expression, const Buffer& buffer, bool is_input) {
   std::string text =
       absl::StrFormat("    %-8s %s[%s], %s: %s\n", buffer.name, buffer.type.ToString(),
@@ -116,7 +131,11 @@ std::string BufferText(const Expression& expression, const Buffer& buffer, bool 
                     buffer.extents_given ? ", extents as given" : ", extents from the accesses"));
   const std::string boundary = BoundaryText(buffer);
   if (!boundary.empty()) line(absl::StrCat("outside of the extents: ", boundary));
-  if (!is_input) return text;
+  if (!is_input) {
+    const std::string unreached = UnreachedText(expression, buffer);
+    if (!unreached.empty()) line(unreached);
+    return text;
+  }
   for (const std::string& words : ReuseTexts(expression, buffer, ReuseOf(expression, buffer))) {
     line(words);
   }
@@ -144,6 +163,7 @@ std::string CountsText(const ScalarFunction& function) {
 }
 
 double Intensity(const Expression& expression) {
+  if (expression.CompulsoryBytes() == 0) return 0;
   return static_cast<double>(expression.FloatingPointOperations()) /
          static_cast<double>(expression.CompulsoryBytes());
 }
@@ -162,6 +182,7 @@ std::string TouchedText(const Expression& expression) {
 
 std::string WorkText(const Expression& expression) {
   std::string text;
+  if (expression.is_empty()) return "    nothing to compute: there is no point\n";
   absl::StrAppendFormat(&text, "    %d points\n    per point: %s\n", expression.points(),
                         CountsText(expression.function()));
   if (expression.has_reduction() || expression.has_prefix_sum()) {
@@ -201,6 +222,18 @@ Json BufferJson(const Expression& expression, const Buffer& buffer) {
 Json BuffersJson(const Expression& expression, const std::vector<Buffer>& buffers) {
   Json json = Json::array();
   for (const Buffer& buffer : buffers) json.push_back(BufferJson(expression, buffer));
+  return json;
+}
+
+Json OutputsJson(const Expression& expression) {
+  Json json = BuffersJson(expression, expression.outputs());
+  for (size_t b = 0; b < expression.outputs().size(); ++b) {
+    const Buffer& output = expression.outputs()[b];
+    const int64_t unreached = UnreachedIn(expression, output);
+    if (unreached == 0) continue;
+    json[b]["unreached_elements"] = unreached;
+    json[b]["keeps_unreached"] = output.keeps_unreached;
+  }
   return json;
 }
 
@@ -276,7 +309,7 @@ nlohmann::ordered_json ExplainAsJson(const Expression& expression) {
                {"dimensions", DimensionsJson(expression)},
                {"index_arguments", DimensionNames(expression, expression.index_dimensions())},
                {"inputs", BuffersJson(expression, expression.inputs())},
-               {"outputs", BuffersJson(expression, expression.outputs())},
+               {"outputs", OutputsJson(expression)},
                {"function", ToText(expression.function())},
                {"results", ResultsJson(expression)},
                {"operations", CountsJson(expression.function())},

@@ -43,7 +43,7 @@ std::pair<double, double> RangeOfIndex(const Expression& expression, const Affin
 
 // How many indices of dimension `x` the accesses reach at most.
 double ReachedIndices(const Expression& expression, const Buffer& buffer, size_t x) {
-  const auto last = static_cast<double>(buffer.extents[x] - 1);
+  const auto last = static_cast<double>(std::max<int64_t>(buffer.extents[x] - 1, 0));
   double smallest = last, largest = 0;
   for (const IndexFunction& access : buffer.accesses) {
     const auto [low, high] = RangeOfIndex(expression, access.indices[x]);
@@ -86,6 +86,7 @@ Reuse ReuseOf(const Expression& expression, const Buffer& buffer) {
   Reuse reuse;
   std::vector<bool> is_used(expression.rank(), false);
   reuse.elements = 1;
+  if (expression.is_empty()) return reuse;
   for (size_t x = 0; x < buffer.extents.size(); ++x) {
     const std::vector<int> dimensions = DimensionsIn(expression, buffer, x);
     for (const int d : dimensions) is_used[d] = true;

@@ -38,12 +38,16 @@ class AnnotationParser {
       } else if (clause.text == "inp") {
         MDH_RETURN_IF_ERROR(Once(clause, annotation.inputs.has_value()));
         MDH_ASSIGN_OR_RETURN(annotation.inputs, Names());
+      } else if (clause.text == "keep") {
+        MDH_RETURN_IF_ERROR(Once(clause, annotation.kept.has_value()));
+        MDH_ASSIGN_OR_RETURN(annotation.kept, Names());
       } else if (clause.text == "combine_ops") {
         MDH_RETURN_IF_ERROR(Once(clause, annotation.operators.has_value()));
         MDH_ASSIGN_OR_RETURN(annotation.operators, Operators());
       } else {
-        return Error(clause.begin, absl::StrCat("expected 'out', 'inp' or 'combine_ops', found '",
-                                                clause.text, "'"));
+        return Error(clause.begin,
+                     absl::StrCat("expected 'out', 'inp', 'keep' or 'combine_ops', found '",
+                                  clause.text, "'"));
       }
     }
     return annotation;

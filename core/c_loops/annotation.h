@@ -1,4 +1,4 @@
-// #pragma mdh [out(NAME{, NAME})] [inp(NAME{, NAME})] [combine_ops(OP{, OP})]
+// #pragma mdh [out(NAME{, NAME})] [inp(NAME{, NAME})] [keep(NAME{, NAME})] [combine_ops(OP{, OP})]
 //   OP = cc | pw(F{, F}) | ps(F{, F}), F = + * min max & | ^ && || or the name of a function.
 #pragma once
 
@@ -28,6 +28,8 @@ struct Annotation {
   size_t loop = 0;    // offset of the token after the annotation
   std::optional<std::vector<AnnotatedName>> outputs;
   std::optional<std::vector<AnnotatedName>> inputs;
+  // Outputs that keep what is there in elements that are not assigned.
+  std::optional<std::vector<AnnotatedName>> kept;
   std::optional<std::vector<AnnotatedOperator>> operators;
 };
 

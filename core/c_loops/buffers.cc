@@ -277,7 +277,7 @@ Result<std::vector<int64_t>> BufferMemory::ExtentsOf(const Place& place,
     const bool is_written = x + written >= extents.size();
     const CNode* size = is_written ? &variable.extents[x + written - extents.size()] : nullptr;
     const std::optional<int64_t> value = size == nullptr ? std::nullopt : integers_.Integer(*size);
-    if (value.has_value() && *value > 0) extents[x] = *value;
+    if (value.has_value() && *value >= 0) extents[x] = *value;
     if (extents[x] >= 0 || x == 0) continue;
     return unit_.source().ErrorAt(
         size == nullptr ? variable.offset : size->begin,
@@ -321,6 +321,13 @@ Result<CAccess*> BufferMemory::AccessOf(const Place& place, const CVariable& var
   return &buffer->accesses.back();
 }
 
+bool BufferMemory::HasValues(const AffineIndex& index) const {
+  for (size_t d = 0; d < integers_.loops().size(); ++d) {
+    if (index.coefficients[d] != 0 && integers_.loops()[d].size == 0) return false;
+  }
+  return true;
+}
+
 Result<Buffer> BufferMemory::ToBuffer(const CBuffer& buffer) const {
   Buffer result{.name = buffer.name, .extents = {}, .accesses = {}};
   if (buffer.element.is_record()) {
@@ -338,8 +345,9 @@ Result<Buffer> BufferMemory::ToBuffer(const CBuffer& buffer) const {
   const bool is_inferred = result.extents.size() == 1 && result.extents[0] < 0;
   result.extents_given = !result.extents.empty() && !is_inferred;
   if (!result.extents_given || result.extents[0] >= 0) return result;
-  result.extents[0] = 1;
+  result.extents[0] = 0;
   for (const IndexFunction& access : result.accesses) {
+    if (!HasValues(access.indices[0])) continue;
     int64_t largest = access.indices[0].constant;
     for (size_t d = 0; d < integers_.loops().size(); ++d) {
       int64_t span = 0;

@@ -64,6 +64,8 @@ class BufferMemory : public CMemory {
   Result<CAccess*> AccessOf(const Place& place, const CVariable& variable, CBuffer* buffer,
                             Evaluator* evaluator);
   Result<std::vector<int64_t>> ExtentsOf(const Place& place, const CVariable& variable) const;
+  // False if it depends on a loop without iterations.
+  bool HasValues(const AffineIndex& index) const;
   Result<const CVariable*> VariableOf(const Place& place) const;
   Result<CValue> ReadConstant(const Place& place, const CVariable& variable, Evaluator* evaluator);
   Result<CValue> ReadTable(const Place& place, const CVariable& variable, Evaluator* evaluator);

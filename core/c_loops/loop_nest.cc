@@ -37,12 +37,13 @@ class LoopParser {
     MDH_RETURN_IF_ERROR(Step(node_.children[2]));
     MDH_ASSIGN_OR_RETURN(const int64_t end, End(node_.children[1]));
     int64_t distance = 0;
-    if (__builtin_sub_overflow(end, loop_.start, &distance) || distance <= 0) {
+    const bool never_meets = node_.children[1].text == "!=" && end < loop_.start;
+    if (never_meets || __builtin_sub_overflow(end, loop_.start, &distance)) {
       return source_.ErrorAt(node_.children[1].begin,
                              absl::StrCat("the loop runs from ", loop_.start, " to below ", end,
-                                          ": it has no iterations"));
+                                          ": it does not end there"));
     }
-    loop_.size = (distance - 1) / loop_.step + 1;
+    loop_.size = distance <= 0 ? 0 : (distance - 1) / loop_.step + 1;
     return CheckRange();
   }
 

@@ -54,6 +54,7 @@ class NestConversion {
     }
     for (const CBuffer* buffer : outputs_) {
       MDH_ASSIGN_OR_RETURN(Buffer output, memory_.ToBuffer(*buffer));
+      output.keeps_unreached = IsKept(buffer->name);
       spec.outputs.push_back(std::move(output));
     }
     Result<Expression> expression = Expression::Create(std::move(spec));
@@ -78,7 +79,22 @@ class NestConversion {
     }
     MDH_ASSIGN_OR_RETURN(inputs_, Ordered(inputs, annotation_.inputs, "inp", "read"));
     MDH_ASSIGN_OR_RETURN(outputs_, Ordered(outputs, annotation_.outputs, "out", "assigned"));
+    if (!annotation_.kept.has_value()) return absl::OkStatus();
+    for (const AnnotatedName& name : *annotation_.kept) {
+      const bool is_output =
+          std::any_of(outputs_.begin(), outputs_.end(),
+                      [&](const CBuffer* output) { return output->name == name.name; });
+      if (is_output) continue;
+      return unit_.source().ErrorAt(name.offset,
+                                    absl::StrCat("'", name.name, "' is not assigned in the loops"));
+    }
     return absl::OkStatus();
+  }
+
+  bool IsKept(const std::string& output) const {
+    if (!annotation_.kept.has_value()) return false;
+    return std::any_of(annotation_.kept->begin(), annotation_.kept->end(),
+                       [&](const AnnotatedName& name) { return name.name == output; });
   }
 
   // In the order of the annotation, which must name the same buffers.

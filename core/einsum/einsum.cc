@@ -163,9 +163,9 @@ Result<std::vector<Dimension>> Sizes(const Word& letters, const Bindings& sizes,
           letter.offset, absl::StrCat("'", name, "' has no size; give one, as in ", name, "=16"));
     }
     int64_t value = 0;
-    if (!absl::SimpleAtoi(size->second, &value) || value < 1) {
+    if (!absl::SimpleAtoi(size->second, &value) || value < 0) {
       return source.ErrorAt(letter.offset, absl::StrCat("the size '", size->second, "' of '", name,
-                                                        "' is no positive 64-bit integer"));
+                                                        "' is no 64-bit integer from 0 on"));
     }
     dimensions.push_back({std::move(name), value});
   }

@@ -62,6 +62,7 @@ std::string BufferText(const Buffer& buffer, const std::vector<Dimension>& dimen
   if (!buffer.is_dense()) {
     absl::StrAppend(&text, " strides (", absl::StrJoin(buffer.given_strides, ", "), ")");
   }
+  if (buffer.keeps_unreached) absl::StrAppend(&text, " keep");
   if (buffer.boundary.kind == Boundary::Kind::kClamp) absl::StrAppend(&text, " else clamp");
   if (buffer.boundary.kind == Boundary::Kind::kConstant) {
     absl::StrAppend(&text, " else ", ConstantText(buffer.boundary.values, buffer.type));

@@ -62,7 +62,7 @@ class ViewParser {
                                                Expression::kMaxAccesses, " are allowed"));
   }
 
-  // NAME [extents] [strides or layout] [else ...] : index functions
+  // NAME [extents] [strides or layout] [else ... or keep] : index functions
   Status OneBuffer() {
     Buffer buffer{};
     BufferTokens tokens;
@@ -93,9 +93,10 @@ class ViewParser {
     if (boundaries_.back().has_value() || buffer.boundary.kind == Boundary::Kind::kClamp) {
       return "':'";
     }
+    if (buffer.keeps_unreached) return "':'";
     return absl::StrCat(buffer.extents_given ? "" : "'[', ",
                         buffer.given_strides.empty() ? "'strides', 'layout', " : "",
-                        "'else' or ':'");
+                        keyword_ == "out_view" ? "'keep'" : "'else'", " or ':'");
   }
 
   Result<std::vector<int64_t>> Sizes(absl::string_view end) {
@@ -152,9 +153,10 @@ class ViewParser {
     return absl::OkStatus();
   }
 
-  // else 0, else {0, -inf}, else clamp
+  // else 0, else {0, -inf}, else clamp, keep
   Status BoundaryClause(Buffer* buffer) {
     boundaries_.emplace_back();
+    buffer->keeps_unreached = stream_.Accept("keep");
     if (!stream_.Accept("else")) return absl::OkStatus();
     if (stream_.Accept("clamp")) {
       buffer->boundary.kind = Boundary::Kind::kClamp;

@@ -52,6 +52,21 @@ TEST(CanonicalTest, TheFormIsPinned) {
             "d196a937020626de255785f48bd6ba15aab3619d8d461e6774e05587bfb51fb3");
 }
 
+TEST(CanonicalTest, WhatIsKeptMattersWhereItIsSomething) {
+  const std::string larger = Replaced(kMatVec, "w: (i,k)", "w[6]: (i,k)");
+  const std::string kept = Replaced(kMatVec, "w: (i,k)", "w[6] keep: (i,k)");
+  EXPECT_NE(Digest(Parse(larger)), Digest(Parse(kept)));
+  EXPECT_NE(CanonicalForm(Parse(kept)).find("\noutput fp32[6]keep(1,0+0)\n"), std::string::npos);
+  EXPECT_EQ(Digest(Parse(Replaced(kMatVec, "w: (i,k)", "w[4] keep: (i,k)"))),
+            Digest(Parse(kMatVec)));
+}
+
+TEST(CanonicalTest, EmptyDimensionsHaveAForm) {
+  EXPECT_NE(
+      CanonicalForm(Parse(Replaced(kMatVec, "<4,3>", "<4,0>"))).find("dimension 0\ncombine cc\n"),
+      std::string::npos);
+}
+
 TEST(CanonicalTest, NamesDoNotMatter) {
   const std::string digest = Digest(Parse(kMatVec));
   EXPECT_EQ(Digest(Parse(R"(

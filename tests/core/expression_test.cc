@@ -92,8 +92,8 @@ TEST(ExpressionTest, ErrorsOfDimensions) {
               s.dimensions.assign(65, {"i", 1});
             })),
             "md_hom has 65 dimensions; it must have 1 to 64");
-  EXPECT_EQ(ErrorMessage(ErrorOf([](auto& s) { s.dimensions[1].size = 0; })),
-            "the size of dimension 'k' is 0; it must be at least 1");
+  EXPECT_EQ(ErrorMessage(ErrorOf([](auto& s) { s.dimensions[1].size = -1; })),
+            "the size of dimension 'k' is -1; it must not be negative");
   EXPECT_EQ(ErrorMessage(ErrorOf([](auto& s) { s.dimensions[1].name = "i"; })),
             "two dimensions are called 'i'");
   EXPECT_EQ(ErrorMessage(ErrorOf([](auto& s) { s.dimensions[1].name = "2k"; })),
@@ -141,7 +141,10 @@ TEST(ExpressionTest, ErrorsOfExtents) {
             "given extents may say what is read outside: else 0, else clamp)");
   EXPECT_EQ(ErrorMessage(give({4})),
             "input 'M', access 0 has 2 indices, but the buffer has 1 dimensions");
-  EXPECT_EQ(ErrorMessage(give({4, 0})), "input 'M', extent 1 is 0; it must be at least 1");
+  EXPECT_EQ(ErrorMessage(give({4, -1})), "input 'M', extent 1 is -1; it must not be negative");
+  EXPECT_EQ(ErrorMessage(give({4, 0})),
+            "input 'M', access 0, index 1 is 2 at (i=0, k=2), but the extent is 0 (an input with "
+            "given extents may say what is read outside: else 0, else clamp)");
   EXPECT_EQ(
       ErrorMessage(give({kHuge, 3})),
       "the size of input 'M' with the extents (9223372036854775807, 3) does not fit in 63 bits");

@@ -215,6 +215,31 @@ TEST(RandomExpressionTest, ExactExpressionsDoNotDependOnTheOrder) {
   EXPECT_GT(reductions, 100);
 }
 
+TEST(InterpreterTest, AReductionOfNothingIsTheIdentity) {
+  const auto outputs = [](const std::string& combine, const std::string& sizes) {
+    const Expression e = Parse("e := out_view<int32>( w[4]: (i,k) -> (i) ) o md_hom<" + sizes +
+                               ">( f, (++, " + combine + ") ) o\n" +
+                               "inp_view<int32>( M: (i,k) -> (i,k) ) where f(M) -> w { w = M },\n" +
+                               "larger(a, b) -> c identity (-7) { c = a > b ? a : b }");
+    EXPECT_EQ(e.inputs()[0].elements(), 0);
+    return Values<int32_t>(Outputs(e, {BufferBytes()})[0]);
+  };
+  EXPECT_EQ(outputs("+", "3,0"), (std::vector<int32_t>{0, 0, 0, 0}));
+  EXPECT_EQ(outputs("*", "3,0"), (std::vector<int32_t>{1, 1, 1, 0}));
+  EXPECT_EQ(outputs("max", "3,0"), (std::vector<int32_t>{INT32_MIN, INT32_MIN, INT32_MIN, 0}));
+  EXPECT_EQ(outputs("larger", "3,0"), (std::vector<int32_t>{-7, -7, -7, 0}));
+  EXPECT_EQ(outputs("*", "0,3"), (std::vector<int32_t>{0, 0, 0, 0}));
+  EXPECT_EQ(outputs("*", "0,0"), (std::vector<int32_t>{0, 0, 0, 0}));
+}
+
+TEST(InterpreterTest, APrefixSumOfNothingIsEmpty) {
+  const Expression e = Parse(
+      "e := out_view<int32>( y: (i,k) -> (i,k) ) o md_hom<3,0>( f, (++, ps(+)) ) o\n"
+      "inp_view<int32>( x: (i,k) -> (i,k) ) where f(x) -> y { y = x }");
+  EXPECT_EQ(e.outputs()[0].extents, (std::vector<int64_t>{3, 0}));
+  EXPECT_EQ(Outputs(e, {BufferBytes()})[0], BufferBytes());
+}
+
 TEST(InterpreterTest, Errors) {
   const Expression expression = Parse(R"(
       copy :=

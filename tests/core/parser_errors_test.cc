@@ -94,7 +94,7 @@ TEST(ParserErrorsTest, CodesAreThoseOfExpressions) {
   const auto code = [](const Bindings& bindings) {
     return ParseExpression(kDot, bindings).status().code();
   };
-  EXPECT_EQ(code({{"K", "0"}}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({{"K", "-1"}}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code({{"K", "9223372036854775807"}}), absl::StatusCode::kOutOfRange);
 }
 

@@ -202,7 +202,7 @@ Status JudgedBackend::Judge(const Expression& expression, const Kernel& kernel,
 Status JudgeOnDevice(ComputeDevice& device, const Expression& expression, const Kernel& kernel,
                      const std::vector<BufferBytes>& inputs,
                      const std::vector<BufferBytes>& expected, int64_t guard_bytes) {
-  const std::vector<std::vector<bool>> reached = ReachedElements(expression);
+  const std::vector<std::vector<ElementContent>> contents = ContentsOfOutputs(expression);
   KernelRunOptions options;
   options.guard_bytes = guard_bytes;
   MDH_ASSIGN_OR_RETURN(KernelRun run, KernelRun::Create(device, kernel, inputs, options));
@@ -213,7 +213,7 @@ Status JudgeOnDevice(ComputeDevice& device, const Expression& expression, const 
     MDH_ASSIGN_OR_RETURN(const std::vector<BufferBytes> outputs, run.Outputs());
     for (size_t b = 0; b < outputs.size(); ++b) {
       const std::string difference = DifferenceOf(expression.outputs()[b], outputs[b].data(),
-                                                  expected[b].data(), reached[b], options.poison);
+                                                  expected[b].data(), contents[b], options.poison);
       if (!difference.empty()) return absl::InternalError(difference);
     }
   }

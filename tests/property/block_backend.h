@@ -38,8 +38,8 @@ struct BackendOptions {
 };
 
 // Compiles and runs `kernel` twice on `device` and compares its outputs bit by bit with `expected`;
-// elements that no index function reaches, inputs and guard zones must be untouched. Errors: what
-// differs, or what KernelRun says.
+// elements that no index function reaches must be zero, those that are kept, inputs and guard zones
+// untouched. Errors: what differs, or what KernelRun says.
 Status JudgeOnDevice(ComputeDevice& device, const Expression& expression, const Kernel& kernel,
                      const std::vector<BufferBytes>& inputs,
                      const std::vector<BufferBytes>& expected, int64_t guard_bytes);

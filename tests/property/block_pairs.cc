@@ -6,9 +6,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "codegen/default_parameters.h"
 #include "core/fuse_dimensions.h"
 #include "core/nest_constraints.h"
 #include "core/text/printer.h"
+#include "core/unreached_elements.h"
 #include "tests/property/worker_pool.h"
 #include "tests/random_keyed.h"
 #include "tests/random_parameters.h"
@@ -25,6 +27,7 @@ constexpr absl::string_view kNone = "none";     // no valid configuration
 // What of the lowering a pair exercises.
 std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& model,
                                  const TuningParameters& p) {
+  if (separate.is_empty()) return {"empty dimensions"};
   if (UsesRegisterTiles(model, p)) return {"register tiles"};
   const Expression expression = *WithFusedDimensions(separate, p);
   const NestShape shape(expression, model, p);
@@ -33,6 +36,13 @@ std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& 
     if (has) features.insert(name);
   };
   add(!p.fused.empty(), "fused dimensions");
+  for (int b = 0; b < static_cast<int>(separate.outputs().size()); ++b) {
+    const UnreachedElements unreached = FindUnreached(separate, b);
+    const bool is_kept = separate.outputs()[b].keeps_unreached;
+    add(is_kept, "kept elements");
+    add(!is_kept && !unreached.runs.empty(), "unreached elements");
+    add(!is_kept && !unreached.is_exact, "unreached elements without a form");
+  }
   add(!IsNested(p.phase), "interleaved");
   add(p.scalar_phase.has_value() || p.recomposition_phase.has_value(), "phases");
   for (int d = 0; d < expression.rank(); ++d) add(shape.IsGuarded(d), "guards");
@@ -117,6 +127,7 @@ Expression RandomPairExpression(Rng& rng, uint64_t seed, const BlockPairOptions&
   RandomExpressionOptions options;
   options.max_points = 2048;
   options.special_values = HasSpecialValues(seed);
+  options.empty_one_in = 40;
   if (pairs.only_keyed || (!pairs.only_scans && seed % 16 == 5)) {
     return RandomKeyedExpression(rng, options);
   }
@@ -135,6 +146,16 @@ Result<std::optional<Pair>> RandomPair(const JudgedBackend& backend, uint64_t se
   SystemModel model = backend.RandomModel(rng);
   DeviceDescription device = backend.RandomDevice(rng);
   const NumericsPolicy numerics = PolicyFor(expression, RandomNumerics(rng));
+  if (expression.is_empty()) {
+    std::vector<BufferBytes> inputs = RandomInputs(rng, expression);
+    TuningParameters none = DefaultParameters(expression, model, device, numerics);
+    return Pair{.expression = std::move(expression),
+                .model = std::move(model),
+                .device = std::move(device),
+                .parameters = std::move(none),
+                .is_of_space = false,
+                .inputs = std::move(inputs)};
+  }
   // One third is what is searched, which the walk may never come to.
   const bool is_of_space = seed % 3 == 0;
   std::optional<TuningParameters> parameters;

@@ -32,8 +32,9 @@ bool ClangWorks(const std::string& directory);
 Status CompileKernel(const Kernel& kernel, const std::string& directory, const std::string& name);
 
 // Runs a compiled kernel in a process of its own and compares every output element, bit by bit (but
-// for the sign of zeros), with `expected`; elements that no index function reaches, and 64 guard
-// bytes around outputs and scratch, must be untouched. Runs it through its OpenMP entry and through
+// for the sign of zeros), with `expected`; elements that no index function reaches must be zero, or
+// untouched where they are kept, as must be other memory, and 64 guard bytes around outputs and
+// scratch. Runs it through its OpenMP entry and through
 // its body with 1, 3 and 7 threads. Errors: Internal, saying what differs.
 Status JudgeKernel(const Expression& expression, const Kernel& kernel, const std::string& library,
                    const std::vector<BufferBytes>& inputs,

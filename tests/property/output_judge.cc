@@ -1,41 +1,63 @@
 #include "tests/property/output_judge.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace mdh {
 
-std::vector<std::vector<bool>> ReachedElements(const Expression& expression) {
-  std::vector<std::vector<bool>> reached;
-  for (const Buffer& buffer : expression.outputs()) reached.emplace_back(buffer.elements(), false);
-  std::vector<int64_t> at(expression.rank(), 0);
+namespace {
+
+// Calls `visit` for all indices below the extents.
+template <typename Visit>
+void ForEachIndex(const std::vector<int64_t>& extents, const Visit& visit) {
+  if (std::count(extents.begin(), extents.end(), 0) > 0) return;
+  std::vector<int64_t> index(extents.size(), 0);
   for (bool more = true; more;) {
-    for (size_t b = 0; b < expression.outputs().size(); ++b) {
-      const Buffer& buffer = expression.outputs()[b];
-      for (size_t a = 0; a < buffer.accesses.size(); ++a) {
-        reached[b][buffer.Linearized(static_cast<int>(a)).Evaluate(at)] = true;
-      }
-    }
+    visit(index);
     more = false;
-    for (int d = expression.rank(); d-- > 0 && !more;) {
-      if (expression.is_reduction(d)) continue;
-      if (++at[d] < expression.dimensions()[d].size)
-        more = true;
-      else
-        at[d] = 0;
+    for (size_t x = extents.size(); x-- > 0 && !more;) {
+      more = ++index[x] < extents[x];
+      if (!more) index[x] = 0;
     }
   }
-  return reached;
+}
+
+}  // namespace
+
+std::vector<std::vector<ElementContent>> ContentsOfOutputs(const Expression& expression) {
+  std::vector<int64_t> sizes;
+  for (int d = 0; d < expression.rank(); ++d) {
+    sizes.push_back(expression.is_reduction(d) ? 1 : expression.dimensions()[d].size);
+  }
+  std::vector<std::vector<ElementContent>> all;
+  for (const Buffer& buffer : expression.outputs()) {
+    std::vector<ElementContent> contents(buffer.elements(), ElementContent::kFormer);
+    const std::vector<int64_t> strides = buffer.strides();
+    ForEachIndex(buffer.extents, [&](const std::vector<int64_t>& index) {
+      int64_t element = 0;
+      for (size_t x = 0; x < index.size(); ++x) element += index[x] * strides[x];
+      if (!buffer.keeps_unreached) contents[element] = ElementContent::kZero;
+    });
+    ForEachIndex(sizes, [&](const std::vector<int64_t>& point) {
+      for (int a = 0; a < static_cast<int>(buffer.accesses.size()); ++a) {
+        contents[buffer.Linearized(a).Evaluate(point)] = ElementContent::kResult;
+      }
+    });
+    all.push_back(std::move(contents));
+  }
+  return all;
 }
 
 std::string DifferenceOf(const Buffer& buffer, const std::byte* got, const std::byte* expected,
-                         const std::vector<bool>& reached, std::byte poison) {
+                         const std::vector<ElementContent>& contents, std::byte poison) {
   const int size = buffer.type.size_bytes();
   for (int64_t n = 0; n < buffer.elements(); ++n) {
+    const ElementContent content = contents[n];
     std::vector<bool> written(size, false);
     for (const ElementType::Field& field : buffer.type.fields()) {
-      if (!reached[n]) break;
+      if (content != ElementContent::kResult) break;
       const int64_t offset = n * size + field.offset_bytes;
       std::fill_n(written.begin() + field.offset_bytes, SizeBytes(field.type), true);
       const ScalarValue value = ScalarValue::Load(field.type, got + offset);
@@ -47,10 +69,11 @@ std::string DifferenceOf(const Buffer& buffer, const std::byte* got, const std::
       return absl::StrCat(buffer.name, "[", n, "]", field.name.empty() ? "" : ".", field.name,
                           " is ", value.ToString(), ", expected ", want.ToString());
     }
+    const bool is_zero = content == ElementContent::kZero;
     for (int byte = 0; byte < size; ++byte) {
-      if (written[byte] || got[n * size + byte] == poison) continue;
-      return absl::StrCat("wrote byte ", byte, " of ", buffer.name, "[", n,
-                          "], which no index function reaches");
+      if (written[byte] || got[n * size + byte] == (is_zero ? std::byte{0} : poison)) continue;
+      return absl::StrCat(is_zero ? "did not clear byte " : "wrote byte ", byte, " of ",
+                          buffer.name, "[", n, "], which no index function reaches");
     }
   }
   return "";

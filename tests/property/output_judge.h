@@ -6,16 +6,18 @@
 #include <vector>
 
 #include "core/expression.h"
+#include "core/unreached_elements.h"
 
 namespace mdh {
 
-// Which elements of each output are written at all.
-std::vector<std::vector<bool>> ReachedElements(const Expression& expression);
+// Of every output and element, point by point.
+std::vector<std::vector<ElementContent>> ContentsOfOutputs(const Expression& expression);
 
 // The first element of an output that is not bit by bit (but for the sign of zeros) what is
-// expected, or the first byte that was written though no index function reaches it; an empty string
-// if there is none. `poison`: the byte that the buffer was filled with before.
+// expected; that no index function reaches and is not zero, or not as before where it is kept; or
+// the first byte of other memory that was written. An empty string if there is none. `poison`: the
+// byte that the buffer was filled with before.
 std::string DifferenceOf(const Buffer& buffer, const std::byte* got, const std::byte* expected,
-                         const std::vector<bool>& reached, std::byte poison);
+                         const std::vector<ElementContent>& contents, std::byte poison);
 
 }  // namespace mdh

@@ -10,6 +10,7 @@
 
 #include "core/interpreter.h"
 #include "core/text/printer.h"
+#include "core/unreached_elements.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -36,15 +37,22 @@ std::set<std::string> Features(const Expression& expression) {
       add(buffer.boundary.kind == Boundary::Kind::kClamp, "clamp");
       add(buffer.boundary.kind == Boundary::Kind::kConstant, "constant boundary");
       add(!buffer.is_dense(), "layouts");
+      add(buffer.keeps_unreached, "kept elements");
       add(!buffer.is_dense(), view + " with strides");
       add(buffer.accesses.size() > 1, view + " with several accesses");
       add(buffer.extents.empty(), view + " of no dimensions");
     }
   }
+  for (int b = 0; b < static_cast<int>(expression.outputs().size()); ++b) {
+    const UnreachedElements unreached = FindUnreached(expression, b);
+    add(!unreached.runs.empty(), "unreached elements");
+    add(!unreached.is_exact, "unreached elements without a form");
+  }
   for (const ScalarInstruction& instruction : expression.function().instructions()) {
     add_type(instruction.type);
     add(instruction.op == ScalarOp::kTable, "tables");
   }
+  add(expression.is_empty(), "empty");
   add(!expression.index_dimensions().empty(), "indices");
   add(expression.inputs().empty(), "no inputs");
   add(expression.converts_results(), "result_types");
@@ -67,11 +75,14 @@ std::set<std::string> FeaturesOfMany(const RandomExpressionOptions& options, int
 }
 
 TEST(RandomExpression, HasEveryFeature) {
-  const std::set<std::string> features = FeaturesOfMany({}, 2000);
+  RandomExpressionOptions options;
+  options.empty_one_in = 50;
+  const std::set<std::string> features = FeaturesOfMany(options, 2000);
   for (const ScalarTypeInfo& type : AllScalarTypes()) {
     EXPECT_TRUE(features.contains(std::string(type.name))) << type.name;
   }
-  for (const char* name : {"half_types",
+  for (const char* name : {"empty",
+                           "half_types",
                            "records",
                            "input of records",
                            "output of records",
@@ -85,6 +96,9 @@ TEST(RandomExpression, HasEveryFeature) {
                            "output with several accesses",
                            "input of no dimensions",
                            "output of no dimensions",
+                           "kept elements",
+                           "unreached elements",
+                           "unreached elements without a form",
                            "tables",
                            "indices",
                            "no inputs",
@@ -110,6 +124,8 @@ TEST(RandomExpression, HasNoFeatureThatIsTurnedOff) {
           {"prefix_sums", [](auto* options) { options->prefix_sums = false; }},
           {"boundaries", [](auto* options) { options->boundaries = false; }},
           {"layouts", [](auto* options) { options->layouts = false; }},
+          {"kept elements", [](auto* options) { options->unreached_one_in = 0; }},
+          {"empty", [](auto* options) { options->empty_one_in = 0; }},
       };
   for (const auto& [name, turn_off] : switches) {
     RandomExpressionOptions options;
@@ -123,6 +139,7 @@ TEST(RandomExpression, ExactModeLeavesNothingToRound) {
   Rng rng(4);
   RandomExpressionOptions options;
   options.max_points = 512;
+  options.empty_one_in = 50;
   for (int n = 0; n < 1500; ++n) {
     const Expression expression = RandomExpression(rng, options);
     const std::vector<BufferBytes> inputs = RandomInputs(rng, expression);

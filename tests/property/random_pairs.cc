@@ -124,13 +124,14 @@ std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
   RandomExpressionOptions options;
   options.max_points = 2048;
   options.special_values = seed % 3 == 1;  // every third has nan, infinities and others
+  options.empty_one_in = 40;
   const bool is_product = Below(rng, 4) == 0;
   const Expression expression = is_product ? RandomProduct(rng) : RandomExpression(rng, options);
   const SystemModel model = RandomModel(rng);
   const DeviceDescription device = RandomDevice(rng, compilers);
   const NumericsPolicy numerics = PolicyFor(expression, RandomNumerics(rng));
   TuningParameters parameters = DefaultParameters(expression, model, device, numerics);
-  if (Below(rng, 10) != 0) {
+  if (!expression.is_empty() && Below(rng, 10) != 0) {
     const FusedDimensions fused = AnyOf(rng, FusionChoices(expression, model, numerics)).fused;
     const Result<MdhSpace> space = MdhSpace::Create(expression, model, device, numerics, {}, fused);
     if (!space.ok()) return absl::StrCat("space: ", space.status().message());
@@ -141,7 +142,8 @@ std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
     if (space->Encode(space->Decode(*again)) != again) return "reads back as something else";
   }
   // Spaces stream large outputs only.
-  if (Below(rng, 4) == 0) parameters.streams_results = UsesRegisterTiles(model, parameters);
+  if (!expression.is_empty() && Below(rng, 4) == 0)
+    parameters.streams_results = UsesRegisterTiles(model, parameters);
   const Result<LowLevelExpression> low = Lower(expression, model, device, parameters);
   if (!low.ok()) return absl::StrCat("lowering: ", low.status().message());
   const Result<Kernel> kernel = GenerateOpenMp(*low, device);

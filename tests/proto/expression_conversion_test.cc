@@ -142,6 +142,16 @@ TEST_F(ExpressionConversionTest, RecordsStridesAndClampedBordersSurviveTheWire) 
   EXPECT_EQ(sent.outputs(0).strides(0), 2);
 }
 
+TEST_F(ExpressionConversionTest, KeptElementsAndEmptyDimensionsSurviveTheWire) {
+  ExpressionSpec spec = CopyOfRecords();
+  spec.outputs[0].extents = {9};
+  spec.outputs[0].keeps_unreached = true;
+  EXPECT_TRUE(ToProto(*Expression::Create(spec)).outputs(0).keeps_unreached());
+  ExpectSurvival(spec);
+  spec.dimensions[0].size = 0;
+  ExpectSurvival(std::move(spec));
+}
+
 TEST_F(ExpressionConversionTest, ConstantsAroundBuffersSurviveTheWire) {
   ExpressionSpec spec = CopyOfRecords();
   spec.inputs[0].boundary = {

@@ -68,6 +68,13 @@ TEST_F(TuningServiceTest, WrongRequestsNameTheField) {
   EXPECT_EQ(FieldOf(client_->ListTuningTrials("tuningJobs/1", 0, "x").status()), "page_token");
 }
 
+TEST_F(TuningServiceTest, ThereIsNothingToTuneWithoutPoints) {
+  const Status refused = Create(0).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("there is nothing to tune: dimension 'i' of matmul is empty"));
+}
+
 TEST_F(TuningServiceTest, ListsTakeFilters) {
   ASSERT_TRUE(Create(64, {.source = "a"}).ok());
   ASSERT_TRUE(Create(65, {.source = "b"}).ok());

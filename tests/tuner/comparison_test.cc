@@ -85,7 +85,7 @@ TEST(Comparison, ConstantResultsAreRecognized) {
 }
 
 // out[2i] = a[i] in a buffer of 2n elements: every other element is not reached.
-Expression EveryOther(int64_t n) {
+Expression EveryOther(int64_t n, bool keeps = false, std::vector<int64_t> strides = {}) {
   const ScalarType type = ScalarType::kInt32;
   ScalarFunction f = *ScalarFunction::Create("f", {{"x", type}}, {{"z", type}},
                                              {{ScalarOp::kParameter, type, {}, 0}}, {0});
@@ -95,23 +95,46 @@ Expression EveryOther(int64_t n) {
                       {{"out", type, {2 * n}, {{{{{2}, 0}}}}, true}},
                       std::move(f),
                       {CombineOperator::Concat()}};
+  spec.outputs[0].keeps_unreached = keeps;
+  spec.outputs[0].given_strides = std::move(strides);
   return *Expression::Create(std::move(spec));
 }
 
-TEST(Comparison, UnreachedElementsMayBeZeroOrUntouched) {
+TEST(Comparison, UnreachedElementsAreZero) {
   const ReferenceBuffer reference = MakeReference(EveryOther(2), 0, Bytes<int32_t>({5, 0, 6, 0}));
-  EXPECT_EQ(reference.reached, (std::vector<bool>{true, false, true, false}));
+  EXPECT_TRUE(reference.is_right_itself());
   const auto compare = [&](const std::vector<int32_t>& got) {
     return FirstMismatch(reference, Bytes(got).data(), std::byte{0xFF});
   };
   EXPECT_EQ(compare({5, 0, 6, 0}), std::nullopt);
-  EXPECT_EQ(compare({5, -1, 6, -1}), std::nullopt);
+  EXPECT_EQ(compare({5, -1, 6, 0})->element, 1);  // not written
+  EXPECT_EQ(compare({5, -1, 6, 0})->expected, "0, as no index function reaches it");
   EXPECT_EQ(compare({5, 7, 6, 0})->element, 1);
   EXPECT_EQ(compare({5, 0, 7, 0})->element, 2);
 }
 
-TEST(Comparison, ReachedIsEmptyWhereEverythingIsReached) {
-  EXPECT_TRUE(ReachedElements(AddExpression(10), 0).empty());
+TEST(Comparison, KeptElementsAreAsTheyWere) {
+  const ReferenceBuffer reference =
+      MakeReference(EveryOther(2, /*keeps=*/true), 0, Bytes<int32_t>({5, 0, 6, 0}));
+  EXPECT_FALSE(reference.is_right_itself());
+  const auto compare = [&](const std::vector<int32_t>& got) {
+    return FirstMismatch(reference, Bytes(got).data(), std::byte{0xFF});
+  };
+  EXPECT_EQ(compare({5, -1, 6, -1}), std::nullopt);
+  EXPECT_EQ(compare({5, 0, 6, -1})->element, 1);
+  EXPECT_EQ(compare({5, 0, 6, -1})->expected, "what was there");
+  EXPECT_EQ(compare({4, -1, 6, -1})->element, 0);
+}
+
+TEST(Comparison, MemoryBetweenElementsIsAsItWas) {
+  const ReferenceBuffer reference =
+      MakeReference(EveryOther(2, false, {2}), 0, Bytes<int32_t>({5, 0, 0, 0, 6, 0, 0}));
+  const auto compare = [&](const std::vector<int32_t>& got) {
+    return FirstMismatch(reference, Bytes(got).data(), std::byte{0xFF});
+  };
+  EXPECT_EQ(compare({5, -1, 0, -1, 6, -1, 0}), std::nullopt);
+  EXPECT_EQ(compare({5, 0, 0, -1, 6, -1, 0})->element, 1);
+  EXPECT_EQ(compare({5, -1, -1, -1, 6, -1, 0})->element, 2);
 }
 
 TEST(Comparison, OneElementAgainstAValue) {

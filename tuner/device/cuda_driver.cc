@@ -1,5 +1,6 @@
 #include "tuner/device/cuda_driver.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -29,7 +30,7 @@ class CudaDevice final : public ComputeDevice {
   Result<std::unique_ptr<DeviceMemory>> Allocate(int64_t bytes, int64_t guard_bytes) override {
     MDH_RETURN_IF_ERROR(Enter());
     CudaPointer start = 0;
-    const int64_t all = bytes + 2 * guard_bytes;
+    const int64_t all = std::max<int64_t>(bytes + 2 * guard_bytes, 1);  // none is empty
     MDH_RETURN_IF_ERROR(
         driver_.Check(absl::StrCat("cuMemAlloc(", all, " bytes)"),
                       driver_.functions.MemAlloc(&start, static_cast<size_t>(all))));

@@ -35,14 +35,16 @@ class OpenClMemory final : public DeviceMemory {
 
   Status Create() {
     int code = 0;
-    const size_t all = static_cast<size_t>(bytes() + 2 * guard_bytes());
+    // There is no empty buffer.
+    const int64_t size = std::max<int64_t>(bytes(), 1);
+    const size_t all = static_cast<size_t>(size + 2 * guard_bytes());
     whole_ =
         context_.functions.CreateBuffer(context_.context, opencl::kReadWrite, all, nullptr, &code);
     MDH_RETURN_IF_ERROR(CheckOpenCl(absl::StrCat("clCreateBuffer(", all, " bytes)"), code));
     middle_ = whole_;
     if (guard_bytes() == 0) return absl::OkStatus();
     const std::array<size_t, 2> region = {static_cast<size_t>(guard_bytes()),
-                                          static_cast<size_t>(bytes())};
+                                          static_cast<size_t>(size)};
     middle_ = context_.functions.CreateSubBuffer(whole_, opencl::kReadWrite,
                                                  opencl::kBufferCreateRegion, region.data(), &code);
     return CheckOpenCl("clCreateSubBuffer", code);

@@ -25,8 +25,13 @@ double Epsilon(ScalarType type) {
   }
 }
 
-bool IsReached(const ReferenceBuffer& reference, int64_t element) {
-  return reference.reached.empty() || reference.reached[static_cast<size_t>(element)];
+ElementContent ContentOf(const ReferenceBuffer& reference, int64_t element) {
+  return reference.contents.empty() ? ElementContent::kResult
+                                    : reference.contents[static_cast<size_t>(element)];
+}
+
+bool IsResult(const ReferenceBuffer& reference, int64_t element) {
+  return ContentOf(reference, element) == ElementContent::kResult;
 }
 
 const std::byte* At(const ReferenceBuffer& reference, const ReferenceField& field,
@@ -49,19 +54,17 @@ bool IsClose(const ReferenceField& field, const ScalarValue& expected, const Sca
   return std::abs(y - x) <= field.tolerance * std::max(std::abs(x), field.rms);
 }
 
-// An element that no index function reaches: zero, or never written.
-bool IsUntouched(const std::byte* element, int size, std::byte poison) {
-  const auto all = [&](std::byte value) {
-    return std::all_of(element, element + size, [&](std::byte b) { return b == value; });
-  };
-  return all(std::byte{0}) || all(poison);
+bool AllAre(std::byte value, const std::byte* bytes, size_t size) {
+  return std::all_of(bytes, bytes + size, [&](std::byte b) { return b == value; });
 }
 
 bool IsRight(const ReferenceBuffer& reference, const ReferenceField& field, const std::byte* got,
              std::byte poison, int64_t element) {
   const std::byte* is = At(reference, field, got, element);
   const auto size = static_cast<size_t>(SizeBytes(field.type));
-  if (!IsReached(reference, element)) return IsUntouched(is, static_cast<int>(size), poison);
+  const ElementContent content = ContentOf(reference, element);
+  if (content == ElementContent::kZero) return AllAre(std::byte{0}, is, size);
+  if (content == ElementContent::kFormer) return AllAre(poison, is, size);
   const std::byte* expected = At(reference, field, reference.bytes.data(), element);
   if (std::memcmp(expected, is, size) == 0 && !reference.contains_nan) return true;
   if (!IsFloatingPoint(field.type) && !field.rounds) {  // a bool must be 0 or 1, not just true
@@ -70,12 +73,12 @@ bool IsRight(const ReferenceBuffer& reference, const ReferenceField& field, cons
   return IsClose(field, ScalarValue::Load(field.type, expected), ScalarValue::Load(field.type, is));
 }
 
-// Whether the buffer is nothing but an array of T of which every element counts: the common case,
-// which is worth a loop of its own.
+// Whether the buffer is nothing but an array of T: the common case, which is worth a loop of its
+// own.
 template <typename T>
 bool IsPlainArray(const ReferenceBuffer& reference) {
   const ScalarType type = sizeof(T) == 4 ? ScalarType::kFloat32 : ScalarType::kFloat64;
-  return reference.reached.empty() && reference.fields.size() == 1 &&
+  return !reference.has_former && reference.fields.size() == 1 &&
          reference.fields[0].type == type &&
          reference.type.size_bytes() == static_cast<int64_t>(sizeof(T));
 }
@@ -87,21 +90,21 @@ double RealAt(const std::byte* bytes, int64_t element) {
   return static_cast<double>(value);
 }
 
-// Calls visit(value) for all reached values of a floating-point field in [begin, end).
+// Calls visit(value) for all results of a floating-point field in [begin, end).
 template <typename Visit>
 void VisitReals(const ReferenceBuffer& reference, const ReferenceField& field, int64_t begin,
                 int64_t end, const Visit& visit) {
   const std::byte* bytes = reference.bytes.data();
-  if (IsPlainArray<float>(reference)) {
+  if (IsPlainArray<float>(reference) && reference.contents.empty()) {
     for (int64_t e = begin; e < end; ++e) visit(RealAt<float>(bytes, e));
     return;
   }
   for (int64_t e = begin; e < end; ++e) {
-    if (IsReached(reference, e)) visit(ValueAt(reference, field, bytes, e).as_double());
+    if (IsResult(reference, e)) visit(ValueAt(reference, field, bytes, e).as_double());
   }
 }
 
-// What is to be known of all reached values of a floating-point field.
+// What is to be known of all results of a floating-point field.
 struct RealsSummary {
   double squares = 0;  // of the finite values
   int64_t finite = 0;
@@ -134,7 +137,7 @@ RealsSummary Summarize(const ReferenceBuffer& reference, const ReferenceField& f
   return all;
 }
 
-// Whether all elements in [begin, end) of an array of T are right: as IsClose says, which also
+// Whether all elements in [begin, end) of an array of T are right: as IsRight says, which also
 // decides about those that are not.
 template <typename T>
 bool AreClose(const ReferenceBuffer& reference, const std::byte* got, int64_t begin, int64_t end) {
@@ -145,6 +148,11 @@ bool AreClose(const ReferenceBuffer& reference, const std::byte* got, int64_t be
     const double x = RealAt<T>(expected, e), y = RealAt<T>(got, e);
     are_close &=
         std::isfinite(x) && std::abs(y - x) <= field.tolerance * std::max(std::abs(x), field.rms);
+  }
+  for (int64_t e = begin; are_close && e < end && !reference.contents.empty(); ++e) {
+    if (IsResult(reference, e)) continue;
+    const auto size = static_cast<int64_t>(sizeof(T));
+    are_close = AllAre(std::byte{0}, got + e * size, sizeof(T));
   }
   return are_close;
 }
@@ -164,25 +172,6 @@ int64_t FirstWrong(const ReferenceBuffer& reference, const std::byte* got, std::
 
 }  // namespace
 
-std::vector<bool> ReachedElements(const Expression& expression, int output) {
-  const Buffer& buffer = expression.outputs()[output];
-  int64_t result_points = 1;
-  for (int d = 0; d < expression.rank(); ++d) {
-    if (!expression.is_reduction(d)) result_points *= expression.dimensions()[d].size;
-  }
-  // No element is written twice (Definition 10), so counting tells whether all are written.
-  const int64_t accesses = static_cast<int64_t>(buffer.accesses.size());
-  if (result_points * accesses == buffer.elements()) return {};
-  std::vector<bool> reached(static_cast<size_t>(buffer.elements()), false);
-  for (int a = 0; a < accesses; ++a) {
-    const AffineIndex offset = buffer.Linearized(a);
-    ForEachResultPoint(expression, [&](const std::vector<int64_t>& index) {
-      reached[static_cast<size_t>(offset.Evaluate(index))] = true;
-    });
-  }
-  return reached;
-}
-
 int64_t ReductionLength(const Expression& expression) {
   int64_t length = 1;
   for (int d = 0; d < expression.rank(); ++d) {
@@ -197,8 +186,10 @@ ReferenceBuffer MakeReference(const Expression& expression, int output,
   ReferenceBuffer reference = {.name = buffer.name,
                                .type = buffer.type,
                                .bytes = std::move(bytes),
-                               .reached = ReachedElements(expression, output),
+                               .contents = ElementContents(expression, output),
                                .fields = {}};
+  reference.has_former = std::find(reference.contents.begin(), reference.contents.end(),
+                                   ElementContent::kFormer) != reference.contents.end();
   for (const ElementType::Field& field : buffer.type.fields()) {
     reference.fields.push_back({field.type, field.offset_bytes});
   }
@@ -250,9 +241,18 @@ std::optional<Mismatch> FirstMismatch(const ReferenceBuffer& reference, const st
   const auto print = [&](const std::byte* bytes) {
     return ValueAt(reference, reference.fields[f], bytes, e).ToString();
   };
-  return Mismatch{e, reference.type.fields()[f].name,
-                  IsReached(reference, e) ? print(reference.bytes.data()) : "untouched",
-                  print(got)};
+  const auto expected = [&]() -> std::string {
+    switch (ContentOf(reference, e)) {
+      case ElementContent::kResult:
+        return print(reference.bytes.data());
+      case ElementContent::kZero:
+        return "0, as no index function reaches it";
+      case ElementContent::kFormer:
+        break;
+    }
+    return "what was there";
+  };
+  return Mismatch{e, reference.type.fields()[f].name, expected(), print(got)};
 }
 
 std::optional<Mismatch> ElementMismatch(const ReferenceBuffer& reference, int64_t element,
@@ -270,11 +270,11 @@ bool ContainsNonFinite(const ReferenceBuffer& reference) {
 
 bool IsConstant(const ReferenceBuffer& reference) {
   int64_t first = -1;
-  int64_t reached = 0;
+  int64_t results = 0;
   for (int64_t e = 0; e < reference.elements(); ++e) {
-    if (!IsReached(reference, e)) continue;
+    if (!IsResult(reference, e)) continue;
     if (first < 0) first = e;
-    ++reached;
+    ++results;
     for (const ReferenceField& field : reference.fields) {
       const std::byte* bytes = reference.bytes.data();
       if (std::memcmp(At(reference, field, bytes, first), At(reference, field, bytes, e),
@@ -283,10 +283,10 @@ bool IsConstant(const ReferenceBuffer& reference) {
       }
     }
   }
-  if (reached != 1) return true;
+  if (results != 1) return true;
   return std::all_of(reference.fields.begin(), reference.fields.end(), [&](const auto& field) {
-    return IsUntouched(At(reference, field, reference.bytes.data(), first), SizeBytes(field.type),
-                       std::byte{0});
+    return AllAre(std::byte{0}, At(reference, field, reference.bytes.data(), first),
+                  static_cast<size_t>(SizeBytes(field.type)));
   });
 }
 

@@ -10,6 +10,7 @@
 #include "core/expression.h"
 #include "core/scalar_type.h"
 #include "core/scalar_value.h"
+#include "core/unreached_elements.h"
 
 namespace mdh {
 
@@ -23,7 +24,8 @@ namespace mdh {
 // number of values combined for one result and rms the root mean square of the finite reference
 // values of the buffer (of the field, for records), so that a value near zero among large ones is
 // judged by what it was computed from. NaN never passes, infinity only where the reference has the
-// same infinity.
+// same infinity. Elements that no index function reaches must be zero, or as before the call where
+// they keep what is there or are no elements, but memory between them.
 struct ReferenceField {
   ScalarType type;
   int offset_bytes;      // within an element
@@ -36,15 +38,15 @@ struct ReferenceBuffer {
   std::string name;
   ElementType type;
   std::vector<std::byte> bytes;
-  // Elements that an index function reaches; empty: all. The others may be zero or untouched.
-  std::vector<bool> reached;
-  // In reached elements.
+  std::vector<ElementContent> contents;  // per element; empty: all are results
+  bool has_former = false;               // some elements stay as they were
+  // In results.
   bool contains_nan = false, contains_infinity = false;
   std::vector<ReferenceField> fields;
 
   int64_t elements() const { return static_cast<int64_t>(bytes.size()) / type.size_bytes(); }
   // Whether every result that equals it byte by byte is right.
-  bool is_right_itself() const { return reached.empty() && !contains_nan; }
+  bool is_right_itself() const { return !has_former && !contains_nan; }
 };
 
 // Values combined for one result, at most: the product of the sizes of all dimensions that are
@@ -76,29 +78,9 @@ std::optional<Mismatch> FirstMismatch(const ReferenceBuffer& reference, const st
 std::optional<Mismatch> ElementMismatch(const ReferenceBuffer& reference, int64_t element,
                                         int field, const ScalarValue& expected);
 
-// Whether some reached element is NaN or infinite.
+// Whether some result is NaN or infinite.
 bool ContainsNonFinite(const ReferenceBuffer& reference);
-// Whether all reached elements are equal, or the only one is zero: such a result hides mistakes.
+// Whether all results are equal, or the only one is zero: such a result hides mistakes.
 bool IsConstant(const ReferenceBuffer& reference);
-
-// Elements of an output buffer that are reached; empty if all are.
-std::vector<bool> ReachedElements(const Expression& expression, int output);
-
-// Calls `visit` for every combination of indices of the dimensions that are not reduced, 0 in the
-// reduced ones, in lexicographic order.
-template <typename Visit>
-void ForEachResultPoint(const Expression& expression, const Visit& visit) {
-  std::vector<int64_t> index(static_cast<size_t>(expression.rank()), 0);
-  while (true) {
-    visit(index);
-    int d = expression.rank() - 1;
-    for (; d >= 0; --d) {
-      if (expression.is_reduction(d)) continue;
-      if (++index[d] < expression.dimensions()[d].size) break;
-      index[d] = 0;
-    }
-    if (d < 0) return;
-  }
-}
 
 }  // namespace mdh

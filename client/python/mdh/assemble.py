@@ -66,6 +66,9 @@ def assemble(parts: Parts) -> Expression:
     for name, size in parts.dimensions:
         proto.dimensions.add(name=name, size=size)
     for buffer in parts.inputs:
+        if buffer.keep:
+            raise wrong(f"input '{buffer.name}' keeps what is not written, which is for outputs",
+                        buffer.location)
         proto.inputs.append(_buffer(buffer))
     for buffer in parts.outputs:
         if buffer.boundary is not None:
@@ -117,6 +120,7 @@ def _buffer(use: BufferUse) -> pb.Buffer:
         proto.type = use.type.code
     proto.extents.extend(use.shape or [])
     proto.strides.extend(use.strides or [])
+    proto.keeps_unreached = use.keep
     for access in use.accesses:
         function = proto.accesses.add()
         for index in access:

@@ -42,7 +42,10 @@ def canonical_form(expression: pb.Expression) -> str:
     lines += [f"combine {_combine(combine, result_types)}"
               for combine in expression.combine_operators]
     lines += [f"input {_buffer(buffer, sizes)}" for buffer in expression.inputs]
-    lines += [f"output {_buffer(buffer, sizes)}" for buffer in expression.outputs]
+    results = math.prod(
+        size for size, combine in zip(sizes, expression.combine_operators)
+        if not combine.HasField("point_wise"))
+    lines += [f"output {_buffer(buffer, sizes, results)}" for buffer in expression.outputs]
     if expression.index_dimensions:
         lines.append(f"indices {_join(expression.index_dimensions)}")
     lines.append(f"function {_function(expression.function)}")
@@ -74,7 +77,8 @@ def _memory(type_: int, number: Any) -> bytes:
     return (int(number) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
 
 
-def _buffer(buffer: pb.Buffer, sizes: Sequence[int]) -> str:
+def _buffer(buffer: pb.Buffer, sizes: Sequence[int], results: int = 0) -> str:
+    """`results`: of outputs, what every access writes."""
     fields = [field.type for field in buffer.record] or [buffer.type]
     types = ",".join(_NAMES[field] for field in fields)
     extents = extents_of(buffer, sizes)
@@ -87,6 +91,9 @@ def _buffer(buffer: pb.Buffer, sizes: Sequence[int]) -> str:
             text += "clamp"
         else:
             text += "constant[" + ",".join(map(_bytes, buffer.boundary.constant.values)) + "]"
+    # Where everything is reached, nothing is kept.
+    if buffer.keeps_unreached and math.prod(extents) > results * len(buffer.accesses):
+        text += "keep"
     for access in buffer.accesses:
         text += "(" + "|".join(
             f"{_join(index.coefficients)}+{index.constant}" for index in access.indices) + ")"
@@ -94,9 +101,12 @@ def _buffer(buffer: pb.Buffer, sizes: Sequence[int]) -> str:
 
 
 def _bounds(index: pb.AffineIndex, sizes: Sequence[int]) -> Any:
+    """The smallest and the largest value; 0 and -1 where a dimension is empty."""
+    if any(c != 0 and size == 0 for c, size in zip(index.coefficients, sizes)):
+        return 0, -1
     low = high = index.constant
     for coefficient, size in zip(index.coefficients, sizes):
-        span = coefficient * (size - 1)
+        span = coefficient * max(size - 1, 0)
         low, high = low + min(span, 0), high + max(span, 0)
     return low, high
 
@@ -105,7 +115,7 @@ def extents_of(buffer: pb.Buffer, sizes: Sequence[int]) -> List[int]:
     """Those that are given, or else the smallest; `sizes`: of the expression's dimensions."""
     if buffer.extents:
         return list(buffer.extents)
-    extents = [1] * len(buffer.accesses[0].indices)
+    extents = [0] * len(buffer.accesses[0].indices)
     for access in buffer.accesses:
         for number, index in enumerate(access.indices):
             extents[number] = max(extents[number], _bounds(index, sizes)[1] + 1)

@@ -24,8 +24,8 @@ class MdHom:
         self.location = here()
         self.sizes = [as_integer(size, "a size") for size in sizes]
         for size in self.sizes:
-            if size < 1:
-                raise wrong(f"a size is {size}, but dimensions have at least one point")
+            if size < 0:
+                raise wrong(f"a size is {size}, but no dimension has fewer than 0 points")
         self.function = function
         if not callable(function):
             raise wrong(f"the scalar function is {function!r}, which is no function")

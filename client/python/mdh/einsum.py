@@ -36,8 +36,8 @@ def einsum(
     for letter in letters:
         if letter not in sizes:
             raise wrong(f"'{letter}' of '{subscripts}' has no size")
-        if as_integer(sizes[letter], f"the size of '{letter}'") < 1:
-            raise wrong(f"the size of '{letter}' is {sizes[letter]}, not at least 1")
+        if as_integer(sizes[letter], f"the size of '{letter}'") < 0:
+            raise wrong(f"the size of '{letter}' is {sizes[letter]}, which is negative")
     if not letters:
         raise wrong(f"'{subscripts}' has no dimension")
     type_ = as_scalar_type(dtype, "the operands")

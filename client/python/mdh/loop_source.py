@@ -110,8 +110,6 @@ class Nest:
         if step == 0:
             raise source.error(call, "the step of a range is 0")
         size = len(range(start, stop, step))
-        if size < 1:
-            raise source.error(call, f"the loop over '{name}' has no iterations")
         self.names.append(name)
         self.sizes.append(size)
         self._ranges.append((start, step))

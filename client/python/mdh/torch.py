@@ -105,13 +105,18 @@ def operator(name: str, expression: Expression, *, source: Optional[KernelSource
     have no values yet (fake ones); those of other strides are copied. Errors of a call:
     ArgumentTypeError, ArgumentValueError.
     `options`: of KernelSource, instead of `source`. No gradients: torch.library.register_autograd
-    adds them. Errors: ExpressionError for records, which tensors do not have, and without inputs.
+    adds them. Errors: ExpressionError for records, which tensors do not have, without inputs, and for
+    outputs that keep what is there: the operator's are new.
     """
     source = source or KernelSource(**options)
     proto = expression.to_proto()
     if not proto.inputs:
         raise wrong(f"{expression.name} has no input: an operator needs one, which says the device")
     sizes = [dimension.size for dimension in proto.dimensions]
+    for buffer in proto.outputs:
+        if buffer.keeps_unreached:
+            raise wrong(f"the output '{buffer.name}' of {expression.name} keeps what is there, but an "
+                        "operator makes its outputs: call a CpuKernel or CudaKernel with yours")
     outputs = [(_dtype(buffer), extents_of(buffer, sizes), tuple(buffer.strides))
                for buffer in proto.outputs]
     fits = [Fit(expression.name, argument_of(buffer.name, _TYPE_OF[_dtype(buffer)].name,

@@ -115,9 +115,12 @@ class Buffer:
         boundary: Optional[Boundary] = None,
         strides: Optional[Sequence[int]] = None,
         layout: Optional[Sequence[int]] = None,
+        keep: bool = False,
     ):
         """`shape`: extents in elements, inferred if left out. `strides`: elements from one index of
         each dimension to the next. `layout`, instead: the dimensions from slowest to fastest.
+        `keep`: elements of an output that no index function reaches keep what is there; otherwise they
+        become zero.
 
         Errors: ExpressionError.
         """
@@ -126,6 +129,7 @@ class Buffer:
         self.shape = None if shape is None else [
             as_integer(e, "an extent") for e in _sequence(shape, "the shape")]
         self.boundary = boundary
+        self.keep = bool(keep)
         self.strides = self._strides(strides, layout)
         if boundary is not None and not isinstance(boundary, Boundary):
             raise wrong(f"the boundary is {boundary!r}, neither clamp nor constant(...)")
@@ -159,7 +163,7 @@ class Buffer:
         result, step = [0] * len(order), 1
         for dimension in reversed(order):
             result[dimension] = step
-            step *= self.shape[dimension]
+            step *= max(self.shape[dimension], 1)
         return None if order == sorted(order) else result
 
 
@@ -180,12 +184,13 @@ class BufferUse:
     strides: Optional[List[int]] = None
     boundary: Optional[Boundary] = None
     location: Optional[SourceLocation] = None
+    keep: bool = False
 
     def declared(self, declaration: Buffer) -> "BufferUse":
         """The same with what a declaration says."""
         return BufferUse(self.name, declaration.type, self.accesses, declaration.shape,
                          declaration.strides, declaration.boundary,
-                         declaration.location or self.location)
+                         declaration.location or self.location, declaration.keep)
 
     def check_rank(self) -> None:
         """Errors: ExpressionError if accesses or shape differ in their number of dimensions."""

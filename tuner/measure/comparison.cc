@@ -162,6 +162,94 @@ int64_t FirstWrong(const ReferenceBuffer& reference, const std::byte* got, std::
   return end;
 }
 
+// Those of the samples, of a floating-point field.
+RealsSummary SummarizeSamples(const ReferenceBuffer& reference, int field) {
+  RealsSummary all;
+  if (!IsFloatingPoint(reference.fields[field].type)) return all;
+  for (const ReferenceSample& sample : reference.samples) {
+    if (sample.field != field) continue;
+    const double value = sample.value.as_double();
+    if (std::isfinite(value)) {
+      all.squares += value * value;
+      ++all.finite;
+    } else {
+      (std::isnan(value) ? all.has_nan : all.has_infinity) = true;
+    }
+  }
+  return all;
+}
+
+// Without contents.
+ReferenceBuffer EmptyReference(const Expression& expression, int output, double tolerance) {
+  const Buffer& buffer = expression.outputs()[output];
+  ReferenceBuffer reference = {
+      .name = buffer.name, .type = buffer.type, .bytes = {}, .reached = {}, .fields = {}};
+  for (const ElementType::Field& field : buffer.type.fields()) {
+    reference.fields.push_back({field.type, field.offset_bytes});
+  }
+  const double factor = 16 + 2 * std::sqrt(static_cast<double>(ReductionLength(expression)));
+  for (int r = 0; r < static_cast<int>(expression.function().results().size()); ++r) {
+    const Expression::AccessRef ref = expression.output_access(r);
+    if (ref.buffer != output) continue;
+    ReferenceField& field = reference.fields[ref.field];
+    const ScalarType combined = expression.function().results()[r].type;
+    if (IsFloatingPoint(field.type)) {
+      const double epsilon =
+          std::max(Epsilon(field.type), IsFloatingPoint(combined) ? Epsilon(combined) : 0.0);
+      field.tolerance = tolerance < 0 ? epsilon * factor : tolerance;
+    } else {
+      field.rounds = IsFloatingPoint(combined) && tolerance != 0;
+    }
+  }
+  return reference;
+}
+
+void TakeSummary(const RealsSummary& summary, ReferenceField& field, ReferenceBuffer& reference) {
+  if (summary.finite > 0) {
+    field.rms = std::sqrt(summary.squares / static_cast<double>(summary.finite));
+  }
+  reference.contains_nan |= summary.has_nan;
+  reference.contains_infinity |= summary.has_infinity;
+}
+
+// A bool must be 0 or 1, not just true.
+bool IsSampleRight(const ReferenceField& field, const ScalarValue& expected, const std::byte* got) {
+  if (IsFloatingPoint(field.type) || field.rounds) {
+    return IsClose(field, expected, ScalarValue::Load(field.type, got));
+  }
+  std::byte stored[sizeof(uint64_t)];
+  expected.Store(stored);
+  return std::memcmp(stored, got, static_cast<size_t>(SizeBytes(field.type))) == 0;
+}
+
+std::optional<Mismatch> FirstMismatchOfSamples(const ReferenceBuffer& reference,
+                                               const std::byte* got) {
+  for (const ReferenceSample& sample : reference.samples) {
+    const ReferenceField& field = reference.fields[sample.field];
+    if (IsSampleRight(field, sample.value, At(reference, field, got, sample.element))) continue;
+    return Mismatch{sample.element, reference.type.fields()[sample.field].name,
+                    sample.value.ToString(),
+                    ValueAt(reference, field, got, sample.element).ToString()};
+  }
+  return std::nullopt;
+}
+
+// Whether every field has the same value in all samples, or the only one is zero.
+bool AreSamplesConstant(const ReferenceBuffer& reference) {
+  for (size_t f = 0; f < reference.fields.size(); ++f) {
+    std::optional<ScalarValue> first;
+    int64_t count = 0;
+    for (const ReferenceSample& sample : reference.samples) {
+      if (sample.field != static_cast<int>(f)) continue;
+      if (!first) first = sample.value;
+      if (!(sample.value == *first)) return false;
+      ++count;
+    }
+    if (count == 1 && first->as_double() != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<bool> ReachedElements(const Expression& expression, int output) {
@@ -193,42 +281,29 @@ int64_t ReductionLength(const Expression& expression) {
 
 ReferenceBuffer MakeReference(const Expression& expression, int output,
                               std::vector<std::byte> bytes, double tolerance) {
-  const Buffer& buffer = expression.outputs()[output];
-  ReferenceBuffer reference = {.name = buffer.name,
-                               .type = buffer.type,
-                               .bytes = std::move(bytes),
-                               .reached = ReachedElements(expression, output),
-                               .fields = {}};
-  for (const ElementType::Field& field : buffer.type.fields()) {
-    reference.fields.push_back({field.type, field.offset_bytes});
-  }
-  const double factor = 16 + 2 * std::sqrt(static_cast<double>(ReductionLength(expression)));
-  for (int r = 0; r < static_cast<int>(expression.function().results().size()); ++r) {
-    const Expression::AccessRef ref = expression.output_access(r);
-    if (ref.buffer != output) continue;
-    ReferenceField& field = reference.fields[ref.field];
-    const ScalarType combined = expression.function().results()[r].type;
-    if (IsFloatingPoint(field.type)) {
-      const double epsilon =
-          std::max(Epsilon(field.type), IsFloatingPoint(combined) ? Epsilon(combined) : 0.0);
-      field.tolerance = tolerance < 0 ? epsilon * factor : tolerance;
-    } else {
-      field.rounds = IsFloatingPoint(combined) && tolerance != 0;
-    }
-  }
+  ReferenceBuffer reference = EmptyReference(expression, output, tolerance);
+  reference.bytes = std::move(bytes);
+  reference.reached = ReachedElements(expression, output);
   for (ReferenceField& field : reference.fields) {
-    const RealsSummary summary = Summarize(reference, field);
-    if (summary.finite > 0) {
-      field.rms = std::sqrt(summary.squares / static_cast<double>(summary.finite));
-    }
-    reference.contains_nan |= summary.has_nan;
-    reference.contains_infinity |= summary.has_infinity;
+    TakeSummary(Summarize(reference, field), field, reference);
+  }
+  return reference;
+}
+
+ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
+                                     std::vector<ReferenceSample> samples, double tolerance) {
+  ReferenceBuffer reference = EmptyReference(expression, output, tolerance);
+  reference.check = samples.empty() ? ResultCheck::kNothing : ResultCheck::kSamples;
+  reference.samples = std::move(samples);
+  for (size_t f = 0; f < reference.fields.size(); ++f) {
+    TakeSummary(SummarizeSamples(reference, static_cast<int>(f)), reference.fields[f], reference);
   }
   return reference;
 }
 
 std::optional<Mismatch> FirstMismatch(const ReferenceBuffer& reference, const std::byte* got,
                                       std::byte poison) {
+  if (reference.check != ResultCheck::kWhole) return FirstMismatchOfSamples(reference, got);
   // Most results are equal bit by bit, since the inputs are small multiples of powers of two.
   if (reference.is_right_itself() &&
       std::memcmp(reference.bytes.data(), got, reference.bytes.size()) == 0) {
@@ -269,6 +344,8 @@ bool ContainsNonFinite(const ReferenceBuffer& reference) {
 }
 
 bool IsConstant(const ReferenceBuffer& reference) {
+  if (reference.check == ResultCheck::kNothing) return false;  // as far as one can say
+  if (reference.check == ResultCheck::kSamples) return AreSamplesConstant(reference);
   int64_t first = -1;
   int64_t reached = 0;
   for (int64_t e = 0; e < reference.elements(); ++e) {

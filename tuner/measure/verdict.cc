@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -97,6 +98,9 @@ Measurement Judge(const RunRecord& record, const CandidateRun& run,
   }
   Measurement measurement;
   measurement.times_ns = record.times_ns;
+  for (const ReferenceBuffer& reference : references) {
+    measurement.check = std::max(measurement.check, reference.check);
+  }
   return measurement;
 }
 

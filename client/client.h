@@ -28,7 +28,7 @@
 namespace mdh {
 
 struct TuneOptions {
-  int64_t budget_ns = 0;       // 0: the daemon's default, 60 s
+  int64_t budget_ns = 0;       // 0: any result will do; if there is none, 60 s
   int64_t max_trials = 0;      // 0: no limit but the budget
   uint64_t seed = 0;           // 0: the daemon's default, 1
   std::string technique = "";  // empty: the daemon's default, "annealing"

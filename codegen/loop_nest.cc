@@ -1,7 +1,9 @@
 // The plain loop nest: one loop per dimension, one accumulator, no decomposition at all. And what
 // gives its results sooner, with the same operations in the same order for each of them: the
 // longest loop of results is shared among threads, and where reading is better that way, the
-// reductions run around a row of results rather than within each.
+// reductions run around a row of results rather than within each. Of a single result of a long
+// reduction threads combine parts, which are combined in their order: there the order is kept, but
+// not the grouping.
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -23,6 +25,10 @@ namespace mdh {
 namespace {
 
 enum class Nesting { kPlain, kForCaches };
+
+// Of a long reduction.
+constexpr int64_t kParts = 64;
+constexpr int64_t kLeastItemsOfPart = 1024;
 
 class LoopNestBuilder {
  public:
@@ -53,6 +59,10 @@ class LoopNestBuilder {
 
   LoopProgram Build() {
     LoopProgram program;
+    if (nesting_ == Nesting::kForCaches && HasParts()) {
+      BuildParts(program);
+      return program;
+    }
     if (nesting_ == Nesting::kForCaches && !expression_.has_prefix_sum()) {
       program.stages.push_back({"The whole computation.", BuildSharedNest()});
       return program;
@@ -122,6 +132,83 @@ class LoopNestBuilder {
       body = std::move(loop);
     }
     return body;
+  }
+
+  // ---- Parts of a long reduction ----
+
+  bool HasParts() const {
+    return Dimensions(/*reduced=*/false).empty() && expression_.reduction().identity() &&
+           expression_.dimensions()[0].size >= kParts * kLeastItemsOfPart;
+  }
+
+  // The first dimension, which is outermost, in parts of one length; the last few items, which are
+  // no whole part, come after the results of the parts.
+  void BuildParts(LoopProgram& program) {
+    const int64_t size = expression_.dimensions()[0].size, length = size / kParts;
+    const std::string number = names_.Unique("part");
+    const Index part = Index::Variable(number);
+    std::vector<ResultTarget> partials;
+    for (const TypedName& result : expression_.function().results()) {
+      partials.push_back({names_.Unique("partial"), RegisterType(result.type), {}});
+      program.scratch.push_back({partials.back().pointer, partials.back().type, kParts, false});
+    }
+    Block first;
+    const std::vector<LoopValue> of_part = DeclareIdentities(first);
+    first.push_back(CombinePoints(of_part, part * length, part * length + Index(length)));
+    for (size_t r = 0; r < partials.size(); ++r) {
+      first.push_back(
+          {StoreElements{partials[r].pointer, part, StoredValue(of_part[r], partials[r].type), 1}});
+    }
+    Block shared;
+    shared.push_back({ShareLoop{number, kParts, std::make_shared<const Block>(std::move(first))}});
+    program.stages.push_back({"Parts of the reduction.", std::move(shared)});
+
+    Block second, add;
+    const std::vector<LoopValue> whole = DeclareIdentities(second);
+    std::vector<LoopValue> values;
+    for (const ResultTarget& partial : partials) {
+      values.push_back(LoadValue(partial.pointer, part, {partial.type, 1}, 1));
+    }
+    Combine(whole, std::move(values), add);
+    second.push_back({For{number, Index(0), Index(kParts), 1, false,
+                          std::make_shared<const Block>(std::move(add))}});
+    second.push_back(CombinePoints(whole, Index(kParts * length), Index(size)));
+    Store(whole, second);
+    program.stages.push_back({"The parts, and what remains.", OnFirstThread(std::move(second))});
+  }
+
+  std::vector<LoopValue> DeclareIdentities(Block& block) {
+    std::vector<LoopValue> results;
+    const std::vector<ScalarValue>& identity = *expression_.reduction().identity();
+    for (const TypedName& result : expression_.function().results()) {
+      const std::string name =
+          names_.Unique(CIdentifier(absl::StrReplaceAll(result.name, {{".", "_"}})));
+      block.push_back({DeclareValue{name, MakeLiteral(identity[results.size()]), true}});
+      results.push_back(MakeNamed(name, {RegisterType(result.type), 1}));
+    }
+    return results;
+  }
+
+  // The points of all dimensions, of the first one from `begin` to `end`, combined into `results`.
+  Statement CombinePoints(const std::vector<LoopValue>& results, const Index& begin,
+                          const Index& end) {
+    Block body;
+    std::vector<LoopValue> values = Values(body);
+    Combine(results, std::move(values), body);
+    std::vector<int> inner = Dimensions(/*reduced=*/true);
+    inner.erase(inner.begin());
+    return {For{index_names_[0], begin, end, 1, false,
+                std::make_shared<const Block>(Nest(inner, std::move(body)))}};
+  }
+
+  void Combine(const std::vector<LoopValue>& results, std::vector<LoopValue> values, Block& block) {
+    NameAll(values, block);
+    std::vector<LoopValue> combined =
+        EmitCombination(expression_.reduction(), results, values, names_, block);
+    if (combined.size() > 1) NameAll(combined, block);
+    for (size_t r = 0; r < results.size(); ++r) {
+      block.push_back({Assign{std::get<NamedValue>(results[r]->form).name, combined[r]}});
+    }
   }
 
   // ---- Rows ----

@@ -51,6 +51,11 @@ Result<int64_t> DeviceLease::LoopNestTime() {
   return IfHeld(runner_.LoopNestTime());
 }
 
+void DeviceLease::SetDeadline(int64_t deadline_ns) {
+  absl::MutexLock lock(&mutex_);
+  if (!is_given_up_) runner_.SetDeadline(deadline_ns);
+}
+
 Status DeviceLease::Submit(int64_t number, const Kernel& kernel, const MeasureOptions& options) {
   MDH_RETURN_IF_ERROR(CheckHeld());
   const Status status = runner_.Submit(number, kernel, options);

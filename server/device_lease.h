@@ -35,6 +35,8 @@ class DeviceLease final : public Runner {
   const DeviceDescription& device() const override { return runner_.device(); }
   Status SetProblem(const Expression& expression, uint64_t seed, const Numerics& numerics) override;
   Result<int64_t> LoopNestTime() override;
+  void SetDeadline(int64_t deadline_ns) override;
+  void SetStepListener(OnStep on_step) override { runner_.SetStepListener(std::move(on_step)); }
   Status Submit(int64_t number, const Kernel& kernel, const MeasureOptions& options) override;
   Result<Finished> Next() override;
   Result<MachinePeaks> Peaks() override;

@@ -9,7 +9,6 @@ namespace mdh {
 Job::Job(int64_t number, CreateJob request, v1::TuningJob proto)
     : number(number),
       expression(std::move(request.expression)),
-      options(std::move(request.options)),
       devices(std::move(request.devices)),
       source(std::move(request.source)),
       priority(request.priority),

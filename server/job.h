@@ -28,6 +28,8 @@ struct CreateJob {
   std::string source = "";                  // who asks
   int64_t max_queued_of_source = 0;         // 0: as the queue says
   int priority = 0;                         // among the jobs of its source
+  // A record with any search behind it will do, and so will a job with any limits.
+  bool takes_any_search = false;
 };
 
 // Why a running job is asked to stop.
@@ -45,12 +47,16 @@ struct Job {
 
   const int64_t number;
   const Expression expression;
-  const v1::TuningOptions options;
   const std::vector<TuningDevice*> devices;  // that it may run on
   const std::string source;
   const int priority;
   // The search is to end soon.
   std::atomic<bool> is_stopping = false;
+
+  // Those of `proto`, whose limits can be raised; the numbers count how often they were, and how
+  // often when the search was last told.
+  const v1::TuningOptions& options() const { return proto.options(); }
+  int64_t extensions = 0, told_extensions = 0;
 
   v1::TuningJob proto;  // `progress` is the last of `steps`
   std::deque<v1::TuningProgress> steps;

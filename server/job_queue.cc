@@ -206,6 +206,7 @@ void JobQueue::Finish(const std::shared_ptr<Job>& job, v1::TuningJobState state,
   if (!error.ok()) SetError(error, job->proto);
   v1::TuningProgress step = job->proto.progress();
   step.set_remaining_ns(0);
+  step.clear_phase();
   Publish(*job, std::move(step));
   Save(*job);
   spdlog::info("job={} state={} trials={} best_ns={} {}", job->number,

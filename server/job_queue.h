@@ -130,6 +130,9 @@ class JobQueue {
   std::vector<DeviceLease*> LeasesOf(const Job& job) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Those that the search is told of now.
   std::vector<Runner*> TakeJoining(Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The options of the rest of its run, if they were changed since it was last told.
+  std::optional<v1::TuningOptions> TakeExtension(Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  void PublishStep(Job& job, const SearchStep& step) ABSL_LOCKS_EXCLUDED(mutex_);
   void PublishTrial(Job& job, const TuningProgress& progress, TrialJournal& journal)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // What a search that failed had published is not to be trusted.
@@ -149,10 +152,14 @@ class JobQueue {
   Result<std::optional<v1::CreateTuningJobResponse>> FindExisting(const CreateJob& request,
                                                                   const v1::TuningJob& job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Fills in the state that the job begins with: queued, or succeeded if there is a record. Errors:
-  // why it cannot be queued.
-  Status Begin(const CreateJob& request, v1::TuningJob& job) const
-      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Lets a request have the job of an earlier one, whose limits are raised to those of the request.
+  void Join(const CreateJob& request, Job& twin, v1::CreateTuningJobResponse& response)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Fills in the state that the job begins with: queued, or succeeded if there is a record with as
+  // much search behind it as is asked for; and in the response what there is. Errors: why it cannot
+  // be queued.
+  Status Begin(const CreateJob& request, v1::TuningJob& job,
+               v1::CreateTuningJobResponse& response) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   Status CheckQuota(const CreateJob& request) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // The number of a new job. The lock is given up while it is written, and what must not be created
   // twice is not: those who ask for that wait. Errors: as Store::InsertJob.

@@ -11,6 +11,8 @@
 #include "server/job_queue.h"
 #include "server/kernel_key.h"
 #include "server/resource_names.h"
+#include "server/search_effort.h"
+#include "server/tuning_request.h"
 
 namespace mdh {
 namespace {
@@ -59,17 +61,21 @@ Result<v1::CreateTuningJobResponse> JobQueue::Create(CreateJob request) {
   AwaitTwin(request, job);
   MDH_ASSIGN_OR_RETURN(std::optional<v1::CreateTuningJobResponse> existing,
                        FindExisting(request, job));
-  if (existing.has_value()) return *std::move(existing);
-  MDH_RETURN_IF_ERROR(Begin(request, job));
+  if (existing.has_value()) {
+    if (existing->joined()) Join(request, *FindTwin(job.key()), *existing);
+    return *std::move(existing);
+  }
+  v1::CreateTuningJobResponse response;
+  MDH_RETURN_IF_ERROR(Begin(request, job, response));
   MDH_ASSIGN_OR_RETURN(const int64_t number, Insert(request, job));
   job.set_name(JobName(number));
   spdlog::info("job={} expression={} digest={} device={} state={} budget_ns={}", number,
                job.expression_name(), job.key().expression_digest().substr(0, 12), job.devices(0),
                v1::TuningJobState_Name(job.state()), job.options().budget_ns());
-  v1::CreateTuningJobResponse response;
   *response.mutable_job() = job;
   if (job.state() == v1::TUNING_JOB_STATE_QUEUED) {
     const auto created = std::make_shared<Job>(number, std::move(request), std::move(job));
+    if (created->proto.continued_search_ns() > 0) created->before = created->proto.progress();
     Remember(created);
     queued_.push_back(created);
     has_news_ = true;
@@ -109,8 +115,8 @@ Result<v1::CreateTuningJobResponse> JobQueue::Validate(const CreateJob& given) {
   MDH_ASSIGN_OR_RETURN(std::optional<v1::CreateTuningJobResponse> existing,
                        FindExisting(request, job));
   if (existing.has_value()) return *std::move(existing);
-  MDH_RETURN_IF_ERROR(Begin(request, job));
   v1::CreateTuningJobResponse response;
+  MDH_RETURN_IF_ERROR(Begin(request, job, response));
   *response.mutable_job() = std::move(job);
   return response;
 }
@@ -134,6 +140,28 @@ Result<std::optional<v1::CreateTuningJobResponse>> JobQueue::FindExisting(
   return response;
 }
 
+void JobQueue::Join(const CreateJob& request, Job& twin, v1::CreateTuningJobResponse& response) {
+  const v1::TuningOptions before = twin.options();
+  const v1::TuningOptions extended = WithLimitsOf(before, request.options);
+  if (request.takes_any_search || HaveSameLimits(before, extended)) {
+    response.set_note(
+        absl::StrCat("joined ", twin.proto.name(), ", which searches for ", LimitsText(before)));
+    return;
+  }
+  *twin.proto.mutable_options() = extended;
+  ++twin.extensions;
+  v1::TuningProgress step = twin.proto.progress();
+  step.set_remaining_ns(RemainingTime(extended, step.trials(), step.elapsed_ns()));
+  Publish(twin, std::move(step));
+  Save(twin);
+  *response.mutable_job() = twin.proto;
+  response.set_extended(true);
+  response.set_note(absl::StrCat("joined ", twin.proto.name(), " and extended it from ",
+                                 LimitsText(before), " to ", LimitsText(extended)));
+  spdlog::info("job={} extended to budget_ns={} max_trials={}", twin.number, extended.budget_ns(),
+               extended.max_trials());
+}
+
 std::shared_ptr<Job> JobQueue::FindTwin(const v1::KernelKey& key) const {
   const auto twin = by_key_.find(KernelId(key));
   if (twin == by_key_.end()) return nullptr;
@@ -155,21 +183,43 @@ Result<std::optional<v1::TuningJob>> JobQueue::FindRequest(const std::string& re
   return in_memory == nullptr ? *found : in_memory->proto;
 }
 
-Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job) const {
+Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job,
+                       v1::CreateTuningJobResponse& response) const {
   const Result<v1::TuningRecord> known = lookup_table_.FindRecord(job.key());
-  const bool is_done = known.ok() && !known->is_provisional() && !known->is_disturbed() &&
-                       !request.force && IsTimedAs(request.options, *known);
+  const bool is_known =
+      known.ok() && !known->is_provisional() && !known->is_disturbed() &&
+                        IsTimedAs(request.options, *known);
+  const SearchEffort effort = is_known ? EffortBehind(*known) : SearchEffort{};
+  const bool takes_it = is_known && (request.takes_any_search || known->is_pinned() ||
+                                     !AllowsMore(request.options, effort));
+  const bool is_done = takes_it && !request.force;
   v1::TuningProgress progress;
   progress.set_sequence(1);
   progress.set_state(is_done ? v1::TUNING_JOB_STATE_SUCCEEDED : v1::TUNING_JOB_STATE_QUEUED);
-  if (is_done) {
-    job.set_record(known->name());
+  if (is_known) {
+    response.set_search_time_ns(effort.time_ns);
+    response.set_note(absl::StrCat(is_done         ? "there is a record, behind which stands "
+                                   : request.force ? "searches anew; there is a record of "
+                                                   : "goes on from ",
+                                   ToText(effort)));
+  }
+  if (is_done) job.set_record(known->name());
+  if (is_done || (is_known && !request.force)) {
     progress.set_best_time_ns(known->time_ns());
     progress.set_best_parameters(known->parameters());
+  }
+  if (is_done) {
+    if (known->is_pinned()) response.set_note(absl::StrCat(response.note(), "; it is pinned"));
     *job.mutable_end_time() = job.create_time();
   } else {
     MDH_RETURN_IF_ERROR(CheckCanTune(request.devices));
     MDH_RETURN_IF_ERROR(CheckQuota(request));
+    if (is_known && !request.force) {
+      job.set_continued_search_ns(effort.time_ns);
+      job.set_continued_trials(effort.trials);
+      progress.set_elapsed_ns(effort.time_ns);
+    }
+    progress.set_remaining_ns(RemainingTime(request.options, 0, progress.elapsed_ns()));
   }
   job.set_state(progress.state());
   *job.mutable_progress() = std::move(progress);

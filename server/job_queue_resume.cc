@@ -10,6 +10,7 @@
 #include "server/job_queue.h"
 #include "server/kernel_key.h"
 #include "server/resource_names.h"
+#include "server/tuning_request.h"
 
 namespace mdh {
 namespace {
@@ -68,6 +69,11 @@ Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob pro
   *proto.mutable_key() = key;
   MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningTrial> trials, store_.ListTrials(number, 0, 0));
   v1::TuningProgress progress = SummarizeTrials(trials).progress;
+  if (progress.best_time_ns() == 0) {
+    progress.set_best_time_ns(proto.progress().best_time_ns());
+    progress.set_best_parameters(proto.progress().best_parameters());
+  }
+  progress.set_elapsed_ns(std::max(progress.elapsed_ns(), proto.continued_search_ns()));
   // Only changes of state were stored with their numbers; every trial was a step, too.
   progress.set_sequence(proto.progress().sequence() + progress.trials());
   progress.set_state(proto.state());
@@ -108,7 +114,8 @@ void JobQueue::SetAside(const std::shared_ptr<Job>& job, v1::TuningJobState stat
   job->before = job->proto.progress();
   job->proto.set_state(state);
   v1::TuningProgress step = job->proto.progress();
-  step.set_remaining_ns(job->options.budget_ns() - step.elapsed_ns());
+  step.set_remaining_ns(RemainingTime(job->options(), step.trials(), step.elapsed_ns()));
+  step.clear_phase();
   Publish(*job, std::move(step));
   Save(*job);
   const bool is_paused = state == v1::TUNING_JOB_STATE_PAUSED;

@@ -2,12 +2,14 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/job_queue.h"
 #include "server/log_context.h"
 #include "server/resource_names.h"
+#include "server/search_effort.h"
 #include "server/tuning_request.h"
 
 namespace mdh {
@@ -19,16 +21,20 @@ constexpr int64_t kLeastBudgetNs = 1'000'000'000;
 // The better of two times, of which 0 is none.
 int64_t BetterTime(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
-// The options of a run on `devices` devices that follows others.
-v1::TuningOptions OptionsAfter(v1::TuningOptions options, const v1::TuningProgress& before,
-                               int64_t devices) {
+// The options of a run that follows others.
+v1::TuningOptions OptionsAfter(const Job& job) {
+  v1::TuningOptions options = job.options();
+  const v1::TuningProgress& before = job.before;
+  const auto devices = std::ssize(job.leases);
   int64_t left_ns = options.budget_ns() - before.elapsed_ns();
   if (options.max_device_time_ns() > 0) {
     left_ns = std::min(left_ns, (options.max_device_time_ns() - before.device_time_ns()) / devices);
   }
-  options.set_budget_ns(std::max(kLeastBudgetNs, left_ns));
+  const bool goes_on = before.elapsed_ns() > job.proto.continued_search_ns();
+  options.set_budget_ns(std::max(goes_on ? kLeastBudgetNs : 1, left_ns));
   if (options.max_trials() > 0) {
-    options.set_max_trials(std::max<int64_t>(1, options.max_trials() - before.trials()));
+    const int64_t made = job.proto.continued_trials() + before.trials();
+    options.set_max_trials(std::max<int64_t>(1, options.max_trials() - made));
   }
   return options;
 }
@@ -54,7 +60,7 @@ bool MayUse(const AnyJob& job, const TuningDevice& device) {
 
 // A limit on the time of all devices together was divided between those that the search began with.
 bool CanGetMore(const Job& job) {
-  return job.is_searching && !job.is_stopping && job.options.max_device_time_ns() <= 0;
+  return job.is_searching && !job.is_stopping && job.options().max_device_time_ns() <= 0;
 }
 
 }  // namespace
@@ -169,7 +175,7 @@ void JobQueue::RunJob(const std::shared_ptr<Job>& job) {
       *job->proto.mutable_start_time() = ToProto(now);
     }
     v1::TuningProgress step = job->proto.progress();
-    step.set_remaining_ns(job->options.budget_ns() - job->before.elapsed_ns());
+    step.set_remaining_ns(RemainingTime(job->options(), step.trials(), job->before.elapsed_ns()));
     step.clear_latest_reason();
     Publish(*job, std::move(step));
     Save(*job);
@@ -201,6 +207,10 @@ void JobQueue::EndRun(const std::shared_ptr<Job>& job, const Result<v1::TuningRe
   } else if (have_died && reason != StopReason::kCancel &&
              job->failed_runs + 1 < options_.max_runs) {
     Requeue(job, health.ok() ? record.status() : health);
+  } else if (record.ok() && reason == StopReason::kNone &&
+             job->told_extensions != job->extensions) {
+    // The request for more came when the search was over already.
+    SetAside(job, v1::TUNING_JOB_STATE_QUEUED);
   } else if (record.ok()) {
     job->proto.set_record(record->name());
     // The search ends with a measurement on new inputs, which is what counts.
@@ -230,17 +240,25 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
   v1::KernelKey key;
   v1::TuningOptions options;
   std::string resume_from;
+  SearchEffort made_before;
+  bool continues = false;
   {
     absl::MutexLock lock(&mutex_);
     key = job.proto.key();
     resume_from = job.before.best_parameters();
-    options = OptionsAfter(job.options, job.before, static_cast<int64_t>(job.leases.size()));
+    options = OptionsAfter(job);
+    job.told_extensions = job.extensions;
+    made_before = {.time_ns = job.before.elapsed_ns(),
+                   .trials = job.proto.continued_trials() + job.before.trials()};
+    continues = job.proto.continued_search_ns() > 0;
     job.is_searching = true;
     has_news_ = true;  // there may be devices for it
   }
   MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningTrial> trials,
                        store_.ListTrials(job.number, 0, 0));
-  TrialJournal journal(store_, job.number, key, SummarizeTrials(trials), options_.now);
+  JournalSummary summary = SummarizeTrials(trials);
+  if (continues) MDH_RETURN_IF_ERROR(AddEarlierJobs(store_, job.number, key, summary));
+  TrialJournal journal(store_, job.number, key, std::move(summary), options_.now);
   const JobSearch search = {
       .expression = job.expression,
       .options = options,
@@ -248,6 +266,9 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
       .leases = [&] { return LeasesOf(job); },
       .joining = [&] { return TakeJoining(job); },
       .resume_from = resume_from,
+      .made_before = made_before,
+      .extension = [&] { return TakeExtension(job); },
+      .on_step = [&](const SearchStep& step) { PublishStep(job, step); },
       .on_trial = [&](const TuningProgress& progress) { PublishTrial(job, progress, journal); },
       .cancelled = job.is_stopping,
       .is_interrupted =
@@ -273,8 +294,31 @@ std::vector<Runner*> JobQueue::TakeJoining(Job& job) {
   return runners;
 }
 
+std::optional<v1::TuningOptions> JobQueue::TakeExtension(Job& job) {
+  absl::MutexLock lock(&mutex_);
+  if (job.told_extensions == job.extensions) return std::nullopt;
+  job.told_extensions = job.extensions;
+  return OptionsAfter(job);
+}
+
+void JobQueue::PublishStep(Job& job, const SearchStep& search) {
+  absl::MutexLock lock(&mutex_);
+  v1::TuningProgress step = job.proto.progress();
+  step.set_phase(static_cast<v1::TuningPhase>(search.phase));
+  step.set_elapsed_ns(std::max(step.elapsed_ns(), job.before.elapsed_ns() + search.elapsed_ns));
+  step.set_device_time_ns(step.device_time_ns() +
+                          (step.elapsed_ns() - job.proto.progress().elapsed_ns()) *
+                              static_cast<int64_t>(CountHeld(job)));
+  step.set_remaining_ns(search.remaining_ns > 0
+                            ? search.remaining_ns
+                            : RemainingTime(job.options(), step.trials(), step.elapsed_ns()));
+  step.clear_latest_reason();
+  Publish(job, std::move(step));
+}
+
 void JobQueue::PublishTrial(Job& job, const TuningProgress& progress, TrialJournal& journal) {
   v1::TuningProgress step;
+  step.set_phase(v1::TUNING_PHASE_MEASURING);
   {
     absl::ReaderMutexLock lock(&mutex_);
     const v1::TuningProgress& before = job.before;
@@ -287,11 +331,11 @@ void JobQueue::PublishTrial(Job& job, const TuningProgress& progress, TrialJourn
     const v1::TuningProgress& last = job.proto.progress();
     step.set_device_time_ns(last.device_time_ns() + (step.elapsed_ns() - last.elapsed_ns()) *
                                                         static_cast<int64_t>(CountHeld(job)));
+    step.set_remaining_ns(RemainingTime(job.options(), step.trials(), step.elapsed_ns()));
   }
   if (progress.best != nullptr && step.best_time_ns() == progress.best_ns) {
     step.set_best_parameters(ToText(*progress.best));
   }
-  step.set_remaining_ns(RemainingTime(job.options, step.trials(), step.elapsed_ns()));
   const Measurement& latest = progress.trial->measurement;
   step.set_latest_outcome(std::string(Name(latest.outcome)));
   step.set_latest_reason(latest.reason);

@@ -40,6 +40,9 @@ Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
                         absl::StrCat("the priority, ", request.priority, ", is not between -",
                                      kMaxPriority, " and ", kMaxPriority));
   }
+  const bool takes_any_search = request.options.budget_ns() == 0 &&
+                                request.options.max_trials() == 0 &&
+                                request.options.max_device_time_ns() == 0;
   MDH_ASSIGN_OR_RETURN(v1::TuningOptions options,
                        InField("options", CheckTuningOptions(std::move(request.options))));
   MDH_RETURN_IF_ERROR(LimitDeviceTime(request.requester.limits, request.requester.source, options));
@@ -52,7 +55,8 @@ Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
                    .devices = std::move(devices),
                    .source = std::move(request.requester.source),
                    .max_queued_of_source = request.requester.limits.queued_jobs,
-                   .priority = request.priority};
+                   .priority = request.priority,
+                   .takes_any_search = takes_any_search};
 }
 
 }  // namespace mdh

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "server/similar_records.h"
 #include "server/tuning_request.h"
 #include "server/tuning_result_conversion.h"
+#include "tuner/measure/clock.h"
 #include "tuner/trial_book.h"
 
 namespace mdh {
@@ -22,6 +24,8 @@ namespace {
 
 // Records that a search starts from.
 constexpr size_t kStartRecords = 3;
+// What goes before a search takes longer than this only if peaks are measured.
+constexpr int64_t kShortWhile = 100'000'000;
 
 std::vector<StartPoint> StartPoints(const JobSearch& search, const DeviceDescription& device,
                                     const LookupTable& lookup_table) {
@@ -56,9 +60,12 @@ class RunningSearch {
       spdlog::warn("device={} peaks are unknown: {}", device_.name(),
                    std::string(measured.status().message()));
     }
+    const int64_t before_ns = NowNs() - start_ns_;
+    if (before_ns > kShortWhile) before_search_ns_ = before_ns;
     const std::vector<DeviceLease*> leases = search_.leases();
     const std::vector<Runner*> runners(leases.begin(), leases.end());
     const auto on_trial = [this](const TuningProgress& progress) {
+      trials_ = progress.trials;
       search_.on_trial(progress);
       PublishIfBest(progress);
     };
@@ -72,12 +79,50 @@ class RunningSearch {
     v1::TuningRecord record = MakeRecord(search_.expression, search_.key, description_, result);
     record.set_search_end(search_.cancelled ? v1::SEARCH_END_CANCELLED : v1::SEARCH_END_BUDGET);
     record.set_is_provisional(search_.is_interrupted());
+    AddEffort(result, record);
     return Put(std::move(record), MakeKernel(search_.key, result.kernel, description_));
   }
 
  private:
-  TuningOptions Options() const {
+  // What is left of the budget: the search is not the first that needs time.
+  AbortCondition AbortOf(v1::TuningOptions options) const {
+    options.set_budget_ns(std::max<int64_t>(1, options.budget_ns() - before_search_ns_));
+    return FromProto(options).abort;
+  }
+
+  // Of all searches for the key before this one; a new one also stands behind what it may replace.
+  int64_t TimeBefore() const {
+    if (search_.made_before.time_ns > 0) return search_.made_before.time_ns;
+    const Result<v1::TuningRecord> known = tools_.lookup_table.FindRecord(search_.key);
+    const bool is_same = known.ok() && !known->is_provisional() &&
+                         IsCold(known->cache_state()) == IsCold(search_.options.cache_state());
+    return is_same ? EffortBehind(*known).time_ns : 0;
+  }
+
+  // Of this search and what was there before. One that was ended by its budget has used it up.
+  void AddEffort(const TuningResult& result, v1::TuningRecord& record) const {
+    const bool is_used_up = !search_.cancelled && !result.is_exhausted &&
+                            (limits_.max_trials() == 0 || trials_ < limits_.max_trials());
+    const int64_t own_ns = before_search_ns_ + result.elapsed_ns;
+    const int64_t used_ns = is_used_up ? std::max(own_ns, limits_.budget_ns()) : own_ns;
+    record.set_total_search_time_ns(TimeBefore() + used_ns);
+    record.set_trials(std::max(result.trials, search_.made_before.trials + trials_));
+    record.set_is_exhausted(result.is_exhausted);
+    record.set_result_check(static_cast<v1::ResultCheck>(result.measurement.check));
+  }
+
+  TuningOptions Options() {
     TuningOptions options = FromProto(search_.options);
+    options.abort = AbortOf(search_.options);
+    options.on_step = search_.on_step;
+    if (search_.extension) {
+      options.extension = [this]() -> std::optional<AbortCondition> {
+        std::optional<v1::TuningOptions> extended = search_.extension();
+        if (!extended) return std::nullopt;
+        limits_ = *std::move(extended);
+        return AbortOf(limits_);
+      };
+    }
     options.start = StartPoints(search_, description_, tools_.lookup_table);
     options.joining = search_.joining;
     if (TrialJournal* journal = search_.journal; journal != nullptr) {
@@ -115,6 +160,7 @@ class RunningSearch {
     record.set_failed_trials(progress.failed_trials);
     record.set_search_time_ns(progress.elapsed_ns);
     record.set_is_provisional(true);
+    record.set_result_check(static_cast<v1::ResultCheck>(trial.measurement.check));
     const Status stored = Put(std::move(record), made->kernel).status();
     if (!stored.ok()) spdlog::error("the best so far: {}", std::string(stored.message()));
   }
@@ -143,6 +189,10 @@ class RunningSearch {
   const DeviceDescription description_;
   v1::MachinePeaks peaks_;
   int64_t published_ns_ = 0;  // of the trial that was stored last
+  const int64_t start_ns_ = NowNs();
+  int64_t before_search_ns_ = 0;  // until Tune was called
+  v1::TuningOptions limits_ = search_.options;
+  int64_t trials_ = 0;  // of this run
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -14,6 +16,7 @@
 #include "server/device_catalogue.h"
 #include "server/device_lease.h"
 #include "server/lookup_table.h"
+#include "server/search_effort.h"
 #include "server/store.h"
 #include "server/trial_journal.h"
 #include "tuner/tuning_loop.h"
@@ -36,6 +39,11 @@ struct JobSearch {
   std::function<std::vector<Runner*>()> joining;
   // The best parameters of an earlier run of the same job, as text; empty: none.
   std::string resume_from;
+  // What earlier runs, and other jobs for the same key, have searched.
+  SearchEffort made_before = {};
+  // As TuningOptions of mdh::Tune: of the rest of this search.
+  std::function<std::optional<v1::TuningOptions>()> extension = {};
+  std::function<void(const SearchStep&)> on_step = {};
   std::function<void(const TuningProgress&)> on_trial;
   const std::atomic<bool>& cancelled;
   // Whether the search was ended for a while only: then its result is provisional.

@@ -76,6 +76,12 @@ Status CheckFigures(const v1::TuningRecord& given) {
     if (figure >= 0 && figure <= kMaxTimeNs) continue;
     return InvalidField(absl::StrCat("record.", name), absl::StrCat(figure, " is out of bounds"));
   }
+  if (given.total_search_time_ns() < 0) {
+    return InvalidField("record.total_search_time_ns", "is negative");
+  }
+  if (!v1::ResultCheck_IsValid(given.result_check())) {
+    return InvalidField("record.result_check", "there is no such check");
+  }
   if (given.time_ns() == 0) {
     return InvalidField("record.time_ns", "a result has a time");
   }
@@ -105,6 +111,9 @@ void TakeOver(const v1::TuningRecord& given, absl::Time now, v1::TuningRecord& r
   record.set_trials(given.trials());
   record.set_failed_trials(given.failed_trials());
   record.set_search_time_ns(given.search_time_ns());
+  record.set_total_search_time_ns(given.total_search_time_ns());
+  record.set_is_exhausted(given.is_exhausted());
+  record.set_result_check(given.result_check());
   record.set_search_end(given.search_end());
   record.set_technique(given.technique());
   record.set_seed(given.seed());

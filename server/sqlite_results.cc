@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/time_util.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -114,6 +115,33 @@ Result<std::optional<v1::TuningRecord>> FindBetter(SqliteDatabase& database,
   return *std::move(stored);
 }
 
+// A search that found nothing better stands behind the record that stays, too.
+Result<PutOutcome> AddEffort(SqliteDatabase& database, v1::TuningRecord stored,
+                             const StoredResult& worse) {
+  const v1::TuningRecord& record = worse.record;
+  const bool is_of_key = !worse.is_given && !record.is_provisional() && !stored.is_provisional() &&
+                         !stored.is_pinned() &&
+                         IsCold(stored.cache_state()) == IsCold(record.cache_state());
+  const bool is_more = record.total_search_time_ns() > stored.total_search_time_ns() ||
+                       (record.is_exhausted() && !stored.is_exhausted());
+  if (!is_of_key || !is_more) return PutOutcome{std::move(stored), std::nullopt};
+  stored.set_total_search_time_ns(
+      std::max(stored.total_search_time_ns(), record.total_search_time_ns()));
+  stored.set_is_exhausted(stored.is_exhausted() || record.is_exhausted());
+  if (record.trials() > stored.trials()) {
+    stored.set_trials(record.trials());
+    stored.set_failed_trials(record.failed_trials());
+  }
+  MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(stored.name()));
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse update,
+      SqliteUse::Of(database, "UPDATE records SET record = ?2, crc32 = crc32(?2) WHERE id = ?1"));
+  MDH_RETURN_IF_ERROR(update->BindText(1, id).BindBytes(2, stored.SerializeAsString()).Run());
+  MDH_ASSIGN_OR_RETURN(ChangedRecord changed,
+                       AddChange(database, v1::KERNEL_CHANGE_KIND_PUT, stored));
+  return PutOutcome{std::move(stored), std::move(changed)};
+}
+
 Status DeleteRows(SqliteDatabase& database, const std::string& id) {
   for (const char* sql : {"DELETE FROM records WHERE id = ?1", "DELETE FROM kernels WHERE id = ?1",
                           "DELETE FROM pins WHERE id = ?1"}) {
@@ -131,7 +159,7 @@ Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& r
   MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(record.name()));
   MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningRecord> better,
                        FindBetter(database, record, result.is_given));
-  if (better.has_value()) return PutOutcome{*std::move(better), std::nullopt};
+  if (better.has_value()) return AddEffort(database, *std::move(better), result);
   const v1::KernelKey& key = record.key();
   MDH_ASSIGN_OR_RETURN(
       SqliteUse put_record,

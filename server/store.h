@@ -69,7 +69,8 @@ class Store {
   // or of at most the same time. A provisional record replaces provisional ones only, and any other
   // replaces it whatever the times. Times in other states of the caches do not compare: a search
   // was asked for one of them and replaces a record of the other, but what is given does not.
-  // Returns the record that is stored now.
+  // Returns the record that is stored now; one that stays knows from then on what was searched for
+  // another one in vain.
   virtual Result<v1::TuningRecord> PutResult(const v1::TuningRecord& record,
                                              const v1::Kernel& kernel) = 0;
   // The same for many, all or none.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/canonical.h"
 #include "server/job.h"
+#include "server/resource_names.h"
 #include "tuner/trial_book.h"
 
 namespace mdh {
@@ -17,6 +18,7 @@ namespace {
 constexpr size_t kDigestDigits = 32;
 // Reasons of failures are whole outputs of compilers; longer ones are cut.
 constexpr size_t kMaxReasonBytes = 1'000;
+constexpr int kMostEarlierJobs = 20;
 
 bool IsOk(const v1::TuningTrial& trial) { return trial.outcome() == Name(TrialOutcome::kOk); }
 
@@ -60,6 +62,22 @@ JournalSummary SummarizeTrials(const std::vector<v1::TuningTrial>& trials) {
     }
   }
   return summary;
+}
+
+Status AddEarlierJobs(Store& store, int64_t job, const v1::KernelKey& key,
+                      JournalSummary& summary) {
+  const std::string key_id = KernelId(key);
+  MDH_ASSIGN_OR_RETURN(
+      const std::vector<v1::TuningJob> earlier,
+      store.ListJobs(job, kMostEarlierJobs, {.expression = key.expression_digest()}));
+  for (const v1::TuningJob& other : earlier) {
+    if (KernelId(other.key()) != key_id) continue;
+    MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(other.name()));
+    MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningTrial> trials, store.ListTrials(number, 0, 0));
+    // What was measured later stays.
+    summary.known.merge(SummarizeTrials(trials).known);
+  }
+  return absl::OkStatus();
 }
 
 std::string TrialJournal::Digest(const std::string& identity) const {

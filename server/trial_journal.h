@@ -26,6 +26,9 @@ struct JournalSummary {
   std::map<std::string, Measurement> known;
 };
 JournalSummary SummarizeTrials(const std::vector<v1::TuningTrial>& trials);
+// Adds to what is known the measurements of earlier jobs for the same key, of which the store has
+// the latest. Errors: what the store says.
+Status AddEarlierJobs(Store& store, int64_t job, const v1::KernelKey& key, JournalSummary& summary);
 
 // Used by the thread that tunes. What it cannot store it logs: a search does not end for that.
 class TrialJournal {

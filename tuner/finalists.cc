@@ -7,6 +7,7 @@
 
 #include "tuner/interleaved_times.h"
 #include "tuner/measure/clock.h"
+#include "tuner/trial_book.h"
 
 namespace mdh {
 namespace {
@@ -78,6 +79,8 @@ Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expressi
     for (const size_t k : open) kernels.push_back(finalists[k].kernel);
     MDH_ASSIGN_OR_RETURN(const std::vector<Measurement> measured, runner.Measure(kernels, measure));
     if (measured_since_ns == 0) measured_since_ns = NowNs();
+    // At the deadline, or the caller's wish.
+    if (std::any_of(measured.begin(), measured.end(), WasCancelled)) break;
     for (size_t n = 0; n < open.size(); ++n) times.AddRound(open[n], measured[n]);
   }
   if (measured_since_ns == 0) return absl::CancelledError("cancelled");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tuner/measure/verdict.h"
+
 namespace mdh {
 namespace {
 
@@ -86,7 +88,8 @@ std::vector<size_t> InterleavedTimes::Open() const {
 Measurement InterleavedTimes::Final(size_t kernel) const {
   const Kernel& timed = kernels_[kernel];
   Measurement final = timed.latest;
-  if (timed.has_failed() || timed.rounds.empty()) return final;
+  if (timed.has_failed()) return final;
+  if (timed.rounds.empty()) return CancelledMeasurement();
   final.is_disturbed = !timed.is_settled();
   const int64_t settled = timed.settled_ns();
   std::vector<Round> agreeing;

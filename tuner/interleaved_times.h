@@ -29,7 +29,8 @@ class InterleavedTimes {
   // time of the fastest one, and that the others are slower or take as long.
   std::vector<size_t> Open() const;
   // Of the calls in the rounds that agree, or in the fastest round if none do. Marked as disturbed
-  // if its time is not settled, or the search has seen a much shorter one.
+  // if its time is not settled, or the search has seen a much shorter one. Without a round:
+  // cancelled.
   Measurement Final(size_t kernel) const;
 
  private:

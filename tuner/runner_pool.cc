@@ -29,6 +29,11 @@ RunnerPool::~RunnerPool() {
   }
   for (Runner* runner : busy) runner->Interrupt();
   for (const auto& member : members_) member->thread.join();
+  // Others use the runners from now on.
+  for (const auto& member : members_) {
+    member->runner->SetDeadline(0);
+    member->runner->SetStepListener(nullptr);
+  }
 }
 
 Status RunnerPool::SetProblem(const Expression& expression, uint64_t seed,
@@ -52,10 +57,17 @@ Status RunnerPool::SetProblem(const Expression& expression, uint64_t seed,
   return absl::OkStatus();
 }
 
+void RunnerPool::SetDeadline(int64_t deadline_ns) {
+  absl::MutexLock lock(&mutex_);
+  deadline_ns_ = deadline_ns;
+  for (const auto& member : members_) member->runner->SetDeadline(deadline_ns);
+}
+
 void RunnerPool::Add(Runner* runner) {
   Member* member;
   {
     absl::MutexLock lock(&mutex_);
+    runner->SetDeadline(deadline_ns_);
     members_.push_back(std::make_unique<Member>(Member{.runner = runner, .is_joining = true}));
     member = members_.back().get();
   }

@@ -35,6 +35,8 @@ class RunnerPool {
   // On all runners at once. Expects that nothing is submitted. Errors: those of the first runner if
   // none is left that could.
   Status SetProblem(const Expression& expression, uint64_t seed, const Numerics& numerics);
+  // Of all runners, also those that come later (Runner::SetDeadline).
+  void SetDeadline(int64_t deadline_ns) ABSL_LOCKS_EXCLUDED(mutex_);
   // One more, which is given the problem by itself and then takes its share. Expects that
   // SetProblem was called.
   void Add(Runner* runner) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -97,6 +99,7 @@ class RunnerPool {
   int unfinished_ ABSL_GUARDED_BY(mutex_) = 0;  // submitted and not handed out
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
   Status last_error_ ABSL_GUARDED_BY(mutex_);
+  int64_t deadline_ns_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace mdh

@@ -1,6 +1,7 @@
 #include "tuner/tuning_budget.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "tuner/finalists.h"
@@ -11,12 +12,17 @@ namespace {
 
 // In work before the first result, which tells how long others are worth waiting for.
 constexpr int kFirstInWork = 4;
+// Of a duration, this part more is allowed.
+constexpr int64_t kOverrunPart = 5;
+// Of a slow finalist, at least; checks included.
+constexpr int64_t kCallsOfFinalist = 10;
 
 }  // namespace
 
 TuningBudget::TuningBudget(const TuningOptions& options, const TrialBook& book, int lookahead,
                            size_t finalists)
     : options_(options),
+      abort_(options.abort),
       book_(book),
       lookahead_(lookahead),
       finalists_(finalists),
@@ -37,8 +43,31 @@ SearchProgress TuningBudget::Progress(const State& state) const {
           .improvements = book_.improvements()};
 }
 
+int64_t TuningBudget::deadline_ns() const {
+  const std::optional<int64_t> duration_ns = abort_.NanosecondsLeft({});
+  if (!duration_ns) return 0;
+  return start_ns_ + *duration_ns + *duration_ns / kOverrunPart + kMostOverrunNs;
+}
+
+int64_t TuningBudget::remaining_ns() const {
+  SearchProgress progress = Progress({});
+  const std::optional<int64_t> left_ns = abort_.NanosecondsLeft(progress);
+  return left_ns ? std::max(*left_ns, TimeOfTheEnd()) : 0;
+}
+
 int64_t TuningBudget::TimeOfTheEnd() const {
-  return problem_ns_ + static_cast<int64_t>(finalists_) * FinalistTime(options_);
+  int64_t all_ns = problem_ns_;
+  for (const Candidate& candidate : book_.best()) {
+    all_ns +=
+        std::max(FinalistTime(options_), kCallsOfFinalist * SearchTime(candidate.measurement));
+  }
+  const int64_t to_come = static_cast<int64_t>(finalists_) - std::ssize(book_.best());
+  return all_ns + std::max<int64_t>(0, to_come) * FinalistTime(options_);
+}
+
+bool TuningBudget::HasTimeForTheEnd() const {
+  const int64_t deadline = deadline_ns();
+  return deadline == 0 || NowNs() + TimeOfTheEnd() < deadline;
 }
 
 int64_t TuningBudget::ReservedTime(const State& state) const {
@@ -53,7 +82,7 @@ bool TuningBudget::IsTimeUp(const State& state) const {
   progress.evaluations -= state.in_work;
   progress.valid_evaluations -= state.in_work;
   progress.elapsed_ns += TimeOfTheEnd();
-  return options_.abort.Holds(progress);
+  return abort_.Holds(progress);
 }
 
 int TuningBudget::Room(const State& state) const {
@@ -65,7 +94,7 @@ int TuningBudget::Allowance(int wanted, const State& state) const {
   SearchProgress progress = Progress(state);
   progress.elapsed_ns += ReservedTime(state);
   int allowed = 0;
-  while (allowed < wanted && !options_.abort.Holds(progress)) {
+  while (allowed < wanted && !abort_.Holds(progress)) {
     ++allowed;
     ++progress.evaluations;
   }

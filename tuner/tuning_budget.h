@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "tuner/trial_book.h"
 #include "tuner/tuning_loop.h"
@@ -25,12 +26,19 @@ class TuningBudget {
                size_t finalists);
 
   int64_t elapsed_ns() const;
+  // Instead of the condition of the options.
+  void SetAbort(AbortCondition abort) { abort_ = std::move(abort); }
+  // When all must be over, on the clock of NowNs(); 0: never.
+  int64_t deadline_ns() const;
+  // To the end, measurements there included; 0: not known.
+  int64_t remaining_ns() const;
   // Inputs and references have taken this, and will again for the finalists.
   void SetProblemTime(int64_t problem_ns) { problem_ns_ = problem_ns; }
   // The first kernel follows.
   void BeginSearch();
-
-  // How long the measurements at the end will take.
+  // Whether the measurements at the end will be over at the deadline.
+  bool HasTimeForTheEnd() const;
+  // How long they will take.
   int64_t TimeOfTheEnd() const;
 
   // Whether there is a result, and no time left for what is in work.
@@ -43,10 +51,11 @@ class TuningBudget {
  private:
   // The figures of the search so far, as abort conditions see them; what is in work counts.
   SearchProgress Progress(const State& state) const;
-  // Of the measurements at the end, and what is in work.
+  // The time of the end, and what is in work.
   int64_t ReservedTime(const State& state) const;
 
   const TuningOptions& options_;
+  AbortCondition abort_;
   const TrialBook& book_;
   const int lookahead_;
   const size_t finalists_;

@@ -10,11 +10,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
 #include "codegen/default_parameters.h"
-#include "core/constraints.h"
 #include "core/low_level_expression.h"
 #include "tuner/design_search.h"
 #include "tuner/finalists.h"
+#include "tuner/first_points.h"
 #include "tuner/mdh_space.h"
 #include "tuner/measure/clock.h"
 #include "tuner/pace.h"
@@ -30,11 +32,14 @@ namespace {
 // to boast with.
 constexpr int64_t kMostLoopNestPoints = 4'000'000'000;
 constexpr int64_t kMostLoopNestPointsBesideGpu = 50'000'000;
+constexpr int64_t kShortLoopNest = 100'000'000;
 constexpr size_t kFinalists = 3;
 // What is compared with them besides: the configuration from rules and the record there is.
 constexpr size_t kKept = 2;
 // Of the time of the search, for patience at the end (TuningOptions).
 constexpr int64_t kPatiencePart = 10;
+constexpr int64_t kMostPointsOfSmall = 1'000'000;
+constexpr int64_t kPatience = 30'000'000'000;
 
 class TuningRun {
  public:
@@ -50,32 +55,90 @@ class TuningRun {
         model_(TuningModel(device_)),
         pace_(Pace::For(device_)),
         lookahead_(options.lookahead > 0 ? options.lookahead : pace_.lookahead),
+        runners_(runners.begin(), runners.end()),
         pool_(runners, lookahead_) {}
 
   Result<TuningResult> Run() {
     MDH_RETURN_IF_ERROR(SearchTechniqueNamed(options_.technique).status());
     MDH_RETURN_IF_ERROR(BuildSpace());
     TuningResult result;
+    SetDeadline();
     const int64_t before_problem_ns = NowNs();
-    MDH_RETURN_IF_ERROR(pool_.SetProblem(expression_, options_.seed, options_.numerics));
+    MDH_RETURN_IF_ERROR(SetProblem());
     budget_.SetProblemTime(NowNs() - before_problem_ns);
     if (cancelled_) MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
     if (is_cpu()) {
+      Tell(SearchPhase::kLoopNest);
       MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
     }
     MDH_RETURN_IF_ERROR(RunSearch());
     MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
-    if (!cancelled_) MDH_RETURN_IF_ERROR(MeasureBest());
+    if (!cancelled_ && budget_.HasTimeForTheEnd()) MDH_RETURN_IF_ERROR(MeasureBest());
     MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
     if (!is_cpu() && !cancelled_) {
+      Tell(SearchPhase::kLoopNest);
       MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
     }
+    if (is_cpu() && !cancelled_ && !IsLate()) TimeShortLoopNestAgain(result);
     return Finish(std::move(result));
   }
 
  private:
   bool is_cpu() const { return device_.kind == DeviceKind::kCpu; }
   NumericsPolicy policy() const { return PolicyFor(expression_, options_.numerics.policy); }
+
+  // ---- Time ----
+
+  // Of a small problem nothing takes long but a machine that does other things: until there is a
+  // first result its time is no reason to give up.
+  void SetDeadline() {
+    const int64_t deadline_ns = budget_.deadline_ns();
+    const bool is_patient = book_.best().empty() && expression_.points() <= kMostPointsOfSmall;
+    pool_.SetDeadline(deadline_ns > 0 && is_patient ? deadline_ns + kPatience : deadline_ns);
+  }
+
+  bool IsLate() const {
+    const int64_t deadline_ns = budget_.deadline_ns();
+    return deadline_ns > 0 && NowNs() > deadline_ns;
+  }
+
+  // The caller may have changed the condition by now.
+  void TakeExtension() {
+    if (!options_.extension) return;
+    std::optional<AbortCondition> extension = options_.extension();
+    if (!extension) return;
+    budget_.SetAbort(*std::move(extension));
+    SetDeadline();
+  }
+
+  void Tell(SearchPhase phase) {
+    if (!options_.on_step) return;
+    const int64_t remaining_ns =
+        phase == SearchPhase::kFinals ? budget_.TimeOfTheEnd() : budget_.remaining_ns();
+    absl::MutexLock lock(&step_mutex_);
+    options_.on_step({phase, budget_.elapsed_ns(), remaining_ns});
+  }
+
+  Status SetProblem() {
+    for (Runner* runner : runners_) {
+      runner->SetStepListener([this](ProblemStep step) {
+        Tell(step == ProblemStep::kInputs ? SearchPhase::kInputs : SearchPhase::kReference);
+      });
+    }
+    Status status = pool_.SetProblem(expression_, options_.seed, options_.numerics);
+    for (Runner* runner : runners_) runner->SetStepListener(nullptr);
+    if (absl::IsDeadlineExceeded(status)) return BudgetTooShort(std::string(status.message()));
+    if (absl::IsCancelled(status) && !cancelled_ && IsLate()) {
+      return BudgetTooShort("its inputs and what results are compared with were not there");
+    }
+    return status;
+  }
+
+  Status BudgetTooShort(const std::string& why) const {
+    return absl::DeadlineExceededError(
+        absl::StrFormat("the budget is too short for '%s': %s after %.1f s; no kernel was measured",
+                        expression_.name(), why, static_cast<double>(budget_.elapsed_ns()) * 1e-9));
+  }
 
   // What a user would get without all this: measured on the host's CPU, or left out, 0, where that
   // would take too long. The host may have no compiler for it: an error where the CPU is what is
@@ -86,8 +149,15 @@ class TuningRun {
     Runner* const runner = pool_.idle();
     if (runner == nullptr) return 0;
     const Result<int64_t> time_ns = runner->LoopNestTime();
-    if (!time_ns.ok() && !is_cpu()) return 0;
+    if (!time_ns.ok() && (!is_cpu() || IsLate())) return 0;
     return time_ns;
+  }
+
+  // Others may have used the machine when it was timed first.
+  void TimeShortLoopNestAgain(TuningResult& result) {
+    if (result.loop_nest_ns <= 0 || result.loop_nest_ns > kShortLoopNest) return;
+    const Result<int64_t> again = LoopNestTime();
+    if (again.ok() && *again > 0) result.loop_nest_ns = std::min(result.loop_nest_ns, *again);
   }
 
   // ---- The space ----
@@ -149,11 +219,8 @@ class TuningRun {
 
   Status RunSearch() {
     budget_.BeginSearch();
-    std::vector<StartPoint> first = {
-        {DefaultParameters(expression_, model_, device_, options_.numerics.policy)}};
-    first.insert(first.end(), options_.start.begin(), options_.start.end());
-    for (TuningParameters& start : RuleStarts()) first.push_back({std::move(start)});
-    AddEarlyCalls(&first);
+    Tell(SearchPhase::kCompiling);
+    std::vector<StartPoint> first = FirstPoints(target_, options_.start);
     MDH_RETURN_IF_ERROR(EvaluateKnown(first));
     MDH_RETURN_IF_ERROR(SearchDesigns());
     if (book_.trials() > 0 && Allowance(1) == 0) return absl::OkStatus();
@@ -163,31 +230,14 @@ class TuningRun {
     search_ = &search;
     while (true) {
       MDH_RETURN_IF_ERROR(StartProposals());
-      if (in_work_.empty()) break;
+      if (in_work_.empty()) {
+        is_exhausted_ = !cancelled_ && Allowance(1) > 0;
+        break;
+      }
       MDH_RETURN_IF_ERROR(TakeOne());
     }
     search_ = nullptr;
     return absl::OkStatus();
-  }
-
-  // What else rules count as good, besides the default.
-  std::vector<TuningParameters> RuleStarts() const {
-    std::vector<TuningParameters> starts =
-        StartingParameters(expression_, model_, device_, options_.numerics.policy);
-    starts.erase(starts.begin());
-    return starts;
-  }
-
-  // The same with calls that begin early, which only measuring tells the worth of.
-  void AddEarlyCalls(std::vector<StartPoint>* starts) const {
-    if (!HasEarlyLaunches(device_.kind)) return;
-    const size_t count = starts->size();
-    for (size_t n = 0; n < count; ++n) {
-      StartPoint start = (*starts)[n];
-      if (start.parameters.early_launches != EarlyLaunches::kStages) continue;
-      start.parameters.early_launches = EarlyLaunches::kCalls;
-      starts->push_back(std::move(start));
-    }
   }
 
   // The search starts from what is known, repaired where it is no member of the space.
@@ -195,22 +245,10 @@ class TuningRun {
     SearchOptions options = {
         .technique = options_.technique, .seed = options_.seed, .lookahead = lookahead_};
     for (const StartPoint& point : first) {
-      if (!IsOfThisModel(point)) continue;
+      if (!IsOfModel(target_, point)) continue;
       options.start.push_back(space_->EncodeNearest(point.parameters, point.sizes));
     }
     return options;
-  }
-
-  bool IsOfThisModel(const StartPoint& point) const {
-    return point.parameters.system_model == model_.name &&
-           point.parameters.tile.size() == model_.layers.size() &&
-           static_cast<int>(point.parameters.tile[0].size()) == expression_.rank();
-  }
-
-  // As it is: those of other sizes, or of other devices, may be invalid here.
-  bool IsValidHere(const StartPoint& point) const {
-    return IsOfThisModel(point) && point.parameters.numerics == policy() &&
-           Validate(expression_, model_, device_, point.parameters).ok();
   }
 
   // Whether it comes from an earlier run for the same sizes: then what this one gives must be no
@@ -235,7 +273,7 @@ class TuningRun {
       const StartPoint& point = first[static_cast<size_t>(n)];
       const bool is_repeated =
           std::find(first.begin(), first.begin() + n, point) != first.begin() + n;
-      if (is_repeated || (n > 0 && !IsValidHere(point))) continue;
+      if (is_repeated || (n > 0 && !IsValidOn(target_, point))) continue;
       MDH_RETURN_IF_ERROR(Start({.parameters = point.parameters,
                                  .configuration = Encode(point.parameters),
                                  .is_default = n == 0,
@@ -267,6 +305,7 @@ class TuningRun {
   }
 
   Status StartDesigns() {
+    TakeExtension();
     while (!cancelled_ && !designs_->is_done()) {
       if (Room() <= 0 || Allowance(1) == 0) break;
       std::optional<BlockCandidate> next = designs_->Ask();
@@ -282,6 +321,7 @@ class TuningRun {
 
   // As many as there is room, and the budget, for.
   Status StartProposals() {
+    TakeExtension();
     while (!cancelled_) {
       const int room = Room();
       const int allowed = room > 0 ? Allowance(room) : 0;
@@ -348,7 +388,7 @@ class TuningRun {
   // or after a cancellation, what is in work is given up.
   Status TakeOne() {
     AddJoining();
-    if (cancelled_ || budget_.IsTimeUp(BudgetState())) pool_.Abandon();
+    if (cancelled_ || IsLate() || budget_.IsTimeUp(BudgetState())) pool_.Abandon();
     MDH_ASSIGN_OR_RETURN(const Runner::Finished finished, pool_.Next());
     const auto [first, last] = in_work_.equal_range(finished.number);
     std::vector<Candidate> candidates;
@@ -392,11 +432,13 @@ class TuningRun {
 
   // Everyone within the search.
   Status Tell(const Candidate& candidate) {
+    const bool had_none = book_.best().empty();
     if (candidate.is_default) {
       default_ns_ = candidate.measurement.time_ns();
       default_identity_ = IdentityOf(candidate.kernel);
     }
     const Cost cost = book_.Record(candidate, budget_.elapsed_ns());
+    if (had_none && !book_.best().empty()) SetDeadline();
     if (!space_.has_value()) unplaced_.emplace_back(candidate.parameters, cost);
     if (candidate.design.has_value() && designs_ != nullptr && candidate.is_repeated) {
       designs_->TellRepeated();
@@ -415,6 +457,7 @@ class TuningRun {
     if (!status.ok() && cancelled_) {
       return absl::CancelledError("cancelled before any configuration was measured");
     }
+    if (book_.trials() == 0 && IsLate()) return BudgetTooShort("nothing had been measured");
     return status;
   }
 
@@ -422,6 +465,7 @@ class TuningRun {
 
   // All on one device, as they are compared; another one takes over if it gives up.
   Status MeasureBest() {
+    Tell(SearchPhase::kFinals);
     if (device_.kind == DeviceKind::kCuda &&
         budget_.elapsed_ns() >= options_.least_search_for_nvcc_ns) {
       Kernel kernel = book_.best().front().kernel;
@@ -467,6 +511,7 @@ class TuningRun {
     result.failed_trials = book_.failed_trials();
     result.elapsed_ns = budget_.elapsed_ns();
     result.low_level_table = low_level.ToTable();
+    result.is_exhausted = is_exhausted_;
     return result;
   }
 
@@ -476,8 +521,11 @@ class TuningRun {
   const std::atomic<bool>& cancelled_;
   const DeviceDescription device_;
   const SystemModel model_;
+  const SearchTarget target_{expression_, model_, device_, policy()};
   const Pace pace_;
   const int lookahead_;
+  const std::vector<Runner*> runners_;  // that it begins with
+  absl::Mutex step_mutex_;              // so that the caller hears of one step at a time
   RunnerPool pool_;
   FusedDimensions fused_;  // of the default
   std::future<Result<MdhSpace>> building_;
@@ -487,6 +535,7 @@ class TuningRun {
   Search* search_ = nullptr;                                 // idem
   int64_t default_ns_ = 0;
   std::string default_identity_;
+  bool is_exhausted_ = false;
   int64_t next_number_ = 1;
   int64_t known_ = 0;         // of the trials in the book: those that an earlier run has made
   int64_t known_failed_ = 0;  // of these

@@ -28,6 +28,22 @@ struct StartPoint {
   friend bool operator==(const StartPoint&, const StartPoint&) = default;
 };
 
+// What a search does at the moment.
+enum class SearchPhase : uint8_t {
+  kInputs = 1,     // draws random inputs
+  kReference = 2,  // computes what results are compared with
+  kLoopNest = 3,   // times the untuned loop nest
+  kCompiling = 4,  // compiles the first kernels
+  kMeasuring = 5,  // trials come in
+  kFinals = 6,     // measures the best once more, on new inputs
+};
+
+struct SearchStep {
+  SearchPhase phase;
+  int64_t elapsed_ns;    // since the start of Tune
+  int64_t remaining_ns;  // to its end, estimated; 0: not known
+};
+
 struct TuningOptions {
   std::string technique = "auc_bandit";
   uint64_t seed = 1;
@@ -57,6 +73,12 @@ struct TuningOptions {
   // Runners that help from now on: asked between trials. Like those that Tune was called with; each
   // is given once, and must outlive the call of Tune.
   std::function<std::vector<Runner*>()> joining = {};
+  // Asked between trials: what holds instead of `abort` from now on, counted from the start of
+  // Tune; nullopt: nothing new. Not asked any more once the search is over, when the best are
+  // measured once more.
+  std::function<std::optional<AbortCondition>()> extension = {};
+  // Told when a phase begins; one call at a time, but from several threads.
+  std::function<void(const SearchStep&)> on_step = {};
 };
 
 struct Trial {
@@ -77,7 +99,12 @@ struct TuningResult {
   int64_t failed_trials = 0;
   int64_t elapsed_ns = 0;
   std::string low_level_table;
+  bool is_exhausted = false;  // every configuration of the space was tried
 };
+
+// How much longer than a Duration a search may take, whatever the size of the problem: a fifth, and
+// this. Less than two seconds, so that starting it and storing its result fit in as well.
+inline constexpr int64_t kMostOverrunNs = 1'600'000'000;
 
 // Called after every trial, from the thread that called Tune. `best_ns` is the fastest call of the
 // best configuration, 0 before the first valid trial; `elapsed_ns` counts from the start of Tune.
@@ -95,10 +122,14 @@ SystemModel TuningModel(const DeviceDescription& device);
 
 // Searches on devices that are alike (one fingerprint), all of them at once (others may join),
 // until `options.abort` holds or `cancelled` becomes true, and gives the best found so far. The
-// time that the measurements at the end need is kept free of a Duration. `cancelled` is looked at
+// time that the measurements at the end need is kept free of a Duration D, and all is over after
+// 1.2 D + kMostOverrunNs: for that references of large problems are computed in part
+// (Problem::Create), slow trials are given up, and the measurements at the end are left out where
+// there is no time for them. `cancelled` is looked at
 // between measurements: who sets it should also call Interrupt of all runners. After a cancellation
 // the measurements at the end are left out. A device that gives up is left out; what it had is
-// measured by the others. Errors: InvalidArgument (no runners, or of different devices); NotFound
+// measured by the others. Errors: DeadlineExceeded if not even the configuration from rules was
+// measured by then; InvalidArgument (no runners, or of different devices); NotFound
 // (technique); what the last runner says; Cancelled if there is no valid trial yet;
 // FailedPrecondition if no candidate was valid (the message has the commonest reason).
 Result<TuningResult> Tune(const Expression& expression, absl::Span<Runner* const> runners,

@@ -53,6 +53,7 @@ struct mdh_client {
 struct mdh_job {
   mdh_client* client;
   std::string name;
+  std::string note = "";
 };
 
 struct mdh_cache {

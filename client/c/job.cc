@@ -9,6 +9,7 @@ namespace mdh {
 namespace {
 
 static_assert(static_cast<int>(MDH_CACHES_COLD) == v1::CACHE_STATE_COLD);
+static_assert(static_cast<int>(MDH_PHASE_FINALS) == v1::TUNING_PHASE_FINALS);
 
 TuneOptions ToTuneOptions(const mdh_tune_options& from, const mdh_query& query) {
   TuneOptions options;
@@ -48,7 +49,7 @@ mdh_code mdh_job_start(mdh_client* client, const mdh_query* query, const mdh_tun
     MDH_ASSIGN_OR_RETURN(
         const mdh::v1::CreateTuningJobResponse created,
         client->client->CreateJob(query->expression, mdh::ToTuneOptions(read, *query)));
-    *job = new mdh_job{client, created.job().name()};
+    *job = new mdh_job{client, created.job().name(), created.note()};
     return absl::OkStatus();
   });
 }
@@ -64,6 +65,19 @@ mdh_code mdh_job_open(mdh_client* client, const char* name, mdh_job** job, mdh_e
 void mdh_job_free(mdh_job* job) { delete job; }
 
 const char* mdh_job_name(const mdh_job* job) { return job->name.c_str(); }
+
+const char* mdh_job_note(const mdh_job* job) { return job->note.c_str(); }
+
+mdh_code mdh_job_phase(const mdh_job* job, mdh_phase* phase, mdh_error** error) {
+  return mdh::Guarded(error, [&]() -> mdh::Status {
+    MDH_ASSIGN_OR_RETURN(const mdh::v1::GetTuningJobResponse now,
+                         job->client->client->GetJob(job->name));
+    const mdh::v1::TuningPhase phase_now = now.job().progress().phase();
+    const bool is_known = phase_now >= 0 && phase_now <= MDH_PHASE_FINALS;
+    *phase = is_known ? static_cast<mdh_phase>(phase_now) : MDH_PHASE_NONE;
+    return absl::OkStatus();
+  });
+}
 
 mdh_code mdh_job_poll(const mdh_job* job, mdh_progress* progress, mdh_error** error) {
   return mdh::Guarded(error, [&]() -> mdh::Status {

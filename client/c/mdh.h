@@ -355,7 +355,7 @@ typedef enum mdh_caches MDH_ENUM_BASE {
 
 typedef struct mdh_tune_options {
   size_t struct_bytes;   /* sizeof(mdh_tune_options) */
-  int64_t budget_ns;     /* 0: the daemon's default, 60 s */
+  int64_t budget_ns;     /* that behind the record included; 0: any will do, else 60 s */
   int64_t max_trials;    /* 0: no limit but the budget */
   uint64_t seed;         /* 0: the daemon's default */
   double tolerance;      /* largest relative error of results; 0: from the numerics */
@@ -384,6 +384,16 @@ typedef struct mdh_progress {
   int64_t queue_position; /* jobs ahead of a queued one */
 } mdh_progress;
 
+typedef enum mdh_phase MDH_ENUM_BASE {
+  MDH_PHASE_NONE = 0,      /* it does not run, or the daemon does not say */
+  MDH_PHASE_INPUTS = 1,    /* draws random inputs */
+  MDH_PHASE_REFERENCE = 2, /* computes what results are compared with */
+  MDH_PHASE_LOOP_NEST = 3, /* times the untuned loop nest */
+  MDH_PHASE_COMPILING = 4, /* compiles the first kernels */
+  MDH_PHASE_MEASURING = 5, /* compiles and measures kernels */
+  MDH_PHASE_FINALS = 6     /* measures the best once more, on new inputs */
+} mdh_phase;
+
 /* A job of the daemon, which goes on whether or not there is a handle. Needs its client. */
 typedef struct mdh_job mdh_job;
 
@@ -395,6 +405,11 @@ MDH_API mdh_code mdh_job_open(mdh_client* client, const char* name, mdh_job** jo
                               mdh_error** error);
 MDH_API void mdh_job_free(mdh_job* job);
 MDH_API const char* mdh_job_name(const mdh_job* job);
+/* Of a job that was begun here: what search stands behind the record that there is, from what the
+ * job goes on, or whose job was joined, for people; "" if there was nothing. */
+MDH_API const char* mdh_job_note(const mdh_job* job);
+/* What a running job does now. */
+MDH_API mdh_code mdh_job_phase(const mdh_job* job, mdh_phase* phase, mdh_error** error);
 MDH_API mdh_code mdh_job_poll(const mdh_job* job, mdh_progress* progress, mdh_error** error);
 /* Waits until the job has ended, also while the daemon is restarted. `progress`: the last one, or
  * NULL; set if the job has ended. MDH_DEADLINE_EXCEEDED if it has not ended after `limit_ns` (0: no

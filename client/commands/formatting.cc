@@ -119,6 +119,18 @@ std::string FormatRecord(const v1::TuningRecord& record) {
                         record.trials(), record.failed_trials(),
                         FormatTime(record.search_time_ns()),
                         record.search_end() == v1::SEARCH_END_CANCELLED ? ", cancelled" : "");
+  const bool is_sum =
+      record.total_search_time_ns() > record.search_time_ns() + record.search_time_ns() / 4;
+  if (is_sum || record.is_exhausted()) {
+    absl::StrAppendFormat(&text, "  %-12s %s in all%s\n", "searched",
+                          FormatTime(record.total_search_time_ns()),
+                          record.is_exhausted() ? ", every configuration" : "");
+  }
+  if (record.result_check() == v1::RESULT_CHECK_SAMPLES) {
+    absl::StrAppendFormat(&text, "  %-12s on some elements\n", "checked");
+  } else if (record.result_check() == v1::RESULT_CHECK_NONE) {
+    absl::StrAppendFormat(&text, "  %-12s not: the budget is too short for that\n", "checked");
+  }
   absl::StrAppendFormat(&text, "  %-12s %s\n\n%s", "record", record.name(),
                         record.low_level_table());
   if (text.back() != '\n') text.push_back('\n');

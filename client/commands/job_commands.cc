@@ -21,8 +21,7 @@ void PrintJob(const v1::TuningJob& job) {
   const std::string best =
       progress.best_time_ns() > 0 ? FormatTime(progress.best_time_ns()) : std::string("-");
   std::printf("%-16s %-10s %8lld  %-10s %s  %-12s %s%s%s\n", job.name().c_str(),
-              JobStateName(job.state()).c_str(), static_cast<long long>(progress.trials()),
-              best.c_str(),
+              JobActivity(job).c_str(), static_cast<long long>(progress.trials()), best.c_str(),
               google::protobuf::util::TimeUtil::ToString(job.create_time()).substr(0, 19).c_str(),
               JobDeviceNames(job).c_str(), job.expression_name().c_str(),
               job.has_error() ? ": " : "", job.error().message().c_str());

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/commands/formatting.h"
+#include "client/commands/job_format.h"
 #include "client/commands/terminal.h"
 
 namespace mdh {
@@ -17,6 +18,22 @@ namespace {
 constexpr int64_t kTerminalIntervalNs = 100'000'000;
 constexpr int64_t kLineIntervalNs = 5'000'000'000;
 constexpr int kColumnsOfFile = 1'000;
+// Less is no second.
+constexpr int64_t kShownAsLeftNs = 500'000'000;
+
+// Before there are trials, and after the last, what it does says more than how long that takes.
+std::string FormatTimeLeft(const v1::TuningProgress& progress) {
+  const bool is_searching = progress.phase() == v1::TUNING_PHASE_UNSPECIFIED ||
+                            progress.phase() == v1::TUNING_PHASE_MEASURING;
+  std::string text = is_searching ? "" : absl::StrCat("  ", JobPhaseName(progress.phase()));
+  if (progress.remaining_ns() >= kShownAsLeftNs) {
+    absl::StrAppendFormat(&text, "%s%.0f s left", is_searching ? "  " : ", ",
+                          static_cast<double>(progress.remaining_ns()) / 1e9);
+  } else if (is_searching) {
+    text = "  ending";
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -36,8 +53,7 @@ std::string FormatProgress(const v1::TuningProgress& progress, int columns) {
   const std::string best = progress.best_time_ns() > 0
                                ? absl::StrCat("  best ", FormatTime(progress.best_time_ns()))
                                : "  no result yet";
-  const std::string left =
-      absl::StrFormat("  %.0f s left", static_cast<double>(progress.remaining_ns()) / 1e9);
+  const std::string left = FormatTimeLeft(progress);
   std::string line;
   for (const std::string& candidate :
        {absl::StrCat(bar, percent, trials, failed, best, left),

@@ -9,8 +9,9 @@
 namespace mdh {
 
 // One line without its end, e.g. "[#####.....] 50 %  120 trials (3 failed)  best 1.23 ms  30.0 s
-// left". What does not fit into so many columns is left out: failures, then the bar, then all but
-// the share and the best; what is left is cut.
+// left"; what the job does ("reference") unless it measures kernels. What does not fit into so many
+// columns is left out: failures, then the bar, then all but the share and the best; what is left is
+// cut.
 std::string FormatProgress(const v1::TuningProgress& progress, int columns = 1'000);
 
 // Not thread-safe.

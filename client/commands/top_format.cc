@@ -98,24 +98,24 @@ std::string JobLine(const v1::TuningJob& job, bool is_wide) {
       progress.best_time_ns() > 0 ? FormatTime(progress.best_time_ns()) : std::string("-");
   const std::string left =
       job.state() == v1::TUNING_JOB_STATE_RUNNING
-          ? absl::StrFormat("%.0f s", static_cast<double>(progress.remaining_ns()) / 1e9)
+          ? absl::StrFormat("%.0f s",
+                            std::max(1.0, static_cast<double>(progress.remaining_ns()) / 1e9))
           : std::string("-");
   if (!is_wide) {
-    return absl::StrFormat("%6s %-8s %7d %9s %s", number, JobStateName(job.state()),
-                           progress.trials(), best, job.expression_name());
+    return absl::StrFormat("%6s %-9s %7d %9s %s", number, JobActivity(job), progress.trials(), best,
+                           job.expression_name());
   }
-  return absl::StrFormat("%6s  %-8s [%s] %8d %8d %10s %8s  %-12s %s", number,
-                         JobStateName(job.state()), Bar(progress, 10), progress.trials(),
-                         progress.failed_trials(), best, left, Cut(JobDeviceNames(job), 12),
-                         job.expression_name());
+  return absl::StrFormat("%6s  %-9s [%s] %8d %8d %10s %8s  %-12s %s", number, JobActivity(job),
+                         Bar(progress, 10), progress.trials(), progress.failed_trials(), best, left,
+                         Cut(JobDeviceNames(job), 12), job.expression_name());
 }
 
 void AddJobs(const std::vector<v1::TuningJob>& jobs, Screen& screen) {
   screen.AddHeading(
       screen.is_wide()
-          ? absl::StrFormat("%6s  %-8s %-12s %8s %8s %10s %8s  %-12s %s", "JOB", "STATE",
+          ? absl::StrFormat("%6s  %-9s %-12s %8s %8s %10s %8s  %-12s %s", "JOB", "STATE",
                             "PROGRESS", "TRIALS", "FAILED", "BEST", "LEFT", "DEVICE", "EXPRESSION")
-          : absl::StrFormat("%6s %-8s %7s %9s %s", "JOB", "STATE", "TRIALS", "BEST", "EXPRESSION"));
+          : absl::StrFormat("%6s %-9s %7s %9s %s", "JOB", "STATE", "TRIALS", "BEST", "EXPRESSION"));
   if (jobs.empty()) screen.Add("no jobs run or wait");
   for (size_t n = 0; n < jobs.size(); ++n) {
     if (screen.left() == 1 && n + 1 < jobs.size()) {

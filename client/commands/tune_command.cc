@@ -25,7 +25,6 @@ namespace {
 
 struct TuneArguments {
   ExpressionArguments expression;
-  std::string budget = "60s";
   TuneOptions options;
   bool detach = false;
 };
@@ -80,6 +79,7 @@ ExitCode Tune(const GlobalOptions& options, const TuneArguments& arguments) {
     }
     return ExitCode::kOk;
   }
+  if (!created->note().empty()) std::fprintf(stderr, "%s\n", created->note().c_str());
   const std::string& job = created->job().name();
   if (arguments.detach) {
     if (options.json) {
@@ -109,11 +109,16 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
   auto tune_arguments = std::make_shared<TuneArguments>();
   CLI::App* tune = app.add_subcommand("tune", "search the best kernel for an expression");
   AddExpressionArguments(*tune, tune_arguments->expression);
-  tune->add_option("--budget", tune_arguments->budget, "duration of the search")
-      ->capture_default_str()
-      ->check([tune_arguments](const std::string& text) {
-        return ParseDurationArgument(text, tune_arguments->options.budget_ns);
-      });
+  tune->add_option_function<std::string>(
+          "--budget",
+          [tune_arguments](const std::string& text) {
+            const std::string wrong =
+                ParseDurationArgument(text, tune_arguments->options.budget_ns);
+            if (!wrong.empty()) throw CLI::ValidationError("--budget", wrong);
+          },
+          "time of the search, that behind the result that there is included [any result will do; "
+          "if there is none, 60s]")
+      ->type_name("DURATION");
   tune->add_option("--trials", tune_arguments->options.max_trials, "most configurations to try")
       ->check(CLI::PositiveNumber);
   tune->add_option("--seed", tune_arguments->options.seed, "seed of the search [1]");

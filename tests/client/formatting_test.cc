@@ -107,5 +107,19 @@ TEST(Formatting, ProgressShowsTrialsBestAndTimeLeft) {
   EXPECT_THAT(FormatProgress(progress), HasSubstr("best 1.23 ms"));
 }
 
+TEST(Formatting, ProgressSaysWhatIsDoneAndNeverThatNoTimeIsLeft) {
+  v1::TuningProgress progress;
+  progress.set_state(v1::TUNING_JOB_STATE_RUNNING);
+  progress.set_phase(v1::TUNING_PHASE_LOOP_NEST);
+  progress.set_remaining_ns(3'000'000'000);
+  EXPECT_THAT(FormatProgress(progress), HasSubstr("no result yet  loop nest, 3 s left"));
+  progress.set_phase(v1::TUNING_PHASE_FINALS);
+  progress.set_remaining_ns(0);
+  EXPECT_THAT(FormatProgress(progress), HasSubstr("no result yet  finals"));
+  EXPECT_THAT(FormatProgress(progress), Not(HasSubstr("left")));
+  progress.set_phase(v1::TUNING_PHASE_MEASURING);
+  EXPECT_THAT(FormatProgress(progress), HasSubstr("  ending"));
+}
+
 }  // namespace
 }  // namespace mdh

@@ -113,7 +113,7 @@ TEST_F(TuneTest, EverythingIsFoundAfterARestart) {
   EXPECT_THAT(ReadFile(directory_.File("k/matmul.c")), HasSubstr("mdh_matmul"));
   EXPECT_EQ(Job("tuningJobs/1")["state"], "TUNING_JOB_STATE_SUCCEEDED");
   // A known result is not searched again.
-  const nlohmann::json again = MdhJson(OnMatMul("tune", 48, {"--budget", "60s"}));
+  const nlohmann::json again = MdhJson(OnMatMul("tune", 48, {"--budget", "3s"}));
   EXPECT_EQ(again["job"]["name"], "tuningJobs/2");
   EXPECT_EQ(again["record"], before["record"]);
 }
@@ -231,6 +231,27 @@ TEST_F(TuneTest, AKilledDaemonGoesOnWithItsJobsDespiteTheStaleSocket) {
   StartDaemon();
   EXPECT_EQ(Mdh(OnMatMul("lookup", 96)).code, 0);
   ExpectTakenUp(job);
+}
+
+TEST_F(TuneTest, MoreSearchGoesOnAndLessIsToldWhatThereIs) {
+  ASSERT_EQ(Mdh(OnMatMul("tune", 48, {"--budget", "1s"})).code, 0);
+  const Ended less = Mdh(OnMatMul("tune", 48, {"--budget", "500ms"}));
+  EXPECT_EQ(less.code, 0);
+  EXPECT_THAT(less.err, HasSubstr("there is a record, behind which stands a search of "));
+  const Ended any = Mdh(OnMatMul("tune", 48));
+  EXPECT_EQ(any.code, 0);
+  EXPECT_THAT(any.err, HasSubstr("there is a record"));
+  const Ended more = Mdh(OnMatMul("tune", 48, {"--budget", "2s"}));
+  EXPECT_EQ(more.code, 0);
+  EXPECT_THAT(more.err, HasSubstr("goes on from a search of "));
+}
+
+TEST_F(TuneTest, JoiningWithALargerBudgetExtendsTheJob) {
+  const std::string job = Detached(96, "60s");
+  const Ended joined = Mdh(OnMatMul("tune", 96, {"--budget", "90s", "--detach"}));
+  EXPECT_THAT(joined.err, HasSubstr("joined " + job + " and extended it from 60.0 s to 90.0 s"));
+  EXPECT_EQ(Job(job)["options"]["budget_ns"], "90000000000");
+  EXPECT_EQ(Mdh({"cancel", job}).code, 0);
 }
 
 }  // namespace

@@ -126,6 +126,9 @@ class FakeTune {
     Trial trial{1, DefaultParameters(expression, model, device), {}};
     trial.measurement.times_ns = {time_ns};
     trial.measurement.is_disturbed = is_disturbed;
+    if (!reports_its_trial && options.on_step) {
+      options.on_step({SearchPhase::kReference, 500, 7'000'000'000});
+    }
     if (reports_its_trial) on_trial({&trial, 1, 0, time_ns.load(), &trial.parameters, 1000});
     MDH_RETURN_IF_ERROR(
         WaitForEnd(expression, {runners.begin(), runners.end()}, options, cancelled));
@@ -159,6 +162,12 @@ class FakeTune {
     return runners_[size];
   }
 
+  // What searches were told to end by instead of what they began with.
+  std::vector<std::string> extensions() {
+    absl::MutexLock lock(&mutex_);
+    return extensions_;
+  }
+
   void Fail(Status failure) {
     absl::MutexLock lock(&mutex_);
     failure_ = std::move(failure);
@@ -179,6 +188,9 @@ class FakeTune {
       if (options.joining) {
         const std::vector<Runner*> joining = options.joining();
         runners.insert(runners.end(), joining.begin(), joining.end());
+      }
+      if (options.extension) {
+        if (const auto extension = options.extension()) extensions_.push_back(extension->ToText());
       }
       for (size_t n = 0; n < runners.size();) {
         if (runners[n]->Health().ok()) {
@@ -202,6 +214,7 @@ class FakeTune {
   Status failure_;
   std::vector<size_t> starts_;
   std::vector<int64_t> order_;
+  std::vector<std::string> extensions_;
   std::map<int64_t, size_t> runners_;
 };
 

@@ -181,5 +181,42 @@ TEST(Comparison, LargeBuffersMayHoldInfinities) {
   EXPECT_EQ(FirstMismatch(reference, Bytes(values).data(), kPoison)->element, 2'400'000);
 }
 
+TEST(Comparison, OfASampledReferenceOnlySamplesAreCompared) {
+  const Expression add = AddExpression(4);
+  const auto real = [](double value) { return ScalarValue::Real(ScalarType::kFloat32, value); };
+  const ReferenceBuffer reference =
+      MakeSampledReference(add, 0, {{1, 0, real(2)}, {3, 0, real(4)}});
+  EXPECT_EQ(reference.check, ResultCheck::kSamples);
+  EXPECT_FALSE(reference.is_right_itself());
+  EXPECT_FALSE(IsConstant(reference));
+  EXPECT_FLOAT_EQ(static_cast<float>(reference.fields[0].rms), std::sqrt(10.0f));
+  const auto compare = [&](const std::vector<float>& got) {
+    return FirstMismatch(reference, Bytes(got).data(), kPoison);
+  };
+  EXPECT_EQ(compare({7, 2, kNan, 4}), std::nullopt);
+  ASSERT_TRUE(compare({1, 2, 3, kNan}).has_value());
+  EXPECT_EQ(compare({1, 2, 3, 5})->element, 3);
+  EXPECT_EQ(compare({1, 2, 3, 5})->expected, "4");
+}
+
+TEST(Comparison, SamplesOfBoolsAndIntegersMustBeEqual) {
+  const Expression any = AddExpression(2, ScalarType::kBool);
+  const ReferenceBuffer bools = MakeSampledReference(any, 0, {{1, 0, ScalarValue::Bool(true)}});
+  EXPECT_EQ(FirstMismatch(bools, Bytes<uint8_t>({9, 1}).data(), kPoison), std::nullopt);
+  EXPECT_TRUE(FirstMismatch(bools, Bytes<uint8_t>({9, 2}).data(), kPoison).has_value());
+  const Expression sum = AddExpression(2, ScalarType::kInt32);
+  const ReferenceBuffer ints =
+      MakeSampledReference(sum, 0, {{0, 0, ScalarValue::Integer(ScalarType::kInt32, 5)}});
+  EXPECT_EQ(FirstMismatch(ints, Bytes<int32_t>({5, 0}).data(), kPoison), std::nullopt);
+  EXPECT_TRUE(FirstMismatch(ints, Bytes<int32_t>({6, 0}).data(), kPoison).has_value());
+}
+
+TEST(Comparison, WithoutSamplesNothingIsCompared) {
+  const ReferenceBuffer reference = MakeSampledReference(AddExpression(2), 0, {});
+  EXPECT_EQ(reference.check, ResultCheck::kNothing);
+  EXPECT_EQ(FirstMismatch(reference, Bytes<float>({kNan, 1}).data(), kPoison), std::nullopt);
+  EXPECT_FALSE(IsConstant(reference));
+}
+
 }  // namespace
 }  // namespace mdh

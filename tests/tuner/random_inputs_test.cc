@@ -87,5 +87,28 @@ TEST(RandomInputs, LargeBuffersAreTheSameEveryTimeAndNotPeriodic) {
   EXPECT_FALSE(std::equal(first.begin(), first.begin() + 1000, first.begin() + kPiece));
 }
 
+TEST(RandomInputs, VeryLargeBuffersRepeatWhatWasDrawn) {
+  constexpr int64_t kCount = kDrawnValues + 3'000'000;
+  std::vector<uint8_t> values(kCount);
+  EXPECT_TRUE(FillRandom(InputDistribution::kPositive, ScalarType::kUint8,
+                         {reinterpret_cast<std::byte*>(values.data()), kCount, 1}, 1, 5));
+  EXPECT_TRUE(std::equal(values.begin() + kDrawnValues, values.end(), values.begin()));
+  // A field of records, which are further apart.
+  std::vector<uint8_t> pairs(2 * kCount);
+  EXPECT_TRUE(FillRandom(InputDistribution::kPositive, ScalarType::kUint8,
+                         {reinterpret_cast<std::byte*>(pairs.data()), kCount, 2}, 1, 5));
+  for (int64_t e = 0; e < kCount; e += 999'983) {
+    EXPECT_EQ(pairs[2 * e], values[e]);
+    EXPECT_EQ(pairs[2 * e + 1], 0);
+  }
+}
+
+TEST(RandomInputs, DrawingIsGivenUpInTime) {
+  std::vector<uint8_t> values(3'000'000);
+  EXPECT_FALSE(FillRandom(InputDistribution::kPositive, ScalarType::kUint8,
+                          {reinterpret_cast<std::byte*>(values.data()), 3'000'000, 1}, 1, 5,
+                          /*give_up_ns=*/1));
+}
+
 }  // namespace
 }  // namespace mdh

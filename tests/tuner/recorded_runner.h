@@ -25,8 +25,12 @@ class RecordedRunner final : public Runner {
   Status SetProblem(const Expression&, uint64_t seed, const Numerics&) override {
     ++problems_;
     seed_ = seed;
+    for (const ProblemStep step : {ProblemStep::kInputs, ProblemStep::kReference}) {
+      if (on_step_) on_step_(step);
+    }
     return set_problem_ ? set_problem_(problems_) : absl::OkStatus();
   }
+  void SetStepListener(OnStep on_step) override { on_step_ = std::move(on_step); }
   Result<int64_t> LoopNestTime() override { return 1'000'000'000; }
   Status Submit(int64_t number, const Kernel& kernel, const MeasureOptions&) override {
     const bool is_new = problems_ > 1 || searched_.insert(kernel.source).second;
@@ -64,6 +68,7 @@ class RecordedRunner final : public Runner {
   std::set<std::string> searched_;
   std::deque<Finished> submitted_;
   std::function<Status(int problem)> set_problem_;
+  OnStep on_step_;
   std::function<Measurement(const Kernel&)> answer_ = [](const Kernel& kernel) {
     return Ok(CostOf(kernel));
   };

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "tests/server/matmul_expression.h"
@@ -328,6 +329,32 @@ TEST_F(RunnerLifecycle, PeaksThatAKernelExceedsAreMeasuredAgain) {
   const Measurement measurement = MeasureOne(GenerateLoopNest(MatMulExpression(60, 60, 60)));
   EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
   EXPECT_GT(runner_->Peaks()->fp32_flops_per_s, 1e8);
+}
+
+TEST_F(RunnerLifecycle, ADeadlineEndsWhatRunsAndWhatIsBegunLater) {
+  StartRunner();
+  const int64_t start = NowNs();
+  runner_->SetDeadline(start + 1'500'000'000);
+  const Kernel endless = AddKernel(kSize, "  while (1) usleep(1000);\n");
+  const auto measured = runner_->Measure({endless, RightAddKernel(kSize)}, {});
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  for (const Measurement& measurement : *measured) {
+    EXPECT_EQ(measurement.outcome, TrialOutcome::kTimeout);
+    EXPECT_EQ(measurement.reason, "cancelled");
+  }
+  EXPECT_LT(NowNs() - start, 8'000'000'000);
+  EXPECT_TRUE(absl::IsCancelled(runner_->SetProblem(AddExpression(kSize), 2)));
+  runner_->SetDeadline(0);
+  ASSERT_TRUE(runner_->SetProblem(AddExpression(kSize), 2).ok());
+  EXPECT_EQ(MeasureOne(RightAddKernel(kSize)).outcome, TrialOutcome::kOk);
+}
+
+TEST_F(RunnerLifecycle, StepsOfAProblemAreTold) {
+  StartRunner();
+  std::vector<ProblemStep> steps;
+  runner_->SetStepListener([&](ProblemStep step) { steps.push_back(step); });
+  ASSERT_TRUE(runner_->SetProblem(AddExpression(kSize), 2).ok());
+  EXPECT_THAT(steps, ::testing::ElementsAre(ProblemStep::kInputs, ProblemStep::kReference));
 }
 
 }  // namespace

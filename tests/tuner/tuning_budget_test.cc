@@ -1,6 +1,7 @@
 #include "tuner/tuning_budget.h"
 
 #include "gtest/gtest.h"
+#include "tuner/measure/clock.h"
 
 namespace mdh {
 namespace {
@@ -61,6 +62,35 @@ TEST_F(TuningBudgetTest, TimeIsNeverUpWithoutAResult) {
   EXPECT_FALSE(budget.IsTimeUp({}));
   RecordTrial();
   EXPECT_TRUE(budget.IsTimeUp({}));
+}
+
+TEST_F(TuningBudgetTest, ADurationEndsAFifthAndAMomentLater) {
+  const int64_t before = NowNs();
+  const TuningBudget budget = Budget(AbortCondition::Duration(10 * kSecond));
+  EXPECT_GE(budget.deadline_ns(), before + 12 * kSecond + kMostOverrunNs);
+  EXPECT_LE(budget.deadline_ns(), NowNs() + 12 * kSecond + kMostOverrunNs);
+  EXPECT_GT(budget.remaining_ns(), 9 * kSecond);
+  EXPECT_EQ(Budget(AbortCondition::Evaluations(10)).deadline_ns(), 0);
+}
+
+TEST_F(TuningBudgetTest, AnExtensionHoldsFromTheStart) {
+  TuningBudget budget = Budget(AbortCondition::Duration(1));
+  RecordTrial();
+  EXPECT_TRUE(budget.IsTimeUp({}));
+  budget.SetAbort(AbortCondition::Duration(100 * kSecond));
+  EXPECT_FALSE(budget.IsTimeUp({}));
+  EXPECT_GT(budget.deadline_ns(), NowNs() + 100 * kSecond);
+}
+
+TEST_F(TuningBudgetTest, ThereIsNoTimeForTheEndOfASlowProblem) {
+  TuningBudget budget = Budget(AbortCondition::Duration(kSecond));
+  RecordTrial();
+  EXPECT_TRUE(budget.HasTimeForTheEnd());
+  budget.SetProblemTime(10 * kSecond);
+  EXPECT_FALSE(budget.HasTimeForTheEnd());
+  TuningBudget without = Budget(AbortCondition::Evaluations(1));
+  without.SetProblemTime(10 * kSecond);
+  EXPECT_TRUE(without.HasTimeForTheEnd());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/time/clock.h"
 #include "core/canonical.h"
 #include "gmock/gmock.h"
 #include "tests/server/matmul_expression.h"
@@ -367,6 +368,66 @@ TEST_F(TuningWithRunner, RunnersThatAreKilledLoseNoTrial) {
   EXPECT_EQ(result->trials, trials);
   EXPECT_GE(killed, kills / 2);
   EXPECT_THAT(failures, Each(HasSubstr("did not end")));
+}
+
+TEST_F(TuningLoop, ABudgetThatIsExtendedWhileItRunsIsUsed) {
+  TuningOptions options = Evaluations(3);
+  int asked = 0;
+  options.extension = [&]() -> std::optional<AbortCondition> {
+    if (++asked != 2) return std::nullopt;
+    return AbortCondition::Evaluations(20);
+  };
+  EXPECT_EQ(Search(options)->trials, 20);
+}
+
+TEST_F(TuningLoop, PhasesAreTold) {
+  TuningOptions options{.abort = AbortCondition::Evaluations(3) ||
+                                 AbortCondition::Duration(60'000'000'000)};
+  std::vector<SearchPhase> phases;
+  options.on_step = [&](const SearchStep& step) {
+    phases.push_back(step.phase);
+    EXPECT_GT(step.remaining_ns, 0);
+  };
+  ASSERT_TRUE(Search(options).ok());
+  EXPECT_THAT(phases, testing::ElementsAre(SearchPhase::kInputs, SearchPhase::kReference,
+                                           SearchPhase::kLoopNest, SearchPhase::kCompiling,
+                                           SearchPhase::kFinals));
+}
+
+TEST_F(TuningLoop, ABudgetThatIsTooShortIsAnErrorThatSaysSo) {
+  runner_.set_problem_ = [](int) { return absl::DeadlineExceededError("the inputs are large"); };
+  const Status status = Search({.abort = AbortCondition::Duration(1)}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the budget is too short for 'matmul': the inputs are large"));
+}
+
+TEST_F(TuningLoop, WithoutTimeForItNothingIsMeasuredOnceMore) {
+  // Twice that is more than there is after the end of the budget.
+  runner_.set_problem_ = [](int) {
+    absl::SleepFor(absl::Nanoseconds(kMostOverrunNs * 6 / 10));
+    return absl::OkStatus();
+  };
+  const Result<TuningResult> result = Search({.abort = AbortCondition::Duration(1)});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->trials, 1);
+  EXPECT_EQ(runner_.problems_, 1);
+}
+
+TEST_F(TuningWithRunner, ALargeProblemEndsInTimeToo) {
+  Result<std::unique_ptr<Runner>> runner = Runner::Start(Options());
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  // 1.7e9 points: the reference alone takes longer than the budget.
+  const Expression matmul = MatMulExpression(1200, 1200, 1200, ScalarType::kFloat64);
+  std::atomic<bool> cancelled = false;
+  const int64_t before = NowNs();
+  const Result<TuningResult> result = Tune(
+      matmul, **runner, {.abort = AbortCondition::Duration(1'000'000'000)}, nullptr, cancelled);
+  const int64_t elapsed = NowNs() - before;
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->measurement.check, ResultCheck::kSamples);
+  // On a machine with other work processes are ended a little later.
+  EXPECT_LT(elapsed, 1'200'000'000 + kMostOverrunNs + 1'000'000'000);
 }
 
 }  // namespace

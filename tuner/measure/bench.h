@@ -8,9 +8,9 @@
 #include "codegen/kernel.h"
 #include "core/device_description.h"
 #include "core/expression.h"
-#include "core/numerics.h"
 #include "core/status.h"
 #include "tuner/measure/measurement.h"
+#include "tuner/measure/problem.h"
 #include "tuner/measure/runner.h"
 
 namespace mdh {
@@ -28,9 +28,10 @@ class Bench {
   // With `compiler` filled in.
   virtual const DeviceDescription& device() const = 0;
   // As Runner::SetProblem. Errors: as there; Cancelled.
-  virtual Status SetProblem(Expression expression, uint64_t seed, const Numerics& numerics) = 0;
-  // Errors: FailedPrecondition if no problem is set or there is no compiler; Cancelled; Internal.
-  virtual Result<int64_t> LoopNestTime() = 0;
+  virtual Status SetProblem(Expression expression, const ProblemOptions& options) = 0;
+  // As Runner::LoopNestTime; `time_limit_ns`: of all that is to be done, 0: none. Errors:
+  // FailedPrecondition if no problem is set or there is no compiler; Cancelled; Internal.
+  virtual Result<int64_t> LoopNestTime(int64_t time_limit_ns) = 0;
   // Errors: Internal if a microbenchmark fails; Cancelled.
   virtual Result<MachinePeaks> Peaks() = 0;
   // As Runner::Health.

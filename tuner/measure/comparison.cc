@@ -170,26 +170,28 @@ int64_t FirstWrong(const ReferenceBuffer& reference, const std::byte* got, std::
   return end;
 }
 
-}  // namespace
-
-int64_t ReductionLength(const Expression& expression) {
-  int64_t length = 1;
-  for (int d = 0; d < expression.rank(); ++d) {
-    if (!expression.combine_operators()[d].is_concat()) length *= expression.dimensions()[d].size;
+// Those of the samples, of a floating-point field.
+RealsSummary SummarizeSamples(const ReferenceBuffer& reference, int field) {
+  RealsSummary all;
+  if (!IsFloatingPoint(reference.fields[field].type)) return all;
+  for (const ReferenceSample& sample : reference.samples) {
+    if (sample.field != field) continue;
+    const double value = sample.value.as_double();
+    if (std::isfinite(value)) {
+      all.squares += value * value;
+      ++all.finite;
+    } else {
+      (std::isnan(value) ? all.has_nan : all.has_infinity) = true;
+    }
   }
-  return length;
+  return all;
 }
 
-ReferenceBuffer MakeReference(const Expression& expression, int output,
-                              std::vector<std::byte> bytes, double tolerance) {
+// Without contents.
+ReferenceBuffer EmptyReference(const Expression& expression, int output, double tolerance) {
   const Buffer& buffer = expression.outputs()[output];
-  ReferenceBuffer reference = {.name = buffer.name,
-                               .type = buffer.type,
-                               .bytes = std::move(bytes),
-                               .contents = ElementContents(expression, output),
-                               .fields = {}};
-  reference.has_former = std::find(reference.contents.begin(), reference.contents.end(),
-                                   ElementContent::kFormer) != reference.contents.end();
+  ReferenceBuffer reference = {
+      .name = buffer.name, .type = buffer.type, .bytes = {}, .contents = {}, .fields = {}};
   for (const ElementType::Field& field : buffer.type.fields()) {
     reference.fields.push_back({field.type, field.offset_bytes});
   }
@@ -207,19 +209,92 @@ ReferenceBuffer MakeReference(const Expression& expression, int output,
       field.rounds = IsFloatingPoint(combined) && tolerance != 0;
     }
   }
-  for (ReferenceField& field : reference.fields) {
-    const RealsSummary summary = Summarize(reference, field);
-    if (summary.finite > 0) {
-      field.rms = std::sqrt(summary.squares / static_cast<double>(summary.finite));
+  return reference;
+}
+
+void TakeSummary(const RealsSummary& summary, ReferenceField& field, ReferenceBuffer& reference) {
+  if (summary.finite > 0) {
+    field.rms = std::sqrt(summary.squares / static_cast<double>(summary.finite));
+  }
+  reference.contains_nan |= summary.has_nan;
+  reference.contains_infinity |= summary.has_infinity;
+}
+
+// A bool must be 0 or 1, not just true.
+bool IsSampleRight(const ReferenceField& field, const ScalarValue& expected, const std::byte* got) {
+  if (IsFloatingPoint(field.type) || field.rounds) {
+    return IsClose(field, expected, ScalarValue::Load(field.type, got));
+  }
+  std::byte stored[sizeof(uint64_t)];
+  expected.Store(stored);
+  return std::memcmp(stored, got, static_cast<size_t>(SizeBytes(field.type))) == 0;
+}
+
+std::optional<Mismatch> FirstMismatchOfSamples(const ReferenceBuffer& reference,
+                                               const std::byte* got) {
+  for (const ReferenceSample& sample : reference.samples) {
+    const ReferenceField& field = reference.fields[sample.field];
+    if (IsSampleRight(field, sample.value, At(reference, field, got, sample.element))) continue;
+    return Mismatch{sample.element, reference.type.fields()[sample.field].name,
+                    sample.value.ToString(),
+                    ValueAt(reference, field, got, sample.element).ToString()};
+  }
+  return std::nullopt;
+}
+
+// Whether every field has the same value in all samples, or the only one is zero.
+bool AreSamplesConstant(const ReferenceBuffer& reference) {
+  for (size_t f = 0; f < reference.fields.size(); ++f) {
+    std::optional<ScalarValue> first;
+    int64_t count = 0;
+    for (const ReferenceSample& sample : reference.samples) {
+      if (sample.field != static_cast<int>(f)) continue;
+      if (!first) first = sample.value;
+      if (!(sample.value == *first)) return false;
+      ++count;
     }
-    reference.contains_nan |= summary.has_nan;
-    reference.contains_infinity |= summary.has_infinity;
+    if (count == 1 && first->as_double() != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int64_t ReductionLength(const Expression& expression) {
+  int64_t length = 1;
+  for (int d = 0; d < expression.rank(); ++d) {
+    if (!expression.combine_operators()[d].is_concat()) length *= expression.dimensions()[d].size;
+  }
+  return length;
+}
+
+ReferenceBuffer MakeReference(const Expression& expression, int output,
+                              std::vector<std::byte> bytes, double tolerance) {
+  ReferenceBuffer reference = EmptyReference(expression, output, tolerance);
+  reference.bytes = std::move(bytes);
+  reference.contents = ElementContents(expression, output);
+  reference.has_former = std::find(reference.contents.begin(), reference.contents.end(),
+                                   ElementContent::kFormer) != reference.contents.end();
+  for (ReferenceField& field : reference.fields) {
+    TakeSummary(Summarize(reference, field), field, reference);
+  }
+  return reference;
+}
+
+ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
+                                     std::vector<ReferenceSample> samples, double tolerance) {
+  ReferenceBuffer reference = EmptyReference(expression, output, tolerance);
+  reference.check = samples.empty() ? ResultCheck::kNothing : ResultCheck::kSamples;
+  reference.samples = std::move(samples);
+  for (size_t f = 0; f < reference.fields.size(); ++f) {
+    TakeSummary(SummarizeSamples(reference, static_cast<int>(f)), reference.fields[f], reference);
   }
   return reference;
 }
 
 std::optional<Mismatch> FirstMismatch(const ReferenceBuffer& reference, const std::byte* got,
                                       std::byte poison) {
+  if (reference.check != ResultCheck::kWhole) return FirstMismatchOfSamples(reference, got);
   // Most results are equal bit by bit, since the inputs are small multiples of powers of two.
   if (reference.is_right_itself() &&
       std::memcmp(reference.bytes.data(), got, reference.bytes.size()) == 0) {
@@ -269,6 +344,8 @@ bool ContainsNonFinite(const ReferenceBuffer& reference) {
 }
 
 bool IsConstant(const ReferenceBuffer& reference) {
+  if (reference.check == ResultCheck::kNothing) return false;  // as far as one can say
+  if (reference.check == ResultCheck::kSamples) return AreSamplesConstant(reference);
   int64_t first = -1;
   int64_t results = 0;
   for (int64_t e = 0; e < reference.elements(); ++e) {

@@ -11,6 +11,7 @@
 #include "core/scalar_type.h"
 #include "core/scalar_value.h"
 #include "core/unreached_elements.h"
+#include "tuner/measure/measurement.h"
 
 namespace mdh {
 
@@ -34,19 +35,31 @@ struct ReferenceField {
   bool rounds = false;   // integers: combined as floating-point numbers
 };
 
+// One field of one element.
+struct ReferenceSample {
+  int64_t element;
+  int field;
+  ScalarValue value;
+};
+
 struct ReferenceBuffer {
   std::string name;
   ElementType type;
-  std::vector<std::byte> bytes;
+  std::vector<std::byte> bytes;          // empty unless the whole buffer is known
   std::vector<ElementContent> contents;  // per element; empty: all are results
   bool has_former = false;               // some elements stay as they were
   // In results.
   bool contains_nan = false, contains_infinity = false;
   std::vector<ReferenceField> fields;
+  // What there is to compare with; the samples unless that is the whole buffer.
+  ResultCheck check = ResultCheck::kWhole;
+  std::vector<ReferenceSample> samples = {};
 
   int64_t elements() const { return static_cast<int64_t>(bytes.size()) / type.size_bytes(); }
   // Whether every result that equals it byte by byte is right.
-  bool is_right_itself() const { return !has_former && !contains_nan; }
+  bool is_right_itself() const {
+    return check == ResultCheck::kWhole && !has_former && !contains_nan;
+  }
 };
 
 // Values combined for one result, at most: the product of the sizes of all dimensions that are
@@ -60,6 +73,11 @@ inline constexpr double kDefaultTolerance = -1;
 // instead of eps * (16 + 2 * sqrt(R)); 0: floating-point values must be equal, too.
 ReferenceBuffer MakeReference(const Expression& expression, int output,
                               std::vector<std::byte> bytes, double tolerance = kDefaultTolerance);
+
+// The same where only some elements are known, perhaps none: others are not compared.
+ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
+                                     std::vector<ReferenceSample> samples,
+                                     double tolerance = kDefaultTolerance);
 
 struct Mismatch {
   int64_t element;    // linear index

@@ -33,29 +33,31 @@ class CpuBench final : public Bench {
 
   const DeviceDescription& device() const override { return device_; }
 
-  Status SetProblem(Expression expression, uint64_t seed, const Numerics& numerics) override {
+  Status SetProblem(Expression expression, const ProblemOptions& options) override {
     const std::string text = ToText(expression);
-    const bool is_known = checked_ == text && checked_numerics_ == numerics;
+    const bool is_known = checked_ == text && checked_numerics_ == options.numerics;
     checked_.clear();
-    problem_.reset();  // frees its memory before new memory is needed
     yardstick_.reset();
     copies_.Drop();
     loop_nest_.emplace(threads_, compilers_, supervisor_);
+    ProblemOptions own = options;
     // The loop nest does not change with the seed: one comparison with the interpreter is enough.
-    MDH_ASSIGN_OR_RETURN(
-        problem_,
-        Problem::Create(std::move(expression), seed, numerics, /*check_sample=*/!is_known,
-                        [&](const Problem& problem) { return loop_nest_->Outputs(problem); }));
+    own.check_sample = !is_known;
+    own.plain_kernel = [&](const Problem& problem, int64_t run_limit_ns) {
+      return loop_nest_->Outputs(problem, run_limit_ns);
+    };
+    MDH_ASSIGN_OR_RETURN(problem_,
+                         Problem::Create(std::move(expression), own, std::move(problem_)));
     checked_ = text;
-    checked_numerics_ = numerics;
+    checked_numerics_ = options.numerics;
     return absl::OkStatus();
   }
 
-  Result<int64_t> LoopNestTime() override {
+  Result<int64_t> LoopNestTime(int64_t time_limit_ns) override {
     if (problem_ == nullptr) {
       return absl::FailedPreconditionError("no problem was set before LoopNestTime");
     }
-    return loop_nest_->Time(*problem_);
+    return TimeOf(*loop_nest_, *problem_, time_limit_ns);
   }
 
   Result<MachinePeaks> Peaks() override {

@@ -33,6 +33,7 @@ namespace {
 constexpr int kDeathsBeforeCanary = 3;  // in a row, before the canary is asked
 constexpr int kMostWorkers = 32;
 constexpr int64_t kOwnLimit = 120'000'000'000;  // of compiling and running kernels of our own
+constexpr MeasureOptions kOwn = {.run_limit_ns = kOwnLimit};
 constexpr int64_t kDeviceCompilerMemory = int64_t{16} << 30;
 
 std::string Message(const Status& status) { return std::string(status.message()); }
@@ -53,38 +54,43 @@ class DeviceBench final : public Bench {
 
   const DeviceDescription& device() const override { return device_; }
 
-  Status SetProblem(Expression expression, uint64_t seed, const Numerics& numerics) override {
+  Status SetProblem(Expression expression, const ProblemOptions& options) override {
     const std::string text = ToText(expression);
-    const bool is_known = checked_ == text && checked_numerics_ == numerics;
+    const bool is_known = checked_ == text && checked_numerics_ == options.numerics;
     checked_.clear();
     executor_.reset();
-    problem_.reset();  // frees its memory before new memory is needed
     spill_limit_.Reset();
     yardstick_.reset();
     loop_nest_.reset();
+    ProblemOptions own = options;
+    own.check_sample = !is_known;
+    own.plain_kernel = [&](const Problem& problem, int64_t run_limit_ns) {
+      return PlainOutputs(problem, run_limit_ns);
+    };
     Result<std::unique_ptr<Problem>> created =
-        Problem::Create(expression, seed, numerics, /*check_sample=*/!is_known,
-                        [&](const Problem& problem) { return PlainOutputs(problem); });
+        Problem::Create(expression, own, std::move(problem_));
     if (absl::IsInternal(created.status())) {
       // The device's own plain kernel does not do: the loop nest on the CPU is slow, but there.
       MDH_RETURN_IF_ERROR(MakeLoopNest());
-      created =
-          Problem::Create(std::move(expression), seed, numerics, /*check_sample=*/true,
-                          [&](const Problem& problem) { return loop_nest_->Outputs(problem); });
+      own = options;
+      own.plain_kernel = [&](const Problem& problem, int64_t run_limit_ns) {
+        return loop_nest_->Outputs(problem, run_limit_ns);
+      };
+      created = Problem::Create(std::move(expression), own);
     }
     if (!created.ok()) return created.status();
     problem_ = *std::move(created);
     checked_ = text;
-    checked_numerics_ = numerics;
+    checked_numerics_ = options.numerics;
     return absl::OkStatus();
   }
 
-  Result<int64_t> LoopNestTime() override {
+  Result<int64_t> LoopNestTime(int64_t time_limit_ns) override {
     if (problem_ == nullptr) {
       return absl::FailedPreconditionError("no problem was set before LoopNestTime");
     }
     MDH_RETURN_IF_ERROR(MakeLoopNest());
-    return loop_nest_->Time(*problem_);
+    return TimeOf(*loop_nest_, *problem_, time_limit_ns);
   }
 
   Result<MachinePeaks> Peaks() override {
@@ -237,8 +243,7 @@ class DeviceBench final : public Bench {
 
   // A kernel of our own, compiled and run.
   Result<Executor::Execution> RunOwn(Executor& executor, const Kernel& kernel,
-                                     MeasureOptions options = {}) {
-    options.run_limit_ns = kOwnLimit;
+                                     const MeasureOptions& options = kOwn) {
     MDH_ASSIGN_OR_RETURN(const DeviceCompileOutcome compiled,
                          compilers_.Compile(ToMessage(kernel), kOwnLimit, supervisor_));
     if (compiled.outcome == TrialOutcome::kOk) {
@@ -250,7 +255,8 @@ class DeviceBench final : public Bench {
   }
 
   // The reference of a large problem, from the device itself.
-  Result<std::vector<std::vector<std::byte>>> PlainOutputs(const Problem& problem) {
+  Result<std::vector<std::vector<std::byte>>> PlainOutputs(const Problem& problem,
+                                                           int64_t run_limit_ns) {
     const std::string& name = problem.expression().name();
     const auto failed = [&](const std::string& why) {
       return absl::InternalError(
@@ -265,7 +271,14 @@ class DeviceBench final : public Bench {
     Result<std::unique_ptr<Executor>> executor = Executor::Start(setup, supervisor_);
     if (!executor.ok()) return executor.status();
     MDH_ASSIGN_OR_RETURN(const Executor::Execution execution,
-                         RunOwn(**executor, *kernel, {.min_repeats = 0, .max_repeats = 0}));
+                         RunOwn(**executor, *kernel,
+                                {.run_limit_ns = run_limit_ns > 0 ? run_limit_ns : kOwnLimit,
+                                 .min_repeats = 0,
+                                 .max_repeats = 0}));
+    if (execution.failure && execution.failure->outcome == TrialOutcome::kTimeout) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("the plain kernel of ", name, " ", execution.failure->reason));
+    }
     if (execution.failure) return failed(execution.failure->reason);
     std::vector<std::vector<std::byte>> outputs;
     const auto& buffers = problem.expression().outputs();

@@ -77,8 +77,11 @@ GuardedMemory::~GuardedMemory() {
   if (mapping_ != nullptr) munmap(mapping_, mapping_size_);
 }
 
-Status GuardedMemory::MakeReadOnly() {
-  if (mprotect(accessible_, accessible_size_, PROT_READ) == 0) return absl::OkStatus();
+Status GuardedMemory::MakeReadOnly() { return Protect(PROT_READ); }
+Status GuardedMemory::MakeWritable() { return Protect(PROT_READ | PROT_WRITE); }
+
+Status GuardedMemory::Protect(int protection) {
+  if (mprotect(accessible_, accessible_size_, protection) == 0) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("cannot protect ", size_, " bytes of memory: ", std::strerror(errno)));
 }

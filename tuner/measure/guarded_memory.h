@@ -35,8 +35,12 @@ class GuardedMemory {
 
   // From now on writes are faults.
   Status MakeReadOnly();
+  // Takes that back.
+  Status MakeWritable();
 
  private:
+  Status Protect(int protection);
+
   std::byte* mapping_ = nullptr;
   size_t mapping_size_ = 0;
   std::byte* accessible_ = nullptr;

@@ -15,14 +15,23 @@ constexpr int64_t kCompileLimit = 60'000'000'000;
 // A loop nest is called again for a better figure until so much was timed.
 constexpr int64_t kTimed = 500'000'000;
 constexpr int kMostTimes = 50;
+// Of the time that is left, what a figure to compare with is worth.
+constexpr int64_t kPartForLoopNest = 12;
 
 }  // namespace
 
-Result<std::vector<std::vector<std::byte>>> LoopNest::Outputs(const Problem& problem) {
+Result<std::vector<std::vector<std::byte>>> LoopNest::Outputs(const Problem& problem,
+                                                              int64_t run_limit_ns) {
   MeasureOptions once;
   once.max_repeats = 0;
-  MDH_ASSIGN_OR_RETURN(const RunRecord record,
-                       Run(problem, GenerateReferenceNest(problem.expression()), threads_, once));
+  once.run_limit_ns = run_limit_ns > 0 ? run_limit_ns : kRunLimit;
+  const Expression& expression = problem.expression();
+  // The one that shares a single reduction among threads keeps to no other order.
+  const bool is_alone = ReductionLength(expression) == expression.points();
+  const bool is_exact = problem.numerics().policy == NumericsPolicy::kExactOrder;
+  const Kernel kernel =
+      is_exact && is_alone ? GenerateLoopNest(expression) : GenerateReferenceNest(expression);
+  MDH_ASSIGN_OR_RETURN(const RunRecord record, Run(problem, kernel, threads_, once));
   const auto& buffers = problem.expression().outputs();
   std::vector<std::vector<std::byte>> outputs;
   for (size_t b = 0; b < buffers.size(); ++b) {
@@ -32,9 +41,10 @@ Result<std::vector<std::vector<std::byte>>> LoopNest::Outputs(const Problem& pro
   return outputs;
 }
 
-Result<int64_t> LoopNest::Time(const Problem& problem) {
+Result<int64_t> LoopNest::Time(const Problem& problem, int64_t run_limit_ns) {
   if (best_ns_ > 0) return best_ns_;
   MeasureOptions few;
+  few.run_limit_ns = run_limit_ns > 0 ? run_limit_ns : kRunLimit;
   few.min_repeats = 1;
   few.max_repeats = kMostTimes;
   few.target_time_ns = kTimed;
@@ -43,6 +53,15 @@ Result<int64_t> LoopNest::Time(const Problem& problem) {
                        Run(problem, GenerateLoopNest(problem.expression()), 1, few));
   best_ns_ = *std::min_element(record.times_ns.begin(), record.times_ns.end());
   return best_ns_;
+}
+
+Result<int64_t> TimeOf(LoopNest& nest, const Problem& problem, int64_t time_limit_ns) {
+  if (time_limit_ns <= 0) return nest.Time(problem, 0);
+  const int64_t limit_ns = time_limit_ns / kPartForLoopNest;
+  if (problem.LeastLoopNestTime() > limit_ns) return 0;
+  const Result<int64_t> time_ns = nest.Time(problem, limit_ns);
+  if (absl::IsDeadlineExceeded(time_ns.status())) return 0;
+  return time_ns;
 }
 
 Result<RunRecord> LoopNest::Run(const Problem& problem, const Kernel& kernel, int threads,
@@ -61,15 +80,17 @@ Result<RunRecord> LoopNest::Run(const Problem& problem, const Kernel& kernel, in
     return absl::InternalError(
         absl::StrCat("the loop nest of ", name, " does not compile: ", compiled[0].reason));
   }
-  MeasureOptions with_limit = options;
-  with_limit.run_limit_ns = kRunLimit;
-  CandidateRun run = problem.MakeRun(compiled[0].library, kernel.entry, threads, with_limit);
+  CandidateRun run = problem.MakeRun(compiled[0].library, kernel.entry, threads, options);
   run.final_call = false;
   MDH_ASSIGN_OR_RETURN(RunRecord record, RunCandidate(run, *supervisor_));
   if (record.interrupted) return absl::CancelledError("cancelled");
   if (record.phase == RunRecord::Phase::kDone) return record;
+  const Measurement failed = Judge(record, run, {});
+  if (failed.outcome == TrialOutcome::kTimeout) {
+    return absl::DeadlineExceededError(absl::StrCat("the loop nest of ", name, " ", failed.reason));
+  }
   return absl::InternalError(
-      absl::StrCat("the loop nest of ", name, " cannot be run: ", Judge(record, run, {}).reason));
+      absl::StrCat("the loop nest of ", name, " cannot be run: ", failed.reason));
 }
 
 }  // namespace mdh

@@ -19,11 +19,12 @@ class LoopNest {
   LoopNest(int threads, Compilers& compilers, Supervisor& supervisor)
       : threads_(threads), compilers_(&compilers), supervisor_(&supervisor) {}
 
-  // What it computes, sooner than it does. Errors: Cancelled; Internal if that kernel does not
-  // compile or fails; what Compile says.
-  Result<std::vector<std::vector<std::byte>>> Outputs(const Problem& problem);
+  // What it computes, sooner than it does. `run_limit_ns`: of that kernel's call; 0: none. Errors:
+  // Cancelled; DeadlineExceeded after that limit; Internal if that kernel does not compile or
+  // fails; what Compile says.
+  Result<std::vector<std::vector<std::byte>>> Outputs(const Problem& problem, int64_t run_limit_ns);
   // In nanoseconds, best of up to three calls on one thread. Kept. Errors: as Outputs.
-  Result<int64_t> Time(const Problem& problem);
+  Result<int64_t> Time(const Problem& problem, int64_t run_limit_ns);
 
  private:
   Result<RunRecord> Run(const Problem& problem, const Kernel& kernel, int threads,
@@ -34,5 +35,9 @@ class LoopNest {
   Supervisor* supervisor_;
   int64_t best_ns_ = 0;  // 0: not measured yet
 };
+
+// The same within a small part of `time_limit_ns` (0: however long it takes); 0 if it takes longer,
+// or would, as far as one can say from the reference.
+Result<int64_t> TimeOf(LoopNest& nest, const Problem& problem, int64_t time_limit_ns);
 
 }  // namespace mdh

@@ -22,6 +22,13 @@ enum class TrialOutcome : uint8_t {
 };
 std::string_view Name(TrialOutcome outcome);  // "ok", "compile error", ...
 
+// What the results of a kernel were compared with. Whatever it is, guard zones were looked at.
+enum class ResultCheck : uint8_t {
+  kWhole = 0,    // every element with a reference
+  kSamples = 1,  // some elements, where a whole reference would have taken too long
+  kNothing = 2,  // not even one element can be computed again in the time that there was
+};
+
 struct Measurement {
   TrialOutcome outcome = TrialOutcome::kOk;
   std::string reason;  // for failures: one line for people
@@ -42,6 +49,7 @@ struct Measurement {
   int registers_per_thread = 0;
   int64_t local_bytes_per_thread = 0;  // memory for registers that are spilled, and for arrays
   int64_t shared_bytes_per_block = 0;
+  ResultCheck check = ResultCheck::kWhole;  // of a result that is right
 
   // Median of times_ns; 0 unless kOk.
   int64_t time_ns() const;

@@ -9,19 +9,40 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "core/interpreter.h"
+#include "core/text/printer.h"
+#include "tuner/measure/child_process.h"
+#include "tuner/measure/clock.h"
+#include "tuner/measure/sampled_references.h"
 
 namespace mdh {
 namespace {
 
 constexpr int64_t kMostInterpretedPoints = 1'000'000;
-constexpr int64_t kMostSampledEvaluations = 2'000'000;
+constexpr double kMostInterpretedNs = 1e9;
+constexpr double kMostSamplingNs = 200e6;
 constexpr int kSampledPoints = 64;
+// Of one access, operation or combination.
+constexpr double kInterpretedStepNs = 25;
+// Of a compiled one on a core, at least as a rule; more than some cores wait for memory anyway.
+constexpr double kCompiledStepNs = 0.2;
+constexpr size_t kMostCoresThatHelp = 16;
+constexpr int64_t kCompilingNs = 500'000'000;
+// Parts of a time limit. Making a problem is done twice: for the search, and for the final figures.
+constexpr int64_t kPartForDrawing = 2;
+constexpr int64_t kPartForReference = 6;
+constexpr int64_t kPartForSamples = 12;
+
+int64_t InputBytes(const Expression& expression) {
+  int64_t bytes = 0;
+  for (const Buffer& input : expression.inputs()) bytes += input.size_bytes();
+  return bytes;
+}
 
 // Inputs, references, and while a candidate runs its outputs and two copies of them.
 Status CheckMemory(const Expression& expression) {
-  int64_t needed = 0;
-  for (const Buffer& input : expression.inputs()) needed += input.size_bytes();
+  int64_t needed = InputBytes(expression);
   for (const Buffer& output : expression.outputs()) needed += 4 * output.size_bytes();
   const int64_t available = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   if (needed <= available / 10 * 9) return absl::OkStatus();
@@ -77,24 +98,60 @@ std::vector<InputDistribution> DistributionsFor(const Expression& expression) {
   return order;
 }
 
-Result<std::unique_ptr<Problem>> Problem::Create(Expression expression, uint64_t seed,
-                                                 const Numerics& numerics, bool check_sample,
-                                                 const PlainKernel& plain_kernel) {
+Result<std::unique_ptr<Problem>> Problem::Create(Expression expression,
+                                                 const ProblemOptions& options,
+                                                 std::unique_ptr<Problem> before) {
   MDH_RETURN_IF_ERROR(CheckMemory(expression));
-  std::unique_ptr<Problem> problem(new Problem(std::move(expression), numerics));
-  std::vector<InputDistribution> distributions = DistributionsFor(problem->expression_);
-  if (problem->expression_.inputs().empty()) distributions.resize(1);
+  std::unique_ptr<Problem> problem(new Problem(std::move(expression), options.numerics));
+  problem->TakeOver(std::move(before));
+  MDH_RETURN_IF_ERROR(problem->MakeMemory());
+  MDH_RETURN_IF_ERROR(problem->Draw(options));
+  const bool is_plain = !problem->is_small() && !problem->has_samples();
+  if (options.check_sample && is_plain) MDH_RETURN_IF_ERROR(problem->CheckSample(options));
+  return problem;
+}
+
+void Problem::TakeOver(std::unique_ptr<Problem> before) {
+  if (before == nullptr || ToText(before->expression_) != ToText(expression_)) return;
+  inputs_ = std::move(before->inputs_);
+  least_whole_ns_ = before->least_whole_ns_;
+}
+
+Status Problem::MakeMemory() {
+  if (!inputs_.empty()) return absl::OkStatus();
+  for (const Buffer& buffer : expression_.inputs()) {
+    MDH_ASSIGN_OR_RETURN(GuardedMemory memory,
+                         GuardedMemory::Create(buffer.size_bytes(), GuardedMemory::Zones::kNone,
+                                               GuardedMemory::Sharing::kPrivate));
+    inputs_.push_back(std::move(memory));
+  }
+  return absl::OkStatus();
+}
+
+Status Problem::Draw(const ProblemOptions& options) {
+  std::vector<InputDistribution> distributions = DistributionsFor(expression_);
+  if (expression_.inputs().empty()) distributions.resize(1);
   Quality best = Quality::kNan;
   InputDistribution chosen = distributions[0];
   InputDistribution drawn = chosen;
   const auto draw = [&](InputDistribution distribution) -> Status {
     drawn = distribution;
-    MDH_RETURN_IF_ERROR(problem->DrawInputs(distribution, seed));
-    return problem->ComputeReferences(plain_kernel);
+    MDH_RETURN_IF_ERROR(DrawInputs(distribution, options));
+    return ComputeReferences(options);
   };
+  const int64_t start_ns = NowNs();
+  // Whether one more fits, and the best of those before once more.
+  const auto is_time_left = [&](int64_t tried) {
+    if (options.time_limit_ns <= 0) return true;
+    const int64_t elapsed_ns = NowNs() - start_ns;
+    return elapsed_ns + 2 * elapsed_ns / tried < options.time_limit_ns / kPartForDrawing;
+  };
+  int64_t tried = 0;
   for (const InputDistribution distribution : distributions) {
+    if (tried > 0 && best != Quality::kNan && !is_time_left(tried)) break;
     MDH_RETURN_IF_ERROR(draw(distribution));
-    const Quality quality = QualityOf(problem->references_);
+    ++tried;
+    const Quality quality = QualityOf(references_);
     if (quality < best) {
       best = quality;
       chosen = distribution;
@@ -103,12 +160,10 @@ Result<std::unique_ptr<Problem>> Problem::Create(Expression expression, uint64_t
   }
   if (best == Quality::kNan) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the result of ", problem->expression_.name(),
+        absl::StrCat("the result of ", expression_.name(),
                      " contains NaN for all random inputs, so that no kernel can be checked"));
   }
-  if (drawn != chosen) MDH_RETURN_IF_ERROR(draw(chosen));
-  if (check_sample && !problem->is_small()) MDH_RETURN_IF_ERROR(problem->CheckSample(seed));
-  return problem;
+  return drawn == chosen ? absl::OkStatus() : draw(chosen);
 }
 
 KernelCall Problem::CallOf(const Kernel& kernel) const {
@@ -127,34 +182,94 @@ double Problem::Tolerance() const {
   return is_exact ? 0 : kDefaultTolerance;
 }
 
-bool Problem::is_small() const { return expression_.points() <= kMostInterpretedPoints; }
+bool Problem::is_small() const {
+  return expression_.points() <= kMostInterpretedPoints &&
+         static_cast<double>(expression_.points()) * InterpretedPointNs() <= kMostInterpretedNs;
+}
 
-Status Problem::DrawInputs(InputDistribution distribution, uint64_t seed) {
-  inputs_.clear();
+bool Problem::has_samples() const {
+  return std::any_of(references_.begin(), references_.end(), [](const ReferenceBuffer& reference) {
+    return reference.check != ResultCheck::kWhole;
+  });
+}
+
+// Roughly.
+double Problem::InterpretedPointNs() const {
+  const auto instructions = static_cast<double>(expression_.function().instructions().size());
+  const auto inputs = static_cast<double>(expression_.inputs().size());
+  return kInterpretedStepNs * (instructions + inputs + 1);
+}
+
+std::vector<const std::byte*> Problem::InputPointers() const {
+  std::vector<const std::byte*> inputs;
+  for (const GuardedMemory& input : inputs_) inputs.push_back(input.data());
+  return inputs;
+}
+
+Status Problem::DrawInputs(InputDistribution distribution, const ProblemOptions& options) {
+  if (options.on_step) options.on_step(ProblemStep::kInputs);
+  const int64_t limit_ns = options.time_limit_ns / kPartForDrawing;
+  const int64_t give_up_ns = limit_ns > 0 ? NowNs() + limit_ns : 0;
   for (size_t b = 0; b < expression_.inputs().size(); ++b) {
     const Buffer& buffer = expression_.inputs()[b];
-    MDH_ASSIGN_OR_RETURN(GuardedMemory memory,
-                         GuardedMemory::Create(buffer.size_bytes(), GuardedMemory::Zones::kNone,
-                                               GuardedMemory::Sharing::kPrivate));
+    MDH_RETURN_IF_ERROR(inputs_[b].MakeWritable());
     for (const ElementType::Field& field : buffer.type.fields()) {
-      FillRandom(distribution, field.type,
-                 {memory.data() + field.offset_bytes, buffer.elements(), buffer.type.size_bytes()},
-                 ReductionLength(expression_), seed * 1000003 + b + 7919 * field.offset_bytes);
+      const bool is_done = FillRandom(
+          distribution, field.type,
+          {inputs_[b].data() + field.offset_bytes, buffer.elements(), buffer.type.size_bytes()},
+          ReductionLength(expression_), options.seed * 1000003 + b + 7919 * field.offset_bytes,
+          give_up_ns);
+      if (is_done) continue;
+      return absl::DeadlineExceededError(
+          absl::StrFormat("the inputs of %s, %d bytes, cannot be drawn within %.1f s",
+                          expression_.name(), InputBytes(expression_), limit_ns * 1e-9));
     }
-    MDH_RETURN_IF_ERROR(memory.MakeReadOnly());
-    inputs_.push_back(std::move(memory));
+    MDH_RETURN_IF_ERROR(inputs_[b].MakeReadOnly());
   }
   return absl::OkStatus();
 }
 
-Status Problem::ComputeReferences(const PlainKernel& plain_kernel) {
-  MDH_ASSIGN_OR_RETURN(std::vector<std::vector<std::byte>> bytes,
-                       is_small() ? Interpreted() : plain_kernel(*this));
+Status Problem::ComputeReferences(const ProblemOptions& options) {
+  if (options.on_step) options.on_step(ProblemStep::kReference);
+  Result<std::vector<std::vector<std::byte>>> bytes =
+      is_small() ? Interpreted() : PlainOutputs(options);
+  if (absl::IsDeadlineExceeded(bytes.status())) return ComputeSamples(options);
+  if (!bytes.ok()) return bytes.status();
   references_.clear();
-  for (size_t b = 0; b < bytes.size(); ++b) {
+  for (size_t b = 0; b < bytes->size(); ++b) {
     references_.push_back(
-        MakeReference(expression_, static_cast<int>(b), std::move(bytes[b]), Tolerance()));
+        MakeReference(expression_, static_cast<int>(b), std::move((*bytes)[b]), Tolerance()));
   }
+  return absl::OkStatus();
+}
+
+Result<std::vector<std::vector<std::byte>>> Problem::PlainOutputs(const ProblemOptions& options) {
+  const int64_t limit_ns = options.time_limit_ns / kPartForReference;
+  if (limit_ns > 0) {
+    const auto steps = static_cast<double>(expression_.function().instructions().size() + 1) *
+                       static_cast<double>(expression_.points());
+    const auto cores = static_cast<double>(std::min(AllowedCores().size(), kMostCoresThatHelp));
+    const int64_t least_ns =
+        std::max(least_whole_ns_, static_cast<int64_t>(steps * kCompiledStepNs / cores));
+    if (least_ns > limit_ns) return absl::DeadlineExceededError("it would take too long");
+  }
+  const int64_t start_ns = NowNs();
+  Result<std::vector<std::vector<std::byte>>> outputs = options.plain_kernel(*this, limit_ns);
+  if (absl::IsDeadlineExceeded(outputs.status())) {
+    least_whole_ns_ = std::max(least_whole_ns_, limit_ns);
+  } else if (outputs.ok() && limit_ns > 0) {
+    // With compiling, and more threads than one: no more than a hint.
+    least_whole_ns_ = std::max<int64_t>(0, NowNs() - start_ns - kCompilingNs);
+  }
+  return outputs;
+}
+
+Status Problem::ComputeSamples(const ProblemOptions& options) {
+  const SampleOptions sampling = {.seed = options.seed,
+                                  .accumulation = AccumulationOf(numerics_.policy),
+                                  .point_ns = InterpretedPointNs(),
+                                  .time_limit_ns = options.time_limit_ns / kPartForSamples};
+  references_ = SampleReferences(expression_, InputPointers(), sampling, Tolerance());
   return absl::OkStatus();
 }
 
@@ -183,12 +298,16 @@ CandidateRun Problem::MakeRun(const std::string& library, const std::string& ent
   return run;
 }
 
-Status Problem::CheckSample(uint64_t seed) const {
-  std::vector<const std::byte*> inputs;
-  for (const GuardedMemory& input : inputs_) inputs.push_back(input.data());
-  std::mt19937_64 rng(seed);
-  const int64_t points = std::clamp<int64_t>(kMostSampledEvaluations / ReductionLength(expression_),
-                                             1, kSampledPoints);
+Status Problem::CheckSample(const ProblemOptions& options) const {
+  const double result_ns = static_cast<double>(ReductionLength(expression_)) * InterpretedPointNs();
+  const double limit_ns = options.time_limit_ns > 0
+                              ? static_cast<double>(options.time_limit_ns) / kPartForSamples
+                              : kMostSamplingNs;
+  const auto affordable = static_cast<int64_t>(std::min(limit_ns / result_ns, 1e9));
+  if (affordable == 0 && options.time_limit_ns > 0) return absl::OkStatus();
+  std::mt19937_64 rng(options.seed);
+  const std::vector<const std::byte*> inputs = InputPointers();
+  const int64_t points = std::clamp<int64_t>(affordable, 1, kSampledPoints);
   for (int64_t p = 0; p < points; ++p) {
     // First and last point, then random ones.
     std::vector<int64_t> index;

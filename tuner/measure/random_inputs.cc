@@ -2,9 +2,11 @@
 #include "tuner/measure/random_inputs.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "core/scalar_value.h"
+#include "tuner/measure/clock.h"
 #include "tuner/measure/parallel_ranges.h"
 
 namespace mdh {
@@ -121,17 +123,47 @@ void FillPiece(InputDistribution distribution, ScalarType type, const ValuesAt& 
   }
 }
 
+// Fills [begin, end) with what the first `period` bytes say if they come again and again.
+void RepeatBytes(std::byte* first, int64_t period, int64_t begin, int64_t end) {
+  while (begin < end) {
+    const int64_t from = begin % period;
+    const int64_t length = std::min(end - begin, period - from);
+    std::memcpy(first + begin, first + from, static_cast<size_t>(length));
+    begin += length;
+  }
+}
+
 }  // namespace
 
-void FillRandom(InputDistribution distribution, ScalarType type, const ValuesAt& to,
-                int64_t reduction_length, uint64_t seed) {
+bool FillRandom(InputDistribution distribution, ScalarType type, const ValuesAt& to,
+                int64_t reduction_length, uint64_t seed, int64_t give_up_ns) {
+  std::atomic<bool> is_given_up = false;
+  const auto for_pieces = [&](int64_t count, const auto& work) {
+    ForRanges(count, [&](int64_t piece, int64_t begin, int64_t end) {
+      if (give_up_ns != 0 && NowNs() > give_up_ns) is_given_up = true;
+      if (!is_given_up) work(piece, begin, end);
+    });
+  };
   // Every piece has random numbers of its own; those of the first one are the seed's.
   constexpr uint64_t kPieceSeed = 0xD1B54A32D192ED03u;
-  ForRanges(to.count, [&](int64_t piece, int64_t begin, int64_t end) {
+  const int64_t drawn = std::min(to.count, kDrawnValues);
+  for_pieces(drawn, [&](int64_t piece, int64_t begin, int64_t end) {
     FillPiece(distribution, type,
               {to.first + begin * to.stride_bytes, end - begin, to.stride_bytes}, reduction_length,
               seed + kPieceSeed * static_cast<uint64_t>(piece));
   });
+  const int64_t size = SizeBytes(type);
+  for_pieces(to.count - drawn, [&](int64_t, int64_t begin, int64_t end) {
+    if (size == to.stride_bytes) {
+      RepeatBytes(to.first, drawn * size, (drawn + begin) * size, (drawn + end) * size);
+      return;
+    }
+    for (int64_t e = drawn + begin; e < drawn + end; ++e) {
+      std::memcpy(to.first + e * to.stride_bytes, to.first + e % drawn * to.stride_bytes,
+                  static_cast<size_t>(size));
+    }
+  });
+  return !is_given_up;
 }
 
 }  // namespace mdh

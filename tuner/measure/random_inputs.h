@@ -30,9 +30,14 @@ struct ValuesAt {
   int64_t stride_bytes;
 };
 
-// Fills them with values of `type`; the same seed gives the same contents. `reduction_length`: how
-// many values are combined; that rare values are about that rare.
-void FillRandom(InputDistribution distribution, ScalarType type, const ValuesAt& to,
-                int64_t reduction_length, uint64_t seed);
+// Of the values of one buffer so many are drawn; then they come again. A prime number, so that
+// what is read from a wrong place, mostly a multiple of a power of two away, is another value.
+inline constexpr int64_t kDrawnValues = 16'777'213;
+
+// Fills them with values of `type`, in parallel; the same seed gives the same contents.
+// `reduction_length`: how many values are combined; that rare values are about that rare.
+// `give_up_ns`: on the clock of NowNs(), 0: never. False if it was given up then.
+bool FillRandom(InputDistribution distribution, ScalarType type, const ValuesAt& to,
+                int64_t reduction_length, uint64_t seed, int64_t give_up_ns = 0);
 
 }  // namespace mdh

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,6 +80,12 @@ struct MeasureOptions {
   friend bool operator==(const MeasureOptions&, const MeasureOptions&) = default;
 };
 
+// What a runner does for a problem before kernels can be measured.
+enum class ProblemStep : uint8_t {
+  kInputs = 1,     // draws them
+  kReference = 2,  // computes what results are compared with
+};
+
 // Client side. Not thread-safe: one caller at a time. A runner that dies is started again,
 // and what was submitted is measured as if nothing had happened; only a kernel with which it dies
 // three times fails.
@@ -98,8 +105,18 @@ class Runner {
   // not be called while kernels are submitted and not handed out: FailedPrecondition.
   virtual Status SetProblem(const Expression& expression, uint64_t seed,
                             const Numerics& numerics = {}) = 0;
-  // Time of the plain loop nest on one call of the host's CPU, as compiled for the reference.
+  // Time of the plain loop nest on one call of the host's CPU, as compiled for the reference; 0 if
+  // it takes more than a small part of the time that is left (SetDeadline).
   virtual Result<int64_t> LoopNestTime() = 0;
+
+  // When all must be over, on the clock of NowNs(); from now on, 0: never. SetProblem then contents
+  // itself with what it can have in a part of the time that is left (Problem::Create), and fails
+  // with DeadlineExceeded if not even that is enough; what still runs at the deadline, or is begun
+  // after it, ends as after Interrupt. May be called from any thread.
+  virtual void SetDeadline([[maybe_unused]] int64_t deadline_ns) {}
+  // Told by SetProblem, from its thread, what is done now. Set before.
+  using OnStep = std::function<void(ProblemStep)>;
+  virtual void SetStepListener([[maybe_unused]] OnStep on_step) {}
 
   // Queues a kernel. Kernels are compiled ahead, by several workers, while earlier ones are
   // measured. `number`: the caller's, comes back with the measurement. Errors: FailedPrecondition

@@ -41,6 +41,7 @@ class RunnerChannel final : public Supervisor {
   bool interrupted() const override { return interrupted_up_to_ >= current_; }
   // Says which request is worked on.
   void set_current(uint64_t id) { current_ = id; }
+  uint64_t current() const { return current_; }
   // Whether the request with that id was interrupted.
   bool IsInterrupted(uint64_t id) const { return interrupted_up_to_ >= id; }
 

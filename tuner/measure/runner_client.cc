@@ -88,9 +88,10 @@ class RunnerClient final : public Runner {
 
   Result<int64_t> LoopNestTime() override {
     MDH_RETURN_IF_ERROR(CheckIdle());
+    MDH_ASSIGN_OR_RETURN(const int64_t left_ns, TimeLeft());
     MDH_RETURN_IF_ERROR(EnsureProcess(/*with_problem=*/true));
     v1::RunnerRequest request;
-    request.mutable_loop_nest_time();
+    request.mutable_loop_nest_time()->set_time_limit_ns(left_ns);
     MDH_ASSIGN_OR_RETURN(const v1::RunnerResponse response, Call(request));
     return response.loop_nest_time_ns();
   }
@@ -152,6 +153,25 @@ class RunnerClient final : public Runner {
 
   void Interrupt() override {
     absl::MutexLock lock(&mutex_);
+    InterruptAll();
+  }
+
+  void SetDeadline(int64_t deadline_ns) override {
+    absl::MutexLock lock(&mutex_);
+    deadline_ns_ = deadline_ns;
+  }
+
+  void SetStepListener(OnStep on_step) override { on_step_ = std::move(on_step); }
+
+ private:
+  struct Submitted {
+    int64_t number = 0;
+    v1::RunnerRequest request;
+    bool is_started = false;
+    int deaths = 0;  // of the runner while it measured this one
+  };
+
+  void InterruptAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (interrupted_up_to_ < last_id_) interrupted_ns_ = NowNs();
     interrupted_up_to_ = last_id_;
     if (!session_) return;
@@ -162,13 +182,14 @@ class RunnerClient final : public Runner {
     SendMessage(session_->socket(), request).IgnoreError();
   }
 
- private:
-  struct Submitted {
-    int64_t number = 0;
-    v1::RunnerRequest request;
-    bool is_started = false;
-    int deaths = 0;  // of the runner while it measured this one
-  };
+  // Until the deadline; 0 if there is none. Errors: Cancelled if it is over.
+  Result<int64_t> TimeLeft() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    if (deadline_ns_ == 0) return 0;
+    const int64_t left_ns = deadline_ns_ - NowNs();
+    if (left_ns <= 0) return absl::CancelledError("the time is over");
+    return left_ns;
+  }
 
   Status CheckIdle() const {
     if (submitted_.empty() && finished_.empty()) return absl::OkStatus();
@@ -176,8 +197,10 @@ class RunnerClient final : public Runner {
   }
 
   Status SendProblem() {
+    MDH_ASSIGN_OR_RETURN(const int64_t left_ns, TimeLeft());
     v1::RunnerRequest request;
     *request.mutable_set_problem() = *problem_;
+    request.mutable_set_problem()->set_time_limit_ns(left_ns);
     return Call(request).status();
   }
 
@@ -227,6 +250,8 @@ class RunnerClient final : public Runner {
         return absl::DeadlineExceededError("the runner does not answer");
       }
       absl::MutexLock lock(&mutex_);
+      const bool is_late = deadline_ns_ != 0 && now_ns > deadline_ns_;
+      if (is_late && !timeout_ns && request > interrupted_up_to_) InterruptAll();
       if (request <= interrupted_up_to_ && now_ns - interrupted_ns_ > options_.interrupt_limit_ns) {
         return absl::UnavailableError("the runner hangs");
       }
@@ -329,6 +354,9 @@ class RunnerClient final : public Runner {
     do {
       MDH_RETURN_IF_ERROR(AwaitMessage(socket, request.id(), timeout_ns));
       MDH_RETURN_IF_ERROR(ReceiveMessage(socket, response, timeout_ns));
+      if (response.has_step() && response.id() == request.id() && on_step_) {
+        on_step_(static_cast<ProblemStep>(response.step()));
+      }
     } while (!response.last() || response.id() != request.id());
     MDH_RETURN_IF_ERROR(StatusOf(response));
     return response;
@@ -352,12 +380,14 @@ class RunnerClient final : public Runner {
   std::deque<Finished> finished_;
   Status error_ = absl::OkStatus();  // that Submit met
   int deaths_ = 0;
+  OnStep on_step_;
   // Guards what Interrupt uses, and that only one thread sends.
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   std::optional<ProcessSession> session_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t interrupted_up_to_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t interrupted_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t deadline_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: none
 };
 
 }  // namespace

@@ -158,6 +158,7 @@ v1::RunnerMeasured ToMessage(int64_t number, const Measurement& measurement) {
   message.set_registers_per_thread(measurement.registers_per_thread);
   message.set_local_bytes_per_thread(measurement.local_bytes_per_thread);
   message.set_shared_bytes_per_block(measurement.shared_bytes_per_block);
+  message.set_check(static_cast<int>(measurement.check));
   return message;
 }
 
@@ -174,6 +175,7 @@ Measurement FromMessage(const v1::RunnerMeasured& message) {
   measurement.registers_per_thread = message.registers_per_thread();
   measurement.local_bytes_per_thread = message.local_bytes_per_thread();
   measurement.shared_bytes_per_block = message.shared_bytes_per_block();
+  measurement.check = static_cast<ResultCheck>(message.check());
   return measurement;
 }
 

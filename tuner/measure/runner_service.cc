@@ -57,7 +57,8 @@ Status RunnerService::Call(const v1::RunnerRequest& request, v1::RunnerResponse&
     case v1::RunnerRequest::kSetProblem:
       return SetProblem(request.set_problem());
     case v1::RunnerRequest::kLoopNestTime: {
-      MDH_ASSIGN_OR_RETURN(const int64_t time_ns, bench_->LoopNestTime());
+      MDH_ASSIGN_OR_RETURN(const int64_t time_ns,
+                           bench_->LoopNestTime(request.loop_nest_time().time_limit_ns()));
       response.set_loop_nest_time_ns(time_ns);
       return absl::OkStatus();
     }
@@ -124,15 +125,24 @@ Status RunnerService::Hello(const v1::RunnerHello& hello, v1::RunnerResponse& re
 }
 
 Status RunnerService::SetProblem(const v1::RunnerSetProblem& request) {
-  std::string text = request.SerializeAsString();
+  v1::RunnerSetProblem without_limit = request;
+  without_limit.clear_time_limit_ns();
+  std::string text = without_limit.SerializeAsString();
   if (!problem_.empty() && problem_ == text) return absl::OkStatus();
   problem_.clear();
   has_yardstick_ = false;
   MDH_ASSIGN_OR_RETURN(Expression expression, ParseExpression(request.expression()));
   expression_ = expression;
-  const Numerics numerics{static_cast<NumericsPolicy>(request.numerics_policy()),
-                          request.tolerance()};
-  MDH_RETURN_IF_ERROR(bench_->SetProblem(std::move(expression), request.seed(), numerics));
+  const ProblemOptions options = {
+      .seed = request.seed(),
+      .numerics = {static_cast<NumericsPolicy>(request.numerics_policy()), request.tolerance()},
+      .time_limit_ns = request.time_limit_ns(),
+      .on_step = [this](ProblemStep step) {
+        v1::RunnerResponse response;
+        response.set_step(static_cast<int>(step));
+        channel_.Send(channel_.current(), std::move(response));
+      }};
+  MDH_RETURN_IF_ERROR(bench_->SetProblem(std::move(expression), options));
   problem_ = std::move(text);
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -99,6 +100,9 @@ Measurement Judge(const RunRecord& record, const CandidateRun& run,
   measurement.times_ns = record.times_ns;
   measurement.is_disturbed = record.is_disturbed;
   measurement.calls_per_time = record.calls_per_time;
+  for (const ReferenceBuffer& reference : references) {
+    measurement.check = std::max(measurement.check, reference.check);
+  }
   return measurement;
 }
 

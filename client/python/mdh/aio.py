@@ -63,6 +63,7 @@ class AsyncClient:
         technique: str = "", numerics: str = "", tolerance: float = 0, caches: str = "",
         force: bool = False, request_id: str = "", devices: Sequence[str] = (), source: str = "",
         on_progress: Optional[Callable[[Progress], None]] = None,
+        on_note: Optional[Callable[[str], None]] = None,
     ) -> TunedKernel:
         """As Client.tune. A task that is cancelled while it waits cancels the job."""
         options = tuning_pb2.TuningOptions(
@@ -72,6 +73,8 @@ class AsyncClient:
         job = await self._run(calls.create_job(
             expression, options=options, force=force, request_id=request_id or uuid.uuid4().hex,
             devices=devices, source_name=source))
+        if on_note is not None and job.note:
+            on_note(job.note)
         try:
             ended = await self.wait(job.name, on_progress=on_progress)
         except asyncio.CancelledError:

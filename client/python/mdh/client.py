@@ -105,16 +105,22 @@ class Client:
         devices: Sequence[str] = (),
         source: str = "",
         on_progress: Optional[Callable[[Progress], None]] = None,
+        on_note: Optional[Callable[[str], None]] = None,
     ) -> TunedKernel:
         """Creates a job, waits for its end and gives the best that it found.
 
-        Zero and empty stand for the daemon's defaults. `numerics`: what a kernel may change in
+        Zero and empty stand for the daemon's defaults. `budget_seconds`: time of the search, that which
+        stands behind the record that there is included: a request for more goes on from there, one for
+        less gives the record at once. Zero: any record will do, and if there is none the search takes
+        60 seconds. `numerics`: what a kernel may change in
         results: "reassociate", "exact_order" or "fixed_tree". `tolerance`: largest relative error
         when candidates are checked. `caches`: in which state of the caches they are timed, "warm"
         or "cold"; default: warm, and a record of any state will do. `force`: search even if there is
         a record. `devices`: names of equal devices, e.g. "devices/cuda0", or "devices/cuda" for all
-        of a kind; default: the daemon's CPU. `source`: who asks, to take turns with others. `on_progress` is called from
-        this thread. A daemon that is restarted meanwhile is waited for. An interrupt from the
+        of a kind; default: the daemon's CPU. `source`: who asks, to take turns with others. `on_progress` and
+        `on_note` are called from this thread; the latter once, if there was something before: with a
+        sentence that says what search stands behind the record, from what the search goes on, or which
+        job was joined. A daemon that is restarted meanwhile is waited for. An interrupt from the
         keyboard cancels the job; the best found until then is stored.
 
         Errors: CancelledError if the job was cancelled; what the job failed with.
@@ -126,6 +132,8 @@ class Client:
         job = self._run(calls.create_job(
             expression, options=options, force=force, request_id=request_id or uuid.uuid4().hex,
             devices=devices, source_name=source))
+        if on_note is not None and job.note:
+            on_note(job.note)
         try:
             return self.wait(job.name, on_progress=on_progress).result(expression.location)
         except KeyboardInterrupt:

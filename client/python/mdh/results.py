@@ -43,13 +43,16 @@ class Progress:
     queue_position: int  # jobs ahead of a queued one
     latest_outcome: str
     latest_reason: str
+    phase: str = ""  # of a running job: "INPUTS", "REFERENCE", "LOOP_NEST", "COMPILING", "MEASURING", "FINALS"
 
     @staticmethod
     def from_proto(proto: tuning_pb2.TuningProgress) -> "Progress":
         state = tuning_pb2.TuningJobState.Name(proto.state)[len("TUNING_JOB_STATE_"):]
         return Progress(state, proto.trials, proto.failed_trials, proto.best_time_ns,
                         proto.elapsed_ns, proto.remaining_ns, proto.queue_position,
-                        proto.latest_outcome, proto.latest_reason)
+                        proto.latest_outcome, proto.latest_reason,
+                        tuning_pb2.TuningPhase.Name(proto.phase)[len("TUNING_PHASE_"):]
+                        if proto.phase else "")
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ class TunedKernel:
     parameters: str  # tuning parameters as text
     low_level_table: str
     proto: record_pb2.TuningRecord  # everything
+    total_search_time_ns: int = 0  # of all searches that stand behind it
+    is_checked: bool = True  # whole; else as `proto.result_check` says
 
     @staticmethod
     def from_proto(proto: record_pb2.TuningRecord) -> "TunedKernel":
@@ -77,7 +82,9 @@ class TunedKernel:
             proto.name, proto.expression_name, proto.key.expression_digest,
             proto.key.device_fingerprint, proto.time_ns, proto.loop_nest_time_ns, proto.trials,
             proto.failed_trials, proto.search_time_ns, proto.flops, proto.compulsory_bytes,
-            proto.parameters, proto.low_level_table, proto)
+            proto.parameters, proto.low_level_table, proto,
+            proto.total_search_time_ns or proto.search_time_ns,
+            proto.result_check == record_pb2.RESULT_CHECK_UNSPECIFIED)
 
 
 @dataclass(frozen=True)
@@ -115,6 +122,7 @@ class Job:
     progress: Progress
     tuned: Optional[TunedKernel]  # of an ended job that has a record
     error: Optional[MdhError]  # what it failed with
+    note: str = ""  # of a job that was just asked for: what search there was, whether it was joined
 
     @property
     def has_ended(self) -> bool:
@@ -141,7 +149,8 @@ class Job:
             job.name, tuning_pb2.TuningJobState.Name(job.state)[len("TUNING_JOB_STATE_"):],
             Progress.from_proto(job.progress),
             TunedKernel.from_proto(proto.record) if has_record else None,
-            from_code(job.error.code, job.error.message) if job.HasField("error") else None)
+            from_code(job.error.code, job.error.message) if job.HasField("error") else None,
+            getattr(proto, "note", ""))
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,13 @@ class Ranking {
     if (innermost < 0 || is_ordered_ || choice.independent_accumulators) return;
     TileChoice some = choice;
     some.tile[innermost] = 4;
-    if (size(innermost) >= 32) Add(some);
+    if (size(innermost) >= 32) {
+      Add(some);
+      // Where few results are too short a chain of operations to wait for.
+      some.independent_accumulators = e_.reduction().identity().has_value();
+      if (some.independent_accumulators) Add(some);
+      some.independent_accumulators = false;
+    }
     if (v < 0 || size(innermost) < 64 || e_.converts_results()) return;
     if (!IsReadOnceInRows() || cost_.MemoryCycles(choice) == 0) return;
     some.accumulates_in_output = true;

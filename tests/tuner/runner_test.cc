@@ -58,6 +58,8 @@ TEST_F(CandidateTest, ShortKernelsAreTimedInBatches) {
   EXPECT_LT(*std::min_element(nothing.times_ns.begin(), nothing.times_ns.end()), 20);
   const std::string slow = std::string("  usleep(200);\n") + kRightAdd;
   EXPECT_EQ(MeasureOne(AddKernel(kSize, slow)).calls_per_time, 1);
+  const std::string slowest = std::string("  usleep(21000);\n") + kRightAdd;
+  EXPECT_EQ(MeasureOne(AddKernel(kSize, slowest)).calls_per_time, 1);
 }
 
 // However large the last-level cache is.

@@ -130,6 +130,7 @@ class Execution {
   // False if a call reports failure.
   bool CallAsOftenAsNeeded() {
     start_ns_ = NowNs();
+    control_.calls_per_time = 1;
     control_.calling_since_ns.store(start_ns_);
     if (!TimeCalls(1, &control_.first_ns)) return false;
     Save(shared_.copies->first);

@@ -28,6 +28,8 @@ void DeviceLease::GiveUp() {
   {
     absl::MutexLock lock(&mutex_);
     is_given_up_ = true;
+    runner_.SetDeadline(0);
+    runner_.SetStepListener(nullptr);
   }
   // From here on the runner may be another job's.
   device_.Release();
@@ -54,6 +56,10 @@ Result<int64_t> DeviceLease::LoopNestTime() {
 void DeviceLease::SetDeadline(int64_t deadline_ns) {
   absl::MutexLock lock(&mutex_);
   if (!is_given_up_) runner_.SetDeadline(deadline_ns);
+}
+
+void DeviceLease::SetStepListener(OnStep on_step) {
+  if (!is_given_up()) runner_.SetStepListener(std::move(on_step));
 }
 
 Status DeviceLease::Submit(int64_t number, const Kernel& kernel, const MeasureOptions& options) {

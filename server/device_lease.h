@@ -36,7 +36,7 @@ class DeviceLease final : public Runner {
   Status SetProblem(const Expression& expression, uint64_t seed, const Numerics& numerics) override;
   Result<int64_t> LoopNestTime() override;
   void SetDeadline(int64_t deadline_ns) override;
-  void SetStepListener(OnStep on_step) override { runner_.SetStepListener(std::move(on_step)); }
+  void SetStepListener(OnStep on_step) override;
   Status Submit(int64_t number, const Kernel& kernel, const MeasureOptions& options) override;
   Result<Finished> Next() override;
   Result<MachinePeaks> Peaks() override;

@@ -22,6 +22,7 @@
 #include "tuner/pace.h"
 #include "tuner/runner_pool.h"
 #include "tuner/search/search.h"
+#include "tuner/space_builder.h"
 #include "tuner/trial_book.h"
 #include "tuner/tuning_budget.h"
 
@@ -71,7 +72,9 @@ class TuningRun {
       Tell(SearchPhase::kLoopNest);
       MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
     }
-    MDH_RETURN_IF_ERROR(RunSearch());
+    const Status searched = RunSearch();
+    const bool is_cut_short = absl::IsCancelled(searched) && IsLate();
+    if (!searched.ok() && !is_cut_short) return searched;
     MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
     if (!cancelled_ && budget_.HasTimeForTheEnd()) MDH_RETURN_IF_ERROR(MeasureBest());
     MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
@@ -162,34 +165,15 @@ class TuningRun {
 
   // ---- The space ----
 
-  // Large ones take seconds, which a device other than the host's cores need not wait for: designs
-  // do without.
   Status BuildSpace() {
-    const std::vector<TuningParameters> starts =
-        StartingParameters(expression_, model_, device_, options_.numerics.policy);
-    fused_ = starts.front().fused;
-    const bool is_known = std::all_of(starts.begin(), starts.end(),
-                                      [&](const auto& start) { return start.fused == fused_; });
-    if (!is_known) return absl::OkStatus();
-    const auto build = [this] { return SpaceWith(fused_); };
-    building_ = std::async(is_cpu() ? std::launch::deferred : std::launch::async, build);
-    return is_cpu() ? TakeSpace() : absl::OkStatus();
-  }
-
-  Result<MdhSpace> SpaceWith(const FusedDimensions& fused) const {
-    return MdhSpace::Create(expression_, model_, device_, options_.numerics.policy, {}, fused);
-  }
-
-  // Where rules do not agree which dimensions to fuse, the best of what was measured says it.
-  Result<MdhSpace> FinishSpace() {
-    if (building_.valid()) return building_.get();
-    return SpaceWith(book_.best().empty() ? fused_ : book_.best().front().parameters.fused);
+    building_.emplace(target_, is_cpu() ? std::launch::deferred : std::launch::async);
+    return is_cpu() && building_->is_certain() ? TakeSpace() : absl::OkStatus();
   }
 
   // Waits for it, and finds the places of the trials until now.
   Status TakeSpace() {
     if (space_.has_value()) return absl::OkStatus();
-    MDH_ASSIGN_OR_RETURN(space_, FinishSpace());
+    MDH_ASSIGN_OR_RETURN(space_, building_->Take(book_));
     for (const auto& [parameters, cost] : unplaced_) {
       const std::optional<Configuration> configuration = space_->Encode(parameters);
       if (configuration.has_value()) book_.Place(*configuration, cost);
@@ -466,6 +450,7 @@ class TuningRun {
   // All on one device, as they are compared; another one takes over if it gives up.
   Status MeasureBest() {
     Tell(SearchPhase::kFinals);
+    check_ = book_.best().front().measurement.check;
     if (device_.kind == DeviceKind::kCuda &&
         budget_.elapsed_ns() >= options_.least_search_for_nvcc_ns) {
       Kernel kernel = book_.best().front().kernel;
@@ -485,7 +470,10 @@ class TuningRun {
           MeasureFinalists(*runner, expression_, options_, finalists, patience_ns, cancelled_);
       status = finals.status();
       if (status.ok()) TakeFinals(*std::move(finals));
-      if (status.ok() || absl::IsCancelled(status)) return absl::OkStatus();
+      // Without time for new inputs what the trials have shown stands.
+      if (status.ok() || absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) {
+        return absl::OkStatus();
+      }
       pool_.LeaveOut(runner, status);
     }
     return status;
@@ -506,6 +494,7 @@ class TuningRun {
     result.parameters = best.parameters;
     result.kernel = best.kernel;
     result.measurement = best.measurement;
+    result.measurement.check = std::min(check_, best.measurement.check);
     result.default_ns = default_ns_;
     result.trials = book_.trials();
     result.failed_trials = book_.failed_trials();
@@ -527,8 +516,7 @@ class TuningRun {
   const std::vector<Runner*> runners_;  // that it begins with
   absl::Mutex step_mutex_;              // so that the caller hears of one step at a time
   RunnerPool pool_;
-  FusedDimensions fused_;  // of the default
-  std::future<Result<MdhSpace>> building_;
+  std::optional<SpaceBuilder> building_;
   std::optional<MdhSpace> space_;                            // once it is built
   std::vector<std::pair<TuningParameters, Cost>> unplaced_;  // trials before that
   DesignSearch* designs_ = nullptr;                          // while it runs
@@ -536,6 +524,7 @@ class TuningRun {
   int64_t default_ns_ = 0;
   std::string default_identity_;
   bool is_exhausted_ = false;
+  ResultCheck check_ = ResultCheck::kNothing;  // of the best before it is measured once more
   int64_t next_number_ = 1;
   int64_t known_ = 0;         // of the trials in the book: those that an earlier run has made
   int64_t known_failed_ = 0;  // of these

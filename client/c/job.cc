@@ -72,8 +72,8 @@ mdh_code mdh_job_phase(const mdh_job* job, mdh_phase* phase, mdh_error** error) 
   return mdh::Guarded(error, [&]() -> mdh::Status {
     MDH_ASSIGN_OR_RETURN(const mdh::v1::GetTuningJobResponse now,
                          job->client->client->GetJob(job->name));
-    const mdh::v1::TuningPhase phase_now = now.job().progress().phase();
-    const bool is_known = phase_now >= 0 && phase_now <= MDH_PHASE_FINALS;
+    const int phase_now = now.job().progress().phase();
+    const bool is_known = phase_now >= 0 && phase_now <= static_cast<int>(MDH_PHASE_FINALS);
     *phase = is_known ? static_cast<mdh_phase>(phase_now) : MDH_PHASE_NONE;
     return absl::OkStatus();
   });

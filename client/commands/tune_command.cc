@@ -71,6 +71,7 @@ ExitCode Tune(const GlobalOptions& options, const TuneArguments& arguments) {
   const Result<v1::CreateTuningJobResponse> created =
       (*client)->CreateJob(*expression, arguments.options);
   if (!created.ok()) return Fail(created.status());
+  if (!created->note().empty()) std::fprintf(stderr, "%s\n", created->note().c_str());
   if (arguments.options.validate_only) {
     if (options.json) {
       PrintJson(*created);
@@ -79,7 +80,6 @@ ExitCode Tune(const GlobalOptions& options, const TuneArguments& arguments) {
     }
     return ExitCode::kOk;
   }
-  if (!created->note().empty()) std::fprintf(stderr, "%s\n", created->note().c_str());
   const std::string& job = created->job().name();
   if (arguments.detach) {
     if (options.json) {

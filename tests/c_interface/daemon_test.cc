@@ -85,6 +85,19 @@ TEST_F(CInterfaceTest, AKernelIsThereAtOnceAndTunedInTheBackground) {
   EXPECT_GT(mdh_kernel_time_ns(tuned.get()), 0);
 }
 
+TEST_F(CInterfaceTest, WhatSearchThereWasIsTold) {
+  const CClient client = Connect();
+  const CQuery query = MatMulQuery(kSize);
+  const CJob first = StartJob(client, query, 20'000'000'000, 2);
+  EXPECT_STREQ(mdh_job_note(first.get()), "");
+  EXPECT_EQ(Ask(mdh_job_wait, first.get(), int64_t{0}, nullptr).code, MDH_OK);
+  mdh_phase phase = MDH_PHASE_FINALS;
+  EXPECT_EQ(Ask(mdh_job_phase, first.get(), &phase).code, MDH_OK);
+  EXPECT_EQ(phase, MDH_PHASE_NONE);
+  const CJob second = StartJob(client, query, 10'000'000'000, 2);
+  EXPECT_THAT(mdh_job_note(second.get()), HasSubstr("there is a record, behind which stands"));
+}
+
 TEST_F(CInterfaceTest, WhatAKernelIs) {
   const CKernel kernel = MakeHandle<CKernel, mdh_kernel>(
       mdh_client_kernel, Connect().get(), MatMulQuery(kSize).get(), MDH_MATCH_PREDICTED);

@@ -38,6 +38,23 @@ def test_tune_look_up_and_get_the_kernel(client):
         ("A", "fp32", 16 * 18, False), ("B", "fp32", 18 * 17, False), ("C", "fp32", 16 * 17, True)]
 
 
+def test_what_search_there_was_is_told(client):
+    expression = examples.matmul_loops(23, 24, 25)
+    notes = []
+
+    def tune(seconds):
+        return client.tune(expression, budget_seconds=seconds, max_trials=2, on_note=notes.append)
+
+    assert tune(20).is_checked and notes == []
+    first = tune(10)
+    assert notes[-1].startswith("there is a record, behind which stands a search of ")
+    assert first.total_search_time_ns > 0
+    assert client.tune(expression, on_note=notes.append).name == first.name
+    client.tune(expression, budget_seconds=20, max_trials=4, on_note=notes.append)
+    assert [note.split(" a search")[0] for note in notes[1:]] == [
+        "there is a record, behind which stands", "goes on from"]
+
+
 def test_look_up_while_the_daemon_tunes(client):
     expression = examples.matmul_loops(19, 20, 21)
     first = client.lookup(expression, tune_seconds=0.5)

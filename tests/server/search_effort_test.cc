@@ -139,7 +139,7 @@ TEST_F(SearchEffortTest, LessReturnsAtOnceAndSaysWhatIsThere) {
 TEST_F(SearchEffortTest, MoreGoesOnFromThereWithWhatEarlierTrialsHaveShown) {
   Tune(Limits(1));
   // A trial of the first job, which the second one need not make again.
-  TrialJournal journal(*store_, 1, queue_->Get(1)->key(), {.latest_number = 5}, absl::Now);
+  TrialJournal journal(*store_, 1, queue_->Get(1)->key(), JournalSummary(), absl::Now);
   Trial trial{
       1,
       DefaultParameters(MatMulExpression(64, 64, 64), OpenMpSimdRegistersModel(), FakeCpu()),

@@ -13,7 +13,7 @@ namespace mdh {
 namespace {
 
 constexpr size_t kMostCorners = 64;
-constexpr size_t kMostThreads = 16;
+constexpr size_t kMostSamplingThreads = 16;
 
 // Index tuples of results, 0 in the reduced dimensions: corners, then random ones; all different.
 std::vector<std::vector<int64_t>> ResultPoints(const Expression& expression,
@@ -25,12 +25,15 @@ std::vector<std::vector<int64_t>> ResultPoints(const Expression& expression,
     kept.push_back(d);
     results *= static_cast<double>(expression.dimensions()[d].size);
   }
-  const auto wanted =
-      static_cast<size_t>(std::min(results, static_cast<double>(options.most_results)));
+  std::vector<std::vector<int64_t>> points;
+  if (results <= static_cast<double>(options.most_results)) {
+    ForEachResultPoint(expression, [&](const auto& point) { points.push_back(point); });
+    return points;
+  }
+  const auto wanted = static_cast<size_t>(options.most_results);
   const size_t corners = kept.size() < 6 ? size_t{1} << kept.size() : kMostCorners;
   std::mt19937_64 rng(options.seed);
   std::set<std::vector<int64_t>> met;
-  std::vector<std::vector<int64_t>> points;
   // Where nearly all results are wanted some are met again and again.
   for (size_t n = 0; points.size() < wanted && n < 4 * wanted + corners; ++n) {
     std::vector<int64_t> point(static_cast<size_t>(expression.rank()), 0);
@@ -56,7 +59,7 @@ std::vector<ReferenceBuffer> SampleReferences(const Expression& expression,
     points = ResultPoints(expression, options);
   }
   std::vector<std::vector<ScalarValue>> values(points.size());
-  const size_t threads = std::min({AllowedCores().size(), kMostThreads, points.size()});
+  const size_t threads = std::min({AllowedCores().size(), kMostSamplingThreads, points.size()});
   const auto work = [&](size_t first) {
     for (size_t p = first; p < points.size(); p += threads) {
       const auto elapsed_ns = static_cast<double>(NowNs() - start_ns);

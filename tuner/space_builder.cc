@@ -1,0 +1,29 @@
+#include "tuner/space_builder.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "codegen/default_parameters.h"
+
+namespace mdh {
+
+SpaceBuilder::SpaceBuilder(const SearchTarget& target, std::launch when) : target_(target) {
+  const std::vector<TuningParameters> starts =
+      StartingParameters(target.expression, target.model, target.device, target.numerics);
+  fused_ = starts.front().fused;
+  is_certain_ = std::all_of(starts.begin(), starts.end(),
+                            [&](const auto& start) { return start.fused == fused_; });
+  if (is_certain_) building_ = std::async(when, [this] { return SpaceWith(fused_); });
+}
+
+Result<MdhSpace> SpaceBuilder::Take(const TrialBook& book) {
+  if (building_.valid()) return building_.get();
+  return SpaceWith(book.best().empty() ? fused_ : book.best().front().parameters.fused);
+}
+
+Result<MdhSpace> SpaceBuilder::SpaceWith(const FusedDimensions& fused) const {
+  return MdhSpace::Create(target_.expression, target_.model, target_.device, target_.numerics, {},
+                          fused);
+}
+
+}  // namespace mdh

@@ -116,11 +116,11 @@ static inline b8x8 mdh_lt_i32x8(i32x8 a, i32x8 b) {
   return (b8x8)(__builtin_convertvector(a < b, i8x8) & 1);
 }
 static inline f32x8 mdh_select_f32x8(b8x8 m, f32x8 a, f32x8 b) {
-  const i32x8 k = -__builtin_convertvector(m, i32x8);
+  const i32x8 k = __builtin_convertvector(-(i8x8)m, i32x8);
   return (f32x8)((k & (i32x8)a) | (~k & (i32x8)b));
 }
 static inline i32x8 mdh_select_i32x8(b8x8 m, i32x8 a, i32x8 b) {
-  const i32x8 k = -__builtin_convertvector(m, i32x8);
+  const i32x8 k = __builtin_convertvector(-(i8x8)m, i32x8);
   return (i32x8)((k & (i32x8)a) | (~k & (i32x8)b));
 }
 static inline void scatter_f32x8(float* p, int64_t stride, f32x8 x) {

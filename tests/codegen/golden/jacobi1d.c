@@ -13,15 +13,15 @@
 //   y: (i) -> (i)   y[i]
 //
 // Configuration:
-//   model=OpenMP+SIMD+RM; tile=528|528|528|48|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
+//   model=OpenMP+SIMD+RM; tile=1000|1000|1000|48|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; threads=1
 //
 // (De/re)-composition of jacobi1d (i = 1000) for OpenMP+SIMD+RM
 // 0  | D1     D2      D3 x  D4 x | S1     S2      S3 x  S4 x  S5 y  S6 y | R1     R2      R3 y  R4 y
 // --------------------------------------------------------------------------------------------------
-// 2  | (1,1)  COR,0   MM    [1]  | (1,1)  COR,0   RM    [1]   RM    [1]  | (1,1)  COR,0   MM    [1]
+// 1  | (1,1)  COR,0   MM    [1]  | (1,1)  COR,0   RM    [1]   RM    [1]  | (1,1)  COR,0   MM    [1]
 // 1  | (2,1)  MM,0    MM    [1]  | (2,1)  MM,0    RM    [1]   RM    [1]  | (2,1)  MM,0    MM    [1]
 // 1  | (3,1)  L2,0    MM    [1]  | (3,1)  L2,0    RM    [1]   RM    [1]  | (3,1)  L2,0    MM    [1]
-// 11 | (4,1)  L1,0    MM    [1]  | (4,1)  L1,0    RM    [1]   RM    [1]  | (4,1)  L1,0    MM    [1]
+// 21 | (4,1)  L1,0    MM    [1]  | (4,1)  L1,0    RM    [1]   RM    [1]  | (4,1)  L1,0    MM    [1]
 // 6  | (5,1)  RM,0    MM    [1]  | (5,1)  RM,0    RM    [1]   RM    [1]  | (5,1)  RM,0    RM    [1]
 // 8  | (6,1)  SIMD,0  MM    [1]  | (6,1)  SIMD,0  RM    [1]   RM    [1]  | (6,1)  SIMD,0  RM    [1]
 
@@ -29,9 +29,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+
+// Threads of a call at most.
+#define MDH_MOST_THREADS 1
 
 static inline int64_t mdh_min(int64_t a, int64_t b) { return a < b ? a : b; }
 // First of `items` that belongs to `thread`.
@@ -105,54 +105,32 @@ static inline void tile_i40(const float* restrict x, float* restrict y, const in
 }
 
 // Compute, each thread its share of the parts.
-static void stage_0(const int64_t thread, const int64_t threads, const float* restrict x, float* restrict y, char* restrict scratch) {
+static void stage_0(const float* restrict x, float* restrict y, char* restrict scratch) {
   (void)scratch;
-  const int64_t part_end = mdh_share(2, thread + 1, threads);
-  for (int64_t part = mdh_share(2, thread, threads); part < part_end; part++) {
-    const int64_t i_cor = part * 528;
-    const int64_t i_cor_end = mdh_min(i_cor + 528, 1000);
-    for (int64_t i = i_cor; i + 48 <= i_cor_end; i += 48) {
-      tile_i48(x, y, i);
-    }
-    if (i_cor_end == 1000) {
-      const int64_t i = 960;
-      tile_i40(x, y, i);
-    }
+  for (int64_t i = 0; i + 48 <= 1000; i += 48) {
+    tile_i48(x, y, i);
+  }
+  if (1) {
+    const int64_t i = 960;
+    tile_i40(x, y, i);
   }
 }
 
-int64_t mdh_jacobi1d_scratch_bytes(int threads) { return 0 + (int64_t)threads * 0; }
+int64_t mdh_jacobi1d_scratch_bytes(int threads) {
+  (void)threads;
+  return 0;
+}
 
 void mdh_jacobi1d_body(int stage, int thread, int threads, const float* x, float* y, void* scratch) {
+  (void)threads;
+  if (thread != 0) return;
   switch (stage) {
-    case 0: stage_0(thread, threads, x, y, (char*)scratch); break;
+    case 0: stage_0(x, y, (char*)scratch); break;
     default: break;
   }
 }
 
 int mdh_jacobi1d(const float* x, float* y, void* scratch) {
-#ifdef _OPENMP
-  const int threads = omp_get_max_threads();
-#else
-  const int threads = 1;
-#endif
-  void* own = NULL;
-  if (scratch == NULL && mdh_jacobi1d_scratch_bytes(threads) > 0) {
-    own = aligned_alloc(64, (size_t)mdh_jacobi1d_scratch_bytes(threads));
-    if (own == NULL) return 1;
-    scratch = own;
-  }
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads)
-  for (int stage = 0; stage < 1; ++stage) {
-    if (stage > 0) {
-#pragma omp barrier
-    }
-    mdh_jacobi1d_body(stage, omp_get_thread_num(), omp_get_num_threads(), x, y, scratch);
-  }
-#else
-  for (int stage = 0; stage < 1; ++stage) mdh_jacobi1d_body(stage, 0, 1, x, y, scratch);
-#endif
-  free(own);
+  stage_0(x, y, (char*)scratch);
   return 0;
 }

@@ -14,18 +14,18 @@
 //   at: (i,k) -> (i)   at[i]
 //
 // Configuration:
-//   model=OpenMP+SIMD+RM; tile=6,100|6,100|6,100|6,4|1,1|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
+//   model=OpenMP+SIMD+RM; tile=8,100|8,100|8,100|6,4|1,1|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; threads=1
 //
 // (De/re)-composition of larger (i = 8, k = 100) for OpenMP+SIMD+RM
 // 0  | D1     D2      D3 x,p  D4 x,p    | S1     S2      S3 x,p  S4 x,p     S5 best,at  S6 best,at | R1     R2      R3 best,at  R4 best,at
 // ----------------------------------------------------------------------------------------------------------------------------------------
-// 2  | (1,1)  COR,0   MM MM   [1,2] [1] | (1,1)  COR,0   RM RM   [1,2] [1]  RM RM       [1]        | (1,1)  COR,0   MM MM       [1]
+// 1  | (1,1)  COR,0   MM MM   [1,2] [1] | (1,1)  COR,0   RM RM   [1,2] [1]  RM RM       [1]        | (1,1)  COR,0   MM MM       [1]
 // 1  | (1,2)  COR,1   MM MM   [1,2] [1] | (1,2)  COR,1   RM RM   [1,2] [1]  RM RM       [1]        | (1,2)  COR,1   MM MM       [1]
 // 1  | (2,1)  MM,0    MM MM   [1,2] [1] | (2,1)  MM,0    RM RM   [1,2] [1]  RM RM       [1]        | (2,1)  MM,0    MM MM       [1]
 // 1  | (2,2)  MM,1    MM MM   [1,2] [1] | (2,2)  MM,1    RM RM   [1,2] [1]  RM RM       [1]        | (2,2)  MM,1    MM MM       [1]
 // 1  | (3,1)  L2,0    MM MM   [1,2] [1] | (3,1)  L2,0    RM RM   [1,2] [1]  RM RM       [1]        | (3,1)  L2,0    MM MM       [1]
 // 1  | (3,2)  L2,1    MM MM   [1,2] [1] | (3,2)  L2,1    RM RM   [1,2] [1]  RM RM       [1]        | (3,2)  L2,1    MM MM       [1]
-// 1  | (4,1)  L1,0    MM MM   [1,2] [1] | (4,1)  L1,0    RM RM   [1,2] [1]  RM RM       [1]        | (4,1)  L1,0    MM MM       [1]
+// 2  | (4,1)  L1,0    MM MM   [1,2] [1] | (4,1)  L1,0    RM RM   [1,2] [1]  RM RM       [1]        | (4,1)  L1,0    MM MM       [1]
 // 25 | (4,2)  L1,1    MM MM   [1,2] [1] | (4,2)  L1,1    RM RM   [1,2] [1]  RM RM       [1]        | (4,2)  L1,1    RM RM       [1]
 // 6  | (5,1)  RM,0    MM MM   [1,2] [1] | (5,1)  RM,0    RM RM   [1,2] [1]  RM RM       [1]        | (5,1)  RM,0    RM RM       [1]
 // 4  | (5,2)  RM,1    MM MM   [1,2] [1] | (5,2)  RM,1    RM RM   [1,2] [1]  RM RM       [1]        | (5,2)  RM,1    RM RM       [1]
@@ -36,9 +36,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+
+// Threads of a call at most.
+#define MDH_MOST_THREADS 1
 
 static inline int64_t mdh_min(int64_t a, int64_t b) { return a < b ? a : b; }
 // First of `items` that belongs to `thread`.
@@ -336,54 +336,32 @@ static inline void tile_i2(const int32_t* restrict x, const int32_t* restrict p,
 }
 
 // Compute, each thread its share of the parts.
-static void stage_0(const int64_t thread, const int64_t threads, const int32_t* restrict x, const int32_t* restrict p, int32_t* restrict best, int32_t* restrict at, char* restrict scratch) {
+static void stage_0(const int32_t* restrict x, const int32_t* restrict p, int32_t* restrict best, int32_t* restrict at, char* restrict scratch) {
   (void)scratch;
-  const int64_t part_end = mdh_share(2, thread + 1, threads);
-  for (int64_t part = mdh_share(2, thread, threads); part < part_end; part++) {
-    const int64_t i_cor = part * 6;
-    const int64_t i_cor_end = mdh_min(i_cor + 6, 8);
-    for (int64_t i = i_cor; i + 6 <= i_cor_end; i += 6) {
-      tile_i6(x, p, best, at, i);
-    }
-    if (i_cor_end == 8) {
-      const int64_t i = 6;
-      tile_i2(x, p, best, at, i);
-    }
+  for (int64_t i = 0; i + 6 <= 8; i += 6) {
+    tile_i6(x, p, best, at, i);
+  }
+  if (1) {
+    const int64_t i = 6;
+    tile_i2(x, p, best, at, i);
   }
 }
 
-int64_t mdh_larger_scratch_bytes(int threads) { return 0 + (int64_t)threads * 0; }
+int64_t mdh_larger_scratch_bytes(int threads) {
+  (void)threads;
+  return 0;
+}
 
 void mdh_larger_body(int stage, int thread, int threads, const int32_t* x, const int32_t* p, int32_t* best, int32_t* at, void* scratch) {
+  (void)threads;
+  if (thread != 0) return;
   switch (stage) {
-    case 0: stage_0(thread, threads, x, p, best, at, (char*)scratch); break;
+    case 0: stage_0(x, p, best, at, (char*)scratch); break;
     default: break;
   }
 }
 
 int mdh_larger(const int32_t* x, const int32_t* p, int32_t* best, int32_t* at, void* scratch) {
-#ifdef _OPENMP
-  const int threads = omp_get_max_threads();
-#else
-  const int threads = 1;
-#endif
-  void* own = NULL;
-  if (scratch == NULL && mdh_larger_scratch_bytes(threads) > 0) {
-    own = aligned_alloc(64, (size_t)mdh_larger_scratch_bytes(threads));
-    if (own == NULL) return 1;
-    scratch = own;
-  }
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads)
-  for (int stage = 0; stage < 1; ++stage) {
-    if (stage > 0) {
-#pragma omp barrier
-    }
-    mdh_larger_body(stage, omp_get_thread_num(), omp_get_num_threads(), x, p, best, at, scratch);
-  }
-#else
-  for (int stage = 0; stage < 1; ++stage) mdh_larger_body(stage, 0, 1, x, p, best, at, scratch);
-#endif
-  free(own);
+  stage_0(x, p, best, at, (char*)scratch);
   return 0;
 }

@@ -15,9 +15,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+
+// Threads of a call at most.
+#define MDH_MOST_THREADS 1
 
 static inline int64_t mdh_min(int64_t a, int64_t b) { return a < b ? a : b; }
 // First of `items` that belongs to `thread`.
@@ -25,56 +25,36 @@ static inline int64_t mdh_share(int64_t items, int64_t thread, int64_t threads) 
   return items * thread / threads;
 }
 
-// The whole computation on one thread.
-static void stage_0(const int64_t thread, const int64_t threads, const float* restrict A, const float* restrict B, float* restrict C, char* restrict scratch) {
-  (void)threads;
+// The whole computation.
+static void stage_0(const float* restrict A, const float* restrict B, float* restrict C, char* restrict scratch) {
   (void)scratch;
-  if (thread == 0) {
-    for (int64_t i = 0; i < 100; i++) {
-      for (int64_t j = 0; j < 500; j++) {
-        float c = 0.0f;
-        for (int64_t k = 0; k < 64; k++) {
-          const float t = A[i * 64 + k] * B[j + k * 500];
-          c += t;
-        }
-        C[i * 500 + j] = c;
+  for (int64_t i = 0; i < 100; i++) {
+    for (int64_t j = 0; j < 500; j++) {
+      float c = 0.0f;
+      for (int64_t k = 0; k < 64; k++) {
+        const float t = A[i * 64 + k] * B[j + k * 500];
+        c += t;
       }
+      C[i * 500 + j] = c;
     }
   }
 }
 
-int64_t mdh_matmul_scratch_bytes(int threads) { return 0 + (int64_t)threads * 0; }
+int64_t mdh_matmul_scratch_bytes(int threads) {
+  (void)threads;
+  return 0;
+}
 
 void mdh_matmul_body(int stage, int thread, int threads, const float* A, const float* B, float* C, void* scratch) {
+  (void)threads;
+  if (thread != 0) return;
   switch (stage) {
-    case 0: stage_0(thread, threads, A, B, C, (char*)scratch); break;
+    case 0: stage_0(A, B, C, (char*)scratch); break;
     default: break;
   }
 }
 
 int mdh_matmul(const float* A, const float* B, float* C, void* scratch) {
-#ifdef _OPENMP
-  const int threads = omp_get_max_threads();
-#else
-  const int threads = 1;
-#endif
-  void* own = NULL;
-  if (scratch == NULL && mdh_matmul_scratch_bytes(threads) > 0) {
-    own = aligned_alloc(64, (size_t)mdh_matmul_scratch_bytes(threads));
-    if (own == NULL) return 1;
-    scratch = own;
-  }
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads)
-  for (int stage = 0; stage < 1; ++stage) {
-    if (stage > 0) {
-#pragma omp barrier
-    }
-    mdh_matmul_body(stage, omp_get_thread_num(), omp_get_num_threads(), A, B, C, scratch);
-  }
-#else
-  for (int stage = 0; stage < 1; ++stage) mdh_matmul_body(stage, 0, 1, A, B, C, scratch);
-#endif
-  free(own);
+  stage_0(A, B, C, (char*)scratch);
   return 0;
 }

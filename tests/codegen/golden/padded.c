@@ -12,31 +12,31 @@
 //   y: (i,r) -> (i)   y[i]
 //
 // Configuration:
-//   model=OpenMP+SIMD+RM; tile=512,3|512,3|512,3|64,3|8,1|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
+//   model=OpenMP+SIMD+RM; tile=1000,3|1000,3|1000,3|64,3|8,1|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; threads=1
 //
 // (De/re)-composition of padded (i = 1000, r = 3) for OpenMP+SIMD+RM
-// 0 | D1     D2      D3 x,w  D4 x,w | S1     S2      S3 x,w  S4 x,w  S5 y  S6 y | R1     R2      R3 y  R4 y
-// ---------------------------------------------------------------------------------------------------------
-// 2 | (1,1)  COR,0   MM MM   [1]    | (1,1)  COR,0   RM RM   [1]     RM    [1]  | (1,1)  COR,0   MM    [1]
-// 1 | (1,2)  COR,1   MM MM   [1]    | (1,2)  COR,1   RM RM   [1]     RM    [1]  | (1,2)  COR,1   MM    [1]
-// 1 | (2,1)  MM,0    MM MM   [1]    | (2,1)  MM,0    RM RM   [1]     RM    [1]  | (2,1)  MM,0    MM    [1]
-// 1 | (2,2)  MM,1    MM MM   [1]    | (2,2)  MM,1    RM RM   [1]     RM    [1]  | (2,2)  MM,1    MM    [1]
-// 1 | (3,1)  L2,0    MM MM   [1]    | (3,1)  L2,0    RM RM   [1]     RM    [1]  | (3,1)  L2,0    MM    [1]
-// 1 | (3,2)  L2,1    MM MM   [1]    | (3,2)  L2,1    RM RM   [1]     RM    [1]  | (3,2)  L2,1    MM    [1]
-// 8 | (4,1)  L1,0    MM MM   [1]    | (4,1)  L1,0    RM RM   [1]     RM    [1]  | (4,1)  L1,0    MM    [1]
-// 1 | (4,2)  L1,1    MM MM   [1]    | (4,2)  L1,1    RM RM   [1]     RM    [1]  | (4,2)  L1,1    RM    [1]
-// 8 | (5,1)  RM,0    MM MM   [1]    | (5,1)  RM,0    RM RM   [1]     RM    [1]  | (5,1)  RM,0    RM    [1]
-// 3 | (5,2)  RM,1    MM MM   [1]    | (5,2)  RM,1    RM RM   [1]     RM    [1]  | (5,2)  RM,1    RM    [1]
-// 8 | (6,1)  SIMD,0  MM MM   [1]    | (6,1)  SIMD,0  RM RM   [1]     RM    [1]  | (6,1)  SIMD,0  RM    [1]
-// 1 | (6,2)  SIMD,1  MM MM   [1]    | (6,2)  SIMD,1  RM RM   [1]     RM    [1]  | (6,2)  SIMD,1  RM    [1]
+// 0  | D1     D2      D3 x,w  D4 x,w | S1     S2      S3 x,w  S4 x,w  S5 y  S6 y | R1     R2      R3 y  R4 y
+// ----------------------------------------------------------------------------------------------------------
+// 1  | (1,1)  COR,0   MM MM   [1]    | (1,1)  COR,0   RM RM   [1]     RM    [1]  | (1,1)  COR,0   MM    [1]
+// 1  | (1,2)  COR,1   MM MM   [1]    | (1,2)  COR,1   RM RM   [1]     RM    [1]  | (1,2)  COR,1   MM    [1]
+// 1  | (2,1)  MM,0    MM MM   [1]    | (2,1)  MM,0    RM RM   [1]     RM    [1]  | (2,1)  MM,0    MM    [1]
+// 1  | (2,2)  MM,1    MM MM   [1]    | (2,2)  MM,1    RM RM   [1]     RM    [1]  | (2,2)  MM,1    MM    [1]
+// 1  | (3,1)  L2,0    MM MM   [1]    | (3,1)  L2,0    RM RM   [1]     RM    [1]  | (3,1)  L2,0    MM    [1]
+// 1  | (3,2)  L2,1    MM MM   [1]    | (3,2)  L2,1    RM RM   [1]     RM    [1]  | (3,2)  L2,1    MM    [1]
+// 16 | (4,1)  L1,0    MM MM   [1]    | (4,1)  L1,0    RM RM   [1]     RM    [1]  | (4,1)  L1,0    MM    [1]
+// 1  | (4,2)  L1,1    MM MM   [1]    | (4,2)  L1,1    RM RM   [1]     RM    [1]  | (4,2)  L1,1    RM    [1]
+// 8  | (5,1)  RM,0    MM MM   [1]    | (5,1)  RM,0    RM RM   [1]     RM    [1]  | (5,1)  RM,0    RM    [1]
+// 3  | (5,2)  RM,1    MM MM   [1]    | (5,2)  RM,1    RM RM   [1]     RM    [1]  | (5,2)  RM,1    RM    [1]
+// 8  | (6,1)  SIMD,0  MM MM   [1]    | (6,1)  SIMD,0  RM RM   [1]     RM    [1]  | (6,1)  SIMD,0  RM    [1]
+// 1  | (6,2)  SIMD,1  MM MM   [1]    | (6,2)  SIMD,1  RM RM   [1]     RM    [1]  | (6,2)  SIMD,1  RM    [1]
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+
+// Threads of a call at most.
+#define MDH_MOST_THREADS 1
 
 static inline int64_t mdh_min(int64_t a, int64_t b) { return a < b ? a : b; }
 // First of `items` that belongs to `thread`.
@@ -267,62 +267,40 @@ static inline void tile_i40(const float* restrict x, const float* restrict w, fl
 }
 
 // Compute, each thread its share of the parts.
-static void stage_0(const int64_t thread, const int64_t threads, const float* restrict x, const float* restrict w, float* restrict y, char* restrict scratch) {
+static void stage_0(const float* restrict x, const float* restrict w, float* restrict y, char* restrict scratch) {
   (void)scratch;
-  const int64_t part_end = mdh_share(2, thread + 1, threads);
-  for (int64_t part = mdh_share(2, thread, threads); part < part_end; part++) {
-    const int64_t i_cor = part * 512;
-    const int64_t i_cor_end = mdh_min(i_cor + 512, 1000);
-    for (int64_t i = i_cor; i + 64 <= i_cor_end; i += 64) {
-      if (-1 < i - 1 && i + 64 < 1000) {
-        tile_i64(x, w, y, i);
-      } else {
-        tile_i64_anywhere(x, w, y, i);
-      }
+  for (int64_t i = 0; i + 64 <= 1000; i += 64) {
+    if (-1 < i - 1 && i + 64 < 1000) {
+      tile_i64(x, w, y, i);
+    } else {
+      tile_i64_anywhere(x, w, y, i);
     }
-    if (i_cor_end == 1000) {
-      const int64_t i = 960;
-      if (-1 < i - 1 && i + 40 < 1000) {
-        tile_i40(x, w, y, i);
-      } else {
-        tile_i40_anywhere(x, w, y, i);
-      }
+  }
+  if (1) {
+    const int64_t i = 960;
+    if (-1 < i - 1 && i + 40 < 1000) {
+      tile_i40(x, w, y, i);
+    } else {
+      tile_i40_anywhere(x, w, y, i);
     }
   }
 }
 
-int64_t mdh_padded_scratch_bytes(int threads) { return 0 + (int64_t)threads * 0; }
+int64_t mdh_padded_scratch_bytes(int threads) {
+  (void)threads;
+  return 0;
+}
 
 void mdh_padded_body(int stage, int thread, int threads, const float* x, const float* w, float* y, void* scratch) {
+  (void)threads;
+  if (thread != 0) return;
   switch (stage) {
-    case 0: stage_0(thread, threads, x, w, y, (char*)scratch); break;
+    case 0: stage_0(x, w, y, (char*)scratch); break;
     default: break;
   }
 }
 
 int mdh_padded(const float* x, const float* w, float* y, void* scratch) {
-#ifdef _OPENMP
-  const int threads = omp_get_max_threads();
-#else
-  const int threads = 1;
-#endif
-  void* own = NULL;
-  if (scratch == NULL && mdh_padded_scratch_bytes(threads) > 0) {
-    own = aligned_alloc(64, (size_t)mdh_padded_scratch_bytes(threads));
-    if (own == NULL) return 1;
-    scratch = own;
-  }
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads)
-  for (int stage = 0; stage < 1; ++stage) {
-    if (stage > 0) {
-#pragma omp barrier
-    }
-    mdh_padded_body(stage, omp_get_thread_num(), omp_get_num_threads(), x, w, y, scratch);
-  }
-#else
-  for (int stage = 0; stage < 1; ++stage) mdh_padded_body(stage, 0, 1, x, w, y, scratch);
-#endif
-  free(own);
+  stage_0(x, w, y, (char*)scratch);
   return 0;
 }

@@ -90,11 +90,17 @@ void CPrelude::DefineHalfConversionOfVectors(const std::string& name, LoopValueT
       "  return r;\n}\n";
   DefineFunction(bits, absl::Substitute(reinterpret, words, bits, floats));
   DefineFunction(real, absl::Substitute(reinterpret, floats, real, words));
+  const std::string widened =
+      lanes > 1 && widens
+          ? absl::StrCat(OperationFunction(ScalarOp::kCast, {ScalarType::kInt32, lanes},
+                                           {ScalarType::kUint16, lanes}),
+                         "(a)")
+          : convert("a", words);
   // m ? a : b for masks of all bits or none; C's comparisons of scalars give 0 or 1.
   const std::string mask = lanes > 1 ? "" : "-";
   std::string body;
   if (widens && is_bfloat) {
-    body = absl::Substitute("  return $0($1 << 16);\n", real, convert("a", words));
+    body = absl::Substitute("  return $0($1 << 16);\n", real, widened);
   } else if (widens) {
     body = absl::Substitute(
         "  const $0 h = $1, sign = (h & 0x8000) << 16, m = h & 0x7fff;\n"
@@ -102,7 +108,7 @@ void CPrelude::DefineHalfConversionOfVectors(const std::string& name, LoopValueT
         "13;\n"
         "  const $0 k = $4(m >= 0x7c00);\n"
         "  return $3(sign | (k & special) | (~k & finite));\n",
-        words, convert("a", words), bits, real, mask);
+        words, widened, bits, real, mask);
   } else if (is_bfloat) {
     body = absl::Substitute(
         "  const $0 b = $1(a), m = b & 0x7fffffff, odd = (b >> 16) & 1;\n"

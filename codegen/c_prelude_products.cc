@@ -90,7 +90,7 @@ std::string CPrelude::AddProductsOfBytes(LoopValueType sum, LoopValueType a,
     return absl::StrCat(halves, "(", so_far, ", ", HalfAs("a", a, is_upper, shorts), other, ")");
   };
   return absl::StrCat("#if ", FoursFeature(Bytes(a)), "\n", with(""), "#elif ",
-                      AvxFoursFeature(Bytes(a)), "\n", with("{vex} "), "#else\n  return ",
+                      AvxFoursFeature(Bytes(a)), "\n", with("%{vex%} "), "#else\n  return ",
                       half(half("sum", false), true), ";\n#endif\n");
 }
 

@@ -23,7 +23,10 @@ bool Holds(ScalarType type, ScalarType other) {
 
 class Finder {
  public:
-  explicit Finder(const Expression& e) : f_(e.function()), instructions_(f_.instructions()) {}
+  explicit Finder(const Expression& e)
+      : f_(e.function()),
+        bytes_(SizeBytes(f_.results()[0].type)),
+        instructions_(f_.instructions()) {}
 
   std::optional<NarrowSum> Find() {
     const ScalarType result = f_.results()[0].type;
@@ -31,8 +34,8 @@ class Finder {
     const ScalarType type = instructions_[value].type;
     if (IsShort(type)) return Make(result, {value}, SizeBytes(type));
     if (instructions_[value].op != ScalarOp::kMul || !IsIntegral(type)) return std::nullopt;
-    // Multiplied in as many bits as the sum has, operands count modulo 2 to the power of these.
-    const bool wraps = SizeBytes(type) == SizeBytes(result);
+    // Multiplied in no fewer bits than the sum has, operands count modulo 2 to the power of these.
+    const bool wraps = SizeBytes(type) >= bytes_;
     const int a = WithoutCasts(instructions_[value].operands[0], !wraps);
     const int b = WithoutCasts(instructions_[value].operands[1], !wraps);
     const ScalarType first = instructions_[a].type, second = instructions_[b].type;
@@ -45,15 +48,14 @@ class Finder {
   }
 
  private:
-  // The instruction whose value, perhaps of a shorter type, instruction n converts. Where that need
-  // not keep the value, it is the same modulo 2 to the power of the bits of n's type.
+  // The instruction whose value, perhaps of another type, instruction n converts. Where that need
+  // not keep the value, it is the same modulo 2 to the power of the sum's bits.
   int WithoutCasts(int n, bool keeps_value) const {
     while (instructions_[n].op == ScalarOp::kCast) {
       const int operand = instructions_[n].operands[0];
-      const ScalarType from = instructions_[operand].type;
-      if (!IsIntegral(from) || SizeBytes(from) > SizeBytes(instructions_[n].type)) break;
-      if (keeps_value && !Holds(instructions_[n].type, from)) break;
-      keeps_value = keeps_value || SizeBytes(from) < SizeBytes(instructions_[n].type);
+      const ScalarType to = instructions_[n].type, from = instructions_[operand].type;
+      if (keeps_value ? !Holds(to, from) : !IsIntegral(from)) break;
+      keeps_value = keeps_value || SizeBytes(from) < bytes_;
       n = operand;
     }
     return n;
@@ -83,6 +85,7 @@ class Finder {
   }
 
   const ScalarFunction& f_;
+  const int bytes_;  // of the sum
   std::vector<ScalarInstruction> instructions_;
 };
 

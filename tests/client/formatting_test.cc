@@ -79,6 +79,35 @@ TEST(Formatting, DataInCachesIsNotComparedWithTheBandwidthOfMemory) {
   EXPECT_THAT(FormatRecord(record), HasSubstr("80 % of the measured peak of 125 GFLOP/s\n"));
 }
 
+TEST(Formatting, BandwidthOfDataInCachesSaysSo) {
+  v1::TuningRecord record = MatMulRecord();
+  record.set_flops(0);
+  record.set_fits_in_cache(true);
+  record.set_time_ns(1'000'000);
+  EXPECT_THAT(FormatRecord(record), HasSubstr("speed        12.00 GB/s, of data in caches\n"));
+}
+
+TEST(Formatting, MoreThanThePeakIsExplained) {
+  v1::TuningRecord record = MatMulRecord();
+  record.set_time_ns(16'000'000);
+  EXPECT_THAT(FormatRecord(record), HasSubstr("100 % of the measured peak of 125 GFLOP/s\n"));
+  record.set_time_ns(8'000'000);
+  EXPECT_THAT(FormatRecord(record), HasSubstr("200 % of the measured peak of 125 GFLOP/s: not all "
+                                              "operations are executed"));
+  record.set_flops(0);
+  record.set_time_ns(1'000'000);
+  EXPECT_THAT(FormatRecord(record), HasSubstr("120 % of the measured bandwidth of 10.00 GB/s: the "
+                                              "bandwidth was measured too low\n"));
+  v1::DeviceDescription& device = *record.mutable_device();
+  device.set_kind(v1::DEVICE_KIND_CPU);
+  device.set_cores(2);
+  device.set_l2_bytes(1'000'000);
+  device.set_l3_bytes(1'000'000);
+  EXPECT_THAT(FormatRecord(record), HasSubstr(": part of the data stays in the caches\n"));
+  device.set_cores(1);
+  EXPECT_THAT(FormatRecord(record), HasSubstr(": the bandwidth was measured too low\n"));
+}
+
 TEST(Formatting, DoublePrecisionIsComparedWithItsOwnPeak) {
   v1::TuningRecord record = MatMulRecord();
   record.set_is_double_precision(true);

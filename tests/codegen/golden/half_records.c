@@ -65,6 +65,8 @@ typedef int32_t i32x8 __attribute__((vector_size(32)));
 typedef int32_t i32x8_unaligned __attribute__((vector_size(32), aligned(4), may_alias));
 typedef uint16_t h16x8 __attribute__((vector_size(16)));
 typedef uint16_t h16x8_unaligned __attribute__((vector_size(16), aligned(2), may_alias));
+typedef uint16_t u16x8 __attribute__((vector_size(16)));
+typedef uint16_t u16x8_unaligned __attribute__((vector_size(16), aligned(2), may_alias));
 typedef uint8_t b8x8 __attribute__((vector_size(8)));
 typedef uint8_t b8x8_unaligned __attribute__((vector_size(8), aligned(1), may_alias));
 typedef int8_t i8x8 __attribute__((vector_size(8)));
@@ -81,11 +83,31 @@ static inline f32x8 mdh_real_f32x8(i32x8 x) {
   memcpy(&r, &x, sizeof r);
   return r;
 }
+static inline i32x8 mdh_to_i32_u16x8(u16x8 a) {
+#if defined(__AVX2__) && !defined(__clang__)
+  i32x8 r;
+  __asm__("vpmovzxwd %1, %0" : "=v"(r) : "vm"(a));
+  return r;
+#else
+  return __builtin_convertvector(a, i32x8);
+#endif
+}
 static inline f32x8 mdh_to_f32_h16x8(h16x8 a) {
-  const i32x8 h = __builtin_convertvector(a, i32x8), sign = (h & 0x8000) << 16, m = h & 0x7fff;
+#if defined(__F16C__) && defined(__clang__)
+  typedef __fp16 real_half __attribute__((vector_size(16)));
+  real_half h;
+  memcpy(&h, &a, sizeof h);
+  return __builtin_convertvector(h, f32x8);
+#elif defined(__F16C__)
+  f32x8 r;
+  __asm__("vcvtph2ps %1, %0" : "=v"(r) : "vm"(a));
+  return r;
+#else
+  const i32x8 h = mdh_to_i32_u16x8(a), sign = (h & 0x8000) << 16, m = h & 0x7fff;
   const i32x8 finite = mdh_bits_f32x8(mdh_real_f32x8(m << 13) * 0x1p112f), special = 0x7f800000 | (m & 0x3ff) << 13;
   const i32x8 k = (m >= 0x7c00);
   return mdh_real_f32x8(sign | (k & special) | (~k & finite));
+#endif
 }
 static inline h16x8 gather_h16x8(const uint16_t* p, int64_t stride) {
   return (h16x8){p[0], p[1 * stride], p[2 * stride], p[3 * stride], p[4 * stride], p[5 * stride], p[6 * stride], p[7 * stride]};
@@ -101,10 +123,21 @@ static inline float mdh_real_float(int32_t x) {
   return r;
 }
 static inline float mdh_to_f32_h16(uint16_t a) {
+#if defined(__F16C__) && defined(__clang__)
+  typedef __fp16 real_half;
+  real_half h;
+  memcpy(&h, &a, sizeof h);
+  return (float)h;
+#elif defined(__F16C__)
+  float r;
+  __asm__("vmovd %1, %0\n\tvcvtph2ps %0, %0" : "=x"(r) : "r"((uint32_t)a));
+  return r;
+#else
   const int32_t h = (int32_t)(a), sign = (h & 0x8000) << 16, m = h & 0x7fff;
   const int32_t finite = mdh_bits_float(mdh_real_float(m << 13) * 0x1p112f), special = 0x7f800000 | (m & 0x3ff) << 13;
   const int32_t k = -(m >= 0x7c00);
   return mdh_real_float(sign | (k & special) | (~k & finite));
+#endif
 }
 static inline b8x8 mdh_lt_f32x8(f32x8 a, f32x8 b) {
   return (b8x8)(__builtin_convertvector(a < b, i8x8) & 1);
@@ -115,12 +148,21 @@ static inline b8x8 mdh_eq_f32x8(f32x8 a, f32x8 b) {
 static inline b8x8 mdh_lt_i32x8(i32x8 a, i32x8 b) {
   return (b8x8)(__builtin_convertvector(a < b, i8x8) & 1);
 }
+static inline i32x8 mdh_to_i32_b8x8(b8x8 a) {
+#if defined(__AVX2__) && !defined(__clang__)
+  i32x8 r;
+  __asm__("vpmovzxbd %1, %0" : "=v"(r) : "vm"(a));
+  return r;
+#else
+  return __builtin_convertvector(__builtin_convertvector(a, u16x8), i32x8);
+#endif
+}
 static inline f32x8 mdh_select_f32x8(b8x8 m, f32x8 a, f32x8 b) {
-  const i32x8 k = __builtin_convertvector(-(i8x8)m, i32x8);
+  const i32x8 k = -mdh_to_i32_b8x8(m);
   return (f32x8)((k & (i32x8)a) | (~k & (i32x8)b));
 }
 static inline i32x8 mdh_select_i32x8(b8x8 m, i32x8 a, i32x8 b) {
-  const i32x8 k = __builtin_convertvector(-(i8x8)m, i32x8);
+  const i32x8 k = -mdh_to_i32_b8x8(m);
   return (i32x8)((k & (i32x8)a) | (~k & (i32x8)b));
 }
 static inline void scatter_f32x8(float* p, int64_t stride, f32x8 x) {

@@ -177,6 +177,20 @@ static inline float mdh_real_float(int32_t x) {
   return r;
 }
 static inline uint16_t mdh_to_h16_f32(float a) {
+#if defined(__F16C__) && defined(__clang__)
+  typedef __fp16 real_half;
+  real_half h;
+  h = (real_half)a;
+  uint16_t r;
+  memcpy(&r, &h, sizeof r);
+  return r;
+#elif defined(__F16C__)
+  float f;
+  uint16_t r;
+  __asm__("vcvtps2ph $0, %1, %0" : "=x"(f) : "x"(a));
+  memcpy(&r, &f, sizeof r);
+  return r;
+#else
   const int32_t b = mdh_bits_float(a), sign = (b >> 16) & 0x8000, m = b & 0x7fffffff;
   const int32_t small = mdh_bits_float(mdh_real_float(m) + 0.5f) - 0x3f000000;
   const int32_t normal = (m - 0x38000000 + 0xfff + ((m >> 13) & 1)) >> 13;
@@ -186,6 +200,7 @@ static inline uint16_t mdh_to_h16_f32(float a) {
   r = (is_large & 0x7c00) | (~is_large & r);
   r = (is_nan & 0x7e00) | (~is_nan & r);
   return (uint16_t)(sign | r);
+#endif
 }
 static inline uint16_t mdh_to_bh16_f32(float a) {
   const int32_t b = mdh_bits_float(a), m = b & 0x7fffffff, odd = (b >> 16) & 1;
@@ -223,10 +238,21 @@ static inline uint32_t mdh_to_u32_f64(double a) { return a != a ? 0 : a <= 0.0 ?
 static inline uint64_t mdh_to_u64_f64(double a) { return a != a ? 0 : a <= 0.0 ? 0 : a >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)a; }
 static inline float mdh_to_f32_f64(double a) { return (float)a; }
 static inline float mdh_to_f32_h16(uint16_t a) {
+#if defined(__F16C__) && defined(__clang__)
+  typedef __fp16 real_half;
+  real_half h;
+  memcpy(&h, &a, sizeof h);
+  return (float)h;
+#elif defined(__F16C__)
+  float r;
+  __asm__("vmovd %1, %0\n\tvcvtph2ps %0, %0" : "=x"(r) : "r"((uint32_t)a));
+  return r;
+#else
   const int32_t h = (int32_t)(a), sign = (h & 0x8000) << 16, m = h & 0x7fff;
   const int32_t finite = mdh_bits_float(mdh_real_float(m << 13) * 0x1p112f), special = 0x7f800000 | (m & 0x3ff) << 13;
   const int32_t k = -(m >= 0x7c00);
   return mdh_real_float(sign | (k & special) | (~k & finite));
+#endif
 }
 static inline float mdh_to_f32_bh16(uint16_t a) {
   return mdh_real_float((int32_t)(a) << 16);

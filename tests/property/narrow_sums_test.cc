@@ -1,0 +1,180 @@
+// Sums of short integers in longer ones, with the largest and smallest values there are, on sizes
+// around whole vectors and blocks: what the interpreter computes.
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/default_parameters.h"
+#include "codegen/kernel.h"
+#include "codegen/narrow_sum.h"
+#include "core/interpreter.h"
+#include "core/text/parser.h"
+#include "gtest/gtest.h"
+#include "tests/error_message.h"
+#include "tests/property/kernel_judge.h"
+#include "tests/random_expression.h"
+
+namespace mdh {
+namespace {
+
+constexpr char kSum[] =
+    "e<R, A | I> := out_view<R>( c: (i) -> () ) o md_hom<I>( f, (+) ) o "
+    "inp_view<A>( a: (i) -> (i) ) where f(a) -> c { c = R(a) }";
+constexpr char kDot[] =
+    "e<R, A, B | I> := out_view<R>( c: (i) -> () ) o md_hom<I>( f, (+) ) o "
+    "inp_view<A,B>( a: (i) -> (i), b: (i) -> (i) ) where f(a, b) -> c { c = R(a) * R(b) }";
+constexpr char kRows[] =
+    "e<R, A, B | I, K> := out_view<R>( c: (i,k) -> (i) ) o md_hom<I,K>( f, (++, +) ) o "
+    "inp_view<A,B>( a: (i,k) -> (i,k), b: (i,k) -> (k) ) where f(a, b) -> c { c = R(a) * R(b) }";
+constexpr char kColumns[] =
+    "e<R, A | I, K> := out_view<R>( c: (i,k) -> (k) ) o md_hom<I,K>( f, (+, ++) ) o "
+    "inp_view<A>( a: (i,k) -> (i,k) ) where f(a) -> c { c = R(a) }";
+
+DeviceDescription Device() {
+  DeviceDescription device;
+  device.cores = 2;
+  device.simd_bytes = 64;
+  device.vector_registers = 32;
+  device.compiler = "gcc";
+  return device;
+}
+
+enum class Fill { kSmallest, kLargest, kInTurn, kAny };
+
+// Bools stay 0 or 1.
+std::vector<BufferBytes> Filled(const Expression& e, Fill fill) {
+  Rng rng(3);
+  std::vector<BufferBytes> inputs;
+  for (const Buffer& buffer : e.inputs()) {
+    const int size = buffer.type.size_bytes();
+    const bool is_bool = buffer.type.scalar() == ScalarType::kBool;
+    const bool is_signed = IsSigned(buffer.type.scalar());
+    BufferBytes bytes(static_cast<size_t>(buffer.size_bytes()));
+    for (size_t n = 0; n < bytes.size(); ++n) {
+      const bool is_top = n % static_cast<size_t>(size) == static_cast<size_t>(size) - 1;
+      const unsigned smallest = is_signed && is_top ? 0x80 : 0;
+      const unsigned largest = is_signed && is_top ? 0x7f : 0xff;
+      const bool odd = n / static_cast<size_t>(size) % 2 == 1;
+      const unsigned value = fill == Fill::kSmallest  ? smallest
+                             : fill == Fill::kLargest ? largest
+                             : fill == Fill::kInTurn  ? (odd ? smallest : largest)
+                                                      : static_cast<unsigned>(Below(rng, 256));
+      bytes[n] = static_cast<std::byte>(is_bool ? value & 1 : value);
+    }
+    inputs.push_back(std::move(bytes));
+  }
+  return inputs;
+}
+
+struct NarrowCase {
+  const char* text;
+  Bindings bindings;
+  const char* parameters = "";  // empty: those of rules
+};
+
+class NarrowSumsTest : public ::testing::TestWithParam<NarrowCase> {};
+
+TEST_P(NarrowSumsTest, AreThoseOfTheInterpreter) {
+  const auto expression = ParseExpression(GetParam().text, GetParam().bindings);
+  ASSERT_TRUE(expression.ok()) << expression.status();
+  const std::string given = GetParam().parameters;
+  const auto parameters = given.empty() ? DefaultParameters(*expression, OpenMpSimdRegistersModel(),
+                                                            Device(), NumericsPolicy::kReassociate)
+                                        : ParseTuningParameters(given, *expression);
+  ASSERT_TRUE(parameters.ok()) << parameters.status();
+  const auto low_level = Lower(*expression, OpenMpSimdRegistersModel(), Device(), *parameters);
+  ASSERT_TRUE(low_level.ok()) << low_level.status();
+  const Result<Kernel> kernel = GenerateOpenMp(*low_level, Device());
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const TemporaryDirectory directory;
+  ASSERT_EQ(ErrorMessage(CompileKernel(*kernel, directory.path(), "kernel")), "no error");
+  for (const Fill fill : {Fill::kSmallest, Fill::kLargest, Fill::kInTurn, Fill::kAny}) {
+    SCOPED_TRACE(static_cast<int>(fill));
+    const std::vector<BufferBytes> inputs = Filled(*expression, fill);
+    const auto expected = Interpret(*expression, inputs, Accumulation::kWide);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    EXPECT_EQ(ErrorMessage(JudgeKernel(*expression, *kernel, directory.path() + "/kernel.so",
+                                       inputs, *expected)),
+              "no error");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfRules, NarrowSumsTest,
+    ::testing::Values(
+        NarrowCase{kSum, {{"R", "int64"}, {"A", "int8"}, {"I", "4099"}}},
+        NarrowCase{kSum, {{"R", "int64"}, {"A", "uint8"}, {"I", "1031"}}},
+        NarrowCase{kSum, {{"R", "uint64"}, {"A", "int16"}, {"I", "2053"}}},
+        NarrowCase{kSum, {{"R", "uint32"}, {"A", "uint16"}, {"I", "511"}}},
+        NarrowCase{kSum, {{"R", "int32"}, {"A", "bool"}, {"I", "513"}}},
+        NarrowCase{kDot, {{"R", "int64"}, {"A", "int8"}, {"B", "int8"}, {"I", "4099"}}},
+        NarrowCase{kDot, {{"R", "int32"}, {"A", "uint8"}, {"B", "int8"}, {"I", "1023"}}},
+        NarrowCase{kDot, {{"R", "uint32"}, {"A", "uint8"}, {"B", "uint8"}, {"I", "127"}}},
+        NarrowCase{kDot, {{"R", "int64"}, {"A", "int16"}, {"B", "int16"}, {"I", "2053"}}},
+        NarrowCase{kDot, {{"R", "int64"}, {"A", "uint8"}, {"B", "int16"}, {"I", "769"}}},
+        NarrowCase{kDot, {{"R", "int64"}, {"A", "uint16"}, {"B", "int16"}, {"I", "769"}}},
+        NarrowCase{kRows, {{"R", "int32"}, {"A", "int8"}, {"B", "int8"}, {"I", "7"}, {"K", "523"}}},
+        NarrowCase{kColumns, {{"R", "int64"}, {"A", "uint8"}, {"I", "259"}, {"K", "67"}}}));
+
+INSTANTIATE_TEST_SUITE_P(
+    OfOtherParameters, NarrowSumsTest,
+    ::testing::Values(
+        NarrowCase{kRows,
+                   {{"R", "int64"}, {"A", "int8"}, {"B", "uint8"}, {"I", "5"}, {"K", "523"}},
+                   "model=OpenMP+SIMD+RM; tile=5,256|5,256|5,256|3,32|1,16|1,1; "
+                   "order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1|in_place:0:-1; "
+                   "accumulate=output; chains=independent; compiler=gcc"},
+        NarrowCase{kRows,
+                   {{"R", "uint32"}, {"A", "int16"}, {"B", "int16"}, {"I", "5"}, {"K", "523"}},
+                   "model=OpenMP+SIMD+RM; tile=5,523|5,523|5,128|2,64|1,32|1,1; "
+                   "order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1|in_place:0:-1; "
+                   "accumulate=registers; chains=one; compiler=gcc"},
+        NarrowCase{kSum,
+                   {{"R", "int64"}, {"A", "int16"}, {"I", "131"}},
+                   "model=OpenMP+SIMD+RM; tile=131|131|131|131|64|1; order=0|0|0|0|0|0; "
+                   "inputs=in_place:0:-1; accumulate=registers; chains=independent; "
+                   "compiler=gcc"}));
+
+// What is added up for f: "int8 * uint8 in int32"; "nothing" if f is not such a sum.
+std::string Found(const std::string& type, const std::string& result, const std::string& value,
+                  const std::string& op = "+") {
+  const auto expression = ParseExpression(absl::StrCat(
+      "e := out_view<", result, ">( c: (i) -> () ) o md_hom<64>( f, (", op, ") ) o inp_view<", type,
+      ",uint8>( a: (i) -> (i), b: (i) -> (i) ) where f(a, b) -> c { c = ", value, " }"));
+  EXPECT_TRUE(expression.ok()) << expression.status();
+  const std::optional<NarrowSum> narrow = NarrowSumOf(*expression);
+  if (!narrow.has_value()) return "nothing";
+  std::string text;
+  for (const TypedName& operand : narrow->operands.results()) {
+    absl::StrAppend(&text, text.empty() ? "" : " * ", std::string(Name(operand.type)));
+  }
+  return absl::StrCat(text, " in ", std::string(Name(narrow->sum)));
+}
+
+TEST(NarrowSumTest, FindsTheShortestValues) {
+  EXPECT_EQ(Found("int8", "int64", "int64(a)"), "int8 in int32");
+  EXPECT_EQ(Found("int8", "uint32", "uint32(int64(a))"), "int8 in uint32");
+  EXPECT_EQ(Found("int8", "uint32", "uint32(int64(a) * int64(b))"), "int8 * uint8 in uint32");
+  EXPECT_EQ(Found("int8", "int64", "int64(a) * int64(b)"), "int8 * uint8 in int32");
+  EXPECT_EQ(Found("int16", "int64", "int64(a) * int64(a)"), "int16 * int16 in int64");
+  EXPECT_EQ(Found("int16", "int64", "int64(a) * int64(b)"), "int16 * int16 in int64");
+  EXPECT_EQ(Found("int16", "int32", "int32(a) * int32(a)"), "int16 * int16 in int32");
+  EXPECT_EQ(Found("int16", "int64", "int64(int32(a) * int32(b))"), "int16 * int16 in int64");
+  EXPECT_EQ(Found("fp32", "int64", "int64(a > 1)"), "bool in int32");
+}
+
+TEST(NarrowSumTest, KeepsWhatWrapsOrIsLonger) {
+  EXPECT_EQ(Found("int8", "int64", "int64(a * a)"), "int8 in int32") << "the product wraps";
+  EXPECT_EQ(Found("int8", "int64", "int64(uint32(a) * uint32(b))"), "nothing")
+      << "a negative a is not the same as uint32";
+  EXPECT_EQ(Found("int32", "int64", "int64(a)"), "nothing");
+  EXPECT_EQ(Found("int32", "int64", "int64(int8(a))"), "int8 in int32");
+  EXPECT_EQ(Found("uint16", "int64", "int64(a) * int64(b)"), "nothing");
+  EXPECT_EQ(Found("int8", "int64", "int64(a) + 1"), "nothing");
+  EXPECT_EQ(Found("int8", "int16", "int16(a)"), "nothing");
+  EXPECT_EQ(Found("int8", "int64", "int64(a)", "max"), "nothing");
+  EXPECT_EQ(Found("uint8", "int64", "int64(bool(a))"), "bool in int32") << "not its value";
+}
+
+}  // namespace
+}  // namespace mdh

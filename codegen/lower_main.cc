@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "codegen/block_candidates.h"
 #include "codegen/default_parameters.h"
+#include "codegen/fill_unreached.h"
 #include "codegen/kernel.h"
 #include "codegen/loop_program_text.h"
 #include "codegen/nest_plan.h"
@@ -106,13 +107,37 @@ std::string DescribeCandidates(const Expression& expression, const SystemModel& 
   return text;
 }
 
+// Before the passes.
+Result<LoopProgram> ProgramOf(const LowLevelExpression& low, const DeviceDescription& device) {
+  const Expression& expression = low.expression();
+  const std::vector<std::string> outputs = OutputNames(NestArguments(low));
+  const ItemSharing sharing =
+      device.kind == DeviceKind::kCpu ? ItemSharing::kContiguous : ItemSharing::kInterleaved;
+  LoopProgram program;
+  if (expression.is_empty()) {
+    program = EmptyProgram(expression, outputs, sharing);
+  } else {
+    MDH_ASSIGN_OR_RETURN(program, BuildNestProgram(low, device));
+  }
+  FillUnreached(expression, outputs, sharing, &program);
+  return program;
+}
+
 Result<std::string> Run(const LowerOptions& options) {
   MDH_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.expression_file));
   MDH_ASSIGN_OR_RETURN(const Expression expression,
                        ParseExpression(text, options.bindings, options.expression_file));
   MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(options.model));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device, DeviceNamed(options.device, model));
+<<<<<<< HEAD
   if (options.print == "nest") return GenerateLoopNest(expression).source;
+||||||| e35e52c
+=======
+  if (expression.is_empty() && (options.print == "candidates" || options.print == "plan")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("an empty dimension leaves no ", options.print, " of ", expression.name()));
+  }
+>>>>>>> outputs
   if (options.print == "candidates") return DescribeCandidates(expression, model, device);
   MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
                        ParametersFor(options, expression, model, device));
@@ -121,7 +146,7 @@ Result<std::string> Run(const LowerOptions& options) {
   if (options.print == "table") return low.ToTable();
   if (options.print == "plan") return OptimizedNestPlan(low).ToString(low);
   if (options.print == "program") {
-    MDH_ASSIGN_OR_RETURN(const LoopProgram program, BuildNestProgram(low, device));
+    MDH_ASSIGN_OR_RETURN(const LoopProgram program, ProgramOf(low, device));
     return ToText(program);
   }
   MDH_ASSIGN_OR_RETURN(const Kernel kernel, GenerateKernel(low, device));

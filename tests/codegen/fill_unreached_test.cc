@@ -51,15 +51,16 @@ TEST(FillUnreachedTest, NothingWhereNothingIsLeftOut) {
 
 TEST(FillUnreachedTest, ThreadsOfACpuShareRunsOrElements) {
   const Expression border = Writing("[102,9]: (i,j,k) -> (i+1,j+1)", "100,7,2");
-  EXPECT_EQ(Filled(border, ItemSharing::kContiguous),
-            "stage on 1\n// y\n// What no index function of y reaches.\n"
-            "share gap = 0 .. 10\n  y[gap] = 0\n"
-            "share run = 0 .. 99\n  at = run * 9 + 17\n  for gap = 0 .. 2\n    y[at + gap] = 0\n"
-            "share gap = 0 .. 10\n  y[gap + 908] = 0\n");
+  EXPECT_EQ(
+      Filled(border, ItemSharing::kContiguous),
+      "stage on 1\n// y\n// What no index function of y reaches.\n"
+      "share gap = 0 .. 10\n  y[gap] = 0\n"
+      "share run = 0 .. 99\n  index at = run * 9 + 17\n  for gap = 0 .. 2\n    y[at + gap] = 0\n"
+      "share gap = 0 .. 10\n  y[gap + 908] = 0\n");
   const Expression rows = Writing(": (i,j,k) -> (2*i,j)", "3,500,2");
   EXPECT_EQ(Filled(rows, ItemSharing::kContiguous),
             "stage on 1\n// y\n// What no index function of y reaches.\n"
-            "for run = 0 .. 2\n  at = run * 1000 + 500\n  share gap = 0 .. 500\n"
+            "for run = 0 .. 2\n  index at = run * 1000 + 500\n  share gap = 0 .. 500\n"
             "    y[at + gap] = 0\n");
 }
 
@@ -85,7 +86,7 @@ TEST(FillUnreachedTest, WhatHasNoFormIsZeroBeforehand) {
 
 TEST(FillUnreachedTest, RecordsAreWords) {
   EXPECT_EQ(Filled(Writing(": (i,j,k) -> (2*i)", "2,1,2", kRecord), ItemSharing::kContiguous),
-            "stage on 1\n// y\n// What no index function of y reaches.\nview y_words of y\n"
+            "stage on 1\n// y\n// What no index function of y reaches.\nview int64 y_words = y\n"
             "share gap = 0 .. 2\n  y_words[gap + 2] = 0\n");
 }
 
@@ -93,7 +94,9 @@ TEST(FillUnreachedTest, MemoryBetweenElementsIsLeftAlone) {
   EXPECT_EQ(
       Filled(Writing("[3,5] strides (9,1): (i,j,k) -> (i,j+1)", "3,4,2"), ItemSharing::kContiguous),
       "stage on 1\n// y\n// What no index function of y reaches.\n"
-      "share run = 0 .. 3\n  y[run * 5 / 5 * 9 + run * 5 % 5] = 0\n");
+      "share gap = 0 .. 1\n  y[gap / 5 % 3 * 9 + gap % 5] = 0\n"
+      "share run = 0 .. 2\n"
+      "  y[(run * 5 + 5) / 5 % 3 * 9 + (run * 5 + 5) % 5] = 0\n");
 }
 
 TEST(EmptyProgramTest, ResultsAreTheIdentity) {

@@ -60,6 +60,19 @@ TEST_P(ProgramTest, RunsWithoutGuardZones) {
   EXPECT_EQ((*outputs)[0], SumOutput());
 }
 
+TEST_P(ProgramTest, HasMemoryOfNoBytes) {
+  for (const int64_t guard_bytes : {0, 256}) {
+    Result<std::unique_ptr<DeviceMemory>> memory = device_->Allocate(0, guard_bytes);
+    ASSERT_TRUE(memory.ok()) << memory.status();
+    EXPECT_EQ((*memory)->bytes(), 0);
+    EXPECT_TRUE((*memory)->Fill(std::byte{0xA5}).ok());
+    EXPECT_TRUE((*memory)->Write({}).ok());
+    BufferBytes all(static_cast<size_t>(2 * (*memory)->guard_bytes()));
+    EXPECT_TRUE((*memory)->Read(0, absl::MakeSpan(all)).ok());
+    EXPECT_EQ(all, BufferBytes(all.size(), std::byte{0xA5}));
+  }
+}
+
 // Loops around barriers in blocks of two threads, on which one of PoCL's compilation methods ends
 // the process.
 TEST_P(ProgramTest, RunsLoopsAroundBarriersOfTinyBlocks) {

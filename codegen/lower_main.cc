@@ -129,15 +129,11 @@ Result<std::string> Run(const LowerOptions& options) {
                        ParseExpression(text, options.bindings, options.expression_file));
   MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(options.model));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device, DeviceNamed(options.device, model));
-<<<<<<< HEAD
   if (options.print == "nest") return GenerateLoopNest(expression).source;
-||||||| e35e52c
-=======
   if (expression.is_empty() && (options.print == "candidates" || options.print == "plan")) {
     return absl::FailedPreconditionError(
         absl::StrCat("an empty dimension leaves no ", options.print, " of ", expression.name()));
   }
->>>>>>> outputs
   if (options.print == "candidates") return DescribeCandidates(expression, model, device);
   MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
                        ParametersFor(options, expression, model, device));

@@ -150,7 +150,8 @@ where f(a, b) -> best {
         best.id = b.id
       },
       closer(p, q) -> r {
-        r = p.distance < q.distance || (p.distance == q.distance && p.id < q.id) ? p : q
+        let is_nan = q.distance != q.distance && (p.distance == p.distance || p.id < q.id);
+        r = p.distance < q.distance || (p.distance == q.distance && p.id < q.id) || is_nan ? p : q
       }
 )";
 

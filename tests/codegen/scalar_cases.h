@@ -41,7 +41,8 @@ inline std::vector<ScalarCase> ScalarCases(ScalarType type) {
   return cases;
 }
 
-// Values at which operations differ between languages: limits, halves, nan, infinities.
+// Values at which operations differ between languages: limits, halves, nan, infinities, subnormal
+// numbers.
 inline std::vector<ScalarValue> InterestingValues(ScalarType type) {
   std::vector<ScalarValue> values;
   if (type == ScalarType::kBool) return {ScalarValue::Bool(false), ScalarValue::Bool(true)};
@@ -63,6 +64,16 @@ inline std::vector<ScalarValue> InterestingValues(ScalarType type) {
       values.push_back(ScalarValue::Real(type, -x));
     }
     values.push_back(ScalarValue::Real(type, std::nan("")));
+    // Subnormal numbers, the smallest normal one, the largest.
+    const bool is_single = type == ScalarType::kFloat32;
+    const int smallest = is_single ? -149 : -1074, digits = is_single ? 24 : 53;
+    for (const double x : {std::ldexp(1.0, smallest), std::ldexp(1.5, smallest + digits / 2),
+                           std::ldexp(1.0, smallest + digits - 1),
+                           is_single ? double{std::numeric_limits<float>::max()}
+                                     : std::numeric_limits<double>::max()}) {
+      values.push_back(ScalarValue::Real(type, x));
+      values.push_back(ScalarValue::Real(type, -x));
+    }
     return values;
   }
   for (const int64_t x : {0, 1, 2, 3, 7, 13, 100}) {

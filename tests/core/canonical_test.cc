@@ -102,7 +102,7 @@ TEST(CanonicalTest, EveryChangeOfMeaningMatters) {
       {"M * v", "M * v + -0.0"},
       {"M * v", "M"},
       {"M * v", "min(M, v)"},
-      {"M * v", "min(v, M)"},
+      {"M * v", "fmin(M, v)"},
       {"M * v", "M * [1, 2][k]"},
       {"M * v", "M * [1, 3][k]"},
       {"M * v", "M * [1, 2][i]"},

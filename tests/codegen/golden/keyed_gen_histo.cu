@@ -60,7 +60,15 @@ static __device__ inline int mdh_find_key_i32(const int* table, int key, int fir
     if (seen == first && slot != taken) return -1;
   }
 }
-static __device__ inline float mdh_max_f32(float a, float b) { return a > b ? a : b; }
+static __device__ inline float mdh_max_f32(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+#else
+  return a != a || b != b ? a + b : fmaxf(a, b);
+#endif
+}
 static __device__ inline void mdh_combine_max_f32(float* p, float x) {
   union {
     float value;

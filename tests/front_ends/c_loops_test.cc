@@ -320,6 +320,7 @@ TEST(CLoopsTest, MathFunctions) {
             "{ y = sqrt(abs(x)) + exp(x) - log(x) }");
   EXPECT_EQ(Map("double *x, double *y", "y[i] = pow(x[i], 2) * tanh(x[i]) / fmin(x[i], 1);"),
             "{ y = pow(x, 2) * tanh(x) / fmin(x, 1) }");
+  EXPECT_EQ(Map("float *x, float *y", "y[i] = fmodf(x[i], 2.5f);"), "{ y = x % 2.5 }");
   EXPECT_EQ(Map("float *x, float *y", "y[i] = sin(x[i]);"), "{ y = fp32(sin(fp64(x))) }");
   EXPECT_EQ(Map("int *x, int *y", "y[i] = abs(x[i]);"), "{ y = abs(x) }");
 }

@@ -102,6 +102,7 @@ def _floor(spelling: str, left: Any, right: Any) -> Tuple[Value, Value]:
         if y == 0:
             raise wrong(f"'{spelling}' divides by 0")
         return literal(x // y), literal(x % y)
+    a, b = (v if v.type is not None or v.op == "CONSTANT" else cast(type_, v) for v in (a, b))
     if type_.is_integer:
         return _floor_of_integers(type_, a, b)
     if type_ in (fp32, fp64):

@@ -15,6 +15,22 @@ namespace {
 constexpr size_t kMostCorners = 64;
 constexpr size_t kMostSamplingThreads = 16;
 
+// All of them, in lexicographic order, of an expression that has a point.
+std::vector<std::vector<int64_t>> AllResultPoints(const Expression& expression) {
+  std::vector<std::vector<int64_t>> points;
+  std::vector<int64_t> index(static_cast<size_t>(expression.rank()), 0);
+  while (true) {
+    points.push_back(index);
+    int d = expression.rank() - 1;
+    for (; d >= 0; --d) {
+      if (expression.is_reduction(d)) continue;
+      if (++index[d] < expression.dimensions()[d].size) break;
+      index[d] = 0;
+    }
+    if (d < 0) return points;
+  }
+}
+
 // Index tuples of results, 0 in the reduced dimensions: corners, then random ones; all different.
 std::vector<std::vector<int64_t>> ResultPoints(const Expression& expression,
                                                const SampleOptions& options) {
@@ -25,11 +41,8 @@ std::vector<std::vector<int64_t>> ResultPoints(const Expression& expression,
     kept.push_back(d);
     results *= static_cast<double>(expression.dimensions()[d].size);
   }
+  if (results <= static_cast<double>(options.most_results)) return AllResultPoints(expression);
   std::vector<std::vector<int64_t>> points;
-  if (results <= static_cast<double>(options.most_results)) {
-    ForEachResultPoint(expression, [&](const auto& point) { points.push_back(point); });
-    return points;
-  }
   const auto wanted = static_cast<size_t>(options.most_results);
   const size_t corners = kept.size() < 6 ? size_t{1} << kept.size() : kMostCorners;
   std::mt19937_64 rng(options.seed);

@@ -25,7 +25,7 @@ namespace {
 // Records that a search starts from.
 constexpr size_t kStartRecords = 3;
 // What goes before a search takes longer than this only if peaks are measured.
-constexpr int64_t kShortWhile = 100'000'000;
+constexpr int64_t kShortWhile = 300'000'000;
 
 std::vector<StartPoint> StartPoints(const JobSearch& search, const DeviceDescription& device,
                                     const LookupTable& lookup_table) {

@@ -11,9 +11,9 @@ SpaceBuilder::SpaceBuilder(const SearchTarget& target, std::launch when) : targe
   const std::vector<TuningParameters> starts =
       StartingParameters(target.expression, target.model, target.device, target.numerics);
   fused_ = starts.front().fused;
-  is_certain_ = std::all_of(starts.begin(), starts.end(),
-                            [&](const auto& start) { return start.fused == fused_; });
-  if (is_certain_) building_ = std::async(when, [this] { return SpaceWith(fused_); });
+  const bool is_certain = std::all_of(starts.begin(), starts.end(),
+                                      [&](const auto& start) { return start.fused == fused_; });
+  if (is_certain) building_ = std::async(when, [this] { return SpaceWith(fused_); });
 }
 
 Result<MdhSpace> SpaceBuilder::Take(const TrialBook& book) {

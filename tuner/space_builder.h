@@ -14,12 +14,11 @@ namespace mdh {
 // Refers to what the target refers to.
 class SpaceBuilder {
  public:
-  // Where it is certain which space it will be, std::launch::async begins at once, beside what the
+  // Where rules agree which dimensions to fuse, std::launch::async begins at once, beside what the
   // caller does: a device other than the host's cores need not wait for it.
   SpaceBuilder(const SearchTarget& target, std::launch when);
-  // False where rules do not agree which dimensions to fuse.
-  bool is_certain() const { return is_certain_; }
-  // Waits for it; then the best of what was measured says which dimensions to fuse. Once.
+  // Waits for it. Where rules do not agree the best of what was measured says which dimensions to
+  // fuse. Once.
   Result<MdhSpace> Take(const TrialBook& book);
 
  private:
@@ -27,7 +26,6 @@ class SpaceBuilder {
 
   const SearchTarget target_;
   FusedDimensions fused_;  // of the default
-  bool is_certain_ = false;
   std::future<Result<MdhSpace>> building_;
 };
 

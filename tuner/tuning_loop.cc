@@ -40,7 +40,7 @@ constexpr size_t kKept = 2;
 // Of the time of the search, for patience at the end (TuningOptions).
 constexpr int64_t kPatiencePart = 10;
 constexpr int64_t kMostPointsOfSmall = 1'000'000;
-constexpr int64_t kPatience = 30'000'000'000;
+constexpr int64_t kPatience = 120'000'000'000;
 
 class TuningRun {
  public:
@@ -61,7 +61,9 @@ class TuningRun {
 
   Result<TuningResult> Run() {
     MDH_RETURN_IF_ERROR(SearchTechniqueNamed(options_.technique).status());
-    MDH_RETURN_IF_ERROR(BuildSpace());
+    // On the host's cores it is built when what is known has been measured: that needs no space,
+    // and perhaps there is no time for more.
+    building_.emplace(target_, is_cpu() ? std::launch::deferred : std::launch::async);
     TuningResult result;
     SetDeadline();
     const int64_t before_problem_ns = NowNs();
@@ -94,14 +96,16 @@ class TuningRun {
 
   // Of a small problem nothing takes long but a machine that does other things: until there is a
   // first result its time is no reason to give up.
-  void SetDeadline() {
+  int64_t Deadline() const {
     const int64_t deadline_ns = budget_.deadline_ns();
     const bool is_patient = book_.best().empty() && expression_.points() <= kMostPointsOfSmall;
-    pool_.SetDeadline(deadline_ns > 0 && is_patient ? deadline_ns + kPatience : deadline_ns);
+    return deadline_ns > 0 && is_patient ? deadline_ns + kPatience : deadline_ns;
   }
 
+  void SetDeadline() { pool_.SetDeadline(Deadline()); }
+
   bool IsLate() const {
-    const int64_t deadline_ns = budget_.deadline_ns();
+    const int64_t deadline_ns = Deadline();
     return deadline_ns > 0 && NowNs() > deadline_ns;
   }
 
@@ -164,11 +168,6 @@ class TuningRun {
   }
 
   // ---- The space ----
-
-  Status BuildSpace() {
-    building_.emplace(target_, is_cpu() ? std::launch::deferred : std::launch::async);
-    return is_cpu() && building_->is_certain() ? TakeSpace() : absl::OkStatus();
-  }
 
   // Waits for it, and finds the places of the trials until now.
   Status TakeSpace() {

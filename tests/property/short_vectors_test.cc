@@ -128,7 +128,7 @@ std::string Output(const std::string& program, const std::string& compiler) {
   const TemporaryDirectory directory;
   const std::string stem = directory.path() + "/check";
   std::ofstream(stem + ".c") << program;
-  const std::string command = absl::StrCat(compiler, " -std=gnu11 -O0 -fwrapv -w -Wno-psabi ", stem,
+  const std::string command = absl::StrCat(compiler, " -std=gnu11 -O1 -fwrapv -w -Wno-psabi ", stem,
                                            ".c -o ", stem, " 2>&1 && ", stem);
   FILE* pipe = popen(command.c_str(), "r");
   std::string text(10'000, '\0');

@@ -56,7 +56,7 @@ enum class ScalarOp : uint8_t {
   kSub = 41,
   kMul = 42,
   kDiv = 43,
-  kRem = 44 /* integers */,
+  kRem = 44 /* sign of the left operand; on fp C's fmod, exact */,
   kMin = 45,
   kMax = 46,
   kPow = 47 /* fp */,

@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/job_request.h"
 #include "server/sqlite_store.h"
 #include "server/tuning_request.h"
 #include "tests/server/fake_devices.h"

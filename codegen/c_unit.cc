@@ -191,7 +191,7 @@ std::string WhoComputes(int threads) {
 }
 
 // What programs that run stages on threads of their own (core/kernel_call.h) read, too.
-std::string MostThreads(const CUnitOptions& options) {
+std::string ThreadLimit(const CUnitOptions& options) {
   if (options.threads == TuningParameters::kAllThreads) return "";
   return absl::StrCat("// Threads of a call at most.\n#define MDH_MOST_THREADS ", options.threads,
                       "\n\n");
@@ -260,7 +260,7 @@ std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) 
       CommentLines(options.description),
       "\n#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n",
       options.threads == 1 ? "\n" : "#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n",
-      MostThreads(options),
+      ThreadLimit(options),
       "static inline int64_t mdh_min(int64_t a, int64_t b) { return a < b ? a : b; }\n",
       "// First of `items` that belongs to `thread`.\n",
       "static inline int64_t mdh_share(int64_t items, int64_t thread, int64_t threads) {\n",

@@ -44,10 +44,6 @@ bool MdhSpaceKind::HasFixedParts() const {
 
 void MdhSpaceKind::AddThreads(const Formula& log_parts, int steps) {
   const int64_t cores = problem_.device.cores;
-  if (cores == 1) {
-    threads_ = builder_.Add("threads", {1});
-    return;
-  }
   std::vector<int64_t> counts = {TuningParameters::kAllThreads, 1};
   for (int64_t count = 2; count < cores; count *= 2) counts.push_back(count);
   threads_ = builder_.Add("threads", counts);
@@ -73,7 +69,7 @@ void MdhSpaceKind::ReadThreads(const TuningParameters& p, Configuration& configu
   code = has_parts ? int64_t{TuningParameters::kAllThreads} : 1;
   for (uint32_t n = 0; n < range.size(); ++n) {
     const bool is_listed = range.CodeAt(n) == p.threads;
-    if (range.size() == 1 || (has_parts && is_listed)) code = range.CodeAt(n);
+    if (has_parts && is_listed && (p.threads != 1 || HasFixedParts())) code = p.threads;
   }
 }
 

@@ -28,8 +28,8 @@ namespace {
 
 // Calls of short kernels are timed together for so long that neither the clock nor what is done
 // once for all of them matters.
-constexpr int64_t kBatchTime = 50'000;
-constexpr int64_t kMostBatched = 10'000;
+constexpr int64_t kCpuBatchTime = 50'000;
+constexpr int64_t kMostCpuBatched = 10'000;
 
 using KernelEntry = int (*)(void* const*);
 using ScratchBytes = int64_t (*)(int);
@@ -206,8 +206,8 @@ class Execution {
 
   // Calls that are timed together. Cold ones are alone: data must go in between.
   int64_t CallsOfBatch(int64_t call_ns) const {
-    if (run_.options.cache == CacheState::kCold || call_ns >= kBatchTime) return 1;
-    return std::min(kBatchTime / call_ns + 1, kMostBatched);
+    if (run_.options.cache == CacheState::kCold || call_ns >= kCpuBatchTime) return 1;
+    return std::min(kCpuBatchTime / call_ns + 1, kMostCpuBatched);
   }
 
   std::string Failure() const {

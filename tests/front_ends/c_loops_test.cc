@@ -58,6 +58,40 @@ TEST(CLoopsTest, SizesAndTypesFromOutside) {
              ShippedExpression("matmul", with_type));
 }
 
+TEST(CLoopsTest, InteriorsAreZeroAroundOrKeepWhatIsThere) {
+  const auto interior = [](const std::string& clause) {
+    return Parse(InFunction("const float x[10], float y[10]",
+                            "#pragma mdh out(y) " + clause +
+                                "\n  for (int i = 1; i < 9; ++i) y[i] = x[i-1] + x[i+1];"));
+  };
+  const auto text = [](const std::string& keep) {
+    return ParseExpression("e := out_view<fp32>( y[10] " + keep +
+                           ": (i) -> (i+1) ) o md_hom<8>( f, (++) ) o\n"
+                           "inp_view<fp32>( x[10]: (i) -> (i), (i+2) )\n"
+                           "where f(l, r) -> y { y = l + r }");
+  };
+  ExpectSame(interior(""), text(""));
+  ExpectSame(interior("keep(y)"), text("keep"));
+  EXPECT_TRUE(interior("keep(y)")->outputs()[0].keeps_unreached);
+}
+
+TEST(CLoopsTest, LoopsMayHaveNoIterations) {
+  const std::string loops = R"(
+#pragma mdh
+  for (int i = 0; i < I; i++)
+    for (int k = 2; k < K; k++) w[i] += M[i][k - 2];)";
+  const auto sum = [&](const std::string& parameters) {
+    return Parse(InFunction(parameters, loops), {{"I", "4"}, {"K", "1"}});
+  };
+  for (const char* parameters : {"int I, int K, const float M[I][0], float w[I]",
+                                 "int I, int K, const float M[][0], float *w"}) {
+    ExpectSame(
+        sum(parameters),
+        ParseExpression("e := out_view<fp32>( w: (i,k) -> (i) ) o md_hom<4,0>( f, (++,+) ) o "
+                        "inp_view<fp32>( M: (i,k) -> (i,k) ) where f(M) -> w { w = M }"));
+  }
+}
+
 TEST(CLoopsTest, DotProducts) {
   for (const char* result : {"float *s", "float s"}) {
     const std::string lvalue = result[6] == '*' ? "*s" : "s";

@@ -105,6 +105,11 @@ TEST(EinsumTest, WrongStrings) {
             "the einsum string has 70000 bytes; at most 65536 are allowed");
 }
 
+TEST(EinsumTest, SizesMayBeZero) {
+  ExpectSame(ParseEinsum("ik,kj->ij", {{"i", "4"}, {"j", "3"}, {"k", "0"}}, kFloat),
+             ShippedExpression("matmul", {{"I", "4"}, {"J", "3"}, {"K", "0"}}));
+}
+
 TEST(EinsumTest, WrongSizes) {
   EXPECT_EQ(ErrorOf("i,ij->j", {{"i", "2"}}),
             "<einsum>:1:4: 'j' has no size; give one, as in j=16\ni,ij->j\n   ^");

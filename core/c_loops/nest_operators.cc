@@ -249,13 +249,21 @@ class OperatorDerivation {
     const AnnotatedOperator& reduces =
         *std::find_if(annotation_.operators->begin(), annotation_.operators->end(),
                       [](const auto& combine) { return combine.kind != OperatorKind::kConcat; });
+    // What is wrong with the operators themselves is said first.
+    MDH_RETURN_IF_ERROR(AnnotatedOperators({}).status());
     MDH_ASSIGN_OR_RETURN(const CodeReduction code, AnnotatedCode(reduces));
-    NestOperators made{{}, code.values};
+    MDH_ASSIGN_OR_RETURN(std::vector<CombineOperator> operators, AnnotatedOperators(code.kinds));
+    return NestOperators{std::move(operators), code.values};
+  }
+
+  Result<std::vector<CombineOperator>> AnnotatedOperators(
+      const std::vector<std::optional<PointWiseKind>>& code) const {
+    std::vector<CombineOperator> operators;
     for (const AnnotatedOperator& combine : *annotation_.operators) {
-      MDH_ASSIGN_OR_RETURN(CombineOperator built, AnnotatedCombine(combine, code.kinds));
-      made.operators.push_back(std::move(built));
+      MDH_ASSIGN_OR_RETURN(CombineOperator built, AnnotatedCombine(combine, code));
+      operators.push_back(std::move(built));
     }
-    return made;
+    return operators;
   }
 
   // What the code does, which `combine` must not contradict.

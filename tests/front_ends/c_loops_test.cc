@@ -440,7 +440,9 @@ TEST(CLoopsTest, MoreShippedExpressions) {
                               "  *sum += x[i];\n"
                               "  if (*largest < x[i]) *largest = x[i];\n"
                               "}")),
-             ShippedExpression("reduce2"));
+             ParseExpression("t := out_view<fp32,fp32>( sum: (i) -> (), largest: (i) -> () ) o "
+                             "md_hom<16777216>( f, ((+, fmax)) ) o inp_view<fp32>( x: (i) -> (i) ) "
+                             "where f(x) -> (sum, largest) { sum = x; largest = x }"));
   ExpectSame(Parse(InFunction("const float X[8192][512], float G[512][512]",
                               "#pragma mdh\n"
                               "for (int i = 0; i < 512; i++)\n"

@@ -28,17 +28,17 @@ int64_t SpanOf(absl::Span<const Level> levels) {
 }
 
 // Positions of one access: `first` and, for every level, so many more.
-struct Progression {
+struct AccessPositions {
   int64_t first;
   Levels levels;  // by falling steps; levels that continue each other are one
 
   int64_t end() const { return first + SpanOf(levels); }
 };
 
-Progression ProgressionOf(const Expression& expression, const Buffer& buffer,
+AccessPositions AccessPositionsOf(const Expression& expression, const Buffer& buffer,
                           const IndexFunction& access) {
   const std::vector<int64_t> strides = PositionStrides(buffer);
-  Progression result{0, {}};
+  AccessPositions result{0, {}};
   for (size_t x = 0; x < strides.size(); ++x) {
     result.first += strides[x] * access.indices[x].constant;
   }
@@ -72,9 +72,9 @@ Progression ProgressionOf(const Expression& expression, const Buffer& buffer,
 class GapFinder {
  public:
   // All of [0, end) but what the progressions have.
-  UnreachedElements Find(std::vector<Progression> progressions, int64_t end) {
+  UnreachedElements Find(std::vector<AccessPositions> progressions, int64_t end) {
     std::sort(progressions.begin(), progressions.end(),
-              [](const Progression& a, const Progression& b) { return a.first < b.first; });
+              [](const AccessPositions& a, const AccessPositions& b) { return a.first < b.first; });
     int64_t at = 0;
     for (size_t n = 0; n < progressions.size();) {
       // Those that reach into each other.
@@ -212,10 +212,10 @@ int64_t UnreachedCount(const Expression& expression, int output) {
 UnreachedElements FindUnreached(const Expression& expression, int output) {
   if (UnreachedCount(expression, output) == 0) return {};
   const Buffer& buffer = expression.outputs()[output];
-  std::vector<Progression> progressions;
+  std::vector<AccessPositions> progressions;
   if (expression.result_points() > 0) {
     for (const IndexFunction& access : buffer.accesses) {
-      progressions.push_back(ProgressionOf(expression, buffer, access));
+      progressions.push_back(AccessPositionsOf(expression, buffer, access));
     }
   }
   return GapFinder().Find(std::move(progressions), IndexTuples(buffer));

@@ -13,7 +13,7 @@ int64_t HigherLimit(int64_t a, int64_t b) { return a == 0 || b == 0 ? 0 : std::m
 
 bool IsAbove(int64_t limit, int64_t used) { return limit == 0 || limit > used; }
 
-std::string Seconds(int64_t time_ns) {
+std::string SecondsText(int64_t time_ns) {
   const double seconds = static_cast<double>(time_ns) * 1e-9;
   return absl::StrFormat(seconds < 0.1 ? "%.3f s" : "%.1f s", seconds);
 }
@@ -47,16 +47,16 @@ bool HaveSameLimits(const v1::TuningOptions& a, const v1::TuningOptions& b) {
 }
 
 std::string ToText(const SearchEffort& effort) {
-  return absl::StrCat("a search of ", Seconds(effort.time_ns), " with ", effort.trials,
+  return absl::StrCat("a search of ", SecondsText(effort.time_ns), " with ", effort.trials,
                       effort.trials == 1 ? " trial" : " trials",
                       effort.is_exhausted ? ", all that there are," : "");
 }
 
 std::string LimitsText(const v1::TuningOptions& options) {
-  std::string text = Seconds(options.budget_ns());
+  std::string text = SecondsText(options.budget_ns());
   if (options.max_trials() > 0) absl::StrAppend(&text, " or ", options.max_trials(), " trials");
   if (options.max_device_time_ns() > 0) {
-    absl::StrAppend(&text, " or ", Seconds(options.max_device_time_ns()), " of devices' time");
+    absl::StrAppend(&text, " or ", SecondsText(options.max_device_time_ns()), " of devices' time");
   }
   return text;
 }

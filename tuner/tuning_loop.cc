@@ -22,7 +22,7 @@
 #include "tuner/pace.h"
 #include "tuner/runner_pool.h"
 #include "tuner/search/search.h"
-#include "tuner/space_builder.h"
+#include "tuner/background_space.h"
 #include "tuner/trial_book.h"
 #include "tuner/tuning_budget.h"
 
@@ -40,7 +40,7 @@ constexpr size_t kKept = 2;
 // Of the time of the search, for patience at the end (TuningOptions).
 constexpr int64_t kPatiencePart = 10;
 constexpr int64_t kMostPointsOfSmall = 1'000'000;
-constexpr int64_t kPatience = 120'000'000'000;
+constexpr int64_t kExtensionOfSmall = 120'000'000'000;
 
 class TuningRun {
  public:
@@ -99,7 +99,7 @@ class TuningRun {
   int64_t Deadline() const {
     const int64_t deadline_ns = budget_.deadline_ns();
     const bool is_patient = book_.best().empty() && expression_.points() <= kMostPointsOfSmall;
-    return deadline_ns > 0 && is_patient ? deadline_ns + kPatience : deadline_ns;
+    return deadline_ns > 0 && is_patient ? deadline_ns + kExtensionOfSmall : deadline_ns;
   }
 
   void SetDeadline() { pool_.SetDeadline(Deadline()); }
@@ -515,7 +515,7 @@ class TuningRun {
   const std::vector<Runner*> runners_;  // that it begins with
   absl::Mutex step_mutex_;              // so that the caller hears of one step at a time
   RunnerPool pool_;
-  std::optional<SpaceBuilder> building_;
+  std::optional<BackgroundSpace> building_;
   std::optional<MdhSpace> space_;                            // once it is built
   std::vector<std::pair<TuningParameters, Cost>> unplaced_;  // trials before that
   DesignSearch* designs_ = nullptr;                          // while it runs

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kUnknown = -1;
 // Calls from which on queues are looked at, which takes some microseconds for every thread.
-constexpr int64_t kLongCall = 1'000'000;
+constexpr int64_t kLongWatch = 1'000'000;
 // How much of such a call a thread may have waited, summed over the threads.
 constexpr double kWaitedShare = 0.01;
 
@@ -47,7 +47,7 @@ int64_t NanosecondsInQueues() {
 }
 
 void DisturbanceWatch::Begin(int64_t expected_ns) {
-  waited_ns_ = expected_ns >= kLongCall ? NanosecondsInQueues() : kUnknown;
+  waited_ns_ = expected_ns >= kLongWatch ? NanosecondsInQueues() : kUnknown;
   switches_ = InvoluntarySwitches();
 }
 

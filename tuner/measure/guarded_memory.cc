@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/round.h"
 
 namespace mdh {
 namespace {
@@ -20,10 +21,6 @@ constexpr int64_t kZone = 64;
 
 void FillZone(std::byte* data, int64_t begin, int64_t end) {
   for (int64_t at = begin; at < end; ++at) data[at] = ZonePattern(at);
-}
-
-int64_t RoundUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ int Lanes(const DeviceDescription& device, ScalarType type) {
 }
 
 // $0 pieces.
-constexpr char kBegin[] = R"(#include <omp.h>
+constexpr char kPrologue[] = R"(#include <omp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +144,7 @@ PeakBenchmark MemoryPeak(const char* body, int64_t bytes, int threads, int64_t p
   const int64_t part = std::max<int64_t>(bytes / threads / kPieceBytes, 1);
   const std::string loops = absl::Substitute(kMemory, part * kElements * threads, kElements, part,
                                              absl::Substitute(body, kElements));
-  return {.source = absl::StrCat(absl::Substitute(kBegin, part * passes), loops),
+  return {.source = absl::StrCat(absl::Substitute(kPrologue, part * passes), loops),
           .pieces = part * passes,
           .work_per_piece = static_cast<double>(kPieceBytes)};
 }
@@ -156,13 +156,13 @@ PeakBenchmark ArithmeticPeak(const DeviceDescription& device, ScalarType type, i
   const std::string work =
       absl::Substitute(kArithmetic, type == ScalarType::kFloat32 ? "float" : "double",
                        lanes * SizeBytes(type), chains, kArithmeticSteps);
-  return {.source = absl::StrCat(absl::Substitute(kBegin, pieces), work, kTimedLoop),
+  return {.source = absl::StrCat(absl::Substitute(kPrologue, pieces), work, kTimedLoop),
           .pieces = pieces,
           .work_per_piece = 2.0 * static_cast<double>(kArithmeticSteps) * chains * lanes};
 }
 
 PeakBenchmark ClockPeak(int64_t pieces) {
-  return {.source = absl::StrCat(absl::Substitute(kBegin, pieces),
+  return {.source = absl::StrCat(absl::Substitute(kPrologue, pieces),
                                  absl::Substitute(kClock, kClockSteps), kTimedLoop),
           .pieces = pieces,
           .work_per_piece = 2.0 * static_cast<double>(kClockSteps)};

@@ -22,8 +22,8 @@ constexpr int64_t kPieces = 4000;
 constexpr int64_t kPasses = 4;
 // In which threads reach a bandwidth together: shorter than time slices, and many pieces long.
 constexpr int64_t kInterval = 1'000'000;
-constexpr int64_t kRunLimit = 60'000'000'000;
-constexpr int kMostAttempts = 6;
+constexpr int64_t kPeakRunLimit = 60'000'000'000;
+constexpr int kMostMeasurements = 6;
 constexpr double kAgreement = 0.97;
 
 class PeakMeasuring {
@@ -100,7 +100,7 @@ class PeakMeasuring {
                         .outputs = {{"result", ScalarType::kInt64, elements * 8}},
                         .options = options,
                         .final_call = false};
-    run.options.run_limit_ns = kRunLimit;
+    run.options.run_limit_ns = kPeakRunLimit;
     MDH_ASSIGN_OR_RETURN(RunRecord record, RunCandidate(run, supervisor_));
     if (record.interrupted) return absl::CancelledError("cancelled");
     const Measurement measurement = Judge(record, run, {});
@@ -120,7 +120,7 @@ class PeakMeasuring {
 
 Result<Reproduced> MeasureUntilReproduced(const std::function<Result<double>()>& measure) {
   std::vector<double> seen;
-  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMostMeasurements; ++attempt) {
     MDH_ASSIGN_OR_RETURN(const double figure, measure());
     seen.push_back(figure);
     std::sort(seen.rbegin(), seen.rend());

@@ -28,7 +28,7 @@ std::set<ScalarType> ArithmeticTypes(const Expression& expression) {
 }
 
 // Of the faster unit where a computation is mixed; 0: not known.
-double ArithmeticPeak(const Expression& expression, const MachinePeaks& peaks) {
+double PeakOfItsTypes(const Expression& expression, const MachinePeaks& peaks) {
   double peak = peaks.fp64_flops_per_s;
   for (const ScalarType type : ArithmeticTypes(expression)) {
     if (type == ScalarType::kFloat64) continue;
@@ -178,7 +178,7 @@ std::optional<std::string> WhyImplausible(const Expression& expression, double t
                                           CacheState cache, const DeviceDescription& device,
                                           const MachinePeaks& peaks) {
   const double operations = CertainOperations(expression);
-  if (const double peak = kPeakTolerance * ArithmeticPeak(expression, peaks); peak > 0) {
+  if (const double peak = kPeakTolerance * PeakOfItsTypes(expression, peaks); peak > 0) {
     const double least_ns = operations / peak * 1e9;
     if (time_ns < least_ns) {
       return Implausible(time_ns, least_ns, absl::StrFormat("its arithmetic at %.3g FLOP/s", peak));

@@ -34,7 +34,7 @@ constexpr int64_t kPartForDrawing = 2;
 constexpr int64_t kPartForReference = 6;
 constexpr int64_t kPartForSamples = 12;
 
-int64_t InputBytes(const Expression& expression) {
+int64_t BytesOfInputs(const Expression& expression) {
   int64_t bytes = 0;
   for (const Buffer& input : expression.inputs()) bytes += input.size_bytes();
   return bytes;
@@ -42,7 +42,7 @@ int64_t InputBytes(const Expression& expression) {
 
 // Inputs, references, and while a candidate runs its outputs and two copies of them.
 Status CheckMemory(const Expression& expression) {
-  int64_t needed = InputBytes(expression);
+  int64_t needed = BytesOfInputs(expression);
   for (const Buffer& output : expression.outputs()) needed += 4 * output.size_bytes();
   const int64_t available = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   if (needed <= available / 10 * 9) return absl::OkStatus();
@@ -222,7 +222,7 @@ Status Problem::DrawInputs(InputDistribution distribution, const ProblemOptions&
       if (is_done) continue;
       return absl::DeadlineExceededError(
           absl::StrFormat("the inputs of %s, %d bytes, cannot be drawn within %.1f s",
-                          expression_.name(), InputBytes(expression_), limit_ns * 1e-9));
+                          expression_.name(), BytesOfInputs(expression_), limit_ns * 1e-9));
     }
     MDH_RETURN_IF_ERROR(inputs_[b].MakeReadOnly());
   }

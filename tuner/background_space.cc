@@ -1,4 +1,4 @@
-#include "tuner/space_builder.h"
+#include "tuner/background_space.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace mdh {
 
-SpaceBuilder::SpaceBuilder(const SearchTarget& target, std::launch when) : target_(target) {
+BackgroundSpace::BackgroundSpace(const SearchTarget& target, std::launch when) : target_(target) {
   const std::vector<TuningParameters> starts =
       StartingParameters(target.expression, target.model, target.device, target.numerics);
   fused_ = starts.front().fused;
@@ -16,12 +16,12 @@ SpaceBuilder::SpaceBuilder(const SearchTarget& target, std::launch when) : targe
   if (is_certain) building_ = std::async(when, [this] { return SpaceWith(fused_); });
 }
 
-Result<MdhSpace> SpaceBuilder::Take(const TrialBook& book) {
+Result<MdhSpace> BackgroundSpace::Take(const TrialBook& book) {
   if (building_.valid()) return building_.get();
   return SpaceWith(book.best().empty() ? fused_ : book.best().front().parameters.fused);
 }
 
-Result<MdhSpace> SpaceBuilder::SpaceWith(const FusedDimensions& fused) const {
+Result<MdhSpace> BackgroundSpace::SpaceWith(const FusedDimensions& fused) const {
   return MdhSpace::Create(target_.expression, target_.model, target_.device, target_.numerics, {},
                           fused);
 }

@@ -12,11 +12,11 @@
 namespace mdh {
 
 // Refers to what the target refers to.
-class SpaceBuilder {
+class BackgroundSpace {
  public:
   // Where rules agree which dimensions to fuse, std::launch::async begins at once, beside what the
   // caller does: a device other than the host's cores need not wait for it.
-  SpaceBuilder(const SearchTarget& target, std::launch when);
+  BackgroundSpace(const SearchTarget& target, std::launch when);
   // Waits for it. Where rules do not agree the best of what was measured says which dimensions to
   // fuse. Once.
   Result<MdhSpace> Take(const TrialBook& book);

@@ -160,8 +160,7 @@ TEST(Explain, TouchedBytesOfAColumnAreNotItsLines) {
   const Expression column = *ParseExpression(
       "col := out_view<fp32>( c: (i) -> (i) ) o md_hom<2000>( f, (++) ) o "
       "inp_view<fp32>( a[2000,2000]: (i) -> (i,7) ) where f(a) -> c { c = a }");
-  EXPECT_THAT(ExplainAsText(column),
-              HasSubstr("15.6 KiB (133 KiB in lines of 64 bytes) touched"));
+  EXPECT_THAT(ExplainAsText(column), HasSubstr("15.6 KiB (133 KiB in lines of 64 bytes) touched"));
   EXPECT_EQ(ExplainAsJson(column)["compulsory_bytes"], 16'000);
 }
 

@@ -170,7 +170,7 @@ Status CheckLaws(const ExpressionSpec& spec, int first, int count,
 }
 
 // A result that combines the values of no point is the operator's identity.
-Status CheckIdentity(const ExpressionSpec& spec) {
+Status CheckResultsOfNothing(const ExpressionSpec& spec) {
   int empty = -1;
   for (int d = 0; d < static_cast<int>(spec.dimensions.size()); ++d) {
     if (spec.dimensions[d].size > 0) continue;
@@ -213,7 +213,7 @@ Status CheckCombineOperators(const ExpressionSpec& spec) {
   }
   if (first < 0) return absl::OkStatus();
   MDH_RETURN_IF_ERROR(CheckLaws(spec, first, count, samples));
-  return CheckIdentity(spec);
+  return CheckResultsOfNothing(spec);
 }
 
 Status CheckNotReduced(const ExpressionSpec& spec) {

@@ -175,7 +175,7 @@ Status CheckLaws(int first, int count, const std::vector<ResultTuple>& samples,
 }
 
 // A result that combines the values of no point is the operator's identity.
-Status CheckIdentityOfEmpty(const ExpressionSpec& spec) {
+Status CheckResultsOfNothing(const ExpressionSpec& spec) {
   int empty = -1;
   for (int d = 0; d < static_cast<int>(spec.dimensions.size()); ++d) {
     if (spec.dimensions[d].size > 0) continue;
@@ -219,7 +219,7 @@ Status CheckCombineOperators(ExpressionSpec* to_check) {
   }
   if (first < 0) return absl::OkStatus();
   MDH_RETURN_IF_ERROR(CheckLaws(first, count, samples, to_check));
-  return CheckIdentityOfEmpty(spec);
+  return CheckResultsOfNothing(spec);
 }
 
 Status CheckNotReduced(const ExpressionSpec& spec) {

@@ -162,11 +162,27 @@ static inline float mdh_round_f32(float a) { return rint(a); }
 static inline float mdh_trunc_f32(float a) { return trunc(a); }
 static inline float mdh_erf_f32(float a) { return erf(a); }
 static inline float mdh_exp2_f32(float a) { return exp2(a); }
-static inline float mdh_min_f32(float a, float b) { return a < b || (a == b && a != 0) ? a : a > b ? b : -(-a - b); }
-static inline float mdh_max_f32(float a, float b) { return a > b || (a == b && a != 0) ? a : a < b ? b : a + b; }
+static inline float mdh_min_f32(float a, float b) {
+  float r = -(-a - b);
+  r = (a > b) ? b : r;
+  return (a < b) | ((a == b) & (a != 0)) ? a : r;
+}
+static inline float mdh_max_f32(float a, float b) {
+  float r = a + b;
+  r = (a < b) ? b : r;
+  return (a > b) | ((a == b) & (a != 0)) ? a : r;
+}
 static inline float mdh_pow_f32(float a, float b) { return pow(a, b); }
-static inline float mdh_fmin_f32(float a, float b) { return a < b || b != b || (a == b && a != 0) ? a : a > b || a != a ? b : -(-a - b); }
-static inline float mdh_fmax_f32(float a, float b) { return a > b || b != b || (a == b && a != 0) ? a : a < b || a != a ? b : a + b; }
+static inline float mdh_fmin_f32(float a, float b) {
+  float r = -(-a - b);
+  r = (a > b) | (a != a) ? b : r;
+  return (a < b) | (b != b) | ((a == b) & (a != 0)) ? a : r;
+}
+static inline float mdh_fmax_f32(float a, float b) {
+  float r = a + b;
+  r = (a < b) | (a != a) ? b : r;
+  return (a > b) | (b != b) | ((a == b) & (a != 0)) ? a : r;
+}
 static inline uchar mdh_to_b8_f32(float a) { return a != 0; }
 static inline char mdh_to_i8_f32(float a) { return a != a ? 0 : a <= -128.0f ? -128 : a >= 128.0f ? 127 : (char)a; }
 static inline short mdh_to_i16_f32(float a) { return a != a ? 0 : a <= -32768.0f ? -32768 : a >= 32768.0f ? 32767 : (short)a; }
@@ -203,11 +219,27 @@ static inline double mdh_round_f64(double a) { return rint(a); }
 static inline double mdh_trunc_f64(double a) { return trunc(a); }
 static inline double mdh_erf_f64(double a) { return erf(a); }
 static inline double mdh_exp2_f64(double a) { return exp2(a); }
-static inline double mdh_min_f64(double a, double b) { return a < b || (a == b && a != 0) ? a : a > b ? b : -(-a - b); }
-static inline double mdh_max_f64(double a, double b) { return a > b || (a == b && a != 0) ? a : a < b ? b : a + b; }
+static inline double mdh_min_f64(double a, double b) {
+  double r = -(-a - b);
+  r = (a > b) ? b : r;
+  return (a < b) | ((a == b) & (a != 0)) ? a : r;
+}
+static inline double mdh_max_f64(double a, double b) {
+  double r = a + b;
+  r = (a < b) ? b : r;
+  return (a > b) | ((a == b) & (a != 0)) ? a : r;
+}
 static inline double mdh_pow_f64(double a, double b) { return pow(a, b); }
-static inline double mdh_fmin_f64(double a, double b) { return a < b || b != b || (a == b && a != 0) ? a : a > b || a != a ? b : -(-a - b); }
-static inline double mdh_fmax_f64(double a, double b) { return a > b || b != b || (a == b && a != 0) ? a : a < b || a != a ? b : a + b; }
+static inline double mdh_fmin_f64(double a, double b) {
+  double r = -(-a - b);
+  r = (a > b) | (a != a) ? b : r;
+  return (a < b) | (b != b) | ((a == b) & (a != 0)) ? a : r;
+}
+static inline double mdh_fmax_f64(double a, double b) {
+  double r = a + b;
+  r = (a < b) | (a != a) ? b : r;
+  return (a > b) | (b != b) | ((a == b) & (a != 0)) ? a : r;
+}
 static inline uchar mdh_to_b8_f64(double a) { return a != 0; }
 static inline char mdh_to_i8_f64(double a) { return a != a ? 0 : a <= -128.0 ? -128 : a >= 128.0 ? 127 : (char)a; }
 static inline short mdh_to_i16_f64(double a) { return a != a ? 0 : a <= -32768.0 ? -32768 : a >= 32768.0 ? 32767 : (short)a; }

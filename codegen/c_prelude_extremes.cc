@@ -47,10 +47,17 @@ std::string CPrelude::ExtremeBody(ScalarOp op, ScalarType type) {
     return absl::Substitute(dialect_.extreme, name);
   }
   if (!numbers.empty()) return absl::StrCat("return a != a || b != b ? a + b : ", numbers, ";");
-  return absl::Substitute("return a $0 b$2 || (a == b && a != 0) ? a : a $1 b$3 ? b : $4;",
-                          IsMinimum(op) ? "<" : ">", IsMinimum(op) ? ">" : "<",
-                          IgnoresNan(op) ? " || b != b" : "", IgnoresNan(op) ? " || a != a" : "",
-                          IsMinimum(op) ? "-(-a - b)" : "a + b");
+  // Kernels of blocks may have it in hundreds of places: without branches, which compilers of
+  // OpenCL C would see before they simplify them.
+  const char* const form = dialect_.has_blocks()
+                               ? "  $5 r = $4;\n  r = (a $1 b)$3 ? b : r;\n"
+                                 "  return (a $0 b)$2 | ((a == b) & (a != 0)) ? a : r;\n"
+                               : "return a $0 b$2 || (a == b && a != 0) ? a : a $1 b$3 ? b : $4;";
+  const std::string b_is_nan = dialect_.has_blocks() ? " | (b != b)" : " || b != b";
+  const std::string a_is_nan = dialect_.has_blocks() ? " | (a != a)" : " || a != a";
+  return absl::Substitute(form, IsMinimum(op) ? "<" : ">", IsMinimum(op) ? ">" : "<",
+                          IgnoresNan(op) ? b_is_nan : "", IgnoresNan(op) ? a_is_nan : "",
+                          IsMinimum(op) ? "-(-a - b)" : "a + b", CType(type, dialect_));
 }
 
 // (a, b): a where it is smaller or larger, else b.

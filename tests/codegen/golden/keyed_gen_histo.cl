@@ -55,7 +55,11 @@ static inline int mdh_find_key_i32(__local const int* table, int key, int first,
     if (seen == first && slot != taken) return -1;
   }
 }
-static inline float mdh_max_f32(float a, float b) { return a > b || (a == b && a != 0) ? a : a < b ? b : a + b; }
+static inline float mdh_max_f32(float a, float b) {
+  float r = a + b;
+  r = (a < b) ? b : r;
+  return (a > b) | ((a == b) & (a != 0)) ? a : r;
+}
 static inline void mdh_combine_max_f32_shared(__local float* p, float x) {
   union {
     float value;

@@ -96,7 +96,8 @@ class BudgetTest : public DaemonTest {
 // 16 GiB of memory; without it, one second for a few, and more patience with the machine.
 TEST_F(BudgetTest, JobsEndInTimeWhateverTheirSize) {
   const char* const wanted = std::getenv("MDH_BUDGETS");
-  const double patience_s = wanted == nullptr ? 8 : 0;
+  // Until there is a first result, small problems wait for a machine with other work.
+  const double patience_s = wanted == nullptr ? 120 : 0;
   // The peaks of the machine are measured for the first job.
   ASSERT_EQ(Mdh(OnMatMul("tune", 8, {"--budget", "500ms"})).code, 0);
   for (const auto text : absl::StrSplit(wanted == nullptr ? "1" : wanted, ',')) {
@@ -106,7 +107,8 @@ TEST_F(BudgetTest, JobsEndInTimeWhateverTheirSize) {
       if (wanted == nullptr && !which.is_quick) continue;
       double elapsed_s = 0;
       const Ended ended = Tune(which, budget_s, elapsed_s);
-      EXPECT_LE(elapsed_s, 1.2 * budget_s + 2 + patience_s) << which.expression << " " << which.sizes;
+      EXPECT_LE(elapsed_s, 1.2 * budget_s + 2 + patience_s)
+          << which.expression << " " << which.sizes;
       // Too little time for anything is an error that says so.
       EXPECT_THAT(ended.code, AnyOf(0, 1)) << ended.err;
       if (ended.code != 0) {

@@ -44,7 +44,7 @@ struct Options {
 };
 
 constexpr int64_t kFewPoints = 1000;  // the plain loop on one core is a peer, too
-constexpr std::byte kPoison{0xff};  // four of them are a NaN
+constexpr std::byte kPoison{0xff};    // four of them are a NaN
 
 // A dense fp32 buffer, aligned like the runner's.
 class FloatBuffer {

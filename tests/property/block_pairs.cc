@@ -154,8 +154,8 @@ Result<std::optional<Pair>> RandomPair(const JudgedBackend& backend, uint64_t se
                 .device = std::move(device),
                 .parameters = std::move(none),
                 .is_of_space = false,
-                .inputs = std::move(inputs),
-                .has_special_values = false};
+                .has_special_values = false,
+                .inputs = std::move(inputs)};
   }
   // One third is what is searched, which the walk may never come to.
   const bool is_of_space = seed % 3 == 0;

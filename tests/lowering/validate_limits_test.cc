@@ -149,8 +149,8 @@ TEST_F(ModelTest, DevicesCombineInHostMemory) {
 
 TEST_F(ModelTest, EmptyPartsNeedAnIdentity) {
   expression_ = *ParseExpression(
-      "last := out_view<fp32>( C: (i,k) -> (i) ) o md_hom<16,10>( f, (++, keep) ) o "
-      "inp_view<fp32>( A: (i,k) -> (i,k) ) where f(a) -> c { c = a }, "
+      "last := out_view<int32>( C: (i,k) -> (i) ) o md_hom<16,10>( f, (++, keep) ) o "
+      "inp_view<int32>( A: (i,k) -> (i,k) ) where f(a) -> c { c = a }, "
       "keep(l, r) -> c { c = l < r ? r : l }");
   EXPECT_EQ(ErrorOf("model=CUDA; parts=1,1|1,1|16,4|1,1|1,3; order=0,1|0,1|0,1|0,1|0,1; "
                     "inputs=in_place:0,1:-1; results=0,0|0,0|0,1|1,1|1,1"),
@@ -199,8 +199,8 @@ TEST_F(LimitsTest, OperationsOfTheOperatorAreUnrolledToo) {
       "model=CUDA; parts=1,1|1,1|1,1|1,1|64,40; order=0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1";
   const auto with = [](const std::string& operation, const std::string& where) {
     return *ParseExpression(absl::StrCat(
-        "most := out_view<fp32>( C: (i,k) -> (i) ) o md_hom<64,40>( f, (++, ", operation,
-        ") ) o inp_view<fp32>( A: (i,k) -> (i,k) ) where f(a) -> c { c = a }", where));
+        "most := out_view<int32>( C: (i,k) -> (i) ) o md_hom<64,40>( f, (++, ", operation,
+        ") ) o inp_view<int32>( A: (i,k) -> (i,k) ) where f(a) -> c { c = a }", where));
   };
   expression_ = with("max", "");
   EXPECT_EQ(OperationsOfPoint(expression_), 2);

@@ -253,7 +253,7 @@ TEST_F(ExpressionConversionTest, KindsOfOperatorsAreUnambiguous) {
   ExpectRefusal(code, "2 operations for 1 results");
   add->mutable_kinds()->RemoveLast();
   EXPECT_TRUE(FromProto(proto_, limits_).ok());
-  for (const int kind : {0, 11, -1}) {
+  for (const int kind : {0, v1::PointWiseKind_MAX + 1, -1}) {
     add->set_kinds(0, static_cast<v1::PointWiseKind>(kind));
     ExpectRefusal(code, "has no kind, or an unknown one");
   }
@@ -314,7 +314,7 @@ TEST_F(ExpressionConversionTest, ConstantsMustFitTheirType) {
 }
 
 TEST_F(ExpressionConversionTest, WhatCoreRefusesIsRefused) {
-  proto_.mutable_dimensions(0)->set_size(0);
+  proto_.mutable_dimensions(0)->set_size(-1);
   EXPECT_FALSE(FromProto(proto_, limits_).ok());
   proto_ = ToProto(MatMulExpression(4, 5, 6));
   proto_.mutable_function()->mutable_instructions(2)->set_operands(0, 17);

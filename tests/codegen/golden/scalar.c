@@ -154,9 +154,11 @@ static inline float mdh_trunc_f32(float a) { return truncf(a); }
 static inline float mdh_erf_f32(float a) { return erff(a); }
 static inline float mdh_exp2_f32(float a) { return exp2f(a); }
 static inline float mdh_rem_f32(float a, float b) { return fmodf(a, b); }
-static inline float mdh_min_f32(float a, float b) { return a < b ? a : b; }
-static inline float mdh_max_f32(float a, float b) { return a > b ? a : b; }
+static inline float mdh_min_f32(float a, float b) { return a < b || (a == b && a != 0) ? a : a > b ? b : -(-a - b); }
+static inline float mdh_max_f32(float a, float b) { return a > b || (a == b && a != 0) ? a : a < b ? b : a + b; }
 static inline float mdh_pow_f32(float a, float b) { return powf(a, b); }
+static inline float mdh_fmin_f32(float a, float b) { return a < b || b != b || (a == b && a != 0) ? a : a > b || a != a ? b : -(-a - b); }
+static inline float mdh_fmax_f32(float a, float b) { return a > b || b != b || (a == b && a != 0) ? a : a < b || a != a ? b : a + b; }
 static inline uint8_t mdh_to_b8_f32(float a) { return a != 0; }
 static inline int8_t mdh_to_i8_f32(float a) { return a != a ? 0 : a <= -128.0 ? INT8_MIN : a >= 128.0 ? INT8_MAX : (int8_t)a; }
 static inline int16_t mdh_to_i16_f32(float a) { return a != a ? 0 : a <= -32768.0 ? INT16_MIN : a >= 32768.0 ? INT16_MAX : (int16_t)a; }
@@ -178,6 +180,20 @@ static inline float mdh_real_float(int32_t x) {
   return r;
 }
 static inline uint16_t mdh_to_h16_f32(float a) {
+#if defined(__F16C__) && defined(__clang__)
+  typedef __fp16 real_half;
+  real_half h;
+  h = (real_half)a;
+  uint16_t r;
+  memcpy(&r, &h, sizeof r);
+  return r;
+#elif defined(__F16C__)
+  float f;
+  uint16_t r;
+  __asm__("vcvtps2ph $0, %1, %0" : "=x"(f) : "x"(a));
+  memcpy(&r, &f, sizeof r);
+  return r;
+#else
   const int32_t b = mdh_bits_float(a), sign = (b >> 16) & 0x8000, m = b & 0x7fffffff;
   const int32_t small = mdh_bits_float(mdh_real_float(m) + 0.5f) - 0x3f000000;
   const int32_t normal = (m - 0x38000000 + 0xfff + ((m >> 13) & 1)) >> 13;
@@ -187,6 +203,7 @@ static inline uint16_t mdh_to_h16_f32(float a) {
   r = (is_large & 0x7c00) | (~is_large & r);
   r = (is_nan & 0x7e00) | (~is_nan & r);
   return (uint16_t)(sign | r);
+#endif
 }
 static inline uint16_t mdh_to_bh16_f32(float a) {
   const int32_t b = mdh_bits_float(a), m = b & 0x7fffffff, odd = (b >> 16) & 1;
@@ -211,9 +228,11 @@ static inline double mdh_trunc_f64(double a) { return trunc(a); }
 static inline double mdh_erf_f64(double a) { return erf(a); }
 static inline double mdh_exp2_f64(double a) { return exp2(a); }
 static inline double mdh_rem_f64(double a, double b) { return fmod(a, b); }
-static inline double mdh_min_f64(double a, double b) { return a < b ? a : b; }
-static inline double mdh_max_f64(double a, double b) { return a > b ? a : b; }
+static inline double mdh_min_f64(double a, double b) { return a < b || (a == b && a != 0) ? a : a > b ? b : -(-a - b); }
+static inline double mdh_max_f64(double a, double b) { return a > b || (a == b && a != 0) ? a : a < b ? b : a + b; }
 static inline double mdh_pow_f64(double a, double b) { return pow(a, b); }
+static inline double mdh_fmin_f64(double a, double b) { return a < b || b != b || (a == b && a != 0) ? a : a > b || a != a ? b : -(-a - b); }
+static inline double mdh_fmax_f64(double a, double b) { return a > b || b != b || (a == b && a != 0) ? a : a < b || a != a ? b : a + b; }
 static inline uint8_t mdh_to_b8_f64(double a) { return a != 0; }
 static inline int8_t mdh_to_i8_f64(double a) { return a != a ? 0 : a <= -128.0 ? INT8_MIN : a >= 128.0 ? INT8_MAX : (int8_t)a; }
 static inline int16_t mdh_to_i16_f64(double a) { return a != a ? 0 : a <= -32768.0 ? INT16_MIN : a >= 32768.0 ? INT16_MAX : (int16_t)a; }
@@ -225,10 +244,21 @@ static inline uint32_t mdh_to_u32_f64(double a) { return a != a ? 0 : a <= 0.0 ?
 static inline uint64_t mdh_to_u64_f64(double a) { return a != a ? 0 : a <= 0.0 ? 0 : a >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)a; }
 static inline float mdh_to_f32_f64(double a) { return (float)a; }
 static inline float mdh_to_f32_h16(uint16_t a) {
+#if defined(__F16C__) && defined(__clang__)
+  typedef __fp16 real_half;
+  real_half h;
+  memcpy(&h, &a, sizeof h);
+  return (float)h;
+#elif defined(__F16C__)
+  float r;
+  __asm__("vmovd %1, %0\n\tvcvtph2ps %0, %0" : "=x"(r) : "r"((uint32_t)a));
+  return r;
+#else
   const int32_t h = (int32_t)(a), sign = (h & 0x8000) << 16, m = h & 0x7fff;
   const int32_t finite = mdh_bits_float(mdh_real_float(m << 13) * 0x1p112f), special = 0x7f800000 | (m & 0x3ff) << 13;
   const int32_t k = -(m >= 0x7c00);
   return mdh_real_float(sign | (k & special) | (~k & finite));
+#endif
 }
 static inline float mdh_to_f32_bh16(uint16_t a) {
   return mdh_real_float((int32_t)(a) << 16);
@@ -797,42 +827,46 @@ r22[i] = mdh_min_f32(a[i], b[i]);
 r23[i] = mdh_max_f32(a[i], b[i]);
 // pow of fp32
 r24[i] = mdh_pow_f32(a[i], b[i]);
+// fmin of fp32
+r25[i] = mdh_fmin_f32(a[i], b[i]);
+// fmax of fp32
+r26[i] = mdh_fmax_f32(a[i], b[i]);
 // == of fp32
-r25[i] = a[i] == b[i];
+r27[i] = a[i] == b[i];
 // != of fp32
-r26[i] = a[i] != b[i];
+r28[i] = a[i] != b[i];
 // < of fp32
-r27[i] = a[i] < b[i];
+r29[i] = a[i] < b[i];
 // <= of fp32
-r28[i] = a[i] <= b[i];
+r30[i] = a[i] <= b[i];
 // > of fp32
-r29[i] = a[i] > b[i];
+r31[i] = a[i] > b[i];
 // >= of fp32
-r30[i] = a[i] >= b[i];
+r32[i] = a[i] >= b[i];
 // fp32 to bool
-r31[i] = mdh_to_b8_f32(a[i]);
+r33[i] = mdh_to_b8_f32(a[i]);
 // fp32 to int8
-r32[i] = mdh_to_i8_f32(a[i]);
+r34[i] = mdh_to_i8_f32(a[i]);
 // fp32 to int16
-r33[i] = mdh_to_i16_f32(a[i]);
+r35[i] = mdh_to_i16_f32(a[i]);
 // fp32 to int32
-r34[i] = mdh_to_i32_f32(a[i]);
+r36[i] = mdh_to_i32_f32(a[i]);
 // fp32 to int64
-r35[i] = mdh_to_i64_f32(a[i]);
+r37[i] = mdh_to_i64_f32(a[i]);
 // fp32 to uint8
-r36[i] = mdh_to_u8_f32(a[i]);
+r38[i] = mdh_to_u8_f32(a[i]);
 // fp32 to uint16
-r37[i] = mdh_to_u16_f32(a[i]);
+r39[i] = mdh_to_u16_f32(a[i]);
 // fp32 to uint32
-r38[i] = mdh_to_u32_f32(a[i]);
+r40[i] = mdh_to_u32_f32(a[i]);
 // fp32 to uint64
-r39[i] = mdh_to_u64_f32(a[i]);
+r41[i] = mdh_to_u64_f32(a[i]);
 // fp32 to fp64
-r40[i] = mdh_to_f64_f32(a[i]);
+r42[i] = mdh_to_f64_f32(a[i]);
 // fp32 to fp16
-r41[i] = mdh_to_h16_f32(a[i]);
+r43[i] = mdh_to_h16_f32(a[i]);
 // fp32 to bf16
-r42[i] = mdh_to_bh16_f32(a[i]);
+r44[i] = mdh_to_bh16_f32(a[i]);
 
 // ?: of fp64
 r0[i] = mdh_select_f64(m[i], a[i], b[i]);
@@ -884,38 +918,42 @@ r22[i] = mdh_min_f64(a[i], b[i]);
 r23[i] = mdh_max_f64(a[i], b[i]);
 // pow of fp64
 r24[i] = mdh_pow_f64(a[i], b[i]);
+// fmin of fp64
+r25[i] = mdh_fmin_f64(a[i], b[i]);
+// fmax of fp64
+r26[i] = mdh_fmax_f64(a[i], b[i]);
 // == of fp64
-r25[i] = a[i] == b[i];
+r27[i] = a[i] == b[i];
 // != of fp64
-r26[i] = a[i] != b[i];
+r28[i] = a[i] != b[i];
 // < of fp64
-r27[i] = a[i] < b[i];
+r29[i] = a[i] < b[i];
 // <= of fp64
-r28[i] = a[i] <= b[i];
+r30[i] = a[i] <= b[i];
 // > of fp64
-r29[i] = a[i] > b[i];
+r31[i] = a[i] > b[i];
 // >= of fp64
-r30[i] = a[i] >= b[i];
+r32[i] = a[i] >= b[i];
 // fp64 to bool
-r31[i] = mdh_to_b8_f64(a[i]);
+r33[i] = mdh_to_b8_f64(a[i]);
 // fp64 to int8
-r32[i] = mdh_to_i8_f64(a[i]);
+r34[i] = mdh_to_i8_f64(a[i]);
 // fp64 to int16
-r33[i] = mdh_to_i16_f64(a[i]);
+r35[i] = mdh_to_i16_f64(a[i]);
 // fp64 to int32
-r34[i] = mdh_to_i32_f64(a[i]);
+r36[i] = mdh_to_i32_f64(a[i]);
 // fp64 to int64
-r35[i] = mdh_to_i64_f64(a[i]);
+r37[i] = mdh_to_i64_f64(a[i]);
 // fp64 to uint8
-r36[i] = mdh_to_u8_f64(a[i]);
+r38[i] = mdh_to_u8_f64(a[i]);
 // fp64 to uint16
-r37[i] = mdh_to_u16_f64(a[i]);
+r39[i] = mdh_to_u16_f64(a[i]);
 // fp64 to uint32
-r38[i] = mdh_to_u32_f64(a[i]);
+r40[i] = mdh_to_u32_f64(a[i]);
 // fp64 to uint64
-r39[i] = mdh_to_u64_f64(a[i]);
+r41[i] = mdh_to_u64_f64(a[i]);
 // fp64 to fp32
-r40[i] = mdh_to_f32_f64(a[i]);
+r42[i] = mdh_to_f32_f64(a[i]);
 
 // fp16 to fp32
 r0[i] = mdh_to_f32_h16(a[i]);

@@ -162,6 +162,7 @@ static inline float mdh_round_f32(float a) { return rint(a); }
 static inline float mdh_trunc_f32(float a) { return trunc(a); }
 static inline float mdh_erf_f32(float a) { return erf(a); }
 static inline float mdh_exp2_f32(float a) { return exp2(a); }
+static inline float mdh_rem_f32(float a, float b) { return fmod(a, b); }
 static inline float mdh_min_f32(float a, float b) {
   float r = -(-a - b);
   r = (a > b) ? b : r;
@@ -219,6 +220,7 @@ static inline double mdh_round_f64(double a) { return rint(a); }
 static inline double mdh_trunc_f64(double a) { return trunc(a); }
 static inline double mdh_erf_f64(double a) { return erf(a); }
 static inline double mdh_exp2_f64(double a) { return exp2(a); }
+static inline double mdh_rem_f64(double a, double b) { return fmod(a, b); }
 static inline double mdh_min_f64(double a, double b) {
   double r = -(-a - b);
   r = (a > b) ? b : r;
@@ -812,52 +814,54 @@ r18[i] = a[i] - b[i];
 r19[i] = a[i] * b[i];
 // / of fp32
 r20[i] = a[i] / b[i];
+// % of fp32
+r21[i] = mdh_rem_f32(a[i], b[i]);
 // min of fp32
-r21[i] = mdh_min_f32(a[i], b[i]);
+r22[i] = mdh_min_f32(a[i], b[i]);
 // max of fp32
-r22[i] = mdh_max_f32(a[i], b[i]);
+r23[i] = mdh_max_f32(a[i], b[i]);
 // pow of fp32
-r23[i] = mdh_pow_f32(a[i], b[i]);
+r24[i] = mdh_pow_f32(a[i], b[i]);
 // fmin of fp32
-r24[i] = mdh_fmin_f32(a[i], b[i]);
+r25[i] = mdh_fmin_f32(a[i], b[i]);
 // fmax of fp32
-r25[i] = mdh_fmax_f32(a[i], b[i]);
+r26[i] = mdh_fmax_f32(a[i], b[i]);
 // == of fp32
-r26[i] = a[i] == b[i];
+r27[i] = a[i] == b[i];
 // != of fp32
-r27[i] = a[i] != b[i];
+r28[i] = a[i] != b[i];
 // < of fp32
-r28[i] = a[i] < b[i];
+r29[i] = a[i] < b[i];
 // <= of fp32
-r29[i] = a[i] <= b[i];
+r30[i] = a[i] <= b[i];
 // > of fp32
-r30[i] = a[i] > b[i];
+r31[i] = a[i] > b[i];
 // >= of fp32
-r31[i] = a[i] >= b[i];
+r32[i] = a[i] >= b[i];
 // fp32 to bool
-r32[i] = mdh_to_b8_f32(a[i]);
+r33[i] = mdh_to_b8_f32(a[i]);
 // fp32 to int8
-r33[i] = mdh_to_i8_f32(a[i]);
+r34[i] = mdh_to_i8_f32(a[i]);
 // fp32 to int16
-r34[i] = mdh_to_i16_f32(a[i]);
+r35[i] = mdh_to_i16_f32(a[i]);
 // fp32 to int32
-r35[i] = mdh_to_i32_f32(a[i]);
+r36[i] = mdh_to_i32_f32(a[i]);
 // fp32 to int64
-r36[i] = mdh_to_i64_f32(a[i]);
+r37[i] = mdh_to_i64_f32(a[i]);
 // fp32 to uint8
-r37[i] = mdh_to_u8_f32(a[i]);
+r38[i] = mdh_to_u8_f32(a[i]);
 // fp32 to uint16
-r38[i] = mdh_to_u16_f32(a[i]);
+r39[i] = mdh_to_u16_f32(a[i]);
 // fp32 to uint32
-r39[i] = mdh_to_u32_f32(a[i]);
+r40[i] = mdh_to_u32_f32(a[i]);
 // fp32 to uint64
-r40[i] = mdh_to_u64_f32(a[i]);
+r41[i] = mdh_to_u64_f32(a[i]);
 // fp32 to fp64
-r41[i] = mdh_to_f64_f32(a[i]);
+r42[i] = mdh_to_f64_f32(a[i]);
 // fp32 to fp16
-r42[i] = mdh_to_h16_f32(a[i]);
+r43[i] = mdh_to_h16_f32(a[i]);
 // fp32 to bf16
-r43[i] = mdh_to_bh16_f32(a[i]);
+r44[i] = mdh_to_bh16_f32(a[i]);
 
 // ?: of fp64
 r0[i] = mdh_select_f64(m[i], a[i], b[i]);
@@ -901,48 +905,50 @@ r18[i] = a[i] - b[i];
 r19[i] = a[i] * b[i];
 // / of fp64
 r20[i] = a[i] / b[i];
+// % of fp64
+r21[i] = mdh_rem_f64(a[i], b[i]);
 // min of fp64
-r21[i] = mdh_min_f64(a[i], b[i]);
+r22[i] = mdh_min_f64(a[i], b[i]);
 // max of fp64
-r22[i] = mdh_max_f64(a[i], b[i]);
+r23[i] = mdh_max_f64(a[i], b[i]);
 // pow of fp64
-r23[i] = mdh_pow_f64(a[i], b[i]);
+r24[i] = mdh_pow_f64(a[i], b[i]);
 // fmin of fp64
-r24[i] = mdh_fmin_f64(a[i], b[i]);
+r25[i] = mdh_fmin_f64(a[i], b[i]);
 // fmax of fp64
-r25[i] = mdh_fmax_f64(a[i], b[i]);
+r26[i] = mdh_fmax_f64(a[i], b[i]);
 // == of fp64
-r26[i] = a[i] == b[i];
+r27[i] = a[i] == b[i];
 // != of fp64
-r27[i] = a[i] != b[i];
+r28[i] = a[i] != b[i];
 // < of fp64
-r28[i] = a[i] < b[i];
+r29[i] = a[i] < b[i];
 // <= of fp64
-r29[i] = a[i] <= b[i];
+r30[i] = a[i] <= b[i];
 // > of fp64
-r30[i] = a[i] > b[i];
+r31[i] = a[i] > b[i];
 // >= of fp64
-r31[i] = a[i] >= b[i];
+r32[i] = a[i] >= b[i];
 // fp64 to bool
-r32[i] = mdh_to_b8_f64(a[i]);
+r33[i] = mdh_to_b8_f64(a[i]);
 // fp64 to int8
-r33[i] = mdh_to_i8_f64(a[i]);
+r34[i] = mdh_to_i8_f64(a[i]);
 // fp64 to int16
-r34[i] = mdh_to_i16_f64(a[i]);
+r35[i] = mdh_to_i16_f64(a[i]);
 // fp64 to int32
-r35[i] = mdh_to_i32_f64(a[i]);
+r36[i] = mdh_to_i32_f64(a[i]);
 // fp64 to int64
-r36[i] = mdh_to_i64_f64(a[i]);
+r37[i] = mdh_to_i64_f64(a[i]);
 // fp64 to uint8
-r37[i] = mdh_to_u8_f64(a[i]);
+r38[i] = mdh_to_u8_f64(a[i]);
 // fp64 to uint16
-r38[i] = mdh_to_u16_f64(a[i]);
+r39[i] = mdh_to_u16_f64(a[i]);
 // fp64 to uint32
-r39[i] = mdh_to_u32_f64(a[i]);
+r40[i] = mdh_to_u32_f64(a[i]);
 // fp64 to uint64
-r40[i] = mdh_to_u64_f64(a[i]);
+r41[i] = mdh_to_u64_f64(a[i]);
 // fp64 to fp32
-r41[i] = mdh_to_f32_f64(a[i]);
+r42[i] = mdh_to_f32_f64(a[i]);
 
 // fp16 to fp32
 r0[i] = mdh_to_f32_h16(a[i]);

@@ -11,20 +11,24 @@ static __device__ inline float mdh_to_f32_b8(unsigned char a) { return (float)a;
 static __device__ inline double mdh_to_f64_b8(unsigned char a) { return (double)a; }
 static __device__ inline signed char mdh_select_i8(unsigned char m, signed char a, signed char b) { return m ? a : b; }
 static __device__ inline signed char mdh_abs_i8(signed char a) { return (signed char)(a < 0 ? -a : a); }
-static __device__ inline signed char mdh_div_i8(signed char a, signed char b) { int wide = a;
+static __device__ inline signed char mdh_div_i8(signed char a, signed char b) {
+int wide = a;
   asm("" : "+r"(wide));
-  return b == 0 ? 0 : b == -1 ? (signed char)-wide : (signed char)(wide / b); }
-static __device__ inline signed char mdh_rem_i8(signed char a, signed char b) { int wide = a;
+  return b == 0 ? 0 : b == -1 ? (signed char)-wide : (signed char)(wide / b);}
+static __device__ inline signed char mdh_rem_i8(signed char a, signed char b) {
+int wide = a;
   asm("" : "+r"(wide));
-  return b == 0 || b == -1 ? 0 : (signed char)(wide % b); }
-static __device__ inline signed char mdh_min_i8(signed char a, signed char b) { int x = a, y = b;
+  return b == 0 || b == -1 ? 0 : (signed char)(wide % b);}
+static __device__ inline signed char mdh_min_i8(signed char a, signed char b) {
+int x = a, y = b;
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
-  return (signed char)min(x, y); }
-static __device__ inline signed char mdh_max_i8(signed char a, signed char b) { int x = a, y = b;
+  return (signed char)min(x, y);}
+static __device__ inline signed char mdh_max_i8(signed char a, signed char b) {
+int x = a, y = b;
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
-  return (signed char)max(x, y); }
+  return (signed char)max(x, y);}
 static __device__ inline unsigned char mdh_to_b8_i8(signed char a) { return a != 0; }
 static __device__ inline short mdh_to_i16_i8(signed char a) { return (short)a; }
 static __device__ inline int mdh_to_i32_i8(signed char a) { return (int)a; }
@@ -37,20 +41,24 @@ static __device__ inline float mdh_to_f32_i8(signed char a) { return (float)a; }
 static __device__ inline double mdh_to_f64_i8(signed char a) { return (double)a; }
 static __device__ inline short mdh_select_i16(unsigned char m, short a, short b) { return m ? a : b; }
 static __device__ inline short mdh_abs_i16(short a) { return (short)(a < 0 ? -a : a); }
-static __device__ inline short mdh_div_i16(short a, short b) { int wide = a;
+static __device__ inline short mdh_div_i16(short a, short b) {
+int wide = a;
   asm("" : "+r"(wide));
-  return b == 0 ? 0 : b == -1 ? (short)-wide : (short)(wide / b); }
-static __device__ inline short mdh_rem_i16(short a, short b) { int wide = a;
+  return b == 0 ? 0 : b == -1 ? (short)-wide : (short)(wide / b);}
+static __device__ inline short mdh_rem_i16(short a, short b) {
+int wide = a;
   asm("" : "+r"(wide));
-  return b == 0 || b == -1 ? 0 : (short)(wide % b); }
-static __device__ inline short mdh_min_i16(short a, short b) { int x = a, y = b;
+  return b == 0 || b == -1 ? 0 : (short)(wide % b);}
+static __device__ inline short mdh_min_i16(short a, short b) {
+int x = a, y = b;
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
-  return (short)min(x, y); }
-static __device__ inline short mdh_max_i16(short a, short b) { int x = a, y = b;
+  return (short)min(x, y);}
+static __device__ inline short mdh_max_i16(short a, short b) {
+int x = a, y = b;
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
-  return (short)max(x, y); }
+  return (short)max(x, y);}
 static __device__ inline unsigned char mdh_to_b8_i16(short a) { return a != 0; }
 static __device__ inline signed char mdh_to_i8_i16(short a) { return (signed char)a; }
 static __device__ inline int mdh_to_i32_i16(short a) { return (int)a; }
@@ -69,14 +77,16 @@ static __device__ inline int mdh_sub_i32(int a, int b) { return (int)((unsigned 
 static __device__ inline int mdh_mul_i32(int a, int b) { return (int)((unsigned int)a * (unsigned int)b); }
 static __device__ inline int mdh_div_i32(int a, int b) { return b == 0 ? 0 : b == -1 ? (int)(0 - (unsigned int)a) : (int)(a / b); }
 static __device__ inline int mdh_rem_i32(int a, int b) { return b == 0 || b == -1 ? 0 : (int)(a % b); }
-static __device__ inline int mdh_min_i32(int a, int b) { int x = a, y = b;
+static __device__ inline int mdh_min_i32(int a, int b) {
+int x = a, y = b;
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
-  return (int)min(x, y); }
-static __device__ inline int mdh_max_i32(int a, int b) { int x = a, y = b;
+  return (int)min(x, y);}
+static __device__ inline int mdh_max_i32(int a, int b) {
+int x = a, y = b;
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
-  return (int)max(x, y); }
+  return (int)max(x, y);}
 static __device__ inline unsigned char mdh_to_b8_i32(int a) { return a != 0; }
 static __device__ inline signed char mdh_to_i8_i32(int a) { return (signed char)a; }
 static __device__ inline short mdh_to_i16_i32(int a) { return (short)a; }
@@ -111,14 +121,16 @@ static __device__ inline unsigned char mdh_select_u8(unsigned char m, unsigned c
 static __device__ inline unsigned char mdh_abs_u8(unsigned char a) { return a; }
 static __device__ inline unsigned char mdh_div_u8(unsigned char a, unsigned char b) { return b == 0 ? 0 : (unsigned char)(a / b); }
 static __device__ inline unsigned char mdh_rem_u8(unsigned char a, unsigned char b) { return b == 0 ? 0 : (unsigned char)(a % b); }
-static __device__ inline unsigned char mdh_min_u8(unsigned char a, unsigned char b) { int x = a, y = b;
+static __device__ inline unsigned char mdh_min_u8(unsigned char a, unsigned char b) {
+int x = a, y = b;
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
-  return (unsigned char)min(x, y); }
-static __device__ inline unsigned char mdh_max_u8(unsigned char a, unsigned char b) { int x = a, y = b;
+  return (unsigned char)min(x, y);}
+static __device__ inline unsigned char mdh_max_u8(unsigned char a, unsigned char b) {
+int x = a, y = b;
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
-  return (unsigned char)max(x, y); }
+  return (unsigned char)max(x, y);}
 static __device__ inline unsigned char mdh_to_b8_u8(unsigned char a) { return a != 0; }
 static __device__ inline signed char mdh_to_i8_u8(unsigned char a) { return (signed char)a; }
 static __device__ inline short mdh_to_i16_u8(unsigned char a) { return (short)a; }
@@ -134,14 +146,16 @@ static __device__ inline unsigned short mdh_abs_u16(unsigned short a) { return a
 static __device__ inline unsigned short mdh_mul_u16(unsigned short a, unsigned short b) { return (unsigned short)((unsigned int)a * (unsigned int)b); }
 static __device__ inline unsigned short mdh_div_u16(unsigned short a, unsigned short b) { return b == 0 ? 0 : (unsigned short)(a / b); }
 static __device__ inline unsigned short mdh_rem_u16(unsigned short a, unsigned short b) { return b == 0 ? 0 : (unsigned short)(a % b); }
-static __device__ inline unsigned short mdh_min_u16(unsigned short a, unsigned short b) { int x = a, y = b;
+static __device__ inline unsigned short mdh_min_u16(unsigned short a, unsigned short b) {
+int x = a, y = b;
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
-  return (unsigned short)min(x, y); }
-static __device__ inline unsigned short mdh_max_u16(unsigned short a, unsigned short b) { int x = a, y = b;
+  return (unsigned short)min(x, y);}
+static __device__ inline unsigned short mdh_max_u16(unsigned short a, unsigned short b) {
+int x = a, y = b;
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
   asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(y));
-  return (unsigned short)max(x, y); }
+  return (unsigned short)max(x, y);}
 static __device__ inline unsigned char mdh_to_b8_u16(unsigned short a) { return a != 0; }
 static __device__ inline signed char mdh_to_i8_u16(unsigned short a) { return (signed char)a; }
 static __device__ inline short mdh_to_i16_u16(unsigned short a) { return (short)a; }
@@ -201,9 +215,27 @@ static __device__ inline float mdh_trunc_f32(float a) { return truncf(a); }
 static __device__ inline float mdh_erf_f32(float a) { return erff(a); }
 static __device__ inline float mdh_exp2_f32(float a) { return exp2f(a); }
 static __device__ inline float mdh_rem_f32(float a, float b) { return fmodf(a, b); }
-static __device__ inline float mdh_min_f32(float a, float b) { return a < b ? a : b; }
-static __device__ inline float mdh_max_f32(float a, float b) { return a > b ? a : b; }
+static __device__ inline float mdh_min_f32(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float r;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+#else
+  return a != a || b != b ? a + b : fminf(a, b);
+#endif
+}
+static __device__ inline float mdh_max_f32(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+#else
+  return a != a || b != b ? a + b : fmaxf(a, b);
+#endif
+}
 static __device__ inline float mdh_pow_f32(float a, float b) { return powf(a, b); }
+static __device__ inline float mdh_fmin_f32(float a, float b) { return fminf(a, b); }
+static __device__ inline float mdh_fmax_f32(float a, float b) { return fmaxf(a, b); }
 static __device__ inline unsigned char mdh_to_b8_f32(float a) { return a != 0; }
 static __device__ inline signed char mdh_to_i8_f32(float a) { return a != a ? 0 : a <= -128.0f ? -128 : a >= 128.0f ? 127 : (signed char)a; }
 static __device__ inline short mdh_to_i16_f32(float a) { return a != a ? 0 : a <= -32768.0f ? -32768 : a >= 32768.0f ? 32767 : (short)a; }
@@ -241,9 +273,11 @@ static __device__ inline double mdh_trunc_f64(double a) { return trunc(a); }
 static __device__ inline double mdh_erf_f64(double a) { return erf(a); }
 static __device__ inline double mdh_exp2_f64(double a) { return exp2(a); }
 static __device__ inline double mdh_rem_f64(double a, double b) { return fmod(a, b); }
-static __device__ inline double mdh_min_f64(double a, double b) { return a < b ? a : b; }
-static __device__ inline double mdh_max_f64(double a, double b) { return a > b ? a : b; }
+static __device__ inline double mdh_min_f64(double a, double b) { return a != a || b != b ? a + b : fmin(a, b); }
+static __device__ inline double mdh_max_f64(double a, double b) { return a != a || b != b ? a + b : fmax(a, b); }
 static __device__ inline double mdh_pow_f64(double a, double b) { return pow(a, b); }
+static __device__ inline double mdh_fmin_f64(double a, double b) { return fmin(a, b); }
+static __device__ inline double mdh_fmax_f64(double a, double b) { return fmax(a, b); }
 static __device__ inline unsigned char mdh_to_b8_f64(double a) { return a != 0; }
 static __device__ inline signed char mdh_to_i8_f64(double a) { return a != a ? 0 : a <= -128.0 ? -128 : a >= 128.0 ? 127 : (signed char)a; }
 static __device__ inline short mdh_to_i16_f64(double a) { return a != a ? 0 : a <= -32768.0 ? -32768 : a >= 32768.0 ? 32767 : (short)a; }
@@ -826,42 +860,46 @@ r22[i] = mdh_min_f32(a[i], b[i]);
 r23[i] = mdh_max_f32(a[i], b[i]);
 // pow of fp32
 r24[i] = mdh_pow_f32(a[i], b[i]);
+// fmin of fp32
+r25[i] = mdh_fmin_f32(a[i], b[i]);
+// fmax of fp32
+r26[i] = mdh_fmax_f32(a[i], b[i]);
 // == of fp32
-r25[i] = a[i] == b[i];
+r27[i] = a[i] == b[i];
 // != of fp32
-r26[i] = a[i] != b[i];
+r28[i] = a[i] != b[i];
 // < of fp32
-r27[i] = a[i] < b[i];
+r29[i] = a[i] < b[i];
 // <= of fp32
-r28[i] = a[i] <= b[i];
+r30[i] = a[i] <= b[i];
 // > of fp32
-r29[i] = a[i] > b[i];
+r31[i] = a[i] > b[i];
 // >= of fp32
-r30[i] = a[i] >= b[i];
+r32[i] = a[i] >= b[i];
 // fp32 to bool
-r31[i] = mdh_to_b8_f32(a[i]);
+r33[i] = mdh_to_b8_f32(a[i]);
 // fp32 to int8
-r32[i] = mdh_to_i8_f32(a[i]);
+r34[i] = mdh_to_i8_f32(a[i]);
 // fp32 to int16
-r33[i] = mdh_to_i16_f32(a[i]);
+r35[i] = mdh_to_i16_f32(a[i]);
 // fp32 to int32
-r34[i] = mdh_to_i32_f32(a[i]);
+r36[i] = mdh_to_i32_f32(a[i]);
 // fp32 to int64
-r35[i] = mdh_to_i64_f32(a[i]);
+r37[i] = mdh_to_i64_f32(a[i]);
 // fp32 to uint8
-r36[i] = mdh_to_u8_f32(a[i]);
+r38[i] = mdh_to_u8_f32(a[i]);
 // fp32 to uint16
-r37[i] = mdh_to_u16_f32(a[i]);
+r39[i] = mdh_to_u16_f32(a[i]);
 // fp32 to uint32
-r38[i] = mdh_to_u32_f32(a[i]);
+r40[i] = mdh_to_u32_f32(a[i]);
 // fp32 to uint64
-r39[i] = mdh_to_u64_f32(a[i]);
+r41[i] = mdh_to_u64_f32(a[i]);
 // fp32 to fp64
-r40[i] = mdh_to_f64_f32(a[i]);
+r42[i] = mdh_to_f64_f32(a[i]);
 // fp32 to fp16
-r41[i] = mdh_to_h16_f32(a[i]);
+r43[i] = mdh_to_h16_f32(a[i]);
 // fp32 to bf16
-r42[i] = mdh_to_bh16_f32(a[i]);
+r44[i] = mdh_to_bh16_f32(a[i]);
 
 // ?: of fp64
 r0[i] = mdh_select_f64(m[i], a[i], b[i]);
@@ -913,38 +951,42 @@ r22[i] = mdh_min_f64(a[i], b[i]);
 r23[i] = mdh_max_f64(a[i], b[i]);
 // pow of fp64
 r24[i] = mdh_pow_f64(a[i], b[i]);
+// fmin of fp64
+r25[i] = mdh_fmin_f64(a[i], b[i]);
+// fmax of fp64
+r26[i] = mdh_fmax_f64(a[i], b[i]);
 // == of fp64
-r25[i] = a[i] == b[i];
+r27[i] = a[i] == b[i];
 // != of fp64
-r26[i] = a[i] != b[i];
+r28[i] = a[i] != b[i];
 // < of fp64
-r27[i] = a[i] < b[i];
+r29[i] = a[i] < b[i];
 // <= of fp64
-r28[i] = a[i] <= b[i];
+r30[i] = a[i] <= b[i];
 // > of fp64
-r29[i] = a[i] > b[i];
+r31[i] = a[i] > b[i];
 // >= of fp64
-r30[i] = a[i] >= b[i];
+r32[i] = a[i] >= b[i];
 // fp64 to bool
-r31[i] = mdh_to_b8_f64(a[i]);
+r33[i] = mdh_to_b8_f64(a[i]);
 // fp64 to int8
-r32[i] = mdh_to_i8_f64(a[i]);
+r34[i] = mdh_to_i8_f64(a[i]);
 // fp64 to int16
-r33[i] = mdh_to_i16_f64(a[i]);
+r35[i] = mdh_to_i16_f64(a[i]);
 // fp64 to int32
-r34[i] = mdh_to_i32_f64(a[i]);
+r36[i] = mdh_to_i32_f64(a[i]);
 // fp64 to int64
-r35[i] = mdh_to_i64_f64(a[i]);
+r37[i] = mdh_to_i64_f64(a[i]);
 // fp64 to uint8
-r36[i] = mdh_to_u8_f64(a[i]);
+r38[i] = mdh_to_u8_f64(a[i]);
 // fp64 to uint16
-r37[i] = mdh_to_u16_f64(a[i]);
+r39[i] = mdh_to_u16_f64(a[i]);
 // fp64 to uint32
-r38[i] = mdh_to_u32_f64(a[i]);
+r40[i] = mdh_to_u32_f64(a[i]);
 // fp64 to uint64
-r39[i] = mdh_to_u64_f64(a[i]);
+r41[i] = mdh_to_u64_f64(a[i]);
 // fp64 to fp32
-r40[i] = mdh_to_f32_f64(a[i]);
+r42[i] = mdh_to_f32_f64(a[i]);
 
 // fp16 to fp32
 r0[i] = mdh_to_f32_h16(a[i]);

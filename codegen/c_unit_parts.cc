@@ -45,6 +45,13 @@ std::string ScratchPointers(const LoopProgram& program, const ScratchLayout& lay
         CPointer(dialect, AddressSpace::kGlobal, false, CType(buffer.type, dialect));
     absl::StrAppend(&pointers, "  ", pointer, restrict_keyword, " ", buffer.name, " = (", pointer,
                     ")(scratch + ", offset, ");\n");
+    // gcc 12 must not know that two of them have one base: it computes the address in one, of
+    // elements of another size, from the address in the other one, and then takes what is written
+    // there for lost (-fno-ivopts would help, too).
+    const bool is_gnu_c = &dialect == &GnuC();
+    if (is_gnu_c && program.scratch.size() > 1) {
+      absl::StrAppend(&pointers, "  __asm__(\"\" : \"+r\"(", buffer.name, "));\n");
+    }
   }
   return pointers;
 }

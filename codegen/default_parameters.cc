@@ -524,7 +524,7 @@ TuningParameters PlainParameters(const Expression& e, const SystemModel& m,
   }
   bool has_parts = false;
   for (int d = 0; d < e.rank(); ++d) has_parts |= p.tile[0][d] < e.dimensions()[d].size;
-  if (!has_parts) p.threads = 1;
+  if (!has_parts && m.memory == MemoryKind::kCaches) p.threads = 1;
   for (const Buffer& buffer : e.inputs()) {
     InputParameters input;
     input.layout.resize(buffer.extents.size());

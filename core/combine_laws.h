@@ -30,7 +30,8 @@ Status CheckCombineLaws(const ScalarFunction& combine,
                         Commutativity commutativity, const std::vector<ResultTuple>& samples);
 
 // Whether the laws also hold once one of the values, which `f` gives, is nan: tried as above. They
-// do not for a > b ? a : b, which loses what it has seen where b is nan, and next time b itself.
+// do not for a > b ? a : b, which loses what it has seen where b is nan, and next time b itself. An
+// operator that only adds and multiplies hands nan on, and is not asked.
 bool LawsHoldForNan(const ScalarFunction& f, const ScalarFunction& combine,
                     const std::optional<std::vector<ScalarValue>>& identity,
                     Commutativity commutativity);

@@ -58,9 +58,12 @@ TEST_F(CommandLineTest, ASyntaxErrorHasPositionAndCaret) {
 }
 
 TEST_F(CommandLineTest, WrongSizesAreNamed) {
+  const Ended negative = Mdh(OnMatMul("check", -1));
+  EXPECT_EQ(negative.code, 3);
+  EXPECT_THAT(negative.err, HasSubstr("I"));
   const Ended zero = Mdh(OnMatMul("check", 0));
-  EXPECT_EQ(zero.code, 3);
-  EXPECT_THAT(zero.err, HasSubstr("I"));
+  EXPECT_EQ(zero.code, 0);
+  EXPECT_THAT(zero.out, HasSubstr("nothing to compute"));
   const Ended unknown = Mdh({"check", ExpressionPath("matmul.mdh"), "--set", "Z=4"});
   EXPECT_EQ(unknown.code, 3);
   EXPECT_THAT(unknown.err, HasSubstr("Z"));

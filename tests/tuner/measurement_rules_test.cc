@@ -260,6 +260,7 @@ TEST(RunnerMessages, DevicesAndOptionsAreReadBack) {
 
 TEST(RunnerMessages, LaunchesOfKernelsAreReadBack) {
   Kernel kernel;
+  kernel.stages = 2;
   kernel.launches = {{"k_0", {{4, 3, 2}, {32, 8, 1}}, 65536},
                      {"k_1", {{1, 1, 1}, {64, 1, 1}}, 0, /*starts_early=*/true}};
   const Kernel read = FromMessage(ToMessage(kernel));

@@ -1,5 +1,6 @@
 #include "tuner/measure/quiet_spell.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -53,7 +54,11 @@ bool AwaitQuiet() {
   char answer = 0;
   while (true) {
     const ssize_t received = read(kChildSocket, &answer, 1);
-    if (received == 1) return true;
+    if (received == 1) {
+      // What a kernel writes there must not wait until somebody reads it.
+      fcntl(kChildSocket, F_SETFL, fcntl(kChildSocket, F_GETFL) | O_NONBLOCK);
+      return true;
+    }
     if (received == 0 || errno != EINTR) return false;
   }
 }

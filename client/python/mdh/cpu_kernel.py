@@ -83,6 +83,7 @@ class CpuKernel:
         self._arguments = ctypes.c_void_p * len(kernel.arguments)
         self._function = library.mdh_call
         self._function.restype = ctypes.c_int
+        self._check = ArgumentCheck(kernel.entry, kernel.arguments, is_on_gpu=False)
 
     def __call__(self, *arguments: Any) -> None:
         """Runs the kernel. `arguments`: inputs, then outputs: arrays of numpy, tensors of torch or

@@ -361,7 +361,9 @@ static inline void tile_i4_j4(const float* restrict A_packed, const float* restr
 // Compute, each thread its share of the parts.
 static void stage_0(const int64_t thread, const int64_t threads, const float* restrict A, const float* restrict B, float* restrict C, char* restrict scratch) {
   float* restrict A_packed = (float*)(scratch + 0 + thread * 13824);
+  __asm__("" : "+r"(A_packed));
   float* restrict B_packed = (float*)(scratch + 1536 + thread * 13824);
+  __asm__("" : "+r"(B_packed));
   const int64_t part_end = mdh_share(3, thread + 1, threads);
   for (int64_t part = mdh_share(3, thread, threads); part < part_end; part++) {
     const int64_t i_cor = part * 48;

@@ -82,7 +82,9 @@ static void stage_0(const int64_t thread, const int64_t threads, const float* re
   (void)a;
   (void)b;
   float* restrict a_partial = (float*)(scratch + 0);
+  __asm__("" : "+r"(a_partial));
   float* restrict b_partial = (float*)(scratch + 400000);
+  __asm__("" : "+r"(b_partial));
   const int64_t part_end = mdh_share(2, thread + 1, threads);
   for (int64_t part = mdh_share(2, thread, threads); part < part_end; part++) {
     const int64_t i_cor = part * 50000;
@@ -99,7 +101,9 @@ static void stage_1(const int64_t thread, const int64_t threads, const float* re
   (void)a;
   (void)b;
   float* restrict a_partial = (float*)(scratch + 0);
+  __asm__("" : "+r"(a_partial));
   float* restrict b_partial = (float*)(scratch + 400000);
+  __asm__("" : "+r"(b_partial));
   for (int64_t item = mdh_share(2, thread, threads); item < mdh_share(2, thread + 1, threads); item++) {
     const int64_t chunk = item % 2;
     const int64_t part_begin = chunk * 50000;
@@ -127,9 +131,13 @@ static void stage_2(const int64_t thread, const int64_t threads, const float* re
   (void)a;
   (void)b;
   float* restrict a_partial = (float*)(scratch + 0);
+  __asm__("" : "+r"(a_partial));
   float* restrict b_partial = (float*)(scratch + 400000);
+  __asm__("" : "+r"(b_partial));
   float* restrict a_partial_i_offset = (float*)(scratch + 800000);
+  __asm__("" : "+r"(a_partial_i_offset));
   float* restrict b_partial_i_offset = (float*)(scratch + 800064);
+  __asm__("" : "+r"(b_partial_i_offset));
   if (thread == 0) {
     float total0_1 = a_partial[49999];
     float total1_1 = b_partial[49999];
@@ -143,9 +151,13 @@ static void stage_3(const int64_t thread, const int64_t threads, const float* re
   (void)x;
   (void)y;
   float* restrict a_partial = (float*)(scratch + 0);
+  __asm__("" : "+r"(a_partial));
   float* restrict b_partial = (float*)(scratch + 400000);
+  __asm__("" : "+r"(b_partial));
   float* restrict a_partial_i_offset = (float*)(scratch + 800000);
+  __asm__("" : "+r"(a_partial_i_offset));
   float* restrict b_partial_i_offset = (float*)(scratch + 800064);
+  __asm__("" : "+r"(b_partial_i_offset));
   for (int64_t item = mdh_share(2, thread, threads); item < mdh_share(2, thread + 1, threads); item++) {
     const int64_t chunk = item % 2;
     const int64_t part_begin = chunk * 50000;

@@ -94,6 +94,7 @@ static inline void tile_j20(const float* restrict image, float* restrict s_parti
 static void stage_0(const int64_t thread, const int64_t threads, const float* restrict image, double* restrict s, char* restrict scratch) {
   (void)s;
   float* restrict s_partial = (float*)(scratch + 0);
+  __asm__("" : "+r"(s_partial));
   const int64_t part_end = mdh_share(2, thread + 1, threads);
   for (int64_t part = mdh_share(2, thread, threads); part < part_end; part++) {
     const int64_t i_cor = part * 100;
@@ -114,6 +115,7 @@ static void stage_1(const int64_t thread, const int64_t threads, const float* re
   (void)image;
   (void)s;
   float* restrict s_partial = (float*)(scratch + 0);
+  __asm__("" : "+r"(s_partial));
   for (int64_t item = mdh_share(200, thread, threads); item < mdh_share(200, thread + 1, threads); item++) {
     const int64_t i = item;
     const int64_t chunk = 0;
@@ -134,6 +136,7 @@ static void stage_2(const int64_t thread, const int64_t threads, const float* re
   (void)image;
   (void)s;
   float* restrict s_partial = (float*)(scratch + 0);
+  __asm__("" : "+r"(s_partial));
   for (int64_t item = 0; item < 2; item++) {
     const int64_t chunk = item % 2;
     const int64_t part_begin = chunk * 100;
@@ -154,7 +157,9 @@ static void stage_3(const int64_t thread, const int64_t threads, const float* re
   (void)image;
   (void)s;
   float* restrict s_partial = (float*)(scratch + 0);
+  __asm__("" : "+r"(s_partial));
   float* restrict s_partial_i_offset = (float*)(scratch + 240000);
+  __asm__("" : "+r"(s_partial_i_offset));
   for (int64_t j = mdh_share(300, thread, threads); j < mdh_share(300, thread + 1, threads); j++) {
     float total0_1 = s_partial[j + 29700];
     s_partial_i_offset[j + 300] = total0_1;
@@ -165,7 +170,9 @@ static void stage_3(const int64_t thread, const int64_t threads, const float* re
 static void stage_4(const int64_t thread, const int64_t threads, const float* restrict image, double* restrict s, char* restrict scratch) {
   (void)image;
   float* restrict s_partial = (float*)(scratch + 0);
+  __asm__("" : "+r"(s_partial));
   float* restrict s_partial_i_offset = (float*)(scratch + 240000);
+  __asm__("" : "+r"(s_partial_i_offset));
   for (int64_t item = 0; item < 2; item++) {
     const int64_t chunk = item % 2;
     const int64_t part_begin = chunk * 100;

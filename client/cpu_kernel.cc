@@ -47,9 +47,11 @@ Result<std::unique_ptr<CpuKernel>> CpuKernel::Load(const v1::Kernel& kernel,
   }
   std::unique_ptr<CpuKernel> loaded(new CpuKernel(library, call, kernel));
   if (compiler.empty() && object.compiler != kernel.compiler() && !kernel.compiler().empty()) {
-    loaded->warning_ = absl::StrCat("the kernel ", kernel.entry(), " was measured with ",
-                                    kernel.compiler(), ", which cannot be run here: it is compiled "
-                                    "with ", object.compiler, ", and may take longer");
+    loaded->warning_ =
+        absl::StrCat("the kernel ", kernel.entry(), " was measured with ", kernel.compiler(),
+                     ", which cannot be run here: it is compiled "
+                     "with ",
+                     object.compiler, ", and may take longer");
   }
   return loaded;
 }

@@ -232,23 +232,22 @@ namespace {
 // Whether it compares, or takes one of several values: then nan may be lost on one way and not on
 // another one. Arithmetic alone hands nan on.
 bool Chooses(const ScalarFunction& combine) {
-  return std::any_of(
-      combine.instructions().begin(), combine.instructions().end(),
-      [](const ScalarInstruction& instruction) {
-        switch (instruction.op) {
-          case ScalarOp::kParameter:
-          case ScalarOp::kConstant:
-          case ScalarOp::kNeg:
-          case ScalarOp::kAdd:
-          case ScalarOp::kSub:
-          case ScalarOp::kMul:
-            return false;
-          case ScalarOp::kCast:
-            return !IsFloatingPoint(instruction.type);
-          default:
-            return true;
-        }
-      });
+  return std::any_of(combine.instructions().begin(), combine.instructions().end(),
+                     [](const ScalarInstruction& instruction) {
+                       switch (instruction.op) {
+                         case ScalarOp::kParameter:
+                         case ScalarOp::kConstant:
+                         case ScalarOp::kNeg:
+                         case ScalarOp::kAdd:
+                         case ScalarOp::kSub:
+                         case ScalarOp::kMul:
+                           return false;
+                         case ScalarOp::kCast:
+                           return !IsFloatingPoint(instruction.type);
+                         default:
+                           return true;
+                       }
+                     });
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ struct AccessPositions {
 };
 
 AccessPositions AccessPositionsOf(const Expression& expression, const Buffer& buffer,
-                          const IndexFunction& access) {
+                                  const IndexFunction& access) {
   const std::vector<int64_t> strides = PositionStrides(buffer);
   AccessPositions result{0, {}};
   for (size_t x = 0; x < strides.size(); ++x) {

@@ -186,8 +186,7 @@ Result<std::optional<v1::TuningJob>> JobQueue::FindRequest(const std::string& re
 Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job,
                        v1::CreateTuningJobResponse& response) const {
   const Result<v1::TuningRecord> known = lookup_table_.FindRecord(job.key());
-  const bool is_known =
-      known.ok() && !known->is_provisional() && !known->is_disturbed() &&
+  const bool is_known = known.ok() && !known->is_provisional() && !known->is_disturbed() &&
                         IsTimedAs(request.options, *known);
   const SearchEffort effort = is_known ? EffortBehind(*known) : SearchEffort{};
   const bool takes_it = is_known && (request.takes_any_search || known->is_pinned() ||

@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "codegen/default_parameters.h"
 #include "core/low_level_expression.h"
+#include "tuner/background_space.h"
 #include "tuner/design_search.h"
 #include "tuner/finalists.h"
 #include "tuner/first_points.h"
@@ -22,7 +23,6 @@
 #include "tuner/pace.h"
 #include "tuner/runner_pool.h"
 #include "tuner/search/search.h"
-#include "tuner/background_space.h"
 #include "tuner/trial_book.h"
 #include "tuner/tuning_budget.h"
 

@@ -39,7 +39,7 @@ def test_tune_look_up_and_get_the_kernel(client):
 
 
 def test_what_search_there_was_is_told(client):
-    expression = examples.matmul_loops(23, 24, 25)
+    expression = examples.matmul_loops(22, 26, 27)
     notes = []
 
     def tune(seconds):

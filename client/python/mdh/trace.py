@@ -25,14 +25,9 @@ OPERATIONS: Dict[str, Tuple[str, str]] = {
     "DIV": ("/", "number"), "REM": ("%", "number"), "MIN": ("min", "number"),
     "MAX": ("max", "number"), "POW": ("pow", "fp"), "BIT_AND": ("&", "integer"),
     "BIT_OR": ("|", "integer"), "BIT_XOR": ("^", "integer"), "AND": ("&", "bool"),
-    "FMIN": ("fmin", "fp"), "FMAX": ("fmax", "fp"), "OR": ("|", "bool"), "EQ": ("==", "any"), "NE": ("!=", "any"), "LT": ("<", "any"),
-    "LE": ("<=", "any"), "GT": (">", "any"), "GE": (">=", "any"),
+    "FMIN": ("fmin", "fp"), "FMAX": ("fmax", "fp"), "OR": ("|", "bool"), "EQ": ("==", "any"),
+    "NE": ("!=", "any"), "LT": ("<", "any"), "LE": ("<=", "any"), "GT": (">", "any"), "GE": (">=", "any"),
 }
-# Those that numpy's functions are on values; of numpy's scalars, also its operators.
-_UFUNCS = {"add": "ADD", "subtract": "SUB", "multiply": "MUL", "divide": "DIV",
-           "true_divide": "DIV", "power": "POW", "minimum": "MIN", "maximum": "MAX",
-           "fmin": "FMIN", "fmax": "FMAX", "less": "LT", "less_equal": "LE", "greater": "GT",
-           "greater_equal": "GE", "equal": "EQ", "not_equal": "NE"}
 _COMPARISONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 # What an integer is already.
 _TO_WHOLE = ("FLOOR", "CEIL", "ROUND", "TRUNC")
@@ -195,12 +190,6 @@ class Value:
 
     def __trunc__(self) -> "Value":
         return unary("TRUNC", self)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> "Value":
-        operation = _UFUNCS.get(ufunc.__name__)
-        if operation is None or method != "__call__" or options:
-            raise wrong(f"numpy's '{ufunc.__name__}' is no function of values: use those of mdh")
-        return binary(operation, *inputs)
 
     def __lt__(self, other: Any) -> "Value":
         return binary("LT", self, other)

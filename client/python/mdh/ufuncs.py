@@ -21,6 +21,11 @@ def _logical(operation: str) -> Callable[..., Any]:
     return lambda a, b: binary(operation, truth(a), truth(b))
 
 
+def _extreme(operation: str) -> Callable[..., Any]:
+    """nan wins in maximum and minimum, a number in fmax and fmin, here as in numpy."""
+    return lambda a, b: binary(operation, a, b)
+
+
 # By the name that the function has of itself: np.mod is "remainder".
 _UFUNCS: Dict[str, Callable[..., Any]] = {
     **{name: getattr(functions, name) for name in (
@@ -33,6 +38,8 @@ _UFUNCS: Dict[str, Callable[..., Any]] = {
         ("bitwise_and", "and_"), ("bitwise_or", "or_"), ("bitwise_xor", "xor"), ("less", "lt"),
         ("less_equal", "le"), ("greater", "gt"), ("greater_equal", "ge"), ("equal", "eq"),
         ("not_equal", "ne"))},
+    **{name: _extreme(operation) for name, operation in (
+        ("maximum", "MAX"), ("minimum", "MIN"), ("fmax", "FMAX"), ("fmin", "FMIN"))},
     "rint": functions.round,
     "square": lambda x: x * x,
     "logical_and": _logical("AND"),

@@ -42,7 +42,7 @@ std::string CPrelude::ExtremeBody(ScalarOp op, ScalarType type) {
   const std::string numbers = absl::Substitute(
       dialect_.extreme_of_numbers, name, type == ScalarType::kFloat32 ? dialect_.float_suffix : "");
   if (IgnoresNan(op) && !numbers.empty()) return absl::StrCat("return ", numbers, ";");
-  if (type == ScalarType::kFloat32 && !dialect_.extreme.empty()) {
+  if (!IgnoresNan(op) && type == ScalarType::kFloat32 && !dialect_.extreme.empty()) {
     uses_ptx_ |= dialect_.takes_ptx();
     return absl::Substitute(dialect_.extreme, name);
   }

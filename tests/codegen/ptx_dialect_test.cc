@@ -10,6 +10,7 @@ namespace mdh {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // What OpenCL C has no words for is there for NVIDIA's compiler only; vectors of additions for new
 // devices and drivers only.
@@ -28,6 +29,18 @@ TEST(PtxDialectTest, OpenClCOfNvidiasCompiler) {
   EXPECT_FALSE(hopper.atomic_add_vector.empty());
   EXPECT_TRUE(old.atomic_add_vector.empty());
   EXPECT_TRUE(ada.atomic_add_vector.empty());
+}
+
+// PTX's instruction hands nan on: that is max, and not fmax.
+TEST(PtxDialectTest, OnlyTheMaximumThatHandsNanOnIsPtxs) {
+  const LoopValueType type{ScalarType::kFloat32};
+  CPrelude prelude(OpenClCFor(NvidiaUnderOpenCl("OpenCL 3.0 CUDA sm_90", "580.95.05")));
+  for (const ScalarOp op : {ScalarOp::kFmin, ScalarOp::kFmax}) {
+    prelude.OperationFunction(op, type, type);
+  }
+  EXPECT_THAT(prelude.ToString(), Not(HasSubstr(".NaN")));
+  prelude.OperationFunction(ScalarOp::kMax, type, type);
+  EXPECT_THAT(prelude.ToString(), HasSubstr("max.NaN.f32"));
 }
 
 TEST(PtxDialectTest, PtxInOpenClC) {

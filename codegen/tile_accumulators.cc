@@ -104,7 +104,8 @@ void TileAccumulators::AddNarrow(const TilePoint& point, const TilePoint& step, 
   const int lanes = plan_.lanes() * narrow.operand_bytes / SizeBytes(narrow.sum);
   const LoopValue zero = MakeSplat(MakeLiteral(ScalarValue::Zero(narrow.sum)), lanes);
   if (narrow.sum != narrow.result) {
-    const auto [position, is_first] = short_sums_.try_emplace(PointKey(point), point, step, "");
+    const auto [position, is_first] =
+        short_sums_.try_emplace(PointKey(point), ShortSum{point, step, ""});
     std::string& name = position->second.name;
     if (is_first) {
       name = NameOf(0, point, "_short");

@@ -15,7 +15,7 @@ bool IsAbove(int64_t limit, int64_t used) { return limit == 0 || limit > used; }
 
 std::string SecondsText(int64_t time_ns) {
   const double seconds = static_cast<double>(time_ns) * 1e-9;
-  return absl::StrFormat(seconds < 0.1 ? "%.3f s" : "%.1f s", seconds);
+  return absl::StrFormat("%.*f s", seconds < 0.1 ? 3 : 1, seconds);
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ TEST(CertainOperations, ThoseOfProductsAreAllCertain) {
 
 TEST(CertainOperations, WhatCanBeHoistedCountsOnce) {
   const Expression scaled = Parsed(R"(
-    scaled<I = 100, K = 1000> :=
+    scaled<| I = 100, K = 1000> :=
       out_view<fp32>( y: (i,k) -> (i) ) o md_hom<I,K>( f, (++, +) ) o
       inp_view<fp32,fp32>( x: (i,k) -> (i,k), s: (i,k) -> (i) )
     where f(x, s) -> y { y = x * sqrt(s) })");
@@ -190,7 +190,7 @@ TEST(CertainOperations, WhatCanBeHoistedCountsOnce) {
 
 TEST(CertainOperations, WhatASelectionMayNotAskForIsNotCertain) {
   const Expression bins = Parsed(R"(
-    bins<E = 1000, B = 50> :=
+    bins<| E = 1000, B = 50> :=
       out_view<fp32>( y: (e,b) -> (b) ) o md_hom<E,B>( f, (+, ++) ) o
       inp_view<int32,fp32,int32>( at: (e,b) -> (e), x: (e,b) -> (e), bin: (e,b) -> (b) )
     where f(at, x, bin) -> y { y = at == bin ? x * x : 0 })");

@@ -20,7 +20,9 @@ double AsDouble(int64_t time_ns) { return static_cast<double>(time_ns); }
 
 int64_t InterleavedTimes::Kernel::settled_ns() const {
   std::vector<int64_t> fastest;
-  for (const Round& round : rounds) fastest.push_back(round.fastest_ns);
+  for (const Round& round : rounds) {
+    if (!round.is_disturbed) fastest.push_back(round.fastest_ns);
+  }
   std::sort(fastest.begin(), fastest.end());
   for (size_t r = 0; r + kAgreeing <= fastest.size(); ++r) {
     if (AsDouble(fastest[r + kAgreeing - 1]) <= kAgreement * AsDouble(fastest[r])) {
@@ -56,7 +58,7 @@ void InterleavedTimes::AddRound(size_t kernel, const Measurement& round) {
   timed.latest.compile_ns = compile_ns;
   if (timed.has_failed() || round.times_ns.empty()) return;
   timed.rounds.push_back({*std::min_element(round.times_ns.begin(), round.times_ns.end()),
-                          round.time_ns(), round.times_ns});
+                          round.time_ns(), round.is_disturbed, round.times_ns});
 }
 
 int64_t InterleavedTimes::LeastSettled() const {
@@ -94,7 +96,7 @@ Measurement InterleavedTimes::Final(size_t kernel) const {
   const int64_t settled = timed.settled_ns();
   std::vector<Round> agreeing;
   for (const Round& round : timed.rounds) {
-    const bool agrees = settled > 0 && round.fastest_ns >= settled &&
+    const bool agrees = settled > 0 && !round.is_disturbed && round.fastest_ns >= settled &&
                         AsDouble(round.fastest_ns) <= kAgreement * AsDouble(settled);
     if (agrees) agreeing.push_back(round);
   }

@@ -37,6 +37,7 @@ class InterleavedTimes {
   struct Round {
     int64_t fastest_ns;
     int64_t median_ns;
+    bool is_disturbed;  // in every call: however well such rounds agree, they settle nothing
     std::vector<int64_t> times_ns;
   };
   struct Kernel {

@@ -60,6 +60,16 @@ TEST(InterleavedTimesTest, ATimeThatTheSearchHasBeatenByFarIsNotBelieved) {
   EXPECT_EQ(times.Final(0).time_ns(), 1310);
 }
 
+TEST(InterleavedTimesTest, RoundsWithoutAnUndisturbedCallSettleNothing) {
+  InterleavedTimes times({1000});
+  Measurement busy = Round({1010, 1010});
+  busy.is_disturbed = true;
+  for (int round = 0; round < 5; ++round) times.AddRound(0, busy);
+  EXPECT_THAT(times.Open(), ElementsAre(0));
+  EXPECT_TRUE(times.Final(0).is_disturbed);
+  EXPECT_EQ(times.Final(0).time_ns(), 1010);
+}
+
 TEST(InterleavedTimesTest, OneLuckyRoundSettlesNothing) {
   InterleavedTimes times({0});
   for (const int64_t time_ns : {900, 1000, 1010}) times.AddRound(0, Round({time_ns}));

@@ -21,7 +21,9 @@ struct Reproduced {
   double most = 0;
   bool is_reproduced = false;
 };
-// Measures until that is so, a few times at most. Errors: those of `measure`.
-Result<Reproduced> MeasureUntilReproduced(const std::function<Result<double>()>& measure);
+// Measures until that is so, and `is_sure` if it is given, a few times at most. Errors: those of
+// `measure`.
+Result<Reproduced> MeasureUntilReproduced(const std::function<Result<double>()>& measure,
+                                          const std::function<bool()>& is_sure = nullptr);
 
 }  // namespace mdh

@@ -12,7 +12,6 @@
 #include "tuner/measure/clock.h"
 #include "tuner/measure/device_buffer.h"
 #include "tuner/measure/device_comparison.h"
-#include "tuner/measure/disturbance.h"
 #include "tuner/measure/executor.h"
 #include "tuner/measure/executor_progress.h"
 #include "tuner/measure/message_stream.h"
@@ -136,7 +135,7 @@ class Performance {
     if (response_.outcome() == 0) response_.set_outcome(static_cast<int>(TrialOutcome::kOk));
     response_.mutable_times_ns()->Add(rule_.times_ns().begin(), rule_.times_ns().end());
     response_.set_calls_per_time(batch_);
-    response_.set_is_disturbed(rule_.is_disturbed() || opened_.device->IsHeldBack());
+    response_.set_is_disturbed(opened_.device->IsHeldBack());
     return std::move(response_);
   }
 
@@ -203,20 +202,15 @@ class Performance {
     if (opened_.flush != nullptr && is_cold()) {
       MDH_RETURN_IF_ERROR(opened_.flush->Fill(static_cast<std::byte>(++flushes_)));
     }
-    watch_.Begin(static_cast<int64_t>(longest_ns_));
     MDH_ASSIGN_OR_RETURN(const double all_ns, program_->Time(sets, calls));
-    was_disturbed_ = computes_on_host() && watch_.WasDisturbed(std::llround(all_ns));
     // No clock is exact enough for nothing at all.
     return std::max(all_ns / static_cast<double>(calls), 1.0);
   }
 
-  // Whether the threads of this process are the device.
-  bool computes_on_host() const { return opened_.device->description().blocks.warp_size <= 1; }
-
-  // Of the latest calls.
+  // Threads of drivers for CPUs sleep between calls and take each other's cores: their switches say
+  // nothing of others.
   void Record(double time_ns, int64_t calls) {
-    rule_.Record(std::llround(time_ns), std::llround(time_ns * static_cast<double>(calls)),
-                 was_disturbed_);
+    rule_.Record(std::llround(time_ns), std::llround(time_ns * static_cast<double>(calls)));
     longest_ns_ = std::max(longest_ns_, time_ns * static_cast<double>(calls));
   }
 
@@ -387,8 +381,6 @@ class Performance {
   std::vector<DeviceArguments> sets_;  // the first one: the problem's own buffers
   size_t next_set_ = 0;
   int64_t batch_ = 1;
-  DisturbanceWatch watch_;
-  bool was_disturbed_ = false;  // the latest calls
   int64_t start_ns_ = 0;
   double longest_ns_ = 0;
   bool is_long_ = false;

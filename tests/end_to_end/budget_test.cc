@@ -23,10 +23,10 @@ struct BudgetCase {
 };
 
 constexpr const char* kSumOfInt8 =
-    "sum<I=4> := out_view<int64>( c: (i)->() ) o md_hom<I>( f, (+) ) o "
+    "sum<| I=4> := out_view<int64>( c: (i)->() ) o md_hom<I>( f, (+) ) o "
     "inp_view<int8>( a: (i)->(i) ) where f(a) -> c { c = int64(a) }";
 constexpr const char* kCountOfPoints =
-    "cnt<I=4> := out_view<int64>( c: (i)->() ) o md_hom<I>( f, (+) ) o "
+    "cnt<| I=4> := out_view<int64>( c: (i)->() ) o md_hom<I>( f, (+) ) o "
     "inp_view<int32>( a: (i)->() ) where f(a) -> c { c = int64(a) * (i % 7) }";
 
 // From 1 point to 4e9.

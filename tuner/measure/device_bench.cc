@@ -97,14 +97,15 @@ class DeviceBench final : public Bench {
     executor_.reset();
     MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Executor> executor,
                          Executor::Start(Setup({}, PeakOutputs()), supervisor_));
-    return MeasureDevicePeaks(device_, [&](const Kernel& kernel) -> Result<double> {
+    return MeasureDevicePeaks(device_, [&](const Kernel& kernel) -> Result<CallTime> {
       MDH_ASSIGN_OR_RETURN(const Executor::Execution execution, RunOwn(*executor, kernel));
       if (execution.failure) {
         return absl::InternalError(
             absl::StrCat("a microbenchmark of the device failed: ", execution.failure->reason));
       }
       const std::vector<int64_t>& times = execution.record.times_ns;
-      return static_cast<double>(*std::min_element(times.begin(), times.end()));
+      return CallTime{static_cast<double>(*std::min_element(times.begin(), times.end())),
+                      execution.record.is_disturbed};
     });
   }
 

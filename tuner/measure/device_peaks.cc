@@ -25,13 +25,18 @@ std::vector<OutputBuffer> PeakOutputs() {
 }
 
 Result<MachinePeaks> MeasureDevicePeaks(
-    const DeviceDescription& device, const std::function<Result<double>(const Kernel&)>& time_ns) {
+    const DeviceDescription& device,
+    const std::function<Result<CallTime>(const Kernel&)>& time_of) {
   MachinePeaks peaks;
   const auto rate = [&](const PeakKernel& peak) -> Result<double> {
-    MDH_ASSIGN_OR_RETURN(const Reproduced rate, MeasureUntilReproduced([&]() -> Result<double> {
-                           MDH_ASSIGN_OR_RETURN(const double time, time_ns(peak.kernel));
-                           return peak.work / time * 1e9;
-                         }));
+    bool was_quiet = false;
+    const auto measure = [&]() -> Result<double> {
+      MDH_ASSIGN_OR_RETURN(const CallTime time, time_of(peak.kernel));
+      was_quiet = was_quiet || !time.is_disturbed;
+      return peak.work / time.ns * 1e9;
+    };
+    MDH_ASSIGN_OR_RETURN(const Reproduced rate,
+                         MeasureUntilReproduced(measure, [&] { return was_quiet; }));
     peaks.is_disturbed = peaks.is_disturbed || !rate.is_reproduced;
     return rate.most;
   };
@@ -44,7 +49,8 @@ Result<MachinePeaks> MeasureDevicePeaks(
   const int64_t bytes = BandwidthBytes(device);
   MDH_ASSIGN_OR_RETURN(peaks.memory_bytes_per_s, rate(ReadPeakKernel(device, bytes)));
   MDH_ASSIGN_OR_RETURN(peaks.copy_bytes_per_s, rate(CopyPeakKernel(device, bytes)));
-  MDH_ASSIGN_OR_RETURN(peaks.launch_overhead_ns, time_ns(EmptyKernel(device).kernel));
+  MDH_ASSIGN_OR_RETURN(const CallTime empty, time_of(EmptyKernel(device).kernel));
+  peaks.launch_overhead_ns = empty.ns;
   return peaks;
 }
 

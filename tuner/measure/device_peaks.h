@@ -16,8 +16,14 @@ namespace mdh {
 // Output of the microbenchmarks; they have no inputs.
 std::vector<OutputBuffer> PeakOutputs();
 
-// `time_ns`: runs a microbenchmark and gives the shortest time of a call. Errors: what it says.
+// The shortest time of a call, and whether others disturbed all of them.
+struct CallTime {
+  double ns = 0;
+  bool is_disturbed = false;
+};
+
+// `time_of` runs a microbenchmark. Errors: what it says.
 Result<MachinePeaks> MeasureDevicePeaks(
-    const DeviceDescription& device, const std::function<Result<double>(const Kernel&)>& time_ns);
+    const DeviceDescription& device, const std::function<Result<CallTime>(const Kernel&)>& time_of);
 
 }  // namespace mdh

@@ -2,8 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace mdh {
+
+// Nanoseconds that the threads of this process that are alive have spent on cores and, ready to
+// run, in the queues of cores.
+struct ThreadTimes {
+  int64_t running_ns = 0;
+  int64_t queued_ns = 0;
+};
 
 // A call during which no thread lost its core tells how fast a kernel is; of any other one the time
 // also tells how busy the machine was. Threads that wait actively, as those of a kernel do, leave
@@ -20,13 +28,26 @@ class DisturbanceWatch {
 
  private:
   int64_t switches_ = 0;
-  int64_t waited_ns_ = 0;  // kUnknown: not looked at
+  std::optional<ThreadTimes> begin_;  // nullopt: not looked at
+};
+
+// The same for threads that sleep between calls, as those of OpenCL's drivers for CPUs do: their
+// switches say nothing. They wait a moment for a core whenever they wake up, and beside others that
+// compute they wait about as long as they run.
+class SharedCoresWatch {
+ public:
+  void Begin();
+  // Whether the threads have stood in the queues of cores for a good part of the time that they ran
+  // since Begin. False where the system does not say that.
+  bool WereShared() const;
+
+ private:
+  std::optional<ThreadTimes> begin_;
 };
 
 // Involuntary context switches of all threads of this process.
 int64_t InvoluntarySwitches();
-// Nanoseconds that the threads of this process that are alive have spent in the queues of cores,
-// ready to run; -1: the system does not say.
-int64_t NanosecondsInQueues();
+// nullopt: the system does not say.
+std::optional<ThreadTimes> TimesOfThreads();
 
 }  // namespace mdh

@@ -12,6 +12,7 @@
 #include "tuner/measure/clock.h"
 #include "tuner/measure/device_buffer.h"
 #include "tuner/measure/device_comparison.h"
+#include "tuner/measure/disturbance.h"
 #include "tuner/measure/executor.h"
 #include "tuner/measure/executor_progress.h"
 #include "tuner/measure/message_stream.h"
@@ -128,14 +129,17 @@ class Performance {
 
   v1::ExecutorResponse Perform() {
     Status status = Prepare();
+    SharedCoresWatch cores;
+    if (computes_on_host()) cores.Begin();
     if (status.ok()) status = Call();
     progress_.done_calling_ns = NowNs();
+    const bool were_cores_shared = cores.WereShared();
     if (status.ok()) status = Check();
     if (!status.ok() && response_.outcome() == 0) Blame(status);
     if (response_.outcome() == 0) response_.set_outcome(static_cast<int>(TrialOutcome::kOk));
     response_.mutable_times_ns()->Add(rule_.times_ns().begin(), rule_.times_ns().end());
     response_.set_calls_per_time(batch_);
-    response_.set_is_disturbed(opened_.device->IsHeldBack());
+    response_.set_is_disturbed(were_cores_shared || opened_.device->IsHeldBack());
     return std::move(response_);
   }
 
@@ -207,8 +211,9 @@ class Performance {
     return std::max(all_ns / static_cast<double>(calls), 1.0);
   }
 
-  // Threads of drivers for CPUs sleep between calls and take each other's cores: their switches say
-  // nothing of others.
+  // Whether the threads of this process are the device.
+  bool computes_on_host() const { return opened_.device->description().blocks.warp_size <= 1; }
+
   void Record(double time_ns, int64_t calls) {
     rule_.Record(std::llround(time_ns), std::llround(time_ns * static_cast<double>(calls)));
     longest_ns_ = std::max(longest_ns_, time_ns * static_cast<double>(calls));

@@ -1,0 +1,73 @@
+// Whether a process notices that others use its cores.
+#include "tuner/measure/disturbance.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "gtest/gtest.h"
+
+namespace mdh {
+namespace {
+
+void Compute(std::chrono::milliseconds duration) {
+  const auto end = std::chrono::steady_clock::now() + duration;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+// This process and a child that computes share one core while it lives.
+class OneCore {
+ public:
+  OneCore() {
+    sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    child_ = fork();
+    if (child_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (true) Compute(std::chrono::milliseconds(100));
+  }
+  ~OneCore() {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+    sched_setaffinity(0, sizeof before_, &before_);
+  }
+
+ private:
+  cpu_set_t before_ = {};
+  pid_t child_ = 0;
+};
+
+TEST(DisturbanceTest, AnotherProcessOnTheSameCoreIsNoticed) {
+  if (!TimesOfThreads()) GTEST_SKIP() << "this system has no /proc/self/task/*/schedstat";
+  const OneCore shared;
+  DisturbanceWatch calls;
+  SharedCoresWatch cores;
+  calls.Begin(/*expected_ns=*/200'000'000);
+  cores.Begin();
+  Compute(std::chrono::milliseconds(200));
+  EXPECT_TRUE(calls.WasDisturbed(200'000'000));
+  EXPECT_TRUE(cores.WereShared());
+}
+
+TEST(DisturbanceTest, NothingIsSharedBeforeItBegins) {
+  const SharedCoresWatch cores;
+  EXPECT_FALSE(cores.WereShared());
+}
+
+TEST(DisturbanceTest, TimeOnCoresIsCounted) {
+  const auto before = TimesOfThreads();
+  if (!before) GTEST_SKIP() << "this system has no /proc/self/task/*/schedstat";
+  Compute(std::chrono::milliseconds(20));
+  EXPECT_GT(TimesOfThreads()->running_ns, before->running_ns);
+}
+
+}  // namespace
+}  // namespace mdh

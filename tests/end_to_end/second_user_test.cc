@@ -45,13 +45,18 @@ class SecondUserTest : public ::testing::Test {
     EXPECT_EQ(chmod(path.c_str(), 0644), 0);
   }
   // As the victim, who has no other variables than these.
-  Ended Victim(std::vector<std::string> words, const std::vector<std::string>& variables = {}) {
+  std::vector<std::string> AsVictim(const std::vector<std::string>& words,
+                                    const std::vector<std::string>& variables) const {
     std::vector<std::string> all = {
         "setpriv", "--reuid=54321",      "--regid=54321", "--clear-groups", "env",
         "-i",      "PATH=/usr/bin:/bin", "HOME=" + home_};
     all.insert(all.end(), variables.begin(), variables.end());
     all.insert(all.end(), words.begin(), words.end());
-    return RunProgram(all);
+    return all;
+  }
+  Ended Victim(const std::vector<std::string>& words,
+               const std::vector<std::string>& variables = {}) const {
+    return RunProgram(AsVictim(words, variables));
   }
   // A daemon of the victim's that must not come to serve.
   Ended VictimsDaemon(std::vector<std::string> words, const std::vector<std::string>& variables) {
@@ -67,7 +72,8 @@ class SecondUserTest : public ::testing::Test {
   // Listens for the attacker; nobody may connect.
   class Listener {
    public:
-    Listener(const std::string& path, uid_t owner) : socket_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    Listener(const std::string& path, uid_t owner)
+        : socket_(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
       sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
       path.copy(address.sun_path, sizeof address.sun_path - 1);
       EXPECT_EQ(bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
@@ -178,18 +184,21 @@ TEST_F(SecondUserTest, TheirPrincipalsAreNobodys) {
 TEST_F(SecondUserTest, NothingIsCompiledInTheirFolder) {
   MakeFolder(shared_ + "/work", 0777, kAttacker);
   MakeFolder(shared_ + "/temporary", 0777, kAttacker);
-  const std::string database = home_ + "/db";
   for (const auto& [words, variables, folder] :
        std::vector<std::tuple<std::vector<std::string>, std::vector<std::string>, std::string>>{
            {{"--work-directory", shared_ + "/work"}, {}, shared_ + "/work"},
            {{}, {"TMPDIR=" + shared_ + "/temporary"}, shared_ + "/temporary"}}) {
-    std::vector<std::string> all = {"timeout", "4",        ProgramPath("mdhd"),    "--devices",
-                                    "cpu",     "--listen", "unix:" + home_ + "/s", "--database",
-                                    database};
+    std::vector<std::string> all = {ProgramPath("mdhd"),    "--devices",  "cpu",        "--listen",
+                                    "unix:" + home_ + "/s", "--database", home_ + "/db"};
     all.insert(all.end(), words.begin(), words.end());
-    const Ended ended = Victim(all, variables);
-    EXPECT_THAT(ended.err, IsRefusedFor(folder));
-    EXPECT_FALSE(std::filesystem::exists(folder + "/cpu/candidates"));
+    Program daemon(AsVictim(all, variables));
+    EXPECT_TRUE(Eventually([&] {
+      return daemon.HasEnded() || daemon.err().find("listening on") != std::string::npos;
+    }));
+    EXPECT_FALSE(daemon.HasEnded());
+    EXPECT_THAT(daemon.err(), HasSubstr("tuning is refused"));
+    EXPECT_THAT(daemon.err(), IsRefusedFor(folder));
+    EXPECT_TRUE(std::filesystem::is_empty(folder));
   }
 }
 

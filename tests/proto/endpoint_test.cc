@@ -31,6 +31,12 @@ TEST(Endpoint, EachUserHasOne) {
   EXPECT_EQ(DefaultEndpoint("", 7), "unix:/tmp/mdhd-7/mdhd.sock");
 }
 
+TEST(Endpoint, UnixAddressesHavePaths) {
+  EXPECT_EQ(UnixSocketPath("unix:/a/b.sock"), "/a/b.sock");
+  EXPECT_EQ(UnixSocketPath("unix:///a/b.sock"), "/a/b.sock");
+  EXPECT_EQ(UnixSocketPath("127.0.0.1:80"), "");
+}
+
 TEST(Endpoint, ClientsPreferTheirUsersDaemonToTheMachines) {
   const TemporaryDirectory directory;
   const std::string system = directory.File("system.sock");

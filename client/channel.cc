@@ -1,5 +1,7 @@
 #include "client/channel.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -59,6 +61,17 @@ Status CheckToken(const std::string& target, const ClientSecurity& security) {
       "authority of the daemon's certificate, or allow it (--allow-token-in-clear)"));
 }
 
+Status CannotConnect(const std::string& target, const std::string& more) {
+  return absl::UnavailableError(
+      absl::StrCat("cannot connect to ", target, "; is mdhd running there", more, "?"));
+}
+
+Status CheckListener(const std::string& target, const ClientSecurity& security) {
+  MDH_ASSIGN_OR_RETURN(TrustedUsers trusted, TrustedUsers::Parse(security.trusted_users));
+  const Status checked = CheckTrustedEndpoint(target, std::move(trusted));
+  return absl::IsNotFound(checked) ? CannotConnect(target, "") : checked;
+}
+
 // Of one call.
 class TokenSender final : public grpc::experimental::Interceptor {
  public:
@@ -90,14 +103,51 @@ class TokenSenders final : public grpc::experimental::ClientInterceptorFactoryIn
   const std::string authorization_;
 };
 
+// Ends a call, before it begins, of a process that did not open the connection: it would write into
+// that of its parent.
+class RefusalInOtherProcess final : public grpc::experimental::Interceptor {
+ public:
+  void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+    using Hook = grpc::experimental::InterceptionHookPoints;
+    if (methods->QueryInterceptionHookPoint(Hook::PRE_RECV_MESSAGE)) {
+      methods->FailHijackedRecvMessage();
+    }
+    if (methods->QueryInterceptionHookPoint(Hook::PRE_RECV_STATUS)) {
+      *methods->GetRecvStatus() =
+          grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
+                       "the connection is that of the process that this one was forked from; "
+                       "connect again here");
+    }
+    if (methods->QueryInterceptionHookPoint(Hook::PRE_SEND_INITIAL_METADATA)) {
+      methods->Hijack();
+    } else {
+      methods->Proceed();
+    }
+  }
+};
+
+class RefusalsInOtherProcesses final
+    : public grpc::experimental::ClientInterceptorFactoryInterface {
+ public:
+  grpc::experimental::Interceptor* CreateClientInterceptor(
+      grpc::experimental::ClientRpcInfo*) override {
+    return getpid() == process_ ? nullptr : new RefusalInOtherProcess();  // gRPC owns it
+  }
+
+ private:
+  const pid_t process_ = getpid();
+};
+
 }  // namespace
 
 Result<std::shared_ptr<grpc::Channel>> ConnectChannel(const std::string& target,
                                                       const ClientOptions& options) {
   MDH_RETURN_IF_ERROR(CheckToken(target, options.security));
+  MDH_RETURN_IF_ERROR(CheckListener(target, options.security));
   MDH_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
                        MakeCredentials(target, options.security));
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(std::make_unique<RefusalsInOtherProcesses>());
   if (!options.security.token.empty()) {
     interceptors.push_back(std::make_unique<TokenSenders>(options.security.token));
   }
@@ -106,6 +156,10 @@ Result<std::shared_ptr<grpc::Channel>> ConnectChannel(const std::string& target,
   // A daemon that was restarted is found again while calls are still repeated.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
+  // A forked process that connects again shares nothing with its parent.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // What does not leave the machine goes through no proxy, whatever $http_proxy says.
+  if (IsLocalEndpoint(target)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   std::shared_ptr<grpc::Channel> channel = grpc::experimental::CreateCustomChannelWithInterceptors(
       target, credentials, arguments, std::move(interceptors));
   const auto limit = After(options.connect_limit_ns);
@@ -117,9 +171,8 @@ Result<std::shared_ptr<grpc::Channel>> ConnectChannel(const std::string& target,
   }
   if (state != GRPC_CHANNEL_READY) {
     const bool is_tls = !options.security.tls_ca.empty() && !IsUnixEndpoint(target);
-    return absl::UnavailableError(
-        absl::StrCat("cannot connect to ", target, "; is mdhd running there",
-                     is_tls ? ", with TLS and a certificate that is valid for this name?" : "?"));
+    return CannotConnect(target,
+                         is_tls ? ", with TLS and a certificate that is valid for this name" : "");
   }
   return channel;
 }

@@ -14,8 +14,10 @@
 
 namespace mdh {
 
+// Calls of a process that was forked afterwards fail with FailedPrecondition: it connects again.
 // Errors: Unavailable, naming the target; InvalidArgument for files or a token that are wrong;
-// FailedPrecondition if the token would go over TCP without TLS to another machine.
+// FailedPrecondition if the token would go over TCP without TLS to another machine;
+// PermissionDenied if target is a Unix socket of somebody who is not trusted.
 Result<std::shared_ptr<grpc::Channel>> ConnectChannel(const std::string& target,
                                                       const ClientOptions& options);
 

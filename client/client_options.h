@@ -6,8 +6,11 @@
 
 namespace mdh {
 
-// Whom a client trusts and who it is. Unix sockets need neither and ignore the TLS part.
+// Whom a client trusts and who it is. Unix sockets ignore the TLS part.
 struct ClientSecurity {
+  // Users whose Unix sockets are trusted, beside root's, one's own and the system service's, see
+  // TrustedUsers::Parse: a daemon's kernels are code that its clients run.
+  std::string trusted_users = "";
   // File in PEM with the authority of the daemon's certificate: TCP connections use TLS; empty: no
   // TLS.
   std::string tls_ca = "";

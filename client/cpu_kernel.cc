@@ -1,7 +1,12 @@
 #include "client/cpu_kernel.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <unistd.h>
+
+#include <atomic>
+#include <system_error>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -21,11 +26,32 @@ std::string NativeCpu() {
   return cpu.ok() ? absl::StrCat(cpu->name, "\n", cpu->isa) : "";
 }
 
+// GNU's OpenMP runtime keeps its threads with the thread that calls. In a forked process the thread
+// that forked still believes in those of the parent, and would wait for them for ever: its calls
+// are made by other threads, which have their own.
+std::atomic<bool> is_forked = false;
+pthread_t thread_that_forked;
+
+void NoteFork() {
+  thread_that_forked = pthread_self();
+  is_forked = true;
+}
+
+int RunOnFreshThread(int (*call)(void* const*), void* const* arguments) {
+  int code = 1;
+  try {
+    std::thread([&] { code = call(arguments); }).join();
+  } catch (const std::system_error&) {  // there is no thread
+  }
+  return code;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CpuKernel>> CpuKernel::Load(const v1::Kernel& kernel,
                                                    const KernelCache& cache,
                                                    const std::string& compiler) {
+  [[maybe_unused]] static const int noted = pthread_atfork(nullptr, nullptr, NoteFork);
   const std::string cpu = NativeCpu();
   MDH_ASSIGN_OR_RETURN(KernelCache::Object object, cache.SharedObject(kernel, compiler, cpu));
   void* library = dlopen(object.path.c_str(), kLoadFlags);
@@ -46,12 +72,12 @@ Result<std::unique_ptr<CpuKernel>> CpuKernel::Load(const v1::Kernel& kernel,
     return connected;
   }
   std::unique_ptr<CpuKernel> loaded(new CpuKernel(library, call, kernel));
+  loaded->warning_ = object.notice;
   if (compiler.empty() && object.compiler != kernel.compiler() && !kernel.compiler().empty()) {
-    loaded->warning_ =
-        absl::StrCat("the kernel ", kernel.entry(), " was measured with ", kernel.compiler(),
-                     ", which cannot be run here: it is compiled "
-                     "with ",
-                     object.compiler, ", and may take longer");
+    absl::StrAppend(&loaded->warning_, loaded->warning_.empty() ? "" : "; ", "the kernel ",
+                    kernel.entry(), " was measured with ", kernel.compiler(),
+                    ", which cannot be run here: it is compiled with ", object.compiler,
+                    ", and may take longer");
   }
   return loaded;
 }
@@ -71,7 +97,10 @@ Status CpuKernel::Run(absl::Span<void* const> arguments) const {
           absl::StrCat("the argument ", arguments_[n].name(), " is NULL"));
     }
   }
-  if (call_(arguments.data()) != 0) {
+  const bool is_elsewhere = is_forked && pthread_equal(pthread_self(), thread_that_forked) != 0;
+  const int code =
+      is_elsewhere ? RunOnFreshThread(call_, arguments.data()) : call_(arguments.data());
+  if (code != 0) {
     return absl::ResourceExhaustedError("there is no memory for the kernel's scratch buffer");
   }
   return absl::OkStatus();

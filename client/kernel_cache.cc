@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "core/canonical.h"  // Sha256Hex
 #include "core/kernel_call.h"
 
@@ -26,12 +28,54 @@ namespace {
 constexpr char kLanguage[] = "OpenMP C";
 constexpr char kOtherCompiler[] = "cc";  // where the kernel's own is missing
 constexpr size_t kMaxLogBytes = 2'000;
-constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
+// With less room than this, what failed failed for that.
+constexpr uint64_t kLeastRoomBytes = 1 << 20;
+// Behind the object, where loaders do not look: the SHA-256 of all before it.
+constexpr char kSumPrefix[] = "\nmdh-sha256 ";
+constexpr size_t kSumDigits = 64;
 
+// That another folder may do: ResourceExhausted or Unavailable, which nothing else is.
 Status DiskError(const std::string& what, int error) {
   const std::string message = absl::StrCat(what, ": ", std::strerror(error));
   return error == ENOSPC || error == EDQUOT ? absl::ResourceExhaustedError(message)
-                                            : absl::FailedPreconditionError(message);
+                                            : absl::UnavailableError(message);
+}
+bool IsOfDisk(const Status& status) {
+  return absl::IsResourceExhausted(status) || absl::IsUnavailable(status);
+}
+
+Result<std::string> ReadBytes(const std::string& path) {
+  errno = 0;
+  std::ifstream stream(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (!stream.is_open() || stream.bad()) return DiskError("cannot read " + path, errno);
+  return bytes;
+}
+
+std::string SumLine(const std::string& bytes) { return absl::StrCat(kSumPrefix, Sha256Hex(bytes)); }
+
+// Whether it is there as it was written: mapping one that was cut off or zeroed, by a crash of the
+// machine or a full disk, would end the process.
+bool IsWhole(const std::string& path) {
+  const Result<std::string> bytes = ReadBytes(path);
+  const size_t sum_bytes = std::strlen(kSumPrefix) + kSumDigits;
+  if (!bytes.ok() || bytes->size() <= sum_bytes) return false;
+  const size_t size = bytes->size() - sum_bytes;
+  return bytes->substr(size) == SumLine(bytes->substr(0, size));
+}
+
+// So that a name never stands for bytes that a crash of the machine could lose.
+Status SyncToDisk(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const absl::Cleanup close_file = [file] { close(file); };
+  if (file < 0 || fsync(file) != 0) return DiskError("cannot write " + path, errno);
+  return absl::OkStatus();
+}
+
+bool HasRoom(const std::string& directory) {
+  struct statvfs state = {};
+  return statvfs(directory.c_str(), &state) != 0 ||
+         uint64_t{state.f_bavail} * state.f_frsize >= kLeastRoomBytes;
 }
 
 // What is compiled: the kernel, and how it is called.
@@ -83,14 +127,20 @@ class TemporaryFile {
     return stream ? absl::OkStatus() : DiskError("cannot write " + path_, errno);
   }
   std::string FirstBytes(size_t count) const {
+    std::string bytes(count, '\0');
     std::ifstream stream(path_, std::ios::binary);
-    std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-    return bytes.substr(0, count);
+    stream.read(bytes.data(), static_cast<std::streamsize>(count));
+    bytes.resize(static_cast<size_t>(stream.gcount()));
+    return bytes;
   }
+  // With its sum, and not before all of it is on the disk.
   Status MoveTo(const std::string& path) {
+    MDH_ASSIGN_OR_RETURN(const std::string bytes, ReadBytes(path_));
+    MDH_RETURN_IF_ERROR(WriteText(absl::StrCat(bytes, SumLine(bytes))));
+    MDH_RETURN_IF_ERROR(SyncToDisk(path_));
     if (rename(path_.c_str(), path.c_str()) != 0) return DiskError("cannot write " + path, errno);
     path_.clear();
-    return absl::OkStatus();
+    return SyncToDisk(std::filesystem::path(path).parent_path().string());
   }
 
  private:
@@ -134,13 +184,63 @@ Result<bool> Compile(const std::string& entry, const std::string& compiler,
   const Outcome outcome = RunCompiler(command, log.path());
   if (!outcome.was_started) return false;
   if (outcome.has_succeeded) return true;
+  const std::string folder = std::filesystem::path(object.path()).parent_path().string();
+  if (!HasRoom(folder)) return DiskError("cannot write to " + folder, ENOSPC);
   return absl::FailedPreconditionError(absl::StrCat(compiler, " does not compile the kernel ",
                                                     entry, ":\n", log.FirstBytes(kMaxLogBytes)));
 }
 
+// A folder of this process alone, which is removed with what is in it.
+Result<std::shared_ptr<const std::string>> MakeTemporaryFolder() {
+  std::error_code error;
+  const std::filesystem::path base = std::filesystem::temp_directory_path(error);
+  if (error) return absl::UnavailableError("there is no folder for temporary files");
+  std::string path = (base / "mdh-XXXXXX").string();
+  if (mkdtemp(path.data()) == nullptr) {
+    return DiskError(absl::StrCat("cannot write to ", base.string()), errno);
+  }
+  return std::shared_ptr<const std::string>(new std::string(path), [](const std::string* made) {
+    std::error_code ignored;
+    std::filesystem::remove_all(*made, ignored);
+    delete made;
+  });
+}
+
+// Compiles to `path`. False if the compiler cannot be run.
+Result<bool> CompileTo(const std::string& path, const std::string& entry,
+                       const std::string& compiler, const Unit& unit) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  MDH_ASSIGN_OR_RETURN(const TemporaryFile source, TemporaryFile::Make(folder, ".c"));
+  MDH_ASSIGN_OR_RETURN(TemporaryFile made, TemporaryFile::Make(folder, ".so"));
+  MDH_ASSIGN_OR_RETURN(const TemporaryFile log, TemporaryFile::Make(folder, ".log"));
+  MDH_RETURN_IF_ERROR(source.WriteText(unit.source));
+  MDH_ASSIGN_OR_RETURN(const bool was_run,
+                       Compile(entry, compiler, unit.options, source, made, log));
+  if (!was_run) return false;
+  MDH_RETURN_IF_ERROR(made.MoveTo(path));
+  return true;
+}
+
+// What the first of the compilers that can be run has made, or makes, in `folder`. Errors: IsOfDisk
+// if another folder may do.
+Result<KernelCache::Object> FindOrCompile(const std::string& folder, const std::string& entry,
+                                          const Unit& unit, absl::Span<const std::string> compilers,
+                                          const std::string& cpu) {
+  for (const std::string& compiler : compilers) {
+    KernelCache::Object object = {
+        .path = absl::StrCat(folder, "/", NameOf(unit, compiler, cpu), ".so"),
+        .compiler = compiler};
+    if (IsWhole(object.path)) return object;
+    MDH_ASSIGN_OR_RETURN(const bool was_run, CompileTo(object.path, entry, compiler, unit));
+    if (was_run) return object;
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("there is no compiler: ", compilers.front(), " cannot be run"));
+}
+
 }  // namespace
 
-Result<KernelCache> KernelCache::Open(const std::string& directory) {
+Result<KernelCache> KernelCache::Open(const std::string& directory, const TrustedUsers& trusted) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(directory).parent_path(), error);
   if (mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
@@ -151,11 +251,13 @@ Result<KernelCache> KernelCache::Open(const std::string& directory) {
   if (stat(directory.c_str(), &state) != 0 || !S_ISDIR(state.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(directory, " is no folder"));
   }
-  if (state.st_uid != geteuid() || (state.st_mode & kOthersMayWrite) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("others may write to ", directory, ", or own it: code from there is not run"));
+  const Status checked = CheckTrustedPath(directory, trusted);
+  if (absl::IsPermissionDenied(checked)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("code from the cache is not run: ", checked.message()));
   }
-  return KernelCache(directory);
+  MDH_RETURN_IF_ERROR(checked);
+  return KernelCache(directory, "");
 }
 
 Result<KernelCache::Object> KernelCache::SharedObject(const v1::Kernel& kernel,
@@ -169,22 +271,24 @@ Result<KernelCache::Object> KernelCache::SharedObject(const v1::Kernel& kernel,
   const std::vector<std::string> compilers =
       compiler.empty() ? std::vector<std::string>{kernel.compiler(), kOtherCompiler}
                        : std::vector<std::string>{compiler};
-  for (const std::string& program : compilers) {
-    Object object = {absl::StrCat(directory_, "/", NameOf(unit, program, cpu), ".so"), program};
-    struct stat state = {};
-    if (stat(object.path.c_str(), &state) == 0 && state.st_size > 0) return object;
-    MDH_ASSIGN_OR_RETURN(const TemporaryFile source, TemporaryFile::Make(directory_, ".c"));
-    MDH_ASSIGN_OR_RETURN(TemporaryFile made, TemporaryFile::Make(directory_, ".so"));
-    MDH_ASSIGN_OR_RETURN(const TemporaryFile log, TemporaryFile::Make(directory_, ".log"));
-    MDH_RETURN_IF_ERROR(source.WriteText(unit.source));
-    MDH_ASSIGN_OR_RETURN(const bool was_run,
-                         Compile(kernel.entry(), program, unit.options, source, made, log));
-    if (!was_run) continue;
-    MDH_RETURN_IF_ERROR(made.MoveTo(object.path));
+  std::string why = why_none_;
+  if (!directory_.empty()) {
+    Result<Object> object = FindOrCompile(directory_, kernel.entry(), unit, compilers, cpu);
+    if (object.ok() || !IsOfDisk(object.status())) return object;
+    why = std::string(object.status().message());
+  }
+  Result<std::shared_ptr<const std::string>> folder = MakeTemporaryFolder();
+  Result<Object> object =
+      folder.ok() ? FindOrCompile(**folder, kernel.entry(), unit, compilers, cpu) : folder.status();
+  if (object.ok()) {
+    object->notice = absl::StrCat("the compiled kernel is not kept: ", why);
+    object->folder = *std::move(folder);
     return object;
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("there is no compiler: ", compilers.front(), " cannot be run"));
+  if (!IsOfDisk(object.status())) return object;
+  const std::string message = absl::StrCat(why, "; ", object.status().message());
+  return absl::IsResourceExhausted(object.status()) ? absl::ResourceExhaustedError(message)
+                                                    : absl::FailedPreconditionError(message);
 }
 
 }  // namespace mdh

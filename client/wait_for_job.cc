@@ -20,12 +20,11 @@ bool HasEnded(v1::TuningJobState state) {
          state == v1::TUNING_JOB_STATE_CANCELLED;
 }
 
-// What can be over when one asks again: a daemon that stops cancels its streams.
+}  // namespace
+
 bool IsOfConnection(const Status& error) {
   return absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error) || absl::IsCancelled(error);
 }
-
-}  // namespace
 
 Result<v1::GetTuningJobResponse> WaitForJob(Client& client, const std::string& name,
                                             const WaitOptions& options,
@@ -34,6 +33,7 @@ Result<v1::GetTuningJobResponse> WaitForJob(Client& client, const std::string& n
   Clock::time_point last_heard = start;
   Nanoseconds pause = kFirstPause;
   int64_t sequence = 0;
+  bool is_silent = false;
   const auto on_step = [&](const v1::TuningProgress& progress) {
     last_heard = Clock::now();
     pause = kFirstPause;
@@ -56,6 +56,10 @@ Result<v1::GetTuningJobResponse> WaitForJob(Client& client, const std::string& n
     if (!job.ok() && !IsOfConnection(job.status())) return job.status();
     if (job.ok()) {
       last_heard = Clock::now();
+      is_silent = false;
+    } else if (!is_silent && options.on_silence) {
+      is_silent = true;
+      options.on_silence();
     } else if (Clock::now() - last_heard > Nanoseconds(options.max_silence_ns)) {
       return job.status();
     }

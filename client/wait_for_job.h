@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "client/client.h"
@@ -16,6 +17,8 @@ struct WaitOptions {
   int64_t max_silence_ns = 30'000'000'000;
   // One stream of progress; it is then begun anew, after a look whether the daemon still answers.
   int64_t stream_limit_ns = 30'000'000'000;
+  // Called from the waiting thread when the daemon begins not to answer; empty: nobody is told.
+  std::function<void()> on_silence = {};
 };
 
 // Follows the job; `on_progress` is called from this thread, once for every step. Gives the job as
@@ -24,6 +27,9 @@ struct WaitOptions {
 Result<v1::GetTuningJobResponse> WaitForJob(Client& client, const std::string& name,
                                             const WaitOptions& options = {},
                                             const Client::OnProgress& on_progress = {});
+
+// Whether an error can be over when one asks again: a daemon that stops cancels its streams.
+bool IsOfConnection(const Status& error);
 
 // Why an ended job has no result: Cancelled, or what it failed with; OK if it has succeeded.
 Status ErrorOf(const v1::TuningJob& job);

@@ -99,7 +99,10 @@ Result<std::unique_ptr<BundleFile::Mapping>> BundleFile::Mapping::Of(const std::
   return std::make_unique<Mapping>(address, size);
 }
 
-Result<std::unique_ptr<BundleFile>> BundleFile::Open(const std::string& path, BundleCheck check) {
+Result<std::unique_ptr<BundleFile>> BundleFile::Open(const std::string& path, BundleCheck check,
+                                                     const TrustedUsers& trusted) {
+  const Status checked = CheckTrustedPath(path, trusted);
+  if (absl::IsPermissionDenied(checked)) return checked;
   const auto in_file = [&](const Status& error) {
     return absl::IsInvalidArgument(error)
                ? Status(error.code(), absl::StrCat(path, ": ", error.message()))

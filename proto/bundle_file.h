@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "core/trusted_path.h"
 #include "proto/bundle_query.h"
 
 namespace mdh {
@@ -41,9 +42,11 @@ enum class BundleCheck {
 class BundleFile {
  public:
   // Errors: NotFound and others of the file system; InvalidArgument, naming the file, if it is no
-  // bundle, is of another version, is cut off or was changed.
+  // bundle, is of another version, is cut off or was changed; PermissionDenied if it is not of this
+  // user, root or `trusted`, or others could write it (core/trusted_path.h): kernels are code.
   static Result<std::unique_ptr<BundleFile>> Open(const std::string& path,
-                                                  BundleCheck check = BundleCheck::kWhenOpened);
+                                                  BundleCheck check = BundleCheck::kWhenOpened,
+                                                  const TrustedUsers& trusted = {});
   // `bytes` must outlive it. Errors: InvalidArgument, saying what "the bundle" is.
   static Result<std::unique_ptr<BundleFile>> FromBytes(
       std::string_view bytes, BundleCheck check = BundleCheck::kWhenOpened);

@@ -137,6 +137,22 @@ Status AccessControl::CheckRole(const Caller& caller, std::string_view method) c
   return Refusal(*caller.principal, entry->role, method);
 }
 
+Status AccessControl::CheckOwner(const Caller& caller, const std::string& source,
+                                 const std::string& what) const {
+  const Principal& principal = *caller.principal;
+  // What was stored by a daemon that kept no owners is everybody's.
+  if (principal.role == Role::kAdmin || source.empty() || source == principal.name) {
+    return absl::OkStatus();
+  }
+  const bool is_principals = file_ != nullptr && file_->current()->HasName(source);
+  if (principal.name.empty() && !is_principals) return absl::OkStatus();
+  const std::string who = principal.name.empty() ? "callers without a name" : principal.name;
+  return WithReason(
+      absl::PermissionDeniedError(absl::StrCat(what, " belongs to ", source, ": ", who,
+                                               " may not change it, administrators may")),
+      "NOT_THE_OWNER", {{"name", what}, {"owner", source}});
+}
+
 Result<Admission> AccessControl::Enter(const grpc::ServerContextBase& context,
                                        std::string_view method) const {
   MDH_ASSIGN_OR_RETURN(Caller caller, Identify(context));

@@ -63,6 +63,10 @@ class AccessControl {
   Status Admit(const grpc::ServerContextBase& context, std::string_view method) const;
   // Admit for a call that lasts: it counts until the admission is destroyed. Errors: as Admit.
   Result<Admission> Enter(const grpc::ServerContextBase& context, std::string_view method) const;
+  // Whether the caller may end or delete what `source` asked for (Caller::Source), named `what`:
+  // administrators may, those with a name what is theirs, those without what is no principal's.
+  // Errors: PermissionDenied, naming the owner.
+  Status CheckOwner(const Caller& caller, const std::string& source, const std::string& what) const;
   // Whether a caller that was admitted to another method may call this one, too. Errors: as Admit.
   Status CheckRole(const Caller& caller, std::string_view method) const;
 

@@ -5,6 +5,11 @@
 namespace mdh {
 
 void LimitConnections(grpc::ServerBuilder& builder, const ConnectionLimits& limits) {
+  // A few bytes can stand for gigabytes, which gRPC would make of them before anything is looked at:
+  // compressed messages are refused, and nothing is inflated.
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxRequestBytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(kMaxMetadataBytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.calls_per_connection);

@@ -7,7 +7,7 @@
 
 namespace mdh {
 
-// The largest specification of a study, and a little more.
+// The largest specification of a study, and a little more; not compressed, which is refused.
 inline constexpr int64_t kMaxRequestBytes = 4 << 20;
 // Headers of one call, with the token.
 inline constexpr int64_t kMaxMetadataBytes = 16 << 10;

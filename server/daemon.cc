@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "proto/endpoint.h"
 #include "server/access_control.h"
 #include "server/admin_service.h"
 #include "server/connection_limits.h"
@@ -179,7 +180,8 @@ std::shared_ptr<grpc::ServerCredentials> RunningDaemon::CredentialsFor(const std
 
 Status RunningDaemon::ReadPrincipals() {
   if (!options_.principals_file.empty()) {
-    MDH_ASSIGN_OR_RETURN(principals_, PrincipalsFile::Open(options_.principals_file));
+    MDH_ASSIGN_OR_RETURN(principals_,
+                         PrincipalsFile::Open(options_.principals_file, options_.trusted));
   }
   AccessOptions anonymous;
   const bool is_open = principals_ == nullptr && certificates_ == nullptr;
@@ -195,12 +197,21 @@ Status RunningDaemon::ReadPrincipals() {
 Status RunningDaemon::ClaimSockets() {
   for (const std::string& address : options_.listen) {
     const std::string path = UnixSocketPath(address);
-    if (!path.empty()) MDH_RETURN_IF_ERROR(ClaimUnixSocket(path));
+    if (path.empty()) continue;
+    MDH_RETURN_IF_ERROR(ClaimUnixSocket(path, options_.trusted));
+    const Status settled = CheckTrustedEndpoint(address, options_.trusted);
+    if (!settled.ok()) {
+      spdlog::warn("{}: clients do not connect to it: others could take its place", address);
+    }
   }
   return absl::OkStatus();
 }
 
 Status RunningDaemon::OpenStore() {
+  // Its kernels are code that clients run.
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    MDH_RETURN_IF_ERROR(CheckTrustedPath(options_.database + suffix, options_.trusted));
+  }
   const SqliteStoreOptions options{options_.database, options_.max_database_bytes};
   MDH_ASSIGN_OR_RETURN(store_, OpenSqliteStore(options));
   MDH_ASSIGN_OR_RETURN(study_store_, OpenSqliteStudyStore(*store_));
@@ -220,7 +231,8 @@ Status RunningDaemon::StartDevices() {
                                 .work_directory = options_.work_directory,
                                 .threads = 0,
                                 .path = {},
-                                .confinement = options_.confinement};
+                                .confinement = options_.confinement,
+                                .trusted = options_.trusted};
   MDH_ASSIGN_OR_RETURN(const DeviceSearch found, SearchDevices(options_.runner));
   std::vector<WantedDevice> wanted = AllDevices(found);
   if (!options_.devices.empty()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "core/trusted_path.h"
 #include "proto/expression_conversion.h"
 #include "server/role.h"
 #include "server/tls_certificates.h"
@@ -22,6 +23,7 @@ struct DaemonOptions {
   bool allow_any_host = false;
   mode_t socket_mode = 0600;
   TlsFiles tls;                        // for all TCP listeners
+  TrustedUsers trusted;                // beside root and this user, with files and folders
   std::string principals_file;         // see Principals::Parse; empty: nobody has a name
   std::optional<Role> anonymous_role;  // of callers without a name; else as mdhd --help says
   std::string database;

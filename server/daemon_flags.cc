@@ -70,6 +70,19 @@ void AddAccessFlags(CLI::App& app, DaemonOptions& options) {
           [](const std::string& name) { return std::string(ParseRole(name).status().message()); });
 }
 
+void AddTrustFlag(CLI::App& app, DaemonOptions& options) {
+  app.add_option_function<std::string>(
+         "--trusted-users",
+         [&options](const std::string& users) { options.trusted = *TrustedUsers::Parse(users); },
+         "who may own or write what is read, beside root and the user of the daemon (database, "
+         "principals, work directory, folders of sockets): names, with commas between them; *: "
+         "everybody, as in a container with one user")
+      ->envname("MDHD_TRUSTED_USERS")
+      ->check([](const std::string& users) {
+        return std::string(TrustedUsers::Parse(users).status().message());
+      });
+}
+
 void AddServiceFlags(CLI::App& app, DaemonOptions& options) {
   app.add_option("--listen", options.listen,
                  "unix:/path or HOST:PORT (port 0: any); may be given several times")
@@ -180,6 +193,7 @@ DaemonOptions DefaultDaemonOptions(const UserFolders& folders) {
 
 void AddDaemonFlags(CLI::App& app, DaemonOptions& options) {
   AddAccessFlags(app, options);
+  AddTrustFlag(app, options);
   AddServiceFlags(app, options);
 }
 

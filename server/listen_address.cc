@@ -16,21 +16,8 @@
 #include "proto/endpoint.h"
 
 namespace mdh {
-namespace {
-
-constexpr std::string_view kUnix = "unix:";
-
-}  // namespace
-
-std::string UnixSocketPath(const std::string& address) {
-  if (!address.starts_with(kUnix)) return "";
-  std::string path = address.substr(kUnix.size());
-  if (path.starts_with("///")) path = path.substr(2);
-  return path;
-}
-
 Status CheckListenAddress(const std::string& address, bool allow_any_host) {
-  if (address.starts_with(kUnix)) {
+  if (IsUnixEndpoint(address)) {
     const std::string path = UnixSocketPath(address);
     if (!path.starts_with("/")) {
       return absl::InvalidArgumentError(
@@ -58,7 +45,9 @@ Status CheckListenAddress(const std::string& address, bool allow_any_host) {
   return absl::OkStatus();
 }
 
-Status ClaimUnixSocket(const std::string& path) {
+Status ClaimUnixSocket(const std::string& path, const TrustedUsers& trusted) {
+  // What others made there first is not taken over.
+  MDH_RETURN_IF_ERROR(CheckTrustedPath(path, trusted));
   struct stat status = {};
   if (lstat(path.c_str(), &status) != 0) {
     if (errno != ENOENT) {
@@ -67,7 +56,8 @@ Status ClaimUnixSocket(const std::string& path) {
     }
     std::error_code error;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-    if (!error) return absl::OkStatus();
+    // Others could have made it meanwhile, in a shared folder.
+    if (!error) return CheckTrustedPath(path, trusted);
     return absl::FailedPreconditionError(
         absl::StrCat("the folder of socket ", path, ": ", error.message()));
   }

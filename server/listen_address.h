@@ -4,20 +4,19 @@
 #include <string>
 
 #include "core/status.h"
+#include "core/trusted_path.h"
 
 namespace mdh {
-
-// The path of "unix:/path" or "unix:///path"; empty for other addresses.
-std::string UnixSocketPath(const std::string& address);
 
 // Errors: InvalidArgument if `address` is neither "unix:/path" nor "HOST:PORT", the path is too
 // long for a socket, or the host is not a loopback one and `allow_any_host`, which TLS allows, is
 // false.
 Status CheckListenAddress(const std::string& address, bool allow_any_host);
 
-// Makes way for a Unix socket: removes the file that a dead daemon left behind.
-// Errors: Unavailable if a daemon listens there, FailedPrecondition if something else is in the
-// way.
-Status ClaimUnixSocket(const std::string& path);
+// Makes way for a Unix socket: makes its folder, for this user alone, and removes the file that a
+// dead daemon left behind. Errors: Unavailable if a daemon listens there, PermissionDenied if
+// others own the folder or the socket or could replace them, FailedPrecondition if something else
+// is in the way.
+Status ClaimUnixSocket(const std::string& path, const TrustedUsers& trusted = {});
 
 }  // namespace mdh

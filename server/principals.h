@@ -53,6 +53,9 @@ class Principals {
   // `name`: a subject alternative name or the common name of a certificate that was verified.
   std::shared_ptr<const Principal> FindCertificate(std::string_view name) const;
 
+  // Whether a line names somebody so.
+  bool HasName(const std::string& name) const { return roles_.contains(name); }
+
   const LimitTable& limits() const { return limits_; }
   size_t tokens() const { return by_digest_.size(); }
   size_t certificates() const { return by_certificate_.size(); }

@@ -1,9 +1,5 @@
 #include "server/principals_file.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,28 +11,17 @@ namespace {
 // More than tens of thousands of principals.
 constexpr int64_t kMaxPrincipalsBytes = 4 << 20;
 
-Status CheckMode(const std::string& path) {
-  struct stat status = {};
-  if (stat(path.c_str(), &status) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", std::strerror(errno)));
-  }
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": others than its owner may write it (chmod go-w)"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-Result<std::unique_ptr<PrincipalsFile>> PrincipalsFile::Open(std::string path) {
-  std::unique_ptr<PrincipalsFile> file(new PrincipalsFile(std::move(path)));
+Result<std::unique_ptr<PrincipalsFile>> PrincipalsFile::Open(std::string path,
+                                                             TrustedUsers trusted) {
+  std::unique_ptr<PrincipalsFile> file(new PrincipalsFile(std::move(path), std::move(trusted)));
   MDH_RETURN_IF_ERROR(file->Reload().status());
   return file;
 }
 
 Result<bool> PrincipalsFile::Reload() {
-  MDH_RETURN_IF_ERROR(CheckMode(path_));
+  MDH_RETURN_IF_ERROR(CheckTrustedPath(path_, trusted_));
   MDH_ASSIGN_OR_RETURN(std::string text, ReadFileContent(path_, kMaxPrincipalsBytes));
   absl::MutexLock lock(&mutex_);
   if (current_ != nullptr && text == text_) return false;

@@ -7,6 +7,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "core/status.h"
+#include "core/trusted_path.h"
 #include "server/principals.h"
 
 namespace mdh {
@@ -15,8 +16,9 @@ namespace mdh {
 class PrincipalsFile {
  public:
   // Errors: InvalidArgument if it cannot be read or has a line that is wrong, naming file and line;
-  // or if others than its owner may write it.
-  static Result<std::unique_ptr<PrincipalsFile>> Open(std::string path);
+  // PermissionDenied if it is not of this user, root or `trusted`, or others may write it or put
+  // another in its place (core/trusted_path.h).
+  static Result<std::unique_ptr<PrincipalsFile>> Open(std::string path, TrustedUsers trusted = {});
 
   // Reads the file again if it has changed: true if there is something new. After an error what it
   // said before goes on to hold; each version of it is complained of once. Errors: as Open.
@@ -25,9 +27,11 @@ class PrincipalsFile {
   std::shared_ptr<const Principals> current() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  explicit PrincipalsFile(std::string path) : path_(std::move(path)) {}
+  PrincipalsFile(std::string path, TrustedUsers trusted)
+      : path_(std::move(path)), trusted_(std::move(trusted)) {}
 
   const std::string path_;
+  const TrustedUsers trusted_;
   mutable absl::Mutex mutex_;
   std::string text_ ABSL_GUARDED_BY(mutex_);  // the latest, right or wrong
   std::shared_ptr<const Principals> current_ ABSL_GUARDED_BY(mutex_);

@@ -136,7 +136,8 @@ Status StudyCatalogue::CheckRoomForStudy() {
   return CheckStoredBytes(totals);
 }
 
-Result<v1::Study> StudyCatalogue::Create(const v1::StudySpec& spec, const std::string& request_id) {
+Result<v1::Study> StudyCatalogue::Create(const v1::StudySpec& spec, const std::string& request_id,
+                                         const std::string& source) {
   MDH_ASSIGN_OR_RETURN(std::optional<v1::Study> earlier, FindRequest(spec, request_id));
   if (earlier.has_value()) return *std::move(earlier);
   LoadedStudy prepared;
@@ -144,6 +145,7 @@ Result<v1::Study> StudyCatalogue::Create(const v1::StudySpec& spec, const std::s
   v1::Study study = std::move(prepared.summary);
   MDH_RETURN_IF_ERROR(CheckRoomForStudy());
   study.set_request_id(request_id);
+  study.set_source(source);
   Touch(options_.now(), study);
   *study.mutable_create_time() = study.update_time();
   const Result<int64_t> number = store_.InsertStudy(study);

@@ -45,7 +45,9 @@ class StudyCatalogue {
   ~StudyCatalogue();
 
   // Errors: see StudyService.CreateStudy.
-  Result<v1::Study> Create(const v1::StudySpec& spec, const std::string& request_id);
+  // `source`: who creates it.
+  Result<v1::Study> Create(const v1::StudySpec& spec, const std::string& request_id,
+                           const std::string& source = "");
   // What Create would give, but for the name. Stores nothing.
   Result<v1::Study> Check(const v1::StudySpec& spec);
   // Errors: NotFound; so of all that follow. FailedPrecondition if the study was begun by a version

@@ -35,7 +35,8 @@ Result<absl::Duration> ReadLease(const v1::AskTrialsRequest& request) {
 
 }  // namespace
 
-Result<v1::CreateStudyResponse> StudyServiceImpl::Create(const v1::CreateStudyRequest& request) {
+Result<v1::CreateStudyResponse> StudyServiceImpl::Create(const v1::CreateStudyRequest& request,
+                                                         const std::string& source) {
   if (request.request_id().size() > kMaxRequestIdBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("request_id is longer than ", kMaxRequestIdBytes, " bytes"));
@@ -44,7 +45,7 @@ Result<v1::CreateStudyResponse> StudyServiceImpl::Create(const v1::CreateStudyRe
   MDH_ASSIGN_OR_RETURN(*response.mutable_study(),
                        request.validate_only()
                            ? studies_.Check(request.spec())
-                           : studies_.Create(request.spec(), request.request_id()));
+                           : studies_.Create(request.spec(), request.request_id(), source));
   return response;
 }
 
@@ -107,15 +108,24 @@ Result<v1::ListTrialsResponse> StudyServiceImpl::Trials(const v1::ListTrialsRequ
   return response;
 }
 
-Result<v1::CancelStudyResponse> StudyServiceImpl::Cancel(const v1::CancelStudyRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(request.name()));
+Result<int64_t> StudyServiceImpl::FindOwn(const std::string& name, const Caller& caller) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(name));
+  MDH_ASSIGN_OR_RETURN(const v1::Study study, store_.GetStudy(number));
+  MDH_RETURN_IF_ERROR(access_.CheckOwner(caller, study.source(), name));
+  return number;
+}
+
+Result<v1::CancelStudyResponse> StudyServiceImpl::Cancel(const v1::CancelStudyRequest& request,
+                                                         const Caller& caller) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request.name(), caller));
   v1::CancelStudyResponse response;
   MDH_ASSIGN_OR_RETURN(*response.mutable_study(), studies_.Cancel(number));
   return response;
 }
 
-Result<v1::DeleteStudyResponse> StudyServiceImpl::Delete(const v1::DeleteStudyRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(request.name()));
+Result<v1::DeleteStudyResponse> StudyServiceImpl::Delete(const v1::DeleteStudyRequest& request,
+                                                         const Caller& caller) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request.name(), caller));
   MDH_RETURN_IF_ERROR(studies_.Delete(number));
   return v1::DeleteStudyResponse();
 }
@@ -124,7 +134,9 @@ grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext* context,
                                            const v1::CreateStudyRequest* request,
                                            v1::CreateStudyResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.StudyService/CreateStudy",
-                    [&](const Caller&) { return Reply(Create(*request), response); });
+                    [&](const Caller& caller) {
+                      return Reply(Create(*request, caller.Source(*context)), response);
+                    });
 }
 
 grpc::Status StudyServiceImpl::GetStudy(grpc::ServerContext* context,
@@ -165,15 +177,17 @@ grpc::Status StudyServiceImpl::ListTrials(grpc::ServerContext* context,
 grpc::Status StudyServiceImpl::CancelStudy(grpc::ServerContext* context,
                                            const v1::CancelStudyRequest* request,
                                            v1::CancelStudyResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/CancelStudy",
-                    [&](const Caller&) { return Reply(Cancel(*request), response); });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.StudyService/CancelStudy",
+      [&](const Caller& caller) { return Reply(Cancel(*request, caller), response); });
 }
 
 grpc::Status StudyServiceImpl::DeleteStudy(grpc::ServerContext* context,
                                            const v1::DeleteStudyRequest* request,
                                            v1::DeleteStudyResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/DeleteStudy",
-                    [&](const Caller&) { return Reply(Delete(*request), response); });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.StudyService/DeleteStudy",
+      [&](const Caller& caller) { return Reply(Delete(*request, caller), response); });
 }
 
 }  // namespace mdh

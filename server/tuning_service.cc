@@ -116,25 +116,32 @@ Result<v1::ListTuningJobsResponse> TuningServiceImpl::List(
   return response;
 }
 
+Result<int64_t> TuningServiceImpl::FindOwn(const std::string& name, const Caller& caller) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(name)));
+  MDH_ASSIGN_OR_RETURN(const v1::TuningJob job, jobs_.Get(number));
+  MDH_RETURN_IF_ERROR(access_.CheckOwner(caller, job.source(), name));
+  return number;
+}
+
 Result<v1::CancelTuningJobResponse> TuningServiceImpl::Cancel(
-    const v1::CancelTuningJobRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
+    const v1::CancelTuningJobRequest& request, const Caller& caller) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request.name(), caller));
   v1::CancelTuningJobResponse response;
   MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Cancel(number));
   return response;
 }
 
 Result<v1::PauseTuningJobResponse> TuningServiceImpl::Pause(
-    const v1::PauseTuningJobRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
+    const v1::PauseTuningJobRequest& request, const Caller& caller) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request.name(), caller));
   v1::PauseTuningJobResponse response;
   MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Pause(number));
   return response;
 }
 
 Result<v1::ResumeTuningJobResponse> TuningServiceImpl::Resume(
-    const v1::ResumeTuningJobRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
+    const v1::ResumeTuningJobRequest& request, const Caller& caller) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request.name(), caller));
   v1::ResumeTuningJobResponse response;
   MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Resume(number));
   return response;
@@ -204,22 +211,24 @@ grpc::Status TuningServiceImpl::ListTuningJobs(grpc::ServerContext* context,
 grpc::Status TuningServiceImpl::CancelTuningJob(grpc::ServerContext* context,
                                                 const v1::CancelTuningJobRequest* request,
                                                 v1::CancelTuningJobResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/CancelTuningJob",
-                    [&](const Caller&) { return Reply(Cancel(*request), response); });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.TuningService/CancelTuningJob",
+      [&](const Caller& caller) { return Reply(Cancel(*request, caller), response); });
 }
 
 grpc::Status TuningServiceImpl::PauseTuningJob(grpc::ServerContext* context,
                                                const v1::PauseTuningJobRequest* request,
                                                v1::PauseTuningJobResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.TuningService/PauseTuningJob",
-                    [&](const Caller&) { return Reply(Pause(*request), response); });
+                    [&](const Caller& caller) { return Reply(Pause(*request, caller), response); });
 }
 
 grpc::Status TuningServiceImpl::ResumeTuningJob(grpc::ServerContext* context,
                                                 const v1::ResumeTuningJobRequest* request,
                                                 v1::ResumeTuningJobResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/ResumeTuningJob",
-                    [&](const Caller&) { return Reply(Resume(*request), response); });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.TuningService/ResumeTuningJob",
+      [&](const Caller& caller) { return Reply(Resume(*request, caller), response); });
 }
 
 grpc::Status TuningServiceImpl::ListTuningTrials(grpc::ServerContext* context,

@@ -1,5 +1,7 @@
 #include "client/c/boundary.h"
 
+#include <cstdlib>
+
 #include "client/c/handles.h"
 
 namespace mdh {
@@ -10,6 +12,10 @@ mdh_code Report(const Status& status, mdh_error** error) {
     *error = new mdh_error{code, std::string(status.message())};
   }
   return code;
+}
+
+std::string TrustedUsersText(const char* given) {
+  return TextOr(given != nullptr ? given : std::getenv("MDH_TRUSTED_USERS"), "");
 }
 
 }  // namespace mdh

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "client/c/mdh.h"
@@ -48,6 +49,9 @@ Result<Options> ReadOptions(const Options* given) {
   std::memcpy(&options, given, size < sizeof(Options) ? size : sizeof(Options));
   return options;
 }
+
+// Who is trusted, if the caller does not say: TrustedUsers::Parse.
+std::string TrustedUsersText(const char* given);
 
 inline const char* TextOr(const char* text, const char* otherwise) {
   return text != nullptr ? text : otherwise;

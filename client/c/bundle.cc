@@ -36,7 +36,10 @@ mdh_code mdh_bundle_open(const char* path, mdh_bundle_check check, mdh_bundle** 
   return mdh::Guarded(error, [&]() -> mdh::Status {
     const auto when = check == MDH_CHECK_WHEN_FIRST_USED ? mdh::BundleCheck::kWhenFirstUsed
                                                          : mdh::BundleCheck::kWhenOpened;
-    MDH_ASSIGN_OR_RETURN(std::unique_ptr<mdh::BundleFile> file, mdh::BundleFile::Open(path, when));
+    MDH_ASSIGN_OR_RETURN(const mdh::TrustedUsers trusted,
+                         mdh::TrustedUsers::Parse(mdh::TrustedUsersText(nullptr)));
+    MDH_ASSIGN_OR_RETURN(std::unique_ptr<mdh::BundleFile> file,
+                         mdh::BundleFile::Open(path, when, trusted));
     auto opened = std::make_unique<mdh_bundle>();
     opened->sum = file->Sum();
     opened->file = std::move(file);

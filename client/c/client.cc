@@ -25,6 +25,7 @@ ClientOptions ToClientOptions(const mdh_client_options& from) {
   options.security.tls_certificate = TextOr(from.tls_certificate, "");
   options.security.tls_key = TextOr(from.tls_key, "");
   options.security.token = TextOr(from.token, "");
+  options.security.trusted_users = TrustedUsersText(from.trusted_users);
   options.security.allow_token_in_clear = from.allow_token_in_clear != 0;
   return options;
 }

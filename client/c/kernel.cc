@@ -47,6 +47,17 @@ Result<std::string> DefaultCacheDirectory() {
       "neither $XDG_CACHE_HOME nor $HOME says where compiled kernels can be kept");
 }
 
+// `directory`: empty: the default. One that cannot be made is done without, but nothing is loaded
+// from one that others could write to.
+Result<KernelCache> OpenCache(const std::string& directory) {
+  const Result<std::string> path = directory.empty() ? DefaultCacheDirectory() : directory;
+  if (!path.ok()) return KernelCache::Nowhere(std::string(path.status().message()));
+  MDH_ASSIGN_OR_RETURN(const TrustedUsers trusted, TrustedUsers::Parse(TrustedUsersText(nullptr)));
+  Result<KernelCache> cache = KernelCache::Open(*path, trusted);
+  if (cache.ok() || absl::IsPermissionDenied(cache.status())) return cache;
+  return KernelCache::Nowhere(std::string(cache.status().message()));
+}
+
 }  // namespace
 
 mdh_kernel* NewKernel(v1::GetKernelResponse response) {
@@ -168,11 +179,8 @@ mdh_code mdh_function_load(const mdh_kernel* kernel, const mdh_load_options* opt
                            mdh_function** function, mdh_error** error) {
   return mdh::Guarded(error, [&]() -> mdh::Status {
     MDH_ASSIGN_OR_RETURN(const mdh_load_options read, mdh::ReadOptions(options));
-    std::string directory = mdh::TextOr(read.cache_directory, "");
-    if (directory.empty()) {
-      MDH_ASSIGN_OR_RETURN(directory, mdh::DefaultCacheDirectory());
-    }
-    MDH_ASSIGN_OR_RETURN(const mdh::KernelCache cache, mdh::KernelCache::Open(directory));
+    MDH_ASSIGN_OR_RETURN(const mdh::KernelCache cache,
+                         mdh::OpenCache(mdh::TextOr(read.cache_directory, "")));
     MDH_ASSIGN_OR_RETURN(
         std::unique_ptr<mdh::CpuKernel> loaded,
         mdh::CpuKernel::Load(kernel->response.kernel(), cache, mdh::TextOr(read.compiler, "")));

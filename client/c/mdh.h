@@ -23,9 +23,9 @@
  * independent of each other but where the comment says otherwise.
  *
  * Threads. All functions may be called from all threads at the same time, also with the same
- * handle; only freeing a handle must not happen while it is used. After fork, a client and what
- * belongs to it must not be used in the child; bundles, queries, kernels and functions that have
- * not run yet may be.
+ * handle; only freeing a handle must not happen while it is used. After fork, calls of a client fail
+ * in the child, with MDH_FAILED_PRECONDITION: it connects anew. Bundles, queries, kernels and
+ * functions may be used there, also functions that have run before.
  *
  * Times are in nanoseconds, sizes in bytes. Texts are UTF-8 and end with a zero.
  *
@@ -206,7 +206,8 @@ typedef struct mdh_load_options {
   size_t struct_bytes; /* sizeof(mdh_load_options) */
   /* A folder of this user alone, where compiled kernels are kept, made if it is not there; several
    * processes may use it at once, and anything in it may be removed. NULL: "mdh" in
-   * $XDG_CACHE_HOME, or else in ~/.cache. */
+   * $XDG_CACHE_HOME, or else in ~/.cache. Where it cannot be made or is full, the kernel is
+   * compiled in a temporary folder and not kept (mdh_function_warning). */
   const char* cache_directory;
   /* A program that understands gcc's options; NULL: the one that the kernel was measured with, or
    * cc if that is missing (mdh_function_warning). */
@@ -220,7 +221,8 @@ typedef struct mdh_function mdh_function;
  * defaults. Kernels of several threads run on those of the OpenMP runtime that this process has, or
  * else of GNU's or LLVM's, which is loaded; their code is the same on each. MDH_INVALID_ARGUMENT if
  * the kernel is not in C; MDH_FAILED_PRECONDITION if it does not compile, with what the compiler
- * wrote, or there is no OpenMP runtime. */
+ * wrote, or there is no OpenMP runtime; MDH_PERMISSION_DENIED if others could write to the cache.
+ */
 MDH_API mdh_code mdh_function_load(const mdh_kernel* kernel, const mdh_load_options* options,
                                    mdh_function** function, mdh_error** error);
 MDH_API void mdh_function_free(mdh_function* function);
@@ -279,7 +281,8 @@ typedef struct mdh_bundle_entry {
 } mdh_bundle_entry;
 
 /* MDH_NOT_FOUND if there is no such file; MDH_INVALID_ARGUMENT if it is no bundle, of another
- * version, cut off or changed. */
+ * version, cut off or changed; MDH_PERMISSION_DENIED if it belongs to somebody else than this user,
+ * root, or one of $MDH_TRUSTED_USERS, or others could write it: its kernels are code. */
 MDH_API mdh_code mdh_bundle_open(const char* path, mdh_bundle_check check, mdh_bundle** bundle,
                                  mdh_error** error);
 MDH_API void mdh_bundle_close(mdh_bundle* bundle);
@@ -323,13 +326,17 @@ typedef struct mdh_client_options {
   const char* tls_key;
   /* Not 0: sends the token without TLS to other machines, too, where others can read it. */
   int allow_token_in_clear;
+  /* Users whose Unix sockets are trusted, beside one's own, root's and the system service's: names
+   * or numbers, separated by commas; "*": everybody's. NULL: $MDH_TRUSTED_USERS. */
+  const char* trusted_users;
 } mdh_client_options;
 
 /* A connection. Reading calls are repeated when the daemon cannot be reached for a moment; a daemon
  * that was restarted is found again. */
 typedef struct mdh_client mdh_client;
 
-/* `options`: NULL for defaults. MDH_UNAVAILABLE if there is no daemon. */
+/* `options`: NULL for defaults. MDH_UNAVAILABLE if there is no daemon; MDH_PERMISSION_DENIED if the
+ * Unix socket belongs to somebody who is not trusted, or such a one could replace it. */
 MDH_API mdh_code mdh_client_connect(const mdh_client_options* options, mdh_client** client,
                                     mdh_error** error);
 /* Jobs and caches of the client must be freed before. */

@@ -1,13 +1,12 @@
 // mdh admin: bundles, backups, checks, figures.
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
-#include <system_error>
 
 #include "client/commands/admin_call.h"
+#include "client/commands/output_file.h"
 
 namespace mdh {
 namespace {
@@ -22,18 +21,8 @@ ExitCode ExportRecords(const GlobalOptions& options, const std::string& file) {
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
   const Result<std::string> bundle = (*client)->Export();
   if (!bundle.ok()) return Fail(bundle.status());
-  // A new file takes the place of an old one, which programs may have mapped; a pipe stays.
-  std::error_code ignored;
-  const bool is_pipe =
-      std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored);
-  const std::string written = is_pipe ? file : file + ".part";
-  std::ofstream out(written, std::ios::binary);
-  out << *bundle;
-  out.close();
-  if (!out || (!is_pipe && std::rename(written.c_str(), file.c_str()) != 0)) {
-    if (!is_pipe) std::filesystem::remove(written, ignored);
-    return Fail(ExitCode::kCannotWrite, "cannot write " + file);
-  }
+  const Status written = WriteOutputFile(file, *bundle);
+  if (!written.ok()) return Fail(ExitCode::kCannotWrite, std::string(written.message()));
   return ExitCode::kOk;
 }
 

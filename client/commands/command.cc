@@ -13,7 +13,7 @@ const char* const kExitCodesHelp =
     "  2  wrong usage\n"
     "  3  the expression or specification is wrong or cannot be read\n"
     "  4  not found: no kernel for the expression, no such job or study\n"
-    "  5  cannot connect to the daemon\n"
+    "  5  cannot connect to the daemon, or who listens there is not trusted\n"
     "  6  the job was cancelled; what was found so far is printed and stored\n"
     "  7  a file cannot be written";
 

@@ -17,6 +17,10 @@ void AddSecurityOptions(CLI::App& app, ClientSecurity& security, std::string& to
   app.add_option("--token-file", token_file,
                  "file with the token that says who I am; else $MDH_TOKEN is one")
       ->envname("MDH_TOKEN_FILE");
+  app.add_option("--trusted-users", security.trusted_users,
+                 "whose Unix sockets are trusted beside mine, root's and the system service's: "
+                 "names, separated by commas; \"*\": everybody's")
+      ->envname("MDH_TRUSTED_USERS");
   app.add_flag("--allow-token-in-clear", security.allow_token_in_clear,
                "send the token to other machines without TLS, too");
 }

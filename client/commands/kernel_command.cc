@@ -1,7 +1,6 @@
 // mdh kernel: writes source, header and launch information.
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +8,7 @@
 #include "client/commands/command.h"
 #include "client/commands/launch_information.h"
 #include "client/commands/lookup_command.h"
+#include "client/commands/output_file.h"
 
 namespace mdh {
 namespace {
@@ -20,14 +20,6 @@ struct KernelArguments {
   bool unmeasured = false;
   bool tune = false;
 };
-
-Status WriteFile(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
-  stream << text;
-  stream.close();
-  if (stream.fail()) return absl::InternalError(absl::StrCat("cannot write ", path.string()));
-  return absl::OkStatus();
-}
 
 // A kernel that may not be measured: the best that is known of the device, attached or not.
 ExitCode GetUnmeasured(const GlobalOptions& options, const KernelArguments& kernel_arguments,
@@ -81,7 +73,7 @@ ExitCode WriteFiles(const GlobalOptions& options, const KernelArguments& argumen
   nlohmann::ordered_json written = nlohmann::ordered_json::array();
   for (const auto& [file, text] : KernelFiles(name, found)) {
     const std::filesystem::path path = folder / file;
-    if (const Status status = WriteFile(path, text); !status.ok()) {
+    if (const Status status = WriteOutputFile(path, text); !status.ok()) {
       return Fail(ExitCode::kCannotWrite, std::string(status.message()));
     }
     written.push_back(path.string());

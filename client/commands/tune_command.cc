@@ -18,6 +18,7 @@
 #include "client/commands/lookup_command.h"
 #include "client/commands/progress_display.h"
 #include "client/commands/terminal.h"
+#include "client/wait_for_job.h"
 #include "tuner/search/search_technique.h"
 
 namespace mdh {
@@ -52,13 +53,17 @@ ExitCode ReportEnd(const GlobalOptions& options, const v1::GetTuningJobResponse&
 
 ExitCode WatchToEnd(const GlobalOptions& options, Client& client, const std::string& job) {
   ProgressDisplay display(CanRewriteLines(STDERR_FILENO));
-  const Status watched =
-      client.Watch(job, 0, [&](const v1::TuningProgress& step) { display.Show(step); });
+  WaitOptions wait;
+  wait.on_silence = [&] {
+    display.ShowLine(absl::StrCat("the daemon does not answer; ", job, " goes on with the next"));
+  };
+  const Result<v1::GetTuningJobResponse> ended = WaitForJob(
+      client, job, wait, [&](const v1::TuningProgress& step) { display.Show(step); });
   display.Finish();
-  if (!watched.ok()) return Fail(watched);
-  const Result<v1::GetTuningJobResponse> ended = client.GetJob(job);
-  if (!ended.ok()) return Fail(ended.status());
-  return ReportEnd(options, *ended);
+  if (ended.ok()) return ReportEnd(options, *ended);
+  if (!IsOfConnection(ended.status())) return Fail(ended.status());
+  return Fail(ExitCode::kCannotConnect,
+              absl::StrCat(ended.status().message(), "; mdh watch ", job, " waits on"));
 }
 
 ExitCode Tune(const GlobalOptions& options, const TuneArguments& arguments) {

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "client/commands/command.h"
 #include "client/commands/duration_argument.h"
 #include "client/commands/evaluate_program.h"
+#include "client/commands/output_file.h"
 #include "client/commands/program_report.h"
 #include "client/commands/program_tuning.h"
 #include "client/commands/progress_display.h"
@@ -218,12 +218,9 @@ class Run {
 
   ExitCode WriteOutput(const ProgramReport& report) const {
     if (arguments_.output.empty()) return ExitCode::kOk;
-    std::ofstream stream(arguments_.output);
-    stream << ReportJson(report).dump(2) << "\n";
-    stream.close();
-    return stream.fail()
-               ? Fail(ExitCode::kCannotWrite, absl::StrCat("cannot write ", arguments_.output))
-               : ExitCode::kOk;
+    const Status written = WriteOutputFile(arguments_.output, ReportJson(report).dump(2) + "\n");
+    return written.ok() ? ExitCode::kOk
+                        : Fail(ExitCode::kCannotWrite, std::string(written.message()));
   }
 
   const GlobalOptions& options_;

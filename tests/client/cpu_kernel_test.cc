@@ -1,6 +1,8 @@
 #include "client/cpu_kernel.h"
 
 #include <dlfcn.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +11,7 @@
 #include <fstream>
 #include <iostream>
 #include <set>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -193,9 +196,83 @@ TEST_F(CpuKernelTest, AnotherCompilerIsWarnedOf) {
 TEST_F(CpuKernelTest, ADamagedFileIsMadeAnew) {
   ASSERT_TRUE(CpuKernel::Load(Doubling(), Cache()).ok());
   const std::string file = directory_.File("cache/" + Files()[0]);
-  std::filesystem::remove(file);
-  std::ofstream(file) << "no shared object";
-  ExpectDoubles(**CpuKernel::Load(Doubling(), Cache()));
+  std::ostringstream read;
+  read << std::ifstream(file, std::ios::binary).rdbuf();
+  const std::string whole = read.str();
+  std::string zeroed = whole;
+  zeroed.replace(4096, 4096, 4096, '\0');
+  std::string flipped = whole;
+  flipped[whole.size() / 2] ^= 1;
+  const std::string sum = whole.substr(whole.size() - 77);
+  // Mapping half a file, or a page of zeros, would end this process.
+  for (const std::string& damaged :
+       {std::string(), std::string("no shared object"), whole.substr(0, whole.size() / 2),
+        whole.substr(0, 4096), zeroed, std::string(whole.size(), '\0'), flipped, sum,
+        whole.substr(0, whole.size() - 1)}) {
+    std::filesystem::remove(file);  // the one before stays mapped
+    std::ofstream(file, std::ios::binary) << damaged;
+    ExpectDoubles(**CpuKernel::Load(Doubling(), Cache()));
+    EXPECT_EQ(std::filesystem::file_size(file), whole.size());
+  }
+}
+
+TEST_F(CpuKernelTest, WithoutAFolderItIsCompiledInATemporaryOne) {
+  const auto nowhere = CpuKernel::Load(Doubling(), KernelCache::Nowhere("there is no home"));
+  ASSERT_TRUE(nowhere.ok()) << nowhere.status();
+  ExpectDoubles(**nowhere);
+  EXPECT_EQ((*nowhere)->warning(), "the compiled kernel is not kept: there is no home");
+  std::string path;
+  {
+    const auto object = KernelCache::Nowhere("").SharedObject(Doubling(), "", "cpu");
+    ASSERT_TRUE(object.ok()) << object.status();
+    path = object->path;
+    EXPECT_TRUE(std::filesystem::exists(path));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(CpuKernelTest, AFullOrReadOnlyFolderIsDoneWithout) {
+  const KernelCache cache = Cache();
+  const pid_t child = fork();
+  if (child == 0) {
+    // A mount of its own; root writes to any folder, whatever its mode.
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", cache.directory().c_str(), "tmpfs", 0, "size=4k,mode=700") != 0) {
+      _exit(77);
+    }
+    const auto full = CpuKernel::Load(Doubling(), cache);
+    if (!full.ok() || (*full)->warning().find("No space left") == std::string::npos) _exit(1);
+    mount("none", cache.directory().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr);
+    const auto read_only = CpuKernel::Load(Doubling(), cache);
+    _exit(read_only.ok() && (*read_only)->warning().find("Read-only") != std::string::npos ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "mounting is not allowed here";
+  EXPECT_EQ(status, 0);
+}
+
+// GNU's runtime would wait for the parent's threads.
+TEST_F(CpuKernelTest, AForkedProcessRunsIt) {
+  v1::Kernel parallel = Doubling(
+      "#pragma omp parallel for num_threads(2)\nfor (int n = 0; n < 4; ++n) y[n] = 2 * x[n];");
+  parallel.add_compile_options("-fopenmp");
+  const auto kernel = CpuKernel::Load(parallel, Cache());
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectDoubles(**kernel);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    float x[] = {1, 2, 3, 4}, y[] = {0, 0, 0, 0};
+    bool is_right = true;
+    for (int again = 0; again < 3; ++again) is_right &= (*kernel)->Run({x, y}).ok() && y[3] == 8;
+    _exit(is_right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  ExpectDoubles(**kernel);
 }
 
 TEST_F(CpuKernelTest, ManyProcessesAndThreadsCompileAtOnce) {
@@ -251,8 +328,9 @@ TEST_F(CpuKernelTest, AFolderThatOthersWriteToIsNotUsed) {
   mkdir(folder.c_str(), 0777);
   chmod(folder.c_str(), 0777);
   const Status error = KernelCache::Open(folder).status();
-  EXPECT_EQ(error.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(error.message()), HasSubstr("others may write to"));
+  EXPECT_EQ(error.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(error.message()), HasSubstr("code from the cache is not run: " + folder));
+  EXPECT_THAT(std::string(error.message()), HasSubstr("may write it (mode 0777)"));
   std::ofstream(directory_.File("file")) << "";
   EXPECT_THAT(std::string(KernelCache::Open(directory_.File("file")).status().message()),
               HasSubstr("is no folder"));

@@ -32,9 +32,12 @@ TEST(CSpellingTest, LiteralsKeepTypeAndValue) {
 }
 
 TEST(CSpellingTest, IdentifiersAvoidKeywordsAndGeneratedNames) {
-  EXPECT_EQ(CIdentifier("A"), "A");
+  for (const char* name : {"A", "IMAGE", "index", "step", "call", "dot", "N1", "a_gender"}) {
+    EXPECT_EQ(CIdentifier(name), name);
+  }
   for (const char* name : {"for", "class", "I", "part", "thread", "i_cor", "A_packed", "f32x8",
-                           "at0", "tile_x", "size_t", "sqrt", "y1"}) {
+                           "at0", "tile_x", "size_t", "sqrt", "y1", "M_PI", "fmaxf", "log1pl",
+                           "omp_get_thread_num", "vload4", "memcpy"}) {
     EXPECT_EQ(CIdentifier(name), std::string(name) + "_");
   }
   EXPECT_EQ(CIdentifier("mdh_min"), "vmdh_min");

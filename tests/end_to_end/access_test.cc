@@ -57,6 +57,25 @@ TEST_F(AccessTest, TokensGiveRolesAndAFileThatChangesIsReadAgain) {
   EXPECT_TRUE(Eventually([&] { return CheckWith(ann.token).code == 1; }));
 }
 
+TEST_F(AccessTest, JobsOfOthersAreNotCancelled) {
+  const MadeToken ann = MakeToken("ann", "tuner");
+  const MadeToken bob = MakeToken("bob", "tuner");
+  const std::string principals = Write("principals", ann.line + bob.line);
+  StartDaemon({"--devices", "cpu", "--principals-file", principals});
+  const auto as = [&](const MadeToken& who, const std::vector<std::string>& words) {
+    return RunProgram(MdhWords(words), {"MDH_TOKEN=" + who.token});
+  };
+  const Ended created = as(ann, OnMatMul("tune", 64, {"--budget", "60s", "--detach"}));
+  ASSERT_EQ(created.code, 0) << created.err;
+  const std::string job = created.out.substr(0, created.out.find('\n'));
+  for (const char* command : {"cancel", "pause", "resume"}) {
+    const Ended refused = as(bob, {command, job});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_THAT(refused.err, HasSubstr(job + " belongs to ann: bob may not change it"));
+  }
+  EXPECT_EQ(as(ann, {"cancel", job}).code, 0);
+}
+
 TEST_F(AccessTest, WrongFlagsAreNamed) {
   const auto refusal = [&](const std::vector<std::string>& more) {
     const Ended ended = RunProgram(DaemonWords(more));

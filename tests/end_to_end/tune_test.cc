@@ -67,6 +67,18 @@ class TuneTest : public DaemonTest {
   }
 };
 
+TEST_F(TuneTest, WaitsForADaemonThatIsRestarted) {
+  Program tune(MdhWords(OnMatMul("tune", 64, {"--budget", "4s"})));
+  EXPECT_TRUE(Eventually([&] { return tune.err().find("trials") != std::string::npos; }));
+  daemon_->Signal(SIGKILL);
+  daemon_->Wait();
+  EXPECT_TRUE(Eventually([&] { return tune.err().find("does not answer") != std::string::npos; }))
+      << tune.err();
+  StartDaemon();
+  EXPECT_EQ(tune.Wait(), 0) << tune.err();
+  EXPECT_THAT(tune.out(), HasSubstr("time "));
+}
+
 TEST_F(TuneTest, TunesAndShowsWhatItFound) {
   const Ended tuned = Mdh(OnMatMul("tune", 48, {"--budget", "3s"}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;

@@ -1,6 +1,8 @@
 // Templates, types of arguments, formulas over elements, texts of failures.
 #include <cmath>
+#include <cstdio>
 #include <limits>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -23,6 +25,29 @@ TEST(TextTemplate, FillsNames) {
   EXPECT_TRUE(text->Uses("M"));
   EXPECT_FALSE(text->Uses("x"));
   EXPECT_TRUE(TextTemplate().empty());
+}
+
+// Folders have blanks and quotes; the shell reads them as they are, wherever they stand.
+TEST(TextTemplate, PathsInCommandsAreOneWord) {
+  const auto filled = [](const char* command, const std::string& path) {
+    return TextTemplate::Parse(command, {"spec", "V"})
+        ->FillCommand({{"spec", path}, {"V", "-O3 -g"}}, {"spec"});
+  };
+  EXPECT_EQ(filled("cc {V} {spec}/a.c", "/home/me"), "cc -O3 -g /home/me/a.c");
+  EXPECT_EQ(filled("cc {V} {spec}/a.c", "/my files"), "cc -O3 -g '/my files'/a.c");
+  for (const std::string path :
+       {"/my files", "/it's", "/a\"b", "/$HOME", "/`x`", "/a\\b", "/;x&"}) {
+    for (const char* command :
+         {"printf %s {spec}", "printf %s \"{spec}\"", "printf %s '{spec}'",
+          "printf %s ''{spec}\"\"", "printf %s \"$(printf %s {spec})\"",
+          "printf %s \"$(printf %s \"{spec}\")\"", "printf %s \"\\\"{spec}\" | tail -c +2"}) {
+      FILE* const pipe = popen(filled(command, path).c_str(), "r");
+      char read[64] = {};
+      const size_t size = fread(read, 1, sizeof read - 1, pipe);
+      pclose(pipe);
+      EXPECT_EQ(std::string(read, size), path) << filled(command, path);
+    }
+  }
 }
 
 TEST(TextTemplate, Errors) {

@@ -1,5 +1,6 @@
 #include "proto/bundle_file.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -229,6 +230,22 @@ TEST(BundleFileTest, FilesThatCannotBeMapped) {
 }
 
 // The map is the same memory in all of them, and nobody can write to it.
+// Its kernels are code.
+TEST(BundleFileTest, WhatOthersCouldHaveWrittenIsNotMapped) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.File("bundle");
+  Write(path, ManyEntries(1));
+  ASSERT_EQ(chmod(path.c_str(), 0646), 0);
+  EXPECT_EQ(BundleFile::Open(path).status().code(), absl::StatusCode::kPermissionDenied);
+  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  EXPECT_TRUE(BundleFile::Open(path).ok());
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make what others own";
+  ASSERT_EQ(chown(path.c_str(), 54'322, 54'322), 0);
+  EXPECT_THAT(std::string(BundleFile::Open(path).status().message()),
+              HasSubstr("belongs to uid 54322"));
+  EXPECT_TRUE(BundleFile::Open(path, BundleCheck::kWhenOpened, *TrustedUsers::Parse("54322")).ok());
+}
+
 TEST(BundleFileTest, ManyProcessesShareOneFile) {
   const TemporaryDirectory directory;
   const std::string path = directory.File("bundle");

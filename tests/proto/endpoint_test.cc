@@ -1,7 +1,9 @@
 #include "proto/endpoint.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -26,7 +28,13 @@ void MakeSocket(const std::string& path) {
 
 TEST(Endpoint, EachUserHasOne) {
   EXPECT_EQ(DefaultEndpoint("/run/user/7", 7), "unix:/run/user/7/mdhd.sock");
-  EXPECT_EQ(DefaultEndpoint("", 7), "unix:/tmp/mdhd-7.sock");
+  EXPECT_EQ(DefaultEndpoint("", 7), "unix:/tmp/mdhd-7/mdhd.sock");
+}
+
+TEST(Endpoint, UnixAddressesHavePaths) {
+  EXPECT_EQ(UnixSocketPath("unix:/a/b.sock"), "/a/b.sock");
+  EXPECT_EQ(UnixSocketPath("unix:///a/b.sock"), "/a/b.sock");
+  EXPECT_EQ(UnixSocketPath("127.0.0.1:80"), "");
 }
 
 TEST(Endpoint, ClientsPreferTheirUsersDaemonToTheMachines) {
@@ -42,6 +50,31 @@ TEST(Endpoint, ClientsPreferTheirUsersDaemonToTheMachines) {
   EXPECT_EQ(server(), "unix:" + system);
   MakeSocket(directory.File("mdhd.sock"));
   EXPECT_EQ(server(), own);
+  // One that others could have made is none.
+  ASSERT_EQ(chmod(directory.path().c_str(), 0777), 0);
+  EXPECT_EQ(server(), "unix:" + system);
+}
+
+TEST(Endpoint, WhoListensIsLookedAtBeforeAnythingIsSent) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.File("mdhd.sock");
+  const auto check = [](const std::string& endpoint, const char* trusted = "") {
+    return CheckTrustedEndpoint(endpoint, *TrustedUsers::Parse(trusted));
+  };
+  EXPECT_TRUE(check("127.0.0.1:1").ok());
+  EXPECT_TRUE(check("unix:" + path).ok()) << "only this user can make it";
+  MakeSocket(path);
+  EXPECT_TRUE(check("unix:" + path).ok());
+  EXPECT_TRUE(check("unix://" + path).ok());
+  ASSERT_EQ(chmod(directory.path().c_str(), 0777), 0);
+  const Status refused = check("unix:" + path);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(refused.message()),
+              ::testing::HasSubstr("nothing is sent to the socket " + path + ": "));
+  EXPECT_TRUE(check("unix:" + path, "*").ok());
+  EXPECT_EQ(check("unix-abstract:mdhd").code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(check("unix:/a%2fb").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(check("unix:/tmp/no-such-socket").code(), absl::StatusCode::kNotFound);
 }
 
 TEST(Endpoint, OnlyThisMachineReachesSocketsAndLoopback) {

@@ -1,6 +1,12 @@
 """The client against a real daemon."""
 
+import math
+import os
+import pathlib
+import signal
 import socket
+import subprocess
+import sys
 import threading
 
 import examples
@@ -196,7 +202,7 @@ def test_default_address(monkeypatch):
     assert mdh.default_address() == "unix:/run/user/7/mdhd.sock"
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     monkeypatch.setattr("os.getuid", lambda: 1_000_000_007)
-    assert mdh.default_address() == "unix:/tmp/mdhd-1000000007.sock"
+    assert mdh.default_address() == "unix:/tmp/mdhd-1000000007/mdhd.sock"
 
 
 def test_the_system_service_is_the_default_of_who_has_no_daemon(monkeypatch, short_folder):
@@ -209,6 +215,49 @@ def test_the_system_service_is_the_default_of_who_has_no_daemon(monkeypatch, sho
         assert mdh.default_address() == f"unix:{systems}"
         daemon.bind(str(own))
         assert mdh.default_address() == f"unix:{own}"
+
+
+def test_a_forked_process_has_a_connection_of_its_own(daemon):
+    with mdh.Client(daemon.address) as client:
+        assert client.devices()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            is_right = client.devices() and client.check(examples.scan(4)).digest
+            os._exit(0 if is_right else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert client.devices()
+
+
+def test_a_proxy_is_for_other_machines(daemon_program, short_folder):
+    """Nothing of this machine goes through it."""
+    from conftest import Daemon
+
+    class TcpDaemon(Daemon):
+        def __init__(self, program, directory):
+            super().__init__(program, directory, listen="127.0.0.1:0", devices="cpu")
+
+    daemon = TcpDaemon(daemon_program, short_folder)
+    try:
+        daemon.wait_until_it_listens()
+        address = daemon.log().split("listening on ")[1].split()[0]
+        environment = {**os.environ, "http_proxy": "http://127.0.0.1:9", "MDH_SERVER": address}
+        package = pathlib.Path(mdh.__file__).parent.parent
+        for command in ([str(daemon_program.parent / "mdh"), "jobs"],
+                        [sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1]); import mdh; "
+                                               "mdh.Client().devices()", str(package)]):
+            ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            assert ended.returncode == 0, ended.stderr
+    finally:
+        daemon.stop()
+
+
+def test_times_that_are_none(client):
+    for seconds in (math.inf, math.nan, -1, 1e12, "10"):
+        with pytest.raises(mdh.ExpressionError, match="budget_seconds: .* is no number of seconds"):
+            client.tune(examples.scan(4), budget_seconds=seconds)
+        with pytest.raises(mdh.ExpressionError, match="tune_seconds: .* is no number of seconds"):
+            client.best_kernel(examples.scan(4), tune_seconds=seconds)
 
 
 @pytest.mark.parametrize("code, kind", [

@@ -26,6 +26,9 @@ def test_the_environment_says_who_the_client_is(environment, tmp_path):
     (tmp_path / "token").write_text("of-a-file\n")
     environment.setenv("MDH_TOKEN_FILE", str(tmp_path / "token"))
     assert mdh.Security.from_environment().token == "of-a-file"
+    environment.setenv("MDH_TOKEN_FILE", str(tmp_path / "none"))
+    with pytest.raises(mdh.FailedPreconditionError, match="cannot read .*none"):
+        mdh.Security.from_environment()
 
 
 def test_tokens_are_not_sent_in_clear_to_other_machines():
@@ -43,7 +46,7 @@ def test_tokens_are_not_sent_in_clear_to_other_machines():
 def test_files_are_read_for_tls_alone(tmp_path):
     security = mdh.Security(tls_ca=str(tmp_path / "nothing"))
     security.open_channel("unix:/nowhere", []).close()
-    with pytest.raises(OSError):
+    with pytest.raises(mdh.FailedPreconditionError, match="cannot read .*nothing: No such file"):
         security.open_channel("127.0.0.1:1", [])
 
 

@@ -18,11 +18,13 @@
 #include "mdh/v1/admin.grpc.pb.h"
 #include "mdh/v1/expression.grpc.pb.h"
 #include "mdh/v1/kernel.grpc.pb.h"
+#include "mdh/v1/study.grpc.pb.h"
 #include "mdh/v1/tuning.grpc.pb.h"
 #include "proto/error_details.h"
 #include "server/daemon.h"
 #include "server/method_roles.h"
 #include "tests/server/matmul_expression.h"
+#include "tests/server/study_specs.h"
 #include "tests/server/temporary_directory.h"
 
 namespace mdh {
@@ -288,6 +290,55 @@ TEST_F(AccessControlTest, ATokenTunesForItsOwnNameAndItsQuota) {
   const Status refused = FromGrpcStatus(stub->CreateTuningJob(&context, request, &response));
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
   EXPECT_EQ(DetailOf<google::rpc::QuotaFailure>(refused)->violations(0).subject(), "source:ann");
+}
+
+TEST_F(AccessControlTest, WhatIsAnothersIsNotEnded) {
+  std::ofstream(principals_) << *TokenLine("ann", "tuner", "token-of-ann") << "\n"
+                             << *TokenLine("bob", "tuner", "token-of-bob") << "\n"
+                             << *TokenLine("eve", "admin", "token-of-eve") << "\n";
+  options_.principals_file = principals_;
+  options_.anonymous_role = Role::kTuner;
+  StartOpenDaemon();
+  const auto stub = v1::StudyService::NewStub(channel_);
+  const auto as = [](const std::string& name) {
+    auto context = std::make_unique<grpc::ClientContext>();
+    if (!name.empty()) context->AddMetadata("authorization", "Bearer token-of-" + name);
+    return context;
+  };
+  const auto create = [&](const std::string& name) {
+    v1::CreateStudyRequest request;
+    *request.mutable_spec() = ProductSpec();
+    v1::CreateStudyResponse response;
+    const grpc::Status status = stub->CreateStudy(as(name).get(), request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.study();
+  };
+  const auto end = [&](const std::string& name, const v1::Study& study) {
+    v1::CancelStudyRequest cancel;
+    cancel.set_name(study.name());
+    v1::CancelStudyResponse cancelled;
+    const grpc::Status status = stub->CancelStudy(as(name).get(), cancel, &cancelled);
+    v1::DeleteStudyRequest remove;
+    remove.set_name(study.name());
+    v1::DeleteStudyResponse removed;
+    EXPECT_EQ(stub->DeleteStudy(as(name).get(), remove, &removed).error_code(),
+              status.error_code());
+    return FromGrpcStatus(status);
+  };
+  const v1::Study of_ann = create("ann");
+  EXPECT_EQ(of_ann.source(), "ann");
+  const Status refused = end("bob", of_ann);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(refused.message(), of_ann.name() +
+                                   " belongs to ann: bob may not change it, "
+                                   "administrators may");
+  EXPECT_EQ(DetailOf<google::rpc::ErrorInfo>(refused)->reason(), "NOT_THE_OWNER");
+  EXPECT_EQ(end("", of_ann).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(end("ann", of_ann).ok());
+  const v1::Study of_nobody = create("");
+  EXPECT_EQ(end("ann", of_nobody).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(end("", of_nobody).ok());
+  EXPECT_TRUE(end("eve", create("bob")).ok()) << "an administrator";
 }
 
 TEST_F(AccessControlTest, MetadataAndRequestsAreBounded) {

@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/health_service.h"
 #include "tests/server/temporary_directory.h"
@@ -139,6 +141,29 @@ TEST_F(ConnectionLimitsTest, ThereAreOnlySoManyThreadsForCalls) {
     absl::SleepFor(absl::Milliseconds(20));
   }
   EXPECT_EQ(code, grpc::StatusCode::OK);
+}
+
+// A hundred megabytes of zeros are 100 kB when compressed: nobody inflates them.
+TEST_F(ConnectionLimitsTest, CompressedMessagesAreRefusedBeforeTheyAreInflated) {
+  Serve({});
+  const std::unique_ptr<Health::Stub> stub = Connect();
+  HealthCheckRequest request;
+  request.set_service(std::string(100 << 20, '\0'));
+  rusage before = {};
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    HealthCheckResponse response;
+    if (algorithm == GRPC_COMPRESS_DEFLATE) getrusage(RUSAGE_SELF, &before);
+    grpc::ClientContext context;
+    context.set_compression_algorithm(algorithm);
+    const grpc::Status status = stub->Check(&context, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+    EXPECT_THAT(status.error_message(), ::testing::HasSubstr("is disabled"));
+  }
+  EXPECT_EQ(Check(*stub, std::chrono::seconds(5)), grpc::StatusCode::OK);
+  // The second was refused in the memory that the first, with its message, had taken.
+  rusage after = {};
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 50 << 10) << "kB";
 }
 
 TEST_F(ConnectionLimitsTest, WhoDoesNotSayHelloIsNotWaitedFor) {

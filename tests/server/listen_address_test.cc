@@ -1,6 +1,7 @@
 #include "server/listen_address.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -31,12 +32,6 @@ class BoundSocket {
   int descriptor_;
 };
 
-TEST(ListenAddress, UnixAddressesHavePaths) {
-  EXPECT_EQ(UnixSocketPath("unix:/a/b.sock"), "/a/b.sock");
-  EXPECT_EQ(UnixSocketPath("unix:///a/b.sock"), "/a/b.sock");
-  EXPECT_EQ(UnixSocketPath("127.0.0.1:80"), "");
-}
-
 TEST(ListenAddress, LoopbackIsAllowedAndTheRestOnRequest) {
   EXPECT_TRUE(CheckListenAddress("unix:/a.sock", false).ok());
   EXPECT_TRUE(CheckListenAddress("127.0.0.1:0", false).ok());
@@ -63,6 +58,15 @@ TEST(ListenAddress, AFreePathIsClaimedAndItsFolderMade) {
   const TemporaryDirectory directory;
   EXPECT_TRUE(ClaimUnixSocket(directory.File("new/folder/a.sock")).ok());
   EXPECT_TRUE(std::filesystem::is_directory(directory.File("new/folder")));
+}
+
+TEST(ListenAddress, WhereOthersCouldMakeItNothingIsClaimed) {
+  const TemporaryDirectory directory;
+  ASSERT_EQ(chmod(directory.path().c_str(), 0777), 0);
+  EXPECT_EQ(ClaimUnixSocket(directory.File("a.sock")).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(ClaimUnixSocket(directory.File("new/a.sock")).code(),
+            absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
 TEST(ListenAddress, AStaleSocketIsRemoved) {

@@ -1,5 +1,12 @@
 // Metrics in Prometheus's text format. tests/python/test_operations.py reads them over HTTP.
+#include <netinet/in.h>
 #include <prometheus/text_serializer.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -77,6 +84,73 @@ TEST_F(MetricsTest, AreServedWhereItIsAsked) {
   const auto second = MetricsServer::Start(address, source);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(address));
+}
+
+// What a scraper would get, from a connection of its own.
+class HttpConnection {
+ public:
+  explicit HttpConnection(const std::string& url)
+      : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const size_t colon = url.rfind(':');
+    address.sin_port = htons(static_cast<uint16_t>(std::stoi(url.substr(colon + 1))));
+    const timeval limit = {.tv_sec = 8, .tv_usec = 0};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  ~HttpConnection() { close(socket_); }
+  void Send(const std::string& text) const {
+    (void)send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+  }
+  std::string Receive() const {
+    std::string all;
+    char piece[4096];
+    for (ssize_t got = 0; (got = recv(socket_, piece, sizeof piece, 0)) > 0;) {
+      all.append(piece, static_cast<size_t>(got));
+    }
+    return all;
+  }
+  std::string Get(const std::string& target) const {
+    Send("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    return Receive();
+  }
+
+ private:
+  const int socket_;
+};
+
+TEST_F(MetricsTest, SlowConnectionsKeepNobodyWaiting) {
+  const auto server = MetricsServer::Start("127.0.0.1:0", Source());
+  ASSERT_TRUE(server.ok()) << server.status();
+  const std::string url = (*server)->url();
+  std::vector<std::unique_ptr<HttpConnection>> slow;
+  for (int n = 0; n < 300; ++n) {
+    slow.push_back(std::make_unique<HttpConnection>(url));
+    if (n % 2 == 0) slow.back()->Send("GET /metrics HTTP/1.1\r\nHost: x\r\n");
+  }
+  const absl::Time start = absl::Now();
+  const std::string answer = HttpConnection(url).Get("/metrics");
+  EXPECT_THAT(answer, HasSubstr("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("mdhd_info{version=\"1.2.3\"} 1\n"));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(1));
+  EXPECT_EQ(slow.front()->Receive(), "") << "the oldest were ended";
+  slow.back()->Send("\r\n");
+}
+
+TEST_F(MetricsTest, OtherRequestsAreRefused) {
+  const auto server = MetricsServer::Start("127.0.0.1:0", Source());
+  ASSERT_TRUE(server.ok()) << server.status();
+  const std::string url = (*server)->url();
+  EXPECT_THAT(HttpConnection(url).Get("/"), HasSubstr("404 Not Found"));
+  EXPECT_THAT(HttpConnection(url).Get("/metrics?name[]=x"), HasSubstr("200 OK"));
+  const HttpConnection post(url);
+  post.Send("POST /metrics HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(post.Receive(), HasSubstr("405 Method Not Allowed"));
+  const HttpConnection large(url);
+  large.Send("GET /metrics HTTP/1.1\r\nX: " + std::string(9'000, 'y'));
+  EXPECT_THAT(large.Receive(), HasSubstr("431 "));
 }
 
 TEST_F(MetricsTest, TheServerIsClosedAtOnce) {

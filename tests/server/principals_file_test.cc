@@ -56,7 +56,7 @@ TEST_F(PrincipalsFileTest, AFileThatGoesAwayLeavesWhatItSaid) {
 TEST_F(PrincipalsFileTest, FilesThatCannotBeTrustedAreRefused) {
   EXPECT_EQ(PrincipalsFile::Open(path_).status().code(), absl::StatusCode::kInvalidArgument);
   Write("certificate ann tuner\n");
-  ASSERT_EQ(chmod(path_.c_str(), 0620), 0);
+  ASSERT_EQ(chmod(path_.c_str(), 0602), 0);
   EXPECT_THAT(std::string(PrincipalsFile::Open(path_).status().message()), HasSubstr("may write"));
   ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
   EXPECT_TRUE(PrincipalsFile::Open(path_).ok());

@@ -1,5 +1,7 @@
 #include "tuner/measure/work_directory.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -50,6 +52,19 @@ TEST(WorkDirectory, HasOneUserAtATime) {
   EXPECT_TRUE(std::filesystem::exists(base.File("candidates")));
   first.reset();
   EXPECT_TRUE(WorkDirectory::Create(base.path()).ok());
+}
+
+// What is compiled there is run.
+TEST(WorkDirectory, OfOthersIsRefused) {
+  TemporaryDirectory base;
+  ASSERT_EQ(chmod(base.path().c_str(), 0777), 0);
+  for (const std::string& path : {base.path().string(), base.File("below")}) {
+    const auto directory = WorkDirectory::Create(path);
+    EXPECT_EQ(directory.status().code(), absl::StatusCode::kPermissionDenied);
+    EXPECT_THAT(directory.status().message(), HasSubstr("may write it (mode 0777)"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(base.path()));
+  EXPECT_TRUE(WorkDirectory::Create(base.File("below"), *TrustedUsers::Parse("*")).ok());
 }
 
 TEST(WorkDirectory, APathThatCannotBeMadeIsNamed) {

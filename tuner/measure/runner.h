@@ -14,6 +14,7 @@
 #include "core/expression.h"
 #include "core/numerics.h"
 #include "core/status.h"
+#include "core/trusted_path.h"
 #include "tuner/measure/confinement.h"
 #include "tuner/measure/measurement.h"
 
@@ -46,6 +47,7 @@ struct RunnerOptions {
   // What the device has reached before, if that is known: then it is not measured at first.
   std::optional<MachinePeaks> peaks = {};
   ConfinementMode confinement = ConfinementMode::kAuto;
+  TrustedUsers trusted = {};  // with the work directory
   // A runner that says nothing for so long after Interrupt hangs, and is ended.
   int64_t interrupt_limit_ns = 10'000'000'000;
 };

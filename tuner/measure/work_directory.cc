@@ -25,10 +25,14 @@ std::error_code LastError() { return {errno, std::generic_category()}; }
 
 }  // namespace
 
-Result<WorkDirectory> WorkDirectory::Create(const std::string& directory) {
+Result<WorkDirectory> WorkDirectory::Create(const std::string& directory,
+                                            const TrustedUsers& trusted) {
+  MDH_RETURN_IF_ERROR(CheckTrustedPath(directory, trusted));
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) return Error("make", directory, error);
+  // Others could have made it meanwhile, in a shared folder.
+  MDH_RETURN_IF_ERROR(CheckTrustedPath(directory, trusted));
   FileDescriptor lock(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock.valid()) return Error("open", directory, LastError());
   if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {

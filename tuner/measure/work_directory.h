@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/status.h"
+#include "core/trusted_path.h"
 #include "tuner/measure/file_descriptor.h"
 
 namespace mdh {
@@ -14,8 +15,10 @@ class WorkDirectory {
  public:
   // Makes `directory` if it is not there, and an empty folder in it.
   // Errors: FailedPrecondition, naming the directory, if it cannot be made or is in use;
-  // ResourceExhausted if the disk is full.
-  static Result<WorkDirectory> Create(const std::string& directory);
+  // PermissionDenied if others own it or could write to it (core/trusted_path.h): what is compiled
+  // there is run; ResourceExhausted if the disk is full.
+  static Result<WorkDirectory> Create(const std::string& directory,
+                                      const TrustedUsers& trusted = {});
   WorkDirectory(WorkDirectory&&) = default;
   WorkDirectory& operator=(WorkDirectory&&) = delete;
   // Removes the folder, and the directory if nothing else is in it.

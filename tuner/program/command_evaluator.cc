@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -18,6 +19,8 @@ namespace {
 
 // std::regex recurses once per character.
 constexpr size_t kLongestLine = 4096;
+// Folders, which stay one word of the command.
+const std::set<std::string> kPaths = {"work", "spec"};
 // What a shell exits with when a command was killed by a signal, and when there is no such command.
 constexpr int kShellSignal = 128;
 constexpr int kNotExecutable = 126;
@@ -111,7 +114,7 @@ v1::EvaluateResponse CommandEvaluator::CompileAndRun(
     command.environment.push_back(absl::StrCat(parameter.name, "=", texts.at(parameter.name)));
   }
   if (!plan_.compile.empty()) {
-    command.command = plan_.compile.Fill(texts);
+    command.command = plan_.compile.FillCommand(texts, kPaths);
     const Result<CommandEnd> end = RunShellCommand(command);
     if (!end.ok()) {
       return FailedEvaluation(FailureKind::kCompileError, std::string(end.status().message()));
@@ -129,7 +132,7 @@ v1::EvaluateResponse CommandEvaluator::CompileAndRun(
                        Said(*end)));
     }
   }
-  command.command = plan_.run.Fill(texts);
+  command.command = plan_.run.FillCommand(texts, kPaths);
   v1::EvaluateResponse best;
   for (int n = 0; n < plan_.repetitions; ++n) {
     v1::EvaluateResponse response = RunOnce(command);

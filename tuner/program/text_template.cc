@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "tuner/space/formula_names.h"
 
 namespace mdh {
@@ -15,6 +17,48 @@ Status UnknownName(const std::string& name, const std::vector<std::string>& name
                                                  Suggestion(name, names),
                                                  "; a { that is meant as such is written {{"));
 }
+
+// Between which quotes one is after a part of a command.
+class ShellQuotes {
+ public:
+  void Read(std::string_view text) {
+    for (size_t n = 0; n < text.size(); ++n) {
+      const char c = text[n];
+      if (inside_.back() == '\'') {
+        if (c == '\'') inside_.pop_back();
+      } else if (c == '\\') {
+        ++n;  // what follows means nothing
+      } else if (c == '"') {
+        inside_.back() == '"' ? inside_.pop_back() : inside_.push_back('"');
+      } else if (text.substr(n).starts_with("$(")) {
+        inside_.push_back('(');
+        ++n;
+      } else if (c == ')' && inside_.back() == '(') {
+        inside_.pop_back();
+      } else if (c == '\'' && inside_.back() != '"') {
+        inside_.push_back('\'');
+      }
+    }
+  }
+
+  // What the shell reads as `text` here.
+  std::string Quoted(const std::string& text) const {
+    if (inside_.back() == '\'') return absl::StrReplaceAll(text, {{"'", "'\\''"}});
+    if (inside_.back() == '"') {
+      return absl::StrReplaceAll(text,
+                                 {{"\\", "\\\\"}, {"\"", "\\\""}, {"$", "\\$"}, {"`", "\\`"}});
+    }
+    const auto is_plain = [](char c) {
+      return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+             std::string_view("/._-+=:,@%").find(c) != std::string_view::npos;
+    };
+    if (std::all_of(text.begin(), text.end(), is_plain)) return text;
+    return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+  }
+
+ private:
+  std::string inside_ = " ";  // of quotes and substitutions, the innermost last
+};
 
 }  // namespace
 
@@ -57,6 +101,22 @@ bool TextTemplate::Uses(std::string_view name) const {
 std::string TextTemplate::Fill(const std::map<std::string, std::string>& texts) const {
   std::string filled;
   for (const Part& part : parts_) filled += part.is_name ? texts.at(part.text) : part.text;
+  return filled;
+}
+
+std::string TextTemplate::FillCommand(const std::map<std::string, std::string>& texts,
+                                      const std::set<std::string>& paths) const {
+  std::string filled;
+  ShellQuotes quotes;
+  for (const Part& part : parts_) {
+    if (part.is_name && paths.contains(part.text)) {
+      filled += quotes.Quoted(texts.at(part.text));
+      continue;
+    }
+    const std::string& text = part.is_name ? texts.at(part.text) : part.text;
+    quotes.Read(text);
+    filled += text;
+  }
   return filled;
 }
 

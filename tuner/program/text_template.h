@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,11 @@ class TextTemplate {
   bool Uses(std::string_view name) const;
   // Expects a text for every name that the template uses.
   std::string Fill(const std::map<std::string, std::string>& texts) const;
+  // The same, as a command of /bin/sh in which the texts of `paths` stay as they are, whatever
+  // blanks and quotes they have: each is quoted as the place where it stands, between quotes or
+  // not, needs.
+  std::string FillCommand(const std::map<std::string, std::string>& texts,
+                          const std::set<std::string>& paths) const;
 
  private:
   struct Part {

@@ -18,11 +18,13 @@ import grpc.aio
 from . import calls
 from .calls import Device, Source
 from .client import default_address
+from .connection import check_listener
 from .errors import MdhError
 from .following import STREAM_SECONDS, Following
 from .results import BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel
-from .retries import CHANNEL_OPTIONS
+from .retries import channel_options
 from .security import Security
+from .trust import TrustedUsers
 from .v1 import device_pb2, tuning_pb2
 
 
@@ -37,7 +39,8 @@ class AsyncClient:
         self._call_seconds = call_seconds
         security = security or Security.from_environment()
         self._metadata = security.metadata(self.address)
-        self._channel = security.open_async_channel(self.address, options=CHANNEL_OPTIONS)
+        check_listener(self.address, TrustedUsers(security.trusted_users))
+        self._channel = security.open_async_channel(self.address, channel_options(self.address))
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -67,8 +70,8 @@ class AsyncClient:
     ) -> TunedKernel:
         """As Client.tune. A task that is cancelled while it waits cancels the job."""
         options = tuning_pb2.TuningOptions(
-            budget_ns=int(budget_seconds * 1e9), max_trials=max_trials, seed=seed,
-            technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance,
+            budget_ns=calls.nanoseconds(budget_seconds, "budget_seconds"), max_trials=max_trials,
+            seed=seed, technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance,
             cache_state=calls.cache_state(caches))
         job = await self._run(calls.create_job(
             expression, options=options, force=force, request_id=request_id or uuid.uuid4().hex,

@@ -189,6 +189,8 @@ class ArgumentCheck:
             return
         if pointer == 0 and not self._is_on_gpu:  # torch: of a tensor whose storage was freed
             fit.wrong("is an array without memory")
+        if not 0 <= pointer < 1 << 64:
+            fit.wrong(f"is {pointer}, which is no address")
         if pointer == 0 or pointer % fit.alignment_bytes != 0:
             memory = "memory of a GPU, " if self._is_on_gpu else ""
             fit.wrong(f"starts at {pointer:#x}: it must be {memory}aligned to "

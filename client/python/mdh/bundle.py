@@ -12,6 +12,7 @@ and `sum` says whether it is the one that they made.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import mmap
 import os
@@ -19,9 +20,10 @@ import struct
 from typing import Any, Iterator, Optional, Tuple, Union
 
 from .canonical import canonical_form
-from .errors import MdhError, NotFoundError, wrong
+from .errors import FailedPreconditionError, MdhError, NotFoundError, wrong
 from .expression import Expression
 from .results import CheckedExpression, Kernel, TunedKernel
+from .trust import TrustedUsers, check_trusted
 from .v1 import kernel_pb2, record_pb2
 
 _MAGIC = b"MDHBNDL2"
@@ -88,8 +90,11 @@ class Bundle:
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, check_all: bool = True):
         """`check_all`: compares all contents with their SHA-256 now, which takes a second for each
-        gigabyte; else each when it is found. Errors: BundleError; OSError."""
+        gigabyte; else each when it is found. Errors: BundleError; OSError; PermissionDeniedError if it
+        is not of this user, root or one of $MDH_TRUSTED_USERS, or others could write it."""
         self.path = os.fspath(path)
+        with contextlib.suppress(FailedPreconditionError):  # what cannot be walked cannot be opened
+            check_trusted(self.path, TrustedUsers())
         with open(self.path, "rb") as file:
             if os.fstat(file.fileno()).st_size < _HEADER_BYTES:
                 raise BundleError(f"{self.path}: the bundle is no bundle, or is cut off")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Generic, Optional, Sequence, TypeVar, Union
 
@@ -23,6 +24,13 @@ Result = TypeVar("Result")
 _LIST_DEVICES_SECONDS = 180.0
 _POLICY = "NUMERICS_POLICY_"
 _CACHES = "CACHE_STATE_"
+
+
+def nanoseconds(seconds: float, name: str) -> int:
+    """Errors: ExpressionError if that is no time that the daemon can be told."""
+    if not isinstance(seconds, numbers.Real) or not 0 <= seconds < 2.0 ** 63 / 1e9:
+        raise wrong(f"{name}: {seconds!r} is no number of seconds from 0 to 9e9")
+    return int(float(seconds) * 1e9)
 
 
 @dataclass(frozen=True)
@@ -51,7 +59,7 @@ def lookup(expression: Source, exact: bool, numerics: str, device: Device,
         expression=source(expression), weakest_match=kind, numerics_policy=policy(numerics),
         device=selection(device))
     if tune_seconds is not None:
-        request.tune_in_background.options.budget_ns = int(tune_seconds * 1e9)
+        request.tune_in_background.options.budget_ns = nanoseconds(tune_seconds, "tune_seconds")
     return Call("KernelService/LookupKernel", request, kernel_pb2.LookupKernelResponse,
                 Lookup.from_proto, expression.location)
 
@@ -92,7 +100,7 @@ def best_kernel(expression: Source, device: Device, weakest: str, numerics: str,
         expression=source(expression), device=selection(device), weakest_match=match_kind(weakest),
         numerics_policy=policy(numerics))
     if tune_seconds is not None:
-        request.tune_in_background.options.budget_ns = int(tune_seconds * 1e9)
+        request.tune_in_background.options.budget_ns = nanoseconds(tune_seconds, "tune_seconds")
     return Call("KernelService/GetKernel", request, kernel_pb2.GetKernelResponse,
                 BestKernel.from_proto, expression.location)
 

@@ -12,39 +12,56 @@ import grpc
 
 from . import calls
 from .calls import Device, Source
+from .connection import Connection
 from .errors import MdhError, SourceLocation
 from .following import STREAM_SECONDS, Following
 from .results import (
     BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel,
 )
-from .retries import CHANNEL_OPTIONS
 from .security import Security
+from .trust import SYSTEM_SOCKET, TrustedUsers, check_endpoint
 from .v1 import device_pb2, study_pb2, tuning_pb2
 
 if TYPE_CHECKING:
     from .tuner.specification import Specification
     from .tuner.study import Study, StudyStatus
 
-# Where the system service listens that the Debian package installs.
-_SYSTEM_SOCKET = "/run/mdhd/mdhd.sock"
+_SYSTEM_SOCKET = SYSTEM_SOCKET
 # Building the space of a study.
 _CREATE_STUDY_SECONDS = 300.0
 
 
 def default_address() -> str:
-    """Where a daemon listens: $MDH_SERVER, or the socket in $XDG_RUNTIME_DIR, or that in /tmp; if
-    there is none, that of the system service, if there is that."""
+    """Where a daemon listens: $MDH_SERVER, or the socket in $XDG_RUNTIME_DIR, or in the folder of
+    this user in /tmp; if there is none, or it is not this user's, that of the system service, if there
+    is that."""
     address = os.environ.get("MDH_SERVER", "")
     if address:
         return address
     directory = os.environ.get("XDG_RUNTIME_DIR", "")
-    own = f"{directory}/mdhd.sock" if directory else f"/tmp/mdhd-{os.getuid()}.sock"
-    is_systems = not pathlib.Path(own).is_socket() and pathlib.Path(_SYSTEM_SOCKET).is_socket()
+    own = f"{directory}/mdhd.sock" if directory else f"/tmp/mdhd-{os.getuid()}/mdhd.sock"
+    is_systems = not _is_usable(own) and _is_socket(_SYSTEM_SOCKET)
     return f"unix:{_SYSTEM_SOCKET if is_systems else own}"
 
 
+def _is_usable(path: str) -> bool:
+    try:
+        check_endpoint(f"unix:{path}", TrustedUsers(""))
+    except MdhError:
+        return False
+    return _is_socket(path)
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return pathlib.Path(path).is_socket()
+    except OSError:  # in a folder that one may not look into
+        return False
+
+
 class Client:
-    """A connection to a daemon; also a context manager. Thread-safe.
+    """A connection to a daemon; also a context manager. Thread-safe. A process that is forked may use
+    it, too: it gets a connection of its own.
 
     Errors of every call: the subclass of MdhError for the daemon's code, with its message;
     UnavailableError if it cannot be reached; DeadlineExceededError. Errors about an expression
@@ -62,8 +79,7 @@ class Client:
         self._call_seconds = call_seconds
         security = security or Security.from_environment()
         self._metadata = security.metadata(self.address)
-        self._channel = security.open_channel(
-            self.address, options=CHANNEL_OPTIONS)
+        self._connection = Connection(self.address, security)
 
     def __enter__(self) -> "Client":
         return self
@@ -73,7 +89,7 @@ class Client:
 
     def close(self) -> None:
         """Ends the connection."""
-        self._channel.close()
+        self._connection.close()
 
     def check(self, expression: Source) -> CheckedExpression:
         """What the daemon understands of an expression. Errors: ExpressionError, ..."""
@@ -126,8 +142,8 @@ class Client:
         Errors: CancelledError if the job was cancelled; what the job failed with.
         """
         options = tuning_pb2.TuningOptions(
-            budget_ns=int(budget_seconds * 1e9), max_trials=max_trials, seed=seed,
-            technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance,
+            budget_ns=calls.nanoseconds(budget_seconds, "budget_seconds"), max_trials=max_trials,
+            seed=seed, technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance,
             cache_state=calls.cache_state(caches))
         job = self._run(calls.create_job(
             expression, options=options, force=force, request_id=request_id or uuid.uuid4().hex,
@@ -163,7 +179,7 @@ class Client:
             time.sleep(following.pause())
 
     def _follow(self, job: str, after: int) -> Iterator[tuning_pb2.TuningProgress]:
-        watch = self._channel.unary_stream(
+        watch = self._connection.channel().unary_stream(
             "/mdh.v1.TuningService/WatchTuningJob",
             request_serializer=tuning_pb2.WatchTuningJobRequest.SerializeToString,
             response_deserializer=tuning_pb2.WatchTuningJobResponse.FromString)
@@ -271,7 +287,7 @@ class Client:
     ) -> Any:
         """One call of a method such as "StudyService/GetStudy", for messages of its own: `response`
         is the type. Errors about the request are about `location`."""
-        call = self._channel.unary_unary(
+        call = self._connection.channel().unary_unary(
             f"/mdh.v1.{method}", request_serializer=type(request).SerializeToString,
             response_deserializer=response.FromString)
         try:

@@ -8,27 +8,21 @@ Compiled kernels are kept in a folder of this user, so that each is compiled onc
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import hashlib
 import os
-import pathlib
-import platform
-import shutil
-import stat
-import subprocess
-import tempfile
-import warnings
-from typing import Any, List, Optional, Protocol, Sequence, Tuple, Union
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Optional, Protocol, Sequence, Tuple, Union
 
-from . import kernel_call
+from . import kernel_cache, kernel_call
 from .arguments import ArgumentCheck
-from .errors import ExpressionError, FailedPreconditionError, ResourceExhaustedError, wrong
+from .errors import ExpressionError, ResourceExhaustedError, wrong
+from .kernel_cache import default_cache_directory
 from .kernel_file import KernelArgument
 
+__all__ = ["CompiledKernel", "CpuKernel", "default_cache_directory"]
+
 _LANGUAGE = "OpenMP C"
-_OTHER_COMPILER = "cc"  # where the kernel's own is missing
-_LOG_BYTES = 2000
 
 
 class CompiledKernel(Protocol):
@@ -43,14 +37,35 @@ class CompiledKernel(Protocol):
     # stages: int; of the body, and 0 or not there if only the entry function can be called
 
 
-def default_cache_directory() -> pathlib.Path:
-    """"mdh" in $XDG_CACHE_HOME, or else in ~/.cache."""
-    caches = os.environ.get("XDG_CACHE_HOME", "")
-    return (pathlib.Path(caches) if caches.startswith("/") else pathlib.Path.home() / ".cache") / "mdh"
+class _Forking:
+    """GNU's OpenMP runtime keeps its threads with the thread that calls. In a forked process the thread
+    that forked still believes in those of the parent, and would wait for them for ever: from then on
+    its calls are made by another thread, which has its own."""
+
+    def __init__(self) -> None:
+        self.has_kernels = False
+        self.forked = 0  # the thread that did
+        self._caller: Optional[ThreadPoolExecutor] = None
+
+    def note(self) -> None:
+        """In the child, by the thread that forked."""
+        if self.has_kernels:
+            self.forked, self._caller = threading.get_ident(), ThreadPoolExecutor(1, "mdh-kernels")
+
+    def call(self, function: Any, arguments: Any) -> int:
+        """In a child."""
+        if threading.get_ident() != self.forked or self._caller is None:
+            return int(function(arguments))
+        return int(self._caller.submit(function, arguments).result())
+
+
+_forking = _Forking()
+os.register_at_fork(after_in_child=_forking.note)
 
 
 class CpuKernel:
-    """A compiled kernel, loaded into this process. Thread-safe; calls do not hold Python's lock."""
+    """A compiled kernel, loaded into this process. Thread-safe; calls do not hold Python's lock. A
+    process that is forked may call it, too."""
 
     def __init__(self, kernel: CompiledKernel, *,
                  cache_directory: Optional[Union[str, "os.PathLike[str]"]] = None,
@@ -58,27 +73,23 @@ class CpuKernel:
         """Compiles, unless that was done before, which takes about a second, and loads.
 
         `cache_directory`: one of this user alone, made if it is not there; default:
-        default_cache_directory(). `compiler`: one that understands gcc's options; default: the one
-        that the kernel was measured with, or cc if that is missing, with a RuntimeWarning.
+        default_cache_directory(); where it cannot be made or written to, the kernel is compiled in a
+        temporary folder and not kept, with a RuntimeWarning. `compiler`: one that understands gcc's
+        options; default: the one that the kernel was measured with, or cc if that is missing, with a
+        RuntimeWarning.
 
         A kernel of several threads runs on those of the OpenMP runtime that this process has, as
         with PyTorch, or else of GNU's or LLVM's, which is loaded; its code is the same on each.
 
         Errors: ExpressionError if the kernel is not in C; FailedPreconditionError if it does not
-        compile, with what the compiler wrote, others could write to the folder, or there is no
-        OpenMP runtime.
+        compile, with what the compiler wrote, or there is no OpenMP runtime; PermissionDeniedError if
+        others could write to the folder; ResourceExhaustedError if the disk is full everywhere.
         """
         if kernel.language != _LANGUAGE:
             raise wrong(f"the kernel {kernel.entry} is in {kernel.language}, not in {_LANGUAGE}")
         self.kernel = kernel
-        directory = pathlib.Path(cache_directory or default_cache_directory())
-        _make_private(directory)
-        path = _shared_object(kernel, directory, compiler)
-        try:
-            library = ctypes.CDLL(str(path))
-        except OSError:  # damaged by a crash of the machine, or made for another C library
-            path.unlink(missing_ok=True)
-            library = ctypes.CDLL(str(_shared_object(kernel, directory, compiler)))
+        library = kernel_cache.load(kernel, cache_directory, compiler)
+        _forking.has_kernels = True
         kernel_call.connect(library)
         self._arguments = ctypes.c_void_p * len(kernel.arguments)
         self._function = library.mdh_call
@@ -100,64 +111,7 @@ class CpuKernel:
     def run(self, pointers: Sequence[int]) -> None:
         """As a call, on memory that the caller knows to fit: nothing is checked.
         Errors: ResourceExhaustedError."""
-        if self._function(self._arguments(*pointers)) != 0:
+        values = self._arguments(*pointers)
+        code = _forking.call(self._function, values) if _forking.forked else self._function(values)
+        if code != 0:
             raise ResourceExhaustedError("there is no memory for the kernel's scratch buffer")
-
-
-def _make_private(directory: pathlib.Path) -> None:
-    try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        directory.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise FailedPreconditionError(f"cannot make the folder {directory}: {error}") from error
-    state = directory.stat()
-    if state.st_uid != os.geteuid() or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise FailedPreconditionError(
-            f"others may write to {directory}, or own it: code from there is not run")
-
-
-def _native_cpu() -> str:
-    """What code for "the native machine" depends on: a home folder may be shared by several."""
-    with contextlib.suppress(OSError):
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-        return "\n".join([line for line in lines if line.startswith(("model name", "flags"))][:2])
-    return platform.processor()
-
-
-def _shared_object(kernel: CompiledKernel, directory: pathlib.Path, compiler: str) -> pathlib.Path:
-    """Compiles unless it is there. A file appears when it is complete: processes may compile at the
-    same time."""
-    stages = getattr(kernel, "stages", 0)
-    options = kernel_call.options_of(kernel.compile_options, stages)
-    source = kernel.source + kernel_call.source_of(kernel.entry, len(kernel.arguments), stages)
-    compilers = [compiler] if compiler else [kernel.compiler, _OTHER_COMPILER]
-    for name in compilers:
-        parts = [source, name, _native_cpu(), *options]
-        digest = hashlib.sha256("".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
-        path = directory / f"python-{digest}.so"
-        is_there = path.exists() and path.stat().st_size > 0
-        program = None if is_there else shutil.which(name)
-        if not is_there and program is None:
-            continue
-        if name != compilers[0]:
-            warnings.warn(f"the kernel {kernel.entry} was measured with {kernel.compiler}, which "
-                          f"cannot be run here: it is compiled with {name}, and may take longer",
-                          RuntimeWarning, stacklevel=3)
-        if program is not None:
-            _compile(program, kernel.entry, source, options, path)
-        return path
-    raise FailedPreconditionError(f"there is no compiler: {compilers[0]} cannot be run")
-
-
-def _compile(program: str, entry: str, text: str, options: Sequence[str],
-             path: pathlib.Path) -> None:
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix="new-") as work:
-        source, made = pathlib.Path(work, "kernel.c"), pathlib.Path(work, "kernel.so")
-        source.write_text(text, encoding="utf-8")
-        done = subprocess.run(
-            [program, "-shared", "-fPIC", "-o", str(made), str(source), *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        if done.returncode != 0:
-            log = done.stdout.decode(errors="replace")[:_LOG_BYTES]
-            raise FailedPreconditionError(f"{program} does not compile {entry}:\n{log}")
-        os.replace(made, path)

@@ -9,9 +9,14 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 import grpc
 
-from .errors import wrong
+from .errors import FailedPreconditionError, wrong
 
 _LOOPBACK = ("localhost:", "127.0.0.1:", "[::1]:")
+
+
+def is_local(address: str) -> bool:
+    """Whether only this machine takes part."""
+    return address.startswith(("unix:",) + _LOOPBACK)
 
 
 @dataclass(frozen=True)
@@ -27,12 +32,17 @@ class Security:
     token: Optional[str] = None
     # Sends it even over TCP without TLS to another machine, where others can read it.
     allow_token_in_clear: bool = False
+    # Users whose Unix sockets are trusted, beside one's own, root's and the system service's: names
+    # or numbers, separated by commas; "*": everybody's. None: $MDH_TRUSTED_USERS.
+    trusted_users: Optional[str] = None
 
     @staticmethod
     def from_environment() -> "Security":
-        """$MDH_TLS_CA, $MDH_TLS_CERTIFICATE, $MDH_TLS_KEY; $MDH_TOKEN_FILE, else $MDH_TOKEN."""
+        """$MDH_TLS_CA, $MDH_TLS_CERTIFICATE, $MDH_TLS_KEY; $MDH_TOKEN_FILE, else $MDH_TOKEN. Errors:
+        FailedPreconditionError if a file cannot be read."""
         file = os.environ.get("MDH_TOKEN_FILE")
-        token = pathlib.Path(file).read_text().strip() if file else os.environ.get("MDH_TOKEN")
+        token = (_content(file).decode(errors="replace").strip() if file
+                 else os.environ.get("MDH_TOKEN"))
         return Security(
             tls_ca=os.environ.get("MDH_TLS_CA") or None,
             tls_certificate=os.environ.get("MDH_TLS_CERTIFICATE") or None,
@@ -42,13 +52,13 @@ class Security:
         """What is sent with every call. Errors: MdhError if others could read the token."""
         if not self.token:
             return []
-        is_local = address.startswith(("unix:",) + _LOOPBACK)
-        if not (is_local or self.tls_ca or self.allow_token_in_clear):
+        if not (is_local(address) or self.tls_ca or self.allow_token_in_clear):
             raise wrong(f"the token is not sent to {address} without TLS, where others could read it")
         return [("authorization", f"Bearer {self.token}")]
 
     def open_channel(self, address: str, options: Sequence[Tuple[str, Any]]) -> grpc.Channel:
-        """A connection to the daemon there. Errors: OSError if a file cannot be read."""
+        """A connection to the daemon there. Errors: FailedPreconditionError if a file cannot be
+        read."""
         credentials = self._credentials(address)
         if credentials is None:
             return grpc.insecure_channel(address, options=options)
@@ -68,7 +78,13 @@ class Security:
         if not self.tls_ca or address.startswith("unix:"):
             return None
         return grpc.ssl_channel_credentials(
-            root_certificates=pathlib.Path(self.tls_ca).read_bytes(),
-            private_key=pathlib.Path(self.tls_key).read_bytes() if self.tls_key else None,
-            certificate_chain=(
-                pathlib.Path(self.tls_certificate).read_bytes() if self.tls_certificate else None))
+            root_certificates=_content(self.tls_ca),
+            private_key=_content(self.tls_key) if self.tls_key else None,
+            certificate_chain=_content(self.tls_certificate) if self.tls_certificate else None)
+
+
+def _content(path: str) -> bytes:
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError as error:
+        raise FailedPreconditionError(f"cannot read {path}: {error.strerror or error}") from None

@@ -41,7 +41,9 @@ def evaluate(cost_function: CostFunction, configuration: Any) -> Tuple[Optional[
         return None, f"no cost: the cost function returned {cost}"
     try:
         number = float(cost)
-    except (TypeError, ValueError):
+    except OverflowError:
+        return None, "no cost: the cost function returned a number that is too large"
+    except Exception:  # whatever the object's own conversion raises
         return None, _shortened(f"no cost: the cost function returned {cost!r}")
     if not math.isfinite(number):
         return None, f"no cost: the cost function returned {number}"

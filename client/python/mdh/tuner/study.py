@@ -75,6 +75,18 @@ def trial(proto: study_pb2.StudyTrial, spec: study_pb2.StudySpec) -> Trial:
                  proto.cost if proto.HasField("cost") else None, proto.failure)
 
 
+def _finite(cost: Any) -> float:
+    try:
+        number = float(cost)
+    except OverflowError:
+        raise wrong("the cost is too large a number: tell a failure") from None
+    except (TypeError, ValueError):
+        raise wrong(f"the cost {cost!r} is no number: tell a failure") from None
+    if not math.isfinite(number):
+        raise wrong(f"the cost {number} is not finite: tell a failure")
+    return number
+
+
 class Study:
     """A study; made by Client.create_study and Client.study. Thread-safe, and several clients may
     work on one. Errors of every call: NotFoundError if it was deleted, and those of Client."""
@@ -114,9 +126,7 @@ class Study:
         for outcome in outcomes:
             told = request.trials.add(number=outcome.number, failure=outcome.failure)
             if outcome.cost is not None:
-                if not math.isfinite(outcome.cost):
-                    raise wrong(f"the cost {outcome.cost} is not finite: tell a failure")
-                told.cost = float(outcome.cost)
+                told.cost = _finite(outcome.cost)
             elif not outcome.failure:
                 raise wrong(f"trial {outcome.number} has neither a cost nor a failure")
         return self._status("TellTrials", request, study_pb2.TellTrialsResponse)

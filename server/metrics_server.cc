@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "core/start_thread.h"
 
 namespace mdh {
 namespace {
@@ -51,10 +52,17 @@ class PrometheusMetricsServer : public MetricsServer {
   // The library's thread that waits for connections looks only every two seconds whether it should
   // end, or when somebody connects.
   ~PrometheusMetricsServer() override {
-    const std::future<void> closed = std::async(std::launch::async, [this] { exposer_.reset(); });
+    std::promise<void> closing;
+    const std::future<void> closed = closing.get_future();
+    Result<std::thread> closer = StartThread([this, &closing] {
+      exposer_.reset();
+      closing.set_value();
+    });
+    if (!closer.ok()) return;  // it takes two seconds, then
     do {
       Connect(host_, port_);
     } while (closed.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready);
+    closer->join();
   }
 
   std::string url() const override {

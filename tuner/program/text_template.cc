@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tuner/space/formula_names.h"
@@ -15,6 +16,48 @@ Status UnknownName(const std::string& name, const std::vector<std::string>& name
                                                  Suggestion(name, names),
                                                  "; a { that is meant as such is written {{"));
 }
+
+// Follows the quotes of a command of /bin/sh.
+class ShellQuotes {
+ public:
+  void Read(std::string_view text) {
+    for (const char c : text) {
+      if (is_escaped_) {
+        is_escaped_ = false;
+      } else if (c == '\\' && quote_ != '\'') {
+        is_escaped_ = true;
+      } else if (quote_ == 0 && (c == '\'' || c == '"')) {
+        quote_ = c;
+      } else if (c == quote_) {
+        quote_ = 0;
+      }
+    }
+  }
+
+  // `text` so that the shell takes it as it is here.
+  std::string Protected(std::string_view text) const {
+    constexpr std::string_view kPlain = "/._-+,:=@%^";
+    const bool is_plain = std::all_of(text.begin(), text.end(), [&](char c) {
+      return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+             kPlain.find(c) != std::string_view::npos;
+    });
+    if (is_plain) return std::string(text);
+    std::string safe;
+    for (const char c : text) {
+      if (quote_ == '"') {
+        if (std::string_view("\\\"$`").find(c) != std::string_view::npos) safe += '\\';
+        safe += c;
+      } else {
+        safe += c == '\'' ? "'\\''" : std::string(1, c);
+      }
+    }
+    return quote_ == 0 ? absl::StrCat("'", safe, "'") : safe;
+  }
+
+ private:
+  char quote_ = 0;  // 0: outside of quotes
+  bool is_escaped_ = false;
+};
 
 }  // namespace
 
@@ -57,6 +100,22 @@ bool TextTemplate::Uses(std::string_view name) const {
 std::string TextTemplate::Fill(const std::map<std::string, std::string>& texts) const {
   std::string filled;
   for (const Part& part : parts_) filled += part.is_name ? texts.at(part.text) : part.text;
+  return filled;
+}
+
+std::string TextTemplate::FillForShell(const std::map<std::string, std::string>& texts,
+                                       const std::set<std::string>& paths) const {
+  ShellQuotes quotes;
+  std::string filled;
+  for (const Part& part : parts_) {
+    const std::string& text = part.is_name ? texts.at(part.text) : part.text;
+    if (part.is_name && paths.contains(part.text)) {
+      filled += quotes.Protected(text);
+    } else {
+      quotes.Read(text);
+      filled += text;
+    }
+  }
   return filled;
 }
 

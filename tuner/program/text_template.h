@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,10 @@ class TextTemplate {
   bool Uses(std::string_view name) const;
   // Expects a text for every name that the template uses.
   std::string Fill(const std::map<std::string, std::string>& texts) const;
+  // The same for a command of /bin/sh: texts of `paths` come out as they are, whatever is in them,
+  // also where the template has them within quotes. The others are a part of the command.
+  std::string FillForShell(const std::map<std::string, std::string>& texts,
+                           const std::set<std::string>& paths) const;
 
  private:
   struct Part {

@@ -5,13 +5,13 @@
 #include <iterator>
 #include <numeric>
 
-#include "absl/strings/match.h"
 #include "codegen/default_block_parameters.h"
 #include "codegen/fusion_choice.h"
 #include "codegen/keyed_variants.h"
 #include "codegen/remainder_choice.h"
 #include "codegen/tile_choice.h"
 #include "core/constraints.h"
+#include "core/device_compilers.h"
 #include "core/one_point.h"
 #include "core/round.h"
 
@@ -511,8 +511,9 @@ class Rules {
 
 // One part, no lanes, no unrolling: valid for everything.
 TuningParameters PlainParameters(const Expression& e, const SystemModel& m,
-                                 NumericsPolicy numerics) {
+                                 const DeviceDescription& device, NumericsPolicy numerics) {
   TuningParameters p;
+  if (device.kind == DeviceKind::kCpu) p.compiler = CompilersOf(device).front();
   p.numerics = numerics;
   p.system_model = m.name;
   p.tile.assign(m.layers.size(), std::vector<int64_t>(e.rank(), 1));
@@ -564,12 +565,13 @@ std::vector<FusedTile> RankTilesOf(const std::vector<FusionChoice>& fusions,
   return first;
 }
 
-// The same with the other compiler, and with results that stay in caches.
+// The same with the other compilers, and with results that stay in caches.
 std::vector<TuningParameters> Variants(const TuningParameters& p, const DeviceDescription& device) {
   std::vector<TuningParameters> variants;
-  if (absl::StrContains(device.compiler, "clang")) {
+  const std::vector<Compiler> compilers = CompilersOf(device);
+  for (size_t other = 1; other < compilers.size(); ++other) {
     variants.push_back(p);
-    variants.back().compiler = Compiler::kClang;
+    variants.back().compiler = compilers[other];
   }
   if (p.streams_results) {
     variants.push_back(p);
@@ -605,6 +607,7 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
     if (!Validate(fused, model, device, p).ok()) return;
     p.remainder = RemainderByCounting(fused, model, device, p);
     p.fused = choice.fusion->fused;
+    p.compiler = CompilersOf(device).front();
     if (std::find(starts.begin(), starts.end(), p) == starts.end()) starts.push_back(std::move(p));
   };
   for (const FusedTile& choice : RankTilesOf(fusions, model, device, numerics, most)) {
@@ -623,7 +626,7 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
     if (alone > kNearRegion * region || alone * kNearRegion < region) continue;
     add(choice, threads == 1 ? device.cores : 1);
   }
-  if (starts.empty()) starts.push_back(PlainParameters(expression, model, numerics));
+  if (starts.empty()) starts.push_back(PlainParameters(expression, model, device, numerics));
   if (starts.size() > most) starts.resize(most);
   return starts;
 }
@@ -631,7 +634,7 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
 TuningParameters DefaultParameters(const Expression& expression, const SystemModel& model,
                                    const DeviceDescription& device, NumericsPolicy numerics) {
   if (expression.is_empty()) {
-    return PlainParameters(WithOnePoint(expression), model, numerics);
+    return PlainParameters(WithOnePoint(expression), model, device, numerics);
   }
   return StartingParameters(expression, model, device, numerics, /*most=*/3).front();
 }

@@ -2,14 +2,24 @@
 
 #include <string>
 
+#include "core/shortened.h"
 #include "proto/error_details.h"
 
 namespace mdh {
+namespace {
+
+constexpr size_t kMostDetailBytes = 4096;
+
+}  // namespace
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  return {static_cast<grpc::StatusCode>(status.raw_code()), std::string(status.message()),
-          ToRpcStatus(status).SerializeAsString()};
+  // Trailers that are too long end a call without a word.
+  google::rpc::Status details = ToRpcStatus(status);
+  details.set_message(Shortened(details.message()));
+  if (details.ByteSizeLong() > kMostDetailBytes) details.clear_details();
+  return {static_cast<grpc::StatusCode>(status.raw_code()), details.message(),
+          details.SerializeAsString()};
 }
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {

@@ -9,9 +9,11 @@
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 
+#include "core/exhaustion.h"
 #include "core/status.h"
 #include "proto/grpc_status.h"
 #include "server/call_limiter.h"
@@ -89,14 +91,19 @@ class AccessControl {
 // What the client calls its request, in the metadata x-request-id; else an id of the daemon's.
 std::string RequestIdOf(const grpc::ServerContextBase& context);
 
-// Calls `work(caller)`, which gives the status of the call, if the caller may call `method`.
+// Calls `work(caller)`, which gives the status of the call, if the caller may call `method`. A call
+// that needs more memory than there is is refused with ResourceExhausted.
 template <typename Work>
 grpc::Status IfAdmitted(const AccessControl& access, const grpc::ServerContextBase& context,
                         std::string_view method, Work&& work) {
   const LogContext log("request", RequestIdOf(context));
   const Result<Admission> admission = access.Enter(context, method);
   if (!admission.ok()) return ToGrpcStatus(admission.status());
-  return work(admission->caller);
+  try {
+    return work(admission->caller);
+  } catch (const std::bad_alloc&) {
+    return ToGrpcStatus(OutOfMemory());
+  }
 }
 
 }  // namespace mdh

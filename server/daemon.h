@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,11 @@ struct DaemonOptions {
   ExpressionLimits limits;
   std::string metrics_listen;  // "HOST:PORT" for metrics over HTTP; empty: none
   std::string version;
+  // Called before the sockets are opened: until then nothing was promised to anybody. Empty: nobody
+  // is.
+  std::function<void()> on_serving = {};
+  // Called, from another thread, if the devices cannot be opened (AwaitDevices). Empty: nobody is.
+  std::function<void()> on_failure = {};
 };
 
 // What went wrong at start; the exit codes of mdhd.
@@ -50,10 +56,14 @@ enum class StartFailure { kInternal = 1, kUsage = 2, kListen = 3, kDatabase = 4 
 // Thread-safe but for Stop, which is called once.
 class Daemon {
  public:
-  // Starts to serve. On errors `failure` says what they are about.
+  // Starts to serve lookups, and then to open the devices. On errors `failure` says what they are
+  // about.
   static Result<std::unique_ptr<Daemon>> Start(const DaemonOptions& options, StartFailure& failure);
   // As Stop.
   virtual ~Daemon() = default;
+
+  // Waits until the devices are open, or cannot be. Errors: as Start.
+  virtual Status AwaitDevices(StartFailure& failure) = 0;
 
   // Refuses new jobs, stops running ones and stores their best, ends the runner, closes everything
   // and removes the sockets. The next daemon on the database goes on with the jobs.

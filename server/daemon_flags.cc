@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "core/cgroup.h"
 #include "proto/endpoint.h"
 #include "server/device_list.h"
 #include "server/principals.h"
@@ -25,9 +27,12 @@ std::string DefaultRunner() {
   return (self.parent_path() / "mdh-runner").string();
 }
 
-// A quarter of the memory: inputs, outputs, a reference and staged copies must fit side by side.
+// A quarter of the memory, or of what a control group leaves of it: inputs, outputs, a reference
+// and staged copies must fit side by side.
 int64_t DefaultBufferLimit() {
-  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE) / 4;
+  const int64_t machine = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  const int64_t group = ReadCgroupLimits().memory_bytes;
+  return (group > 0 ? std::min(group, machine) : machine) / 4;
 }
 
 void AddAccessFlags(CLI::App& app, DaemonOptions& options) {

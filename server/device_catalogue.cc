@@ -7,13 +7,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/device_conversion.h"
+#include "proto/error_details.h"
 #include "tuner/measure/plausibility.h"
 
 namespace mdh {
 namespace {
 
 constexpr std::string_view kDevices = "devices/";
+constexpr std::string_view kCpu = "devices/cpu";
 constexpr std::string_view kKnownDevices = "knownDevices/";
+
+constexpr absl::Duration kRetryWhileOpening = absl::Seconds(1);
 
 v1::MachinePeaks PeaksToProto(const MachinePeaks& peaks) {
   v1::MachinePeaks proto;
@@ -44,6 +48,11 @@ TuningDevice* FirstCpu(absl::Span<const std::unique_ptr<TuningDevice>> devices) 
   return devices.front().get();
 }
 
+std::vector<std::string> NamesOf(const v1::DeviceSelection& selection) {
+  if (selection.name().empty()) return {};
+  return {selection.name()};
+}
+
 std::string KindName(DeviceKind kind) {
   switch (kind) {
     case DeviceKind::kCpu:
@@ -58,16 +67,66 @@ std::string KindName(DeviceKind kind) {
 
 }  // namespace
 
+DeviceCatalogue::DeviceCatalogue(std::optional<DeviceDescription> expected,
+                                 std::vector<v1::KnownDevice> known, Store& store)
+    : expected_(std::move(expected)), known_(std::move(known)), store_(store) {}
+
 DeviceCatalogue::DeviceCatalogue(std::vector<std::unique_ptr<TuningDevice>> devices,
                                  std::vector<std::string> missing,
                                  std::vector<v1::KnownDevice> known, Store& store)
-    : devices_(std::move(devices)),
-      missing_(std::move(missing)),
-      known_(std::move(known)),
-      default_(FirstCpu(devices_)),
-      store_(store) {}
+    : DeviceCatalogue(std::nullopt, std::move(known), store) {
+  Open(std::move(devices), std::move(missing));
+}
+
+void DeviceCatalogue::Open(std::vector<std::unique_ptr<TuningDevice>> devices,
+                           std::vector<std::string> missing) {
+  devices_ = std::move(devices);
+  missing_ = std::move(missing);
+  default_ = FirstCpu(devices_);
+  absl::MutexLock lock(&mutex_);  // wakes who waits
+  is_open_.Notify();
+}
+
+void DeviceCatalogue::GiveUp(Status why) {
+  absl::MutexLock lock(&mutex_);
+  if (given_up_.ok()) given_up_ = std::move(why);
+}
+
+Status DeviceCatalogue::NotOpen() const {
+  absl::MutexLock lock(&mutex_);
+  if (!given_up_.ok()) return given_up_;
+  return WithRetry(WithReason(absl::UnavailableError("devices are being opened; try again later"),
+                              "DEVICES_OPENING"),
+                   kRetryWhileOpening);
+}
+
+Status DeviceCatalogue::AwaitOpen(absl::Duration limit) const {
+  if (is_open()) return absl::OkStatus();
+  if (limit > absl::ZeroDuration()) {
+    absl::MutexLock lock(&mutex_);
+    const auto is_decided = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return is_open() || !given_up_.ok();
+    };
+    mutex_.AwaitWithTimeout(absl::Condition(&is_decided), limit);
+  }
+  return is_open() ? absl::OkStatus() : NotOpen();
+}
+
+absl::Span<const std::unique_ptr<TuningDevice>> DeviceCatalogue::devices() const {
+  if (!is_open()) return {};
+  return devices_;
+}
+
+const std::vector<std::string>& DeviceCatalogue::missing() const {
+  static const std::vector<std::string>& none = *new std::vector<std::string>();
+  return is_open() ? missing_ : none;
+}
 
 std::vector<KeyEnvironment> DeviceCatalogue::Environments() const {
+  if (!is_open()) {
+    if (!expected_) return {};
+    return {KeyEnvironment::Of(*expected_)};
+  }
   std::vector<KeyEnvironment> environments = {default_->environment()};
   std::set<std::string> seen = {default_->fingerprint()};
   for (const std::unique_ptr<TuningDevice>& device : devices_) {
@@ -77,6 +136,7 @@ std::vector<KeyEnvironment> DeviceCatalogue::Environments() const {
 }
 
 Result<TuningDevice*> DeviceCatalogue::Find(const std::string& name) const {
+  if (!is_open()) return NotOpen();
   std::vector<std::string> names;
   for (const std::unique_ptr<TuningDevice>& device : devices_) {
     if (device->name() == name) return device.get();
@@ -90,6 +150,7 @@ Result<TuningDevice*> DeviceCatalogue::Find(const std::string& name) const {
 
 Result<std::vector<TuningDevice*>> DeviceCatalogue::Select(
     absl::Span<const std::string> names) const {
+  if (!is_open()) return NotOpen();
   std::vector<TuningDevice*> selected;
   const auto add = [&](TuningDevice* device) {
     if (std::find(selected.begin(), selected.end(), device) == selected.end()) {
@@ -101,7 +162,7 @@ Result<std::vector<TuningDevice*>> DeviceCatalogue::Select(
     for (const std::unique_ptr<TuningDevice>& device : devices_) {
       const bool is_kind =
           name == absl::StrCat(std::string(kDevices), KindName(device->description().kind));
-      if (is_kind && name != "devices/cpu") add(device.get());
+      if (is_kind && name != kCpu) add(device.get());
     }
     if (selected.size() > before) continue;
     MDH_ASSIGN_OR_RETURN(TuningDevice* const device, Find(name));
@@ -120,9 +181,11 @@ Result<std::vector<TuningDevice*>> DeviceCatalogue::Select(
 
 Result<DeviceDescription> DeviceCatalogue::Resolve(const v1::DeviceSelection& selection) const {
   if (selection.has_description()) return FromProto(selection.description());
-  if (selection.name().empty()) return default_->description();
+  if (!is_open() && expected_ && (selection.name().empty() || selection.name() == kCpu)) {
+    return *expected_;
+  }
   if (!selection.name().starts_with(kKnownDevices)) {
-    MDH_ASSIGN_OR_RETURN(const std::vector<TuningDevice*> devices, Select({selection.name()}));
+    MDH_ASSIGN_OR_RETURN(const std::vector<TuningDevice*> devices, Select(NamesOf(selection)));
     return devices.front()->description();
   }
   for (const v1::KnownDevice& device : known_) {

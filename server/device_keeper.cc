@@ -1,6 +1,11 @@
 #include "server/device_keeper.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <string>
+
+#include "core/start_thread.h"
 
 namespace mdh {
 
@@ -8,7 +13,13 @@ DeviceKeeper::DeviceKeeper(absl::Span<const std::unique_ptr<TuningDevice>> devic
                            DeviceKeeperOptions options)
     : options_(options) {
   for (const std::unique_ptr<TuningDevice>& device : devices) {
-    threads_.emplace_back([this, &device = *device] { Keep(device); });
+    Result<std::thread> thread = StartThread([this, &device = *device] { Keep(device); });
+    if (thread.ok()) {
+      threads_.push_back(*std::move(thread));
+    } else {
+      spdlog::error("device={} nobody looks after it: {}", device->name(),
+                    std::string(thread.status().message()));
+    }
   }
 }
 
@@ -24,7 +35,10 @@ void DeviceKeeper::Keep(TuningDevice& device) {
   absl::Duration pause = options_.first_retry;
   while (true) {
     if (device.TryHoldForCheck()) {
+      const KeyEnvironment& before = device.environment();
       const bool is_healthy = device.CheckHealth().ok();
+      if (&device.environment() != &before && options_.on_new_compilers)
+        options_.on_new_compilers();
       device.Release();
       pause = is_healthy ? options_.first_retry : std::min(2 * pause, options_.longest_retry);
     }

@@ -1,7 +1,8 @@
-// Starts the devices' runners in the background, and brings devices back that have become
-// unhealthy.
+// Starts the devices' runners in the background, brings devices back that have become unhealthy,
+// and notices that their compilers were replaced.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -18,6 +19,8 @@ struct DeviceKeeperOptions {
   // An unhealthy device is asked again after this, then after twice as long, and so on.
   absl::Duration first_retry = absl::Seconds(1);
   absl::Duration longest_retry = absl::Minutes(1);
+  // Called, from another thread, when a device has other compilers than before. Empty: nobody is.
+  std::function<void()> on_new_compilers = {};
 };
 
 // One thread per device, because one that hangs must not keep the others from coming back.

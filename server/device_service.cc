@@ -17,6 +17,8 @@ grpc::Status DeviceServiceImpl::GetDevice(grpc::ServerContext* context,
                                           v1::GetDeviceResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.DeviceService/GetDevice",
                     [&](const Caller&) -> grpc::Status {
+                      const Status open = catalogue_.AwaitOpen();
+                      if (!open.ok()) return ToGrpcStatus(open);
                       const Result<TuningDevice*> device = catalogue_.Find(request->name());
                       if (!device.ok()) return ToGrpcStatus(device.status());
                       *response->mutable_device() = Describe(**device);
@@ -29,6 +31,8 @@ grpc::Status DeviceServiceImpl::ListDevices(grpc::ServerContext* context,
                                             v1::ListDevicesResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.DeviceService/ListDevices",
                     [&](const Caller&) -> grpc::Status {
+                      const Status open = catalogue_.AwaitOpen();
+                      if (!open.ok()) return ToGrpcStatus(open);
                       for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
                         *response->add_devices() = Describe(*device);
                       }

@@ -14,8 +14,10 @@ namespace mdh {
 Result<std::unique_ptr<FileLock>> FileLock::Acquire(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor < 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("lock file ", path, " cannot be made: ", std::strerror(errno)));
+    const bool is_full = errno == ENOSPC || errno == EDQUOT;
+    const std::string why =
+        absl::StrCat("lock file ", path, " cannot be made: ", std::strerror(errno));
+    return is_full ? absl::ResourceExhaustedError(why) : absl::FailedPreconditionError(why);
   }
   std::unique_ptr<FileLock> lock(new FileLock(descriptor));
   if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {

@@ -12,7 +12,8 @@ namespace mdh {
 // let two processes hold "the" lock.
 class FileLock {
  public:
-  // Errors: Unavailable if another process holds it, FailedPrecondition if the file cannot be made.
+  // Errors: Unavailable if another process holds it, FailedPrecondition if the file cannot be made,
+  // ResourceExhausted if the disk is full.
   static Result<std::unique_ptr<FileLock>> Acquire(const std::string& path);
   // With others that share it, and nobody who acquires it; null if there is no such file, which is
   // not made. Errors: as Acquire.

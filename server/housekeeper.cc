@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "tuner/measure/clock.h"
 
 namespace mdh {
 
@@ -21,20 +21,36 @@ Housekeeper::~Housekeeper() {
   thread_.join();
 }
 
-void Housekeeper::Work() {
-  absl::Time next_forget = absl::InfinitePast();
-  while (true) {
-    const absl::Time now = absl::Now();
-    if (now >= next_forget) {
-      next_forget = now + options_.forget;
-      const Result<v1::CollectGarbageResponse> forgotten = store_.Forget(RetentionOf(admin_, now));
-      if (!forgotten.ok()) {
-        spdlog::error("retention: {}", std::string(forgotten.status().message()));
-      } else if (forgotten->jobs() + forgotten->records() > 0) {
-        spdlog::info("retention: jobs={} trials={} records={}", forgotten->jobs(),
-                     forgotten->trials(), forgotten->records());
-      }
+void Housekeeper::Forget(const Result<RetentionClock>& clock) {
+  const absl::Time now = options_.now();
+  Retention retention = RetentionOf(admin_, now);
+  if (!clock.ok() || !clock->CanBelieve(now)) {
+    retention.jobs_ended_before = absl::InfinitePast();
+    if (!std::exchange(has_warned_, true)) {
+      spdlog::warn(
+          "retention: by this machine's clock, {}, all jobs have ended longer ago than they are "
+          "kept; none is deleted for its age until the next start: is the clock right?",
+          absl::FormatTime(now));
     }
+  }
+  const Result<v1::CollectGarbageResponse> forgotten = store_.Forget(retention);
+  if (!forgotten.ok()) {
+    spdlog::error("retention: {}", std::string(forgotten.status().message()));
+  } else if (forgotten->jobs() + forgotten->records() > 0) {
+    spdlog::info("retention: jobs={} trials={} records={}", forgotten->jobs(), forgotten->trials(),
+                 forgotten->records());
+  }
+}
+
+void Housekeeper::Work() {
+  const Result<RetentionClock> clock = RetentionClock::Of(store_, admin_.keep_jobs);
+  int64_t next_forget_ns = 0;
+  while (true) {
+    if (NowNs() >= next_forget_ns) {
+      next_forget_ns = NowNs() + absl::ToInt64Nanoseconds(options_.forget);
+      Forget(clock);
+    }
+    const absl::Time now = options_.now();
     const Status claimed =
         store_.ClaimJobs(options_.owner, now, now + 10 * options_.renew_claims).status();
     if (!claimed.ok()) spdlog::error("claims of jobs: {}", std::string(claimed.message()));

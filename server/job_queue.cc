@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/start_thread.h"
 #include "proto/error_details.h"
 #include "server/kernel_key.h"
 #include "server/resource_names.h"
@@ -37,15 +38,42 @@ Result<std::unique_ptr<JobQueue>> JobQueue::Start(Store& store, LookupTable& loo
                                                   DeviceCatalogue& catalogue,
                                                   JobQueueOptions options) {
   std::unique_ptr<JobQueue> queue(new JobQueue(store, lookup_table, catalogue, std::move(options)));
-  MDH_RETURN_IF_ERROR(queue->TakeUpUnfinishedJobs());
-  for (const std::unique_ptr<TuningDevice>& device : catalogue.devices()) {
-    device->SetListener([queue = queue.get()] {
-      absl::MutexLock lock(&queue->mutex_);
-      queue->has_news_ = true;
-    });
-    queue->workers_.emplace_back([queue = queue.get()] { queue->Work(); });
-  }
+  if (catalogue.is_open()) MDH_RETURN_IF_ERROR(queue->Begin());
   return queue;
+}
+
+Status JobQueue::Begin() {
+  MDH_RETURN_IF_ERROR(TakeUpUnfinishedJobs());
+  for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
+    device->SetListener([this] {
+      absl::MutexLock lock(&mutex_);
+      has_news_ = true;
+    });
+    Result<std::thread> worker = StartThread([this] { Work(); });
+    if (worker.ok()) {
+      workers_.push_back(*std::move(worker));
+    } else if (workers_.empty()) {
+      return worker.status();
+    } else {
+      // Those that there are take what is next, whatever its device.
+      spdlog::error("job queue: {} workers: {}", workers_.size(),
+                    std::string(worker.status().message()));
+      break;
+    }
+  }
+  absl::MutexLock lock(&mutex_);
+  has_begun_ = true;
+  return absl::OkStatus();
+}
+
+Status JobQueue::AwaitBegin() const {
+  MDH_RETURN_IF_ERROR(catalogue_.AwaitOpen());
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto is_decided = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return has_begun_ || is_draining_;
+  };
+  mutex_.Await(absl::Condition(&is_decided));
+  return absl::OkStatus();
 }
 
 JobQueue::~JobQueue() {
@@ -137,6 +165,7 @@ Result<std::vector<v1::TuningJob>> JobQueue::List(int64_t before, int limit,
 }
 
 Result<v1::TuningJob> JobQueue::Cancel(int64_t number) {
+  MDH_RETURN_IF_ERROR(AwaitBegin());
   {
     absl::MutexLock lock(&mutex_);
     if (const std::shared_ptr<Job> job = FindCreated(number); job != nullptr) {
@@ -173,7 +202,8 @@ Result<std::vector<v1::TuningProgress>> JobQueue::WaitForProgress(int64_t number
   const auto has_news = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return job->is_finished || has_stopped() || job->proto.progress().sequence() > after_sequence;
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&has_news), timeout);
+  // Without a timeout nobody waits, whatever the machine's clock says.
+  if (timeout > absl::ZeroDuration()) mutex_.AwaitWithTimeout(absl::Condition(&has_news), timeout);
   std::vector<v1::TuningProgress> news;
   for (const v1::TuningProgress& step : job->steps) {
     if (step.sequence() > after_sequence && news.size() < most) news.push_back(step);

@@ -57,13 +57,17 @@ struct JobQueueOptions {
 // Thread-safe.
 class JobQueue {
  public:
-  // Takes up the jobs that an earlier process left unfinished, and starts one worker per device.
-  // All arguments must outlive the queue. The store's listener must keep the table. Errors: what
-  // the store says.
+  // Begins at once if the devices are open. All arguments must outlive the queue. The store's
+  // listener must keep the table. Errors: as Begin.
   static Result<std::unique_ptr<JobQueue>> Start(Store& store, LookupTable& lookup_table,
                                                  DeviceCatalogue& catalogue,
                                                  JobQueueOptions options);
   ~JobQueue();  // drains
+
+  // Once, when the devices are open: takes up the jobs that an earlier process left unfinished, and
+  // starts one worker per device. Before, jobs are only told of. Errors: what the store says;
+  // ResourceExhausted if there is no thread.
+  Status Begin() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Errors: see TuningService.CreateTuningJob.
   Result<v1::CreateTuningJobResponse> Create(CreateJob request) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -106,6 +110,8 @@ class JobQueue {
 
   JobQueue(Store& store, LookupTable& lookup_table, DeviceCatalogue& catalogue,
            JobQueueOptions options);
+  // Before that jobs cannot be changed. Errors: as DeviceCatalogue::AwaitOpen.
+  Status AwaitBegin() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // In job_queue_resume.cc.
   Status TakeUpUnfinishedJobs() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -126,6 +132,9 @@ class JobQueue {
   // After its search.
   void EndRun(const std::shared_ptr<Job>& job, const Result<v1::TuningRecord>& record,
               const Status& health) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Where compilers were replaced since it was created, a job goes on under their key. Errors: why
+  // the device does not answer.
+  Status TakeNewCompilers(const std::shared_ptr<Job>& job) ABSL_LOCKS_EXCLUDED(mutex_);
   Result<v1::TuningRecord> Search(Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<DeviceLease*> LeasesOf(const Job& job) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Those that the search is told of now.
@@ -193,6 +202,7 @@ class JobQueue {
   const JobQueueOptions options_;
 
   mutable absl::Mutex mutex_;
+  bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
   // Something has changed that may let a job begin.
   bool has_news_ ABSL_GUARDED_BY(mutex_) = false;
@@ -211,7 +221,7 @@ class JobQueue {
     std::string source;
   };
   std::vector<const Creation*> creations_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::thread> workers_;
+  std::vector<std::thread> workers_;  // changed by Begin alone
 };
 
 }  // namespace mdh

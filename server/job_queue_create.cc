@@ -55,6 +55,7 @@ v1::TuningJob JobQueue::NewJob(const CreateJob& request) const {
 }
 
 Result<v1::CreateTuningJobResponse> JobQueue::Create(CreateJob request) {
+  MDH_RETURN_IF_ERROR(AwaitBegin());
   if (request.devices.empty()) request.devices = {&catalogue_.default_device()};
   v1::TuningJob job = NewJob(request);
   absl::MutexLock lock(&mutex_);
@@ -108,6 +109,7 @@ Result<int64_t> JobQueue::Insert(const CreateJob& request, const v1::TuningJob& 
 }
 
 Result<v1::CreateTuningJobResponse> JobQueue::Validate(const CreateJob& given) {
+  MDH_RETURN_IF_ERROR(AwaitBegin());
   CreateJob request = given;
   if (request.devices.empty()) request.devices = {&catalogue_.default_device()};
   v1::TuningJob job = NewJob(request);

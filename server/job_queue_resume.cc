@@ -130,6 +130,7 @@ void JobQueue::StopRunning(const std::shared_ptr<Job>& job, StopReason reason) {
 }
 
 Result<v1::TuningJob> JobQueue::Pause(int64_t number) {
+  MDH_RETURN_IF_ERROR(AwaitBegin());
   {
     absl::MutexLock lock(&mutex_);
     if (const std::shared_ptr<Job> job = FindCreated(number); job != nullptr) {
@@ -147,6 +148,7 @@ Result<v1::TuningJob> JobQueue::Pause(int64_t number) {
 }
 
 Result<v1::TuningJob> JobQueue::Resume(int64_t number) {
+  MDH_RETURN_IF_ERROR(AwaitBegin());
   {
     absl::MutexLock lock(&mutex_);
     if (const std::shared_ptr<Job> job = FindCreated(number); job != nullptr) {

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/exhaustion.h"
 #include "server/job_queue.h"
+#include "server/kernel_key.h"
 #include "server/log_context.h"
 #include "server/resource_names.h"
 #include "server/search_effort.h"
@@ -180,7 +182,10 @@ void JobQueue::RunJob(const std::shared_ptr<Job>& job) {
     Publish(*job, std::move(step));
     Save(*job);
   }
-  const Result<v1::TuningRecord> record = Search(*job);
+  const Result<v1::TuningRecord> record = OrExhausted([&]() -> Result<v1::TuningRecord> {
+    MDH_RETURN_IF_ERROR(TakeNewCompilers(job));
+    return Search(*job);
+  });
   {
     absl::MutexLock lock(&mutex_);
     job->is_searching = false;
@@ -234,6 +239,24 @@ void JobQueue::WithdrawProvisional(const v1::KernelKey& key) {
   const Result<std::string> id = ParseRecordName(record->name());
   const Status removed = id.ok() ? store_.RemoveResult(*id).status() : id.status();
   if (!removed.ok()) spdlog::error("{}: {}", record->name(), std::string(removed.message()));
+}
+
+Status JobQueue::TakeNewCompilers(const std::shared_ptr<Job>& job) {
+  for (DeviceLease* lease : LeasesOf(*job)) {
+    TuningDevice& device = lease->held();
+    if (!device.HasNewCompilers()) continue;
+    MDH_RETURN_IF_ERROR(device.CheckHealth());
+    lookup_table_.SetEnvironments(catalogue_.Environments());
+  }
+  absl::MutexLock lock(&mutex_);
+  const KeyEnvironment& environment = job->devices.front()->environment();
+  if (job->proto.key().compiler() == environment.compiler) return absl::OkStatus();
+  const auto known = by_key_.find(KernelId(job->proto.key()));
+  if (known != by_key_.end() && known->second == job) by_key_.erase(known);
+  job->proto.mutable_key()->set_compiler(environment.compiler);
+  by_key_.try_emplace(KernelId(job->proto.key()), job);
+  Save(*job);
+  return absl::OkStatus();
 }
 
 Result<v1::TuningRecord> JobQueue::Search(Job& job) {

@@ -165,7 +165,13 @@ class RunningSearch {
     if (!stored.ok()) spdlog::error("the best so far: {}", std::string(stored.message()));
   }
 
+  // Errors: Unavailable if what compiled the kernel is no longer what the key names.
   Result<v1::TuningRecord> Put(v1::TuningRecord record, const v1::Kernel& kernel) {
+    for (const DeviceLease* lease : search_.leases()) {
+      if (!lease->held().HasNewCompilers()) continue;
+      return absl::UnavailableError(absl::StrCat("a compiler of ", lease->held().name(),
+                                                 " was replaced while kernels were measured"));
+    }
     *record.mutable_peaks() = peaks_;
     record.set_technique(search_.options.technique());
     record.set_seed(search_.options.seed());

@@ -161,6 +161,7 @@ Result<v1::GetKernelResponse> KernelFinder::Predicted(const Wanted& wanted) cons
 Result<v1::TuningJob> KernelFinder::MakeJob(const Wanted& wanted,
                                             const v1::BackgroundTuning& tuning,
                                             const Requester& requester) const {
+  MDH_RETURN_IF_ERROR(catalogue_.AwaitOpen(absl::ZeroDuration()));
   JobRequest request = {
       .options = tuning.options(), .priority = tuning.priority(), .requester = requester};
   // The policy is a part of what was asked for.

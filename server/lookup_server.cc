@@ -3,11 +3,13 @@
 #include <grpcpp/alarm.h>
 
 #include <chrono>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/time/time.h"
+#include "core/exhaustion.h"
 #include "proto/error_details.h"
 #include "proto/grpc_status.h"
 #include "server/queue_event.h"
@@ -27,9 +29,11 @@ class LookupServer::Slot final : public QueueEvent {
  private:
   void* tag() { return static_cast<QueueEvent*>(this); }
   void Handle();
+  void Answer(std::string_view request);
   // The bytes of the request, which slice_ keeps.
   std::string_view Request();
   void Reply(const Result<grpc::ByteBuffer>& reply);
+  void Refuse(const Status& refused);
   const char* name() const {
     return method_ == LookupMethod::kLookup ? "/mdh.v1.KernelService/LookupKernel"
                                             : "/mdh.v1.KernelService/BatchLookupKernels";
@@ -83,27 +87,40 @@ void LookupServer::Slot::Handle() {
   begin_ = std::chrono::steady_clock::now();
   if (server_.options_.admit) {
     if (const Status admitted = server_.options_.admit(*context_, name()); !admitted.ok()) {
-      server_.metrics_.CountOutcome(admitted.code());
-      Reply(admitted);
+      Refuse(admitted);
       return;
     }
   }
-  const std::string_view request = Request();
+  try {
+    Answer(Request());
+  } catch (const std::bad_alloc&) {
+    Refuse(OutOfMemory());
+  }
+}
+
+void LookupServer::Slot::Refuse(const Status& refused) {
+  server_.metrics_.CountOutcome(refused.code());
+  Reply(refused);
+}
+
+void LookupServer::Slot::Answer(std::string_view request) {
   if (const auto reply = server_.answers_.AnswerAtOnce(method_, request)) {
     Reply(*reply);
     return;
   }
   const bool is_taken = server_.workers_->Submit([this, request] {
-    slow_ = server_.answers_.Answer(method_, request, [this](const std::string& source) {
-      return server_.service_.TuningRequester(*context_, source);
-    });
+    try {
+      slow_ = server_.answers_.Answer(method_, request, [this](const std::string& source) {
+        return server_.service_.TuningRequester(*context_, source);
+      });
+    } catch (const std::bad_alloc&) {
+      return Refuse(OutOfMemory());
+    }
     Reply(slow_->reply);
   });
   if (is_taken) return;
-  const Status refused = WithRetry(
-      absl::ResourceExhaustedError("too many expressions wait to be looked up"), absl::Seconds(1));
-  server_.metrics_.CountOutcome(refused.code());
-  Reply(refused);
+  Refuse(WithRetry(absl::ResourceExhaustedError("too many expressions wait to be looked up"),
+                   absl::Seconds(1)));
 }
 
 void LookupServer::Slot::Reply(const Result<grpc::ByteBuffer>& reply) {
@@ -157,7 +174,7 @@ void LookupServer::Stop() {
   // The queue's thread ends the queue, since a slot that waits for its next call must not do so on
   // one that has ended.
   grpc::Alarm end;
-  end.Set(queue_.get(), std::chrono::system_clock::now(), nullptr);
+  end.Set(queue_.get(), gpr_now(GPR_CLOCK_MONOTONIC), nullptr);  // whatever the time of day is
   if (!thread_.joinable()) thread_ = std::thread([this] { Serve(); });  // it was never started
   thread_.join();
   queue_.reset();

@@ -7,6 +7,7 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "proto/error_details.h"
 #include "server/similar_records.h"
 
@@ -48,10 +49,27 @@ std::vector<v1::TuningRecord> Parsed(const std::vector<ReadyRecordPtr>& records)
 }  // namespace
 
 LookupTable::LookupTable(KeyEnvironment here, std::vector<KeyEnvironment> others)
-    : environments_([&] {
+    : LookupTable([&] {
         others.insert(others.begin(), std::move(here));
         return std::move(others);
       }()) {}
+
+LookupTable::LookupTable(std::vector<KeyEnvironment> environments) {
+  SetEnvironments(std::move(environments));
+}
+
+void LookupTable::SetEnvironments(std::vector<KeyEnvironment> environments) {
+  absl::MutexLock lock(&mutex_);
+  all_environments_.push_back(std::make_unique<const Environments>(std::move(environments)));
+  environments_.store(all_environments_.back().get(), std::memory_order_release);
+  version_.fetch_add(1, std::memory_order_release);
+}
+
+const KeyEnvironment& LookupTable::environment() const {
+  static const KeyEnvironment& unknown = *new KeyEnvironment();
+  const Environments& environments = *environments_.load(std::memory_order_acquire);
+  return environments.empty() ? unknown : environments.front();
+}
 
 LookupTable::Shard& LookupTable::ShardOf(std::string_view digest) {
   return shards_[ShardNumber(digest)];
@@ -130,7 +148,8 @@ Result<ReadyReply> LookupTable::Find(const KernelKeyView& asked, v1::MatchKind w
   if (asked.expression_digest.empty()) {
     return absl::InvalidArgumentError("the key has no expression digest");
   }
-  const KernelKeyView key = CompleteKey(asked, environments_);
+  const KernelKeyView key = CompleteKey(asked, *environments_.load(std::memory_order_acquire));
+  if (key.device_fingerprint.empty()) return DeviceUnknown();
   ReadyRecordPtr exact;
   ReadyRecordPtr compatible;
   const Shard& shard = ShardOf(key.expression_digest);
@@ -169,6 +188,12 @@ std::vector<v1::TuningRecord> LookupTable::FindSimilar(const v1::KernelKey& key,
 std::vector<v1::TuningRecord> LookupTable::FindNearest(const v1::KernelKey& key,
                                                        size_t limit) const {
   return Parsed(structures_.FindNearest(key, limit, {}, StructureIndex::Devices::kOneOnly));
+}
+
+Status LookupTable::DeviceUnknown() const {
+  return WithRetry(absl::UnavailableError(
+                       "devices are being opened, and the request names no device; try again"),
+                   absl::Seconds(1));
 }
 
 Status LookupTable::Missing(const KernelKeyView& asked) const {

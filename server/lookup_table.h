@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,11 @@ class LookupTable {
   // `here`: what the fields that a key leaves empty stand for; `others`: further devices of this
   // daemon.
   explicit LookupTable(KeyEnvironment here, std::vector<KeyEnvironment> others = {});
+  // `environments`: of this daemon's devices, that of the default one first; none: as long as it is
+  // unknown, keys without a device are not found.
+  explicit LookupTable(std::vector<KeyEnvironment> environments);
+  // From now on. Seldom: the old ones are kept, as views of them may be in use.
+  void SetEnvironments(std::vector<KeyEnvironment> environments) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Adds a record or replaces the one with the same key.
   void Put(const v1::TuningRecord& record) { PutSerialized(record.SerializeAsString()); }
@@ -57,8 +63,8 @@ class LookupTable {
   // Of these, those for the same device and numerics policy.
   std::vector<v1::TuningRecord> FindNearest(const v1::KernelKey& key, size_t limit) const;
 
-  // The environment of the default device.
-  const KeyEnvironment& environment() const { return environments_.front(); }
+  // The environment of the default device; empty if that is unknown.
+  const KeyEnvironment& environment() const;
   // Larger after every change: what was found before may be found no more.
   int64_t version() const { return version_.load(std::memory_order_acquire); }
 
@@ -75,9 +81,14 @@ class LookupTable {
   Shard& ShardOf(std::string_view digest);
   const Shard& ShardOf(std::string_view digest) const;
   Records RecordsOf(std::string_view digest) const;
+  Status DeviceUnknown() const;
   Status Missing(const KernelKeyView& asked) const;
 
-  const std::vector<KeyEnvironment> environments_;
+  using Environments = std::vector<KeyEnvironment>;
+
+  absl::Mutex mutex_;
+  std::vector<std::unique_ptr<const Environments>> all_environments_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<const Environments*> environments_ = nullptr;  // the latest of them
   std::array<Shard, kShards> shards_;
   StructureIndex structures_;
   std::atomic<int64_t> version_ = 0;

@@ -2,10 +2,16 @@
 
 #include <utility>
 
+#include "core/start_thread.h"
+
 namespace mdh {
 
 LookupWorkers::LookupWorkers(int threads, size_t max_waiting) : max_waiting_(max_waiting) {
-  for (int n = 0; n < threads; ++n) threads_.emplace_back([this] { Work(); });
+  for (int n = 0; n < threads; ++n) {
+    Result<std::thread> thread = StartThread([this] { Work(); });
+    if (!thread.ok()) break;  // without any, what needs a thread is refused
+    threads_.push_back(*std::move(thread));
+  }
 }
 
 LookupWorkers::~LookupWorkers() { Stop(); }
@@ -21,7 +27,7 @@ void LookupWorkers::Stop() {
 
 bool LookupWorkers::Submit(std::function<void()> work) {
   absl::MutexLock lock(&mutex_);
-  if (is_ending_ || waiting_.size() >= max_waiting_) return false;
+  if (is_ending_ || threads_.empty() || waiting_.size() >= max_waiting_) return false;
   waiting_.push_back(std::move(work));
   return true;
 }

@@ -6,9 +6,11 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -16,15 +18,18 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/command_line/manual_page.h"
+#include "core/exhaustion.h"
 #include "server/configuration.h"
 #include "server/daemon.h"
 #include "server/daemon_flags.h"
+#include "server/leftovers.h"
 #include "server/log_format.h"
 #include "server/principals.h"
 #include "server/service_manager.h"
@@ -51,21 +56,55 @@ constexpr const char* kFooter =
     "  1  internal error\n"
     "  2  wrong usage\n"
     "  3  cannot listen, e.g. because another mdhd uses the socket\n"
-    "  4  the database cannot be used: of another application, of a newer mdhd, damaged, in use "
+    "  4  the database cannot be used: of another application, of a newer mdhd, damaged, or in use "
     "by\n"
-    "     another mdhd, or the disk is full\n"
-    "Without a compiler the daemon starts and serves lookups; tuning is refused.";
+    "     another mdhd\n"
+    "Lookups are served at once; what needs devices waits until they are open, as drivers and "
+    "compilers\n"
+    "are looked for meanwhile. Without a compiler the daemon serves lookups, and refuses to tune. "
+    "On "
+    "a\n"
+    "full disk, or one that is read-only, it serves what it has stored. It stops within two "
+    "seconds.";
 
 // Written to by the signal handler, which can reach nothing else.
 int signal_pipe[2] = {-1, -1};
 constexpr char kStopByte = 's';
 constexpr char kReloadByte = 'r';
+constexpr char kFailureByte = 'f';
+
+// Before nothing was promised to anybody.
+std::atomic<bool> is_serving = false;
 
 void OnSignal(int number) {
   const int saved_errno = errno;
+  if (number != SIGHUP && !is_serving) _exit(0);
   [[maybe_unused]] const ssize_t written =
       write(signal_pipe[1], number == SIGHUP ? &kReloadByte : &kStopByte, 1);
   errno = saved_errno;
+}
+
+// A daemon that is told to stop has stopped after two seconds, whatever hangs. What was
+// acknowledged is on the disk, and the next one goes on with the rest, as it does after a crash.
+constexpr itimerval kLongestStop = {.it_interval = {},
+                                    .it_value = {.tv_sec = 1, .tv_usec = 900'000}};
+
+void OnStopTooLong(int /*number*/) {
+  constexpr char kMessage[] = "mdhd: warning: stopping took too long; the next start goes on\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1);
+  _exit(0);
+}
+
+void LimitStop() {
+  std::signal(SIGALRM, OnStopTooLong);
+  setitimer(ITIMER_REAL, &kLongestStop, nullptr);
+}
+
+// Else the first files that are opened would be taken for them.
+void OpenStandardStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
+  }
 }
 
 bool CatchSignals() {
@@ -199,14 +238,14 @@ char WaitForSignal(absl::Duration timeout) {
   return ready > 0 && read(signal_pipe[0], &byte, 1) == 1 ? byte : '\0';
 }
 
-// Serves until a signal says to stop. The service manager hears that all is well from this thread,
-// after a look at the locks that everybody needs.
+// Serves until a signal, or that the devices cannot be opened, says to stop. The service manager
+// hears that all is well from this thread, after a look at the locks that everybody needs.
 void ServeUntilStopped(int argc, char** argv, mdh::DaemonConfiguration& configuration,
                        const mdh::ServiceManager& manager, mdh::Daemon& daemon) {
   const std::string status = absl::StrCat("listens on ", absl::StrJoin(daemon.addresses(), ", "));
   LogIfBad(manager.TellReady(status));
   char byte = 0;
-  while (byte != kStopByte) {
+  while (byte != kStopByte && byte != kFailureByte) {
     byte = WaitForSignal(manager.watchdog_interval());
     if (byte == kReloadByte) {
       LogIfBad(manager.TellReloading());
@@ -222,20 +261,31 @@ void ServeUntilStopped(int argc, char** argv, mdh::DaemonConfiguration& configur
   LogIfBad(manager.TellStopping());
 }
 
+int Fail(const mdh::Status& error, mdh::StartFailure failure) {
+  std::fprintf(stderr, "mdhd: error: %s\n", std::string(error.message()).c_str());
+  return static_cast<int>(failure);
+}
+
 int Run(int argc, char** argv, mdh::DaemonConfiguration& configuration,
-        const mdh::DaemonOptions& options) {
+        mdh::DaemonOptions options) {
   const mdh::ServiceManager manager(Environment("NOTIFY_SOCKET"), Environment("WATCHDOG_USEC"),
                                     Environment("WATCHDOG_PID"));
   spdlog::info("mdhd {} pid={}", options.version, getpid());
   mdh::StartFailure failure = mdh::StartFailure::kInternal;
-  mdh::Result<std::unique_ptr<mdh::Daemon>> daemon = mdh::Daemon::Start(options, failure);
-  if (!daemon.ok()) {
-    std::fprintf(stderr, "mdhd: error: %s\n", std::string(daemon.status().message()).c_str());
-    return static_cast<int>(failure);
-  }
+  std::atomic<bool> has_failed = false;
+  options.on_serving = [] { is_serving = true; };
+  options.on_failure = [&has_failed] {
+    has_failed = true;
+    [[maybe_unused]] const ssize_t written = write(signal_pipe[1], &kFailureByte, 1);
+  };
+  mdh::Result<std::unique_ptr<mdh::Daemon>> daemon =
+      mdh::OrExhausted([&] { return mdh::Daemon::Start(options, failure); });
+  if (!daemon.ok()) return Fail(daemon.status(), failure);
   ServeUntilStopped(argc, argv, configuration, manager, **daemon);
+  LimitStop();
+  const mdh::Status devices = has_failed ? (*daemon)->AwaitDevices(failure) : absl::OkStatus();
   (*daemon)->Stop();
-  return 0;
+  return devices.ok() ? 0 : Fail(devices, failure);
 }
 
 int PrintManual(const CLI::App& app) {
@@ -260,13 +310,13 @@ int PrintManual(const CLI::App& app) {
 }
 
 int FailUsage(const std::string& message) {
-  std::fprintf(stderr, "mdhd: error: %s\n", message.c_str());
-  return static_cast<int>(mdh::StartFailure::kUsage);
+  return Fail(absl::InvalidArgumentError(message), mdh::StartFailure::kUsage);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  OpenStandardStreams();
   umask(0077);
   RaiseFileLimit();
   // Memory of requests and replies is not given back to the system and taken again for each.
@@ -295,8 +345,14 @@ int main(int argc, char** argv) {
     return PrintToken(settings.token_principal, settings.token_role);
   }
   if (settings.options.work_directory.empty()) {
-    const std::filesystem::path temporary = std::filesystem::temp_directory_path();
-    settings.options.work_directory = (temporary / ("mdhd-" + std::to_string(getpid()))).string();
+    std::error_code missing;
+    const std::filesystem::path temporary = std::filesystem::temp_directory_path(missing);
+    if (missing) {
+      return FailUsage(absl::StrCat("the folder for temporary files, which TMPDIR names, ",
+                                    Environment("TMPDIR"), ": ", missing.message(),
+                                    "; set TMPDIR, or give --work-directory"));
+    }
+    settings.options.work_directory = mdh::DefaultWorkDirectory(temporary.string());
   }
   spdlog::set_default_logger(spdlog::stderr_color_mt("mdhd"));
   SetLog(settings);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "server/file_lock.h"
 
 namespace mdh {
 namespace {
@@ -145,6 +146,9 @@ Status SqliteDatabase::CopyTo(const std::string& path) {
   const std::string unfinished = path + ".part";
   std::error_code ignored;
   std::filesystem::remove(unfinished, ignored);
+  std::filesystem::remove(unfinished + "-journal", ignored);
+  // What nobody holds is left over (RemoveUnfinishedCopies).
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, FileLock::Acquire(unfinished));
   const Status copied = CopyPagesTo(unfinished);
   std::error_code error;
   if (copied.ok()) std::filesystem::rename(unfinished, path, error);

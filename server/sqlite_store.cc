@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "core/start_thread.h"
 #include "server/file_lock.h"
 #include "server/resource_names.h"
 #include "server/sqlite_connection.h"
@@ -205,12 +206,18 @@ Status SqliteStore::ForEachRecord(const TakeRecord& take) {
   std::vector<std::thread> threads;
   for (int64_t n = 0; n < count; ++n) {
     parts[n].rows = {all.first + n * rows, std::min(all.first + (n + 1) * rows - 1, all.last)};
-    threads.emplace_back([this, &take, &part = parts[n]] {
+    const auto read = [this, &take, &part = parts[n]] {
       // A connection of its own: one connection reads one row at a time.
       const Result<std::unique_ptr<SqliteDatabase>> database = OpenReader(options_);
       part.status = database.ok() ? ReadRecords(**database, part.rows, take, part.damaged)
                                   : database.status();
-    });
+    };
+    Result<std::thread> thread = StartThread(read);
+    if (thread.ok()) {
+      threads.push_back(*std::move(thread));
+    } else {
+      read();
+    }
   }
   for (std::thread& thread : threads) thread.join();
   for (const Part& part : parts) {
@@ -432,25 +439,20 @@ Result<std::unique_ptr<FileLock>> NotInUse(Result<std::unique_ptr<FileLock>> loc
       absl::StrCat("database ", path, " is in use by another mdhd"));
 }
 
-Result<std::unique_ptr<Store>> OpenReadOnlyStore(SqliteStoreOptions options) {
+// `why`: nothing can be written.
+Result<std::unique_ptr<Store>> OpenReadOnlyStore(SqliteStoreOptions options, Status why) {
   options.is_read_only = true;
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
                        NotInUse(FileLock::Share(options.path + ".lock"), options.path));
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> reader, OpenReader(options));
   MDH_ASSIGN_OR_RETURN(const PagesChecked checked, CheckSchema(*reader, options.max_checked_bytes));
-  auto store = std::make_unique<SqliteStore>(
-      options, std::move(lock),
-      Status(absl::FailedPreconditionError(
-          absl::StrCat("database ", options.path, " is read-only: nothing can be written"))),
-      std::move(reader));
+  auto store =
+      std::make_unique<SqliteStore>(options, std::move(lock), std::move(why), std::move(reader));
   MDH_RETURN_IF_ERROR(store->Prepare(checked));
   return std::unique_ptr<Store>(std::move(store));
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options) {
-  if (options.is_read_only || !MayBeWritten(options.path)) return OpenReadOnlyStore(options);
+Result<std::unique_ptr<Store>> OpenWritableStore(const SqliteStoreOptions& options) {
   const std::filesystem::path folder = std::filesystem::path(options.path).parent_path();
   std::error_code error;
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
@@ -468,6 +470,24 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options
       std::make_unique<SqliteStore>(options, std::move(lock), std::move(writer), std::move(reader));
   MDH_RETURN_IF_ERROR(store->Prepare(checked));
   return std::unique_ptr<Store>(std::move(store));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options) {
+  if (options.is_read_only || !MayBeWritten(options.path)) {
+    return OpenReadOnlyStore(
+        options, absl::FailedPreconditionError(absl::StrCat(
+                     "database ", options.path, " is read-only: nothing can be written")));
+  }
+  Result<std::unique_ptr<Store>> store = OpenWritableStore(options);
+  if (!absl::IsResourceExhausted(store.status())) return store;
+  // Even what a writer needs beside the database finds no room. What is stored can be read.
+  const Status full = absl::ResourceExhaustedError(
+      absl::StrCat(std::string(store.status().message()),
+                   "; nothing can be written until mdhd is started again with room on the disk"));
+  Result<std::unique_ptr<Store>> readable = OpenReadOnlyStore(options, full);
+  return readable.ok() ? std::move(readable) : std::move(store);
 }
 
 Result<std::unique_ptr<StudyStore>> OpenSqliteStudyStore(Store& store) {

@@ -13,10 +13,8 @@ TuningDevice::TuningDevice(TuningDeviceOptions options, DeviceDescription descri
 
 TuningDevice::TuningDevice(TuningDeviceOptions options, DeviceDescription description,
                            std::unique_ptr<Runner> runner)
-    : options_(std::move(options)),
-      description_(std::move(description)),
-      environment_(KeyEnvironment::Of(description_)),
-      runner_(std::move(runner)) {
+    : options_(std::move(options)), runner_(std::move(runner)) {
+  Note(std::move(description));
   if (runner_ == nullptr) return;
   state_.health = v1::DEVICE_HEALTH_HEALTHY;
   state_.confinement = runner_->confinement();
@@ -35,6 +33,34 @@ std::unique_ptr<TuningDevice> TuningDevice::Start(TuningDeviceOptions options,
   absl::MutexLock lock(&device->mutex_);
   device->is_hopeless_ = true;
   return device;
+}
+
+void TuningDevice::Note(DeviceDescription description) {
+  KeyEnvironment environment = KeyEnvironment::Of(description);
+  absl::MutexLock lock(&mutex_);
+  all_said_.push_back(
+      std::make_unique<const Said>(Said{std::move(description), std::move(environment)}));
+  now_.store(all_said_.back().get(), std::memory_order_release);
+}
+
+Status TuningDevice::TakeDescription(const DeviceDescription& found) {
+  const KeyEnvironment said = KeyEnvironment::Of(found);
+  // Records are kept under what was found first.
+  if (said.device_fingerprint != fingerprint()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the runner found another device: ", said.device_fingerprint, " instead of ",
+                     fingerprint()));
+  }
+  if (said.compiler == environment().compiler) return absl::OkStatus();
+  spdlog::info("device={} compiles with {} now, instead of {}", name(), said.compiler,
+               environment().compiler);
+  Note(found);
+  return absl::OkStatus();
+}
+
+bool TuningDevice::HasNewCompilers() const {
+  absl::MutexLock lock(&mutex_);
+  return runner_ != nullptr && runner_->HasNewCompilers();
 }
 
 TuningDevice::State TuningDevice::state() const {
@@ -63,7 +89,9 @@ bool TuningDevice::TryHold(const std::string& job) {
 
 bool TuningDevice::TryHoldForCheck() {
   absl::MutexLock lock(&mutex_);
-  if (state_.is_held || is_hopeless_ || state_.health == v1::DEVICE_HEALTH_HEALTHY) return false;
+  const bool is_fine = state_.health == v1::DEVICE_HEALTH_HEALTHY &&
+                       (runner_ == nullptr || !runner_->HasNewCompilers());
+  if (state_.is_held || is_hopeless_ || is_fine) return false;
   state_.is_held = true;
   state_.job.clear();
   return true;
@@ -91,7 +119,8 @@ Status TuningDevice::CheckHealth() {
     absl::MutexLock lock(&mutex_);
     runner = runner_.get();
   }
-  const Status health = runner == nullptr ? StartMyRunner() : runner->Health();
+  Status health = runner == nullptr ? StartMyRunner() : runner->Health();
+  if (health.ok() && runner != nullptr) health = TakeDescription(runner->device());
   SetHealth(health);
   if (health.ok()) return health;
   return absl::FailedPreconditionError(absl::StrCat(name(), ": ", std::string(health.message())));
@@ -99,13 +128,7 @@ Status TuningDevice::CheckHealth() {
 
 Status TuningDevice::StartMyRunner() {
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner, options_.start(options_.runner));
-  // Records are kept under what was found first.
-  const KeyEnvironment found = KeyEnvironment::Of(runner->device());
-  if (found.device_fingerprint != environment_.device_fingerprint) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the runner found another device: ", found.device_fingerprint, " instead of ",
-                     environment_.device_fingerprint));
-  }
+  MDH_RETURN_IF_ERROR(TakeDescription(runner->device()));
   absl::MutexLock lock(&mutex_);
   runner_ = std::move(runner);
   state_.confinement = runner_->confinement();

@@ -1,9 +1,11 @@
 // A device of the daemon: its runner process, who uses it, and whether it answers.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -38,9 +40,13 @@ class TuningDevice {
   const std::string& name() const { return options_.name; }
   const std::string& platform() const { return options_.platform; }
   const std::string& driver() const { return options_.driver; }
-  const DeviceDescription& description() const { return description_; }
-  const KeyEnvironment& environment() const { return environment_; }
-  const std::string& fingerprint() const { return environment_.device_fingerprint; }
+  // As its runner said last: compilers may be replaced while the daemon runs. What was said before
+  // stays valid.
+  const DeviceDescription& description() const { return now().description; }
+  const KeyEnvironment& environment() const { return now().environment; }
+  const std::string& fingerprint() const { return now().environment.device_fingerprint; }
+  // Whether CheckHealth would find other compilers than environment() names.
+  bool HasNewCompilers() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   struct State {
     v1::DeviceHealth health = v1::DEVICE_HEALTH_STARTING;
@@ -58,7 +64,8 @@ class TuningDevice {
   bool IsFree() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes the device if it is healthy and nobody has it.
   bool TryHold(const std::string& job) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Takes the device to call CheckHealth if nobody has it and it is not healthy, but may become so.
+  // Takes the device to call CheckHealth if nobody has it and it is not healthy, but may become so,
+  // or has other compilers.
   bool TryHoldForCheck() ABSL_LOCKS_EXCLUDED(mutex_);
   // Gives it back, and calls the listener.
   void Release() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -66,7 +73,8 @@ class TuningDevice {
   void SetListener(std::function<void()> listener) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // For the holder: starts the runner if there is none, else asks it (Runner::Health), and notes
-  // how the device is. Errors: FailedPrecondition if it is unhealthy, with the reason.
+  // how the device is, and which compilers it has. Errors: FailedPrecondition if it is unhealthy,
+  // with the reason.
   Status CheckHealth() ABSL_LOCKS_EXCLUDED(mutex_);
   // For the holder of a healthy device.
   Runner& runner() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -80,10 +88,19 @@ class TuningDevice {
   Status StartMyRunner() ABSL_LOCKS_EXCLUDED(mutex_);
   void SetHealth(const Status& health) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  struct Said {
+    DeviceDescription description;
+    KeyEnvironment environment;
+  };
+  const Said& now() const { return *now_.load(std::memory_order_acquire); }
+  void Note(DeviceDescription description) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Errors: FailedPrecondition if it is another device.
+  Status TakeDescription(const DeviceDescription& found) ABSL_LOCKS_EXCLUDED(mutex_);
+
   const TuningDeviceOptions options_;
-  const DeviceDescription description_;
-  const KeyEnvironment environment_;
   mutable absl::Mutex mutex_;
+  std::vector<std::unique_ptr<const Said>> all_said_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<const Said*> now_ = nullptr;                  // the latest of them
   std::unique_ptr<Runner> runner_ ABSL_GUARDED_BY(mutex_);  // the pointer; set once
   State state_ ABSL_GUARDED_BY(mutex_);
   bool is_hopeless_ ABSL_GUARDED_BY(mutex_) = false;  // could not be started at once

@@ -66,6 +66,7 @@ Result<v1::CreateTuningJobResponse> TuningServiceImpl::Create(
     const v1::CreateTuningJobRequest& request, const Requester& requester) {
   MDH_ASSIGN_OR_RETURN(Expression expression,
                        InField("expression", FromProto(request.expression(), limits_)));
+  MDH_RETURN_IF_ERROR(catalogue_.AwaitOpen());
   MDH_ASSIGN_OR_RETURN(
       CreateJob create,
       CheckJobRequest(std::move(expression),

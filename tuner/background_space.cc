@@ -1,6 +1,7 @@
 #include "tuner/background_space.h"
 
 #include <algorithm>
+#include <system_error>
 #include <vector>
 
 #include "codegen/default_parameters.h"
@@ -13,7 +14,13 @@ BackgroundSpace::BackgroundSpace(const SearchTarget& target, std::launch when) :
   fused_ = starts.front().fused;
   const bool is_certain = std::all_of(starts.begin(), starts.end(),
                                       [&](const auto& start) { return start.fused == fused_; });
-  if (is_certain) building_ = std::async(when, [this] { return SpaceWith(fused_); });
+  if (!is_certain) return;
+  const auto build = [this] { return SpaceWith(fused_); };
+  try {
+    building_ = std::async(when, build);
+  } catch (const std::system_error&) {
+    building_ = std::async(std::launch::deferred, build);  // there is no thread
+  }
 }
 
 Result<MdhSpace> BackgroundSpace::Take(const TrialBook& book) {

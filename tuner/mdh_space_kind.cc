@@ -46,12 +46,16 @@ void MdhSpaceKind::AddThreads(const Formula& log_parts, int steps) {
   const int64_t cores = problem_.device.cores;
   std::vector<int64_t> counts = {TuningParameters::kAllThreads, 1};
   for (int64_t count = 2; count < cores; count *= 2) counts.push_back(count);
+  // Where cores run two threads each, one on each core may be best.
+  const bool has_half = std::find(counts.begin(), counts.end(), cores / 2) != counts.end();
+  if (cores % 2 == 0 && cores > 2 && !has_half) counts.push_back(cores / 2);
   threads_ = builder_.Add("threads", counts);
   const Formula threads = builder_.At(threads_);
   const Formula one_part = log_parts == 0;
   builder_.Require("one thread for one part",
                    HasFixedParts() ? threads != 1 || one_part : (threads == 1) == one_part);
-  for (int64_t count = 2; count < cores; count *= 2) {
+  for (const int64_t count : counts) {
+    if (count == TuningParameters::kAllThreads || count == 1) continue;
     builder_.Require(
         absl::StrCat(count, " threads for as many parts"),
         threads != count || (log_parts >= FloorLog(static_cast<double>(count), steps) &&

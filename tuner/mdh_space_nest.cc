@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/constraints.h"
 #include "core/keyed_form.h"
@@ -50,9 +49,7 @@ NestDecompositions::NestDecompositions(MdhProblem problem)
   if (is_explicit()) {
     AddExplicitChoices();
   } else {
-    const bool clang = absl::StrContains(p_.device.compiler, "clang");
-    compiler_ =
-        builder_.Add("compiler", clang ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1});
+    compiler_ = builder_.Add("compiler", CompilerValues(p_.device));
   }
   AddLimits();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/device_description.h"
 #include "core/tuning_parameters.h"
 #include "tuner/space/search_space.h"
 
@@ -28,6 +29,9 @@ class SpaceBuilder {
   std::vector<TuningParameter> parameters_;
   std::vector<Constraint> constraints_;
 };
+
+// The C compilers that the device has (CompilersOf), as values of a parameter.
+std::vector<int64_t> CompilerValues(const DeviceDescription& device);
 
 // Smallest e with value <= 2^(e / steps), as a formula; 0 for values below 1. Expects value <=
 // largest.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/narrow_sum.h"
 #include "codegen/tile_choice.h"
@@ -34,9 +33,7 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
   prefetch_ = builder_.Add(
       "prefetch", e_.has_reduction() ? std::vector<int64_t>{0, 2, 8, 32} : std::vector<int64_t>{0});
   AddRemainder();
-  const bool clang = absl::StrContains(p_.device.compiler, "clang");
-  compiler_ =
-      builder_.Add("compiler", clang ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1});
+  compiler_ = builder_.Add("compiler", CompilerValues(p_.device));
 }
 
 // ---- Lanes and chains ----

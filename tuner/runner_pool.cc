@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/start_thread.h"
 #include "tuner/measure/verdict.h"
 
 namespace mdh {
@@ -13,8 +14,14 @@ RunnerPool::RunnerPool(absl::Span<Runner* const> runners, int kernels_each)
     members_.push_back(std::make_unique<Member>(Member{.runner = runner}));
   }
   for (const auto& member : members_) {
-    member->thread = std::thread([this, &member = *member] { Work(member); });
+    StartMember(*member, [this, &member = *member] { Work(member); });
   }
+}
+
+void RunnerPool::StartMember(Member& member, std::function<void()> work) {
+  Result<std::thread> thread = StartThread(std::move(work));
+  if (!thread.ok()) return Fail(member, thread.status());
+  member.thread = *std::move(thread);
 }
 
 RunnerPool::~RunnerPool() {
@@ -28,7 +35,9 @@ RunnerPool::~RunnerPool() {
     }
   }
   for (Runner* runner : busy) runner->Interrupt();
-  for (const auto& member : members_) member->thread.join();
+  for (const auto& member : members_) {
+    if (member->thread.joinable()) member->thread.join();
+  }
   // Others use the runners from now on.
   for (const auto& member : members_) {
     member->runner->SetDeadline(0);
@@ -42,9 +51,19 @@ Status RunnerPool::SetProblem(const Expression& expression, uint64_t seed,
   std::vector<Status> statuses(members_.size());
   std::vector<std::thread> threads;
   for (size_t n = 0; n < members_.size(); ++n) {
-    if (members_[n]->is_left_out) continue;
-    threads.emplace_back(
-        [&, n] { statuses[n] = members_[n]->runner->SetProblem(expression, seed, numerics); });
+    if (members_[n]->is_left_out) {
+      statuses[n] = last_error();
+      continue;
+    }
+    const auto set = [&, n] {
+      statuses[n] = members_[n]->runner->SetProblem(expression, seed, numerics);
+    };
+    Result<std::thread> thread = StartThread(set);
+    if (thread.ok()) {
+      threads.push_back(*std::move(thread));
+    } else {
+      set();  // one after the other, then
+    }
   }
   for (std::thread& thread : threads) thread.join();
   const bool is_any_left = std::any_of(statuses.begin(), statuses.end(),
@@ -71,7 +90,7 @@ void RunnerPool::Add(Runner* runner) {
     members_.push_back(std::make_unique<Member>(Member{.runner = runner, .is_joining = true}));
     member = members_.back().get();
   }
-  member->thread = std::thread([this, member, problem = problem_] { Join(*member, *problem); });
+  StartMember(*member, [this, member, problem = problem_] { Join(*member, *problem); });
 }
 
 void RunnerPool::Submit(int64_t number, Kernel kernel, const MeasureOptions& options) {

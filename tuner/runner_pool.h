@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -20,8 +21,8 @@
 
 namespace mdh {
 
-// One thread for each runner. A runner whose device gives up is left out from then on; what it had
-// is measured by the others. All calls come from one thread.
+// One thread for each runner. A runner whose device gives up, or for which there is no thread, is
+// left out from then on; what it had is measured by the others. All calls come from one thread.
 class RunnerPool {
  public:
   // At least one runner; they must outlive the pool, and nobody else uses them meanwhile, except
@@ -80,6 +81,8 @@ class RunnerPool {
     Numerics numerics;
   };
 
+  // Lets the member's thread do `work`; without one the member is left out.
+  void StartMember(Member& member, std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
   void Join(Member& member, const Problem& problem) ABSL_LOCKS_EXCLUDED(mutex_);
   void Work(Member& member) ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes what is queued, as far as the member has room for it.

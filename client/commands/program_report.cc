@@ -47,12 +47,14 @@ nlohmann::ordered_json ConfigurationJson(const v1::Study& study) {
   return line.is_discarded() ? nlohmann::ordered_json() : line["configuration"];
 }
 
+}  // namespace
+
 std::string SpaceText(const v1::Study& study) {
   return study.space_count().empty() ? "more configurations than can be counted"
                                      : absl::StrCat(study.space_count(), " configurations");
 }
 
-}  // namespace
+std::string CostUnit(bool is_time) { return is_time ? "ns" : "as printed"; }
 
 Result<ProgramReport> MakeReport(TrialSource& trials, bool is_time) {
   ProgramReport report;
@@ -99,7 +101,8 @@ std::string FormatReport(const ProgramReport& report) {
   if (study.has_best()) {
     absl::StrAppend(&text, "  best       ",
                     FormatConfiguration(study.best().configuration(), ParameterNames(study.spec())),
-                    "\n  cost       ", FormatCost(study.best().cost(), report.is_time), ", trial ",
+                    "\n  cost       ", FormatCost(study.best().cost(), report.is_time),
+                    report.is_time ? "" : " (as the program prints it)", ", trial ",
                     study.best().number(), "\n");
   }
   absl::StrAppend(&text, "  trials     ", study.evaluations(), ", of ", SpaceText(study), "\n");
@@ -130,6 +133,7 @@ nlohmann::ordered_json ReportJson(const ProgramReport& report) {
   json["state_reason"] = study.state_reason();
   json["configuration"] = ConfigurationJson(study);
   json["cost"] = study.has_best() ? nlohmann::ordered_json(study.best().cost()) : nullptr;
+  json["cost_unit"] = CostUnit(report.is_time);
   json["trial"] = study.best().number();
   json["trials"] = study.evaluations();
   json["failed_trials"] = study.evaluations() - study.valid_evaluations();

@@ -26,6 +26,12 @@ Result<ProgramReport> MakeReport(TrialSource& trials, bool is_time);
 // "1.23 ms" or "0.125".
 std::string FormatCost(double cost, bool is_time);
 
+// "ns"; or "as printed" of costs that the program says, whatever they are.
+std::string CostUnit(bool is_time);
+
+// "100 configurations".
+std::string SpaceText(const v1::Study& study);
+
 // "[####....] 50 %  120 trials (3 failed)  best 1.23 ms"; without the bar if nobody knows when the
 // study ends. `study` may lack its specification; `abort`: its abort condition.
 std::string FormatStudyProgress(const v1::Study& study, const std::string& abort, bool is_time);

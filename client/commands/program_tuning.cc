@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/start_thread.h"
+
 namespace mdh {
 namespace {
 
@@ -26,10 +28,15 @@ Status ProgramTuning::Run() {
   std::vector<Status> ends(evaluators_.size());
   std::vector<std::thread> threads;
   for (size_t n = 0; n < evaluators_.size(); ++n) {
-    threads.emplace_back([this, n, &ends] {
+    Result<std::thread> thread = StartThread([this, n, &ends] {
       ends[n] = Work(*evaluators_[n]);
       if (!ends[n].ok()) Stop();
     });
+    if (thread.ok()) {
+      threads.push_back(*std::move(thread));
+    } else if (threads.empty()) {
+      return thread.status();
+    }
   }
   for (std::thread& thread : threads) thread.join();
   if (interrupted_) return absl::CancelledError("interrupted");
@@ -107,7 +114,9 @@ Status ProgramTuning::Finish(v1::StudyTrial trial, const v1::EvaluateResponse& r
   if (absl::IsAlreadyExists(study.status())) return absl::OkStatus();
   MDH_RETURN_IF_ERROR(study.status());
   on_trial_(*study, trial);
-  return absl::OkStatus();
+  failures_.Note(trial);
+  const std::string verdict = study->has_best() ? "" : failures_.Verdict();
+  return verdict.empty() ? absl::OkStatus() : absl::FailedPreconditionError(verdict);
 }
 
 }  // namespace mdh

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "client/commands/equal_failures.h"
 #include "client/commands/trial_source.h"
 #include "tuner/program/isolated_evaluator.h"
 
@@ -32,7 +33,8 @@ class ProgramTuning {
         on_trial_(std::move(on_trial)) {}
 
   // Returns once the study has ended. Errors: Cancelled after Interrupt; FailedPrecondition if
-  // nothing can be evaluated; those of the trials' source.
+  // nothing can be evaluated, or does not compile, whatever the configuration (EqualFailures);
+  // those of the trials' source.
   Status Run();
   // From any thread: ends evaluations that run, which are not told, and Run. Once.
   void Interrupt();
@@ -58,6 +60,7 @@ class ProgramTuning {
   bool stopped_ = false;       // one of the threads had an error
   std::set<int64_t> running_;  // numbers of trials
   int64_t slowest_ns_ = 0;     // evaluation so far
+  EqualFailures failures_;
 };
 
 }  // namespace mdh

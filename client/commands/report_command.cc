@@ -1,6 +1,7 @@
 // mdh report: a page about a job, or about what the daemon's store holds.
 #include <google/protobuf/util/time_util.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -9,12 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/admin_client.h"
 #include "client/commands/command.h"
 #include "client/commands/job_name.h"
 #include "client/report/cache_report.h"
 #include "client/report/job_report.h"
+#include "client/report/study_report.h"
 
 namespace mdh {
 namespace {
@@ -127,11 +130,43 @@ ExitCode ReportJob(const GlobalOptions& options, const ReportArguments& argument
                    JobReportPage(*report));
 }
 
+bool IsStudy(const std::string& argument) { return absl::StartsWith(argument, "studies/"); }
+
+Result<StudyReport> ReadStudyReport(Client& client, const std::string& name) {
+  StudyReport report;
+  MDH_ASSIGN_OR_RETURN(report.study, client.GetStudy(name));
+  std::string token;
+  do {
+    MDH_ASSIGN_OR_RETURN(v1::ListTrialsResponse page,
+                         client.ListTrials(name, kTrialsOfPage, token));
+    for (v1::StudyTrial& trial : *page.mutable_trials()) report.trials.push_back(std::move(trial));
+    token = page.next_page_token();
+  } while (!token.empty());
+  return report;
+}
+
+ExitCode ReportStudy(const GlobalOptions& options, const ReportArguments& arguments) {
+  if (arguments.jobs.size() > 1) {
+    return Fail(ExitCode::kUsage, "a report is about one study");
+  }
+  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
+  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
+  const std::string& name = arguments.jobs[0];
+  const Result<StudyReport> report = ReadStudyReport(**client, name);
+  if (!report.ok()) return Fail(report.status());
+  const std::string file = absl::StrCat("study-", name.substr(name.rfind('/') + 1), ".html");
+  return WritePage(options, arguments.output.empty() ? file : arguments.output,
+                   StudyReportPage(*report));
+}
+
 ExitCode WriteReport(const GlobalOptions& options, const ReportArguments& arguments) {
   if (arguments.cache == !arguments.jobs.empty()) {
-    return Fail(ExitCode::kUsage, "report needs either JOB or --cache");
+    return Fail(ExitCode::kUsage, "report needs either JOB, studies/NUMBER or --cache");
   }
-  return arguments.cache ? ReportCache(options, arguments) : ReportJob(options, arguments);
+  if (arguments.cache) return ReportCache(options, arguments);
+  return std::any_of(arguments.jobs.begin(), arguments.jobs.end(), IsStudy)
+             ? ReportStudy(options, arguments)
+             : ReportJob(options, arguments);
 }
 
 }  // namespace
@@ -144,9 +179,10 @@ void AddReportCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
       "decomposition, what mattered, kernel; or about the store");
   report->add_option("JOB", arguments->jobs,
                      "number or name; more jobs for the same key, e.g. with other seeds, show "
-                     "median and quartiles of their convergence");
+                     "median and quartiles of their convergence; or a study, studies/NUMBER");
   report->add_flag("--cache", arguments->cache, "about all records that the daemon has");
-  report->add_option("--output", arguments->output, "file [job-JOB.html or cache.html]");
+  report->add_option("--output", arguments->output,
+                     "file [job-JOB.html, study-NUMBER.html or cache.html]");
   report->callback([&options, &selected, arguments] {
     selected = [&options, arguments] { return WriteReport(options, *arguments); };
   });

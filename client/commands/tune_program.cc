@@ -16,6 +16,7 @@
 #include "client/commands/duration_argument.h"
 #include "client/commands/evaluate_program.h"
 #include "client/commands/output_file.h"
+#include "client/commands/program_dry_run.h"
 #include "client/commands/program_report.h"
 #include "client/commands/program_tuning.h"
 #include "client/commands/progress_display.h"
@@ -43,6 +44,7 @@ struct TuneProgramArguments {
   std::string cuda_root;
   int jobs = 1;
   bool local = false;
+  bool dry_run = false;
 };
 
 // The specification with what the command line says instead.
@@ -118,6 +120,7 @@ class Run {
     }
     file_ = *std::move(file);
     spec_ = SpecOf(file_.spec.study(), arguments_);
+    if (arguments_.dry_run) return DryRun();
     Result<std::unique_ptr<TrialSource>> trials = Open();
     if (!trials.ok()) return FailOnCreation(trials.status());
     trials_ = *std::move(trials);
@@ -131,6 +134,23 @@ class Run {
   }
 
  private:
+  // What would be searched, and how the first configuration would be evaluated.
+  ExitCode DryRun() const {
+    const Result<std::unique_ptr<TrialSource>> trials = CreateLocalTrials(spec_);
+    if (!trials.ok()) return FailOnCreation(trials.status());
+    const Result<v1::Study> study = (*trials)->Get();
+    const Result<v1::AskTrialsResponse> asked = (*trials)->Ask(1, LongestTrialNs(file_.program));
+    for (const Status& status : {study.status(), asked.status()}) {
+      if (!status.ok()) return Fail(status);
+    }
+    if (asked->trials().empty()) return Fail(ExitCode::kBadExpression, "there is no configuration");
+    const Result<std::string> text =
+        FormatDryRun(*study, asked->trials(0).configuration(), file_.program);
+    if (!text.ok()) return Fail(ExitCode::kBadExpression, std::string(text.status().message()));
+    std::printf("%s", text->c_str());
+    return ExitCode::kOk;
+  }
+
   Result<std::unique_ptr<TrialSource>> Open() {
     if (arguments_.local) return CreateLocalTrials(spec_);
     PatienceOptions patience;
@@ -255,6 +275,10 @@ void AddSearchOptions(CLI::App& command, TuneProgramArguments& arguments) {
                                absl::StrJoin(SearchTechniqueNames(), ", ")))
       ->excludes(resume);
   command.add_option("--seed", arguments.seed, "seed of the search")->excludes(resume);
+  command
+      .add_flag("--dry-run", arguments.dry_run,
+                "show the size of the space, and what would be run for one configuration")
+      ->excludes(resume);
   command.add_flag("--local", arguments.local, "search in this process; nothing is kept")
       ->excludes(resume);
 }

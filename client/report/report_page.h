@@ -6,7 +6,7 @@
 
 namespace mdh {
 
-// `data`: what the scripts of this folder draw; `page` in it is "job" or "cache". Texts in it may
+// `data`: what the scripts of this folder draw; `page` in it is "job", "cache" or "study". Texts in it may
 // be anything: they reach the page as text only, and its content security policy runs no other
 // script.
 std::string ReportPage(const std::string& title, const nlohmann::json& data);

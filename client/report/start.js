@@ -2,5 +2,5 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   document.body.append(tip);
-  if (data.page === "job") drawJobPage(data); else drawCachePage(data);
+  ({ job: drawJobPage, cache: drawCachePage, study: drawStudyPage })[data.page](data);
 })();

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/report/report_page.h"
+#include "client/report/study_report.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/report_samples.h"
@@ -138,6 +139,38 @@ TEST(ReportTest, ThePageOfTheStoreHasEveryRecord) {
   EXPECT_EQ(data["records"][0]["state"], "pinned");
   EXPECT_NEAR(data["records"][0]["share"], 33'554'432 / 435.0 / 79'000, 1e-3);
   EXPECT_EQ(data["lookups"]["outcomes"][0]["count"], 90'000);
+}
+
+TEST(StudyReport, HasTrialsOutcomesAndTheBest) {
+  StudyReport report;
+  report.study.set_name("studies/3");
+  report.study.mutable_spec()->set_display_name("a <b>parabola</b>");
+  report.study.mutable_spec()->add_parameters()->set_name("X");
+  report.study.set_state(v1::STUDY_STATE_FINISHED);
+  report.study.set_evaluations(4);
+  report.study.set_valid_evaluations(2);
+  for (int n = 1; n <= 4; ++n) {
+    v1::StudyTrial& trial = report.trials.emplace_back();
+    trial.set_number(n);
+    if (n % 2 == 0) trial.set_cost(10.5 - n);
+    if (n % 2 == 1) trial.set_failure("compile error: no foo.h\nmore");
+  }
+  auto& values = *report.study.mutable_best()->mutable_configuration()->mutable_values();
+  (*values.mutable_fields())["X"].set_string_value("fast");
+  report.study.mutable_best()->set_number(4);
+  report.study.mutable_best()->set_cost(6.5);
+
+  const nlohmann::json data = StudyReportData(report);
+  EXPECT_EQ(data["state"], "finished");
+  EXPECT_EQ(data["costs"], nlohmann::json({nullptr, 8.5, nullptr, 6.5}));
+  EXPECT_EQ(data["best"], nlohmann::json({{{"name", "X"}, {"value", "fast"}}}));
+  EXPECT_EQ(data["best_cost"], 6.5);
+  EXPECT_EQ(data["outcomes"].size(), 2u);
+  EXPECT_EQ(data["outcomes"][0]["name"], "compile error");
+  EXPECT_EQ(data["outcomes"][0]["reasons"][0]["text"], "compile error: no foo.h");
+  const std::string page = StudyReportPage(report);
+  EXPECT_THAT(page, ::testing::HasSubstr("a &lt;b&gt;parabola&lt;/b&gt;, studies/3"));
+  EXPECT_THAT(page, ::testing::HasSubstr("drawStudyPage"));
 }
 
 }  // namespace

@@ -66,6 +66,61 @@ TEST_F(TuneProgramTest, FindsTheBestAmongBadCandidates) {
   EXPECT_EQ(written["state"], "finished");
 }
 
+TEST_F(TuneProgramTest, ADryRunShowsTheSpaceAndOneWholeCommand) {
+  const std::string folder = directory_.File("it's \"a\" folder");
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder + "/spec.yaml") << R"(
+study:
+  parameters:
+    - {name: X, interval: {first: 1, last: 9}}
+    - {name: Y, set: {values: [7]}}
+command:
+  compile: cp {spec}/spec.yaml "{work}/copy"
+  run: test -s copy && echo {X}
+  cost_pattern: (.*)
+)";
+  const Ended dry = RunProgram(
+      {ProgramPath("mdh"), "tune-program", folder + "/spec.yaml", "--dry-run", "--trials", "5"});
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_THAT(dry.out, HasSubstr("  space      9 configurations\n"));
+  EXPECT_THAT(dry.out, HasSubstr("until evaluations(5)"));
+  EXPECT_THAT(dry.out, HasSubstr("it'\\''s \"a\" folder'/spec.yaml \"TRIAL_FOLDER/copy\""));
+  EXPECT_THAT(dry.out, HasSubstr("Y=7"));
+  // And this is how it runs.
+  const Ended tuned = RunProgram({ProgramPath("mdh"), "tune-program", folder + "/spec.yaml",
+                                  "--local", "--technique", "exhaustive", "--json"});
+  EXPECT_EQ(tuned.code, 0) << tuned.err;
+  const nlohmann::json report = nlohmann::json::parse(tuned.out);
+  EXPECT_EQ(report["cost"], 1);
+  EXPECT_EQ(report["cost_unit"], "as printed");
+}
+
+TEST_F(TuneProgramTest, WhatNeverCompilesEndsTheSearchWithItsError) {
+  const Ended tuned = RunProgram({ProgramPath("mdh"), "tune-program", WriteSpec(R"(
+study:
+  parameters:
+    - {name: X, interval: {first: 1, last: 100000}}
+  technique: random
+  abort: duration(1h)
+command:
+  compile: echo "a.c:{X}:1: fatal error: no such header" >&2; exit 1
+  run: echo 1
+)"),
+                                  "--local"});
+  EXPECT_EQ(tuned.code, 1) << tuned.err;
+  EXPECT_THAT(tuned.err, HasSubstr("all of its first 8 configurations fail alike"));
+  EXPECT_THAT(tuned.err, HasSubstr("no such header"));
+}
+
+TEST_F(TuneProgramTest, AStudyHasAReport) {
+  StartDaemon();
+  ASSERT_EQ(Mdh({"tune-program", WriteSpec(kSpec), "--trials", "20"}).code, 0);
+  const std::string page = directory_.File("study.html");
+  const Ended report = Mdh({"report", "studies/1", "--output", page});
+  EXPECT_EQ(report.code, 0) << report.err;
+  EXPECT_THAT(ReadFile(page), HasSubstr("a parabola, studies/1"));
+}
+
 TEST_F(TuneProgramTest, WithoutADaemonTheResultIsTheSame) {
   StartDaemon();
   const std::string spec = WriteSpec(kSpec);

@@ -31,7 +31,7 @@ TEST(TextTemplate, FillsNames) {
 TEST(TextTemplate, PathsInCommandsAreOneWord) {
   const auto filled = [](const char* command, const std::string& path) {
     return TextTemplate::Parse(command, {"spec", "V"})
-        ->FillCommand({{"spec", path}, {"V", "-O3 -g"}}, {"spec"});
+        ->FillForShell({{"spec", path}, {"V", "-O3 -g"}}, {"spec"});
   };
   EXPECT_EQ(filled("cc {V} {spec}/a.c", "/home/me"), "cc -O3 -g /home/me/a.c");
   EXPECT_EQ(filled("cc {V} {spec}/a.c", "/my files"), "cc -O3 -g '/my files'/a.c");

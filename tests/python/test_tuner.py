@@ -192,10 +192,13 @@ def test_failures_are_part_of_a_search(tuner):
 
 
 def test_no_valid_configuration(tuner):
-    result = tuner.tuning_parameters(TP("A", Interval(1, 3))).tune(lambda c: None)
+    why = "found no valid configuration in 3 evaluations; the first failure: no cost: "
+    with pytest.raises(NoConfigurationError, match=why) as failed:
+        tuner.tuning_parameters(TP("A", Interval(1, 3))).tune(lambda c: None)
+    result = failed.value.result
     assert not result and result.cost is None and result.evaluations == 3
-    with pytest.raises(mdh.FailedPreconditionError, match=(
-            "found no valid configuration in 3 evaluations; the first failure: no cost: ")):
+    assert len(result.history) == 3
+    with pytest.raises(mdh.FailedPreconditionError, match=why):
         result["A"]
 
 

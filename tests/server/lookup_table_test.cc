@@ -102,7 +102,7 @@ TEST_F(LookupTableTest, AnotherCompilerIsHandedOutOnRequestOnly) {
 }
 
 TEST_F(LookupTableTest, WithoutACompilerEveryCompilerFits) {
-  LookupTable without_compiler({"cpu A", ""});
+  LookupTable without_compiler(KeyEnvironment{"cpu A", ""});
   without_compiler.Put(Record(key_, 100));
   EXPECT_EQ(Parse(without_compiler.Find(Asked(key_), v1::MATCH_KIND_EXACT)).match(),
             v1::MATCH_KIND_EXACT);

@@ -1,4 +1,6 @@
 // A database that cannot be written: what is stored is served, everything else is refused.
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include "gmock/gmock.h"
@@ -184,6 +186,44 @@ INSTANTIATE_TEST_SUITE_P(, ReadOnlyStoreTest,
                          [](const auto& info) {
                            return info.param == ReadOnlyWay::kMount ? "Mount" : "Permissions";
                          });
+
+// A file system of its own, without room for anything more.
+TEST(FullDiskTest, WhatIsStoredIsServedUntilThereIsRoom) {
+  const TemporaryDirectory directory;
+  const std::string folder = directory.path().string();
+  // Where only this thread sees it.
+  const bool is_mounted = unshare(CLONE_NEWNS) == 0 &&
+                          mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                          mount("none", folder.c_str(), "tmpfs", 0, "size=1m") == 0;
+  if (!is_mounted) GTEST_SKIP() << "this system does not allow it: " << std::strerror(errno);
+  const std::string path = directory.File("mdhd.sqlite");
+  {
+    const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path});
+    ASSERT_TRUE(store->PutResults({SomeResult("a")}).ok());
+  }
+  {
+    std::ofstream filler(directory.File("filler"));
+    const std::string kilobyte(1024, 'x');
+    while (filler.write(kilobyte.data(), std::ssize(kilobyte)) && filler.flush()) {
+    }
+  }
+  {
+    const Result<std::unique_ptr<Store>> store = OpenSqliteStore({.path = path});
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ((*store)->GetKernel("a")->source(), "source");
+    const Status why = (*store)->CheckWritable();
+    EXPECT_EQ(why.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(why.message()), HasSubstr("the disk is full"));
+    EXPECT_EQ((*store)->InsertJob(v1::TuningJob()).status(), why);
+  }
+  std::filesystem::remove(directory.File("filler"));
+  {
+    const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path});
+    EXPECT_TRUE(store->CheckWritable().ok());
+    EXPECT_TRUE(store->PutResults({SomeResult("b")}).ok());
+  }
+  umount2(folder.c_str(), MNT_DETACH);
+}
 
 TEST(SharedStoreTest, ReadersAndAWriterDoNotUseItAtTheSameTime) {
   const TemporaryDirectory directory;

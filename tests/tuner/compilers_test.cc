@@ -86,6 +86,52 @@ TEST_F(CompilersTest, ACompilerThatDoesNotWorkIsNamedWithItsReason) {
   EXPECT_THAT(compilers.status().message(), HasSubstr("broken installation"));
 }
 
+// Modules and environments put theirs before the system's.
+TEST_F(CompilersTest, TheNextOneIsTakenIfTheFirstDoesNotWork) {
+  const Compilers all = FindAll();
+  if (!all.program(Compiler::kGcc)) GTEST_SKIP() << "gcc is not installed";
+  const std::filesystem::path good = all.program(Compiler::kGcc)->path;
+  const std::string folder = FolderWith("gcc", "echo 'cannot execute cc1'; exit 1");
+  const Result<Compilers> found = Find(folder + ":" + good.parent_path().string());
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->program(Compiler::kGcc)->path, good);
+}
+
+TEST_F(CompilersTest, OneThatDoesNotAnswerIsPassedOver) {
+  const int64_t begin_ns = NowNs();
+  const Result<Compilers> found = Find(FolderWith("gcc", "sleep 1000"));
+  EXPECT_THAT(found.status().message(), HasSubstr("does not answer within 10 s"));
+  EXPECT_LT(NowNs() - begin_ns, 14'000'000'000);
+}
+
+TEST_F(CompilersTest, OnlyWhatIsPrintedOnStandardOutputIsTheVersion) {
+  const Compilers all = FindAll();
+  if (!all.program(Compiler::kGcc)) GTEST_SKIP() << "gcc is not installed";
+  const std::string gcc = all.program(Compiler::kGcc)->path;
+  const auto found = Find(FolderWith(
+      "gcc", "echo 'ERROR: ld.so: object cannot be preloaded' >&2; exec " + gcc + " \"$@\""));
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->program(Compiler::kGcc)->version, all.program(Compiler::kGcc)->version);
+}
+
+TEST_F(CompilersTest, OfWhatACompilerPrintsLittleIsKept) {
+  const Compilers all = FindAll();
+  if (!all.program(Compiler::kGcc)) GTEST_SKIP() << "gcc is not installed";
+  const std::string gcc = all.program(Compiler::kGcc)->path;
+  // A line of 20 MB, and then more than may be written to a file.
+  Compilers loud = *Find(
+      FolderWith("gcc",
+                 "case \"$*\" in *-DLOUD*) head -c 20000000 /dev/zero | tr '\\0' x >&2; exit 1 ;;"
+                 " *-DENDLESS*) exec cat /dev/zero ;; *) exec " +
+                     gcc + " \"$@\" ;; esac"));
+  const auto outcomes = *loud.Compile(
+      {{Compiler::kGcc, "int f;", {"-DLOUD"}}, {Compiler::kGcc, "int f;", {"-DENDLESS"}}}, kLimit,
+      supervisor_);
+  EXPECT_LT(outcomes[0].reason.size(), 2000u);
+  EXPECT_THAT(outcomes[0].reason, HasSubstr("bytes left out"));
+  EXPECT_EQ(outcomes[1].reason, "the compiler printed, or wrote, more than 64 MiB");
+}
+
 TEST_F(CompilersTest, KernelsForACompilerThatIsNotThereFail) {
   Compilers compilers = FindAll();
   if (!compilers.program(Compiler::kGcc)) GTEST_SKIP() << "gcc is not installed";

@@ -280,5 +280,37 @@ TEST_F(RunnerTest, ConfinementCanBeRequiredAndOff) {
   EXPECT_EQ(off->confinement(), "none, as configured");
 }
 
+// As modules, conda and spack install it: nothing of it is below /usr.
+TEST_F(RunnerTest, ACompilerOfAnyFolderWorksInside) {
+  namespace fs = std::filesystem;
+  const fs::path system = "/usr/bin/gcc";
+  const fs::path parts = "/usr/lib/gcc/x86_64-linux-gnu";
+  if (!fs::exists(system) || !fs::exists(parts)) GTEST_SKIP() << "gcc is installed otherwise";
+  const fs::path prefix = directory_.File("apps/my gcc");
+  fs::create_directories(prefix / "bin");
+  fs::copy_file(fs::canonical(system), prefix / "bin/gcc");
+  for (const char* tool : {"as", "ld"}) {
+    fs::create_symlink(fs::path("/usr/bin") / tool, prefix / "bin" / tool);
+  }
+  for (const auto& version : fs::directory_iterator(parts)) {
+    const fs::path to = prefix / "lib/gcc/x86_64-linux-gnu" / version.path().filename();
+    fs::create_directories(to);
+    for (const auto& part : fs::directory_iterator(version)) {
+      const std::string name = part.path().filename().string();
+      const bool is_of_other_languages = name == "cc1plus" || name == "lto1" || name == "plugin";
+      if (!is_of_other_languages) fs::copy(part, to / name, fs::copy_options::recursive);
+    }
+  }
+  fs::create_directory_symlink(prefix, directory_.File("module"));
+  RunnerOptions options = Options();
+  options.path = directory_.File("module/bin");
+  Result<std::unique_ptr<Runner>> runner = Runner::Start(options);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  runner_ = *std::move(runner);
+  EXPECT_THAT(runner_->device().compiler, HasSubstr("gcc"));
+  ASSERT_TRUE(runner_->SetProblem(AddExpression(kSize), 1).ok());
+  EXPECT_EQ(MeasureOne(AddKernel(kSize, kRightAdd)).outcome, TrialOutcome::kOk);
+}
+
 }  // namespace
 }  // namespace mdh

@@ -1,6 +1,7 @@
 // Which devices this machine has.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,9 @@ struct DeviceSearch {
 
 // What is attached, without loading anything that could harm this process: a process of
 // `runner_program` (mdh-runner --list) looks. A kind whose driver crashes or hangs is missing.
-// Errors: FailedPrecondition if the program is missing or fails.
-Result<DeviceSearch> FindDevices(const std::string& runner_program);
+// Errors: FailedPrecondition if the program is missing or fails; Cancelled once `is_stopping`
+// (null: never) is true.
+Result<DeviceSearch> FindDevices(const std::string& runner_program,
+                                 const std::atomic<bool>* is_stopping = nullptr);
 
 }  // namespace mdh

@@ -27,6 +27,8 @@ class Bench {
   virtual ~Bench() = default;
   // With `compiler` filled in.
   virtual const DeviceDescription& device() const = 0;
+  // Paths of the compilers that it has started.
+  virtual std::vector<std::string> CompilerPaths() const { return {}; }
   // As Runner::SetProblem. Errors: as there; Cancelled.
   virtual Status SetProblem(Expression expression, const ProblemOptions& options) = 0;
   // As Runner::LoopNestTime; `time_limit_ns`: of all that is to be done, 0: none. Errors:

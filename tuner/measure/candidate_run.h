@@ -37,6 +37,8 @@ struct CandidateRun {
   std::string suffix = "";  // of all names of the source in the library
   int threads = 1;
   std::vector<int> cores = {};  // that it runs on; empty: all
+  // Hardware threads in the order in which its threads take them; empty: any order is as good.
+  std::vector<int> placement = {};
   std::vector<InputBuffer> inputs;
   std::vector<OutputBuffer> outputs;
   MeasureOptions options;

@@ -56,6 +56,7 @@ void ApplyLimits(const ChildLimits& limits) {
   RestrictToCores(limits.cores).IgnoreError();
   SetLimit(RLIMIT_CORE, 0);
   if (limits.cpu_s > 0) SetLimit(RLIMIT_CPU, static_cast<rlim_t>(limits.cpu_s));
+  if (limits.file_bytes > 0) SetLimit(RLIMIT_FSIZE, static_cast<rlim_t>(limits.file_bytes));
   if (limits.address_space_bytes > 0) LimitAddressSpace(limits.address_space_bytes);
 }
 

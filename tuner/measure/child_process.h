@@ -18,6 +18,7 @@ namespace mdh {
 struct ChildLimits {
   int64_t cpu_s = 0;                // 0: no limit
   int64_t address_space_bytes = 0;  // 0: no limit
+  int64_t file_bytes = 0;           // of every file that it writes; 0: no limit
   int nice = 0;                     // how much the child steps back behind others
   bool no_network = false;          // where the system lets a process give it up
   const char* name = nullptr;       // as process lists show it

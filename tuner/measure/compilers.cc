@@ -2,14 +2,13 @@
 #include "tuner/measure/compilers.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <system_error>
 
@@ -21,14 +20,16 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/canonical.h"
+#include "core/shortened.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/joined_unit.h"
+#include "tuner/measure/program_output.h"
 
 namespace mdh {
 namespace {
 
-constexpr int64_t kCompilerMemory = int64_t{4} << 30;
 constexpr int64_t kProbeLimit = 30'000'000'000;
+constexpr size_t kLongestVersion = 64;
 
 constexpr char kProbe[] = R"(int mdh_probe(int n) {
   int sum = 0;
@@ -39,44 +40,6 @@ constexpr char kProbe[] = R"(int mdh_probe(int n) {
 )";
 
 std::string CommandOf(Compiler compiler) { return compiler == Compiler::kClang ? "clang" : "gcc"; }
-
-std::string FindProgram(const std::string& path, const std::string& name) {
-  for (const absl::string_view folder : absl::StrSplit(path, ':', absl::SkipEmpty())) {
-    std::string candidate = absl::StrCat(folder, "/", name);
-    std::error_code ignored;
-    if (access(candidate.c_str(), X_OK) == 0 &&
-        !std::filesystem::is_directory(candidate, ignored)) {
-      return candidate;
-    }
-  }
-  return "";
-}
-
-// Replaces the child by a program. Only returns, with 127, if that fails.
-int Execute(const std::vector<std::string>& command, const std::string& output,
-            const std::string& temporary_directory) {
-  const int log = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (log >= 0) {
-    dup2(log, STDOUT_FILENO);
-    dup2(log, STDERR_FILENO);
-  }
-  setenv("TMPDIR", temporary_directory.c_str(), 1);
-  setenv("LC_ALL", "C", 1);
-  std::vector<char*> arguments;
-  for (const std::string& argument : command) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  }
-  arguments.push_back(nullptr);
-  // At the very last: what this process has mapped so far must not count.
-  LimitAddressSpace(kCompilerMemory);
-  execv(arguments[0], arguments.data());
-  return 127;
-}
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
-}
 
 // The line that says what is wrong, without the name of the folder.
 std::string FirstError(const std::string& log, const std::string& directory) {
@@ -91,20 +54,6 @@ std::string FirstError(const std::string& log, const std::string& directory) {
   return absl::StrReplaceAll(first, {{directory + "/", ""}});
 }
 
-// What a program prints; empty if it fails.
-std::string OutputOf(const std::vector<std::string>& command, const std::string& directory,
-                     Supervisor& supervisor) {
-  const std::string log = directory + "/version.log";
-  Result<ChildProcess> child =
-      ChildProcess::Fork({.cpu_s = 10}, [&] { return Execute(command, log, directory); });
-  if (!child.ok()) return "";
-  const int64_t deadline = NowNs() + kProbeLimit;
-  std::optional<ChildEnd> end;
-  while (!(end = child->Poll()) && NowNs() < deadline) supervisor.Wait(100'000'000);
-  if (!end || end->signal != 0 || end->exit_code != 0) return "";
-  return std::string(absl::StripAsciiWhitespace(ReadFile(log)));
-}
-
 // What kernels are linked with, but the C library: of that the process that loads them has a copy,
 // and looking through its symbols takes linkers as long as everything else that they do.
 std::vector<std::string> LibrariesOf(Compiler compiler, const std::string& path,
@@ -112,7 +61,8 @@ std::vector<std::string> LibrariesOf(Compiler compiler, const std::string& path,
   const std::string file = compiler == Compiler::kClang ? "libomp.so" : "libgomp.so";
   // clang would not look in its own folder.
   const std::string openmp =
-      OutputOf({path, absl::StrCat("-print-file-name=", file)}, directory, supervisor);
+      AnswerTo({{path, absl::StrCat("-print-file-name=", file)}}, directory, supervisor)
+          .value_or("");
   // Kernels find a runtime when they are loaded (core/kernel_call.h).
   return {"-nostdlib", "-Wl,--as-needed", openmp, "-lm", "-lgcc"};
 }
@@ -158,7 +108,7 @@ Result<Compilers> Compilers::Find(const std::string& path, std::string directory
                                   Supervisor& supervisor) {
   Compilers compilers(std::move(directory), std::max(processes, 1));
   for (const Compiler compiler : {Compiler::kGcc, Compiler::kClang}) {
-    MDH_RETURN_IF_ERROR(compilers.Try(compiler, path, supervisor));
+    MDH_RETURN_IF_ERROR(compilers.FindOne(compiler, path, supervisor));
   }
   if (compilers.gcc_ || compilers.clang_) return compilers;
   return absl::FailedPreconditionError(
@@ -166,25 +116,46 @@ Result<Compilers> Compilers::Find(const std::string& path, std::string directory
                                   : absl::StrCat("no C compiler works: ", compilers.failures_));
 }
 
-// Leaves the program out if it is not there or does not compile OpenMP.
-Status Compilers::Try(Compiler compiler, const std::string& path, Supervisor& supervisor) {
-  std::string found = FindProgram(path, CommandOf(compiler));
-  if (found.empty() && compiler == Compiler::kGcc) {
-    found = FindProgram(path, "cc");
-    if (!found.empty() &&
-        absl::StrContains(OutputOf({found, "--version"}, directory_, supervisor), "clang")) {
-      return absl::OkStatus();
-    }
+std::vector<std::string> Compilers::Paths() const {
+  std::vector<std::string> paths;
+  for (const std::optional<CompilerProgram>& program : {gcc_, clang_}) {
+    if (program) paths.push_back(program->path);
   }
-  if (found.empty()) return absl::OkStatus();
-  const std::string version =
+  return paths;
+}
+
+void Compilers::NoteFailure(const std::string& program, const std::string& reason) {
+  absl::StrAppend(&failures_, failures_.empty() ? "" : "; ", program, ": ", reason);
+}
+
+Status Compilers::FindOne(Compiler compiler, const std::string& path, Supervisor& supervisor) {
+  for (const std::string& program : FindPrograms(path, CommandOf(compiler))) {
+    MDH_RETURN_IF_ERROR(Try(compiler, program, supervisor));
+    if (this->program(compiler)) return absl::OkStatus();
+  }
+  if (compiler != Compiler::kGcc) return absl::OkStatus();
+  for (const std::string& cc : FindPrograms(path, "cc")) {
+    const Result<std::string> what = AnswerTo({{cc, "--version"}}, directory_, supervisor);
+    const bool may_be_gcc = what.ok() && !absl::StrContains(*what, "clang");
+    if (may_be_gcc) MDH_RETURN_IF_ERROR(Try(compiler, cc, supervisor));
+    if (gcc_) return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+Status Compilers::Try(Compiler compiler, const std::string& program, Supervisor& supervisor) {
+  const Result<std::string> version =
       compiler == Compiler::kGcc
-          ? OutputOf({found, "-dumpfullversion", "-dumpversion"}, directory_, supervisor)
-          : OutputOf({found, "-dumpversion"}, directory_, supervisor);
+          ? AnswerTo({{program, "-dumpfullversion", "-dumpversion"}}, directory_, supervisor)
+          : AnswerTo({{program, "-dumpversion"}}, directory_, supervisor);
+  if (!version.ok()) {
+    NoteFailure(program, std::string(version.status().message()));
+    return absl::OkStatus();
+  }
   std::optional<CompilerProgram>& slot = compiler == Compiler::kClang ? clang_ : gcc_;
   const CompileJob probe = {compiler, kProbe, {"-O2", "-fopenmp"}};
-  slot = CompilerProgram{.path = found, .version = version};
-  slot->libraries = LibrariesOf(compiler, found, directory_, supervisor);
+  slot = CompilerProgram{.path = program, .version = Shortened(*version, kLongestVersion)};
+  slot->libraries = LibrariesOf(compiler, program, directory_, supervisor);
   MDH_ASSIGN_OR_RETURN(std::vector<CompileOutcome> outcomes,
                        Compile({probe}, kProbeLimit, supervisor));
   if (!outcomes[0].library.empty()) return absl::OkStatus();
@@ -192,7 +163,7 @@ Status Compilers::Try(Compiler compiler, const std::string& path, Supervisor& su
   MDH_ASSIGN_OR_RETURN(outcomes, Compile({probe}, kProbeLimit, supervisor));
   if (outcomes[0].library.empty()) {
     slot.reset();
-    absl::StrAppend(&failures_, failures_.empty() ? "" : "; ", found, ": ", outcomes[0].reason);
+    NoteFailure(program, outcomes[0].reason);
   }
   return absl::OkStatus();
 }
@@ -231,10 +202,12 @@ Result<Compilers::Running> Compilers::Start(std::vector<Job> jobs) {
   command.insert(command.end(), first.options.begin(), first.options.end());
   command.insert(command.end(), libraries.begin(), libraries.end());
   const int64_t limit_ns = jobs.front().limit_ns;
-  const ChildLimits limits = {
-      .cpu_s = limit_ns / 1'000'000'000 + 1, .nice = kNiceOfCompilers, .cores = cores_};
+  const ChildLimits limits = {.cpu_s = limit_ns / 1'000'000'000 + 1,
+                              .file_bytes = kMostCompilerFileBytes,
+                              .nice = kNiceOfCompilers,
+                              .cores = cores_};
   MDH_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Fork(limits, [&] {
-                         return Execute(command, base + ".log", directory_);
+                         return ExecuteCompiler(command, base + ".log", Streams::kAll, directory_);
                        }));
   const int64_t now = NowNs();
   return Running{std::move(jobs), base, now, now + limit_ns, std::move(child)};
@@ -246,15 +219,18 @@ CompileOutcome Compilers::Finish(const Running& running, const ChildEnd& end) {
   outcome.compile_ns = (NowNs() - running.started_ns) / static_cast<int64_t>(running.jobs.size());
   if (end.signal == 0 && end.exit_code == 0) {
     outcome.library = base + ".so";
+  } else if (end.signal == SIGXFSZ) {
+    outcome.reason = absl::StrCat("the compiler printed, or wrote, more than ",
+                                  kMostCompilerFileBytes >> 20, " MiB");
   } else {
-    outcome.reason = FirstError(ReadFile(base + ".log"), directory_);
+    outcome.reason = Shortened(FirstError(ReadEnds(base + ".log"), directory_));
     if (outcome.reason.empty()) {
       outcome.reason = end.signal != 0
                            ? absl::StrCat("the compiler ended by ", SignalName(end.signal))
                            : absl::StrCat("the compiler ended with exit status ", end.exit_code);
     }
-    unlink((base + ".so").c_str());
   }
+  if (outcome.library.empty()) unlink((base + ".so").c_str());
   unlink((base + ".c").c_str());
   unlink((base + ".log").c_str());
   return outcome;

@@ -22,7 +22,7 @@ inline constexpr int kNiceOfCompilers = 10;
 
 struct CompilerProgram {
   std::string path;
-  std::string version;  // "12.2.0"
+  std::string version;  // "12.2.0", as it says on its standard output
   // What follows the source on the command line.
   std::vector<std::string> libraries = {"-lm"};
 };
@@ -54,14 +54,18 @@ class Compilers {
   static constexpr size_t kMostOfUnit = 4;
 
   // Looks for gcc (or a cc that is one) and clang in `path` (as $PATH) and tries whether they
-  // compile OpenMP. `directory`: for sources and libraries. `processes`: how many compilations run
-  // at a time. Errors: FailedPrecondition if none works, ResourceExhausted if the disk is full.
+  // compile OpenMP; of several the first that does is taken. `directory`: for sources and
+  // libraries. `processes`: how many compilations run at a time. Errors: FailedPrecondition if none
+  // works, ResourceExhausted if the disk is full.
   static Result<Compilers> Find(const std::string& path, std::string directory, int processes,
                                 Supervisor& supervisor);
 
   const std::optional<CompilerProgram>& program(Compiler compiler) const;
   // "gcc 12.2.0, clang 14.0.6": those that work.
   std::string Description() const;
+
+  // Paths of those that work.
+  std::vector<std::string> Paths() const;
 
   // One outcome for each job, in order; equal jobs are compiled once. Errors: FailedPrecondition or
   // ResourceExhausted, naming the directory, if files cannot be written there.
@@ -101,7 +105,11 @@ class Compilers {
   };
   Compilers(std::string directory, int processes)
       : directory_(std::move(directory)), processes_(processes) {}
-  Status Try(Compiler compiler, const std::string& path, Supervisor& supervisor);
+  // The first in `path` that works.
+  Status FindOne(Compiler compiler, const std::string& path, Supervisor& supervisor);
+  // Leaves the program out, and says why in failures_, if it does not compile OpenMP.
+  Status Try(Compiler compiler, const std::string& program, Supervisor& supervisor);
+  void NoteFailure(const std::string& program, const std::string& reason);
   // The next job and those that it may share a unit with: no more than its share of the queue, so
   // that no process is idle for want of jobs.
   std::vector<Job> TakeUnit();

@@ -1,5 +1,6 @@
 #include "tuner/measure/cpu_bench.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -7,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "core/cgroup.h"
+#include "core/host_cpu.h"
 #include "core/text/printer.h"
 #include "tuner/measure/candidate_run.h"
 #include "tuner/measure/compilers.h"
@@ -32,6 +35,7 @@ class CpuBench final : public Bench {
   }
 
   const DeviceDescription& device() const override { return device_; }
+  std::vector<std::string> CompilerPaths() const override { return compilers_.Paths(); }
 
   Status SetProblem(Expression expression, const ProblemOptions& options) override {
     const std::string text = ToText(expression);
@@ -105,6 +109,7 @@ class CpuBench final : public Bench {
       CandidateRun run = problem_->MakeRun(compiled.library, kernel.entry, threads_, options);
       run.suffix = compiled.suffix;
       run.cores = measured_cores_;
+      run.placement = placement_;
       MDH_ASSIGN_OR_RETURN(const RunRecord record, RunAlone(run));
       measurement = Judge(record, run, problem_->references());
     }
@@ -124,6 +129,7 @@ class CpuBench final : public Bench {
     yardstick_ = problem_->MakeRun(yardstick_library_, kernel.entry, threads_, kYardstick);
     yardstick_->suffix = compiled.suffix;
     yardstick_->cores = measured_cores_;
+    yardstick_->placement = placement_;
     yardstick_->final_call = false;
   }
 
@@ -136,12 +142,22 @@ class CpuBench final : public Bench {
  private:
   // Compilations keep off the cores that are measured on, or stand still meanwhile.
   void DivideCores() {
-    const std::vector<int> cores = AllowedCores();
-    const auto threads = static_cast<size_t>(threads_);
-    if (cores.size() <= threads) return;
-    const auto first = cores.end() - static_cast<std::ptrdiff_t>(threads);
-    measured_cores_.assign(first, cores.end());
-    compilers_.RunOn({cores.begin(), first});
+    const std::vector<HardwareThread> hardware = ReadHardwareThreads();
+    std::vector<int> cores = PlacementOrder(hardware);
+    const auto threads = static_cast<std::ptrdiff_t>(threads_);
+    if (AreUnlike(hardware)) {
+      placement_ = cores;
+      if (std::ssize(cores) > threads) placement_.resize(static_cast<size_t>(threads));
+    } else {
+      std::reverse(cores.begin(), cores.end());  // the system's own work is on the first ones
+    }
+    if (std::ssize(cores) <= threads) return;
+    measured_cores_.assign(cores.begin(), cores.begin() + threads);
+    std::sort(measured_cores_.begin(), measured_cores_.end());
+    // What compilers use of a quota is missing elsewhere.
+    const double quota = ReadCgroupLimits().cpus;
+    compiles_beside_ = quota <= 0 || quota >= static_cast<double>(cores.size());
+    if (compiles_beside_) compilers_.RunOn({cores.begin() + threads, cores.end()});
   }
 
   Result<RunRecord> RunAlone(const CandidateRun& run) {
@@ -153,7 +169,7 @@ class CpuBench final : public Bench {
             },
         .pause =
             [&] {
-              if (measured_cores_.empty()) compilers_.Pause();
+              if (!compiles_beside_) compilers_.Pause();
             },
         .resume = [&] { compilers_.Resume(); },
     };
@@ -168,6 +184,8 @@ class CpuBench final : public Bench {
   Compilers compilers_;
   Supervisor& supervisor_;
   std::vector<int> measured_cores_;  // empty: all
+  std::vector<int> placement_;       // CandidateRun::placement
+  bool compiles_beside_ = false;     // while something is measured
   std::unique_ptr<Problem> problem_;
   std::optional<LoopNest> loop_nest_;
   std::string checked_;  // the expression whose loop nest was compared with the interpreter

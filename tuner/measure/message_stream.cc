@@ -4,14 +4,14 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <limits>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
+#include "tuner/measure/clock.h"
 
 namespace mdh {
 namespace {
@@ -33,23 +33,25 @@ Status SendBytes(int socket, const char* data, size_t size) {
 }
 
 // Waits until the socket can be read or has ended.
-Status AwaitInput(int socket, absl::Time deadline) {
+Status AwaitInput(int socket, std::optional<int64_t> deadline_ns) {
   while (true) {
-    const int64_t left_ms = absl::ToInt64Milliseconds(deadline - absl::Now());
-    const int timeout = deadline == absl::InfiniteFuture()
-                            ? -1
-                            : static_cast<int>(std::clamp<int64_t>(left_ms, 0, 1'000'000));
+    int timeout = -1;
+    if (deadline_ns) {
+      const int64_t left_ms = (*deadline_ns - NowNs()) / 1'000'000;
+      timeout = static_cast<int>(std::clamp<int64_t>(left_ms, 0, 1'000'000));
+    }
     pollfd entry = {socket, POLLIN, 0};
     const int ready = poll(&entry, 1, timeout);
     if (ready > 0) return absl::OkStatus();
     if (ready < 0 && errno != EINTR) return Gone();
-    if (absl::Now() >= deadline) return absl::DeadlineExceededError("the runner does not answer");
+    if (deadline_ns && NowNs() >= *deadline_ns)
+      return absl::DeadlineExceededError("the runner does not answer");
   }
 }
 
-Status ReceiveBytes(int socket, char* data, size_t size, absl::Time deadline) {
+Status ReceiveBytes(int socket, char* data, size_t size, std::optional<int64_t> deadline_ns) {
   while (size > 0) {
-    MDH_RETURN_IF_ERROR(AwaitInput(socket, deadline));
+    MDH_RETURN_IF_ERROR(AwaitInput(socket, deadline_ns));
     const ssize_t received = recv(socket, data, size, 0);
     if (received < 0 && errno == EINTR) continue;
     if (received <= 0) return Gone();
@@ -73,17 +75,17 @@ Status SendMessage(int socket, const google::protobuf::MessageLite& message) {
 
 Status ReceiveMessage(int socket, google::protobuf::MessageLite& message,
                       std::optional<int64_t> timeout_ns) {
-  const absl::Time deadline =
-      timeout_ns ? absl::Now() + absl::Nanoseconds(*timeout_ns) : absl::InfiniteFuture();
+  const std::optional<int64_t> deadline_ns =
+      timeout_ns ? std::make_optional(NowNs() + *timeout_ns) : std::nullopt;
   uint32_t length = 0;
   MDH_RETURN_IF_ERROR(
-      ReceiveBytes(socket, reinterpret_cast<char*>(&length), sizeof(length), deadline));
+      ReceiveBytes(socket, reinterpret_cast<char*>(&length), sizeof(length), deadline_ns));
   if (length > kLongestMessage) {
     return absl::InternalError(absl::StrCat("a message of ", length,
                                             " bytes on the runner's socket: the stream is broken"));
   }
   std::string bytes(length, '\0');
-  MDH_RETURN_IF_ERROR(ReceiveBytes(socket, bytes.data(), bytes.size(), deadline));
+  MDH_RETURN_IF_ERROR(ReceiveBytes(socket, bytes.data(), bytes.size(), deadline_ns));
   if (!message.ParseFromString(bytes)) {
     return absl::InternalError("bytes on the runner's socket are not the message expected there");
   }

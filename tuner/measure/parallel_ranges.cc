@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/start_thread.h"
+
 namespace mdh {
 namespace {
 
@@ -32,7 +34,11 @@ void ForRanges(int64_t count, const std::function<void(int64_t, int64_t, int64_t
   };
   std::vector<std::thread> threads;
   const int64_t wanted = std::min({pieces, CountAllowedCores(), kMostThreads});
-  for (int64_t t = 1; t < wanted; ++t) threads.emplace_back(run);
+  for (int64_t t = 1; t < wanted; ++t) {
+    Result<std::thread> thread = StartThread(run);
+    if (!thread.ok()) break;  // those that there are do it
+    threads.push_back(*std::move(thread));
+  }
   run();
   for (std::thread& thread : threads) thread.join();
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "tuner/measure/child_process.h"
+#include "tuner/measure/clock.h"
 #include "tuner/measure/process_state.h"
 #include "tuner/measure/socket_pair.h"
 
@@ -25,13 +27,18 @@ namespace mdh {
 namespace {
 
 constexpr int kSocketInProgram = 3;
-// A runner that is asked to end kills its children and goes; this is for one that hangs.
-constexpr absl::Duration kPatience = absl::Seconds(2);
+constexpr time_t kSendSeconds = 10;
+
+// What puts code of others into every program would be measured with the kernels.
+bool IsOfLoader(absl::string_view variable) {
+  return absl::StartsWith(variable, "LD_PRELOAD=") || absl::StartsWith(variable, "LD_AUDIT=");
+}
 
 std::vector<std::string> EnvironmentWith(const std::optional<std::string>& path) {
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (!path || !absl::StartsWith(*variable, "PATH=")) environment.emplace_back(*variable);
+    const bool is_replaced = path && absl::StartsWith(*variable, "PATH=");
+    if (!is_replaced && !IsOfLoader(*variable)) environment.emplace_back(*variable);
   }
   if (path) environment.push_back("PATH=" + *path);
   return environment;
@@ -115,6 +122,8 @@ Result<ProcessSession> ProcessSession::Start(const std::string& program,
     return absl::FailedPreconditionError(
         absl::StrCat("cannot start the runner ", program, ": ", std::strerror(error)));
   }
+  const timeval patience = {.tv_sec = kSendSeconds, .tv_usec = 0};
+  setsockopt(sockets.ours.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   return ProcessSession(pid, std::move(sockets.ours));
 }
 
@@ -135,13 +144,13 @@ bool ProcessSession::IsGone() const {
   return received == 0 || (received < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-std::string ProcessSession::End() {
+std::string ProcessSession::End(int64_t patience_ns) {
   if (pid_ < 0) return "";
   socket_.Close();
-  const absl::Time deadline = absl::Now() + kPatience;
+  const int64_t deadline_ns = NowNs() + patience_ns;
   for (absl::Duration pause = absl::Microseconds(200); !HasEnded(pid_, WNOHANG);
        pause = std::min(2 * pause, absl::Milliseconds(20))) {
-    if (absl::Now() > deadline) kill(pid_, SIGKILL);
+    if (NowNs() >= deadline_ns) kill(pid_, SIGKILL);
     absl::SleepFor(pause);
   }
   KillSession(pid_);

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ namespace mdh {
 // threads.
 class ProcessSession {
  public:
+  // A runner that is asked to end kills its children and goes; this is for one that hangs.
+  static constexpr int64_t kPatience = 2'000'000'000;
+
   // Starts `program <arguments> --socket-fd=3`. `path`: $PATH of the program, that of this process
   // if not given. Errors: FailedPrecondition, naming the program.
   static Result<ProcessSession> Start(const std::string& program,
@@ -26,13 +30,15 @@ class ProcessSession {
   ProcessSession& operator=(ProcessSession&& other) noexcept;
   ~ProcessSession();
 
+  // Sending fails if the program takes nothing for ten seconds.
   int socket() const { return socket_.get(); }
   pid_t pid() const { return pid_; }
   // Whether the program has closed its side of the socket.
   bool IsGone() const;
-  // Closes the socket, which asks the program to end, kills it if it does not, and kills every
-  // process of its session. Says how the program ended: "exit status 0", "SIGKILL (killed)".
-  std::string End();
+  // Closes the socket, which asks the program to end, kills it if it does not within `patience_ns`,
+  // and kills every process of its session. Says how the program ended: "exit status 0", "SIGKILL
+  // (killed)".
+  std::string End(int64_t patience_ns = kPatience);
 
  private:
   ProcessSession(pid_t pid, FileDescriptor socket) : pid_(pid), socket_(std::move(socket)) {}

@@ -10,6 +10,11 @@
 #include "absl/strings/str_cat.h"
 
 namespace mdh {
+namespace {
+
+constexpr int kStartField = 22;
+
+}  // namespace
 
 std::optional<ProcessState> ReadProcessState(pid_t pid) {
   std::ifstream stream(absl::StrCat("/proc/", pid, "/stat"));
@@ -27,7 +32,18 @@ std::optional<ProcessState> ReadProcessState(pid_t pid) {
   pid_t group = 0;
   pid_t session = 0;
   if (!(fields >> letter >> parent >> group >> session)) return std::nullopt;
-  return ProcessState{pid, parent, session, letter == 'Z' || letter == 'X'};
+  // From the terminal, the 7th, to the 21st field of proc(5).
+  int64_t field = 0;
+  for (int n = 7; n < kStartField; ++n) fields >> field;
+  int64_t start = 0;
+  if (!(fields >> start)) return std::nullopt;
+  const size_t name_begin = line.find('(') + 1;
+  return ProcessState{.pid = pid,
+                      .parent = parent,
+                      .session = session,
+                      .has_ended = letter == 'Z' || letter == 'X',
+                      .name = line.substr(name_begin, name_end - name_begin),
+                      .start = start};
 }
 
 std::vector<ProcessState> ReadProcessStates() {

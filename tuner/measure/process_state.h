@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace mdh {
@@ -12,7 +14,9 @@ struct ProcessState {
   pid_t pid;
   pid_t parent;
   pid_t session;
-  bool has_ended;  // a zombie, which its parent has not waited for yet
+  bool has_ended;    // a zombie, which its parent has not waited for yet
+  std::string name;  // of the program, 15 characters at most
+  int64_t start;     // in ticks since the system's start: with the pid it says which process it is
 };
 
 // nullopt if there is no such process, or if it ends meanwhile.

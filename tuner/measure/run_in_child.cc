@@ -11,11 +11,14 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "core/cgroup.h"
 #include "core/kernel_call.h"
 #include "tuner/measure/cache_eviction.h"
 #include "tuner/measure/clock.h"
@@ -33,6 +36,8 @@ constexpr int64_t kMostCpuBatched = 10'000;
 
 using KernelEntry = int (*)(void* const*);
 using ScratchBytes = int64_t (*)(int);
+
+constexpr int64_t kMuchMemory = 64 << 20;
 
 // A call that others disturb may take so many times as long as it does alone.
 constexpr double kMostDisturbance = 10;
@@ -65,8 +70,24 @@ int Fail(RunControl& control, const std::string& message) {
   return 1;
 }
 
+// What the user of the daemon has set for other programs.
+void ClearOpenMp() {
+  std::vector<std::string> names;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    for (const std::string_view family : {"OMP_", "GOMP_", "KMP_", "LIBOMP_"}) {
+      if (text.starts_with(family)) names.emplace_back(text.substr(0, text.find('=')));
+    }
+  }
+  for (const std::string& name : names) unsetenv(name.c_str());
+}
+
 // libgomp and libomp read these when they are loaded.
-void SetUpOpenMp(int threads) {
+void SetUpOpenMp(int threads, const std::vector<int>& placement) {
+  ClearOpenMp();
+  if (!placement.empty()) {
+    setenv("OMP_PLACES", absl::StrCat("{", absl::StrJoin(placement, "},{"), "}").c_str(), 1);
+  }
   setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
   setenv("OMP_DYNAMIC", "false", 1);
   setenv("OMP_PROC_BIND", threads > 1 ? "true" : "false", 1);
@@ -77,11 +98,13 @@ int64_t AvailableMemory() {
   std::ifstream stream("/proc/meminfo");
   std::string key;
   int64_t kilobytes = 0;
+  int64_t available = int64_t{1} << 62;
   std::string unit;
   while (stream >> key >> kilobytes && std::getline(stream, unit)) {
-    if (key == "MemAvailable:") return kilobytes << 10;
+    if (key == "MemAvailable:") available = kilobytes << 10;
   }
-  return int64_t{1} << 62;
+  const int64_t group = ReadCgroupLimits().memory_bytes;
+  return group > 0 ? std::min(group, available) : available;
 }
 
 // One kernel, its arguments and the record of its calls.
@@ -151,7 +174,8 @@ class Execution {
       return absl::StrCat("the kernel's scratch memory of ", bytes, " bytes is not available");
     };
     if (bytes < 0) return absl::StrCat(run_.entry, "_scratch_bytes gave ", bytes);
-    if (bytes > AvailableMemory() / 10 * 9) return exhausted();
+    // Little is there, and reading how much takes as long as a short kernel.
+    if (bytes > kMuchMemory && bytes > AvailableMemory() / 10 * 9) return exhausted();
     Result<GuardedMemory> scratch = GuardedMemory::Create(bytes, GuardedMemory::Zones::kBothSides,
                                                           GuardedMemory::Sharing::kPrivate);
     if (!scratch.ok()) return exhausted();
@@ -320,7 +344,7 @@ class Execution {
 int RunInChild(const CandidateRun& run, SharedRun& shared, std::vector<GuardedMemory>& outputs) {
   RunControl& control = shared.control();
   InstallFaultHandler(control);
-  SetUpOpenMp(run.threads);
+  SetUpOpenMp(run.threads, run.placement);
   Execution execution(run, shared, outputs);
   if (const std::string message = execution.Prepare(); !message.empty()) {
     return Fail(control, message);

@@ -1,6 +1,7 @@
 // The runner: a process of its own per device that compiles, runs, checks and times candidates.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -50,6 +51,12 @@ struct RunnerOptions {
   TrustedUsers trusted = {};  // with the work directory
   // A runner that says nothing for so long after Interrupt hangs, and is ended.
   int64_t interrupt_limit_ns = 10'000'000'000;
+  // So does one that says nothing for so long after it was asked for what takes seconds; for
+  // kernels, what these may take is added.
+  int64_t answer_limit_ns = 120'000'000'000;
+  // Set when this process is about to end: no runner is started any more, what runs is interrupted,
+  // and who does not obey at once is killed. Null: never.
+  std::shared_ptr<const std::atomic<bool>> is_stopping = nullptr;
 };
 
 // In which state of the caches calls are timed.
@@ -88,18 +95,23 @@ enum class ProblemStep : uint8_t {
   kReference = 2,  // computes what results are compared with
 };
 
-// Client side. Not thread-safe: one caller at a time. A runner that dies is started again,
-// and what was submitted is measured as if nothing had happened; only a kernel with which it dies
-// three times fails.
+// Client side. Not thread-safe: one caller at a time. A runner that dies, or hangs, is started
+// again, and what was submitted is measured as if nothing had happened; only a kernel with which it
+// dies three times fails.
 class Runner {
  public:
   // Errors: InvalidArgument if the selector of the device is none; FailedPrecondition if the
-  // program or the device is missing, or no compiler works (named in the message).
+  // program or the device is missing, or no compiler works (named in the message); DeadlineExceeded
+  // if it is not ready in time; Cancelled if this process is about to end.
   static Result<std::unique_ptr<Runner>> Start(RunnerOptions options);
   virtual ~Runner() = default;  // ends the process and its children, removes the directory
 
   // The device with `compiler` filled in.
   virtual const DeviceDescription& device() const = 0;
+  // Whether a compiler was replaced by another version, or is gone, since device() was said to
+  // whoever called Start or Health last. Health then starts the runner again, and device() changes.
+  // May be called from any thread.
+  virtual bool HasNewCompilers() const { return false; }
   // What the runner is kept from, for people; see Confine.
   virtual std::string confinement() const { return ""; }
   // Draws random inputs and computes the reference result for `expression` (by a plain kernel,

@@ -1,6 +1,7 @@
 // The daemon's side of the conversation with a runner.
 #include <poll.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -16,6 +17,7 @@
 #include "mdh/v1/runner.pb.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/device_selector.h"
+#include "tuner/measure/file_identity.h"
 #include "tuner/measure/message_stream.h"
 #include "tuner/measure/process_session.h"
 #include "tuner/measure/runner.h"
@@ -26,7 +28,17 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kHelloLimit = 120'000'000'000;
+// What is computed before there are results may take long where nobody says how long.
+constexpr int64_t kProblemLimit = 3600'000'000'000;
+// A kernel is compiled in one unit with others and then perhaps alone; it is measured a few times,
+// and what the machine's speed is compared with, too.
+constexpr int64_t kMostCompilations = 2;
+constexpr int64_t kMostRuns = 8;
+// As RunnerOptions::interrupt_limit_ns, when this process is about to end.
+constexpr int64_t kLastLimit = 700'000'000;
+constexpr int64_t kLastPatience = 200'000'000;
+// A message that has begun comes whole, or its sender hangs.
+constexpr int64_t kMessageLimit = 30'000'000'000;
 // Times that a runner may die in a row while no kernel is measured.
 constexpr int kMostDeaths = 3;
 
@@ -39,12 +51,15 @@ class RunnerClient final : public Runner {
  public:
   RunnerClient(RunnerOptions options, WorkDirectory directory)
       : options_(std::move(options)), directory_(std::move(directory)), peaks_(options_.peaks) {}
+  ~RunnerClient() override { EndProcess(); }
 
   // Starts the process and greets it, which says what the device is.
   Status StartProcess() ABSL_LOCKS_EXCLUDED(mutex_) {
+    if (IsStopping()) return absl::CancelledError("no runner is started any more");
     MDH_RETURN_IF_ERROR(directory_.Empty());
     MDH_ASSIGN_OR_RETURN(ProcessSession started,
                          ProcessSession::Start(options_.program, options_.path));
+    directory_.NoteProcess(started.pid());
     {
       absl::MutexLock lock(&mutex_);
       session_ = std::move(started);
@@ -57,20 +72,41 @@ class RunnerClient final : public Runner {
     hello.mutable_cores()->Add(options_.cores.begin(), options_.cores.end());
     if (peaks_) *hello.mutable_peaks() = ToMessage(*peaks_);
     hello.set_confinement(static_cast<int32_t>(options_.confinement));
-    const Result<v1::RunnerResponse> response = Exchange(request, kHelloLimit);
+    const Result<v1::RunnerResponse> response = Exchange(request, options_.answer_limit_ns);
     if (response.ok()) {
-      device_ = FromMessage(response->ready().device());
+      {
+        absl::MutexLock lock(&mutex_);
+        has_greeted_ = true;
+      }
+      DeviceDescription found = FromMessage(response->ready().device());
+      NoteCompilers(response->ready(), found.compiler);
+      device_ = std::move(found);
       confinement_ = response->ready().confinement();
       return absl::OkStatus();
     }
+    const bool is_silent = is_hanging();
     const std::string how = EndProcess();
     if (!absl::IsUnavailable(response.status())) return response.status();
+    if (IsStopping()) return absl::CancelledError("no runner is started any more");
+    if (is_silent) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "the runner ", options_.program, " was not ready after ",
+          options_.answer_limit_ns / 1'000'000'000, " s: a compiler or a driver hangs"));
+    }
     return absl::FailedPreconditionError(
         absl::StrCat("the runner ", options_.program, " ended before it was ready: ", how));
   }
 
   const DeviceDescription& device() const override { return device_; }
   std::string confinement() const override { return confinement_; }
+
+  bool HasNewCompilers() const override {
+    absl::MutexLock lock(&mutex_);
+    return compiles_differently_ ||
+           std::any_of(compilers_.begin(), compilers_.end(), [](const auto& compiler) {
+             return IdentityOf(compiler.first) != compiler.second;
+           });
+  }
 
   Status SetProblem(const Expression& expression, uint64_t seed,
                     const Numerics& numerics) override {
@@ -92,7 +128,7 @@ class RunnerClient final : public Runner {
     MDH_RETURN_IF_ERROR(EnsureProcess(/*with_problem=*/true));
     v1::RunnerRequest request;
     request.mutable_loop_nest_time()->set_time_limit_ns(left_ns);
-    MDH_ASSIGN_OR_RETURN(const v1::RunnerResponse response, Call(request));
+    MDH_ASSIGN_OR_RETURN(const v1::RunnerResponse response, Call(request, kProblemLimit));
     return response.loop_nest_time_ns();
   }
 
@@ -138,17 +174,23 @@ class RunnerClient final : public Runner {
     MDH_RETURN_IF_ERROR(EnsureProcess(/*with_problem=*/false));
     v1::RunnerRequest request;
     request.mutable_peaks()->set_again(again);
-    MDH_ASSIGN_OR_RETURN(const v1::RunnerResponse response, Call(request));
+    MDH_ASSIGN_OR_RETURN(const v1::RunnerResponse response,
+                         Call(request, options_.answer_limit_ns));
     peaks_ = FromMessage(response.peaks());
     return *peaks_;
   }
 
   Status Health() override {
     MDH_RETURN_IF_ERROR(CheckIdle());
+    if (HasNewCompilers()) EndProcess();
     MDH_RETURN_IF_ERROR(EnsureProcess(/*with_problem=*/false));
+    {
+      absl::MutexLock lock(&mutex_);
+      compiles_differently_ = false;
+    }
     v1::RunnerRequest request;
     request.mutable_health();
-    return Call(request).status();
+    return Call(request, options_.answer_limit_ns).status();
   }
 
   void Interrupt() override {
@@ -201,7 +243,14 @@ class RunnerClient final : public Runner {
     v1::RunnerRequest request;
     *request.mutable_set_problem() = *problem_;
     request.mutable_set_problem()->set_time_limit_ns(left_ns);
-    return Call(request).status();
+    return Call(request, kProblemLimit).status();
+  }
+
+  void NoteCompilers(const v1::RunnerReady& ready, const std::string& description) {
+    absl::MutexLock lock(&mutex_);
+    if (!device_.compiler.empty() && device_.compiler != description) compiles_differently_ = true;
+    compilers_.clear();
+    for (const std::string& path : ready.compilers()) compilers_[path] = IdentityOf(path);
   }
 
   // A runner that died is started again, with the problem that it had.
@@ -216,7 +265,7 @@ class RunnerClient final : public Runner {
     for (int death = 0; death < kMostDeaths; ++death) {
       status = StartProcess();
       if (status.ok() && with_problem && problem_) status = SendProblem();
-      if (status.ok() || absl::IsCancelled(status)) break;
+      if (status.ok() || absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) break;
     }
     return status;
   }
@@ -225,8 +274,12 @@ class RunnerClient final : public Runner {
   Status Send(v1::RunnerRequest& request) {
     absl::MutexLock lock(&mutex_);
     request.set_id(++last_id_);
+    heard_ns_ = NowNs();  // from now on
     if (!session_) return absl::UnavailableError("the runner is gone");
-    return SendMessage(session_->socket(), request);
+    const Status sent = SendMessage(session_->socket(), request);
+    // Where it is still there nobody reads, and a part of a message makes no sense to anybody.
+    if (!sent.ok()) hangs_ = !session_->IsGone();
+    return sent;
   }
 
   int Socket() {
@@ -239,24 +292,37 @@ class RunnerClient final : public Runner {
     return request <= interrupted_up_to_;
   }
 
-  // Waits until there is something to receive. Errors: Unavailable if the request was interrupted
-  // and the runner hangs; DeadlineExceeded.
-  Status AwaitMessage(int socket, uint64_t request, std::optional<int64_t> timeout_ns) {
+  // Waits until there is something to receive. Errors: Unavailable if the runner hangs: it says
+  // nothing for `silence_ns`, or after the request was interrupted.
+  Status AwaitMessage(int socket, uint64_t request, int64_t silence_ns) {
     constexpr int kStepMs = 100;
-    const int64_t start_ns = NowNs();
     for (pollfd entry = {socket, POLLIN, 0}; poll(&entry, 1, kStepMs) <= 0;) {
       const int64_t now_ns = NowNs();
-      if (timeout_ns && now_ns - start_ns > *timeout_ns) {
-        return absl::DeadlineExceededError("the runner does not answer");
-      }
       absl::MutexLock lock(&mutex_);
-      const bool is_late = deadline_ns_ != 0 && now_ns > deadline_ns_;
-      if (is_late && !timeout_ns && request > interrupted_up_to_) InterruptAll();
-      if (request <= interrupted_up_to_ && now_ns - interrupted_ns_ > options_.interrupt_limit_ns) {
-        return absl::UnavailableError("the runner hangs");
-      }
+      if (hangs_ || (IsStopping() && !has_greeted_)) return Hangs();
+      const bool is_late = deadline_ns_ != 0 && now_ns > deadline_ns_ && has_greeted_;
+      if ((is_late || IsStopping()) && request > interrupted_up_to_) InterruptAll();
+      const int64_t limit_ns = IsStopping() ? std::min(kLastLimit, options_.interrupt_limit_ns)
+                                            : options_.interrupt_limit_ns;
+      const bool is_deaf = request <= interrupted_up_to_ && now_ns - interrupted_ns_ > limit_ns;
+      if (is_deaf || now_ns - heard_ns_ > silence_ns) return Hangs();
     }
+    absl::MutexLock lock(&mutex_);
+    heard_ns_ = NowNs();
     return absl::OkStatus();
+  }
+
+  bool IsStopping() const { return options_.is_stopping != nullptr && *options_.is_stopping; }
+
+  // For how long a runner may work on what is submitted without a word.
+  int64_t LongestSilence() const {
+    int64_t longest_ns = 0;
+    for (const auto& [token, submitted] : submitted_) {
+      const v1::RunnerMeasureOptions& limits = submitted.request.submit().options();
+      longest_ns = std::max(longest_ns, kMostCompilations * limits.compile_limit_ns() +
+                                            kMostRuns * limits.run_limit_ns());
+    }
+    return options_.answer_limit_ns + longest_ns;
   }
 
   // Waits for one message about kernels that are submitted. Errors: Unavailable if the runner is
@@ -267,10 +333,27 @@ class RunnerClient final : public Runner {
     if (socket < 0) return absl::UnavailableError("the runner is gone");
     if (!submitted_.empty()) {
       const uint64_t oldest = submitted_.begin()->second.request.id();
-      MDH_RETURN_IF_ERROR(AwaitMessage(socket, oldest, std::nullopt));
+      MDH_RETURN_IF_ERROR(AwaitMessage(socket, oldest, LongestSilence()));
     }
-    MDH_RETURN_IF_ERROR(ReceiveMessage(socket, response));
+    MDH_RETURN_IF_ERROR(ReceiveWhole(socket, response));
     return Take(response);
+  }
+
+  // Errors: Unavailable if the runner is gone or hangs in the middle of a message.
+  Status ReceiveWhole(int socket, v1::RunnerResponse& response) {
+    const Status received = ReceiveMessage(socket, response, kMessageLimit);
+    if (!absl::IsDeadlineExceeded(received)) return received;
+    absl::MutexLock lock(&mutex_);
+    return Hangs();
+  }
+
+  bool is_hanging() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return hangs_;
+  }
+  Status Hangs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    hangs_ = true;
+    return absl::UnavailableError("the runner hangs");
   }
 
   Status Take(const v1::RunnerResponse& response) {
@@ -336,24 +419,23 @@ class RunnerClient final : public Runner {
   }
 
   // For requests without a result to be had in part: a runner that ends is an error.
-  Result<v1::RunnerResponse> Call(v1::RunnerRequest& request) {
-    Result<v1::RunnerResponse> response = Exchange(request);
+  Result<v1::RunnerResponse> Call(v1::RunnerRequest& request, int64_t silence_ns) {
+    Result<v1::RunnerResponse> response = Exchange(request, silence_ns);
     if (!absl::IsUnavailable(response.status())) return response;
     const std::string lost = absl::StrCat("the runner ended: ", EndProcess());
     if (IsInterrupted(request.id())) return absl::CancelledError(lost);
     return absl::UnavailableError(lost);
   }
 
-  // Sends a request and waits for its answer. Errors: Unavailable if the runner is gone, else what
-  // the runner says.
-  Result<v1::RunnerResponse> Exchange(v1::RunnerRequest& request,
-                                      std::optional<int64_t> timeout_ns = std::nullopt) {
+  // Sends a request and waits for its answer. Errors: Unavailable if the runner is gone or hangs,
+  // else what the runner says.
+  Result<v1::RunnerResponse> Exchange(v1::RunnerRequest& request, int64_t silence_ns) {
     MDH_RETURN_IF_ERROR(Send(request));
     const int socket = Socket();
     v1::RunnerResponse response;
     do {
-      MDH_RETURN_IF_ERROR(AwaitMessage(socket, request.id(), timeout_ns));
-      MDH_RETURN_IF_ERROR(ReceiveMessage(socket, response, timeout_ns));
+      MDH_RETURN_IF_ERROR(AwaitMessage(socket, request.id(), silence_ns));
+      MDH_RETURN_IF_ERROR(ReceiveWhole(socket, response));
       if (response.has_step() && response.id() == request.id() && on_step_) {
         on_step_(static_cast<ProblemStep>(response.step()));
       }
@@ -364,8 +446,13 @@ class RunnerClient final : public Runner {
 
   std::string EndProcess() {
     absl::MutexLock lock(&mutex_);
-    std::string how = session_ ? session_->End() : "";
+    const int64_t patience_ns = hangs_         ? 0
+                                : IsStopping() ? kLastPatience
+                                               : ProcessSession::kPatience;
+    std::string how = session_ ? session_->End(patience_ns) : "";
+    hangs_ = false;
     session_.reset();
+    has_greeted_ = false;
     return how;
   }
 
@@ -384,6 +471,12 @@ class RunnerClient final : public Runner {
   // Guards what Interrupt uses, and that only one thread sends.
   mutable absl::Mutex mutex_;
   std::optional<ProcessSession> session_ ABSL_GUARDED_BY(mutex_);
+  bool compiles_differently_ ABSL_GUARDED_BY(mutex_) = false;  // than device_ said before a restart
+  // What was at their paths when the runner tried them.
+  std::map<std::string, std::optional<FileIdentity>> compilers_ ABSL_GUARDED_BY(mutex_);
+  bool has_greeted_ ABSL_GUARDED_BY(mutex_) = false;  // the session's program
+  bool hangs_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t heard_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // when it said, or was asked, something last
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t interrupted_up_to_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t interrupted_ns_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -10,6 +10,7 @@
 #include "tuner/device/nvrtc.h"
 #include "tuner/measure/attached_device.h"
 #include "tuner/measure/clock.h"
+#include "tuner/measure/compiler_folders.h"
 #include "tuner/measure/cpu_bench.h"
 #include "tuner/measure/device_bench.h"
 #include "tuner/measure/plausibility.h"
@@ -84,11 +85,18 @@ Status RunnerService::ConfineMyself(const v1::RunnerHello& hello, DeviceKind kin
   for (const absl::string_view folder : absl::StrSplit(options_.path, ':')) {
     confinement.visible.emplace_back(folder);
   }
+  if (kind == DeviceKind::kCpu) {
+    for (std::string& needed : FoldersOfCompilers(options_.path, hello.directory(), channel_)) {
+      confinement.visible.push_back(std::move(needed));
+    }
+  }
   if (kind == DeviceKind::kCuda) {
     for (std::string& folder : Nvrtc::ToolkitFolders(options_.cuda_root)) {
       confinement.visible.push_back(std::move(folder));
     }
   }
+  // Parents before what is in them.
+  std::sort(confinement.visible.begin(), confinement.visible.end());
   if (kind != DeviceKind::kCpu) {
     confinement.check = [&] {
       const DriverOptions drivers = {.cuda_root = options_.cuda_root,
@@ -121,6 +129,9 @@ Status RunnerService::Hello(const v1::RunnerHello& hello, v1::RunnerResponse& re
   }
   *response.mutable_ready()->mutable_device() = ToMessage(bench_->device());
   response.mutable_ready()->set_confinement(confinement_);
+  for (std::string& path : bench_->CompilerPaths()) {
+    response.mutable_ready()->add_compilers(std::move(path));
+  }
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/start_thread.h"
 #include "tuner/measure/child_process.h"
 #include "tuner/measure/clock.h"
 
@@ -82,7 +83,14 @@ std::vector<ReferenceBuffer> SampleReferences(const Expression& expression,
     }
   };
   std::vector<std::thread> helpers;
-  for (size_t t = 1; t < threads; ++t) helpers.emplace_back(work, t);
+  for (size_t t = 1; t < threads; ++t) {
+    Result<std::thread> helper = StartThread([&work, t] { work(t); });
+    if (helper.ok()) {
+      helpers.push_back(*std::move(helper));
+    } else {
+      work(t);
+    }
+  }
   if (threads > 0) work(0);
   for (std::thread& helper : helpers) helper.join();
 

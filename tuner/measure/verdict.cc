@@ -9,6 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/shortened.h"
 #include "tuner/measure/run_control.h"
 
 namespace mdh {
@@ -82,7 +83,7 @@ std::optional<Measurement> CheckResult(const RunRecord& record, const Snapshot& 
 Measurement Failed(TrialOutcome outcome, std::string reason) {
   Measurement measurement;
   measurement.outcome = outcome;
-  measurement.reason = std::move(reason);
+  measurement.reason = Shortened(reason);
   return measurement;
 }
 

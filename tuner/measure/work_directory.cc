@@ -7,9 +7,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <optional>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "tuner/measure/process_state.h"
 
 namespace mdh {
 namespace {
@@ -53,9 +56,16 @@ Status WorkDirectory::Empty() {
   return absl::OkStatus();
 }
 
+void WorkDirectory::NoteProcess(pid_t pid) const {
+  const std::optional<ProcessState> state = ReadProcessState(pid);
+  if (!state) return;
+  std::ofstream(absl::StrCat(directory_, "/", kWorkerFile)) << pid << ' ' << state->start << '\n';
+}
+
 WorkDirectory::~WorkDirectory() {
   if (!lock_.valid()) return;
   std::error_code ignored;
+  std::filesystem::remove(absl::StrCat(directory_, "/", kWorkerFile), ignored);
   std::filesystem::remove_all(files(), ignored);
   std::filesystem::remove(directory_, ignored);  // fails if something else is in it
 }

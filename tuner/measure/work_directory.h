@@ -1,6 +1,8 @@
 // The runner's private folder of files.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 
 #include "core/status.h"
@@ -8,6 +10,12 @@
 #include "tuner/measure/file_descriptor.h"
 
 namespace mdh {
+
+// The name of the folder in a work directory that files go to.
+inline constexpr const char* kFilesFolder = "candidates";
+// The name of the file in a work directory with the pid of the process that works there, and when
+// it started (ProcessState::start).
+inline constexpr const char* kWorkerFile = "worker";
 
 // Owns the folder `directory`/candidates, and `directory` against other users of this class.
 // Whatever else lies in `directory` is left alone. Move-only.
@@ -25,9 +33,11 @@ class WorkDirectory {
   ~WorkDirectory();
 
   // Where files go.
-  std::string files() const { return directory_ + "/candidates"; }
+  std::string files() const { return directory_ + "/" + kFilesFolder; }
   // Makes the folder anew. Errors: as Create.
   Status Empty();
+  // Writes down who works in it: if this process dies and that one hangs, the next one can tell.
+  void NoteProcess(pid_t pid) const;
 
  private:
   WorkDirectory(std::string directory, FileDescriptor lock)

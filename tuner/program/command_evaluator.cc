@@ -91,30 +91,44 @@ class TrialFolder {
 
 }  // namespace
 
-Result<v1::EvaluateResponse> CommandEvaluator::Evaluate(
-    const v1::NamedConfiguration& configuration) {
+Result<FilledCommands> FillCommands(const TunableProgram& program,
+                                    const v1::NamedConfiguration& configuration,
+                                    const std::string& work) {
   MDH_ASSIGN_OR_RETURN(const Configuration codes,
-                       ConfigurationFromNamed(configuration, program_.study.parameters));
-  Result<std::map<std::string, std::string>> texts = PlainValues(program_.study, codes);
-  if (!texts.ok()) {
-    return FailedEvaluation(FailureKind::kLaunchError, std::string(texts.status().message()));
+                       ConfigurationFromNamed(configuration, program.study.parameters));
+  MDH_ASSIGN_OR_RETURN(auto texts, PlainValues(program.study, codes));
+  texts["work"] = work;
+  texts["spec"] = program.folder;
+  const auto& plan = std::get<CommandPlan>(program.plan);
+  FilledCommands commands = {.compile = plan.compile.FillForShell(texts, kPaths),
+                             .run = plan.run.FillForShell(texts, kPaths),
+                             .environment = {}};
+  for (const TuningParameter& parameter : program.study.parameters) {
+    commands.environment.push_back(absl::StrCat(parameter.name, "=", texts.at(parameter.name)));
   }
-  MDH_ASSIGN_OR_RETURN(const TrialFolder folder, TrialFolder::Create(folder_));
-  (*texts)["work"] = folder.path();
-  (*texts)["spec"] = program_.folder;
-  return CompileAndRun(*texts);
+  return commands;
 }
 
-v1::EvaluateResponse CommandEvaluator::CompileAndRun(
-    const std::map<std::string, std::string>& texts) const {
-  ShellCommand command;
-  command.directory = texts.at("work");
-  command.time_limit_ns = plan_.time_limit_ns;
-  for (const TuningParameter& parameter : program_.study.parameters) {
-    command.environment.push_back(absl::StrCat(parameter.name, "=", texts.at(parameter.name)));
+Result<v1::EvaluateResponse> CommandEvaluator::Evaluate(
+    const v1::NamedConfiguration& configuration) {
+  // One that is none is an error of whoever asks.
+  MDH_RETURN_IF_ERROR(ConfigurationFromNamed(configuration, program_.study.parameters).status());
+  MDH_ASSIGN_OR_RETURN(const TrialFolder folder, TrialFolder::Create(folder_));
+  Result<FilledCommands> commands = FillCommands(program_, configuration, folder.path());
+  if (!commands.ok()) {
+    return FailedEvaluation(FailureKind::kLaunchError, std::string(commands.status().message()));
   }
-  if (!plan_.compile.empty()) {
-    command.command = plan_.compile.FillCommand(texts, kPaths);
+  return CompileAndRun(*std::move(commands), folder.path());
+}
+
+v1::EvaluateResponse CommandEvaluator::CompileAndRun(FilledCommands commands,
+                                                     const std::string& work) const {
+  ShellCommand command;
+  command.directory = work;
+  command.time_limit_ns = plan_.time_limit_ns;
+  command.environment = std::move(commands.environment);
+  if (!commands.compile.empty()) {
+    command.command = std::move(commands.compile);
     const Result<CommandEnd> end = RunShellCommand(command);
     if (!end.ok()) {
       return FailedEvaluation(FailureKind::kCompileError, std::string(end.status().message()));
@@ -132,7 +146,7 @@ v1::EvaluateResponse CommandEvaluator::CompileAndRun(
                        Said(*end)));
     }
   }
-  command.command = plan_.run.FillCommand(texts, kPaths);
+  command.command = std::move(commands.run);
   v1::EvaluateResponse best;
   for (int n = 0; n < plan_.repetitions; ++n) {
     v1::EvaluateResponse response = RunOnce(command);

@@ -1,14 +1,27 @@
 // Evaluates programs that commands compile and run.
 #pragma once
 
-#include <map>
 #include <string>
+#include <vector>
 
 #include "tuner/program/evaluator.h"
 #include "tuner/program/program.h"
 #include "tuner/program/shell_command.h"
 
 namespace mdh {
+
+// What the shell is given for one configuration, and where.
+struct FilledCommands {
+  std::string compile;  // empty: nothing is compiled
+  std::string run;
+  std::vector<std::string> environment;  // "X=3": every parameter
+};
+
+// Of a program of commands; `work`: the trial's folder. Errors: as PlainValues; InvalidArgument if
+// this is no configuration of the program's parameters.
+Result<FilledCommands> FillCommands(const TunableProgram& program,
+                                    const v1::NamedConfiguration& configuration,
+                                    const std::string& work);
 
 // Not thread-safe; expects to be alone in starting processes in this process (shell_command.h).
 class CommandEvaluator final : public ProgramEvaluator {
@@ -21,8 +34,8 @@ class CommandEvaluator final : public ProgramEvaluator {
   Result<v1::EvaluateResponse> Evaluate(const v1::NamedConfiguration& configuration) override;
 
  private:
-  // Of all runs; the texts have {work} and {spec}.
-  v1::EvaluateResponse CompileAndRun(const std::map<std::string, std::string>& texts) const;
+  // Of all runs.
+  v1::EvaluateResponse CompileAndRun(FilledCommands commands, const std::string& work) const;
   v1::EvaluateResponse RunOnce(const ShellCommand& command) const;
 
   const TunableProgram& program_;

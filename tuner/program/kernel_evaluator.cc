@@ -13,6 +13,7 @@
 #include "tuner/device/nvrtc.h"
 #include "tuner/device/opencl_driver.h"
 #include "tuner/program/command_plan.h"
+#include "tuner/program/declared_names.h"
 
 namespace mdh {
 namespace {
@@ -112,6 +113,9 @@ Result<std::unique_ptr<DeviceFunction>> KernelEvaluator::Compile(
   FunctionSource source = {.source = "", .function = plan_.function, .options = {}};
   // As definitions in the source, which need no quoting, unlike options.
   for (const auto& text : texts) {
+    // A definition is there for formulas, too, where it may be called as a variable of the kernel.
+    const bool is_definition = program_.study.definitions.count(text.first) > 0;
+    if (is_definition && DeclaresVariable(plan_.source, text.first)) continue;
     absl::StrAppend(&source.source, "#define ", text.first, " ", text.second, "\n");
   }
   absl::StrAppend(&source.source, "#line 1\n", plan_.source);

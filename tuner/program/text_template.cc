@@ -104,8 +104,8 @@ std::string TextTemplate::Fill(const std::map<std::string, std::string>& texts) 
   return filled;
 }
 
-std::string TextTemplate::FillCommand(const std::map<std::string, std::string>& texts,
-                                      const std::set<std::string>& paths) const {
+std::string TextTemplate::FillForShell(const std::map<std::string, std::string>& texts,
+                                       const std::set<std::string>& paths) const {
   std::string filled;
   ShellQuotes quotes;
   for (const Part& part : parts_) {

@@ -27,7 +27,7 @@ class TextTemplate {
   // The same, as a command of /bin/sh in which the texts of `paths` stay as they are, whatever
   // blanks and quotes they have: each is quoted as the place where it stands, between quotes or
   // not, needs.
-  std::string FillCommand(const std::map<std::string, std::string>& texts,
+  std::string FillForShell(const std::map<std::string, std::string>& texts,
                           const std::set<std::string>& paths) const;
 
  private:

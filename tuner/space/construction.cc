@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/start_thread.h"
 #include "tuner/space/state_columns.h"
 #include "tuner/space/tree_construction.h"
 
@@ -154,14 +155,23 @@ class Builder {
     for (uint32_t first = 0; first < states.count(); first += kChunk * threads) {
       std::vector<Chunk> chunks(threads, Chunk(children.words(), are_distinct));
       std::vector<std::thread> running;
+      size_t begun = 0;
       for (uint32_t i = 0; i < threads && first + i * kChunk < states.count(); ++i) {
-        running.emplace_back(
-            [&, i] { ExpandChunk(level, states, first + i * kChunk, expanders_[i], chunks[i]); });
+        const auto expand = [&, i] {
+          ExpandChunk(level, states, first + i * kChunk, expanders_[i], chunks[i]);
+        };
+        Result<std::thread> thread = StartThread(expand);
+        if (thread.ok()) {
+          running.push_back(*std::move(thread));
+        } else {
+          expand();
+        }
+        ++begun;
       }
       for (std::thread& thread : running) thread.join();
       int64_t more = 0;
       for (const Chunk& chunk : chunks) more += chunk.children.bytes() + BytesOf(chunk.level);
-      for (size_t i = 0; i < running.size(); ++i) Append(chunks[i], children);
+      for (size_t i = 0; i < begun; ++i) Append(chunks[i], children);
       for (const Expander& expander : expanders_) {
         if (expander.overflow().constraint >= 0) return true;
       }

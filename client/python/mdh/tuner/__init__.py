@@ -17,7 +17,7 @@ from .cost_function import CostFunctionError
 from .functions import ceil_div, divides, max, min, where
 from .parameters import TP
 from .ranges import Bool, Interval, Permutation, Range, Set
-from .result import TuningResult
+from .result import NoConfigurationError, TuningResult
 from .search_techniques import (
     AUCBandit, Bayesian, Descent, DifferentialEvolution, Exhaustive, NelderMead, ParticleSwarm,
     PatternSearch, Random, RoundRobin, SearchTechnique, SimulatedAnnealing, Torczon,
@@ -29,8 +29,9 @@ from .tuner import SpaceWarning, Tuner
 __all__ = [
     "AUCBandit", "AbortCondition", "Bayesian", "Bool", "Constraint", "Cost",
     "CostFunctionError", "Descent", "DifferentialEvolution", "Duration", "Evaluations",
-    "Exhaustive", "Fraction", "Interval", "NelderMead", "Outcome", "ParticleSwarm",
-    "PatternSearch", "Permutation", "Random", "Range", "RoundRobin", "SearchTechnique", "Set",
+    "Exhaustive", "Fraction", "Interval", "NelderMead", "NoConfigurationError", "Outcome",
+    "ParticleSwarm", "PatternSearch", "Permutation", "Random", "Range", "RoundRobin",
+    "SearchTechnique", "Set",
     "SimulatedAnnealing", "SpaceWarning", "Specification", "Speedup", "Study", "StudyStatus",
     "TP", "Torczon", "Trial", "Tuner", "TuningResult", "ValidEvaluations", "ceil_div",
     "command", "cuda", "divides", "max", "min", "opencl", "where",

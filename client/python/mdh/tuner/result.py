@@ -9,10 +9,18 @@ from ..errors import FailedPreconditionError
 from .study import StudyStatus, Trial
 
 
+class NoConfigurationError(FailedPreconditionError):
+    """Every evaluation of a search failed; `result` has what there is of it, and its history."""
+
+    def __init__(self, result: "TuningResult"):
+        super().__init__(result.why_none())
+        self.result = result
+
+
 class TuningResult(Mapping):
     """The best configuration, by name of the parameters, and how it was found.
 
-    Without a valid configuration there is nothing in it: then its values are errors that say why.
+    Without a valid configuration, as in a NoConfigurationError, there is nothing in it.
     """
 
     def __init__(self, status: StudyStatus, history: List[Trial]):
@@ -24,7 +32,7 @@ class TuningResult(Mapping):
 
     def __getitem__(self, name: str) -> Any:
         if not self.configuration:
-            raise FailedPreconditionError(self._why_none())
+            raise FailedPreconditionError(self.why_none())
         return self.configuration[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -52,7 +60,8 @@ class TuningResult(Mapping):
         """Number of valid configurations; None if they are too many to be counted."""
         return self.status.space_count
 
-    def _why_none(self) -> str:
+    def why_none(self) -> str:
+        """What to say if there is no configuration."""
         text = f"{self.study} found no valid configuration in {self.evaluations} evaluations"
         failures = [t.failure for t in self.history if t.failure]
         return f"{text}; the first failure: {failures[0]}" if failures else text

@@ -14,7 +14,7 @@ from .constraints import Condition, Constraint
 from .cost_function import CostFunction
 from .parameters import TP
 from .program_cost_function import ProgramCostFunction
-from .result import TuningResult
+from .result import NoConfigurationError, TuningResult
 from .search_techniques import Technique, technique_name
 from .specification import Specification
 from .study import Study, StudyStatus
@@ -150,7 +150,8 @@ class Tuner:
         interrupt leaves the study as it is: resume() goes on with it.
 
         Errors: ExpressionError for what is wrong in parameters and constraints, with file and line;
-        FailedPreconditionError for an empty space; UnavailableError if there is no daemon.
+        FailedPreconditionError for an empty space; NoConfigurationError, which has the result, if
+        every evaluation failed; UnavailableError if there is no daemon.
         """
         if not callable(cost_function):
             raise wrong(f"{cost_function!r} is no cost function: it cannot be called")
@@ -160,7 +161,10 @@ class Tuner:
             _LOG.info("%s: %s", study.name, study.spec.display_name or "tuning")
             Worker(study, cost_function, threads=self._threads, lease_seconds=self._lease_seconds,
                    reconnect_seconds=self._reconnect_seconds, on_progress=self._on_progress).run()
-            return TuningResult(study.status(), study.trials())
+            result = TuningResult(study.status(), study.trials())
+            if result.evaluations > 0 and not result:
+                raise NoConfigurationError(result)
+            return result
         finally:
             if isinstance(cost_function, ProgramCostFunction):
                 cost_function.close()

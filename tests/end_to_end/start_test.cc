@@ -1,0 +1,85 @@
+// A daemon that starts and stops while something else is wrong.
+#include <csignal>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "tests/end_to_end/daemon_test_fixture.h"
+#include "tests/tuner/processes.h"
+#include "tuner/measure/clock.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+
+class StartTest : public DaemonTest {
+ protected:
+  // A folder in which all compilers do `script`.
+  std::string FolderOfCompilers(const std::string& script) const {
+    const std::string folder = directory_.File("bin");
+    std::filesystem::create_directories(folder);
+    for (const char* name : {"gcc", "cc", "clang"}) {
+      std::ofstream(folder + "/" + name) << "#!/bin/sh\n" << script << "\n";
+      std::filesystem::permissions(folder + "/" + name, std::filesystem::perms::owner_all);
+    }
+    return folder;
+  }
+  // Ends within the time that mdhd promises, and a little for the test's own looks.
+  void StopSoon() {
+    const int64_t begin_ns = NowNs();
+    StopDaemon();
+    EXPECT_LT(NowNs() - begin_ns, 2'500'000'000);
+  }
+};
+
+TEST_F(StartTest, LookupsAreServedWhileACompilerHangs) {
+  const std::string path = FolderOfCompilers("sleep 1000") + ":/usr/bin:/bin";
+  const int64_t begin_ns = NowNs();
+  StartDaemon({"--devices", "cpu"}, {"PATH=" + path});
+  const Ended lookup = Mdh(OnMatMul("lookup", 16));
+  // Far less than a compiler is waited for.
+  EXPECT_LT(NowNs() - begin_ns, 5'000'000'000);
+  EXPECT_THAT(lookup.err, HasSubstr("there is no kernel for expression"));
+  StopSoon();
+}
+
+TEST_F(StartTest, ADeviceThatIsNotThereEndsTheDaemonByName) {
+  const Ended ended = RunProgram(DaemonWords({"--devices", "cuda:77"}));
+  EXPECT_EQ(ended.code, 2) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("mdhd: error: --devices: there is no cuda:77"));
+  EXPECT_FALSE(std::filesystem::exists(socket_));
+}
+
+TEST_F(StartTest, ItStopsSoonThoughItsRunnerHangs) {
+  StartDaemon({"--devices", "cpu"});
+  ASSERT_EQ(Mdh({"devices"}).code, 0);
+  const std::string job = Detached(64, "60s");
+  WaitForFirstResult(job);
+  std::vector<pid_t> runners = DescendantsNamed("mdh-runner");
+  ASSERT_FALSE(runners.empty());
+  for (const pid_t runner : runners) kill(runner, SIGSTOP);
+  StopSoon();
+  EXPECT_TRUE(Eventually([] { return DescendantsNamed("mdh-runner").empty(); }));
+}
+
+TEST_F(StartTest, StandardStreamsMayBeClosed) {
+  std::string command = "exec 0<&- 1>&- 2>&-; exec";
+  for (const std::string& word : DaemonWords({"--devices", "cpu"}))
+    absl::StrAppend(&command, " ", word);
+  daemon_ = std::make_unique<Program>(std::vector<std::string>{"sh", "-c", command});
+  EXPECT_TRUE(Eventually([this] { return std::filesystem::exists(socket_); }));
+  EXPECT_EQ(Mdh({"devices"}).code, 0);
+  StopSoon();
+}
+
+TEST_F(StartTest, AFolderForTemporaryFilesThatIsMissingIsNamed) {
+  Program daemon({ProgramPath("mdhd"), "--listen", address_, "--database", database_},
+                 {"TMPDIR=/nowhere/at/all"});
+  EXPECT_EQ(daemon.Wait(), 2);
+  EXPECT_THAT(daemon.err(), HasSubstr("/nowhere/at/all"));
+  EXPECT_THAT(daemon.err(), HasSubstr("--work-directory"));
+}
+
+}  // namespace
+}  // namespace mdh

@@ -1,0 +1,61 @@
+#include "server/retention_clock.h"
+
+#include "gtest/gtest.h"
+#include "server/housekeeper.h"
+#include "server/sqlite_store.h"
+#include "tests/server/temporary_directory.h"
+
+namespace mdh {
+namespace {
+
+constexpr absl::Duration kDay = absl::Hours(24);
+
+TEST(RetentionClock, BelievesWhatFollowsFromWhatIsStoredAndFromItsOwnAge) {
+  const absl::Time stored = absl::FromUnixSeconds(1'000'000'000);
+  int64_t uptime_ns = 5;
+  const RetentionClock clock(stored, 30 * kDay, [&] { return uptime_ns; });
+  EXPECT_TRUE(clock.CanBelieve(stored - 3650 * kDay));
+  EXPECT_TRUE(clock.CanBelieve(stored + 29 * kDay));
+  EXPECT_FALSE(clock.CanBelieve(stored + 31 * kDay));
+  EXPECT_FALSE(clock.CanBelieve(stored + 3 * 365 * kDay));
+  uptime_ns += absl::ToInt64Nanoseconds(10 * kDay);
+  EXPECT_TRUE(clock.CanBelieve(stored + 39 * kDay));
+  EXPECT_FALSE(clock.CanBelieve(stored + 41 * kDay));
+  EXPECT_TRUE(RetentionClock(std::nullopt, kDay).CanBelieve(stored));
+}
+
+// A daemon that was started under a clock of another year.
+TEST(RetentionClock, AJumpOfTheClockDeletesNothing) {
+  const TemporaryDirectory directory;
+  const std::unique_ptr<Store> store = *OpenSqliteStore({.path = directory.File("mdhd.sqlite")});
+  const absl::Time ended = absl::FromUnixSeconds(1'700'000'000);
+  v1::TuningJob job;
+  job.set_state(v1::TUNING_JOB_STATE_SUCCEEDED);
+  *job.mutable_create_time() = *job.mutable_end_time() = ToProto(ended);
+  ASSERT_TRUE(store->InsertJob(job).ok());
+  AdminOptions admin;
+  admin.keep_jobs = 30 * kDay;
+  admin.most_ended_jobs = 100;
+  const auto keep_house_at = [&](absl::Time now) {
+    std::atomic<bool> has_looked = false;
+    HousekeeperOptions options;
+    options.owner = "mdhd";
+    options.now = [&has_looked, now, calls = 0]() mutable {
+      has_looked = ++calls > 1;  // once for the retention, then for the claims
+      return now;
+    };
+    const Housekeeper keeper(*store, admin, options);
+    while (!has_looked) absl::SleepFor(absl::Milliseconds(1));
+  };
+  keep_house_at(ended + 3 * 365 * kDay);
+  EXPECT_EQ(store->ListJobs(0, 10, {})->size(), 1u);
+  // Newer jobs show that so much time went by.
+  v1::TuningJob newer = job;
+  *newer.mutable_create_time() = *newer.mutable_end_time() = ToProto(ended + 40 * kDay);
+  ASSERT_TRUE(store->InsertJob(newer).ok());
+  keep_house_at(ended + 41 * kDay);
+  EXPECT_EQ(store->ListJobs(0, 10, {})->size(), 1u);
+}
+
+}  // namespace
+}  // namespace mdh

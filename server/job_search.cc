@@ -78,9 +78,15 @@ class RunningSearch {
     }
     v1::TuningRecord record = MakeRecord(search_.expression, search_.key, description_, result);
     record.set_search_end(search_.cancelled ? v1::SEARCH_END_CANCELLED : v1::SEARCH_END_BUDGET);
-    record.set_is_provisional(search_.is_interrupted());
+    const bool is_incomplete = !result.incomplete.ok() && !search_.cancelled;
+    const bool goes_on = is_incomplete && !search_.is_last_run;
+    record.set_is_provisional(search_.is_interrupted() || goes_on);
+    // So that it is measured again when the machine has what it lacked.
+    if (is_incomplete && !goes_on) record.set_is_disturbed(true);
     AddEffort(result, record);
-    return Put(std::move(record), MakeKernel(search_.key, result.kernel, description_));
+    record = Put(std::move(record), MakeKernel(search_.key, result.kernel, description_));
+    if (goes_on) return result.incomplete;
+    return record;
   }
 
  private:
@@ -161,11 +167,11 @@ class RunningSearch {
     record.set_search_time_ns(progress.elapsed_ns);
     record.set_is_provisional(true);
     record.set_result_check(static_cast<v1::ResultCheck>(trial.measurement.check));
-    const Status stored = Put(std::move(record), made->kernel).status();
-    if (!stored.ok()) spdlog::error("the best so far: {}", std::string(stored.message()));
+    Put(std::move(record), made->kernel);
   }
 
-  Result<v1::TuningRecord> Put(v1::TuningRecord record, const v1::Kernel& kernel) {
+  // Gives the record that there is now.
+  v1::TuningRecord Put(v1::TuningRecord record, const v1::Kernel& kernel) {
     *record.mutable_peaks() = peaks_;
     record.set_technique(search_.options.technique());
     record.set_seed(search_.options.seed());
@@ -180,7 +186,12 @@ class RunningSearch {
       }
     }
     *record.mutable_create_time() = ToProto(tools_.now());
-    return tools_.store.PutResult(record, kernel);
+    Result<v1::TuningRecord> stored = tools_.store.PutResult(record, kernel);
+    if (stored.ok()) return *std::move(stored);
+    spdlog::error("{} {}; it is stored later", record.name(),
+                  std::string(stored.status().message()));
+    tools_.unsaved.Put({.record = record, .kernel = kernel});
+    return record;
   }
 
   const JobSearch& search_;

@@ -25,8 +25,8 @@ struct SqliteStoreOptions {
 
 // Opens or makes the database and brings an older one up to date.
 // Errors: FailedPrecondition if the file is not a database of mdhd, was written by a newer mdhd, is
-// damaged, is in use by another mdhd, or cannot be written and is older; ResourceExhausted if the
-// disk is full.
+// damaged, is in use by another mdhd (by whatever path), or cannot be written and is older;
+// ResourceExhausted if the disk is full.
 Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options);
 
 // The studies in the same database, written by the same writer. `store`: what OpenSqliteStore gave;

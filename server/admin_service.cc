@@ -60,12 +60,13 @@ Result<std::string> ReadAll(grpc::ServerReader<v1::ImportBundleRequest>& reader,
 }
 
 // The records, no longer pinned, each with its kernel, if that can be read.
-Result<std::vector<StoredResult>> WithKernels(std::vector<v1::TuningRecord> records, Store& store) {
+Result<std::vector<StoredResult>> WithKernels(std::vector<v1::TuningRecord> records,
+                                              const ExpressionLimits& limits, Store& store) {
   std::vector<StoredResult> results;
   for (v1::TuningRecord& record : records) {
     record.clear_is_pinned();
     MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(record.name()));
-    Result<v1::Kernel> kernel = store.GetKernel(id);
+    Result<v1::Kernel> kernel = KernelOfRecord(id, limits, store);
     if (!kernel.ok() && !absl::IsNotFound(kernel.status())) return kernel.status();
     results.push_back({std::move(record), kernel.ok() ? *std::move(kernel) : v1::Kernel()});
   }
@@ -135,7 +136,7 @@ Status AdminServiceImpl::Export(const v1::ExportBundleRequest& request,
     std::sort(records.begin(), records.end(),
               [](const auto& a, const auto& b) { return a.name() < b.name(); });
     MDH_ASSIGN_OR_RETURN(const std::vector<StoredResult> results,
-                         WithKernels(std::move(records), store_));
+                         WithKernels(std::move(records), limits_, store_));
     v1::BundleHeader header;
     header.set_server_version(options_.version);
     *header.mutable_create_time() = ToProto(absl::Now());

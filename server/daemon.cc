@@ -390,6 +390,9 @@ Status RunningDaemon::StartJobs() {
   if (!store_->CheckWritable().ok()) return absl::OkStatus();
   HousekeeperOptions housekeeping;
   housekeeping.owner = kOwner;
+  // What is still unsaved was logged when that began.
+  housekeeping.looks = {[this] { store_->LookAfter(); },
+                        [this] { jobs_->SaveUnsaved().IgnoreError(); }};
   housekeeper_ = std::make_unique<Housekeeper>(*store_, Admin(), std::move(housekeeping));
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@ namespace mdh {
 Housekeeper::Housekeeper(Store& store, AdminOptions admin, HousekeeperOptions options)
     : store_(store), admin_(std::move(admin)), options_(std::move(options)) {
   thread_ = std::thread([this] { Work(); });
+  looking_ = std::thread([this] { Look(); });
 }
 
 Housekeeper::~Housekeeper() {
@@ -19,6 +20,18 @@ Housekeeper::~Housekeeper() {
     is_stopping_ = true;
   }
   thread_.join();
+  looking_.join();
+}
+
+bool Housekeeper::Wait(absl::Duration time) {
+  absl::MutexLock lock(&mutex_);
+  return !mutex_.AwaitWithTimeout(absl::Condition(&is_stopping_), time);
+}
+
+void Housekeeper::Look() {
+  while (Wait(options_.look)) {
+    for (const std::function<void()>& look : options_.looks) look();
+  }
 }
 
 void Housekeeper::Forget(const Result<RetentionClock>& clock) {
@@ -52,11 +65,9 @@ void Housekeeper::Work() {
     }
     const absl::Time now = options_.now();
     const Status claimed =
-        store_.ClaimJobs(options_.owner, now, now + 10 * options_.renew_claims).status();
+        store_.ClaimJobs({options_.owner, now + 10 * options_.renew_claims}, now, {}).status();
     if (!claimed.ok()) spdlog::error("claims of jobs: {}", std::string(claimed.message()));
-    absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(absl::Condition(&is_stopping_), options_.renew_claims);
-    if (is_stopping_) return;
+    if (!Wait(options_.renew_claims)) return;
   }
 }
 

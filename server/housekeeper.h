@@ -1,10 +1,11 @@
-// What the daemon does from time to time: forgets what its retention gives up, and renews its
-// claims on jobs.
+// What the daemon does from time to time: forgets what its retention gives up, renews its claims on
+// jobs, and looks after what cannot wait for these.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -21,9 +22,12 @@ struct HousekeeperOptions {
   absl::Duration renew_claims = absl::Minutes(1);
   absl::Duration forget = absl::Hours(1);  // the first time at once
   std::function<absl::Time()> now = absl::Now;
+  // Called so often, also while the store does not answer the rest.
+  absl::Duration look = absl::Seconds(1);
+  std::vector<std::function<void()>> looks = {};
 };
 
-// One thread.
+// Two threads.
 class Housekeeper {
  public:
   // `store` must outlive this.
@@ -33,6 +37,9 @@ class Housekeeper {
  private:
   void Work() ABSL_LOCKS_EXCLUDED(mutex_);
   void Forget(const Result<RetentionClock>& clock);
+  void Look() ABSL_LOCKS_EXCLUDED(mutex_);
+  // False if this is to end.
+  bool Wait(absl::Duration time) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Store& store_;
   const AdminOptions admin_;
@@ -41,6 +48,7 @@ class Housekeeper {
   absl::Mutex mutex_;
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
+  std::thread looking_;
 };
 
 }  // namespace mdh

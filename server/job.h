@@ -40,8 +40,6 @@ enum class StopReason { kNone, kCancel, kPause, kRequeue, kDrain };
 struct Job {
   Job(int64_t number, CreateJob request, v1::TuningJob proto);
 
-  // From the moment that it has devices, which is before its search begins.
-  bool has_devices() const { return !leases.empty(); }
   // Makes `step` the latest one; at most `max_steps` are kept.
   void Publish(v1::TuningProgress step, int max_steps);
 
@@ -61,14 +59,20 @@ struct Job {
   v1::TuningJob proto;  // `progress` is the last of `steps`
   std::deque<v1::TuningProgress> steps;
   bool is_finished = false;
+  // From the moment that it has devices, which is before its search begins, until what comes after
+  // its search is settled.
+  bool is_running = false;
+  // A change of its state is on the way to the disk; nobody else changes it until it is there.
+  bool is_being_written = false;
   StopReason stop_reason = StopReason::kNone;  // with `is_stopping`
   // While it runs; those at the front never change. Of these, `joining` have not been told to the
   // search yet.
   std::vector<std::unique_ptr<DeviceLease>> leases;
   std::vector<DeviceLease*> joining;
   bool is_searching = false;  // more devices can join
-  // Of earlier runs, which ended because all devices died.
+  // Of earlier runs, which ended because all devices died, or the machine lacked something.
   int failed_runs = 0;
+  int64_t not_before_ns = 0;  // on the clock of NowNs(): it waits so long for what was lacking
   v1::TuningProgress before;
 };
 

@@ -3,6 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +25,16 @@ void Remove(std::deque<std::shared_ptr<Job>>& jobs, const std::shared_ptr<Job>& 
   jobs.erase(std::remove(jobs.begin(), jobs.end(), job), jobs.end());
 }
 
+// Whether it is about such jobs only.
+bool IsOfUnfinished(const JobFilter& filter) {
+  const auto is_unfinished = [](v1::TuningJobState state) {
+    return state == v1::TUNING_JOB_STATE_QUEUED || state == v1::TUNING_JOB_STATE_RUNNING ||
+           state == v1::TUNING_JOB_STATE_PAUSED;
+  };
+  return !filter.states.empty() &&
+         std::all_of(filter.states.begin(), filter.states.end(), is_unfinished);
+}
+
 // Who asks for a job that is not in memory waits so long for jobs that are just being created.
 constexpr absl::Duration kLongestCreation = absl::Seconds(1);
 
@@ -32,7 +45,8 @@ JobQueue::JobQueue(Store& store, LookupTable& lookup_table, DeviceCatalogue& cat
     : store_(store),
       lookup_table_(lookup_table),
       catalogue_(catalogue),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      unsaved_work_(lookup_table) {}
 
 Result<std::unique_ptr<JobQueue>> JobQueue::Start(Store& store, LookupTable& lookup_table,
                                                   DeviceCatalogue& catalogue,
@@ -79,6 +93,9 @@ Status JobQueue::AwaitBegin() const {
 JobQueue::~JobQueue() {
   Drain();
   for (std::thread& worker : workers_) worker.join();
+  if (const Status saved = SaveUnsaved(); !saved.ok()) {
+    spdlog::error("what jobs have found is lost: {}", std::string(saved.message()));
+  }
   for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
     device->SetListener(nullptr);
   }
@@ -109,11 +126,13 @@ JobQueue::Counts JobQueue::CountJobs() const {
           static_cast<int64_t>(paused_.size())};
 }
 
+WaitingJob JobQueue::ToWaiting(const Job& job) {
+  return {job.number, job.source, job.devices, job.priority};
+}
+
 std::vector<WaitingJob> JobQueue::Waiting() const {
   std::vector<WaitingJob> waiting;
-  for (const std::shared_ptr<Job>& job : queued_) {
-    waiting.push_back({job->number, job->source, job->devices, job->priority});
-  }
+  for (const std::shared_ptr<Job>& job : queued_) waiting.push_back(ToWaiting(*job));
   return waiting;
 }
 
@@ -154,12 +173,42 @@ Result<v1::TuningJob> JobQueue::Get(int64_t number) {
 
 Result<std::vector<v1::TuningJob>> JobQueue::List(int64_t before, int limit,
                                                   const JobFilter& filter) {
-  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, store_.ListJobs(before, limit, filter));
-  absl::ReaderMutexLock lock(&mutex_);
-  for (v1::TuningJob& job : jobs) {
-    MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(job.name()));
-    // The store knows only changes of state.
-    if (const std::shared_ptr<Job> in_memory = Find(number)) job = in_memory->proto;
+  std::map<int64_t, v1::TuningJob, std::greater<>> found;  // the newest first
+  bool has_more = true;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    has_more = !has_all_unfinished_ || !IsOfUnfinished(filter);
+    std::vector<const Job*> jobs;
+    for (const auto& [number, job] : by_number_) {
+      const bool is_before = before == 0 || number < before;
+      if (is_before && filter.Fits(job->proto)) jobs.push_back(job.get());
+    }
+    std::sort(jobs.begin(), jobs.end(),
+              [](const Job* a, const Job* b) { return a->number > b->number; });
+    if (limit > 0 && jobs.size() > static_cast<size_t>(limit)) jobs.resize(limit);
+    for (const Job* job : jobs) found.emplace(job->number, job->proto);
+  }
+  // Of those in memory the store may know an older state only. A page of it may have none that is
+  // not in memory.
+  while (has_more) {
+    MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningJob> stored,
+                         store_.ListJobs(before, limit, filter));
+    has_more = limit > 0 && static_cast<int>(stored.size()) == limit;
+    int64_t last = 0;
+    absl::ReaderMutexLock lock(&mutex_);
+    for (const v1::TuningJob& job : stored) {
+      MDH_ASSIGN_OR_RETURN(last, ParseJobName(job.name()));
+      if (Find(last) == nullptr) found.emplace(last, job);
+    }
+    before = last;
+    // All that follow are older.
+    const auto newer = std::distance(found.begin(), found.upper_bound(last));
+    if (newer >= limit) has_more = false;
+  }
+  std::vector<v1::TuningJob> jobs;
+  for (auto& [number, job] : found) {
+    if (limit > 0 && static_cast<int>(jobs.size()) == limit) break;
+    jobs.push_back(std::move(job));
   }
   return jobs;
 }
@@ -169,20 +218,19 @@ Result<v1::TuningJob> JobQueue::Cancel(int64_t number) {
   {
     absl::MutexLock lock(&mutex_);
     if (const std::shared_ptr<Job> job = FindCreated(number); job != nullptr) {
-      CancelLocked(job);
+      AwaitWritten(*job);
+      if (job->is_finished || job->stop_reason == StopReason::kCancel) return job->proto;
+      if (job->is_running) {
+        MDH_RETURN_IF_ERROR(WriteAndStop(job, StopReason::kCancel));
+      } else {
+        MDH_RETURN_IF_ERROR(
+            ChangeIfWritten(job, Ended(v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus())));
+        Retire(job);
+      }
       return job->proto;
     }
   }
-  return store_.GetJob(number);
-}
-
-void JobQueue::CancelLocked(const std::shared_ptr<Job>& job) {
-  if (job->is_finished) return;
-  if (job->has_devices()) {
-    StopRunning(job, StopReason::kCancel);
-  } else {
-    Finish(job, v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus());
-  }
+  return ChangeStored(number, v1::TUNING_JOB_STATE_CANCELLED);
 }
 
 Result<std::vector<v1::TuningProgress>> JobQueue::WaitForProgress(int64_t number,
@@ -229,39 +277,43 @@ void JobQueue::Drain() {
   mutex_.Await(absl::Condition(&have_ended));
 }
 
-void JobQueue::Finish(const std::shared_ptr<Job>& job, v1::TuningJobState state,
-                      const Status& error) {
-  job->proto.set_state(state);
-  *job->proto.mutable_end_time() = ToProto(options_.now());
-  if (!error.ok()) SetError(error, job->proto);
-  v1::TuningProgress step = job->proto.progress();
-  step.set_remaining_ns(0);
-  step.clear_phase();
-  Publish(*job, std::move(step));
-  Save(*job);
+JobQueue::Change JobQueue::Ended(v1::TuningJobState state, const Status& error,
+                                 const Change& more) const {
+  return [state, error, more, end_time = ToProto(options_.now())](v1::TuningJob& job) {
+    job.set_state(state);
+    *job.mutable_end_time() = end_time;
+    if (!error.ok()) SetError(error, job);
+    job.mutable_progress()->set_remaining_ns(0);
+    job.mutable_progress()->clear_phase();
+    if (more) more(job);
+  };
+}
+
+void JobQueue::Retire(const std::shared_ptr<Job>& job) {
   spdlog::info("job={} state={} trials={} best_ns={} {}", job->number,
-               v1::TuningJobState_Name(state), job->proto.progress().trials(),
-               job->proto.progress().best_time_ns(), std::string(error.message()));
-  if (options_.metrics != nullptr) options_.metrics->CountEnd(state);
+               v1::TuningJobState_Name(job->proto.state()), job->proto.progress().trials(),
+               job->proto.progress().best_time_ns(), job->proto.error().message());
+  if (options_.metrics != nullptr) options_.metrics->CountEnd(job->proto.state());
   job->is_finished = true;
+  job->is_running = false;
   for (auto* jobs : {&running_, &queued_, &paused_}) Remove(*jobs, job);
   // A job that is being cancelled may have a successor already.
   const auto active = by_key_.find(KernelId(job->proto.key()));
   if (active != by_key_.end() && active->second == job) by_key_.erase(active);
   recent_.push_back(job);
   if (static_cast<int>(recent_.size()) <= options_.max_recent) return;
-  by_number_.erase(recent_.front()->number);
-  recent_.pop_front();
+  // One whose end is not on the disk is nowhere else.
+  const auto oldest = std::find_if(recent_.begin(), recent_.end(), [&](const auto& ended) {
+    return !unsaved_.contains(ended->number);
+  });
+  if (oldest == recent_.end()) return;
+  by_number_.erase((*oldest)->number);
+  recent_.erase(oldest);
 }
 
 void JobQueue::Publish(Job& job, v1::TuningProgress step) {
   job.Publish(std::move(step), options_.max_progress_steps);
   if (options_.on_progress) options_.on_progress();
-}
-
-void JobQueue::Save(const Job& job) {
-  const Status stored = store_.UpdateJob(job.number, job.proto);
-  if (!stored.ok()) spdlog::error("job={} {}", job.number, std::string(stored.message()));
 }
 
 }  // namespace mdh

@@ -1,12 +1,18 @@
 // Tuning jobs: identical requests share one job; jobs wait for their devices, and sources of jobs
 // take turns; jobs on different devices run at the same time. What a process leaves unfinished, in
 // whatever way it ends, the next one goes on with.
+//
+// What a call changes is on the disk before the call returns, and before anybody sees it; if it
+// cannot be written the call fails and nothing has changed. What happens by itself, such as the end
+// of a search, is written first, too; what cannot be written is kept and written later. The store
+// is never called under the queue's lock: a disk that hangs holds up nobody who does not write.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +33,7 @@
 #include "server/lookup_table.h"
 #include "server/store.h"
 #include "server/trial_journal.h"
+#include "server/unsaved_work.h"
 
 namespace mdh {
 
@@ -45,8 +52,15 @@ struct JobQueueOptions {
   int max_progress_steps = 4096;
   // Ended jobs whose progress is kept.
   int max_recent = 32;
-  // A job whose devices died waits for them, or others, and goes on; after so many runs it fails.
+  // A job whose devices died, or for which the machine lacked room or processes, waits and goes on;
+  // after so many runs it ends with what it has.
   int max_runs = 5;
+  // Before the second run of a job for which the machine lacked something; twice as long before
+  // each further one.
+  absl::Duration lack_pause = absl::Seconds(2);
+  // A job that was running when so many daemons in a row died, and ended no trial in between, is
+  // not taken up again but paused.
+  int most_deaths = 2;
   JobMetrics* metrics = nullptr;  // where jobs and trials are counted; null: nowhere
   // Called when a job has made progress, under a lock: must not call the queue. Empty: nobody is.
   std::function<void()> on_progress = {};
@@ -78,13 +92,20 @@ class JobQueue {
   Result<v1::TuningJob> Get(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
   Result<std::vector<v1::TuningJob>> List(int64_t before, int limit, const JobFilter& filter = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // A queued job ends at once, a running one as soon as the search has noticed. Errors: NotFound.
+  // A queued job ends at once, a running one as soon as the search has noticed. Errors: NotFound;
+  // those of Store::UpdateJob, and then nothing has changed; so also of the next two.
   Result<v1::TuningJob> Cancel(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
   // A queued job waits at once, a running one as soon as the search has noticed. Errors: NotFound;
   // FailedPrecondition if it has ended.
   Result<v1::TuningJob> Pause(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
   // Errors: NotFound; FailedPrecondition if it has ended.
   Result<v1::TuningJob> Resume(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The kernel of a record that could not be stored yet, by its id.
+  std::optional<v1::Kernel> FindUnsavedKernel(const std::string& id) const {
+    return unsaved_work_.FindKernel(id);
+  }
+  // Writes what could not be written before. Errors: what the store says; then the rest is kept.
+  Status SaveUnsaved() ABSL_LOCKS_EXCLUDED(mutex_);
   struct Counts {
     int64_t queued = 0;
     int64_t running = 0;
@@ -105,6 +126,8 @@ class JobQueue {
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // Claims of a daemon that cannot be asked any more end after this.
+  static constexpr absl::Duration kClaim = absl::Minutes(10);
   // When to try again what a daemon that stops refuses: another one may run by then.
   static constexpr absl::Duration kRetryAfterStop = absl::Seconds(5);
 
@@ -115,14 +138,39 @@ class JobQueue {
 
   // In job_queue_resume.cc.
   Status TakeUpUnfinishedJobs() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The job as an earlier process left it. Errors: why it cannot go on.
+  // The job as an earlier process left it. One whose devices are not attached waits. Errors: why
+  // it cannot go on.
   Result<std::shared_ptr<Job>> Restore(int64_t number, v1::TuningJob proto);
   void FailUnrestored(int64_t number, v1::TuningJob job, const Status& why);
-  // Lets a job that has run, or waited, wait again, paused or not.
-  void SetAside(const std::shared_ptr<Job>& job, v1::TuningJobState state)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Lets a job that has run, or waited, wait again, paused or not, as its state says.
+  void SetAside(const std::shared_ptr<Job>& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StopRunning(const std::shared_ptr<Job>& job, StopReason reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same when it is on the disk, so that it holds whatever becomes of this process.
+  Status WriteAndStop(const std::shared_ptr<Job>& job, StopReason reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of a job that has not ended and is not in memory: nobody works on it.
+  Result<v1::TuningJob> ChangeStored(int64_t number, v1::TuningJobState state)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Writing, in job_queue_write.cc.
+  // What a change makes of a job: its state, and in `progress` what is new in the next step.
+  using Change = std::function<void(v1::TuningJob&)>;
+  // Until no change of the job's state is on the way to the disk.
+  void AwaitWritten(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Writes the job as it will be, and then changes it, with a step for all who watch. These give
+  // the lock up while the job is written; nobody else changes its state meanwhile. They expect
+  // AwaitWritten. Errors: those of the store; then nothing has changed.
+  Status ChangeIfWritten(const std::shared_ptr<Job>& job, const Change& change)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of what has happened anyway: if it cannot be written it is by SaveUnsaved.
+  void ChangeAnyway(const std::shared_ptr<Job>& job, const Change& change)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Without writing.
+  void Apply(Job& job, const Change& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status Write(Job& job, const v1::TuningJob& proto) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // As it is to be after this process: with what it was asked to stop for.
+  v1::TuningJob ToStore(v1::TuningJob proto, StopReason reason) const;
 
   // Workers, in job_queue_work.cc.
   void Work() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -136,6 +184,8 @@ class JobQueue {
   // the device does not answer.
   Status TakeNewCompilers(const std::shared_ptr<Job>& job) ABSL_LOCKS_EXCLUDED(mutex_);
   Result<v1::TuningRecord> Search(Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `key`: of which the journals of other jobs count, too; null: none.
+  Result<JournalSummary> ReadJournal(int64_t number, const v1::KernelKey* key);
   std::vector<DeviceLease*> LeasesOf(const Job& job) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Those that the search is told of now.
   std::vector<Runner*> TakeJoining(Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -144,25 +194,30 @@ class JobQueue {
   void PublishStep(Job& job, const SearchStep& step) ABSL_LOCKS_EXCLUDED(mutex_);
   void PublishTrial(Job& job, const TuningProgress& progress, TrialJournal& journal)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // What a search that failed had published is not to be trusted.
-  void WithdrawProvisional(const v1::KernelKey& key);
+  // What a search had published was shown to be wrong.
+  void WithdrawProvisional(const v1::KernelKey& key) ABSL_LOCKS_EXCLUDED(mutex_);
   // Lets the job wait again, with what it has found.
-  void Requeue(const std::shared_ptr<Job>& job, const Status& reason)
+  void Requeue(const std::shared_ptr<Job>& job, const Status& reason, absl::Duration pause)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Until the first of the jobs that wait for what was lacking may begin.
+  absl::Duration UntilNextDue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Lets devices that no waiting job wants help those that run.
   void LendFreeDevices() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes devices back from jobs that have several, for jobs that have none.
   void ShareDevices() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static WaitingJob ToWaiting(const Job& job);
   std::vector<WaitingJob> Waiting() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
   // Creating, in job_queue_create.cc.
   v1::TuningJob NewJob(const CreateJob& request) const;
-  // An earlier job that serves the request as well; nullopt if there is none.
-  Result<std::optional<v1::CreateTuningJobResponse>> FindExisting(const CreateJob& request,
-                                                                  const v1::TuningJob& job)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One attempt; nullopt if others were waited for, so that what was known may not hold any more.
+  Result<std::optional<v1::CreateTuningJobResponse>> TryToCreate(const CreateJob& request,
+                                                                 v1::TuningJob job)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  Status CheckNotDraining() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Lets a request have the job of an earlier one, whose limits are raised to those of the request.
-  void Join(const CreateJob& request, Job& twin, v1::CreateTuningJobResponse& response)
+  Result<v1::CreateTuningJobResponse> Join(const CreateJob& request,
+                                           const std::shared_ptr<Job>& twin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Fills in the state that the job begins with: queued, or succeeded if there is a record with as
   // much search behind it as is asked for; and in the response what there is. Errors: why it cannot
@@ -174,7 +229,9 @@ class JobQueue {
   // twice is not: those who ask for that wait. Errors: as Store::InsertJob.
   Result<int64_t> Insert(const CreateJob& request, const v1::TuningJob& job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AwaitTwin(const CreateJob& request, const v1::TuningJob& job)
+  // Waits for what must not be there twice: a job that is being created, or a twin that is being
+  // written. False if there was nothing to wait for.
+  bool AwaitTwin(const CreateJob& request, const v1::TuningJob& job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The job in memory; also if it is just being created, and is in the store already.
   std::shared_ptr<Job> FindCreated(int64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -182,17 +239,19 @@ class JobQueue {
   // The job of an earlier request with the same id; nullopt if there is none.
   Result<std::optional<v1::TuningJob>> FindRequest(const std::string& request_id,
                                                    const v1::KernelKey& key)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // A job with the same key and devices in common that waits or runs; null if there is none.
-  std::shared_ptr<Job> FindTwin(const v1::KernelKey& key) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  void Finish(const std::shared_ptr<Job>& job, v1::TuningJobState state, const Status& error)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CancelLocked(const std::shared_ptr<Job>& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<Job> FindTwin(const std::string& key_id) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // What waiting, queued or paused, changes.
+  static Change Waits(v1::TuningJobState state);
+  // What the end of a job changes; `more`: what else.
+  Change Ended(v1::TuningJobState state, const Status& error, const Change& more = {}) const;
+  // When its end is in `proto`.
+  void Retire(const std::shared_ptr<Job>& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The job as it is now, if it is in memory.
   std::shared_ptr<Job> Find(int64_t number) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Jobs that will have a device of the waiting job before it does.
   int CountAhead(const Job& job) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  void Save(const Job& job);
   // Makes `step` the latest one, for all who watch.
   void Publish(Job& job, v1::TuningProgress step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -214,6 +273,10 @@ class JobQueue {
   // All of these by number, and those that have not ended by the id of their key.
   absl::flat_hash_map<int64_t, std::shared_ptr<Job>> by_number_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, std::shared_ptr<Job>> by_key_ ABSL_GUARDED_BY(mutex_);
+  bool has_all_unfinished_ ABSL_GUARDED_BY(mutex_) = false;  // none is in the store only
+  // Whose latest state could not be written.
+  std::map<int64_t, std::shared_ptr<Job>> unsaved_ ABSL_GUARDED_BY(mutex_);
+  UnsavedWork unsaved_work_;  // of their searches
   // A job that is being written.
   struct Creation {
     std::string key_id;

@@ -57,25 +57,41 @@ v1::TuningJob JobQueue::NewJob(const CreateJob& request) const {
 Result<v1::CreateTuningJobResponse> JobQueue::Create(CreateJob request) {
   MDH_RETURN_IF_ERROR(AwaitBegin());
   if (request.devices.empty()) request.devices = {&catalogue_.default_device()};
-  v1::TuningJob job = NewJob(request);
-  absl::MutexLock lock(&mutex_);
-  AwaitTwin(request, job);
-  MDH_ASSIGN_OR_RETURN(std::optional<v1::CreateTuningJobResponse> existing,
-                       FindExisting(request, job));
-  if (existing.has_value()) {
-    if (existing->joined()) Join(request, *FindTwin(job.key()), *existing);
-    return *std::move(existing);
+  const v1::TuningJob job = NewJob(request);
+  while (true) {
+    MDH_ASSIGN_OR_RETURN(std::optional<v1::CreateTuningJobResponse> response,
+                         TryToCreate(request, job));
+    if (response.has_value()) return *std::move(response);
   }
+}
+
+Result<std::optional<v1::CreateTuningJobResponse>> JobQueue::TryToCreate(const CreateJob& request,
+                                                                         v1::TuningJob job) {
   v1::CreateTuningJobResponse response;
+  MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningJob> earlier,
+                       FindRequest(request.request_id, job.key()));
+  absl::MutexLock lock(&mutex_);
+  MDH_RETURN_IF_ERROR(CheckNotDraining());
+  if (earlier.has_value()) {
+    *response.mutable_job() = *std::move(earlier);
+    return response;
+  }
+  if (AwaitTwin(request, job)) return std::nullopt;
+  if (const std::shared_ptr<Job> twin = FindTwin(KernelId(job.key())); twin != nullptr) {
+    return Join(request, twin);
+  }
   MDH_RETURN_IF_ERROR(Begin(request, job, response));
-  MDH_ASSIGN_OR_RETURN(const int64_t number, Insert(request, job));
-  job.set_name(JobName(number));
-  spdlog::info("job={} expression={} digest={} device={} state={} budget_ns={}", number,
+  const Result<int64_t> number = Insert(request, job);
+  // The job of that request was created since it was looked for.
+  if (absl::IsAlreadyExists(number.status()) && !request.request_id.empty()) return std::nullopt;
+  MDH_RETURN_IF_ERROR(number.status());
+  job.set_name(JobName(*number));
+  spdlog::info("job={} expression={} digest={} device={} state={} budget_ns={}", *number,
                job.expression_name(), job.key().expression_digest().substr(0, 12), job.devices(0),
                v1::TuningJobState_Name(job.state()), job.options().budget_ns());
   *response.mutable_job() = job;
   if (job.state() == v1::TUNING_JOB_STATE_QUEUED) {
-    const auto created = std::make_shared<Job>(number, std::move(request), std::move(job));
+    const auto created = std::make_shared<Job>(*number, request, std::move(job));
     if (created->proto.continued_search_ns() > 0) created->before = created->proto.progress();
     Remember(created);
     queued_.push_back(created);
@@ -85,16 +101,25 @@ Result<v1::CreateTuningJobResponse> JobQueue::Create(CreateJob request) {
   return response;
 }
 
-void JobQueue::AwaitTwin(const CreateJob& request, const v1::TuningJob& job) {
+Status JobQueue::CheckNotDraining() const {
+  if (!is_draining_) return absl::OkStatus();
+  return WithRetry(absl::UnavailableError("the daemon is stopping"), kRetryAfterStop);
+}
+
+bool JobQueue::AwaitTwin(const CreateJob& request, const v1::TuningJob& job) {
   const std::string key_id = KernelId(job.key());
   const auto has_none = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    const std::shared_ptr<Job> twin = FindTwin(key_id);
+    if (twin != nullptr && twin->is_being_written) return false;
     return std::none_of(creations_.begin(), creations_.end(), [&](const Creation* creation) {
       const bool has_same_request =
           !request.request_id.empty() && creation->request_id == request.request_id;
       return has_same_request || creation->key_id == key_id;
     });
   };
+  if (has_none()) return false;
   mutex_.Await(absl::Condition(&has_none));
+  return true;
 }
 
 Result<int64_t> JobQueue::Insert(const CreateJob& request, const v1::TuningJob& job) {
@@ -102,7 +127,8 @@ Result<int64_t> JobQueue::Insert(const CreateJob& request, const v1::TuningJob& 
   creations_.push_back(&creation);
   // The disk is waited for: others go on meanwhile, and new jobs share the wait.
   mutex_.Unlock();
-  Result<int64_t> number = store_.InsertJob(job);
+  Result<int64_t> number =
+      store_.InsertJob(job, {.owner = options_.owner, .until = options_.now() + kClaim});
   mutex_.Lock();
   creations_.erase(std::find(creations_.begin(), creations_.end(), &creation));
   return number;
@@ -113,59 +139,52 @@ Result<v1::CreateTuningJobResponse> JobQueue::Validate(const CreateJob& given) {
   CreateJob request = given;
   if (request.devices.empty()) request.devices = {&catalogue_.default_device()};
   v1::TuningJob job = NewJob(request);
-  absl::MutexLock lock(&mutex_);
-  MDH_ASSIGN_OR_RETURN(std::optional<v1::CreateTuningJobResponse> existing,
-                       FindExisting(request, job));
-  if (existing.has_value()) return *std::move(existing);
-  v1::CreateTuningJobResponse response;
-  MDH_RETURN_IF_ERROR(Begin(request, job, response));
-  *response.mutable_job() = std::move(job);
-  return response;
-}
-
-Result<std::optional<v1::CreateTuningJobResponse>> JobQueue::FindExisting(
-    const CreateJob& request, const v1::TuningJob& job) {
-  if (is_draining_) {
-    return WithRetry(absl::UnavailableError("the daemon is stopping"), kRetryAfterStop);
-  }
   MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningJob> earlier,
                        FindRequest(request.request_id, job.key()));
   v1::CreateTuningJobResponse response;
+  absl::MutexLock lock(&mutex_);
+  MDH_RETURN_IF_ERROR(CheckNotDraining());
   if (earlier.has_value()) {
     *response.mutable_job() = *std::move(earlier);
-    return response;
+  } else if (const std::shared_ptr<Job> twin = FindTwin(KernelId(job.key())); twin != nullptr) {
+    *response.mutable_job() = twin->proto;
+    response.set_joined(true);
+  } else {
+    MDH_RETURN_IF_ERROR(Begin(request, job, response));
+    *response.mutable_job() = std::move(job);
   }
-  const std::shared_ptr<Job> twin = FindTwin(job.key());
-  if (twin == nullptr) return std::nullopt;
-  *response.mutable_job() = twin->proto;
-  response.set_joined(true);
   return response;
 }
 
-void JobQueue::Join(const CreateJob& request, Job& twin, v1::CreateTuningJobResponse& response) {
-  const v1::TuningOptions before = twin.options();
+Result<v1::CreateTuningJobResponse> JobQueue::Join(const CreateJob& request,
+                                                   const std::shared_ptr<Job>& twin) {
+  v1::CreateTuningJobResponse response;
+  response.set_joined(true);
+  const v1::TuningOptions before = twin->options();
   const v1::TuningOptions extended = WithLimitsOf(before, request.options);
   if (request.takes_any_search || HaveSameLimits(before, extended)) {
     response.set_note(
-        absl::StrCat("joined ", twin.proto.name(), ", which searches for ", LimitsText(before)));
-    return;
+        absl::StrCat("joined ", twin->proto.name(), ", which searches for ", LimitsText(before)));
+    *response.mutable_job() = twin->proto;
+    return response;
   }
-  *twin.proto.mutable_options() = extended;
-  ++twin.extensions;
-  v1::TuningProgress step = twin.proto.progress();
-  step.set_remaining_ns(RemainingTime(extended, step.trials(), step.elapsed_ns()));
-  Publish(twin, std::move(step));
-  Save(twin);
-  *response.mutable_job() = twin.proto;
+  MDH_RETURN_IF_ERROR(ChangeIfWritten(twin, [&](v1::TuningJob& job) {
+    *job.mutable_options() = extended;
+    v1::TuningProgress& step = *job.mutable_progress();
+    step.set_remaining_ns(RemainingTime(extended, step.trials(), step.elapsed_ns()));
+  }));
+  ++twin->extensions;
+  *response.mutable_job() = twin->proto;
   response.set_extended(true);
-  response.set_note(absl::StrCat("joined ", twin.proto.name(), " and extended it from ",
+  response.set_note(absl::StrCat("joined ", twin->proto.name(), " and extended it from ",
                                  LimitsText(before), " to ", LimitsText(extended)));
-  spdlog::info("job={} extended to budget_ns={} max_trials={}", twin.number, extended.budget_ns(),
+  spdlog::info("job={} extended to budget_ns={} max_trials={}", twin->number, extended.budget_ns(),
                extended.max_trials());
+  return response;
 }
 
-std::shared_ptr<Job> JobQueue::FindTwin(const v1::KernelKey& key) const {
-  const auto twin = by_key_.find(KernelId(key));
+std::shared_ptr<Job> JobQueue::FindTwin(const std::string& key_id) const {
+  const auto twin = by_key_.find(key_id);
   if (twin == by_key_.end()) return nullptr;
   return twin->second->stop_reason == StopReason::kCancel ? nullptr : twin->second;
 }
@@ -181,6 +200,7 @@ Result<std::optional<v1::TuningJob>> JobQueue::FindRequest(const std::string& re
                                      "' was used for another expression, by ", found->name()));
   }
   MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(found->name()));
+  absl::ReaderMutexLock lock(&mutex_);
   const std::shared_ptr<Job> in_memory = Find(number);
   return in_memory == nullptr ? *found : in_memory->proto;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "proto/error_details.h"
 #include "proto/expression_conversion.h"
 #include "server/job_queue.h"
@@ -14,9 +15,6 @@
 
 namespace mdh {
 namespace {
-
-// Claims of a daemon that cannot be asked any more end after this.
-constexpr absl::Duration kClaim = absl::Minutes(10);
 
 Status HasEnded(const v1::TuningJob& job) {
   return WithReason(absl::FailedPreconditionError(absl::StrCat(job.name(), " has ended")),
@@ -36,7 +34,10 @@ Status JobQueue::TakeUpUnfinishedJobs() {
   // Another daemon, or this one when the database can be written again, goes on with them.
   if (!store_.CheckWritable().ok()) return absl::OkStatus();
   const absl::Time now = options_.now();
-  MDH_RETURN_IF_ERROR(store_.ClaimJobs(options_.owner, now, now + kClaim).status());
+  const JobClaim claim = {.owner = options_.owner, .until = now + kClaim};
+  std::vector<std::string> devices;
+  for (const auto& device : catalogue_.devices()) devices.push_back(device->name());
+  MDH_RETURN_IF_ERROR(store_.ClaimJobs(claim, now, devices).status());
   MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, store_.UnfinishedJobs(options_.owner));
   for (v1::TuningJob& job : jobs) {
     MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(job.name()));
@@ -45,12 +46,21 @@ Status JobQueue::TakeUpUnfinishedJobs() {
       FailUnrestored(number, std::move(job), restored.status());
       continue;
     }
+    // Nothing of it has to be written before it runs.
     absl::MutexLock lock(&mutex_);
     Remember(*restored);
-    const bool is_paused = job.state() == v1::TUNING_JOB_STATE_PAUSED;
-    SetAside(*restored, is_paused ? v1::TUNING_JOB_STATE_PAUSED : v1::TUNING_JOB_STATE_QUEUED);
-    spdlog::info("job={} taken up after {} trials", number, (*restored)->before.trials());
+    Apply(**restored, Waits((*restored)->proto.state()));
+    SetAside(*restored);
+    spdlog::info("job={} state={} taken up after {} trials {}", number,
+                 v1::TuningJobState_Name((*restored)->proto.state()), (*restored)->before.trials(),
+                 (*restored)->proto.progress().latest_reason());
   }
+  MDH_ASSIGN_OR_RETURN(jobs, store_.UnfinishedJobs());
+  absl::MutexLock lock(&mutex_);
+  has_all_unfinished_ = std::all_of(jobs.begin(), jobs.end(), [&](const v1::TuningJob& job) {
+    const Result<int64_t> number = ParseJobName(job.name());
+    return number.ok() && by_number_.contains(*number);
+  });
   return absl::OkStatus();
 }
 
@@ -62,11 +72,11 @@ Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob pro
       devices.push_back(*device);
     }
   }
-  if (devices.empty()) return absl::NotFoundError("none of its devices is attached any more");
-  const v1::KernelKey key =
-      MakeKernelKey(expression, devices.front()->environment(), proto.options().numerics_policy());
-  // After another compiler or generator was installed the job goes on under the new key.
-  *proto.mutable_key() = key;
+  if (!devices.empty()) {
+    // After another compiler or generator was installed the job goes on under the new key.
+    *proto.mutable_key() = MakeKernelKey(expression, devices.front()->environment(),
+                                         proto.options().numerics_policy());
+  }
   MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningTrial> trials, store_.ListTrials(number, 0, 0));
   v1::TuningProgress progress = SummarizeTrials(trials).progress;
   if (progress.best_time_ns() == 0) {
@@ -76,6 +86,24 @@ Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob pro
   progress.set_elapsed_ns(std::max(progress.elapsed_ns(), proto.continued_search_ns()));
   // Only changes of state were stored with their numbers; every trial was a step, too.
   progress.set_sequence(proto.progress().sequence() + progress.trials());
+  // The daemon before this one died, or it would have left the job waiting.
+  if (proto.state() == v1::TUNING_JOB_STATE_RUNNING) {
+    const bool has_gone_on = progress.trials() > proto.progress().trials();
+    proto.set_deaths(has_gone_on ? 1 : proto.deaths() + 1);
+  }
+  if (proto.deaths() >= options_.most_deaths) {
+    proto.set_state(v1::TUNING_JOB_STATE_PAUSED);
+    progress.set_latest_reason(absl::StrCat(
+        "set aside: the daemon ended ", proto.deaths(),
+        " times while it ran, without a trial in between; resume it to try once more"));
+  } else if (proto.state() != v1::TUNING_JOB_STATE_PAUSED) {
+    proto.set_state(v1::TUNING_JOB_STATE_QUEUED);
+    if (devices.empty()) {
+      progress.set_latest_reason(absl::StrCat("waits for a daemon that has ",
+                                              absl::StrJoin(proto.devices(), " or "),
+                                              ", which this machine has not at the moment"));
+    }
+  }
   progress.set_state(proto.state());
   *proto.mutable_progress() = progress;
   proto.set_restarts(proto.restarts() + 1);
@@ -105,22 +133,26 @@ void JobQueue::FailUnrestored(int64_t number, v1::TuningJob job, const Status& w
   spdlog::warn("job={} {} {}", number, job.error().message(), std::string(stored.message()));
 }
 
-void JobQueue::SetAside(const std::shared_ptr<Job>& job, v1::TuningJobState state) {
+void JobQueue::SetAside(const std::shared_ptr<Job>& job) {
   for (auto* jobs : {&queued_, &running_, &paused_}) {
     jobs->erase(std::remove(jobs->begin(), jobs->end(), job), jobs->end());
   }
+  job->is_running = false;
   job->stop_reason = StopReason::kNone;
   job->is_stopping = false;
   job->before = job->proto.progress();
-  job->proto.set_state(state);
-  v1::TuningProgress step = job->proto.progress();
-  step.set_remaining_ns(RemainingTime(job->options(), step.trials(), step.elapsed_ns()));
-  step.clear_phase();
-  Publish(*job, std::move(step));
-  Save(*job);
-  const bool is_paused = state == v1::TUNING_JOB_STATE_PAUSED;
+  const bool is_paused = job->proto.state() == v1::TUNING_JOB_STATE_PAUSED;
   (is_paused ? paused_ : queued_).push_back(job);
   has_news_ = true;
+}
+
+JobQueue::Change JobQueue::Waits(v1::TuningJobState state) {
+  return [state](v1::TuningJob& job) {
+    job.set_state(state);
+    v1::TuningProgress& step = *job.mutable_progress();
+    step.set_remaining_ns(RemainingTime(job.options(), step.trials(), step.elapsed_ns()));
+    step.clear_phase();
+  };
 }
 
 void JobQueue::StopRunning(const std::shared_ptr<Job>& job, StopReason reason) {
@@ -129,22 +161,45 @@ void JobQueue::StopRunning(const std::shared_ptr<Job>& job, StopReason reason) {
   for (const std::unique_ptr<DeviceLease>& lease : job->leases) lease->Interrupt();
 }
 
+Status JobQueue::WriteAndStop(const std::shared_ptr<Job>& job, StopReason reason) {
+  MDH_RETURN_IF_ERROR(Write(*job, ToStore(job->proto, reason)));
+  StopRunning(job, reason);
+  return absl::OkStatus();
+}
+
+Result<v1::TuningJob> JobQueue::ChangeStored(int64_t number, v1::TuningJobState state) {
+  MDH_ASSIGN_OR_RETURN(v1::TuningJob job, store_.GetJob(number));
+  const bool has_ended = job.has_end_time();
+  if (has_ended && state == v1::TUNING_JOB_STATE_CANCELLED) return job;
+  if (has_ended) return HasEnded(job);
+  if (state == v1::TUNING_JOB_STATE_CANCELLED) {
+    Ended(state, absl::OkStatus())(job);
+  } else {
+    Waits(state)(job);
+  }
+  job.mutable_progress()->set_state(state);
+  job.mutable_progress()->set_sequence(job.progress().sequence() + 1);
+  MDH_RETURN_IF_ERROR(store_.UpdateJob(number, job));
+  return job;
+}
+
 Result<v1::TuningJob> JobQueue::Pause(int64_t number) {
   MDH_RETURN_IF_ERROR(AwaitBegin());
   {
     absl::MutexLock lock(&mutex_);
     if (const std::shared_ptr<Job> job = FindCreated(number); job != nullptr) {
+      AwaitWritten(*job);
       if (job->is_finished || job->stop_reason == StopReason::kCancel) return HasEnded(job->proto);
-      if (job->has_devices()) {
-        StopRunning(job, StopReason::kPause);
-      } else if (job->proto.state() == v1::TUNING_JOB_STATE_QUEUED) {
-        SetAside(job, v1::TUNING_JOB_STATE_PAUSED);
+      if (job->is_running && job->stop_reason != StopReason::kPause) {
+        MDH_RETURN_IF_ERROR(WriteAndStop(job, StopReason::kPause));
+      } else if (job->proto.state() == v1::TUNING_JOB_STATE_QUEUED && !job->is_running) {
+        MDH_RETURN_IF_ERROR(ChangeIfWritten(job, Waits(v1::TUNING_JOB_STATE_PAUSED)));
+        SetAside(job);
       }
       return job->proto;
     }
   }
-  MDH_ASSIGN_OR_RETURN(const v1::TuningJob job, store_.GetJob(number));
-  return HasEnded(job);
+  return ChangeStored(number, v1::TUNING_JOB_STATE_PAUSED);
 }
 
 Result<v1::TuningJob> JobQueue::Resume(int64_t number) {
@@ -152,19 +207,25 @@ Result<v1::TuningJob> JobQueue::Resume(int64_t number) {
   {
     absl::MutexLock lock(&mutex_);
     if (const std::shared_ptr<Job> job = FindCreated(number); job != nullptr) {
+      AwaitWritten(*job);
       if (job->is_finished || job->stop_reason == StopReason::kCancel) return HasEnded(job->proto);
       if (job->proto.state() == v1::TUNING_JOB_STATE_PAUSED) {
-        SetAside(job, v1::TUNING_JOB_STATE_QUEUED);
+        MDH_RETURN_IF_ERROR(ChangeIfWritten(job, [](v1::TuningJob& proto) {
+          Waits(v1::TUNING_JOB_STATE_QUEUED)(proto);
+          proto.clear_deaths();
+          proto.mutable_progress()->clear_latest_reason();
+        }));
+        SetAside(job);
         ShareDevices();
       } else if (job->stop_reason == StopReason::kPause) {
         // Its search ends just now; then the job waits like others.
+        MDH_RETURN_IF_ERROR(Write(*job, ToStore(job->proto, StopReason::kRequeue)));
         job->stop_reason = StopReason::kRequeue;
       }
       return job->proto;
     }
   }
-  MDH_ASSIGN_OR_RETURN(const v1::TuningJob job, store_.GetJob(number));
-  return HasEnded(job);
+  return ChangeStored(number, v1::TUNING_JOB_STATE_QUEUED);
 }
 
 }  // namespace mdh

@@ -13,6 +13,7 @@
 #include "server/resource_names.h"
 #include "server/search_effort.h"
 #include "server/tuning_request.h"
+#include "tuner/measure/clock.h"
 
 namespace mdh {
 namespace {
@@ -39,6 +40,11 @@ v1::TuningOptions OptionsAfter(const Job& job) {
     options.set_max_trials(std::max<int64_t>(1, options.max_trials() - made));
   }
   return options;
+}
+
+// Of the machine, which may pass: not the kernels' fault, nor the expression's.
+bool IsLack(const Status& status) {
+  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
 size_t CountHeld(const Job& job) {
@@ -73,7 +79,7 @@ void JobQueue::Work() {
     {
       absl::MutexLock lock(&mutex_);
       const auto has_work = [this] { return is_draining_ || has_news_; };
-      mutex_.Await(absl::Condition(&has_work));
+      mutex_.AwaitWithTimeout(absl::Condition(&has_work), UntilNextDue());
       if (is_draining_) return;
       has_news_ = false;
       job = StartNext();
@@ -88,15 +94,33 @@ void JobQueue::Work() {
   }
 }
 
+absl::Duration JobQueue::UntilNextDue() const {
+  absl::Duration shortest = absl::InfiniteDuration();
+  const int64_t now_ns = NowNs();
+  for (const std::shared_ptr<Job>& job : queued_) {
+    if (job->not_before_ns <= now_ns) continue;
+    shortest = std::min(shortest, absl::Nanoseconds(job->not_before_ns - now_ns));
+  }
+  return shortest;
+}
+
 std::shared_ptr<Job> JobQueue::StartNext() {
   std::vector<TuningDevice*> free;
   for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
     if (device->IsFree()) free.push_back(device.get());
   }
-  const std::vector<WaitingJob> waiting = Waiting();
+  if (free.empty()) return nullptr;
+  std::vector<std::shared_ptr<Job>> ready;
+  std::vector<WaitingJob> waiting;
+  const int64_t now_ns = NowNs();
+  for (const std::shared_ptr<Job>& job : queued_) {
+    if (job->is_being_written || job->not_before_ns > now_ns) continue;
+    ready.push_back(job);
+    waiting.push_back(ToWaiting(*job));
+  }
   const std::optional<Assignment> next = NextAssignment(waiting, turns_, free);
   if (!next) return nullptr;
-  const std::shared_ptr<Job> job = queued_[next->job];
+  const std::shared_ptr<Job> job = ready[next->job];
   for (TuningDevice* device : next->devices) {
     // Measuring its peaks may have begun in between.
     if (!device->TryHold(job->proto.name())) continue;
@@ -104,8 +128,9 @@ std::shared_ptr<Job> JobQueue::StartNext() {
   }
   if (job->leases.empty()) return nullptr;
   NameRunningDevices(*job);
-  queued_.erase(queued_.begin() + static_cast<std::ptrdiff_t>(next->job));
+  queued_.erase(std::find(queued_.begin(), queued_.end(), job));
   running_.push_back(job);
+  job->is_running = true;
   turns_.Take(job->source);
   return job;
 }
@@ -168,19 +193,19 @@ void JobQueue::RunJob(const std::shared_ptr<Job>& job) {
   const LogContext context("job", absl::StrCat(job->number));
   {
     absl::MutexLock lock(&mutex_);
-    job->proto.set_state(v1::TUNING_JOB_STATE_RUNNING);
-    if (!job->proto.has_start_time()) {
-      const absl::Time now = options_.now();
-      if (options_.metrics != nullptr) {
-        options_.metrics->CountStart(now - FromProto(job->proto.create_time()));
-      }
-      *job->proto.mutable_start_time() = ToProto(now);
+    AwaitWritten(*job);
+    const absl::Time now = options_.now();
+    if (!job->proto.has_start_time() && options_.metrics != nullptr) {
+      options_.metrics->CountStart(now - FromProto(job->proto.create_time()));
     }
-    v1::TuningProgress step = job->proto.progress();
-    step.set_remaining_ns(RemainingTime(job->options(), step.trials(), job->before.elapsed_ns()));
-    step.clear_latest_reason();
-    Publish(*job, std::move(step));
-    Save(*job);
+    ChangeAnyway(job, [&](v1::TuningJob& proto) {
+      proto.set_state(v1::TUNING_JOB_STATE_RUNNING);
+      if (!proto.has_start_time()) *proto.mutable_start_time() = ToProto(now);
+      v1::TuningProgress& step = *proto.mutable_progress();
+      step.set_remaining_ns(
+          RemainingTime(proto.options(), step.trials(), job->before.elapsed_ns()));
+      step.clear_latest_reason();
+    });
   }
   const Result<v1::TuningRecord> record = OrExhausted([&]() -> Result<v1::TuningRecord> {
     MDH_RETURN_IF_ERROR(TakeNewCompilers(job));
@@ -192,53 +217,70 @@ void JobQueue::RunJob(const std::shared_ptr<Job>& job) {
   }
   Status health;
   for (DeviceLease* lease : LeasesOf(*job)) health.Update(lease->CheckHealth());
-  std::vector<std::unique_ptr<DeviceLease>> leases;  // released after the lock is
+  if (IsRefuted(record.status())) WithdrawProvisional(job->proto.key());
+  {
+    // Others can have the devices while its end is written.
+    std::vector<std::unique_ptr<DeviceLease>> leases;  // released after the lock is
+    absl::MutexLock lock(&mutex_);
+    leases.swap(job->leases);
+    job->joining.clear();
+  }
   absl::MutexLock lock(&mutex_);
-  leases.swap(job->leases);
-  job->joining.clear();
-  has_news_ = true;
   EndRun(job, record, health);
 }
 
 void JobQueue::EndRun(const std::shared_ptr<Job>& job, const Result<v1::TuningRecord>& record,
                       const Status& health) {
-  const StopReason reason = job->stop_reason;
-  const bool have_died = !record.ok() && (!health.ok() || absl::IsUnavailable(record.status()));
-  const bool is_interrupted = reason != StopReason::kNone && reason != StopReason::kCancel;
+  AwaitWritten(*job);
+  has_news_ = true;
+  // Settled with what follows.
+  const StopReason reason = std::exchange(job->stop_reason, StopReason::kNone);
+  const bool is_cancelled = reason == StopReason::kCancel;
+  const bool is_interrupted = reason != StopReason::kNone && !is_cancelled;
   const bool has_failed = !record.ok() && !absl::IsCancelled(record.status());
-  if (is_interrupted && (!has_failed || have_died)) {
-    SetAside(job, reason == StopReason::kPause ? v1::TUNING_JOB_STATE_PAUSED
-                                               : v1::TUNING_JOB_STATE_QUEUED);
-  } else if (have_died && reason != StopReason::kCancel &&
-             job->failed_runs + 1 < options_.max_runs) {
-    Requeue(job, health.ok() ? record.status() : health);
-  } else if (record.ok() && reason == StopReason::kNone &&
-             job->told_extensions != job->extensions) {
-    // The request for more came when the search was over already.
-    SetAside(job, v1::TUNING_JOB_STATE_QUEUED);
-  } else if (record.ok()) {
-    job->proto.set_record(record->name());
-    // The search ends with a measurement on new inputs, which is what counts.
-    job->proto.mutable_progress()->set_best_time_ns(record->time_ns());
-    job->proto.mutable_progress()->set_best_parameters(record->parameters());
-    Finish(job,
-           reason == StopReason::kCancel ? v1::TUNING_JOB_STATE_CANCELLED
-                                         : v1::TUNING_JOB_STATE_SUCCEEDED,
-           absl::OkStatus());
-  } else if (!has_failed) {
-    Finish(job, v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus());
-  } else {
-    WithdrawProvisional(job->proto.key());
-    Finish(job, v1::TUNING_JOB_STATE_FAILED, record.status());
+  const bool has_died = has_failed && !health.ok();
+  const bool had_lack = has_failed && IsLack(record.status());
+  const bool can_go_on = has_died || had_lack;
+  if (is_interrupted && (!has_failed || can_go_on)) {
+    ChangeAnyway(job, Waits(reason == StopReason::kPause ? v1::TUNING_JOB_STATE_PAUSED
+                                                         : v1::TUNING_JOB_STATE_QUEUED));
+    return SetAside(job);
   }
+  if (can_go_on && !is_cancelled && job->failed_runs + 1 < options_.max_runs) {
+    // A device that died is noticed when it lives again.
+    return has_died ? Requeue(job, health, absl::ZeroDuration())
+                    : Requeue(job, record.status(),
+                              options_.lack_pause * (int64_t{1} << job->failed_runs));
+  }
+  if (record.ok() && reason == StopReason::kNone && job->told_extensions != job->extensions) {
+    // The request for more came when the search was over already.
+    ChangeAnyway(job, Waits(v1::TUNING_JOB_STATE_QUEUED));
+    return SetAside(job);
+  }
+  if (record.ok()) {
+    ChangeAnyway(
+        job, Ended(is_cancelled ? v1::TUNING_JOB_STATE_CANCELLED : v1::TUNING_JOB_STATE_SUCCEEDED,
+                   absl::OkStatus(), [&](v1::TuningJob& proto) {
+                     proto.set_record(record->name());
+                     // The search ends with a measurement on new inputs, which is what counts.
+                     proto.mutable_progress()->set_best_time_ns(record->time_ns());
+                     proto.mutable_progress()->set_best_parameters(record->parameters());
+                   }));
+  } else if (is_cancelled || !has_failed) {
+    // What was acknowledged holds, whatever the search has met meanwhile.
+    ChangeAnyway(job, Ended(v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus()));
+  } else {
+    ChangeAnyway(job, Ended(v1::TUNING_JOB_STATE_FAILED, record.status()));
+  }
+  Retire(job);
 }
 
 void JobQueue::WithdrawProvisional(const v1::KernelKey& key) {
   const Result<v1::TuningRecord> record = lookup_table_.FindRecord(key);
   if (!record.ok() || !record->is_provisional()) return;
-  const Result<std::string> id = ParseRecordName(record->name());
-  const Status removed = id.ok() ? store_.RemoveResult(*id).status() : id.status();
-  if (!removed.ok()) spdlog::error("{}: {}", record->name(), std::string(removed.message()));
+  unsaved_work_.Withdraw(*record);
+  const Status saved = unsaved_work_.Save(store_);
+  if (!saved.ok()) spdlog::error("{}: {}", record->name(), std::string(saved.message()));
 }
 
 Status JobQueue::TakeNewCompilers(const std::shared_ptr<Job>& job) {
@@ -265,8 +307,10 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
   std::string resume_from;
   SearchEffort made_before;
   bool continues = false;
+  bool is_last_run = false;
   {
     absl::MutexLock lock(&mutex_);
+    is_last_run = job.failed_runs + 1 >= options_.max_runs;
     key = job.proto.key();
     resume_from = job.before.best_parameters();
     options = OptionsAfter(job);
@@ -277,11 +321,9 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
     job.is_searching = true;
     has_news_ = true;  // there may be devices for it
   }
-  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningTrial> trials,
-                       store_.ListTrials(job.number, 0, 0));
-  JournalSummary summary = SummarizeTrials(trials);
-  if (continues) MDH_RETURN_IF_ERROR(AddEarlierJobs(store_, job.number, key, summary));
-  TrialJournal journal(store_, job.number, key, std::move(summary), options_.now);
+  Result<JournalSummary> summary = ReadJournal(job.number, continues ? &key : nullptr);
+  if (!summary.ok()) return absl::UnavailableError(summary.status().message());
+  TrialJournal journal(store_, job.number, key, *std::move(summary), options_.now);
   const JobSearch search = {
       .expression = job.expression,
       .options = options,
@@ -299,8 +341,19 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
             absl::ReaderMutexLock lock(&mutex_);
             return job.stop_reason != StopReason::kNone && job.stop_reason != StopReason::kCancel;
           },
+      .is_last_run = is_last_run,
       .journal = &journal};
-  return SearchAndStore(search, {store_, lookup_table_, catalogue_, options_.tune, options_.now});
+  Result<v1::TuningRecord> record = SearchAndStore(
+      search, {store_, lookup_table_, catalogue_, unsaved_work_, options_.tune, options_.now});
+  unsaved_work_.Put(job.number, journal.TakeUnwritten());
+  return record;
+}
+
+Result<JournalSummary> JobQueue::ReadJournal(int64_t number, const v1::KernelKey* key) {
+  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningTrial> trials, store_.ListTrials(number, 0, 0));
+  JournalSummary summary = SummarizeTrials(trials);
+  if (key != nullptr) MDH_RETURN_IF_ERROR(AddEarlierJobs(store_, number, *key, summary));
+  return summary;
 }
 
 std::vector<DeviceLease*> JobQueue::LeasesOf(const Job& job) const {
@@ -373,16 +426,21 @@ void JobQueue::PublishTrial(Job& job, const TuningProgress& progress, TrialJourn
   Publish(job, std::move(step));
 }
 
-void JobQueue::Requeue(const std::shared_ptr<Job>& job, const Status& reason) {
+void JobQueue::Requeue(const std::shared_ptr<Job>& job, const Status& reason,
+                       absl::Duration pause) {
   ++job->failed_runs;
-  spdlog::warn("job={} waits for another device: {}", job->number, std::string(reason.message()));
-  job->proto.set_state(v1::TUNING_JOB_STATE_QUEUED);
-  job->before = job->proto.progress();
-  v1::TuningProgress step = job->proto.progress();
-  step.set_latest_reason(absl::StrCat("waits for a device: ", std::string(reason.message())));
-  Publish(*job, std::move(step));
-  Save(*job);
-  running_.erase(std::find(running_.begin(), running_.end(), job));
+  const bool is_lack = pause > absl::ZeroDuration();
+  const std::string text = absl::StrCat(is_lack ? "tries again soon: " : "waits for a device: ",
+                                        std::string(reason.message()));
+  spdlog::warn("job={} {}", job->number, text);
+  ChangeAnyway(job, [&](v1::TuningJob& proto) {
+    proto.set_state(v1::TUNING_JOB_STATE_QUEUED);
+    proto.mutable_progress()->set_latest_reason(text);
+  });
+  SetAside(job);
+  job->not_before_ns = NowNs() + absl::ToInt64Nanoseconds(pause);
+  // It was at the front before.
+  queued_.pop_back();
   queued_.push_front(job);
   ShareDevices();
 }

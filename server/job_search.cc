@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "proto/device_conversion.h"
 #include "server/cache_state.h"
 #include "server/job.h"
@@ -76,11 +77,18 @@ class RunningSearch {
       const Result<v1::MachinePeaks> reached = tools_.catalogue.ReachedPeaks(lease->held());
       if (reached.ok()) peaks_ = *reached;
     }
+    MDH_RETURN_IF_ERROR(CheckCompilers());
     v1::TuningRecord record = MakeRecord(search_.expression, search_.key, description_, result);
     record.set_search_end(search_.cancelled ? v1::SEARCH_END_CANCELLED : v1::SEARCH_END_BUDGET);
-    record.set_is_provisional(search_.is_interrupted());
+    const bool is_incomplete = !result.incomplete.ok() && !search_.cancelled;
+    const bool goes_on = is_incomplete && !search_.is_last_run;
+    record.set_is_provisional(search_.is_interrupted() || goes_on);
+    // So that it is measured again when the machine has what it lacked.
+    if (is_incomplete && !goes_on) record.set_is_disturbed(true);
     AddEffort(result, record);
-    return Put(std::move(record), MakeKernel(search_.key, result.kernel, description_));
+    record = Put(std::move(record), MakeKernel(search_.key, result.kernel, description_));
+    if (goes_on) return result.incomplete;
+    return record;
   }
 
  private:
@@ -145,7 +153,7 @@ class RunningSearch {
                          SearchTime(trial.measurement) == progress.best_ns;
     if (!is_best) return;
     const Result<v1::TuningRecord> known = tools_.lookup_table.FindRecord(search_.key);
-    if (known.ok() && !known->is_provisional()) return;
+    if ((known.ok() && !known->is_provisional()) || !CheckCompilers().ok()) return;
     Result<PredictedKernel> made =
         KernelWithParameters(search_.expression, description_, search_.key, trial.parameters);
     if (!made.ok()) return;
@@ -161,17 +169,21 @@ class RunningSearch {
     record.set_search_time_ns(progress.elapsed_ns);
     record.set_is_provisional(true);
     record.set_result_check(static_cast<v1::ResultCheck>(trial.measurement.check));
-    const Status stored = Put(std::move(record), made->kernel).status();
-    if (!stored.ok()) spdlog::error("the best so far: {}", std::string(stored.message()));
+    Put(std::move(record), made->kernel);
   }
 
-  // Errors: Unavailable if what compiled the kernel is no longer what the key names.
-  Result<v1::TuningRecord> Put(v1::TuningRecord record, const v1::Kernel& kernel) {
+  // Errors: Unavailable if what compiled the kernels is no longer what the key names.
+  Status CheckCompilers() const {
     for (const DeviceLease* lease : search_.leases()) {
       if (!lease->held().HasNewCompilers()) continue;
       return absl::UnavailableError(absl::StrCat("a compiler of ", lease->held().name(),
                                                  " was replaced while kernels were measured"));
     }
+    return absl::OkStatus();
+  }
+
+  // Gives the record that there is now.
+  v1::TuningRecord Put(v1::TuningRecord record, const v1::Kernel& kernel) {
     *record.mutable_peaks() = peaks_;
     record.set_technique(search_.options.technique());
     record.set_seed(search_.options.seed());
@@ -186,7 +198,12 @@ class RunningSearch {
       }
     }
     *record.mutable_create_time() = ToProto(tools_.now());
-    return tools_.store.PutResult(record, kernel);
+    Result<v1::TuningRecord> stored = tools_.store.PutResult(record, kernel);
+    if (stored.ok()) return *std::move(stored);
+    spdlog::error("{} {}; it is stored later", record.name(),
+                  std::string(stored.status().message()));
+    tools_.unsaved.Put({.record = record, .kernel = kernel});
+    return record;
   }
 
   const JobSearch& search_;

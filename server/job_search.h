@@ -19,6 +19,7 @@
 #include "server/search_effort.h"
 #include "server/store.h"
 #include "server/trial_journal.h"
+#include "server/unsaved_work.h"
 #include "tuner/tuning_loop.h"
 
 namespace mdh {
@@ -48,6 +49,8 @@ struct JobSearch {
   const std::atomic<bool>& cancelled;
   // Whether the search was ended for a while only: then its result is provisional.
   std::function<bool()> is_interrupted = [] { return false; };
+  // Nobody tries again what this run cannot do to the end.
+  bool is_last_run = false;
   TrialJournal* journal = nullptr;  // none: no journal is kept
 };
 
@@ -56,13 +59,16 @@ struct SearchTools {
   Store& store;
   LookupTable& lookup_table;
   DeviceCatalogue& catalogue;
+  UnsavedWork& unsaved;
   TuneFunction tune;
   std::function<absl::Time()> now;
 };
 
 // Searches, starting from similar records, and stores the result; unless there is one already, the
-// best so far is stored as it is found. Gives the record that is stored
-// now. Errors: what Tune says; what the store says.
+// best so far is stored as it is found. What cannot be stored is kept in `unsaved`, where lookups
+// find it. Gives the record that there is now. Errors: what Tune says; so also of a search that
+// could not be done to its end (TuningResult::incomplete) unless it was cancelled or is the last
+// run, whose result is then marked as disturbed.
 Result<v1::TuningRecord> SearchAndStore(const JobSearch& search, const SearchTools& tools);
 
 }  // namespace mdh

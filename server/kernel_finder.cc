@@ -9,6 +9,7 @@
 #include "server/job_request.h"
 #include "server/kernel_key.h"
 #include "server/kernel_prediction.h"
+#include "server/record_check.h"
 #include "server/resource_names.h"
 #include "server/similar_records.h"
 
@@ -138,8 +139,14 @@ Result<v1::GetKernelResponse> KernelFinder::Measured(const Wanted& wanted,
   *response.mutable_record() = std::move(*lookup.mutable_record());
   response.mutable_differences()->Swap(lookup.mutable_differences());
   MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(response.record().name()));
-  MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), store_.GetKernel(id));
+  MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), FindKernel(id));
   return response;
+}
+
+Result<v1::Kernel> KernelFinder::FindKernel(const std::string& id) const {
+  std::optional<v1::Kernel> unsaved = jobs_.FindUnsavedKernel(id);
+  if (unsaved.has_value()) return *std::move(unsaved);
+  return KernelOfRecord(id, limits_, store_);
 }
 
 Result<v1::GetKernelResponse> KernelFinder::Nearest(const Wanted& wanted) const {

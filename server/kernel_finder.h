@@ -36,6 +36,8 @@ class KernelFinder {
   // KernelService.GetKernel.
   Result<v1::GetKernelResponse> GetBest(const v1::GetKernelRequest& request,
                                         const Requester& requester) const;
+  // The kernel of a record, by its id. Errors: as KernelOfRecord.
+  Result<v1::Kernel> FindKernel(const std::string& id) const;
 
  private:
   struct Wanted {

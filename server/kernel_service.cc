@@ -51,7 +51,7 @@ Result<v1::GetKernelResponse> KernelServiceImpl::Get(const v1::GetKernelRequest&
   }
   MDH_ASSIGN_OR_RETURN(const std::string id, InField("name", ParseKernelName(request.name())));
   v1::GetKernelResponse response;
-  MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), store_.GetKernel(id));
+  MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), finder_.FindKernel(id));
   return response;
 }
 

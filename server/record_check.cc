@@ -1,5 +1,7 @@
 #include "server/record_check.h"
 
+#include <spdlog/spdlog.h>
+
 #include <cmath>
 #include <optional>
 #include <string>
@@ -103,6 +105,18 @@ Status CheckFigures(const v1::TuningRecord& given) {
   return absl::OkStatus();
 }
 
+// From parameters.
+Result<v1::Kernel> MakeAgain(const v1::TuningRecord& record, const ExpressionLimits& limits) {
+  MDH_ASSIGN_OR_RETURN(const Expression expression, GivenExpression(record, limits));
+  MDH_ASSIGN_OR_RETURN(const DeviceDescription device, FromProto(record.device()));
+  MDH_ASSIGN_OR_RETURN(const v1::KernelKey key, CheckKey(record.key(), expression, device));
+  MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
+                       ParseTuningParameters(record.parameters()));
+  MDH_ASSIGN_OR_RETURN(PredictedKernel made,
+                       KernelWithParameters(expression, device, key, parameters));
+  return std::move(made.kernel);
+}
+
 // What is known only where it was measured.
 void TakeOver(const v1::TuningRecord& given, absl::Time now, v1::TuningRecord& record) {
   record.set_time_ns(given.time_ns());
@@ -128,6 +142,25 @@ void TakeOver(const v1::TuningRecord& given, absl::Time now, v1::TuningRecord& r
 }
 
 }  // namespace
+
+Result<v1::Kernel> KernelOfRecord(const std::string& id, const ExpressionLimits& limits,
+                                  Store& store) {
+  Result<v1::Kernel> kernel = store.GetKernel(id);
+  if (!absl::IsNotFound(kernel.status())) return kernel;
+  const Result<v1::TuningRecord> record = store.GetRecord(id);
+  if (!record.ok()) return kernel;
+  Result<v1::Kernel> made = MakeAgain(*record, limits);
+  if (!made.ok()) {
+    return absl::NotFoundError(
+        absl::StrCat(std::string(kernel.status().message()),
+                     "; it cannot be made again: ", std::string(made.status().message())));
+  }
+  made->set_name(KernelName(id));
+  const Status stored = store.RestoreKernel(id, *made);
+  spdlog::warn("kernel {} was made again from its record: {} {}", id,
+               std::string(kernel.status().message()), std::string(stored.message()));
+  return made;
+}
 
 bool IsOfOtherGenerator(const Status& error) {
   const auto info = DetailOf<google::rpc::ErrorInfo>(error);

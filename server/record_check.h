@@ -1,6 +1,8 @@
 // Results from elsewhere: checked again, their kernels generated here.
 #pragma once
 
+#include <string>
+
 #include "absl/time/time.h"
 #include "core/status.h"
 #include "mdh/v1/record.pb.h"
@@ -17,6 +19,12 @@ namespace mdh {
 // generator.
 Result<StoredResult> CheckGivenRecord(const v1::TuningRecord& given, const ExpressionLimits& limits,
                                       Store& store, absl::Time now);
+
+// The kernel that is stored for a record; one that is missing or damaged is made again from the
+// record's parameters, and stored. Errors: NotFound if there is no record, or it is of another
+// version of the generator; those of Store.
+Result<v1::Kernel> KernelOfRecord(const std::string& id, const ExpressionLimits& limits,
+                                  Store& store);
 
 // Whether an error says that the record is of another version of the generator.
 bool IsOfOtherGenerator(const Status& error);

@@ -22,7 +22,7 @@ Result<std::unique_ptr<SqliteDatabase>> OpenConnection(const SqliteStoreOptions&
 Result<std::unique_ptr<SqliteDatabase>> OpenReader(const SqliteStoreOptions& options) {
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database,
                        options.is_read_only ? SqliteDatabase::OpenReadOnly(options.path)
-                                            : SqliteDatabase::Open(options.path));
+                                            : SqliteDatabase::OpenExisting(options.path));
   MDH_RETURN_IF_ERROR(database->Execute("PRAGMA busy_timeout = 5000; PRAGMA query_only = 1"));
   return database;
 }

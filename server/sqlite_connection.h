@@ -28,4 +28,13 @@ Result<Message> ParseStored(const std::string& bytes, const char* what) {
   return message;
 }
 
+// The same of two columns of a row: the bytes, and whether their checksum is right.
+template <typename Message>
+Result<Message> ParseChecked(const SqliteStatement& row, int column, const char* what) {
+  if (row.Integer(column + 1) == 0) {
+    return absl::FailedPreconditionError(absl::StrCat("a stored ", what, " is damaged"));
+  }
+  return ParseStored<Message>(row.Bytes(column), what);
+}
+
 }  // namespace mdh

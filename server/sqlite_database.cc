@@ -88,6 +88,10 @@ Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& 
   return OpenAs(path, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 }
 
+Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::OpenExisting(const std::string& path) {
+  return OpenAs(path, path, SQLITE_OPEN_READWRITE);
+}
+
 Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::OpenReadOnly(const std::string& path) {
   std::error_code error;
   const auto wal_bytes = std::filesystem::file_size(path + "-wal", error);

@@ -68,6 +68,8 @@ class SqliteDatabase {
   // Opens the file, or makes it. Statements know a function crc32(bytes), the CRC-32 of zlib.
   // Errors: FailedPrecondition (no such folder, no permission).
   static Result<std::unique_ptr<SqliteDatabase>> Open(const std::string& path);
+  // The same of a file that is there. Errors: FailedPrecondition, also if it is not.
+  static Result<std::unique_ptr<SqliteDatabase>> OpenExisting(const std::string& path);
   // Opens a file that nobody writes while it is open, in a folder that need not be writable.
   // Errors: FailedPrecondition if that cannot be read; so also if a process that was killed has
   // left changes beside the file and not their index.

@@ -1,6 +1,7 @@
 #include "server/sqlite_integrity.h"
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,11 +9,28 @@
 #include "mdh/v1/record.pb.h"
 #include "mdh/v1/study.pb.h"
 #include "mdh/v1/tuning.pb.h"
+#include "server/resource_names.h"
+#include "server/sqlite_results.h"
 
 namespace mdh {
 namespace {
 
 constexpr size_t kMostProblems = 100;
+
+// Rows (name) whose bytes are not those that were stored.
+constexpr std::pair<const char*, const char*> kChecksums[] = {
+    {"is a record whose bytes have changed", "SELECT id FROM records WHERE crc32 <> crc32(record)"},
+    {"is a kernel whose bytes have changed", "SELECT id FROM kernels WHERE crc32 <> crc32(kernel)"},
+    {"is a job whose bytes have changed", "SELECT number FROM jobs WHERE crc32 <> crc32(job)"},
+    {"is a trial of a job whose bytes have changed",
+     "SELECT job || '/' || number FROM job_trials WHERE crc32 <> crc32(trial)"},
+    {"is a study whose bytes have changed",
+     "SELECT number FROM studies WHERE crc32 <> crc32(study)"},
+    {"is a study whose specification's bytes have changed",
+     "SELECT number FROM study_specs WHERE crc32 <> crc32(spec)"},
+    {"is a trial of a study whose bytes have changed",
+     "SELECT study || '/' || number FROM study_trials WHERE crc32 <> crc32(trial)"},
+};
 
 class IntegritySearch {
  public:
@@ -48,6 +66,19 @@ class IntegritySearch {
       Add(absl::StrCat(rows.Bytes(0), " ", problem));
     }
   }
+  // Rows (id, message) whose messages are to have the name `prefix` + id: the index of a damaged
+  // database may lead to others.
+  Status LookAtOwnNames(const char* what, const std::string& prefix, const char* sql) {
+    MDH_ASSIGN_OR_RETURN(SqliteStatement rows, database_.Prepare(sql));
+    while (true) {
+      MDH_ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+      if (!has_row) return absl::OkStatus();
+      const std::string name(NameIn(rows.View(1)));
+      if (name != prefix + rows.Bytes(0)) {
+        Add(absl::StrCat(what, " ", rows.Bytes(0), " is stored as '", name, "'"));
+      }
+    }
+  }
   std::vector<std::string> Take() { return std::move(problems_); }
 
  private:
@@ -73,10 +104,13 @@ Result<std::vector<std::string>> FindProblems(SqliteDatabase& database) {
       "trial", "SELECT job || '/' || number, trial FROM job_trials"));
   MDH_RETURN_IF_ERROR(
       search.LookAtMessages<v1::Study>("study", "SELECT number, study FROM studies"));
-  MDH_RETURN_IF_ERROR(search.LookAtNames("is a record whose bytes have changed",
-                                         "SELECT id FROM records WHERE crc32 <> crc32(record)"));
-  MDH_RETURN_IF_ERROR(search.LookAtNames("is a kernel whose bytes have changed",
-                                         "SELECT id FROM kernels WHERE crc32 <> crc32(kernel)"));
+  for (const auto& [problem, sql] : kChecksums) {
+    MDH_RETURN_IF_ERROR(search.LookAtNames(problem, sql));
+  }
+  MDH_RETURN_IF_ERROR(search.LookAtOwnNames(
+      "record", RecordName(""), "SELECT id, record FROM records WHERE crc32 = crc32(record)"));
+  MDH_RETURN_IF_ERROR(search.LookAtOwnNames(
+      "kernel", KernelName(""), "SELECT id, kernel FROM kernels WHERE crc32 = crc32(kernel)"));
   MDH_RETURN_IF_ERROR(
       search.LookAtNames("is a record without a kernel",
                          "SELECT id FROM records WHERE id NOT IN (SELECT id FROM kernels)"));

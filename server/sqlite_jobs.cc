@@ -1,6 +1,7 @@
 #include "server/sqlite_jobs.h"
 
 #include <google/protobuf/util/time_util.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <utility>
@@ -25,9 +26,17 @@ int64_t EndedNs(const v1::TuningJob& job) {
   return google::protobuf::util::TimeUtil::TimestampToNanoseconds(job.end_time());
 }
 
-// A job from a row (number, job).
+// What ParseJob reads.
+#define MDH_JOB_COLUMNS "number, job, crc32 = crc32(job)"
+
+// A job from the columns above, which are the first of a row.
 Result<v1::TuningJob> ParseJob(const SqliteStatement& row) {
-  MDH_ASSIGN_OR_RETURN(v1::TuningJob job, ParseStored<v1::TuningJob>(row.Bytes(1), "job"));
+  Result<v1::TuningJob> parsed = ParseChecked<v1::TuningJob>(row, 1, "job");
+  if (!parsed.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        JobName(row.Integer(0)), " cannot be read: ", std::string(parsed.status().message())));
+  }
+  v1::TuningJob job = *std::move(parsed);
   job.set_name(JobName(row.Integer(0)));
   return job;
 }
@@ -40,6 +49,7 @@ Result<std::vector<v1::TuningJob>> ParseJobs(SqliteStatement& rows, int limit,
     MDH_ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
     Result<v1::TuningJob> job = ParseJob(rows);
+    if (!job.ok()) spdlog::error("{}", std::string(job.status().message()));
     if (job.ok() && filter.Fits(*job)) jobs.push_back(*std::move(job));
   }
   return jobs;
@@ -57,11 +67,13 @@ bool JobFilter::Fits(const v1::TuningJob& job) const {
   return fits_state && fits_expression && fits_device && (source.empty() || source == job.source());
 }
 
-Result<int64_t> InsertJobRow(SqliteDatabase& database, const v1::TuningJob& job) {
-  MDH_ASSIGN_OR_RETURN(SqliteUse insert,
-                       SqliteUse::Of(database,
-                                     "INSERT INTO jobs (request_id, is_finished, job, ended_ns)"
-                                     " VALUES (?1, ?2, ?3, ?4) RETURNING number"));
+Result<int64_t> InsertJobRow(SqliteDatabase& database, const v1::TuningJob& job,
+                             const JobClaim& claim) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse insert,
+      SqliteUse::Of(database,
+                    "INSERT INTO jobs (request_id, is_finished, job, ended_ns, owner, lease_ns,"
+                    " crc32) VALUES (?1, ?2, ?3, ?4, ?5, ?6, crc32(?3)) RETURNING number"));
   if (job.request_id().empty()) {
     insert->BindNull(1);
   } else {
@@ -69,7 +81,9 @@ Result<int64_t> InsertJobRow(SqliteDatabase& database, const v1::TuningJob& job)
   }
   insert->Bind(2, IsFinished(job.state()))
       .BindBytes(3, job.SerializeAsString())
-      .Bind(4, EndedNs(job));
+      .Bind(4, EndedNs(job))
+      .BindText(5, claim.owner)
+      .Bind(6, absl::ToUnixNanos(claim.until));
   MDH_RETURN_IF_ERROR(insert->Step().status());
   const int64_t number = insert->Integer(0);
   MDH_RETURN_IF_ERROR(insert->Step().status());
@@ -80,7 +94,8 @@ Status UpdateJobRow(SqliteDatabase& database, int64_t number, const v1::TuningJo
   MDH_ASSIGN_OR_RETURN(
       SqliteUse update,
       SqliteUse::Of(database,
-                    "UPDATE jobs SET is_finished = ?2, job = ?3, ended_ns = ?4 WHERE number = ?1"));
+                    "UPDATE jobs SET is_finished = ?2, job = ?3, ended_ns = ?4, crc32 = crc32(?3)"
+                    " WHERE number = ?1"));
   MDH_RETURN_IF_ERROR(update->Bind(1, number)
                           .Bind(2, IsFinished(job.state()))
                           .BindBytes(3, job.SerializeAsString())
@@ -90,8 +105,8 @@ Status UpdateJobRow(SqliteDatabase& database, int64_t number, const v1::TuningJo
 }
 
 Result<v1::TuningJob> ReadJob(SqliteDatabase& database, int64_t number) {
-  MDH_ASSIGN_OR_RETURN(SqliteUse get,
-                       SqliteUse::Of(database, "SELECT number, job FROM jobs WHERE number = ?1"));
+  MDH_ASSIGN_OR_RETURN(SqliteUse get, SqliteUse::Of(database, "SELECT " MDH_JOB_COLUMNS
+                                                              " FROM jobs WHERE number = ?1"));
   MDH_ASSIGN_OR_RETURN(const bool has_row, get->Bind(1, number).Step());
   if (!has_row) return NoJob(number);
   return ParseJob(*get);
@@ -99,9 +114,8 @@ Result<v1::TuningJob> ReadJob(SqliteDatabase& database, int64_t number) {
 
 Result<std::optional<v1::TuningJob>> ReadJobByRequest(SqliteDatabase& database,
                                                       std::string_view request_id) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse find,
-      SqliteUse::Of(database, "SELECT number, job FROM jobs WHERE request_id = ?1"));
+  MDH_ASSIGN_OR_RETURN(SqliteUse find, SqliteUse::Of(database, "SELECT " MDH_JOB_COLUMNS
+                                                               " FROM jobs WHERE request_id = ?1"));
   MDH_ASSIGN_OR_RETURN(const bool has_row, find->BindText(1, request_id).Step());
   if (!has_row) return std::nullopt;
   return ParseJob(*find);
@@ -109,35 +123,64 @@ Result<std::optional<v1::TuningJob>> ReadJobByRequest(SqliteDatabase& database,
 
 Result<std::vector<v1::TuningJob>> ReadJobs(SqliteDatabase& database, int64_t before, int limit,
                                             const JobFilter& filter) {
-  MDH_ASSIGN_OR_RETURN(SqliteUse list,
-                       SqliteUse::Of(database,
-                                     "SELECT number, job FROM jobs WHERE ?1 = 0 OR number < ?1"
-                                     " ORDER BY number DESC"));
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse list,
+      SqliteUse::Of(database, "SELECT " MDH_JOB_COLUMNS " FROM jobs WHERE ?1 = 0 OR number < ?1"
+                              " ORDER BY number DESC"));
   list->Bind(1, before);
   return ParseJobs(*list, limit, filter);
 }
 
 Result<std::vector<v1::TuningJob>> ReadUnfinishedJobs(SqliteDatabase& database,
                                                       const std::string& owner) {
-  MDH_ASSIGN_OR_RETURN(SqliteUse list,
-                       SqliteUse::Of(database,
-                                     "SELECT number, job FROM jobs WHERE is_finished = 0"
-                                     " AND (?1 = '' OR owner = ?1) ORDER BY number"));
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse list,
+      SqliteUse::Of(database, "SELECT " MDH_JOB_COLUMNS " FROM jobs WHERE is_finished = 0"
+                              " AND (?1 = '' OR owner = ?1) ORDER BY number"));
   list->BindText(1, owner);
   return ParseJobs(*list, 0, {});
 }
 
-Result<int64_t> ClaimJobRows(SqliteDatabase& database, const std::string& owner, absl::Time now,
-                             absl::Time until) {
+namespace {
+
+// Numbers of the jobs that nobody owns at that time and that name one of the devices.
+Result<std::vector<int64_t>> UnownedJobs(SqliteDatabase& database, const std::string& owner,
+                                         absl::Time now, const std::vector<std::string>& devices) {
   MDH_ASSIGN_OR_RETURN(
-      SqliteUse claim,
+      SqliteUse list,
       SqliteUse::Of(database,
-                    "UPDATE jobs SET owner = ?1, lease_ns = ?3 WHERE is_finished = 0"
-                    " AND (owner = '' OR owner = ?1 OR lease_ns < ?2)"));
-  MDH_RETURN_IF_ERROR(claim->BindText(1, owner)
-                          .Bind(2, absl::ToUnixNanos(now))
-                          .Bind(3, absl::ToUnixNanos(until))
-                          .Run());
+                    "SELECT " MDH_JOB_COLUMNS " FROM jobs WHERE is_finished = 0 AND owner <> ?1"
+                    " AND (owner = '' OR lease_ns < ?2) ORDER BY number"));
+  list->BindText(1, owner).Bind(2, absl::ToUnixNanos(now));
+  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningJob> jobs, ParseJobs(*list, 0, {}));
+  std::vector<int64_t> numbers;
+  for (const v1::TuningJob& job : jobs) {
+    const bool has_device =
+        std::find_first_of(job.devices().begin(), job.devices().end(), devices.begin(),
+                           devices.end()) != job.devices().end();
+    if (!has_device) continue;
+    MDH_ASSIGN_OR_RETURN(numbers.emplace_back(), ParseJobName(job.name()));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+Result<int64_t> ClaimJobRows(SqliteDatabase& database, const JobClaim& claim, absl::Time now,
+                             const std::vector<std::string>& devices) {
+  MDH_ASSIGN_OR_RETURN(const std::vector<int64_t> unowned,
+                       UnownedJobs(database, claim.owner, now, devices));
+  MDH_ASSIGN_OR_RETURN(SqliteUse take,
+                       SqliteUse::Of(database, "UPDATE jobs SET owner = ?2 WHERE number = ?1"));
+  for (const int64_t number : unowned) {
+    MDH_RETURN_IF_ERROR(take->Bind(1, number).BindText(2, claim.owner).Run());
+  }
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse renew,
+      SqliteUse::Of(database,
+                    "UPDATE jobs SET lease_ns = ?2 WHERE is_finished = 0 AND owner = ?1"));
+  MDH_RETURN_IF_ERROR(
+      renew->BindText(1, claim.owner).Bind(2, absl::ToUnixNanos(claim.until)).Run());
   return database.Changes();
 }
 
@@ -145,7 +188,7 @@ Status PutTrialRows(SqliteDatabase& database, int64_t job,
                     absl::Span<const v1::TuningTrial> trials) {
   MDH_ASSIGN_OR_RETURN(
       SqliteUse put,
-      SqliteUse::Of(database, "INSERT OR REPLACE INTO job_trials VALUES (?1, ?2, ?3)"));
+      SqliteUse::Of(database, "INSERT OR REPLACE INTO job_trials VALUES (?1, ?2, ?3, crc32(?3))"));
   for (const v1::TuningTrial& trial : trials) {
     MDH_RETURN_IF_ERROR(
         put->Bind(1, job).Bind(2, trial.number()).BindBytes(3, trial.SerializeAsString()).Run());
@@ -158,7 +201,7 @@ Result<std::vector<v1::TuningTrial>> ReadTrials(SqliteDatabase& database, int64_
   MDH_ASSIGN_OR_RETURN(SqliteUse read,
                        SqliteUse::Of(database,
                                      "SELECT trial FROM job_trials WHERE job = ?1 AND number > ?2"
-                                     " ORDER BY number LIMIT ?3"));
+                                     " AND crc32 = crc32(trial) ORDER BY number LIMIT ?3"));
   read->Bind(1, job).Bind(2, after).Bind(3, limit == 0 ? -1 : limit);
   std::vector<v1::TuningTrial> trials;
   while (true) {

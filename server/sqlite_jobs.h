@@ -16,7 +16,8 @@
 
 namespace mdh {
 
-Result<int64_t> InsertJobRow(SqliteDatabase& database, const v1::TuningJob& job);
+Result<int64_t> InsertJobRow(SqliteDatabase& database, const v1::TuningJob& job,
+                             const JobClaim& claim);
 Status UpdateJobRow(SqliteDatabase& database, int64_t number, const v1::TuningJob& job);
 Result<v1::TuningJob> ReadJob(SqliteDatabase& database, int64_t number);
 Result<std::optional<v1::TuningJob>> ReadJobByRequest(SqliteDatabase& database,
@@ -25,8 +26,8 @@ Result<std::vector<v1::TuningJob>> ReadJobs(SqliteDatabase& database, int64_t be
                                             const JobFilter& filter);
 Result<std::vector<v1::TuningJob>> ReadUnfinishedJobs(SqliteDatabase& database,
                                                       const std::string& owner);
-Result<int64_t> ClaimJobRows(SqliteDatabase& database, const std::string& owner, absl::Time now,
-                             absl::Time until);
+Result<int64_t> ClaimJobRows(SqliteDatabase& database, const JobClaim& claim, absl::Time now,
+                             const std::vector<std::string>& devices);
 
 Status PutTrialRows(SqliteDatabase& database, int64_t job,
                     absl::Span<const v1::TuningTrial> trials);

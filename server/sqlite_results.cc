@@ -53,32 +53,12 @@ Result<v1::TuningRecord> ParseRecord(const SqliteStatement& row) {
   return record;
 }
 
-// Of a serialised record.
-std::string_view NameInRecord(std::string_view record) {
-  WireReader fields(record);
-  while (fields.Next()) {
-    if (fields.number() == v1::TuningRecord::kNameFieldNumber) return fields.bytes();
-  }
-  return {};
-}
-
 // Whether a record is pinned is not stored with it.
 std::string Pinned(std::string_view record) {
   v1::TuningRecord parsed;
   parsed.ParseFromArray(record.data(), static_cast<int>(record.size()));
   parsed.set_is_pinned(true);
   return parsed.SerializeAsString();
-}
-
-// NotFound if there is none.
-Result<v1::TuningRecord> ReadRecord(SqliteDatabase& database, const std::string& id) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse get,
-      SqliteUse::Of(database, "SELECT " MDH_RECORD_COLUMNS " FROM records LEFT JOIN pins USING (id)"
-                              " WHERE records.id = ?1"));
-  MDH_ASSIGN_OR_RETURN(const bool has_row, get->BindText(1, id).Step());
-  if (!has_row) return NoRecord(id);
-  return ParseRecord(*get);
 }
 
 // The record with the key of `record`, if it is to stay.
@@ -153,6 +133,36 @@ Status DeleteRows(SqliteDatabase& database, const std::string& id) {
 
 }  // namespace
 
+std::string_view NameIn(std::string_view message) {
+  constexpr int kName = v1::TuningRecord::kNameFieldNumber;
+  static_assert(kName == int{v1::Kernel::kNameFieldNumber});
+  WireReader fields(message);
+  while (fields.Next()) {
+    if (fields.number() == kName) return fields.bytes();
+  }
+  return {};
+}
+
+Result<v1::TuningRecord> ReadRecord(SqliteDatabase& database, const std::string& id) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse get,
+      SqliteUse::Of(database, "SELECT " MDH_RECORD_COLUMNS " FROM records LEFT JOIN pins USING (id)"
+                              " WHERE records.id = ?1"));
+  MDH_ASSIGN_OR_RETURN(const bool has_row, get->BindText(1, id).Step());
+  if (!has_row) return NoRecord(id);
+  return ParseRecord(*get);
+}
+
+Status PutKernelRow(SqliteDatabase& database, const std::string& id, v1::Kernel kernel) {
+  // Which binds it to its record.
+  kernel.set_name(KernelName(id));
+  MDH_ASSIGN_OR_RETURN(SqliteUse put,
+                       SqliteUse::Of(database,
+                                     "INSERT OR REPLACE INTO kernels (id, kernel, crc32)"
+                                     " VALUES (?1, ?2, crc32(?2))"));
+  return put->BindText(1, id).BindBytes(2, kernel.SerializeAsString()).Run();
+}
+
 Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& result) {
   v1::TuningRecord record = result.record;
   record.clear_is_pinned();
@@ -179,12 +189,7 @@ Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& r
                           .BindBytes(9, record.SerializeAsString())
                           .Bind(10, record.is_provisional())
                           .Run());
-  MDH_ASSIGN_OR_RETURN(SqliteUse put_kernel,
-                       SqliteUse::Of(database,
-                                     "INSERT OR REPLACE INTO kernels (id, kernel, crc32)"
-                                     " VALUES (?1, ?2, crc32(?2))"));
-  MDH_RETURN_IF_ERROR(
-      put_kernel->BindText(1, id).BindBytes(2, result.kernel.SerializeAsString()).Run());
+  MDH_RETURN_IF_ERROR(PutKernelRow(database, id, result.kernel));
   MDH_ASSIGN_OR_RETURN(ChangedRecord changed,
                        AddChange(database, v1::KERNEL_CHANGE_KIND_PUT, record));
   return PutOutcome{std::move(record), std::move(changed)};
@@ -240,7 +245,7 @@ Status ReadRecords(SqliteDatabase& database, const RecordRows& rows, const Store
     if (!has_row) return absl::OkStatus();
     const std::string id = read->Bytes(3);
     const std::string_view record = read->View(0);
-    const bool is_whole = read->Integer(1) != 0 && NameInRecord(record) == RecordName(id);
+    const bool is_whole = read->Integer(1) != 0 && NameIn(record) == RecordName(id);
     if (!is_whole) {
       damaged.push_back(id);
     } else if (read->Integer(2) == 0) {
@@ -289,8 +294,12 @@ Result<v1::Kernel> ReadKernel(SqliteDatabase& database, std::string_view id) {
   if (!has_row) {
     return absl::NotFoundError(absl::StrCat("there is no kernel ", std::string(id)));
   }
-  if (get->Integer(1) == 0) return absl::FailedPreconditionError("a stored kernel is damaged");
-  return ParseStored<v1::Kernel>(get->Bytes(0), "kernel");
+  MDH_ASSIGN_OR_RETURN(v1::Kernel kernel, ParseChecked<v1::Kernel>(*get, 0, "kernel"));
+  // The index of a damaged database may lead to the row of another one.
+  if (kernel.name() != KernelName(id)) {
+    return absl::FailedPreconditionError(absl::StrCat("what is stored for it is ", kernel.name()));
+  }
+  return kernel;
 }
 
 Result<int64_t> ReadLatestChange(SqliteDatabase& database) {

@@ -15,6 +15,9 @@
 
 namespace mdh {
 
+// The name in a serialised record or kernel; empty if there is none.
+std::string_view NameIn(std::string_view message);
+
 // Changes that are remembered; older ones are forgotten.
 inline constexpr int64_t kRememberedChanges = 10'000;
 
@@ -52,6 +55,8 @@ Status ReadRecords(SqliteDatabase& database, const RecordRows& rows, const Store
 Result<RecordPage> ReadRecordPage(SqliteDatabase& database, int64_t after, int limit);
 // Moves a record and its kernel to the quarantine.
 Status QuarantineRows(SqliteDatabase& database, const std::string& id);
+Result<v1::TuningRecord> ReadRecord(SqliteDatabase& database, const std::string& id);
+Status PutKernelRow(SqliteDatabase& database, const std::string& id, v1::Kernel kernel);
 Result<v1::Kernel> ReadKernel(SqliteDatabase& database, std::string_view id);
 
 Result<int64_t> ReadLatestChange(SqliteDatabase& database);

@@ -139,6 +139,21 @@ constexpr const char* kMigrations[] = {
       UPDATE study_totals SET bytes = bytes - length(OLD.trial);
     END;
     )sql",
+    // Checksums of the rest. `commits` has one row: how many transactions there were (CommitCount).
+    R"sql(
+    ALTER TABLE jobs ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE job_trials ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE studies ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE study_specs ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE study_trials ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    UPDATE jobs SET crc32 = crc32(job);
+    UPDATE job_trials SET crc32 = crc32(trial);
+    UPDATE studies SET crc32 = crc32(study);
+    UPDATE study_specs SET crc32 = crc32(spec);
+    UPDATE study_trials SET crc32 = crc32(trial);
+    CREATE TABLE commits (number INTEGER NOT NULL) STRICT;
+    INSERT INTO commits VALUES (0);
+    )sql",
 };
 constexpr int64_t kSchemaVersion = std::size(kMigrations);
 

@@ -9,19 +9,23 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "core/start_thread.h"
-#include "server/file_lock.h"
+#include "server/commit_count.h"
+#include "server/database_locks.h"
 #include "server/resource_names.h"
 #include "server/sqlite_connection.h"
 #include "server/sqlite_integrity.h"
 #include "server/sqlite_jobs.h"
 #include "server/sqlite_page_check.h"
+#include "server/sqlite_place.h"
 #include "server/sqlite_results.h"
+#include "server/sqlite_retention.h"
 #include "server/sqlite_schema.h"
 #include "server/sqlite_study_store.h"
 #include "server/sqlite_writer.h"
@@ -35,16 +39,27 @@ constexpr int64_t kReadThreads = 8;
 
 class SqliteStore : public Store {
  public:
-  // `writer`: a database, or why it cannot be written.
-  template <typename Writer>
-  SqliteStore(SqliteStoreOptions options, std::unique_ptr<FileLock> lock, Writer writer,
+  SqliteStore(SqliteStoreOptions options, DatabaseLocks locks,
+              std::unique_ptr<SqliteDatabase> writer, std::unique_ptr<SqliteDatabase> reader)
+      : options_(std::move(options)),
+        locks_(std::move(locks)),
+        commits_(*locks_.name),
+        place_(options_.path),
+        writer_(std::move(writer), {.check = [this] { return place_.Check(); },
+                                    .on_end = [this](auto& to) { return commits_->Add(to); },
+                                    .on_commit = [this] { commits_->Keep(); }}),
+        reader_(std::move(reader)) {}
+  // `why` it cannot be written.
+  SqliteStore(SqliteStoreOptions options, DatabaseLocks locks, Status why,
               std::unique_ptr<SqliteDatabase> reader)
       : options_(std::move(options)),
-        lock_(std::move(lock)),
-        writer_(std::move(writer)),
+        locks_(std::move(locks)),
+        place_(options_.path),
+        writer_(std::move(why)),
         reader_(std::move(reader)) {}
 
-  Status Prepare(PagesChecked checked);
+  // `is_new`: there was no database before.
+  Status Prepare(PagesChecked checked, bool is_new);
 
   Result<v1::TuningRecord> PutResult(const v1::TuningRecord& record,
                                      const v1::Kernel& kernel) override;
@@ -52,7 +67,9 @@ class SqliteStore : public Store {
   Result<std::vector<v1::TuningRecord>> AllRecords() override;
   Status ForEachRecord(const TakeRecord& take) override;
   Result<RecordPage> ListRecords(int64_t after, int limit) override;
+  Result<v1::TuningRecord> GetRecord(std::string_view id) override;
   Result<v1::Kernel> GetKernel(std::string_view id) override;
+  Status RestoreKernel(std::string_view id, const v1::Kernel& kernel) override;
   Result<v1::TuningRecord> RemoveResult(std::string_view id) override;
   Result<v1::TuningRecord> SetPinning(std::string_view id, Pinning pinning) override;
 
@@ -61,14 +78,15 @@ class SqliteStore : public Store {
   Result<std::vector<v1::KernelChange>> ChangesAfter(int64_t after, int limit) override;
   bool WaitForChange(int64_t after, absl::Duration timeout) override;
 
-  Result<int64_t> InsertJob(const v1::TuningJob& job) override;
+  Result<int64_t> InsertJob(const v1::TuningJob& job, const JobClaim& claim) override;
   Status UpdateJob(int64_t number, const v1::TuningJob& job) override;
   Result<v1::TuningJob> GetJob(int64_t number) override;
   Result<std::optional<v1::TuningJob>> FindJobByRequest(std::string_view request_id) override;
   Result<std::vector<v1::TuningJob>> ListJobs(int64_t before, int limit,
                                               const JobFilter& filter) override;
   Result<std::vector<v1::TuningJob>> UnfinishedJobs(const std::string& owner) override;
-  Result<int64_t> ClaimJobs(const std::string& owner, absl::Time now, absl::Time until) override;
+  Result<int64_t> ClaimJobs(const JobClaim& claim, absl::Time now,
+                            const std::vector<std::string>& devices) override;
 
   Status PutTrials(int64_t job, absl::Span<const v1::TuningTrial> trials) override;
   Result<std::vector<v1::TuningTrial>> ListTrials(int64_t job, int64_t after, int limit) override;
@@ -79,7 +97,8 @@ class SqliteStore : public Store {
   Result<v1::CollectGarbageResponse> Forget(const Retention& retention) override;
   Status BackUp(const std::string& path) override;
   Result<std::vector<std::string>> CheckIntegrity() override;
-  Status CheckWritable() const override { return writer_.refusal(); }
+  Status CheckWritable() const override;
+  void LookAfter() override { place_.LookAfter(writer_); }
   Status Count(v1::Statistics& statistics) override;
   int64_t schema_version() const override { return SchemaVersion(); }
 
@@ -88,6 +107,10 @@ class SqliteStore : public Store {
 
  private:
   void StopWriting(const std::string& damage);
+  // What is wrong with the storage; empty: nothing.
+  std::string Problem() const;
+  // A connection of its own, to the database that is open.
+  Result<std::unique_ptr<SqliteDatabase>> OpenAnotherReader() const;
   // Sets records that cannot be read aside, if anything can be written.
   Status Quarantine(const std::vector<std::string>& damaged);
   // Tells the listener and those who wait. By the writer, in the order of the changes.
@@ -100,7 +123,10 @@ class SqliteStore : public Store {
   }
 
   const SqliteStoreOptions options_;
-  std::unique_ptr<FileLock> lock_;  // released after the database is closed
+  DatabaseLocks locks_;                 // released after the database is closed
+  std::optional<CommitCount> commits_;  // of a database that can be written
+  int64_t missing_ = 0;                 // transactions, when it was opened
+  SqlitePlace place_;
   SqliteWriter writer_;
   absl::Mutex reader_mutex_;
   std::unique_ptr<SqliteDatabase> reader_ ABSL_GUARDED_BY(reader_mutex_);
@@ -110,9 +136,17 @@ class SqliteStore : public Store {
   std::unique_ptr<SqlitePageCheck> page_check_;  // null if the pages were checked before
 };
 
-Status SqliteStore::Prepare(PagesChecked checked) {
+Status SqliteStore::Prepare(PagesChecked checked, bool is_new) {
+  if (commits_) {
+    MDH_ASSIGN_OR_RETURN(const int64_t missing, ReadWith([&](SqliteDatabase& database) {
+                           return commits_->CountMissing(database);
+                         }));
+    if (!is_new) missing_ = missing;
+    if (missing_ > 0) spdlog::error("{}", Problem());
+    MDH_RETURN_IF_ERROR(place_.Note());
+  }
   if (checked == PagesChecked::kNone) {
-    MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database, OpenReader(options_));
+    MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database, OpenAnotherReader());
     page_check_ = std::make_unique<SqlitePageCheck>(
         std::move(database), [this](const std::string& damage) { StopWriting(damage); });
   }
@@ -126,6 +160,26 @@ void SqliteStore::StopWriting(const std::string& damage) {
   writer_.Refuse(absl::FailedPreconditionError(
       absl::StrCat("database ", options_.path, " is damaged (", damage,
                    "): nothing is written any more; restore a backup")));
+}
+
+Status SqliteStore::CheckWritable() const {
+  MDH_RETURN_IF_ERROR(writer_.refusal());
+  return place_.Check();
+}
+
+std::string SqliteStore::Problem() const {
+  if (const Status moved = place_.Check(); !moved.ok()) return std::string(moved.message());
+  if (const Status health = writer_.health(); !health.ok()) return std::string(health.message());
+  if (missing_ == 0) return "";
+  return absl::StrCat(missing_, " transactions that were acknowledged are not in database ",
+                      options_.path,
+                      ": its log was cut or damaged, or an older database was put in its place");
+}
+
+Result<std::unique_ptr<SqliteDatabase>> SqliteStore::OpenAnotherReader() const {
+  // What is at the path now need not be the database.
+  MDH_RETURN_IF_ERROR(place_.Check());
+  return OpenReader(options_);
 }
 
 void SqliteStore::Announce(const ChangedRecord& changed) {
@@ -208,7 +262,7 @@ Status SqliteStore::ForEachRecord(const TakeRecord& take) {
     parts[n].rows = {all.first + n * rows, std::min(all.first + (n + 1) * rows - 1, all.last)};
     const auto read = [this, &take, &part = parts[n]] {
       // A connection of its own: one connection reads one row at a time.
-      const Result<std::unique_ptr<SqliteDatabase>> database = OpenReader(options_);
+      const Result<std::unique_ptr<SqliteDatabase>> database = OpenAnotherReader();
       part.status = database.ok() ? ReadRecords(**database, part.rows, take, part.damaged)
                                   : database.status();
     };
@@ -229,6 +283,17 @@ Status SqliteStore::ForEachRecord(const TakeRecord& take) {
 
 Result<RecordPage> SqliteStore::ListRecords(int64_t after, int limit) {
   return ReadWith([&](SqliteDatabase& database) { return ReadRecordPage(database, after, limit); });
+}
+
+Result<v1::TuningRecord> SqliteStore::GetRecord(std::string_view id) {
+  return ReadWith([&](SqliteDatabase& database) { return ReadRecord(database, std::string(id)); });
+}
+
+Status SqliteStore::RestoreKernel(std::string_view id, const v1::Kernel& kernel) {
+  return writer_.Run([&](SqliteDatabase& database) -> Status {
+    MDH_RETURN_IF_ERROR(ReadRecord(database, std::string(id)).status());
+    return PutKernelRow(database, std::string(id), kernel);
+  });
 }
 
 Result<v1::Kernel> SqliteStore::GetKernel(std::string_view id) {
@@ -298,10 +363,10 @@ bool SqliteStore::WaitForChange(int64_t after, absl::Duration timeout) {
   return changes_mutex_.AwaitWithTimeout(absl::Condition(&is_later), timeout);
 }
 
-Result<int64_t> SqliteStore::InsertJob(const v1::TuningJob& job) {
+Result<int64_t> SqliteStore::InsertJob(const v1::TuningJob& job, const JobClaim& claim) {
   int64_t number = 0;
   MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
-    MDH_ASSIGN_OR_RETURN(number, InsertJobRow(database, job));
+    MDH_ASSIGN_OR_RETURN(number, InsertJobRow(database, job, claim));
     return absl::OkStatus();
   }));
   return number;
@@ -329,10 +394,11 @@ Result<std::vector<v1::TuningJob>> SqliteStore::UnfinishedJobs(const std::string
   return ReadWith([&](SqliteDatabase& database) { return ReadUnfinishedJobs(database, owner); });
 }
 
-Result<int64_t> SqliteStore::ClaimJobs(const std::string& owner, absl::Time now, absl::Time until) {
+Result<int64_t> SqliteStore::ClaimJobs(const JobClaim& claim, absl::Time now,
+                                       const std::vector<std::string>& devices) {
   int64_t claimed = 0;
   MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
-    MDH_ASSIGN_OR_RETURN(claimed, ClaimJobRows(database, owner, now, until));
+    MDH_ASSIGN_OR_RETURN(claimed, ClaimJobRows(database, claim, now, devices));
     return absl::OkStatus();
   }));
   return claimed;
@@ -371,23 +437,7 @@ Result<v1::CollectGarbageResponse> SqliteStore::Forget(const Retention& retentio
   v1::CollectGarbageResponse forgotten;
   std::vector<ChangedRecord> changes;
   const auto forget = [&](SqliteDatabase& database) -> Status {
-    MDH_ASSIGN_OR_RETURN(const std::vector<int64_t> jobs, ReadForgettableJobs(database, retention));
-    int64_t trials = 0;
-    for (const int64_t job : jobs) {
-      MDH_ASSIGN_OR_RETURN(const int64_t own, retention.only_count ? CountTrials(database, job)
-                                                                   : DeleteJobRows(database, job));
-      trials += own;
-    }
-    MDH_ASSIGN_OR_RETURN(const std::vector<std::string> records,
-                         ReadReplacedResults(database, retention.generator_version));
-    for (const std::string& id : records) {
-      if (retention.only_count) continue;
-      MDH_ASSIGN_OR_RETURN(ChangedRecord changed, RemoveResultRows(database, id));
-      changes.push_back(std::move(changed));
-    }
-    forgotten.set_jobs(static_cast<int64_t>(jobs.size()));
-    forgotten.set_trials(trials);
-    forgotten.set_records(static_cast<int64_t>(records.size()));
+    MDH_ASSIGN_OR_RETURN(forgotten, ForgetRows(database, retention, changes));
     return absl::OkStatus();
   };
   MDH_RETURN_IF_ERROR(writer_.Run(forget, [&] {
@@ -398,19 +448,22 @@ Result<v1::CollectGarbageResponse> SqliteStore::Forget(const Retention& retentio
 
 Status SqliteStore::BackUp(const std::string& path) {
   // A connection of its own: neither readers nor the writer wait for it.
-  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteDatabase> source, OpenReader(options_));
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteDatabase> source, OpenAnotherReader());
   return source->CopyTo(path);
 }
 
 Result<std::vector<std::string>> SqliteStore::CheckIntegrity() {
-  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteDatabase> source, OpenReader(options_));
-  return FindProblems(*source);
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteDatabase> source, OpenAnotherReader());
+  MDH_ASSIGN_OR_RETURN(std::vector<std::string> problems, FindProblems(*source));
+  if (missing_ > 0) problems.push_back(Problem());
+  return problems;
 }
 
 Status SqliteStore::Count(v1::Statistics& statistics) {
   statistics.set_transactions(writer_.transactions());
   statistics.set_writes(writer_.writes());
-  statistics.set_storage_problem(std::string(writer_.health().message()));
+  statistics.set_storage_problem(Problem());
+  statistics.set_lost_transactions(missing_);
   statistics.set_latest_change(LatestChange());
   if (page_check_ != nullptr) {
     *statistics.mutable_page_check() = page_check_->Read();
@@ -431,44 +484,36 @@ bool MayBeWritten(const std::string& path) {
   return may_write(path.c_str()) && may_write(folder.empty() ? "." : folder.c_str());
 }
 
-// The lock of a database, as FileLock's functions give it.
-Result<std::unique_ptr<FileLock>> NotInUse(Result<std::unique_ptr<FileLock>> lock,
-                                           const std::string& path) {
-  if (!absl::IsUnavailable(lock.status())) return lock;
-  return absl::FailedPreconditionError(
-      absl::StrCat("database ", path, " is in use by another mdhd"));
-}
-
 // `why`: nothing can be written.
 Result<std::unique_ptr<Store>> OpenReadOnlyStore(SqliteStoreOptions options, Status why) {
   options.is_read_only = true;
-  MDH_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
-                       NotInUse(FileLock::Share(options.path + ".lock"), options.path));
+  MDH_ASSIGN_OR_RETURN(DatabaseLocks locks, DatabaseLocks::Share(options.path));
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> reader, OpenReader(options));
   MDH_ASSIGN_OR_RETURN(const PagesChecked checked, CheckSchema(*reader, options.max_checked_bytes));
   auto store =
-      std::make_unique<SqliteStore>(options, std::move(lock), std::move(why), std::move(reader));
-  MDH_RETURN_IF_ERROR(store->Prepare(checked));
+      std::make_unique<SqliteStore>(options, std::move(locks), std::move(why), std::move(reader));
+  MDH_RETURN_IF_ERROR(store->Prepare(checked, /*is_new=*/false));
   return std::unique_ptr<Store>(std::move(store));
 }
 
 Result<std::unique_ptr<Store>> OpenWritableStore(const SqliteStoreOptions& options) {
-  const std::filesystem::path folder = std::filesystem::path(options.path).parent_path();
+  const std::string& path = options.path;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code error;
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
   if (error) {
-    return absl::FailedPreconditionError(absl::StrCat("folder ", folder.string(), " for database ",
-                                                      options.path, ": ", error.message()));
+    return absl::FailedPreconditionError(
+        absl::StrCat("folder ", folder.string(), " for database ", path, ": ", error.message()));
   }
-  MDH_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
-                       NotInUse(FileLock::Acquire(options.path + ".lock"), options.path));
+  MDH_ASSIGN_OR_RETURN(DatabaseLocks locks, DatabaseLocks::Acquire(path));
+  const bool is_new = std::filesystem::file_size(path, error) == 0;
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> writer, OpenConnection(options));
   MDH_ASSIGN_OR_RETURN(const PagesChecked checked,
                        PrepareSchema(*writer, options.max_checked_bytes));
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> reader, OpenReader(options));
-  auto store =
-      std::make_unique<SqliteStore>(options, std::move(lock), std::move(writer), std::move(reader));
-  MDH_RETURN_IF_ERROR(store->Prepare(checked));
+  auto store = std::make_unique<SqliteStore>(options, std::move(locks), std::move(writer),
+                                             std::move(reader));
+  MDH_RETURN_IF_ERROR(store->Prepare(checked, is_new));
   return std::unique_ptr<Store>(std::move(store));
 }
 

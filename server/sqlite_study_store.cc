@@ -41,18 +41,22 @@ class SqliteStudyStore : public StudyStore {
   std::unique_ptr<SqliteDatabase> reader_ ABSL_GUARDED_BY(mutex_);
 };
 
-// From a row (number, study).
+// What ReadBrief and ReadStudy read.
+#define MDH_STUDY_COLUMNS "studies.number, study, studies.crc32 = crc32(study)"
+#define MDH_SPEC_COLUMNS "spec, study_specs.crc32 = crc32(spec)"
+
+// From the first of the columns above.
 Result<v1::Study> ReadBrief(const SqliteStatement& row) {
-  MDH_ASSIGN_OR_RETURN(v1::Study study, ParseStored<v1::Study>(row.Bytes(1), "study"));
+  MDH_ASSIGN_OR_RETURN(v1::Study study, ParseChecked<v1::Study>(row, 1, "study"));
   study.set_name(StudyName(row.Integer(0)));
   return study;
 }
 
-// From a row (number, study, spec).
+// From both.
 Result<v1::Study> ReadStudy(const SqliteStatement& row) {
   MDH_ASSIGN_OR_RETURN(v1::Study study, ReadBrief(row));
   MDH_ASSIGN_OR_RETURN(*study.mutable_spec(),
-                       ParseStored<v1::StudySpec>(row.Bytes(2), "specification of a study"));
+                       ParseChecked<v1::StudySpec>(row, 3, "specification of a study"));
   return study;
 }
 
@@ -64,11 +68,10 @@ std::string BriefBytes(v1::Study study) {
 }
 
 Result<int64_t> InsertStudyRow(SqliteDatabase& database, const v1::Study& study) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse insert,
-      SqliteUse::Of(database,
-                    "INSERT INTO studies (request_id, is_active, study) VALUES (?1, ?2, ?3)"
-                    " RETURNING number"));
+  MDH_ASSIGN_OR_RETURN(SqliteUse insert,
+                       SqliteUse::Of(database,
+                                     "INSERT INTO studies (request_id, is_active, study, crc32)"
+                                     " VALUES (?1, ?2, ?3, crc32(?3)) RETURNING number"));
   if (study.request_id().empty()) {
     insert->BindNull(1);
   } else {
@@ -85,8 +88,9 @@ Result<int64_t> SqliteStudyStore::InsertStudy(const v1::Study& study) {
   int64_t number = 0;
   MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
     MDH_ASSIGN_OR_RETURN(number, InsertStudyRow(database, study));
-    MDH_ASSIGN_OR_RETURN(SqliteUse insert_spec,
-                         SqliteUse::Of(database, "INSERT INTO study_specs VALUES (?1, ?2)"));
+    MDH_ASSIGN_OR_RETURN(
+        SqliteUse insert_spec,
+        SqliteUse::Of(database, "INSERT INTO study_specs VALUES (?1, ?2, crc32(?2))"));
     return insert_spec->Bind(1, number).BindBytes(2, study.spec().SerializeAsString()).Run();
   }));
   return number;
@@ -94,11 +98,10 @@ Result<int64_t> SqliteStudyStore::InsertStudy(const v1::Study& study) {
 
 Result<v1::Study> SqliteStudyStore::GetStudy(int64_t number) {
   absl::MutexLock lock(&mutex_);
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse get,
-      SqliteUse::Of(*reader_,
-                    "SELECT number, study, spec FROM studies JOIN study_specs USING (number)"
-                    " WHERE number = ?1"));
+  MDH_ASSIGN_OR_RETURN(SqliteUse get,
+                       SqliteUse::Of(*reader_, "SELECT " MDH_STUDY_COLUMNS ", " MDH_SPEC_COLUMNS
+                                               " FROM studies JOIN study_specs USING (number)"
+                                               " WHERE number = ?1"));
   MDH_ASSIGN_OR_RETURN(const bool has_row, get->Bind(1, number).Step());
   if (!has_row) return NoStudy(number);
   return ReadStudy(*get);
@@ -106,11 +109,10 @@ Result<v1::Study> SqliteStudyStore::GetStudy(int64_t number) {
 
 Result<std::optional<v1::Study>> SqliteStudyStore::FindStudyByRequest(std::string_view request_id) {
   absl::MutexLock lock(&mutex_);
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse find,
-      SqliteUse::Of(*reader_,
-                    "SELECT number, study, spec FROM studies JOIN study_specs USING (number)"
-                    " WHERE request_id = ?1"));
+  MDH_ASSIGN_OR_RETURN(SqliteUse find,
+                       SqliteUse::Of(*reader_, "SELECT " MDH_STUDY_COLUMNS ", " MDH_SPEC_COLUMNS
+                                               " FROM studies JOIN study_specs USING (number)"
+                                               " WHERE request_id = ?1"));
   MDH_ASSIGN_OR_RETURN(const bool has_row, find->BindText(1, request_id).Step());
   if (!has_row) return std::nullopt;
   return ReadStudy(*find);
@@ -120,9 +122,9 @@ Result<std::vector<v1::Study>> SqliteStudyStore::ListStudies(int64_t before, int
                                                              int64_t max_bytes) {
   absl::MutexLock lock(&mutex_);
   MDH_ASSIGN_OR_RETURN(SqliteUse list,
-                       SqliteUse::Of(*reader_,
-                                     "SELECT number, study FROM studies WHERE ?1 = 0 OR number < ?1"
-                                     " ORDER BY number DESC LIMIT ?2"));
+                       SqliteUse::Of(*reader_, "SELECT " MDH_STUDY_COLUMNS
+                                               " FROM studies WHERE ?1 = 0 OR number < ?1"
+                                               " ORDER BY number DESC LIMIT ?2"));
   list->Bind(1, before).Bind(2, limit);
   std::vector<v1::Study> studies;
   for (int64_t bytes = 0; bytes < max_bytes;) {
@@ -168,12 +170,13 @@ Status SqliteStudyStore::DeleteStudy(int64_t number) {
 
 Status PutTrial(SqliteDatabase& database, int64_t number, const JournalTrial& trial) {
   MDH_ASSIGN_OR_RETURN(
-      SqliteUse put, SqliteUse::Of(database,
-                                   // Not REPLACE, whose deletions start no trigger.
-                                   "INSERT INTO study_trials VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
-                                   " ON CONFLICT DO UPDATE SET asked_ns = excluded.asked_ns,"
-                                   " told_ns = excluded.told_ns, told_order = excluded.told_order,"
-                                   " trial = excluded.trial"));
+      SqliteUse put,
+      SqliteUse::Of(database,
+                    // Not REPLACE, whose deletions start no trigger.
+                    "INSERT INTO study_trials VALUES (?1, ?2, ?3, ?4, ?5, ?6, crc32(?6))"
+                    " ON CONFLICT DO UPDATE SET asked_ns = excluded.asked_ns,"
+                    " told_ns = excluded.told_ns, told_order = excluded.told_order,"
+                    " trial = excluded.trial, crc32 = excluded.crc32"));
   return put->Bind(1, number)
       .Bind(2, trial.trial.number())
       .Bind(3, trial.asked_ns)
@@ -188,7 +191,9 @@ Status SqliteStudyStore::PutTrials(int64_t number, const v1::Study& study,
   return writer_.Run([&](SqliteDatabase& database) -> Status {
     MDH_ASSIGN_OR_RETURN(
         SqliteUse update,
-        SqliteUse::Of(database, "UPDATE studies SET is_active = ?2, study = ?3 WHERE number = ?1"));
+        SqliteUse::Of(
+            database,
+            "UPDATE studies SET is_active = ?2, study = ?3, crc32 = crc32(?3) WHERE number = ?1"));
     MDH_RETURN_IF_ERROR(update->Bind(1, number)
                             .Bind(2, study.state() == v1::STUDY_STATE_ACTIVE)
                             .BindBytes(3, BriefBytes(study))
@@ -203,10 +208,12 @@ Status SqliteStudyStore::PutTrials(int64_t number, const v1::Study& study,
 
 Result<std::vector<JournalTrial>> SqliteStudyStore::AllTrials(int64_t number) {
   absl::MutexLock lock(&mutex_);
-  MDH_ASSIGN_OR_RETURN(SqliteUse all,
-                       SqliteUse::Of(*reader_,
-                                     "SELECT asked_ns, told_ns, told_order, trial FROM study_trials"
-                                     " WHERE study = ?1 ORDER BY number"));
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse all,
+      SqliteUse::Of(*reader_,
+                    "SELECT asked_ns, told_ns, told_order, trial, crc32 = crc32(trial)"
+                    " FROM study_trials"
+                    " WHERE study = ?1 ORDER BY number"));
   all->Bind(1, number);
   std::vector<JournalTrial> trials;
   while (true) {
@@ -216,7 +223,7 @@ Result<std::vector<JournalTrial>> SqliteStudyStore::AllTrials(int64_t number) {
     trial.asked_ns = all->Integer(0);
     trial.told_ns = all->Integer(1);
     trial.order = all->Integer(2);
-    MDH_ASSIGN_OR_RETURN(trial.trial, ParseStored<v1::StudyTrial>(all->Bytes(3), "trial"));
+    MDH_ASSIGN_OR_RETURN(trial.trial, ParseChecked<v1::StudyTrial>(*all, 3, "trial"));
     trials.push_back(std::move(trial));
   }
 }
@@ -226,16 +233,16 @@ Result<std::vector<v1::StudyTrial>> SqliteStudyStore::ToldTrials(int64_t number,
   absl::MutexLock lock(&mutex_);
   MDH_ASSIGN_OR_RETURN(
       SqliteUse told,
-      SqliteUse::Of(*reader_,
-                    "SELECT trial FROM study_trials WHERE study = ?1 AND number > ?2"
-                    " AND told_order > 0 ORDER BY number LIMIT ?3"));
+      SqliteUse::Of(
+          *reader_,
+          "SELECT trial, crc32 = crc32(trial) FROM study_trials WHERE study = ?1 AND number > ?2"
+          " AND told_order > 0 ORDER BY number LIMIT ?3"));
   told->Bind(1, number).Bind(2, after).Bind(3, limit);
   std::vector<v1::StudyTrial> trials;
   for (int64_t bytes = 0; bytes < max_bytes;) {
     MDH_ASSIGN_OR_RETURN(const bool has_row, told->Step());
     if (!has_row) break;
-    MDH_ASSIGN_OR_RETURN(v1::StudyTrial trial,
-                         ParseStored<v1::StudyTrial>(told->Bytes(0), "trial"));
+    MDH_ASSIGN_OR_RETURN(v1::StudyTrial trial, ParseChecked<v1::StudyTrial>(*told, 0, "trial"));
     bytes += static_cast<int64_t>(trial.ByteSizeLong());
     trials.push_back(std::move(trial));
   }

@@ -29,7 +29,7 @@ Status SqliteWriter::Run(const Write& write, const std::function<void()>& on_com
                                                           waiting_.size(), kMostTogether)));
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(group.size()));
     mutex_.Unlock();
-    const Status written = RunTogether(group);
+    const Status written = RunGuarded(group);
     mutex_.Lock();
     health_ = written;
     ++transactions_;
@@ -37,6 +37,25 @@ Status SqliteWriter::Run(const Write& write, const std::function<void()>& on_com
     for (Waiting* done : group) done->is_done = true;
     has_leader_ = false;
   }
+}
+
+Status SqliteWriter::RunGuarded(const std::vector<Waiting*>& group) {
+  const Status allowed = guard_.check();
+  if (allowed.ok()) return RunTogether(group);
+  for (Waiting* waiting : group) waiting->status = allowed;
+  return allowed;
+}
+
+Status SqliteWriter::Use(const Write& use) {
+  absl::MutexLock lock(&mutex_);
+  const auto is_free = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !has_leader_; };
+  mutex_.Await(absl::Condition(&is_free));
+  has_leader_ = true;
+  mutex_.Unlock();
+  Status used = use(*database_);
+  mutex_.Lock();
+  has_leader_ = false;
+  return used;
 }
 
 Status SqliteWriter::RunTogether(const std::vector<Waiting*>& group) {
@@ -53,7 +72,13 @@ Status SqliteWriter::RunTogether(const std::vector<Waiting*>& group) {
     // have lost what they wrote.
     return fail_all(group[n]->status);
   }
-  if (const Status committed = (*transaction)->Commit(); !committed.ok()) {
+  Status committed = guard_.on_end(*database_);
+  if (committed.ok()) committed = (*transaction)->Commit();
+  if (committed.ok()) {
+    guard_.on_commit();
+    committed = guard_.check();
+  }
+  if (!committed.ok()) {
     for (Waiting* waiting : group) waiting->status.Update(committed);
     return committed;
   }

@@ -38,6 +38,12 @@ struct JobFilter {
   bool Fits(const v1::TuningJob& job) const;
 };
 
+// Whose jobs are, and until when nobody else may take them.
+struct JobClaim {
+  std::string owner = "";
+  absl::Time until = absl::UnixEpoch();
+};
+
 enum class Pinning { kPinned, kNotPinned };
 
 // Some records in the order in which they were stored.
@@ -85,8 +91,13 @@ class Store {
   // Up to `limit` records after the place `after` (0: from the first). Those that cannot be read
   // are left out.
   virtual Result<RecordPage> ListRecords(int64_t after, int limit) = 0;
-  // Errors: NotFound, also if the kernel cannot be read.
+  // Errors: NotFound; FailedPrecondition if it cannot be read.
+  virtual Result<v1::TuningRecord> GetRecord(std::string_view id) = 0;
+  // Errors: NotFound, also if the kernel cannot be read, or is not that of its record.
   virtual Result<v1::Kernel> GetKernel(std::string_view id) = 0;
+  // Stores the kernel of a record that is there, in place of one that is missing or damaged.
+  // Errors: NotFound.
+  virtual Status RestoreKernel(std::string_view id, const v1::Kernel& kernel) = 0;
   // Gives what was removed. Errors: NotFound; FailedPrecondition if it is pinned.
   virtual Result<v1::TuningRecord> RemoveResult(std::string_view id) = 0;
   // Gives the record as it is now. Errors: NotFound.
@@ -112,7 +123,7 @@ class Store {
   // Returns the number of the new job; later jobs have larger numbers. `name` is not stored: jobs
   // that are read have the name of their number.
   // Errors: AlreadyExists if its request_id is that of another job.
-  virtual Result<int64_t> InsertJob(const v1::TuningJob& job) = 0;
+  virtual Result<int64_t> InsertJob(const v1::TuningJob& job, const JobClaim& claim = {}) = 0;
   virtual Status UpdateJob(int64_t number, const v1::TuningJob& job) = 0;
   // Errors: NotFound.
   virtual Result<v1::TuningJob> GetJob(int64_t number) = 0;
@@ -123,9 +134,10 @@ class Store {
                                                       const JobFilter& filter = {}) = 0;
   // Jobs that have not ended; of `owner` (ClaimJobs), if one is given.
   virtual Result<std::vector<v1::TuningJob>> UnfinishedJobs(const std::string& owner = "") = 0;
-  // Takes, until that time, the jobs that have not ended, but for those that another owner has
-  // taken and whose time is not over. Returns how many `owner` has now.
-  virtual Result<int64_t> ClaimJobs(const std::string& owner, absl::Time now, absl::Time until) = 0;
+  // Takes jobs that have not ended: those that the owner has already; and of those that nobody has,
+  // or whose time is over, the ones that name one of `devices`. Returns how many the owner has now.
+  virtual Result<int64_t> ClaimJobs(const JobClaim& claim, absl::Time now,
+                                    const std::vector<std::string>& devices) = 0;
 
   // ---- Journals of trials ----
 
@@ -149,9 +161,12 @@ class Store {
   virtual Status BackUp(const std::string& path) = 0;
   // One sentence for everything that is wrong, at most 100.
   virtual Result<std::vector<std::string>> CheckIntegrity() = 0;
-  // Errors: FailedPrecondition if nothing can be written until the next start: the storage is
-  // read-only, or was found to be damaged.
+  // Errors: FailedPrecondition if nothing can be written: the storage is read-only, was found to be
+  // damaged, or was moved or deleted by somebody.
   virtual Status CheckWritable() const = 0;
+  // To be called about once a second: says in the log if the storage was moved or deleted, and then
+  // saves what was acknowledged.
+  virtual void LookAfter() {}
   // Counts, sizes and state of what is stored; the rest is left alone.
   virtual Status Count(v1::Statistics& statistics) = 0;
   // Version of what is stored.

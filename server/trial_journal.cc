@@ -124,9 +124,13 @@ const Measurement* TrialJournal::Known(const std::string& identity) const {
 }
 
 void TrialJournal::Write(const v1::TuningTrial& trial) {
-  const Status written = store_.PutTrials(job_, absl::MakeConstSpan(&trial, 1));
-  if (!written.ok()) {
-    spdlog::error("job={} trial={} {}", job_, trial.number(), std::string(written.message()));
+  unwritten_.push_back(trial);
+  const Status written = store_.PutTrials(job_, unwritten_);
+  if (written.ok()) {
+    unwritten_.clear();
+  } else if (unwritten_.size() == 1) {
+    spdlog::error("job={} trial={} {}; it is stored later", job_, trial.number(),
+                  std::string(written.message()));
   }
 }
 

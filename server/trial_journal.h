@@ -30,7 +30,8 @@ JournalSummary SummarizeTrials(const std::vector<v1::TuningTrial>& trials);
 // the latest. Errors: what the store says.
 Status AddEarlierJobs(Store& store, int64_t job, const v1::KernelKey& key, JournalSummary& summary);
 
-// Used by the thread that tunes. What it cannot store it logs: a search does not end for that.
+// Used by the thread that tunes. What it cannot store it keeps, and tries again with the next
+// trial: a search does not end for that.
 class TrialJournal {
  public:
   // `summary`: of the trials that are there. What was measured under another key than `key`, with
@@ -49,6 +50,8 @@ class TrialJournal {
   void End(const Trial& trial, const v1::TuningProgress& progress);
   // The measurement of an earlier run; nullptr if there is none.
   const Measurement* Known(const std::string& identity) const;
+  // What could not be stored until now.
+  std::vector<v1::TuningTrial> TakeUnwritten() { return std::move(unwritten_); }
 
  private:
   // Of a kernel's identity (tuner/trial_book.h) and the key, 32 hexadecimal digits.
@@ -61,6 +64,7 @@ class TrialJournal {
   JournalSummary summary_;
   const std::function<absl::Time()> now_;
   std::map<std::string, v1::TuningTrial> running_;  // by digest of the kernel
+  std::vector<v1::TuningTrial> unwritten_;
 };
 
 }  // namespace mdh

@@ -39,6 +39,12 @@ bool WasCancelled(const Measurement& measurement) {
 
 namespace {
 
+// Of a kernel that has run before: says nothing of it.
+bool IsLack(TrialOutcome outcome) {
+  return outcome == TrialOutcome::kCompileError || outcome == TrialOutcome::kLaunchError ||
+         outcome == TrialOutcome::kOutOfResources;
+}
+
 void SortBy(const std::function<int64_t(const Measurement&)>& time,
             std::vector<Candidate>& candidates) {
   std::stable_sort(candidates.begin(), candidates.end(),
@@ -101,19 +107,31 @@ void TrialBook::KeepIfGood(const Candidate& candidate, int64_t elapsed_ns) {
   if (best_.size() > finalists_) best_.pop_back();
 }
 
-void TrialBook::Replace(std::vector<Measurement> finals) {
-  std::vector<Candidate> remaining;
+Status TrialBook::Replace(std::vector<Measurement> finals) {
+  std::vector<Candidate> remaining, lacking;
+  std::string lack;
   for (size_t k = 0; k < best_.size(); ++k) {
-    if (!WasCancelled(finals[k])) best_[k].measurement = finals[k];
-    if (best_[k].measurement.outcome == TrialOutcome::kOk) {
+    const Measurement& final = finals[k];
+    if (WasCancelled(final)) {
       remaining.push_back(std::move(best_[k]));
-    } else {
-      ++reasons_[absl::StrCat(std::string(Name(finals[k].outcome)),
-                              " on new inputs: ", finals[k].reason)];
+      continue;
     }
+    if (final.outcome == TrialOutcome::kOk) {
+      remaining.push_back(std::move(best_[k]));
+      remaining.back().measurement = final;
+      continue;
+    }
+    const std::string reason =
+        absl::StrCat(std::string(Name(final.outcome)), " on new inputs: ", final.reason);
+    ++reasons_[reason];
+    if (!IsLack(final.outcome)) continue;
+    lacking.push_back(std::move(best_[k]));
+    lack = reason;
   }
-  best_ = std::move(remaining);
+  const bool is_lack = remaining.empty() && !lacking.empty();
+  best_ = is_lack ? std::move(lacking) : std::move(remaining);
   SortBy(&Measurement::time_ns, best_);
+  return is_lack ? absl::UnavailableError(lack) : absl::OkStatus();
 }
 
 Status TrialBook::CheckThatSomethingIsValid(const std::string& expression) const {

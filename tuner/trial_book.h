@@ -74,8 +74,11 @@ class TrialBook {
   void AddKept();
 
   // What measuring the best once more gave, in their order: failures are dropped, the rest is
-  // sorted by median. A measurement that was cancelled leaves what was known.
-  void Replace(std::vector<Measurement> finals);
+  // sorted by median. A measurement that was cancelled leaves what was known. If nothing is left,
+  // those are kept as they were of which nothing worse is known than that they could not be
+  // compiled or started again, which others were to blame for, as they had run. Errors:
+  // Unavailable, then.
+  Status Replace(std::vector<Measurement> finals);
   // OK if there is a valid trial, else FailedPrecondition with the commonest reason.
   Status CheckThatSomethingIsValid(const std::string& expression) const;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
@@ -76,10 +77,18 @@ class TuningRun {
     }
     const Status searched = RunSearch();
     const bool is_cut_short = absl::IsCancelled(searched) && IsLate();
-    if (!searched.ok() && !is_cut_short) return searched;
+    if (!searched.ok() && !is_cut_short) {
+      // An hour's search is not thrown away because its last runner went.
+      if (book_.best().empty()) return searched;
+      result.incomplete = searched;
+    }
     MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
-    if (!cancelled_ && budget_.HasTimeForTheEnd()) MDH_RETURN_IF_ERROR(MeasureBest());
-    MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
+    if (result.incomplete.ok() && !cancelled_ && budget_.HasTimeForTheEnd()) {
+      result.incomplete = MeasureBest();
+      if (book_.best().empty()) {
+        return Refuted(std::string(CheckThatSomethingIsValid().message()));
+      }
+    }
     if (!is_cpu() && !cancelled_) {
       Tell(SearchPhase::kLoopNest);
       MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
@@ -446,7 +455,8 @@ class TuningRun {
 
   // ---- The end ----
 
-  // All on one device, as they are compared; another one takes over if it gives up.
+  // All on one device, as they are compared; another one takes over if it gives up. Errors: those
+  // of the last one; what the trials have shown stands then.
   Status MeasureBest() {
     Tell(SearchPhase::kFinals);
     check_ = book_.best().front().measurement.check;
@@ -468,22 +478,21 @@ class TuningRun {
       Result<std::vector<Measurement>> finals =
           MeasureFinalists(*runner, expression_, options_, finalists, patience_ns, cancelled_);
       status = finals.status();
-      if (status.ok()) TakeFinals(*std::move(finals));
+      if (status.ok()) return TakeFinals(*std::move(finals));
       // Without time for new inputs what the trials have shown stands.
-      if (status.ok() || absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) {
-        return absl::OkStatus();
-      }
+      if (absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) return absl::OkStatus();
       pool_.LeaveOut(runner, status);
     }
     return status;
   }
 
-  void TakeFinals(std::vector<Measurement> finals) {
+  // Errors: as TrialBook::Replace.
+  Status TakeFinals(std::vector<Measurement> finals) {
     for (size_t k = 0; k < finals.size(); ++k) {
       const bool is_default = IdentityOf(book_.best()[k].kernel) == default_identity_;
       if (is_default && finals[k].time_ns() > 0) default_ns_ = finals[k].time_ns();
     }
-    book_.Replace(std::move(finals));
+    return book_.Replace(std::move(finals));
   }
 
   Result<TuningResult> Finish(TuningResult result) const {
@@ -533,7 +542,17 @@ class TuningRun {
   TuningBudget budget_{options_, book_, lookahead_, kFinalists + kKept};
 };
 
+constexpr const char* kRefuted = "mdh.refuted";
+
 }  // namespace
+
+Status Refuted(const std::string& why) {
+  Status status = absl::FailedPreconditionError(why);
+  status.SetPayload(kRefuted, absl::Cord());
+  return status;
+}
+
+bool IsRefuted(const Status& status) { return status.GetPayload(kRefuted).has_value(); }
 
 SystemModel TuningModel(const DeviceDescription& device) {
   switch (device.kind) {

@@ -100,7 +100,15 @@ struct TuningResult {
   int64_t elapsed_ns = 0;
   std::string low_level_table;
   bool is_exhausted = false;  // every configuration of the space was tried
+  // Why the search, or the measurements at its end, could not be done to their end, though there
+  // was time: what the last runner said. What the trials until then have shown stands.
+  Status incomplete = absl::OkStatus();
 };
+
+// A FailedPrecondition: what the trials had found was shown to be wrong, or not to run, on new
+// inputs.
+Status Refuted(const std::string& why);
+bool IsRefuted(const Status& status);
 
 // How much longer than a Duration a search may take, whatever the size of the problem: a fifth, and
 // this. Less than two seconds, so that starting it and storing its result fit in as well.
@@ -130,8 +138,9 @@ SystemModel TuningModel(const DeviceDescription& device);
 // the measurements at the end are left out. A device that gives up is left out; what it had is
 // measured by the others. Errors: DeadlineExceeded if not even the configuration from rules was
 // measured by then; InvalidArgument (no runners, or of different devices); NotFound
-// (technique); what the last runner says; Cancelled if there is no valid trial yet;
-// FailedPrecondition if no candidate was valid (the message has the commonest reason).
+// (technique); what the last runner says, if there is no valid trial; Cancelled, idem;
+// FailedPrecondition if no candidate was valid (the message has the commonest reason); Unavailable
+// if that was for lack of something that the machine may have later; Refuted.
 Result<TuningResult> Tune(const Expression& expression, absl::Span<Runner* const> runners,
                           const TuningOptions& options,
                           const std::function<void(const TuningProgress&)>& on_trial,

@@ -49,6 +49,25 @@ TEST_F(CareTest, AKernelComesAtOnceAndTuningGoesOn) {
   EXPECT_EQ(Mdh({"cancel", "1"}).code, 0);
 }
 
+TEST_F(CareTest, ADatabaseThatIsDeletedIsSavedAndCanBePutBack) {
+  ASSERT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "1s"})).code, 0);
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(database_ + suffix);
+  const std::string recovered = database_ + ".recovered";
+  EXPECT_TRUE(Eventually([&] { return std::filesystem::exists(recovered); }));
+  EXPECT_EQ(Mdh(OnMatMul("lookup", 32)).code, 0);
+  EXPECT_EQ(Mdh(OnMatMul("kernel", 32, {"--output", directory_.File("k")})).code, 0);
+  const Ended refused = Mdh(OnMatMul("tune", 33, {"--detach"}));
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("was moved or deleted while the daemon used it"));
+  EXPECT_THAT(refused.err, HasSubstr("all that is stored is in " + recovered));
+  StopDaemon();
+  std::filesystem::rename(recovered, database_);
+  SetUp();
+  EXPECT_EQ(Mdh(OnMatMul("lookup", 32)).code, 0);
+  EXPECT_EQ(Mdh({"admin", "check"}).code, 0);
+  EXPECT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "1s"})).code, 0);
+}
+
 TEST_F(CareTest, RecordsMoveInBundlesAndAreKept) {
   ASSERT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "2s"})).code, 0);
   const std::string name = MdhJson(OnMatMul("lookup", 32))["record"]["name"];

@@ -37,6 +37,7 @@ struct Oracle {
   std::map<std::string, bool> pins;         // record -> whether it is pinned
   std::map<std::string, std::string> jobs;  // request_id -> name
   std::map<std::string, int64_t> trials;    // job -> as many as were reported
+  std::map<std::string, v1::TuningJobState> states;  // of jobs that were cancelled or paused
   // job -> the outcomes in its journal, by the numbers of the trials
   std::map<std::string, std::map<int64_t, std::string>> outcomes;
 };
@@ -100,6 +101,39 @@ class KillTest : public DaemonTest {
       absl::SleepFor(absl::Milliseconds(5));
     }
   }
+  // Cancels and pauses jobs, most of all those that run: whatever becomes of the daemon then, they
+  // stay so.
+  void StopJobs(uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto client = Client::Connect(address_);
+    while (client.ok()) {
+      const Result<v1::ListTuningJobsResponse> jobs = (*client)->ListJobs(50, "");
+      if (!jobs.ok()) return;
+      for (const v1::TuningJob& job : jobs->jobs()) {
+        const bool runs = job.state() == v1::TUNING_JOB_STATE_RUNNING;
+        const bool waits = job.state() == v1::TUNING_JOB_STATE_QUEUED;
+        if (!(runs && random() % 3 == 0) && !(waits && random() % 20 == 0)) continue;
+        const bool cancels = random() % 2 == 0;
+        const std::string& name = job.name();
+        v1::TuningJobState state = v1::TUNING_JOB_STATE_UNSPECIFIED;
+        if (cancels) {
+          const auto cancelled = (*client)->Cancel(name);
+          if (cancelled.ok()) state = cancelled->state();
+        } else {
+          const auto paused = (*client)->Pause(name);
+          if (paused.ok()) state = paused->state();
+        }
+        // One may have ended before.
+        const bool counts =
+            state != v1::TUNING_JOB_STATE_UNSPECIFIED && state != v1::TUNING_JOB_STATE_SUCCEEDED;
+        if (!counts) continue;
+        const std::lock_guard<std::mutex> lock(mutex_);
+        oracle_.states[name] =
+            cancels ? v1::TUNING_JOB_STATE_CANCELLED : v1::TUNING_JOB_STATE_PAUSED;
+      }
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+  }
   // What is reported of trials has to stay true.
   void WatchJobs() {
     const auto client = Client::Connect(address_);
@@ -120,6 +154,7 @@ class KillTest : public DaemonTest {
     clients.emplace_back([&] { PutRecords(seed + 1'000, 1); });
     clients.emplace_back([&] { CreateJobs(seed); });
     clients.emplace_back([&] { WatchJobs(); });
+    clients.emplace_back([&] { StopJobs(seed); });
     absl::SleepFor(absl::Milliseconds(50 + static_cast<int64_t>(random() % 400)));
     daemon_->Signal(SIGKILL);
     EXPECT_EQ(daemon_->Wait(), 128 + SIGKILL);
@@ -151,6 +186,11 @@ class KillTest : public DaemonTest {
       const Result<v1::GetTuningJobResponse> job = client->GetJob(name);
       ASSERT_TRUE(job.ok()) << name << ": " << job.status();
       EXPECT_GE(job->job().progress().trials(), trials) << name;
+    }
+    for (const auto& [name, state] : oracle_.states) {
+      const Result<v1::GetTuningJobResponse> job = client->GetJob(name);
+      ASSERT_TRUE(job.ok()) << name << ": " << job.status();
+      EXPECT_EQ(job->job().state(), state) << name;
     }
     int without_end = 0;
     for (const auto& [request_id, name] : oracle_.jobs) without_end += ReadJournal(*client, name);
@@ -203,6 +243,7 @@ TEST_F(KillTest, NothingThatWasAcknowledgedIsLost) {
   ExpectNothingLost();
   EXPECT_GT(oracle_.times.size(), 0u);
   EXPECT_GT(oracle_.jobs.size(), 0u);
+  EXPECT_GT(oracle_.states.size(), 0u);
 }
 
 }  // namespace

@@ -156,18 +156,79 @@ TEST_F(JobResumeTest, DeviceTimeIsABudget) {
   EXPECT_THAT(budget_, HasSubstr("20"));
 }
 
-TEST_F(JobResumeTest, AJobThatCannotGoOnFailsAndSaysWhy) {
-  const int64_t number = Abandoned(v1::TUNING_JOB_STATE_QUEUED);
+TEST_F(JobResumeTest, AJobWhoseDeviceIsNotAttachedWaits) {
+  const int64_t number = Abandoned(v1::TUNING_JOB_STATE_RUNNING);
   v1::TuningJob job = *store_->GetJob(number);
   job.set_devices(0, "devices/gone");
   ASSERT_TRUE(store_->UpdateJob(number, job).ok());
+  StartQueue();
+  EXPECT_EQ(queue_->Get(number)->state(), v1::TUNING_JOB_STATE_QUEUED);
+  EXPECT_THAT(queue_->Get(number)->progress().latest_reason(),
+              HasSubstr("waits for a daemon that has devices/gone"));
+  // It holds up nobody, and can be cancelled.
+  tune_.Release();
+  EXPECT_TRUE(HasState(Create(65), v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_EQ(queue_->Cancel(number)->state(), v1::TUNING_JOB_STATE_CANCELLED);
+  EXPECT_EQ(store_->GetJob(number)->state(), v1::TUNING_JOB_STATE_CANCELLED);
+}
+
+TEST_F(JobResumeTest, AJobThatNobodyHasTakenIsLeftToWhoHasItsDevices) {
+  const int64_t own = Abandoned(v1::TUNING_JOB_STATE_QUEUED);
+  v1::TuningJob job = *store_->GetJob(own);
+  job.set_devices(0, "devices/gone");
+  job.clear_name();
+  const int64_t number = *store_->InsertJob(job);
+  StartQueue();
+  const JobQueue::Counts counts = queue_->CountJobs();
+  EXPECT_EQ(counts.queued + counts.running, 1);
+  EXPECT_EQ(queue_->Get(number)->state(), v1::TUNING_JOB_STATE_QUEUED);
+  EXPECT_THAT(*queue_->List(0, 10, {.states = {v1::TUNING_JOB_STATE_QUEUED}}),
+              ::testing::Not(::testing::IsEmpty()));
+  EXPECT_EQ(queue_->Pause(number)->state(), v1::TUNING_JOB_STATE_PAUSED);
+  EXPECT_EQ(queue_->Cancel(number)->state(), v1::TUNING_JOB_STATE_CANCELLED);
+  EXPECT_EQ(queue_->Pause(number).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(queue_->Cancel(number)->state(), v1::TUNING_JOB_STATE_CANCELLED);
+}
+
+TEST_F(JobResumeTest, AJobWithWhichTwoDaemonsDiedIsSetAside) {
+  const int64_t number = Abandoned(v1::TUNING_JOB_STATE_RUNNING);
+  // Dies with its second daemon, too, as it was on the disk while that ran.
+  StartQueue();
+  ASSERT_TRUE(HasState(number, v1::TUNING_JOB_STATE_RUNNING));
+  const v1::TuningJob running = *store_->GetJob(number);
+  EXPECT_EQ(running.state(), v1::TUNING_JOB_STATE_RUNNING);
+  EXPECT_EQ(running.deaths(), 1);
+  queue_.reset();
+  ASSERT_TRUE(store_->UpdateJob(number, running).ok());
+  // One trial is in the journal since: the second death is the first one after it.
+  StartQueue();
+  ASSERT_TRUE(HasState(number, v1::TUNING_JOB_STATE_RUNNING));
+  EXPECT_EQ(store_->GetJob(number)->deaths(), 1);
+  tune_.reports_its_trial = false;
+  queue_.reset();
+  v1::TuningJob without_trial = *store_->GetJob(number);
+  without_trial.set_state(v1::TUNING_JOB_STATE_RUNNING);
+  ASSERT_TRUE(store_->UpdateJob(number, without_trial).ok());
+  StartQueue();
+  EXPECT_EQ(queue_->Get(number)->state(), v1::TUNING_JOB_STATE_PAUSED);
+  EXPECT_THAT(queue_->Get(number)->progress().latest_reason(),
+              HasSubstr("the daemon ended 2 times while it ran"));
+  // Others go on, and so does it if somebody wants that.
+  tune_.Release();
+  EXPECT_TRUE(HasState(Create(65), v1::TUNING_JOB_STATE_SUCCEEDED));
+  ASSERT_TRUE(queue_->Resume(number).ok());
+  tune_.Release();
+  EXPECT_TRUE(HasState(number, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_EQ(store_->GetJob(number)->deaths(), 0);
+}
+
+TEST_F(JobResumeTest, AJobThatCannotGoOnFailsAndSaysWhy) {
   v1::TuningJob unreadable;
   unreadable.set_state(v1::TUNING_JOB_STATE_RUNNING);
+  unreadable.add_devices("devices/cpu");
   unreadable.mutable_progress()->set_sequence(5);
   const int64_t second = *store_->InsertJob(unreadable);
   StartQueue();
-  EXPECT_EQ(queue_->Get(number)->state(), v1::TUNING_JOB_STATE_FAILED);
-  EXPECT_THAT(queue_->Get(number)->error().message(), HasSubstr("none of its devices"));
   EXPECT_EQ(queue_->Get(second)->state(), v1::TUNING_JOB_STATE_FAILED);
   EXPECT_THAT(queue_->Get(second)->error().message(),
               HasSubstr("the daemon ended before the job did"));
@@ -183,7 +244,7 @@ TEST_F(JobResumeTest, TheBestSoFarIsPublishedAtOnceAndWithdrawnIfTheSearchFails)
   ASSERT_TRUE(Eventually([&] { return table_.FindRecord(key).ok(); }));
   EXPECT_TRUE(table_.FindRecord(key)->is_provisional());
   EXPECT_EQ(queue_->Get(number)->state(), v1::TUNING_JOB_STATE_RUNNING);
-  tune_.Fail(absl::FailedPreconditionError("wrong on new inputs"));
+  tune_.Fail(Refuted("wrong on new inputs"));
   tune_.Release();
   ASSERT_TRUE(HasState(number, v1::TUNING_JOB_STATE_FAILED));
   EXPECT_FALSE(table_.FindRecord(key).ok());

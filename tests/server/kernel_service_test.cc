@@ -2,6 +2,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/resource_names.h"
+#include "tests/server/run_sql.h"
 #include "tests/server/service_fixture.h"
 
 namespace mdh {
@@ -48,6 +50,42 @@ TEST_F(KernelServiceTest, APutResultIsFoundWithAKernelOfItsOwn) {
   const Result<v1::Kernel> kernel = client_->GetKernel(found->record().name());
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_THAT(kernel->source(), HasSubstr("mdh_matmul"));
+}
+
+TEST_F(KernelServiceTest, AKernelThatIsMissingOrDamagedIsMadeAgainFromItsRecord) {
+  const std::string name = Put(64, 1'000'000).name();
+  const std::string other = Put(37, 1'000'000).name();
+  const std::string wanted = client_->GetKernel(name)->SerializeAsString();
+  const std::string path = directory_.File("mdhd.sqlite");
+  const std::string swap = absl::StrCat(
+      "UPDATE kernels SET (kernel, crc32) = (SELECT kernel, crc32 FROM kernels WHERE id = '",
+      *ParseRecordName(other), "') WHERE id = '", *ParseRecordName(name), "'");
+  for (const std::string& damage : {std::string("DELETE FROM kernels"),
+                                    std::string("UPDATE kernels SET kernel = x'00'"), swap}) {
+    SCOPED_TRACE(damage);
+    RunSql(path, damage);
+    EXPECT_THAT(*store_->CheckIntegrity(), testing::Not(testing::IsEmpty()));
+    for (const std::string& record : {name, other}) {
+      EXPECT_TRUE(client_->GetKernel(record).ok()) << client_->GetKernel(record).status();
+    }
+    EXPECT_EQ(client_->GetKernel(name)->SerializeAsString(), wanted);
+    const auto best =
+        client_->GetBestKernel(MatMulExpression(64, 64, 64), {}, v1::MATCH_KIND_EXACT);
+    EXPECT_EQ(best->kernel().SerializeAsString(), wanted);
+    EXPECT_THAT(*store_->CheckIntegrity(), testing::IsEmpty());
+  }
+  // One without a record, or whose record is of another generator, cannot be.
+  RunSql(path, "DELETE FROM kernels");
+  v1::TuningRecord old = *store_->GetRecord(*ParseRecordName(other));
+  old.mutable_key()->set_generator_version(1);
+  old.set_name("records/old");
+  ASSERT_TRUE(store_->PutResult(old, v1::Kernel()).ok());
+  RunSql(path, "DELETE FROM kernels");
+  const Status refused = client_->GetKernel("records/old").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("it cannot be made again: the result is of"));
+  EXPECT_EQ(client_->GetKernel("records/none").status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(KernelServiceTest, RecordsAreListedPageByPage) {

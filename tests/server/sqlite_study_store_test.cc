@@ -239,12 +239,16 @@ TEST(SqliteMigrationTest, TheStudiesOfOlderDatabasesAreCounted) {
     before = *studies->Totals();
     EXPECT_EQ(before.studies, 1);
   }
-  std::string undo = "DROP TABLE study_totals; PRAGMA user_version = 4;";
+  std::string undo;
   for (const char* trigger : {"study_inserted", "study_updated", "study_deleted",
                               "study_spec_inserted", "study_spec_deleted", "study_trial_inserted",
                               "study_trial_updated", "study_trial_deleted"}) {
     undo += absl::StrCat("DROP TRIGGER ", trigger, ";");
   }
+  for (const char* table : {"jobs", "job_trials", "studies", "study_specs", "study_trials"}) {
+    undo += absl::StrCat("ALTER TABLE ", table, " DROP COLUMN crc32;");
+  }
+  undo += "DROP TABLE study_totals; DROP TABLE commits; PRAGMA user_version = 4;";
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(database, undo.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)

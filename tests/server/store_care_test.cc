@@ -166,22 +166,31 @@ TEST_F(StoreCareTest, ADamagedJobDoesNotHideTheOthers) {
   InsertEnded(2);
   RunSql(path_, "UPDATE jobs SET job = x'ffff' WHERE number = 1");
   EXPECT_THAT(*store_->ListJobs(0, 10), SizeIs(1));
-  EXPECT_THAT(*store_->CheckIntegrity(), ElementsAre("job 1 cannot be read"));
+  EXPECT_THAT(*store_->CheckIntegrity(),
+              ElementsAre("job 1 cannot be read", "1 is a job whose bytes have changed"));
+  EXPECT_EQ(store_->GetJob(1).status().message(),
+            "tuningJobs/1 cannot be read: a stored job is damaged");
 }
 
 TEST_F(StoreCareTest, JobsBelongToWhoClaimsThem) {
+  const absl::Time now = absl::FromUnixSeconds(1'000);
+  const absl::Time until = now + absl::Minutes(1);
   v1::TuningJob job;
   job.set_state(v1::TUNING_JOB_STATE_QUEUED);
+  job.add_devices("devices/cpu");
+  ASSERT_TRUE(store_->InsertJob(job, {"one", until}).ok());
   ASSERT_TRUE(store_->InsertJob(job).ok());
+  job.set_devices(0, "devices/cuda0");
   ASSERT_TRUE(store_->InsertJob(job).ok());
   InsertEnded(1);
-  const absl::Time now = absl::FromUnixSeconds(1'000);
-  EXPECT_EQ(*store_->ClaimJobs("one", now, now + absl::Minutes(1)), 2);
-  EXPECT_EQ(*store_->ClaimJobs("other", now, now + absl::Minutes(1)), 0);
-  EXPECT_THAT(*store_->UnfinishedJobs("other"), IsEmpty());
+  // Who has not the devices of a job that is nobody's leaves it.
+  EXPECT_EQ(*store_->ClaimJobs({"other", until}, now, {}), 0);
+  EXPECT_EQ(*store_->ClaimJobs({"other", until}, now, {"devices/cuda0"}), 1);
+  EXPECT_EQ(*store_->ClaimJobs({"one", until}, now, {"devices/cpu", "devices/cuda0"}), 2);
+  EXPECT_THAT(*store_->UnfinishedJobs("other"), SizeIs(1));
   EXPECT_THAT(*store_->UnfinishedJobs("one"), SizeIs(2));
   const absl::Time later = now + absl::Minutes(2);
-  EXPECT_EQ(*store_->ClaimJobs("other", later, later + absl::Minutes(1)), 2);
+  EXPECT_EQ(*store_->ClaimJobs({"other", later + absl::Minutes(1)}, later, {"devices/cpu"}), 3);
   EXPECT_THAT(*store_->UnfinishedJobs("one"), IsEmpty());
 }
 

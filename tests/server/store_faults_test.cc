@@ -27,6 +27,7 @@ StoredResult ResultFor(int id, int64_t time_ns) {
   result.record.mutable_key()->set_expression_digest(std::to_string(id));
   result.record.mutable_key()->set_canonical_form(std::string(300, 'f'));
   result.record.set_time_ns(time_ns);
+  result.kernel.set_name(KernelName(std::to_string(id)));
   result.kernel.set_source(absl::StrCat(time_ns, std::string(5'000, 's')));
   return result;
 }
@@ -249,7 +250,10 @@ class DamagedStoreTest : public ::testing::Test {
       EXPECT_EQ(kernel->SerializeAsString(), original->second.kernel.SerializeAsString());
     }
     for (int64_t number = 1; number <= 12; ++number) {
-      store.GetJob(number).status().IgnoreError();
+      const Result<v1::TuningJob> job = store.GetJob(number);
+      if (job.ok()) {
+        EXPECT_EQ(job->expression_text(), std::string(400, 'j'));
+      }
       store.ListTrials(number, 0, 0).status().IgnoreError();
     }
     store.ListJobs(0, 100).status().IgnoreError();

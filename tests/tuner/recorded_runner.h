@@ -39,6 +39,7 @@ class RecordedRunner final : public Runner {
     return absl::OkStatus();
   }
   Result<Finished> Next() override {
+    if (!next_.ok()) return next_;
     if (submitted_.empty()) return absl::FailedPreconditionError("nothing is submitted");
     Finished first = std::move(submitted_.front());
     submitted_.pop_front();
@@ -68,6 +69,7 @@ class RecordedRunner final : public Runner {
   std::set<std::string> searched_;
   std::deque<Finished> submitted_;
   std::function<Status(int problem)> set_problem_;
+  Status next_;  // an error: what Next gives
   OnStep on_step_;
   std::function<Measurement(const Kernel&)> answer_ = [](const Kernel& kernel) {
     return Ok(CostOf(kernel));

@@ -304,6 +304,62 @@ TEST_F(TuningLoop, AnInterruptionAtTheEndKeepsWhatWasFound) {
   EXPECT_EQ(Search(Evaluations(10))->trials, 10);
 }
 
+TEST_F(TuningLoop, ALackAtTheEndKeepsWhatTheTrialsHaveShown) {
+  for (const Status& lack :
+       {absl::ResourceExhaustedError("no space"), absl::UnavailableError("the runner ended"),
+        absl::InternalError("what else there may be")}) {
+    runner_.problems_ = 0;
+    runner_.searched_.clear();
+    runner_.set_problem_ = [&](int problem) { return problem >= 2 ? lack : absl::OkStatus(); };
+    const Result<TuningResult> result = Search(Evaluations(10));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->incomplete, lack);
+    EXPECT_EQ(result->trials, 10);
+    EXPECT_GT(result->measurement.time_ns(), 0);
+  }
+}
+
+TEST_F(TuningLoop, WhatCannotBeCompiledAgainIsNotWrong) {
+  runner_.answer_ = [&](const Kernel& kernel) {
+    return runner_.problems_ >= 2
+               ? RecordedRunner::Fail(TrialOutcome::kLaunchError, "the runner ended: SIGKILL")
+               : RecordedRunner::Ok(RecordedRunner::CostOf(kernel));
+  };
+  const Result<TuningResult> result = Search(Evaluations(10));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->incomplete.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(result->incomplete.message()), HasSubstr("the runner ended: SIGKILL"));
+  EXPECT_GT(result->measurement.time_ns(), 0);
+}
+
+TEST_F(TuningLoop, WhatIsWrongOnNewInputsIsRefuted) {
+  runner_.answer_ = [&](const Kernel& kernel) {
+    return runner_.problems_ >= 2 ? RecordedRunner::Fail(TrialOutcome::kWrongResult, "C[3]")
+                                  : RecordedRunner::Ok(RecordedRunner::CostOf(kernel));
+  };
+  const Status status = Search(Evaluations(10)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(IsRefuted(status));
+  // Where nothing was ever right nothing is refuted.
+  runner_.answer_ = [](const Kernel&) {
+    return RecordedRunner::Fail(TrialOutcome::kWrongResult, "C[3]");
+  };
+  EXPECT_FALSE(IsRefuted(Search(Evaluations(10)).status()));
+}
+
+TEST_F(TuningLoop, ALackDuringTheSearchKeepsWhatTheTrialsHaveShown) {
+  int measured = 0;
+  runner_.answer_ = [&](const Kernel& kernel) {
+    if (++measured == 6) runner_.next_ = absl::ResourceExhaustedError("cannot start a process");
+    return RecordedRunner::Ok(RecordedRunner::CostOf(kernel));
+  };
+  const Result<TuningResult> result = Search(Evaluations(1000));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->incomplete.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_LT(result->trials, 10);
+  EXPECT_GT(result->measurement.time_ns(), 0);
+}
+
 // With a real runner.
 using TuningWithRunner = RunnerTest;
 

@@ -28,6 +28,9 @@
 namespace mdh {
 namespace {
 
+// A compiler that was killed is started again: somebody else did it, or there was no memory for a
+// moment. One that is killed so often is at fault.
+constexpr int kMostKills = 3;
 constexpr int64_t kProbeLimit = 30'000'000'000;
 constexpr size_t kLongestVersion = 64;
 
@@ -65,6 +68,19 @@ std::vector<std::string> LibrariesOf(Compiler compiler, const std::string& path,
           .value_or("");
   // Kernels find a runtime when they are loaded (core/kernel_call.h).
   return {"-nostdlib", "-Wl,--as-needed", openmp, "-lm", "-lgcc"};
+}
+
+}  // namespace
+
+namespace {
+
+// What a compiler says that it could not have, and that says nothing of the kernel; empty: nothing.
+std::string LackOfMachine(const CompileOutcome& outcome) {
+  for (const int error : {ENOSPC, EDQUOT, EAGAIN, EMFILE, ENFILE}) {
+    const char* const text = std::strerror(error);
+    if (absl::StrContains(outcome.reason, text)) return text;
+  }
+  return "";
 }
 
 }  // namespace
@@ -324,12 +340,12 @@ Status Compilers::Advance() {
       ++it;
       continue;
     }
-    if (absl::StrContains(outcome->reason, std::strerror(ENOSPC))) {
+    if (std::string lack = LackOfMachine(*outcome); !lack.empty()) {
       Cancel();
       return absl::ResourceExhaustedError(
-          absl::StrCat("cannot write to ", directory_, ": ", std::strerror(ENOSPC)));
+          absl::StrCat("compiling in ", directory_, ": ", std::move(lack)));
     }
-    Settle(*it, *outcome);
+    if (!TakeAgainIfKilled(*it, *outcome)) Settle(*it, *outcome);
     it = running_.erase(it);
   }
   ForgetOldLibraries();
@@ -342,6 +358,17 @@ Status Compilers::Advance() {
     running_.push_back(*std::move(started));
   }
   return absl::OkStatus();
+}
+
+bool Compilers::TakeAgainIfKilled(Running& running, const CompileOutcome& outcome) {
+  const bool was_killed = absl::StrContains(outcome.reason, "SIGKILL") ||
+                          absl::StrContains(outcome.reason, "Killed signal terminated") ||
+                          absl::StrContains(outcome.reason, "unable to execute command: Killed");
+  if (!was_killed || running.jobs.front().kills + 1 >= kMostKills) return false;
+  for (Job& job : running.jobs) ++job.kills;
+  waiting_.insert(waiting_.begin(), std::make_move_iterator(running.jobs.begin()),
+                  std::make_move_iterator(running.jobs.end()));
+  return true;
 }
 
 std::optional<CompileOutcome> Compilers::Take(int64_t ticket) {

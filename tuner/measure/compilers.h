@@ -94,6 +94,7 @@ class Compilers {
     std::string key;  // of all that makes its library
     int64_t limit_ns;
     std::vector<int64_t> tickets;
+    int kills = 0;  // of its compiler
   };
   // One or, in a unit that they share, several jobs.
   struct Running {
@@ -117,6 +118,9 @@ class Compilers {
   CompileOutcome Finish(const Running& running, const ChildEnd& end);
   // Ends a compilation that is late; nullopt while it goes on.
   std::optional<CompileOutcome> Check(Running& running);
+  // Lets the jobs of a compiler that somebody killed wait again. False if it was not killed, or too
+  // often.
+  bool TakeAgainIfKilled(Running& running, const CompileOutcome& outcome);
   // Hands out what came of a unit. Jobs that shared one which failed wait again, each for itself.
   void Settle(Running& running, const CompileOutcome& outcome);
   // Whether the job can be answered, or joins another one, without running anything.

@@ -264,6 +264,8 @@ class RunnerClient final : public Runner {
     // The new one may be killed, too, before it is ready.
     for (int death = 0; death < kMostDeaths; ++death) {
       status = StartProcess();
+      // It was ready once: what ends it now may pass.
+      if (absl::IsFailedPrecondition(status)) status = absl::UnavailableError(status.message());
       if (status.ok() && with_problem && problem_) status = SendProblem();
       if (status.ok() || absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) break;
     }

@@ -1,0 +1,184 @@
+// A store whose calls hang, or whose writes fail, when a test says so.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "server/store.h"
+
+namespace mdh {
+
+// Does what `store` does. Thread-safe.
+class StoreDouble final : public Store {
+ public:
+  explicit StoreDouble(Store& store) : store_(store) {}
+
+  // From now on every call hangs, until Go.
+  void Hang() {
+    Set([this] { hangs_ = true; });
+  }
+  void Go() {
+    Set([this] { hangs_ = false; });
+  }
+  // From now on every call that writes gives this; Ok: what the store gives.
+  void FailWrites(Status failure) {
+    Set([&] { failure_ = std::move(failure); });
+  }
+  // Calls that hang.
+  int hanging() const {
+    absl::ReaderMutexLock lock(&mutex_);
+    return hanging_;
+  }
+
+  Result<v1::TuningRecord> PutResult(const v1::TuningRecord& record,
+                                     const v1::Kernel& kernel) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.PutResult(record, kernel);
+  }
+  Result<std::vector<v1::TuningRecord>> PutResults(
+      absl::Span<const StoredResult> results) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.PutResults(results);
+  }
+  Result<std::vector<v1::TuningRecord>> AllRecords() override {
+    Read();
+    return store_.AllRecords();
+  }
+  Status ForEachRecord(const TakeRecord& take) override {
+    Read();
+    return store_.ForEachRecord(take);
+  }
+  Result<RecordPage> ListRecords(int64_t after, int limit) override {
+    Read();
+    return store_.ListRecords(after, limit);
+  }
+  Result<v1::TuningRecord> GetRecord(std::string_view id) override {
+    Read();
+    return store_.GetRecord(id);
+  }
+  Status RestoreKernel(std::string_view id, const v1::Kernel& kernel) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.RestoreKernel(id, kernel);
+  }
+  Result<v1::Kernel> GetKernel(std::string_view id) override {
+    Read();
+    return store_.GetKernel(id);
+  }
+  Result<v1::TuningRecord> RemoveResult(std::string_view id) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.RemoveResult(id);
+  }
+  Result<v1::TuningRecord> SetPinning(std::string_view id, Pinning pinning) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.SetPinning(id, pinning);
+  }
+  void SetListener(OnChange on_change) override { store_.SetListener(std::move(on_change)); }
+  int64_t LatestChange() override { return store_.LatestChange(); }
+  Result<std::vector<v1::KernelChange>> ChangesAfter(int64_t after, int limit) override {
+    Read();
+    return store_.ChangesAfter(after, limit);
+  }
+  bool WaitForChange(int64_t after, absl::Duration timeout) override {
+    return store_.WaitForChange(after, timeout);
+  }
+  Result<int64_t> InsertJob(const v1::TuningJob& job, const JobClaim& claim) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.InsertJob(job, claim);
+  }
+  Status UpdateJob(int64_t number, const v1::TuningJob& job) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.UpdateJob(number, job);
+  }
+  Result<v1::TuningJob> GetJob(int64_t number) override {
+    Read();
+    return store_.GetJob(number);
+  }
+  Result<std::optional<v1::TuningJob>> FindJobByRequest(std::string_view request_id) override {
+    Read();
+    return store_.FindJobByRequest(request_id);
+  }
+  Result<std::vector<v1::TuningJob>> ListJobs(int64_t before, int limit,
+                                              const JobFilter& filter) override {
+    Read();
+    return store_.ListJobs(before, limit, filter);
+  }
+  Result<std::vector<v1::TuningJob>> UnfinishedJobs(const std::string& owner) override {
+    Read();
+    return store_.UnfinishedJobs(owner);
+  }
+  Result<int64_t> ClaimJobs(const JobClaim& claim, absl::Time now,
+                            const std::vector<std::string>& devices) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.ClaimJobs(claim, now, devices);
+  }
+  Status PutTrials(int64_t job, absl::Span<const v1::TuningTrial> trials) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.PutTrials(job, trials);
+  }
+  Result<std::vector<v1::TuningTrial>> ListTrials(int64_t job, int64_t after, int limit) override {
+    Read();
+    return store_.ListTrials(job, after, limit);
+  }
+  Result<std::optional<v1::MachinePeaks>> GetPeaks(std::string_view fingerprint) override {
+    Read();
+    return store_.GetPeaks(fingerprint);
+  }
+  Status PutPeaks(std::string_view fingerprint, const v1::MachinePeaks& peaks) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.PutPeaks(fingerprint, peaks);
+  }
+  Result<v1::CollectGarbageResponse> Forget(const Retention& retention) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.Forget(retention);
+  }
+  Status BackUp(const std::string& path) override {
+    Read();
+    return store_.BackUp(path);
+  }
+  Result<std::vector<std::string>> CheckIntegrity() override {
+    Read();
+    return store_.CheckIntegrity();
+  }
+  void LookAfter() override { store_.LookAfter(); }
+  Status CheckWritable() const override { return store_.CheckWritable(); }
+  Status Count(v1::Statistics& statistics) override {
+    Read();
+    return store_.Count(statistics);
+  }
+  int64_t schema_version() const override { return store_.schema_version(); }
+
+ private:
+  template <typename Change>
+  void Set(const Change& change) {
+    absl::MutexLock lock(&mutex_);
+    change();
+  }
+  void Read() {
+    absl::MutexLock lock(&mutex_);
+    Wait();
+  }
+  Status Write() {
+    absl::MutexLock lock(&mutex_);
+    Wait();
+    return failure_;
+  }
+  void Wait() {
+    ++hanging_;
+    const auto goes = [this] { return !hangs_; };
+    mutex_.Await(absl::Condition(&goes));
+    --hanging_;
+  }
+
+  Store& store_;
+  mutable absl::Mutex mutex_;
+  bool hangs_ = false;
+  int hanging_ = 0;
+  Status failure_;
+};
+
+}  // namespace mdh

@@ -15,8 +15,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "core/exhaustion.h"
-#include "core/start_thread.h"
 #include "proto/endpoint.h"
 #include "proto/error_details.h"
 #include "server/access_control.h"
@@ -25,6 +23,7 @@
 #include "server/device_catalogue.h"
 #include "server/device_keeper.h"
 #include "server/device_list.h"
+#include "server/device_opening.h"
 #include "server/device_service.h"
 #include "server/expression_service.h"
 #include "server/file_watch.h"
@@ -34,7 +33,6 @@
 #include "server/kernel_finder.h"
 #include "server/kernel_service.h"
 #include "server/known_devices.h"
-#include "server/leftovers.h"
 #include "server/listen_address.h"
 #include "server/lookup_server.h"
 #include "server/lookup_table.h"
@@ -57,27 +55,6 @@ constexpr gpr_timespec kStopGrace = {
     .tv_sec = 0, .tv_nsec = 500'000'000, .clock_type = GPR_TIMESPAN};
 // The database has one daemon, so that all jobs in it are this one's.
 constexpr const char* kOwner = "mdhd";
-
-// What is attached; without a runner that could look, the CPU, for which lookups are served.
-Result<DeviceSearch> SearchDevices(const std::string& runner,
-                                   const std::atomic<bool>& is_stopping) {
-  Result<DeviceSearch> found = FindDevices(runner, &is_stopping);
-  if (found.ok() || absl::IsCancelled(found.status())) return found;
-  AttachedDevice cpu = {.selector = "cpu", .description = {}, .platform = "", .driver = ""};
-  MDH_ASSIGN_OR_RETURN(cpu.description, DescribeHostCpu());
-  return DeviceSearch{{std::move(cpu)},
-                      {absl::StrCat("no other devices: ", std::string(found.status().message()))}};
-}
-
-// What the default device will be, but for its compiler, as far as that can be said at once.
-std::optional<DeviceDescription> ExpectedDevice(const std::vector<WantedDevice>& wanted) {
-  const bool has_cpu =
-      wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [](const WantedDevice& device) {
-        return device.selector == "cpu" && device.cores.empty();
-      });
-  Result<DeviceDescription> cpu = DescribeHostCpu();
-  return has_cpu && cpu.ok() ? std::make_optional(*std::move(cpu)) : std::nullopt;
-}
 
 // Removes the work directory at the end if the runners have left nothing in it.
 class WorkDirectoryRemoval {
@@ -112,15 +89,7 @@ class RunningDaemon : public Daemon {
   // The rest is done by a thread: compilers and drivers may hang, and lookups need neither.
   Status BeginToOpenDevices();
 
-  Status AwaitDevices(StartFailure& failure) override {
-    absl::MutexLock lock(&opened_mutex_);
-    const auto is_decided = [this]() ABSL_SHARED_LOCKS_REQUIRED(opened_mutex_) {
-      return opened_.has_value();
-    };
-    opened_mutex_.Await(absl::Condition(&is_decided));
-    failure = open_failure_;
-    return *opened_;
-  }
+  Status AwaitDevices(StartFailure& failure) override { return opening_->Await(failure); }
 
   void Stop() override;
   void Reload() override {
@@ -133,9 +102,6 @@ class RunningDaemon : public Daemon {
   const std::vector<std::string>& addresses() const override { return addresses_; }
 
  private:
-  void ClearLeftovers() const;
-  Status OpenDevices(StartFailure& failure);
-  Result<std::vector<std::unique_ptr<TuningDevice>>> MakeWantedDevices(const DeviceSearch& found);
   void StartRemeasurer() ABSL_LOCKS_EXCLUDED(remeasurer_mutex_);
   AdminOptions Admin() const;
   std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const std::string& address);
@@ -146,19 +112,13 @@ class RunningDaemon : public Daemon {
   const DaemonOptions options_;
   const absl::Time start_ = absl::Now();
   const WorkDirectoryRemoval work_directory_removal_;
-  // Shared with the runners.
-  const std::shared_ptr<std::atomic<bool>> is_stopping_ = std::make_shared<std::atomic<bool>>();
-  std::vector<WantedDevice> wanted_;  // empty: all that there are
-  std::thread opener_;
-  absl::Mutex opened_mutex_;
-  std::optional<Status> opened_ ABSL_GUARDED_BY(opened_mutex_);  // how opening the devices ended
-  StartFailure open_failure_ ABSL_GUARDED_BY(opened_mutex_) = StartFailure::kInternal;
   std::vector<v1::TuningRecord> disturbed_;  // when the daemon started
   std::unique_ptr<WatchStreams> watches_;  // told of changes by the store, and of progress by jobs
   std::unique_ptr<Store> store_;
   std::unique_ptr<StudyStore> study_store_;
   std::unique_ptr<StudyCatalogue> studies_;
   std::unique_ptr<DeviceCatalogue> catalogue_;
+  std::unique_ptr<DeviceOpening> opening_;  // its thread uses what follows, and ends with Stop
   std::unique_ptr<LookupTable> lookup_table_;
   JobMetrics job_metrics_;
   std::unique_ptr<JobQueue> jobs_;
@@ -268,86 +228,29 @@ Status RunningDaemon::OpenStore() {
 }
 
 Status RunningDaemon::ReadDeviceList() {
+  std::vector<WantedDevice> wanted;
   if (!options_.devices.empty()) {
-    MDH_ASSIGN_OR_RETURN(wanted_, ParseDeviceList(options_.devices));
+    MDH_ASSIGN_OR_RETURN(wanted, ParseDeviceList(options_.devices));
   }
   MDH_ASSIGN_OR_RETURN(std::vector<v1::KnownDevice> known, ReadKnownDevices(KnownDeviceFiles()));
-  catalogue_ =
-      std::make_unique<DeviceCatalogue>(ExpectedDevice(wanted_), std::move(known), *store_);
+  catalogue_ = std::make_unique<DeviceCatalogue>(ExpectedDevice(wanted), std::move(known), *store_);
+  opening_ = std::make_unique<DeviceOpening>(options_, std::move(wanted), *catalogue_);
   return absl::OkStatus();
 }
 
 Status RunningDaemon::BeginToOpenDevices() {
-  MDH_ASSIGN_OR_RETURN(opener_, StartThread([this] {
-                         StartFailure failure = StartFailure::kInternal;
-                         const Status status = OrExhausted([&] { return OpenDevices(failure); });
-                         if (!status.ok()) catalogue_->GiveUp(status);
-                         {
-                           absl::MutexLock lock(&opened_mutex_);
-                           opened_ = status;
-                           open_failure_ = failure;
-                         }
-                         const bool is_told = status.ok() || *is_stopping_;
-                         if (!is_told && options_.on_failure) options_.on_failure();
-                       }));
-  return absl::OkStatus();
-}
-
-Result<std::vector<std::unique_ptr<TuningDevice>>> RunningDaemon::MakeWantedDevices(
-    const DeviceSearch& found) {
-  RunnerOptions runner = {.program = options_.runner,
-                          .work_directory = options_.work_directory,
-                          .threads = 0,
-                          .path = {},
-                          .confinement = options_.confinement,
-                          .trusted = options_.trusted};
-  runner.is_stopping = is_stopping_;
-  MDH_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<TuningDevice>> devices,
-                       MakeDevices(wanted_.empty() ? AllDevices(found) : wanted_, found, runner));
-  for (const std::unique_ptr<TuningDevice>& device : devices) {
-    spdlog::info("device={} {}", device->name(), device->description().Fingerprint());
-    if (const std::string confinement = device->state().confinement; !confinement.empty()) {
-      spdlog::info("device={} confinement: {}", device->name(), confinement);
-    }
-    if (const Status can_tune = device->CanTune(); !can_tune.ok()) {
-      spdlog::warn("device={} only lookups are served, tuning is refused: {}", device->name(),
-                   std::string(can_tune.message()));
-    }
-  }
-  for (const std::string& missing : found.missing) spdlog::info("{}", missing);
-  return devices;
-}
-
-void RunningDaemon::ClearLeftovers() const {
-  const std::filesystem::path work = options_.work_directory;
-  if (!work.empty()) {
-    ClearWorkDirectory(work.string());
-    const int removed = RemoveDeadWorkDirectories(work.parent_path().string());
-    if (removed > 0) spdlog::info("removed {} work directories of daemons that died", removed);
-  }
-  if (options_.backup_directory.empty()) return;
-  const int removed = RemoveUnfinishedCopies(options_.backup_directory);
-  if (removed > 0) spdlog::info("removed {} backups that were not finished", removed);
-}
-
-Status RunningDaemon::OpenDevices(StartFailure& failure) {
-  ClearLeftovers();
-  // What may be wrong with devices is what --devices says of them.
-  failure = StartFailure::kUsage;
-  MDH_ASSIGN_OR_RETURN(const DeviceSearch found, SearchDevices(options_.runner, *is_stopping_));
-  MDH_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<TuningDevice>> devices,
-                       MakeWantedDevices(found));
-  if (*is_stopping_) return absl::CancelledError("the daemon is stopping");
-  catalogue_->Open(std::move(devices), found.missing);
-  lookup_table_->SetEnvironments(catalogue_->Environments());
-  failure = StartFailure::kDatabase;
-  MDH_RETURN_IF_ERROR(jobs_->Begin());
-  DeviceKeeperOptions keeping;
-  keeping.on_new_compilers = [this] { lookup_table_->SetEnvironments(catalogue_->Environments()); };
-  keeper_ = std::make_unique<DeviceKeeper>(catalogue_->devices(), std::move(keeping));
-  if (store_->CheckWritable().ok()) StartRemeasurer();
-  spdlog::info("devices are open");
-  return absl::OkStatus();
+  return opening_->Begin([this](StartFailure& failure) -> Status {
+    lookup_table_->SetEnvironments(catalogue_->Environments());
+    failure = StartFailure::kDatabase;
+    MDH_RETURN_IF_ERROR(jobs_->Begin());
+    DeviceKeeperOptions keeping;
+    keeping.on_new_compilers = [this] {
+      lookup_table_->SetEnvironments(catalogue_->Environments());
+    };
+    keeper_ = std::make_unique<DeviceKeeper>(catalogue_->devices(), std::move(keeping));
+    if (store_->CheckWritable().ok()) StartRemeasurer();
+    return absl::OkStatus();
+  });
 }
 
 void RunningDaemon::StartRemeasurer() {
@@ -490,9 +393,8 @@ void RunningDaemon::Stop() {
   if (server_ == nullptr) return;
   spdlog::info("stopping");
   // First of all, so that nobody waits for devices that hang.
-  *is_stopping_ = true;
   catalogue_->GiveUp(WithRetry(absl::UnavailableError("the daemon is stopping"), absl::Seconds(5)));
-  if (opener_.joinable()) opener_.join();
+  opening_->Stop();
   metrics_server_.reset();  // it reads what goes away below
   health_service_.Stop();
   // Watchers see the last of their jobs before the server goes away.

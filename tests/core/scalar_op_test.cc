@@ -382,7 +382,7 @@ TEST(ScalarOpTest, TheTableIsComplete) {
     EXPECT_EQ(info.precedence > 0, info.is_infix);
     EXPECT_TRUE(!info.is_commutative || info.operands == 2);
   }
-  EXPECT_EQ(AllScalarOps().size(), 43u);
+  EXPECT_EQ(AllScalarOps().size(), 48u);
 }
 
 TEST(ScalarOpTest, OperandsOfSomeOperationsMayChangePlaces) {

@@ -4,9 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include "client/commands/command_line.h"
+#include "client/commands/text_table.h"
+#include "core/command_line/suggestion.h"
 #include "proto/endpoint.h"
 
 namespace {
@@ -15,6 +18,15 @@ namespace {
 bool ReadToken(const std::string& path, std::string& token) {
   std::ifstream file(path);
   return static_cast<bool>(file >> token);
+}
+
+// Help, in lines that fit the terminal.
+int PrintHelp(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream help;
+  const int code = app.exit(error, help, help);
+  constexpr int kColumnOfDescriptions = 30;
+  mdh::PrintWrapped(help.str(), kColumnOfDescriptions);
+  return code;
 }
 
 }  // namespace
@@ -32,8 +44,11 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    return static_cast<int>(mdh::Fail(mdh::ExitCode::kUsage, error.what()));
+    if (error.get_exit_code() == 0) return PrintHelp(app, error);
+    const std::string unknown =
+        mdh::ExplainUnknownWord(mdh::ReadCommandTree(app), {argv + 1, argv + argc});
+    return static_cast<int>(
+        mdh::Fail(mdh::ExitCode::kUsage, unknown.empty() ? error.what() : unknown));
   }
   if (const char* token = std::getenv("MDH_TOKEN"); token != nullptr && token_file.empty()) {
     options.client.security.token = token;

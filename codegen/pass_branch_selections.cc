@@ -33,12 +33,16 @@ int CostOf(const ValueNode& node) {
     case ScalarOp::kExp2:
     case ScalarOp::kLog:
     case ScalarOp::kLog2:
+    case ScalarOp::kLog1p:
+    case ScalarOp::kExpm1:
       return 12;
     case ScalarOp::kSin:
     case ScalarOp::kCos:
     case ScalarOp::kTanh:
     case ScalarOp::kErf:
     case ScalarOp::kPow:
+    case ScalarOp::kCbrt:
+    case ScalarOp::kAtan2:
       return 24;
     default:
       return 1;

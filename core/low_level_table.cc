@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/low_level_expression.h"
+#include "core/low_level_summary.h"
 
 namespace mdh {
 namespace {
@@ -45,13 +46,15 @@ class Table {
     s6_.Add(Layouts(low.scalar_outputs()));
   }
 
-  std::vector<std::vector<std::string>> Cells() const {
+  // A header, then the rows with at least so many parts.
+  std::vector<std::vector<std::string>> Cells(int64_t least_parts) const {
     const std::string in = Names(e_.inputs()), out = Names(e_.outputs());
     std::vector<std::vector<std::string>> cells;
     cells.push_back({"0", "D1", "D2", "D3" + in, "D4" + in, "S1", "S2", "S3" + in, "S4" + in,
                      "S5" + out, "S6" + out, "R1", "R2", "R3" + out, "R4" + out});
     for (size_t n = 0; n < low_.operators().size(); ++n) {
       const LowLevelOperator& row = low_.operators()[n];
+      if (row.parts < least_parts) continue;
       cells.push_back({absl::StrCat(row.parts), Place(row.position[0]), Assigned(row.assigned[0]),
                        Regions(row.input_region), d4_.Text(n), Place(row.position[1]),
                        Assigned(row.assigned[1]), Regions(low_.scalar_inputs()), s4_.Text(0),
@@ -117,14 +120,23 @@ std::string Aligned(const std::vector<std::vector<std::string>>& cells) {
   return table;
 }
 
+std::string Heading(const LowLevelExpression& low) {
+  const std::string dimensions = absl::StrJoin(
+      low.expression().dimensions(), ", ",
+      [](std::string* out, const Dimension& d) { absl::StrAppend(out, d.name, " = ", d.size); });
+  return absl::StrCat("(De/re)-composition of ", low.expression().name(), " (", dimensions,
+                      ") for ", low.model().name, "\n");
+}
+
 }  // namespace
 
 std::string LowLevelExpression::ToTable() const {
-  const std::string dimensions = absl::StrJoin(
-      expression_.dimensions(), ", ",
-      [](std::string* out, const Dimension& d) { absl::StrAppend(out, d.name, " = ", d.size); });
-  return absl::StrCat("(De/re)-composition of ", expression_.name(), " (", dimensions, ") for ",
-                      model_.name, "\n", Aligned(Table(*this).Cells()));
+  return absl::StrCat(Heading(*this), Aligned(Table(*this).Cells(0)));
+}
+
+std::string TableOfCuts(const LowLevelExpression& low) {
+  const std::vector<std::vector<std::string>> cells = Table(low).Cells(2);
+  return cells.size() == 1 ? std::string() : absl::StrCat(Heading(low), Aligned(cells));
 }
 
 }  // namespace mdh

@@ -50,7 +50,10 @@ enum class ScalarOp : uint8_t {
   kRound = 23,  // halfway cases to even
   kTrunc = 24,
   kErf = 25,
-  kExp2 = 26,  // from kSqrt: fp only
+  kExp2 = 26,
+  kLog1p = 27,  // log(1 + x), also of x near 0
+  kExpm1 = 28,  // exp(x) - 1, also of x near 0
+  kCbrt = 29,   // from kSqrt: fp only
   // Binary.
   kAdd = 40,
   kSub = 41,
@@ -65,6 +68,8 @@ enum class ScalarOp : uint8_t {
   kBitXor = 50 /* integers */,
   kFmin = 51,
   kFmax = 52 /* fp */,
+  kAtan2 = 53,     // fp: the angle of the point (right operand, left operand), from -pi to pi
+  kCopysign = 54,  // fp: the left operand with the sign of the right one
   kAnd = 60,
   kOr = 61 /* bool */,
   kEq = 70,

@@ -35,6 +35,9 @@ constexpr ScalarOpInfo kOps[] = {
     {ScalarOp::kTrunc, "trunc", 1, false, 0, false, 0},
     {ScalarOp::kErf, "erf", 1, false, 0, false, 1},
     {ScalarOp::kExp2, "exp2", 1, false, 0, false, 1},
+    {ScalarOp::kLog1p, "log1p", 1, false, 0, false, 1},
+    {ScalarOp::kExpm1, "expm1", 1, false, 0, false, 1},
+    {ScalarOp::kCbrt, "cbrt", 1, false, 0, false, 1},
     {ScalarOp::kAdd, "+", 2, true, 9, true, 1},
     {ScalarOp::kSub, "-", 2, true, 9, false, 1},
     {ScalarOp::kMul, "*", 2, true, 10, true, 1},
@@ -48,6 +51,8 @@ constexpr ScalarOpInfo kOps[] = {
     {ScalarOp::kBitXor, "^", 2, true, 5, true, 0},
     {ScalarOp::kFmin, "fmin", 2, false, 0, true, 1},
     {ScalarOp::kFmax, "fmax", 2, false, 0, true, 1},
+    {ScalarOp::kAtan2, "atan2", 2, false, 0, false, 1},
+    {ScalarOp::kCopysign, "copysign", 2, false, 0, false, 0},
     {ScalarOp::kAnd, "&&", 2, true, 3, true, 0},
     {ScalarOp::kOr, "||", 2, true, 2, true, 0},
     {ScalarOp::kEq, "==", 2, true, 7, true, 0},
@@ -84,6 +89,8 @@ bool Exists(ScalarOp op, ScalarType type) {
     case ScalarOp::kPow:
     case ScalarOp::kFmin:
     case ScalarOp::kFmax:
+    case ScalarOp::kAtan2:
+    case ScalarOp::kCopysign:
       return IsFloatingPoint(type);
     default:
       return IsComparison(op) || (Info(op).operands == 1 && IsFloatingPoint(type));
@@ -148,6 +155,12 @@ T ApplyReal(ScalarOp op, T a, T b) {
       return std::erf(a);
     case ScalarOp::kExp2:
       return std::exp2(a);
+    case ScalarOp::kLog1p:
+      return std::log1p(a);
+    case ScalarOp::kExpm1:
+      return std::expm1(a);
+    case ScalarOp::kCbrt:
+      return std::cbrt(a);
     case ScalarOp::kAdd:
       return a + b;
     case ScalarOp::kSub:
@@ -166,6 +179,10 @@ T ApplyReal(ScalarOp op, T a, T b) {
       return MinimumNumber(a, b);
     case ScalarOp::kFmax:
       return -MinimumNumber(-a, -b);
+    case ScalarOp::kAtan2:
+      return std::atan2(a, b);
+    case ScalarOp::kCopysign:
+      return std::copysign(a, b);
     default:
       return std::pow(a, b);
   }

@@ -5,6 +5,7 @@
 #include "client/commands/command.h"
 #include "client/commands/device_argument.h"
 #include "client/commands/device_format.h"
+#include "client/commands/text_table.h"
 
 namespace mdh {
 namespace {
@@ -17,9 +18,9 @@ ExitCode ListDevices(const GlobalOptions& options, Client& client) {
     return ExitCode::kOk;
   }
   for (const v1::Device& device : devices->devices()) {
-    std::printf("%s", FormatDevice(device).c_str());
+    PrintWrapped(FormatDevice(device), 15);
   }
-  for (const std::string& missing : devices->missing()) std::printf("%s\n", missing.c_str());
+  for (const std::string& missing : devices->missing()) PrintWrapped(missing + "\n", 4);
   return ExitCode::kOk;
 }
 
@@ -29,7 +30,7 @@ ExitCode ShowDevice(const GlobalOptions& options, Client& client, const std::str
   if (options.json) {
     PrintJson(*device);
   } else {
-    std::printf("%s", FormatDevice(*device).c_str());
+    PrintWrapped(FormatDevice(*device), 15);
   }
   return ExitCode::kOk;
 }
@@ -42,7 +43,7 @@ ExitCode ListKnownDevices(const GlobalOptions& options, Client& client) {
     return ExitCode::kOk;
   }
   for (const v1::KnownDevice& device : known->known_devices()) {
-    std::printf("%s", FormatKnownDevice(device).c_str());
+    PrintWrapped(FormatKnownDevice(device), 4);
   }
   return ExitCode::kOk;
 }

@@ -33,17 +33,39 @@ bool IsCFile(const std::string& file) {
   return absl::EndsWith(file, ".c") || absl::EndsWith(file, ".h");
 }
 
+Result<ScalarType> TypeFromArgument(const std::string& name) {
+  const std::optional<ScalarType> type = ScalarTypeFromName(name);
+  if (type.has_value()) return *type;
+  return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no type"));
+}
+
 Result<Expression> LoadEinsum(const ExpressionArguments& arguments) {
   if (!arguments.set.empty()) {
-    return absl::InvalidArgumentError("--set is for files; --einsum takes --size and --type");
+    return absl::InvalidArgumentError(
+        "--set is for files; --einsum takes --size, --shape and types");
   }
-  Bindings sizes;
-  for (const std::string& list : arguments.sizes) MDH_RETURN_IF_ERROR(AddSizes(list, &sizes));
-  const std::optional<ScalarType> type = ScalarTypeFromName(arguments.type);
-  if (!type.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat("'", arguments.type, "' is no type"));
+  EinsumOptions options;
+  for (const std::string& list : arguments.sizes) {
+    MDH_RETURN_IF_ERROR(AddSizes(list, &options.sizes));
   }
-  return ParseEinsum(arguments.einsum, sizes, *type);
+  for (const std::string& shape : arguments.shapes) {
+    MDH_ASSIGN_OR_RETURN(std::vector<int64_t> extents, ParseShape(shape));
+    options.shapes.push_back(std::move(extents));
+  }
+  MDH_ASSIGN_OR_RETURN(options.type, TypeFromArgument(arguments.type));
+  if (!arguments.out_type.empty()) {
+    MDH_ASSIGN_OR_RETURN(options.out_type, TypeFromArgument(arguments.out_type));
+  }
+  if (!arguments.accumulate.empty()) {
+    MDH_ASSIGN_OR_RETURN(options.accumulate, TypeFromArgument(arguments.accumulate));
+  }
+  return ParseEinsum(arguments.einsum, options);
+}
+
+std::string CheckBinding(const std::string& binding) {
+  const size_t equals = binding.find('=');
+  const bool is_binding = equals != std::string::npos && equals > 0;
+  return is_binding ? std::string() : absl::StrCat("'", binding, "' is not of the form NAME=VALUE");
 }
 
 void AddOtherSources(CLI::App& command, ExpressionArguments& arguments) {
@@ -56,8 +78,20 @@ void AddOtherSources(CLI::App& command, ExpressionArguments& arguments) {
       ->expected(1)
       ->take_all()
       ->needs(einsum);
-  command.add_option("--type", arguments.type, "type of the buffers of --einsum")
+  command
+      .add_option("--shape", arguments.shapes,
+                  "N,N,...: extents of an operand of --einsum, instead of sizes; once for each")
+      ->expected(1)
+      ->take_all()
+      ->needs(einsum);
+  command.add_option("--type", arguments.type, "type of the operands of --einsum")
       ->capture_default_str()
+      ->needs(einsum);
+  command.add_option("--out-type", arguments.out_type, "type of its output [that of the operands]")
+      ->needs(einsum);
+  command
+      .add_option("--accumulate", arguments.accumulate,
+                  "type in which its products are added up [the wider one of both]")
       ->needs(einsum);
   command.parse_complete_callback([&arguments] {
     if (arguments.file.empty() == arguments.einsum.empty()) {
@@ -79,12 +113,37 @@ void AddExpressionArguments(CLI::App& command, ExpressionArguments& arguments,
                   "NAME=VALUE: a size or a type for a parameter of the definition; repeatable")
       ->expected(1)
       ->take_all()
-      ->check([](const std::string& binding) {
-        const size_t equals = binding.find('=');
-        const bool is_binding = equals != std::string::npos && equals > 0;
-        return is_binding ? std::string()
-                          : absl::StrCat("'", binding, "' is not of the form NAME=VALUE");
-      });
+      ->check(CheckBinding);
+  // Processed behind --set: options are, in the order in which they are added.
+  command
+      .add_option_function<std::vector<std::string>>(
+          "BINDING",
+          [&arguments](const std::vector<std::string>& bindings) {
+            arguments.set.insert(arguments.set.end(), bindings.begin(), bindings.end());
+          },
+          "NAME=VALUE, as with --set")
+      ->check(CheckBinding);
+}
+
+std::vector<std::string> WordsOf(const ExpressionArguments& arguments) {
+  if (arguments.file == "-") return {};
+  std::vector<std::string> words;
+  const auto add = [&words](const char* option, const std::string& value) {
+    words.insert(words.end(), {option, value});
+  };
+  if (arguments.einsum.empty()) {
+    words.push_back(arguments.file);
+    if (!arguments.function.empty()) add("--function", arguments.function);
+    for (const std::string& binding : arguments.set) add("--set", binding);
+    return words;
+  }
+  add("--einsum", arguments.einsum);
+  for (const std::string& list : arguments.sizes) add("--size", list);
+  for (const std::string& shape : arguments.shapes) add("--shape", shape);
+  if (!arguments.out_type.empty()) add("--out-type", arguments.out_type);
+  if (!arguments.accumulate.empty()) add("--accumulate", arguments.accumulate);
+  if (arguments.type != ExpressionArguments().type) add("--type", arguments.type);
+  return words;
 }
 
 Result<Expression> LoadExpression(const ExpressionArguments& arguments) {

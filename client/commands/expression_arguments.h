@@ -16,17 +16,24 @@ struct ExpressionArguments {
   // Text; a message as *.binpb or *.json; annotated loops as *.c or *.h; "-": text on standard
   // input.
   std::string file = {};
-  std::vector<std::string> set = {};    // "NAME=VALUE"
-  std::string function = {};            // C loops: those of this function
-  std::string einsum = {};              // instead of a file
-  std::vector<std::string> sizes = {};  // einsum: "a=24,b=16"
-  std::string type = "fp32";            // einsum: of all buffers
+  std::vector<std::string> set = {};  // "NAME=VALUE": of --set, then as words behind the file
+  std::string function = {};          // C loops: those of this function
+  std::string einsum = {};            // instead of a file
+  // Of --einsum.
+  std::vector<std::string> sizes = {};   // "a=24,b=16"
+  std::vector<std::string> shapes = {};  // of the operands: "8,16,32"
+  std::string type = "fp32";             // of the operands
+  std::string out_type = {};             // of the output; empty: that of the operands
+  std::string accumulate = {};           // of sums; empty: the wider one of both
 };
 
 // `file_help`: what the positional argument may be.
 void AddExpressionArguments(
     CLI::App& command, ExpressionArguments& arguments,
     const std::string& file_help = "expression (.mdh, .c, .h, .binpb, .json); -: standard input");
+
+// The words that give the same expression to another command; none if it comes from standard input.
+std::vector<std::string> WordsOf(const ExpressionArguments& arguments);
 
 // Errors: NotFound if the file cannot be read; InvalidArgument or OutOfRange, with the position and
 // a caret where there is one.

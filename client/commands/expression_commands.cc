@@ -7,6 +7,7 @@
 #include "client/commands/explain.h"
 #include "client/commands/expression_arguments.h"
 #include "client/commands/expression_format.h"
+#include "client/commands/text_table.h"
 
 namespace mdh {
 namespace {
@@ -24,7 +25,7 @@ ExitCode CheckExpression(const GlobalOptions& options, const ExpressionArguments
   if (options.json) {
     std::printf("%s\n", ExplainAsJson(*expression).dump(2).c_str());
   } else {
-    std::printf("%s", ExplainAsText(*expression).c_str());
+    PrintWrapped(ExplainAsText(*expression), 13);
   }
   return ExitCode::kOk;
 }

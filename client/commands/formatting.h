@@ -28,7 +28,4 @@ Bound LowerBound(const v1::TuningRecord& record);
 std::string WhyAbovePeak(double time_ns, const Bound& bound, int64_t bytes,
                          const v1::DeviceDescription& device);
 
-// Several lines: time, speed, share of the bound, speed-ups, trials, low-level expression.
-std::string FormatRecord(const v1::TuningRecord& record);
-
 }  // namespace mdh

@@ -1,6 +1,4 @@
 // mdh jobs, mdh cancel, mdh pause, mdh resume.
-#include <google/protobuf/util/time_util.h>
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -9,22 +7,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/commands/command.h"
-#include "client/commands/formatting.h"
 #include "client/commands/job_format.h"
 #include "client/commands/job_name.h"
+#include "client/commands/text_table.h"
 
 namespace mdh {
 namespace {
 
-void PrintJob(const v1::TuningJob& job) {
-  const v1::TuningProgress& progress = job.progress();
-  const std::string best =
-      progress.best_time_ns() > 0 ? FormatTime(progress.best_time_ns()) : std::string("-");
-  std::printf("%-16s %-10s %8lld  %-10s %s  %-12s %s%s%s\n", job.name().c_str(),
-              JobActivity(job).c_str(), static_cast<long long>(progress.trials()), best.c_str(),
-              google::protobuf::util::TimeUtil::ToString(job.create_time()).substr(0, 19).c_str(),
-              JobDeviceNames(job).c_str(), job.expression_name().c_str(),
-              job.has_error() ? ": " : "", job.error().message().c_str());
+void PrintJobs(const std::vector<v1::TuningJob>& jobs) {
+  std::vector<std::vector<std::string>> rows;
+  for (const v1::TuningJob& job : jobs) rows.push_back(JobRow(job));
+  PrintTable(JobTable(), rows);
+  for (const v1::TuningJob& job : jobs) {
+    if (!job.has_error()) continue;
+    PrintWrapped(Printable(absl::StrCat(JobNumber(job), ": ", job.error().message())) + "\n", 4);
+  }
 }
 
 // "running": the state of that name. Errors: InvalidArgument, naming those there are.
@@ -63,9 +60,7 @@ ExitCode ListJobs(const GlobalOptions& options, const v1::ListTuningJobsRequest&
     PrintJson(*jobs);
     return ExitCode::kOk;
   }
-  std::printf("%-16s %-10s %8s  %-10s %-19s  %-12s %s\n", "JOB", "STATE", "TRIALS", "BEST",
-              "CREATED", "DEVICE", "EXPRESSION");
-  for (const v1::TuningJob& job : jobs->jobs()) PrintJob(job);
+  PrintJobs({jobs->jobs().begin(), jobs->jobs().end()});
   return ExitCode::kOk;
 }
 
@@ -79,7 +74,7 @@ ExitCode CallOnJob(const GlobalOptions& options, JobCall call, const std::string
   if (options.json) {
     PrintJson(*job);
   } else {
-    PrintJob(*job);
+    PrintJobs({*job});
   }
   return ExitCode::kOk;
 }

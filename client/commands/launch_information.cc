@@ -1,11 +1,19 @@
 #include "client/commands/launch_information.h"
 
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/commands/formatting.h"
+#include "client/commands/text_table.h"
 #include "core/scalar_type.h"
+#include "core/wrap_lines.h"
 
 namespace mdh {
 namespace {
@@ -91,6 +99,52 @@ std::string MatchName(v1::MatchKind match) {
   return absl::AsciiStrToLower(v1::MatchKind_Name(match).substr(std::string("MATCH_KIND_").size()));
 }
 
+// Text of users and devices in a comment: nothing may end its line, or go on with the next one.
+std::string InComment(std::string text) {
+  std::replace(text.begin(), text.end(), '\\', '/');
+  return Printable(std::move(text));
+}
+
+std::string Origin(const v1::GetKernelResponse& response) {
+  const v1::TuningRecord& record = response.record();
+  if (response.match() == v1::MATCH_KIND_PREDICTED) {
+    return absl::StrCat("Not measured; made from ",
+                        response.made_from().empty() ? "rules" : response.made_from());
+  }
+  std::string text = absl::StrCat("Measured: ", FormatTime(record.time_ns()));
+  if (record.has_create_time()) {
+    // "2026-11-26T10:47:00Z".
+    const std::string time = google::protobuf::util::TimeUtil::ToString(record.create_time());
+    absl::StrAppend(&text, ", ", time.substr(0, 10), " ", time.substr(11, 5), " UTC");
+  }
+  return absl::StrCat(text, ", ", record.name());
+}
+
+std::string CompileText(const std::string& name, const v1::Kernel& kernel) {
+  if (SourceExtension(kernel) != "cl") return CompileCommand(name, kernel);
+  return absl::StrCat("when the program is built, with ",
+                      kernel.compile_options().empty()
+                          ? "no options"
+                          : absl::StrJoin(kernel.compile_options(), " "));
+}
+
+// Lines of comment for the head of a kernel's files: for which device, from when, how to compile.
+std::string HeadComment(const std::string& name, const v1::GetKernelResponse& response) {
+  constexpr int kColumns = 77, kHang = 9;
+  const v1::DeviceDescription& device = response.record().device();
+  std::string comment;
+  for (const std::string& line :
+       {absl::StrCat("Device:  ", device.model(), device.isa().empty() ? "" : ", ", device.isa()),
+        absl::StrCat("Origin:  ", Origin(response)),
+        absl::StrCat("Compile: ", CompileText(name, response.kernel()))}) {
+    const std::string wrapped = WrapLines(InComment(line), kColumns, kHang);
+    for (const absl::string_view part : absl::StrSplit(wrapped, '\n')) {
+      absl::StrAppend(&comment, "// ", part, "\n");
+    }
+  }
+  return comment + "//\n";
+}
+
 }  // namespace
 
 std::string SourceExtension(const v1::Kernel& kernel) {
@@ -131,9 +185,10 @@ nlohmann::ordered_json LaunchInformation(const std::string& name,
 std::vector<std::pair<std::string, std::string>> KernelFiles(
     const std::string& name, const v1::GetKernelResponse& response) {
   const v1::Kernel& kernel = response.kernel();
+  const std::string head = HeadComment(name, response);
   std::vector<std::pair<std::string, std::string>> files = {
-      {absl::StrCat(name, ".", SourceExtension(kernel)), kernel.source()}};
-  if (!kernel.header().empty()) files.emplace_back(name + ".h", kernel.header());
+      {absl::StrCat(name, ".", SourceExtension(kernel)), head + kernel.source()}};
+  if (!kernel.header().empty()) files.emplace_back(name + ".h", head + kernel.header());
   files.emplace_back(name + ".json", LaunchInformation(name, response).dump(2) + "\n");
   return files;
 }

@@ -18,7 +18,9 @@ std::string SourceExtension(const v1::Kernel& kernel);
 nlohmann::ordered_json LaunchInformation(const std::string& name,
                                          const v1::GetKernelResponse& kernel);
 
-// Names of files without their folder, and their contents.
+// Names of files without their folder, and their contents. Source and header begin with a comment
+// that says for which device the kernel is, when it was measured, and how it is compiled; the
+// daemon and what kernels are told apart by know the source without it.
 std::vector<std::pair<std::string, std::string>> KernelFiles(const std::string& name,
                                                              const v1::GetKernelResponse& kernel);
 

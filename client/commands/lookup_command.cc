@@ -1,11 +1,16 @@
 // mdh lookup.
 #include "client/commands/lookup_command.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
-#include "client/commands/formatting.h"
+#include "absl/strings/strip.h"
+#include "client/commands/record_format.h"
+#include "client/commands/terminal.h"
+#include "client/commands/text_table.h"
 #include "core/numerics.h"
 
 namespace mdh {
@@ -13,7 +18,35 @@ namespace {
 
 constexpr size_t kDigestDigits = 64;
 
-ExitCode Lookup(const GlobalOptions& options, const LookupArguments& arguments) {
+// The words that make another command find the same record.
+std::vector<std::string> NamingWords(const LookupArguments& arguments, const v1::KernelKey& key) {
+  std::vector<std::string> words = WordsOf(arguments.expression);
+  if (words.empty()) words.push_back(key.expression_digest());
+  const auto add = [&words](const char* option, const std::string& value) {
+    words.insert(words.end(), {option, value});
+  };
+  if (arguments.numerics_policy != v1::NUMERICS_POLICY_UNSPECIFIED) {
+    add("--numerics", std::string(Name(static_cast<NumericsPolicy>(arguments.numerics_policy))));
+  }
+  if (!arguments.device.text.empty()) add("--device", arguments.device.text);
+  if (arguments.compatible) words.emplace_back("--compatible");
+  return words;
+}
+
+// The newest job that has ended with this record; empty if the daemon has none.
+std::string JobOf(Client& client, const v1::TuningRecord& record) {
+  v1::ListTuningJobsRequest request;
+  request.set_expression(record.key().expression_digest());
+  const Result<v1::ListTuningJobsResponse> jobs = client.ListJobs(request);
+  if (!jobs.ok()) return "";
+  for (const v1::TuningJob& job : jobs->jobs()) {
+    if (job.record() == record.name()) return job.name();
+  }
+  return "";
+}
+
+ExitCode Lookup(const GlobalOptions& options, const LookupArguments& arguments,
+                RecordDetail detail) {
   std::unique_ptr<Client> client;
   v1::LookupKernelResponse found;
   const ExitCode code = ConnectAndLookup(options, arguments, client, found);
@@ -26,7 +59,7 @@ ExitCode Lookup(const GlobalOptions& options, const LookupArguments& arguments) 
     std::printf("compatible, not exact: compiler %s, generator version %d\n",
                 found.record().key().compiler().c_str(), found.record().key().generator_version());
   }
-  std::printf("%s", FormatRecord(found.record()).c_str());
+  PrintRecord(found.record(), detail, arguments, JobOf(*client, found.record()));
   return ExitCode::kOk;
 }
 
@@ -36,6 +69,31 @@ bool IsDigest(const std::string& text) {
   return text.size() == kDigestDigits &&
          text.find_first_not_of("0123456789abcdef") == std::string::npos &&
          !std::filesystem::exists(text);
+}
+
+void AddTableOption(CLI::App& command, RecordDetail& detail) {
+  command.add_flag_callback(
+      "--table", [&detail] { detail = RecordDetail::kTable; },
+      "also show the search and the low-level expression as a table of all levels");
+}
+
+void PrintRecord(const v1::TuningRecord& record, RecordDetail detail,
+                 const LookupArguments& arguments, const std::string& job) {
+  constexpr int kHang = 15;
+  const int columns = ColumnsOfOutput(STDOUT_FILENO);
+  PrintWrapped(FormatRecord(record), kHang);
+  if (detail == RecordDetail::kTable) {
+    // The paper's table is as wide as it is.
+    std::printf("%s", FormatRecordDetails(record, columns).c_str());
+    return;
+  }
+  const std::vector<std::string> words = NamingWords(arguments, record.key());
+  std::vector<std::vector<std::string>> next = {{"mdh", "kernel"}};
+  next[0].insert(next[0].end(), words.begin(), words.end());
+  if (!job.empty()) {
+    next.push_back({"mdh", "report", std::string(absl::StripPrefix(job, "tuningJobs/"))});
+  }
+  std::printf("%s", FormatNextCommands(next, columns).c_str());
 }
 
 void AddNumericsOption(CLI::App& command, v1::NumericsPolicy& policy) {
@@ -95,8 +153,10 @@ void AddLookupCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
   auto arguments = std::make_shared<LookupArguments>();
   CLI::App* lookup = app.add_subcommand("lookup", "show the best known result for an expression");
   AddLookupArguments(*lookup, *arguments);
-  lookup->callback([&options, &selected, arguments] {
-    selected = [&options, arguments] { return Lookup(options, *arguments); };
+  auto detail = std::make_shared<RecordDetail>(RecordDetail::kShort);
+  AddTableOption(*lookup, *detail);
+  lookup->callback([&options, &selected, arguments, detail] {
+    selected = [&options, arguments, detail] { return Lookup(options, *arguments, *detail); };
   });
 }
 

@@ -15,6 +15,15 @@ struct LookupArguments {
   DeviceArgument device = {};
 };
 
+// How much of a record is shown.
+enum class RecordDetail { kShort, kTable };
+
+// --table: sets `detail`.
+void AddTableOption(CLI::App& command, RecordDetail& detail);
+// Prints a record, and what to do with it. `job`: the one that found it; empty: not known.
+void PrintRecord(const v1::TuningRecord& record, RecordDetail detail,
+                 const LookupArguments& arguments, const std::string& job);
+
 // --numerics exact: sets `policy`.
 void AddNumericsOption(CLI::App& command, v1::NumericsPolicy& policy);
 void AddLookupArguments(CLI::App& command, LookupArguments& arguments);

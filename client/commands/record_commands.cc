@@ -7,24 +7,35 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "client/commands/admin_call.h"
 #include "client/commands/formatting.h"
+#include "client/commands/text_table.h"
 
 namespace mdh {
 namespace {
 
 constexpr int kRecordsOfPage = 200;
 
-void PrintRecordLine(const v1::TuningRecord& record) {
-  std::printf("%-40s %10s  %-24s %s%s\n", record.name().c_str(),
-              FormatTime(record.time_ns()).c_str(), record.device().model().substr(0, 24).c_str(),
-              record.expression_name().c_str(),
-              record.is_pinned()        ? ", pinned"
-              : record.is_provisional() ? ", provisional"
-              : record.is_disturbed()   ? ", disturbed"
-                                        : "");
+const std::vector<TextColumn>& RecordTable() {
+  static const auto* table =
+      new std::vector<TextColumn>{{.heading = "RECORD"},  // whole, for mdh pin and others
+                                  {.heading = "TIME", .is_number = true},
+                                  {.heading = "STATE", .dispensable = 2},
+                                  {.heading = "DEVICE", .least = 12, .dispensable = 1},
+                                  {.heading = "EXPRESSION", .least = 10}};
+  return *table;
+}
+
+std::vector<std::string> RecordRow(const v1::TuningRecord& record) {
+  const char* state = record.is_pinned()        ? "pinned"
+                      : record.is_provisional() ? "provisional"
+                      : record.is_disturbed()   ? "disturbed"
+                                                : "";
+  return {record.name(), FormatTime(record.time_ns()), state, record.device().model(),
+          record.expression_name()};
 }
 
 // Up to `limit` records, over as many pages as that takes.
@@ -47,8 +58,9 @@ ExitCode ListRecords(const GlobalOptions& options, const std::string& expression
   return CallAndPrint<v1::ListRecordsResponse>(
       options, [&](AdminClient& client) { return ListRecordsUpTo(client, request, limit); },
       [](const v1::ListRecordsResponse& all) {
-        std::printf("%-40s %10s  %-24s %s\n", "RECORD", "TIME", "DEVICE", "EXPRESSION");
-        for (const v1::TuningRecord& record : all.records()) PrintRecordLine(record);
+        std::vector<std::vector<std::string>> rows;
+        for (const v1::TuningRecord& record : all.records()) rows.push_back(RecordRow(record));
+        PrintTable(RecordTable(), rows);
       });
 }
 

@@ -13,7 +13,9 @@ namespace {
 ExitCode PrintCompletion(const CLI::App& app, const std::string& shell) {
   // Its own default is that of whoever makes the script.
   const CommandEntry program = ReadCommandTree(app);
-  const std::string script = shell == "bash" ? BashCompletion(program) : ZshCompletion(program);
+  const std::string script = shell == "bash"  ? BashCompletion(program)
+                             : shell == "zsh" ? ZshCompletion(program)
+                                              : FishCompletion(program);
   std::fputs(script.c_str(), stdout);
   return ExitCode::kOk;
 }
@@ -42,9 +44,9 @@ void AddShellCommands(CLI::App& app, const std::string& version, SelectedCommand
   CLI::App* completion = app.add_subcommand(
       "completion",
       "print a script that completes this command line: source <(mdh completion bash)");
-  completion->add_option("SHELL", *shell, "bash or zsh")
+  completion->add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh"}));
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   completion->callback([&app, &selected, shell] {
     selected = [&app, shell] { return PrintCompletion(app, *shell); };
   });

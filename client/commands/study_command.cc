@@ -6,6 +6,7 @@
 
 #include "client/commands/command.h"
 #include "client/commands/study_format.h"
+#include "client/commands/text_table.h"
 
 namespace mdh {
 namespace {
@@ -40,9 +41,9 @@ ExitCode ListStudies(const GlobalOptions& options, Client& client, int limit) {
     PrintJson(all);
     return ExitCode::kOk;
   }
-  std::printf("%-12s %-10s %11s %11s  %-12s %-19s  %s\n", "STUDY", "STATE", "EVALUATIONS",
-              "OUTSTANDING", "BEST", "CREATED", "NAME");
-  for (const v1::Study& study : all.studies()) PrintText(FormatStudyLine(study));
+  std::vector<std::vector<std::string>> rows;
+  for (const v1::Study& study : all.studies()) rows.push_back(StudyRow(study));
+  PrintTable(StudyTable(), rows);
   return ExitCode::kOk;
 }
 
@@ -52,7 +53,7 @@ ExitCode Show(const GlobalOptions& options, Client& client, const std::string& n
   if (options.json) {
     PrintJson(*study);
   } else {
-    PrintText(FormatStudy(*study));
+    PrintWrapped(FormatStudy(*study), 15);
   }
   return ExitCode::kOk;
 }

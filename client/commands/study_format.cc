@@ -110,12 +110,29 @@ std::string FormatStudy(const v1::Study& study) {
   return text;
 }
 
-std::string FormatStudyLine(const v1::Study& study) {
-  return absl::StrFormat(
-      "%-12s %-10s %11d %11d  %-12s %s  %s\n", study.name(), FormatStudyState(study.state()),
-      study.evaluations(), study.outstanding(), study.has_best() ? CostText(study.best()) : "-",
-      google::protobuf::util::TimeUtil::ToString(study.create_time()).substr(0, 19),
-      study.spec().display_name());
+const std::vector<TextColumn>& StudyTable() {
+  static const auto* table =
+      new std::vector<TextColumn>{{.heading = "STUDY"},
+                                  {.heading = "STATE"},
+                                  {.heading = "TOLD", .is_number = true},
+                                  {.heading = "OUT", .is_number = true, .dispensable = 1},
+                                  {.heading = "BEST", .least = 8},
+                                  {.heading = "CREATED", .dispensable = 2},
+                                  {.heading = "NAME", .least = 10}};
+  return *table;
+}
+
+std::vector<std::string> StudyRow(const v1::Study& study) {
+  std::string created =
+      google::protobuf::util::TimeUtil::ToString(study.create_time()).substr(0, 16);
+  std::replace(created.begin(), created.end(), 'T', ' ');
+  return {study.name(),
+          FormatStudyState(study.state()),
+          absl::StrCat(study.evaluations()),
+          absl::StrCat(study.outstanding()),
+          study.has_best() ? CostText(study.best()) : "-",
+          created,
+          study.spec().display_name()};
 }
 
 std::string FormatTrialLine(const v1::StudyTrial& trial, const std::vector<std::string>& names) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "client/commands/text_table.h"
 #include "mdh/v1/study.pb.h"
 
 namespace mdh {
@@ -19,8 +20,9 @@ std::string FormatConfiguration(const v1::NamedConfiguration& configuration,
 // whole specification.
 std::string FormatStudy(const v1::Study& study);
 
-// One line: number, state, counts, best cost, time, name for people.
-std::string FormatStudyLine(const v1::Study& study);
+// A table of studies, and a row of it: number, state, counts, best cost, time, name for people.
+const std::vector<TextColumn>& StudyTable();
+std::vector<std::string> StudyRow(const v1::Study& study);
 
 // One line: number, cost or failure, configuration.
 std::string FormatTrialLine(const v1::StudyTrial& trial, const std::vector<std::string>& names);

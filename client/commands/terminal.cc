@@ -34,6 +34,11 @@ TerminalSize SizeOfTerminal(int fd) {
   return {.columns = size.ws_col, .rows = size.ws_row};
 }
 
+int ColumnsOfOutput(int fd) {
+  constexpr int kAny = 1'000'000;
+  return isatty(fd) != 0 ? SizeOfTerminal(fd).columns : kAny;
+}
+
 bool CanRewriteLines(int fd) {
   if (isatty(fd) == 0) return false;
   const char* terminal = std::getenv("TERM");

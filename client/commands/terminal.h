@@ -16,6 +16,10 @@ struct TerminalSize {
 // Of the terminal behind a file descriptor; the default if there is none or it does not say.
 TerminalSize SizeOfTerminal(int fd);
 
+// Columns that lines on `fd` may have: those of its terminal; of a file or pipe, where nothing is
+// shortened, more than any text has.
+int ColumnsOfOutput(int fd);
+
 // Whether lines on `fd` can be written over: it is a terminal, and one that moves its cursor.
 bool CanRewriteLines(int fd);
 

@@ -101,7 +101,8 @@ ExitCode ShowOnce(const GlobalOptions& options) {
   if (options.json) {
     PrintStateJson(*state);
   } else {
-    PrintLines(FormatTop(*state, {.columns = 1'000, .rows = 1'000'000}, Styling::kPlain));
+    PrintLines(FormatTop(*state, {.columns = ColumnsOfOutput(STDOUT_FILENO), .rows = 1'000'000},
+                         Styling::kPlain));
   }
   return ExitCode::kOk;
 }

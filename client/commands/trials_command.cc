@@ -1,21 +1,31 @@
 // mdh trials: the journal of a job.
-#include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/commands/command.h"
 #include "client/commands/formatting.h"
 #include "client/commands/job_name.h"
+#include "client/commands/text_table.h"
 
 namespace mdh {
 namespace {
 
-void PrintTrial(const v1::TuningTrial& trial) {
-  const std::string time = trial.time_ns() > 0 ? FormatTime(trial.time_ns()) : std::string("-");
-  std::printf("%6lld  %-16s %-10s %s%s%s\n", static_cast<long long>(trial.number()),
-              trial.outcome().empty() ? "not ended" : trial.outcome().c_str(), time.c_str(),
-              trial.parameters().c_str(), trial.reason().empty() ? "" : "  ",
-              trial.reason().substr(0, trial.reason().find('\n')).c_str());
+const std::vector<TextColumn>& TrialTable() {
+  static const auto* table =
+      new std::vector<TextColumn>{{.heading = "TRIAL", .is_number = true},
+                                  {.heading = "OUTCOME"},
+                                  {.heading = "TIME", .is_number = true},
+                                  {.heading = "PARAMETERS", .least = 16, .dispensable = 1},
+                                  {.heading = "REASON", .least = 16, .dispensable = 2}};
+  return *table;
+}
+
+std::vector<std::string> TrialRow(const v1::TuningTrial& trial) {
+  return {absl::StrCat(trial.number()), trial.outcome().empty() ? "not ended" : trial.outcome(),
+          trial.time_ns() > 0 ? FormatTime(trial.time_ns()) : "-", trial.parameters(),
+          trial.reason().substr(0, trial.reason().find('\n'))};
 }
 
 ExitCode ListTrials(const GlobalOptions& options, const std::string& job, int limit) {
@@ -33,8 +43,9 @@ ExitCode ListTrials(const GlobalOptions& options, const std::string& job, int li
     PrintJson(all);
     return ExitCode::kOk;
   }
-  std::printf("%6s  %-16s %-10s %s\n", "TRIAL", "OUTCOME", "TIME", "PARAMETERS");
-  for (const v1::TuningTrial& trial : all.trials()) PrintTrial(trial);
+  std::vector<std::vector<std::string>> rows;
+  for (const v1::TuningTrial& trial : all.trials()) rows.push_back(TrialRow(trial));
+  PrintTable(TrialTable(), rows);
   return ExitCode::kOk;
 }
 

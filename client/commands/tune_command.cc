@@ -8,12 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "client/commands/cancel_on_interrupt.h"
 #include "client/commands/command.h"
 #include "client/commands/device_argument.h"
 #include "client/commands/duration_argument.h"
 #include "client/commands/expression_arguments.h"
-#include "client/commands/formatting.h"
 #include "client/commands/job_name.h"
 #include "client/commands/lookup_command.h"
 #include "client/commands/progress_display.h"
@@ -25,18 +25,31 @@ namespace mdh {
 namespace {
 
 struct TuneArguments {
-  ExpressionArguments expression;
-  TuneOptions options;
+  ExpressionArguments expression = {};
+  TuneOptions options = {};
   bool detach = false;
+  RecordDetail detail = RecordDetail::kShort;
 };
 
+// What finds a job's result.
+LookupArguments LookupOf(const ExpressionArguments& expression, const v1::TuningJob& job) {
+  LookupArguments lookup{.expression = expression};
+  const v1::NumericsPolicy policy = job.options().numerics_policy();
+  if (policy != v1::NUMERICS_POLICY_REASSOCIATE) lookup.numerics_policy = policy;
+  const std::string device =
+      job.devices().empty() ? "" : std::string(absl::StripPrefix(job.devices(0), "devices/"));
+  if (device != "cpu") lookup.device.text = device;
+  return lookup;
+}
+
 // Prints how a job ended.
-ExitCode ReportEnd(const GlobalOptions& options, const v1::GetTuningJobResponse& ended) {
+ExitCode ReportEnd(const GlobalOptions& options, const TuneArguments& arguments,
+                   const v1::GetTuningJobResponse& ended) {
   const v1::TuningJob& job = ended.job();
   if (options.json) {
     PrintJson(ended);
   } else if (ended.has_record()) {
-    std::printf("%s", FormatRecord(ended.record()).c_str());
+    PrintRecord(ended.record(), arguments.detail, LookupOf(arguments.expression, job), job.name());
   }
   if (job.state() == v1::TUNING_JOB_STATE_CANCELLED) {
     return Fail(ExitCode::kCancelled,
@@ -51,7 +64,8 @@ ExitCode ReportEnd(const GlobalOptions& options, const v1::GetTuningJobResponse&
   return ExitCode::kOk;
 }
 
-ExitCode WatchToEnd(const GlobalOptions& options, Client& client, const std::string& job) {
+ExitCode WatchToEnd(const GlobalOptions& options, const TuneArguments& arguments, Client& client,
+                    const std::string& job) {
   ProgressDisplay display(CanRewriteLines(STDERR_FILENO));
   WaitOptions wait;
   wait.on_silence = [&] {
@@ -60,7 +74,7 @@ ExitCode WatchToEnd(const GlobalOptions& options, Client& client, const std::str
   const Result<v1::GetTuningJobResponse> ended = WaitForJob(
       client, job, wait, [&](const v1::TuningProgress& step) { display.Show(step); });
   display.Finish();
-  if (ended.ok()) return ReportEnd(options, *ended);
+  if (ended.ok()) return ReportEnd(options, arguments, *ended);
   if (!IsOfConnection(ended.status())) return Fail(ended.status());
   return Fail(ExitCode::kCannotConnect,
               absl::StrCat(ended.status().message(), "; mdh watch ", job, " waits on"));
@@ -99,13 +113,15 @@ ExitCode Tune(const GlobalOptions& options, const TuneArguments& arguments) {
   if (!created->joined()) {
     cancel.emplace([&] { (void)(*client)->Cancel(job); });
   }
-  return WatchToEnd(options, **client, job);
+  return WatchToEnd(options, arguments, **client, job);
 }
 
-ExitCode Watch(const GlobalOptions& options, const std::string& job) {
+// Of a job that may be another's its digest is known, no file.
+ExitCode Watch(const GlobalOptions& options, const std::string& job, RecordDetail detail) {
   const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  return WatchToEnd(options, **client, JobNameFromArgument(job));
+  const TuneArguments arguments{.expression = {.file = "-"}, .detail = detail};
+  return WatchToEnd(options, arguments, **client, JobNameFromArgument(job));
 }
 
 }  // namespace
@@ -170,6 +186,7 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
                  "only check whether the daemon would take the job");
   tune->add_option("--request-id", tune_arguments->options.request_id,
                    "the same id gives the same job");
+  AddTableOption(*tune, tune_arguments->detail);
   tune->add_flag("--detach", tune_arguments->detach, "print the job's name and do not wait");
   tune->callback([&options, &selected, tune_arguments] {
     selected = [&options, tune_arguments] { return Tune(options, *tune_arguments); };
@@ -178,8 +195,11 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
   auto job = std::make_shared<std::string>();
   CLI::App* watch = app.add_subcommand("watch", "wait for the end of a job");
   watch->add_option("JOB", *job, "number or name")->required();
-  watch->callback(
-      [&options, &selected, job] { selected = [&options, job] { return Watch(options, *job); }; });
+  auto detail = std::make_shared<RecordDetail>(RecordDetail::kShort);
+  AddTableOption(*watch, *detail);
+  watch->callback([&options, &selected, job, detail] {
+    selected = [&options, job, detail] { return Watch(options, *job, *detail); };
+  });
 }
 
 }  // namespace mdh

@@ -59,6 +59,29 @@ function axes(frame) {
   return { root, x, y, left, right, top, bottom };
 }
 
+// Where a label stands: the first of `places`, {x, y, anchor, angle}, at which its box of `size` meets none of
+// the points and boxes in `taken`; else the one that meets fewest. `taken` gets its box.
+function placeLabel(plot, text, places, taken, cls) {
+  const width = text.length * 6.6, height = 13;
+  const boxOf = ({ x, y, anchor, angle }) => {
+    const middle = anchor === "end" ? x - width / 2 : anchor === "start" ? x + width / 2 : x;
+    const sine = Math.abs(Math.sin((angle || 0) * Math.PI / 180)), cosine = Math.abs(Math.cos((angle || 0) * Math.PI / 180));
+    const across = (width * cosine + height * sine) / 2, down = (width * sine + height * cosine) / 2;
+    return [middle - across, y - 4 - down, middle + across, y - 4 + down];
+  };
+  const meets = (box) => taken.reduce((count, [left, top, right, bottom]) =>
+    count + (left < box[2] + 3 && right > box[0] - 3 && top < box[3] + 3 && bottom > box[1] - 3 ? 1 : 0), 0) +
+    (box[0] < 0 || box[2] > plot.right + 12 || box[1] < 0 ? 1e6 : 0);
+  let best = null, least = Infinity;
+  for (const place of places) {
+    const count = meets(boxOf(place));
+    if (count < least) { least = count; best = place; }
+  }
+  taken.push(boxOf(best));
+  plot.root.append(svg("text", { transform: `translate(${best.x} ${best.y})` + (best.angle ? ` rotate(${best.angle})` : ""),
+    "text-anchor": best.anchor, class: "halo" + (cls ? " " + cls : "") }, text));
+}
+
 // All points as one path, and a text for the one next to the pointer. `points`: [[x, y, payload], ...]
 // in pixels.
 function scatter(plot, points, describe) {

@@ -58,7 +58,7 @@ function histogram(columns, label, what) {
 function qualitySection(records) {
   const known = records.filter((r) => r.share > 0);
   if (known.length === 0) return section("How good the records are", html("p", { class: "soft" }, "No record has a known bound."));
-  const columns = Array.from({ length: 11 }, (_, n) => ({ text: n === 10 ? "more" : `${n * 10}–${n * 10 + 10}`, title: n === 10 ? "more than 100 %" : `${n * 10} to ${n * 10 + 10} %`, count: 0 }));
+  const columns = Array.from({ length: 11 }, (_, n) => ({ text: n === 10 ? "> 100" : `${n * 10}–${n * 10 + 10}`, title: n === 10 ? "more than 100 %" : `${n * 10} to ${n * 10 + 10} %`, count: 0 }));
   for (const r of known) ++columns[Math.min(10, Math.floor(r.share * 10))].count;
   return section("How good the records are", html("p", { class: "note" }, "The bound is the longer of operations over the measured peak and, for data larger than the caches, bytes over the measured bandwidth."),
     histogram(columns, "share of the bound reached, %", "records"));
@@ -69,7 +69,13 @@ function lookupSection(data) {
   const used = latencies.filter((l) => l.calls > 0);
   if (all === 0 || used.length === 0) return section("Lookups since the start", html("p", { class: "soft" }, "There were none."));
   const first = latencies.indexOf(used[0]), last = latencies.indexOf(used[used.length - 1]);
-  const columns = latencies.slice(first, last + 1).map((l) => ({ text: l.at_most_ns > 0 ? timeText(l.at_most_ns) : "more", title: l.at_most_ns > 0 ? `at most ${timeText(l.at_most_ns)}` : "more", count: l.calls }));
+  const fewest = 10;
+  if (all < fewest) {
+    const at_most = used[used.length - 1].at_most_ns;
+    return section("Lookups since the start", html("p", {}, outcomes.filter((o) => o.count > 0).map((o) => `${countText(o.count)} ${o.name}`).join(", ") +
+      (at_most > 0 ? `; replies were ready within ${timeText(at_most)}.` : ".")));
+  }
+  const columns = latencies.slice(first, last + 1).map((l) => ({ text: l.at_most_ns > 0 ? timeText(l.at_most_ns) : "longer", title: l.at_most_ns > 0 ? `at most ${timeText(l.at_most_ns)}` : "longer", count: l.calls }));
   return section("Lookups since the start", html("p", { class: "note" }, outcomes.filter((o) => o.count > 0).map((o) => `${countText(o.count)} ${o.name}`).join(", ")),
     histogram(columns, "time until the reply was ready, at most", "calls"));
 }

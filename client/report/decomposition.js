@@ -55,6 +55,14 @@ function drawTile(root, at, tile, region, row, drawn, next, most) {
   return { first, box: { left, top, width, height } };
 }
 
+// A line from a part to the tile that it becomes, which leaves out the labels below the tile that the part is in.
+const LABELS = 32;
+function funnel([x, y], [toX, toY], below) {
+  const at = (height) => `${x + (toX - x) * (height - y) / ((toY - y) || 1)} ${height}`;
+  const inside = y < below ? `M${x} ${y}L${at(below)}` : "";
+  return toY > below + LABELS ? `${inside}M${at(Math.max(y, below + LABELS))}L${toX} ${toY}` : inside;
+}
+
 const extentsText = (extents) => (extents.length === 0 ? "scalar" : extents.join(" × "));
 
 // One buffer's column, from the whole buffer to one element.
@@ -72,12 +80,13 @@ function drawBuffer(root, decomposition, rows, buffer, x, rowHeight, top, most) 
       last ? { extents: [] } : tile, region, row, last ? [] : drawn, next && next.region, most);
     if (before !== null) {
       const { first } = before, { box } = drawnTile;
-      root.append(svg("path", { class: "zoom", d: `M${first.left} ${first.top + first.height}L${box.left} ${box.top}M${first.left + first.width} ${first.top + first.height}L${box.left + box.width} ${box.top}` }));
+      root.append(svg("path", { class: "zoom", d: funnel([first.left, first.top + first.height], [box.left, box.top], before.below) +
+        funnel([first.left + first.width, first.top + first.height], [box.left + box.width, box.top], before.below) }));
     }
     const below = y + drawnTile.box.height;
     labels.push(svg("text", { x, y: below + 14, "text-anchor": "middle", "font-size": 11, class: "halo" }, label),
       svg("text", { x, y: below + 27, "text-anchor": "middle", "font-size": 11, class: "soft halo" }, memory));
-    before = drawnTile;
+    before = { ...drawnTile, below };
     if (!last) { tile = next; region = next.region; }
   });
   root.append(...labels);
@@ -102,8 +111,7 @@ function drawLayer(root, decomposition, row, x, y, half) {
 
 function decompositionPicture(data) {
   const d = data.decomposition;
-  const moves = (row) => d.buffers.some((b) => b.tiles[row.index].region !== (row.index > 0 ? b.tiles[row.index - 1].region : 0));
-  const rows = d.rows.filter((row) => row.parts.some((parts) => parts > 1) || moves(row));
+  const rows = drawnRows(d);
   const outputs = d.buffers.filter((b) => b.is_output), inputs = d.buffers.filter((b) => !b.is_output);
   const picture = chart((available) => {
     const columns = outputs.length + inputs.length, middle = 186;
@@ -148,6 +156,25 @@ function memoryTable(d) {
     d.buffers.map((b) => ({ head: (b.is_output ? "result " : "input ") + b.name, cell: (row) => cell(b.tiles[row.index]) }))), d.rows);
 }
 
+// Rows that are drawn: those that cut something or move it.
+function drawnRows(d) {
+  const moves = (row) => d.buffers.some((b) => b.tiles[row.index].region !== (row.index > 0 ? b.tiles[row.index - 1].region : 0));
+  return d.rows.filter((row) => row.parts.some((parts) => parts > 1) || moves(row));
+}
+
+// The colours that occur, with the names of what they stand for spelled out.
+function legend(d) {
+  const rows = drawnRows(d), regions = new Set([0]), parallel = new Set(rows.map((row) => d.layers[row.layer].is_parallel));
+  for (const buffer of d.buffers) {
+    for (const row of rows) regions.add(buffer.tiles[row.index].region);
+    regions.add(buffer.scalar_region);
+  }
+  const entries = d.regions.map((name, n) => [regionColour(n), d.region_meanings[n] ? `${name}, ${d.region_meanings[n]}` : name]).filter((_, n) => regions.has(n));
+  if (parallel.has(true)) entries.push(["var(--core)", "parts run at the same time"]);
+  if (parallel.has(false)) entries.push(["var(--code)", "parts run one after another"]);
+  return entries;
+}
+
 function decompositionSection(data) {
   const d = data.decomposition;
   if (!d) return section("De- and re-composition", html("p", { class: "soft" }, data.decomposition_missing));
@@ -157,7 +184,7 @@ function decompositionSection(data) {
     : "The kernel copies from region to region by itself.";
   return section("De- and re-composition",
     html("p", { class: "note" }, `The best configuration, for the system model ${d.model}. Each row is a layer: the whole tile is cut into its parts, and the marked first part is the tile of the next row. Its colour is the memory region that it lies in. ${meaning}${hidden}${order} Layers that cut nothing and change no memory are left out.`),
-    key(d.regions.map((name, n) => [regionColour(n), name]).concat([["var(--core)", "parts run at the same time"], ["var(--code)", "parts run one after another"]])),
+    key(legend(d)),
     decompositionPicture(data),
     html("h3", {}, "Memory of one part"), memoryTable(d),
     html("details", {}, html("summary", {}, "As a table: low-level expression, all levels and phases"), html("pre", { tabindex: "0" }, d.table)));

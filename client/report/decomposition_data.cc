@@ -5,7 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/low_level_buffers.h"
+#include "core/low_level_summary.h"
+#include "core/text/parser.h"
 #include "core/text/printer.h"
+#include "proto/device_conversion.h"
 
 namespace mdh {
 namespace {
@@ -45,6 +48,14 @@ json Layers(const SystemModel& model) {
                       {"is_parallel", IsParallel(layer.role)}});
   }
   return layers;
+}
+
+json RegionMeanings(const SystemModel& model) {
+  json meanings = json::array();
+  for (const std::string& region : model.memory_regions()) {
+    meanings.push_back(SpelledOutName(region));
+  }
+  return meanings;
 }
 
 json Dimensions(const Expression& expression) {
@@ -189,6 +200,20 @@ json BufferData(const LowLevelExpression& low, const std::vector<CutRow>& rows, 
 
 }  // namespace
 
+Result<LowLevelExpression> Decompose(const Expression& expression, const std::string& parameters,
+                                     const v1::DeviceDescription& device) {
+  MDH_ASSIGN_OR_RETURN(const TuningParameters parsed,
+                       ParseTuningParameters(parameters, expression));
+  MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(parsed.system_model));
+  MDH_ASSIGN_OR_RETURN(const DeviceDescription description, FromProto(device));
+  return Lower(expression, model, description, parsed);
+}
+
+Result<LowLevelExpression> DecompositionOf(const v1::TuningRecord& record) {
+  MDH_ASSIGN_OR_RETURN(const Expression expression, ParseExpression(record.expression_text()));
+  return Decompose(expression, record.parameters(), record.device());
+}
+
 json DecompositionData(const LowLevelExpression& low) {
   const Expression& expression = low.expression();
   const std::vector<CutRow> rows = CutRows(low);
@@ -202,6 +227,7 @@ json DecompositionData(const LowLevelExpression& low) {
   return {{"model", low.model().name},
           {"layers", Layers(low.model())},
           {"regions", low.model().memory_regions()},
+          {"region_meanings", RegionMeanings(low.model())},
           {"has_caches", low.model().memory == MemoryKind::kCaches},
           {"is_nested", IsNested(low.parameters().phase)},
           {"dimensions", Dimensions(expression)},

@@ -4,8 +4,16 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/low_level_expression.h"
+#include "mdh/v1/device.pb.h"
+#include "mdh/v1/record.pb.h"
 
 namespace mdh {
+
+// What parameters, as records and jobs have them, mean for an expression on a device. Errors: what
+// in them cannot be read by this version, or does not fit.
+Result<LowLevelExpression> Decompose(const Expression& expression, const std::string& parameters,
+                                     const v1::DeviceDescription& device);
+Result<LowLevelExpression> DecompositionOf(const v1::TuningRecord& record);
 
 // Fields as decomposition.js reads them. Extents are in elements of buffers or points of
 // dimensions; those of a tile are of the first part of a layer, which no other part exceeds.

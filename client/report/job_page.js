@@ -18,8 +18,11 @@ function figures(data) {
   return html("div", { class: "figures" }, ...entries);
 }
 
+// "unix:" is whoever came through the daemon's socket without a name.
+const sourceText = (source) => (source === "" ? "nobody in particular" : source === "unix:" ? "a user of the daemon's machine" : source);
+
 function jobTable(data) {
-  const { job } = data, rows = [["job", job.name], ["state", job.state], ["asked for by", job.source || "nobody in particular"], ["devices", job.devices.join(", ")],
+  const { job } = data, rows = [["job", job.name], ["state", job.state], ["asked for by", sourceText(job.source)], ["devices", job.devices.join(", ")],
     ["device", data.device || "not known"], ["search", `${job.technique}, seed ${job.seed}, budget ${durationText(job.budget_ns)}, numerics ${job.numerics}`],
     ["created", instantText(job.created)], ["ended", job.ended ? instantText(job.ended) : "not yet"], ["taken up again", job.restarts > 0 ? `${job.restarts} times, after the daemon had ended` : "never"], ["record", job.record || "none"]];
   return html("div", {}, table([{ head: "", cell: (row) => row[0] }, { head: "", wrap: true, cell: (row) => row[1] }], rows),

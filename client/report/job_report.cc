@@ -18,7 +18,6 @@
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "core/touched_elements.h"
-#include "proto/device_conversion.h"
 
 namespace mdh {
 namespace {
@@ -137,14 +136,7 @@ Result<LowLevelExpression> BestDecomposition(const JobReport& report,
   if (BestParameters(report).empty()) {
     return absl::NotFoundError("there is no valid configuration yet");
   }
-  MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
-                       ParseTuningParameters(BestParameters(report), *expression));
-  MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(parameters.system_model));
-  const v1::DeviceDescription wire = report.record.has_value()
-                                         ? report.record->device()
-                                         : report.device.value_or(v1::Device()).description();
-  MDH_ASSIGN_OR_RETURN(const DeviceDescription device, FromProto(wire));
-  return Lower(*expression, model, device, parameters);
+  return Decompose(*expression, BestParameters(report), DeviceOf(report));
 }
 
 void AddDecomposition(const JobReport& report, const std::optional<Expression>& expression,

@@ -3,7 +3,6 @@
 function rooflineChart(data) {
   const { result, peaks } = data, intensity = result.flops / result.compulsory_bytes;
   const peak = peaks.is_double ? peaks.fp64_flops_per_s : peaks.fp32_flops_per_s;
-  const other = peaks.is_double ? peaks.fp32_flops_per_s : peaks.fp64_flops_per_s;
   const times = data.runs.flatMap((run) => run.time_ns.filter((t) => t > 0));
   return chart((width) => {
     const speeds = times.map((t) => result.flops / t * 1e9);
@@ -14,30 +13,38 @@ function rooflineChart(data) {
       label: width < 420 ? "operations per byte, FLOP/byte" : "operations per byte that is touched, FLOP/byte", text: (v) => (v < 0.01 ? v.toExponential(0) : digits(v)) };
     const roofAt = (v) => Math.min(peak, v * peaks.memory_bytes_per_s);
     const y = { log: true, first: Math.min(slowest, roofAt(x.first) * 1.5, roofAt(intensity) / 10) / 1.5,
-      last: Math.max(peak, other || 0, fastest) * 1.8, label: "speed", text: flopsText };
+      last: Math.max(peak, fastest) * 1.8, label: "speed", text: flopsText };
     const plot = axes({ width, height: 360, label: "roofline", x, y });
     const top = Math.max(x.first, y.first / peaks.memory_bytes_per_s);
     const slope = svg("path", { class: "roof" + (result.fits_in_cache ? " other" : ""),
       d: `M${plot.x(top)} ${plot.y(roofAt(top))}L${plot.x(ridge)} ${plot.y(peak)}` },
     title("memory: " + rateText(peaks.memory_bytes_per_s)));
     const flat = svg("path", { class: "roof", d: `M${plot.x(result.fits_in_cache ? x.first : ridge)} ${plot.y(peak)}H${plot.right}` });
-    plot.root.append(slope, flat, svg("text", { x: plot.right, y: plot.y(peak) - 6, "text-anchor": "end" },
-      `${peaks.is_double ? "fp64" : "fp32"} peak ${flopsText(peak)}`));
-    if (other > 0 && Math.abs(plot.y(other) - plot.y(peak)) > 14) {
-      plot.root.append(svg("path", { class: "roof other", d: `M${plot.x(Math.max(x.first, other / peaks.memory_bytes_per_s))} ${plot.y(other)}H${plot.right}` }),
-        svg("text", { x: plot.right, y: plot.y(other) - 6, "text-anchor": "end", class: "soft" }, `${peaks.is_double ? "fp32" : "fp64"} peak ${flopsText(other)}`));
-    }
-    // In the middle of the slope, clear of the labels of the peaks.
-    const middle = Math.sqrt(top * ridge), angle = Math.atan2(plot.y(roofAt(ridge)) - plot.y(roofAt(top)), plot.x(ridge) - plot.x(top)) * 180 / Math.PI;
-    plot.root.append(svg("text", { transform: `translate(${plot.x(middle)} ${plot.y(roofAt(middle)) - 7}) rotate(${angle})`, "text-anchor": "middle",
-      class: result.fits_in_cache ? "soft" : null }, `memory ${rateText(peaks.memory_bytes_per_s)}`));
+    plot.root.append(slope, flat);
     // All trials have one intensity; within a strip around it they stand in the order in which they ended.
     const strip = Math.min(46, width / 14), points = [];
     data.runs.forEach((run, r) => run.time_ns.forEach((t, n) => {
       if (t > 0) points.push([plot.x(intensity) + (n / Math.max(1, run.time_ns.length - 1) - 0.5) * strip, plot.y(result.flops / t * 1e9), [r, n]]);
     }));
     scatter(plot, points, ([r, n]) => `${flopsText(result.flops / data.runs[r].time_ns[n] * 1e9)}\n${trialText(data, r, n)}`);
+    const taken = points.map(([px, py]) => [px - 3, py - 3, px + 3, py + 3]);
     const sx = plot.x(intensity), sy = plot.y(fastest);
+    taken.push([sx - 7, sy - 7, sx + 7, sy + 7]);
+    const roof = plot.y(peak), flatStart = plot.x(result.fits_in_cache ? x.first : ridge);
+    placeLabel(plot, `${peaks.is_double ? "fp64" : "fp32"} peak ${flopsText(peak)}`, [
+      { x: plot.right, y: roof - 6, anchor: "end" }, { x: Math.max(flatStart, plot.left) + 4, y: roof - 6, anchor: "start" },
+      { x: plot.right, y: roof + 16, anchor: "end" }, { x: plot.left + 4, y: roof - 6, anchor: "start" },
+      { x: plot.right, y: roof - 20, anchor: "end" }, { x: plot.left + 4, y: roof - 20, anchor: "start" }], taken);
+    // Along the slope, above or below it, clear of the label of the peak and of the points.
+    const angle = Math.atan2(plot.y(roofAt(ridge)) - plot.y(roofAt(top)), plot.x(ridge) - plot.x(top)) * 180 / Math.PI;
+    const along = (share, off) => {
+      const at = top * (ridge / top) ** share, turn = angle * Math.PI / 180;
+      return { x: plot.x(at) + off * Math.sin(-turn), y: plot.y(roofAt(at)) + off * Math.cos(turn), anchor: "middle", angle };
+    };
+    placeLabel(plot, `memory ${rateText(peaks.memory_bytes_per_s)}`,
+      [0.5, 0.35, 0.65, 0.25, 0.8].flatMap((share) => [along(share, -7), along(share, 17)]).concat(
+        [{ x: plot.right, y: plot.bottom - 8, anchor: "end" }, { x: plot.left + 4, y: plot.bottom - 8, anchor: "start" }]),
+      taken, result.fits_in_cache ? "soft" : null);
     plot.root.append(svg("path", { class: "star", d: `M${sx} ${sy - 7}L${sx + 7} ${sy}L${sx} ${sy + 7}L${sx - 7} ${sy}Z` },
       title(`best: ${flopsText(fastest)}, ${percentText(fastest / (result.fits_in_cache ? peak : roofAt(intensity)))} of the roof`)));
     return plot.root;

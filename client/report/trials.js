@@ -41,7 +41,7 @@ function outcomesSection(data) {
 
 // How much of the variance of the times one parameter explains.
 function importanceSection(data) {
-  const ranking = data.importance.slice(0, 12);
+  const ranking = data.importance.slice(0, 6);
   if (ranking.length === 0) {
     return section("Parameters that mattered most", html("p", { class: "soft" }, "There are too few valid trials with different parameters to tell."));
   }
@@ -60,8 +60,11 @@ function importanceSection(data) {
     });
     return root;
   });
-  return section("Parameters that mattered most", bars, html("p", { class: "note" },
+  return section("Parameters that mattered most", html("p", { class: "note" },
+    "A bar is the share of the differences between the trials' times that one parameter alone would explain. Parameters that vary " +
+    "together explain the same differences, so bars do not add up to 100 %. The " + (ranking.length === 1 ? "one with the" : `${ranking.length} with the`) +
+    " largest bars are shown."), bars, html("details", {}, html("summary", {}, "How it is computed"), html("p", { class: "note" },
     "Share of the variance of the logarithm of valid trials' times that each parameter explains by itself: epsilon squared of a one-way " +
     "analysis of variance; numbers of more than eight values are put into eight groups of equally many trials. Effects of several " +
-    "parameters together do not show, and trials are chosen by the search, not at random: read it as a hint."));
+    "parameters together do not show, and trials are chosen by the search, not at random: read it as a hint.")));
 }

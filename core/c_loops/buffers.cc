@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/c_loops/iteration_range.h"
 
 namespace mdh {
 namespace {
@@ -328,6 +329,33 @@ bool BufferMemory::HasValues(const AffineIndex& index) const {
   return true;
 }
 
+void BufferMemory::FitToIterations(const CBuffer& buffer, Buffer* result) const {
+  const std::vector<Loop>& loops = integers_.loops();
+  const auto has_guards = [](const Loop& loop) { return !loop.guards.empty(); };
+  const auto is_empty = [](const Loop& loop) { return loop.size == 0; };
+  if (buffer.is_output || std::none_of(loops.begin(), loops.end(), has_guards) ||
+      std::any_of(loops.begin(), loops.end(), is_empty)) {
+    return;
+  }
+  std::vector<int64_t> extents = result->extents;
+  bool box_is_inside = true;
+  for (const CAccess& access : buffer.accesses) {
+    for (size_t x = 0; x < extents.size(); ++x) {
+      const auto range = IterationRange(access.index.indices[x], loops);
+      const auto box = BoxRange(access.index.indices[x], loops);
+      // What is wrong, Create says.
+      if (!range.has_value() || !box.has_value() || range->first < 0) return;
+      if (buffer.extents[x] < 0) extents[x] = std::max(extents[x], range->second + 1);
+      if (range->second >= extents[x]) return;
+      box_is_inside = box_is_inside && box->first >= 0 && box->second < extents[x];
+    }
+  }
+  if (box_is_inside) return;
+  result->extents = std::move(extents);
+  result->extents_given = true;
+  result->boundary.kind = Boundary::Kind::kClamp;
+}
+
 Result<Buffer> BufferMemory::ToBuffer(const CBuffer& buffer) const {
   Buffer result{.name = buffer.name, .extents = {}, .accesses = {}};
   if (buffer.element.is_record()) {
@@ -344,6 +372,7 @@ Result<Buffer> BufferMemory::ToBuffer(const CBuffer& buffer) const {
   // All extents are given, or none is.
   const bool is_inferred = result.extents.size() == 1 && result.extents[0] < 0;
   result.extents_given = !result.extents.empty() && !is_inferred;
+  FitToIterations(buffer, &result);
   if (!result.extents_given || result.extents[0] >= 0) return result;
   result.extents[0] = 0;
   for (const IndexFunction& access : result.accesses) {

@@ -64,6 +64,9 @@ class BufferMemory : public CMemory {
   Result<CAccess*> AccessOf(const Place& place, const CVariable& variable, CBuffer* buffer,
                             Evaluator* evaluator);
   Result<std::vector<int64_t>> ExtentsOf(const Place& place, const CVariable& variable) const;
+  // Of loops whose bounds depend on one another: extents follow from the iterations alone, and
+  // inputs are read at their nearest element at points that are none.
+  void FitToIterations(const CBuffer& buffer, Buffer* result) const;
   // False if it depends on a loop without iterations.
   bool HasValues(const AffineIndex& index) const;
   Result<const CVariable*> VariableOf(const Place& place) const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/c_loops/loop_nest.h"
 #include "core/c_loops/math_functions.h"
@@ -156,8 +157,8 @@ Result<CValue> Evaluator::Binary(const CNode& node) {
     MDH_ASSIGN_OR_RETURN(const int b, Condition(right));
     return CValue{builder_.Binary(node.text == "&&" ? ScalarOp::kAnd : ScalarOp::kOr, a, b)};
   }
-  if (!left.type.is_scalar() || !right.type.is_scalar()) {
-    return ErrorAt(node, "pointer arithmetic is not supported");
+  for (const CNode* side : {&left, &right}) {
+    if (!side->type.is_scalar()) return NoNumber(node, side->type);
   }
   MDH_ASSIGN_OR_RETURN(const int a, Scalar(left));
   if (node.text == "<<" || node.text == ">>") {
@@ -172,6 +173,17 @@ Result<CValue> Evaluator::Binary(const CNode& node) {
   return CValue{value};
 }
 
+Status Evaluator::NoNumber(const CNode& node, const CType& type) const {
+  if (type.kind == CType::Kind::kPointer || type.kind == CType::Kind::kArray) {
+    return ErrorAt(node, "pointer arithmetic is not supported");
+  }
+  const bool is_complex = absl::StrContains(type.spelling, "omplex");
+  return ErrorAt(node, absl::StrCat("values of type '", type.spelling, "' are not supported",
+                                    is_complex ? "; a complex number is a struct of its two parts, "
+                                                 "or a number in each of two buffers"
+                                               : ""));
+}
+
 Result<int> Evaluator::Arithmetic(const CNode& node, const std::string& op, int a, int b) {
   const std::optional<ScalarOp> found = ArithmeticOf(op);
   const ScalarType type = builder_.type(a);
@@ -182,24 +194,35 @@ Result<int> Evaluator::Arithmetic(const CNode& node, const std::string& op, int 
   return builder_.Binary(*found, a, b);
 }
 
-// By a constant: a product or quotient with a power of two.
+// By a constant: a product or quotient with a power of two. Of a negative value, which C's
+// compilers shift with its sign, the quotient is rounded down.
 Result<int> Evaluator::Shift(const CNode& node, const std::string& op, int a, const CNode& by) {
   const ScalarType type = builder_.type(a);
   const int bits = 8 * SizeBytes(type);
   if (!IsInteger(type) || !by.constant.has_value() || *by.constant < 0 || *by.constant >= bits) {
-    return ErrorAt(node, "shifts are supported by constants below the number of bits only");
+    return ErrorAt(node,
+                   absl::StrCat("'", op, "' is supported for integers, by constants from 0 to ",
+                                bits - 1, "; others are products and quotients"));
   }
   // Also of unsigned values that C has promoted to int.
   const ScalarInstruction& value = builder_.at(a);
   const ScalarType before =
       value.op == ScalarOp::kCast ? builder_.type(value.operands[0]) : ScalarType::kInt64;
   const bool is_promoted = !IsSigned(before) && HoldsAllValues(type, before);
-  if (op == ">>" && IsSigned(type) && !is_promoted) {
-    return ErrorAt(node, "'>>' is supported for unsigned values only; divide instead");
-  }
+  if (*by.constant == 0) return a;
   const int64_t power = static_cast<int64_t>(uint64_t{1} << *by.constant);
   const int factor = builder_.Constant(ScalarValue::Integer(type, power));
-  return builder_.Binary(op == "<<" ? ScalarOp::kMul : ScalarOp::kDiv, a, factor);
+  if (op == "<<") return builder_.Binary(ScalarOp::kMul, a, factor);
+  if (!IsSigned(type) || is_promoted) return builder_.Binary(ScalarOp::kDiv, a, factor);
+  const auto constant = [&](int64_t number) {
+    return builder_.Constant(ScalarValue::Integer(type, number));
+  };
+  if (*by.constant == bits - 1) {  // the power is no value of the type
+    const int is_negative = builder_.Binary(ScalarOp::kLt, a, constant(0));
+    return builder_.Select(is_negative, constant(-1), constant(0));
+  }
+  const int rest = builder_.Binary(ScalarOp::kBitAnd, a, constant(power - 1));
+  return builder_.Binary(ScalarOp::kDiv, builder_.Binary(ScalarOp::kSub, a, rest), factor);
 }
 
 Result<CValue> Evaluator::Conditional(const CNode& node) {

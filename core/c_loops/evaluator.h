@@ -74,6 +74,8 @@ class Evaluator {
   Result<CValue> AnyCall(const CNode& node);
   Result<CValue> List(const CNode& node);
   Result<int> Arithmetic(const CNode& node, const std::string& op, int a, int b);
+  // An operation on a value of this type, which is no scalar.
+  Status NoNumber(const CNode& node, const CType& type) const;
   Result<int> Shift(const CNode& node, const std::string& op, int a, const CNode& by);
 
   Status Declare(const CNode& declaration);

@@ -84,8 +84,8 @@ Status Evaluator::Assign(const CNode& node) {
     if (lvalue.type.is_scalar()) value[0] = builder_.Cast(lvalue.type.scalar, value[0]);
     return Store(lvalue, std::move(value));
   }
-  if (!lvalue.type.is_scalar() || !right.type.is_scalar()) {
-    return ErrorAt(node, "pointer arithmetic is not supported");
+  for (const CNode* side : {&lvalue, &right}) {
+    if (!side->type.is_scalar()) return NoNumber(node, side->type);
   }
   const std::string op = node.text.substr(0, node.text.size() - 1);
   MDH_ASSIGN_OR_RETURN(const int former, Scalar(lvalue));

@@ -1,6 +1,7 @@
 // Bounds, steps and affine arithmetic.
 #include "core/c_loops/loop_nest.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -35,9 +36,13 @@ class LoopParser {
     if (node_.children.size() != 4) return source_.ErrorAt(node_.begin, kForm);
     MDH_RETURN_IF_ERROR(Start(node_.children[0]));
     MDH_RETURN_IF_ERROR(Step(node_.children[2]));
-    MDH_ASSIGN_OR_RETURN(const int64_t end, End(node_.children[1]));
+    MDH_ASSIGN_OR_RETURN(const AffineIndex bound, End(node_.children[1]));
+    MDH_ASSIGN_OR_RETURN(const auto ends, RangeOf(bound, node_.children[1]));
+    const int64_t end = ends.second;
+    MDH_RETURN_IF_ERROR(AddGuards(bound));
     int64_t distance = 0;
-    const bool never_meets = node_.children[1].text == "!=" && end < loop_.start;
+    const bool never_meets =
+        node_.children[1].text == "!=" && loop_.guards.empty() && end < loop_.start;
     if (never_meets || __builtin_sub_overflow(end, loop_.start, &distance)) {
       return source_.ErrorAt(node_.children[1].begin,
                              absl::StrCat("the loop runs from ", loop_.start, " to below ", end,
@@ -53,16 +58,73 @@ class LoopParser {
       return *value;
     }
     const CNode& inner = Unwrapped(node);
-    std::string hint = "it must be a constant or a size with a value";
-    if (inner.kind == Kind::kReference) {
-      hint = absl::StrCat("'", inner.text, "' has no value; give it one");
-      for (const Loop& outer : outer_) {
-        if (outer.declaration != inner.declaration) continue;
-        hint = absl::StrCat("'", inner.text, "' is the variable of an outer loop");
-      }
-    }
+    const bool has_no_value = inner.kind == Kind::kReference && !IsOuterVariable(inner);
+    const std::string hint = has_no_value
+                                 ? absl::StrCat("'", inner.text, "' has no value; give it one")
+                                 : "it must be a constant or a size with a value";
     return source_.ErrorAt(node.begin,
                            absl::StrCat("the ", what, " of the loop is not known: ", hint));
+  }
+
+  bool IsOuterVariable(const CNode& reference) const {
+    return std::any_of(outer_.begin(), outer_.end(), [&](const Loop& outer) {
+      return outer.declaration == reference.declaration;
+    });
+  }
+
+  // A start or end: known, or affine in the variables of outer loops. In points of these.
+  Result<AffineIndex> Bound(const CNode& node, absl::string_view what) const {
+    const Result<int64_t> known = Known(node, what);
+    if (known.ok()) return AffineIndex{std::vector<int64_t>(outer_.size(), 0), *known};
+    IntegerEvaluator of_outer = integers_;
+    of_outer.SetLoops(outer_);
+    Result<AffineIndex> bound = of_outer.Affine(node);
+    if (bound.ok()) return bound;
+    const CNode& inner = Unwrapped(node);
+    if (inner.kind == Kind::kReference) return known.status();
+    return source_.ErrorAt(node.begin,
+                           absl::StrCat("the ", what,
+                                        " of the loop is not known: it must be a constant, a size "
+                                        "with a value, or a sum of multiples of the variables of "
+                                        "outer loops and of constants"));
+  }
+
+  // The least and the largest value over all points of the outer loops. Errors: InvalidArgument if
+  // one of them does not fit in 63 bits.
+  Result<std::pair<int64_t, int64_t>> RangeOf(const AffineIndex& bound, const CNode& node) const {
+    int64_t least = bound.constant, most = bound.constant;
+    for (size_t d = 0; d < outer_.size(); ++d) {
+      int64_t reach = 0;
+      int64_t& end = bound.coefficients[d] < 0 ? least : most;
+      if (__builtin_mul_overflow(bound.coefficients[d], std::max<int64_t>(outer_[d].size, 1) - 1,
+                                 &reach) ||
+          __builtin_add_overflow(end, reach, &end)) {
+        return source_.ErrorAt(node.begin, "this bound does not fit in 63 bits");
+      }
+    }
+    return std::pair(least, most);
+  }
+
+  static bool IsConstant(const AffineIndex& bound) {
+    return std::all_of(bound.coefficients.begin(), bound.coefficients.end(),
+                       [](int64_t coefficient) { return coefficient == 0; });
+  }
+
+  // sign * (variable - bound) + constant, in points of the loops up to this one.
+  Status AddGuard(const AffineIndex& bound, int64_t sign, int64_t constant) {
+    AffineIndex guard;
+    int64_t distance = 0;
+    bool fits = !__builtin_sub_overflow(loop_.start, bound.constant, &distance) &&
+                !__builtin_mul_overflow(distance, sign, &distance) &&
+                !__builtin_add_overflow(distance, constant, &guard.constant);
+    for (const int64_t coefficient : bound.coefficients) {
+      guard.coefficients.push_back(0);
+      fits = fits && !__builtin_mul_overflow(coefficient, -sign, &guard.coefficients.back());
+    }
+    guard.coefficients.push_back(sign * loop_.step);
+    loop_.guards.push_back(std::move(guard));
+    if (fits) return absl::OkStatus();
+    return source_.ErrorAt(loop_.offset, "the bounds of this loop do not fit in 63 bits");
   }
 
   Status Start(const CNode& node) {
@@ -82,7 +144,9 @@ class LoopParser {
       value = &node.children[1];
     }
     if (value == nullptr || !IsInteger(loop_.type)) return source_.ErrorAt(node.begin, kForm);
-    MDH_ASSIGN_OR_RETURN(loop_.start, Known(*value, "start"));
+    MDH_ASSIGN_OR_RETURN(first_, Bound(*value, "start"));
+    MDH_ASSIGN_OR_RETURN(const auto starts, RangeOf(first_, *value));
+    loop_.start = starts.first;
     return absl::OkStatus();
   }
 
@@ -111,8 +175,22 @@ class LoopParser {
         by->begin, absl::StrCat("the step of the loop is ", loop_.step, "; it must be at least 1"));
   }
 
+  Status AddGuards(const AffineIndex& end) {
+    const bool is_aligned =
+        std::all_of(first_.coefficients.begin(), first_.coefficients.end(),
+                    [&](int64_t coefficient) { return coefficient % loop_.step == 0; });
+    if (!is_aligned) {
+      return source_.ErrorAt(node_.children[2].begin,
+                             absl::StrCat("a loop whose start depends on outer loops must step by "
+                                          "1, or the start by multiples of ",
+                                          loop_.step));
+    }
+    if (!IsConstant(first_)) MDH_RETURN_IF_ERROR(AddGuard(first_, 1, 0));
+    return IsConstant(end) ? absl::OkStatus() : AddGuard(end, -1, -1);
+  }
+
   // The first value that is out of the loop.
-  Result<int64_t> End(const CNode& node) const {
+  Result<AffineIndex> End(const CNode& node) const {
     const bool is_comparison = node.kind == Kind::kBinary && node.children.size() == 2;
     const bool forward = is_comparison && IsReferenceTo(node.children[0], loop_.declaration) &&
                          (node.text == "<" || node.text == "<=" || node.text == "!=");
@@ -122,9 +200,9 @@ class LoopParser {
       return source_.ErrorAt(node.begin, absl::StrCat(kForm, "; the condition must compare '",
                                                       loop_.name, "' with its end"));
     }
-    MDH_ASSIGN_OR_RETURN(int64_t end, Known(node.children[forward ? 1 : 0], "end"));
+    MDH_ASSIGN_OR_RETURN(AffineIndex end, Bound(node.children[forward ? 1 : 0], "end"));
     if (node.text == "<=" || node.text == ">=") {
-      if (__builtin_add_overflow(end, 1, &end)) {
+      if (__builtin_add_overflow(end.constant, 1, &end.constant)) {
         return source_.ErrorAt(node.begin, "the loop never ends");
       }
     }
@@ -150,6 +228,7 @@ class LoopParser {
   const IntegerEvaluator& integers_;
   const Source& source_;
   Loop loop_;
+  AffineIndex first_;  // the start
 };
 
 // The only statement of the body if that is a loop; null for the body of the innermost loop.

@@ -16,6 +16,10 @@ namespace mdh {
 
 // for (variable = start; variable < start + step * size; variable += step). Point number n of the
 // dimension is the iteration in which the variable is start + step * n.
+//
+// Where start or end depend on outer loops, start and size are those of the box around all
+// iterations; a point of it is an iteration if all of `guards`, affine in the points of the loops
+// up to this one, are at least 0.
 struct Loop {
   std::string name;
   std::string declaration;
@@ -24,6 +28,7 @@ struct Loop {
   int64_t step;  // > 0
   int64_t size;
   size_t offset;
+  std::vector<AffineIndex> guards = {};
 };
 
 struct CLoopNest {

@@ -12,16 +12,19 @@ struct MathFunction {
 };
 
 constexpr MathFunction kFunctions[] = {
-    {"fabs", ScalarOp::kAbs, 1},        {"sqrt", ScalarOp::kSqrt, 1},
-    {"exp", ScalarOp::kExp, 1},         {"exp2", ScalarOp::kExp2, 1},
-    {"log", ScalarOp::kLog, 1},         {"log2", ScalarOp::kLog2, 1},
-    {"tanh", ScalarOp::kTanh, 1},       {"floor", ScalarOp::kFloor, 1},
-    {"ceil", ScalarOp::kCeil, 1},       {"trunc", ScalarOp::kTrunc, 1},
-    {"rint", ScalarOp::kRound, 1},      {"nearbyint", ScalarOp::kRound, 1},
-    {"roundeven", ScalarOp::kRound, 1}, {"erf", ScalarOp::kErf, 1},
-    {"sin", ScalarOp::kSin, 1},         {"cos", ScalarOp::kCos, 1},
-    {"pow", ScalarOp::kPow, 2},         {"fmod", ScalarOp::kRem, 2},
-    {"fmin", ScalarOp::kFmin, 2},       {"fmax", ScalarOp::kFmax, 2},
+    {"fabs", ScalarOp::kAbs, 1},          {"sqrt", ScalarOp::kSqrt, 1},
+    {"exp", ScalarOp::kExp, 1},           {"exp2", ScalarOp::kExp2, 1},
+    {"log", ScalarOp::kLog, 1},           {"log2", ScalarOp::kLog2, 1},
+    {"tanh", ScalarOp::kTanh, 1},         {"floor", ScalarOp::kFloor, 1},
+    {"ceil", ScalarOp::kCeil, 1},         {"trunc", ScalarOp::kTrunc, 1},
+    {"rint", ScalarOp::kRound, 1},        {"nearbyint", ScalarOp::kRound, 1},
+    {"roundeven", ScalarOp::kRound, 1},   {"erf", ScalarOp::kErf, 1},
+    {"sin", ScalarOp::kSin, 1},           {"cos", ScalarOp::kCos, 1},
+    {"pow", ScalarOp::kPow, 2},           {"fmod", ScalarOp::kRem, 2},
+    {"fmin", ScalarOp::kFmin, 2},         {"fmax", ScalarOp::kFmax, 2},
+    {"log1p", ScalarOp::kLog1p, 1},       {"expm1", ScalarOp::kExpm1, 1},
+    {"cbrt", ScalarOp::kCbrt, 1},         {"atan2", ScalarOp::kAtan2, 2},
+    {"copysign", ScalarOp::kCopysign, 2},
 };
 
 }  // namespace

@@ -34,9 +34,10 @@ class NestConversion {
     MDH_RETURN_IF_ERROR(evaluator_.Run(*nest.body));
     MDH_RETURN_IF_ERROR(OrderBuffers());
     MDH_ASSIGN_OR_RETURN(std::vector<NestResult> results, Results());
-    MDH_ASSIGN_OR_RETURN(
-        NestOperators operators,
-        NestOperatorsOf(annotation_, integers_.loops(), std::move(results), &evaluator_, &unit_));
+    MDH_ASSIGN_OR_RETURN(const NestGuard guard, Guard());
+    MDH_ASSIGN_OR_RETURN(NestOperators operators,
+                         NestOperatorsOf(annotation_, integers_.loops(), std::move(results), guard,
+                                         &evaluator_, &unit_));
     MDH_ASSIGN_OR_RETURN(Function made, MakeFunction(operators.values));
     ExpressionSpec spec{.name = function_.name,
                         .dimensions = {},
@@ -89,6 +90,44 @@ class NestConversion {
                                     absl::StrCat("'", name.name, "' is not assigned in the loops"));
     }
     return absl::OkStatus();
+  }
+
+  // Whether a point is an iteration. Errors: InvalidArgument if outputs are kept where none is.
+  Result<NestGuard> Guard() {
+    NestGuard all;
+    for (const Loop& loop : integers_.loops()) {
+      for (const AffineIndex& guard : loop.guards) {
+        const int holds = builder_.Binary(ScalarOp::kGe, ValueOf(guard), Int64(0));
+        all.condition =
+            all.condition < 0 ? holds : builder_.Binary(ScalarOp::kAnd, all.condition, holds);
+        all.offset = loop.offset;
+      }
+    }
+    if (all.condition < 0 || !annotation_.kept.has_value() || annotation_.kept->empty()) return all;
+    return unit_.source().ErrorAt(
+        (*annotation_.kept)[0].offset,
+        absl::StrCat("'", (*annotation_.kept)[0].name,
+                     "' cannot be kept: the bounds of a loop depend on an outer one, and elements "
+                     "outside of them get a value, too"));
+  }
+
+  int Int64(int64_t value) {
+    return builder_.Constant(ScalarValue::Integer(ScalarType::kInt64, value));
+  }
+
+  // Of the indices of the dimensions.
+  int ValueOf(const AffineIndex& index) {
+    int sum = Int64(index.constant);
+    for (size_t d = 0; d < index.coefficients.size(); ++d) {
+      if (index.coefficients[d] == 0) continue;
+      const int point = builder_.Parameter(ScalarType::kInt64,
+                                           BufferMemory::kIndexParameters + static_cast<int>(d));
+      const int term = index.coefficients[d] == 1
+                           ? point
+                           : builder_.Binary(ScalarOp::kMul, Int64(index.coefficients[d]), point);
+      sum = builder_.Binary(ScalarOp::kAdd, sum, term);
+    }
+    return sum;
   }
 
   bool IsKept(const std::string& output) const {

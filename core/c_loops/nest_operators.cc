@@ -323,12 +323,41 @@ class OperatorDerivation {
   bool combines_ = false;  // some dimension is reduced or has a prefix sum
 };
 
+// Values of points that are no iterations become the operator's identity, or zero.
+Status Guarded(const NestGuard& guard, const std::vector<ScalarType>& types, ScalarBuilder* builder,
+               const Source& source, NestOperators* made) {
+  const auto combines = std::find_if(made->operators.begin(), made->operators.end(),
+                                     [](const CombineOperator& one) { return !one.is_concat(); });
+  for (size_t r = 0; r < types.size(); ++r) {
+    ScalarValue outside = ScalarValue::Zero(types[r]);
+    if (combines != made->operators.end()) {
+      if (!combines->identity().has_value()) {
+        return source.ErrorAt(guard.offset,
+                              "the bounds of this loop depend on an outer one, but the function "
+                              "that combines values has no neutral element for what lies outside");
+      }
+      outside = (*combines->identity())[r];
+    }
+    const int value = builder->Cast(types[r], made->values[r]);
+    made->values[r] = builder->Select(guard.condition, value, builder->Constant(outside));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Result<NestOperators> NestOperatorsOf(const Annotation& annotation, const std::vector<Loop>& loops,
-                                      std::vector<NestResult> results, Evaluator* evaluator,
-                                      ClangUnit* unit) {
-  return OperatorDerivation(annotation, loops, std::move(results), evaluator, unit).Run();
+                                      std::vector<NestResult> results, const NestGuard& guard,
+                                      Evaluator* evaluator, ClangUnit* unit) {
+  std::vector<ScalarType> types;
+  for (const NestResult& result : results) types.push_back(result.type);
+  MDH_ASSIGN_OR_RETURN(
+      NestOperators made,
+      OperatorDerivation(annotation, loops, std::move(results), evaluator, unit).Run());
+  if (guard.condition >= 0) {
+    MDH_RETURN_IF_ERROR(Guarded(guard, types, &evaluator->builder(), unit->source(), &made));
+  }
+  return made;
 }
 
 }  // namespace mdh

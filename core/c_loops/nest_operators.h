@@ -21,14 +21,21 @@ struct NestResult {
   int former;  // instruction that stands for the value before
 };
 
+// Where not all points are iterations (Loop::guards).
+struct NestGuard {
+  int condition = -1;  // instruction of type bool: whether a point is one; -1: all are
+  size_t offset = 0;   // of the loop whose bounds depend on others
+};
+
 struct NestOperators {
   std::vector<CombineOperator> operators;  // one per loop
   std::vector<int> values;                 // of f: instructions without former values
 };
 
-// Errors: InvalidArgument with position.
+// A point that is no iteration contributes the operator's identity, or zero where nothing is
+// combined. Errors: InvalidArgument with position, also for an operator without an identity there.
 Result<NestOperators> NestOperatorsOf(const Annotation& annotation, const std::vector<Loop>& loops,
-                                      std::vector<NestResult> results, Evaluator* evaluator,
-                                      ClangUnit* unit);
+                                      std::vector<NestResult> results, const NestGuard& guard,
+                                      Evaluator* evaluator, ClangUnit* unit);
 
 }  // namespace mdh

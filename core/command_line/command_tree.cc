@@ -7,11 +7,13 @@
 namespace mdh {
 namespace {
 
-// "TEXT:{csv,json}" -> csv, json.
+// "TEXT:{csv,json}" -> csv, json; of words that stand for values, "{cold->2,warm->1}", the words.
 std::vector<std::string> ChoicesIn(const std::string& type) {
   const size_t open = type.find('{'), close = type.rfind('}');
   if (open == std::string::npos || close == std::string::npos || close < open) return {};
-  return absl::StrSplit(type.substr(open + 1, close - open - 1), ',');
+  std::vector<std::string> choices = absl::StrSplit(type.substr(open + 1, close - open - 1), ',');
+  for (std::string& choice : choices) choice = choice.substr(0, choice.find("->"));
+  return choices;
 }
 
 OptionEntry ReadOption(const CLI::Option& option) {

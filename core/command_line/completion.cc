@@ -178,4 +178,55 @@ std::string ZshCompletion(const CommandEntry& program) {
       " \"$@\"; else compdef ", name, " ", program.name, "; fi\n");
 }
 
+std::string FishCompletion(const CommandEntry& program) {
+  const std::string at = absl::StrCat("__", Identifier(program.name).substr(1), "_at");
+  std::string places, lines;
+  const auto quoted = [](const std::string& text) {
+    return absl::StrCat("'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
+  };
+  const auto described = [&](const std::string& description) {
+    return absl::StrCat(" -d ", quoted(description.substr(0, description.find('\n'))), "\n");
+  };
+  ForEachCommand(program, "", [&](const std::string& path, const CommandEntry& command) {
+    // Options of the program itself may stand anywhere.
+    const std::string begin = absl::StrCat("complete -c ", program.name);
+    const std::string here = absl::StrCat(begin, " -n ", quoted(absl::StrCat(at, " '", path, "'")));
+    for (const CommandEntry& inner : command.commands) {
+      absl::StrAppend(&places, "      case ", quoted(absl::StrCat(path, "/", inner.name)),
+                      "\n        set place ",
+                      quoted(path.empty() ? inner.name : absl::StrCat(path, " ", inner.name)),
+                      "\n");
+      absl::StrAppend(&lines, here, " -f -a ", inner.name, described(inner.description));
+    }
+    for (const OptionEntry& option : command.options) {
+      absl::StrAppend(&lines, path.empty() ? begin : here);
+      for (const std::string& name : option.names) {
+        const bool is_long = name.starts_with("--");
+        absl::StrAppend(&lines, is_long ? " -l " : " -s ", name.substr(is_long ? 2 : 1));
+      }
+      if (!option.choices.empty()) {
+        absl::StrAppend(&lines, " -x -a ", quoted(absl::StrJoin(option.choices, " ")));
+      } else if (!option.value.empty()) {
+        absl::StrAppend(&lines, " -r");
+      }
+      absl::StrAppend(&lines, described(option.description));
+    }
+    for (const OptionEntry& positional : command.positionals) {
+      if (positional.choices.empty()) continue;
+      absl::StrAppend(&lines, here, " -f -a ", quoted(absl::StrJoin(positional.choices, " ")),
+                      described(positional.description));
+    }
+  });
+  return absl::StrCat(
+      "# Completion of ", program.name, " for fish; printed by: ", program.name,
+      " completion fish\n# Whether the words so far are those of this command.\nfunction ", at,
+      "\n  set -l place ''\n  set -l skip 0\n  set -l words (commandline -opc)\n  set -e words[1]\n"
+      "  for word in $words\n    if test $skip = 1\n      set skip 0\n      continue\n    end\n"
+      "    switch $word\n      case ",
+      absl::StrJoin(NamesWithValue(program), " "),
+      "\n        set skip 1\n        continue\n      case '-*'\n        continue\n    end\n"
+      "    switch \"$place/$word\"\n",
+      places, "    end\n  end\n  test \"$place\" = \"$argv[1]\"\nend\n", lines);
+}
+
 }  // namespace mdh

@@ -8,9 +8,10 @@
 namespace mdh {
 
 // Each completes commands, options and choices, and files elsewhere; options of the program itself
-// may stand anywhere. To be sourced, or installed as bash-completion and zsh look for them:
-// PROGRAM, and _PROGRAM.
+// may stand anywhere. To be sourced, or installed as bash-completion, zsh and fish look for them:
+// PROGRAM, _PROGRAM and PROGRAM.fish.
 std::string BashCompletion(const CommandEntry& program);
 std::string ZshCompletion(const CommandEntry& program);
+std::string FishCompletion(const CommandEntry& program);
 
 }  // namespace mdh

@@ -7,169 +7,106 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/einsum/einsum_syntax.h"
 #include "core/text/source.h"
 #include "core/text_view.h"
 
 namespace mdh {
 namespace {
 
-constexpr size_t kMaxBytes = 1 << 16;
-
-// One letter and where it stands.
-struct Letter {
-  char name;
-  size_t offset;
-};
-using Word = std::vector<Letter>;
-
-struct Syntax {
-  std::vector<Word> operands;
-  Word output;
-};
-
-class EinsumParser {
- public:
-  explicit EinsumParser(const Source& source) : source_(source), text_(source.text()) {}
-
-  Result<Syntax> Run() {
-    if (text_.size() > kMaxBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the einsum string has ", text_.size(), " bytes; at most ", kMaxBytes, " are allowed"));
-    }
-    Syntax syntax;
-    bool has_output = false;
-    do {
-      MDH_ASSIGN_OR_RETURN(Word word, ParseWord());
-      syntax.operands.push_back(std::move(word));
-    } while (Accept(","));
-    if (syntax.operands.size() > Expression::kMaxAccesses) {
-      return source_.ErrorAt(
-          0, absl::StrCat("more than ", Expression::kMaxAccesses, " operands are not supported"));
-    }
-    if (Accept("->")) {
-      has_output = true;
-      MDH_ASSIGN_OR_RETURN(syntax.output, ParseWord());
-    }
-    if (at_ < text_.size()) {
-      return source_.ErrorAt(at_, absl::StrCat("expected ", has_output ? "" : "',', '->' or ",
-                                               "the end of the einsum string, found '",
-                                               absl::CHexEscape(text_.substr(at_, 1)), "'"));
-    }
-    for (const Word& operand : syntax.operands) {
-      for (const Letter& letter : operand) ++count_[letter.name];
-    }
-    if (!has_output) syntax.output = ImplicitOutput(syntax);
-    MDH_RETURN_IF_ERROR(CheckOutput(syntax.output));
-    return syntax;
-  }
-
- private:
-  void SkipBlanks() {
-    while (at_ < text_.size() && absl::ascii_isspace(text_[at_])) ++at_;
-  }
-
-  bool Accept(absl::string_view symbol) {
-    SkipBlanks();
-    if (text_.substr(at_, symbol.size()) != symbol) return false;
-    at_ += symbol.size();
-    return true;
-  }
-
-  Result<Word> ParseWord() {
-    Word word;
-    for (SkipBlanks(); at_ < text_.size() && absl::ascii_isalpha(text_[at_]); SkipBlanks()) {
-      word.push_back({text_[at_], at_});
-      ++at_;
-    }
-    if (text_.substr(at_, 1) == ".") {
-      return source_.ErrorAt(
-          at_,
-          "an ellipsis is not supported: the number of dimensions must be known; "
-          "write a letter for each");
-    }
-    return word;
-  }
-
-  Word ImplicitOutput(const Syntax& syntax) const {
-    Word output;
-    for (const Word& operand : syntax.operands) {
-      for (const Letter& letter : operand) {
-        if (count_.at(letter.name) == 1) output.push_back(letter);
-      }
-    }
-    std::sort(output.begin(), output.end(),
-              [](const Letter& a, const Letter& b) { return a.name < b.name; });
-    return output;
-  }
-
-  Status CheckOutput(const Word& output) const {
-    std::map<char, int> seen;
-    for (const Letter& letter : output) {
-      const std::string name(1, letter.name);
-      if (count_.count(letter.name) == 0) {
-        return source_.ErrorAt(letter.offset, absl::StrCat("'", name, "' is in no operand"));
-      }
-      if (++seen[letter.name] > 1) {
-        return source_.ErrorAt(letter.offset, absl::StrCat("'", name, "' is twice in the output"));
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  const Source& source_;
-  absl::string_view text_;
-  size_t at_ = 0;
-  std::map<char, int> count_;  // of a letter in all operands
-};
+using Word = EinsumWord;
 
 // Dimensions in order, each with the place of its first appearance.
-Word DimensionsOf(const Syntax& syntax) {
+Word DimensionsOf(const EinsumSyntax& syntax) {
   Word dimensions;
-  std::map<char, size_t> first;
+  std::map<std::string, size_t> first;
   for (const Word& operand : syntax.operands) {
-    for (const Letter& letter : operand) first.try_emplace(letter.name, letter.offset);
+    for (const EinsumLetter& letter : operand) first.try_emplace(letter.name, letter.offset);
   }
-  for (const Letter& letter : syntax.output) {
+  for (const EinsumLetter& letter : syntax.output) {
     dimensions.push_back({letter.name, first.at(letter.name)});
   }
-  const auto is_known = [&](char name) {
+  const auto is_known = [&](const std::string& name) {
     return std::any_of(dimensions.begin(), dimensions.end(),
-                       [&](const Letter& letter) { return letter.name == name; });
+                       [&](const EinsumLetter& letter) { return letter.name == name; });
   };
   for (const Word& operand : syntax.operands) {
-    for (const Letter& letter : operand) {
+    for (const EinsumLetter& letter : operand) {
       if (!is_known(letter.name)) dimensions.push_back(letter);
     }
   }
   return dimensions;
 }
 
-Result<std::vector<Dimension>> Sizes(const Word& letters, const Bindings& sizes,
-                                     const Source& source) {
+// Sizes that the shapes give, by name. Errors: InvalidArgument where they do not fit.
+Result<std::map<std::string, int64_t>> SizesOfShapes(const EinsumSyntax& syntax,
+                                                     const EinsumOptions& options,
+                                                     const Source& source) {
+  std::map<std::string, int64_t> sizes;
+  for (size_t n = 0; n < options.shapes.size(); ++n) {
+    std::map<std::string, int64_t> own;
+    for (size_t x = 0; x < options.shapes[n].size(); ++x) {
+      const EinsumLetter& letter = syntax.operands[n][x];
+      const int64_t extent = options.shapes[n][x];
+      if (extent < 0) {
+        return source.ErrorAt(letter.offset, absl::StrCat("an extent of operand ", n + 1, " is ",
+                                                          extent, ", which is negative"));
+      }
+      const auto [same, is_first] = own.try_emplace(letter.name, extent);
+      int64_t& size = sizes.try_emplace(letter.name, extent).first->second;
+      if (size == 1) size = extent;
+      if ((!is_first && same->second != extent) || (extent != 1 && extent != size)) {
+        return source.ErrorAt(
+            letter.offset,
+            absl::StrCat("'", letter.name, "' has ", extent, " elements in operand ", n + 1,
+                         ", but ", is_first ? size : same->second, " before"));
+      }
+    }
+  }
+  return sizes;
+}
+
+// What --size gives for a letter, or its shape. Errors: InvalidArgument.
+Result<int64_t> LetterSize(const EinsumLetter& letter, const Bindings& sizes,
+                           const std::map<std::string, int64_t>& of_shapes, const Source& source) {
+  const auto given = sizes.find(letter.name);
+  const auto shaped = of_shapes.find(letter.name);
+  if (given == sizes.end() && shaped == of_shapes.end()) {
+    return source.ErrorAt(
+        letter.offset,
+        absl::StrCat("'", letter.name, "' has no size; give one, as in ", letter.name, "=16"));
+  }
+  if (given == sizes.end()) return shaped->second;
+  int64_t value = 0;
+  if (!absl::SimpleAtoi(given->second, &value) || value < 0) {
+    return source.ErrorAt(letter.offset,
+                          absl::StrCat("the size '", given->second, "' of '", letter.name,
+                                       "' is no 64-bit integer from 0 on"));
+  }
+  if (shaped != of_shapes.end() && shaped->second != 1 && shaped->second != value) {
+    return source.ErrorAt(letter.offset,
+                          absl::StrCat("'", letter.name, "' has the size ", value, ", but ",
+                                       shaped->second, " elements in its operands"));
+  }
+  return value;
+}
+
+Result<std::vector<Dimension>> Sizes(const Word& letters, const EinsumSyntax& syntax,
+                                     const EinsumOptions& options, const Source& source) {
+  MDH_ASSIGN_OR_RETURN(const auto of_shapes, SizesOfShapes(syntax, options, source));
   std::vector<Dimension> dimensions;
   std::string known;
-  for (const Letter& letter : letters) {
-    std::string name(1, letter.name);
-    known += absl::StrCat(known.empty() ? "" : ", ", name);
-    const auto size = sizes.find(name);
-    if (size == sizes.end()) {
-      return source.ErrorAt(
-          letter.offset, absl::StrCat("'", name, "' has no size; give one, as in ", name, "=16"));
-    }
-    int64_t value = 0;
-    if (!absl::SimpleAtoi(size->second, &value) || value < 0) {
-      return source.ErrorAt(letter.offset, absl::StrCat("the size '", size->second, "' of '", name,
-                                                        "' is no 64-bit integer from 0 on"));
-    }
-    dimensions.push_back({std::move(name), value});
+  for (const EinsumLetter& letter : letters) {
+    absl::StrAppend(&known, known.empty() ? "" : ", ", letter.name);
+    MDH_ASSIGN_OR_RETURN(const int64_t size, LetterSize(letter, options.sizes, of_shapes, source));
+    dimensions.push_back({letter.name, size});
   }
-  for (const auto& [name, value] : sizes) {
+  for (const auto& [name, value] : options.sizes) {
     if (std::any_of(
             dimensions.begin(), dimensions.end(),
             [&letter = name](const Dimension& dimension) { return dimension.name == letter; })) {
@@ -181,12 +118,16 @@ Result<std::vector<Dimension>> Sizes(const Word& letters, const Bindings& sizes,
   return dimensions;
 }
 
-Buffer BufferOf(std::string name, const Word& word, const Word& dimensions, ScalarType type) {
+// `shape`: of the operand; a dimension with one element is read there by all points. None: that of
+// the dimensions.
+Buffer BufferOf(std::string name, const Word& word, const std::vector<Dimension>& dimensions,
+                const std::vector<int64_t>* shape, ScalarType type) {
   IndexFunction access;
-  for (const Letter& letter : word) {
+  for (size_t x = 0; x < word.size(); ++x) {
     AffineIndex index{std::vector<int64_t>(dimensions.size(), 0), 0};
     for (size_t d = 0; d < dimensions.size(); ++d) {
-      index.coefficients[d] = dimensions[d].name == letter.name ? 1 : 0;
+      const bool is_wide = shape == nullptr || (*shape)[x] == dimensions[d].size;
+      index.coefficients[d] = dimensions[d].name == word[x].name && is_wide ? 1 : 0;
     }
     access.indices.push_back(std::move(index));
   }
@@ -197,69 +138,92 @@ Buffer BufferOf(std::string name, const Word& word, const Word& dimensions, Scal
 std::vector<std::string> BufferNames(size_t count, const Word& dimensions) {
   std::vector<std::string> names;
   for (size_t n = 0; names.size() < count; ++n) {
-    const char letter = static_cast<char>('A' + n % 26);
+    const std::string letter(1, static_cast<char>('A' + n % 26));
     if (n < 26 && std::any_of(dimensions.begin(), dimensions.end(),
-                              [&](const Letter& other) { return other.name == letter; })) {
+                              [&](const EinsumLetter& other) { return other.name == letter; })) {
       continue;
     }
-    names.push_back(n < 26 ? std::string(1, letter) : absl::StrCat(std::string(1, letter), n / 26));
+    names.push_back(n < 26 ? letter : absl::StrCat(letter, n / 26));
   }
   return names;
 }
 
-Result<ScalarFunction> ProductOf(const std::vector<Buffer>& inputs, ScalarType type) {
+// Of two types the one that holds more.
+ScalarType Wider(ScalarType a, ScalarType b) {
+  const auto rank = [](ScalarType type) {
+    const int kind = IsFloatingPoint(type) ? 2 : IsInteger(type) ? 1 : 0;
+    return kind * 16 + SizeBytes(type);
+  };
+  if (a != b && IsHalf(a) && IsHalf(b)) return ScalarType::kFloat32;
+  return rank(a) > rank(b) ? a : b;
+}
+
+// The product of values of `type`, converted to `accumulate` before.
+Result<ScalarFunction> ProductOf(const std::vector<Buffer>& inputs, ScalarType type,
+                                 ScalarType accumulate) {
   std::vector<TypedName> parameters;
   std::vector<ScalarInstruction> instructions;
-  const ScalarOp multiply = type == ScalarType::kBool ? ScalarOp::kAnd : ScalarOp::kMul;
+  const ScalarOp multiply = accumulate == ScalarType::kBool ? ScalarOp::kAnd : ScalarOp::kMul;
+  const auto add = [&instructions](ScalarInstruction instruction) {
+    instructions.push_back(std::move(instruction));
+    return static_cast<int>(instructions.size()) - 1;
+  };
   int product = 0;
   for (int p = 0; p < static_cast<int>(inputs.size()); ++p) {
     parameters.push_back({inputs[p].name, type});
-    const int number = static_cast<int>(instructions.size());
-    instructions.push_back(
-        {.op = ScalarOp::kParameter, .type = type, .operands = {}, .parameter = p});
-    if (p == 0) continue;
-    instructions.push_back({multiply, type, {product, number}});
-    product = number + 1;
+    int factor = add({.op = ScalarOp::kParameter, .type = type, .operands = {}, .parameter = p});
+    if (accumulate != type) factor = add({ScalarOp::kCast, accumulate, {factor}});
+    product = p == 0 ? factor : add({multiply, accumulate, {product, factor}});
   }
-  return ScalarFunction::Create("f", std::move(parameters), {{"out", type}},
+  return ScalarFunction::Create("f", std::move(parameters), {{"out", accumulate}},
                                 std::move(instructions), {product});
 }
 
-Result<Expression> Build(const Syntax& syntax, const Bindings& sizes, ScalarType type,
+Result<Expression> Build(const EinsumSyntax& syntax, const EinsumOptions& options,
                          const Source& source) {
   const Word letters = DimensionsOf(syntax);
   if (letters.empty()) return source.ErrorAt(0, "there is no letter: nothing to compute");
-  MDH_ASSIGN_OR_RETURN(std::vector<Dimension> dimensions, Sizes(letters, sizes, source));
+  MDH_ASSIGN_OR_RETURN(std::vector<Dimension> dimensions, Sizes(letters, syntax, options, source));
+  const ScalarType out_type = options.out_type.value_or(options.type);
+  const ScalarType accumulate = options.accumulate.value_or(Wider(options.type, out_type));
   const std::vector<std::string> names = BufferNames(syntax.operands.size(), letters);
   std::vector<Buffer> inputs;
   for (size_t n = 0; n < names.size(); ++n) {
-    inputs.push_back(BufferOf(names[n], syntax.operands[n], letters, type));
+    inputs.push_back(BufferOf(names[n], syntax.operands[n], dimensions,
+                              options.shapes.empty() ? nullptr : &options.shapes[n], options.type));
   }
-  MDH_ASSIGN_OR_RETURN(ScalarFunction function, ProductOf(inputs, type));
+  MDH_ASSIGN_OR_RETURN(ScalarFunction function, ProductOf(inputs, options.type, accumulate));
   MDH_ASSIGN_OR_RETURN(
       const CombineOperator sum,
       CombineOperator::PointWise(
-          type == ScalarType::kBool ? PointWiseKind::kOr : PointWiseKind::kAdd, {type}));
+          accumulate == ScalarType::kBool ? PointWiseKind::kOr : PointWiseKind::kAdd,
+          {accumulate}));
   std::vector<CombineOperator> operators(syntax.output.size(), CombineOperator::Concat());
   operators.resize(letters.size(), sum);
+  Buffer output = BufferOf("out", syntax.output, dimensions, nullptr, out_type);
   return Expression::Create({.name = "einsum",
                              .dimensions = std::move(dimensions),
                              .inputs = std::move(inputs),
-                             .outputs = {BufferOf("out", syntax.output, letters, type)},
+                             .outputs = {std::move(output)},
                              .function = std::move(function),
                              .combine_operators = std::move(operators)});
 }
 
 }  // namespace
 
-Result<Expression> ParseEinsum(std::string_view text, const Bindings& sizes, ScalarType type,
+Result<Expression> ParseEinsum(std::string_view text, const EinsumOptions& options,
                                std::string_view source_name) {
   const Source source(View(source_name), View(text));
-  MDH_ASSIGN_OR_RETURN(const Syntax syntax, EinsumParser(source).Run());
-  Result<Expression> expression = Build(syntax, sizes, type, source);
+  MDH_ASSIGN_OR_RETURN(const EinsumSyntax syntax, ParseEinsumSyntax(source, options.shapes));
+  Result<Expression> expression = Build(syntax, options, source);
   // What Create says has no position of its own.
   if (expression.ok() || absl::StrContains(expression.status().message(), "\n")) return expression;
   return source.ErrorAt(0, expression.status().message(), expression.status().code());
+}
+
+Result<Expression> ParseEinsum(std::string_view text, const Bindings& sizes, ScalarType type,
+                               std::string_view source_name) {
+  return ParseEinsum(text, EinsumOptions{.sizes = sizes, .type = type}, source_name);
 }
 
 Status AddSizes(std::string_view text, Bindings* sizes) {
@@ -278,6 +242,20 @@ Status AddSizes(std::string_view text, Bindings* sizes) {
     }
   }
   return absl::OkStatus();
+}
+
+Result<std::vector<int64_t>> ParseShape(std::string_view text) {
+  std::vector<int64_t> shape;
+  if (absl::StripAsciiWhitespace(View(text)).empty()) return shape;
+  for (absl::string_view part : absl::StrSplit(View(text), ',')) {
+    int64_t extent = 0;
+    if (!absl::SimpleAtoi(part, &extent) || extent < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", View(text), "' is no shape; shapes are given as in 8,16,32, in elements"));
+    }
+    shape.push_back(extent);
+  }
+  return shape;
 }
 
 }  // namespace mdh

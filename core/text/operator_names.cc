@@ -12,6 +12,7 @@ std::optional<ScalarOpInfo> InfixOperator(const Token& token) {
 }
 
 std::optional<ScalarOpInfo> FunctionNamed(absl::string_view name) {
+  if (name == "fmod") return Info(ScalarOp::kRem);  // which has an operator, too
   for (const ScalarOpInfo& info : AllScalarOps()) {
     const bool is_call = !info.is_infix && info.op >= ScalarOp::kAbs;
     if (is_call && info.name == name) return info;

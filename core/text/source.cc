@@ -5,8 +5,12 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace mdh {
+
+Source::Source(absl::string_view name, absl::string_view text)
+    : name_(name), text_(absl::StripPrefix(text, "\xEF\xBB\xBF")) {}
 
 Status Source::ErrorAt(size_t offset, absl::string_view message, absl::StatusCode code) const {
   offset = std::min(offset, text_.size());

@@ -11,7 +11,8 @@ namespace mdh {
 // Does not own the text.
 class Source {
  public:
-  Source(absl::string_view name, absl::string_view text) : name_(name), text_(text) {}
+  // A byte order mark, as editors put in front of UTF-8, is no part of the text.
+  Source(absl::string_view name, absl::string_view text);
 
   absl::string_view text() const { return text_; }
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "core/command_line/completion.h"
 #include "core/command_line/manual_page.h"
+#include "core/command_line/suggestion.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mdh/v1/admin.pb.h"
@@ -193,6 +194,7 @@ TEST(CompletionTest, BashCompletesCommandsOptionsChoicesAndFiles) {
   EXPECT_THAT(CompletedByBash("mdh jobs --st"), ElementsAre("--state"));
   EXPECT_THAT(CompletedByBash("mdh study export 1 --format ''"), ElementsAre("csv", "json"));
   EXPECT_THAT(CompletedByBash("mdh completion z"), ElementsAre("zsh"));
+  EXPECT_THAT(CompletedByBash("mdh tune --caches ''"), ElementsAre("cold", "warm"));
   EXPECT_THAT(CompletedByBash("mdh kernel scr"), ElementsAre("script"));
   EXPECT_THAT(CompletedByBash("mdh --server m"), ElementsAre("mdh"));
 }
@@ -204,6 +206,86 @@ TEST(CompletionTest, ZshAcceptsItsScript) {
   bool ran = false;
   const std::string output = Output("zsh -n " + directory.File("_mdh") + " 2>&1", ran);
   EXPECT_TRUE(ran) << output;
+}
+
+// What fish offers for a line.
+std::string CompletedByFish(const std::string& line) {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.File("mdh.fish")) << FishCompletion(CommandLine());
+  bool ran = false;
+  return Output("cd " + directory.File("") + " && HOME=. fish -c \"source mdh.fish; complete -C '" +
+                    line + "'\" 2>&1 | cut -f1",
+                ran);
+}
+
+TEST(CompletionTest, FishCompletesCommandsOptionsAndChoices) {
+  const std::string script = FishCompletion(CommandLine());
+  EXPECT_THAT(script, HasSubstr("-n '__mdh_at \\'study export\\'' -l format -x -a 'csv json'"));
+  if (!HasProgram("fish")) GTEST_SKIP() << "there is no fish";
+  EXPECT_EQ(CompletedByFish("mdh tu"), "tune\ntune-program\n");
+  EXPECT_EQ(CompletedByFish("mdh --server unix:/x --json adm"), "admin\n");
+  EXPECT_EQ(CompletedByFish("mdh admin ba"), "backup\n");
+  EXPECT_EQ(CompletedByFish("mdh jobs --sta"), "--state\n");
+  EXPECT_EQ(CompletedByFish("mdh study export 1 --format "), "csv\njson\n");
+  EXPECT_EQ(CompletedByFish("mdh completion z"), "zsh\n");
+  EXPECT_EQ(CompletedByFish("mdh tune --caches "), "cold\nwarm\n");
+  EXPECT_EQ(CompletedByFish("mdh kernel mdh.f"), "mdh.fish\n");
+}
+
+TEST(SuggestionTest, DistancesCountSlips) {
+  EXPECT_EQ(EditDistance("tune", "tune"), 0);
+  EXPECT_EQ(EditDistance("tuen", "tune"), 1);
+  EXPECT_EQ(EditDistance("", "abc"), 3);
+  EXPECT_EQ(EditDistance("kernl", "kernel"), 1);
+  EXPECT_EQ(EditDistance("lokup", "lookups"), 2);
+  EXPECT_EQ(EditDistance("ab", "cd"), 2);
+}
+
+TEST(SuggestionTest, TheFirstUnknownWordIsNamed) {
+  const CommandEntry program = CommandLine();
+  const auto explain = [&](const std::string& line) {
+    return ExplainUnknownWord(program, absl::StrSplit(line, ' '));
+  };
+  EXPECT_EQ(explain("tuen a.mdh"), "mdh has no command 'tuen'; did you mean 'tune'?");
+  EXPECT_EQ(explain("--server unix:/x loookup a.mdh"),
+            "mdh has no command 'loookup'; did you mean 'lookup'?");
+  EXPECT_EQ(explain("study exprot 1"), "mdh study has no command 'exprot'; did you mean 'export'?");
+  EXPECT_EQ(explain("tune a.mdh --bugdet 3s"),
+            "mdh tune has no option '--bugdet'; did you mean '--budget'?");
+  EXPECT_EQ(explain("tune a.mdh --jsn"), "mdh tune has no option '--jsn'; did you mean '--json'?");
+  EXPECT_EQ(explain("tune --budgte=3s"),
+            "mdh tune has no option '--budgte'; did you mean '--budget'?");
+  EXPECT_EQ(explain("frobnicate"), "mdh has no command 'frobnicate'");
+  // Values of options and what a command takes are nobody's names.
+  EXPECT_EQ(explain("tune tuen --budget --bugdet"), "");
+  EXPECT_EQ(explain("tune a.mdh -- --bugdet"), "");
+  EXPECT_EQ(explain("jobs --limit -3"), "");
+}
+
+// Every command and option with two letters exchanged or one left out is found again, or another
+// one that is as near.
+TEST(SuggestionTest, EverySlipIsMended) {
+  const CommandEntry program = CommandLine();
+  const std::function<void(const CommandEntry&, std::vector<std::string>)> look =
+      [&](const CommandEntry& command, std::vector<std::string> path) {
+        for (const OptionEntry& option : command.options) {
+          const std::string& name = option.names.back();
+          if (name.size() < 6) continue;
+          std::vector<std::string> words = path;
+          words.push_back(name.substr(0, 4) + name.substr(5));
+          EXPECT_THAT(ExplainUnknownWord(program, words), HasSubstr("did you mean '--")) << name;
+        }
+        for (const CommandEntry& inner : command.commands) {
+          std::vector<std::string> words = path;
+          words.push_back(inner.name);
+          look(inner, words);
+          std::swap(words.back()[0], words.back()[1]);
+          if (inner.name[0] == inner.name[1]) continue;
+          EXPECT_THAT(ExplainUnknownWord(program, words), HasSubstr("did you mean '"))
+              << inner.name;
+        }
+      };
+  look(program, {});
 }
 
 TEST(ManualPageTest, HasCommandsOptionsAndSections) {

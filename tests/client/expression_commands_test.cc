@@ -82,5 +82,30 @@ TEST(ExpressionCommands, ErrorsHaveTheirCodes) {
   }
 }
 
+TEST(ExpressionCommands, BindingsMayStandBehindTheFile) {
+  const Ended options = Mdh({"print", kMatMul, "--set", "I=8", "--set", "T=fp64"});
+  EXPECT_EQ(Mdh({"print", kMatMul, "I=8", "T=fp64"}).out, options.out);
+  EXPECT_EQ(Mdh({"print", kMatMul, "T=fp64", "--set", "I=8"}).out, options.out);
+  EXPECT_EQ(Mdh({"print", kMatMul, "I"}).code, ExitCode::kUsage);
+}
+
+TEST(ExpressionCommands, EinsumTakesShapesAndTypes) {
+  const Ended sizes = Mdh({"print", "--einsum", "ik,kj->ij", "--size", "i=8,j=4,k=2"});
+  ASSERT_EQ(sizes.code, ExitCode::kOk) << sizes.err;
+  EXPECT_EQ(Mdh({"print", "--einsum", "ik,kj->ij", "--shape", "8,2", "--shape", "2,4"}).out,
+            sizes.out);
+  const Ended batch = Mdh({"print", "--einsum", "...i,i->...", "--shape", "3,5,8", "--shape", "8",
+                           "--type", "int8", "--out-type", "int64", "--accumulate", "int32"});
+  ASSERT_EQ(batch.code, ExitCode::kOk) << batch.err;
+  EXPECT_THAT(batch.out, HasSubstr("out_view<int64>"));
+  EXPECT_THAT(batch.out, HasSubstr("int32(A) * int32(B)"));
+  const Ended wrong = Mdh({"print", "--einsum", "i->", "--shape", "8x4"});
+  EXPECT_EQ(wrong.code, ExitCode::kBadExpression);
+  EXPECT_THAT(wrong.err, HasSubstr("'8x4' is no shape"));
+  EXPECT_THAT(Mdh({"print", "--einsum", "i->", "--size", "i=3", "--out-type", "fp8"}).err,
+              HasSubstr("'fp8' is no type"));
+  EXPECT_EQ(Mdh({"print", kMatMul, "--shape", "8"}).code, ExitCode::kUsage);
+}
+
 }  // namespace
 }  // namespace mdh

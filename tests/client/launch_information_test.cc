@@ -9,6 +9,8 @@ namespace mdh {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::StartsWith;
 
 std::vector<std::string> Names(const v1::GetKernelResponse& response) {
   std::vector<std::string> names;
@@ -98,6 +100,42 @@ TEST(LaunchInformation, OfOpenMpHasFunctionsToCall) {
   EXPECT_EQ(json["threads"], 8);
   EXPECT_EQ(json["time_ns"], 5);
   EXPECT_FALSE(json.contains("launches"));
+}
+
+TEST(KernelFiles, SayForWhichDeviceFromWhenAndHowToCompile) {
+  v1::GetKernelResponse response;
+  response.set_match(v1::MATCH_KIND_EXACT);
+  v1::Kernel& kernel = *response.mutable_kernel();
+  kernel.set_language("OpenMP C");
+  kernel.set_source("// Generated\nint x;\n");
+  kernel.set_header("int mdh_mine(void);\n");
+  kernel.set_compiler("gcc");
+  kernel.add_compile_options("-O3");
+  v1::TuningRecord& record = *response.mutable_record();
+  record.set_name("records/7");
+  record.set_time_ns(1'230'000);
+  record.mutable_create_time()->set_seconds(1'790'000'000);
+  record.mutable_device()->set_model("AMD\nEPYC \\");
+  record.mutable_device()->set_isa("x86-64");
+  const auto files = KernelFiles("mine", response);
+  EXPECT_EQ(files[0].second,
+            "// Device:  AMD EPYC /, x86-64\n"
+            "// Origin:  Measured: 1.23 ms, 2026-09-21 14:13 UTC, records/7\n"
+            "// Compile: gcc -O3 -c mine.c -o mine.o\n"
+            "//\n"
+            "// Generated\nint x;\n");
+  EXPECT_THAT(files[1].second, StartsWith("// Device:  AMD EPYC /, x86-64\n"));
+  EXPECT_THAT(files[1].second, EndsWith("//\nint mdh_mine(void);\n"));
+}
+
+TEST(KernelFiles, SayThatNothingWasMeasured) {
+  v1::GetKernelResponse response = WithLaunches("OpenCL C");
+  response.mutable_record()->mutable_device()->set_model("a GPU");
+  EXPECT_EQ(KernelFiles("mine", response)[0].second,
+            "// Device:  a GPU\n"
+            "// Origin:  Not measured; made from rules\n"
+            "// Compile: when the program is built, with --gpu-architecture=sm_90\n"
+            "//\nsource");
 }
 
 }  // namespace

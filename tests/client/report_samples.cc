@@ -214,6 +214,7 @@ JobReport EmptyJob() {
   report.runs = {{Job(3, 0), {}}};
   report.runs[0].job.set_state(v1::TUNING_JOB_STATE_QUEUED);
   report.runs[0].job.clear_end_time();
+  report.runs[0].job.set_source("unix:");  // somebody without a name
   return report;
 }
 

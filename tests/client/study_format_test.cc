@@ -93,7 +93,9 @@ TEST(StudyFormatTest, AStudyInWords) {
             "  best         0.1, trial 7\n"
             "    WPT = 16\n"
             "  notice       7 % WPT divides by zero\n");
-  EXPECT_THAT(FormatStudyLine(study), HasSubstr("finished"));
+  EXPECT_EQ(StudyRow(study), (std::vector<std::string>{"studies/3", "finished", "24", "0", "0.1",
+                                                       "1970-01-01 00:00", "saxpy"}));
+  EXPECT_EQ(StudyTable().size(), StudyRow(study).size());
   study.clear_space_count();
   EXPECT_THAT(FormatStudy(study), HasSubstr("  space        too large to be counted of 1"));
 }

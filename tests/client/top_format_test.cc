@@ -52,16 +52,21 @@ DaemonState Sample(int jobs) {
 TEST(TopFormatTest, ShowsDevicesAndJobs) {
   const auto lines = FormatTop(Sample(2), {.columns = 120, .rows = 24}, Styling::kPlain);
   EXPECT_EQ(lines[0], "mdhd at unix:/run/mdhd.sock");
-  EXPECT_THAT(lines[1], HasSubstr("12 records, 3.00 MiB; 4 lookups, 75 % found, 2/s"));
+  EXPECT_EQ(lines[1],
+            "1 running, 0 queued, 0 paused; 12 records, 3.00 MiB; 4 lookups, 75 % found, 2/s");
   EXPECT_THAT(lines, Contains(HasSubstr("tuningJobs/1, 1 waiting")));
-  EXPECT_THAT(lines, Contains(HasSubstr("[#####.....]       40        0    79.1 us      5 s")));
+  EXPECT_THAT(lines, Contains(HasSubstr("[#####.....]      40       0  79.1 us    5 s")));
   EXPECT_THAT(lines, Contains(HasSubstr("unhealthy: it fell off [2J the bus")));
 }
 
 TEST(TopFormatTest, FitsIntoAnyTerminal) {
-  for (const int columns : {1, 10, 40, 71, 72, 200}) {
+  DaemonState state = Sample(50);
+  state.server = "unix:/a/long/way/to/the/socket/of/somebody/else/on/this/or/another/machine.sock";
+  state.devices[0].mutable_description()->set_model(std::string(100, 'm'));
+  state.jobs[0].set_expression_name(std::string(100, 'x') + "_end");
+  for (const int columns : {1, 10, 40, 71, 72, 80, 200}) {
     for (const int rows : {1, 5, 9, 24}) {
-      const auto lines = FormatTop(Sample(50), {.columns = columns, .rows = rows}, Styling::kPlain);
+      const auto lines = FormatTop(state, {.columns = columns, .rows = rows}, Styling::kPlain);
       EXPECT_LE(lines.size(), static_cast<size_t>(rows));
       for (const std::string& line : lines) {
         EXPECT_LE(line.size(), static_cast<size_t>(columns)) << line;
@@ -70,6 +75,9 @@ TEST(TopFormatTest, FitsIntoAnyTerminal) {
   }
   EXPECT_EQ(FormatTop(Sample(50), {.columns = 80, .rows = 12}, Styling::kPlain).back(),
             "... and 47 more");
+  const auto lines = FormatTop(state, {.columns = 80, .rows = 24}, Styling::kPlain);
+  EXPECT_THAT(lines, Contains(HasSubstr("_end"))) << "names lose their middle";
+  EXPECT_THAT(lines[0], HasSubstr("machine.sock"));
 }
 
 TEST(TopFormatTest, SaysWhatIsWrong) {

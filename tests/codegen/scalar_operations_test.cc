@@ -50,11 +50,16 @@ int AllowedUlps(ScalarOp op, ScalarType type) {
     case ScalarOp::kExp2:
     case ScalarOp::kLog:
     case ScalarOp::kLog2:
+    case ScalarOp::kLog1p:
+    case ScalarOp::kExpm1:
+    case ScalarOp::kCbrt:
     case ScalarOp::kSin:
     case ScalarOp::kCos:
       return 4;
     case ScalarOp::kTanh:
       return 5;
+    case ScalarOp::kAtan2:
+      return 6;
     case ScalarOp::kErf:
     case ScalarOp::kPow:
       return 16;

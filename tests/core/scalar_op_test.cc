@@ -196,6 +196,8 @@ TYPED_TEST(RealTest, Arithmetic) {
   ExpectBinary<T>(ScalarOp::kDiv, std::divides<T>());
   ExpectBinary<T>(ScalarOp::kPow, [](T a, T b) { return std::pow(a, b); });
   ExpectBinary<T>(ScalarOp::kRem, [](T a, T b) { return std::fmod(a, b); });
+  ExpectBinary<T>(ScalarOp::kAtan2, [](T a, T b) { return std::atan2(a, b); });
+  ExpectBinary<T>(ScalarOp::kCopysign, [](T a, T b) { return std::copysign(a, b); });
   ExpectUnary<T>(ScalarOp::kNeg, std::negate<T>());
 }
 
@@ -212,6 +214,9 @@ TYPED_TEST(RealTest, Functions) {
   ExpectUnary<T>(ScalarOp::kCeil, [](T a) { return std::ceil(a); });
   ExpectUnary<T>(ScalarOp::kSin, [](T a) { return std::sin(a); });
   ExpectUnary<T>(ScalarOp::kCos, [](T a) { return std::cos(a); });
+  ExpectUnary<T>(ScalarOp::kLog1p, [](T a) { return std::log1p(a); });
+  ExpectUnary<T>(ScalarOp::kExpm1, [](T a) { return std::expm1(a); });
+  ExpectUnary<T>(ScalarOp::kCbrt, [](T a) { return std::cbrt(a); });
 }
 
 TEST(ScalarOpTest, MinAndMaxOfEveryRealTypeOrderZerosAndTreatNanAsTheirNamesSay) {
@@ -377,7 +382,7 @@ TEST(ScalarOpTest, TheTableIsComplete) {
     EXPECT_EQ(info.precedence > 0, info.is_infix);
     EXPECT_TRUE(!info.is_commutative || info.operands == 2);
   }
-  EXPECT_EQ(AllScalarOps().size(), 43u);
+  EXPECT_EQ(AllScalarOps().size(), 48u);
 }
 
 TEST(ScalarOpTest, OperandsOfSomeOperationsMayChangePlaces) {

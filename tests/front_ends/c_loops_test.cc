@@ -1,7 +1,10 @@
 // Annotated C loops mean the same as the text form of the same computation.
 #include "core/c_loops/c_loops.h"
 
+#include <algorithm>
+#include <climits>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -357,6 +360,138 @@ TEST(CLoopsTest, MathFunctions) {
   EXPECT_EQ(Map("float *x, float *y", "y[i] = fmodf(x[i], 2.5f);"), "{ y = x % 2.5 }");
   EXPECT_EQ(Map("float *x, float *y", "y[i] = sin(x[i]);"), "{ y = fp32(sin(fp64(x))) }");
   EXPECT_EQ(Map("int *x, int *y", "y[i] = abs(x[i]);"), "{ y = abs(x) }");
+  EXPECT_EQ(Map("float *x, float *y", "y[i] = log1pf(x[i]) + expm1f(x[i]) * cbrtf(x[i]);"),
+            "{ y = log1p(x) + expm1(x) * cbrt(x) }");
+  EXPECT_EQ(Map("double *x, double *y", "y[i] = atan2(x[i], copysign(2, x[i]));"),
+            "{ y = atan2(x, copysign(2, x)) }");
+}
+
+// y[i] for every value of x that is interesting: as compilers of C shift.
+TEST(CLoopsTest, ShiftsOfNegativeValuesRoundDown) {
+  for (const int by : {0, 1, 2, 5, 30, 31}) {
+    const Result<Expression> expression = Parse(InFunction(
+        "const int x[11], int y[11]",
+        absl::StrCat("#pragma mdh\nfor (int i = 0; i < 11; ++i) y[i] = x[i] >> ", by, ";")));
+    ASSERT_TRUE(expression.ok()) << expression.status();
+    ExpectPrintsBack(*expression);
+    for (const int x : {0, 1, -1, 2, -2, 31, -31, -32, 1 << 30, INT32_MAX, INT32_MIN}) {
+      EXPECT_EQ(expression->function()
+                    .Evaluate({ScalarValue::Integer(ScalarType::kInt32, x)})[0]
+                    .as_int64(),
+                x >> by)
+          << x << " " << by;
+    }
+  }
+  // Rounded means of bytes.
+  const Result<Expression> mean =
+      Parse(InFunction("const uint8_t a[5], const uint8_t b[5], uint8_t c[5]",
+                       "#pragma mdh\nfor (int i = 0; i < 5; ++i) c[i] = (a[i] + b[i] + 1) >> 1;"));
+  ASSERT_TRUE(mean.ok()) << mean.status();
+  const auto byte = [](int value) { return ScalarValue::Integer(ScalarType::kUint8, value); };
+  EXPECT_EQ(mean->function().Evaluate({byte(255), byte(254)})[0].as_int64(), 255);
+  EXPECT_EQ(mean->function().Evaluate({byte(0), byte(1)})[0].as_int64(), 1);
+}
+
+// The results of loops over x[i][j] = 10 * i + j + 1, of 5 x 7 elements, into y.
+std::vector<int> ResultsOf(const std::string& output, const std::string& loops) {
+  const Result<Expression> expression =
+      Parse(InFunction(absl::StrCat("const int x[5][7], int ", output), loops));
+  EXPECT_TRUE(expression.ok()) << expression.status();
+  if (!expression.ok()) return {};
+  ExpectPrintsBack(*expression);
+  std::vector<int> x;
+  for (int n = 0; n < 35; ++n) x.push_back(n / 7 * 10 + n % 7 + 1);
+  BufferBytes bytes(x.size() * sizeof(int));
+  std::memcpy(bytes.data(), x.data(), bytes.size());
+  const auto results = Interpret(*expression, {bytes});
+  EXPECT_TRUE(results.ok()) << results.status();
+  std::vector<int> y((*results)[0].size() / sizeof(int));
+  std::memcpy(y.data(), (*results)[0].data(), (*results)[0].size());
+  return y;
+}
+
+int X(int i, int j) { return 10 * i + j + 1; }
+
+TEST(CLoopsTest, BoundsThatDependOnOuterLoopsAreConditions) {
+  std::vector<int> sums(5), largest(5, INT32_MIN), below(35);
+  for (int i = 0; i < 5; ++i) {
+    for (int j = 0; j <= i; ++j) sums[i] += X(i, j);
+    for (int j = i + 1; j < 7 - i; ++j) largest[i] = std::max(largest[i], X(i, j));
+    for (int j = 0; j <= i; ++j) below[7 * i + j] = X(i, j);
+  }
+  EXPECT_EQ(ResultsOf("y[5]",
+                      "#pragma mdh\nfor (int i = 0; i < 5; ++i)\n"
+                      "for (int j = 0; j <= i; ++j) y[i] += x[i][j];"),
+            sums);
+  EXPECT_EQ(ResultsOf("y[5]",
+                      "#pragma mdh\nfor (int i = 0; i < 5; ++i) for (int j = i + 1; j < 7 - i; "
+                      "++j) if (x[i][j] > y[i]) y[i] = x[i][j];"),
+            largest);
+  EXPECT_EQ(ResultsOf("y[5][7]",
+                      "#pragma mdh\nfor (int i = 0; i < 5; ++i)\n"
+                      "for (int j = 0; j <= i; ++j) y[i][j] = x[i][j];"),
+            below)
+      << "what is not assigned is zero";
+  // A plain assignment as the value of one iteration.
+  EXPECT_EQ(ResultsOf("y[5]",
+                      "#pragma mdh combine_ops(cc, pw(+))\nfor (int i = 0; i < 5; ++i)\n"
+                      "for (int j = 0; i >= j; ++j) y[i] = x[i][j];"),
+            sums);
+}
+
+TEST(CLoopsTest, BoundsOfThreeLoopsWithStartsAndSteps) {
+  std::vector<int> y(5);
+  for (int i = 1; i < 5; i += 2) {
+    for (int j = 2 * i - 2; j < i + 3; j += 2) {
+      for (int k = j - i + 1; k < 7; ++k) y[i] += X(i, k) * (j + 1);
+    }
+  }
+  EXPECT_EQ(ResultsOf("y[5]",
+                      "#pragma mdh\nfor (int i = 1; i < 5; i += 2) for (int j = 2 * i - 2; j < i + "
+                      "3; j += 2)\nfor (int k = j - i + 1; k < 7; ++k) y[i] += x[i][k] * (j + 1);"),
+            y);
+  // No iterations at all, and none of an inner loop.
+  EXPECT_EQ(
+      ResultsOf("y[5]",
+                "#pragma mdh\nfor (int i = 0; i < 5; ++i) for (int j = 7; j < i; ++j) y[i] += "
+                "x[i][0];"),
+      std::vector<int>(5));
+}
+
+// The box around the iterations reaches further than they do: what lies outside is not read.
+TEST(CLoopsTest, BuffersReachAsFarAsIterations) {
+  for (const char* loops : {"for (int j = 0; j < 5 - i; ++j) y[i] += x[i + j];",
+                            "for (int j = 0; j <= i; ++j) y[i] += x[i - j];"}) {
+    const Result<Expression> expression =
+        Parse(InFunction("const int *x, int y[5]",
+                         absl::StrCat("#pragma mdh\nfor (int i = 0; i < 5; ++i) ", loops)));
+    ASSERT_TRUE(expression.ok()) << expression.status();
+    ExpectPrintsBack(*expression);
+    EXPECT_EQ(expression->inputs()[0].extents, std::vector<int64_t>{5}) << loops;
+    const int x[] = {1, 2, 4, 8, 16};
+    BufferBytes bytes(sizeof x);
+    std::memcpy(bytes.data(), x, sizeof x);
+    const auto results = Interpret(*expression, {bytes});
+    ASSERT_TRUE(results.ok()) << results.status();
+    const bool is_tail = std::string(loops).find("5 - i") != std::string::npos;
+    for (int i = 0; i < 5; ++i) {
+      int y = 0;
+      std::memcpy(&y, (*results)[0].data() + i * sizeof y, sizeof y);
+      EXPECT_EQ(y, is_tail ? 32 - (1 << i) : (2 << i) - 1) << loops;
+    }
+  }
+  // What iterations read beyond the end is an error as ever.
+  EXPECT_FALSE(Parse(InFunction("const int x[5], int y[5]",
+                                "#pragma mdh\nfor (int i = 0; i < 5; ++i) for (int j = 0; j <= i; "
+                                "++j) y[i] += x[i + j];"))
+                   .ok());
+}
+
+TEST(CLoopsTest, AByteOrderMarkIsNoPartOfTheText) {
+  EXPECT_TRUE(Parse("\xEF\xBB\xBF" + InFunction("float *x, float *y",
+                                                "#pragma mdh\nfor (int i = 0; i < 8; ++i) y[i] = "
+                                                "x[i];"))
+                  .ok());
 }
 
 // A comparison that is no reduction stays what it is.

@@ -3,6 +3,7 @@
 // and kernel_campaign's, of which every third has such values.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -101,6 +102,31 @@ TEST_P(SpecialValuesTest, MaximaAndMinima) {
     expect(3, -HUGE_VAL, -HUGE_VAL, -HUGE_VAL, -HUGE_VAL);
     expect(4, NAN, NAN, NAN, NAN);
     expect(5, 5, -5, 5, -5);
+  }
+}
+
+// In vectors and where they end, of every floating-point type, on values at which functions differ.
+TEST_P(SpecialValuesTest, FunctionsOfEveryType) {
+  for (const char* type : {"fp64", "fp32", "fp16", "bf16"}) {
+    const Expression expression = *ParseExpression(absl::StrCat(
+        "m<T = ", type, "> := out_view<T,T,T,T,T,T>( a: (i) -> (i), b: (i) -> (i), c: (i) -> (i), ",
+        "d: (i) -> (i), e: (i) -> (i), g: (i) -> (i) ) o md_hom<37>( f, (++) ) o ",
+        "inp_view<T,T>( x: (i) -> (i), y: (i) -> (i) ) where f(x, y) -> (a, b, c, d, e, g) { ",
+        "a = log1p(x); b = expm1(x); c = cbrt(x); d = atan2(x, y); e = fmod(x, y); ",
+        "g = copysign(x, y) }"));
+    const ScalarType scalar = expression.inputs()[0].type.fields()[0].type;
+    const std::map<int64_t, double> others = {{0, 0.0},      {1, -0.0},      {2, NAN},
+                                              {3, HUGE_VAL}, {4, -HUGE_VAL}, {5, 0.00048828125},
+                                              {6, -1.0},     {7, 0.5}};
+    std::vector<double> y = Row(37, others);
+    std::reverse(y.begin(), y.begin() + 9);
+    const std::vector<BufferBytes> results =
+        Results(expression, {Stored(scalar, Row(37, others)), Stored(scalar, y)});
+    EXPECT_TRUE(std::signbit(At(results[0], scalar, 1)));
+    EXPECT_EQ(At(results[1], scalar, 4), -1);
+    EXPECT_EQ(At(results[2], scalar, 8), std::cbrt(1.0)) << "k * 7 % 11 - 5";
+    EXPECT_TRUE(std::isnan(At(results[4], scalar, 3)));
+    EXPECT_EQ(std::fabs(At(results[5], scalar, 3)), HUGE_VAL);
   }
 }
 

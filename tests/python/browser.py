@@ -102,6 +102,14 @@ class Browser:
         with open(path, "wb") as file:
             file.write(base64.b64decode(result["data"]))
 
+    def small_picture(self, path, width, height, scale):
+        """Writes the upper part of the page, made smaller, as WebP."""
+        result = self._call("Page.captureScreenshot", {
+            "format": "webp", "quality": 70, "captureBeyondViewport": True,
+            "clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}})
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(result["data"]))
+
     def _call(self, method, parameters=None, session=""):
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters or {}}

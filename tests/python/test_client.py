@@ -3,6 +3,7 @@
 import math
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -42,6 +43,37 @@ def test_tune_look_up_and_get_the_kernel(client):
     assert kernel.entry in kernel.source
     assert [(a.name, a.type, a.elements, a.is_output) for a in kernel.arguments] == [
         ("A", "fp32", 16 * 18, False), ("B", "fp32", 18 * 17, False), ("C", "fp32", 16 * 17, True)]
+
+
+def test_answers_are_shown_in_one_line(client):
+    expression = examples.matmul_loops(12, 13, 14)
+    tuned = client.tune(expression, max_trials=1, budget_seconds=30, devices=["cpu"])
+    found = client.lookup(expression, numerics="reassociate", device="cpu")
+    best = client.best_kernel(expression, device="h100", measured=False)
+    shown = [
+        (tuned, r"<TunedKernel matmul: [0-9.]+ .?s, [0-9.]+ .?FLOP/s, records/\w+>"),
+        (found, r"<Lookup exact matmul: [0-9.]+ .?s, [0-9.]+ .?FLOP/s, records/\w+>"),
+        (client.kernel(found), r"<Kernel mdh_matmul: OpenMP C, \d+ lines, kernels/\w+>"),
+        (best, r"<BestKernel predicted mdh_matmul: not measured.*>"),
+        (client.check(expression), r"<CheckedExpression matmul: 4.37 kFLOP, [0-9.]+ KiB, \w{12}\.\.\.>"),
+    ]
+    for answer, pattern in shown:
+        assert re.fullmatch(pattern, repr(answer)), repr(answer)
+        html = answer._repr_html_()
+        assert html.startswith("<table>") and answer._title() in html and len(html) < 20_000
+    assert best.kernel.language == "CUDA C++"
+
+
+def test_names_are_those_of_the_command_line():
+    calls = mdh.calls
+    assert calls.device_name("cuda0") == "devices/cuda0"
+    assert calls.device_name("cpu@0-3") == "devices/cpu@0-3"
+    assert calls.device_name("h100") == "knownDevices/h100"
+    assert calls.device_name("devices/cuda") == "devices/cuda"
+    assert calls.policy("exact") == calls.policy("exact_order")
+    assert calls.policy("tree") == calls.policy("fixed_tree")
+    with pytest.raises(mdh.ExpressionError, match="reassociate, exact and tree"):
+        calls.policy("unspecified")
 
 
 def test_what_search_there_was_is_told(client):

@@ -6,7 +6,7 @@ import examples
 import figure16
 import pytest
 
-from mdh import fp64, parse
+from mdh import bf16, einsum, fp16, fp32, fp64, int8, int32, parse
 
 EXPRESSIONS = pathlib.Path(__file__).resolve().parent.parent.parent / "client" / "expressions"
 CCSDT_SIZES = dict(A=2, B=3, C=4, D=5, E=2, F=3, G=4)
@@ -90,3 +90,28 @@ def test_text_of_newer_features_is_the_same_expression(client, expression):
     checked = client.check(expression)
     assert client.check(parse(checked.text)).digest == checked.digest
     assert expression.digest == checked.digest
+
+
+@pytest.mark.parametrize("expression, views, function", [
+    (einsum("...k,k->...", (2, 3, 4), (4,)),
+     ("out_view<fp32>( o: (a,b,k) -> (a,b) ) o md_hom<2,3,4>( f, (++, ++, +) )",
+      "inp_view<fp32,fp32>( A: (a,b,k) -> (a,b,k), B: (a,b,k) -> (k) )"), "A, B) -> o { o = A * B }"),
+    (einsum("ij,ij->i", (1, 4), (3, 1)),
+     ("out_view<fp32>( o: (i,j) -> (i) ) o md_hom<3,4>( f, (++, +) )",
+      "inp_view<fp32,fp32>( A: (i,j) -> (0,j), B: (i,j) -> (i,0) )"), "A, B) -> o { o = A * B }"),
+    (einsum("k,k->", k=4, dtype=fp16, accumulate=fp32),
+     ("out_view<fp16>( o: (k) -> () ) o md_hom<4>( f, (+) )",
+      "inp_view<fp16,fp16>( A: (k) -> (k), B: (k) -> (k) )"), "A, B) -> (o: fp32) { o = fp32(A) * fp32(B) }"),
+    (einsum("k,k->", k=4, dtype=fp16, out_dtype=bf16),
+     ("out_view<bf16>( o: (k) -> () ) o md_hom<4>( f, (+) )",
+      "inp_view<fp16,fp16>( A: (k) -> (k), B: (k) -> (k) )"), "A, B) -> (o: fp32) { o = fp32(A) * fp32(B) }"),
+    (einsum("k,k->", k=4, dtype=int8, out_dtype=int8, accumulate=int32),
+     ("out_view<int8>( o: (k) -> () ) o md_hom<4>( f, (+) )",
+      "inp_view<int8,int8>( A: (k) -> (k), B: (k) -> (k) )"), "A, B) -> (o: int32) { o = int32(A) * int32(B) }"),
+    (einsum("k,k->", k=4, dtype="bool"),
+     ("out_view<bool>( o: (k) -> () ) o md_hom<4>( f, (||) )",
+      "inp_view<bool,bool>( A: (k) -> (k), B: (k) -> (k) )"), "A, B) -> o { o = A && B }"),
+], ids=["ellipsis", "broadcast", "accumulate", "out_dtype", "bytes", "bool"])
+def test_einsum(client, expression, views, function):
+    text = parse(f"e := {' o '.join(views)} where f({function}")
+    assert expression.digest == client.check(expression).digest == client.check(text).digest

@@ -2,6 +2,7 @@
 and the API's reference."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from documentation import Block, console_parts, fits, read_blocks, run_document,
 
 DOCUMENTS = SOURCE / "deploy" / "docs"
 UPDATE = "MDH_UPDATE_DOCUMENTATION" in os.environ
+PICTURES = ["terminal.md"]  # test_pictures.py
 RUN = ["tutorial.md", "how-it-works.md", "front-ends.md", "programs.md", "operating.md", "language.md"]
 
 
@@ -32,7 +34,7 @@ def test_dots_stand_for_any_lines():
 
 
 def test_every_document_is_run_or_generated():
-    assert sorted(path.name for path in DOCUMENTS.glob("*.md")) == sorted(RUN + ["api.md"])
+    assert sorted(path.name for path in DOCUMENTS.glob("*.md")) == sorted(RUN + PICTURES + ["api.md"])
 
 
 def lacking_modules():
@@ -80,7 +82,6 @@ def test_a_document_is_true(name, shell, short_folder, request):
 
 
 def test_links_lead_somewhere():
-    import re
     for document in [*DOCUMENTS.glob("*.md"), SOURCE / "README.md"]:
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", document.read_text()):
             if not target.startswith("http"):
@@ -96,3 +97,15 @@ def test_the_reference_of_the_api_is_that_of_the_protos(tmp_path):
     if UPDATE:
         reference.write_text(generated)
     assert reference.read_text() == generated, "MDH_UPDATE_DOCUMENTATION=1 rewrites it"
+
+
+def test_command_lines_of_the_grammar_work(daemon_program):
+    """As they stand there, but for `tune`, which would take long: `check` reads the same words."""
+    commands = re.findall(r"`mdh tune ([^`]+)`", (SOURCE / "core" / "text" / "grammar.md").read_text())
+    assert commands
+    for command in commands:
+        checked = subprocess.run([daemon_program.parent / "mdh", "check", *shlex.split(command)],
+                                 cwd=SOURCE / "client" / "expressions", capture_output=True, text=True)
+        assert checked.returncode == 0, checked.stderr
+        for name, value in re.findall(r"(\w+)=(\w+)", command):
+            assert value in checked.stdout, (name, checked.stdout)

@@ -54,6 +54,20 @@ def test_reductions_are_derived_per_output():
         pb.POINT_WISE_KIND_ADD, pb.POINT_WISE_KIND_MAX, pb.POINT_WISE_KIND_MUL]
 
 
+def test_functions_of_math():
+    cbrt = getattr(math, "cbrt", mdh.cbrt)  # from Python 3.11 on
+
+    @mdh.mdh(out(y=Buffer[fp32]), inp(x=Buffer[fp32]))
+    def functions(y, x):
+        for i in range(N):
+            y[i] = math.log1p(x[i]) + math.expm1(x[i]) + cbrt(x[i]) + math.atan2(
+                x[i], math.copysign(2.0, x[i])) + math.fmod(x[i], 2.0)
+
+    operations = {pb.ScalarOp.Name(one.op)[len("SCALAR_OP_"):]
+                  for one in functions.to_proto().function.instructions}
+    assert {"LOG1P", "EXPM1", "CBRT", "ATAN2", "COPYSIGN", "REM"} <= operations
+
+
 def test_maxima_of_numpy_and_of_mdh():
     numpy = pytest.importorskip("numpy")
 

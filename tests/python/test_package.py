@@ -1,9 +1,11 @@
 """The package as users get it: installed by pip, imported whole, and its README."""
 
+import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -39,6 +41,61 @@ def test_names_of_the_package():
     assert {"mdh", "md_hom", "fp32", "Buffer", "CC", "pw", "Client", "einsum"} <= set(names)
     assert "errors" not in names
     assert names["einsum"] is mdh.einsum
+    # Nothing of Python's own is hidden, and nothing else is missing.
+    import builtins
+    public = {name for name, value in vars(mdh).items() if not name.startswith("_")
+              and (value is mdh or not isinstance(value, types.ModuleType))}
+    hiding = {name for name in public if hasattr(builtins, name)}
+    assert hiding == {"abs", "max", "min", "pow", "round"}
+    assert set(mdh.__all__) == public - hiding
+    assert len(mdh.__all__) == len(set(mdh.__all__))
+
+
+BOTH = """
+@mdh()
+def rows():
+    return (
+        out_view[fp32](w=[lambda i, k: (i)]),
+        md_hom[4, 5](mul, (cc, pw(max))),
+        inp_view[fp32](M=[lambda i, k: (i, k)]),
+    )
+
+
+total = sum([1, 2]) + max(3, 4) + abs(-1) + round(2.5)
+names = [rows.name, mdh.Client.__name__, mdh.fp32.name, mdh.max.name]
+"""
+
+
+@pytest.mark.parametrize("imports", [
+    "import mdh\nfrom mdh import *", "from mdh import *\nimport mdh", "from mdh import *",
+    "from mdh import *\nfrom mdh import mdh"])
+def test_the_package_and_its_names_together(imports, tmp_path):
+    file = tmp_path / "both.py"
+    file.write_text(imports + BOTH)
+    names = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    assert names["names"] == ["rows", "Client", "fp32", "max"]
+    assert names["total"] == 10
+
+
+def test_type_checkers_see_all_names(tmp_path):
+    pytest.importorskip("mypy")
+    program = tmp_path / "program.py"
+    program.write_text("from mdh import *\n\n" + BOTH.replace("mdh.Client.__name__, mdh.fp32.name, mdh.max.name",
+                                                           "Client.__name__, fp32.name, scalar_max.name")
+                       .replace("def rows():", "def rows() -> object:"))
+    whole = tmp_path / "whole.py"
+    whole.write_text("import mdh\nx: int = mdh.einsum('i->', i=3).name\nmdh.max, mdh.abs\n")
+    package = pathlib.Path(mdh.__file__).parent.parent
+
+    def check(file):
+        return subprocess.run(
+            [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--no-incremental", str(file)],
+            capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(package)}, cwd=tmp_path).stdout
+
+    assert check(program).startswith("Success"), check(program)
+    found = check(whole)
+    assert 'has type "str", variable has type "int"' in found and "Found 1 error" in found
 
 
 def code_blocks():

@@ -3,9 +3,11 @@
 Skipped where there is no Chromium. MDH_REPORT_PICTURES: a folder for pictures of all pages.
 """
 
+import contextlib
 import os
 import pathlib
 import subprocess
+import tempfile
 
 import pytest
 
@@ -25,15 +27,22 @@ def browser():
         yield browser
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory):
+@contextlib.contextmanager
+def make_pages():
+    """A folder with all pages."""
     folder = os.environ.get("MDH_BIN")
     program = pathlib.Path(folder or "/nonexistent").parent / "tests" / "report_pages"
     if not program.exists():
         pytest.skip(f"{program} has not been built")
-    pages = tmp_path_factory.mktemp("pages")
-    subprocess.run([program, pages], check=True)
-    return pages
+    with tempfile.TemporaryDirectory(prefix="mdh-pages-") as pages:
+        subprocess.run([program, pages], check=True)
+        yield pathlib.Path(pages)
+
+
+@pytest.fixture(scope="module")
+def pages():
+    with make_pages() as pages:
+        yield pages
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -66,6 +75,92 @@ def test_labels_do_not_run_out_of_their_charts(browser, pages):
                 return [...svg.querySelectorAll('text')].filter(t => { const b = t.getBoundingClientRect();
                     return b.left < box.left - 2 || b.right > box.right + 2; }).map(t => t.textContent); })"""
             assert browser.evaluate(outside) == [], (name, width)
+
+
+# Boxes of texts on the screen, and points of paths, as functions of the scripts below.
+GEOMETRY = """
+  const boxes = root => [...root.querySelectorAll('text.halo')].map(t => [t.textContent, t.getBoundingClientRect()]);
+  const onScreen = (svg, [x, y]) => { const p = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM()); return [p.x, p.y]; };
+  const holds = (box, [x, y]) => x > box.left && x < box.right && y > box.top + 2 && y < box.bottom - 2;
+"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["job", "runs", "gpu"])
+def test_labels_of_the_roofline_lie_on_no_points(browser, pages, name, width):
+    browser.open(f"file://{pages / name}.html", width)
+    covered = f"""(() => {{ {GEOMETRY}
+      const svg = document.querySelector('svg[aria-label=roofline]');
+      const points = svg.querySelector('.points').getAttribute('d').match(/M[^h]+/g).map(
+          m => onScreen(svg, m.slice(1).split(' ').map(Number)));
+      return boxes(svg).filter(([, box]) => points.some(p => holds(box, p))).map(([text]) => text); }})()"""
+    assert browser.evaluate(covered) == []
+    # One roof: that of the type that is computed with.
+    assert browser.evaluate("[...document.querySelectorAll('svg[aria-label=roofline] text')]"
+                            ".filter(t => t.textContent.includes('peak')).length") == 1
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["job", "runs", "gpu"])
+def test_every_line_of_the_convergence_has_a_label(browser, pages, name, width):
+    browser.open(f"file://{pages / name}.html", width)
+    charts = f"""(() => {{ {GEOMETRY}
+      return [...document.querySelectorAll('svg[aria-label$="best time so far"]')].map(svg => {{
+        const labels = boxes(svg), meet = (a, b) => a.top < b.bottom - 3 && b.top < a.bottom - 3;
+        return [svg.querySelectorAll('.reference').length, labels.length,
+                labels.filter(([, a], n) => labels.some(([, b], m) => n < m && meet(a, b))).length]; }}); }})()"""
+    for lines, labels, overlaps in browser.evaluate(charts):
+        assert lines == labels > 1 and overlaps == 0
+    # The sample's curve ends at another time than its record has.
+    assert browser.evaluate("document.body.textContent.includes('result, measured again: 79.1')")
+
+
+@pytest.mark.parametrize("name", ["job", "gpu"])
+def test_the_decomposition_can_be_read(browser, pages, name):
+    browser.open(f"file://{pages / name}.html", 1280)
+    crossed = f"""(() => {{ {GEOMETRY}
+      const svg = document.querySelector('svg[aria-label^="de- and re"]'), labels = boxes(svg);
+      const crossed = new Set();
+      for (const path of svg.querySelectorAll('.zoom')) {{
+        for (const line of path.getAttribute('d').match(/M[^M]+/g)) {{
+          const [from, to] = line.slice(1).split('L').map(p => p.split(' ').map(Number));
+          for (let n = 0; n <= 20; ++n) {{
+            const at = onScreen(svg, [0, 1].map(k => from[k] + (to[k] - from[k]) * n / 20));
+            for (const [text, box] of labels) if (holds(box, at)) crossed.add(text);
+          }}
+        }}
+      }}
+      return [...crossed]; }})()"""
+    assert browser.evaluate(crossed) == []
+    # The legend has the colours that occur, and says what they stand for.
+    drawn, legend, texts = browser.evaluate("""(() => {
+      const fills = [...document.querySelectorAll('.tile-edge, .tile-first')].map(e => e.style.fill).filter(f => f.includes('region'));
+      const key = document.querySelector('.scroll:has(svg[aria-label^="de- and re"])').parentElement.querySelector('.key');
+      return [[...new Set(fills)].sort(), [...key.querySelectorAll('i')].map(i => i.style.background).filter(f => f.includes('region')).sort(),
+              key.textContent]; })()""")
+    assert drawn == legend
+    assert "main memory" in texts or "device memory" in texts
+
+
+def test_the_bars_say_what_they_are(browser, pages):
+    browser.open(f"file://{pages / 'job'}.html", 1280)
+    bars = "document.querySelectorAll('svg[aria-label^=\"variance explained\"] .bar').length"
+    assert 1 <= browser.evaluate(bars) <= 6
+    assert browser.evaluate("document.body.textContent.includes('bars do not add up to 100')")
+
+
+def test_figures_that_say_nothing_are_left_out(browser, pages):
+    browser.open(f"file://{pages / 'empty'}.html", 1280)
+    assert browser.evaluate("document.body.textContent.includes(\"asked for bya user of the daemon's machine\")")
+    browser.open(f"file://{pages / 'cache'}.html", 1280)
+    assert browser.evaluate("document.body.textContent.includes('> 100')")
+    # Two calls make no histogram.
+    browser.evaluate("""(() => { const data = JSON.parse(document.getElementById('data').textContent);
+      data.lookups.outcomes.forEach((o, n) => { o.count = n === 0 ? 2 : 0; });
+      data.lookups.latencies.forEach((l, n) => { l.calls = n === 4 ? 2 : 0; });
+      drawCachePage(data); })()""")
+    assert browser.evaluate("document.body.textContent.includes('2 found; replies were ready within 16')")
+    assert browser.evaluate("document.querySelectorAll('.chart').length") == 1
 
 
 def test_texts_can_be_read(browser, pages):

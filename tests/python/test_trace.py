@@ -1,5 +1,7 @@
 """Scalar functions: the program that tracing leaves."""
 
+import math
+
 import pytest
 
 import mdh
@@ -69,7 +71,7 @@ def test_a_result_of_literals_only_has_the_buffers_type():
 
 @pytest.mark.parametrize("name", [
     "sqrt", "rsqrt", "exp", "exp2", "log", "log2", "tanh", "floor", "ceil", "round", "trunc", "sin",
-    "cos", "erf", "abs"])
+    "cos", "erf", "abs", "log1p", "expm1", "cbrt"])
 def test_functions(name):
     def f(out, inp):
         out['out'] = getattr(mdh, name)(inp['x'])
@@ -77,9 +79,19 @@ def test_functions(name):
     assert program(f)[1] == f"{name} 0: float32"
 
 
+@pytest.mark.parametrize("name, operation", [
+    ("atan2", "atan2"), ("copysign", "copysign"), ("fmod", "rem"), ("pow", "pow")])
+def test_functions_of_two_values(name, operation):
+    def f(out, inp):
+        out['out'] = getattr(mdh, name)(inp['x'], 2.0)
+
+    assert program(f)[2] == f"{operation} 0 1: float32"
+
+
 def test_functions_of_python_numbers_stay_numbers():
     assert (mdh.abs(-3), mdh.min(3, 2), mdh.max([3, 4]), mdh.pow(2, 3), mdh.round(2.6)) == (
         3, 2, 4, 8, 3)
+    assert (mdh.atan2(0, -1), mdh.copysign(3, -0.0), mdh.fmod(-7, 3)) == (math.pi, -3, -1)
 
 
 def test_python_protocols_of_numbers():
@@ -105,8 +117,10 @@ def test_functions_of_numpy():
     assert (numpy.float64(2) * value).op == "MUL"
     assert (value > numpy.float32(2)).op == "GT"
     assert numpy.sqrt(value).op == "SQRT"
-    with pytest.raises(mdh.ExpressionError, match="numpy's cbrt is no function of scalar functions"):
-        numpy.cbrt(value)
+    assert [numpy.log1p(value).op, numpy.expm1(value).op, numpy.cbrt(value).op] == ["LOG1P", "EXPM1", "CBRT"]
+    assert [numpy.arctan2(value, 1.0).op, numpy.copysign(1.0, value).op] == ["ATAN2", "COPYSIGN"]
+    with pytest.raises(mdh.ExpressionError, match="numpy's arcsin is no function of scalar functions"):
+        numpy.arcsin(value)
 
 
 def test_booleans_and_bits():

@@ -14,7 +14,10 @@
         print(client.check(matvec).digest)
 """
 
+import sys as _sys
 from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from .aio import AsyncClient
 from .bundle import Bundle, BundleEntry, BundleError, BundleQuery
@@ -34,14 +37,14 @@ from .errors import (
 )
 from .expression import Expression, TextExpression, parse
 from .functions import (
-    abs, ceil, cos, erf, exp, exp2, floor, fmod, log, log2, logical_not, pow, round, rsqrt, sin, sqrt,
-    tanh, trunc,
+    abs as abs, atan2, cbrt, ceil, copysign, cos, erf, exp, exp2, expm1, floor, fmod, log, log1p, log2,
+    logical_not, pow as pow, round as round, rsqrt, sin, sqrt, tanh, trunc,
 )
 from .kernel_file import KernelFile, read_kernel
 from .nvrtc import Nvrtc
 from .operators import (
     CC, PS, PW, CombineOperator, add, and_, bit_and, bit_or, bit_xor, cc, combine_operator, fmax,
-    fmin, max, min, mul, or_, ps, pw, pw_custom_func, scalar_function, scalar_max, scalar_min, scalar_mul,
+    fmin, max as max, min as min, mul, or_, ps, pw, pw_custom_func, scalar_function, scalar_max, scalar_min, scalar_mul,
     scalar_plus, scalar_times,
 )
 from .results import (
@@ -56,7 +59,39 @@ from .types import (
 )
 from .views import Boundary, Buffer, clamp, constant, inp_view, out_view
 
+# Without abs, max, min, pow and round, which would hide Python's own: those are mdh.max, ..., or
+# imported by name; pw(max) and others take Python's, too. In full, for type checkers.
 __all__ = [
-    _name for _name, _value in globals().items()
-    if not _name.startswith("_") and not isinstance(_value, _ModuleType)
+    "AbortedError", "add", "AlreadyExistsError", "and_", "ArgumentTypeError",
+    "ArgumentValueError", "AsyncClient", "atan2", "BasicType", "BestKernel", "bf16", "bit_and",
+    "bit_or", "bit_xor", "bool_", "Boundary", "Buffer", "Bundle", "BundleEntry", "BundleError",
+    "BundleQuery", "CancelledError", "cbrt", "CC", "cc", "ceil", "CheckedExpression", "clamp",
+    "Client", "combine_operator", "combine_ops", "CombineOperator", "constant", "copysign",
+    "cos", "CpuKernel", "CudaDriver", "CudaError", "CudaKernel", "DeadlineExceededError",
+    "default_address", "einsum", "erf", "exp", "exp2", "expm1", "Expression", "ExpressionError",
+    "FailedPreconditionError", "floor", "fmax", "fmin", "fmod", "fp16", "fp32", "fp64",
+    "FunctionResources", "identity", "index", "inp", "inp_view", "int16", "int32", "int64",
+    "int8", "InternalError", "Job", "Kernel", "KernelArgument", "KernelFile", "KernelLaunch",
+    "literal", "log", "log1p", "log2", "logical_not", "Lookup", "md_hom", "mdh", "MdhError",
+    "mul", "NotFoundError", "Nvrtc", "or_", "out", "out_view", "OutOfRangeError", "parse",
+    "PermissionDeniedError", "PreparedLaunch", "Progress", "ps", "PS", "PW", "pw",
+    "pw_custom_func", "read_kernel", "Record", "ResourceExhaustedError", "rsqrt", "Scalar",
+    "scalar_function", "scalar_max", "scalar_min", "scalar_mul", "scalar_plus", "scalar_times",
+    "ScalarType", "Security", "select", "sin", "SourceLocation", "sqrt", "Table", "table",
+    "tanh", "TextExpression", "trunc", "TunedKernel", "uint16", "uint32", "uint64", "uint8",
+    "UnauthenticatedError", "UnavailableError", "UnimplementedError", "where",
 ]
+
+
+class _Package(_ModuleType):
+    """This package, which is the decorator @mdh, too: both `import mdh` and `from mdh import *` may
+    stand in one file, in any order."""
+
+    def __call__(self, *declarations: _Any, **options: _Any) -> _Any:
+        return _decorate(*declarations, **options)
+
+
+if not _TYPE_CHECKING:  # to type checkers, `mdh` is the decorator
+    _decorate = mdh
+    mdh = _sys.modules[__name__]
+    mdh.__class__ = _Package

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import re
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Generic, Optional, Sequence, TypeVar, Union
 
@@ -68,7 +69,7 @@ def create_job(expression: Source, *, options: tuning_pb2.TuningOptions, force: 
                request_id: str, devices: Sequence[str], source_name: str) -> Call[Job]:
     request = tuning_pb2.CreateTuningJobRequest(
         expression=source(expression), options=options, force=force, request_id=request_id,
-        devices=devices, source=source_name)
+        devices=[device_name(device) for device in devices], source=source_name)
     return Call("TuningService/CreateTuningJob", request, tuning_pb2.CreateTuningJobResponse,
                 Job.from_proto, expression.location)
 
@@ -136,7 +137,16 @@ def source(expression: Any) -> expression_pb2.ExpressionSource:
 def selection(device: Device) -> Optional[device_pb2.DeviceSelection]:
     if isinstance(device, device_pb2.DeviceDescription):
         return device_pb2.DeviceSelection(description=device)
-    return device_pb2.DeviceSelection(name=device) if device else None
+    return device_pb2.DeviceSelection(name=device_name(device)) if device else None
+
+
+def device_name(device: str) -> str:
+    """As the command line's names of devices: "cuda0" is attached, "h100" a known one; names with a
+    "/" stay as they are."""
+    if "/" in device:
+        return device
+    is_attached = re.fullmatch(r"cpu(@.*)?|(opencl|cuda)([0-9]+(@.*)?)?", device)
+    return ("devices/" if is_attached else "knownDevices/") + device
 
 
 def cache_state(caches: str) -> int:
@@ -150,10 +160,10 @@ def cache_state(caches: str) -> int:
 
 
 def policy(numerics: str) -> int:
+    """Of the names that the command line has; those of the API, "exact_order", "fixed_tree", are taken, too."""
     if not numerics:
         return 0
-    name = _POLICY + numerics.upper()
-    if name not in record_pb2.NumericsPolicy.keys():
-        known = [n[len(_POLICY):].lower() for n in record_pb2.NumericsPolicy.keys()[1:]]
-        raise wrong(f"there is no numerics policy '{numerics}', but {', '.join(known)}")
+    name = _POLICY + {"exact": "exact_order", "tree": "fixed_tree"}.get(numerics, numerics).upper()
+    if name not in record_pb2.NumericsPolicy.keys()[1:]:
+        raise wrong(f"there is no numerics policy '{numerics}', but reassociate, exact and tree")
     return record_pb2.NumericsPolicy.Value(name)

@@ -129,11 +129,11 @@ class Client:
         stands behind the record that there is included: a request for more goes on from there, one for
         less gives the record at once. Zero: any record will do, and if there is none the search takes
         60 seconds. `numerics`: what a kernel may change in
-        results: "reassociate", "exact_order" or "fixed_tree". `tolerance`: largest relative error
+        results: "reassociate", "exact" or "tree". `tolerance`: largest relative error
         when candidates are checked. `caches`: in which state of the caches they are timed, "warm"
         or "cold"; default: warm, and a record of any state will do. `force`: search even if there is
-        a record. `devices`: names of equal devices, e.g. "devices/cuda0", or "devices/cuda" for all
-        of a kind; default: the daemon's CPU. `source`: who asks, to take turns with others. `on_progress` and
+        a record. `devices`: names of equal devices, e.g. "cuda0", or "cuda" for all of a kind, as the
+        command line has them; default: the daemon's CPU. `source`: who asks, to take turns with others. `on_progress` and
         `on_note` are called from this thread; the latter once, if there was something before: with a
         sentence that says what search stands behind the record, from what the search goes on, or which
         job was joined. A daemon that is restarted meanwhile is waited for. An interrupt from the
@@ -206,8 +206,8 @@ class Client:
                     tune_seconds: Optional[float] = None) -> BestKernel:
         """The best kernel that is known for an expression on a device. Errors: NotFoundError.
 
-        `device`: the name of an attached device as "devices/cuda0", of a known one as
-        "knownDevices/h100", or the description of any other; default: the daemon's CPU.
+        `device`: the name of an attached device as "cuda0", of a known one as "h100" (in full:
+        "devices/cuda0", "knownDevices/h100"), or the description of any other; default: the daemon's CPU.
         `measured`: whether it must have been measured there; else there is one for every device,
         made from the record of a similar one or from rules. `exact`: as that of lookup. `weakest`:
         instead of these two: "exact", "compatible", "nearest" (measured there in other sizes) or

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple, overload
 
 from .assemble import Parts, accumulated_type, assemble, call_scalar_function, slots
 from .elements import Arguments, Indices, Results, identity, parameter, tracing
 from .errors import SourceLocation, count, here, reading, start_of, wrong
 from .expression import Expression
 from .loops import expression_of_loops
-from .operators import CombineOperator, NamedOperation, as_combine_operator
+from .operators import CombineOperator, NamedOperation, as_combine_operator, of_library
 from .trace import Value, cast
 from .types import each
 from .views import Buffer, BufferUse, View, as_integer, trace_index_function
@@ -26,7 +26,7 @@ class MdHom:
         for size in self.sizes:
             if size < 0:
                 raise wrong(f"a size is {size}, but no dimension has fewer than 0 points")
-        self.function = function
+        self.function = of_library(function)
         if not callable(function):
             raise wrong(f"the scalar function is {function!r}, which is no function")
         operators = operators if isinstance(operators, (tuple, list)) else (operators,)
@@ -91,6 +91,16 @@ def combine_ops(*operators: Any) -> Declarations:
     """Combine operators of sequential loops, from the outermost loop to the innermost."""
     return Declarations("combine_ops", {}, [
         as_combine_operator(o, f"combine operator {n + 1}") for n, o in enumerate(operators)])
+
+
+@overload
+def mdh(function: Callable[..., Any], /) -> Expression: ...
+
+
+@overload
+def mdh(
+    *declarations: Declarations, accumulate: Optional[Dict[str, Any]] = None
+) -> Callable[[Callable[..., Any]], Expression]: ...
 
 
 def mdh(*declarations: Any, accumulate: Optional[Dict[str, Any]] = None) -> Any:

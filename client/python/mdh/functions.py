@@ -29,6 +29,9 @@ exp = _function("exp", "The exponential of a floating-point value.")
 exp2 = _function("exp2", "Two to the power of a floating-point value.")
 log = _function("log", "The natural logarithm of a floating-point value.")
 log2 = _function("log2", "The logarithm to base two of a floating-point value.")
+log1p = _function("log1p", "The natural logarithm of 1 + x, also of an x near 0.")
+expm1 = _function("expm1", "The exponential of a value less 1, also of a value near 0.")
+cbrt = _function("cbrt", "The cube root of a floating-point value.")
 tanh = _function("tanh", "The hyperbolic tangent of a floating-point value.")
 floor = _function("floor", "The largest whole number not above a value; of its type.")
 ceil = _function("ceil", "The smallest whole number not below a value; of its type.")
@@ -52,6 +55,20 @@ def fmod(left: Any, right: Any) -> Any:
     if isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
         return math.fmod(left, right)
     return binary("REM", left, right)
+
+
+def atan2(y: Any, x: Any) -> Any:
+    """The angle of the point (x, y) in radians, from -pi to pi, of floating-point values of one type."""
+    if isinstance(y, _NUMBERS) and isinstance(x, _NUMBERS):
+        return math.atan2(y, x)
+    return binary("ATAN2", y, x)
+
+
+def copysign(value: Any, sign: Any) -> Any:
+    """`value` with the sign of `sign`, floating-point values of one type."""
+    if isinstance(value, _NUMBERS) and isinstance(sign, _NUMBERS):
+        return math.copysign(value, sign)
+    return binary("COPYSIGN", value, sign)
 
 
 def logical_not(value: Any) -> Value:

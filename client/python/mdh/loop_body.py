@@ -31,7 +31,8 @@ _PYTHON_FUNCTIONS: Dict[Any, Any] = {
     builtins.round: functions.round, builtins.pow: arithmetic.power, math.fabs: functions.abs,
     **{getattr(math, name): getattr(functions, name) for name in (
         "sqrt", "exp", "log", "log2", "tanh", "floor", "ceil", "sin", "cos", "trunc", "erf",
-        "pow", "fmod")},
+        "pow", "fmod", "log1p", "expm1", "atan2", "copysign")},
+    **({math.cbrt: functions.cbrt} if hasattr(math, "cbrt") else {}),  # from Python 3.11 on
 }
 
 # Without names of the loops Python computes these, with its own numbers.

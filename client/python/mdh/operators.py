@@ -54,12 +54,17 @@ scalar_max = max
 NAMED: Tuple[NamedOperation, ...] = (
     add, mul, min, max, and_, or_, bit_and, bit_or, bit_xor, fmin, fmax)
 
+# What Python's own functions mean here.
+_OF_PYTHON = {builtins.min: min, builtins.max: max}
 # What functions of numpy, and those of two values of PyTorch, mean here.
 _OF_LIBRARIES = {"minimum": min, "maximum": max, "fmin": fmin, "fmax": fmax}
 
 
 def of_library(function: Any) -> Any:
-    """The operation that a function of numpy or PyTorch is; else the function itself."""
+    """The operation that a function of Python, numpy or PyTorch is; else the function itself."""
+    for own, operation in _OF_PYTHON.items():
+        if function is own:
+            return operation
     is_of_numpy = type(function).__module__.split(".")[0] == "numpy"
     is_of_torch = getattr(function, "__qualname__", "").startswith("_VariableFunctionsClass.")
     if not (is_of_numpy or is_of_torch):
@@ -123,6 +128,7 @@ cc = CombineOperator("cc")
 
 
 def _with_function(kind: str, functions: Tuple[Any, ...], identity: Any) -> CombineOperator:
+    functions = tuple(of_library(f) for f in functions)
     if functions and all(isinstance(f, NamedOperation) for f in functions):
         if identity is not None:
             raise wrong(f"{functions[0]} has a neutral element of its own")

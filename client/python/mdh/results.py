@@ -7,14 +7,15 @@ from typing import Any, Optional, Tuple
 
 from .errors import MdhError, SourceLocation, from_code, wrong
 from .kernel_file import KernelArgument, KernelLaunch
+from .shown import Facts, Shown, scaled, time_text
 from .v1 import expression_pb2, kernel_pb2, record_pb2, tuning_pb2
 
 _MATCH = "MATCH_KIND_"
 _PROVENANCE = "KERNEL_PROVENANCE_"
 
 
-@dataclass(frozen=True)
-class CheckedExpression:
+@dataclass(frozen=True, repr=False)
+class CheckedExpression(Shown):
     """What the daemon understood of an expression."""
 
     digest: str  # SHA-256 of canonical_form, 64 hexadecimal digits
@@ -23,6 +24,14 @@ class CheckedExpression:
     flops: int  # floating-point operations of one execution
     compulsory_bytes: int  # of the elements of inputs and outputs that are touched, at most
     expression: expression_pb2.Expression  # with all extents
+
+    def _title(self) -> str:
+        return self.expression.name
+
+    def _facts(self) -> Facts:
+        return [("operations", scaled(self.flops, ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"))),
+                ("bytes", scaled(self.compulsory_bytes, ("bytes", "KiB", "MiB", "GiB"), 1024)),
+                ("digest", self.digest[:12] + "..."), ("text", self.text)]
 
     @staticmethod
     def from_proto(proto: expression_pb2.CheckExpressionResponse) -> "CheckedExpression":
@@ -55,8 +64,8 @@ class Progress:
                         if proto.phase else "")
 
 
-@dataclass(frozen=True)
-class TunedKernel:
+@dataclass(frozen=True, repr=False)
+class TunedKernel(Shown):
     """The best that was found for an expression on a device. Times are in nanoseconds."""
 
     name: str  # of the record, "records/{id}"
@@ -76,6 +85,18 @@ class TunedKernel:
     total_search_time_ns: int = 0  # of all searches that stand behind it
     is_checked: bool = True  # whole; else as `proto.result_check` says
 
+    def _title(self) -> str:
+        return self.expression_name
+
+    def _facts(self) -> Facts:
+        speed = self.flops / self.time_ns * 1e9 if self.time_ns > 0 else 0
+        return [("time", time_text(self.time_ns) or "not measured"),
+                ("speed", scaled(speed, ("FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s")) if speed else ""),
+                ("record", self.name), ("device", self.proto.device.model or self.device),
+                ("loop nest", time_text(self.loop_nest_time_ns)),
+                ("trials", f"{self.trials}, {self.failed_trials} of them failed"),
+                ("parameters", self.parameters)]
+
     @staticmethod
     def from_proto(proto: record_pb2.TuningRecord) -> "TunedKernel":
         return TunedKernel(
@@ -87,8 +108,8 @@ class TunedKernel:
             proto.result_check == record_pb2.RESULT_CHECK_UNSPECIFIED)
 
 
-@dataclass(frozen=True)
-class Lookup:
+@dataclass(frozen=True, repr=False)
+class Lookup(Shown):
     """A record that was looked up, and how well it fits."""
 
     is_exact: bool  # else, without tune_seconds: compiler or generator version differ
@@ -99,6 +120,12 @@ class Lookup:
     kernel: Optional[Kernel] = None  # of parameters that were not measured
     tuning_job: str = ""  # that was begun, or joined, in the background
     tuning_error: Optional[MdhError] = None  # why none was
+
+    def _title(self) -> str:
+        return f"{self.match.lower()} {self.tuned.expression_name}"
+
+    def _facts(self) -> Facts:
+        return self.tuned._facts() + _origin(self.provenance, self.made_from, self.tuning_job)
 
     @staticmethod
     def from_proto(proto: kernel_pb2.LookupKernelResponse) -> "Lookup":
@@ -113,8 +140,8 @@ class Lookup:
             from_code(proto.tuning_error.code, proto.tuning_error.message) if has_error else None)
 
 
-@dataclass(frozen=True)
-class Job:
+@dataclass(frozen=True, repr=False)
+class Job(Shown):
     """A tuning job."""
 
     name: str  # "tuningJobs/{number}"
@@ -123,6 +150,15 @@ class Job:
     tuned: Optional[TunedKernel]  # of an ended job that has a record
     error: Optional[MdhError]  # what it failed with
     note: str = ""  # of a job that was just asked for: what search there was, whether it was joined
+
+    def _title(self) -> str:
+        return self.name
+
+    def _facts(self) -> Facts:
+        best = time_text(self.progress.best_time_ns)
+        return [("state", self.state.lower()), ("trials", f"{self.progress.trials} trials"),
+                ("best", f"best {best}" if best else ""), ("note", self.note),
+                ("error", str(self.error) if self.error is not None else "")]
 
     @property
     def has_ended(self) -> bool:
@@ -153,8 +189,8 @@ class Job:
             getattr(proto, "note", ""))
 
 
-@dataclass(frozen=True)
-class Kernel:
+@dataclass(frozen=True, repr=False)
+class Kernel(Shown):
     """A kernel's source, and what is needed to compile and call it."""
 
     name: str  # "kernels/{id}"; empty: it was not measured
@@ -170,6 +206,17 @@ class Kernel:
     scratch_bytes: int  # of these launches' last argument; 0: there is none
     proto: kernel_pb2.Kernel  # everything
     stages: int = 0  # of the body of a kernel in C, with a barrier between two of them
+
+    def _title(self) -> str:
+        return self.entry
+
+    def _facts(self) -> Facts:
+        lines = self.source.count("\n")
+        return [("language", self.language), ("source", f"{lines} lines"), ("name", self.name),
+                ("arguments", ", ".join(
+                    f"{'out ' if a.is_output else ''}{a.name}: {a.type or 'record'}{list(a.extents)}"
+                    for a in self.arguments)),
+                ("compiler", " ".join([self.compiler, *self.compile_options]))]
 
     @staticmethod
     def from_proto(proto: kernel_pb2.Kernel) -> "Kernel":
@@ -187,8 +234,8 @@ class Kernel:
                       launches, proto.scratch_bytes, proto, proto.stages)
 
 
-@dataclass(frozen=True)
-class BestKernel:
+@dataclass(frozen=True, repr=False)
+class BestKernel(Shown):
     """The best kernel that is known for a device, and how well it fits."""
 
     # "EXACT", "COMPATIBLE", "NEAREST": other sizes, or "PREDICTED": not measured on that device
@@ -199,6 +246,12 @@ class BestKernel:
     provenance: str = ""  # "MEASURED", "REPAIRED": from `made_from`, or "RULES"
     tuning_job: str = ""  # that was begun, or joined, in the background
 
+    def _title(self) -> str:
+        return f"{self.match.lower()} {self.kernel.entry}"
+
+    def _facts(self) -> Facts:
+        return self.tuned._facts() + _origin(self.provenance, self.made_from, self.tuning_job)
+
     @staticmethod
     def from_proto(proto: kernel_pb2.GetKernelResponse) -> "BestKernel":
         match = kernel_pb2.MatchKind.Name(proto.match)[len(_MATCH):]
@@ -206,6 +259,10 @@ class BestKernel:
         return BestKernel(match, Kernel.from_proto(proto.kernel),
                           TunedKernel.from_proto(proto.record), proto.made_from, provenance,
                           proto.tuning_job)
+
+
+def _origin(provenance: str, made_from: str, tuning_job: str) -> Facts:
+    return [("provenance", provenance.lower()), ("made from", made_from), ("tuning", tuning_job)]
 
 
 def match_kind(name: str) -> int:

@@ -20,7 +20,9 @@ OPERATIONS: Dict[str, Tuple[str, str]] = {
     "LOG": ("log", "fp"), "LOG2": ("log2", "fp"), "TANH": ("tanh", "fp"),
     "FLOOR": ("floor", "fp"), "CEIL": ("ceil", "fp"), "SIN": ("sin", "fp"),
     "COS": ("cos", "fp"), "ROUND": ("round", "fp"), "TRUNC": ("trunc", "fp"),
-    "ERF": ("erf", "fp"), "EXP2": ("exp2", "fp"),
+    "ERF": ("erf", "fp"), "EXP2": ("exp2", "fp"), "LOG1P": ("log1p", "fp"),
+    "EXPM1": ("expm1", "fp"), "CBRT": ("cbrt", "fp"), "ATAN2": ("atan2", "fp"),
+    "COPYSIGN": ("copysign", "fp"),
     "ADD": ("+", "number"), "SUB": ("-", "number"), "MUL": ("*", "number"),
     "DIV": ("/", "number"), "REM": ("%", "number"), "MIN": ("min", "number"),
     "MAX": ("max", "number"), "POW": ("pow", "fp"), "BIT_AND": ("&", "integer"),
@@ -215,7 +217,7 @@ class Value:
         raise wrong(
             "a value of a scalar function has no truth yet: instead of 'if' use where(c, a, b), "
             "instead of 'and', 'or', 'not' use &, |, ~ with parentheses around comparisons, and "
-            "instead of Python's min and max those of mdh"
+            "instead of Python's min and max use mdh.min and mdh.max"
         )
 
     def __array_ufunc__(self, function: Any, method: str, *operands: Any, **named: Any) -> Any:

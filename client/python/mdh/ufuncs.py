@@ -29,7 +29,9 @@ def _extreme(operation: str) -> Callable[..., Any]:
 # By the name that the function has of itself: np.mod is "remainder".
 _UFUNCS: Dict[str, Callable[..., Any]] = {
     **{name: getattr(functions, name) for name in (
-        "sqrt", "exp", "exp2", "log", "log2", "tanh", "floor", "ceil", "trunc", "sin", "cos", "fmod")},
+        "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log1p", "tanh", "floor", "ceil", "trunc", "sin", "cos",
+        "fmod", "copysign")},
+    "arctan2": functions.atan2,
     **{name: _operator(getattr(operator, spelled)) for name, spelled in (
         ("add", "add"), ("subtract", "sub"), ("multiply", "mul"), ("divide", "truediv"),
         ("true_divide", "truediv"), ("floor_divide", "floordiv"), ("remainder", "mod"),

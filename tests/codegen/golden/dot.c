@@ -14,15 +14,23 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=500032|500032|500032|64|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=independent; compiler=gcc
 //
+// Parts, outermost layer first:
+//   COR k 2 | L1 k 7813 | RM k 8 | SIMD k 8
+//
 // (De/re)-composition of dot (k = 1000000) for OpenMP+SIMD+RM
 // 0    | D1     D2      D3 x,y  D4 x,y | S1     S2      S3 x,y  S4 x,y  S5 s  S6 s | R1     R2      R3 s  R4 s
 // ------------------------------------------------------------------------------------------------------------
 // 2    | (1,1)  COR,0   MM MM   [1]    | (1,1)  COR,0   RM RM   [1]     RM    []   | (1,1)  COR,0   MM    []
-// 1    | (2,1)  MM,0    MM MM   [1]    | (2,1)  MM,0    RM RM   [1]     RM    []   | (2,1)  MM,0    MM    []
-// 1    | (3,1)  L2,0    MM MM   [1]    | (3,1)  L2,0    RM RM   [1]     RM    []   | (3,1)  L2,0    MM    []
 // 7813 | (4,1)  L1,0    MM MM   [1]    | (4,1)  L1,0    RM RM   [1]     RM    []   | (4,1)  L1,0    RM    []
 // 8    | (5,1)  RM,0    MM MM   [1]    | (5,1)  RM,0    RM RM   [1]     RM    []   | (5,1)  RM,0    RM    []
 // 8    | (6,1)  SIMD,0  MM MM   [1]    | (6,1)  SIMD,0  RM RM   [1]     RM    []   | (6,1)  SIMD,0  RM    []
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// COR cores, MM main memory, L2 second-level cache, L1 first-level cache, RM
+// registers, SIMD vector lanes.
 
 #include <math.h>
 #include <stdint.h>

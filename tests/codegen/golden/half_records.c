@@ -16,21 +16,24 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=40,500|40,500|40,500|40,4|8,1|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
 //
+// Parts, outermost layer first:
+//   COR i 2 | L1 j 125 | RM i 5 j 4 | SIMD i 8
+//
 // (De/re)-composition of nearest (i = 64, j = 500) for OpenMP+SIMD+RM
 // 0   | D1     D2      D3 a,b  D4 a,b | S1     S2      S3 a,b  S4 a,b  S5 best  S6 best | R1     R2      R3 best  R4 best
 // -----------------------------------------------------------------------------------------------------------------------
 // 2   | (1,1)  COR,0   MM MM   [1]    | (1,1)  COR,0   RM RM   [1]     RM       [1]     | (1,1)  COR,0   MM       [1]
-// 1   | (1,2)  COR,1   MM MM   [1]    | (1,2)  COR,1   RM RM   [1]     RM       [1]     | (1,2)  COR,1   MM       [1]
-// 1   | (2,1)  MM,0    MM MM   [1]    | (2,1)  MM,0    RM RM   [1]     RM       [1]     | (2,1)  MM,0    MM       [1]
-// 1   | (2,2)  MM,1    MM MM   [1]    | (2,2)  MM,1    RM RM   [1]     RM       [1]     | (2,2)  MM,1    MM       [1]
-// 1   | (3,1)  L2,0    MM MM   [1]    | (3,1)  L2,0    RM RM   [1]     RM       [1]     | (3,1)  L2,0    MM       [1]
-// 1   | (3,2)  L2,1    MM MM   [1]    | (3,2)  L2,1    RM RM   [1]     RM       [1]     | (3,2)  L2,1    MM       [1]
-// 1   | (4,1)  L1,0    MM MM   [1]    | (4,1)  L1,0    RM RM   [1]     RM       [1]     | (4,1)  L1,0    MM       [1]
 // 125 | (4,2)  L1,1    MM MM   [1]    | (4,2)  L1,1    RM RM   [1]     RM       [1]     | (4,2)  L1,1    RM       [1]
 // 5   | (5,1)  RM,0    MM MM   [1]    | (5,1)  RM,0    RM RM   [1]     RM       [1]     | (5,1)  RM,0    RM       [1]
 // 4   | (5,2)  RM,1    MM MM   [1]    | (5,2)  RM,1    RM RM   [1]     RM       [1]     | (5,2)  RM,1    RM       [1]
 // 8   | (6,1)  SIMD,0  MM MM   [1]    | (6,1)  SIMD,0  RM RM   [1]     RM       [1]     | (6,1)  SIMD,0  RM       [1]
-// 1   | (6,2)  SIMD,1  MM MM   [1]    | (6,2)  SIMD,1  RM RM   [1]     RM       [1]     | (6,2)  SIMD,1  RM       [1]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// COR cores, MM main memory, L2 second-level cache, L1 first-level cache, RM
+// registers, SIMD vector lanes.
 
 #include <math.h>
 #include <stdint.h>

@@ -15,15 +15,22 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=1000|1000|1000|48|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; threads=1
 //
+// Parts, outermost layer first:
+//   L1 i 21 | RM i 6 | SIMD i 8
+//
 // (De/re)-composition of jacobi1d (i = 1000) for OpenMP+SIMD+RM
 // 0  | D1     D2      D3 x  D4 x | S1     S2      S3 x  S4 x  S5 y  S6 y | R1     R2      R3 y  R4 y
 // --------------------------------------------------------------------------------------------------
-// 1  | (1,1)  COR,0   MM    [1]  | (1,1)  COR,0   RM    [1]   RM    [1]  | (1,1)  COR,0   MM    [1]
-// 1  | (2,1)  MM,0    MM    [1]  | (2,1)  MM,0    RM    [1]   RM    [1]  | (2,1)  MM,0    MM    [1]
-// 1  | (3,1)  L2,0    MM    [1]  | (3,1)  L2,0    RM    [1]   RM    [1]  | (3,1)  L2,0    MM    [1]
 // 21 | (4,1)  L1,0    MM    [1]  | (4,1)  L1,0    RM    [1]   RM    [1]  | (4,1)  L1,0    MM    [1]
 // 6  | (5,1)  RM,0    MM    [1]  | (5,1)  RM,0    RM    [1]   RM    [1]  | (5,1)  RM,0    RM    [1]
 // 8  | (6,1)  SIMD,0  MM    [1]  | (6,1)  SIMD,0  RM    [1]   RM    [1]  | (6,1)  SIMD,0  RM    [1]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// COR cores, MM main memory, L2 second-level cache, L1 first-level cache, RM
+// registers, SIMD vector lanes.
 
 #include <math.h>
 #include <stdint.h>

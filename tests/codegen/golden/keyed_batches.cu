@@ -15,24 +15,23 @@
 // Configuration:
 //   model=CUDA; tile=6,100,20|1,1,1|1,1,1|1,1,1|1,1,1; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; keyed=32:1:4:1:1
 //
+// Parts, outermost layer first:
+//   DEV i 6 e 100 k 20
+//
 // (De/re)-composition of h (i = 6, e = 100, k = 20) for CUDA
 // 0   | D1     D2     D3 x,b,w  D4 x,b,w        | S1     S2     S3 x,b,w  S4 x,b,w         S5 y  S6 y  | R1     R2     R3 y  R4 y
 // -------------------------------------------------------------------------------------------------------------------------------
-// 1   | (1,1)  BLK,x  DM DM DM  [1,2] [1,2] [1] | (1,1)  BLK,x  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (1,1)  BLK,x  DM    [1,2]
-// 1   | (1,2)  BLK,y  DM DM DM  [1,2] [1,2] [1] | (1,2)  BLK,y  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (1,2)  BLK,y  DM    [1,2]
-// 1   | (1,3)  BLK,z  DM DM DM  [1,2] [1,2] [1] | (1,3)  BLK,z  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (1,3)  BLK,z  DM    [1,2]
 // 6   | (2,1)  DEV,x  DM DM DM  [1,2] [1,2] [1] | (2,1)  DEV,x  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (2,1)  DEV,x  DM    [1,2]
 // 100 | (2,2)  DEV,y  DM DM DM  [1,2] [1,2] [1] | (2,2)  DEV,y  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (2,2)  DEV,y  DM    [1,2]
 // 20  | (2,3)  DEV,z  DM DM DM  [1,2] [1,2] [1] | (2,3)  DEV,z  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (2,3)  DEV,z  DM    [1,2]
-// 1   | (3,1)  THR,x  DM DM DM  [1,2] [1,2] [1] | (3,1)  THR,x  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (3,1)  THR,x  DM    [1,2]
-// 1   | (3,2)  THR,y  DM DM DM  [1,2] [1,2] [1] | (3,2)  THR,y  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (3,2)  THR,y  DM    [1,2]
-// 1   | (3,3)  THR,z  DM DM DM  [1,2] [1,2] [1] | (3,3)  THR,z  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (3,3)  THR,z  DM    [1,2]
-// 1   | (4,1)  SHR,x  DM DM DM  [1,2] [1,2] [1] | (4,1)  SHR,x  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (4,1)  SHR,x  DM    [1,2]
-// 1   | (4,2)  SHR,y  DM DM DM  [1,2] [1,2] [1] | (4,2)  SHR,y  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (4,2)  SHR,y  DM    [1,2]
-// 1   | (4,3)  SHR,z  DM DM DM  [1,2] [1,2] [1] | (4,3)  SHR,z  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (4,3)  SHR,z  DM    [1,2]
-// 1   | (5,1)  REG,x  DM DM DM  [1,2] [1,2] [1] | (5,1)  REG,x  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (5,1)  REG,x  DM    [1,2]
-// 1   | (5,2)  REG,y  DM DM DM  [1,2] [1,2] [1] | (5,2)  REG,y  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (5,2)  REG,y  DM    [1,2]
-// 1   | (5,3)  REG,z  DM DM DM  [1,2] [1,2] [1] | (5,3)  REG,z  RM RM RM  [1,2] [1,2] [1]  RM    [1,2] | (5,3)  REG,z  DM    [1,2]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// BLK blocks of threads, DEV loops over device memory, THR threads, SHR loops
+// over shared memory, REG unrolled loops over registers, DM device memory, SM
+// shared memory, RM registers.
 
 static __device__ inline int mdh_min(int a, int b) { return a < b ? a : b; }
 static __device__ inline int mdh_to_i32_i8(signed char a) { return (int)a; }

@@ -14,19 +14,22 @@
 // Configuration:
 //   model=OpenCL; tile=1000,100|1,1|1,1|1,1|1,1; order=0,1|0,1|0,1|0,1|0,1; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; keyed=32:2:1:4:1
 //
+// Parts, outermost layer first:
+//   GLB e 1000 b 100
+//
 // (De/re)-composition of gen_histo (e = 1000, b = 100) for OpenCL
 // 0    | D1     D2     D3 elements,bins  D4 elements,bins | S1     S2     S3 elements,bins  S4 elements,bins  S5 largest  S6 largest | R1     R2     R3 largest  R4 largest
 // -------------------------------------------------------------------------------------------------------------------------------------------------------------------------
-// 1    | (1,1)  WG,0   GM GM             [1]              | (1,1)  WG,0   PM PM             [1]               PM          [1]        | (1,1)  WG,0   GM          [1]
-// 1    | (1,2)  WG,1   GM GM             [1]              | (1,2)  WG,1   PM PM             [1]               PM          [1]        | (1,2)  WG,1   GM          [1]
 // 1000 | (2,1)  GLB,0  GM GM             [1]              | (2,1)  GLB,0  PM PM             [1]               PM          [1]        | (2,1)  GLB,0  GM          [1]
 // 100  | (2,2)  GLB,1  GM GM             [1]              | (2,2)  GLB,1  PM PM             [1]               PM          [1]        | (2,2)  GLB,1  GM          [1]
-// 1    | (3,1)  WI,0   GM GM             [1]              | (3,1)  WI,0   PM PM             [1]               PM          [1]        | (3,1)  WI,0   GM          [1]
-// 1    | (3,2)  WI,1   GM GM             [1]              | (3,2)  WI,1   PM PM             [1]               PM          [1]        | (3,2)  WI,1   GM          [1]
-// 1    | (4,1)  LCL,0  GM GM             [1]              | (4,1)  LCL,0  PM PM             [1]               PM          [1]        | (4,1)  LCL,0  GM          [1]
-// 1    | (4,2)  LCL,1  GM GM             [1]              | (4,2)  LCL,1  PM PM             [1]               PM          [1]        | (4,2)  LCL,1  GM          [1]
-// 1    | (5,1)  PRV,0  GM GM             [1]              | (5,1)  PRV,0  PM PM             [1]               PM          [1]        | (5,1)  PRV,0  GM          [1]
-// 1    | (5,2)  PRV,1  GM GM             [1]              | (5,2)  PRV,1  PM PM             [1]               PM          [1]        | (5,2)  PRV,1  GM          [1]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// WG work-groups, GLB loops over global memory, WI work-items, LCL loops over
+// local memory, PRV unrolled loops over private memory, GM global memory, LM
+// local memory, PM private memory.
 
 static inline int mdh_min(int a, int b) { return a < b ? a : b; }
 struct mdh_gen_histo_elements {

@@ -14,19 +14,22 @@
 // Configuration:
 //   model=CUDA; tile=1000,50|1,1|1,1|1,1|1,1; order=0,1|0,1|0,1|0,1|0,1; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; keyed=64:1:4:1:2
 //
+// Parts, outermost layer first:
+//   DEV e 1000 b 50
+//
 // (De/re)-composition of histo (e = 1000, b = 50) for CUDA
 // 0    | D1     D2     D3 elements,bins  D4 elements,bins | S1     S2     S3 elements,bins  S4 elements,bins  S5 counts  S6 counts | R1     R2     R3 counts  R4 counts
 // ---------------------------------------------------------------------------------------------------------------------------------------------------------------------
-// 1    | (1,1)  BLK,x  DM DM             [1]              | (1,1)  BLK,x  RM RM             [1]               RM         [1]       | (1,1)  BLK,x  DM         [1]
-// 1    | (1,2)  BLK,y  DM DM             [1]              | (1,2)  BLK,y  RM RM             [1]               RM         [1]       | (1,2)  BLK,y  DM         [1]
 // 1000 | (2,1)  DEV,x  DM DM             [1]              | (2,1)  DEV,x  RM RM             [1]               RM         [1]       | (2,1)  DEV,x  DM         [1]
 // 50   | (2,2)  DEV,y  DM DM             [1]              | (2,2)  DEV,y  RM RM             [1]               RM         [1]       | (2,2)  DEV,y  DM         [1]
-// 1    | (3,1)  THR,x  DM DM             [1]              | (3,1)  THR,x  RM RM             [1]               RM         [1]       | (3,1)  THR,x  DM         [1]
-// 1    | (3,2)  THR,y  DM DM             [1]              | (3,2)  THR,y  RM RM             [1]               RM         [1]       | (3,2)  THR,y  DM         [1]
-// 1    | (4,1)  SHR,x  DM DM             [1]              | (4,1)  SHR,x  RM RM             [1]               RM         [1]       | (4,1)  SHR,x  DM         [1]
-// 1    | (4,2)  SHR,y  DM DM             [1]              | (4,2)  SHR,y  RM RM             [1]               RM         [1]       | (4,2)  SHR,y  DM         [1]
-// 1    | (5,1)  REG,x  DM DM             [1]              | (5,1)  REG,x  RM RM             [1]               RM         [1]       | (5,1)  REG,x  DM         [1]
-// 1    | (5,2)  REG,y  DM DM             [1]              | (5,2)  REG,y  RM RM             [1]               RM         [1]       | (5,2)  REG,y  DM         [1]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// BLK blocks of threads, DEV loops over device memory, THR threads, SHR loops
+// over shared memory, REG unrolled loops over registers, DM device memory, SM
+// shared memory, RM registers.
 
 static __device__ inline int mdh_min(int a, int b) { return a < b ? a : b; }
 static __device__ inline void mdh_admit_next_stage() {

@@ -16,21 +16,23 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=8,100|8,100|8,100|6,4|1,1|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; threads=1
 //
+// Parts, outermost layer first:
+//   L1 i 2 k 25 | RM i 6 k 4
+//
 // (De/re)-composition of larger (i = 8, k = 100) for OpenMP+SIMD+RM
-// 0  | D1     D2      D3 x,p  D4 x,p    | S1     S2      S3 x,p  S4 x,p     S5 best,at  S6 best,at | R1     R2      R3 best,at  R4 best,at
-// ----------------------------------------------------------------------------------------------------------------------------------------
-// 1  | (1,1)  COR,0   MM MM   [1,2] [1] | (1,1)  COR,0   RM RM   [1,2] [1]  RM RM       [1]        | (1,1)  COR,0   MM MM       [1]
-// 1  | (1,2)  COR,1   MM MM   [1,2] [1] | (1,2)  COR,1   RM RM   [1,2] [1]  RM RM       [1]        | (1,2)  COR,1   MM MM       [1]
-// 1  | (2,1)  MM,0    MM MM   [1,2] [1] | (2,1)  MM,0    RM RM   [1,2] [1]  RM RM       [1]        | (2,1)  MM,0    MM MM       [1]
-// 1  | (2,2)  MM,1    MM MM   [1,2] [1] | (2,2)  MM,1    RM RM   [1,2] [1]  RM RM       [1]        | (2,2)  MM,1    MM MM       [1]
-// 1  | (3,1)  L2,0    MM MM   [1,2] [1] | (3,1)  L2,0    RM RM   [1,2] [1]  RM RM       [1]        | (3,1)  L2,0    MM MM       [1]
-// 1  | (3,2)  L2,1    MM MM   [1,2] [1] | (3,2)  L2,1    RM RM   [1,2] [1]  RM RM       [1]        | (3,2)  L2,1    MM MM       [1]
-// 2  | (4,1)  L1,0    MM MM   [1,2] [1] | (4,1)  L1,0    RM RM   [1,2] [1]  RM RM       [1]        | (4,1)  L1,0    MM MM       [1]
-// 25 | (4,2)  L1,1    MM MM   [1,2] [1] | (4,2)  L1,1    RM RM   [1,2] [1]  RM RM       [1]        | (4,2)  L1,1    RM RM       [1]
-// 6  | (5,1)  RM,0    MM MM   [1,2] [1] | (5,1)  RM,0    RM RM   [1,2] [1]  RM RM       [1]        | (5,1)  RM,0    RM RM       [1]
-// 4  | (5,2)  RM,1    MM MM   [1,2] [1] | (5,2)  RM,1    RM RM   [1,2] [1]  RM RM       [1]        | (5,2)  RM,1    RM RM       [1]
-// 1  | (6,1)  SIMD,0  MM MM   [1,2] [1] | (6,1)  SIMD,0  RM RM   [1,2] [1]  RM RM       [1]        | (6,1)  SIMD,0  RM RM       [1]
-// 1  | (6,2)  SIMD,1  MM MM   [1,2] [1] | (6,2)  SIMD,1  RM RM   [1,2] [1]  RM RM       [1]        | (6,2)  SIMD,1  RM RM       [1]
+// 0  | D1     D2    D3 x,p  D4 x,p    | S1     S2    S3 x,p  S4 x,p     S5 best,at  S6 best,at | R1     R2    R3 best,at  R4 best,at
+// ----------------------------------------------------------------------------------------------------------------------------------
+// 2  | (4,1)  L1,0  MM MM   [1,2] [1] | (4,1)  L1,0  RM RM   [1,2] [1]  RM RM       [1]        | (4,1)  L1,0  MM MM       [1]
+// 25 | (4,2)  L1,1  MM MM   [1,2] [1] | (4,2)  L1,1  RM RM   [1,2] [1]  RM RM       [1]        | (4,2)  L1,1  RM RM       [1]
+// 6  | (5,1)  RM,0  MM MM   [1,2] [1] | (5,1)  RM,0  RM RM   [1,2] [1]  RM RM       [1]        | (5,1)  RM,0  RM RM       [1]
+// 4  | (5,2)  RM,1  MM MM   [1,2] [1] | (5,2)  RM,1  RM RM   [1,2] [1]  RM RM       [1]        | (5,2)  RM,1  RM RM       [1]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// COR cores, MM main memory, L2 second-level cache, L1 first-level cache, RM
+// registers, SIMD vector lanes.
 
 #include <math.h>
 #include <stdint.h>

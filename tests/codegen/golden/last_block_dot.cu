@@ -14,14 +14,23 @@
 // Configuration:
 //   model=CUDA; tile=1024|1024|8|1|1; order=(1,1)(3,1)(2,1)(4,1)(5,1); inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)|(2,1)|(3,1)|(4,1)|(5,1); results=0|2|1|2|2; combine=last_block
 //
+// Parts, outermost layer first:
+//   BLK k 64 | THR k 128 | SHR k 8
+//
 // (De/re)-composition of dot (k = 65536) for CUDA
 // 0   | D1     D2     D3 x,y  D4 x,y | S1     S2     S3 x,y  S4 x,y  S5 s  S6 s | R1     R2     R3 s  R4 s
 // --------------------------------------------------------------------------------------------------------
 // 64  | (1,1)  BLK,x  DM DM   [1]    | (1,1)  BLK,x  RM RM   [1]     RM    []   | (1,1)  BLK,x  DM    []
-// 1   | (3,1)  DEV,x  DM DM   [1]    | (3,1)  DEV,x  RM RM   [1]     RM    []   | (3,1)  DEV,x  RM    []
 // 128 | (2,1)  THR,x  DM DM   [1]    | (2,1)  THR,x  RM RM   [1]     RM    []   | (2,1)  THR,x  SM    []
 // 8   | (4,1)  SHR,x  DM DM   [1]    | (4,1)  SHR,x  RM RM   [1]     RM    []   | (4,1)  SHR,x  RM    []
-// 1   | (5,1)  REG,x  DM DM   [1]    | (5,1)  REG,x  RM RM   [1]     RM    []   | (5,1)  REG,x  RM    []
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// BLK blocks of threads, DEV loops over device memory, THR threads, SHR loops
+// over shared memory, REG unrolled loops over registers, DM device memory, SM
+// shared memory, RM registers.
 
 static __device__ inline void mdh_admit_next_stage() {
 #if __CUDA_ARCH__ >= 900

@@ -14,14 +14,13 @@
 // Configuration:
 //   model=OpenMP; tile=50,500,64|50,500,32|10,50,16|1,1,1; order=0,1,2|2,1,0|2,0,1|2,1,0; inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=output; chains=one; compiler=gcc
 //
+// Parts, outermost layer first:
+//   COR i 2 | MM k 2 | L2 k 2 i 5 j 10 | L1 k 16 j 50 i 10
+//
 // (De/re)-composition of matmul (i = 100, j = 500, k = 64) for OpenMP
 // 0  | D1     D2     D3 A,B  D4 A,B | S1     S2     S3 A,B  S4 A,B  S5 C  S6 C  | R1     R2     R3 C  R4 C
 // --------------------------------------------------------------------------------------------------------
 // 2  | (1,1)  COR,0  MM MM   [1,2]  | (1,1)  COR,0  L1 L1   [1,2]   L1    [1,2] | (1,1)  COR,0  MM    [1,2]
-// 1  | (1,2)  COR,1  MM MM   [1,2]  | (1,2)  COR,1  L1 L1   [1,2]   L1    [1,2] | (1,2)  COR,1  MM    [1,2]
-// 1  | (1,3)  COR,2  MM MM   [1,2]  | (1,3)  COR,2  L1 L1   [1,2]   L1    [1,2] | (1,3)  COR,2  MM    [1,2]
-// 1  | (2,3)  MM,2   MM MM   [1,2]  | (2,3)  MM,2   L1 L1   [1,2]   L1    [1,2] | (2,3)  MM,2   MM    [1,2]
-// 1  | (2,2)  MM,1   MM MM   [1,2]  | (2,2)  MM,1   L1 L1   [1,2]   L1    [1,2] | (2,2)  MM,1   MM    [1,2]
 // 2  | (2,1)  MM,0   MM MM   [1,2]  | (2,1)  MM,0   L1 L1   [1,2]   L1    [1,2] | (2,1)  MM,0   MM    [1,2]
 // 5  | (3,2)  L2,1   MM MM   [1,2]  | (3,2)  L2,1   L1 L1   [1,2]   L1    [1,2] | (3,2)  L2,1   MM    [1,2]
 // 10 | (3,3)  L2,2   MM MM   [1,2]  | (3,3)  L2,2   L1 L1   [1,2]   L1    [1,2] | (3,3)  L2,2   MM    [1,2]
@@ -29,6 +28,12 @@
 // 10 | (4,3)  L1,2   MM MM   [1,2]  | (4,3)  L1,2   L1 L1   [1,2]   L1    [1,2] | (4,3)  L1,2   MM    [1,2]
 // 50 | (4,2)  L1,1   MM MM   [1,2]  | (4,2)  L1,1   L1 L1   [1,2]   L1    [1,2] | (4,2)  L1,1   MM    [1,2]
 // 16 | (4,1)  L1,0   MM MM   [1,2]  | (4,1)  L1,0   L1 L1   [1,2]   L1    [1,2] | (4,1)  L1,0   MM    [1,2]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// COR cores, MM main memory, L2 second-level cache, L1 first-level cache.
 
 #include <math.h>
 #include <stdint.h>

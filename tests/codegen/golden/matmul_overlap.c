@@ -14,27 +14,27 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=54,500,64|54,500,64|54,500,64|6,16,4|1,8,1|1,1,1; order=1,0,2|2,1,0|0,1,2|1,0,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; remainder=overlap
 //
+// Parts, outermost layer first:
+//   COR i 2 | L1 j 32 i 9 k 16 | RM i 6 j 2 k 4 | SIMD j 8
+//
 // (De/re)-composition of matmul (i = 100, j = 500, k = 64) for OpenMP+SIMD+RM
 // 0  | D1     D2      D3 A,B  D4 A,B | S1     S2      S3 A,B  S4 A,B  S5 C  S6 C  | R1     R2      R3 C  R4 C
 // -----------------------------------------------------------------------------------------------------------
 // 2  | (1,2)  COR,1   MM MM   [1,2]  | (1,2)  COR,1   RM RM   [1,2]   RM    [1,2] | (1,2)  COR,1   MM    [1,2]
-// 1  | (1,1)  COR,0   MM MM   [1,2]  | (1,1)  COR,0   RM RM   [1,2]   RM    [1,2] | (1,1)  COR,0   MM    [1,2]
-// 1  | (1,3)  COR,2   MM MM   [1,2]  | (1,3)  COR,2   RM RM   [1,2]   RM    [1,2] | (1,3)  COR,2   MM    [1,2]
-// 1  | (2,3)  MM,2    MM MM   [1,2]  | (2,3)  MM,2    RM RM   [1,2]   RM    [1,2] | (2,3)  MM,2    MM    [1,2]
-// 1  | (2,2)  MM,1    MM MM   [1,2]  | (2,2)  MM,1    RM RM   [1,2]   RM    [1,2] | (2,2)  MM,1    MM    [1,2]
-// 1  | (2,1)  MM,0    MM MM   [1,2]  | (2,1)  MM,0    RM RM   [1,2]   RM    [1,2] | (2,1)  MM,0    MM    [1,2]
-// 1  | (3,1)  L2,0    MM MM   [1,2]  | (3,1)  L2,0    RM RM   [1,2]   RM    [1,2] | (3,1)  L2,0    MM    [1,2]
-// 1  | (3,2)  L2,1    MM MM   [1,2]  | (3,2)  L2,1    RM RM   [1,2]   RM    [1,2] | (3,2)  L2,1    MM    [1,2]
-// 1  | (3,3)  L2,2    MM MM   [1,2]  | (3,3)  L2,2    RM RM   [1,2]   RM    [1,2] | (3,3)  L2,2    MM    [1,2]
 // 9  | (4,2)  L1,1    MM MM   [1,2]  | (4,2)  L1,1    RM RM   [1,2]   RM    [1,2] | (4,2)  L1,1    MM    [1,2]
 // 32 | (4,1)  L1,0    MM MM   [1,2]  | (4,1)  L1,0    RM RM   [1,2]   RM    [1,2] | (4,1)  L1,0    MM    [1,2]
 // 16 | (4,3)  L1,2    MM MM   [1,2]  | (4,3)  L1,2    RM RM   [1,2]   RM    [1,2] | (4,3)  L1,2    RM    [1,2]
 // 6  | (5,1)  RM,0    MM MM   [1,2]  | (5,1)  RM,0    RM RM   [1,2]   RM    [1,2] | (5,1)  RM,0    RM    [1,2]
 // 2  | (5,2)  RM,1    MM MM   [1,2]  | (5,2)  RM,1    RM RM   [1,2]   RM    [1,2] | (5,2)  RM,1    RM    [1,2]
 // 4  | (5,3)  RM,2    MM MM   [1,2]  | (5,3)  RM,2    RM RM   [1,2]   RM    [1,2] | (5,3)  RM,2    RM    [1,2]
-// 1  | (6,1)  SIMD,0  MM MM   [1,2]  | (6,1)  SIMD,0  RM RM   [1,2]   RM    [1,2] | (6,1)  SIMD,0  RM    [1,2]
 // 8  | (6,2)  SIMD,1  MM MM   [1,2]  | (6,2)  SIMD,1  RM RM   [1,2]   RM    [1,2] | (6,2)  SIMD,1  RM    [1,2]
-// 1  | (6,3)  SIMD,2  MM MM   [1,2]  | (6,3)  SIMD,2  RM RM   [1,2]   RM    [1,2] | (6,3)  SIMD,2  RM    [1,2]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// COR cores, MM main memory, L2 second-level cache, L1 first-level cache, RM
+// registers, SIMD vector lanes.
 
 #include <math.h>
 #include <stdint.h>

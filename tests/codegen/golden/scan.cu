@@ -13,14 +13,22 @@
 // Configuration:
 //   model=CUDA; tile=64|64|1|1|1; order=(1,1)(3,1)(4,1)(5,1)(2,1); inputs=in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)|(2,1)|(3,1)|(4,1)|(5,1); results=0|2|1|2|2
 //
+// Parts, outermost layer first:
+//   BLK i 1563 | THR i 64
+//
 // (De/re)-composition of scan (i = 100000) for CUDA
 // 0    | D1     D2     D3 x  D4 x | S1     S2     S3 x  S4 x  S5 y  S6 y | R1     R2     R3 y  R4 y
 // -------------------------------------------------------------------------------------------------
 // 1563 | (1,1)  BLK,x  DM    [1]  | (1,1)  BLK,x  RM    [1]   RM    [1]  | (1,1)  BLK,x  DM    [1]
-// 1    | (5,1)  DEV,x  DM    [1]  | (5,1)  DEV,x  RM    [1]   RM    [1]  | (5,1)  DEV,x  RM    [1]
 // 64   | (2,1)  THR,x  DM    [1]  | (2,1)  THR,x  RM    [1]   RM    [1]  | (2,1)  THR,x  SM    [1]
-// 1    | (3,1)  SHR,x  DM    [1]  | (3,1)  SHR,x  RM    [1]   RM    [1]  | (3,1)  SHR,x  RM    [1]
-// 1    | (4,1)  REG,x  DM    [1]  | (4,1)  REG,x  RM    [1]   RM    [1]  | (4,1)  REG,x  RM    [1]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// BLK blocks of threads, DEV loops over device memory, THR threads, SHR loops
+// over shared memory, REG unrolled loops over registers, DM device memory, SM
+// shared memory, RM registers.
 
 static __device__ inline int mdh_min(int a, int b) { return a < b ? a : b; }
 static __device__ inline void mdh_admit_next_stage() {

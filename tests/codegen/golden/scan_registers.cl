@@ -13,14 +13,22 @@
 // Configuration:
 //   model=OpenCL; tile=64|64|1|1|1; order=(1,1)(3,1)(4,1)(5,1)(2,1); inputs=in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)|(2,1)|(3,1)|(4,1)|(5,1); results=0|2|1|2|2; scan=256:4:4
 //
+// Parts, outermost layer first:
+//   WG i 1563 | WI i 64
+//
 // (De/re)-composition of scan (i = 100000) for OpenCL
-// 0    | D1     D2     D3 x  D4 x | S1     S2     S3 x  S4 x  S5 y  S6 y | R1     R2     R3 y  R4 y
-// -------------------------------------------------------------------------------------------------
-// 1563 | (1,1)  WG,0   GM    [1]  | (1,1)  WG,0   PM    [1]   PM    [1]  | (1,1)  WG,0   GM    [1]
-// 1    | (5,1)  GLB,0  GM    [1]  | (5,1)  GLB,0  PM    [1]   PM    [1]  | (5,1)  GLB,0  PM    [1]
-// 64   | (2,1)  WI,0   GM    [1]  | (2,1)  WI,0   PM    [1]   PM    [1]  | (2,1)  WI,0   LM    [1]
-// 1    | (3,1)  LCL,0  GM    [1]  | (3,1)  LCL,0  PM    [1]   PM    [1]  | (3,1)  LCL,0  PM    [1]
-// 1    | (4,1)  PRV,0  GM    [1]  | (4,1)  PRV,0  PM    [1]   PM    [1]  | (4,1)  PRV,0  PM    [1]
+// 0    | D1     D2    D3 x  D4 x | S1     S2    S3 x  S4 x  S5 y  S6 y | R1     R2    R3 y  R4 y
+// ----------------------------------------------------------------------------------------------
+// 1563 | (1,1)  WG,0  GM    [1]  | (1,1)  WG,0  PM    [1]   PM    [1]  | (1,1)  WG,0  GM    [1]
+// 64   | (2,1)  WI,0  GM    [1]  | (2,1)  WI,0  PM    [1]   PM    [1]  | (2,1)  WI,0  LM    [1]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// WG work-groups, GLB loops over global memory, WI work-items, LCL loops over
+// local memory, PRV unrolled loops over private memory, GM global memory, LM
+// local memory, PM private memory.
 
 static inline int mdh_min(int a, int b) { return a < b ? a : b; }
 static inline float4 gather_float4_private(const float* p, long stride) {

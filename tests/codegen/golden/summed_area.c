@@ -13,21 +13,24 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=100,300|100,300|100,300|1,56|1,8|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc
 //
+// Parts, outermost layer first:
+//   COR i 2 | L1 i 100 j 6 | RM j 7 | SIMD j 8
+//
 // (De/re)-composition of summed_area (i = 200, j = 300) for OpenMP+SIMD+RM
 // 0   | D1     D2      D3 image  D4 image | S1     S2      S3 image  S4 image  S5 s  S6 s  | R1     R2      R3 s  R4 s
 // --------------------------------------------------------------------------------------------------------------------
 // 2   | (1,1)  COR,0   MM        [1,2]    | (1,1)  COR,0   RM        [1,2]     RM    [1,2] | (1,1)  COR,0   MM    [1,2]
-// 1   | (1,2)  COR,1   MM        [1,2]    | (1,2)  COR,1   RM        [1,2]     RM    [1,2] | (1,2)  COR,1   MM    [1,2]
-// 1   | (2,1)  MM,0    MM        [1,2]    | (2,1)  MM,0    RM        [1,2]     RM    [1,2] | (2,1)  MM,0    MM    [1,2]
-// 1   | (2,2)  MM,1    MM        [1,2]    | (2,2)  MM,1    RM        [1,2]     RM    [1,2] | (2,2)  MM,1    MM    [1,2]
-// 1   | (3,1)  L2,0    MM        [1,2]    | (3,1)  L2,0    RM        [1,2]     RM    [1,2] | (3,1)  L2,0    MM    [1,2]
-// 1   | (3,2)  L2,1    MM        [1,2]    | (3,2)  L2,1    RM        [1,2]     RM    [1,2] | (3,2)  L2,1    MM    [1,2]
 // 100 | (4,1)  L1,0    MM        [1,2]    | (4,1)  L1,0    RM        [1,2]     RM    [1,2] | (4,1)  L1,0    MM    [1,2]
 // 6   | (4,2)  L1,1    MM        [1,2]    | (4,2)  L1,1    RM        [1,2]     RM    [1,2] | (4,2)  L1,1    MM    [1,2]
-// 1   | (5,1)  RM,0    MM        [1,2]    | (5,1)  RM,0    RM        [1,2]     RM    [1,2] | (5,1)  RM,0    RM    [1,2]
 // 7   | (5,2)  RM,1    MM        [1,2]    | (5,2)  RM,1    RM        [1,2]     RM    [1,2] | (5,2)  RM,1    RM    [1,2]
-// 1   | (6,1)  SIMD,0  MM        [1,2]    | (6,1)  SIMD,0  RM        [1,2]     RM    [1,2] | (6,1)  SIMD,0  RM    [1,2]
 // 8   | (6,2)  SIMD,1  MM        [1,2]    | (6,2)  SIMD,1  RM        [1,2]     RM    [1,2] | (6,2)  SIMD,1  RM    [1,2]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// COR cores, MM main memory, L2 second-level cache, L1 first-level cache, RM
+// registers, SIMD vector lanes.
 
 #include <math.h>
 #include <stdint.h>

@@ -13,24 +13,24 @@
 // Configuration:
 //   model=CUDA; tile=1,32,3|1,32,3|1,1,3|1,1,3|1,1,1; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; scan=64:2:2
 //
+// Parts, outermost layer first:
+//   BLK i 100 j 2 | THR j 32 | REG k 3
+//
 // (De/re)-composition of table (i = 100, j = 50, k = 3) for CUDA
 // 0   | D1     D2     D3 x  D4 x  | S1     S2     S3 x  S4 x   S5 y  S6 y  | R1     R2     R3 y  R4 y
 // ---------------------------------------------------------------------------------------------------
 // 100 | (1,1)  BLK,x  DM    [1,2] | (1,1)  BLK,x  RM    [1,2]  RM    [1,2] | (1,1)  BLK,x  DM    [1,2]
 // 2   | (1,2)  BLK,y  DM    [1,2] | (1,2)  BLK,y  RM    [1,2]  RM    [1,2] | (1,2)  BLK,y  DM    [1,2]
-// 1   | (1,3)  BLK,z  DM    [1,2] | (1,3)  BLK,z  RM    [1,2]  RM    [1,2] | (1,3)  BLK,z  DM    [1,2]
-// 1   | (2,1)  DEV,x  DM    [1,2] | (2,1)  DEV,x  RM    [1,2]  RM    [1,2] | (2,1)  DEV,x  DM    [1,2]
-// 1   | (2,2)  DEV,y  DM    [1,2] | (2,2)  DEV,y  RM    [1,2]  RM    [1,2] | (2,2)  DEV,y  DM    [1,2]
-// 1   | (2,3)  DEV,z  DM    [1,2] | (2,3)  DEV,z  RM    [1,2]  RM    [1,2] | (2,3)  DEV,z  DM    [1,2]
-// 1   | (3,1)  THR,x  DM    [1,2] | (3,1)  THR,x  RM    [1,2]  RM    [1,2] | (3,1)  THR,x  DM    [1,2]
 // 32  | (3,2)  THR,y  DM    [1,2] | (3,2)  THR,y  RM    [1,2]  RM    [1,2] | (3,2)  THR,y  DM    [1,2]
-// 1   | (3,3)  THR,z  DM    [1,2] | (3,3)  THR,z  RM    [1,2]  RM    [1,2] | (3,3)  THR,z  DM    [1,2]
-// 1   | (4,1)  SHR,x  DM    [1,2] | (4,1)  SHR,x  RM    [1,2]  RM    [1,2] | (4,1)  SHR,x  DM    [1,2]
-// 1   | (4,2)  SHR,y  DM    [1,2] | (4,2)  SHR,y  RM    [1,2]  RM    [1,2] | (4,2)  SHR,y  DM    [1,2]
-// 1   | (4,3)  SHR,z  DM    [1,2] | (4,3)  SHR,z  RM    [1,2]  RM    [1,2] | (4,3)  SHR,z  DM    [1,2]
-// 1   | (5,1)  REG,x  DM    [1,2] | (5,1)  REG,x  RM    [1,2]  RM    [1,2] | (5,1)  REG,x  DM    [1,2]
-// 1   | (5,2)  REG,y  DM    [1,2] | (5,2)  REG,y  RM    [1,2]  RM    [1,2] | (5,2)  REG,y  DM    [1,2]
 // 3   | (5,3)  REG,z  DM    [1,2] | (5,3)  REG,z  RM    [1,2]  RM    [1,2] | (5,3)  REG,z  DM    [1,2]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// BLK blocks of threads, DEV loops over device memory, THR threads, SHR loops
+// over shared memory, REG unrolled loops over registers, DM device memory, SM
+// shared memory, RM registers.
 
 static __device__ inline int mdh_min(int a, int b) { return a < b ? a : b; }
 static __device__ inline void mdh_admit_next_stage() {

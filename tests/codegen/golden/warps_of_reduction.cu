@@ -14,24 +14,27 @@
 // Configuration:
 //   model=CUDA; tile=16,128,64|1,128,64|1,4,16|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,3)(1,2)(1,1)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1/0,0,0|2,2,0|0,0,0|2,2,2|2,2,2; copy=0:4:1|0:1:1; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; combine=atomics; unroll=1024
 //
+// Parts, outermost layer first:
+//   BLK j 8 k 32 | THR j 32 k 4 | SHR k 16 | DEV i 16 | SHR j 4
+//
 // (De/re)-composition of matmul (i = 16, j = 1000, k = 2048) for CUDA
 // 0  | D1     D2     D3 A,B  D4 A,B | S1     S2     S3 A,B  S4 A,B  S5 C  S6 C  | R1     R2     R3 C  R4 C
 // --------------------------------------------------------------------------------------------------------
-// 1  | (1,1)  BLK,z  DM DM   [1,2]  | (1,1)  BLK,z  RM RM   [1,2]   RM    [1,2] | (1,1)  BLK,z  DM    [1,2]
 // 8  | (1,2)  BLK,y  DM DM   [1,2]  | (1,2)  BLK,y  RM RM   [1,2]   RM    [1,2] | (1,2)  BLK,y  DM    [1,2]
 // 32 | (1,3)  BLK,x  DM DM   [1,2]  | (1,3)  BLK,x  RM RM   [1,2]   RM    [1,2] | (1,3)  BLK,x  DM    [1,2]
 // 16 | (3,3)  DEV,y  SM RM   [1,2]  | (3,3)  DEV,y  RM RM   [1,2]   RM    [1,2] | (3,3)  DEV,y  RM    [1,2]
-// 1  | (4,1)  DEV,x  SM RM   [1,2]  | (4,1)  DEV,x  RM RM   [1,2]   RM    [1,2] | (4,1)  DEV,x  RM    [1,2]
-// 1  | (3,1)  DEV,z  DM DM   [1,2]  | (3,1)  DEV,z  RM RM   [1,2]   RM    [1,2] | (3,1)  DEV,z  RM    [1,2]
-// 1  | (2,1)  THR,y  DM DM   [1,2]  | (2,1)  THR,y  RM RM   [1,2]   RM    [1,2] | (2,1)  THR,y  SM    [1,2]
 // 32 | (2,2)  THR,x  DM DM   [1,2]  | (2,2)  THR,x  RM RM   [1,2]   RM    [1,2] | (2,2)  THR,x  SM    [1,2]
 // 4  | (2,3)  THR,z  DM DM   [1,2]  | (2,3)  THR,z  RM RM   [1,2]   RM    [1,2] | (2,3)  THR,z  SM    [1,2]
-// 1  | (4,2)  SHR,y  SM RM   [1,2]  | (4,2)  SHR,y  RM RM   [1,2]   RM    [1,2] | (4,2)  SHR,y  RM    [1,2]
 // 4  | (4,3)  SHR,x  SM RM   [1,2]  | (4,3)  SHR,x  RM RM   [1,2]   RM    [1,2] | (4,3)  SHR,x  RM    [1,2]
 // 16 | (3,2)  SHR,z  SM RM   [1,2]  | (3,2)  SHR,z  RM RM   [1,2]   RM    [1,2] | (3,2)  SHR,z  RM    [1,2]
-// 1  | (5,1)  REG,y  SM RM   [1,2]  | (5,1)  REG,y  RM RM   [1,2]   RM    [1,2] | (5,1)  REG,y  RM    [1,2]
-// 1  | (5,2)  REG,x  SM RM   [1,2]  | (5,2)  REG,x  RM RM   [1,2]   RM    [1,2] | (5,2)  REG,x  RM    [1,2]
-// 1  | (5,3)  REG,z  SM RM   [1,2]  | (5,3)  REG,z  RM RM   [1,2]   RM    [1,2] | (5,3)  REG,z  RM    [1,2]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// BLK blocks of threads, DEV loops over device memory, THR threads, SHR loops
+// over shared memory, REG unrolled loops over registers, DM device memory, SM
+// shared memory, RM registers.
 
 static __device__ inline int mdh_min(int a, int b) { return a < b ? a : b; }
 static __device__ inline void mdh_admit_next_stage() {

@@ -295,9 +295,11 @@ Status JobQueue::TakeNewCompilers(const std::shared_ptr<Job>& job) {
   if (job->proto.key().compiler() == environment.compiler) return absl::OkStatus();
   const auto known = by_key_.find(KernelId(job->proto.key()));
   if (known != by_key_.end() && known->second == job) by_key_.erase(known);
-  job->proto.mutable_key()->set_compiler(environment.compiler);
+  AwaitWritten(*job);
+  ChangeAnyway(job, [compiler = environment.compiler](v1::TuningJob& changed) {
+    changed.mutable_key()->set_compiler(compiler);
+  });
   by_key_.try_emplace(KernelId(job->proto.key()), job);
-  Save(*job);
   return absl::OkStatus();
 }
 

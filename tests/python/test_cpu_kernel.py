@@ -214,7 +214,7 @@ def test_what_cannot_be_compiled_or_run(load, tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_done_without(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.warns(RuntimeWarning, match="compiled kernels are not kept: .*Not a directory"):
+    with pytest.warns(RuntimeWarning, match="compiled kernels are not kept: .*below: "):
         kernel = mdh.CpuKernel(Kernel(), cache_directory=tmp_path / "file" / "below")
     x, y = Array([1, 2, 3, 4]), Array([0, 0, 0, 0])
     kernel(x, y)

@@ -45,12 +45,12 @@ def pytest_unconfigure(config):
 class Daemon:
     """A mdhd on a socket of its own."""
 
-    def __init__(self, program, directory):
+    def __init__(self, program, directory, *options):
         self.address = f"unix:{directory}/mdhd.sock"
         self._log = open(directory / "log", "w+")
         self.process = subprocess.Popen(
             [str(program), "--listen", self.address, "--database", str(directory / "mdhd.sqlite"),
-             "--work-directory", str(directory / "work")],
+             "--work-directory", str(directory / "work"), *options],
             stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
 
     def log(self):

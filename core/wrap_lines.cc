@@ -34,7 +34,9 @@ void AppendWrapped(absl::string_view line, int columns, int hang, std::string& t
   while (CharactersIn(line) + static_cast<int>(indent.size()) > columns) {
     const size_t limit = OffsetOfCharacter(columns - static_cast<int>(indent.size()), line);
     const size_t begin = line.find_first_not_of(' ');
-    size_t space = line.rfind(' ', limit);
+    // Behind a bar, where there is one: parts between bars stay together.
+    const size_t bar = limit < 2 ? absl::string_view::npos : line.rfind(" | ", limit - 2);
+    size_t space = bar == absl::string_view::npos ? line.rfind(' ', limit) : bar + 2;
     if (space == absl::string_view::npos || begin == absl::string_view::npos || space < begin) {
       space = line.find(' ', std::max(limit, begin));
       if (begin == absl::string_view::npos || space == absl::string_view::npos) break;

@@ -10,8 +10,8 @@ namespace mdh {
 // Characters of UTF-8.
 int CharactersIn(absl::string_view text);
 
-// Lines longer than `columns` characters are broken at their last space that fits; what follows is
-// indented by `hang` spaces, or as far as leaves half of the columns. Words longer than that stay
+// Lines longer than `columns` characters are broken at their last space that fits, or behind the
+// last " | "; what follows is indented by `hang` spaces, or as far as leaves half of the columns. Words longer than that stay
 // whole. All other lines stay as they are.
 std::string WrapLines(absl::string_view text, int columns, int hang);
 

@@ -46,7 +46,7 @@ std::string JobDeviceNames(const v1::TuningJob& job) {
 const std::vector<TextColumn>& JobTable() {
   static const auto* table =
       new std::vector<TextColumn>{{.heading = "JOB", .is_number = true},
-                                  {.heading = "STATE", .least = 7, .dispensable = 1, .usual = 9},
+                                  {.heading = "STATE", .dispensable = 1, .usual = 9},
                                   {.heading = "TRIALS", .is_number = true, .dispensable = 3},
                                   {.heading = "BEST", .is_number = true, .usual = 7},
                                   {.heading = "CREATED", .dispensable = 4},

@@ -127,7 +127,7 @@ std::vector<std::string> JobCells(const v1::TuningJob& job) {
 void AddJobs(const std::vector<v1::TuningJob>& jobs, Screen& screen) {
   static const auto* table = new std::vector<TextColumn>{
       {.heading = "JOB", .is_number = true, .usual = 4},
-      {.heading = "STATE", .least = 7, .usual = 9},
+      {.heading = "STATE", .usual = 9},
       {.heading = "PROGRESS", .dispensable = 3},
       {.heading = "TRIALS", .is_number = true, .dispensable = 2},
       {.heading = "FAILED", .is_number = true, .dispensable = 5},

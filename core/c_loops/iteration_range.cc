@@ -13,7 +13,7 @@ bool AddProduct(int64_t a, int64_t b, int64_t* sum) {
 int64_t FloorOf(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 // The last point of loop `d` (or the first one) as a function of the points of the outer loops.
-std::optional<AffineIndex> EndOf(const std::vector<Loop>& loops, size_t d, bool is_last) {
+std::optional<AffineIndex> PointAtEnd(const std::vector<Loop>& loops, size_t d, bool is_last) {
   const Loop& loop = loops[d];
   for (const AffineIndex& guard : loop.guards) {
     const int64_t own = guard.coefficients[d];
@@ -37,7 +37,7 @@ std::optional<int64_t> Extreme(AffineIndex index, const std::vector<Loop>& loops
   for (size_t d = loops.size(); d-- > 0;) {
     const int64_t factor = index.coefficients[d];
     if (factor == 0) continue;
-    const std::optional<AffineIndex> end = EndOf(loops, d, (factor > 0) == is_largest);
+    const std::optional<AffineIndex> end = PointAtEnd(loops, d, (factor > 0) == is_largest);
     if (!end.has_value()) return std::nullopt;
     index.coefficients[d] = 0;
     bool fits = AddProduct(factor, end->constant, &index.constant);

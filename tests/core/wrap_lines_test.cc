@@ -11,6 +11,7 @@ TEST(WrapLinesTest, BreaksAtTheLastSpaceThatFits) {
   EXPECT_EQ(WrapLines("  speed  1 GFLOP/s, of much\nnext\n", 18, 4),
             "  speed  1\n    GFLOP/s, of\n    much\nnext\n");
   EXPECT_EQ(WrapLines("one two", 7, 2), "one two");
+  EXPECT_EQ(WrapLines("L2 i 2 j 3 | RM i 4 k 4", 20, 2), "L2 i 2 j 3 |\n  RM i 4 k 4");
   EXPECT_EQ(WrapLines("", 10, 2), "");
   EXPECT_EQ(WrapLines("a   b", 3, 0), "a\nb");
 }

@@ -45,12 +45,13 @@ def pytest_unconfigure(config):
 class Daemon:
     """A mdhd on a socket of its own."""
 
-    def __init__(self, program, directory, *, listen="", devices=""):
+    def __init__(self, program, directory, *options, listen="", devices=""):
         self.address = listen or f"unix:{directory}/mdhd.sock"
         self._log = open(directory / "log", "w+")
         self.process = subprocess.Popen(
             [str(program), "--listen", self.address, "--database", str(directory / "mdhd.sqlite"),
-             "--work-directory", str(directory / "work"), *(["--devices", devices] if devices else [])],
+             "--work-directory", str(directory / "work"),
+             *(["--devices", devices] if devices else []), *options],
             stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
 
     def log(self):

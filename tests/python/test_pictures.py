@@ -5,12 +5,14 @@ none is longer than the terminal is wide. MDH_UPDATE_DOCUMENTATION=1 writes what
 """
 
 import os
+import pathlib
 import re
 import shutil
+import tempfile
 
 import pytest
 
-from conftest import EXPRESSIONS, SOURCE
+from conftest import Daemon, EXPRESSIONS, SOURCE
 from terminal import Terminal, lines_on_screen
 
 DOCUMENT = SOURCE / "deploy" / "docs" / "terminal.md"
@@ -22,9 +24,19 @@ TUNE = f"mdh tune matmul.mdh {SIZES} --budget 2s"
 
 
 @pytest.fixture(scope="module")
-def shown(mdh, daemon, tmp_path_factory):
+def own_daemon(daemon_program):
+    """Without other tests' jobs, and with the CPU alone."""
+    with tempfile.TemporaryDirectory(prefix="mdhd-") as directory:
+        daemon = Daemon(daemon_program, pathlib.Path(directory), "--devices", "cpu")
+        daemon.wait_until_it_listens()
+        yield daemon
+        daemon.stop()
+
+
+@pytest.fixture(scope="module")
+def shown(mdh, own_daemon, tmp_path_factory):
     """What terminals show, by the names of the pictures, and for each number of columns."""
-    folder = tmp_path_factory.mktemp("pictures")
+    daemon, folder = own_daemon, tmp_path_factory.mktemp("pictures")
     for name in ("matmul.mdh", "conv2d.mdh"):
         shutil.copy(EXPRESSIONS / name, folder)
     address = "unix:/run/user/1000/mdhd.sock"
@@ -36,7 +48,7 @@ def shown(mdh, daemon, tmp_path_factory):
             assert terminal.end() == 0, terminal.output
         lines = [line.replace(daemon.address, address).rstrip() for line in lines_on_screen(terminal.output)]
         # Of the lines that progress was written over, the last one.
-        progress = [n for n, line in enumerate(lines) if line.startswith("[#")]
+        progress = [n for n, line in enumerate(lines) if re.match(r"\[[#.]|waiting", line)]
         lines = [line for n, line in enumerate(lines) if n not in progress[:-1]]
         return [f"$ {command}"] + [line for n, line in enumerate(lines) if line or 0 < n < len(lines) - 1 and lines[n - 1]]
 
@@ -52,7 +64,9 @@ def shown(mdh, daemon, tmp_path_factory):
 
 
 def first_words(lines):
-    """Of every line; figures stand for each other."""
+    """Of every line; figures stand for each other. What a busy machine adds, and where long lines go on, does not
+    count."""
+    lines = [line for line in lines if not re.match(r" {8}|  (disturbed|checked) ", line)]
     return [re.sub(r"^\[[#.]+\]$|^\d+$", "#", line.split()[0]) if line else "" for line in lines]
 
 

@@ -153,12 +153,17 @@ static inline float mdh_round_f32(float a) { return nearbyintf(a); }
 static inline float mdh_trunc_f32(float a) { return truncf(a); }
 static inline float mdh_erf_f32(float a) { return erff(a); }
 static inline float mdh_exp2_f32(float a) { return exp2f(a); }
+static inline float mdh_log1p_f32(float a) { return log1pf(a); }
+static inline float mdh_expm1_f32(float a) { return expm1f(a); }
+static inline float mdh_cbrt_f32(float a) { return cbrtf(a); }
 static inline float mdh_rem_f32(float a, float b) { return fmodf(a, b); }
 static inline float mdh_min_f32(float a, float b) { return a < b || (a == b && a != 0) ? a : a > b ? b : -(-a - b); }
 static inline float mdh_max_f32(float a, float b) { return a > b || (a == b && a != 0) ? a : a < b ? b : a + b; }
 static inline float mdh_pow_f32(float a, float b) { return powf(a, b); }
 static inline float mdh_fmin_f32(float a, float b) { return a < b || b != b || (a == b && a != 0) ? a : a > b || a != a ? b : -(-a - b); }
 static inline float mdh_fmax_f32(float a, float b) { return a > b || b != b || (a == b && a != 0) ? a : a < b || a != a ? b : a + b; }
+static inline float mdh_atan2_f32(float a, float b) { return atan2f(a, b); }
+static inline float mdh_copysign_f32(float a, float b) { return copysignf(a, b); }
 static inline uint8_t mdh_to_b8_f32(float a) { return a != 0; }
 static inline int8_t mdh_to_i8_f32(float a) { return a != a ? 0 : a <= -128.0 ? INT8_MIN : a >= 128.0 ? INT8_MAX : (int8_t)a; }
 static inline int16_t mdh_to_i16_f32(float a) { return a != a ? 0 : a <= -32768.0 ? INT16_MIN : a >= 32768.0 ? INT16_MAX : (int16_t)a; }
@@ -227,12 +232,17 @@ static inline double mdh_round_f64(double a) { return nearbyint(a); }
 static inline double mdh_trunc_f64(double a) { return trunc(a); }
 static inline double mdh_erf_f64(double a) { return erf(a); }
 static inline double mdh_exp2_f64(double a) { return exp2(a); }
+static inline double mdh_log1p_f64(double a) { return log1p(a); }
+static inline double mdh_expm1_f64(double a) { return expm1(a); }
+static inline double mdh_cbrt_f64(double a) { return cbrt(a); }
 static inline double mdh_rem_f64(double a, double b) { return fmod(a, b); }
 static inline double mdh_min_f64(double a, double b) { return a < b || (a == b && a != 0) ? a : a > b ? b : -(-a - b); }
 static inline double mdh_max_f64(double a, double b) { return a > b || (a == b && a != 0) ? a : a < b ? b : a + b; }
 static inline double mdh_pow_f64(double a, double b) { return pow(a, b); }
 static inline double mdh_fmin_f64(double a, double b) { return a < b || b != b || (a == b && a != 0) ? a : a > b || a != a ? b : -(-a - b); }
 static inline double mdh_fmax_f64(double a, double b) { return a > b || b != b || (a == b && a != 0) ? a : a < b || a != a ? b : a + b; }
+static inline double mdh_atan2_f64(double a, double b) { return atan2(a, b); }
+static inline double mdh_copysign_f64(double a, double b) { return copysign(a, b); }
 static inline uint8_t mdh_to_b8_f64(double a) { return a != 0; }
 static inline int8_t mdh_to_i8_f64(double a) { return a != a ? 0 : a <= -128.0 ? INT8_MIN : a >= 128.0 ? INT8_MAX : (int8_t)a; }
 static inline int16_t mdh_to_i16_f64(double a) { return a != a ? 0 : a <= -32768.0 ? INT16_MIN : a >= 32768.0 ? INT16_MAX : (int16_t)a; }
@@ -811,62 +821,72 @@ r14[i] = mdh_trunc_f32(a[i]);
 r15[i] = mdh_erf_f32(a[i]);
 // exp2 of fp32
 r16[i] = mdh_exp2_f32(a[i]);
+// log1p of fp32
+r17[i] = mdh_log1p_f32(a[i]);
+// expm1 of fp32
+r18[i] = mdh_expm1_f32(a[i]);
+// cbrt of fp32
+r19[i] = mdh_cbrt_f32(a[i]);
 // + of fp32
-r17[i] = a[i] + b[i];
+r20[i] = a[i] + b[i];
 // - of fp32
-r18[i] = a[i] - b[i];
+r21[i] = a[i] - b[i];
 // * of fp32
-r19[i] = a[i] * b[i];
+r22[i] = a[i] * b[i];
 // / of fp32
-r20[i] = a[i] / b[i];
+r23[i] = a[i] / b[i];
 // % of fp32
-r21[i] = mdh_rem_f32(a[i], b[i]);
+r24[i] = mdh_rem_f32(a[i], b[i]);
 // min of fp32
-r22[i] = mdh_min_f32(a[i], b[i]);
+r25[i] = mdh_min_f32(a[i], b[i]);
 // max of fp32
-r23[i] = mdh_max_f32(a[i], b[i]);
+r26[i] = mdh_max_f32(a[i], b[i]);
 // pow of fp32
-r24[i] = mdh_pow_f32(a[i], b[i]);
+r27[i] = mdh_pow_f32(a[i], b[i]);
 // fmin of fp32
-r25[i] = mdh_fmin_f32(a[i], b[i]);
+r28[i] = mdh_fmin_f32(a[i], b[i]);
 // fmax of fp32
-r26[i] = mdh_fmax_f32(a[i], b[i]);
+r29[i] = mdh_fmax_f32(a[i], b[i]);
+// atan2 of fp32
+r30[i] = mdh_atan2_f32(a[i], b[i]);
+// copysign of fp32
+r31[i] = mdh_copysign_f32(a[i], b[i]);
 // == of fp32
-r27[i] = a[i] == b[i];
+r32[i] = a[i] == b[i];
 // != of fp32
-r28[i] = a[i] != b[i];
+r33[i] = a[i] != b[i];
 // < of fp32
-r29[i] = a[i] < b[i];
+r34[i] = a[i] < b[i];
 // <= of fp32
-r30[i] = a[i] <= b[i];
+r35[i] = a[i] <= b[i];
 // > of fp32
-r31[i] = a[i] > b[i];
+r36[i] = a[i] > b[i];
 // >= of fp32
-r32[i] = a[i] >= b[i];
+r37[i] = a[i] >= b[i];
 // fp32 to bool
-r33[i] = mdh_to_b8_f32(a[i]);
+r38[i] = mdh_to_b8_f32(a[i]);
 // fp32 to int8
-r34[i] = mdh_to_i8_f32(a[i]);
+r39[i] = mdh_to_i8_f32(a[i]);
 // fp32 to int16
-r35[i] = mdh_to_i16_f32(a[i]);
+r40[i] = mdh_to_i16_f32(a[i]);
 // fp32 to int32
-r36[i] = mdh_to_i32_f32(a[i]);
+r41[i] = mdh_to_i32_f32(a[i]);
 // fp32 to int64
-r37[i] = mdh_to_i64_f32(a[i]);
+r42[i] = mdh_to_i64_f32(a[i]);
 // fp32 to uint8
-r38[i] = mdh_to_u8_f32(a[i]);
+r43[i] = mdh_to_u8_f32(a[i]);
 // fp32 to uint16
-r39[i] = mdh_to_u16_f32(a[i]);
+r44[i] = mdh_to_u16_f32(a[i]);
 // fp32 to uint32
-r40[i] = mdh_to_u32_f32(a[i]);
+r45[i] = mdh_to_u32_f32(a[i]);
 // fp32 to uint64
-r41[i] = mdh_to_u64_f32(a[i]);
+r46[i] = mdh_to_u64_f32(a[i]);
 // fp32 to fp64
-r42[i] = mdh_to_f64_f32(a[i]);
+r47[i] = mdh_to_f64_f32(a[i]);
 // fp32 to fp16
-r43[i] = mdh_to_h16_f32(a[i]);
+r48[i] = mdh_to_h16_f32(a[i]);
 // fp32 to bf16
-r44[i] = mdh_to_bh16_f32(a[i]);
+r49[i] = mdh_to_bh16_f32(a[i]);
 
 // ?: of fp64
 r0[i] = mdh_select_f64(m[i], a[i], b[i]);
@@ -902,58 +922,68 @@ r14[i] = mdh_trunc_f64(a[i]);
 r15[i] = mdh_erf_f64(a[i]);
 // exp2 of fp64
 r16[i] = mdh_exp2_f64(a[i]);
+// log1p of fp64
+r17[i] = mdh_log1p_f64(a[i]);
+// expm1 of fp64
+r18[i] = mdh_expm1_f64(a[i]);
+// cbrt of fp64
+r19[i] = mdh_cbrt_f64(a[i]);
 // + of fp64
-r17[i] = a[i] + b[i];
+r20[i] = a[i] + b[i];
 // - of fp64
-r18[i] = a[i] - b[i];
+r21[i] = a[i] - b[i];
 // * of fp64
-r19[i] = a[i] * b[i];
+r22[i] = a[i] * b[i];
 // / of fp64
-r20[i] = a[i] / b[i];
+r23[i] = a[i] / b[i];
 // % of fp64
-r21[i] = mdh_rem_f64(a[i], b[i]);
+r24[i] = mdh_rem_f64(a[i], b[i]);
 // min of fp64
-r22[i] = mdh_min_f64(a[i], b[i]);
+r25[i] = mdh_min_f64(a[i], b[i]);
 // max of fp64
-r23[i] = mdh_max_f64(a[i], b[i]);
+r26[i] = mdh_max_f64(a[i], b[i]);
 // pow of fp64
-r24[i] = mdh_pow_f64(a[i], b[i]);
+r27[i] = mdh_pow_f64(a[i], b[i]);
 // fmin of fp64
-r25[i] = mdh_fmin_f64(a[i], b[i]);
+r28[i] = mdh_fmin_f64(a[i], b[i]);
 // fmax of fp64
-r26[i] = mdh_fmax_f64(a[i], b[i]);
+r29[i] = mdh_fmax_f64(a[i], b[i]);
+// atan2 of fp64
+r30[i] = mdh_atan2_f64(a[i], b[i]);
+// copysign of fp64
+r31[i] = mdh_copysign_f64(a[i], b[i]);
 // == of fp64
-r27[i] = a[i] == b[i];
+r32[i] = a[i] == b[i];
 // != of fp64
-r28[i] = a[i] != b[i];
+r33[i] = a[i] != b[i];
 // < of fp64
-r29[i] = a[i] < b[i];
+r34[i] = a[i] < b[i];
 // <= of fp64
-r30[i] = a[i] <= b[i];
+r35[i] = a[i] <= b[i];
 // > of fp64
-r31[i] = a[i] > b[i];
+r36[i] = a[i] > b[i];
 // >= of fp64
-r32[i] = a[i] >= b[i];
+r37[i] = a[i] >= b[i];
 // fp64 to bool
-r33[i] = mdh_to_b8_f64(a[i]);
+r38[i] = mdh_to_b8_f64(a[i]);
 // fp64 to int8
-r34[i] = mdh_to_i8_f64(a[i]);
+r39[i] = mdh_to_i8_f64(a[i]);
 // fp64 to int16
-r35[i] = mdh_to_i16_f64(a[i]);
+r40[i] = mdh_to_i16_f64(a[i]);
 // fp64 to int32
-r36[i] = mdh_to_i32_f64(a[i]);
+r41[i] = mdh_to_i32_f64(a[i]);
 // fp64 to int64
-r37[i] = mdh_to_i64_f64(a[i]);
+r42[i] = mdh_to_i64_f64(a[i]);
 // fp64 to uint8
-r38[i] = mdh_to_u8_f64(a[i]);
+r43[i] = mdh_to_u8_f64(a[i]);
 // fp64 to uint16
-r39[i] = mdh_to_u16_f64(a[i]);
+r44[i] = mdh_to_u16_f64(a[i]);
 // fp64 to uint32
-r40[i] = mdh_to_u32_f64(a[i]);
+r45[i] = mdh_to_u32_f64(a[i]);
 // fp64 to uint64
-r41[i] = mdh_to_u64_f64(a[i]);
+r46[i] = mdh_to_u64_f64(a[i]);
 // fp64 to fp32
-r42[i] = mdh_to_f32_f64(a[i]);
+r47[i] = mdh_to_f32_f64(a[i]);
 
 // fp16 to fp32
 r0[i] = mdh_to_f32_h16(a[i]);

@@ -87,7 +87,8 @@ class RunningSearch {
     if (is_incomplete && !goes_on) record.set_is_disturbed(true);
     AddEffort(result, record);
     record = Put(std::move(record), MakeKernel(search_.key, result.kernel, description_));
-    if (goes_on) return result.incomplete;
+    // Whatever it was, there is more to be had from another run.
+    if (goes_on) return absl::UnavailableError(result.incomplete.message());
     return record;
   }
 

@@ -66,8 +66,8 @@ struct SearchTools {
 
 // Searches, starting from similar records, and stores the result; unless there is one already, the
 // best so far is stored as it is found. What cannot be stored is kept in `unsaved`, where lookups
-// find it. Gives the record that there is now. Errors: what Tune says; so also of a search that
-// could not be done to its end (TuningResult::incomplete) unless it was cancelled or is the last
+// find it. Gives the record that there is now. Errors: what Tune says; Unavailable if the search
+// could not be done to its end (TuningResult::incomplete), unless it was cancelled or is the last
 // run, whose result is then marked as disturbed.
 Result<v1::TuningRecord> SearchAndStore(const JobSearch& search, const SearchTools& tools);
 

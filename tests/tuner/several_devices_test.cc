@@ -131,11 +131,13 @@ TEST_F(SeveralDevices, OneThatCannotSetTheProblemIsLeftOut) {
   EXPECT_EQ(bad.measured_, 0);
 }
 
-TEST_F(SeveralDevices, WhenAllGiveUpTheirErrorIsGiven) {
+TEST_F(SeveralDevices, WhenAllGiveUpTheirErrorIsGivenWithWhatTheTrialsHaveShown) {
   Device a(5), b(9);
   const auto result = Search({&a, &b}, 100);
-  EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(result.status().message(), HasSubstr("it smokes"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->incomplete.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(result->incomplete.message()), HasSubstr("it smokes"));
+  EXPECT_GT(result->measurement.time_ns(), 0);
 }
 
 TEST_F(SeveralDevices, MustBeAlike) {

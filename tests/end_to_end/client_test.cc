@@ -31,21 +31,21 @@ class ClientTest : public DaemonTest {
 
 TEST_F(ClientTest, AForkedProcessConnectsAnew) {
   const auto client = *Client::Connect(address_);
-  EXPECT_TRUE(client->ListDevices().ok());
+  EXPECT_TRUE(client->ListJobs(1, "").ok());
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);
-    const Status refused = client->ListDevices().status();
+    const Status refused = client->ListJobs(1, "").status();
     if (!absl::IsFailedPrecondition(refused)) _exit(1);
     const auto watched = client->Watch("tuningJobs/1", 0, [](const v1::TuningProgress&) {});
     if (!absl::IsFailedPrecondition(watched)) _exit(2);
     const auto own = Client::Connect(address_);
-    _exit(own.ok() && (*own)->ListDevices().ok() ? 0 : 3);
+    _exit(own.ok() && (*own)->ListJobs(1, "").ok() ? 0 : 3);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_TRUE(client->ListDevices().ok()) << "its connection is as it was";
+  EXPECT_TRUE(client->ListJobs(1, "").ok()) << "its connection is as it was";
 }
 
 TEST_F(ClientTest, CallsOfASlowDaemonEndAtTheirLimit) {

@@ -28,9 +28,9 @@ _CACHES = "CACHE_STATE_"
 
 
 def nanoseconds(seconds: float, name: str) -> int:
-    """Errors: ExpressionError if that is no time that the daemon can be told."""
-    if not isinstance(seconds, numbers.Real) or not 0 <= seconds < 2.0 ** 63 / 1e9:
-        raise wrong(f"{name}: {seconds!r} is no number of seconds from 0 to 9e9")
+    """Errors: ExpressionError if the daemon cannot be told that; what is negative it refuses itself."""
+    if not isinstance(seconds, numbers.Real) or not abs(seconds) < 2.0 ** 63 / 1e9:
+        raise wrong(f"{name}: {seconds!r} is no number of seconds up to 9e9")
     return int(float(seconds) * 1e9)
 
 

@@ -138,9 +138,7 @@ class Walk {
       return Failed(path);
     }
     if (!S_ISSOCK(state.st_mode)) return CheckTrustedState(path, state, trusted_);
-    MDH_RETURN_IF_ERROR(CheckOwner(path, state, trusted_));
-    if (use_ != PathUse::kSocket || !OthersMayWrite(folder_)) return absl::OkStatus();
-    return OthersCouldChange(at_, folder_);
+    return CheckOwner(path, state, trusted_);
   }
 
   Status Follow(const std::string& path, const struct stat& state) {
@@ -212,6 +210,13 @@ Status CheckTrustedPath(const std::string& path, const TrustedUsers& trusted, Pa
   const std::string message(walked.message());
   const bool is_named = message.starts_with(path + " ") || message.starts_with(path + ":");
   return is_named ? walked : Status(walked.code(), absl::StrCat(path, ": ", message));
+}
+
+bool IsNameShared(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  struct stat state = {};
+  return stat(folder.c_str(), &state) == 0 && OthersMayWrite(state);
 }
 
 Status CheckTrustedState(const std::string& path, const struct stat& state,

@@ -7,8 +7,9 @@
 // trusted by name, and nobody else may write there. That cannot change between the look and the
 // use: only those who are trusted can replace, rename or remove any of it. The one exception are
 // shared folders such as /tmp (sticky): an entry there is its owner's, but a name that is not taken
-// yet, or no longer, is anybody's; so sockets, to which one connects again and again, must not lie
-// directly in one. python/mdh/trust.py does the same in Python.
+// yet, or no longer, is anybody's. A socket there is trusted while it is there; who stays connected
+// until its daemon ends may find another listener at its name (IsNameShared).
+// python/mdh/trust.py does the same in Python.
 #pragma once
 
 #include <sys/stat.h>
@@ -49,6 +50,9 @@ enum class PathUse { kFile, kSocket };
 // FailedPrecondition if the path cannot be walked.
 Status CheckTrustedPath(const std::string& path, const TrustedUsers& trusted = {},
                         PathUse use = PathUse::kFile);
+
+// Whether `path` lies directly in a shared folder: once it is removed anybody can take its name.
+bool IsNameShared(const std::string& path);
 
 // The same of one thing alone, whose state was taken from a descriptor that is open.
 Status CheckTrustedState(const std::string& path, const struct stat& state,

@@ -80,16 +80,17 @@ TEST_F(TrustedPathTest, WhereOthersMayWriteNothingIs) {
 }
 
 // As in /tmp: what is there is its owner's, but a name that is free is anybody's.
-TEST_F(TrustedPathTest, InSharedFoldersOnesOwnFilesAreTrustedAndNoSockets) {
+TEST_F(TrustedPathTest, InSharedFoldersWhatIsOnesOwnIsTrustedWhileItIsThere) {
   MakeFolder("shared", 01777);
   EXPECT_FALSE(IsRefused(Make("shared/file")));
   EXPECT_FALSE(IsRefused(directory_.File("shared/new")));
-  EXPECT_TRUE(IsRefused(MakeSocket("shared/socket"), PathUse::kSocket));
-  EXPECT_FALSE(IsRefused(MakeSocket("shared/socket2")));
+  EXPECT_FALSE(IsRefused(MakeSocket("shared/socket"), PathUse::kSocket));
+  EXPECT_TRUE(IsNameShared(directory_.File("shared/socket")));
   EXPECT_EQ(CheckTrustedPath(directory_.File("shared/new"), {}, PathUse::kSocket).code(),
             absl::StatusCode::kNotFound);
   MakeFolder("shared/own");
   EXPECT_FALSE(IsRefused(MakeSocket("shared/own/socket"), PathUse::kSocket));
+  EXPECT_FALSE(IsNameShared(directory_.File("shared/own/socket")));
 }
 
 TEST_F(TrustedPathTest, LinksAreFollowedAndCounted) {

@@ -136,17 +136,12 @@ def _walk(path: str, trusted: TrustedUsers, is_socket: bool) -> None:
         elif rest:
             raise NotADirectoryError(f"{here} is no folder")
         else:
-            _check_end(here, state, at, folder, trusted, is_socket)
+            _check_end(here, state, trusted)
 
 
-def _check_end(path: str, state: os.stat_result, folder: str, folder_state: os.stat_result,
-               trusted: TrustedUsers, is_socket: bool) -> None:
+def _check_end(path: str, state: os.stat_result, trusted: TrustedUsers) -> None:
     _check_owner(path, state, trusted)
-    if stat.S_ISSOCK(state.st_mode):
-        # One connects again and again: in a shared folder its name is anybody's once it is removed.
-        if is_socket and _others_may_write(folder_state):
-            raise _others_could_change(folder, folder_state)
-    elif (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)) and _others_may_write(state):
+    if (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)) and _others_may_write(state):
         raise _others_could_change(path, state)
 
 

@@ -106,7 +106,7 @@ int64_t MemoryOf(const Hierarchy& hierarchy, const std::string& folder) {
 
 // The lesser of two limits.
 template <typename T>
-void Lower(T limit, T* least) {
+void TakeLeast(T limit, T* least) {
   if (limit > 0 && (*least == 0 || limit < *least)) *least = limit;
 }
 
@@ -124,8 +124,8 @@ CgroupLimits ReadCgroupLimits(const std::string& root) {
       if (!has_it) continue;
       const std::optional<std::string> group = GroupIn(*hierarchy, controller, groups);
       for (const std::string& folder : FoldersOf(*hierarchy, group.value_or("/"), root)) {
-        if (controller[0] == 'c') Lower(CpusOf(*hierarchy, folder), &limits.cpus);
-        if (controller[0] == 'm') Lower(MemoryOf(*hierarchy, folder), &limits.memory_bytes);
+        if (controller[0] == 'c') TakeLeast(CpusOf(*hierarchy, folder), &limits.cpus);
+        if (controller[0] == 'm') TakeLeast(MemoryOf(*hierarchy, folder), &limits.memory_bytes);
       }
     }
   }

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostReasons = 3;  // of an outcome
+constexpr size_t kReasonsOfOutcome = 3;  // of an outcome
 
 // As JSON has it.
 std::string TextOf(const google::protobuf::Value& value) {
@@ -56,7 +56,7 @@ json OutcomeData(const std::vector<v1::StudyTrial>& trials) {
     std::vector<std::pair<std::string, int64_t>> reasons(by_kind[kind].begin(),
                                                          by_kind[kind].end());
     std::stable_sort(reasons.begin(), reasons.end(), is_more);
-    if (reasons.size() > kMostReasons) reasons.resize(kMostReasons);
+    if (reasons.size() > kReasonsOfOutcome) reasons.resize(kReasonsOfOutcome);
     json texts = json::array();
     for (const auto& [text, trials_of] : reasons) {
       texts.push_back({{"text", text}, {"trials", trials_of}});
@@ -66,7 +66,7 @@ json OutcomeData(const std::vector<v1::StudyTrial>& trials) {
   return outcomes;
 }
 
-std::string StateOf(const v1::Study& study) {
+std::string StateWord(const v1::Study& study) {
   return absl::AsciiStrToLower(
       v1::StudyState_Name(study.state()).substr(sizeof("STUDY_STATE_") - 1));
 }
@@ -86,7 +86,7 @@ json StudyReportData(const StudyReport& report) {
   return {{"page", "study"},
           {"title", title},
           {"name", study.name()},
-          {"state", StateOf(study)},
+          {"state", StateWord(study)},
           {"state_reason", study.state_reason()},
           {"technique", spec.technique()},
           {"seed", spec.seed()},

@@ -34,7 +34,7 @@ const std::vector<Arrow>& Arrows() {
       {"core/command_line/", {"core/command_line/", "CLI/"}},
       {"core/", {"core/", "openssl/"}},
       {"codegen/", {"core/", "codegen/"}},
-      {"tuner/space/", {"core/status.h", "tuner/space/"}},
+      {"tuner/space/", {"core/start_thread.h", "core/status.h", "tuner/space/"}},
       {"tuner/search/", {"core/status.h", "tuner/space/", "tuner/search/"}},
       {"tuner/study/",
        {"core/status.h", "tuner/space/", "tuner/search/", "tuner/study/", "mdh/v1/study.pb.h",

@@ -103,7 +103,7 @@ study:
   technique: random
   abort: duration(1h)
 command:
-  compile: echo "a.c:{X}:1: fatal error: no such header" >&2; exit 1
+  compile: 'echo "a.c:{X}:1: fatal error: no such header" >&2; exit 1'
   run: echo 1
 )"),
                                   "--local"});

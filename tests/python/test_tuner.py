@@ -12,8 +12,8 @@ import pytest
 import mdh
 from mdh.tuner import (
     TP, AUCBandit, Bool, Cost, CostFunctionError, Duration, Evaluations, Exhaustive, Fraction,
-    Interval, Outcome, Permutation, Random, Set, SpaceWarning, Specification, Speedup, Tuner,
-    ValidEvaluations, command, opencl,
+    Interval, NoConfigurationError, Outcome, Permutation, Random, Set, SpaceWarning, Specification,
+    Speedup, Tuner, ValidEvaluations, command, opencl,
 )
 from mdh.tuner.search_techniques import SEARCH_TECHNIQUES
 

@@ -102,13 +102,13 @@ TEST_F(RunnerWatchdog, ReplacedCompilersAreNoticedAndTakenWithTheNextCheck) {
   Result<std::unique_ptr<Runner>> runner = Runner::Start(options);
   ASSERT_TRUE(runner.ok()) << runner.status();
   runner_ = *std::move(runner);
-  EXPECT_EQ(runner_->device().compiler, "gcc 98.1");
+  EXPECT_THAT(runner_->device().compiler, ::testing::StartsWith("gcc 98.1"));
   EXPECT_FALSE(runner_->HasNewCompilers());
   install("99.2");
   EXPECT_TRUE(runner_->HasNewCompilers());
-  EXPECT_EQ(runner_->device().compiler, "gcc 98.1");
+  EXPECT_THAT(runner_->device().compiler, ::testing::StartsWith("gcc 98.1"));
   EXPECT_TRUE(runner_->Health().ok());
-  EXPECT_EQ(runner_->device().compiler, "gcc 99.2");
+  EXPECT_THAT(runner_->device().compiler, ::testing::StartsWith("gcc 99.2"));
   EXPECT_FALSE(runner_->HasNewCompilers());
 }
 

@@ -50,7 +50,7 @@ const std::vector<TextColumn>& JobTable() {
                                   {.heading = "TRIALS", .is_number = true, .dispensable = 3},
                                   {.heading = "BEST", .is_number = true, .usual = 7},
                                   {.heading = "CREATED", .dispensable = 4},
-                                  {.heading = "DEVICE", .least = 5, .dispensable = 2},
+                                  {.heading = "DEVICE", .least = 6, .dispensable = 2},
                                   {.heading = "EXPRESSION", .least = 10}};
   return *table;
 }

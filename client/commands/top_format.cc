@@ -126,14 +126,14 @@ std::vector<std::string> JobCells(const v1::TuningJob& job) {
 
 void AddJobs(const std::vector<v1::TuningJob>& jobs, Screen& screen) {
   static const auto* table = new std::vector<TextColumn>{
-      {.heading = "JOB", .is_number = true, .usual = 4},
+      {.heading = "JOB", .is_number = true},
       {.heading = "STATE", .usual = 9},
       {.heading = "PROGRESS", .dispensable = 3},
       {.heading = "TRIALS", .is_number = true, .dispensable = 2},
       {.heading = "FAILED", .is_number = true, .dispensable = 5},
       {.heading = "BEST", .is_number = true, .usual = 7},
       {.heading = "LEFT", .is_number = true, .dispensable = 4, .usual = 5},
-      {.heading = "DEVICE", .least = 5, .dispensable = 1},
+      {.heading = "DEVICE", .least = 6, .dispensable = 1},
       {.heading = "EXPRESSION", .least = 16}};
   std::vector<std::vector<std::string>> rows;
   for (const v1::TuningJob& job : jobs) rows.push_back(JobCells(job));

@@ -15,8 +15,8 @@
 //   model=OpenMP+SIMD+RM; tile=48,500,64|48,96,32|12,48,32|6,16,2|1,8,1|1,1,1; order=1,0,2|2,1,0|0,1,2|1,0,2|0,1,2|0,1,2; inputs=2:0,1:0|1:1,0:1; accumulate=registers; chains=one; compiler=gcc
 //
 // Parts, outermost layer first:
-//   COR i 3 | MM k 2 j 6 | L2 i 4 j 2 | L1 j 3 i 2 k 16 | RM i 6 j 2 k 2 | SIMD
-//     j 8
+//   COR i 3 | MM k 2 j 6 | L2 i 4 j 2 | L1 j 3 i 2 k 16 | RM i 6 j 2 k 2 |
+//     SIMD j 8
 //
 // (De/re)-composition of matmul (i = 100, j = 500, k = 64) for OpenMP+SIMD+RM
 // 0  | D1     D2      D3 A,B  D4 A,B      | S1     S2      S3 A,B  S4 A,B  S5 C  S6 C  | R1     R2      R3 C  R4 C

@@ -11,8 +11,8 @@ namespace mdh {
 int CharactersIn(absl::string_view text);
 
 // Lines longer than `columns` characters are broken at their last space that fits, or behind the
-// last " | "; what follows is indented by `hang` spaces, or as far as leaves half of the columns. Words longer than that stay
-// whole. All other lines stay as they are.
+// last " | "; what follows is indented by `hang` spaces, or as far as leaves half of the columns.
+// Words longer than that stay whole. All other lines stay as they are.
 std::string WrapLines(absl::string_view text, int columns, int hang);
 
 // At most `columns` characters: "...", in the middle, stands for what is left out. Without room for

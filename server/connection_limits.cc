@@ -5,8 +5,8 @@
 namespace mdh {
 
 void LimitConnections(grpc::ServerBuilder& builder, const ConnectionLimits& limits) {
-  // A few bytes can stand for gigabytes, which gRPC would make of them before anything is looked at:
-  // compressed messages are refused, and nothing is inflated.
+  // A few bytes can stand for gigabytes, which gRPC would make of them before anything is looked
+  // at: compressed messages are refused, and nothing is inflated.
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);

@@ -10,8 +10,8 @@
 
 namespace mdh {
 
-// Serves GET /metrics in the text format until it is destroyed. Connections end after 5 s, and 64 at
-// most are open at a time, the newest: slow ones keep nobody waiting.
+// Serves GET /metrics in the text format until it is destroyed. Connections end after 5 s, and 64
+// at most are open at a time, the newest: slow ones keep nobody waiting.
 class MetricsServer {
  public:
   // `address`: "HOST:PORT"; port 0: any. Errors: Unavailable if it cannot listen there.

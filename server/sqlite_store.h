@@ -25,9 +25,9 @@ struct SqliteStoreOptions {
 
 // Opens or makes the database and brings an older one up to date.
 // Errors: FailedPrecondition if the file is not a database of mdhd, was written by a newer mdhd, is
-// damaged, is in use by another mdhd (by whatever path), or cannot be written and is older; ResourceExhausted if the
-// disk is full and there is nothing yet. What is there is served on a full disk, too, but not
-// written.
+// damaged, is in use by another mdhd (by whatever path), or cannot be written and is older;
+// ResourceExhausted if the disk is full and there is nothing yet. What is there is served on a full
+// disk, too, but not written.
 Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options);
 
 // The studies in the same database, written by the same writer. `store`: what OpenSqliteStore gave;

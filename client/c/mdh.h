@@ -23,8 +23,8 @@
  * independent of each other but where the comment says otherwise.
  *
  * Threads. All functions may be called from all threads at the same time, also with the same
- * handle; only freeing a handle must not happen while it is used. After fork, calls of a client fail
- * in the child, with MDH_FAILED_PRECONDITION: it connects anew. Bundles, queries, kernels and
+ * handle; only freeing a handle must not happen while it is used. After fork, calls of a client
+ * fail in the child, with MDH_FAILED_PRECONDITION: it connects anew. Bundles, queries, kernels and
  * functions may be used there, also functions that have run before.
  *
  * Times are in nanoseconds, sizes in bytes. Texts are UTF-8 and end with a zero.

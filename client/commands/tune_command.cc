@@ -71,8 +71,8 @@ ExitCode WatchToEnd(const GlobalOptions& options, const TuneArguments& arguments
   wait.on_silence = [&] {
     display.ShowLine(absl::StrCat("the daemon does not answer; ", job, " goes on with the next"));
   };
-  const Result<v1::GetTuningJobResponse> ended = WaitForJob(
-      client, job, wait, [&](const v1::TuningProgress& step) { display.Show(step); });
+  const Result<v1::GetTuningJobResponse> ended =
+      WaitForJob(client, job, wait, [&](const v1::TuningProgress& step) { display.Show(step); });
   display.Finish();
   if (ended.ok()) return ReportEnd(options, arguments, *ended);
   if (!IsOfConnection(ended.status())) return Fail(ended.status());

@@ -489,7 +489,8 @@ class RunnerClient final : public Runner {
 
 Result<std::unique_ptr<Runner>> Runner::Start(RunnerOptions options) {
   MDH_RETURN_IF_ERROR(ParseDeviceSelector(options.device).status());
-  MDH_ASSIGN_OR_RETURN(WorkDirectory directory, WorkDirectory::Create(options.work_directory, options.trusted));
+  MDH_ASSIGN_OR_RETURN(WorkDirectory directory,
+                       WorkDirectory::Create(options.work_directory, options.trusted));
   auto client = std::make_unique<RunnerClient>(std::move(options), std::move(directory));
   MDH_RETURN_IF_ERROR(client->StartProcess());
   return client;

@@ -28,7 +28,7 @@ class TextTemplate {
   // blanks and quotes they have: each is quoted as the place where it stands, between quotes or
   // not, needs.
   std::string FillForShell(const std::map<std::string, std::string>& texts,
-                          const std::set<std::string>& paths) const;
+                           const std::set<std::string>& paths) const;
 
  private:
   struct Part {

@@ -14,24 +14,25 @@
 // Configuration:
 //   model=OpenCL; tile=16,8,2048|16,8,128|1,8,128|1,8,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(4,1)(4,2)(5,3)(5,1)(5,2)(2,1)(2,2); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)(1,3)|(2,1)(2,2)(2,3)|(3,2)(3,1)(3,3)|(4,1)(4,2)(4,3)|(5,1)(5,2)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; results=0,0,0|2,2,2|0,0,0|2,2,2|2,2,2
 //
+// Parts, outermost layer first:
+//   WG j 125 | WI i 16 | GLB k 16 | LCL k 128 | PRV j 8
+//
 // (De/re)-composition of matmul (i = 16, j = 1000, k = 2048) for OpenCL
 // 0   | D1     D2     D3 A,B  D4 A,B | S1     S2     S3 A,B  S4 A,B  S5 C  S6 C  | R1     R2     R3 C  R4 C
 // ---------------------------------------------------------------------------------------------------------
-// 1   | (1,1)  WG,1   GM GM   [1,2]  | (1,1)  WG,1   PM PM   [1,2]   PM    [1,2] | (1,1)  WG,1   GM    [1,2]
 // 125 | (1,2)  WG,0   GM GM   [1,2]  | (1,2)  WG,0   PM PM   [1,2]   PM    [1,2] | (1,2)  WG,0   GM    [1,2]
-// 1   | (1,3)  WG,2   GM GM   [1,2]  | (1,3)  WG,2   PM PM   [1,2]   PM    [1,2] | (1,3)  WG,2   GM    [1,2]
-// 1   | (5,2)  GLB,0  LM LM   [1,2]  | (5,2)  GLB,0  PM PM   [1,2]   PM    [1,2] | (5,2)  GLB,0  PM    [1,2]
-// 1   | (5,3)  GLB,1  LM LM   [1,2]  | (5,3)  GLB,1  PM PM   [1,2]   PM    [1,2] | (5,3)  GLB,1  PM    [1,2]
 // 16  | (3,1)  GLB,2  GM GM   [1,2]  | (3,1)  GLB,2  PM PM   [1,2]   PM    [1,2] | (3,1)  GLB,2  PM    [1,2]
 // 16  | (2,1)  WI,1   GM GM   [1,2]  | (2,1)  WI,1   PM PM   [1,2]   PM    [1,2] | (2,1)  WI,1   GM    [1,2]
-// 1   | (2,2)  WI,0   GM GM   [1,2]  | (2,2)  WI,0   PM PM   [1,2]   PM    [1,2] | (2,2)  WI,0   GM    [1,2]
-// 1   | (2,3)  WI,2   GM GM   [1,2]  | (2,3)  WI,2   PM PM   [1,2]   PM    [1,2] | (2,3)  WI,2   GM    [1,2]
-// 1   | (3,3)  LCL,0  LM LM   [1,2]  | (3,3)  LCL,0  PM PM   [1,2]   PM    [1,2] | (3,3)  LCL,0  PM    [1,2]
-// 1   | (4,1)  LCL,1  LM LM   [1,2]  | (4,1)  LCL,1  PM PM   [1,2]   PM    [1,2] | (4,1)  LCL,1  PM    [1,2]
 // 128 | (3,2)  LCL,2  LM LM   [1,2]  | (3,2)  LCL,2  PM PM   [1,2]   PM    [1,2] | (3,2)  LCL,2  PM    [1,2]
-// 1   | (4,3)  PRV,0  LM LM   [1,2]  | (4,3)  PRV,0  PM PM   [1,2]   PM    [1,2] | (4,3)  PRV,0  PM    [1,2]
 // 8   | (5,1)  PRV,1  LM LM   [1,2]  | (5,1)  PRV,1  PM PM   [1,2]   PM    [1,2] | (5,1)  PRV,1  PM    [1,2]
-// 1   | (4,2)  PRV,2  LM LM   [1,2]  | (4,2)  PRV,2  PM PM   [1,2]   PM    [1,2] | (4,2)  PRV,2  PM    [1,2]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// WG work-groups, GLB loops over global memory, WI work-items, LCL loops over
+// local memory, PRV unrolled loops over private memory, GM global memory, LM
+// local memory, PM private memory.
 
 
 // Every block computes its part.

@@ -14,24 +14,28 @@
 // Configuration:
 //   model=CUDA; tile=8,20,2048|4,20,256|1,1,256|1,1,2|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(4,1)(4,2)(5,3)(5,1)(5,2)(2,1)(2,2); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)(1,3)|(2,1)(2,2)(2,3)|(3,2)(3,1)(3,3)|(4,1)(4,2)(4,3)|(5,1)(5,2)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; results=0,0,0|2,2,2|0,0,0|2,2,2|2,2,2
 //
+// Parts, outermost layer first:
+//   BLK i 2 j 50 | THR i 4 j 20 | DEV k 8 | SHR k 128 | REG k 2 | DEV i 2
+//
 // (De/re)-composition of matmul (i = 16, j = 1000, k = 2048) for CUDA
 // 0   | D1     D2     D3 A,B  D4 A,B | S1     S2     S3 A,B  S4 A,B  S5 C  S6 C  | R1     R2     R3 C  R4 C
 // ---------------------------------------------------------------------------------------------------------
 // 2   | (1,1)  BLK,y  DM DM   [1,2]  | (1,1)  BLK,y  RM RM   [1,2]   RM    [1,2] | (1,1)  BLK,y  DM    [1,2]
 // 50  | (1,2)  BLK,x  DM DM   [1,2]  | (1,2)  BLK,x  RM RM   [1,2]   RM    [1,2] | (1,2)  BLK,x  DM    [1,2]
-// 1   | (1,3)  BLK,z  DM DM   [1,2]  | (1,3)  BLK,z  RM RM   [1,2]   RM    [1,2] | (1,3)  BLK,z  DM    [1,2]
 // 2   | (5,2)  DEV,x  SM SM   [1,2]  | (5,2)  DEV,x  RM RM   [1,2]   RM    [1,2] | (5,2)  DEV,x  RM    [1,2]
-// 1   | (5,3)  DEV,y  SM SM   [1,2]  | (5,3)  DEV,y  RM RM   [1,2]   RM    [1,2] | (5,3)  DEV,y  RM    [1,2]
 // 8   | (3,1)  DEV,z  DM DM   [1,2]  | (3,1)  DEV,z  RM RM   [1,2]   RM    [1,2] | (3,1)  DEV,z  RM    [1,2]
 // 4   | (2,1)  THR,y  DM DM   [1,2]  | (2,1)  THR,y  RM RM   [1,2]   RM    [1,2] | (2,1)  THR,y  DM    [1,2]
 // 20  | (2,2)  THR,x  DM DM   [1,2]  | (2,2)  THR,x  RM RM   [1,2]   RM    [1,2] | (2,2)  THR,x  DM    [1,2]
-// 1   | (2,3)  THR,z  DM DM   [1,2]  | (2,3)  THR,z  RM RM   [1,2]   RM    [1,2] | (2,3)  THR,z  DM    [1,2]
-// 1   | (3,3)  SHR,x  SM SM   [1,2]  | (3,3)  SHR,x  RM RM   [1,2]   RM    [1,2] | (3,3)  SHR,x  RM    [1,2]
-// 1   | (4,1)  SHR,y  SM SM   [1,2]  | (4,1)  SHR,y  RM RM   [1,2]   RM    [1,2] | (4,1)  SHR,y  RM    [1,2]
 // 128 | (3,2)  SHR,z  SM SM   [1,2]  | (3,2)  SHR,z  RM RM   [1,2]   RM    [1,2] | (3,2)  SHR,z  RM    [1,2]
-// 1   | (4,3)  REG,x  SM SM   [1,2]  | (4,3)  REG,x  RM RM   [1,2]   RM    [1,2] | (4,3)  REG,x  RM    [1,2]
-// 1   | (5,1)  REG,y  SM SM   [1,2]  | (5,1)  REG,y  RM RM   [1,2]   RM    [1,2] | (5,1)  REG,y  RM    [1,2]
 // 2   | (4,2)  REG,z  SM SM   [1,2]  | (4,2)  REG,z  RM RM   [1,2]   RM    [1,2] | (4,2)  REG,z  RM    [1,2]
+// 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
+// place in the order of all levels, as (layer,dimension). 2: layer and
+// dimension of the machine that a part is assigned to. D3, S3: memory of each
+// input, R3, S5: of each result. D4, S4, R4, S6: in which order dimensions lie
+// there.
+// BLK blocks of threads, DEV loops over device memory, THR threads, SHR loops
+// over shared memory, REG unrolled loops over registers, DM device memory, SM
+// shared memory, RM registers.
 
 
 // Every block computes its part.

@@ -23,12 +23,13 @@ class DaemonTest : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  // Starts mdhd and waits until it listens.
+  // Starts mdhd and waits until it has logged `until`.
   void StartDaemon(const std::vector<std::string>& more = {},
-                   const std::vector<std::string>& environment = {}) {
+                   const std::vector<std::string>& environment = {},
+                   const std::string& until = "devices are open") {
     daemon_ = std::make_unique<Program>(DaemonWords(more), environment);
-    ASSERT_TRUE(Eventually([this] {
-      return daemon_->HasEnded() || daemon_->err().find("listening on") != std::string::npos;
+    ASSERT_TRUE(Eventually([&] {
+      return daemon_->HasEnded() || daemon_->err().find(until) != std::string::npos;
     }));
     ASSERT_FALSE(daemon_->HasEnded()) << daemon_->err();
   }

@@ -36,7 +36,7 @@ class StartTest : public DaemonTest {
 TEST_F(StartTest, LookupsAreServedWhileACompilerHangs) {
   const std::string path = FolderOfCompilers("sleep 1000") + ":/usr/bin:/bin";
   const int64_t begin_ns = NowNs();
-  StartDaemon({"--devices", "cpu"}, {"PATH=" + path});
+  StartDaemon({"--devices", "cpu"}, {"PATH=" + path}, "listening on");
   const Ended lookup = Mdh(OnMatMul("lookup", 16));
   // Far less than a compiler is waited for.
   EXPECT_LT(NowNs() - begin_ns, 5'000'000'000);

@@ -59,8 +59,9 @@ class Daemon:
         return pathlib.Path(self._log.name).read_text()
 
     def wait_until_it_listens(self):
+        """And its devices are open."""
         limit = time.monotonic() + 30
-        while "listening on" not in self.log():
+        while "devices are open" not in self.log():
             assert self.process.poll() is None, self.log()
             assert time.monotonic() < limit, "mdhd does not listen"
             time.sleep(0.02)

@@ -100,7 +100,7 @@ class Service:
         return found[0]  # type: ignore[no-any-return]
 
     def _start(self) -> "subprocess.Popen[bytes]":
-        """The daemon, once it listens. Errors: ServiceError."""
+        """The daemon, once its devices are open. Errors: ServiceError."""
         self._log.truncate(0)
         try:
             process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=self._log,
@@ -108,12 +108,12 @@ class Service:
         except OSError as error:
             raise ServiceError(f"{self._command[0]} does not start: {error.strerror}") from error
         limit = time.monotonic() + _START_SECONDS
-        while "listening on" not in self._log_text():
+        while "devices are open" not in self._log_text():
             if process.poll() is not None or time.monotonic() > limit:
                 text = self._log_text()
                 process.kill()
                 process.wait()
-                raise ServiceError(f"mdhd does not listen: {text.strip()[-600:]}")
+                raise ServiceError(f"mdhd does not start: {text.strip()[-600:]}")
             time.sleep(0.05)
         return process
 

@@ -193,7 +193,7 @@ TEST_F(SecondUserTest, NothingIsCompiledInTheirFolder) {
     all.insert(all.end(), words.begin(), words.end());
     Program daemon(AsVictim(all, variables));
     EXPECT_TRUE(Eventually([&] {
-      return daemon.HasEnded() || daemon.err().find("listening on") != std::string::npos;
+      return daemon.HasEnded() || daemon.err().find("devices are open") != std::string::npos;
     }));
     EXPECT_FALSE(daemon.HasEnded());
     EXPECT_THAT(daemon.err(), HasSubstr("tuning is refused"));

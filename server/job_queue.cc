@@ -82,7 +82,7 @@ Status JobQueue::Begin() {
 
 Status JobQueue::AwaitBegin() const {
   MDH_RETURN_IF_ERROR(catalogue_.AwaitOpen());
-  absl::ReaderMutexLock lock(&mutex_);
+  absl::MutexLock lock(&mutex_);
   const auto is_decided = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return has_begun_ || is_draining_;
   };

@@ -18,7 +18,7 @@ import pathlib, signal, sys
 here = pathlib.Path(__file__).parent
 with open(here / "calls", "a") as calls: calls.write("mdhd " + " ".join(sys.argv[1:]) + "\\n")
 signal.signal(signal.SIGTERM, lambda *unused: sys.exit(0))
-print("listening on a socket", file=sys.stderr, flush=True)
+print("listening on a socket; devices are open", file=sys.stderr, flush=True)
 signal.pause()
 """
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
 #include "server/job_request.h"
@@ -15,6 +16,9 @@
 
 namespace mdh {
 namespace {
+
+// Devices are opened after the daemon listens, which takes as long only where something hangs.
+constexpr absl::Duration kMomentOfOpening = absl::Milliseconds(500);
 
 // Records that a kernel may be made from.
 constexpr size_t kSimilarRecords = 3;
@@ -96,6 +100,18 @@ Result<ReadyReply> KernelFinder::LookupAndTune(const v1::LookupKernelRequest& re
 
 Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& request,
                                                     const Requester& requester) const {
+  const bool may_be_made = request.has_tune_in_background() ||
+                           request.weakest_match() == v1::MATCH_KIND_NEAREST ||
+                           request.weakest_match() == v1::MATCH_KIND_PREDICTED;
+  if (may_be_made && !catalogue_.is_open()) {
+    // What is stored is there at once. What is made names a compiler, and a device tunes it.
+    v1::GetKernelRequest stored = request;
+    stored.clear_tune_in_background();
+    stored.set_weakest_match(v1::MATCH_KIND_EXACT);
+    Result<v1::GetKernelResponse> found = GetBest(stored, requester);
+    if (found.ok() && !found->record().is_provisional()) return found;
+    catalogue_.AwaitOpen(kMomentOfOpening).IgnoreError();
+  }
   MDH_ASSIGN_OR_RETURN(const Expression expression,
                        InField("expression", FromProto(request.expression(), limits_)));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device,

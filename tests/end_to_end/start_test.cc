@@ -3,6 +3,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "client/client.h"
+#include "core/text/parser.h"
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 #include "tests/tuner/processes.h"
@@ -42,6 +44,17 @@ TEST_F(StartTest, LookupsAreServedWhileACompilerHangs) {
   EXPECT_LT(NowNs() - begin_ns, 5'000'000'000);
   EXPECT_THAT(lookup.err, HasSubstr("there is no kernel for expression"));
   StopSoon();
+}
+
+TEST_F(StartTest, WhatIsMadeForADeviceWaitsUntilItIsKnown) {
+  StartDaemon({"--devices", "cpu"}, {}, "listening on");
+  const std::unique_ptr<Client> client = *Client::Connect(address_);
+  const Expression map = *ParseExpression(
+      "m := out_view<fp32>( y: (i)->(i) ) o md_hom<8>( f, (++) ) o inp_view<fp32>( x: (i)->(i) ) "
+      "where f(x) -> y { y = x }");
+  const auto best = client->GetBestKernel(map, {}, v1::MATCH_KIND_PREDICTED);
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_THAT(best->record().key().compiler(), HasSubstr("gcc"));
 }
 
 TEST_F(StartTest, ADeviceThatIsNotThereEndsTheDaemonByName) {

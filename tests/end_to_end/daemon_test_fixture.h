@@ -28,9 +28,8 @@ class DaemonTest : public ::testing::Test {
                    const std::vector<std::string>& environment = {},
                    const std::string& until = "devices are open") {
     daemon_ = std::make_unique<Program>(DaemonWords(more), environment);
-    ASSERT_TRUE(Eventually([&] {
-      return daemon_->HasEnded() || daemon_->err().find(until) != std::string::npos;
-    }));
+    ASSERT_TRUE(Eventually(
+        [&] { return daemon_->HasEnded() || daemon_->err().find(until) != std::string::npos; }));
     ASSERT_FALSE(daemon_->HasEnded()) << daemon_->err();
   }
   // Stops mdhd as a service manager does.

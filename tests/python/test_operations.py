@@ -206,7 +206,6 @@ def test_the_service_manager_hears_what_happens(daemon_program, short_folder):
     manager.settimeout(30)
     daemon = ConfiguredDaemon(daemon_program, short_folder, environment={
         "NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "200000"})
-    daemon.wait_until_it_listens()
 
     def hear(start):
         while not (message := manager.recv(4096).decode()).startswith(start):

@@ -73,7 +73,7 @@ Result<std::string> FormatDryRun(const v1::Study& study,
   AddLine("space", SpaceText(study), text);
   AddLine("search",
           absl::StrCat(spec.technique(), ", seed ", spec.seed(), ", until ", spec.abort()), text);
-  AddLine("first", FormatConfiguration(configuration, ParameterNames(spec)), text);
+  AddLine("first", FormatConfiguration(configuration, NamesOfParameters(spec)), text);
   const bool is_kernel = std::holds_alternative<KernelPlan>(program.plan);
   MDH_RETURN_IF_ERROR(is_kernel ? AddKernel(configuration, program, text)
                                 : AddCommands(configuration, program, text));

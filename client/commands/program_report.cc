@@ -43,7 +43,7 @@ std::optional<double> ShareDone(const v1::Study& study, const std::string& abort
 nlohmann::ordered_json ConfigurationJson(const v1::Study& study) {
   if (!study.has_best()) return nullptr;
   const nlohmann::ordered_json line = nlohmann::ordered_json::parse(
-      JsonLine(study.best(), ParameterNames(study.spec())), nullptr, /*allow_exceptions=*/false);
+      JsonLine(study.best(), NamesOfParameters(study.spec())), nullptr, /*allow_exceptions=*/false);
   return line.is_discarded() ? nlohmann::ordered_json() : line["configuration"];
 }
 
@@ -99,11 +99,12 @@ std::string FormatReport(const ProgramReport& report) {
                    study.name().empty() ? "" : absl::StrCat(" (", study.name(), ")"));
   absl::StrAppend(&text, title, "\n");
   if (study.has_best()) {
-    absl::StrAppend(&text, "  best       ",
-                    FormatConfiguration(study.best().configuration(), ParameterNames(study.spec())),
-                    "\n  cost       ", FormatCost(study.best().cost(), report.is_time),
-                    report.is_time ? "" : " (as the program prints it)", ", trial ",
-                    study.best().number(), "\n");
+    absl::StrAppend(
+        &text, "  best       ",
+        FormatConfiguration(study.best().configuration(), NamesOfParameters(study.spec())),
+        "\n  cost       ", FormatCost(study.best().cost(), report.is_time),
+        report.is_time ? "" : " (as the program prints it)", ", trial ", study.best().number(),
+        "\n");
   }
   absl::StrAppend(&text, "  trials     ", study.evaluations(), ", of ", SpaceText(study), "\n");
   const char* separator = "  failed     ";

@@ -87,7 +87,7 @@ ExitCode Trials(const GlobalOptions& options, Client& client, const std::string&
                 int64_t limit) {
   const Result<v1::Study> study = client.GetStudy(name);
   if (!study.ok()) return Fail(study.status());
-  const std::vector<std::string> names = ParameterNames(study->spec());
+  const std::vector<std::string> names = NamesOfParameters(study->spec());
   v1::ListTrialsResponse all;
   if (!options.json) std::printf("%8s  %-12s  %s\n", "TRIAL", "COST", "CONFIGURATION");
   const Status status = ForEachTrial(client, name, limit, [&](const v1::StudyTrial& trial) {
@@ -105,7 +105,7 @@ ExitCode Trials(const GlobalOptions& options, Client& client, const std::string&
 ExitCode ExportTrials(Client& client, const std::string& name, bool as_json) {
   const Result<v1::Study> study = client.GetStudy(name);
   if (!study.ok()) return Fail(study.status());
-  const std::vector<std::string> names = ParameterNames(study->spec());
+  const std::vector<std::string> names = NamesOfParameters(study->spec());
   PrintText(as_json ? "[" : CsvHeader(names));
   const char* separator = "\n";
   const Status status = ForEachTrial(client, name, INT64_MAX, [&](const v1::StudyTrial& trial) {

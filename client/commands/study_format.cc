@@ -60,7 +60,7 @@ std::string CostText(const v1::StudyTrial& trial) {
 
 }  // namespace
 
-std::vector<std::string> ParameterNames(const v1::StudySpec& spec) {
+std::vector<std::string> NamesOfParameters(const v1::StudySpec& spec) {
   std::vector<std::string> names;
   for (const v1::StudyParameter& parameter : spec.parameters()) names.push_back(parameter.name());
   return names;

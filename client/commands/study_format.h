@@ -37,6 +37,6 @@ std::string CsvLine(const v1::StudyTrial& trial, const std::vector<std::string>&
 std::string JsonLine(const v1::StudyTrial& trial, const std::vector<std::string>& names);
 
 // Names of the parameters of a specification, in its order.
-std::vector<std::string> ParameterNames(const v1::StudySpec& spec);
+std::vector<std::string> NamesOfParameters(const v1::StudySpec& spec);
 
 }  // namespace mdh

@@ -17,6 +17,11 @@ bool IsOneOf(const SourceToken& token, std::initializer_list<std::string_view> t
 
 bool IsWord(const SourceToken& token) { return token.kind == SourceToken::Kind::kWord; }
 
+// GoogleTest's macros look like functions; that no two tests have one name it checks itself.
+bool IsTest(const SourceToken& token) {
+  return IsOneOf(token, {"TEST", "TEST_F", "TEST_P", "INSTANTIATE_TEST_SUITE_P"});
+}
+
 // A declaration up to its body, initializer or semicolon; what is in brackets is left out, but not
 // that there are brackets: "int F(double x) {" is int, F, (.
 class Head {
@@ -108,7 +113,7 @@ class NameReader {
   }
 
   void Add(const Head& head) {
-    if (head.IsEmpty() || head.Name() == nullptr) return;
+    if (head.IsEmpty() || head.Name() == nullptr || IsTest(*head.Name())) return;
     if (head.IsType() && TextAfter(0) == ";") return;  // a forward declaration
     const bool is_unnamed = std::find(scopes_.begin(), scopes_.end(), "") != scopes_.end();
     const bool is_own = is_unnamed || head.IsType() || head.IsAlias() || head.IsStatic();

@@ -17,7 +17,7 @@ struct SourceName {
 };
 
 // In the order of the text. Of types only definitions, of members that are defined outside of their
-// class nothing, of macros those that are still defined at the end.
+// class nothing, of macros those that are still defined at the end, of GoogleTest's tests nothing.
 std::vector<SourceName> NamesAtNamespaceScope(std::string_view text);
 
 }  // namespace mdh

@@ -83,6 +83,11 @@ TEST(SourceNames, OfMembersAreLeftOut) {
               ElementsAre("7 D"));
 }
 
+TEST(SourceNames, OfTestsAreLeftOut) {
+  EXPECT_THAT(Names("namespace {\nTEST(A, B) { }\nTEST_F(C, D) {\n  int e;\n}\nint F();\n}"),
+              ElementsAre("6 F own"));
+}
+
 TEST(SourceNames, OfMacrosThatStayDefined) {
   EXPECT_THAT(
       Names("#pragma once\n#include \"a.h\"\n#define B(c) c\n#define D\n#undef D\n"

@@ -10,12 +10,12 @@
 
 #include "client/admin_client.h"
 #include "client/client.h"
-#include "core/text/parser.h"
 #include "gmock/gmock.h"
 #include "mdh/v1/kernel.grpc.pb.h"
 #include "mdh/v1/tuning.grpc.pb.h"
 #include "proto/expression_conversion.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
+#include "tests/end_to_end/narrow_matmul.h"
 
 namespace mdh {
 namespace {
@@ -31,12 +31,6 @@ constexpr int64_t kMostBytesOfIdle = 1 << 20;
 #else
 constexpr int64_t kMostBytesOfIdle = 64 << 10;
 #endif
-
-Expression MatMulOf(int64_t size) {
-  const std::string value = std::to_string(size);
-  return *ParseExpression(ReadFile(ExpressionPath("matmul.mdh")),
-                          {{"I", value}, {"J", "8"}, {"K", "8"}});
-}
 
 class CrowdTest : public DaemonTest {
  protected:
@@ -71,7 +65,7 @@ class CrowdTest : public DaemonTest {
   v1::TuningRecord Put(AdminClient& admin, int64_t size, int64_t time_ns) {
     const auto client = Client::Connect(address_);
     v1::TuningRecord record =
-        (*client)->GetBestKernel(MatMulOf(size), {}, v1::MATCH_KIND_PREDICTED)->record();
+        (*client)->GetBestKernel(NarrowMatMul(size), {}, v1::MATCH_KIND_PREDICTED)->record();
     record.set_time_ns(time_ns);
     const Result<v1::PutKernelResponse> put = admin.PutKernel(record);
     EXPECT_TRUE(put.ok()) << put.status();
@@ -95,14 +89,14 @@ TEST_F(CrowdTest, TenThousandIdleConnectionsCostLittleAndLeaveNothing) {
     ASSERT_GE(idle.back(), 0) << "connection " << n << ": " << std::strerror(errno);
   }
   EXPECT_TRUE(Eventually([&] { return OpenFiles() >= files_before + wanted; }));
-  EXPECT_TRUE(client->Lookup(MatMulOf(16)).ok());
-  EXPECT_TRUE((*Client::Connect(address_))->Lookup(MatMulOf(16)).ok());
+  EXPECT_TRUE(client->Lookup(NarrowMatMul(16)).ok());
+  EXPECT_TRUE((*Client::Connect(address_))->Lookup(NarrowMatMul(16)).ok());
   const int64_t bytes_each = (ResidentBytes() - bytes_before) / wanted;
   std::printf("%d idle connections: %lld bytes each\n", wanted, static_cast<long long>(bytes_each));
   EXPECT_THAT(bytes_each, Lt(kMostBytesOfIdle));
   for (const int one : idle) close(one);
   EXPECT_TRUE(Eventually([&] { return OpenFiles() <= files_before + 10; })) << OpenFiles();
-  EXPECT_TRUE(client->Lookup(MatMulOf(16)).ok());
+  EXPECT_TRUE(client->Lookup(NarrowMatMul(16)).ok());
 }
 
 TEST_F(CrowdTest, AReaderThatDoesNotReadHoldsUpNobody) {
@@ -122,7 +116,7 @@ TEST_F(CrowdTest, AReaderThatDoesNotReadHoldsUpNobody) {
       ASSERT_TRUE(admin->Pin(record.name()).ok());
       ASSERT_TRUE(admin->Unpin(record.name()).ok());
     }
-    EXPECT_TRUE((*Client::Connect(address_))->Lookup(MatMulOf(16)).ok());
+    EXPECT_TRUE((*Client::Connect(address_))->Lookup(NarrowMatMul(16)).ok());
     context.TryCancel();
     stream->Finish();
   }
@@ -157,7 +151,7 @@ TEST_F(CrowdTest, AThousandEqualRequestsRunOneJob) {
   const auto stub =
       v1::TuningService::NewStub(grpc::CreateChannel(address_, grpc::InsecureChannelCredentials()));
   v1::CreateTuningJobRequest request;
-  *request.mutable_expression()->mutable_structured() = ToProto(MatMulOf(512));
+  *request.mutable_expression()->mutable_structured() = ToProto(NarrowMatMul(512));
   request.mutable_options()->set_budget_ns(60'000'000'000);
   struct Call {
     grpc::ClientContext context;

@@ -11,9 +11,9 @@
 
 #include "client/admin_client.h"
 #include "client/client.h"
-#include "core/text/parser.h"
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
+#include "tests/end_to_end/narrow_matmul.h"
 
 namespace mdh {
 namespace {
@@ -23,12 +23,6 @@ using ::testing::IsEmpty;
 int WantedKills() {
   const char* wanted = std::getenv("MDH_KILLS");
   return wanted == nullptr ? 10 : std::atoi(wanted);
-}
-
-Expression MatMulOf(int64_t size) {
-  const std::string value = std::to_string(size);
-  return *ParseExpression(ReadFile(ExpressionPath("matmul.mdh")),
-                          {{"I", value}, {"J", "8"}, {"K", "8"}});
 }
 
 // What the daemon has acknowledged.
@@ -57,7 +51,7 @@ class KillTest : public DaemonTest {
     const auto admin = AdminClient::Connect(address_);
     while (client.ok() && admin.ok()) {
       const int64_t size = 8 + own + 2 * static_cast<int64_t>(random() % 20);
-      auto made = (*client)->GetBestKernel(MatMulOf(size), {}, v1::MATCH_KIND_PREDICTED);
+      auto made = (*client)->GetBestKernel(NarrowMatMul(size), {}, v1::MATCH_KIND_PREDICTED);
       if (!made.ok()) return;
       v1::TuningRecord record = made->record();
       record.set_time_ns(1'000'000 + static_cast<int64_t>(random() % 1'000'000));
@@ -89,7 +83,7 @@ class KillTest : public DaemonTest {
     while (client.ok()) {
       const std::string request_id = "r" + std::to_string(random());
       const auto created = (*client)->CreateJob(
-          MatMulOf(100 + static_cast<int64_t>(random() % 1'000)),
+          NarrowMatMul(100 + static_cast<int64_t>(random() % 1'000)),
           {.budget_ns = 1'000'000'000, .max_trials = 5, .request_id = request_id});
       if (absl::IsResourceExhausted(created.status())) {
         absl::SleepFor(absl::Milliseconds(20));
@@ -167,7 +161,7 @@ class KillTest : public DaemonTest {
     ASSERT_TRUE(check.ok()) << check.status();
     EXPECT_THAT(check->problems(), IsEmpty());
     for (const auto& [size, time_ns] : oracle_.times) {
-      const Result<v1::LookupKernelResponse> found = client->Lookup(MatMulOf(size));
+      const Result<v1::LookupKernelResponse> found = client->Lookup(NarrowMatMul(size));
       ASSERT_TRUE(found.ok()) << size << ": " << found.status();
       // Another client may have stored a better one without hearing of it.
       EXPECT_LE(found->record().time_ns(), time_ns) << size;

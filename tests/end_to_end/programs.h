@@ -7,16 +7,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/server/eventually.h"
 #include "tests/server/temporary_directory.h"
 
 namespace mdh {
@@ -128,17 +127,6 @@ inline Ended RunProgram(const std::vector<std::string>& words,
   Program program(words, environment);
   const int code = program.Wait();
   return {code, program.out(), program.err()};
-}
-
-// Polls until `holds` gives true; false if it does not within half a minute.
-template <typename Condition>
-bool Eventually(Condition holds) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (std::chrono::steady_clock::now() < limit) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return false;
 }
 
 }  // namespace mdh

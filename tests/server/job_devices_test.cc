@@ -5,6 +5,7 @@
 #include "server/job_queue.h"
 #include "server/sqlite_store.h"
 #include "server/tuning_request.h"
+#include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
@@ -16,19 +17,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
-
-constexpr absl::Duration kLongest = absl::Seconds(20);
-
-// Polls until `holds` gives true; false if that takes too long.
-template <typename Condition>
-bool Eventually(Condition holds) {
-  const absl::Time limit = absl::Now() + kLongest;
-  while (absl::Now() < limit) {
-    if (holds()) return true;
-    absl::SleepFor(absl::Milliseconds(2));
-  }
-  return false;
-}
 
 // A CPU, two equal GPUs and another one.
 class JobDevicesTest : public ::testing::Test {

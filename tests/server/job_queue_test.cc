@@ -10,6 +10,7 @@
 #include "server/resource_names.h"
 #include "server/sqlite_store.h"
 #include "server/tuning_request.h"
+#include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
@@ -20,8 +21,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-
-constexpr absl::Duration kSoon = absl::Seconds(10);
 
 class JobQueueTest : public ::testing::Test {
  protected:
@@ -48,9 +47,9 @@ class JobQueueTest : public ::testing::Test {
   // Waits until the job has ended.
   v1::TuningJob WaitForEnd(int64_t number) {
     int64_t sequence = 0;
-    const absl::Time limit = absl::Now() + kSoon;
+    const absl::Time limit = absl::Now() + kLongWait;
     while (absl::Now() < limit) {
-      const auto news = queue_->WaitForProgress(number, sequence, kSoon);
+      const auto news = queue_->WaitForProgress(number, sequence, kLongWait);
       if (!news.ok()) break;
       for (const v1::TuningProgress& step : *news) sequence = step.sequence();
       const v1::TuningJob job = *queue_->Get(number);
@@ -61,7 +60,7 @@ class JobQueueTest : public ::testing::Test {
   }
   void WaitUntilRunning(int64_t number) {
     // Created, started, first trial.
-    ASSERT_TRUE(queue_->WaitForProgress(number, 2, kSoon).ok());
+    ASSERT_TRUE(queue_->WaitForProgress(number, 2, kLongWait).ok());
     ASSERT_EQ(queue_->Get(number)->state(), v1::TUNING_JOB_STATE_RUNNING);
   }
 
@@ -126,7 +125,7 @@ TEST_F(JobQueueTest, ADiskThatIsWaitedForHoldsUpOnlyWhoWrites) {
     const absl::Time begin = absl::Now();
     EXPECT_EQ(queue_->CountJobs().running, 1);
     EXPECT_EQ(queue_->Get(1)->state(), v1::TUNING_JOB_STATE_RUNNING);
-    EXPECT_TRUE(queue_->WaitForProgress(1, 0, kSoon).ok());
+    EXPECT_TRUE(queue_->WaitForProgress(1, 0, kLongWait).ok());
     EXPECT_LT(absl::Now() - begin, absl::Seconds(2));  // SQLite waits for 5 s
   }
   for (std::thread& thread : threads) thread.join();
@@ -186,7 +185,7 @@ TEST_F(JobQueueTest, ProgressIsNumberedAndCanBeResumed) {
   tune_.Release();
   ASSERT_TRUE(Create(64).ok());
   WaitForEnd(1);
-  const auto all = queue_->WaitForProgress(1, 0, kSoon);
+  const auto all = queue_->WaitForProgress(1, 0, kLongWait);
   ASSERT_TRUE(all.ok());
   std::vector<v1::TuningJobState> states;
   for (size_t i = 0; i < all->size(); ++i) {
@@ -197,9 +196,9 @@ TEST_F(JobQueueTest, ProgressIsNumberedAndCanBeResumed) {
                                   v1::TUNING_JOB_STATE_RUNNING, v1::TUNING_JOB_STATE_SUCCEEDED));
   EXPECT_EQ(all->at(2).trials(), 1);
   EXPECT_EQ(all->at(2).latest_outcome(), "ok");
-  EXPECT_THAT(*queue_->WaitForProgress(1, 3, kSoon), SizeIs(1));
+  EXPECT_THAT(*queue_->WaitForProgress(1, 3, kLongWait), SizeIs(1));
   // Who asks for more than there is still learns that the job has ended.
-  const auto beyond = queue_->WaitForProgress(1, 99, kSoon);
+  const auto beyond = queue_->WaitForProgress(1, 99, kLongWait);
   ASSERT_THAT(*beyond, SizeIs(1));
   EXPECT_EQ(beyond->front().state(), v1::TUNING_JOB_STATE_SUCCEEDED);
 }
@@ -378,12 +377,12 @@ TEST_F(JobQueueTest, OldProgressIsForgottenBeyondTheLimits) {
   tune_.Release();
   ASSERT_TRUE(Create(64).ok());
   WaitForEnd(1);
-  EXPECT_THAT(*queue_->WaitForProgress(1, 0, kSoon), SizeIs(2));
+  EXPECT_THAT(*queue_->WaitForProgress(1, 0, kLongWait), SizeIs(2));
   tune_.Release();
   ASSERT_TRUE(Create(65).ok());
   WaitForEnd(2);
   // The first job is in the store only, with its last step.
-  const auto news = queue_->WaitForProgress(1, 0, kSoon);
+  const auto news = queue_->WaitForProgress(1, 0, kLongWait);
   ASSERT_THAT(*news, SizeIs(1));
   EXPECT_EQ(news->front().state(), v1::TUNING_JOB_STATE_SUCCEEDED);
   EXPECT_EQ(news->front().sequence(), 4);

@@ -9,6 +9,7 @@
 #include "server/job_queue.h"
 #include "server/sqlite_store.h"
 #include "server/tuning_request.h"
+#include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
@@ -18,8 +19,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-
-constexpr absl::Duration kLongWait = absl::Seconds(10);
 
 class JobResumeTest : public ::testing::Test {
  protected:
@@ -62,13 +61,6 @@ class JobResumeTest : public ::testing::Test {
     job.set_state(state);
     EXPECT_TRUE(store_->UpdateJob(number, job).ok());
     return number;
-  }
-  bool Eventually(const std::function<bool()>& holds) {
-    for (const absl::Time limit = absl::Now() + kLongWait; absl::Now() < limit;) {
-      if (holds()) return true;
-      absl::SleepFor(absl::Milliseconds(1));
-    }
-    return false;
   }
   bool HasState(int64_t number, v1::TuningJobState state) {
     return Eventually([&] { return queue_->Get(number)->state() == state; });

@@ -8,6 +8,7 @@
 #include "server/resource_names.h"
 #include "server/sqlite_store.h"
 #include "server/tuning_request.h"
+#include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/store_double.h"
@@ -19,7 +20,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr absl::Duration kLongWait = absl::Seconds(10);
 const Status kFull = absl::ResourceExhaustedError("the disk is full");
 
 class JobWritingTest : public ::testing::Test {
@@ -50,13 +50,6 @@ class JobWritingTest : public ::testing::Test {
         {.expression = MatMulExpression(size, size, size), .options = *CheckTuningOptions({})});
     EXPECT_TRUE(created.ok()) << created.status();
     return *ParseJobName(created->job().name());
-  }
-  bool Eventually(const std::function<bool()>& holds) {
-    for (const absl::Time limit = absl::Now() + kLongWait; absl::Now() < limit;) {
-      if (holds()) return true;
-      absl::SleepFor(absl::Milliseconds(1));
-    }
-    return false;
   }
   bool HasState(int64_t number, v1::TuningJobState state) {
     return Eventually([&] { return queue_->Get(number)->state() == state; });

@@ -27,8 +27,8 @@ DeviceDescription UnderOpenCl(int architecture) {
 }
 
 // A record of a matrix product of that size on `device`.
-v1::TuningRecord Record(const std::string& id, int64_t size, const DeviceDescription& device,
-                        const std::string& parameters) {
+v1::TuningRecord RecordOfMatMul(const std::string& id, int64_t size,
+                                const DeviceDescription& device, const std::string& parameters) {
   v1::TuningRecord record;
   record.set_name(RecordName(id));
   *record.mutable_key() =
@@ -95,7 +95,7 @@ TEST_F(KernelPredictionTest, StagesOfCudaMayStartEarly) {
 TEST_F(KernelPredictionTest, ASimilarRecordIsRepairedToTheDevice) {
   const Expression large = MatMulExpression(4096, 4096, 4096);
   const std::string known = ToText(DefaultBlockParameters(large, CudaModel(), Gpu(90)));
-  const v1::TuningRecord record = Record("of-h100", 4096, Gpu(90), known);
+  const v1::TuningRecord record = RecordOfMatMul("of-h100", 4096, Gpu(90), known);
   DeviceDescription small = Gpu(86);
   small.blocks.max_threads_per_block = 64;
   small.blocks.max_block = {64, 64, 64};
@@ -119,7 +119,7 @@ TEST_F(KernelPredictionTest, RecordsOfCudaServeOpenClOnTheSameGpu) {
   ASSERT_TRUE(Validate(expression_, CudaModel(), Gpu(90), known).ok());
   ASSERT_THAT(ToText(known), HasSubstr("async"));
   const Result<PredictedKernel> predicted =
-      Predict(UnderOpenCl(90), {Record("of-cuda", 96, Gpu(90), ToText(known))});
+      Predict(UnderOpenCl(90), {RecordOfMatMul("of-cuda", 96, Gpu(90), ToText(known))});
   ASSERT_TRUE(predicted.ok()) << predicted.status();
   EXPECT_EQ(predicted->made_from, "records/of-cuda");
   EXPECT_EQ(predicted->kernel.language(), "OpenCL C");
@@ -135,11 +135,12 @@ TEST_F(KernelPredictionTest, RecordsThatDoNotFitArePassed) {
   const std::string of_cpu =
       ToText(DefaultParameters(expression_, OpenMpSimdRegistersModel(), cpu));
   const std::string good = ToText(DefaultBlockParameters(expression_, CudaModel(), Gpu(80)));
-  v1::TuningRecord no_form = Record("no-form", 96, Gpu(80), good);
+  v1::TuningRecord no_form = RecordOfMatMul("no-form", 96, Gpu(80), good);
   no_form.mutable_key()->set_canonical_form("nothing");
-  const Result<PredictedKernel> predicted = Predict(
-      Gpu(90), {Record("text", 96, Gpu(80), "no parameters"), Record("cpu", 96, cpu, of_cpu),
-                no_form, Record("good", 96, Gpu(80), good)});
+  const Result<PredictedKernel> predicted =
+      Predict(Gpu(90), {RecordOfMatMul("text", 96, Gpu(80), "no parameters"),
+                        RecordOfMatMul("cpu", 96, cpu, of_cpu), no_form,
+                        RecordOfMatMul("good", 96, Gpu(80), good)});
   ASSERT_TRUE(predicted.ok()) << predicted.status();
   EXPECT_EQ(predicted->made_from, "records/good");
 }
@@ -149,12 +150,12 @@ TEST(SimilarRecords, OfSimilarDevicesComeFirst) {
   DeviceDescription slower = Gpu(90);
   slower.clock_hz = 1e9;
   slower.blocks.memory_bytes /= 2;
-  table.Put(Record("a100", 64, Gpu(80), ""));
-  table.Put(Record("l4", 64, Gpu(89), ""));
-  table.Put(Record("slower", 64, slower, ""));
-  table.Put(Record("opencl", 64, UnderOpenCl(90), ""));
-  table.Put(Record("other opencl", 64, UnderOpenCl(80), ""));
-  table.Put(Record("cpu", 64, *DescribeHostCpu(), ""));
+  table.Put(RecordOfMatMul("a100", 64, Gpu(80), ""));
+  table.Put(RecordOfMatMul("l4", 64, Gpu(89), ""));
+  table.Put(RecordOfMatMul("slower", 64, slower, ""));
+  table.Put(RecordOfMatMul("opencl", 64, UnderOpenCl(90), ""));
+  table.Put(RecordOfMatMul("other opencl", 64, UnderOpenCl(80), ""));
+  table.Put(RecordOfMatMul("cpu", 64, *DescribeHostCpu(), ""));
   const v1::KernelKey key =
       MakeKernelKey(MatMulExpression(64, 64, 64), KeyEnvironment::Of(Gpu(90)));
   std::vector<std::string> names;

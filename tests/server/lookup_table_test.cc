@@ -17,7 +17,7 @@ const KeyEnvironment& Here() {
   return *here;
 }
 
-v1::TuningRecord Record(const v1::KernelKey& key, int64_t time_ns) {
+v1::TuningRecord RecordOf(const v1::KernelKey& key, int64_t time_ns) {
   v1::TuningRecord record;
   *record.mutable_key() = key;
   record.set_time_ns(time_ns);
@@ -48,7 +48,7 @@ class LookupTableTest : public ::testing::Test {
 };
 
 TEST_F(LookupTableTest, FindsTheRecordOfThisDevice) {
-  table_.Put(Record(key_, 100));
+  table_.Put(RecordOf(key_, 100));
   const v1::LookupKernelResponse found =
       Parse(table_.Find(Asked(key_), v1::MATCH_KIND_UNSPECIFIED));
   EXPECT_EQ(found.match(), v1::MATCH_KIND_EXACT);
@@ -56,14 +56,14 @@ TEST_F(LookupTableTest, FindsTheRecordOfThisDevice) {
 }
 
 TEST_F(LookupTableTest, ANewRecordReplacesTheOldOne) {
-  table_.Put(Record(key_, 100));
-  table_.Put(Record(key_, 90));
+  table_.Put(RecordOf(key_, 100));
+  table_.Put(RecordOf(key_, 90));
   EXPECT_EQ(Parse(table_.Find(key_, v1::MATCH_KIND_EXACT)).record().time_ns(), 90);
   EXPECT_EQ(table_.FindRecord(key_)->time_ns(), 90);
 }
 
 TEST_F(LookupTableTest, NamesDoNotMatterButSizesDo) {
-  table_.Put(Record(key_, 100));
+  table_.Put(RecordOf(key_, 100));
   const Expression renamed = MatMulExpression(4, 5, 6, ScalarType::kFloat32, "other");
   EXPECT_TRUE(table_.Find(MakeKernelKey(renamed, Here()), v1::MATCH_KIND_EXACT).ok());
   const Expression larger = MatMulExpression(4, 5, 7);
@@ -72,7 +72,7 @@ TEST_F(LookupTableTest, NamesDoNotMatterButSizesDo) {
 }
 
 TEST_F(LookupTableTest, ADigestThatCollidesIsNoMatch) {
-  table_.Put(Record(key_, 100));
+  table_.Put(RecordOf(key_, 100));
   v1::KernelKey forged = Asked(key_);
   forged.set_canonical_form("another meaning");
   EXPECT_EQ(table_.Find(forged, v1::MATCH_KIND_COMPATIBLE).status().code(),
@@ -82,7 +82,7 @@ TEST_F(LookupTableTest, ADigestThatCollidesIsNoMatch) {
 TEST_F(LookupTableTest, AnotherDeviceIsNeverHandedOut) {
   v1::KernelKey elsewhere = key_;
   elsewhere.set_device_fingerprint("cpu B");
-  table_.Put(Record(elsewhere, 100));
+  table_.Put(RecordOf(elsewhere, 100));
   const Status status = table_.Find(Asked(key_), v1::MATCH_KIND_COMPATIBLE).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("1 for other devices"));
@@ -92,7 +92,7 @@ TEST_F(LookupTableTest, AnotherDeviceIsNeverHandedOut) {
 TEST_F(LookupTableTest, AnotherCompilerIsHandedOutOnRequestOnly) {
   v1::KernelKey older = key_;
   older.set_compiler("gcc 11");
-  table_.Put(Record(older, 100));
+  table_.Put(RecordOf(older, 100));
   const Status status = table_.Find(Asked(key_), v1::MATCH_KIND_EXACT).status();
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("1 for this device with another compiler, generator"));
@@ -103,7 +103,7 @@ TEST_F(LookupTableTest, AnotherCompilerIsHandedOutOnRequestOnly) {
 
 TEST_F(LookupTableTest, WithoutACompilerEveryCompilerFits) {
   LookupTable without_compiler(KeyEnvironment{"cpu A", ""});
-  without_compiler.Put(Record(key_, 100));
+  without_compiler.Put(RecordOf(key_, 100));
   EXPECT_EQ(Parse(without_compiler.Find(Asked(key_), v1::MATCH_KIND_EXACT)).match(),
             v1::MATCH_KIND_EXACT);
 }
@@ -112,7 +112,7 @@ TEST_F(LookupTableTest, OfSeveralMatchesTheFastestIsGiven) {
   v1::KernelKey older = key_;
   for (const int64_t time_ns : {300, 100, 200}) {
     older.set_compiler("gcc " + std::to_string(time_ns));
-    table_.Put(Record(older, time_ns));
+    table_.Put(RecordOf(older, time_ns));
   }
   EXPECT_EQ(Parse(table_.Find(Asked(key_), v1::MATCH_KIND_COMPATIBLE)).record().time_ns(), 100);
 }
@@ -142,7 +142,7 @@ TEST_F(LookupTableTest, EveryFieldOfTheKeyIsInItsId) {
 TEST_F(LookupTableTest, SimilarRecordsAreOfTheSameComputationNearestFirst) {
   const KeyEnvironment elsewhere = {"cpu B", "gcc 12"};
   const auto put = [&](const char* name, const v1::KernelKey& key) {
-    v1::TuningRecord record = Record(key, 100);
+    v1::TuningRecord record = RecordOf(key, 100);
     record.set_name(name);
     table_.Put(record);
   };

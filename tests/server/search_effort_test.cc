@@ -7,6 +7,7 @@
 #include "server/resource_names.h"
 #include "server/sqlite_store.h"
 #include "server/tuning_request.h"
+#include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
@@ -88,13 +89,6 @@ class SearchEffortTest : public ::testing::Test {
                                          .takes_any_search = takes_any_search});
     EXPECT_TRUE(created.ok()) << created.status();
     return *created;
-  }
-  bool Eventually(const std::function<bool()>& holds) {
-    for (const absl::Time limit = absl::Now() + absl::Seconds(10); absl::Now() < limit;) {
-      if (holds()) return true;
-      absl::SleepFor(absl::Milliseconds(1));
-    }
-    return false;
   }
   void ExpectState(int64_t number, v1::TuningJobState state) {
     EXPECT_TRUE(Eventually([&] { return queue_->Get(number)->state() == state; }));

@@ -35,7 +35,7 @@ v1::Kernel KernelWithSource(const std::string& source) {
   return kernel;
 }
 
-v1::TuningJob Job(v1::TuningJobState state, const std::string& request_id = "") {
+v1::TuningJob JobIn(v1::TuningJobState state, const std::string& request_id = "") {
   v1::TuningJob job;
   job.set_state(state);
   job.set_request_id(request_id);
@@ -64,7 +64,7 @@ TEST_F(SqliteStoreTest, WhatWasStoredIsThereAfterARestart) {
   {
     const std::unique_ptr<Store> store = Open();
     ASSERT_TRUE(store->PutResult(Record("a", 100), KernelWithSource("int a;")).ok());
-    ASSERT_TRUE(store->InsertJob(Job(v1::TUNING_JOB_STATE_SUCCEEDED)).ok());
+    ASSERT_TRUE(store->InsertJob(JobIn(v1::TUNING_JOB_STATE_SUCCEEDED)).ok());
     v1::MachinePeaks peaks;
     peaks.set_fp32_flops_per_s(5);
     ASSERT_TRUE(store->PutPeaks("cpu", peaks).ok());
@@ -158,7 +158,7 @@ TEST_F(SqliteStoreTest, MissingThingsAreNotFound) {
   const std::unique_ptr<Store> store = Open();
   EXPECT_EQ(store->GetKernel("b").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(store->GetJob(7).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(store->UpdateJob(7, Job(v1::TUNING_JOB_STATE_FAILED)).code(),
+  EXPECT_EQ(store->UpdateJob(7, JobIn(v1::TUNING_JOB_STATE_FAILED)).code(),
             absl::StatusCode::kNotFound);
   EXPECT_FALSE(store->FindJobByRequest("r")->has_value());
 }
@@ -166,7 +166,7 @@ TEST_F(SqliteStoreTest, MissingThingsAreNotFound) {
 TEST_F(SqliteStoreTest, JobsAreListedFromTheNewestInPages) {
   const std::unique_ptr<Store> store = Open();
   for (int number = 1; number <= 5; ++number) {
-    EXPECT_EQ(*store->InsertJob(Job(v1::TUNING_JOB_STATE_SUCCEEDED)), number);
+    EXPECT_EQ(*store->InsertJob(JobIn(v1::TUNING_JOB_STATE_SUCCEEDED)), number);
   }
   const Result<std::vector<v1::TuningJob>> first = store->ListJobs(0, 2);
   ASSERT_THAT(*first, SizeIs(2));
@@ -179,11 +179,11 @@ TEST_F(SqliteStoreTest, JobsAreListedFromTheNewestInPages) {
 
 TEST_F(SqliteStoreTest, UnfinishedJobsAreThoseQueuedOrRunning) {
   const std::unique_ptr<Store> store = Open();
-  ASSERT_TRUE(store->InsertJob(Job(v1::TUNING_JOB_STATE_QUEUED)).ok());
-  ASSERT_TRUE(store->InsertJob(Job(v1::TUNING_JOB_STATE_RUNNING)).ok());
-  ASSERT_TRUE(store->InsertJob(Job(v1::TUNING_JOB_STATE_CANCELLED)).ok());
+  ASSERT_TRUE(store->InsertJob(JobIn(v1::TUNING_JOB_STATE_QUEUED)).ok());
+  ASSERT_TRUE(store->InsertJob(JobIn(v1::TUNING_JOB_STATE_RUNNING)).ok());
+  ASSERT_TRUE(store->InsertJob(JobIn(v1::TUNING_JOB_STATE_CANCELLED)).ok());
   EXPECT_THAT(*store->UnfinishedJobs(), SizeIs(2));
-  ASSERT_TRUE(store->UpdateJob(1, Job(v1::TUNING_JOB_STATE_FAILED)).ok());
+  ASSERT_TRUE(store->UpdateJob(1, JobIn(v1::TUNING_JOB_STATE_FAILED)).ok());
   const Result<std::vector<v1::TuningJob>> left = store->UnfinishedJobs();
   ASSERT_THAT(*left, SizeIs(1));
   EXPECT_EQ(left->front().name(), "tuningJobs/2");
@@ -191,8 +191,8 @@ TEST_F(SqliteStoreTest, UnfinishedJobsAreThoseQueuedOrRunning) {
 
 TEST_F(SqliteStoreTest, ARequestIdBelongsToOneJob) {
   const std::unique_ptr<Store> store = Open();
-  ASSERT_TRUE(store->InsertJob(Job(v1::TUNING_JOB_STATE_QUEUED, "r")).ok());
-  EXPECT_EQ(store->InsertJob(Job(v1::TUNING_JOB_STATE_QUEUED, "r")).status().code(),
+  ASSERT_TRUE(store->InsertJob(JobIn(v1::TUNING_JOB_STATE_QUEUED, "r")).ok());
+  EXPECT_EQ(store->InsertJob(JobIn(v1::TUNING_JOB_STATE_QUEUED, "r")).status().code(),
             absl::StatusCode::kAlreadyExists);
   EXPECT_EQ((*store->FindJobByRequest("r"))->name(), "tuningJobs/1");
 }
@@ -270,7 +270,7 @@ void ExpectNothingLostWhenFull(const SqliteStoreOptions& options) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("full"));
     EXPECT_THAT(*(*store)->AllRecords(), SizeIs(stored));
     EXPECT_EQ((*store)
-                  ->InsertJob(Job(v1::TUNING_JOB_STATE_QUEUED, std::string(60'000, 'r')))
+                  ->InsertJob(JobIn(v1::TUNING_JOB_STATE_QUEUED, std::string(60'000, 'r')))
                   .status()
                   .code(),
               absl::StatusCode::kResourceExhausted);

@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-StoredResult ResultFor(const std::string& id, int64_t time_ns, int generator_version = 1) {
+StoredResult ResultOfVersion(const std::string& id, int64_t time_ns, int generator_version = 1) {
   StoredResult result;
   result.record.set_name(RecordName(absl::StrCat(id, ".", generator_version)));
   result.record.mutable_key()->set_expression_digest(id);
@@ -32,7 +32,7 @@ StoredResult ResultFor(const std::string& id, int64_t time_ns, int generator_ver
 }
 
 StoredResult Provisional(const std::string& id, int64_t time_ns) {
-  StoredResult result = ResultFor(id, time_ns);
+  StoredResult result = ResultOfVersion(id, time_ns);
   result.record.set_is_provisional(true);
   return result;
 }
@@ -70,18 +70,18 @@ TEST_F(StoreCareTest, AProvisionalResultGivesWayToAFinalOneWhateverTheTimes) {
   EXPECT_EQ(Put(Provisional("a", 100)), 100);
   EXPECT_EQ(Put(Provisional("a", 110)), 100);
   EXPECT_EQ(Put(Provisional("a", 90)), 90);
-  EXPECT_EQ(Put(ResultFor("a", 95)), 95);
+  EXPECT_EQ(Put(ResultOfVersion("a", 95)), 95);
   EXPECT_EQ(store_->GetKernel("a.1")->source(), "of 95");
   EXPECT_EQ(Put(Provisional("a", 50)), 95);
-  EXPECT_EQ(Put(ResultFor("a", 80)), 80);
+  EXPECT_EQ(Put(ResultOfVersion("a", 80)), 80);
 }
 
 TEST_F(StoreCareTest, PinsSurviveRestartsAndProvisionalResultsHaveNone) {
-  Put(ResultFor("a", 100));
+  Put(ResultOfVersion("a", 100));
   EXPECT_TRUE(store_->SetPinning("a.1", Pinning::kPinned)->is_pinned());
   Open();
   EXPECT_TRUE(store_->AllRecords()->front().is_pinned());
-  EXPECT_EQ(Put(ResultFor("a", 50)), 100);
+  EXPECT_EQ(Put(ResultOfVersion("a", 50)), 100);
   EXPECT_EQ(store_->RemoveResult("a.1").status().code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(store_->SetPinning("a.1", Pinning::kNotPinned).ok());
   EXPECT_EQ(store_->RemoveResult("a.1")->time_ns(), 100);
@@ -92,12 +92,12 @@ TEST_F(StoreCareTest, PinsSurviveRestartsAndProvisionalResultsHaveNone) {
 }
 
 TEST_F(StoreCareTest, ManyResultsAreStoredTogetherOrNotAtAll) {
-  StoredResult nameless = ResultFor("b", 1);
+  StoredResult nameless = ResultOfVersion("b", 1);
   nameless.record.set_name("nonsense");
-  EXPECT_FALSE(store_->PutResults({ResultFor("a", 1), nameless}).ok());
+  EXPECT_FALSE(store_->PutResults({ResultOfVersion("a", 1), nameless}).ok());
   EXPECT_THAT(*store_->AllRecords(), IsEmpty());
   EXPECT_EQ(store_->LatestChange(), 0);
-  EXPECT_TRUE(store_->PutResults({ResultFor("a", 1), ResultFor("b", 1)}).ok());
+  EXPECT_TRUE(store_->PutResults({ResultOfVersion("a", 1), ResultOfVersion("b", 1)}).ok());
   EXPECT_THAT(*store_->AllRecords(), SizeIs(2));
 }
 
@@ -107,9 +107,9 @@ TEST_F(StoreCareTest, ChangesAreNumberedAcrossRestartsAndAnnouncedInOrder) {
     heard.push_back(absl::StrCat(static_cast<int>(kind), record.name()));
   };
   store_->SetListener(listen);
-  Put(ResultFor("a", 100));
-  Put(ResultFor("a", 200));  // changes nothing
-  Put(ResultFor("b", 100));
+  Put(ResultOfVersion("a", 100));
+  Put(ResultOfVersion("a", 200));  // changes nothing
+  Put(ResultOfVersion("b", 100));
   ASSERT_TRUE(store_->SetPinning("b.1", Pinning::kPinned).ok());
   ASSERT_TRUE(store_->SetPinning("b.1", Pinning::kPinned).ok());  // changes nothing
   ASSERT_TRUE(store_->RemoveResult("a.1").ok());
@@ -131,7 +131,7 @@ TEST_F(StoreCareTest, ChangesAreNumberedAcrossRestartsAndAnnouncedInOrder) {
 TEST_F(StoreCareTest, WhoFallsTooFarBehindIsToldSo) {
   std::vector<StoredResult> results;
   for (int64_t n = 0; n <= kRememberedChanges + 5; ++n) {
-    results.push_back(ResultFor(absl::StrCat(n), 1));
+    results.push_back(ResultOfVersion(absl::StrCat(n), 1));
   }
   ASSERT_TRUE(store_->PutResults(results).ok());
   EXPECT_EQ(store_->ChangesAfter(0, 10).status().code(), absl::StatusCode::kOutOfRange);
@@ -140,9 +140,9 @@ TEST_F(StoreCareTest, WhoFallsTooFarBehindIsToldSo) {
 }
 
 TEST_F(StoreCareTest, ARecordThatCannotBeReadIsSetAside) {
-  Put(ResultFor("a", 100));
-  Put(ResultFor("b", 100));
-  Put(ResultFor("c", 100));
+  Put(ResultOfVersion("a", 100));
+  Put(ResultOfVersion("b", 100));
+  Put(ResultOfVersion("c", 100));
   store_.reset();
   RunSql(path_,
          "UPDATE records SET record = x'ffff' WHERE id = 'a.1';"
@@ -157,7 +157,7 @@ TEST_F(StoreCareTest, ARecordThatCannotBeReadIsSetAside) {
   EXPECT_EQ(statistics.records(), 1);
   EXPECT_EQ(statistics.quarantined_records(), 2);
   EXPECT_EQ(store_->GetKernel("a.1").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(Put(ResultFor("a", 200)), 200);
+  EXPECT_EQ(Put(ResultOfVersion("a", 200)), 200);
   EXPECT_THAT(*store_->CheckIntegrity(), IsEmpty());
 }
 
@@ -210,11 +210,11 @@ TEST_F(StoreCareTest, OldAndSurplusJobsAreForgottenWithTheirTrials) {
 }
 
 TEST_F(StoreCareTest, ResultsOfOlderGeneratorsAreForgottenWhereThereIsANewerOne) {
-  Put(ResultFor("replaced", 100, 1));
-  Put(ResultFor("replaced", 200, 2));
-  Put(ResultFor("alone", 100, 1));
-  Put(ResultFor("pinned", 100, 1));
-  Put(ResultFor("pinned", 200, 2));
+  Put(ResultOfVersion("replaced", 100, 1));
+  Put(ResultOfVersion("replaced", 200, 2));
+  Put(ResultOfVersion("alone", 100, 1));
+  Put(ResultOfVersion("pinned", 100, 1));
+  Put(ResultOfVersion("pinned", 200, 2));
   ASSERT_TRUE(store_->SetPinning("pinned.1", Pinning::kPinned).ok());
   const auto forgotten =
       store_->Forget({.jobs_ended_before = absl::InfinitePast(), .generator_version = 2});
@@ -232,7 +232,7 @@ TEST_F(StoreCareTest, WritesThatWaitShareATransaction) {
     threads.emplace_back([&, thread] {
       for (int n = 0; n < kWrites; ++n) {
         // Every fifth fails, alone.
-        StoredResult result = ResultFor(absl::StrCat(thread, "-", n), 1);
+        StoredResult result = ResultOfVersion(absl::StrCat(thread, "-", n), 1);
         if (n % 5 == 0) result.record.set_name("nonsense");
         EXPECT_EQ(store_->PutResult(result.record, result.kernel).ok(), n % 5 != 0);
       }

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-StoredResult ResultFor(int id, int64_t time_ns) {
+StoredResult LongResult(int id, int64_t time_ns) {
   StoredResult result;
   result.record.set_name(RecordName(std::to_string(id)));
   result.record.mutable_key()->set_expression_digest(std::to_string(id));
@@ -46,7 +46,7 @@ class StoreFaultsTest : public ::testing::Test {
   void WriteEverything(Store& store, int from, Ledger& ledger) {
     for (int n = from; n < from + 3; ++n) {
       const int64_t time_ns = 1'000 - n;
-      const StoredResult result = ResultFor(n % 4, time_ns);
+      const StoredResult result = LongResult(n % 4, time_ns);
       if (store.PutResult(result.record, result.kernel).ok()) {
         ledger.times[n % 4] = time_ns;
       } else {
@@ -156,10 +156,10 @@ TEST_F(StoreFaultsTest, NothingIsLostWhenADiskGoes) {
 
 TEST_F(StoreFaultsTest, SaysWhatIsWrongWithTheDisk) {
   const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path_});
-  const StoredResult result = ResultFor(1, 100);
+  const StoredResult result = LongResult(1, 100);
   ASSERT_TRUE(store->PutResult(result.record, result.kernel).ok());
   disk_.Fail(kDiskWrite | kDiskSync, 0, FaultyDisk::Extent::kFromThenOn);
-  const StoredResult better = ResultFor(1, 50);
+  const StoredResult better = LongResult(1, 50);
   const Status refused = store->PutResult(better.record, better.kernel).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(refused.message()),
@@ -210,7 +210,7 @@ class DamagedStoreTest : public ::testing::Test {
   DamagedStoreTest() {
     const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path_});
     for (int n = 0; n < 12; ++n) {
-      const StoredResult result = ResultFor(n, 1'000 + n);
+      const StoredResult result = LongResult(n, 1'000 + n);
       EXPECT_TRUE(store->PutResult(result.record, result.kernel).ok());
       originals_[result.record.name()] = result;
       v1::TuningJob job;
@@ -261,7 +261,7 @@ class DamagedStoreTest : public ::testing::Test {
     store.CheckIntegrity().status().IgnoreError();
     v1::Statistics statistics;
     store.Count(statistics).IgnoreError();
-    const StoredResult another = ResultFor(100, 1);
+    const StoredResult another = LongResult(100, 1);
     store.PutResult(another.record, another.kernel).status().IgnoreError();
   }
 

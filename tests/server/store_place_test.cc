@@ -15,7 +15,6 @@
 namespace mdh {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -202,8 +201,9 @@ class StoreLogTest : public StorePlaceTest {
     EXPECT_EQ(problems.empty(), statistics.lost_transactions() == 0);
     EXPECT_EQ(statistics.storage_problem().empty(), problems.empty());
     for (const std::string& problem : problems) {
-      EXPECT_THAT(problem, AllOf(HasSubstr("that were acknowledged are not in database " + path_),
-                                 HasSubstr("log was cut or damaged")));
+      EXPECT_THAT(problem,
+                  ::testing::AllOf(HasSubstr("that were acknowledged are not in database " + path_),
+                                   HasSubstr("log was cut or damaged")));
     }
     return statistics.lost_transactions();
   }

@@ -4,14 +4,13 @@
 #include "gtest/gtest.h"
 #include "server/device_keeper.h"
 #include "server/device_lease.h"
+#include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 
 namespace mdh {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr absl::Duration kSoon = absl::Seconds(20);
 
 class TuningDeviceTest : public ::testing::Test {
  protected:
@@ -93,11 +92,7 @@ TEST_F(TuningDeviceTest, TheKeeperStartsItAndBringsItBack) {
   devices.push_back(Later());
   TuningDevice& device = *devices.front();
   const auto becomes = [&](v1::DeviceHealth health) {
-    const absl::Time limit = absl::Now() + kSoon;
-    while (absl::Now() < limit && device.state().health != health) {
-      absl::SleepFor(absl::Milliseconds(1));
-    }
-    return device.state().health == health;
+    return Eventually([&] { return device.state().health == health; });
   };
   const DeviceKeeper keeper(devices, {absl::Milliseconds(1), absl::Milliseconds(4)});
   ASSERT_TRUE(becomes(v1::DEVICE_HEALTH_HEALTHY));

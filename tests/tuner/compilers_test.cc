@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
 
-constexpr int64_t kLimit = 30'000'000'000;
+constexpr int64_t kCompilersLimit = 30'000'000'000;
 
 class CompilersTest : public ::testing::Test {
  protected:
@@ -125,8 +125,8 @@ TEST_F(CompilersTest, OfWhatACompilerPrintsLittleIsKept) {
                  " *-DENDLESS*) exec cat /dev/zero ;; *) exec " +
                      gcc + " \"$@\" ;; esac"));
   const auto outcomes = *loud.Compile(
-      {{Compiler::kGcc, "int f;", {"-DLOUD"}}, {Compiler::kGcc, "int f;", {"-DENDLESS"}}}, kLimit,
-      supervisor_);
+      {{Compiler::kGcc, "int f;", {"-DLOUD"}}, {Compiler::kGcc, "int f;", {"-DENDLESS"}}},
+      kCompilersLimit, supervisor_);
   EXPECT_LT(outcomes[0].reason.size(), 2000u);
   EXPECT_THAT(outcomes[0].reason, HasSubstr("bytes left out"));
   EXPECT_EQ(outcomes[1].reason, "the compiler printed, or wrote, more than 64 MiB");
@@ -137,7 +137,8 @@ TEST_F(CompilersTest, KernelsForACompilerThatIsNotThereFail) {
   if (!compilers.program(Compiler::kGcc)) GTEST_SKIP() << "gcc is not installed";
   Compilers only_gcc =
       *Find(FolderWith("gcc", "exec " + compilers.program(Compiler::kGcc)->path + " \"$@\""));
-  const auto outcomes = *only_gcc.Compile({{Compiler::kClang, "int f;", {}}}, kLimit, supervisor_);
+  const auto outcomes =
+      *only_gcc.Compile({{Compiler::kClang, "int f;", {}}}, kCompilersLimit, supervisor_);
   EXPECT_EQ(outcomes[0].reason, "clang is not installed");
   EXPECT_TRUE(outcomes[0].library.empty());
 }
@@ -149,7 +150,7 @@ TEST_F(CompilersTest, CompilesManyAndEqualOnesOnce) {
   for (int i = 0; i < 5; ++i) {
     jobs.push_back({compiler, "int f(void) { return " + std::to_string(i % 3) + "; }\n", {"-O1"}});
   }
-  const auto outcomes = *compilers.Compile(jobs, kLimit, supervisor_);
+  const auto outcomes = *compilers.Compile(jobs, kCompilersLimit, supervisor_);
   ASSERT_EQ(outcomes.size(), 5u);
   for (const CompileOutcome& outcome : outcomes) {
     EXPECT_TRUE(std::filesystem::exists(outcome.library)) << outcome.reason;
@@ -157,7 +158,7 @@ TEST_F(CompilersTest, CompilesManyAndEqualOnesOnce) {
   }
   EXPECT_EQ(outcomes[0].library, outcomes[3].library);
   EXPECT_NE(outcomes[0].library, outcomes[1].library);
-  const auto again = *compilers.Compile(jobs, kLimit, supervisor_);
+  const auto again = *compilers.Compile(jobs, kCompilersLimit, supervisor_);
   EXPECT_EQ(again[2].library, outcomes[2].library);
   EXPECT_EQ(again[2].compile_ns, 0);
 }
@@ -168,7 +169,7 @@ TEST_F(CompilersTest, TheFirstErrorIsTheReason) {
   const auto outcomes =
       *compilers.Compile({{compiler, "int f(void) {\n  return undeclared_name;\n}\n", {}},
                           {compiler, "int g(void) { return 1; }\n", {}}},
-                         kLimit, supervisor_);
+                         kCompilersLimit, supervisor_);
   EXPECT_THAT(outcomes[0].reason, HasSubstr(".c:2:10: error:"));
   EXPECT_THAT(outcomes[0].reason, HasSubstr("undeclared_name"));
   EXPECT_THAT(outcomes[0].reason, Not(HasSubstr(directory_.path().string())));
@@ -184,8 +185,9 @@ TEST_F(CompilersTest, JobsThatMayShareAUnitAreOneLibrary) {
   };
   const std::string one = "int f(void) { return 1; }\n", two = "int f(void) { return 2; }\n";
   const std::string wrong = "int f(void) { return undeclared_name; }\n";
-  const auto outcomes = *compilers.Compile(
-      {job(one, true), job(two, true), job(two, false), job(one, false)}, kLimit, supervisor_);
+  const auto outcomes =
+      *compilers.Compile({job(one, true), job(two, true), job(two, false), job(one, false)},
+                         kCompilersLimit, supervisor_);
   EXPECT_EQ(outcomes[0].library, outcomes[1].library) << outcomes[0].reason;
   EXPECT_EQ(outcomes[0].suffix, "_unit0");
   EXPECT_EQ(outcomes[1].suffix, "_unit1");
@@ -199,14 +201,14 @@ TEST_F(CompilersTest, JobsThatMayShareAUnitAreOneLibrary) {
   EXPECT_EQ(call("f_unit0"), 1);
   EXPECT_EQ(call("f_unit1"), 2);
   dlclose(library);
-  const auto again = *compilers.Compile({job(two, true)}, kLimit, supervisor_);
+  const auto again = *compilers.Compile({job(two, true)}, kCompilersLimit, supervisor_);
   EXPECT_EQ(again[0].library, outcomes[1].library);
   EXPECT_EQ(again[0].suffix, "_unit1");
   EXPECT_EQ(again[0].compile_ns, 0);
   // What is wrong with one of them is not the others' fault.
   const auto mixed = *compilers.Compile(
-      {job("int g;", true), job(wrong, true), job("int h;", true), job("int i;", true)}, kLimit,
-      supervisor_);
+      {job("int g;", true), job(wrong, true), job("int h;", true), job("int i;", true)},
+      kCompilersLimit, supervisor_);
   EXPECT_FALSE(mixed[0].library.empty()) << mixed[0].reason;
   EXPECT_FALSE(mixed[2].library.empty()) << mixed[2].reason;
   EXPECT_TRUE(mixed[1].library.empty());
@@ -220,7 +222,7 @@ TEST_F(CompilersTest, LibrariesStayAsLongAsOneOfTheirSourcesIsKnown) {
   for (size_t n = 0; n < Compilers::kMostLibraries + 20; ++n) {
     jobs.push_back({compiler, "int f" + std::to_string(n) + ";\n", {"-O0"}, true});
   }
-  const auto outcomes = *compilers.Compile(jobs, kLimit, supervisor_);
+  const auto outcomes = *compilers.Compile(jobs, kCompilersLimit, supervisor_);
   std::set<std::string> libraries;
   for (const CompileOutcome& outcome : outcomes) libraries.insert(outcome.library);
   EXPECT_LE(libraries.size(), jobs.size() / 3);  // units of four, but for the last ones
@@ -251,7 +253,8 @@ TEST_F(CompilersTest, AMissingDirectoryIsAnErrorThatNamesIt) {
   Compilers compilers = FindAll();
   const Compiler compiler = compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang;
   std::filesystem::remove_all(directory_.path());
-  const auto outcomes = compilers.Compile({{compiler, "int f;\n", {}}}, kLimit, supervisor_);
+  const auto outcomes =
+      compilers.Compile({{compiler, "int f;\n", {}}}, kCompilersLimit, supervisor_);
   EXPECT_EQ(outcomes.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(outcomes.status().message(), HasSubstr(directory_.path().string()));
   EXPECT_THAT(outcomes.status().message(), HasSubstr("No such file or directory"));
@@ -271,17 +274,17 @@ TEST_F(CompilersTest, ACompilerThatFillsTheDiskIsNotACompileError) {
       "gcc", "case \"$*\" in *-DFULL*) echo 'k.s: No space left on device'; exit 1;; esac\nexec " +
                  gcc + " \"$@\""));
   const auto outcomes =
-      full.Compile({{Compiler::kGcc, "int f;\n", {"-DFULL"}}}, kLimit, supervisor_);
+      full.Compile({{Compiler::kGcc, "int f;\n", {"-DFULL"}}}, kCompilersLimit, supervisor_);
   EXPECT_EQ(outcomes.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(CompilersTest, OnlyLibrariesStayInTheDirectory) {
   Compilers compilers = FindAll();
   const Compiler compiler = compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang;
-  ASSERT_TRUE(
-      compilers
-          .Compile({{compiler, "int f;\n", {}}, {compiler, "error\n", {}}}, kLimit, supervisor_)
-          .ok());
+  ASSERT_TRUE(compilers
+                  .Compile({{compiler, "int f;\n", {}}, {compiler, "error\n", {}}}, kCompilersLimit,
+                           supervisor_)
+                  .ok());
   for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
     EXPECT_TRUE(entry.path().extension() == ".so" || entry.path().filename() == "version.log")
         << entry.path();

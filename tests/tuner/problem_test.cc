@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kSecondOfRun = 1'000'000'000;
 
 class ProblemTest : public ::testing::Test {
  protected:
@@ -35,9 +35,9 @@ class ProblemTest : public ::testing::Test {
 
 TEST_F(ProblemTest, AReferenceThatTakesTooLongIsSampled) {
   const Expression matmul = MatMulExpression(211, 203, 199);  // 8.5 million points
-  const auto problem = Problem::Create(matmul, TooSlow(12 * kSecond));
+  const auto problem = Problem::Create(matmul, TooSlow(12 * kSecondOfRun));
   ASSERT_TRUE(problem.ok()) << problem.status();
-  EXPECT_THAT(run_limits_, ElementsAre(2 * kSecond));
+  EXPECT_THAT(run_limits_, ElementsAre(2 * kSecondOfRun));
   EXPECT_THAT(steps_, ElementsAre(ProblemStep::kInputs, ProblemStep::kReference));
   const ReferenceBuffer& reference = (*problem)->references()[0];
   EXPECT_EQ(reference.check, ResultCheck::kSamples);
@@ -51,19 +51,19 @@ TEST_F(ProblemTest, AReferenceThatTakesTooLongIsSampled) {
 
 TEST_F(ProblemTest, WhatTookTooLongIsNotTriedAgain) {
   const Expression matmul = MatMulExpression(211, 203, 199);
-  auto first = Problem::Create(matmul, TooSlow(12 * kSecond));
+  auto first = Problem::Create(matmul, TooSlow(12 * kSecondOfRun));
   ASSERT_TRUE(first.ok()) << first.status();
-  ProblemOptions less = TooSlow(6 * kSecond);
+  ProblemOptions less = TooSlow(6 * kSecondOfRun);
   less.seed = 2;
   const auto second = Problem::Create(matmul, less, *std::move(first));
   ASSERT_TRUE(second.ok()) << second.status();
-  EXPECT_THAT(run_limits_, ElementsAre(2 * kSecond));
+  EXPECT_THAT(run_limits_, ElementsAre(2 * kSecondOfRun));
   EXPECT_EQ((*second)->references()[0].check, ResultCheck::kSamples);
 }
 
 TEST_F(ProblemTest, ASumThatIsTooLongForTheInterpreterIsNotCompared) {
   const Expression row = MatMulExpression(1, 1, 10'000'000);
-  const auto problem = Problem::Create(row, TooSlow(3 * kSecond));
+  const auto problem = Problem::Create(row, TooSlow(3 * kSecondOfRun));
   ASSERT_TRUE(problem.ok()) << problem.status();
   EXPECT_EQ((*problem)->references()[0].check, ResultCheck::kNothing);
 }
@@ -94,7 +94,7 @@ TEST(SampledReferences, AreWhatTheInterpreterSays) {
   const std::vector<const std::byte*> inputs = {reinterpret_cast<const std::byte*>(a.data()),
                                                 reinterpret_cast<const std::byte*>(b.data())};
   const auto references =
-      SampleReferences(matmul, inputs, {.time_limit_ns = 60 * kSecond}, kDefaultTolerance);
+      SampleReferences(matmul, inputs, {.time_limit_ns = 60 * kSecondOfRun}, kDefaultTolerance);
   // More were allowed: every element, some after others.
   EXPECT_EQ(references[0].samples.size(), 6u);
   std::vector<float> got(6, -1);

@@ -46,11 +46,14 @@ class CPrelude {
   std::string InsideLoadFunction(LoopValueType type);
   // Name of the function from indices of that type to elements of the table.
   std::string TableFunction(const std::vector<ScalarValue>& table, LoopValueType index);
-  // (pointer) or, unless contiguous, (pointer, stride); and (pointer, [stride,] value).
-  std::string LoadFunction(LoopValueType type, bool contiguous,
+  // Elements that are `stride` apart: (pointer[, stride]) and (pointer, [stride,] value), with the
+  // stride where TakesStride.
+  std::string LoadFunction(LoopValueType type, int64_t stride,
                            AddressSpace space = AddressSpace::kGlobal);
-  std::string StoreFunction(LoopValueType type, bool contiguous,
+  std::string StoreFunction(LoopValueType type, int64_t stride,
                             AddressSpace space = AddressSpace::kGlobal);
+  // Not for neighbours, nor for elements of few vectors, which shuffles bring together.
+  bool TakesStride(LoopValueType type, int64_t stride) const;
   // (pointer, value): adds the lanes to elements that are neighbours, which other threads may do at
   // the same time; at once where the device can. Only if the language adds atomically.
   std::string AtomicAddFunction(LoopValueType type);
@@ -98,6 +101,10 @@ class CPrelude {
   // `text` is the function without its qualifiers.
   void DefineFunction(const std::string& name, const std::string& text);
   std::string FunctionOn(absl::string_view stem, LoopValueType type, AddressSpace space) const;
+  std::string LaneByLaneLoad(LoopValueType type, const std::string& stride);
+  std::string LaneByLaneStore(LoopValueType type, const std::string& stride) const;
+  std::string ShuffledLoad(LoopValueType type, int64_t stride);
+  std::string ShuffledStore(LoopValueType type, int64_t stride);
   std::string Spelled(LoopValueType type);  // vector types are remembered
   std::string KeySlotFunction(ScalarType type);
   std::string AtomicAddition(ScalarType type, AddressSpace space);  // CDialect::atomic_add_*

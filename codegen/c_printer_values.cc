@@ -100,10 +100,9 @@ std::string CPrinter::PrintLoad(const ValueNode& node, const LoadElements& load)
     return absl::StrCat(absl::Substitute(dialect_.unaligned_load, node.type.lanes), "(0, ", address,
                         ")");
   }
-  const bool contiguous = dialect_.computes_with_vectors && load.stride == 1;
-  const std::string function = prelude_.LoadFunction(node.type, contiguous, space);
-  return contiguous ? absl::StrCat(function, "(", address, ")")
-                    : absl::StrCat(function, "(", address, ", ", load.stride, ")");
+  return absl::StrCat(
+      prelude_.LoadFunction(node.type, load.stride, space), "(", address,
+      prelude_.TakesStride(node.type, load.stride) ? absl::StrCat(", ", load.stride) : "", ")");
 }
 
 std::string CPrinter::PrintLane(const Lane& lane) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codegen/combine_lanes.h"
+#include "codegen/shuffled_stride.h"
 #include "core/constraints.h"
 
 namespace mdh {
@@ -25,7 +26,9 @@ constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other p
 
 constexpr double kUnalignedLoad = 1.3;
 constexpr double kGatherPerLane = 1.5, kScatterPerLane = 1.6;
-constexpr double kLaneCycles = 1.5;  // of combining vectors whose lanes must be moved
+constexpr double kMaskedStore = 1.5;       // with its shuffle
+constexpr int64_t kMaskedStoreBytes = 64;  // devices whose vectors are as long have such stores
+constexpr double kLaneCycles = 1.5;        // of combining vectors whose lanes must be moved
 constexpr double kPackRow = 0.4, kPackColumn = 1.2, kPackFarColumn = 5;  // an element
 constexpr double kLineCycles = 12;  // a line of memory that nothing fetches ahead
 constexpr double kLongRunBytes = 512;
@@ -174,7 +177,11 @@ double TileCost::LoadCost(const TileChoice& choice, int input) const {
   const std::vector<int64_t>& strides = inputs_[input].strides[0];
   const int64_t along = strides[choice.vector_dimension];
   if (along == 0 || choice.packed[input]) return 1;
-  if (along != 1) return kGatherPerLane * static_cast<double>(choice.lanes);
+  if (along != 1) {
+    return IsShuffledStride(along, choice.lanes)
+               ? kUnalignedLoad * static_cast<double>(2 * std::abs(along) - 1)
+               : kGatherPerLane * static_cast<double>(choice.lanes);
+  }
   bool is_aligned = inputs_[input].strides.size() == 1;
   for (int d = 0; d < e_.rank(); ++d) {
     is_aligned &= d == choice.vector_dimension || strides[d] % choice.lanes == 0;
@@ -318,6 +325,16 @@ double TileCost::LaneCycles(const TileChoice& choice, double results) const {
   return results / of_run * (kLaneCycles * combinations + stores);
 }
 
+// Beyond the store of neighbours.
+double TileCost::ScatterCost(int64_t stride, int64_t lanes) const {
+  if (stride == 1) return 0;
+  const bool has_masks = device_.simd_bytes >= kMaskedStoreBytes;
+  if (IsShuffledStride(stride, lanes) && (has_masks || stride == -1)) {
+    return kMaskedStore * static_cast<double>(std::abs(stride));
+  }
+  return kScatterPerLane * static_cast<double>(lanes);
+}
+
 double TileCost::StoreCycles(const TileChoice& choice) const {
   double results = 1;
   const int v = choice.vector_dimension;
@@ -330,7 +347,7 @@ double TileCost::StoreCycles(const TileChoice& choice) const {
   double each = 1;
   if (v >= 0) {
     for (const Output& output : outputs_) {
-      if (output.strides[v] != 1) each += kScatterPerLane * static_cast<double>(choice.lanes);
+      each += ScatterCost(output.strides[v], choice.lanes);
     }
   }
   return kTileCycles + results * each + rows;

@@ -55,6 +55,7 @@ class TileCost {
   };
   Run RunOfResults(const TileChoice& choice) const;
   double LaneCycles(const TileChoice& choice, double results) const;
+  double ScatterCost(int64_t stride, int64_t lanes) const;
   double StoreCycles(const TileChoice& choice) const;
   double PackingCycles(const TileChoice& choice) const;
 

@@ -112,8 +112,16 @@ static inline f32x8 mdh_to_f32_h16x8(h16x8 a) {
   return mdh_real_f32x8(sign | (k & special) | (~k & finite));
 #endif
 }
-static inline h16x8 gather_h16x8(const uint16_t* p, int64_t stride) {
-  return (h16x8){p[0], p[1 * stride], p[2 * stride], p[3 * stride], p[4 * stride], p[5 * stride], p[6 * stride], p[7 * stride]};
+static inline h16x8 gather4_h16x8(const uint16_t* p) {
+#if (defined(__clang__) || __GNUC__ >= 12)
+  const h16x8 v0 = *(const h16x8_unaligned*)(p);
+  const h16x8 v1 = *(const h16x8_unaligned*)(p + 8);
+  const h16x8 v2 = *(const h16x8_unaligned*)(p + 16);
+  const h16x8 v3 = *(const h16x8_unaligned*)(p + 21);
+  return __builtin_shufflevector(__builtin_shufflevector(__builtin_shufflevector(v0, v1, 0, 4, 8, 12, -1, -1, -1, -1), v2, 0, 1, 2, 3, 8, 12, -1, -1), v3, 0, 1, 2, 3, 4, 5, 11, 15);
+#else
+  return (h16x8){p[0], p[1 * 4], p[2 * 4], p[3 * 4], p[4 * 4], p[5 * 4], p[6 * 4], p[7 * 4]};
+#endif
 }
 static inline int32_t mdh_bits_float(float x) {
   int32_t r;
@@ -162,25 +170,37 @@ static inline i32x8 mdh_select_i32x8(b8x8 m, i32x8 a, i32x8 b) {
   const i32x8 k = __builtin_convertvector(-(i8x8)m, i32x8);
   return (i32x8)((k & (i32x8)a) | (~k & (i32x8)b));
 }
-static inline void scatter_f32x8(float* p, int64_t stride, f32x8 x) {
-  p[0 * stride] = x[0];
-  p[1 * stride] = x[1];
-  p[2 * stride] = x[2];
-  p[3 * stride] = x[3];
-  p[4 * stride] = x[4];
-  p[5 * stride] = x[5];
-  p[6 * stride] = x[6];
-  p[7 * stride] = x[7];
+static inline void scatter2_f32x8(float* p, f32x8 x) {
+#if defined(__AVX512VL__) && (defined(__clang__) || __GNUC__ >= 12)
+  typedef float words __attribute__((vector_size(32)));
+  __builtin_ia32_storeups256_mask((float*)(p), (words)__builtin_shufflevector(x, x, 0, -1, 1, -1, 2, -1, 3, -1), (unsigned char)85);
+  __builtin_ia32_storeups256_mask((float*)(p + 8), (words)__builtin_shufflevector(x, x, 4, -1, 5, -1, 6, -1, 7, -1), (unsigned char)85);
+#else
+  p[0 * 2] = x[0];
+  p[1 * 2] = x[1];
+  p[2 * 2] = x[2];
+  p[3 * 2] = x[3];
+  p[4 * 2] = x[4];
+  p[5 * 2] = x[5];
+  p[6 * 2] = x[6];
+  p[7 * 2] = x[7];
+#endif
 }
-static inline void scatter_i32x8(int32_t* p, int64_t stride, i32x8 x) {
-  p[0 * stride] = x[0];
-  p[1 * stride] = x[1];
-  p[2 * stride] = x[2];
-  p[3 * stride] = x[3];
-  p[4 * stride] = x[4];
-  p[5 * stride] = x[5];
-  p[6 * stride] = x[6];
-  p[7 * stride] = x[7];
+static inline void scatter2_i32x8(int32_t* p, i32x8 x) {
+#if defined(__AVX512VL__) && (defined(__clang__) || __GNUC__ >= 12)
+  typedef int words __attribute__((vector_size(32)));
+  __builtin_ia32_storedqusi256_mask((int*)(p), (words)__builtin_shufflevector(x, x, 0, -1, 1, -1, 2, -1, 3, -1), (unsigned char)85);
+  __builtin_ia32_storedqusi256_mask((int*)(p + 8), (words)__builtin_shufflevector(x, x, 4, -1, 5, -1, 6, -1, 7, -1), (unsigned char)85);
+#else
+  p[0 * 2] = x[0];
+  p[1 * 2] = x[1];
+  p[2 * 2] = x[2];
+  p[3 * 2] = x[3];
+  p[4 * 2] = x[4];
+  p[5 * 2] = x[5];
+  p[6 * 2] = x[6];
+  p[7 * 2] = x[7];
+#endif
 }
 
 static inline void tile_i40(const void* restrict a, const void* restrict b, void* restrict best, const int64_t i) {
@@ -197,8 +217,8 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
   int empty = 1;
   for (int64_t j = 0; j < 500; j += 4) {
     const int64_t a_x__at = i * 4;
-    const f32x8 a_x__0 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at, 4));
-    const f32x8 a_y__0 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 1, 4));
+    const f32x8 a_x__0 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at));
+    const f32x8 a_y__0 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 1));
     const int64_t b_x__at = j * 4;
     const float b_x__0 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at]);
     const float b_y__0 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 1]);
@@ -218,8 +238,8 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
       best_distance__i0 = t_5;
       best_id__i0 = t_6;
     }
-    const f32x8 a_x__0_1 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 32, 4));
-    const f32x8 a_y__0_1 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 33, 4));
+    const f32x8 a_x__0_1 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 32));
+    const f32x8 a_y__0_1 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 33));
     const f32x8 t_7 = a_x__0_1 - b_x__0;
     const f32x8 t_8 = a_y__0_1 - b_y__0;
     const f32x8 t_9 = t_7 * t_7 + t_8 * t_8;
@@ -234,8 +254,8 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
       best_distance__i8 = t_12;
       best_id__i8 = t_13;
     }
-    const f32x8 a_x__0_2 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 64, 4));
-    const f32x8 a_y__0_2 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 65, 4));
+    const f32x8 a_x__0_2 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 64));
+    const f32x8 a_y__0_2 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 65));
     const f32x8 t_14 = a_x__0_2 - b_x__0;
     const f32x8 t_15 = a_y__0_2 - b_y__0;
     const f32x8 t_16 = t_14 * t_14 + t_15 * t_15;
@@ -250,8 +270,8 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
       best_distance__i16 = t_19;
       best_id__i16 = t_20;
     }
-    const f32x8 a_x__0_3 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 96, 4));
-    const f32x8 a_y__0_3 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 97, 4));
+    const f32x8 a_x__0_3 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 96));
+    const f32x8 a_y__0_3 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 97));
     const f32x8 t_21 = a_x__0_3 - b_x__0;
     const f32x8 t_22 = a_y__0_3 - b_y__0;
     const f32x8 t_23 = t_21 * t_21 + t_22 * t_22;
@@ -266,8 +286,8 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
       best_distance__i24 = t_26;
       best_id__i24 = t_27;
     }
-    const f32x8 a_x__0_4 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 128, 4));
-    const f32x8 a_y__0_4 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 129, 4));
+    const f32x8 a_x__0_4 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 128));
+    const f32x8 a_y__0_4 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 129));
     const f32x8 t_28 = a_x__0_4 - b_x__0;
     const f32x8 t_29 = a_y__0_4 - b_y__0;
     const f32x8 t_30 = t_28 * t_28 + t_29 * t_29;
@@ -428,16 +448,16 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
     best_id__i32 = t_139;
     empty = 0;
   }
-  scatter_f32x8(((float*)best) + i * 2, 2, best_distance__i0);
-  scatter_i32x8(((int32_t*)best) + i * 2 + 1, 2, best_id__i0);
-  scatter_f32x8(((float*)best) + i * 2 + 16, 2, best_distance__i8);
-  scatter_i32x8(((int32_t*)best) + i * 2 + 17, 2, best_id__i8);
-  scatter_f32x8(((float*)best) + i * 2 + 32, 2, best_distance__i16);
-  scatter_i32x8(((int32_t*)best) + i * 2 + 33, 2, best_id__i16);
-  scatter_f32x8(((float*)best) + i * 2 + 48, 2, best_distance__i24);
-  scatter_i32x8(((int32_t*)best) + i * 2 + 49, 2, best_id__i24);
-  scatter_f32x8(((float*)best) + i * 2 + 64, 2, best_distance__i32);
-  scatter_i32x8(((int32_t*)best) + i * 2 + 65, 2, best_id__i32);
+  scatter2_f32x8(((float*)best) + i * 2, best_distance__i0);
+  scatter2_i32x8(((int32_t*)best) + i * 2 + 1, best_id__i0);
+  scatter2_f32x8(((float*)best) + i * 2 + 16, best_distance__i8);
+  scatter2_i32x8(((int32_t*)best) + i * 2 + 17, best_id__i8);
+  scatter2_f32x8(((float*)best) + i * 2 + 32, best_distance__i16);
+  scatter2_i32x8(((int32_t*)best) + i * 2 + 33, best_id__i16);
+  scatter2_f32x8(((float*)best) + i * 2 + 48, best_distance__i24);
+  scatter2_i32x8(((int32_t*)best) + i * 2 + 49, best_id__i24);
+  scatter2_f32x8(((float*)best) + i * 2 + 64, best_distance__i32);
+  scatter2_i32x8(((int32_t*)best) + i * 2 + 65, best_id__i32);
 }
 
 static inline void tile_i24(const void* restrict a, const void* restrict b, void* restrict best, const int64_t i) {
@@ -450,8 +470,8 @@ static inline void tile_i24(const void* restrict a, const void* restrict b, void
   int empty = 1;
   for (int64_t j = 0; j < 500; j += 4) {
     const int64_t a_x__at = i * 4;
-    const f32x8 a_x__0 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at, 4));
-    const f32x8 a_y__0 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 1, 4));
+    const f32x8 a_x__0 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at));
+    const f32x8 a_y__0 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 1));
     const int64_t b_x__at = j * 4;
     const float b_x__0 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at]);
     const float b_y__0 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 1]);
@@ -471,8 +491,8 @@ static inline void tile_i24(const void* restrict a, const void* restrict b, void
       best_distance__i0 = t_5;
       best_id__i0 = t_6;
     }
-    const f32x8 a_x__0_1 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 32, 4));
-    const f32x8 a_y__0_1 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 33, 4));
+    const f32x8 a_x__0_1 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 32));
+    const f32x8 a_y__0_1 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 33));
     const f32x8 t_7 = a_x__0_1 - b_x__0;
     const f32x8 t_8 = a_y__0_1 - b_y__0;
     const f32x8 t_9 = t_7 * t_7 + t_8 * t_8;
@@ -487,8 +507,8 @@ static inline void tile_i24(const void* restrict a, const void* restrict b, void
       best_distance__i8 = t_12;
       best_id__i8 = t_13;
     }
-    const f32x8 a_x__0_2 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 64, 4));
-    const f32x8 a_y__0_2 = mdh_to_f32_h16x8(gather_h16x8(((const uint16_t*)a) + a_x__at + 65, 4));
+    const f32x8 a_x__0_2 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 64));
+    const f32x8 a_y__0_2 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 65));
     const f32x8 t_14 = a_x__0_2 - b_x__0;
     const f32x8 t_15 = a_y__0_2 - b_y__0;
     const f32x8 t_16 = t_14 * t_14 + t_15 * t_15;
@@ -595,12 +615,12 @@ static inline void tile_i24(const void* restrict a, const void* restrict b, void
     best_id__i16 = t_83;
     empty = 0;
   }
-  scatter_f32x8(((float*)best) + i * 2, 2, best_distance__i0);
-  scatter_i32x8(((int32_t*)best) + i * 2 + 1, 2, best_id__i0);
-  scatter_f32x8(((float*)best) + i * 2 + 16, 2, best_distance__i8);
-  scatter_i32x8(((int32_t*)best) + i * 2 + 17, 2, best_id__i8);
-  scatter_f32x8(((float*)best) + i * 2 + 32, 2, best_distance__i16);
-  scatter_i32x8(((int32_t*)best) + i * 2 + 33, 2, best_id__i16);
+  scatter2_f32x8(((float*)best) + i * 2, best_distance__i0);
+  scatter2_i32x8(((int32_t*)best) + i * 2 + 1, best_id__i0);
+  scatter2_f32x8(((float*)best) + i * 2 + 16, best_distance__i8);
+  scatter2_i32x8(((int32_t*)best) + i * 2 + 17, best_id__i8);
+  scatter2_f32x8(((float*)best) + i * 2 + 32, best_distance__i16);
+  scatter2_i32x8(((int32_t*)best) + i * 2 + 33, best_id__i16);
 }
 
 // Compute, each thread its share of the parts.

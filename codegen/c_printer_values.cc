@@ -310,6 +310,11 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
             return absl::StrCat(function, "(", PrintValue(*v.sum, 0), ", ", PrintValue(*v.a, 0),
                                 has_b ? ", " : "", has_b ? PrintValue(*v.b, 0) : "", ")");
           },
+          [&](const OrderKeys& v) {
+            const std::string function =
+                prelude_.OrderKeysFunction(node.type, v.value->type.scalar, v.nan_is_least);
+            return absl::StrCat(function, "(", PrintValue(*v.value, 0), ")");
+          },
           [&](const IndexValue& index) { return PrintIndexValue(node, index); },
           [&](const LoadOfBlock& v) {
             if (!dialect_.has_clusters()) NotInLanguage(dialect_, "clusters of blocks");

@@ -31,7 +31,7 @@ inline void ForEachCompiler(const std::string& source,
       const std::string command = absl::StrCat(
           how,
           " -O2 -w -Wno-psabi -shared -fPIC -fno-math-errno -fno-trapping-math -ffp-contract=fast",
-          " -o ", library, " ", folder, "/test.c");
+          " -o ", library, " ", folder, "/test.c -lm");
       ASSERT_EQ(std::system(command.c_str()), 0) << command;
       void* loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
       ASSERT_NE(loaded, nullptr) << dlerror();

@@ -2,6 +2,7 @@
 MDH_UPDATE_DOCUMENTATION=1 rewrites what commands print, and the API's reference."""
 
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -137,17 +138,28 @@ def test_a_document_is_true(name, shell, short_folder, request):
     assert run_document(SOURCE / name, shell, short_folder, UPDATE, lacks) == []
 
 
+def links(document):
+    """(file, anchor) of those that lead to files."""
+    found = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", prose(document.read_text()))
+    return [(document.parent / path if path else document, anchor) for path, anchor in found
+            if not path.startswith("http")]
+
+
 def test_links_lead_somewhere():
     for name in all_documents():
-        document = SOURCE / name
-        text = document.read_text()
-        for path, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", prose(text)):
-            if path.startswith("http"):
-                continue
-            target = document.parent / path if path else document
-            assert target.exists(), f"{name}: {path}"
-            if anchor:
-                assert anchor in anchors(target.read_text()), f"{name}: {path}#{anchor}"
+        for target, anchor in links(SOURCE / name):
+            assert target.exists(), f"{name}: {target}"
+            assert not anchor or anchor in anchors(target.read_text()), f"{name}: {target}#{anchor}"
+
+
+def test_links_of_installed_documents_lead_somewhere(installed):
+    if not installed:
+        pytest.skip("the libraries were not built")
+    documents = pathlib.Path(installed["CMAKE_PREFIX_PATH"]) / "share" / "doc" / "mdhd"
+    assert (documents / "README.md").exists()
+    for document in documents.rglob("*.md"):
+        for target, _ in links(document):
+            assert target.exists(), f"{document}: {target}"
 
 
 def test_files_that_documents_name_are_there():

@@ -171,6 +171,17 @@ def test_files_that_documents_name_are_there():
     assert missing == []
 
 
+def test_names_of_the_glossary_are_where_it_says():
+    rows = re.findall(r"^\|[^|]*\|([^|]*`[A-Z][^|]*)\|([^|]*/[^|]*)\|$", (DOCUMENTS / "glossary.md").read_text(), flags=re.M)
+    assert rows
+    for names, places in rows:
+        places = [SOURCE / place for place in re.findall("`([^`]+)`", places)]
+        files = [file for place in places for file in (place.glob("*.h") if place.is_dir() else [place])]
+        text = "".join(file.read_text() for file in files)
+        for name in re.findall("`([^`]+)`", names):
+            assert re.search(rf"\b{name}\b", text), f"{name} is not in {places}"
+
+
 def test_options_in_the_document_are_those_of_the_daemon(daemon_program):
     printed = subprocess.run([daemon_program, "--print-config"], capture_output=True, text=True, check=True).stdout
     options = set(re.findall(r"^(?:# )?([a-z-]+)(?: = .*)?$", printed, flags=re.M))

@@ -182,6 +182,23 @@ def test_names_of_the_glossary_are_where_it_says():
             assert re.search(rf"\b{name}\b", text), f"{name} is not in {places}"
 
 
+def test_options_that_the_text_names_are_there(daemon_program):
+    """Of the programs, and of the scripts in deploy/."""
+    def help_of(*words):
+        return subprocess.run([*words, "--help"], capture_output=True, text=True, check=True).stdout
+
+    mdh = daemon_program.parent / "mdh"
+    commands = re.findall(r"^  ([a-z-]+) {2,}", help_of(mdh).partition("Subcommands:")[2], flags=re.M)
+    known = "".join([help_of(daemon_program), help_of(mdh), help_of(daemon_program.parent / "mdh-lower"),
+                     *(help_of(mdh, command) for command in commands),
+                     *(path.read_text() for path in (SOURCE / "deploy").iterdir() if path.is_file()),
+                     *(path.read_text() for path in (SOURCE / "tests" / "benchmarks" / "gpu").glob("*.py"))])
+    others = {"--gtest_filter", "--backend"}  # of tests
+    for name in RUN:
+        for option in re.findall(r"(--[a-z][a-z_-]+)", "".join(re.findall("`[^`]+`", prose((SOURCE / name).read_text())))):
+            assert option in others or re.search(rf"{option}\b", known), f"{name}: {option}"
+
+
 def test_options_in_the_document_are_those_of_the_daemon(daemon_program):
     printed = subprocess.run([daemon_program, "--print-config"], capture_output=True, text=True, check=True).stdout
     options = set(re.findall(r"^(?:# )?([a-z-]+)(?: = .*)?$", printed, flags=re.M))

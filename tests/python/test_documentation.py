@@ -16,14 +16,14 @@ from documentation import Block, console_parts, fits, read_blocks, run_document,
 
 DOCUMENTS = SOURCE / "deploy" / "docs"
 UPDATE = "MDH_UPDATE_DOCUMENTATION" in os.environ
-RUN = ["README.md", "client/examples/README.md", "core/c_loops/README.md", "codegen/README.md", "tuner/README.md",
+RUN = ["README.md", "client/examples/README.md", "core/c_loops/README.md", "core/text/grammar.md", "codegen/README.md",
+       "tuner/README.md",
        *(f"deploy/docs/{name}.md" for name in (
            "tutorial", "gallery", "limits", "front-ends", "language", "tuning", "programs", "service", "operating",
            "how-it-works", "glossary", "benchmarks", "development"))]
 # What is not run here, and where it is looked at.
 OTHERS = {
     "client/python/README.md": "test_package.py, test_tuner.py",
-    "core/text/grammar.md": "below; tests/core",
     "deploy/docs/api.md": "below",
     "deploy/docs/terminal.md": "test_pictures.py",
 }

@@ -151,6 +151,11 @@ def test_links_lead_somewhere():
             assert not anchor or anchor in anchors(target.read_text()), f"{name}: {target}#{anchor}"
 
 
+def test_the_readme_lists_every_document():
+    linked = {target.resolve() for target, _ in links(SOURCE / "README.md")}
+    assert {SOURCE / name for name in all_documents()} - {SOURCE / "README.md"} <= linked
+
+
 def test_links_of_installed_documents_lead_somewhere(installed):
     if not installed:
         pytest.skip("the libraries were not built")

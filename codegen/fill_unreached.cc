@@ -19,7 +19,7 @@ constexpr int64_t kMostItemsPerThread = 64;
 // Runs that threads of a CPU share rather than the elements of each.
 constexpr int64_t kManyRuns = 64;
 // Of a CPU's vectors, whose lanes are gaps between results that are close to each other.
-constexpr int64_t kVectorBytes = 64;
+constexpr int64_t kGapVectorBytes = 64;
 
 // A type as large as the greatest of a record's fields, of which a record is a whole number.
 ScalarType UnitOf(const ElementType& type) {
@@ -59,7 +59,7 @@ class RunFiller {
   static int64_t Items(const ElementRuns& runs) { return runs.runs() * runs.length; }
 
   Block Fill(ElementRuns runs) const {
-    const int64_t lanes = kVectorBytes / SizeBytes(unit_);
+    const int64_t lanes = kGapVectorBytes / SizeBytes(unit_);
     const bool has_vectors = sharing_ == ItemSharing::kContiguous && units_ == 1 && is_in_order_ &&
                              SizeBytes(unit_) >= 4 && !runs.levels.empty() &&
                              IsShuffledStride(runs.levels.back().step, lanes) &&

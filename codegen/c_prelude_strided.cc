@@ -132,12 +132,12 @@ std::string CPrelude::ShuffledStore(LoopValueType type, int64_t stride) {
   std::string stores;
   for (int64_t v = 0; v < cover.vectors(); ++v) {
     std::vector<int> lanes(type.lanes, -1);
-    unsigned mask = 0;
+    uint64_t mask = 0;
     for (int l = 0; l < type.lanes; ++l) {
       const Place place = cover.Find(l, /*stays_inside=*/false);
       if (place.vector != v) continue;
       lanes[place.lane] = l;
-      mask |= 1u << place.lane;
+      mask |= uint64_t{1} << place.lane;
     }
     std::string numbers;
     for (const int l : lanes) absl::StrAppend(&numbers, ", ", l);

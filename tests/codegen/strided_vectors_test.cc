@@ -19,7 +19,7 @@ namespace {
 
 constexpr ScalarType kTypes[] = {ScalarType::kInt8,    ScalarType::kFloat16, ScalarType::kInt32,
                                  ScalarType::kFloat32, ScalarType::kInt64,   ScalarType::kFloat64};
-constexpr int kLaneCounts[] = {2, 4, 8, 16, 32};
+constexpr int kLaneCounts[] = {2, 4, 8, 16, 64};
 constexpr int kStrides[] = {-5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 9};
 
 std::string FunctionName(absl::string_view what, LoopValueType type, int stride) {
@@ -83,7 +83,7 @@ void ExpectLanes(void* library, const std::string& how, LoopValueType type, int 
   for (const int64_t lowest : {int64_t{0}, count - span}) {  // at both ends of the pages
     T* const first = memory + lowest + (stride < 0 ? span - 1 : 0);
     for (int64_t n = 0; n < span; ++n) memory[lowest + n] = static_cast<T>(n + 1);
-    T lanes[32];
+    T lanes[64];
     load_lanes(first, lanes);
     for (int l = 0; l < type.lanes; ++l) {
       EXPECT_EQ(lanes[l], first[l * stride]) << how << " " << load << " lane " << l;

@@ -238,17 +238,18 @@ Status RunningDaemon::ReadDeviceList() {
 }
 
 Status RunningDaemon::BeginToOpenDevices() {
-  return opening_->Begin([this](StartFailure& failure) -> Status {
+  return opening_->Begin([this] {
     lookup_table_->SetEnvironments(catalogue_->Environments());
-    failure = StartFailure::kDatabase;
-    MDH_RETURN_IF_ERROR(jobs_->Begin());
+    if (const Status begun = jobs_->Begin(); !begun.ok()) {
+      spdlog::error("{}; lookups are served, and jobs begin when that is over",
+                    std::string(begun.message()));
+    }
     DeviceKeeperOptions keeping;
     keeping.on_new_compilers = [this] {
       lookup_table_->SetEnvironments(catalogue_->Environments());
     };
     keeper_ = std::make_unique<DeviceKeeper>(catalogue_->devices(), std::move(keeping));
     if (store_->CheckWritable().ok()) StartRemeasurer();
-    return absl::OkStatus();
   });
 }
 
@@ -292,9 +293,7 @@ Status RunningDaemon::StartJobs() {
   if (!store_->CheckWritable().ok()) return absl::OkStatus();
   HousekeeperOptions housekeeping;
   housekeeping.owner = kOwner;
-  // What is still unsaved was logged when that began.
-  housekeeping.looks = {[this] { store_->LookAfter(); },
-                        [this] { jobs_->SaveUnsaved().IgnoreError(); }};
+  housekeeping.looks = {[this] { store_->LookAfter(); }, [this] { jobs_->LookAfter(); }};
   housekeeper_ = std::make_unique<Housekeeper>(*store_, Admin(), std::move(housekeeping));
   return absl::OkStatus();
 }

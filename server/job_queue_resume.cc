@@ -39,8 +39,7 @@ Status JobQueue::TakeUpUnfinishedJobs() {
   std::vector<std::string> devices;
   for (const auto& device : catalogue_.devices()) devices.push_back(device->name());
   MDH_RETURN_IF_ERROR(store_.ClaimJobs(claim, now, devices).status());
-  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningJob> own,
-                       store_.UnfinishedJobs(options_.owner));
+  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningJob> own, store_.UnfinishedJobs(options_.owner));
   MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningJob> all, store_.UnfinishedJobs());
   // All are read before one is taken up: what fails now is tried again.
   std::vector<std::shared_ptr<Job>> restored;

@@ -157,7 +157,7 @@ AdminOptions RunningDaemon::Admin() const {
 
 Status RunningDaemon::ReadCertificates() {
   if (options_.tls.certificate.empty()) return absl::OkStatus();
-  MDH_ASSIGN_OR_RETURN(certificates_, TlsCertificates::Open(options_.tls));
+  MDH_ASSIGN_OR_RETURN(certificates_, TlsCertificates::Open(options_.tls, options_.trusted));
   return absl::OkStatus();
 }
 

@@ -105,7 +105,7 @@ class RunningDaemon : public Daemon {
   void StartRemeasurer() ABSL_LOCKS_EXCLUDED(remeasurer_mutex_);
   AdminOptions Admin() const;
   std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const std::string& address);
-  void WatchFiles();
+  Status WatchFiles();
   void StopRemeasurer() ABSL_LOCKS_EXCLUDED(remeasurer_mutex_);
   Status ServeMetrics();
 
@@ -161,7 +161,7 @@ Status RunningDaemon::ReadCertificates() {
   return absl::OkStatus();
 }
 
-void RunningDaemon::WatchFiles() {
+Status RunningDaemon::WatchFiles() {
   std::vector<FileWatch::File> files;
   if (certificates_ != nullptr) {
     files.push_back({options_.tls.certificate, [this] { return certificates_->Reload(); }});
@@ -169,7 +169,9 @@ void RunningDaemon::WatchFiles() {
   if (principals_ != nullptr) {
     files.push_back({options_.principals_file, [this] { return principals_->Reload(); }});
   }
-  if (!files.empty()) file_watch_ = std::make_unique<FileWatch>(std::move(files));
+  if (files.empty()) return absl::OkStatus();
+  MDH_ASSIGN_OR_RETURN(file_watch_, FileWatch::Start(std::move(files)));
+  return absl::OkStatus();
 }
 
 std::shared_ptr<grpc::ServerCredentials> RunningDaemon::CredentialsFor(const std::string& address) {
@@ -254,11 +256,16 @@ Status RunningDaemon::BeginToOpenDevices() {
 }
 
 void RunningDaemon::StartRemeasurer() {
-  auto remeasurer =
-      std::make_unique<Remeasurer>(*lookup_table_, *catalogue_, *jobs_, RemeasurerOptions());
-  for (const v1::TuningRecord& record : std::exchange(disturbed_, {})) remeasurer->Note(record);
+  Result<std::unique_ptr<Remeasurer>> started =
+      Remeasurer::Start(*lookup_table_, *catalogue_, *jobs_, RemeasurerOptions());
+  if (!started.ok()) {
+    spdlog::warn("disturbed records are not measured again: {}",
+                 std::string(started.status().message()));
+    return;
+  }
+  for (const v1::TuningRecord& record : std::exchange(disturbed_, {})) (*started)->Note(record);
   absl::MutexLock lock(&remeasurer_mutex_);
-  remeasurer_ = std::move(remeasurer);
+  remeasurer_ = *std::move(started);
 }
 
 Status RunningDaemon::StartJobs() {
@@ -294,7 +301,7 @@ Status RunningDaemon::StartJobs() {
   HousekeeperOptions housekeeping;
   housekeeping.owner = kOwner;
   housekeeping.looks = {[this] { store_->LookAfter(); }, [this] { jobs_->LookAfter(); }};
-  housekeeper_ = std::make_unique<Housekeeper>(*store_, Admin(), std::move(housekeeping));
+  MDH_ASSIGN_OR_RETURN(housekeeper_, Housekeeper::Start(*store_, Admin(), std::move(housekeeping)));
   return absl::OkStatus();
 }
 
@@ -341,8 +348,8 @@ Status RunningDaemon::Serve() {
   if (options_.on_serving) options_.on_serving();
   server_ = builder.BuildAndStart();
   if (server_ != nullptr) {
-    lookup_server_->Start();
-    watches_->Start(lookup_server_->queue());
+    MDH_RETURN_IF_ERROR(lookup_server_->Start());
+    MDH_RETURN_IF_ERROR(watches_->Start(lookup_server_->queue()));
   }
   for (size_t i = 0; i < ports.size(); ++i) {
     const std::string& address = options_.listen[i];
@@ -359,7 +366,7 @@ Status RunningDaemon::Serve() {
                              : address);
     spdlog::info("listening on {}", addresses_.back());
   }
-  WatchFiles();
+  MDH_RETURN_IF_ERROR(WatchFiles());
   return ServeMetrics();
 }
 

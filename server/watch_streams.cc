@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/start_thread.h"
 #include "proto/error_details.h"
 
 namespace mdh {
@@ -19,12 +20,13 @@ constexpr absl::Duration kShortest = absl::Milliseconds(10);
 
 WatchStreams::~WatchStreams() { Join(); }
 
-void WatchStreams::Start(grpc::ServerCompletionQueue& queue) {
+Status WatchStreams::Start(grpc::ServerCompletionQueue& queue) {
   queue_ = &queue;
   for (const Make& make : makers_) {
     for (int n = 0; n < kWaiting; ++n) Arm(make);
   }
-  thread_ = std::thread([this] { Work(); });
+  MDH_ASSIGN_OR_RETURN(thread_, StartThread([this] { Work(); }));
+  return absl::OkStatus();
 }
 
 void WatchStreams::Arm(const Make& make) {

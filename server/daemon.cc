@@ -12,9 +12,12 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "core/start_thread.h"
 #include "proto/endpoint.h"
 #include "proto/error_details.h"
 #include "server/access_control.h"
@@ -70,6 +73,23 @@ class WorkDirectoryRemoval {
  private:
   const std::string path_;
 };
+
+// More than gRPC starts for a server; it aborts where it cannot.
+constexpr int kThreadsOfServer = 12;
+
+Status CheckThatThreadsStart(int count) {
+  absl::Notification end;
+  std::vector<std::thread> threads;
+  Status started;
+  for (int n = 0; n < count && started.ok(); ++n) {
+    Result<std::thread> thread = StartThread([&end] { end.WaitForNotification(); });
+    started = thread.status();
+    if (thread.ok()) threads.push_back(*std::move(thread));
+  }
+  end.Notify();
+  for (std::thread& thread : threads) thread.join();
+  return started;
+}
 
 // Members are destroyed in reverse order: the server before the services before what they use.
 class RunningDaemon : public Daemon {
@@ -346,6 +366,7 @@ Status RunningDaemon::Serve() {
   builder.RegisterService(admin_service_.get());
   lookup_server_->AddTo(builder);
   if (options_.on_serving) options_.on_serving();
+  MDH_RETURN_IF_ERROR(CheckThatThreadsStart(kThreadsOfServer));
   server_ = builder.BuildAndStart();
   if (server_ != nullptr) {
     MDH_RETURN_IF_ERROR(lookup_server_->Start());

@@ -75,7 +75,7 @@ class WorkDirectoryRemoval {
 };
 
 // More than gRPC starts for a server; it aborts where it cannot.
-constexpr int kThreadsOfServer = 12;
+constexpr int kThreadsOfServer = 6;
 
 Status CheckThatThreadsStart(int count) {
   absl::Notification end;

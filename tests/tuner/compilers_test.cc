@@ -333,6 +333,16 @@ TEST_F(CompilersTest, ACompilerThatASignalEndedIsCalledAgain) {
   }
 }
 
+TEST_F(CompilersTest, ACompilerThatWritesNoLibraryIsNotUsed) {
+  for (const char* writes : {"exit 0", "while [ $1 != -o ]; do shift; done; echo garbage > $2"}) {
+    const std::string script =
+        std::string("case \"$*\" in *dump*) echo 12;; *) ") + writes + ";; esac";
+    EXPECT_THAT(std::string(Find(FolderWith("gcc", script)).status().message()),
+                ::testing::EndsWith("gcc: the compiler wrote no library"));
+    std::filesystem::remove_all(directory_.path() / "folder_of_gcc");
+  }
+}
+
 TEST_F(CompilersTest, ACompilerOfNoVersionIsNotUsed) {
   EXPECT_THAT(std::string(Find(FolderWith("gcc",
                                           "case \"$*\" in *dump*) exit 1;; *) exec $(PATH=/usr/bin:"

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <iterator>
+#include <string_view>
 #include <system_error>
 
 #include "absl/strings/match.h"
@@ -82,6 +84,14 @@ std::string LackOfMachine(const CompileOutcome& outcome) {
     if (absl::StrContains(outcome.reason, text)) return text;
   }
   return "";
+}
+
+// As far as its first bytes tell.
+bool IsLibrary(const std::string& path) {
+  constexpr std::string_view kElf = "\177ELF";
+  char begin[kElf.size()] = {};
+  return std::ifstream(path, std::ios::binary).read(begin, sizeof(begin)) &&
+         std::string_view(begin, sizeof(begin)) == kElf;
 }
 
 // Whether a compiler, or what it calls, was killed or crashed: somebody's doing, or of a machine
@@ -249,7 +259,11 @@ CompileOutcome Compilers::Finish(const Running& running, const ChildEnd& end) {
   CompileOutcome outcome;
   outcome.compile_ns = (NowNs() - running.started_ns) / static_cast<int64_t>(running.jobs.size());
   if (end.signal == 0 && end.exit_code == 0) {
-    outcome.library = base + ".so";
+    if (IsLibrary(base + ".so")) {
+      outcome.library = base + ".so";
+    } else {
+      outcome.reason = "the compiler wrote no library";
+    }
   } else if (end.signal == SIGXFSZ) {
     outcome.reason = absl::StrCat("the compiler printed, or wrote, more than ",
                                   kMostCompilerFileBytes >> 20, " MiB");

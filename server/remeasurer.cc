@@ -5,11 +5,11 @@
 #include <fstream>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "core/start_thread.h"
 #include "core/text/parser.h"
 #include "server/job_request.h"
 #include "server/kernel_key.h"
+#include "server/steady_time.h"
 #include "server/tuning_request.h"
 #include "server/wire_reader.h"
 
@@ -155,7 +155,7 @@ void Remeasurer::MeasureOneRecord() {
 std::optional<v1::KernelKey> Remeasurer::TakeDue() {
   const JobQueue::Counts jobs = jobs_.CountJobs();
   if (jobs.queued + jobs.running > 0) return std::nullopt;
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyTime();
   absl::MutexLock lock(&mutex_);
   for (auto& [name, pending] : pending_) {
     if (pending.next > now || FreeDeviceFor(pending.key) == nullptr) continue;

@@ -133,7 +133,7 @@ def threads_here() -> int:
     with contextlib.suppress(AttributeError):
         places = range(library.omp_get_num_places())
         threads += [sum(map(library.omp_get_place_num_procs, places))] if places else []
-    return min(threads)
+    return int(min(threads))
 
 
 @functools.lru_cache(maxsize=None)

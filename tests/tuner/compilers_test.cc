@@ -353,15 +353,17 @@ TEST_F(CompilersTest, ACompilerOfNoVersionIsNotUsed) {
 }
 
 TEST_F(CompilersTest, WhatACompilerSaysIsText) {
-  Compilers odd =
-      *Find(FolderWith("gcc",
-                       "case \"$*\" in *dump*) printf '12\\377\\n; more';; *-DBAD*) printf 'error: "
-                       "\\377'; exit 1;; *) exec " +
-                           std::string("$(PATH=/usr/bin:/bin command -v gcc) \"$@\";; esac")));
+  Compilers odd = *Find(FolderWith(
+      "gcc",
+      "case \"$*\" in *dump*) printf '12\\377\\n; more';; *-DBAD*) printf 'error: \\377'; exit 1;; "
+      "*-DLINK*) echo 'ld: no such library'; echo 'collect2: error: ld returned 1 exit status'; "
+      "exit 1;; *) exec $(PATH=/usr/bin:/bin command -v gcc) \"$@\";; esac"));
   EXPECT_EQ(odd.Description(), "gcc 12?");
-  const auto outcomes =
-      *odd.Compile({{Compiler::kGcc, "int f;\n", {"-DBAD"}}}, kCompilersLimit, supervisor_);
+  const auto outcomes = *odd.Compile(
+      {{Compiler::kGcc, "int f;\n", {"-DBAD"}}, {Compiler::kGcc, "int f;\n", {"-DLINK"}}},
+      kCompilersLimit, supervisor_);
   EXPECT_EQ(outcomes[0].reason, "error: ?");
+  EXPECT_EQ(outcomes[1].reason, "ld: no such library");
 }
 
 TEST_F(CompilersTest, OnlyLibrariesStayInTheDirectory) {

@@ -52,6 +52,7 @@ std::string FirstError(const std::string& log, const std::string& directory) {
   std::string first;
   for (const absl::string_view line : absl::StrSplit(log, '\n', absl::SkipWhitespace())) {
     if (first.empty()) first = std::string(line);
+    if (absl::StrContains(line, "ld returned")) break;  // the linker has said why
     if (absl::StrContains(line, "error:") || absl::StrContains(line, "undefined reference")) {
       first = std::string(line);
       break;

@@ -155,8 +155,10 @@ def einsum(subscripts: str, *, source: Optional[KernelSource] = None, out_dtype:
     with a number for each further one; default: one in the namespace "mdh". `options`: of
     KernelSource, instead of `source`. Errors: ExpressionError.
     """
-    how = _How(source or KernelSource(**options), accumulate,
-               None if out_dtype is None else as_scalar_type(_TYPE_OF.get(out_dtype, out_dtype), "the output"))
+    out_type = None
+    if out_dtype is not None:
+        out_type = as_scalar_type(_TYPE_OF.get(out_dtype, out_dtype), "the output")
+    how = _How(source or KernelSource(**options), accumulate, out_type)
     if "..." in subscripts:
         return _Elliptic(subscripts, how, name).call
     return _Contraction(subscripts, how, name).call
@@ -178,18 +180,25 @@ class _Elliptic:
         self._subscripts = subscripts
         self._how = how
         self._name = name
+        self._lock = threading.Lock()
         self._contractions: Dict[str, Callable[..., Any]] = {}
         # As of a contraction, errors in the subscripts are found before a tensor comes.
         operands = "".join(subscripts.split()).partition("->")[0].replace("...", "").split(",")
         without_ellipsis(subscripts, [[1] * len(letters) for letters in operands])
 
     def call(self, *tensors: Any) -> Any:
-        plain, dropped = without_ellipsis(self._subscripts, [tuple(t.shape) for t in tensors])
+        shapes = [[int(extent) for extent in tensor.shape] for tensor in tensors]
+        plain, dropped = without_ellipsis(self._subscripts, shapes)
         if plain not in self._contractions:
-            number = len(self._contractions)
-            name = f"{self._name}_{number + 1}" if self._name and number > 0 else self._name
-            self._contractions[plain] = _Contraction(plain, self._how, name).call
+            with self._lock:
+                self._make(plain)
         return self._contractions[plain](*map(_without, tensors, dropped))
+
+    def _make(self, plain: str) -> None:
+        number = len(self._contractions)
+        name = f"{self._name}_{number + 1}" if self._name and number > 0 else self._name
+        if plain not in self._contractions:
+            self._contractions[plain] = _Contraction(plain, self._how, name).call
 
 
 def _without(tensor: Any, axes: Sequence[int]) -> Any:

@@ -85,7 +85,8 @@ def test_type_checkers_see_all_names(tmp_path):
                                                            "Client.__name__, fp32.name, scalar_max.name")
                        .replace("def rows():", "def rows() -> object:"))
     whole = tmp_path / "whole.py"
-    whole.write_text("import mdh\nx: int = mdh.einsum('i->', i=3).name\nmdh.max, mdh.abs\n")
+    whole.write_text("import mdh\nx: int = mdh.einsum('i->', i=3).name\nmdh.max, mdh.abs\n"
+                     "def load(kernel: mdh.Kernel) -> mdh.CpuKernel:\n    return mdh.CpuKernel(kernel)\n")
     # `mdh` of the star has all names, too.
     starred = tmp_path / "starred.py"
     starred.write_text("from mdh import *\n" + BOTH.replace("def rows():", "def rows() -> object:"))

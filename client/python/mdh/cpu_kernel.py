@@ -30,12 +30,24 @@ _LANGUAGE = "OpenMP C"
 class CompiledKernel(Protocol):
     """What is needed of a kernel: `mdh.Kernel` has it."""
 
-    entry: str
-    language: str
-    source: str
-    arguments: Tuple[KernelArgument, ...]
-    compiler: str
-    compile_options: Tuple[str, ...]
+    @property
+    def entry(self) -> str: ...
+
+    @property
+    def language(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def arguments(self) -> Tuple[KernelArgument, ...]: ...
+
+    @property
+    def compiler(self) -> str: ...
+
+    @property
+    def compile_options(self) -> Tuple[str, ...]: ...
+
     # stages: int; of the body, and 0 or not there if only the entry function can be called
     # threads: int; of the measurement, where it is known
 

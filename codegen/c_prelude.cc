@@ -183,53 +183,6 @@ std::string CPrelude::TableFunction(const std::vector<ScalarValue>& table, LoopV
   return name;
 }
 
-// Functions on pointers to other than global memory have its name in theirs.
-std::string CPrelude::FunctionOn(absl::string_view stem, LoopValueType type,
-                                 AddressSpace space) const {
-  const absl::string_view pointed = dialect_.spaces[static_cast<size_t>(space)];
-  const bool named = pointed != dialect_.spaces[static_cast<size_t>(AddressSpace::kGlobal)];
-  const char* names[] = {"", "_shared", "_private"};
-  return absl::StrCat(stem, CType(type, dialect_), named ? names[static_cast<size_t>(space)] : "");
-}
-
-std::string CPrelude::LoadFunction(LoopValueType type, bool contiguous, AddressSpace space) {
-  const std::string vector = VectorType(type);
-  const std::string pointer = CPointer(dialect_, space, true, CType(type.scalar, dialect_));
-  const std::string name = FunctionOn(contiguous ? "load_" : "gather_", type, space);
-  if (contiguous) {
-    DefineFunction(name, absl::Substitute("$0 $1($2 p) { return *(const $0_unaligned*)p; }\n",
-                                          vector, name, pointer));
-    return name;
-  }
-  std::string lanes = "p[0]";
-  for (int l = 1; l < type.lanes; ++l) absl::StrAppend(&lanes, ", p[", l, " * stride]");
-  const bool is_native = !NativeVector(dialect_, type).empty();
-  DefineFunction(
-      name,
-      absl::Substitute(
-          "$0 $1($2 p, $3 stride) {\n  return $4;\n}\n", vector, name, pointer, dialect_.wide_index,
-          absl::Substitute(is_native ? dialect_.native_vector : dialect_.vector, vector, lanes)));
-  return name;
-}
-
-std::string CPrelude::StoreFunction(LoopValueType type, bool contiguous, AddressSpace space) {
-  const std::string vector = VectorType(type);
-  const std::string pointer = CPointer(dialect_, space, false, CType(type.scalar, dialect_));
-  const std::string name = FunctionOn(contiguous ? "store_" : "scatter_", type, space);
-  if (contiguous) {
-    DefineFunction(name, absl::Substitute("void $1($2 p, $0 x) { *($0_unaligned*)p = x; }\n",
-                                          vector, name, pointer));
-    return name;
-  }
-  std::string body;
-  for (int l = 0; l < type.lanes; ++l) {
-    absl::StrAppend(&body, "  p[", l, " * stride] = ", CLane(dialect_, type, "x", l), ";\n");
-  }
-  DefineFunction(name, absl::Substitute("void $1($2 p, $3 stride, $0 x) {\n$4}\n", vector, name,
-                                        pointer, dialect_.wide_index, body));
-  return name;
-}
-
 bool CPrelude::CanStream(LoopValueType type) {
   const int bytes = SizeBytes(type.scalar) * type.lanes;
   return bytes == 16 || bytes == 32 || bytes == 64;

@@ -17,7 +17,9 @@ namespace mdh {
 // Collects what a translation unit's prelude must define, and defines it.
 class CPrelude {
  public:
-  explicit CPrelude(const CDialect& dialect = GnuC()) : dialect_(dialect) {}
+  // `may_round_otherwise`: exp and the like of vectors need not have the bits of those of scalars.
+  explicit CPrelude(const CDialect& dialect = GnuC(), bool may_round_otherwise = false)
+      : dialect_(dialect), may_round_otherwise_(may_round_otherwise) {}
   const CDialect& dialect() const { return dialect_; }
 
   // Names of vector types; remembers to define them.
@@ -37,6 +39,8 @@ class CPrelude {
   std::string GroupHalvesFunction(const GroupHalves& halves);
   // (sum, a) or (sum, a, b): AddProducts, for vectors of `lanes` lanes of types `a` and `b`.
   std::string AddProductsFunction(LoopValueType sum, LoopValueType a, std::optional<ScalarType> b);
+  // (halves) -> keys or (keys) -> halves of the type `to`: OrderKeys, for vectors.
+  std::string OrderKeysFunction(LoopValueType to, ScalarType from, bool nan_is_least);
   // (first, step) -> first, first + step, ...
   std::string IndicesFunction(LoopValueType type);
   // (pointer, first, step, extent, stride): elements first, first + step, ... of a row, clamped.
@@ -46,11 +50,14 @@ class CPrelude {
   std::string InsideLoadFunction(LoopValueType type);
   // Name of the function from indices of that type to elements of the table.
   std::string TableFunction(const std::vector<ScalarValue>& table, LoopValueType index);
-  // (pointer) or, unless contiguous, (pointer, stride); and (pointer, [stride,] value).
-  std::string LoadFunction(LoopValueType type, bool contiguous,
+  // Elements that are `stride` apart: (pointer[, stride]) and (pointer, [stride,] value), with the
+  // stride where TakesStride.
+  std::string LoadFunction(LoopValueType type, int64_t stride,
                            AddressSpace space = AddressSpace::kGlobal);
-  std::string StoreFunction(LoopValueType type, bool contiguous,
+  std::string StoreFunction(LoopValueType type, int64_t stride,
                             AddressSpace space = AddressSpace::kGlobal);
+  // Not for neighbours, nor for elements of few vectors, which shuffles bring together.
+  bool TakesStride(LoopValueType type, int64_t stride) const;
   // (pointer, value): adds the lanes to elements that are neighbours, which other threads may do at
   // the same time; at once where the device can. Only if the language adds atomically.
   std::string AtomicAddFunction(LoopValueType type);
@@ -98,6 +105,11 @@ class CPrelude {
   // `text` is the function without its qualifiers.
   void DefineFunction(const std::string& name, const std::string& text);
   std::string FunctionOn(absl::string_view stem, LoopValueType type, AddressSpace space) const;
+  std::string AllLanesAtOnce(ScalarOp op, LoopValueType type, const std::string& one_by_one);
+  std::string LaneByLaneLoad(LoopValueType type, const std::string& stride);
+  std::string LaneByLaneStore(LoopValueType type, const std::string& stride) const;
+  std::string ShuffledLoad(LoopValueType type, int64_t stride);
+  std::string ShuffledStore(LoopValueType type, int64_t stride);
   std::string Spelled(LoopValueType type);  // vector types are remembered
   std::string KeySlotFunction(ScalarType type);
   std::string AtomicAddition(ScalarType type, AddressSpace space);  // CDialect::atomic_add_*
@@ -123,6 +135,7 @@ class CPrelude {
   void DefineOperationOnVectors(const std::string& name, ScalarOp op, LoopValueType type,
                                 LoopValueType operand);
   const CDialect& dialect_;
+  const bool may_round_otherwise_;
   std::set<std::string> defined_;
   std::map<std::string, std::string> tables_;  // contents -> name
   std::string types_;

@@ -135,4 +135,27 @@ void CPrelude::DefineHalfConversionOfVectors(const std::string& name, LoopValueT
                                         widens ? half : floats, body));
 }
 
+// All but the sign of negative values is turned round: as signed integers these are in order,
+// between -nan and nan. Then the nan of one sign go on to those of the other.
+std::string CPrelude::OrderKeysFunction(LoopValueType to, ScalarType from, bool nan_is_least) {
+  const bool is_back = IsHalf(to.scalar);
+  const ScalarType half = is_back ? to.scalar : from;
+  const std::string result = VectorType(to), operand = VectorType({from, to.lanes});
+  const std::string name =
+      absl::StrCat("mdh_", is_back ? "halves" : "keys", nan_is_least ? "_nan_least_" : "_",
+                   is_back ? result : operand);
+  const std::string words = VectorType({ScalarType::kInt16, to.lanes});
+  const std::string nan = half == ScalarType::kBfloat16 ? "0x7f81" : "0x7c01";
+  const std::string turned = "k ^ ((k >> 15) & 0x7fff)";
+  DefineFunction(name, is_back ? absl::Substitute("$0 $1($2 a) {\n  const $3 k = ($3)(a $4 $5);\n"
+                                                  "  return ($0)($6);\n}\n",
+                                                  result, name, operand, words,
+                                                  nan_is_least ? "+" : "-", nan, turned)
+                               : absl::Substitute("$0 $1($2 a) {\n  const $3 k = ($3)a;\n"
+                                                  "  return ($0)($6) $4 $5;\n}\n",
+                                                  result, name, operand, words,
+                                                  nan_is_least ? "-" : "+", nan, turned));
+  return name;
+}
+
 }  // namespace mdh

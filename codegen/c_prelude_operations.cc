@@ -211,6 +211,63 @@ std::string Stem(ScalarOp op, ScalarType type) {
 
 bool IsComparison(ScalarOp op) { return op >= ScalarOp::kEq && op <= ScalarOp::kGe; }
 
+// In the names of x86's instructions on integers of that size.
+const char* LetterOf(int bytes) {
+  return bytes == 1 ? "b" : bytes == 2 ? "w" : bytes == 4 ? "d" : "q";
+}
+
+// Of vectors of 64 bytes gcc makes a comparison and a choice by its mask.
+std::string IntegerExtreme(ScalarOp op, LoopValueType type, const std::string& vector,
+                           const std::string& choice) {
+  const int element = SizeBytes(type.scalar);
+  if (element * type.lanes != 64) return choice;
+  return absl::Substitute(
+      "#if defined($0) && !defined(__clang__)\n  $1 r;\n"
+      "  __asm__(\"vp$2$3$4 %2, %1, %0\" : \"=v\"(r) : \"v\"(a), \"vm\"(b));\n"
+      "  return r;\n#else\n$5#endif\n",
+      element <= 2 ? "__AVX512BW__" : "__AVX512F__", vector, op == ScalarOp::kMin ? "min" : "max",
+      IsSigned(type.scalar) ? "s" : "u", LetterOf(element), choice);
+}
+
+// The function of glibc's libmvec for every lane at once, which differs from the scalar one by a
+// few units in the last place. "" if it has none. `since`: glibc 2.`since` has it on x86.
+struct VectorFunction {
+  absl::string_view name;
+  int since;
+};
+VectorFunction VectorFunctionFor(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kExp:
+      return {"exp", 22};
+    case ScalarOp::kLog:
+      return {"log", 22};
+    case ScalarOp::kSin:
+      return {"sin", 22};
+    case ScalarOp::kCos:
+      return {"cos", 22};
+    case ScalarOp::kPow:
+      return {"pow", 22};
+    case ScalarOp::kExp2:
+      return {"exp2", 35};
+    case ScalarOp::kExpm1:
+      return {"expm1", 35};
+    case ScalarOp::kLog2:
+      return {"log2", 35};
+    case ScalarOp::kLog1p:
+      return {"log1p", 35};
+    case ScalarOp::kTanh:
+      return {"tanh", 35};
+    case ScalarOp::kErf:
+      return {"erf", 35};
+    case ScalarOp::kCbrt:
+      return {"cbrt", 35};
+    case ScalarOp::kAtan2:
+      return {"atan2", 35};
+    default:
+      return {"", 0};
+  }
+}
+
 // Whether it is one of CPrelude::ExtremeBody.
 bool IsExtreme(ScalarOp op, ScalarType type) {
   return IsFloatingPoint(type) && (op == ScalarOp::kMin || op == ScalarOp::kMax ||
@@ -297,14 +354,12 @@ std::string CPrelude::ConvertedVector(LoopValueType type, LoopValueType operand)
                               : bytes == 32          ? "__AVX2__"
                               : from == 1 && to == 2 ? "__AVX512BW__"
                                                      : "__AVX512F__";
-  const auto letter = [](int size) {
-    return size == 1 ? "b" : size == 2 ? "w" : size == 4 ? "d" : "q";
-  };
   return absl::Substitute(
       "#if defined($0) && !defined(__clang__)\n  $1 r;\n"
       "  __asm__(\"vpmov$2x$3$4 %1, %0\" : \"=v\"(r) : \"vm\"(a));\n"
       "  return r;\n#else\n$5#endif\n",
-      feature, result, IsSigned(operand.scalar) ? "s" : "z", letter(from), letter(to), portable);
+      feature, result, IsSigned(operand.scalar) ? "s" : "z", LetterOf(from), LetterOf(to),
+      portable);
 }
 
 void CPrelude::DefineOperationOnVectors(const std::string& name, ScalarOp op, LoopValueType type,
@@ -323,10 +378,10 @@ void CPrelude::DefineOperationOnVectors(const std::string& name, ScalarOp op, Lo
     DefineExtremeOnVectors(name, op, type);
   } else if (op == ScalarOp::kMin || op == ScalarOp::kMax) {
     const std::string mask = mask_of(type.scalar);
-    DefineFunction(
-        name, absl::Substitute(
-                  "$0  const $1 m = ($1)(a $2 b);\n  return ($3)((m & ($1)a) | (~m & ($1)b));\n}\n",
-                  head, mask, op == ScalarOp::kMin ? "<" : ">", result_type));
+    const std::string choice = absl::Substitute(
+        "  const $0 m = ($0)(a $1 b);\n  return ($2)((m & ($0)a) | (~m & ($0)b));\n", mask,
+        op == ScalarOp::kMin ? "<" : ">", result_type);
+    DefineFunction(name, absl::StrCat(head, IntegerExtreme(op, type, result_type, choice), "}\n"));
   } else if (op == ScalarOp::kSelect) {
     // gcc would take lanes of bytes apart that it has to widen before they are negated.
     const std::string mask = mask_of(type.scalar);
@@ -340,11 +395,39 @@ void CPrelude::DefineOperationOnVectors(const std::string& name, ScalarOp op, Lo
   } else {
     const std::string scalar = OperationFunction(op, {type.scalar, 1}, {operand.scalar, 1});
     const std::string arguments = Info(op).operands == 2 ? "a[l], b[l]" : "a[l]";
-    DefineFunction(name,
-                   absl::Substitute(
-                       "$0  $1 r;\n  for (int l = 0; l < $2; ++l) r[l] = $3($4);\n  return r;\n}\n",
-                       head, result_type, type.lanes, scalar, arguments));
+    const std::string one_by_one =
+        absl::Substitute("  $0 r;\n  for (int l = 0; l < $1; ++l) r[l] = $2($3);\n  return r;\n",
+                         result_type, type.lanes, scalar, arguments);
+    DefineFunction(name, absl::StrCat(head, AllLanesAtOnce(op, type, one_by_one), "}\n"));
   }
+}
+
+// The call of libmvec's function where the library and the instructions are there, else
+// `one_by_one`. By its name: compilers use it only with -ffast-math. The linker finds it behind
+// -lm.
+std::string CPrelude::AllLanesAtOnce(ScalarOp op, LoopValueType type,
+                                     const std::string& one_by_one) {
+  const VectorFunction function = VectorFunctionFor(op);
+  const int bytes = SizeBytes(type.scalar) * type.lanes;
+  const bool is_known = bytes == 16 || bytes == 32 || bytes == 64;
+  if (!may_round_otherwise_ || function.name.empty() || !IsFloatingPoint(type.scalar) ||
+      !is_known) {
+    return one_by_one;
+  }
+  const absl::string_view isa = bytes == 64 ? "e" : bytes == 32 ? "d" : "b";
+  const absl::string_view feature = bytes == 64   ? "__AVX512F__"
+                                    : bytes == 32 ? "__AVX2__"
+                                                  : "__SSE4_1__";
+  const bool has_two = Info(op).operands == 2;
+  const std::string name =
+      absl::StrCat("_ZGV", isa, "N", type.lanes, has_two ? "vv_" : "v_", function.name,
+                   type.scalar == ScalarType::kFloat32 ? "f" : "");
+  const std::string vector = VectorType(type);
+  return absl::Substitute(
+      "#if defined(__x86_64__) && defined($0) && __GLIBC__ == 2 && __GLIBC_MINOR__ >= $1\n"
+      "  extern $2 $3($2$4);\n  return $3($5);\n#else\n$6#endif\n",
+      feature, function.since, vector, name, has_two ? absl::StrCat(", ", vector) : "",
+      has_two ? "a, b" : "a", one_by_one);
 }
 
 }  // namespace mdh

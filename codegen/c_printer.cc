@@ -124,12 +124,13 @@ std::string CPrinter::PrintStore(const StoreElements& s) {
     return absl::StrCat(absl::Substitute(dialect_.unaligned_store, type.lanes), "(", value, ", 0, ",
                         address, ");\n");
   }
-  const bool contiguous = dialect_.computes_with_vectors && s.stride == 1;
-  if (contiguous && s.is_streaming && CPrelude::CanStream(type)) {
+  if (s.is_streaming && dialect_.computes_with_vectors && s.stride == 1 &&
+      CPrelude::CanStream(type)) {
     return absl::StrCat(prelude_.StreamFunction(type), "(", address, ", ", value, ");\n");
   }
-  return absl::StrCat(prelude_.StoreFunction(type, contiguous, space), "(", address, ", ",
-                      contiguous ? "" : absl::StrCat(s.stride, ", "), value, ");\n");
+  return absl::StrCat(prelude_.StoreFunction(type, s.stride, space), "(", address, ", ",
+                      prelude_.TakesStride(type, s.stride) ? absl::StrCat(s.stride, ", ") : "",
+                      value, ");\n");
 }
 
 std::string CPrinter::PrintAdd(const AddElements& s) {

@@ -100,10 +100,9 @@ std::string CPrinter::PrintLoad(const ValueNode& node, const LoadElements& load)
     return absl::StrCat(absl::Substitute(dialect_.unaligned_load, node.type.lanes), "(0, ", address,
                         ")");
   }
-  const bool contiguous = dialect_.computes_with_vectors && load.stride == 1;
-  const std::string function = prelude_.LoadFunction(node.type, contiguous, space);
-  return contiguous ? absl::StrCat(function, "(", address, ")")
-                    : absl::StrCat(function, "(", address, ", ", load.stride, ")");
+  return absl::StrCat(
+      prelude_.LoadFunction(node.type, load.stride, space), "(", address,
+      prelude_.TakesStride(node.type, load.stride) ? absl::StrCat(", ", load.stride) : "", ")");
 }
 
 std::string CPrinter::PrintLane(const Lane& lane) {
@@ -310,6 +309,11 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
                 node.type, v.a->type, has_b ? std::optional(v.b->type.scalar) : std::nullopt);
             return absl::StrCat(function, "(", PrintValue(*v.sum, 0), ", ", PrintValue(*v.a, 0),
                                 has_b ? ", " : "", has_b ? PrintValue(*v.b, 0) : "", ")");
+          },
+          [&](const OrderKeys& v) {
+            const std::string function =
+                prelude_.OrderKeysFunction(node.type, v.value->type.scalar, v.nan_is_least);
+            return absl::StrCat(function, "(", PrintValue(*v.value, 0), ")");
           },
           [&](const IndexValue& index) { return PrintIndexValue(node, index); },
           [&](const LoadOfBlock& v) {

@@ -245,7 +245,7 @@ std::string DescribeIndexMap(const Expression& expression,
 }
 
 std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) {
-  CPrelude prelude;
+  CPrelude prelude(GnuC(), options.numerics == NumericsPolicy::kReassociate);
   CPrinter printer(prelude);
   const ScratchLayout layout = LayOutScratch(program.scratch);
   if (options.threads == 1) printer.PrintForOneThread();

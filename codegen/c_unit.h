@@ -16,6 +16,7 @@ struct CUnitOptions {
   std::vector<KernelArgument> arguments;  // inputs, then outputs
   int stages = 1;
   int threads = TuningParameters::kAllThreads;  // of a call at most
+  NumericsPolicy numerics = NumericsPolicy::kExactOrder;
 };
 
 // "mdh_" and the expression's name; with "_" behind it where the prelude has that name.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/result_targets.h"
 #include "codegen/scalar_code.h"
+#include "codegen/shuffled_stride.h"
 #include "codegen/zero_results.h"
 #include "core/unreached_elements.h"
 
@@ -17,6 +18,8 @@ namespace {
 constexpr int64_t kMostItemsPerThread = 64;
 // Runs that threads of a CPU share rather than the elements of each.
 constexpr int64_t kManyRuns = 64;
+// Of a CPU's vectors, whose lanes are gaps between results that are close to each other.
+constexpr int64_t kVectorBytes = 64;
 
 // A type as large as the greatest of a record's fields, of which a record is a whole number.
 ScalarType UnitOf(const ElementType& type) {
@@ -56,6 +59,32 @@ class RunFiller {
   static int64_t Items(const ElementRuns& runs) { return runs.runs() * runs.length; }
 
   Block Fill(ElementRuns runs) const {
+    const int64_t lanes = kVectorBytes / SizeBytes(unit_);
+    const bool has_vectors = sharing_ == ItemSharing::kContiguous && units_ == 1 && is_in_order_ &&
+                             SizeBytes(unit_) >= 4 && !runs.levels.empty() &&
+                             IsShuffledStride(runs.levels.back().step, lanes) &&
+                             runs.levels.back().count >= lanes;
+    if (!has_vectors) return FillOneByOne(std::move(runs));
+    ElementRuns rest = runs, vectors = runs;
+    rest.levels.back().count %= lanes;
+    const ElementRuns::Level vector = {runs.levels.back().count / lanes,
+                                       runs.levels.back().step * lanes};
+    vectors.levels.back() = vector;
+    rest.first += vector.count * vector.step;
+    Block block, stores;
+    for (int64_t offset = 0; offset < runs.length; ++offset) {
+      stores.push_back(
+          {StoreElements{pointer_, Start(vectors, Index::Variable(run_)) + Index(offset),
+                         MakeSplat(MakeLiteral(ScalarValue::Zero(unit_)), static_cast<int>(lanes)),
+                         runs.levels.back().step}});
+    }
+    block.push_back(Share(run_, vectors.runs(), std::move(stores)));
+    if (rest.levels.back().count > 0) Append(FillOneByOne(std::move(rest)), &block);
+    return block;
+  }
+
+ private:
+  Block FillOneByOne(ElementRuns runs) const {
     int64_t units = units_;
     if (is_in_order_) {  // units, too, follow each other
       runs.first *= units;
@@ -87,7 +116,6 @@ class RunFiller {
     return block;
   }
 
- private:
   bool IsInOrder() const {
     const std::vector<int64_t> strides = buffer_.strides();
     for (size_t x = 0; x < strides.size(); ++x) {

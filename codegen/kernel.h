@@ -71,7 +71,7 @@ struct Kernel {
 };
 
 // Version of the generator: part of every cache key; raised whenever generated code changes.
-inline constexpr int kGeneratorVersion = 12;
+inline constexpr int kGeneratorVersion = 13;
 
 // Expect a low-level expression for a model of the target: OpenMP with or without caches and SIMD,
 // CUDA with or without warps, OpenCL. Ensure that the kernel computes what Interpret computes, up

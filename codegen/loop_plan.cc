@@ -81,8 +81,9 @@ void LoopPlan::PlanLoops(const LowLevelExpression& low_level) {
       }
     }
   }
-  narrow_sum_ = NarrowSumOf(expression_);
-  if (!AddsNarrowVectors(narrow_sum_, expression_, vector_dimension_, lanes_)) narrow_sum_.reset();
+  narrow_reduction_ = NarrowReductionOf(expression_);
+  if (!ReducesNarrowVectors(narrow_reduction_, expression_, vector_dimension_, lanes_))
+    narrow_reduction_.reset();
   std::vector<int64_t> enclosing = core_tile_;
   for (int l = 0; l < layers; ++l) {
     if (model.layers[l].role != LayerRole::kMemory) continue;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/index.h"
-#include "codegen/narrow_sum.h"
+#include "codegen/narrow_reduction.h"
 #include "codegen/result_targets.h"
 #include "core/low_level_expression.h"
 #include "core/round.h"
@@ -96,10 +96,12 @@ class LoopPlan {
   std::vector<TilePiece> Pieces(int d, int64_t points) const;
 
   // How vectors are added up if that is of short integers; nullptr: as f and the operator say.
-  const NarrowSum* narrow_sum() const { return narrow_sum_ ? &*narrow_sum_ : nullptr; }
+  const NarrowReduction* narrow_reduction() const {
+    return narrow_reduction_ ? &*narrow_reduction_ : nullptr;
+  }
   // Of what is combined along the vector dimension.
   int accumulator_lanes() const {
-    return narrow_sum_ ? narrow_sum_->AccumulatorLanes(lanes_) : lanes_;
+    return narrow_reduction_ ? narrow_reduction_->AccumulatorLanes(lanes_) : lanes_;
   }
 
   const std::vector<StagedCopy>& staged() const { return staged_; }
@@ -146,7 +148,7 @@ class LoopPlan {
   std::vector<std::vector<LastTile>> last_tiles_;
   int vector_dimension_ = -1;
   int lanes_ = 1;
-  std::optional<NarrowSum> narrow_sum_;
+  std::optional<NarrowReduction> narrow_reduction_;
   std::vector<StagedCopy> staged_;
   std::vector<std::string> index_names_, input_names_, output_names_;
   bool independent_accumulators_ = false;

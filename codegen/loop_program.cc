@@ -64,6 +64,16 @@ LoopValue MakeAddProducts(LoopValue sum, LoopValue a, LoopValue b) {
       ValueNode{type, AddProducts{std::move(sum), std::move(a), std::move(b)}});
 }
 
+LoopValue MakeOrderKeys(LoopValue halves, bool nan_is_least) {
+  const LoopValueType type{ScalarType::kUint16, halves->type.lanes};
+  return std::make_shared<ValueNode>(ValueNode{type, OrderKeys{std::move(halves), nan_is_least}});
+}
+
+LoopValue MakeOrderedHalves(LoopValue keys, ScalarType half, bool nan_is_least) {
+  const LoopValueType type{half, keys->type.lanes};
+  return std::make_shared<ValueNode>(ValueNode{type, OrderKeys{std::move(keys), nan_is_least}});
+}
+
 LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step) {
   return std::make_shared<ValueNode>(
       ValueNode{{ScalarType::kInt64, lanes}, IndexValue{std::move(index), lane_step}});

@@ -108,6 +108,13 @@ struct AddProducts {
   LoopValue a;
   LoopValue b;  // null: 1 in every lane
 };
+// The order of fp16 or bf16 as that of uint16: a greater value has a greater key, 0 a greater one
+// than -0, and nan the greatest or, with nan_is_least, the least. To keys, or, if the node's type
+// is of halves, back.
+struct OrderKeys {
+  LoopValue value;
+  bool nan_is_least;
+};
 // An index as a value of type int64; lane l has index + l * lane_step.
 struct IndexValue {
   Index index;
@@ -139,8 +146,8 @@ struct ShuffleUp {
 struct ValueNode {
   LoopValueType type;
   std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, LoopOperation, Splat,
-               Lane, GroupHalves, JoinLanes, AddProducts, IndexValue, LoadOfBlock, ShuffleDown,
-               ShuffleUp>
+               Lane, GroupHalves, JoinLanes, AddProducts, OrderKeys, IndexValue, LoadOfBlock,
+               ShuffleDown, ShuffleUp>
       form;
 };
 
@@ -156,6 +163,8 @@ LoopValue MakeGroupHalves(LoopValue vector, int group, bool is_upper);
 LoopValue MakeGroupHalves(LoopValue first, LoopValue second, int group, int part, bool is_upper);
 LoopValue MakeJoinLanes(std::vector<LoopValue> scalars);  // the scalar itself if it is one
 LoopValue MakeAddProducts(LoopValue sum, LoopValue a, LoopValue b);
+LoopValue MakeOrderKeys(LoopValue halves, bool nan_is_least);
+LoopValue MakeOrderedHalves(LoopValue keys, ScalarType half, bool nan_is_least);
 LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step);
 LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index);
 

@@ -85,6 +85,11 @@ std::string ValueText(const ValueNode& node) {
                                        v.b == nullptr ? "" : ", ",
                                        v.b == nullptr ? "" : ValueText(*v.b), ")");
                  },
+                 [&](const OrderKeys& v) {
+                   return absl::StrCat(
+                       IsHalf(node.type.scalar) ? "halves_of_keys" : "keys_of_halves",
+                       v.nan_is_least ? "_nan_least(" : "(", ValueText(*v.value), ")");
+                 },
                  [](const IndexValue& v) {
                    return absl::StrCat(
                        "value(", v.index.ToString(),

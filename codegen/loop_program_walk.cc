@@ -44,6 +44,7 @@ class Walk {
                             Inside(*v.a);
                             if (v.b != nullptr) Inside(*v.b);
                           },
+                          [&](const OrderKeys& v) { Inside(*v.value); },
                           [&](const IndexValue& v) { Use(v.index); },
                           [&](const LoadOfBlock& v) {
                             Name(v.array);
@@ -380,6 +381,7 @@ LoopValue Rewriter::RewriteValue(const LoopValue& value) {
                           changed |= rewrite(v.a);
                           if (v.b != nullptr) changed |= rewrite(v.b);
                         },
+                        [&](OrderKeys& v) { changed = rewrite(v.value); },
                         [&](IndexValue& v) { v.index = RewriteIndex(v.index); },
                         [&](LoadOfBlock& v) {
                           v.array = RewriteName(v.array);

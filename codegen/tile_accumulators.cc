@@ -82,23 +82,78 @@ LoopValue TileAccumulators::Named(const Accumulator& accumulator, int r) const {
 
 void TileAccumulators::Accumulate(const TilePoint& point, const TilePoint& step, size_t step_number,
                                   std::vector<LoopValue> values, Block& block) {
-  const NarrowSum* narrow = plan_.narrow_sum();
+  const NarrowReduction* narrow = plan_.narrow_reduction();
   if (narrow == nullptr) {
     return AccumulateValues(point, step, step_number, std::move(values), block);
   }
   if (step.pieces[plan_.vector_dimension()].width > 1) {
+    if (narrow->is_extreme()) return CombineKeys(point, values[0], block);
     return AddNarrow(point, step, step_number, values, block);
   }
   for (LoopValue& value : values) {
+    if (value->type.scalar == narrow->result) continue;
     value = MakeOperation(ScalarOp::kCast, narrow->result, {std::move(value)});
   }
   if (values.size() == 2) values = {MakeOperation(ScalarOp::kMul, narrow->result, values)};
   AccumulateValues(point, step, step_number, std::move(values), block);
 }
 
+// Of the least key for a maximum, of the greatest for a minimum: those of nan, which is the result
+// if it is among the operands, lie beyond all others, where the infinity that is neutral lies last.
+LoopValue TileAccumulators::FirstKeys() const {
+  const bool is_minimum = plan_.narrow_reduction()->kind == PointWiseKind::kMin;
+  const ScalarValue first =
+      ScalarValue::Integer(ScalarType::kUint16, is_minimum ? int64_t{0xffff} : int64_t{0});
+  return MakeSplat(MakeLiteral(first), plan_.lanes());
+}
+
+void TileAccumulators::CombineKeys(const TilePoint& point, LoopValue value, Block& block) {
+  const NarrowReduction& narrow = *plan_.narrow_reduction();
+  const bool is_minimum = narrow.kind == PointWiseKind::kMin;
+  const ScalarType half = narrow.operands.parameters()[narrow.parameter].type;
+  if (value->type.scalar != half) value = MakeOperation(ScalarOp::kCast, half, {std::move(value)});
+  const LoopValue keys = MakeOrderKeys(Widen(std::move(value), plan_.lanes()), is_minimum);
+  const auto [position, is_new] = key_extremes_.try_emplace(PointKey(point), KeyExtreme{point, ""});
+  std::string& name = position->second.name;
+  if (is_new) name = NameOf(0, point, "_keys");
+  if (is_new && !has_loops_) {
+    block.push_back({DeclareValue{name, keys, /*is_mutable=*/true}});
+    return;
+  }
+  block.push_back(
+      {Assign{name, MakeOperation(is_minimum ? ScalarOp::kMin : ScalarOp::kMax, ScalarType::kUint16,
+                                  {MakeNamed(name, keys->type), keys})}});
+}
+
+// The keys become values, of which halves of the lanes are combined: an accumulator like others.
+void TileAccumulators::EndKeys(Block& body) {
+  for (const auto& [key, extreme] : key_extremes_) {
+    const NarrowReduction& narrow = *plan_.narrow_reduction();
+    const LoopValue keys = MakeNamed(extreme.name, FirstKeys()->type);
+    const ScalarType half = narrow.operands.parameters()[narrow.parameter].type;
+    const LoopValue values = NamedInBlock(
+        MakeOrderedHalves(keys, half, narrow.kind == PointWiseKind::kMin), names_, body);
+    std::vector<std::vector<LoopValue>> halves;
+    for (const bool is_upper : {false, true}) {
+      halves.push_back(
+          {NamedInBlock(MakeOperation(ScalarOp::kCast, narrow.result,
+                                      {MakeGroupHalves(values, values->type.lanes, is_upper)}),
+                        names_, body)});
+    }
+    Accumulator accumulator{extreme.point, plan_.accumulator_lanes(), {}};
+    accumulator.names.push_back(NameOf(0, extreme.point, "_lanes"));
+    body.push_back({DeclareValue{
+        accumulator.names[0],
+        EmitCombination(expression().reduction(), halves[0], halves[1], names_, body)[0],
+        /*is_mutable=*/true}});
+    accumulators_.push_back(std::move(accumulator));
+  }
+  key_extremes_.clear();
+}
+
 void TileAccumulators::AddNarrow(const TilePoint& point, const TilePoint& step, size_t step_number,
                                  const std::vector<LoopValue>& operands, Block& block) {
-  const NarrowSum& narrow = *plan_.narrow_sum();
+  const NarrowReduction& narrow = *plan_.narrow_reduction();
   const LoopValue a = Widen(operands[0], plan_.lanes());
   const LoopValue b = narrow.has_product() ? Widen(operands[1], plan_.lanes()) : nullptr;
   const int lanes = plan_.lanes() * narrow.operand_bytes / SizeBytes(narrow.sum);
@@ -151,7 +206,7 @@ void TileAccumulators::AccumulateValues(const TilePoint& point, const TilePoint&
 
 void TileAccumulators::EndBlock(Block& block) {
   for (const auto& [key, sum] : short_sums_) {
-    const ScalarType result = plan_.narrow_sum()->result;
+    const ScalarType result = plan_.narrow_reduction()->result;
     const LoopValue lanes =
         MakeNamed(sum.name, {ScalarType::kInt32, 2 * plan_.accumulator_lanes()});
     std::vector<LoopValue> halves;
@@ -196,6 +251,9 @@ void TileAccumulators::Declare(Block& body) const {
           {DeclareValue{accumulator.names[r], Widen(MakeLiteral(start), accumulator.width),
                         /*is_mutable=*/true}});
     }
+  }
+  for (const auto& [key, extreme] : key_extremes_) {
+    body.push_back({DeclareValue{extreme.name, FirstKeys(), /*is_mutable=*/true}});
   }
   if (!HasIdentity()) body.push_back({DeclareFlag{"empty", {}, /*is_mutable=*/true}});
 }
@@ -318,6 +376,7 @@ TileAccumulators::Final TileAccumulators::FinalOf(const TilePoint& point,
 
 // Final values under names that are assigned to later.
 std::vector<TileAccumulators::Final> TileAccumulators::CombineAccumulators(Block& body) {
+  EndKeys(body);
   std::vector<Final> finals;
   std::vector<Partial> partials;
   for (const std::vector<Accumulator>& parts : ByResult()) {

@@ -21,8 +21,8 @@ class TileAccumulators {
                    NameAllocator& names)
       : plan_(plan), points_(std::move(points)), has_loops_(has_loops), names_(names) {}
 
-  // Combines the values of f, or the operands of LoopPlan::narrow_sum, at result `point`, reduction
-  // step `step` (number `step_number` of its block) into their accumulator.
+  // Combines the values of f, or the operands of LoopPlan::narrow_reduction, at result `point`,
+  // reduction step `step` (number `step_number` of its block) into their accumulator.
   void Accumulate(const TilePoint& point, const TilePoint& step, size_t step_number,
                   std::vector<LoopValue> values, Block& block);
   // After each block of points.
@@ -71,6 +71,8 @@ class TileAccumulators {
   LoopValue Named(const Accumulator& accumulator, int r) const;
   void AccumulateValues(const TilePoint& point, const TilePoint& step, size_t step_number,
                         std::vector<LoopValue> values, Block& block);
+  LoopValue FirstKeys() const;
+  void CombineKeys(const TilePoint& point, LoopValue value, Block& block);
   void AddNarrow(const TilePoint& point, const TilePoint& step, size_t step_number,
                  const std::vector<LoopValue>& operands, Block& block);
   void Combine(const Accumulator& accumulator, const std::vector<LoopValue>& values, Block& block);
@@ -83,6 +85,7 @@ class TileAccumulators {
   std::vector<std::vector<Partial>> Runs(std::vector<Partial> partials) const;
   Final CombineRun(const std::vector<Partial>& run, Block& body);
   Final FinalOf(const TilePoint& point, std::vector<std::string> names) const;
+  void EndKeys(Block& body);
   std::vector<Final> CombineAccumulators(Block& body);
   OutputElement ElementOf(int r, const TilePoint& point, const std::vector<Index>& origins) const;
   void AddToOutputs(const std::vector<Final>& finals, const std::vector<Index>& origins,
@@ -100,6 +103,12 @@ class TileAccumulators {
     std::string name;
   };
   std::map<std::string, ShortSum> short_sums_;  // by point
+  // Extremes of halves, as vectors of keys (OrderKeys) until the loops have ended.
+  struct KeyExtreme {
+    TilePoint point;
+    std::string name;
+  };
+  std::map<std::string, KeyExtreme> key_extremes_;  // by point
 };
 
 }  // namespace mdh

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "codegen/narrow_sum.h"
+#include "codegen/narrow_reduction.h"
 #include "codegen/scalar_code.h"
 #include "codegen/tile_cost.h"
 #include "core/constraints.h"
@@ -30,7 +30,7 @@ class Ranking {
         device_(device),
         is_ordered_(numerics != NumericsPolicy::kReassociate),
         has_lanes_(has_lanes),
-        narrow_(NarrowSumOf(e)),
+        narrow_(NarrowReductionOf(e)),
         cost_(e, device) {}
 
   std::vector<TileChoice> Run(size_t most) {
@@ -253,7 +253,7 @@ class Ranking {
   const DeviceDescription& device_;
   const bool is_ordered_;
   const bool has_lanes_;
-  const std::optional<NarrowSum> narrow_;
+  const std::optional<NarrowReduction> narrow_;
   const TileCost cost_;
   std::vector<TileChoice> found_;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codegen/combine_lanes.h"
+#include "codegen/shuffled_stride.h"
 #include "core/constraints.h"
 
 namespace mdh {
@@ -25,7 +26,9 @@ constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other p
 
 constexpr double kUnalignedLoad = 1.3;
 constexpr double kGatherPerLane = 1.5, kScatterPerLane = 1.6;
-constexpr double kLaneCycles = 1.5;  // of combining vectors whose lanes must be moved
+constexpr double kMaskedStore = 1.5;       // with its shuffle
+constexpr int64_t kMaskedStoreBytes = 64;  // devices whose vectors are as long have such stores
+constexpr double kLaneCycles = 1.5;        // of combining vectors whose lanes must be moved
 constexpr double kPackRow = 0.4, kPackColumn = 1.2, kPackFarColumn = 5;  // an element
 constexpr double kLineCycles = 12;  // a line of memory that nothing fetches ahead
 constexpr double kLongRunBytes = 512;
@@ -33,16 +36,54 @@ constexpr int64_t kPageBytes = 4096;  // what is fetched ahead ends with it
 constexpr double kFewStreams = 8, kStreamCycles = 3;
 constexpr double kL2BytesPerCycle = 24;
 
-// An addition takes a multiplication along, also that of the reduction.
-double OperationsOf(const Expression& expression) {
-  double multiplications = 0, additions = expression.has_reduction() ? 1 : 0, others = 0;
-  for (const auto& instruction : expression.function().instructions()) {
+// As many operations as exp, a logarithm or the like stands for.
+constexpr double kFunction = 20;
+
+bool IsFunction(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kExp:
+    case ScalarOp::kExp2:
+    case ScalarOp::kExpm1:
+    case ScalarOp::kLog:
+    case ScalarOp::kLog2:
+    case ScalarOp::kLog1p:
+    case ScalarOp::kTanh:
+    case ScalarOp::kSin:
+    case ScalarOp::kCos:
+    case ScalarOp::kErf:
+    case ScalarOp::kCbrt:
+    case ScalarOp::kPow:
+    case ScalarOp::kAtan2:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// An addition takes a multiplication along. `additions`: those that there are besides.
+double OperationsOf(const ScalarFunction& function, double additions) {
+  double multiplications = 0, others = 0;
+  for (const auto& instruction : function.instructions()) {
     if (instruction.op == ScalarOp::kParameter || instruction.op == ScalarOp::kConstant) continue;
     (instruction.op == ScalarOp::kMul   ? multiplications
      : instruction.op == ScalarOp::kAdd ? additions
-                                        : others) += 1;
+                                        : others) += IsFunction(instruction.op) ? kFunction : 1;
   }
   return std::max(1.0, std::max(multiplications, additions) + others);
+}
+
+// Of one combination; 0 without a reduction.
+double CombineOperationsOf(const Expression& expression) {
+  if (!expression.has_reduction()) return 0;
+  const CombineOperator& combine = expression.reduction();
+  return combine.kind() == PointWiseKind::kCustom ? OperationsOf(combine.function(), 0) : 1;
+}
+
+// Of one point, with its combination.
+double OperationsOf(const Expression& expression, double combine) {
+  const bool is_addition = expression.has_reduction() && combine <= 1;
+  return OperationsOf(expression.function(), is_addition ? combine : 0) +
+         (is_addition ? 0 : combine);
 }
 
 }  // namespace
@@ -50,8 +91,9 @@ double OperationsOf(const Expression& expression) {
 TileCost::TileCost(const Expression& expression, const DeviceDescription& device)
     : e_(expression),
       device_(device),
-      narrow_(NarrowSumOf(expression)),
-      operations_(OperationsOf(expression)) {
+      narrow_(NarrowReductionOf(expression)),
+      combine_operations_(CombineOperationsOf(expression)),
+      operations_(OperationsOf(expression, combine_operations_)) {
   for (const Buffer& buffer : e_.inputs()) {
     Input input{&buffer, {}, static_cast<double>(buffer.size_bytes()), ReuseOf(e_, buffer)};
     for (size_t a = 0; a < buffer.accesses.size(); ++a) {
@@ -65,8 +107,8 @@ TileCost::TileCost(const Expression& expression, const DeviceDescription& device
   }
 }
 
-bool TileCost::AddsNarrow(const TileChoice& choice) const {
-  return AddsNarrowVectors(narrow_, e_, choice.vector_dimension, choice.lanes);
+bool TileCost::ReducesNarrow(const TileChoice& choice) const {
+  return ReducesNarrowVectors(narrow_, e_, choice.vector_dimension, choice.lanes);
 }
 
 double TileCost::Pieces(const TileChoice& choice, int d, int64_t points) const {
@@ -90,7 +132,7 @@ double TileCost::Accumulators(const TileChoice& choice) const {
   }
   double registers = 0;
   for (const TypedName& result : e_.function().results()) {
-    const int64_t each = AddsNarrow(choice) ? narrow_->operand_bytes : SizeBytes(result.type);
+    const int64_t each = ReducesNarrow(choice) ? narrow_->operand_bytes : SizeBytes(result.type);
     const auto bytes = static_cast<double>(choice.lanes * each);
     registers += vectors * std::ceil(bytes / device_.simd_bytes);
   }
@@ -174,7 +216,11 @@ double TileCost::LoadCost(const TileChoice& choice, int input) const {
   const std::vector<int64_t>& strides = inputs_[input].strides[0];
   const int64_t along = strides[choice.vector_dimension];
   if (along == 0 || choice.packed[input]) return 1;
-  if (along != 1) return kGatherPerLane * static_cast<double>(choice.lanes);
+  if (along != 1) {
+    return IsShuffledStride(along, choice.lanes)
+               ? kUnalignedLoad * static_cast<double>(2 * std::abs(along) - 1)
+               : kGatherPerLane * static_cast<double>(choice.lanes);
+  }
   bool is_aligned = inputs_[input].strides.size() == 1;
   for (int d = 0; d < e_.rank(); ++d) {
     is_aligned &= d == choice.vector_dimension || strides[d] % choice.lanes == 0;
@@ -183,7 +229,7 @@ double TileCost::LoadCost(const TileChoice& choice, int input) const {
 }
 
 double TileCost::BodyCycles(const TileChoice& choice) const {
-  const double bytes = AddsNarrow(choice) ? narrow_->widest_bytes : 4;
+  const double bytes = ReducesNarrow(choice) ? narrow_->widest_bytes : 4;
   const double wide =
       std::max(1.0, std::ceil(bytes * static_cast<double>(choice.lanes) / device_.simd_bytes));
   const double arithmetic = operations_ * Operations(choice) * wide;
@@ -308,6 +354,16 @@ TileCost::Run TileCost::RunOfResults(const TileChoice& choice) const {
   return run;
 }
 
+// Of combining the independent accumulators of each result of a tile.
+double TileCost::ChainCycles(const TileChoice& choice, double results) const {
+  if (!choice.independent_accumulators) return 0;
+  double chains = 1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (e_.is_reduction(d)) chains *= Pieces(choice, d, choice.tile[d]);
+  }
+  return results * (chains - 1) * combine_operations_ / kArithmeticPerCycle;
+}
+
 // Of combining the lanes of all results of a tile, and of storing them.
 double TileCost::LaneCycles(const TileChoice& choice, double results) const {
   const Run run = RunOfResults(choice);
@@ -315,7 +371,18 @@ double TileCost::LaneCycles(const TileChoice& choice, double results) const {
   const auto vectors = static_cast<double>(LaneRuns(run.results, choice.lanes).size());
   const auto of_run = static_cast<double>(run.results);
   const double stores = run.has_neighbours ? vectors : kScatterPerLane * of_run;
-  return results / of_run * (kLaneCycles * combinations + stores);
+  const double each = kLaneCycles + (combine_operations_ - 1) / kArithmeticPerCycle;
+  return results / of_run * (each * combinations + stores);
+}
+
+// Beyond the store of neighbours.
+double TileCost::ScatterCost(int64_t stride, int64_t lanes) const {
+  if (stride == 1) return 0;
+  const bool has_masks = device_.simd_bytes >= kMaskedStoreBytes;
+  if (IsShuffledStride(stride, lanes) && (has_masks || stride == -1)) {
+    return kMaskedStore * static_cast<double>(std::abs(stride));
+  }
+  return kScatterPerLane * static_cast<double>(lanes);
 }
 
 double TileCost::StoreCycles(const TileChoice& choice) const {
@@ -326,14 +393,15 @@ double TileCost::StoreCycles(const TileChoice& choice) const {
     if (!e_.is_reduction(d)) results *= Pieces(choice, d, choice.tile[d]);
   }
   const double rows = FarRows(choice) * kFarRowCycles;
-  if (is_reduced) return kTileCycles + LaneCycles(choice, results) + rows;
+  const double chains = ChainCycles(choice, results);
+  if (is_reduced) return kTileCycles + chains + LaneCycles(choice, results) + rows;
   double each = 1;
   if (v >= 0) {
     for (const Output& output : outputs_) {
-      if (output.strides[v] != 1) each += kScatterPerLane * static_cast<double>(choice.lanes);
+      each += ScatterCost(output.strides[v], choice.lanes);
     }
   }
-  return kTileCycles + results * each + rows;
+  return kTileCycles + chains + results * each + rows;
 }
 
 // Rows of results on pages of their own, more than a few. Stencils without a reduction read what

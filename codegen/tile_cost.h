@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/narrow_sum.h"
+#include "codegen/narrow_reduction.h"
 #include "codegen/tile_choice.h"
 
 namespace mdh {
@@ -37,7 +37,7 @@ class TileCost {
     double bytes;
   };
 
-  bool AddsNarrow(const TileChoice& choice) const;
+  bool ReducesNarrow(const TileChoice& choice) const;
   double Pieces(const TileChoice& choice, int d, int64_t points) const;
   double UsedVectors(const TileChoice& choice, int input) const;
   double DistinctVectors(const TileChoice& choice, int input) const;
@@ -54,14 +54,17 @@ class TileCost {
     bool has_neighbours;  // from one element of an output to the next
   };
   Run RunOfResults(const TileChoice& choice) const;
+  double ChainCycles(const TileChoice& choice, double results) const;
   double LaneCycles(const TileChoice& choice, double results) const;
+  double ScatterCost(int64_t stride, int64_t lanes) const;
   double StoreCycles(const TileChoice& choice) const;
   double PackingCycles(const TileChoice& choice) const;
 
   const Expression& e_;
   const DeviceDescription& device_;
-  std::optional<NarrowSum> narrow_;
-  double operations_;  // per point
+  std::optional<NarrowReduction> narrow_;
+  double combine_operations_;  // of one combination
+  double operations_;          // per point
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
 };

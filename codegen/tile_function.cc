@@ -215,10 +215,15 @@ class TileFunctionBuilder {
     for (const TileVisit& visit : OrderOfTile(plan_, steps, points)) {
       const TilePoint& step = steps[visit.step];
       const TilePoint at = JoinPoints(plan_, points[visit.point], step);
-      const NarrowSum* narrow = plan_.narrow_sum();
-      std::vector<LoopValue> values = EmitFunction(
-          narrow == nullptr ? expression().function() : narrow->operands,
-          [&](int p) { return inputs_.Load(p, at, block); }, names_, block);
+      const NarrowReduction* narrow = plan_.narrow_reduction();
+      std::vector<LoopValue> values;
+      if (narrow != nullptr && narrow->is_extreme()) {
+        values = {inputs_.Load(narrow->parameter, at, block)};
+      } else {
+        values = EmitFunction(
+            narrow == nullptr ? expression().function() : narrow->operands,
+            [&](int p) { return inputs_.Load(p, at, block); }, names_, block);
+      }
       accumulators.Accumulate(points[visit.point], step, visit.step, std::move(values), block);
     }
     accumulators.EndBlock(block);

@@ -133,7 +133,11 @@ LoopValue TileInputs::Load(int parameter, const TilePoint& point, Block& block) 
   if (plan_.StagedInput(b) == nullptr) {
     Request(address, base, at, offset, SizeBytes(type), block);
   }
-  const LoopValue load = LoadValue(address.pointer, at + Index(offset), {type, width}, stride);
+  const NarrowReduction* narrow = plan_.narrow_reduction();
+  const bool stays_short = narrow != nullptr && narrow->parameter == parameter && width > 1;
+  const LoopValue load =
+      stays_short ? MakeLoad(address.pointer, at + Index(offset), {type, width}, stride)
+                  : LoadValue(address.pointer, at + Index(offset), {type, width}, stride);
   const std::string name = names_.Unique(absl::StrCat(address.stem, "_0"));
   block.push_back({DeclareValue{name, load}});
   return loads_[key] = MakeNamed(name, load->type);

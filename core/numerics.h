@@ -12,12 +12,13 @@ namespace mdh {
 
 // The numeric values are part of the wire format and of keys: append only.
 enum class NumericsPolicy : uint8_t {
-  // Combine operators are re-associated, in every run anew where blocks add atomically, and
-  // multiply-adds may be fused. Nothing else changes: no value is taken to be finite or not to be
-  // zero, x * 0 and x - x are computed, nothing is factored out of sums, and subnormal numbers are
-  // kept, but that NVIDIA's atomic additions of fp32 to device memory take them for zero. The sign
-  // of a sum that is zero may differ. Operators whose laws do not hold once a value is nan are not
-  // re-associated (PolicyFor).
+  // Combine operators are re-associated, in every run anew where blocks add atomically; multiply-
+  // adds may be fused; exp and the like may be a few units in the last place off. Nothing else
+  // changes: no value is taken to be finite or not to be zero, x * 0 and x - x are computed,
+  // nothing
+  // is factored out of sums, and subnormal numbers are kept, but that NVIDIA's atomic additions of
+  // fp32 to device memory take them for zero. The sign of a sum that is zero may differ. Operators
+  // whose laws do not hold once a value is nan are not re-associated (PolicyFor).
   kReassociate = 1,
   // As a loop nest in the order of the dimensions would compute it: every operation rounds by
   // itself,

@@ -50,6 +50,19 @@ void Pause(int64_t ns, const std::atomic<bool>& cancelled) {
   }
 }
 
+// Of a driver of OpenCL whose threads are the device: they sleep between calls, and only from how
+// long they queue, all in all, one guesses whether others had the cores meanwhile.
+bool KnowsDisturbanceRoughly(const DeviceDescription& device) {
+  return device.kind == DeviceKind::kOpenCl && device.blocks.warp_size <= 1;
+}
+
+// What disturbed one kernel of a turn may have disturbed the others unnoticed.
+void SpreadDisturbance(std::vector<Measurement>& turn) {
+  const bool is_disturbed =
+      std::any_of(turn.begin(), turn.end(), [](const Measurement& m) { return m.is_disturbed; });
+  for (Measurement& measurement : turn) measurement.is_disturbed |= is_disturbed;
+}
+
 }  // namespace
 
 Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expression& expression,
@@ -77,10 +90,11 @@ Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expressi
                 open.end());
     std::vector<Kernel> kernels;
     for (const size_t k : open) kernels.push_back(finalists[k].kernel);
-    MDH_ASSIGN_OR_RETURN(const std::vector<Measurement> measured, runner.Measure(kernels, measure));
+    MDH_ASSIGN_OR_RETURN(std::vector<Measurement> measured, runner.Measure(kernels, measure));
     if (measured_since_ns == 0) measured_since_ns = NowNs();
     // At the deadline, or the caller's wish.
     if (std::any_of(measured.begin(), measured.end(), WasCancelled)) break;
+    if (KnowsDisturbanceRoughly(runner.device())) SpreadDisturbance(measured);
     for (size_t n = 0; n < open.size(); ++n) times.AddRound(open[n], measured[n]);
   }
   if (measured_since_ns == 0) return absl::CancelledError("cancelled");

@@ -1,6 +1,7 @@
 #include "tuner/interleaved_times.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "tuner/measure/verdict.h"
@@ -100,14 +101,23 @@ Measurement InterleavedTimes::Final(size_t kernel) const {
                         AsDouble(round.fastest_ns) <= kAgreement * AsDouble(settled);
     if (agrees) agreeing.push_back(round);
   }
-  const auto by_median = [](const Round& a, const Round& b) { return a.median_ns < b.median_ns; };
+  final.times_ns.clear();
   if (agreeing.empty()) {
-    agreeing.push_back(*std::min_element(timed.rounds.begin(), timed.rounds.end(), by_median));
+    const auto fastest = std::min_element(
+        timed.rounds.begin(), timed.rounds.end(),
+        [](const Round& a, const Round& b) { return a.fastest_ns < b.fastest_ns; });
+    for (const Round& round : timed.rounds) {
+      std::copy_if(round.times_ns.begin(), round.times_ns.end(), std::back_inserter(final.times_ns),
+                   [&](int64_t time_ns) {
+                     return AsDouble(time_ns) <= kAgreement * AsDouble(fastest->fastest_ns);
+                   });
+    }
+    return final;
   }
   // A round in which few calls were undisturbed says less than one in which most were.
-  std::stable_sort(agreeing.begin(), agreeing.end(), by_median);
+  std::stable_sort(agreeing.begin(), agreeing.end(),
+                   [](const Round& a, const Round& b) { return a.median_ns < b.median_ns; });
   agreeing.resize(std::max(std::min(agreeing.size(), kAgreeing), (agreeing.size() + 1) / 2));
-  final.times_ns.clear();
   for (const Round& round : agreeing) {
     final.times_ns.insert(final.times_ns.end(), round.times_ns.begin(), round.times_ns.end());
   }

@@ -28,9 +28,9 @@ class InterleavedTimes {
   // The kernels that the next round is for, in order; none: all is known that matters. That is the
   // time of the fastest one, and that the others are slower or take as long.
   std::vector<size_t> Open() const;
-  // Of the calls in the rounds that agree, or in the fastest round if none do. Marked as disturbed
-  // if its time is not settled, or the search has seen a much shorter one. Without a round:
-  // cancelled.
+  // Of the calls in the rounds that agree. Without such rounds those calls that took about as long
+  // as the fastest one, as the others tell more of the machine: marked as disturbed, as it is if the
+  // search has seen a much shorter time. Without a round: cancelled.
   Measurement Final(size_t kernel) const;
 
  private:

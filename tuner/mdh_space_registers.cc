@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/narrow_sum.h"
+#include "codegen/narrow_reduction.h"
 #include "codegen/tile_choice.h"
 #include "core/constraints.h"
 
@@ -63,7 +63,7 @@ std::vector<int64_t> RegisterDecompositions::LaneCounts() const {
   for (int d = 0; d < p_.rank(); ++d) longest = std::max(longest, p_.size(d));
   const int64_t full = std::max<int64_t>(2, FullLanes(e_, p_.device));
   int64_t most = 2 * full;
-  if (const std::optional<NarrowSum> narrow = NarrowSumOf(e_)) {
+  if (const std::optional<NarrowReduction> narrow = NarrowReductionOf(e_)) {
     most = std::max<int64_t>(most, p_.device.simd_bytes / narrow->widest_bytes);
   }
   std::vector<int64_t> counts = {1};

@@ -7,6 +7,13 @@
 namespace mdh {
 namespace {
 
+// An enumeration is the integer that it is kept in.
+CXType WithoutNames(CXType type) {
+  type = clang_getCanonicalType(type);
+  return type.kind == CXType_Enum ? clang_getEnumDeclIntegerType(clang_getTypeDeclaration(type))
+                                  : type;
+}
+
 std::optional<ScalarType> ScalarTypeOf(CXType type) {
   const long long bytes = clang_Type_getSizeOf(type);
   const auto integer = [&](bool is_signed) -> std::optional<ScalarType> {
@@ -48,7 +55,8 @@ std::optional<ScalarType> ScalarTypeOf(CXType type) {
   }
 }
 
-// The fields of a struct of scalars; empty if it is something else.
+// The fields of a struct of scalars; empty if it is something else. Looks at no other type: a
+// struct may have a pointer to itself.
 std::vector<CField> FieldsOf(CXType type) {
   struct State {
     std::vector<CField> fields;
@@ -56,11 +64,12 @@ std::vector<CField> FieldsOf(CXType type) {
   } state;
   const auto visit = [](CXCursor field, CXClientData data) {
     auto* state = static_cast<State*>(data);
-    const CType type = TypeOf(clang_getCursorType(field));
+    const auto scalar = ScalarTypeOf(WithoutNames(clang_getCursorType(field)));
     std::string name = TakeString(clang_getCursorSpelling(field));
-    const bool is_plain = type.is_scalar() && !name.empty() && clang_Cursor_isBitField(field) == 0;
-    state->is_supported = state->is_supported && is_plain;
-    state->fields.push_back({std::move(name), type.scalar});
+    state->is_supported =
+        scalar.has_value() && !name.empty() && clang_Cursor_isBitField(field) == 0;
+    if (!state->is_supported) return CXVisit_Break;
+    state->fields.push_back({std::move(name), *scalar});
     return CXVisit_Continue;
   };
   if (clang_getCursorKind(clang_getTypeDeclaration(type)) != CXCursor_StructDecl) return {};
@@ -83,7 +92,7 @@ CType TypeOf(CXType type) {
   const bool is_const = clang_isConstQualifiedType(type) != 0;
   type = clang_getCanonicalType(type);
   result.is_const = is_const || clang_isConstQualifiedType(type) != 0;
-  if (type.kind == CXType_Enum) type = clang_getEnumDeclIntegerType(clang_getTypeDeclaration(type));
+  type = WithoutNames(type);
   if (const std::optional<ScalarType> scalar = ScalarTypeOf(type); scalar.has_value()) {
     result.kind = CType::Kind::kScalar;
     result.scalar = *scalar;

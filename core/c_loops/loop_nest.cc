@@ -311,9 +311,10 @@ AffineIndex IntegerEvaluator::Constant(int64_t value) const {
 }
 
 Status IntegerEvaluator::NotAffine(const CNode& node) const {
-  return source_.ErrorAt(node.begin,
-                         "this index is not affine: a sum of multiples of loop variables and of "
-                         "constants");
+  return source_.ErrorAt(
+      node.begin,
+      "this index is not affine: only sums of multiples of loop variables and of constants "
+      "are");
 }
 
 Status IntegerEvaluator::TooLarge(const CNode& node) const {

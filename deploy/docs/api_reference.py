@@ -48,7 +48,11 @@ def short(type_name):
     return type_name.removeprefix(".mdh.v1.").removeprefix(".")
 
 
-def type_of(field):
+def type_of(field, maps):
+    """`maps`: the entries of map fields that the message has, by their names."""
+    if entry := maps.get(field.type_name.split(".")[-1]):
+        key, value = (type_of(part, {}) for part in entry.field)
+        return f"map of {key} to {value}"
     name = short(field.type_name) if field.type_name else TYPES[field.type]
     if field.type_name.startswith(".mdh.v1."):
         name = f"[{name}](#{name.split('.')[-1].lower()})"
@@ -67,10 +71,11 @@ def print_service(service, path, comments, out):
 
 def print_message(message, path, comments, out):
     out.append(f"### {message.name}\n\n{comments.get(path, '')}\n")
+    maps = {inner.name: inner for inner in message.nested_type if inner.options.map_entry}
     if message.field:
         out.append("| field | type | |\n|---|---|---|")
         for n, field in enumerate(message.field):
-            out.append(f"| {field.name} = {field.number} | {cell(type_of(field))} | "
+            out.append(f"| {field.name} = {field.number} | {cell(type_of(field, maps))} | "
                        f"{cell(comments.get(path + (2, n), '')) or '-'} |")
         out.append("")
     for n, inner in enumerate(message.nested_type):

@@ -1,11 +1,7 @@
 // min, max, fmin and fmax of floating-point values as gcc and clang compile them, on scalars and
 // vectors of every size, against their meaning on values, bit by bit but for what a nan looks like.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <string>
 #include <vector>
@@ -14,6 +10,7 @@
 #include "codegen/c_prelude.h"
 #include "codegen/c_spelling.h"
 #include "core/scalar_function.h"
+#include "tests/codegen/compiled_prelude.h"
 
 namespace mdh {
 namespace {
@@ -52,18 +49,18 @@ std::string SourceOf(ScalarType type) {
       const std::string call = prelude.OperationFunction(op, vector, vector);
       const auto load = [&](const char* p) {
         return lanes == 1 ? absl::StrCat("*", p)
-                          : absl::StrCat(prelude.LoadFunction(vector, true), "(", p, ")");
+                          : absl::StrCat(prelude.LoadFunction(vector, 1), "(", p, ")");
       };
       const std::string value = absl::StrCat(call, "(", load("a"), ", ", load("b"), ")");
       absl::StrAppend(&functions, "void apply_", lanes, "_", Info(op).name, "(const ", element,
                       "* a, const ", element, "* b, ", element, "* r) {\n  ",
                       lanes == 1
                           ? absl::StrCat("*r = ", value)
-                          : absl::StrCat(prelude.StoreFunction(vector, true), "(r, ", value, ")"),
+                          : absl::StrCat(prelude.StoreFunction(vector, 1), "(r, ", value, ")"),
                       ";\n}\n");
     }
   }
-  return absl::StrCat("#include <stdint.h>\n#include <string.h>\n", prelude.ToString(), functions);
+  return prelude.ToString() + functions;
 }
 
 template <typename T>
@@ -92,37 +89,12 @@ void ExpectSame(void* library, ScalarType type, const std::string& how) {
 }
 
 TEST(ExtremesTest, AreThoseOfIeee754OnVectorsOfEveryCompiler) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "mdh-extremes-XXXXXX").string();
-  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-  int compiled = 0;
-  for (const ScalarType type : {ScalarType::kFloat32, ScalarType::kFloat64}) {
-    const std::string stem = absl::StrCat(pattern, "/", Name(type));
-    std::ofstream(stem + ".c") << SourceOf(type);
-    for (const char* compiler : {"gcc", "clang"}) {
-      for (const char* target : {"-march=native", ""}) {
-        const std::string how = absl::StrCat(compiler, " ", target);
-        const std::string library = absl::StrCat(stem, ++compiled, ".so");
-        const bool has =
-            std::system(absl::StrCat(compiler, " --version > /dev/null 2>&1").c_str()) == 0;
-        if (!has) continue;
-        ASSERT_EQ(std::system(absl::StrCat(how,
-                                           " -O2 -w -Wno-psabi -shared -fPIC -fno-math-errno "
-                                           "-fno-trapping-math -ffp-contract=fast -o ",
-                                           library, " ", stem, ".c")
-                                  .c_str()),
-                  0);
-        void* loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-        ASSERT_NE(loaded, nullptr) << dlerror();
-        if (type == ScalarType::kFloat32) {
-          ExpectSame<float>(loaded, type, how);
-        } else {
-          ExpectSame<double>(loaded, type, how);
-        }
-        dlclose(loaded);
-      }
-    }
-  }
-  std::filesystem::remove_all(pattern);
+  ForEachCompiler(SourceOf(ScalarType::kFloat32), [](void* library, const std::string& how) {
+    ExpectSame<float>(library, ScalarType::kFloat32, how);
+  });
+  ForEachCompiler(SourceOf(ScalarType::kFloat64), [](void* library, const std::string& how) {
+    ExpectSame<double>(library, ScalarType::kFloat64, how);
+  });
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ TEST(ReservedNamesTest, AreNamesInOpenCl) {
   }
 }
 
-TEST(ReservedNamesTest, AreNamesInCuda) {
+TEST(ReservedNamesTest, AreNamesInCudaOfNvrtc) {
   const Result<Nvrtc> nvrtc = Nvrtc::Load(Nvrtc::ToolkitFolders(""));
   if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
   for (const Expression& expression : ExpressionsWith(NamesOfHeaders())) {

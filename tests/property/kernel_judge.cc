@@ -106,7 +106,7 @@ class LoadedKernel {
 std::string RunOnce(const Expression& expression, const LoadedKernel& kernel, int threads,
                     const std::vector<BufferBytes>& inputs,
                     const std::vector<BufferBytes>& expected,
-                    const std::vector<std::vector<ElementContent>>& contents) {
+                    const std::vector<std::vector<ElementContent>>& contents, int units) {
   std::vector<void*> buffers;
   for (const BufferBytes& input : inputs) {
     buffers.push_back(const_cast<std::byte*>(input.data()));
@@ -124,9 +124,9 @@ std::string RunOnce(const Expression& expression, const LoadedKernel& kernel, in
     if (!outputs[b]->GuardsIntact()) {
       return absl::StrCat("wrote outside ", expression.outputs()[b].name);
     }
-    const std::string wrong = DifferenceOf(expression.outputs()[b],
-                                           reinterpret_cast<const std::byte*>(outputs[b]->data()),
-                                           expected[b].data(), contents[b], std::byte{kPoison});
+    const std::string wrong = DifferenceOf(
+        expression.outputs()[b], reinterpret_cast<const std::byte*>(outputs[b]->data()),
+        expected[b].data(), contents[b], std::byte{kPoison}, units);
     if (!wrong.empty()) {
       return absl::StrCat(
           wrong, threads == 0 ? " (OpenMP entry)" : absl::StrCat(" (body, ", threads, " threads)"));
@@ -168,8 +168,8 @@ Status CompileKernel(const Kernel& kernel, const std::string& directory, const s
 }
 
 Status JudgeKernel(const Expression& expression, const Kernel& kernel, const std::string& library,
-                   const std::vector<BufferBytes>& inputs,
-                   const std::vector<BufferBytes>& expected) {
+                   const std::vector<BufferBytes>& inputs, const std::vector<BufferBytes>& expected,
+                   int units) {
   const std::vector<std::vector<ElementContent>> contents = ContentsOfOutputs(expression);
   int channel[2];
   if (pipe(channel) != 0) return absl::InternalError("no pipe");
@@ -186,7 +186,7 @@ Status JudgeKernel(const Expression& expression, const Kernel& kernel, const std
       if (!runnable.complete()) wrong = "a function is missing";
       for (const int threads : {0, 1, 3, 7}) {
         if (wrong.empty())
-          wrong = RunOnce(expression, runnable, threads, inputs, expected, contents);
+          wrong = RunOnce(expression, runnable, threads, inputs, expected, contents, units);
       }
     }
     const ssize_t written = write(channel[1], wrong.data(), wrong.size());

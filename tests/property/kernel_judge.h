@@ -35,9 +35,10 @@ Status CompileKernel(const Kernel& kernel, const std::string& directory, const s
 // for the sign of zeros), with `expected`; elements that no index function reaches must be zero, or
 // untouched where they are kept, as must be other memory, and 64 guard bytes around outputs and
 // scratch. Runs it through its OpenMP entry and through
-// its body with 1, 3 and 7 threads. Errors: Internal, saying what differs.
+// its body with 1, 3 and 7 threads. `units`: see DifferenceOf. Errors: Internal, saying what
+// differs.
 Status JudgeKernel(const Expression& expression, const Kernel& kernel, const std::string& library,
-                   const std::vector<BufferBytes>& inputs,
-                   const std::vector<BufferBytes>& expected);
+                   const std::vector<BufferBytes>& inputs, const std::vector<BufferBytes>& expected,
+                   int units = 0);
 
 }  // namespace mdh

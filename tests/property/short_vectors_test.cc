@@ -1,5 +1,5 @@
 // What the prelude of C kernels has for short types - sums of products, conversions to longer
-// types, fp16 - on every instruction set that compilers can be asked for, against plain C.
+// types, fp16, orders - on every instruction set that compilers can be asked for, against plain C.
 #include <cstdio>
 #include <fstream>
 #include <optional>
@@ -106,6 +106,51 @@ class ShortVectors {
             lanes, type(kF16), type(kF32), widen, narrow));
   }
 
+  // Of all halves: keys in the order of the type, one apart but between nan and infinity, and back.
+  void CheckOrder(ScalarType half, int lanes) {
+    for (const bool nan_is_least : {false, true}) {
+      const std::string keys = prelude_.OrderKeysFunction({kU16, lanes}, half, nan_is_least);
+      const std::string back = prelude_.OrderKeysFunction({half, lanes}, kU16, nan_is_least);
+      absl::StrAppend(
+          &checks_,
+          absl::Substitute(
+              "  for (int first = 0; first < 65536; first += $0) {\n    uint16_t a[$0], k[$0];\n"
+              "    $1 va;\n    for (int l = 0; l < $0; ++l) a[l] = first + l;\n"
+              "    memcpy(&va, a, sizeof a);\n    const $2 vk = $3(va);\n"
+              "    memcpy(k, &vk, sizeof k);\n    const $1 again = $4(vk);\n"
+              "    if (memcmp(&again, a, sizeof a) != 0) ++bad, puts(\"$4\");\n"
+              "    for (int l = 0; l < $0; ++l) {\n"
+              "      const int m = a[l] & 0x7fff, nans = 0x7fff - $5;\n"
+              "      const int number = a[l] & 0x8000 ? $5 - m : $5 + 1 + m;\n"
+              "      const int is_nan = m > $5;\n"
+              "      const int right = is_nan ? ($6 ? k[l] < 2 * nans : k[l] > 65535 - 2 * nans)\n"
+              "                               : k[l] == number + ($6 ? 2 * nans : 0);\n"
+              "      if (!right) ++bad, puts(\"$3\");\n    }\n  }\n",
+              lanes, prelude_.VectorType({half, lanes}), prelude_.VectorType({kU16, lanes}), keys,
+              back, half == kF16 ? "0x7c00" : "0x7f80", nan_is_least ? 1 : 0));
+    }
+  }
+
+  // Smaller and larger lanes of integers.
+  void CheckExtremes(ScalarType type, int lanes) {
+    for (const ScalarOp op : {ScalarOp::kMin, ScalarOp::kMax}) {
+      const std::string function = prelude_.OperationFunction(op, {type, lanes}, {type, lanes});
+      absl::StrAppend(
+          &checks_,
+          absl::Substitute(
+              "  for (int r = 0; r < 81; ++r) {\n    $0 a[$1], b[$1];\n"
+              "    for (int l = 0; l < $1; ++l) a[l] = value(r / 9, l, sizeof a[0]);\n"
+              "    for (int l = 0; l < $1; ++l) b[l] = value(r % 9, l, sizeof b[0]);\n",
+              CType(type), lanes),
+          Loaded("a", {type, lanes}), Loaded("b", {type, lanes}),
+          absl::Substitute("    const $0 vs = $1(va, vb);\n    for (int l = 0; l < $2; ++l) {\n"
+                           "      if (vs[l] != (a[l] $3 b[l] ? a[l] : b[l])) ++bad, puts(\"$1\");\n"
+                           "    }\n  }\n",
+                           prelude_.VectorType({type, lanes}), function, lanes,
+                           op == ScalarOp::kMin ? "<" : ">"));
+    }
+  }
+
   std::string Program() const {
     return absl::StrCat("#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n",
                         prelude_.ToString(), kCommon, "int main(void) {\n  uint32_t hash = 0;\n",
@@ -175,6 +220,17 @@ TEST(ShortVectorsTest, ConversionsToLongerTypes) {
         vectors.CheckConversion(to, from, lanes);
       }
     }
+  }
+  ExpectRightEverywhere(vectors.Program());
+}
+
+TEST(ShortVectorsTest, OrderOfHalvesAndExtremesOfIntegers) {
+  ShortVectors vectors;
+  for (const ScalarType half : {kF16, ScalarType::kBfloat16}) {
+    for (const int lanes : {8, 16, 32}) vectors.CheckOrder(half, lanes);
+  }
+  for (const ScalarType type : {kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64}) {
+    for (const int bytes : {16, 32, 64}) vectors.CheckExtremes(type, bytes / SizeBytes(type));
   }
   ExpectRightEverywhere(vectors.Program());
 }

@@ -123,3 +123,28 @@ def digest_of_file(client):
         return client.check(mdh.parse(text, **bindings)).digest
 
     return digest
+
+
+@pytest.fixture
+def mdh_program(monkeypatch):
+    """$MDH is the program that was built."""
+    program = pathlib.Path(os.environ["MDH_BIN"]) / "mdh"
+    if not program.exists():
+        pytest.skip(f"{program} has not been built")
+    monkeypatch.setenv("MDH", str(program))
+
+
+@pytest.fixture
+def has_opencl(daemon, mdh_program):
+    """Skips the test where no kernel of OpenCL can be run."""
+    import mdh
+    from mdh.tuner import opencl
+
+    kernel = "__kernel void nothing(__global int* x) { x[0] = 1; }"
+    cf = opencl.CostFunction(kernel).kernel_args(x=opencl.Zeros("int32", 1)).global_size(1)
+    try:
+        cf({"A": 1})
+    except mdh.FailedPreconditionError as error:
+        if not str(error).startswith("cannot run"):
+            raise
+        pytest.skip(str(error))

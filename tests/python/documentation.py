@@ -6,7 +6,7 @@
   ```sh skip=REASON   not run
   ```sh needs=NAME    run unless NAME is in `lacks`
 
-Words that a test has no time for are shortened: `--budget 20s` means `--budget 1s`.
+`needs` and `skip` hold for files, too. Words that a test has no time for are shortened: SHORTER.
 """
 
 import dataclasses
@@ -19,6 +19,7 @@ import subprocess
 import time
 
 LIMIT_S = 120
+SHORTER = [(r"--budget \S+", "--budget 1s"), (r"--trials \d+", "--trials 3")]
 
 
 @dataclasses.dataclass
@@ -98,7 +99,8 @@ class Shell:
 
     def run(self, command):
         """Gives exit status and output."""
-        command = re.sub(r"--budget \S+", "--budget 1s", command)
+        for pattern, shorter in SHORTER:
+            command = re.sub(pattern, shorter, command)
         self._number += 1
         mark = f"@@{self._number}@@"
         self._process.stdin.write(f"{command}\nprintf '%s %d\\n' '{mark}' $?\n".encode())

@@ -1,4 +1,4 @@
-"""Terminals of 80 columns in deploy/docs/terminal.md, and the pictures of the report there.
+"""Terminals of 80 columns in deploy/docs/terminal.md, and the pictures of the report there and in README.md.
 
 A picture is true if a terminal shows the same now, but for numbers and names: lines begin with the same words, and
 none is longer than the terminal is wide. MDH_UPDATE_DOCUMENTATION=1 writes what is shown.
@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import tempfile
 
 import pytest
@@ -91,13 +92,29 @@ def test_lines_fit_narrow_terminals(shown, columns):
     assert too_long == []
 
 
+@pytest.fixture(scope="module")
+def report(mdh, own_daemon, tmp_path_factory):
+    """The page of a search of a minute, if there are to be new pictures."""
+    if not UPDATE:
+        return None
+    page = tmp_path_factory.mktemp("report") / "job.html"
+
+    def run(*words):
+        return subprocess.run([mdh, *words], env=os.environ | {"MDH_SERVER": own_daemon.address}, check=True,
+                              capture_output=True, text=True).stdout
+
+    job = run("tune", EXPRESSIONS / "matmul.mdh", "I=512", "J=512", "K=512", "--budget", "60s", "--detach").strip()
+    run("watch", job)
+    run("report", job, "--output", page)
+    return page
+
+
 @pytest.mark.parametrize("width,dark", [(1280, False), (1280, True), (390, False), (390, True)])
-def test_pictures_of_the_report(width, dark):
+def test_pictures_of_the_report(report, width, dark):
     path = PICTURES / f"report-{width}-{'dark' if dark else 'light'}.webp"
     if UPDATE:
         from browser import Browser, find_chromium
-        from test_report import make_pages
-        with make_pages() as pages, Browser(find_chromium()) as browser:
-            browser.open(f"file://{pages / 'job'}.html", width, 1600 if width > 1000 else 2400, dark=dark)
+        with Browser(find_chromium()) as browser:
+            browser.open(f"file://{report}", width, 1600 if width > 1000 else 2400, dark=dark)
             browser.small_picture(path, width, 1240 if width > 1000 else 1500, 0.45)
     assert path.stat().st_size < 80_000

@@ -60,6 +60,16 @@ TEST(DisturbanceTest, AnotherProcessOnTheSameCoreIsNoticed) {
 TEST(DisturbanceTest, NothingIsSharedBeforeItBegins) {
   const SharedCoresWatch cores;
   EXPECT_FALSE(cores.WereShared());
+  const StolenTimeWatch stolen;
+  EXPECT_FALSE(stolen.WasStolen());
+}
+
+TEST(DisturbanceTest, StolenTimeIsTheEighthOfTheTimesOfAllCores) {
+  EXPECT_EQ(StolenTime("cpu  3238650 505210 591540 895978 4262 0 2222 1539 0 0\ncpu0 1", 100),
+            15'390'000'000);
+  EXPECT_EQ(StolenTime("cpu  1 2 3 4 5 6 7", 100), std::nullopt) << "an old system";
+  EXPECT_EQ(StolenTime("", 100), std::nullopt);
+  EXPECT_EQ(StolenTime("cpu  1 2 3 4 5 6 7 8", 0), std::nullopt);
 }
 
 TEST(DisturbanceTest, TimeOnCoresIsCounted) {

@@ -70,6 +70,18 @@ TEST(InterleavedTimesTest, RoundsWithoutAnUndisturbedCallSettleNothing) {
   EXPECT_EQ(times.Final(0).time_ns(), 1010);
 }
 
+TEST(InterleavedTimesTest, OfWhatIsNotSettledTheFastestCallsCount) {
+  InterleavedTimes times({0, 0});
+  // One in every call as slow as the other, but once.
+  times.AddRound(0, Round({3000, 3100, 2900}));
+  times.AddRound(0, Round({9000, 1000, 1020}));
+  times.AddRound(0, Round({5000, 7000, 1025}));
+  for (const int64_t time_ns : {2000, 2500, 3000}) times.AddRound(1, Round({time_ns}));
+  EXPECT_TRUE(times.Final(0).is_disturbed);
+  EXPECT_THAT(times.Final(0).times_ns, ElementsAre(1000, 1020, 1025));
+  EXPECT_LT(times.Final(0).time_ns(), times.Final(1).time_ns());
+}
+
 TEST(InterleavedTimesTest, OneLuckyRoundSettlesNothing) {
   InterleavedTimes times({0});
   for (const int64_t time_ns : {900, 1000, 1010}) times.AddRound(0, Round({time_ns}));

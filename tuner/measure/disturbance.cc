@@ -2,10 +2,14 @@
 
 #include <dirent.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <string>
+
+#include "tuner/measure/clock.h"
 
 namespace mdh {
 namespace {
@@ -29,7 +33,38 @@ std::optional<ThreadTimes> TimesOfThread(const std::string& path) {
   return ThreadTimes{running, queued};
 }
 
+constexpr double kStolenShare = 0.05;
+
+std::optional<int64_t> StolenTimeNow() {
+  std::ifstream file("/proc/stat");
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  return StolenTime(line, sysconf(_SC_CLK_TCK));
+}
+
 }  // namespace
+
+std::optional<int64_t> StolenTime(const std::string& proc_stat, int64_t ticks_per_second) {
+  long long stolen = 0;  // after user, nice, system, idle, iowait, irq and softirq
+  if (ticks_per_second <= 0 ||
+      std::sscanf(proc_stat.c_str(), "cpu %*d %*d %*d %*d %*d %*d %*d %lld", &stolen) != 1) {
+    return std::nullopt;
+  }
+  return stolen * (1'000'000'000 / ticks_per_second);
+}
+
+void StolenTimeWatch::Begin() {
+  begin_ns_ = NowNs();
+  stolen_ns_ = StolenTimeNow();
+}
+
+bool StolenTimeWatch::WasStolen() const {
+  const std::optional<int64_t> now = stolen_ns_ ? StolenTimeNow() : std::nullopt;
+  if (!now) return false;
+  const auto all_ns =
+      static_cast<double>(NowNs() - begin_ns_) * static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+  return static_cast<double>(*now - *stolen_ns_) > kStolenShare * all_ns;
+}
 
 int64_t InvoluntarySwitches() {
   struct rusage usage = {};

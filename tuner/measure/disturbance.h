@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace mdh {
 
@@ -44,6 +45,24 @@ class SharedCoresWatch {
  private:
   std::optional<ThreadTimes> begin_;
 };
+
+// Whether a hypervisor ran others on the cores of this machine, which its threads cannot see: their
+// time goes on as if they ran.
+class StolenTimeWatch {
+ public:
+  void Begin();
+  // Whether more than a twentieth of the time of all cores was taken since Begin, as far as the
+  // system says (proc(5), "steal"), which counts in hundredths of a second.
+  bool WasStolen() const;
+
+ private:
+  int64_t begin_ns_ = 0;
+  std::optional<int64_t> stolen_ns_;
+};
+
+// Nanoseconds of all cores that /proc/stat, whose text this is, says are stolen. nullopt: it does
+// not say.
+std::optional<int64_t> StolenTime(const std::string& proc_stat, int64_t ticks_per_second);
 
 // Involuntary context switches of all threads of this process.
 int64_t InvoluntarySwitches();

@@ -130,10 +130,14 @@ class Performance {
   v1::ExecutorResponse Perform() {
     Status status = Prepare();
     SharedCoresWatch cores;
-    if (computes_on_host()) cores.Begin();
+    StolenTimeWatch stolen;
+    if (computes_on_host()) {
+      cores.Begin();
+      stolen.Begin();
+    }
     if (status.ok()) status = Call();
     progress_.done_calling_ns = NowNs();
-    const bool were_cores_shared = cores.WereShared();
+    const bool were_cores_shared = cores.WereShared() || stolen.WasStolen();
     if (status.ok()) status = Check();
     if (!status.ok() && response_.outcome() == 0) Blame(status);
     if (response_.outcome() == 0) response_.set_outcome(static_cast<int>(TrialOutcome::kOk));

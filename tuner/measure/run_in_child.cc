@@ -140,8 +140,11 @@ class Execution {
     Poison(kFirstPoison);
     MakePresent(shared_.copies->first);
     if (!AwaitQuiet()) return "the kernel disturbed its measurement, or who measures has ended";
+    StolenTimeWatch stolen;
+    stolen.Begin();
     const bool is_done = CallAsOftenAsNeeded();
     control_.done_calling_ns.store(NowNs());
+    control_.is_disturbed |= stolen.WasStolen();
     EndQuiet();
     if (!is_done) return Failure();
     if (control_.have_last) Save(shared_.copies->last);

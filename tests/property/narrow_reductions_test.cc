@@ -1,12 +1,14 @@
-// Sums of short integers in longer ones, with the largest and smallest values there are, on sizes
-// around whole vectors and blocks: what the interpreter computes.
+// Sums of short integers in longer ones, with the largest and smallest values there are, and
+// extremes of fp16 and bf16, with few nan, on sizes around whole vectors and blocks: what the
+// interpreter computes.
 #include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
-#include "codegen/narrow_sum.h"
+#include "codegen/narrow_reduction.h"
 #include "core/interpreter.h"
 #include "core/text/parser.h"
 #include "gtest/gtest.h"
@@ -30,6 +32,13 @@ constexpr char kColumns[] =
     "e<R, A | I, K> := out_view<R>( c: (i,k) -> (k) ) o md_hom<I,K>( f, (+, ++) ) o "
     "inp_view<A>( a: (i,k) -> (i,k) ) where f(a) -> c { c = R(a) }";
 
+constexpr char kExtreme[] =
+    "e<R, A | I> := out_view<R>( c: (i) -> () ) o md_hom<I>( f, (OP) ) o "
+    "inp_view<A>( a: (i) -> (i) ) where f(a) -> c { c = R(a) }";
+constexpr char kExtremeOfRows[] =
+    "e<R, A | I, K> := out_view<R>( c: (i,k) -> (i) ) o md_hom<I,K>( f, (++, OP) ) o "
+    "inp_view<A>( a: (i,k) -> (i,k) ) where f(a) -> c { c = a }";
+
 DeviceDescription Device() {
   DeviceDescription device;
   device.cores = 2;
@@ -39,7 +48,22 @@ DeviceDescription Device() {
   return device;
 }
 
-enum class Fill { kSmallest, kLargest, kInTurn, kAny };
+// Of floating-point types: negative and positive infinity, both zeros in turn, and anything; then
+// anything, but of nan only -nan and nan at two places.
+enum class Fill { kSmallest, kLargest, kInTurn, kAny, kFewNan };
+
+// One of fp16 or bf16, by its bits.
+uint16_t FilledHalf(ScalarType type, Fill fill, size_t n, size_t count, Rng& rng) {
+  const uint16_t infinity = type == ScalarType::kFloat16 ? 0x7c00 : 0x7f80;
+  if (fill == Fill::kSmallest) return infinity | 0x8000;
+  if (fill == Fill::kLargest) return infinity;
+  if (fill == Fill::kInTurn) return n % 2 == 0 ? 0x8000 : 0;
+  const auto any = static_cast<uint16_t>(Below(rng, 65536));
+  if (fill == Fill::kAny) return any % infinity;  // no nan, nothing negative
+  if (n == count / 3) return infinity | 0x8001;
+  if (n == count - 1) return infinity | 1;
+  return (any & 0x8000) | (any & 0x7fff) % infinity;
+}
 
 // Bools stay 0 or 1.
 std::vector<BufferBytes> Filled(const Expression& e, Fill fill) {
@@ -50,6 +74,14 @@ std::vector<BufferBytes> Filled(const Expression& e, Fill fill) {
     const bool is_bool = buffer.type.scalar() == ScalarType::kBool;
     const bool is_signed = IsSigned(buffer.type.scalar());
     BufferBytes bytes(static_cast<size_t>(buffer.size_bytes()));
+    if (IsHalf(buffer.type.scalar())) {
+      for (size_t n = 0; n < bytes.size() / 2; ++n) {
+        const uint16_t half = FilledHalf(buffer.type.scalar(), fill, n, bytes.size() / 2, rng);
+        std::memcpy(&bytes[2 * n], &half, sizeof half);
+      }
+      inputs.push_back(std::move(bytes));
+      continue;
+    }
     for (size_t n = 0; n < bytes.size(); ++n) {
       const bool is_top = n % static_cast<size_t>(size) == static_cast<size_t>(size) - 1;
       const unsigned smallest = is_signed && is_top ? 0x80 : 0;
@@ -70,12 +102,14 @@ struct NarrowCase {
   const char* text;
   Bindings bindings;
   const char* parameters = "";  // empty: those of rules
+  const char* op = "";          // OP in the text
 };
 
-class NarrowSumsTest : public ::testing::TestWithParam<NarrowCase> {};
+class NarrowReductionsTest : public ::testing::TestWithParam<NarrowCase> {};
 
-TEST_P(NarrowSumsTest, AreThoseOfTheInterpreter) {
-  const auto expression = ParseExpression(GetParam().text, GetParam().bindings);
+TEST_P(NarrowReductionsTest, AreThoseOfTheInterpreter) {
+  const auto expression = ParseExpression(
+      absl::StrReplaceAll(GetParam().text, {{"OP", GetParam().op}}), GetParam().bindings);
   ASSERT_TRUE(expression.ok()) << expression.status();
   const std::string given = GetParam().parameters;
   const auto parameters = given.empty() ? DefaultParameters(*expression, OpenMpSimdRegistersModel(),
@@ -88,7 +122,8 @@ TEST_P(NarrowSumsTest, AreThoseOfTheInterpreter) {
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   const TemporaryDirectory directory;
   ASSERT_EQ(ErrorMessage(CompileKernel(*kernel, directory.path(), "kernel")), "no error");
-  for (const Fill fill : {Fill::kSmallest, Fill::kLargest, Fill::kInTurn, Fill::kAny}) {
+  for (const Fill fill :
+       {Fill::kSmallest, Fill::kLargest, Fill::kInTurn, Fill::kAny, Fill::kFewNan}) {
     SCOPED_TRACE(static_cast<int>(fill));
     const std::vector<BufferBytes> inputs = Filled(*expression, fill);
     const auto expected = Interpret(*expression, inputs, Accumulation::kWide);
@@ -100,7 +135,7 @@ TEST_P(NarrowSumsTest, AreThoseOfTheInterpreter) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    OfRules, NarrowSumsTest,
+    OfRules, NarrowReductionsTest,
     ::testing::Values(
         NarrowCase{kSum, {{"R", "int64"}, {"A", "int8"}, {"I", "4099"}}},
         NarrowCase{kSum, {{"R", "int64"}, {"A", "uint8"}, {"I", "1031"}}},
@@ -117,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(
         NarrowCase{kColumns, {{"R", "int64"}, {"A", "uint8"}, {"I", "259"}, {"K", "67"}}}));
 
 INSTANTIATE_TEST_SUITE_P(
-    OfOtherParameters, NarrowSumsTest,
+    OfOtherParameters, NarrowReductionsTest,
     ::testing::Values(
         NarrowCase{kRows,
                    {{"R", "int64"}, {"A", "int8"}, {"B", "uint8"}, {"I", "5"}, {"K", "523"}},
@@ -135,6 +170,33 @@ INSTANTIATE_TEST_SUITE_P(
                    "inputs=in_place:0:-1; accumulate=registers; chains=independent; "
                    "compiler=gcc"}));
 
+constexpr char kTwoTiles[] =
+    "model=OpenMP+SIMD+RM; tile=5,523|5,523|5,128|2,64|1,32|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; "
+    "inputs=in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc";
+constexpr char kInOutput[] =
+    "model=OpenMP+SIMD+RM; tile=5,256|5,256|5,256|3,32|1,16|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; "
+    "inputs=in_place:0,1:-1; accumulate=output; chains=independent; compiler=gcc";
+
+INSTANTIATE_TEST_SUITE_P(
+    OfHalves, NarrowReductionsTest,
+    ::testing::Values(
+        NarrowCase{kExtreme, {{"R", "fp16"}, {"A", "fp16"}, {"I", "4099"}}, "", "max"},
+        NarrowCase{kExtreme, {{"R", "fp16"}, {"A", "fp16"}, {"I", "131"}}, "", "min"},
+        NarrowCase{kExtreme, {{"R", "fp32"}, {"A", "fp16"}, {"I", "1031"}}, "", "min"},
+        NarrowCase{kExtreme, {{"R", "bf16"}, {"A", "bf16"}, {"I", "2053"}}, "", "max"},
+        NarrowCase{kExtreme, {{"R", "fp32"}, {"A", "bf16"}, {"I", "64"}}, "", "max"},
+        NarrowCase{kExtreme, {{"R", "fp16"}, {"A", "fp16"}, {"I", "515"}}, "", "fmax"},
+        NarrowCase{
+            kExtremeOfRows, {{"R", "bf16"}, {"A", "bf16"}, {"I", "7"}, {"K", "523"}}, "", "min"},
+        NarrowCase{kExtremeOfRows,
+                   {{"R", "fp16"}, {"A", "fp16"}, {"I", "5"}, {"K", "523"}},
+                   kTwoTiles,
+                   "max"},
+        NarrowCase{kExtremeOfRows,
+                   {{"R", "fp16"}, {"A", "fp16"}, {"I", "5"}, {"K", "523"}},
+                   kInOutput,
+                   "min"}));
+
 // What is added up for f: "int8 * uint8 in int32"; "nothing" if f is not such a sum.
 std::string Found(const std::string& type, const std::string& result, const std::string& value,
                   const std::string& op = "+") {
@@ -142,7 +204,7 @@ std::string Found(const std::string& type, const std::string& result, const std:
       "e := out_view<", result, ">( c: (i) -> () ) o md_hom<64>( f, (", op, ") ) o inp_view<", type,
       ",uint8>( a: (i) -> (i), b: (i) -> (i) ) where f(a, b) -> c { c = ", value, " }"));
   EXPECT_TRUE(expression.ok()) << expression.status();
-  const std::optional<NarrowSum> narrow = NarrowSumOf(*expression);
+  const std::optional<NarrowReduction> narrow = NarrowReductionOf(*expression);
   if (!narrow.has_value()) return "nothing";
   std::string text;
   for (const TypedName& operand : narrow->operands.results()) {
@@ -151,7 +213,7 @@ std::string Found(const std::string& type, const std::string& result, const std:
   return absl::StrCat(text, " in ", std::string(Name(narrow->sum)));
 }
 
-TEST(NarrowSumTest, FindsTheShortestValues) {
+TEST(NarrowReductionTest, FindsTheShortestValues) {
   EXPECT_EQ(Found("int8", "int64", "int64(a)"), "int8 in int32");
   EXPECT_EQ(Found("int8", "uint32", "uint32(int64(a))"), "int8 in uint32");
   EXPECT_EQ(Found("int8", "uint32", "uint32(int64(a) * int64(b))"), "int8 * uint8 in uint32");
@@ -163,7 +225,7 @@ TEST(NarrowSumTest, FindsTheShortestValues) {
   EXPECT_EQ(Found("fp32", "int64", "int64(a > 1)"), "bool in int32");
 }
 
-TEST(NarrowSumTest, KeepsWhatWrapsOrIsLonger) {
+TEST(NarrowReductionTest, KeepsWhatWrapsOrIsLonger) {
   EXPECT_EQ(Found("int8", "int64", "int64(a * a)"), "int8 in int32") << "the product wraps";
   EXPECT_EQ(Found("int8", "int64", "int64(uint32(a) * uint32(b))"), "nothing")
       << "a negative a is not the same as uint32";
@@ -174,6 +236,19 @@ TEST(NarrowSumTest, KeepsWhatWrapsOrIsLonger) {
   EXPECT_EQ(Found("int8", "int16", "int16(a)"), "nothing");
   EXPECT_EQ(Found("int8", "int64", "int64(a)", "max"), "nothing");
   EXPECT_EQ(Found("uint8", "int64", "int64(bool(a))"), "bool in int32") << "not its value";
+}
+
+TEST(NarrowReductionTest, FindsExtremesOfHalves) {
+  const auto is_found = [](const char* type, const char* result, const char* value,
+                           const char* op) { return Found(type, result, value, op) != "nothing"; };
+  EXPECT_TRUE(is_found("fp16", "fp16", "a", "max"));
+  EXPECT_TRUE(is_found("bf16", "bf16", "a", "min"));
+  EXPECT_TRUE(is_found("bf16", "fp32", "fp32(a)", "max"));
+  EXPECT_FALSE(is_found("fp32", "fp16", "fp16(a)", "max"));
+  EXPECT_FALSE(is_found("fp16", "bf16", "bf16(a)", "max")) << "it is rounded";
+  EXPECT_FALSE(is_found("fp16", "fp16", "-a", "max"));
+  EXPECT_FALSE(is_found("fp16", "fp16", "a", "fmax")) << "which ignores nan";
+  EXPECT_FALSE(is_found("fp16", "fp16", "a", "+"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "codegen/narrow_sum.h"
+#include "codegen/narrow_reduction.h"
 
 #include <algorithm>
 #include <string>
@@ -28,7 +28,28 @@ class Finder {
         bytes_(SizeBytes(f_.results()[0].type)),
         instructions_(f_.instructions()) {}
 
-  std::optional<NarrowSum> Find() {
+  // Widening keeps the order.
+  std::optional<NarrowReduction> FindExtreme(PointWiseKind kind) {
+    int value = f_.result_instructions()[0];
+    while (instructions_[value].op == ScalarOp::kCast &&
+           instructions_[value].type == ScalarType::kFloat32) {
+      value = instructions_[value].operands[0];
+    }
+    const ScalarInstruction& operand = instructions_[value];
+    if (operand.op != ScalarOp::kParameter || !IsHalf(operand.type)) return std::nullopt;
+    if (f_.results()[0].type != operand.type && f_.results()[0].type != ScalarType::kFloat32) {
+      return std::nullopt;
+    }
+    return NarrowReduction{.kind = kind,
+                           .operands = f_,
+                           .parameter = operand.parameter,
+                           .operand_bytes = 2,
+                           .widest_bytes = 2,
+                           .result = ScalarType::kFloat32,
+                           .sum = ScalarType::kUint16};
+  }
+
+  std::optional<NarrowReduction> FindSum() {
     const ScalarType result = f_.results()[0].type;
     const int value = WithoutCasts(f_.result_instructions()[0], /*keeps_value=*/false);
     const ScalarType type = instructions_[value].type;
@@ -67,8 +88,8 @@ class Finder {
     return static_cast<int>(instructions_.size()) - 1;
   }
 
-  std::optional<NarrowSum> Make(ScalarType result, const std::vector<int>& values,
-                                int bytes) const {
+  std::optional<NarrowReduction> Make(ScalarType result, const std::vector<int>& values,
+                                      int bytes) const {
     const std::string& name = f_.results()[0].name;  // of no parameter
     std::vector<TypedName> names = {{name, instructions_[values[0]].type}};
     if (values.size() == 2) names.push_back({name + ".b", instructions_[values[1]].type});
@@ -80,8 +101,12 @@ class Finder {
       widest = std::max(widest, SizeBytes(RegisterType(instruction.type)));
     }
     const bool is_long = bytes == 2 && values.size() == 2;
-    return NarrowSum{*std::move(operands), bytes, widest, result,
-                     SizeBytes(result) == 4 || is_long ? result : ScalarType::kInt32};
+    return NarrowReduction{.kind = PointWiseKind::kAdd,
+                           .operands = *std::move(operands),
+                           .operand_bytes = bytes,
+                           .widest_bytes = widest,
+                           .result = result,
+                           .sum = SizeBytes(result) == 4 || is_long ? result : ScalarType::kInt32};
   }
 
   const ScalarFunction& f_;
@@ -91,18 +116,23 @@ class Finder {
 
 }  // namespace
 
-std::optional<NarrowSum> NarrowSumOf(const Expression& expression) {
+std::optional<NarrowReduction> NarrowReductionOf(const Expression& expression) {
   if (!expression.has_reduction() || expression.has_prefix_sum()) return std::nullopt;
   const std::vector<TypedName>& results = expression.function().results();
-  if (results.size() != 1 || expression.reduction().kind() != PointWiseKind::kAdd) {
+  if (results.size() != 1) return std::nullopt;
+  const PointWiseKind kind = expression.reduction().kind();
+  if (kind == PointWiseKind::kMin || kind == PointWiseKind::kMax) {
+    return Finder(expression).FindExtreme(kind);
+  }
+  if (kind != PointWiseKind::kAdd || !IsInteger(results[0].type) ||
+      SizeBytes(results[0].type) < 4) {
     return std::nullopt;
   }
-  if (!IsInteger(results[0].type) || SizeBytes(results[0].type) < 4) return std::nullopt;
-  return Finder(expression).Find();
+  return Finder(expression).FindSum();
 }
 
-bool AddsNarrowVectors(const std::optional<NarrowSum>& narrow, const Expression& expression, int d,
-                       int64_t lanes) {
+bool ReducesNarrowVectors(const std::optional<NarrowReduction>& narrow,
+                          const Expression& expression, int d, int64_t lanes) {
   return narrow.has_value() && d >= 0 && expression.is_reduction(d) &&
          lanes * narrow->operand_bytes >= kLeastBytes;
 }

@@ -1,0 +1,16 @@
+// Elements of memory so close to each other that vectors of them are loaded and stored with what is
+// in between.
+#pragma once
+
+#include <cstdint>
+
+namespace mdh {
+
+// Whether shuffles bring the lanes of a vector from elements `stride` apart, or to them: over as
+// many vectors as the stride is long. More than that are slower than element by element.
+inline bool IsShuffledStride(int64_t stride, int64_t lanes) {
+  const int64_t distance = stride < 0 ? -stride : stride;
+  return distance >= 1 && distance <= 4 && 2 * distance <= lanes;
+}
+
+}  // namespace mdh

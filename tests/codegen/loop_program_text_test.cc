@@ -1,0 +1,35 @@
+// The text of loop values, where it is not that of C.
+#include "codegen/loop_program_text.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/loop_program.h"
+
+namespace mdh {
+namespace {
+
+LoopValue Vector(const char* name, ScalarType type, int lanes) {
+  return MakeNamed(name, {type, lanes});
+}
+
+TEST(LoopProgramTextTest, SumsOfProductsNameTheirOperands) {
+  const LoopValue sum = Vector("s", ScalarType::kInt32, 4), a = Vector("a", ScalarType::kInt8, 16);
+  EXPECT_EQ(ToText(MakeAddProducts(sum, a, nullptr)), "add_products(s, a)");
+  EXPECT_EQ(ToText(MakeAddProducts(sum, a, Vector("b", ScalarType::kUint8, 16))),
+            "add_products(s, a, b)");
+}
+
+TEST(LoopProgramTextTest, KeysSayWhereNanIs) {
+  const LoopValue halves = Vector("x", ScalarType::kFloat16, 8);
+  const LoopValue keys = MakeOrderKeys(halves, /*nan_is_least=*/false);
+  EXPECT_TRUE(keys->type == (LoopValueType{ScalarType::kUint16, 8}));
+  EXPECT_EQ(ToText(keys), "keys_of_halves(x)");
+  EXPECT_EQ(ToText(MakeOrderKeys(halves, /*nan_is_least=*/true)), "keys_of_halves_nan_least(x)");
+  const LoopValue back = MakeOrderedHalves(Vector("k", ScalarType::kUint16, 8),
+                                           ScalarType::kBfloat16, /*nan_is_least=*/true);
+  EXPECT_TRUE(back->type == (LoopValueType{ScalarType::kBfloat16, 8}));
+  EXPECT_EQ(ToText(back), "halves_of_keys_nan_least(k)");
+}
+
+}  // namespace
+}  // namespace mdh

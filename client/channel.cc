@@ -12,13 +12,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/retry_policy.h"
+#include "core/trusted_path.h"
 #include "proto/endpoint.h"
 
 namespace mdh {
 namespace {
 
-Result<std::string> ReadPem(const std::string& path) {
+// Who could change the authority would be the daemon whose kernels are run.
+Result<std::string> ReadPem(const std::string& path, const TrustedUsers& trusted) {
   if (path.empty()) return std::string();
+  MDH_RETURN_IF_ERROR(CheckTrustedPath(path, trusted));
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
@@ -39,10 +42,11 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::str
         "a client's certificate needs TLS: give the authority of the daemon's certificate");
   }
   if (security.tls_ca.empty() || IsUnixEndpoint(target)) return grpc::InsecureChannelCredentials();
+  MDH_ASSIGN_OR_RETURN(const TrustedUsers trusted, TrustedUsers::Parse(security.trusted_users));
   grpc::SslCredentialsOptions options;
-  MDH_ASSIGN_OR_RETURN(options.pem_root_certs, ReadPem(security.tls_ca));
-  MDH_ASSIGN_OR_RETURN(options.pem_cert_chain, ReadPem(security.tls_certificate));
-  MDH_ASSIGN_OR_RETURN(options.pem_private_key, ReadPem(security.tls_key));
+  MDH_ASSIGN_OR_RETURN(options.pem_root_certs, ReadPem(security.tls_ca, trusted));
+  MDH_ASSIGN_OR_RETURN(options.pem_cert_chain, ReadPem(security.tls_certificate, trusted));
+  MDH_ASSIGN_OR_RETURN(options.pem_private_key, ReadPem(security.tls_key, trusted));
   return grpc::SslCredentials(options);
 }
 

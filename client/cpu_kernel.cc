@@ -4,9 +4,13 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <string_view>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -46,6 +50,26 @@ int RunOnFreshThread(int (*call)(void* const*), void* const* arguments) {
   return code;
 }
 
+// Of its measurement, as far as the kernel uses them.
+int ThreadsOf(const v1::Kernel& kernel) {
+  constexpr std::string_view kMost = "#define MDH_MOST_THREADS ";
+  const size_t at = kernel.source().find(kMost);
+  if (at == std::string::npos) return kernel.threads();
+  return std::min(kernel.threads(), std::atoi(kernel.source().c_str() + at + kMost.size()));
+}
+
+// Empty if OpenMP gives a kernel that runs on its threads as many as it is for.
+std::string WarningOfThreads(const v1::Kernel& kernel, void* library) {
+  if (dlsym(library, "mdh_call_openmp") == nullptr) return "";
+  const Result<int> threads = ThreadsOfOpenMp();
+  if (!threads.ok() || *threads >= ThreadsOf(kernel)) return "";
+  return absl::StrCat(
+      "the kernel ", kernel.entry(), " is for ", ThreadsOf(kernel),
+      " threads, of which OpenMP gives it ", *threads,
+      " here (OMP_NUM_THREADS, OMP_THREAD_LIMIT, OMP_PLACES, or the machine): it may "
+      "take longer");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CpuKernel>> CpuKernel::Load(const v1::Kernel& kernel,
@@ -72,13 +96,15 @@ Result<std::unique_ptr<CpuKernel>> CpuKernel::Load(const v1::Kernel& kernel,
     return connected;
   }
   std::unique_ptr<CpuKernel> loaded(new CpuKernel(library, call, kernel));
-  loaded->warning_ = object.notice;
+  std::vector<std::string> warnings = {object.notice, WarningOfThreads(kernel, library)};
   if (compiler.empty() && object.compiler != kernel.compiler() && !kernel.compiler().empty()) {
-    absl::StrAppend(&loaded->warning_, loaded->warning_.empty() ? "" : "; ", "the kernel ",
-                    kernel.entry(), " was measured with ", kernel.compiler(),
-                    ", which cannot be run here: it is compiled with ", object.compiler,
-                    ", and may take longer");
+    warnings.push_back(absl::StrCat("the kernel ", kernel.entry(), " was measured with ",
+                                    kernel.compiler(),
+                                    ", which cannot be run here: it is compiled with ",
+                                    object.compiler, ", and may take longer"));
   }
+  std::erase(warnings, "");
+  loaded->warning_ = absl::StrJoin(warnings, "; ");
   return loaded;
 }
 

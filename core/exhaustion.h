@@ -1,4 +1,4 @@
-// A system without memory or threads: what needed them fails, and nothing else.
+// A system without memory, threads or room: what needed them fails, and nothing else.
 #pragma once
 
 #include <new>
@@ -8,6 +8,11 @@
 #include "core/status.h"
 
 namespace mdh {
+
+// Whether it says that the machine, or its disk, lacks something at the moment, which may pass.
+inline bool IsLack(const Status& status) {
+  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
+}
 
 inline Status OutOfMemory() { return absl::ResourceExhaustedError("there is not enough memory"); }
 

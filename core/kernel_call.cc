@@ -118,6 +118,16 @@ void* LoadedRuntime() {
   return found.empty() ? nullptr : dlopen(found.c_str(), RTLD_NOW | RTLD_NOLOAD);
 }
 
+// The same, or one of those that can be loaded; nullptr: there is none.
+void* AnyRuntime() {
+  void* library = LoadedRuntime();
+  // Its threads wait in its code until the process ends.
+  for (const char* file : kFiles) {
+    if (library == nullptr) library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  }
+  return library;
+}
+
 template <typename Function>
 bool Find(void* library, const char* name, Function* function) {
   *function = reinterpret_cast<Function>(dlsym(library, name));
@@ -142,11 +152,7 @@ std::vector<std::string> CallOptions(const KernelCall& call, std::vector<std::st
 }
 
 Result<OpenMpRuntime> FindOpenMpRuntime() {
-  void* library = LoadedRuntime();
-  // Its threads wait in its code until the process ends.
-  for (const char* file : kFiles) {
-    if (library == nullptr) library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  }
+  void* const library = AnyRuntime();
   OpenMpRuntime runtime;
   if (library != nullptr && Find(library, "GOMP_parallel", &runtime.parallel) &&
       Find(library, "GOMP_barrier", &runtime.barrier) &&
@@ -158,6 +164,23 @@ Result<OpenMpRuntime> FindOpenMpRuntime() {
   return absl::FailedPreconditionError(
       absl::StrCat("there is no OpenMP runtime to run kernels on: neither ", kFiles[0], " nor ",
                    kFiles[1], " can be loaded"));
+}
+
+Result<int> ThreadsOfOpenMp() {
+  MDH_ASSIGN_OR_RETURN(const OpenMpRuntime runtime, FindOpenMpRuntime());
+  void* const library = AnyRuntime();
+  int threads = runtime.most_threads();
+  int (*limit)() = nullptr;
+  int (*places)() = nullptr;
+  int (*cores_of_place)(int) = nullptr;
+  if (Find(library, "omp_get_thread_limit", &limit)) threads = std::min(threads, limit());
+  if (!Find(library, "omp_get_num_places", &places) || places() == 0 ||
+      !Find(library, "omp_get_place_num_procs", &cores_of_place)) {
+    return threads;
+  }
+  int cores = 0;
+  for (int place = 0; place < places(); ++place) cores += cores_of_place(place);
+  return std::min(threads, cores);
 }
 
 Status ConnectOpenMp(void* library, const std::string& suffix) {

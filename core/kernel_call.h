@@ -46,6 +46,11 @@ struct OpenMpRuntime {
 // none.
 Result<OpenMpRuntime> FindOpenMpRuntime();
 
+// How many threads on cores of their own that runtime gives a kernel here: less than there are
+// cores where OMP_NUM_THREADS, OMP_THREAD_LIMIT, OMP_PLACES, GOMP_CPU_AFFINITY or the like say so.
+// Errors: as FindOpenMpRuntime.
+Result<int> ThreadsOfOpenMp();
+
 // Sets mdh_call_openmp in a loaded library (of dlopen) whose names end with `suffix`, if it has it.
 // Errors: as FindOpenMpRuntime.
 Status ConnectOpenMp(void* library, const std::string& suffix = "");

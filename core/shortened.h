@@ -1,4 +1,4 @@
-// Texts of others, such as what a compiler prints, which may have any length.
+// Texts of others, such as what a compiler prints, which may have any length and any bytes.
 #pragma once
 
 #include <string>
@@ -10,8 +10,12 @@ namespace mdh {
 // which are 8 KiB.
 inline constexpr size_t kLongestMessage = 1536;
 
-// `text` without its middle, "... (123456 bytes left out) ...", if it is longer than `most` bytes.
-// Characters of UTF-8 stay whole.
+// `text` with a question mark for each byte that is no part of a character of UTF-8, and for zeros:
+// messages between programs have no others.
+std::string ValidText(std::string_view text);
+
+// The valid text without its middle, "... (123456 bytes left out) ...", if it is longer than `most`
+// bytes. Characters stay whole.
 std::string Shortened(std::string_view text, size_t most = kLongestMessage);
 
 }  // namespace mdh

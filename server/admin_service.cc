@@ -266,12 +266,18 @@ grpc::Status AdminServiceImpl::CollectGarbage(grpc::ServerContext* context,
                                               const v1::CollectGarbageRequest* request,
                                               v1::CollectGarbageResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.AdminService/CollectGarbage",
-                    [&](const Caller&) -> grpc::Status {
-                      absl::MutexLock lock(&mutex_);
-                      Retention retention = RetentionOf(options_, absl::Now());
-                      retention.only_count = request->validate_only();
-                      return Reply(store_.Forget(retention), response);
-                    });
+                    [&](const Caller&) { return Reply(Collect(*request), response); });
+}
+
+Result<v1::CollectGarbageResponse> AdminServiceImpl::Collect(
+    const v1::CollectGarbageRequest& request) {
+  absl::MutexLock lock(&mutex_);
+  const absl::Time now = options_.now();
+  MDH_RETURN_IF_ERROR(clock_.status());
+  MDH_RETURN_IF_ERROR(clock_->Check(now));
+  Retention retention = RetentionOf(options_, now);
+  retention.only_count = request.validate_only();
+  return store_.Forget(retention);
 }
 
 grpc::Status AdminServiceImpl::GetStatistics(grpc::ServerContext* context,

@@ -4,15 +4,18 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
+#include <functional>
 #include <string>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "mdh/v1/admin.grpc.pb.h"
 #include "proto/expression_conversion.h"
 #include "server/access_control.h"
 #include "server/job_queue.h"
 #include "server/lookup_metrics.h"
+#include "server/retention_clock.h"
 #include "server/store.h"
 
 namespace mdh {
@@ -25,6 +28,7 @@ struct AdminOptions {
   int64_t max_request_bytes = 0;
   int max_queued_jobs = 0;
   int max_queued_jobs_per_source = 0;
+  std::function<absl::Time()> now = absl::Now;
 };
 
 // What of `options` may be forgotten now.
@@ -41,6 +45,7 @@ class AdminServiceImpl final : public v1::AdminService::Service {
         limits_(limits),
         options_(std::move(options)),
         access_(access),
+        clock_(RetentionClock::Of(store_, options_.keep_jobs)),
         start_(absl::Now()) {}
 
   grpc::Status GetCapabilities(grpc::ServerContext* context,
@@ -67,6 +72,8 @@ class AdminServiceImpl final : public v1::AdminService::Service {
                 grpc::ServerWriter<v1::ExportBundleResponse>& writer);
   Result<v1::ImportBundleResponse> Import(grpc::ServerReader<v1::ImportBundleRequest>& reader);
   Result<v1::BackupResponse> MakeBackup();
+  // Errors: as RetentionClock::Check.
+  Result<v1::CollectGarbageResponse> Collect(const v1::CollectGarbageRequest& request);
   v1::Capabilities CapabilitiesFor(const Caller& caller) const;
   Result<v1::Statistics> Statistics();
 
@@ -76,6 +83,7 @@ class AdminServiceImpl final : public v1::AdminService::Service {
   const ExpressionLimits limits_;
   const AdminOptions options_;
   const AccessControl& access_;
+  const Result<RetentionClock> clock_;
   const absl::Time start_;
   std::atomic<int> imports_ = 0;
   absl::Mutex mutex_;  // one export, import, backup, check or collection at a time

@@ -9,10 +9,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "core/status.h"
 #include "server/call_kind.h"
 #include "server/role_limits.h"
+#include "server/steady_time.h"
 
 namespace mdh {
 
@@ -42,11 +42,11 @@ class CallLimiter {
   static constexpr size_t kMaxCallers = 10'000;
 
   // One request. Errors: ResourceExhausted with a QuotaFailure of `who` and a RetryInfo.
-  Status Count(const std::string& who, const RoleLimits& limits, absl::Time now = absl::Now())
+  Status Count(const std::string& who, const RoleLimits& limits, absl::Time now = SteadyTime())
       ABSL_LOCKS_EXCLUDED(mutex_);
   // A call that lasts. Errors: as Count.
   Result<Slot> Enter(const std::string& who, const RoleLimits& limits, CallKind kind,
-                     absl::Time now = absl::Now()) ABSL_LOCKS_EXCLUDED(mutex_);
+                     absl::Time now = SteadyTime()) ABSL_LOCKS_EXCLUDED(mutex_);
 
   size_t callers() const ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -2,8 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -11,11 +9,14 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "server/file_content.h"
 
 namespace mdh {
 namespace {
 
 constexpr const char* kFileOption = "config";
+constexpr const char* kTrustOption = "trusted-users";
+constexpr int64_t kMaxFileBytes = 1 << 20;
 
 // Those that say what to do rather than how.
 bool IsSetting(const CLI::Option& option) {
@@ -64,12 +65,16 @@ bool IsOnCommandLine(const CLI::Option& option, int argc, const char* const* arg
   return false;
 }
 
-Result<std::vector<ConfigurationLine>> ReadFileLines(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read the configuration file ", path));
-  }
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+// Whom the command line or the environment trusts: what the file says of that is for other files.
+TrustedUsers TrustedWithoutFile(const CLI::App& app) {
+  const CLI::Option* option = app.get_option_no_throw(std::string("--") + kTrustOption);
+  if (option == nullptr || option->count() == 0) return {};
+  return TrustedUsers::Parse(option->results()[0]).value_or(TrustedUsers());
+}
+
+Result<std::vector<ConfigurationLine>> ReadFileLines(const std::string& path,
+                                                     const TrustedUsers& trusted) {
+  MDH_ASSIGN_OR_RETURN(const std::string text, ReadFileContent(path, kMaxFileBytes, trusted));
   Result<std::vector<ConfigurationLine>> lines = ParseConfigurationFile(text);
   if (lines.ok()) return lines;
   return absl::InvalidArgumentError(absl::StrCat(path, ":", lines.status().message()));
@@ -144,7 +149,7 @@ Result<DaemonConfiguration> DaemonConfiguration::Parse(CLI::App& app, int argc,
   std::vector<ConfigurationLine> lines;
   if (file_option->count() > 0) {
     path = file_option->results()[0];
-    MDH_ASSIGN_OR_RETURN(lines, ReadFileLines(path));
+    MDH_ASSIGN_OR_RETURN(lines, ReadFileLines(path, TrustedWithoutFile(app)));
   }
   std::map<std::string, std::string> places;
   std::vector<std::string> words;

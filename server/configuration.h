@@ -37,8 +37,9 @@ class DaemonConfiguration {
  public:
   // Parses a command line with `app`. If it, or the environment, names a file by --config, options
   // that neither gives are taken from there: an option that is repeatable may have several lines.
-  // Throws what app.parse does (CLI::ParseError). Errors: InvalidArgument, naming file and line, if
-  // the file cannot be read, names an option that there is not, or one twice, or has a wrong value.
+  // Throws what app.parse does (CLI::ParseError). Errors: as ReadFileContent, trusting whom the
+  // option trusted-users names outside of the file; InvalidArgument, naming file and line, if the
+  // file names an option that there is not, or one twice, or has a wrong value.
   static Result<DaemonConfiguration> Parse(CLI::App& app, int argc, const char* const* argv);
 
   // By name.

@@ -12,9 +12,12 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "core/start_thread.h"
 #include "proto/endpoint.h"
 #include "proto/error_details.h"
 #include "server/access_control.h"
@@ -71,6 +74,23 @@ class WorkDirectoryRemoval {
   const std::string path_;
 };
 
+// More than gRPC starts for a server; it aborts where it cannot.
+constexpr int kThreadsOfServer = 6;
+
+Status CheckThatThreadsStart(int count) {
+  absl::Notification end;
+  std::vector<std::thread> threads;
+  Status started;
+  for (int n = 0; n < count && started.ok(); ++n) {
+    Result<std::thread> thread = StartThread([&end] { end.WaitForNotification(); });
+    started = thread.status();
+    if (thread.ok()) threads.push_back(*std::move(thread));
+  }
+  end.Notify();
+  for (std::thread& thread : threads) thread.join();
+  return started;
+}
+
 // Members are destroyed in reverse order: the server before the services before what they use.
 class RunningDaemon : public Daemon {
  public:
@@ -105,7 +125,7 @@ class RunningDaemon : public Daemon {
   void StartRemeasurer() ABSL_LOCKS_EXCLUDED(remeasurer_mutex_);
   AdminOptions Admin() const;
   std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const std::string& address);
-  void WatchFiles();
+  Status WatchFiles();
   void StopRemeasurer() ABSL_LOCKS_EXCLUDED(remeasurer_mutex_);
   Status ServeMetrics();
 
@@ -157,11 +177,11 @@ AdminOptions RunningDaemon::Admin() const {
 
 Status RunningDaemon::ReadCertificates() {
   if (options_.tls.certificate.empty()) return absl::OkStatus();
-  MDH_ASSIGN_OR_RETURN(certificates_, TlsCertificates::Open(options_.tls));
+  MDH_ASSIGN_OR_RETURN(certificates_, TlsCertificates::Open(options_.tls, options_.trusted));
   return absl::OkStatus();
 }
 
-void RunningDaemon::WatchFiles() {
+Status RunningDaemon::WatchFiles() {
   std::vector<FileWatch::File> files;
   if (certificates_ != nullptr) {
     files.push_back({options_.tls.certificate, [this] { return certificates_->Reload(); }});
@@ -169,7 +189,9 @@ void RunningDaemon::WatchFiles() {
   if (principals_ != nullptr) {
     files.push_back({options_.principals_file, [this] { return principals_->Reload(); }});
   }
-  if (!files.empty()) file_watch_ = std::make_unique<FileWatch>(std::move(files));
+  if (files.empty()) return absl::OkStatus();
+  MDH_ASSIGN_OR_RETURN(file_watch_, FileWatch::Start(std::move(files)));
+  return absl::OkStatus();
 }
 
 std::shared_ptr<grpc::ServerCredentials> RunningDaemon::CredentialsFor(const std::string& address) {
@@ -238,26 +260,32 @@ Status RunningDaemon::ReadDeviceList() {
 }
 
 Status RunningDaemon::BeginToOpenDevices() {
-  return opening_->Begin([this](StartFailure& failure) -> Status {
+  return opening_->Begin([this] {
     lookup_table_->SetEnvironments(catalogue_->Environments());
-    failure = StartFailure::kDatabase;
-    MDH_RETURN_IF_ERROR(jobs_->Begin());
+    if (const Status begun = jobs_->Begin(); !begun.ok()) {
+      spdlog::error("{}; lookups are served, and jobs begin when that is over",
+                    std::string(begun.message()));
+    }
     DeviceKeeperOptions keeping;
     keeping.on_new_compilers = [this] {
       lookup_table_->SetEnvironments(catalogue_->Environments());
     };
     keeper_ = std::make_unique<DeviceKeeper>(catalogue_->devices(), std::move(keeping));
     if (store_->CheckWritable().ok()) StartRemeasurer();
-    return absl::OkStatus();
   });
 }
 
 void RunningDaemon::StartRemeasurer() {
-  auto remeasurer =
-      std::make_unique<Remeasurer>(*lookup_table_, *catalogue_, *jobs_, RemeasurerOptions());
-  for (const v1::TuningRecord& record : std::exchange(disturbed_, {})) remeasurer->Note(record);
+  Result<std::unique_ptr<Remeasurer>> started =
+      Remeasurer::Start(*lookup_table_, *catalogue_, *jobs_, RemeasurerOptions());
+  if (!started.ok()) {
+    spdlog::warn("disturbed records are not measured again: {}",
+                 std::string(started.status().message()));
+    return;
+  }
+  for (const v1::TuningRecord& record : std::exchange(disturbed_, {})) (*started)->Note(record);
   absl::MutexLock lock(&remeasurer_mutex_);
-  remeasurer_ = std::move(remeasurer);
+  remeasurer_ = *std::move(started);
 }
 
 Status RunningDaemon::StartJobs() {
@@ -292,10 +320,8 @@ Status RunningDaemon::StartJobs() {
   if (!store_->CheckWritable().ok()) return absl::OkStatus();
   HousekeeperOptions housekeeping;
   housekeeping.owner = kOwner;
-  // What is still unsaved was logged when that began.
-  housekeeping.looks = {[this] { store_->LookAfter(); },
-                        [this] { jobs_->SaveUnsaved().IgnoreError(); }};
-  housekeeper_ = std::make_unique<Housekeeper>(*store_, Admin(), std::move(housekeeping));
+  housekeeping.looks = {[this] { store_->LookAfter(); }, [this] { jobs_->LookAfter(); }};
+  MDH_ASSIGN_OR_RETURN(housekeeper_, Housekeeper::Start(*store_, Admin(), std::move(housekeeping)));
   return absl::OkStatus();
 }
 
@@ -340,10 +366,11 @@ Status RunningDaemon::Serve() {
   builder.RegisterService(admin_service_.get());
   lookup_server_->AddTo(builder);
   if (options_.on_serving) options_.on_serving();
+  MDH_RETURN_IF_ERROR(CheckThatThreadsStart(kThreadsOfServer));
   server_ = builder.BuildAndStart();
   if (server_ != nullptr) {
-    lookup_server_->Start();
-    watches_->Start(lookup_server_->queue());
+    MDH_RETURN_IF_ERROR(lookup_server_->Start());
+    MDH_RETURN_IF_ERROR(watches_->Start(lookup_server_->queue()));
   }
   for (size_t i = 0; i < ports.size(); ++i) {
     const std::string& address = options_.listen[i];
@@ -360,7 +387,7 @@ Status RunningDaemon::Serve() {
                              : address);
     spdlog::info("listening on {}", addresses_.back());
   }
-  WatchFiles();
+  MDH_RETURN_IF_ERROR(WatchFiles());
   return ServeMetrics();
 }
 

@@ -80,7 +80,8 @@ void AddTrustFlag(CLI::App& app, DaemonOptions& options) {
          "--trusted-users",
          [&options](const std::string& users) { options.trusted = *TrustedUsers::Parse(users); },
          "who may own or write what is read, beside root and the user of the daemon (database, "
-         "principals, work directory, folders of sockets): names, with commas between them; *: "
+         "principals, certificates, work directory, folders of sockets): names, with commas "
+         "between them; *: "
          "everybody, as in a container with one user")
       ->envname("MDHD_TRUSTED_USERS")
       ->check([](const std::string& users) {

@@ -26,8 +26,8 @@ std::optional<DeviceDescription> ExpectedDevice(const std::vector<WantedDevice>&
 // One thread. Thread-safe.
 class DeviceOpening {
  public:
-  // What is done when the catalogue is open; says what an error of it is about.
-  using WhenOpen = std::function<Status(StartFailure&)>;
+  // What is done when the catalogue is open.
+  using WhenOpen = std::function<void()>;
 
   // `options` and `catalogue` must outlive this.
   DeviceOpening(const DaemonOptions& options, std::vector<WantedDevice> wanted,

@@ -9,7 +9,9 @@
 
 namespace mdh {
 
-Result<std::string> ReadFileContent(const std::string& path, int64_t max_bytes) {
+Result<std::string> ReadFileContent(const std::string& path, int64_t max_bytes,
+                                    const TrustedUsers& trusted) {
+  MDH_RETURN_IF_ERROR(CheckTrustedPath(path, trusted));
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   std::string bytes;

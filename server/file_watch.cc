@@ -4,11 +4,19 @@
 
 #include <utility>
 
+#include "core/start_thread.h"
+
 namespace mdh {
 
 FileWatch::FileWatch(std::vector<File> files, absl::Duration interval) : interval_(interval) {
   for (File& file : files) files_.push_back({std::move(file), ""});
-  thread_ = std::thread([this] { Work(); });
+}
+
+Result<std::unique_ptr<FileWatch>> FileWatch::Start(std::vector<File> files,
+                                                    absl::Duration interval) {
+  std::unique_ptr<FileWatch> watch(new FileWatch(std::move(files), interval));
+  MDH_ASSIGN_OR_RETURN(watch->thread_, StartThread([watch = watch.get()] { watch->Work(); }));
+  return watch;
 }
 
 FileWatch::~FileWatch() {
@@ -16,7 +24,7 @@ FileWatch::~FileWatch() {
     absl::MutexLock lock(&mutex_);
     is_stopping_ = true;
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void FileWatch::LookNow() {

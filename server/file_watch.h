@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,14 +22,16 @@ class FileWatch {
     // True if there is something new; see PrincipalsFile::Reload.
     std::function<Result<bool>()> reload;
   };
-  // What the files refer to must outlive this.
-  explicit FileWatch(std::vector<File> files, absl::Duration interval = absl::Seconds(1));
+  // What the files refer to must outlive this. Errors: ResourceExhausted if there is no thread.
+  static Result<std::unique_ptr<FileWatch>> Start(std::vector<File> files,
+                                                  absl::Duration interval = absl::Seconds(1));
   ~FileWatch();
 
   // Looks at once, as SIGHUP asks; returns before that is done.
   void LookNow() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  FileWatch(std::vector<File> files, absl::Duration interval);
   void Work() ABSL_LOCKS_EXCLUDED(mutex_);
 
   struct Watched {

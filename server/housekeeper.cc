@@ -4,14 +4,23 @@
 
 #include <utility>
 
+#include "core/start_thread.h"
 #include "tuner/measure/clock.h"
 
 namespace mdh {
 
 Housekeeper::Housekeeper(Store& store, AdminOptions admin, HousekeeperOptions options)
-    : store_(store), admin_(std::move(admin)), options_(std::move(options)) {
-  thread_ = std::thread([this] { Work(); });
-  looking_ = std::thread([this] { Look(); });
+    : store_(store),
+      admin_(std::move(admin)),
+      options_(std::move(options)),
+      clock_(RetentionClock::Of(store_, admin_.keep_jobs)) {}
+
+Result<std::unique_ptr<Housekeeper>> Housekeeper::Start(Store& store, AdminOptions admin,
+                                                        HousekeeperOptions options) {
+  std::unique_ptr<Housekeeper> keeper(new Housekeeper(store, std::move(admin), std::move(options)));
+  MDH_ASSIGN_OR_RETURN(keeper->thread_, StartThread([keeper = keeper.get()] { keeper->Work(); }));
+  MDH_ASSIGN_OR_RETURN(keeper->looking_, StartThread([keeper = keeper.get()] { keeper->Look(); }));
+  return keeper;
 }
 
 Housekeeper::~Housekeeper() {
@@ -19,8 +28,9 @@ Housekeeper::~Housekeeper() {
     absl::MutexLock lock(&mutex_);
     is_stopping_ = true;
   }
-  thread_.join();
-  looking_.join();
+  for (std::thread* thread : {&thread_, &looking_}) {
+    if (thread->joinable()) thread->join();
+  }
 }
 
 bool Housekeeper::Wait(absl::Duration time) {
@@ -34,16 +44,14 @@ void Housekeeper::Look() {
   }
 }
 
-void Housekeeper::Forget(const Result<RetentionClock>& clock) {
+void Housekeeper::Forget() {
   const absl::Time now = options_.now();
   Retention retention = RetentionOf(admin_, now);
-  if (!clock.ok() || !clock->CanBelieve(now)) {
+  const Status believed = clock_.ok() ? clock_->Check(now) : clock_.status();
+  if (!believed.ok()) {
     retention.jobs_ended_before = absl::InfinitePast();
     if (!std::exchange(has_warned_, true)) {
-      spdlog::warn(
-          "retention: by this machine's clock, {}, all jobs have ended longer ago than they are "
-          "kept; none is deleted for its age until the next start: is the clock right?",
-          absl::FormatTime(now));
+      spdlog::warn("retention: {}", std::string(believed.message()));
     }
   }
   const Result<v1::CollectGarbageResponse> forgotten = store_.Forget(retention);
@@ -56,12 +64,11 @@ void Housekeeper::Forget(const Result<RetentionClock>& clock) {
 }
 
 void Housekeeper::Work() {
-  const Result<RetentionClock> clock = RetentionClock::Of(store_, admin_.keep_jobs);
   int64_t next_forget_ns = 0;
   while (true) {
     if (NowNs() >= next_forget_ns) {
       next_forget_ns = NowNs() + absl::ToInt64Nanoseconds(options_.forget);
-      Forget(clock);
+      Forget();
     }
     const absl::Time now = options_.now();
     const Status claimed =

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,13 +31,15 @@ struct HousekeeperOptions {
 // Two threads.
 class Housekeeper {
  public:
-  // `store` must outlive this.
-  Housekeeper(Store& store, AdminOptions admin, HousekeeperOptions options);
+  // `store` must outlive this. Errors: ResourceExhausted if there is no thread.
+  static Result<std::unique_ptr<Housekeeper>> Start(Store& store, AdminOptions admin,
+                                                    HousekeeperOptions options);
   ~Housekeeper();
 
  private:
+  Housekeeper(Store& store, AdminOptions admin, HousekeeperOptions options);
   void Work() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Forget(const Result<RetentionClock>& clock);
+  void Forget();
   void Look() ABSL_LOCKS_EXCLUDED(mutex_);
   // False if this is to end.
   bool Wait(absl::Duration time) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -44,6 +47,7 @@ class Housekeeper {
   Store& store_;
   const AdminOptions admin_;
   const HousekeeperOptions options_;
+  const Result<RetentionClock> clock_;
   bool has_warned_ = false;  // of the thread alone
   absl::Mutex mutex_;
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;

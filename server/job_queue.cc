@@ -57,7 +57,26 @@ Result<std::unique_ptr<JobQueue>> JobQueue::Start(Store& store, LookupTable& loo
 }
 
 Status JobQueue::Begin() {
-  MDH_RETURN_IF_ERROR(TakeUpUnfinishedJobs());
+  // Without a thread nobody works on what was taken up.
+  Status begun = workers_.empty() ? StartWorkers() : absl::OkStatus();
+  if (begun.ok()) begun = TakeUpUnfinishedJobs();
+  absl::MutexLock lock(&mutex_);
+  begun_ = begun;
+  return begun;
+}
+
+void JobQueue::LookAfter() {
+  bool has_failed = false;
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    has_failed = begun_.has_value() && !begun_->ok() && !is_draining_;
+  }
+  if (has_failed && Begin().ok()) spdlog::info("jobs have begun");
+  // What is still unsaved was logged when that began.
+  SaveUnsaved().IgnoreError();
+}
+
+Status JobQueue::StartWorkers() {
   for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
     device->SetListener([this] {
       absl::MutexLock lock(&mutex_);
@@ -75,8 +94,6 @@ Status JobQueue::Begin() {
       break;
     }
   }
-  absl::MutexLock lock(&mutex_);
-  has_begun_ = true;
   return absl::OkStatus();
 }
 
@@ -84,10 +101,10 @@ Status JobQueue::AwaitBegin() const {
   MDH_RETURN_IF_ERROR(catalogue_.AwaitOpen());
   absl::MutexLock lock(&mutex_);
   const auto is_decided = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return has_begun_ || is_draining_;
+    return begun_.has_value() || is_draining_;
   };
   mutex_.Await(absl::Condition(&is_decided));
-  return absl::OkStatus();
+  return begun_.value_or(absl::OkStatus());
 }
 
 JobQueue::~JobQueue() {

@@ -78,10 +78,13 @@ class JobQueue {
                                                  JobQueueOptions options);
   ~JobQueue();  // drains
 
-  // Once, when the devices are open: takes up the jobs that an earlier process left unfinished, and
+  // When the devices are open: takes up the jobs that an earlier process left unfinished, and
   // starts one worker per device. Before, jobs are only told of. Errors: what the store says;
-  // ResourceExhausted if there is no thread.
+  // ResourceExhausted if there is no thread. Then nothing was taken up, calls that change jobs get
+  // this error, and LookAfter tries again.
   Status Begin() ABSL_LOCKS_EXCLUDED(mutex_);
+  // To be called each second: begins, if that failed before, and writes what could not be written.
+  void LookAfter() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Errors: see TuningService.CreateTuningJob.
   Result<v1::CreateTuningJobResponse> Create(CreateJob request) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -133,15 +136,16 @@ class JobQueue {
 
   JobQueue(Store& store, LookupTable& lookup_table, DeviceCatalogue& catalogue,
            JobQueueOptions options);
-  // Before that jobs cannot be changed. Errors: as DeviceCatalogue::AwaitOpen.
+  Status StartWorkers();
+  // Before that jobs cannot be changed. Errors: as DeviceCatalogue::AwaitOpen, and Begin.
   Status AwaitBegin() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // In job_queue_resume.cc.
   Status TakeUpUnfinishedJobs() ABSL_LOCKS_EXCLUDED(mutex_);
   // The job as an earlier process left it. One whose devices are not attached waits. Errors: why
-  // it cannot go on.
+  // it cannot go on; a lack that may pass (IsLack).
   Result<std::shared_ptr<Job>> Restore(int64_t number, v1::TuningJob proto);
-  void FailUnrestored(int64_t number, v1::TuningJob job, const Status& why);
+  void FailUnrestored(v1::TuningJob job, const Status& why);
   // Lets a job that has run, or waited, wait again, paused or not, as its state says.
   void SetAside(const std::shared_ptr<Job>& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StopRunning(const std::shared_ptr<Job>& job, StopReason reason)
@@ -261,7 +265,8 @@ class JobQueue {
   const JobQueueOptions options_;
 
   mutable absl::Mutex mutex_;
-  bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;
+  // Of Begin; nullopt: it was not called yet.
+  std::optional<Status> begun_ ABSL_GUARDED_BY(mutex_);
   bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
   // Something has changed that may let a job begin.
   bool has_news_ ABSL_GUARDED_BY(mutex_) = false;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/exhaustion.h"
 #include "proto/error_details.h"
 #include "proto/expression_conversion.h"
 #include "server/job_queue.h"
@@ -38,26 +39,35 @@ Status JobQueue::TakeUpUnfinishedJobs() {
   std::vector<std::string> devices;
   for (const auto& device : catalogue_.devices()) devices.push_back(device->name());
   MDH_RETURN_IF_ERROR(store_.ClaimJobs(claim, now, devices).status());
-  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, store_.UnfinishedJobs(options_.owner));
-  for (v1::TuningJob& job : jobs) {
+  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningJob> own, store_.UnfinishedJobs(options_.owner));
+  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningJob> all, store_.UnfinishedJobs());
+  // All are read before one is taken up: what fails now is tried again.
+  std::vector<std::shared_ptr<Job>> restored;
+  std::vector<std::pair<const v1::TuningJob*, Status>> failed;
+  for (const v1::TuningJob& job : own) {
     MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(job.name()));
-    Result<std::shared_ptr<Job>> restored = Restore(number, job);
-    if (!restored.ok()) {
-      FailUnrestored(number, std::move(job), restored.status());
-      continue;
+    Result<std::shared_ptr<Job>> one = Restore(number, job);
+    if (IsLack(one.status())) return one.status();
+    if (one.ok()) {
+      restored.push_back(*std::move(one));
+    } else {
+      failed.emplace_back(&job, one.status());
     }
-    // Nothing of it has to be written before it runs.
-    absl::MutexLock lock(&mutex_);
-    Remember(*restored);
-    Apply(**restored, Waits((*restored)->proto.state()));
-    SetAside(*restored);
-    spdlog::info("job={} state={} taken up after {} trials {}", number,
-                 v1::TuningJobState_Name((*restored)->proto.state()), (*restored)->before.trials(),
-                 (*restored)->proto.progress().latest_reason());
   }
-  MDH_ASSIGN_OR_RETURN(jobs, store_.UnfinishedJobs());
+  for (const auto& [job, why] : failed) FailUnrestored(*job, why);
+  for (const std::shared_ptr<Job>& job : restored) {
+    spdlog::info("job={} state={} taken up after {} trials {}", job->number,
+                 v1::TuningJobState_Name(job->proto.state()), job->before.trials(),
+                 job->proto.progress().latest_reason());
+  }
   absl::MutexLock lock(&mutex_);
-  has_all_unfinished_ = std::all_of(jobs.begin(), jobs.end(), [&](const v1::TuningJob& job) {
+  for (const std::shared_ptr<Job>& job : restored) {
+    // Nothing of it has to be written before it runs.
+    Remember(job);
+    Apply(*job, Waits(job->proto.state()));
+    SetAside(job);
+  }
+  has_all_unfinished_ = std::all_of(all.begin(), all.end(), [&](const v1::TuningJob& job) {
     const Result<int64_t> number = ParseJobName(job.name());
     return number.ok() && by_number_.contains(*number);
   });
@@ -77,8 +87,14 @@ Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob pro
     *proto.mutable_key() = MakeKernelKey(expression, devices.front()->environment(),
                                          proto.options().numerics_policy());
   }
-  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningTrial> trials, store_.ListTrials(number, 0, 0));
-  v1::TuningProgress progress = SummarizeTrials(trials).progress;
+  Result<std::vector<v1::TuningTrial>> trials = store_.ListTrials(number, 0, 0);
+  if (IsLack(trials.status())) return trials.status();
+  if (!trials.ok()) {
+    spdlog::error("job={} goes on without its trials: {}", number,
+                  std::string(trials.status().message()));
+    trials = std::vector<v1::TuningTrial>();
+  }
+  v1::TuningProgress progress = SummarizeTrials(*trials).progress;
   if (progress.best_time_ns() == 0) {
     progress.set_best_time_ns(proto.progress().best_time_ns());
     progress.set_best_parameters(proto.progress().best_parameters());
@@ -120,7 +136,7 @@ Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob pro
   return job;
 }
 
-void JobQueue::FailUnrestored(int64_t number, v1::TuningJob job, const Status& why) {
+void JobQueue::FailUnrestored(v1::TuningJob job, const Status& why) {
   job.set_state(v1::TUNING_JOB_STATE_FAILED);
   SetError(absl::AbortedError(absl::StrCat("the daemon ended before the job did, and it cannot go "
                                            "on: ",
@@ -129,8 +145,9 @@ void JobQueue::FailUnrestored(int64_t number, v1::TuningJob job, const Status& w
   job.mutable_progress()->set_state(job.state());
   job.mutable_progress()->set_sequence(job.progress().sequence() + 1);
   *job.mutable_end_time() = ToProto(options_.now());
-  const Status stored = store_.UpdateJob(number, job);
-  spdlog::warn("job={} {} {}", number, job.error().message(), std::string(stored.message()));
+  const Result<int64_t> number = ParseJobName(job.name());
+  const Status stored = number.ok() ? store_.UpdateJob(*number, job) : number.status();
+  spdlog::warn("{} {} {}", job.name(), job.error().message(), std::string(stored.message()));
 }
 
 void JobQueue::SetAside(const std::shared_ptr<Job>& job) {

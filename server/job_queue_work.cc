@@ -42,11 +42,6 @@ v1::TuningOptions OptionsAfter(const Job& job) {
   return options;
 }
 
-// Of the machine, which may pass: not the kernels' fault, nor the expression's.
-bool IsLack(const Status& status) {
-  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
-}
-
 size_t CountHeld(const Job& job) {
   return static_cast<size_t>(std::count_if(
       job.leases.begin(), job.leases.end(),

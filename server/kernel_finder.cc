@@ -17,8 +17,9 @@
 namespace mdh {
 namespace {
 
-// Devices are opened after the daemon listens, which takes as long only where something hangs.
-constexpr absl::Duration kMomentOfOpening = absl::Milliseconds(500);
+// Devices are opened after the daemon listens, which takes longer only where something hangs or the
+// machine is busy. Lookups share few threads, where others wait behind them.
+constexpr absl::Duration kPatienceOfLookups = absl::Milliseconds(500);
 
 // Records that a kernel may be made from.
 constexpr size_t kSimilarRecords = 3;
@@ -83,7 +84,7 @@ Result<ReadyReply> KernelFinder::LookupAndTune(const v1::LookupKernelRequest& re
   if (request.has_device()) *wanted.mutable_device() = request.device();
   wanted.set_numerics_policy(request.numerics_policy());
   *wanted.mutable_tune_in_background() = request.tune_in_background();
-  MDH_ASSIGN_OR_RETURN(v1::GetKernelResponse best, GetBest(wanted, requester));
+  MDH_ASSIGN_OR_RETURN(v1::GetKernelResponse best, GetBest(wanted, requester, kPatienceOfLookups));
   v1::LookupKernelResponse response;
   response.set_match(best.match());
   response.mutable_record()->Swap(best.mutable_record());
@@ -99,7 +100,8 @@ Result<ReadyReply> KernelFinder::LookupAndTune(const v1::LookupKernelRequest& re
 }
 
 Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& request,
-                                                    const Requester& requester) const {
+                                                    const Requester& requester,
+                                                    absl::Duration patience) const {
   const bool may_be_made = request.has_tune_in_background() ||
                            request.weakest_match() == v1::MATCH_KIND_NEAREST ||
                            request.weakest_match() == v1::MATCH_KIND_PREDICTED;
@@ -110,7 +112,7 @@ Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& 
     stored.set_weakest_match(v1::MATCH_KIND_EXACT);
     Result<v1::GetKernelResponse> found = GetBest(stored, requester);
     if (found.ok() && !found->record().is_provisional()) return found;
-    catalogue_.AwaitOpen(kMomentOfOpening).IgnoreError();
+    catalogue_.AwaitOpen(patience).IgnoreError();
   }
   MDH_ASSIGN_OR_RETURN(const Expression expression,
                        InField("expression", FromProto(request.expression(), limits_)));

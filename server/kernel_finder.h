@@ -2,6 +2,7 @@
 // one, or from rules.
 #pragma once
 
+#include "absl/time/time.h"
 #include "core/status.h"
 #include "mdh/v1/kernel.pb.h"
 #include "proto/expression_conversion.h"
@@ -32,10 +33,11 @@ class KernelFinder {
   // Errors: see KernelService.LookupKernel.
   Result<ReadyReply> LookupAndTune(const v1::LookupKernelRequest& request,
                                    const Requester& requester) const;
-  // Of a request with an expression. `requester`: of a job. Errors: see
-  // KernelService.GetKernel.
+  // Of a request with an expression. `requester`: of a job. `patience`: how long what is to be made
+  // waits for devices that are being opened. Errors: see KernelService.GetKernel.
   Result<v1::GetKernelResponse> GetBest(const v1::GetKernelRequest& request,
-                                        const Requester& requester) const;
+                                        const Requester& requester,
+                                        absl::Duration patience = absl::Seconds(5)) const;
   // The kernel of a record, by its id. Errors: as KernelOfRecord.
   Result<v1::Kernel> FindKernel(const std::string& id) const;
 

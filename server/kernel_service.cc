@@ -13,6 +13,7 @@
 #include "server/record_check.h"
 #include "server/reply.h"
 #include "server/resource_names.h"
+#include "server/steady_time.h"
 
 namespace mdh {
 namespace {
@@ -95,7 +96,7 @@ Result<v1::ListRecordsResponse> KernelServiceImpl::List(
 
 WatchStep<v1::WatchKernelsResponse> KernelServiceImpl::NextChanges(int64_t& cursor,
                                                                    absl::Time& next_sign) {
-  if (store_.LatestChange() == cursor && absl::Now() < next_sign) return {};
+  if (store_.LatestChange() == cursor && SteadyTime() < next_sign) return {};
   Result<std::vector<v1::KernelChange>> changes =
       store_.ChangesAfter(cursor, kMaxChangesOfResponse);
   if (absl::IsOutOfRange(changes.status())) {
@@ -107,7 +108,7 @@ WatchStep<v1::WatchKernelsResponse> KernelServiceImpl::NextChanges(int64_t& curs
   if (!changes->empty()) cursor = changes->back().number();
   for (v1::KernelChange& change : *changes) *response.add_changes() = std::move(change);
   response.set_cursor(absl::StrCat(cursor));
-  next_sign = absl::Now() + kSignOfLife;
+  next_sign = SteadyTime() + kSignOfLife;
   return {.response = std::move(response)};
 }
 

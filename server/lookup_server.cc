@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "core/exhaustion.h"
+#include "core/start_thread.h"
 #include "proto/error_details.h"
 #include "proto/grpc_status.h"
 #include "server/queue_event.h"
@@ -142,7 +143,7 @@ LookupServer::~LookupServer() { Stop(); }
 
 void LookupServer::AddTo(grpc::ServerBuilder& builder) { queue_ = builder.AddCompletionQueue(); }
 
-void LookupServer::Start() {
+Status LookupServer::Start() {
   workers_ = std::make_unique<LookupWorkers>(options_.worker_threads, options_.max_waiting);
   for (int n = 0; n < options_.slots; ++n) {
     for (const LookupMethod method : {LookupMethod::kLookup, LookupMethod::kBatch}) {
@@ -150,7 +151,8 @@ void LookupServer::Start() {
       slots_.back()->Arm();
     }
   }
-  thread_ = std::thread([this] { Serve(); });
+  MDH_ASSIGN_OR_RETURN(thread_, StartThread([this] { Serve(); }));
+  return absl::OkStatus();
 }
 
 void LookupServer::Serve() {
@@ -175,8 +177,11 @@ void LookupServer::Stop() {
   // one that has ended.
   grpc::Alarm end;
   end.Set(queue_.get(), gpr_now(GPR_CLOCK_MONOTONIC), nullptr);  // whatever the time of day is
-  if (!thread_.joinable()) thread_ = std::thread([this] { Serve(); });  // it was never started
-  thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+  } else {
+    Serve();  // it was never started
+  }
   queue_.reset();
   slots_.clear();
 }

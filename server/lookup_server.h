@@ -41,8 +41,9 @@ class LookupServer {
 
   // Before the server is built.
   void AddTo(grpc::ServerBuilder& builder);
-  // As soon as the server is built: without it nothing is answered.
-  void Start();
+  // As soon as the server is built: without it nothing is answered. Errors: ResourceExhausted if
+  // there is no thread.
+  Status Start();
   // After the server was shut down, and before it is destroyed. Waits for what is worked on.
   void Stop();
 

@@ -24,6 +24,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/steady_time.h"
 #include "tuner/measure/file_descriptor.h"
 
 namespace mdh {
@@ -130,7 +131,7 @@ class HttpMetricsServer : public MetricsServer {
       size_t number = 2;
       for (auto one = connections_.begin(); one != connections_.end(); ++number) {
         const bool goes_on =
-            (ready[number].revents == 0 || Continue(*one)) && absl::Now() < one->end;
+            (ready[number].revents == 0 || Continue(*one)) && SteadyTime() < one->end;
         one = goes_on ? std::next(one) : connections_.erase(one);
       }
       if (ready[1].revents != 0) Accept();
@@ -141,7 +142,7 @@ class HttpMetricsServer : public MetricsServer {
   static int Milliseconds(absl::Time then) {
     if (then == absl::InfiniteFuture()) return -1;
     return static_cast<int>(
-        std::clamp<int64_t>(absl::ToInt64Milliseconds(then - absl::Now()) + 1, 0, 10'000));
+        std::clamp<int64_t>(absl::ToInt64Milliseconds(then - SteadyTime()) + 1, 0, 10'000));
   }
 
   void Accept() {
@@ -152,7 +153,7 @@ class HttpMetricsServer : public MetricsServer {
       return;
     }
     if (connections_.size() == kMostConnections) connections_.pop_front();
-    connections_.push_back({.socket = std::move(socket), .end = absl::Now() + kLongestConnection});
+    connections_.push_back({.socket = std::move(socket), .end = SteadyTime() + kLongestConnection});
   }
 
   // False if it is over.

@@ -21,8 +21,7 @@ Result<std::unique_ptr<PrincipalsFile>> PrincipalsFile::Open(std::string path,
 }
 
 Result<bool> PrincipalsFile::Reload() {
-  MDH_RETURN_IF_ERROR(CheckTrustedPath(path_, trusted_));
-  MDH_ASSIGN_OR_RETURN(std::string text, ReadFileContent(path_, kMaxPrincipalsBytes));
+  MDH_ASSIGN_OR_RETURN(std::string text, ReadFileContent(path_, kMaxPrincipalsBytes, trusted_));
   absl::MutexLock lock(&mutex_);
   if (current_ != nullptr && text == text_) return false;
   text_ = std::move(text);

@@ -15,9 +15,8 @@ namespace mdh {
 // Thread-safe.
 class PrincipalsFile {
  public:
-  // Errors: InvalidArgument if it cannot be read or has a line that is wrong, naming file and line;
-  // PermissionDenied if it is not of this user, root or `trusted`, or others may write it or put
-  // another in its place (core/trusted_path.h).
+  // Errors: as ReadFileContent; InvalidArgument if it has a line that is wrong, naming file and
+  // line.
   static Result<std::unique_ptr<PrincipalsFile>> Open(std::string path, TrustedUsers trusted = {});
 
   // Reads the file again if it has changed: true if there is something new. After an error what it

@@ -5,10 +5,11 @@
 #include <fstream>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "core/start_thread.h"
 #include "core/text/parser.h"
 #include "server/job_request.h"
 #include "server/kernel_key.h"
+#include "server/steady_time.h"
 #include "server/tuning_request.h"
 #include "server/wire_reader.h"
 
@@ -51,8 +52,16 @@ Remeasurer::Remeasurer(LookupTable& lookup_table, DeviceCatalogue& catalogue, Jo
     : lookup_table_(lookup_table),
       catalogue_(catalogue),
       jobs_(jobs),
-      options_(std::move(options)) {
-  thread_ = std::thread([this] { Work(); });
+      options_(std::move(options)) {}
+
+Result<std::unique_ptr<Remeasurer>> Remeasurer::Start(LookupTable& lookup_table,
+                                                      DeviceCatalogue& catalogue, JobQueue& jobs,
+                                                      RemeasurerOptions options) {
+  std::unique_ptr<Remeasurer> remeasurer(
+      new Remeasurer(lookup_table, catalogue, jobs, std::move(options)));
+  MDH_ASSIGN_OR_RETURN(remeasurer->thread_,
+                       StartThread([remeasurer = remeasurer.get()] { remeasurer->Work(); }));
+  return remeasurer;
 }
 
 Remeasurer::~Remeasurer() {
@@ -60,7 +69,7 @@ Remeasurer::~Remeasurer() {
     absl::MutexLock lock(&mutex_);
     is_stopping_ = true;
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Remeasurer::Note(const v1::TuningRecord& record, bool is_there) {
@@ -146,7 +155,7 @@ void Remeasurer::MeasureOneRecord() {
 std::optional<v1::KernelKey> Remeasurer::TakeDue() {
   const JobQueue::Counts jobs = jobs_.CountJobs();
   if (jobs.queued + jobs.running > 0) return std::nullopt;
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyTime();
   absl::MutexLock lock(&mutex_);
   for (auto& [name, pending] : pending_) {
     if (pending.next > now || FreeDeviceFor(pending.key) == nullptr) continue;

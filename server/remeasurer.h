@@ -40,8 +40,10 @@ struct RemeasurerOptions {
 // must outlive this. Thread-safe.
 class Remeasurer {
  public:
-  Remeasurer(LookupTable& lookup_table, DeviceCatalogue& catalogue, JobQueue& jobs,
-             RemeasurerOptions options);
+  // Errors: ResourceExhausted if there is no thread.
+  static Result<std::unique_ptr<Remeasurer>> Start(LookupTable& lookup_table,
+                                                   DeviceCatalogue& catalogue, JobQueue& jobs,
+                                                   RemeasurerOptions options);
   ~Remeasurer();
 
   // To be called for every record there is, and for each that changes or goes.
@@ -56,6 +58,8 @@ class Remeasurer {
     absl::Time next = absl::InfinitePast();
   };
 
+  Remeasurer(LookupTable& lookup_table, DeviceCatalogue& catalogue, JobQueue& jobs,
+             RemeasurerOptions options);
   void Work() ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether the cores were hardly used since the last call.
   bool IsQuiet();

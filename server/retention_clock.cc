@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/job.h"
 
 namespace mdh {
@@ -19,9 +20,14 @@ Result<RetentionClock> RetentionClock::Of(Store& store, absl::Duration keep) {
   return RetentionClock(std::max(FromProto(job.create_time()), FromProto(job.end_time())), keep);
 }
 
-bool RetentionClock::CanBelieve(absl::Time now) const {
-  if (!stored_) return true;
-  return now <= *stored_ + keep_ + absl::Nanoseconds(now_ns_() - begin_ns_);
+Status RetentionClock::Check(absl::Time now) const {
+  if (!stored_ || now <= *stored_ + keep_ + absl::Nanoseconds(now_ns_() - begin_ns_)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "by this machine's clock, ", absl::FormatTime(now),
+      ", all jobs have ended longer ago than they are kept: is it right? None is deleted for its "
+      "age until there is a newer job, and mdhd is started again"));
 }
 
 }  // namespace mdh

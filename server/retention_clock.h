@@ -14,7 +14,7 @@ namespace mdh {
 
 // A clock that was set wrong is believed once too often: what it deletes is gone when it is right
 // again. So a time counts only as far as it follows from what was stored before this process began,
-// and from how long it has run, by a clock that nobody sets. Not thread-safe.
+// and from how long it has run, by a clock that nobody sets. Immutable.
 class RetentionClock {
  public:
   // `stored`: the latest time that was stored before; nullopt: none was. `keep`: how long things
@@ -24,9 +24,9 @@ class RetentionClock {
   // With the latest time of a job in the store. Errors: what the store says.
   static Result<RetentionClock> Of(Store& store, absl::Duration keep);
 
-  // False if `now` is so late that even the latest of what was stored, had nothing been done for as
-  // long as things are kept, would be too old.
-  bool CanBelieve(absl::Time now) const;
+  // Errors: FailedPrecondition if `now` is so late that even the latest of what was stored, had
+  // nothing been done for as long as things are kept, would be too old.
+  Status Check(absl::Time now) const;
 
  private:
   std::optional<absl::Time> stored_;

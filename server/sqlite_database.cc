@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -198,11 +199,26 @@ void SqliteDatabase::Interrupt() { sqlite3_interrupt(connection_.get()); }
 
 int64_t SqliteDatabase::Changes() const { return sqlite3_changes64(connection_.get()); }
 
+bool SqliteDatabase::HasReadFailed() const {
+  int of_file = 0;
+  int of_log = 0;
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(connection_.get(), "main", SQLITE_FCNTL_LAST_ERRNO, &of_file);
+  sqlite3_file_control(connection_.get(), "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (log != nullptr && log->pMethods != nullptr) {
+    log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &of_log);
+  }
+  return of_file == EIO || of_log == EIO;
+}
+
 Status SqliteDatabase::Error() const {
   const int code = sqlite3_extended_errcode(connection_.get());
   const std::string database = absl::StrCat("database ", path_);
   const std::string reason = sqlite3_errmsg(connection_.get());
-  const int system_error = sqlite3_system_errno(connection_.get());
+  // What the system said last, perhaps of another error.
+  const int system_error = (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN
+                               ? sqlite3_system_errno(connection_.get())
+                               : 0;
   if (code == SQLITE_FULL || system_error == ENOSPC || system_error == EDQUOT) {
     return absl::ResourceExhaustedError(
         absl::StrCat(database, ": the disk is full or the database's size limit is reached"));
@@ -220,6 +236,11 @@ Status SqliteDatabase::Error() const {
     case SQLITE_NOTADB:
       return absl::FailedPreconditionError(absl::StrCat(database, " is no SQLite database"));
     case SQLITE_CORRUPT:
+      // So SQLite calls what the disk does not give, too, which may pass.
+      if (HasReadFailed()) {
+        return absl::UnavailableError(
+            absl::StrCat(database, ": the disk failed: ", std::strerror(EIO)));
+      }
       return absl::FailedPreconditionError(absl::StrCat(database, " is damaged: ", reason));
     case SQLITE_CANTOPEN:
       return absl::FailedPreconditionError(absl::StrCat(database, " cannot be opened: ", reason));

@@ -86,6 +86,8 @@ class SqliteDatabase {
   // Rows that the last statement changed.
   int64_t Changes() const;
 
+  // Whether the system gave an input/output error on the file or its log.
+  bool HasReadFailed() const;
   // The latest error: ResourceExhausted (disk full), AlreadyExists (a constraint), Unavailable
   // (busy, or the disk failed), FailedPrecondition (no database, damaged, not writable, cannot be
   // opened), Cancelled (Interrupt) or Internal.

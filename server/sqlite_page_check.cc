@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/start_thread.h"
 
 namespace mdh {
 namespace {
@@ -37,7 +38,14 @@ SqlitePageCheck::SqlitePageCheck(std::unique_ptr<SqliteDatabase> database,
   progress_.set_total_bytes(unknown ? 0 : static_cast<int64_t>(bytes));
   spdlog::info("database={} its {} bytes are checked in the background", database_->path(),
                progress_.total_bytes());
-  thread_ = std::thread([this] { Check(); });
+  Result<std::thread> thread = StartThread([this] { Check(); });
+  if (thread.ok()) {
+    thread_ = *std::move(thread);
+    return;
+  }
+  spdlog::warn("database={} is not checked: {}", database_->path(),
+               std::string(thread.status().message()));
+  End(v1::PAGE_CHECK_STATE_STOPPED, std::string(thread.status().message()));
 }
 
 SqlitePageCheck::~SqlitePageCheck() {
@@ -51,7 +59,7 @@ SqlitePageCheck::~SqlitePageCheck() {
       database_->Interrupt();
     } while (!mutex_.AwaitWithTimeout(absl::Condition(&has_ended), absl::Milliseconds(10)));
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void SqlitePageCheck::Check() {

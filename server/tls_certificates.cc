@@ -64,18 +64,23 @@ Status Check(const TlsFiles& files, const TlsMaterial& material) {
 
 }  // namespace
 
-Result<std::unique_ptr<TlsCertificates>> TlsCertificates::Open(TlsFiles files) {
-  std::unique_ptr<TlsCertificates> opened(new TlsCertificates(std::move(files)));
+Result<std::unique_ptr<TlsCertificates>> TlsCertificates::Open(TlsFiles files,
+                                                               TrustedUsers trusted) {
+  std::unique_ptr<TlsCertificates> opened(
+      new TlsCertificates(std::move(files), std::move(trusted)));
   MDH_RETURN_IF_ERROR(opened->Reload().status());
   return opened;
 }
 
 Result<bool> TlsCertificates::Reload() {
   TlsMaterial material;
-  MDH_ASSIGN_OR_RETURN(material.certificate, ReadFileContent(files_.certificate, kMaxPemBytes));
-  MDH_ASSIGN_OR_RETURN(material.key, ReadFileContent(files_.key, kMaxPemBytes));
+  const auto read = [this](const std::string& path) {
+    return ReadFileContent(path, kMaxPemBytes, trusted_);
+  };
+  MDH_ASSIGN_OR_RETURN(material.certificate, read(files_.certificate));
+  MDH_ASSIGN_OR_RETURN(material.key, read(files_.key));
   if (!files_.client_ca.empty()) {
-    MDH_ASSIGN_OR_RETURN(material.client_ca, ReadFileContent(files_.client_ca, kMaxPemBytes));
+    MDH_ASSIGN_OR_RETURN(material.client_ca, read(files_.client_ca));
   }
   absl::MutexLock lock(&mutex_);
   if (current_ != nullptr && material.certificate == latest_.certificate &&

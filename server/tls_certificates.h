@@ -8,6 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "core/status.h"
+#include "core/trusted_path.h"
 
 namespace mdh {
 
@@ -31,9 +32,9 @@ struct TlsMaterial {
 // Thread-safe.
 class TlsCertificates {
  public:
-  // Errors: InvalidArgument, naming the file, if one cannot be read or has no PEM of its kind, or
+  // Errors: as ReadFileContent; InvalidArgument, naming the file, if one has no PEM of its kind, or
   // the key is not that of the certificate.
-  static Result<std::unique_ptr<TlsCertificates>> Open(TlsFiles files);
+  static Result<std::unique_ptr<TlsCertificates>> Open(TlsFiles files, TrustedUsers trusted = {});
 
   // Reads the files again: true if they say something new. Files that do not fit together, for
   // instance since only one of them is replaced yet, change nothing. Errors: as Open, once for each
@@ -44,9 +45,11 @@ class TlsCertificates {
   const TlsFiles& files() const { return files_; }
 
  private:
-  explicit TlsCertificates(TlsFiles files) : files_(std::move(files)) {}
+  TlsCertificates(TlsFiles files, TrustedUsers trusted)
+      : files_(std::move(files)), trusted_(std::move(trusted)) {}
 
   const TlsFiles files_;
+  const TrustedUsers trusted_;
   mutable absl::Mutex mutex_;
   TlsMaterial latest_ ABSL_GUARDED_BY(mutex_);  // right or wrong
   std::shared_ptr<const TlsMaterial> current_ ABSL_GUARDED_BY(mutex_);

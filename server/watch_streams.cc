@@ -1,8 +1,9 @@
 #include "server/watch_streams.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "core/start_thread.h"
 #include "proto/error_details.h"
+#include "server/steady_time.h"
 
 namespace mdh {
 namespace {
@@ -19,12 +20,13 @@ constexpr absl::Duration kShortest = absl::Milliseconds(10);
 
 WatchStreams::~WatchStreams() { Join(); }
 
-void WatchStreams::Start(grpc::ServerCompletionQueue& queue) {
+Status WatchStreams::Start(grpc::ServerCompletionQueue& queue) {
   queue_ = &queue;
   for (const Make& make : makers_) {
     for (int n = 0; n < kWaiting; ++n) Arm(make);
   }
-  thread_ = std::thread([this] { Work(); });
+  MDH_ASSIGN_OR_RETURN(thread_, StartThread([this] { Work(); }));
+  return absl::OkStatus();
 }
 
 void WatchStreams::Arm(const Make& make) {
@@ -106,8 +108,8 @@ void WatchStreams::AwaitWork(absl::Time last) {
   const auto has_work = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return is_joining_ || !events_.empty() || is_woken_;
   };
-  mutex_.AwaitWithDeadline(absl::Condition(&has_work), last + kLongest);
-  mutex_.AwaitWithDeadline(absl::Condition(&has_events), last + kShortest);
+  mutex_.AwaitWithTimeout(absl::Condition(&has_work), last + kLongest - SteadyTime());
+  mutex_.AwaitWithTimeout(absl::Condition(&has_events), last + kShortest - SteadyTime());
 }
 
 void WatchStreams::Work() {
@@ -124,7 +126,7 @@ void WatchStreams::Work() {
       if (is_joining_) return;
       events.swap(events_);
       if (is_stopping_) end = stopping;
-      const absl::Time now = absl::Now();
+      const absl::Time now = SteadyTime();
       looks_at_all = now >= last + (is_woken_ ? kShortest : kLongest);
       if (looks_at_all) {
         is_woken_ = false;

@@ -37,8 +37,9 @@ class WatchStreams final : private WatchStream::Owner {
       return std::make_unique<TypedWatchStream<Request, Response>>(*kept, *queue_, owner);
     });
   }
-  // As soon as the server is built. `queue`: its tags are QueueEvents.
-  void Start(grpc::ServerCompletionQueue& queue);
+  // As soon as the server is built. `queue`: its tags are QueueEvents. Errors: ResourceExhausted if
+  // there is no thread.
+  Status Start(grpc::ServerCompletionQueue& queue);
   // Something may have changed: all streams look for it, at most 100 times a second. Without this
   // they look once a second.
   void Wake() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -121,6 +121,24 @@ MDH_API mdh_code mdh_query_create(const char* text, const char* const* bindings,
 MDH_API mdh_code mdh_query_create_einsum(const char* einsum, const char* sizes, const char* type,
                                          const mdh_query_options* options, mdh_query** query,
                                          mdh_error** error);
+
+typedef struct mdh_einsum_options {
+  size_t struct_bytes;  /* sizeof(mdh_einsum_options) */
+  const char* type;     /* of the operands; NULL: "fp32" */
+  const char* out_type; /* of the output; NULL: that of the operands */
+  /* In which products are computed and added up; NULL: of both types the one that holds more. */
+  const char* accumulate;
+  /* As above, of letters that no shape gives; NULL: none. */
+  const char* sizes;
+  /* Of each operand its extents, as "8,512,256", NULL at the end; or NULL. A dimension of one
+   * element fits any size of its letter. "..." in `einsum` stands for the dimensions of an operand
+   * that have no letter, aligned at the last one, and needs shapes. */
+  const char* const* shapes;
+} mdh_einsum_options;
+
+MDH_API mdh_code mdh_query_create_einsum_with(const char* einsum, const mdh_einsum_options* with,
+                                              const mdh_query_options* options, mdh_query** query,
+                                              mdh_error** error);
 MDH_API void mdh_query_free(mdh_query* query);
 /* SHA-256 of the meaning of the expression, 64 hexadecimal digits. */
 MDH_API const char* mdh_query_digest(const mdh_query* query);

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "client/c/boundary.h"
 #include "core/einsum/einsum.h"
@@ -52,6 +53,30 @@ Result<mdh_query> MakeQuery(Expression expression, const mdh_query_options& opti
                    std::move(in_bundle)};
 }
 
+Result<ScalarType> TypeNamed(const char* name) {
+  const std::optional<ScalarType> type = ScalarTypeFromName(name);
+  if (type.has_value()) return *type;
+  return absl::InvalidArgumentError(absl::StrCat("there is no type '", name, "'"));
+}
+
+Result<EinsumOptions> ReadEinsum(const mdh_einsum_options* given) {
+  MDH_ASSIGN_OR_RETURN(const mdh_einsum_options read, ReadOptions(given));
+  EinsumOptions options;
+  MDH_ASSIGN_OR_RETURN(options.type, TypeNamed(TextOr(read.type, "fp32")));
+  if (read.out_type != nullptr) {
+    MDH_ASSIGN_OR_RETURN(options.out_type, TypeNamed(read.out_type));
+  }
+  if (read.accumulate != nullptr) {
+    MDH_ASSIGN_OR_RETURN(options.accumulate, TypeNamed(read.accumulate));
+  }
+  if (read.sizes != nullptr) MDH_RETURN_IF_ERROR(AddSizes(read.sizes, &options.sizes));
+  for (const char* const* shape = read.shapes; shape != nullptr && *shape != nullptr; ++shape) {
+    MDH_ASSIGN_OR_RETURN(std::vector<int64_t> extents, ParseShape(*shape));
+    options.shapes.push_back(std::move(extents));
+  }
+  return options;
+}
+
 }  // namespace
 
 Result<mdh_query> ReadQuery(const char* text, const char* const* bindings,
@@ -78,13 +103,20 @@ mdh_code mdh_query_create(const char* text, const char* const* bindings,
 mdh_code mdh_query_create_einsum(const char* einsum, const char* sizes, const char* type,
                                  const mdh_query_options* options, mdh_query** query,
                                  mdh_error** error) {
+  mdh_einsum_options with = {};
+  with.struct_bytes = sizeof(with);
+  with.type = type;
+  with.sizes = sizes;
+  return mdh_query_create_einsum_with(einsum, &with, options, query, error);
+}
+
+mdh_code mdh_query_create_einsum_with(const char* einsum, const mdh_einsum_options* with,
+                                      const mdh_query_options* options, mdh_query** query,
+                                      mdh_error** error) {
   return mdh::Guarded(error, [&]() -> mdh::Status {
     MDH_ASSIGN_OR_RETURN(const mdh_query_options read, mdh::ReadOptions(options));
-    const std::optional<mdh::ScalarType> scalar = mdh::ScalarTypeFromName(type);
-    if (!scalar) return absl::InvalidArgumentError(absl::StrCat("there is no type '", type, "'"));
-    mdh::Bindings values;
-    MDH_RETURN_IF_ERROR(mdh::AddSizes(sizes, &values));
-    MDH_ASSIGN_OR_RETURN(mdh::Expression expression, mdh::ParseEinsum(einsum, values, *scalar));
+    MDH_ASSIGN_OR_RETURN(const mdh::EinsumOptions read_with, mdh::ReadEinsum(with));
+    MDH_ASSIGN_OR_RETURN(mdh::Expression expression, mdh::ParseEinsum(einsum, read_with));
     MDH_ASSIGN_OR_RETURN(mdh_query made, mdh::MakeQuery(std::move(expression), read));
     *query = new mdh_query(std::move(made));
     return absl::OkStatus();

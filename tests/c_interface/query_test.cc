@@ -16,6 +16,61 @@ TEST(CQueryTest, OneMeaningHasOneDigest) {
   EXPECT_NE(std::string(mdh_query_digest(query.get())), mdh_query_digest(MatMulQuery(49).get()));
 }
 
+mdh_einsum_options EinsumWith() {
+  mdh_einsum_options with = {};
+  with.struct_bytes = sizeof(with);
+  return with;
+}
+
+TEST(CQueryTest, EinsumHasTypesAndShapes) {
+  const auto digest = [](const char* einsum, const mdh_einsum_options& with) {
+    const CQuery query =
+        MakeHandle<CQuery, mdh_query>(mdh_query_create_einsum_with, einsum, &with, nullptr);
+    return std::string(mdh_query_digest(query.get()));
+  };
+  mdh_einsum_options sizes = EinsumWith();
+  sizes.sizes = "i=48,j=48,k=48";
+  EXPECT_EQ(digest("ik,kj->ij", sizes), mdh_query_digest(MatMulQuery(48).get()));
+  const char* const shapes[] = {"48,48", "48,48", nullptr};
+  mdh_einsum_options shaped = EinsumWith();
+  shaped.shapes = shapes;
+  EXPECT_EQ(digest("ik,kj->ij", shaped), digest("ik,kj->ij", sizes));
+  EXPECT_EQ(digest("...k,kj->...j", shaped), digest("ik,kj->ij", sizes));
+  mdh_einsum_options typed = sizes;
+  typed.type = "fp16";
+  const std::string all_fp16 = digest("ik,kj->ij", typed);
+  typed.accumulate = "fp32";
+  const std::string added_in_fp32 = digest("ik,kj->ij", typed);
+  typed.out_type = "fp32";
+  const std::string to_fp32 = digest("ik,kj->ij", typed);
+  EXPECT_NE(all_fp16, added_in_fp32);
+  EXPECT_NE(added_in_fp32, to_fp32);
+  typed.accumulate = nullptr;
+  EXPECT_EQ(digest("ik,kj->ij", typed), to_fp32) << "the wider of both";
+}
+
+TEST(CQueryTest, EinsumSaysWhatDoesNotFit) {
+  mdh_query* query = nullptr;
+  const auto message = [&](const char* einsum, const mdh_einsum_options& with) {
+    return Ask(mdh_query_create_einsum_with, einsum, &with, nullptr, &query).message;
+  };
+  const char* const one[] = {"48,48", nullptr};
+  const char* const wrong[] = {"48,x", nullptr};
+  mdh_einsum_options with = EinsumWith();
+  EXPECT_THAT(message("...i->...", with), HasSubstr("..."));
+  with.shapes = one;
+  EXPECT_THAT(message("ik,kj->ij", with), HasSubstr("2 operands"));
+  with.shapes = wrong;
+  EXPECT_THAT(message("ij->i", with), HasSubstr("x"));
+  with = EinsumWith();
+  with.sizes = "i=4";
+  with.accumulate = "fp31";
+  EXPECT_EQ(message("i->i", with), "there is no type 'fp31'");
+  with.struct_bytes = 0;
+  EXPECT_THAT(message("i->i", with), HasSubstr("struct_bytes must be"));
+  EXPECT_EQ(query, nullptr);
+}
+
 TEST(CQueryTest, ErrorsSayWhatIsWrong) {
   mdh_query* query = nullptr;
   const Answer text = Ask(mdh_query_create, "matmul := nonsense", nullptr, nullptr, &query);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/kernel_call.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/temporary_directory.h"
@@ -191,6 +192,51 @@ TEST_F(CpuKernelTest, AnotherCompilerIsWarnedOf) {
               "here: it is compiled with cc, and may take longer");
   }
   EXPECT_EQ((*CpuKernel::Load(kernel, Cache(), "gcc"))->warning(), "") << "as the caller says";
+}
+
+// A kernel that runs on the threads of the process.
+v1::Kernel DoublingOnThreads(int threads) {
+  v1::Kernel kernel = Doubling();
+  kernel.set_source(
+      "#include <stdint.h>\n#include <stdlib.h>\n"
+      "int64_t mdh_doubling_scratch_bytes(int threads) { return 0 * threads; }\n"
+      "void mdh_doubling_body(int stage, int thread, int threads, const float* x, float* y,"
+      " void* scratch) {\n(void)stage; (void)threads; (void)scratch;\n"
+      "if (thread == 0) for (int n = 0; n < 4; ++n) y[n] = 2 * x[n]; }\n");
+  kernel.set_stages(1);
+  kernel.set_threads(threads);
+  return kernel;
+}
+
+TEST_F(CpuKernelTest, FewerThreadsThanItIsForAreWarnedOf) {
+  const auto one = CpuKernel::Load(DoublingOnThreads(1), Cache());
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_EQ((*one)->warning(), "");
+  ExpectDoubles(**one);
+  EXPECT_THAT(
+      (*CpuKernel::Load(DoublingOnThreads(5000), Cache()))->warning(),
+      ::testing::MatchesRegex("the kernel mdh_doubling is for 5000 threads, of which OpenMP "
+                              "gives it [0-9]+ here .OMP_NUM_THREADS, .*"));
+  v1::Kernel alone = DoublingOnThreads(5000);
+  alone.set_source("#define MDH_MOST_THREADS 1\n" + alone.source() +
+                   "int mdh_doubling(const float* x, float* y, void* scratch) {\n"
+                   "mdh_doubling_body(0, 0, 1, x, y, scratch); return 0; }\n");
+  EXPECT_EQ((*CpuKernel::Load(alone, Cache()))->warning(), "");
+}
+
+TEST(OpenMpDeathTest, WhatTheEnvironmentLeavesIsCounted) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, whose runtime reads it anew
+  const auto exit_with_threads = [] {
+    const Result<int> threads = ThreadsOfOpenMp();
+    std::exit(threads.ok() && *threads == 1 ? 0 : 1);
+  };
+  for (const auto& [name, value] :
+       {std::pair("OMP_NUM_THREADS", "1"), std::pair("OMP_THREAD_LIMIT", "1"),
+        std::pair("OMP_PLACES", "{0}"), std::pair("GOMP_CPU_AFFINITY", "0")}) {
+    setenv(name, value, 1);
+    EXPECT_EXIT(exit_with_threads(), ::testing::ExitedWithCode(0), "") << name;
+    unsetenv(name);
+  }
 }
 
 TEST_F(CpuKernelTest, ADamagedFileIsMadeAnew) {

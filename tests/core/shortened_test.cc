@@ -20,6 +20,19 @@ TEST(Shortened, KeepsCharactersWhole) {
             "\u00e4\u00e4\u00e4 ... (4 bytes left out) ... \u00e4");
 }
 
+TEST(Shortened, BytesThatAreNoCharactersAreReplaced) {
+  EXPECT_EQ(ValidText("\xff\xfe"
+                      "12\u00e4\xc3"),
+            "??12\u00e4?");
+  EXPECT_EQ(ValidText(std::string_view("a\0b", 3)), "a?b");
+  EXPECT_EQ(ValidText("\xe0\x80\x80 \xed\xa0\x80 \xf4\x90\x80\x80"), "??? ??? ????");
+  EXPECT_EQ(Shortened("\xff", 5), "?");
+  EXPECT_EQ(Shortened("012345\xff\xff"
+                      "89",
+                      8),
+            "012345 ... (2 bytes left out) ... 89");
+}
+
 TEST(CompilersOf, AreThoseThatTheDescriptionNames) {
   DeviceDescription device;
   EXPECT_EQ(CompilersOf(device), std::vector<Compiler>{Compiler::kGcc});

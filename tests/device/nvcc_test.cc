@@ -16,7 +16,9 @@ namespace mdh {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class NvccTest : public ::testing::Test {
@@ -50,6 +52,17 @@ TEST_F(NvccTest, SaysWhereItIsNot) {
   EXPECT_EQ(ErrorMessage(Nvcc::Find({})), "there is no nvcc");
   std::filesystem::create_directory(directory_.File("bin"));
   EXPECT_EQ(Nvcc::ToolkitFolders(directory_.path()).front(), directory_.File("bin"));
+}
+
+TEST_F(NvccTest, FilesWhoseReplacementIsNoticedAreThoseOfTheToolkit) {
+  for (const char* name : {"bin/nvcc", "lib64/libnvrtc.so.12", "lib64/libcudart.so.12"}) {
+    std::filesystem::create_directories(std::filesystem::path(directory_.File(name)).parent_path());
+    std::ofstream(directory_.File(name)) << "";
+  }
+  const std::vector<std::string> files = FilesOfCudaCompilers(directory_.path());
+  EXPECT_THAT(files, Contains(directory_.File("bin/nvcc")));
+  EXPECT_THAT(files, Contains(directory_.File("lib64/libnvrtc.so.12")));
+  EXPECT_THAT(files, Not(Contains(HasSubstr("cudart"))));
 }
 
 TEST_F(NvccTest, IsCalledWithArchitectureOptionsAndFile) {

@@ -1,5 +1,6 @@
 // A daemon that starts and stops while something else is wrong.
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +8,7 @@
 #include "core/text/parser.h"
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
+#include "tests/end_to_end/narrow_matmul.h"
 #include "tests/tuner/processes.h"
 #include "tuner/measure/clock.h"
 
@@ -27,6 +29,15 @@ class StartTest : public DaemonTest {
     }
     return folder;
   }
+  // Of a daemon with these options, far sooner than anything that hangs is waited for.
+  void ExpectLookupsAtOnce(const std::vector<std::string>& options,
+                           const std::vector<std::string>& environment) {
+    const int64_t begin_ns = NowNs();
+    StartDaemon(options, environment, "listening on");
+    const Ended lookup = Mdh(OnMatMul("lookup", 16));
+    EXPECT_LT(NowNs() - begin_ns, 5'000'000'000);
+    EXPECT_THAT(lookup.err, HasSubstr("there is no kernel for expression"));
+  }
   // Ends within the time that mdhd promises, and a little for the test's own looks.
   void StopSoon() {
     const int64_t begin_ns = NowNs();
@@ -36,13 +47,49 @@ class StartTest : public DaemonTest {
 };
 
 TEST_F(StartTest, LookupsAreServedWhileACompilerHangs) {
-  const std::string path = FolderOfCompilers("sleep 1000") + ":/usr/bin:/bin";
-  const int64_t begin_ns = NowNs();
-  StartDaemon({"--devices", "cpu"}, {"PATH=" + path}, "listening on");
-  const Ended lookup = Mdh(OnMatMul("lookup", 16));
-  // Far less than a compiler is waited for.
-  EXPECT_LT(NowNs() - begin_ns, 5'000'000'000);
-  EXPECT_THAT(lookup.err, HasSubstr("there is no kernel for expression"));
+  ExpectLookupsAtOnce({"--devices", "cpu"},
+                      {"PATH=" + FolderOfCompilers("sleep 1000") + ":/usr/bin:/bin"});
+  StopSoon();
+}
+
+TEST_F(StartTest, LookupsAreServedWithoutACompiler) {
+  ExpectLookupsAtOnce({"--devices", "cpu"}, {"PATH=/nowhere/at/all"});
+  StopSoon();
+}
+
+TEST_F(StartTest, LookupsAreServedWhileADriverHangs) {
+  const std::string folder = directory_.File("lib");
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/driver.c")
+      << "#include <unistd.h>\n__attribute__((constructor)) static void hang(void) { sleep(1000); "
+         "}\n";
+  if (RunProgram({"gcc", "-shared", "-fPIC", "-o", folder + "/libcuda.so.1", folder + "/driver.c"})
+          .code != 0) {
+    GTEST_SKIP() << "there is no gcc";
+  }
+  ExpectLookupsAtOnce({}, {"LD_LIBRARY_PATH=" + folder});
+  StopSoon();
+}
+
+TEST_F(StartTest, LookupsAreServedThoughManyJobsWait) {
+  const char* const wanted = std::getenv("MDH_QUEUED_JOBS");
+  const int jobs = wanted == nullptr ? 200 : std::atoi(wanted);
+  const std::vector<std::string> options = {"--devices", "cpu", "--max-queued-jobs", "100000"};
+  StartDaemon(options);
+  const std::unique_ptr<Client> client = *Client::Connect(address_);
+  for (int n = 0; n < jobs; ++n) {
+    ASSERT_TRUE(client->CreateJob(NarrowMatMul(100 + n), {.budget_ns = 3'600'000'000'000}).ok());
+  }
+  daemon_->Signal(SIGKILL);
+  EXPECT_EQ(daemon_->Wait(), 128 + SIGKILL);
+  ExpectLookupsAtOnce(options, {});
+  EXPECT_TRUE(Eventually([&] {
+    const nlohmann::json figures = MdhJson({"admin", "stats"});
+    const auto count = [&](const char* name) {
+      return figures.contains(name) ? std::stoi(figures[name].get<std::string>()) : 0;
+    };
+    return count("queued_jobs") + count("running_jobs") == jobs;
+  })) << MdhJson({"admin", "stats"});
   StopSoon();
 }
 

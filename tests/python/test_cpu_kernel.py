@@ -7,6 +7,8 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -183,6 +185,28 @@ def test_another_compiler_is_warned_of(load, tmp_path, recwarn):
     with pytest.warns(RuntimeWarning, match="mdh_double was measured with no-such-compiler, which "
                                             "cannot be run here: it is compiled with cc"):
         mdh.CpuKernel(Kernel(compiler="no-such-compiler"), cache_directory=tmp_path / "cache")
+
+
+def test_fewer_threads_than_it_is_for_are_warned_of(tmp_path, recwarn):
+    def load(**changes):
+        mdh.CpuKernel(Kernel(entry="mdh_sum", compiler="gcc", stages=2, **changes),
+                      cache_directory=tmp_path / "cache")
+
+    load(source=SUM, threads=1)
+    load(source="#define MDH_MOST_THREADS 1\n" + SUM, threads=5000)
+    assert not recwarn
+    with pytest.warns(RuntimeWarning, match="mdh_sum is for 5000 threads, of which OpenMP gives it "):
+        load(source=SUM, threads=5000)
+
+
+@pytest.mark.parametrize("name, value", [("OMP_NUM_THREADS", "1"), ("OMP_THREAD_LIMIT", "1"),
+                                         ("OMP_PLACES", "{0}"), ("GOMP_CPU_AFFINITY", "0")])
+def test_threads_that_the_environment_takes_are_not_counted(name, value):
+    code = "from mdh import kernel_call; print(kernel_call.threads_here())"
+    path = os.pathsep.join(filter(None, [str(pathlib.Path(mdh.__file__).parents[1]),
+                                         os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path, name: value}
+    assert subprocess.check_output([sys.executable, "-c", code], env=environment) == b"1\n"
 
 
 def test_the_c_is_that_of_the_other_clients():

@@ -6,7 +6,8 @@ import examples
 import figure16
 import pytest
 
-from mdh import bf16, einsum, fp16, fp32, fp64, int8, int32, parse
+from mdh import ExpressionError, bf16, einsum, fp16, fp32, fp64, int8, int32, parse
+from mdh.einsum import without_ellipsis
 
 EXPRESSIONS = pathlib.Path(__file__).resolve().parent.parent.parent / "client" / "expressions"
 CCSDT_SIZES = dict(A=2, B=3, C=4, D=5, E=2, F=3, G=4)
@@ -115,3 +116,16 @@ def test_text_of_newer_features_is_the_same_expression(client, expression):
 def test_einsum(client, expression, views, function):
     text = parse(f"e := {' o '.join(views)} where f({function}")
     assert expression.digest == client.check(expression).digest == client.check(text).digest
+
+
+def test_einsum_in_letters_alone():
+    assert without_ellipsis("...ik,kj->...ij", [(7, 5, 2, 4), (4, 3)]) == ("abik,kj->abij", [[], []])
+    # Dimensions of one element are left out where the letter has more.
+    assert without_ellipsis("...i,...i->...", [(2, 1, 3), (4, 3)]) == ("ai,bi->ab", [[1], []])
+    assert without_ellipsis("ij,j", [(1, 3), (3,)]) == ("ij,j->i", [[], []])
+    assert without_ellipsis("...,i...", [(1,), (2, 5)]) == (",ia->ai", [[0], []])
+    for shapes, message in (([(2, 3), (3,)], "lacks"), ([(3,)], "1 shape"), ([(3,), (4,)], "4 elements")):
+        with pytest.raises(ExpressionError, match=message):
+            without_ellipsis("...i,i->i", shapes)
+    with pytest.raises(ExpressionError, match="more dimensions than there are letters"):
+        without_ellipsis("...->...", [(1,) * 53])

@@ -85,7 +85,13 @@ def test_type_checkers_see_all_names(tmp_path):
                                                            "Client.__name__, fp32.name, scalar_max.name")
                        .replace("def rows():", "def rows() -> object:"))
     whole = tmp_path / "whole.py"
-    whole.write_text("import mdh\nx: int = mdh.einsum('i->', i=3).name\nmdh.max, mdh.abs\n")
+    whole.write_text("import mdh\nx: int = mdh.einsum('i->', i=3).name\nmdh.max, mdh.abs\n"
+                     "def load(kernel: mdh.Kernel) -> mdh.CpuKernel:\n    return mdh.CpuKernel(kernel)\n")
+    # `mdh` of the star has all names, too.
+    starred = tmp_path / "starred.py"
+    starred.write_text("from mdh import *\n" + BOTH.replace("def rows():", "def rows() -> object:"))
+    decorated = tmp_path / "decorated.py"
+    decorated.write_text("import mdh\n\n\n@mdh.mdh()\ndef rows() -> object: ...\n\n\nrows.name\n")
     package = pathlib.Path(mdh.__file__).parent.parent
 
     def check(file):
@@ -93,7 +99,8 @@ def test_type_checkers_see_all_names(tmp_path):
             [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--no-incremental", str(file)],
             capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(package)}, cwd=tmp_path).stdout
 
-    assert check(program).startswith("Success"), check(program)
+    for file in (program, starred, decorated):
+        assert check(file).startswith("Success"), check(file)
     found = check(whole)
     assert 'has type "str", variable has type "int"' in found and "Found 1 error" in found
 

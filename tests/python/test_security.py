@@ -50,6 +50,14 @@ def test_files_are_read_for_tls_alone(tmp_path):
         security.open_channel("127.0.0.1:1", [])
 
 
+def test_files_that_others_could_change_are_refused(tmp_path):
+    authority = tmp_path / "ca.crt"
+    authority.write_bytes(b"")
+    authority.chmod(0o602)
+    with pytest.raises(mdh.PermissionDeniedError, match="ca.crt: others than its owner"):
+        mdh.Security(tls_ca=str(authority)).open_channel("127.0.0.1:1", [])
+
+
 def test_calls_carry_the_token(daemon):
     # The daemon of the tests knows no tokens, and so asks for none.
     with mdh.Client(daemon.address, security=mdh.Security(token="a-token")) as client:

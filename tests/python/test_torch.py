@@ -65,7 +65,8 @@ def test_a_kernel_is_kept_and_computes_whatever_tensors_have_its_sizes(client):
 @pytest.mark.parametrize("subscripts, shapes", [
     ("ik,kj->ij", ((3, 4), (4, 5))), ("bik,bkj->bij", ((2, 3, 4), (2, 4, 5))),
     ("ij,i->j", ((3, 4), (3,))), ("i,i->", ((5,), (5,))), ("ij->i", ((3, 4),)),
-    ("i,j,k->ijk", ((2,), (3,), (4,))), ("ij,jk,kl->il", ((2, 3), (3, 4), (4, 2)))])
+    ("i,j,k->ijk", ((2,), (3,), (4,))), ("ij,jk,kl->il", ((2, 3), (3, 4), (4, 2))),
+    ("...ik,kj->...ij", ((2, 3, 4), (4, 5))), ("...i,...i->...", ((2, 1, 3), (4, 3)))])
 def test_gradients(client, subscripts, shapes):
     function = mdh.torch.einsum(subscripts, client=client)
     tensors = [torch.rand(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
@@ -129,6 +130,28 @@ def test_tensors_that_do_not_fit(matmul):
         mdh.torch.einsum("i->i")
     with pytest.raises(mdh.ExpressionError, match="'j' is in the output"):
         mdh.torch.einsum("i->j", client=object())
+
+
+def test_dimensions_without_letters_may_be_any(client):
+    function = mdh.torch.einsum("...ik,kj->...ij", client=client)
+    b = torch.rand(4, 5)
+    for shape in ((3, 4), (2, 3, 4), (1, 2, 3, 4), (6, 2, 3, 4)):
+        a = torch.rand(shape)
+        torch.testing.assert_close(function(a, b), a @ b)
+    with pytest.raises(mdh.ExpressionError, match="lacks '...'"):
+        mdh.torch.einsum("...i->i", client=client)(torch.rand(2, 3))
+    with pytest.raises(mdh.ExpressionError, match="is no letter"):
+        mdh.torch.einsum("...i,1->i", client=client)
+
+
+def test_the_output_has_a_type_of_its_own(client):
+    a, b = torch.rand(3, 4).half().requires_grad_(), torch.rand(4, 5).half()
+    for out_dtype in (torch.float32, mdh.fp32):
+        c = mdh.torch.einsum("ik,kj->ij", client=client, out_dtype=out_dtype)(a, b)
+        assert c.dtype == torch.float32
+        torch.testing.assert_close(c, a.float() @ b.float())
+        c.sum().backward()
+        assert a.grad.dtype == torch.float16
 
 
 def test_gradients_of_diagonals_are_refused(client):

@@ -145,6 +145,20 @@ TEST_F(AdminServiceTest, GarbageIsWhatTheRetentionGivesUp) {
   EXPECT_EQ(admin_client_->CollectGarbage()->jobs(), 0);
 }
 
+TEST_F(AdminServiceTest, NothingIsGarbageByAClockThatCannotBeRight) {
+  ASSERT_TRUE(client_->CreateJob(MatMulExpression(64, 64, 64), {}).ok());
+  FinishJob("tuningJobs/1");
+  StopServer(absl::ZeroDuration());
+  StartServer();
+  clock_error_ = absl::Hours(24 * 365 * 174);
+  for (const Effect effect : {Effect::kReal, Effect::kOnlyCheck}) {
+    const Status refused = admin_client_->CollectGarbage(effect).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("by this machine's clock, 2"));
+  }
+  EXPECT_EQ(store_->ListJobs(0, 10)->size(), 1u);
+}
+
 TEST_F(AdminServiceTest, CapabilitiesAndFigures) {
   const Result<v1::Capabilities> can = admin_client_->GetCapabilities();
   ASSERT_TRUE(can.ok()) << can.status();

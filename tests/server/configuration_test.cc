@@ -1,5 +1,7 @@
 #include "server/configuration.h"
 
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -41,6 +43,7 @@ class ConfigurationTest : public ::testing::Test {
     app.add_option("--listen", listen_)->delimiter(',')->capture_default_str();
     app.add_option("--number", number_)->check(CLI::Range(0, 9))->capture_default_str();
     app.add_flag("--loud", loud_);
+    app.add_option("--trusted-users", trusted_);
     CLI::Option* key = app.add_option("--key", key_);
     app.add_option("--lock", lock_)->needs(key);
     app.add_subcommand("command", "does");
@@ -59,7 +62,7 @@ class ConfigurationTest : public ::testing::Test {
   std::vector<std::string> listen_;
   int number_ = 0;
   bool loud_ = false, print_ = false;
-  std::string key_, lock_;
+  std::string key_, lock_, trusted_;
 };
 
 TEST(ConfigurationFileTest, HasNamesAndValues) {
@@ -104,6 +107,17 @@ TEST_F(ConfigurationTest, AFileIsReadWhereOneIsNamed) {
   setenv("TEST_CONFIG", File("number = 8\n").c_str(), 1);
   EXPECT_TRUE(Parse({}).ok());
   EXPECT_EQ(number_, 8);
+}
+
+TEST_F(ConfigurationTest, AFileThatOthersCouldChangeIsRefusedWhateverItSays) {
+  const std::string file = File("number = 8\ntrusted-users = *\n");
+  ASSERT_EQ(chmod(file.c_str(), 0602), 0);
+  const Status refused = Parse({"--config", file}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("conf: others than its owner"));
+  EXPECT_TRUE(Parse({"--config", file, "--trusted-users", "*"}).ok());
+  ASSERT_EQ(chmod(file.c_str(), 0644), 0);
+  EXPECT_TRUE(Parse({"--config", file}).ok());
 }
 
 TEST_F(ConfigurationTest, WhatIsWrongIsNamedWithItsLine) {

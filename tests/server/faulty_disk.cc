@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <atomic>
+#include <cerrno>
 #include <climits>
 
 namespace mdh {
@@ -37,7 +38,8 @@ const sqlite3_io_methods& MethodsBelow(sqlite3_file* file) { return *Below(file)
 int CloseFile(sqlite3_file* file) { return MethodsBelow(file).xClose(Below(file)); }
 
 int Read(sqlite3_file* file, void* to, int bytes, sqlite3_int64 at) {
-  if (plan.Fails(kDiskRead)) return SQLITE_IOERR_READ;
+  // As the file system below does after EIO.
+  if (plan.Fails(kDiskRead)) return SQLITE_IOERR_CORRUPTFS;
   return MethodsBelow(file).xRead(Below(file), to, bytes, at);
 }
 
@@ -69,6 +71,10 @@ int CheckReservedLock(sqlite3_file* file, int* is_reserved) {
 }
 
 int FileControl(sqlite3_file* file, int operation, void* argument) {
+  if (operation == SQLITE_FCNTL_LAST_ERRNO && plan.failures > 0) {
+    *static_cast<int*>(argument) = EIO;
+    return SQLITE_OK;
+  }
   return MethodsBelow(file).xFileControl(Below(file), operation, argument);
 }
 

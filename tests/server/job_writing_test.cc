@@ -132,6 +132,34 @@ TEST_F(JobWritingTest, WhatCannotBeWrittenIsRefusedAndChangesNothing) {
   }
 }
 
+// A daemon that starts while its disk is full.
+TEST_F(JobWritingTest, JobsBeginWhenTheDiskAnswersAndAreRefusedByNameUntilThen) {
+  const int64_t number = Create(64);
+  queue_->Drain();
+  queue_.reset();
+  DeviceCatalogue opened_later({}, {}, store_);
+  JobQueueOptions options;
+  options.tune = [this](const auto&... arguments) { return tune_(arguments...); };
+  queue_ = *JobQueue::Start(store_, table_, opened_later, std::move(options));
+  FakeDevices devices;
+  devices.Add("devices/cpu", FakeCpu());
+  opened_later.Open(devices.Take(), {});
+  store_.FailWrites(kFull);
+  EXPECT_EQ(queue_->Begin(), kFull);
+  EXPECT_EQ(queue_->Cancel(number).status(), kFull);
+  EXPECT_EQ(queue_->Create({.expression = MatMulExpression(65, 65, 65), .options = {}}).status(),
+            kFull);
+  EXPECT_EQ(queue_->Get(number)->state(), v1::TUNING_JOB_STATE_QUEUED);
+  queue_->LookAfter();
+  EXPECT_EQ(queue_->Cancel(number).status(), kFull);
+  store_.FailWrites(absl::OkStatus());
+  queue_->LookAfter();
+  EXPECT_TRUE(HasState(number, v1::TUNING_JOB_STATE_RUNNING));
+  EXPECT_EQ(queue_->Get(number)->restarts(), 1);
+  EXPECT_TRUE(queue_->Cancel(number).ok());
+  queue_.reset();
+}
+
 TEST_F(JobWritingTest, WhatASearchHasFoundIsStoredWhenThereIsRoom) {
   const int64_t number = Running(64);
   store_.FailWrites(kFull);

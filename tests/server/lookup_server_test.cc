@@ -113,7 +113,7 @@ class OtherLookups {
     builder.RegisterService(&service_);
     lookups_.AddTo(builder);
     server_ = builder.BuildAndStart();
-    lookups_.Start();
+    EXPECT_TRUE(lookups_.Start().ok());
     stub_ = v1::KernelService::NewStub(
         grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
   }

@@ -46,6 +46,14 @@ TEST_F(RecordCheckTest, ParametersOfOtherExpressionsDoNoHarm) {
   EXPECT_EQ(Check(scale).code(), absl::StatusCode::kInvalidArgument);
 }
 
+// As a kernel has it that was made while the compilers were still looked for.
+TEST_F(RecordCheckTest, WhatWasMeasuredNamesItsCompiler) {
+  DeviceDescription cpu = FakeCpu();
+  cpu.compiler.clear();
+  EXPECT_EQ(Check(RecordOf(MatMulExpression(8, 8, 8), cpu)).message(),
+            "a kernel that was measured has had a compiler");
+}
+
 TEST_F(RecordCheckTest, ParametersThatWereTamperedWithDoNoHarm) {
   std::mt19937_64 random(1);
   constexpr std::string_view kPieces = "0123456789,;=-|:/ab";

@@ -35,7 +35,7 @@ class RemeasurerTest : public ::testing::Test {
       busy_ += is_busy_ ? 50 : 1;
       return HostTicks{busy_, all_};
     };
-    remeasurer_ = std::make_unique<Remeasurer>(table_, catalogue_, *queue_, std::move(options));
+    remeasurer_ = *Remeasurer::Start(table_, catalogue_, *queue_, std::move(options));
     store_->SetListener([this](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
       table_.Apply(kind, record);
       remeasurer_->Note(record, kind != v1::KERNEL_CHANGE_KIND_REMOVED);

@@ -14,14 +14,14 @@ TEST(RetentionClock, BelievesWhatFollowsFromWhatIsStoredAndFromItsOwnAge) {
   const absl::Time stored = absl::FromUnixSeconds(1'000'000'000);
   int64_t uptime_ns = 5;
   const RetentionClock clock(stored, 30 * kDay, [&] { return uptime_ns; });
-  EXPECT_TRUE(clock.CanBelieve(stored - 3650 * kDay));
-  EXPECT_TRUE(clock.CanBelieve(stored + 29 * kDay));
-  EXPECT_FALSE(clock.CanBelieve(stored + 31 * kDay));
-  EXPECT_FALSE(clock.CanBelieve(stored + 3 * 365 * kDay));
+  EXPECT_TRUE(clock.Check(stored - 3650 * kDay).ok());
+  EXPECT_TRUE(clock.Check(stored + 29 * kDay).ok());
+  EXPECT_FALSE(clock.Check(stored + 31 * kDay).ok());
+  EXPECT_FALSE(clock.Check(stored + 3 * 365 * kDay).ok());
   uptime_ns += absl::ToInt64Nanoseconds(10 * kDay);
-  EXPECT_TRUE(clock.CanBelieve(stored + 39 * kDay));
-  EXPECT_FALSE(clock.CanBelieve(stored + 41 * kDay));
-  EXPECT_TRUE(RetentionClock(std::nullopt, kDay).CanBelieve(stored));
+  EXPECT_TRUE(clock.Check(stored + 39 * kDay).ok());
+  EXPECT_FALSE(clock.Check(stored + 41 * kDay).ok());
+  EXPECT_TRUE(RetentionClock(std::nullopt, kDay).Check(stored).ok());
 }
 
 // A daemon that was started under a clock of another year.
@@ -44,7 +44,7 @@ TEST(RetentionClock, AJumpOfTheClockDeletesNothing) {
       has_looked = ++calls > 1;  // once for the retention, then for the claims
       return now;
     };
-    const Housekeeper keeper(*store, admin, options);
+    const auto keeper = *Housekeeper::Start(*store, admin, options);
     while (!has_looked) absl::SleepFor(absl::Milliseconds(1));
   };
   keep_house_at(ended + 3 * 365 * kDay);

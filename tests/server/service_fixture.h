@@ -103,8 +103,8 @@ class ServiceTest : public ::testing::Test {
     builder.RegisterService(studies_service_.get());
     lookups_->AddTo(builder);
     server_ = builder.BuildAndStart();
-    lookups_->Start();
-    watches->Start(lookups_->queue());
+    EXPECT_TRUE(lookups_->Start().ok());
+    EXPECT_TRUE(watches->Start(lookups_->queue()).ok());
     watches_ = watches.get();
     all_watches_.push_back(std::move(watches));
   }
@@ -153,7 +153,9 @@ class ServiceTest : public ::testing::Test {
   const AdminOptions admin_options_ = {.version = "test",
                                        .backup_directory = directory_.File("backups"),
                                        .keep_jobs = absl::ZeroDuration(),
-                                       .max_queued_jobs = 4};
+                                       .max_queued_jobs = 4,
+                                       .now = [this] { return absl::Now() + clock_error_; }};
+  absl::Duration clock_error_;
   // Of all servers that ran, since store and queue may wake the last one while the next begins.
   std::vector<std::unique_ptr<WatchStreams>> all_watches_;
   std::atomic<WatchStreams*> watches_ = nullptr;

@@ -171,6 +171,21 @@ TEST_F(StoreFaultsTest, SaysWhatIsWrongWithTheDisk) {
   EXPECT_TRUE(store->GetKernel("1").ok());
 }
 
+TEST_F(StoreFaultsTest, ADiskThatDoesNotGiveWhatItHasIsNotDamage) {
+  {
+    const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path_});
+    const StoredResult result = LongResult(1, 100);
+    ASSERT_TRUE(store->PutResult(result.record, result.kernel).ok());
+  }
+  const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path_});
+  disk_.Fail(kDiskRead, 0, FaultyDisk::Extent::kFromThenOn);
+  const Status failed = store->GetRecord("1").status();
+  EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(failed.message()), HasSubstr("the disk failed: Input/output error"));
+  disk_.Heal();
+  EXPECT_TRUE(store->GetRecord("1").ok());
+}
+
 TEST_F(StoreFaultsTest, OpeningOnAFailingDiskIsRefusedAndHarmless) {
   Ledger ledger;
   {

@@ -166,7 +166,7 @@ TEST_F(StorePlaceTest, TheHousekeeperLooksAfterIt) {
   HousekeeperOptions options;
   options.look = absl::Milliseconds(5);
   options.looks = {[&] { store->LookAfter(); }};
-  const Housekeeper housekeeper(*store, AdminOptions(), std::move(options));
+  const auto housekeeper = *Housekeeper::Start(*store, AdminOptions(), std::move(options));
   std::filesystem::remove(path_);
   for (int n = 0; n < 1'000 && !std::filesystem::exists(recovered_); ++n) {
     absl::SleepFor(absl::Milliseconds(5));

@@ -1,4 +1,6 @@
 // Daemons with TLS on TCP addresses, and the clients' side of it.
+#include <sys/stat.h>
+
 #include <fstream>
 #include <memory>
 #include <string>
@@ -201,6 +203,8 @@ TEST_F(TlsTest, WhatClientsAreGivenIsChecked) {
   EXPECT_THAT(std::string(connect().message()), HasSubstr("No such file"));
   options.security.tls_ca = Write("empty", "");
   EXPECT_THAT(std::string(connect().message()), HasSubstr("no PEM"));
+  ASSERT_EQ(chmod(options.security.tls_ca.c_str(), 0602), 0);
+  EXPECT_THAT(std::string(connect().message()), HasSubstr("empty: others than its owner"));
 }
 
 TEST_F(TlsTest, FilesThatDoNotFitAreRefusedAtStart) {
@@ -227,6 +231,23 @@ TEST_F(TlsTest, FilesThatDoNotFitAreRefusedAtStart) {
   StartFailure failure = StartFailure::kInternal;
   EXPECT_FALSE(Daemon::Start(options_, failure).ok());
   EXPECT_EQ(failure, StartFailure::kUsage);
+}
+
+TEST_F(TlsTest, FilesThatOthersCouldChangeAreRefused) {
+  WritePair(daemons_);
+  TlsFiles files = Files();
+  files.client_ca = Write("ca.crt", authority_.certificate());
+  const auto certificates = *TlsCertificates::Open(files);
+  for (const std::string& path : {files.certificate, files.key, files.client_ca}) {
+    ASSERT_EQ(chmod(path.c_str(), 0602), 0);
+    const Status refused = TlsCertificates::Open(files).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(path + ": others than its owner"));
+    EXPECT_EQ(certificates->Reload().status(), refused);
+    EXPECT_TRUE(TlsCertificates::Open(files, *TrustedUsers::Parse("*")).ok());
+    ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  }
+  EXPECT_FALSE(*certificates->Reload());
 }
 
 TEST_F(TlsTest, ReloadSaysWhetherThereIsSomethingNew) {

@@ -191,8 +191,8 @@ TEST_F(WatchStreamsTest, WhoIsOneTooManyIsRefused) {
   builder.RegisterService(&service);
   lookups.AddTo(builder);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  lookups.Start();
-  watches.Start(lookups.queue());
+  EXPECT_TRUE(lookups.Start().ok());
+  EXPECT_TRUE(watches.Start(lookups.queue()).ok());
   const auto stub = v1::KernelService::NewStub(ConnectTo(address));
   auto first = std::make_unique<Follower>(*stub);
   Follower second(*stub);

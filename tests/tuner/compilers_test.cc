@@ -278,6 +278,94 @@ TEST_F(CompilersTest, ACompilerThatFillsTheDiskIsNotACompileError) {
   EXPECT_EQ(outcomes.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
+// As the runner does, which compiles others meanwhile.
+class AdvancingSupervisor final : public Supervisor {
+ public:
+  void WaitFor(absl::Span<const int> sockets, int64_t timeout_ns) override {
+    WaitForChildOrInput(sockets, timeout_ns);
+    if (compilers != nullptr) advanced.Update(compilers->Advance());
+  }
+  bool interrupted() const override { return false; }
+  Compilers* compilers = nullptr;
+  Status advanced;
+};
+
+TEST_F(CompilersTest, WhoWaitsHearsOfALackThatWasMetMeanwhile) {
+  Compilers compilers = FindAll();
+  if (!compilers.program(Compiler::kGcc)) GTEST_SKIP() << "gcc is not installed";
+  const std::string gcc = compilers.program(Compiler::kGcc)->path;
+  Compilers lacking = *Find(FolderWith("gcc",
+                                       "case \"$*\" in *-DLACK*) sleep 0.05; echo 'fork: Resource "
+                                       "temporarily unavailable'; exit 1;; esac\nexec " +
+                                           gcc + " \"$@\""));
+  AdvancingSupervisor supervisor;
+  supervisor.compilers = &lacking;
+  const auto outcomes =
+      lacking.Compile({{Compiler::kGcc, "int f;\n", {"-DLACK"}}}, kCompilersLimit, supervisor);
+  EXPECT_EQ(outcomes.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(outcomes.status(), supervisor.advanced);
+  EXPECT_FALSE(lacking.Compile({{Compiler::kGcc, "int g;\n", {}}}, kCompilersLimit, supervisor)
+                   ->at(0)
+                   .library.empty());
+}
+
+TEST_F(CompilersTest, ACompilerThatASignalEndedIsCalledAgain) {
+  Compilers compilers = FindAll();
+  if (!compilers.program(Compiler::kGcc)) GTEST_SKIP() << "gcc is not installed";
+  const std::string gcc = compilers.program(Compiler::kGcc)->path;
+  const std::string once = directory_.path() / "once";
+  const std::pair<const char*, const char*> ends[] = {
+      {"-DKILL", "kill -KILL $$"},
+      {"-DSEGV", "kill -SEGV $$"},
+      {"-DCRASH", "echo 'internal compiler error: Segmentation fault' >&2; exit 4"}};
+  std::string script;
+  for (const auto& [option, end] : ends) {
+    script += std::string("case \"$*\" in *") + option + "*) if mkdir " + once + "; then " + end +
+              "; fi;; esac\n";
+  }
+  Compilers crashing = *Find(FolderWith("gcc", script + "exec " + gcc + " \"$@\""));
+  for (const auto& [option, end] : ends) {
+    const auto outcomes =
+        crashing.Compile({{Compiler::kGcc, "int f;\n", {option}}}, kCompilersLimit, supervisor_);
+    ASSERT_TRUE(outcomes.ok()) << outcomes.status();
+    EXPECT_FALSE(outcomes->at(0).library.empty()) << outcomes->at(0).reason;
+    EXPECT_TRUE(std::filesystem::remove(once)) << option;
+  }
+}
+
+TEST_F(CompilersTest, ACompilerThatWritesNoLibraryIsNotUsed) {
+  for (const char* writes : {"exit 0", "while [ $1 != -o ]; do shift; done; echo garbage > $2"}) {
+    const std::string script =
+        std::string("case \"$*\" in *dump*) echo 12;; *) ") + writes + ";; esac";
+    EXPECT_THAT(std::string(Find(FolderWith("gcc", script)).status().message()),
+                ::testing::EndsWith("gcc: the compiler wrote no library"));
+    std::filesystem::remove_all(directory_.path() / "folder_of_gcc");
+  }
+}
+
+TEST_F(CompilersTest, ACompilerOfNoVersionIsNotUsed) {
+  EXPECT_THAT(std::string(Find(FolderWith("gcc",
+                                          "case \"$*\" in *dump*) exit 1;; *) exec $(PATH=/usr/bin:"
+                                          "/bin command -v gcc) \"$@\";; esac"))
+                              .status()
+                              .message()),
+              HasSubstr("it does not say its version"));
+}
+
+TEST_F(CompilersTest, WhatACompilerSaysIsText) {
+  Compilers odd = *Find(FolderWith(
+      "gcc",
+      "case \"$*\" in *dump*) printf '12\\377\\n; more';; *-DBAD*) printf 'error: \\377'; exit 1;; "
+      "*-DLINK*) echo 'ld: no such library'; echo 'collect2: error: ld returned 1 exit status'; "
+      "exit 1;; *) exec $(PATH=/usr/bin:/bin command -v gcc) \"$@\";; esac"));
+  EXPECT_EQ(odd.Description(), "gcc 12?");
+  const auto outcomes = *odd.Compile(
+      {{Compiler::kGcc, "int f;\n", {"-DBAD"}}, {Compiler::kGcc, "int f;\n", {"-DLINK"}}},
+      kCompilersLimit, supervisor_);
+  EXPECT_EQ(outcomes[0].reason, "error: ?");
+  EXPECT_EQ(outcomes[1].reason, "ld: no such library");
+}
+
 TEST_F(CompilersTest, OnlyLibrariesStayInTheDirectory) {
   Compilers compilers = FindAll();
   const Compiler compiler = compilers.program(Compiler::kGcc) ? Compiler::kGcc : Compiler::kClang;

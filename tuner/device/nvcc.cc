@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tuner/device/nvrtc.h"
 #include "tuner/device/toolkit_folders.h"
 
 namespace mdh {
@@ -78,6 +79,19 @@ Result<int> Run(const std::vector<std::string>& words, const std::string& log) {
 }
 
 }  // namespace
+
+std::vector<std::string> FilesOfCudaCompilers(const std::string& root) {
+  std::vector<std::string> files;
+  const auto add = [&](const std::vector<std::string>& folders, const std::string& name) {
+    for (const std::string& folder : folders) {
+      std::string path = absl::StrCat(folder, "/", name);
+      if (access(path.c_str(), R_OK) == 0) files.push_back(std::move(path));
+    }
+  };
+  for (const std::string& name : Nvrtc::LibraryNames()) add(Nvrtc::ToolkitFolders(root), name);
+  add(Nvcc::ToolkitFolders(root), "nvcc");
+  return files;
+}
 
 Result<Nvcc> Nvcc::Find(const std::vector<std::string>& folders) {
   for (const std::string& folder : folders) {

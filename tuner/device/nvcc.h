@@ -8,6 +8,10 @@
 
 namespace mdh {
 
+// The files of toolkits, below `root` (CUDA_PATH) and where they are installed, that CUDA C++ is
+// compiled with, NVRTC's libraries and nvcc: another one makes other code.
+std::vector<std::string> FilesOfCudaCompilers(const std::string& root);
+
 class Nvcc {
  public:
   // Looks for the program in `folders`. Errors: NotFound, naming them.

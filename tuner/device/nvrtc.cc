@@ -111,10 +111,14 @@ class Program {
 
 }  // namespace
 
+const std::vector<std::string>& Nvrtc::LibraryNames() {
+  static const auto& names =
+      *new std::vector<std::string>{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
+  return names;
+}
+
 Result<Nvrtc> Nvrtc::Load(const std::vector<std::string>& folders) {
-  MDH_ASSIGN_OR_RETURN(
-      const SharedLibrary library,
-      SharedLibrary::Open({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}, folders));
+  MDH_ASSIGN_OR_RETURN(const SharedLibrary library, SharedLibrary::Open(LibraryNames(), folders));
   auto functions = std::make_unique<NvrtcFunctions>();
   MDH_RETURN_IF_ERROR(LoadFunctions(library, functions.get()));
   return Nvrtc(library.path(), functions.release());

@@ -19,6 +19,7 @@ class Nvrtc {
   // Where CUDA Toolkits are installed: lib64 and lib below `root` (CUDA_PATH; empty: none), then
   // below /usr/local/cuda*.
   static std::vector<std::string> ToolkitFolders(const std::string& root);
+  static const std::vector<std::string>& LibraryNames();
 
   std::string Version() const;  // "13.0"
   const std::string& path() const { return path_; }

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <iterator>
+#include <string_view>
 #include <system_error>
 
 #include "absl/strings/match.h"
@@ -20,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/canonical.h"
+#include "core/exhaustion.h"
 #include "core/shortened.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/joined_unit.h"
@@ -49,6 +52,7 @@ std::string FirstError(const std::string& log, const std::string& directory) {
   std::string first;
   for (const absl::string_view line : absl::StrSplit(log, '\n', absl::SkipWhitespace())) {
     if (first.empty()) first = std::string(line);
+    if (absl::StrContains(line, "ld returned")) break;  // the linker has said why
     if (absl::StrContains(line, "error:") || absl::StrContains(line, "undefined reference")) {
       first = std::string(line);
       break;
@@ -81,6 +85,24 @@ std::string LackOfMachine(const CompileOutcome& outcome) {
     if (absl::StrContains(outcome.reason, text)) return text;
   }
   return "";
+}
+
+// As far as its first bytes tell.
+bool IsLibrary(const std::string& path) {
+  constexpr std::string_view kElf = "\177ELF";
+  char begin[kElf.size()] = {};
+  return std::ifstream(path, std::ios::binary).read(begin, sizeof(begin)) &&
+         std::string_view(begin, sizeof(begin)) == kElf;
+}
+
+// Whether a compiler, or what it calls, was killed or crashed: somebody's doing, or of a machine
+// that lacks memory, perhaps, and not always of the source.
+bool WasEndedBySignal(const CompileOutcome& outcome) {
+  for (const char* said : {"the compiler ended by SIG", "signal terminated program",
+                           "internal compiler error", "unable to execute command: "}) {
+    if (absl::StrContains(outcome.reason, said)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -164,23 +186,27 @@ Status Compilers::Try(Compiler compiler, const std::string& program, Supervisor&
       compiler == Compiler::kGcc
           ? AnswerTo({{program, "-dumpfullversion", "-dumpversion"}}, directory_, supervisor)
           : AnswerTo({{program, "-dumpversion"}}, directory_, supervisor);
+  if (IsLack(version.status())) return version.status();
   if (!version.ok()) {
     NoteFailure(program, std::string(version.status().message()));
     return absl::OkStatus();
   }
   std::optional<CompilerProgram>& slot = compiler == Compiler::kClang ? clang_ : gcc_;
   const CompileJob probe = {compiler, kProbe, {"-O2", "-fopenmp"}};
-  slot = CompilerProgram{.path = program, .version = Shortened(*version, kLongestVersion)};
+  // A part of the keys of kernels.
+  const std::string line = version->substr(0, version->find('\n'));
+  slot = CompilerProgram{.path = program, .version = Shortened(line, kLongestVersion)};
   slot->libraries = LibrariesOf(compiler, program, directory_, supervisor);
   MDH_ASSIGN_OR_RETURN(std::vector<CompileOutcome> outcomes,
                        Compile({probe}, kProbeLimit, supervisor));
-  if (!outcomes[0].library.empty()) return absl::OkStatus();
-  slot->libraries = {"-lm"};
-  MDH_ASSIGN_OR_RETURN(outcomes, Compile({probe}, kProbeLimit, supervisor));
   if (outcomes[0].library.empty()) {
-    slot.reset();
-    NoteFailure(program, outcomes[0].reason);
+    slot->libraries = {"-lm"};
+    MDH_ASSIGN_OR_RETURN(outcomes, Compile({probe}, kProbeLimit, supervisor));
   }
+  const bool works = !outcomes[0].library.empty();
+  if (works && !line.empty()) return absl::OkStatus();
+  slot.reset();
+  NoteFailure(program, works ? "it does not say its version" : outcomes[0].reason);
   return absl::OkStatus();
 }
 
@@ -234,7 +260,11 @@ CompileOutcome Compilers::Finish(const Running& running, const ChildEnd& end) {
   CompileOutcome outcome;
   outcome.compile_ns = (NowNs() - running.started_ns) / static_cast<int64_t>(running.jobs.size());
   if (end.signal == 0 && end.exit_code == 0) {
-    outcome.library = base + ".so";
+    if (IsLibrary(base + ".so")) {
+      outcome.library = base + ".so";
+    } else {
+      outcome.reason = "the compiler wrote no library";
+    }
   } else if (end.signal == SIGXFSZ) {
     outcome.reason = absl::StrCat("the compiler printed, or wrote, more than ",
                                   kMostCompilerFileBytes >> 20, " MiB");
@@ -333,6 +363,15 @@ std::optional<CompileOutcome> Compilers::Check(Running& running) {
 }
 
 Status Compilers::Advance() {
+  Status progress = Progress();
+  if (progress.ok()) return progress;
+  Cancel();
+  failure_ = progress;
+  last_failed_ticket_ = last_ticket_;
+  return progress;
+}
+
+Status Compilers::Progress() {
   if (paused_since_ns_) return absl::OkStatus();
   for (auto it = running_.begin(); it != running_.end();) {
     const std::optional<CompileOutcome> outcome = Check(*it);
@@ -341,7 +380,6 @@ Status Compilers::Advance() {
       continue;
     }
     if (std::string lack = LackOfMachine(*outcome); !lack.empty()) {
-      Cancel();
       return absl::ResourceExhaustedError(
           absl::StrCat("compiling in ", directory_, ": ", std::move(lack)));
     }
@@ -350,21 +388,14 @@ Status Compilers::Advance() {
   }
   ForgetOldLibraries();
   while (!waiting_.empty() && static_cast<int>(running_.size()) < processes_) {
-    Result<Running> started = Start(TakeUnit());
-    if (!started.ok()) {
-      Cancel();
-      return started.status();
-    }
-    running_.push_back(*std::move(started));
+    MDH_ASSIGN_OR_RETURN(Running started, Start(TakeUnit()));
+    running_.push_back(std::move(started));
   }
   return absl::OkStatus();
 }
 
 bool Compilers::TakeAgainIfKilled(Running& running, const CompileOutcome& outcome) {
-  const bool was_killed = absl::StrContains(outcome.reason, "SIGKILL") ||
-                          absl::StrContains(outcome.reason, "Killed signal terminated") ||
-                          absl::StrContains(outcome.reason, "unable to execute command: Killed");
-  if (!was_killed || running.jobs.front().kills + 1 >= kMostKills) return false;
+  if (!WasEndedBySignal(outcome) || running.jobs.front().kills + 1 >= kMostKills) return false;
   for (Job& job : running.jobs) ++job.kills;
   waiting_.insert(waiting_.begin(), std::make_move_iterator(running.jobs.begin()),
                   std::make_move_iterator(running.jobs.end()));
@@ -414,6 +445,8 @@ Result<std::vector<CompileOutcome>> Compilers::Compile(absl::Span<const CompileJ
   size_t left = jobs.size();
   while (true) {
     MDH_RETURN_IF_ERROR(Advance());
+    // Others may advance them while this waits.
+    if (!tickets.empty() && tickets.front() <= last_failed_ticket_) return failure_;
     for (size_t j = 0; j < jobs.size(); ++j) {
       if (is_done[j]) continue;
       std::optional<CompileOutcome> outcome = Take(tickets[j]);

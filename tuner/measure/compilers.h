@@ -76,7 +76,8 @@ class Compilers {
   // were added.
   int64_t Add(CompileJob job, int64_t limit_ns);
   // Starts compilations and collects those that ended. To be called when a child has ended, and now
-  // and then for those that take too long. Errors: as Compile; then all jobs are forgotten.
+  // and then for those that take too long. Errors: as Compile; then all jobs are forgotten, and who
+  // waits in Compile hears of it, too.
   Status Advance();
   // The outcome, once; nullopt while it is compiled.
   std::optional<CompileOutcome> Take(int64_t ticket);
@@ -118,14 +119,15 @@ class Compilers {
   CompileOutcome Finish(const Running& running, const ChildEnd& end);
   // Ends a compilation that is late; nullopt while it goes on.
   std::optional<CompileOutcome> Check(Running& running);
-  // Lets the jobs of a compiler that somebody killed wait again. False if it was not killed, or too
-  // often.
+  // Lets the jobs of a compiler that a signal ended wait again. False if none did, or too often.
   bool TakeAgainIfKilled(Running& running, const CompileOutcome& outcome);
   // Hands out what came of a unit. Jobs that shared one which failed wait again, each for itself.
   void Settle(Running& running, const CompileOutcome& outcome);
   // Whether the job can be answered, or joins another one, without running anything.
   bool AnswerAtOnce(const Job& job);
   void ForgetOldLibraries();
+  // Advance, but for what is done after an error.
+  Status Progress();
 
   std::string directory_;
   int processes_;
@@ -139,6 +141,9 @@ class Compilers {
   };
   std::list<Library> recent_;
   int64_t last_ticket_ = 0;
+  // What went wrong last, and the tickets that were lost with it: up to this one.
+  Status failure_;
+  int64_t last_failed_ticket_ = 0;
   int64_t last_unit_ = 0;
   std::list<Job> waiting_;
   std::list<Running> running_;

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/text/printer.h"
+#include "tuner/device/nvcc.h"
 #include "tuner/measure/attached_device.h"
 #include "tuner/measure/compile_worker.h"
 #include "tuner/measure/compilers.h"
@@ -53,6 +54,10 @@ class DeviceBench final : public Bench {
         supervisor_(supervisor) {}
 
   const DeviceDescription& device() const override { return device_; }
+  std::vector<std::string> CompilerPaths() const override {
+    if (device_.kind != DeviceKind::kCuda) return {};
+    return FilesOfCudaCompilers(options_.cuda_root);
+  }
 
   Status SetProblem(Expression expression, const ProblemOptions& options) override {
     const std::string text = ToText(expression);

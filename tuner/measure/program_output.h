@@ -33,7 +33,7 @@ struct Question {
 };
 
 // What a program prints; empty if it fails. `directory`: for its output, meanwhile. Errors:
-// DeadlineExceeded if it does not end within ten seconds.
+// DeadlineExceeded if it does not end within ten seconds; ResourceExhausted if there is no process.
 Result<std::string> AnswerTo(const Question& question, const std::string& directory,
                              Supervisor& supervisor);
 

@@ -15,17 +15,16 @@
 """
 
 import sys as _sys
-from types import ModuleType as _ModuleType
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
+from typing import cast as _cast
 
 from .aio import AsyncClient
 from .bundle import Bundle, BundleEntry, BundleError, BundleQuery
+from .callable_package import CallablePackage as _CallablePackage
 from .client import Client, default_address
 from .cpu_kernel import CpuKernel
 from .cuda_driver import CudaDriver, CudaError
 from .cuda_kernel import CudaKernel, FunctionResources, PreparedLaunch
-from .dsl import combine_ops, inp, md_hom, mdh, out
+from .dsl import combine_ops, inp, md_hom, out
 from .einsum import einsum
 from .elements import identity, index
 from .errors import (
@@ -40,7 +39,7 @@ from .functions import (
     abs as abs, atan2, cbrt, ceil, copysign, cos, erf, exp, exp2, expm1, floor, fmod, log, log1p, log2,
     logical_not, pow as pow, round as round, rsqrt, sin, sqrt, tanh, trunc,
 )
-from .kernel_file import KernelFile, read_kernel
+from .kernel_file import KernelArgument, KernelFile, KernelLaunch, read_kernel
 from .nvrtc import Nvrtc
 from .operators import (
     CC, PS, PW, CombineOperator, add, and_, bit_and, bit_or, bit_xor, cc, combine_operator, fmax,
@@ -48,8 +47,7 @@ from .operators import (
     scalar_plus, scalar_times,
 )
 from .results import (
-    BestKernel, CheckedExpression, Job, Kernel, KernelArgument, KernelLaunch, Lookup, Progress,
-    TunedKernel,
+    BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel,
 )
 from .security import Security
 from .trace import Table, literal, select, table, where
@@ -83,15 +81,5 @@ __all__ = [
 ]
 
 
-class _Package(_ModuleType):
-    """This package, which is the decorator @mdh, too: both `import mdh` and `from mdh import *` may
-    stand in one file, in any order."""
-
-    def __call__(self, *declarations: _Any, **options: _Any) -> _Any:
-        return _decorate(*declarations, **options)
-
-
-if not _TYPE_CHECKING:  # to type checkers, `mdh` is the decorator
-    _decorate = mdh
-    mdh = _sys.modules[__name__]
-    mdh.__class__ = _Package
+mdh = _cast(_CallablePackage, _sys.modules[__name__])
+mdh.__class__ = _CallablePackage

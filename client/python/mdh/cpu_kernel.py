@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Optional, Protocol, Sequence, Tuple, Union
 
@@ -28,13 +30,26 @@ _LANGUAGE = "OpenMP C"
 class CompiledKernel(Protocol):
     """What is needed of a kernel: `mdh.Kernel` has it."""
 
-    entry: str
-    language: str
-    source: str
-    arguments: Tuple[KernelArgument, ...]
-    compiler: str
-    compile_options: Tuple[str, ...]
+    @property
+    def entry(self) -> str: ...
+
+    @property
+    def language(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def arguments(self) -> Tuple[KernelArgument, ...]: ...
+
+    @property
+    def compiler(self) -> str: ...
+
+    @property
+    def compile_options(self) -> Tuple[str, ...]: ...
+
     # stages: int; of the body, and 0 or not there if only the entry function can be called
+    # threads: int; of the measurement, where it is known
 
 
 class _Forking:
@@ -59,6 +74,17 @@ class _Forking:
         return int(self._caller.submit(function, arguments).result())
 
 
+def _warn_of_threads(kernel: CompiledKernel) -> None:
+    threads, here = getattr(kernel, "threads", 0), kernel_call.threads_here()
+    most = re.search(r"#define MDH_MOST_THREADS (\d+)", kernel.source)
+    if most is not None:
+        threads = min(threads, int(most[1]))
+    if here < threads:
+        warnings.warn(f"the kernel {kernel.entry} is for {threads} threads, of which OpenMP gives it "
+                      f"{here} here (OMP_NUM_THREADS, OMP_THREAD_LIMIT, OMP_PLACES, or the machine): "
+                      f"it may take longer", RuntimeWarning, stacklevel=3)
+
+
 _forking = _Forking()
 os.register_at_fork(after_in_child=_forking.note)
 
@@ -79,7 +105,8 @@ class CpuKernel:
         RuntimeWarning.
 
         A kernel of several threads runs on those of the OpenMP runtime that this process has, as
-        with PyTorch, or else of GNU's or LLVM's, which is loaded; its code is the same on each.
+        with PyTorch, or else of GNU's or LLVM's, which is loaded; its code is the same on each. If
+        that gives fewer than the kernel is for, there is a RuntimeWarning.
 
         Errors: ExpressionError if the kernel is not in C; FailedPreconditionError if it does not
         compile, with what the compiler wrote, or there is no OpenMP runtime; PermissionDeniedError if
@@ -90,7 +117,8 @@ class CpuKernel:
         self.kernel = kernel
         library = kernel_cache.load(kernel, cache_directory, compiler)
         _forking.has_kernels = True
-        kernel_call.connect(library)
+        if kernel_call.connect(library):
+            _warn_of_threads(kernel)
         self._arguments = ctypes.c_void_p * len(kernel.arguments)
         self._function = library.mdh_call
         self._function.restype = ctypes.c_int

@@ -28,13 +28,26 @@ _FIRST_TO_OVERLAP = 90  # compute capability; code for an earlier one cannot wai
 class LaunchedKernel(Protocol):
     """What is needed of a kernel: `mdh.Kernel` and `KernelFile` have it."""
 
-    entry: str
-    language: str
-    source: str
-    arguments: Tuple[KernelArgument, ...]
-    compile_options: Tuple[str, ...]
-    launches: Tuple[KernelLaunch, ...]
-    scratch_bytes: int
+    @property
+    def entry(self) -> str: ...
+
+    @property
+    def language(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def arguments(self) -> Tuple[KernelArgument, ...]: ...
+
+    @property
+    def compile_options(self) -> Tuple[str, ...]: ...
+
+    @property
+    def launches(self) -> Tuple[KernelLaunch, ...]: ...
+
+    @property
+    def scratch_bytes(self) -> int: ...
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .assemble import Parts, assemble, slots
@@ -68,6 +69,29 @@ def einsum(
     return assemble(Parts(
         name, [(c, known[c]) for c in letters], inputs, [use("out", out_type, output, None)], arguments,
         [product], [cc if c in output else pw(plus) for c in letters], location=here()))
+
+
+def without_ellipsis(subscripts: str, shapes: Sequence[Sequence[int]]) -> Tuple[str, List[List[int]]]:
+    """The same for operands of these shapes in letters alone, with the output; and of each operand the
+    dimensions of one element whose letter has more elsewhere: they have no letter any more.
+    Errors: ExpressionError."""
+    operands, output = _parse(subscripts)
+    extents = [_shape(shape) for shape in shapes]
+    operands, output = _expand(subscripts, operands, output, extents)
+    if output is None:
+        output = _implicit_output(operands)
+    _check_output(subscripts, operands, output)
+    names = list(dict.fromkeys(output + [c for operand in operands for c in operand]))
+    known = _sizes(subscripts, operands, names, extents, {})
+    free = iter(letter for letter in string.ascii_letters if letter not in names)
+    letter_of = {name: name if len(name) == 1 else next(free, "") for name in names}
+    if not all(letter_of.values()):
+        raise wrong(f"'{subscripts}' has more dimensions than there are letters")
+    dropped = [[x for x, name in enumerate(word) if shape[x] == 1 and known[name] > 1]
+               for word, shape in zip(operands, extents)]
+    words = ["".join(letter_of[name] for x, name in enumerate(word) if x not in axes)
+             for word, axes in zip(operands, dropped)]
+    return f"{','.join(words)}->{''.join(letter_of[name] for name in output)}", dropped
 
 
 def _operand_name(number: int) -> str:

@@ -110,13 +110,30 @@ def options_of(options: Tuple[str, ...], stages: int) -> List[str]:
     return [option for option in options if stages == 0 or option != "-fopenmp"]
 
 
-def connect(library: ctypes.CDLL) -> None:
-    """Gives a loaded kernel the threads of this process, if it runs on several.
+def connect(library: ctypes.CDLL) -> bool:
+    """Gives a loaded kernel the threads of this process, if it runs on several: whether it does.
     Errors: FailedPreconditionError if there is no OpenMP runtime."""
     with contextlib.suppress(ValueError):
         functions = (ctypes.c_void_p * len(_FUNCTIONS)).in_dll(library, "mdh_call_openmp")
         if not functions[-1]:  # the same library may be loaded again while its kernel runs
             functions[:] = _runtime()
+        return True
+    return False
+
+
+def threads_here() -> int:
+    """How many threads on cores of their own the runtime of `connect` gives a kernel: fewer than there
+    are cores where OMP_NUM_THREADS, OMP_THREAD_LIMIT, OMP_PLACES, GOMP_CPU_AFFINITY or the like say so.
+    Errors: FailedPreconditionError if there is none."""
+    _runtime()  # says what is missing
+    library = _library()
+    threads = [library.omp_get_max_threads()]
+    with contextlib.suppress(AttributeError):
+        threads.append(library.omp_get_thread_limit())
+    with contextlib.suppress(AttributeError):
+        places = range(library.omp_get_num_places())
+        threads += [sum(map(library.omp_get_place_num_procs, places))] if places else []
+    return int(min(threads))
 
 
 @functools.lru_cache(maxsize=None)
@@ -124,17 +141,21 @@ def _runtime() -> Tuple[int, ...]:
     """Entry points of the runtime that this process has loaded already, so that there are no
     threads of another one that take each other's cores: both go on to look for work for a while
     (LLVM's for 200 ms). If there is none, GNU's or else LLVM's is loaded, and stays."""
-    library: Any = None
-    for file in (*_loaded(), *_FILES):
-        with contextlib.suppress(OSError):
-            library = ctypes.CDLL(file)
-            break
+    library = _library()
     try:
         return tuple(_address(library, name) for name in _FUNCTIONS)
     except AttributeError:
         raise FailedPreconditionError(
             f"there is no OpenMP runtime to run kernels on: neither {_FILES[0]} nor {_FILES[1]} can "
             f"be loaded") from None
+
+
+@functools.lru_cache(maxsize=None)
+def _library() -> Any:
+    for file in (*_loaded(), *_FILES):
+        with contextlib.suppress(OSError):
+            return ctypes.CDLL(file)
+    return None
 
 
 def _address(library: Any, name: str) -> int:

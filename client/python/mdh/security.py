@@ -10,6 +10,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 import grpc
 
 from .errors import FailedPreconditionError, wrong
+from .trust import TrustedUsers, check_trusted
 
 _LOOPBACK = ("localhost:", "127.0.0.1:", "[::1]:")
 
@@ -58,7 +59,7 @@ class Security:
 
     def open_channel(self, address: str, options: Sequence[Tuple[str, Any]]) -> grpc.Channel:
         """A connection to the daemon there. Errors: FailedPreconditionError if a file cannot be
-        read."""
+        read; PermissionDeniedError if others could change it."""
         credentials = self._credentials(address)
         if credentials is None:
             return grpc.insecure_channel(address, options=options)
@@ -84,6 +85,8 @@ class Security:
 
 
 def _content(path: str) -> bytes:
+    # Who could change the authority would be the daemon whose kernels are run.
+    check_trusted(path, TrustedUsers())
     try:
         return pathlib.Path(path).read_bytes()
     except OSError as error:

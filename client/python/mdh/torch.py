@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
@@ -28,12 +29,13 @@ from .client import Client
 from .cpu_kernel import CpuKernel
 from .cuda_kernel import CudaKernel
 from .einsum import einsum as _einsum_expression
+from .einsum import without_ellipsis
 from .errors import NotFoundError, wrong
 from .expression import Expression
 from .results import Kernel
 from .torch_computation import Loaded
 from .torch_operator import TensorOperator
-from .types import SCALAR_TYPES
+from .types import SCALAR_TYPES, ScalarType, as_scalar_type
 
 _NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
 # Types of elements by those of torch, and back; older versions of torch lack some.
@@ -136,38 +138,94 @@ def operator(name: str, expression: Expression, *, source: Optional[KernelSource
     return TensorOperator(name, len(fits), len(outputs), shapes, load).call
 
 
-def einsum(subscripts: str, *, source: Optional[KernelSource] = None, accumulate: Any = None,
-           name: str = "", **options: Any) -> Callable[..., Any]:
+def einsum(subscripts: str, *, source: Optional[KernelSource] = None, out_dtype: Any = None,
+           accumulate: Any = None, name: str = "", **options: Any) -> Callable[..., Any]:
     """A contraction as a function of tensors of one floating-point or integer type, as torch.einsum
-    takes it, without "...": letters, "," and "->". Sizes are those of the tensors; for each
-    combination there is a kernel. Differentiable as often as one wants: the gradient of a contraction
-    is a sum of contractions.
+    takes it: letters, "...", "," and "->". Sizes are those of the tensors; for each combination there
+    is a kernel. Differentiable as often as one wants: the gradient of a contraction is a sum of
+    contractions.
 
-    `accumulate`: the type in which products are added, e.g. fp32 for tensors of fp16. `name`: of the
-    operator; default: one in the namespace "mdh". `options`: of KernelSource, instead of `source`.
-    Errors: ExpressionError.
+    Dimensions of "..." are aligned at the last one, and those of one element fit any size. What it
+    stands for says the first call with tensors of so many dimensions, which makes an operator of it:
+    under torch.compile there has been one before.
+
+    `out_dtype`: of the output, a type of torch or of expressions, by default that of the tensors;
+    gradients are computed in that of the tensors. `accumulate`: the type in which products are added,
+    e.g. fp32 for tensors of fp16; by default that of both which holds more. `name`: of the operator,
+    with a number for each further one; default: one in the namespace "mdh". `options`: of
+    KernelSource, instead of `source`. Errors: ExpressionError.
     """
-    return _Contraction(subscripts, source or KernelSource(**options), accumulate, name).call
+    out_type = None
+    if out_dtype is not None:
+        out_type = as_scalar_type(_TYPE_OF.get(out_dtype, out_dtype), "the output")
+    how = _How(source or KernelSource(**options), accumulate, out_type)
+    if "..." in subscripts:
+        return _Elliptic(subscripts, how, name).call
+    return _Contraction(subscripts, how, name).call
+
+
+@dataclass(frozen=True)
+class _How:
+    """What contractions and those of their gradients have in common."""
+
+    source: KernelSource
+    accumulate: Any
+    out_type: Optional[ScalarType]
+
+
+class _Elliptic:
+    """A contraction with "...", which has another meaning for tensors of other dimensions."""
+
+    def __init__(self, subscripts: str, how: _How, name: str):
+        self._subscripts = subscripts
+        self._how = how
+        self._name = name
+        self._lock = threading.Lock()
+        self._contractions: Dict[str, Callable[..., Any]] = {}
+        # As of a contraction, errors in the subscripts are found before a tensor comes.
+        operands = "".join(subscripts.split()).partition("->")[0].replace("...", "").split(",")
+        without_ellipsis(subscripts, [[1] * len(letters) for letters in operands])
+
+    def call(self, *tensors: Any) -> Any:
+        shapes = [[int(extent) for extent in tensor.shape] for tensor in tensors]
+        plain, dropped = without_ellipsis(self._subscripts, shapes)
+        if plain not in self._contractions:
+            with self._lock:
+                self._make(plain)
+        return self._contractions[plain](*map(_without, tensors, dropped))
+
+    def _make(self, plain: str) -> None:
+        number = len(self._contractions)
+        name = f"{self._name}_{number + 1}" if self._name and number > 0 else self._name
+        if plain not in self._contractions:
+            self._contractions[plain] = _Contraction(plain, self._how, name).call
+
+
+def _without(tensor: Any, axes: Sequence[int]) -> Any:
+    """A tensor without these dimensions, which have one element."""
+    for axis in reversed(axes):
+        tensor = tensor.select(axis, 0)
+    return tensor
 
 
 class _Contraction:
     """One einsum for tensors of all sizes, and the contractions of its gradient."""
 
-    def __init__(self, subscripts: str, source: KernelSource, accumulate: Any, name: str):
+    def __init__(self, subscripts: str, how: _How, name: str):
         left, arrow, output = "".join(subscripts.split()).partition("->")
         self.operands = left.split(",")
         letters = "".join(self.operands)
         self.output = output if arrow else "".join(
             sorted(c for c in set(letters) if letters.count(c) == 1))
         self._subscripts = f"{left}->{self.output}"
-        self._source = source
-        self._accumulate = accumulate
+        self._how = how
         # Before a tensor comes, with sizes of one: errors in the subscripts are found here.
-        _einsum_expression(self._subscripts, **{letter: 1 for letter in letters})
+        _einsum_expression(self._subscripts, out_dtype=how.out_type, accumulate=how.accumulate,
+                           **{letter: 1 for letter in letters})
         operator_ = TensorOperator(
             name or f"mdh::einsum_{next(_numbers)}", len(self.operands), 1,
-            lambda *t: [(t[0].dtype, self._output_sizes(t), ())],
-            lambda *t: source.load(self._expression(*t), t[0].device))
+            lambda *t: [(self._output_dtype(t), self._output_sizes(t), ())],
+            lambda *t: how.source.load(self._expression(*t), t[0].device))
         operator_.add_gradient(self._backward)
         self.call = operator_.call
         self._gradients: Dict[int, Callable[..., Any]] = {}
@@ -184,6 +242,9 @@ class _Contraction:
                                 f"operand and {size} in another")
         return sizes
 
+    def _output_dtype(self, tensors: Sequence[Any]) -> Any:
+        return tensors[0].dtype if self._how.out_type is None else _DTYPE_OF[self._how.out_type.code]
+
     def _output_sizes(self, tensors: Sequence[Any]) -> List[int]:
         sizes = self._sizes(tensors)
         return [sizes[letter] for letter in self.output]
@@ -195,7 +256,8 @@ class _Contraction:
                         f"{', '.join(sorted(map(str, types)))}: they must be of one, which kernels "
                         "have")
         return _einsum_expression(self._subscripts, dtype=_TYPE_OF[tensors[0].dtype],
-                                  accumulate=self._accumulate, **self._sizes(tensors))
+                                  out_dtype=self._how.out_type, accumulate=self._how.accumulate,
+                                  **self._sizes(tensors))
 
     def _backward(self, tensors: Sequence[Any], gradient: Any, needed: Sequence[bool]) -> List[Any]:
         return [self._gradient(number, tensors, gradient) if wanted else None
@@ -213,10 +275,11 @@ class _Contraction:
         kept = "".join(letter for letter in wanted if letter in known)
         if number not in self._gradients:
             self._gradients[number] = _Contraction(
-                ",".join([self.output, *others]) + "->" + kept, self._source, self._accumulate,
-                "").call
+                ",".join([self.output, *others]) + "->" + kept,
+                replace(self._how, out_type=None), "").call
         rest = [t for n, t in enumerate(tensors) if n != number]
-        result = self._gradients[number](gradient.contiguous(), *rest)
+        of_one_type = gradient.to(tensors[number].dtype).contiguous()
+        result = self._gradients[number](of_one_type, *rest)
         shape = [size if letter in known else 1 for letter, size in zip(wanted, tensors[number].shape)]
         return result.reshape(shape).expand(tensors[number].shape)
 

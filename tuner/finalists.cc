@@ -50,12 +50,6 @@ void Pause(int64_t ns, const std::atomic<bool>& cancelled) {
   }
 }
 
-// Of a driver of OpenCL whose threads are the device: they sleep between calls, and only from how
-// long they queue, all in all, one guesses whether others had the cores meanwhile.
-bool KnowsDisturbanceRoughly(const DeviceDescription& device) {
-  return device.kind == DeviceKind::kOpenCl && device.blocks.warp_size <= 1;
-}
-
 // What disturbed one kernel of a turn may have disturbed the others unnoticed.
 void SpreadDisturbance(std::vector<Measurement>& turn) {
   const bool is_disturbed =
@@ -101,6 +95,10 @@ Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expressi
   std::vector<Measurement> finals;
   for (size_t k = 0; k < finalists.size(); ++k) finals.push_back(times.Final(k));
   return finals;
+}
+
+bool KnowsDisturbanceRoughly(const DeviceDescription& device) {
+  return device.kind == DeviceKind::kOpenCl && device.blocks.warp_size <= 1;
 }
 
 int64_t FinalistTime(const TuningOptions& options) {

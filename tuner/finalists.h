@@ -32,6 +32,11 @@ Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expressi
                                                   int64_t patience_ns,
                                                   const std::atomic<bool>& cancelled);
 
+// Whether others' work is noticed only roughly: of a driver of OpenCL whose threads are the device.
+// They sleep between calls, and from how long they queue, all in all, one guesses whether others
+// had the cores meanwhile.
+bool KnowsDisturbanceRoughly(const DeviceDescription& device);
+
 // The time in nanoseconds that is reserved for one of them.
 int64_t FinalistTime(const TuningOptions& options);
 

@@ -29,8 +29,8 @@ class InterleavedTimes {
   // time of the fastest one, and that the others are slower or take as long.
   std::vector<size_t> Open() const;
   // Of the calls in the rounds that agree. Without such rounds those calls that took about as long
-  // as the fastest one, as the others tell more of the machine: marked as disturbed, as it is if the
-  // search has seen a much shorter time. Without a round: cancelled.
+  // as the fastest one, as the others tell more of the machine: marked as disturbed, as it is if
+  // the search has seen a much shorter time. Without a round: cancelled.
   Measurement Final(size_t kernel) const;
 
  private:

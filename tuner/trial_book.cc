@@ -9,6 +9,11 @@
 #include "absl/strings/string_view.h"
 
 namespace mdh {
+namespace {
+
+constexpr double kStillNear = 1.1;  // times that are not settled
+
+}  // namespace
 
 std::string IdentityOf(const Kernel& kernel) {
   std::string identity = absl::StrCat(static_cast<int>(kernel.compiler), "\n");
@@ -132,6 +137,17 @@ Status TrialBook::Replace(std::vector<Measurement> finals) {
   best_ = is_lack ? std::move(lacking) : std::move(remaining);
   SortBy(&Measurement::time_ns, best_);
   return is_lack ? absl::UnavailableError(lack) : absl::OkStatus();
+}
+
+void TrialBook::PreferIfUnsettled(const std::string& identity) {
+  if (best_.empty() || !best_.front().measurement.is_disturbed) return;
+  const auto preferred = std::find_if(best_.begin(), best_.end(), [&](const Candidate& candidate) {
+    return IdentityOf(candidate.kernel) == identity;
+  });
+  if (preferred == best_.end()) return;
+  const double most = kStillNear * static_cast<double>(best_.front().measurement.time_ns());
+  if (static_cast<double>(preferred->measurement.time_ns()) > most) return;
+  std::rotate(best_.begin(), preferred, preferred + 1);
 }
 
 Status TrialBook::CheckThatSomethingIsValid(const std::string& expression) const {

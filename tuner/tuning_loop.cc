@@ -492,7 +492,9 @@ class TuningRun {
       const bool is_default = IdentityOf(book_.best()[k].kernel) == default_identity_;
       if (is_default && finals[k].time_ns() > 0) default_ns_ = finals[k].time_ns();
     }
-    return book_.Replace(std::move(finals));
+    MDH_RETURN_IF_ERROR(book_.Replace(std::move(finals)));
+    if (KnowsDisturbanceRoughly(device_)) book_.PreferIfUnsettled(default_identity_);
+    return absl::OkStatus();
   }
 
   Result<TuningResult> Finish(TuningResult result) const {

@@ -64,12 +64,15 @@ TEST(DisturbanceTest, NothingIsSharedBeforeItBegins) {
   EXPECT_FALSE(stolen.WasStolen());
 }
 
-TEST(DisturbanceTest, StolenTimeIsTheEighthOfTheTimesOfAllCores) {
-  EXPECT_EQ(StolenTime("cpu  3238650 505210 591540 895978 4262 0 2222 1539 0 0\ncpu0 1", 100),
-            15'390'000'000);
-  EXPECT_EQ(StolenTime("cpu  1 2 3 4 5 6 7", 100), std::nullopt) << "an old system";
-  EXPECT_EQ(StolenTime("", 100), std::nullopt);
-  EXPECT_EQ(StolenTime("cpu  1 2 3 4 5 6 7 8", 0), std::nullopt);
+TEST(DisturbanceTest, TimesOfTheMachineAreThoseOfProcStat) {
+  const auto times = ParseMachineTimes("cpu  1 20 300 4000 50000 6 70 8 900 1000\ncpu0 1", 100);
+  ASSERT_TRUE(times.has_value());
+  EXPECT_EQ(times->busy_ns, 3'970'000'000) << "user, nice, system, interrupts";
+  EXPECT_EQ(times->idle_ns, 540'000'000'000);
+  EXPECT_EQ(times->stolen_ns, 80'000'000);
+  EXPECT_FALSE(ParseMachineTimes("cpu  1 2 3 4 5 6 7", 100).has_value()) << "an old system";
+  EXPECT_FALSE(ParseMachineTimes("", 100).has_value());
+  EXPECT_FALSE(ParseMachineTimes("cpu  1 2 3 4 5 6 7 8", 0).has_value());
 }
 
 TEST(DisturbanceTest, TimeOnCoresIsCounted) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -34,36 +35,54 @@ std::optional<ThreadTimes> TimesOfThread(const std::string& path) {
 }
 
 constexpr double kStolenShare = 0.05;
+// What the machine's times, which go in steps of a hundredth of a second, can tell.
+constexpr int64_t kLeastOfOthers = 30'000'000;
+constexpr double kIdleShare = 0.1;
 
-std::optional<int64_t> StolenTimeNow() {
+std::optional<MachineTimes> MachineTimesNow() {
   std::ifstream file("/proc/stat");
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
-  return StolenTime(line, sysconf(_SC_CLK_TCK));
+  return ParseMachineTimes(line, sysconf(_SC_CLK_TCK));
+}
+
+// Of this process on all cores.
+int64_t OwnTime() {
+  struct timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
+}
+
+// Since `begin_ns`, summed up over the cores.
+double TimeOfAllCores(int64_t begin_ns) {
+  return static_cast<double>(NowNs() - begin_ns) *
+         static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 }  // namespace
 
-std::optional<int64_t> StolenTime(const std::string& proc_stat, int64_t ticks_per_second) {
-  long long stolen = 0;  // after user, nice, system, idle, iowait, irq and softirq
+std::optional<MachineTimes> ParseMachineTimes(const std::string& proc_stat,
+                                              int64_t ticks_per_second) {
+  long long user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, softirq = 0, stolen = 0;
   if (ticks_per_second <= 0 ||
-      std::sscanf(proc_stat.c_str(), "cpu %*d %*d %*d %*d %*d %*d %*d %lld", &stolen) != 1) {
+      std::sscanf(proc_stat.c_str(), "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &user, &nice,
+                  &system, &idle, &io, &irq, &softirq, &stolen) != 8) {
     return std::nullopt;
   }
-  return stolen * (1'000'000'000 / ticks_per_second);
+  const int64_t tick = 1'000'000'000 / ticks_per_second;
+  return MachineTimes{(user + nice + system + irq + softirq) * tick, (idle + io) * tick,
+                      stolen * tick};
 }
 
 void StolenTimeWatch::Begin() {
   begin_ns_ = NowNs();
-  stolen_ns_ = StolenTimeNow();
+  begin_ = MachineTimesNow();
 }
 
 bool StolenTimeWatch::WasStolen() const {
-  const std::optional<int64_t> now = stolen_ns_ ? StolenTimeNow() : std::nullopt;
-  if (!now) return false;
-  const auto all_ns =
-      static_cast<double>(NowNs() - begin_ns_) * static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
-  return static_cast<double>(*now - *stolen_ns_) > kStolenShare * all_ns;
+  const std::optional<MachineTimes> now = begin_ ? MachineTimesNow() : std::nullopt;
+  return now && static_cast<double>(now->stolen_ns - begin_->stolen_ns) >
+                    kStolenShare * TimeOfAllCores(begin_ns_);
 }
 
 int64_t InvoluntarySwitches() {
@@ -101,13 +120,26 @@ bool DisturbanceWatch::WasDisturbed(int64_t duration_ns) const {
          kWaitedShare * static_cast<double>(duration_ns);
 }
 
-void SharedCoresWatch::Begin() { begin_ = TimesOfThreads(); }
+void SharedCoresWatch::Begin() {
+  begin_ns_ = NowNs();
+  own_ns_ = OwnTime();
+  begin_ = TimesOfThreads();
+  machine_ = MachineTimesNow();
+}
 
 bool SharedCoresWatch::WereShared() const {
   const std::optional<ThreadTimes> now = begin_ ? TimesOfThreads() : std::nullopt;
-  if (!now) return false;
-  return static_cast<double>(now->queued_ns - begin_->queued_ns) >
-         kSharedCores * static_cast<double>(now->running_ns - begin_->running_ns);
+  if (now && static_cast<double>(now->queued_ns - begin_->queued_ns) >
+                 kSharedCores * static_cast<double>(now->running_ns - begin_->running_ns)) {
+    return true;
+  }
+  const std::optional<MachineTimes> machine = machine_ ? MachineTimesNow() : std::nullopt;
+  if (!machine) return false;
+  const int64_t of_others = machine->busy_ns - machine_->busy_ns - (OwnTime() - own_ns_);
+  const auto idle = static_cast<double>(machine->idle_ns - machine_->idle_ns);
+  return of_others >= kLeastOfOthers &&
+         static_cast<double>(of_others) > kSharedCores * static_cast<double>(NowNs() - begin_ns_) &&
+         idle < kIdleShare * TimeOfAllCores(begin_ns_);
 }
 
 }  // namespace mdh

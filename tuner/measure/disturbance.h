@@ -32,18 +32,34 @@ class DisturbanceWatch {
   std::optional<ThreadTimes> begin_;  // nullopt: not looked at
 };
 
+// Nanoseconds of all cores of the machine, summed up.
+struct MachineTimes {
+  int64_t busy_ns = 0;  // of processes and interrupts
+  int64_t idle_ns = 0;
+  int64_t stolen_ns = 0;  // in which a hypervisor ran others
+};
+
+// Of /proc/stat, whose text this is, in hundredths of a second or as long as a tick is. nullopt: it
+// is another one, or has no stolen time.
+std::optional<MachineTimes> ParseMachineTimes(const std::string& proc_stat,
+                                              int64_t ticks_per_second);
+
 // The same for threads that sleep between calls, as those of OpenCL's drivers for CPUs do: their
 // switches say nothing. They wait a moment for a core whenever they wake up, and beside others that
-// compute they wait about as long as they run.
+// compute they wait about as long as they run, or the work of one that waits is done by another.
 class SharedCoresWatch {
  public:
   void Begin();
-  // Whether the threads have stood in the queues of cores for a good part of the time that they ran
-  // since Begin. False where the system does not say that.
+  // Whether since Begin the threads have stood in the queues of cores for a good part of the time
+  // that they ran, or no core was idle and others had a good part of one. False where the system
+  // does not say that.
   bool WereShared() const;
 
  private:
+  int64_t begin_ns_ = 0;
+  int64_t own_ns_ = 0;
   std::optional<ThreadTimes> begin_;
+  std::optional<MachineTimes> machine_;
 };
 
 // Whether a hypervisor ran others on the cores of this machine, which its threads cannot see: their
@@ -57,12 +73,8 @@ class StolenTimeWatch {
 
  private:
   int64_t begin_ns_ = 0;
-  std::optional<int64_t> stolen_ns_;
+  std::optional<MachineTimes> begin_;
 };
-
-// Nanoseconds of all cores that /proc/stat, whose text this is, says are stolen. nullopt: it does
-// not say.
-std::optional<int64_t> StolenTime(const std::string& proc_stat, int64_t ticks_per_second);
 
 // Involuntary context switches of all threads of this process.
 int64_t InvoluntarySwitches();

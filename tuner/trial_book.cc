@@ -11,7 +11,8 @@
 namespace mdh {
 namespace {
 
-constexpr double kStillNear = 1.1;  // times that are not settled
+// Of times that are not settled: those of one kernel beside busy loops differ by as much.
+constexpr double kStillNear = 1.25;
 
 }  // namespace
 

@@ -32,6 +32,9 @@ constexpr int64_t kMostBytesOfIdle = 1 << 20;
 constexpr int64_t kMostBytesOfIdle = 64 << 10;
 #endif
 
+// That the daemon may open or close meanwhile for itself.
+constexpr int64_t kFewFiles = 10;
+
 class CrowdTest : public DaemonTest {
  protected:
   void SetUp() override { StartDaemon({"--devices", "cpu"}); }
@@ -88,14 +91,15 @@ TEST_F(CrowdTest, TenThousandIdleConnectionsCostLittleAndLeaveNothing) {
     idle.push_back(ConnectIdle());
     ASSERT_GE(idle.back(), 0) << "connection " << n << ": " << std::strerror(errno);
   }
-  EXPECT_TRUE(Eventually([&] { return OpenFiles() >= files_before + wanted; }));
+  EXPECT_TRUE(Eventually([&] { return OpenFiles() >= files_before + wanted - kFewFiles; }))
+      << OpenFiles() << " after " << files_before;
   EXPECT_TRUE(client->Lookup(NarrowMatMul(16)).ok());
   EXPECT_TRUE((*Client::Connect(address_))->Lookup(NarrowMatMul(16)).ok());
   const int64_t bytes_each = (ResidentBytes() - bytes_before) / wanted;
   std::printf("%d idle connections: %lld bytes each\n", wanted, static_cast<long long>(bytes_each));
   EXPECT_THAT(bytes_each, Lt(kMostBytesOfIdle));
   for (const int one : idle) close(one);
-  EXPECT_TRUE(Eventually([&] { return OpenFiles() <= files_before + 10; })) << OpenFiles();
+  EXPECT_TRUE(Eventually([&] { return OpenFiles() <= files_before + kFewFiles; })) << OpenFiles();
   EXPECT_TRUE(client->Lookup(NarrowMatMul(16)).ok());
 }
 

@@ -76,12 +76,11 @@ std::string ReadEnds(const std::string& path) {
 Result<std::string> AnswerTo(const Question& question, const std::string& directory,
                              Supervisor& supervisor) {
   const std::string log = directory + "/answer.log";
-  MDH_ASSIGN_OR_RETURN(
-      ChildProcess child,
-      ChildProcess::Fork({.cpu_s = 10, .file_bytes = kMostCompilerFileBytes}, [&] {
-        if (question.variable != nullptr) setenv(question.variable, "1", 1);
-        return ExecuteCompiler(question.command, log, question.streams, directory);
-      }));
+  MDH_ASSIGN_OR_RETURN(ChildProcess child,
+                       ChildProcess::Fork({.cpu_s = 10, .file_bytes = kMostCompilerFileBytes}, [&] {
+                         if (question.variable != nullptr) setenv(question.variable, "1", 1);
+                         return ExecuteCompiler(question.command, log, question.streams, directory);
+                       }));
   const int64_t deadline = NowNs() + kAnswerLimit;
   std::optional<ChildEnd> end;
   while (!(end = child.Poll()) && NowNs() < deadline) supervisor.Wait(100'000'000);

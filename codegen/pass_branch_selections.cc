@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/loop_program_walk.h"
+#include "codegen/operation_cost.h"
 #include "codegen/scalar_code.h"
 #include "codegen/weaker_condition.h"
 
@@ -22,31 +23,7 @@ int CostOf(const ValueNode& node) {
   if (std::holds_alternative<LoadInside>(node.form)) return 8;
   if (std::holds_alternative<TableElement>(node.form)) return 4;
   const auto* operation = std::get_if<LoopOperation>(&node.form);
-  if (operation == nullptr) return 0;
-  switch (operation->op) {
-    case ScalarOp::kDiv:
-    case ScalarOp::kRem:
-    case ScalarOp::kSqrt:
-    case ScalarOp::kRsqrt:
-      return 8;
-    case ScalarOp::kExp:
-    case ScalarOp::kExp2:
-    case ScalarOp::kLog:
-    case ScalarOp::kLog2:
-    case ScalarOp::kLog1p:
-    case ScalarOp::kExpm1:
-      return 12;
-    case ScalarOp::kSin:
-    case ScalarOp::kCos:
-    case ScalarOp::kTanh:
-    case ScalarOp::kErf:
-    case ScalarOp::kPow:
-    case ScalarOp::kCbrt:
-    case ScalarOp::kAtan2:
-      return 24;
-    default:
-      return 1;
-  }
+  return operation == nullptr ? 0 : OperationCost(operation->op);
 }
 
 int CostOf(const LoopValue& value) {

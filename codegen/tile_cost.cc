@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codegen/combine_lanes.h"
+#include "codegen/operation_cost.h"
 #include "codegen/shuffled_stride.h"
 #include "core/constraints.h"
 
@@ -39,26 +40,7 @@ constexpr double kL2BytesPerCycle = 24;
 // As many operations as exp, a logarithm or the like stands for.
 constexpr double kFunction = 20;
 
-bool IsFunction(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kExp:
-    case ScalarOp::kExp2:
-    case ScalarOp::kExpm1:
-    case ScalarOp::kLog:
-    case ScalarOp::kLog2:
-    case ScalarOp::kLog1p:
-    case ScalarOp::kTanh:
-    case ScalarOp::kSin:
-    case ScalarOp::kCos:
-    case ScalarOp::kErf:
-    case ScalarOp::kCbrt:
-    case ScalarOp::kPow:
-    case ScalarOp::kAtan2:
-      return true;
-    default:
-      return false;
-  }
-}
+bool IsFunction(ScalarOp op) { return OperationCost(op) >= kFunctionCost; }
 
 // An addition takes a multiplication along. `additions`: those that there are besides.
 double OperationsOf(const ScalarFunction& function, double additions) {

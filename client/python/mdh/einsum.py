@@ -36,12 +36,7 @@ def einsum(
 
     Errors: ExpressionError.
     """
-    operands, output = _parse(subscripts)
-    extents = [_shape(shape) for shape in shapes]
-    operands, output = _expand(subscripts, operands, output, extents)
-    if output is None:
-        output = _implicit_output(operands)
-    _check_output(subscripts, operands, output)
+    operands, output, extents = _operands(subscripts, shapes)
     letters = list(dict.fromkeys(output + [c for operand in operands for c in operand]))
     known = _sizes(subscripts, operands, letters, extents, sizes)
     if not letters:
@@ -75,12 +70,7 @@ def without_ellipsis(subscripts: str, shapes: Sequence[Sequence[int]]) -> Tuple[
     """The same for operands of these shapes in letters alone, with the output; and of each operand the
     dimensions of one element whose letter has more elsewhere: they have no letter any more.
     Errors: ExpressionError."""
-    operands, output = _parse(subscripts)
-    extents = [_shape(shape) for shape in shapes]
-    operands, output = _expand(subscripts, operands, output, extents)
-    if output is None:
-        output = _implicit_output(operands)
-    _check_output(subscripts, operands, output)
+    operands, output, extents = _operands(subscripts, shapes)
     names = list(dict.fromkeys(output + [c for operand in operands for c in operand]))
     known = _sizes(subscripts, operands, names, extents, {})
     free = iter(letter for letter in string.ascii_letters if letter not in names)
@@ -164,6 +154,18 @@ def _expand(subscripts: str, operands: List[Word], output: Optional[Word],
 
     return ([expanded(word, rank) for word, rank in zip(operands, ranks)],
             None if output is None else expanded(output, most))
+
+
+def _operands(subscripts: str,
+              shapes: Sequence[Any]) -> Tuple[List[Word], Word, List[List[int]]]:
+    """The names of the dimensions of every operand and of the output, and the operands' extents."""
+    operands, output = _parse(subscripts)
+    extents = [_shape(shape) for shape in shapes]
+    operands, output = _expand(subscripts, operands, output, extents)
+    if output is None:
+        output = _implicit_output(operands)
+    _check_output(subscripts, operands, output)
+    return operands, output, extents
 
 
 def _implicit_output(operands: List[Word]) -> Word:

@@ -20,33 +20,18 @@ from . import kernel_cache, kernel_call
 from .arguments import ArgumentCheck
 from .errors import ExpressionError, ResourceExhaustedError, wrong
 from .kernel_cache import default_cache_directory
-from .kernel_file import KernelArgument
+from .kernel_file import SourceKernel
 
 __all__ = ["CompiledKernel", "CpuKernel", "default_cache_directory"]
 
 _LANGUAGE = "OpenMP C"
 
 
-class CompiledKernel(Protocol):
+class CompiledKernel(SourceKernel, Protocol):
     """What is needed of a kernel: `mdh.Kernel` has it."""
 
     @property
-    def entry(self) -> str: ...
-
-    @property
-    def language(self) -> str: ...
-
-    @property
-    def source(self) -> str: ...
-
-    @property
-    def arguments(self) -> Tuple[KernelArgument, ...]: ...
-
-    @property
     def compiler(self) -> str: ...
-
-    @property
-    def compile_options(self) -> Tuple[str, ...]: ...
 
     # stages: int; of the body, and 0 or not there if only the entry function can be called
     # threads: int; of the measurement, where it is known

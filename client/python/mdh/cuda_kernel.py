@@ -18,30 +18,15 @@ from typing import Any, Callable, List, Optional, Protocol, Sequence, Tuple
 from .arguments import ArgumentCheck
 from .cuda_driver import CudaDriver
 from .errors import ArgumentValueError, ExpressionError, here, wrong
-from .kernel_file import KernelArgument, KernelLaunch
+from .kernel_file import KernelArgument, KernelLaunch, SourceKernel
 from .nvrtc import Nvrtc
 
 ALIGNMENT_BYTES = 16  # what the generated code expects of all pointers
 _FIRST_TO_OVERLAP = 90  # compute capability; code for an earlier one cannot wait for other stages
 
 
-class LaunchedKernel(Protocol):
+class LaunchedKernel(SourceKernel, Protocol):
     """What is needed of a kernel: `mdh.Kernel` and `KernelFile` have it."""
-
-    @property
-    def entry(self) -> str: ...
-
-    @property
-    def language(self) -> str: ...
-
-    @property
-    def source(self) -> str: ...
-
-    @property
-    def arguments(self) -> Tuple[KernelArgument, ...]: ...
-
-    @property
-    def compile_options(self) -> Tuple[str, ...]: ...
 
     @property
     def launches(self) -> Tuple[KernelLaunch, ...]: ...

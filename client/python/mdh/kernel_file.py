@@ -6,7 +6,7 @@ import json
 import os
 import pathlib
 from dataclasses import dataclass
-from typing import Any, Dict, Tuple, Union
+from typing import Any, Dict, Protocol, Tuple, Union
 
 from .errors import wrong
 
@@ -24,6 +24,25 @@ class KernelArgument:
     extents: Tuple[int, ...] = ()
     strides: Tuple[int, ...] = ()  # in elements; empty: row-major without gaps
     record: Tuple[Tuple[str, str], ...] = ()  # names and types of the fields of records
+
+
+class SourceKernel(Protocol):
+    """What every kernel has, whatever runs it."""
+
+    @property
+    def entry(self) -> str: ...
+
+    @property
+    def language(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def arguments(self) -> Tuple[KernelArgument, ...]: ...
+
+    @property
+    def compile_options(self) -> Tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)

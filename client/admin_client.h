@@ -7,7 +7,7 @@
 #include <string>
 
 #include "client/client.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/admin.pb.h"
 #include "mdh/v1/kernel.pb.h"
 

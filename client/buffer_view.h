@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/scalar_type.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/scalar/scalar_type.h"
 #include "mdh/v1/kernel.pb.h"
 
 namespace mdh {

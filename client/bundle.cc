@@ -1,7 +1,7 @@
 #include "client/bundle.h"
 
-#include "core/canonical.h"
-#include "core/device_description.h"
+#include "core/device/device_description.h"
+#include "core/expression/canonical.h"
 
 namespace mdh {
 namespace {

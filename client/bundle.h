@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
 #include "proto/bundle_file.h"

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/retry_policy.h"
-#include "core/trusted_path.h"
+#include "core/base/trusted_path.h"
 #include "proto/endpoint.h"
 
 namespace mdh {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "client/client_options.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "proto/grpc_status.h"
 
 namespace mdh {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "client/channel.h"
 #include "client/wait_for_job.h"
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "mdh/v1/device.grpc.pb.h"
 #include "mdh/v1/kernel.grpc.pb.h"
 #include "mdh/v1/study.grpc.pb.h"

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "client/client_options.h"
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
 #include "mdh/v1/device.pb.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"

@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "client/buffer_view.h"
 #include "client/kernel_cache.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/kernel.pb.h"
 
 namespace mdh {

@@ -19,8 +19,8 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "core/canonical.h"  // Sha256Hex
-#include "core/kernel_call.h"
+#include "core/decomposition/kernel_call.h"
+#include "core/expression/canonical.h"  // Sha256Hex
 
 namespace mdh {
 namespace {

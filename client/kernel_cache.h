@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "core/status.h"
-#include "core/trusted_path.h"
+#include "core/base/status.h"
+#include "core/base/trusted_path.h"
 #include "mdh/v1/kernel.pb.h"
 
 namespace mdh {
@@ -18,19 +18,19 @@ namespace mdh {
 class KernelCache {
  public:
   // Makes the folder, with those above it, if it is not there. Errors: PermissionDenied if others
-  // could write to it (core/trusted_path.h); FailedPrecondition if it cannot be made.
+  // could write to it (core/base/trusted_path.h); FailedPrecondition if it cannot be made.
   static Result<KernelCache> Open(const std::string& directory, const TrustedUsers& trusted = {});
   // Keeps nothing: each kernel is compiled when it is loaded. `why`: for the notices.
   static KernelCache Nowhere(std::string why) { return KernelCache("", std::move(why)); }
 
   // The file of a shared object in which `mdh_call` runs the kernel: int mdh_call(void* const*
   // arguments), which gives what the kernel's entry function gives. Compiled unless it is there.
-  // mdh_call_openmp is to be set before, if it is there (core/kernel_call.h): the code does not
-  // depend on the OpenMP runtime of the process.
-  // `compiler`: a program that understands gcc's options; empty: the one that the kernel was
-  // measured with, or cc if that is missing. `cpu`: what code for this machine depends on. Errors:
-  // InvalidArgument if it is no kernel in C; FailedPrecondition, with the first lines that the
-  // compiler wrote, if it does not compile; ResourceExhausted if the disk is full everywhere.
+  // mdh_call_openmp is to be set before, if it is there (core/decomposition/kernel_call.h): the
+  // code does not depend on the OpenMP runtime of the process. `compiler`: a program that
+  // understands gcc's options; empty: the one that the kernel was measured with, or cc if that is
+  // missing. `cpu`: what code for this machine depends on. Errors: InvalidArgument if it is no
+  // kernel in C; FailedPrecondition, with the first lines that the compiler wrote, if it does not
+  // compile; ResourceExhausted if the disk is full everywhere.
   struct Object {
     std::string path;
     std::string compiler;     // that made it

@@ -18,7 +18,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "client/client.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/kernel.pb.h"
 
 namespace mdh {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "client/client.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/tuning.pb.h"
 
 namespace mdh {

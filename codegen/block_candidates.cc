@@ -9,8 +9,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "codegen/block_design_set.h"
 #include "codegen/block_moves.h"
-#include "core/constraints.h"
-#include "core/round.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

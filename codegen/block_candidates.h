@@ -7,10 +7,10 @@
 
 #include "codegen/block_cost.h"
 #include "codegen/block_design.h"
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/system_model.h"
-#include "core/tuning_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

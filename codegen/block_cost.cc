@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_format.h"
 #include "codegen/block_cost_shape.h"
-#include "core/constraints.h"
-#include "core/round.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

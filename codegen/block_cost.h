@@ -10,8 +10,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "codegen/block_design.h"
-#include "core/device_description.h"
-#include "core/expression.h"
+#include "core/device/device_description.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "core/constraints.h"
-#include "core/nest_constraints.h"
-#include "core/round.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/nest_constraints.h"
 
 namespace mdh {
 namespace {

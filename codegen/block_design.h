@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/numerics.h"
-#include "core/system_model.h"
-#include "core/tuning_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 
 namespace mdh {
 

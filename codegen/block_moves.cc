@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "codegen/block_design.h"
-#include "core/device_description.h"
-#include "core/expression.h"
+#include "core/device/device_description.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

@@ -8,7 +8,7 @@
 #include "codegen/finish_results.h"
 #include "codegen/staging.h"
 #include "codegen/tile_function.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 namespace {

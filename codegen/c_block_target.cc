@@ -8,7 +8,7 @@
 #include "codegen/fill_unreached.h"
 #include "codegen/nest_program.h"
 #include "codegen/passes.h"
-#include "core/low_level_summary.h"
+#include "core/decomposition/low_level_summary.h"
 #include "core/text/printer.h"
 
 namespace mdh {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "codegen/loop_program.h"
-#include "core/device_description.h"
+#include "core/device/device_description.h"
 
 namespace mdh {
 

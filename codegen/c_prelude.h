@@ -1,5 +1,5 @@
 // Collects what a translation unit's prelude must define: vector types, and operations that the
-// language lacks or means otherwise than core/scalar_function.h.
+// language lacks or means otherwise than core/scalar/scalar_function.h.
 #pragma once
 
 #include <map>

@@ -68,8 +68,8 @@ void CPrelude::DefineHalfConversion(const std::string& name, LoopValueType type,
                                         CType(operand.scalar, dialect_), body));
 }
 
-// In integer arithmetic on the bits, as core/scalar_value.cc does it; C's vector operators make the
-// same text right for any number of lanes.
+// In integer arithmetic on the bits, as core/scalar/scalar_value.cc does it; C's vector operators
+// make the same text right for any number of lanes.
 void CPrelude::DefineHalfConversionOfVectors(const std::string& name, LoopValueType type,
                                              LoopValueType operand) {
   const bool widens = IsHalf(operand.scalar);

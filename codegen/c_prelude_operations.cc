@@ -1,5 +1,5 @@
 // Scalar operations in the prelude. What they mean on every target is said in
-// core/scalar_function.h.
+// core/scalar/scalar_function.h.
 #include <cmath>
 #include <limits>
 

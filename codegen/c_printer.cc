@@ -4,7 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/substitute.h"
 #include "codegen/c_spelling.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 namespace {

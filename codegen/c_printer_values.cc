@@ -7,7 +7,7 @@
 #include "absl/strings/substitute.h"
 #include "codegen/c_printer.h"
 #include "codegen/c_spelling.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 namespace {

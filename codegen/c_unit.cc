@@ -190,7 +190,8 @@ std::string WhoComputes(int threads) {
   return absl::StrCat("with ", threads, " OpenMP threads at most");
 }
 
-// What programs that run stages on threads of their own (core/kernel_call.h) read, too.
+// What programs that run stages on threads of their own (core/decomposition/kernel_call.h) read,
+// too.
 std::string ThreadLimit(const CUnitOptions& options) {
   if (options.threads == TuningParameters::kAllThreads) return "";
   return absl::StrCat("// Threads of a call at most.\n#define MDH_MOST_THREADS ", options.threads,

@@ -7,7 +7,7 @@
 
 #include "codegen/loop_program.h"
 #include "codegen/scalar_code.h"
-#include "core/combine_operator.h"
+#include "core/expression/combine_operator.h"
 
 namespace mdh {
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/c_spelling.h"
 #include "codegen/scalar_code.h"
-#include "core/round.h"
+#include "core/base/round.h"
 
 namespace mdh {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "codegen/finish_results.h"
 #include "codegen/loop_program.h"
-#include "core/expression.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

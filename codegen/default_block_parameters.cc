@@ -6,10 +6,10 @@
 #include "codegen/block_candidates.h"
 #include "codegen/keyed_variants.h"
 #include "codegen/scan_in_blocks.h"
-#include "core/constraints.h"
-#include "core/nest_constraints.h"
-#include "core/round.h"
-#include "core/validate.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/validate.h"
 
 namespace mdh {
 namespace {

@@ -10,9 +10,9 @@
 #include "codegen/register_tile_rules.h"
 #include "codegen/remainder_choice.h"
 #include "codegen/tile_choice.h"
-#include "core/constraints.h"
-#include "core/device_compilers.h"
-#include "core/one_point.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/device_compilers.h"
+#include "core/expression/one_point.h"
 
 namespace mdh {
 namespace {

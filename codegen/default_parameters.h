@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/system_model.h"
-#include "core/tuning_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

@@ -9,7 +9,7 @@
 #include "codegen/scalar_code.h"
 #include "codegen/shuffled_stride.h"
 #include "codegen/zero_results.h"
-#include "core/unreached_elements.h"
+#include "core/expression/unreached_elements.h"
 
 namespace mdh {
 namespace {

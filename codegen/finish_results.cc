@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/scalar_code.h"
 #include "codegen/scan_in_blocks.h"
-#include "core/round.h"
+#include "core/base/round.h"
 
 namespace mdh {
 namespace {

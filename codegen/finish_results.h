@@ -8,7 +8,7 @@
 
 #include "codegen/loop_program.h"
 #include "codegen/result_targets.h"
-#include "core/expression.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

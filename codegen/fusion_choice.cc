@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/fuse_dimensions.h"
+#include "core/decomposition/fuse_dimensions.h"
 
 namespace mdh {
 

@@ -1,13 +1,14 @@
-// Which dimensions a configuration from rules runs through as one (core/fuse_dimensions.h).
+// Which dimensions a configuration from rules runs through as one
+// (core/decomposition/fuse_dimensions.h).
 #pragma once
 
 #include <vector>
 
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/numerics.h"
-#include "core/system_model.h"
-#include "core/tuning_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 
 namespace mdh {
 

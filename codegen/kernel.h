@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "codegen/loop_program.h"
-#include "core/expression.h"
-#include "core/low_level_expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

@@ -12,8 +12,8 @@
 #include "codegen/result_targets.h"
 #include "codegen/scalar_code.h"
 #include "codegen/zero_results.h"
-#include "core/keyed_form.h"
-#include "core/round.h"
+#include "core/base/round.h"
+#include "core/decomposition/keyed_form.h"
 
 namespace mdh {
 namespace {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "codegen/loop_program.h"
-#include "core/device_description.h"
-#include "core/low_level_expression.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/device/device_description.h"
 
 namespace mdh {
 

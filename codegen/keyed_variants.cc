@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/constraints.h"
-#include "core/keyed_form.h"
-#include "core/round.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/keyed_form.h"
 
 namespace mdh {
 namespace {

@@ -9,8 +9,8 @@
 #include "codegen/index.h"
 #include "codegen/narrow_reduction.h"
 #include "codegen/result_targets.h"
-#include "core/low_level_expression.h"
-#include "core/round.h"
+#include "core/base/round.h"
+#include "core/decomposition/low_level_expression.h"
 
 namespace mdh {
 

@@ -3,10 +3,10 @@
 //
 // Semantics: a program is a list of functions. A function's statements run in order. Index
 // variables are 64-bit integers, assigned once. Values have a scalar type and a number of lanes;
-// operations work lane by lane and mean what core/scalar_function.h says. A scalar operand of an
-// operation with more lanes is used in every lane. Memory is accessed through named pointers at
-// element offsets; two pointers never overlap, except that a pointer may be declared as an offset
-// into another one or as a view of its memory.
+// operations work lane by lane and mean what core/scalar/scalar_function.h says. A scalar operand
+// of an operation with more lanes is used in every lane. Memory is accessed through named pointers
+// at element offsets; two pointers never overlap, except that a pointer may be declared as an
+// offset into another one or as a view of its memory.
 //
 // Who runs a stage: on CPUs `threads` threads, each with its number `thread`; on targets with
 // blocks of threads all threads of all blocks (Stage::launch), of which the threads of a block
@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "codegen/index.h"
-#include "core/scalar_function.h"
+#include "core/scalar/scalar_function.h"
 
 namespace mdh {
 

@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <optional>
 
-#include "core/expression.h"
-#include "core/scalar_function.h"
+#include "core/expression/expression.h"
+#include "core/scalar/scalar_function.h"
 
 namespace mdh {
 

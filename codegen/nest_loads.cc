@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/constraints.h"
-#include "core/round.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

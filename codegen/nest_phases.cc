@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/nest_plan.h"
 #include "codegen/nest_program.h"
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

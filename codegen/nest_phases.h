@@ -3,9 +3,9 @@
 #pragma once
 
 #include "codegen/loop_program.h"
-#include "core/device_description.h"
-#include "core/low_level_expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/device/device_description.h"
 
 namespace mdh {
 

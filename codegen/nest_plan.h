@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "core/low_level_expression.h"
-#include "core/nest_constraints.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/decomposition/nest_constraints.h"
 
 namespace mdh {
 

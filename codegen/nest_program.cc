@@ -14,7 +14,7 @@
 #include "codegen/nest_results.h"
 #include "codegen/scan_in_registers.h"
 #include "codegen/zero_results.h"
-#include "core/round.h"
+#include "core/base/round.h"
 
 namespace mdh {
 namespace {

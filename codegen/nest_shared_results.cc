@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/nest_results.h"
-#include "core/round.h"
+#include "core/base/round.h"
 
 namespace mdh {
 

@@ -12,7 +12,7 @@
 #include "codegen/nest_program.h"
 #include "codegen/pass_branch_selections.h"
 #include "codegen/passes.h"
-#include "core/low_level_summary.h"
+#include "core/decomposition/low_level_summary.h"
 #include "core/text/printer.h"
 
 namespace mdh {

@@ -1,7 +1,7 @@
 // How long operations on values take, as far as choices between kinds of code need it.
 #pragma once
 
-#include "core/scalar_function.h"
+#include "core/scalar/scalar_function.h"
 
 namespace mdh {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/loop_program_walk.h"
 #include "codegen/scalar_code.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 namespace {

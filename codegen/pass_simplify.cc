@@ -7,7 +7,7 @@
 #include "codegen/index_range.h"
 #include "codegen/loop_program_walk.h"
 #include "codegen/scalar_code.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 namespace {

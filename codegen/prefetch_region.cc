@@ -1,7 +1,7 @@
 #include "codegen/prefetch_region.h"
 
 #include "codegen/copy_ahead.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/constraints.h"
-#include "core/round.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

@@ -1,7 +1,7 @@
 #include "codegen/remainder_choice.h"
 
 #include "codegen/loop_plan.h"
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

@@ -1,10 +1,10 @@
 // How the points that register tiles leave over at the end of a dimension are covered, by counting.
 #pragma once
 
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/system_model.h"
-#include "core/tuning_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/expression.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/loop_program_walk.h"
 #include "codegen/result_targets.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "codegen/loop_program.h"
-#include "core/combine_operator.h"
-#include "core/expression.h"
+#include "core/expression/combine_operator.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

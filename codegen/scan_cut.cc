@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/round.h"
+#include "core/base/round.h"
 
 namespace mdh {
 namespace {

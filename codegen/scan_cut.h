@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/tuning_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
 
 namespace mdh {
 

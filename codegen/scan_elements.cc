@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/nest_loads.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 namespace {

@@ -8,7 +8,7 @@
 #include "codegen/c_spelling.h"
 #include "codegen/scalar_code.h"
 #include "codegen/warp_accesses.h"
-#include "core/round.h"
+#include "core/base/round.h"
 
 namespace mdh {
 namespace {

@@ -18,7 +18,7 @@ std::vector<int> PrefixSums(const Expression& expression) {
   return dimensions;
 }
 
-// User's functions in one prefix sum alone need not commute (core/combine_operator.h).
+// User's functions in one prefix sum alone need not commute (core/expression/combine_operator.h).
 bool Commutes(const Expression& expression) {
   const std::vector<PointWiseKind>& kinds = expression.reduction().kinds();
   return expression.has_reduction() || PrefixSums(expression).size() > 1 ||

@@ -1,6 +1,6 @@
 #include "codegen/scan_tile.h"
 
-#include "core/round.h"
+#include "core/base/round.h"
 
 namespace mdh {
 

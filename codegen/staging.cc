@@ -6,8 +6,8 @@
 #include "codegen/combine_lanes.h"
 #include "codegen/scalar_code.h"
 #include "codegen/transpose_tile.h"
-#include "core/constraints.h"
-#include "core/round.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

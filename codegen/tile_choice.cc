@@ -8,8 +8,8 @@
 #include "codegen/narrow_reduction.h"
 #include "codegen/scalar_code.h"
 #include "codegen/tile_cost.h"
-#include "core/constraints.h"
-#include "core/round.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/numerics.h"
+#include "core/device/device_description.h"
+#include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 
 namespace mdh {
 

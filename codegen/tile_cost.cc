@@ -9,7 +9,7 @@
 #include "codegen/combine_lanes.h"
 #include "codegen/operation_cost.h"
 #include "codegen/shuffled_stride.h"
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

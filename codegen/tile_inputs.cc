@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "codegen/scalar_code.h"
-#include "core/round.h"
+#include "core/base/round.h"
 
 namespace mdh {
 namespace {

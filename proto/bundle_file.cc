@@ -13,8 +13,8 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "core/sha256.h"
-#include "core/text_view.h"
+#include "core/base/sha256.h"
+#include "core/base/text_view.h"
 #include "proto/bundle_layout.h"
 
 namespace mdh {

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/status.h"
-#include "core/trusted_path.h"
+#include "core/base/status.h"
+#include "core/base/trusted_path.h"
 #include "proto/bundle_query.h"
 
 namespace mdh {
@@ -43,7 +43,7 @@ class BundleFile {
  public:
   // Errors: NotFound and others of the file system; InvalidArgument, naming the file, if it is no
   // bundle, is of another version, is cut off or was changed; PermissionDenied if it is not of this
-  // user, root or `trusted`, or others could write it (core/trusted_path.h): kernels are code.
+  // user, root or `trusted`, or others could write it (core/base/trusted_path.h): kernels are code.
   static Result<std::unique_ptr<BundleFile>> Open(const std::string& path,
                                                   BundleCheck check = BundleCheck::kWhenOpened,
                                                   const TrustedUsers& trusted = {});

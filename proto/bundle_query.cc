@@ -1,6 +1,6 @@
 #include "proto/bundle_query.h"
 
-#include "core/sha256.h"
+#include "core/base/sha256.h"
 #include "proto/bundle_layout.h"
 
 namespace mdh {

@@ -10,8 +10,8 @@ namespace mdh {
 // Made once, used for many lookups, in any bundle. Immutable but for being assigned to.
 class BundleQuery {
  public:
-  // `canonical_form`: of the expression (core/canonical.h). `device_fingerprint`: as in keys.
-  // `numerics_policy`: a v1::NumericsPolicy; 0 stands for REASSOCIATE.
+  // `canonical_form`: of the expression (core/expression/canonical.h). `device_fingerprint`: as in
+  // keys. `numerics_policy`: a v1::NumericsPolicy; 0 stands for REASSOCIATE.
   BundleQuery(std::string_view canonical_form, std::string_view device_fingerprint,
               int numerics_policy = 0);
 

@@ -4,8 +4,8 @@
 #include <bit>
 #include <tuple>
 
-#include "core/sha256.h"
-#include "core/text_view.h"
+#include "core/base/sha256.h"
+#include "core/base/text_view.h"
 #include "proto/bundle_layout.h"
 
 namespace mdh {

@@ -1,8 +1,8 @@
 // Descriptions of devices between the wire and core.
 #pragma once
 
-#include "core/device_description.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/device/device_description.h"
 #include "mdh/v1/device.pb.h"
 
 namespace mdh {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/status.h"
-#include "core/trusted_path.h"
+#include "core/base/status.h"
+#include "core/base/trusted_path.h"
 
 namespace mdh {
 
@@ -33,7 +33,7 @@ bool IsLocalEndpoint(std::string_view endpoint);
 
 // Before anything is sent: OK for TCP; for a Unix socket if nobody could listen there but root, the
 // user of this process, whom it trusts, and, at kSystemEndpoint, the user whom root gave the folder
-// of the service. That does not change while one is connected (core/trusted_path.h). Errors:
+// of the service. That does not change while one is connected (core/base/trusted_path.h). Errors:
 // PermissionDenied, naming the socket, its owner and the remedy; NotFound if there is no socket and
 // anybody could make it; InvalidArgument if the path is one that gRPC would read in another way.
 Status CheckTrustedEndpoint(const std::string& endpoint, TrustedUsers trusted);

@@ -9,7 +9,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/time/time.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
 #include "mdh/v1/expression.pb.h"
 
 namespace mdh {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/shortened.h"
+#include "core/base/shortened.h"
 #include "proto/error_details.h"
 
 namespace mdh {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/scalar_function.h"
-#include "core/scalar_value.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/scalar/scalar_function.h"
+#include "core/scalar/scalar_value.h"
 #include "mdh/v1/expression.pb.h"
 
 namespace mdh {

@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/exhaustion.h"
-#include "core/status.h"
+#include "core/base/exhaustion.h"
+#include "core/base/status.h"
 #include "proto/grpc_status.h"
 #include "server/call_limiter.h"
 #include "server/log_context.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/sha256.h"
+#include "core/base/sha256.h"
 #include "proto/bundle_file.h"
 #include "proto/bundle_layout.h"
 #include "proto/bundle_writer.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/admin.pb.h"
 #include "mdh/v1/record.pb.h"
 #include "server/store.h"

@@ -9,7 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "server/call_kind.h"
 #include "server/role_limits.h"
 #include "server/steady_time.h"

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 #include "proto/endpoint.h"
 #include "proto/error_details.h"
 #include "server/access_control.h"

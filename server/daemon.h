@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/status.h"
-#include "core/trusted_path.h"
+#include "core/base/status.h"
+#include "core/base/trusted_path.h"
 #include "proto/expression_conversion.h"
 #include "server/role.h"
 #include "server/tls_certificates.h"

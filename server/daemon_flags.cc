@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "core/cgroup.h"
+#include "core/device/cgroup.h"
 #include "proto/endpoint.h"
 #include "server/device_list.h"
 #include "server/principals.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "server/file_lock.h"
 
 namespace mdh {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 
 namespace mdh {
 

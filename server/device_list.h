@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "server/tuning_device.h"
 #include "tuner/device/find_devices.h"
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "core/exhaustion.h"
-#include "core/start_thread.h"
+#include "core/base/exhaustion.h"
+#include "core/base/start_thread.h"
 #include "server/leftovers.h"
 #include "tuner/device/find_devices.h"
 

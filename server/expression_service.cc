@@ -1,6 +1,6 @@
 #include "server/expression_service.h"
 
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "core/text/printer.h"
 #include "proto/grpc_status.h"
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 #include "tuner/measure/clock.h"
 
 namespace mdh {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "core/expression.h"
-#include "core/status.h"
-#include "core/tuning_parameters.h"
+#include "core/base/status.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/expression/expression.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/device_lease.h"
 #include "server/tuning_device.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 #include "proto/error_details.h"
 #include "server/kernel_key.h"
 #include "server/resource_names.h"

@@ -23,7 +23,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/device_catalogue.h"
 #include "server/job.h"

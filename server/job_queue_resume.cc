@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/exhaustion.h"
+#include "core/base/exhaustion.h"
 #include "proto/error_details.h"
 #include "proto/expression_conversion.h"
 #include "server/job_queue.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/exhaustion.h"
+#include "core/base/exhaustion.h"
 #include "server/job_queue.h"
 #include "server/kernel_key.h"
 #include "server/log_context.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/device_catalogue.h"
 #include "server/job.h"

@@ -9,8 +9,8 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
 #include "mdh/v1/record.pb.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/device_catalogue.h"

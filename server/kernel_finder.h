@@ -3,7 +3,7 @@
 #pragma once
 
 #include "absl/time/time.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/kernel.pb.h"
 #include "proto/expression_conversion.h"
 #include "server/device_catalogue.h"

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/kernel.h"
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "server/wire_reader.h"
 
 namespace mdh {

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "absl/types/span.h"
-#include "core/device_description.h"
-#include "core/expression.h"
+#include "core/device/device_description.h"
+#include "core/expression/expression.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
 

@@ -5,9 +5,9 @@
 
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
-#include "core/fuse_dimensions.h"
-#include "core/low_level_expression.h"
-#include "core/system_model.h"
+#include "core/decomposition/fuse_dimensions.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/device/system_model.h"
 #include "server/similar_records.h"
 #include "server/tuning_result_conversion.h"
 #include "tuner/mdh_space.h"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/status.h"
-#include "core/tuning_parameters.h"
+#include "core/base/status.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
+#include "core/expression/expression.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/device.pb.h"
 
 namespace mdh {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/status.h"
-#include "core/trusted_path.h"
+#include "core/base/status.h"
+#include "core/base/trusted_path.h"
 
 namespace mdh {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "server/kernel_finder.h"
 #include "server/lookup_metrics.h"
 #include "server/lookup_table.h"

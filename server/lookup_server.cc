@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "core/exhaustion.h"
-#include "core/start_thread.h"
+#include "core/base/exhaustion.h"
+#include "core/base/start_thread.h"
 #include "proto/error_details.h"
 #include "proto/grpc_status.h"
 #include "server/queue_event.h"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "server/kernel_service.h"
 #include "server/lookup_answers.h"
 #include "server/lookup_metrics.h"

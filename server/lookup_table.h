@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/synchronization/mutex.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
 #include "server/kernel_key.h"

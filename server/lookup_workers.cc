@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 
 namespace mdh {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "server/role.h"
 #include "server/role_limits.h"
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/kernel.h"
-#include "core/tuning_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
 #include "server/cache_state.h"

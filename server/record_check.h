@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/record.pb.h"
 #include "proto/expression_conversion.h"
 #include "server/store.h"

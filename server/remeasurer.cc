@@ -5,7 +5,7 @@
 #include <fstream>
 #include <utility>
 
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 #include "core/text/parser.h"
 #include "server/job_request.h"
 #include "server/kernel_key.h"

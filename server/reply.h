@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "proto/error_details.h"
 #include "proto/grpc_status.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "server/ready_reply.h"
 
 namespace mdh {

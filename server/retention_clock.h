@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/time/time.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "server/store.h"
 #include "tuner/measure/clock.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/role.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/device_description.h"
-#include "core/status.h"
-#include "core/tuning_parameters.h"
+#include "core/base/status.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
 #include "mdh/v1/record.pb.h"
 
 namespace mdh {
 
-// A canonical form (core/canonical.h) taken apart.
+// A canonical form (core/expression/canonical.h) taken apart.
 struct ExpressionShape {
   std::string structure;       // without sizes, extents and strides
   std::vector<int64_t> sizes;  // of the dimensions
@@ -43,8 +43,8 @@ std::optional<double> DistanceTo(const v1::TuningRecord& record, const v1::Kerne
                                  const v1::DeviceDescription& device);
 
 // The record's parameters for `device`: as they are, or translated from CUDA to OpenCL or back
-// (core/translate_parameters.h). Errors: InvalidArgument if they cannot be read, FailedPrecondition
-// if they are for another kind of device.
+// (core/decomposition/translate_parameters.h). Errors: InvalidArgument if they cannot be read,
+// FailedPrecondition if they are for another kind of device.
 Result<TuningParameters> ParametersFor(const DeviceDescription& device,
                                        const v1::TuningRecord& record);
 

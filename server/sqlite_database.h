@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 struct sqlite3;
 struct sqlite3_stmt;

@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/sqlite_database.h"
 #include "server/store.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 #include "server/sqlite_connection.h"
 #include "server/sqlite_integrity.h"
 #include "server/sqlite_jobs.h"

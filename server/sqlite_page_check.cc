@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 
 namespace mdh {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "server/sqlite_writer.h"
 
 namespace mdh {

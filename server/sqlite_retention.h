@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/admin.pb.h"
 #include "server/sqlite_database.h"
 #include "server/sqlite_results.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "server/sqlite_database.h"
 
 namespace mdh {

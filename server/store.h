@@ -12,7 +12,7 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/admin.pb.h"
 #include "mdh/v1/device.pb.h"
 #include "mdh/v1/kernel.pb.h"

@@ -13,7 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/study.pb.h"
 #include "server/study_store.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/study.pb.h"
 
 namespace mdh {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "server/job.h"
 #include "server/resource_names.h"
 #include "tuner/trial_book.h"

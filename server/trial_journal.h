@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "core/status.h"
-#include "core/tuning_parameters.h"
+#include "core/base/status.h"
+#include "core/decomposition/tuning_parameters.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/kernel_key.h"
 #include "server/store.h"

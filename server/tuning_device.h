@@ -9,8 +9,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "core/device_description.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/device/device_description.h"
 #include "mdh/v1/device.pb.h"
 #include "server/kernel_key.h"
 #include "tuner/measure/runner.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/tuning.pb.h"
 #include "tuner/tuning_loop.h"
 

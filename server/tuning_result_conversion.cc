@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "core/expression/touched_elements.h"
 #include "core/text/printer.h"
-#include "core/touched_elements.h"
 #include "proto/device_conversion.h"
 #include "server/device_catalogue.h"
 #include "server/kernel_key.h"

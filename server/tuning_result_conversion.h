@@ -2,7 +2,7 @@
 #pragma once
 
 #include "codegen/kernel.h"
-#include "core/expression.h"
+#include "core/expression/expression.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
 #include "tuner/tuning_loop.h"

@@ -9,7 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/lookup_table.h"
 #include "server/store.h"

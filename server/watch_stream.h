@@ -9,7 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "proto/grpc_status.h"
 #include "server/queue_event.h"
 

@@ -1,7 +1,7 @@
 #include "server/watch_streams.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 #include "proto/error_details.h"
 #include "server/steady_time.h"
 

@@ -1,7 +1,7 @@
 // NVIDIA's devices as their own driver of OpenCL describes them.
 #pragma once
 
-#include "core/device_description.h"
+#include "core/device/device_description.h"
 
 namespace mdh {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/combine_operator.h"
+#include "core/expression/combine_operator.h"
 #include "tests/random_expression.h"
 
 namespace mdh {

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "core/expression.h"
-#include "core/interpreter.h"
+#include "core/expression/expression.h"
+#include "core/expression/interpreter.h"
 
 namespace mdh {
 

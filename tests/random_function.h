@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/scalar_function.h"
+#include "core/scalar/scalar_function.h"
 #include "tests/random_expression.h"
 
 namespace mdh {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/keyed_form.h"
+#include "core/decomposition/keyed_form.h"
 #include "tests/random_function.h"
 #include "tests/random_type.h"
 #include "tests/random_view.h"

@@ -1,8 +1,8 @@
-// Random expressions whose results have keys (core/keyed_form.h): rarely what random functions
-// give.
+// Random expressions whose results have keys (core/decomposition/keyed_form.h): rarely what random
+// functions give.
 #pragma once
 
-#include "core/expression.h"
+#include "core/expression/expression.h"
 #include "tests/random_expression.h"
 
 namespace mdh {

@@ -6,11 +6,11 @@
 #include <functional>
 #include <numeric>
 
-#include "core/constraints.h"
-#include "core/keyed_form.h"
-#include "core/low_level_expression.h"
-#include "core/nest_constraints.h"
-#include "core/round.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/keyed_form.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/decomposition/nest_constraints.h"
 
 namespace mdh {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <optional>
 
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/numerics.h"
-#include "core/system_model.h"
-#include "core/tuning_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 #include "tests/random_expression.h"
 
 namespace mdh {

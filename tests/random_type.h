@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/element_type.h"
+#include "core/expression/element_type.h"
 #include "tests/random_expression.h"
 
 namespace mdh {

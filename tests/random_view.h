@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/expression.h"
+#include "core/expression/expression.h"
 #include "tests/random_expression.h"
 
 namespace mdh {

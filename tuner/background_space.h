@@ -3,8 +3,8 @@
 
 #include <future>
 
-#include "core/fuse_dimensions.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/decomposition/fuse_dimensions.h"
 #include "tuner/first_points.h"
 #include "tuner/mdh_space.h"
 #include "tuner/trial_book.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/tuning_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
 
 namespace mdh {
 namespace {

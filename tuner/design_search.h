@@ -10,9 +10,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "codegen/block_candidates.h"
 #include "codegen/block_moves.h"
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/system_model.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

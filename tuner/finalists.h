@@ -7,8 +7,8 @@
 
 #include "absl/types/span.h"
 #include "codegen/kernel.h"
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
 #include "tuner/measure/measurement.h"
 #include "tuner/measure/runner.h"
 #include "tuner/tuning_loop.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "codegen/default_parameters.h"
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/numerics.h"
-#include "core/system_model.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 #include "tuner/tuning_loop.h"
 
 namespace mdh {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/fuse_dimensions.h"
-#include "core/validate.h"
+#include "core/decomposition/fuse_dimensions.h"
+#include "core/decomposition/validate.h"
 #include "tuner/mdh_space_kind.h"
 
 namespace mdh {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/constraints.h"
-#include "core/low_level_expression.h"
-#include "core/nest_constraints.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/decomposition/nest_constraints.h"
 
 namespace mdh {
 

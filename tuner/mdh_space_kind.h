@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/system_model.h"
-#include "core/tuning_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/expression/expression.h"
 #include "tuner/mdh_space_parts.h"
 
 namespace mdh {

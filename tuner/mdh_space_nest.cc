@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/constraints.h"
-#include "core/keyed_form.h"
-#include "core/validate.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/keyed_form.h"
+#include "core/decomposition/validate.h"
 
 namespace mdh {
 namespace {

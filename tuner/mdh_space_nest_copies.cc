@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 #include "tuner/mdh_space_nest.h"
 
 namespace mdh {

@@ -3,7 +3,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/nest_constraints.h"
+#include "core/decomposition/nest_constraints.h"
 #include "tuner/mdh_space_nest.h"
 
 namespace mdh {

@@ -1,13 +1,13 @@
 // The limits of devices on configurations that are lowered level by level. Every limit of
-// core/validate_nest.cc has its constraint here, never a weaker one.
+// core/decomposition/validate_nest.cc has its constraint here, never a weaker one.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "core/constraints.h"
-#include "core/round.h"
-#include "core/touched_elements.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+#include "core/expression/touched_elements.h"
 #include "tuner/mdh_space_nest.h"
 
 namespace mdh {

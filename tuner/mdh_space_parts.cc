@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/device_compilers.h"
+#include "core/decomposition/device_compilers.h"
 
 namespace mdh {
 

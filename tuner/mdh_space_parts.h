@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/device_description.h"
-#include "core/tuning_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {

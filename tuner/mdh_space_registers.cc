@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/narrow_reduction.h"
 #include "codegen/tile_choice.h"
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 

@@ -1,14 +1,14 @@
 // The limits of CPUs on configurations with register tiles. Every limit of
-// core/validate_register_tiles.cc has its constraint here, never a weaker one.
+// core/decomposition/validate_register_tiles.cc has its constraint here, never a weaker one.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 #include "tuner/mdh_space_registers.h"
 
 namespace mdh {
 
-// Vectors and single points that cover `points` (core/constraints.cc).
+// Vectors and single points that cover `points` (core/decomposition/constraints.cc).
 Formula RegisterDecompositions::Pieces(const Formula& points, int d) const {
   if (!has_lanes_[d]) return points;
   const Formula vectors = FloorDivide(points, lanes_of_[d]), rest = points % lanes_of_[d];

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/device_description.h"
+#include "core/device/device_description.h"
 #include "tuner/measure/runner.h"
 #include "tuner/trial_book.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 #include "tuner/measure/verdict.h"
 
 namespace mdh {

@@ -14,9 +14,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "codegen/kernel.h"
-#include "core/expression.h"
-#include "core/numerics.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 #include "tuner/measure/runner.h"
 
 namespace mdh {

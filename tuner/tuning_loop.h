@@ -9,11 +9,11 @@
 
 #include "absl/types/span.h"
 #include "codegen/kernel.h"
-#include "core/expression.h"
-#include "core/numerics.h"
-#include "core/status.h"
-#include "core/system_model.h"
-#include "core/tuning_parameters.h"
+#include "core/base/status.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/system_model.h"
+#include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 #include "tuner/measure/runner.h"
 #include "tuner/search/abort_condition.h"
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/c/mdh.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 

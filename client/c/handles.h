@@ -11,8 +11,8 @@
 #include "client/client.h"
 #include "client/cpu_kernel.h"
 #include "client/lookup_cache.h"
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
 
 struct mdh_error {
   mdh_code code;

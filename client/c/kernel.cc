@@ -4,7 +4,7 @@
 
 #include "client/c/boundary.h"
 #include "client/c/handles.h"
-#include "core/scalar_type.h"
+#include "core/scalar/scalar_type.h"
 
 namespace mdh {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "client/c/handles.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 

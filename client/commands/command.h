@@ -9,7 +9,7 @@
 #include <string>
 
 #include "client/client.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/device.pb.h"
 
 namespace mdh {

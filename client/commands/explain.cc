@@ -8,10 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "client/commands/expression_facts.h"
 #include "client/commands/formatting.h"
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
+#include "core/expression/touched_elements.h"
+#include "core/expression/unreached_elements.h"
 #include "core/text/printer.h"
-#include "core/touched_elements.h"
-#include "core/unreached_elements.h"
 
 namespace mdh {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/expression.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

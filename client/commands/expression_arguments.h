@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
 #include "core/text/parser.h"
 
 namespace mdh {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "core/combine_laws.h"
+#include "core/expression/combine_laws.h"
 
 namespace mdh {
 namespace {

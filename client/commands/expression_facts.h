@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/expression.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

@@ -12,8 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "client/commands/formatting.h"
 #include "client/commands/text_table.h"
-#include "core/scalar_type.h"
-#include "core/wrap_lines.h"
+#include "core/base/wrap_lines.h"
+#include "core/scalar/scalar_type.h"
 
 namespace mdh {
 namespace {

@@ -11,7 +11,7 @@
 #include "client/commands/record_format.h"
 #include "client/commands/terminal.h"
 #include "client/commands/text_table.h"
-#include "core/numerics.h"
+#include "core/expression/numerics.h"
 
 namespace mdh {
 namespace {

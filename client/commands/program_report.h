@@ -7,7 +7,7 @@
 #include <string>
 
 #include "client/commands/trial_source.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 
 namespace mdh {
 namespace {

@@ -5,8 +5,8 @@
 #include "absl/strings/str_replace.h"
 #include "client/commands/formatting.h"
 #include "client/report/decomposition_data.h"
-#include "core/low_level_summary.h"
-#include "core/wrap_lines.h"
+#include "core/base/wrap_lines.h"
+#include "core/decomposition/low_level_summary.h"
 
 namespace mdh {
 namespace {

@@ -9,8 +9,8 @@
 namespace mdh {
 
 // Four lines: expression, device and time; speed and share of the bound; how much faster than
-// others; the parts of all layers in short form (core/low_level_summary.h). Further lines where
-// something is to be known, such as that others used the machine.
+// others; the parts of all layers in short form (core/decomposition/low_level_summary.h). Further
+// lines where something is to be known, such as that others used the machine.
 std::string FormatRecord(const v1::TuningRecord& record);
 
 // What `--table` adds: the search, how results were checked, the record's name, and the low-level

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/terminal.h"
-#include "core/wrap_lines.h"
+#include "core/base/wrap_lines.h"
 
 namespace mdh {
 namespace {

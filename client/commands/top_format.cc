@@ -9,7 +9,7 @@
 #include "client/commands/formatting.h"
 #include "client/commands/job_format.h"
 #include "client/commands/text_table.h"
-#include "core/wrap_lines.h"
+#include "core/base/wrap_lines.h"
 
 namespace mdh {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "client/client_options.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/study.pb.h"
 
 namespace mdh {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "core/low_level_buffers.h"
-#include "core/low_level_summary.h"
+#include "core/decomposition/low_level_buffers.h"
+#include "core/decomposition/low_level_summary.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "proto/device_conversion.h"

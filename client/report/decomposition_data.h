@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/low_level_expression.h"
+#include "core/decomposition/low_level_expression.h"
 #include "mdh/v1/device.pb.h"
 #include "mdh/v1/record.pb.h"
 

@@ -15,9 +15,9 @@
 #include "client/report/parameter_importance.h"
 #include "client/report/report_page.h"
 #include "client/report/trial_data.h"
+#include "core/expression/touched_elements.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
-#include "core/touched_elements.h"
 
 namespace mdh {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "client/report/report_files.h"
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 
 namespace mdh {
 namespace {

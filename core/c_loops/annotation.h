@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/c_loops/clang_unit.h"
-#include "core/status.h"
 
 namespace mdh {
 

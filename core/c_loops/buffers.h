@@ -9,7 +9,7 @@
 
 #include "core/c_loops/evaluator.h"
 #include "core/c_loops/loop_nest.h"
-#include "core/expression.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

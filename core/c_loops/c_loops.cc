@@ -10,12 +10,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/identifier.h"
+#include "core/base/text_view.h"
 #include "core/c_loops/annotation.h"
 #include "core/c_loops/clang_unit.h"
 #include "core/c_loops/nest_conversion.h"
-#include "core/identifier.h"
 #include "core/text/source.h"
-#include "core/text_view.h"
 
 namespace mdh {
 namespace {

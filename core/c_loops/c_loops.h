@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
 #include "core/text/parser.h"
 
 namespace mdh {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/element_type.h"
-#include "core/scalar_type.h"
-#include "core/scalar_value.h"
+#include "core/expression/element_type.h"
+#include "core/scalar/scalar_type.h"
+#include "core/scalar/scalar_value.h"
 
 namespace mdh {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/c_loops/c_syntax.h"
-#include "core/status.h"
 #include "core/text/source.h"
 
 namespace mdh {

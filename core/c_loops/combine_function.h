@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/c_loops/clang_unit.h"
-#include "core/combine_operator.h"
-#include "core/status.h"
+#include "core/expression/combine_operator.h"
 
 namespace mdh {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/c_loops/c_syntax.h"
 #include "core/c_loops/clang_unit.h"
 #include "core/c_loops/scalar_builder.h"
-#include "core/status.h"
 
 namespace mdh {
 

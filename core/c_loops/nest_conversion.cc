@@ -11,7 +11,7 @@
 #include "core/c_loops/buffers.h"
 #include "core/c_loops/combine_function.h"
 #include "core/c_loops/nest_operators.h"
-#include "core/expression_place.h"
+#include "core/expression/expression_place.h"
 
 namespace mdh {
 namespace {

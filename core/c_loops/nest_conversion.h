@@ -6,7 +6,7 @@
 
 #include "core/c_loops/annotation.h"
 #include "core/c_loops/clang_unit.h"
-#include "core/expression.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

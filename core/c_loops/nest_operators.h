@@ -8,7 +8,7 @@
 #include "core/c_loops/buffers.h"
 #include "core/c_loops/clang_unit.h"
 #include "core/c_loops/evaluator.h"
-#include "core/combine_operator.h"
+#include "core/expression/combine_operator.h"
 
 namespace mdh {
 

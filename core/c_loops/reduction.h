@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/c_loops/scalar_builder.h"
-#include "core/combine_operator.h"
+#include "core/expression/combine_operator.h"
 
 namespace mdh {
 

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/scalar_function.h"
+#include "core/scalar/scalar_function.h"
 
 namespace mdh {
 

@@ -2,7 +2,7 @@
 // where its stack ends.
 #pragma once
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "core/text/source.h"
 
 namespace mdh {

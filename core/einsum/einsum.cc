@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/base/text_view.h"
 #include "core/einsum/einsum_syntax.h"
 #include "core/text/source.h"
-#include "core/text_view.h"
 
 namespace mdh {
 namespace {

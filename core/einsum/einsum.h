@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/expression.h"
-#include "core/scalar_type.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
+#include "core/scalar/scalar_type.h"
 #include "core/text/parser.h"
 
 namespace mdh {

@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "core/expression.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 namespace {

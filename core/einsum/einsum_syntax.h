@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "core/text/source.h"
 
 namespace mdh {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/index_function.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/index_function.h"
 #include "core/text/token_stream.h"
 
 namespace mdh {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/expression.h"
+#include "core/expression/expression.h"
 #include "core/text/function_syntax.h"
 #include "core/text/parser.h"
 #include "core/text/token_stream.h"

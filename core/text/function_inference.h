@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "core/text/function_syntax.h"
 #include "core/text/type_syntax.h"
 

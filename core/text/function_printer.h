@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/scalar_function.h"
+#include "core/scalar/scalar_function.h"
 
 namespace mdh {
 

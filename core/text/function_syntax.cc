@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/expression.h"
-#include "core/identifier.h"
+#include "core/base/identifier.h"
+#include "core/expression/expression.h"
 #include "core/text/operator_names.h"
 
 namespace mdh {

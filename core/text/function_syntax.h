@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/scalar_function.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/scalar/scalar_function.h"
 #include "core/text/affine_parser.h"
 #include "core/text/literal_syntax.h"
 #include "core/text/token_stream.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/scalar_function.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/scalar/scalar_function.h"
 #include "core/text/function_inference.h"
 #include "core/text/function_syntax.h"
 

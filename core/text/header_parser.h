@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "core/text/affine_parser.h"
 #include "core/text/function_syntax.h"
 #include "core/text/parser.h"

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/element_type.h"
-#include "core/scalar_value.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/element_type.h"
+#include "core/scalar/scalar_value.h"
 #include "core/text/token_stream.h"
 
 namespace mdh {

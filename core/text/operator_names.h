@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "absl/strings/string_view.h"
-#include "core/scalar_function.h"
+#include "core/scalar/scalar_function.h"
 #include "core/text/token_stream.h"
 
 namespace mdh {

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/expression_place.h"
+#include "core/base/text_view.h"
+#include "core/expression/expression_place.h"
 #include "core/text/definition_syntax.h"
 #include "core/text/function_typing.h"
 #include "core/text/header_parser.h"
 #include "core/text/source.h"
-#include "core/text_view.h"
 
 namespace mdh {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

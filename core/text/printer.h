@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/expression.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 

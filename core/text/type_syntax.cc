@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/identifier.h"
+#include "core/base/identifier.h"
 
 namespace mdh {
 namespace {

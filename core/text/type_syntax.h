@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "core/element_type.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/element_type.h"
 #include "core/text/token_stream.h"
 
 namespace mdh {

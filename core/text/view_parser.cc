@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/identifier.h"
+#include "core/base/identifier.h"
 #include "core/text/literal_syntax.h"
 
 namespace mdh {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
 #include "core/text/affine_parser.h"
 #include "core/text/token_stream.h"
 #include "core/text/type_syntax.h"

@@ -20,7 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
-#include "core/low_level_expression.h"
+#include "core/decomposition/low_level_expression.h"
 #include "core/text/parser.h"
 #include "tests/benchmarks/benchmark_case.h"
 #include "tests/tuner/busy_loops.h"

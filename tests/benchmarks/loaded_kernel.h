@@ -5,7 +5,7 @@
 #include <string>
 
 #include "codegen/kernel.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tests/benchmarks/loaded_library.h"
 
 namespace mdh {
@@ -23,7 +23,7 @@ class LoadedKernel {
   LoadedKernel& operator=(const LoadedKernel&) = delete;
 
   // `buffers`: inputs, then outputs, as in Kernel::arguments. As programs call it
-  // (core/kernel_call.h).
+  // (core/decomposition/kernel_call.h).
   void Run(void* const* buffers);
 
  private:

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/status.h"
-#include "core/tuning_parameters.h"
+#include "core/base/status.h"
+#include "core/decomposition/tuning_parameters.h"
 
 namespace mdh {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/device_description.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/device/device_description.h"
 #include "tests/benchmarks/benchmark_case.h"
 #include "tests/benchmarks/loaded_library.h"
 

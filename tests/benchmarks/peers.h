@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/expression.h"
+#include "core/expression/expression.h"
 #include "tests/benchmarks/benchmark_case.h"
 
 namespace mdh {

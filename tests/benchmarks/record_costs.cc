@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
-#include "core/low_level_expression.h"
+#include "core/decomposition/low_level_expression.h"
 #include "core/text/parser.h"
 #include "tests/benchmarks/benchmark_case.h"
 #include "tuner/mdh_space.h"

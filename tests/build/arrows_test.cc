@@ -34,14 +34,15 @@ const std::vector<Arrow>& Arrows() {
       {"core/command_line/", {"core/command_line/", "CLI/"}},
       {"core/", {"core/", "openssl/"}},
       {"codegen/", {"core/", "codegen/"}},
-      {"tuner/space/", {"core/start_thread.h", "core/status.h", "tuner/space/"}},
-      {"tuner/search/", {"core/status.h", "tuner/space/", "tuner/search/"}},
+      {"tuner/space/", {"core/base/start_thread.h", "core/base/status.h", "tuner/space/"}},
+      {"tuner/search/", {"core/base/status.h", "tuner/space/", "tuner/search/"}},
       {"tuner/study/",
-       {"core/status.h", "tuner/space/", "tuner/search/", "tuner/study/", "mdh/v1/study.pb.h",
+       {"core/base/status.h", "tuner/space/", "tuner/search/", "tuner/study/", "mdh/v1/study.pb.h",
         "google/protobuf/"}},
       {"tuner/program/",
-       {"core/shortened.h", "core/status.h", "tuner/space/", "tuner/search/", "tuner/study/",
-        "tuner/program/", "tuner/device/", "tuner/measure/", "mdh/v1/", "google/protobuf/"}},
+       {"core/base/shortened.h", "core/base/status.h", "tuner/space/", "tuner/search/",
+        "tuner/study/", "tuner/program/", "tuner/device/", "tuner/measure/", "mdh/v1/",
+        "google/protobuf/"}},
       {"tuner/", {"core/", "codegen/", "tuner/", "mdh/v1/runner.pb.h", "google/protobuf/"}},
       {"proto/", {"core/", "proto/", "mdh/v1/", "grpc", "google/"}},
       {"client/",
@@ -110,12 +111,13 @@ TEST(Arrows, FindsWhatIsForbidden) {
   EXPECT_THAT(
       ForbiddenIncludes("core/a.cc", "#include <vector>\n  # include \"codegen/kernel.h\"\n"),
       ElementsAre("core/a.cc:2: core/ may not use codegen/kernel.h"));
-  EXPECT_THAT(ForbiddenIncludes("tuner/search/a.h", "#include \"core/expression.h\"\n"), SizeIs(1));
-  EXPECT_THAT(ForbiddenIncludes("tuner/measure/a.h", "#include \"core/expression.h\"\n"),
+  EXPECT_THAT(ForbiddenIncludes("tuner/search/a.h", "#include \"core/expression/expression.h\"\n"),
+              SizeIs(1));
+  EXPECT_THAT(ForbiddenIncludes("tuner/measure/a.h", "#include \"core/expression/expression.h\"\n"),
               IsEmpty());
   EXPECT_THAT(ForbiddenIncludes("codegen/a.cc", "#include <grpcpp/grpcpp.h>\n"), SizeIs(1));
   EXPECT_THAT(ForbiddenIncludes("server/a.cc", "#include \"client/client.h\"\n"), SizeIs(1));
-  EXPECT_THAT(ForbiddenIncludes("server/a.cc", "#include \"../core/status.h\"\n"), SizeIs(1));
+  EXPECT_THAT(ForbiddenIncludes("server/a.cc", "#include \"../core/base/status.h\"\n"), SizeIs(1));
 }
 
 TEST(Arrows, EveryIncludeFollowsAnArrow) {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/default_block_parameters.h"
 #include "codegen/default_parameters.h"
-#include "core/kernel_call.h"
+#include "core/decomposition/kernel_call.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/property/worker_pool.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/expression.h"
-#include "core/tuning_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/expression/expression.h"
 #include "tests/benchmarks/benchmark_case.h"
 #include "tests/property/block_backend.h"
 

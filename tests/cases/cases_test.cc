@@ -3,7 +3,7 @@
 #include "codegen/block_cost.h"
 #include "codegen/block_design.h"
 #include "codegen/default_block_parameters.h"
-#include "core/nest_constraints.h"
+#include "core/decomposition/nest_constraints.h"
 #include "core/text/parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

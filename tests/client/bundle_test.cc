@@ -1,7 +1,7 @@
 #include "client/bundle.h"
 
 #include "client/client.h"
-#include "core/device_description.h"
+#include "core/device/device_description.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/bundle_writer.h"

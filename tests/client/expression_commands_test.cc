@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "client/commands/command.h"
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/expression_conversion.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "client/commands/expression_arguments.h"
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/commands/formatting.h"
-#include "core/wrap_lines.h"
+#include "core/base/wrap_lines.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/report_samples.h"

@@ -1,7 +1,7 @@
 #include "client/commands/text_table.h"
 
 #include "client/commands/job_format.h"
-#include "core/wrap_lines.h"
+#include "core/base/wrap_lines.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

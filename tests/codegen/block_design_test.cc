@@ -14,7 +14,7 @@
 #include "codegen/block_moves.h"
 #include "codegen/combine_slots.h"
 #include "codegen/default_parameters.h"
-#include "core/nest_constraints.h"
+#include "core/decomposition/nest_constraints.h"
 #include "tests/shipped_expression.h"
 
 namespace mdh {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 #include "core/text/parser.h"
 #include "tests/shipped_expression.h"
 

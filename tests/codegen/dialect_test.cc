@@ -10,7 +10,7 @@
 #include "codegen/c_printer.h"
 #include "codegen/c_spelling.h"
 #include "codegen/loop_program_text.h"
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 #include "tests/codegen/block_program.h"
 #include "tests/codegen/golden_file.h"
 #include "tests/codegen/scalar_cases.h"

@@ -13,7 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 #include "tests/codegen/block_program.h"
 #include "tests/codegen/scalar_cases.h"
 #include "tests/error_message.h"

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "codegen/loop_program.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 

@@ -16,7 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
-#include "core/identifier.h"
+#include "core/base/identifier.h"
 #include "core/text/parser.h"
 #include "tests/error_message.h"
 #include "tests/server/temporary_directory.h"

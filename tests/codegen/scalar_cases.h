@@ -1,5 +1,5 @@
 // Every scalar operation on every type as a loop program: what printers must spell, compilers
-// accept, and devices compute as core/scalar_function.h says.
+// accept, and devices compute as core/scalar/scalar_function.h says.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/c_block_unit.h"
 #include "codegen/loop_program.h"
-#include "core/scalar_function.h"
+#include "core/scalar/scalar_function.h"
 
 namespace mdh {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "codegen/default_parameters.h"
-#include "core/low_level_expression.h"
+#include "core/decomposition/low_level_expression.h"
 #include "tests/shipped_expression.h"
 
 namespace mdh {

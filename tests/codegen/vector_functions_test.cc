@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/c_prelude.h"
 #include "codegen/c_spelling.h"
-#include "core/scalar_function.h"
+#include "core/scalar/scalar_function.h"
 #include "tests/codegen/compiled_prelude.h"
 
 namespace mdh {

@@ -1,5 +1,5 @@
 // One digest per meaning.
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Operators that may not be applied in any order are refused with a counterexample.
-#include "core/combine_laws.h"
+#include "core/expression/combine_laws.h"
 
 #include <gtest/gtest.h>
 

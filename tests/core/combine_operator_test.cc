@@ -1,5 +1,5 @@
 // Combine operators and their neutral elements.
-#include "core/combine_operator.h"
+#include "core/expression/combine_operator.h"
 
 #include <gtest/gtest.h>
 

@@ -5,9 +5,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/constraints.h"
-#include "core/device_description.h"
-#include "core/system_model.h"
+#include "core/decomposition/constraints.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
 #include "tests/error_message.h"
 
 namespace mdh {

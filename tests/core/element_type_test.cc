@@ -1,5 +1,5 @@
 // Types of buffer elements.
-#include "core/element_type.h"
+#include "core/expression/element_type.h"
 
 #include <gtest/gtest.h>
 

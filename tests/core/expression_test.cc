@@ -1,5 +1,5 @@
 // Checks and properties of expressions.
-#include "core/expression.h"
+#include "core/expression/expression.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/expression_place.h"
+#include "core/expression/expression_place.h"
 #include "tests/error_message.h"
 
 namespace mdh {

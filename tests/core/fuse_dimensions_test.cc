@@ -1,9 +1,9 @@
-#include "core/fuse_dimensions.h"
+#include "core/decomposition/fuse_dimensions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/interpreter.h"
+#include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/error_message.h"

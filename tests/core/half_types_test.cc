@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/scalar_function.h"
-#include "core/scalar_value.h"
+#include "core/scalar/scalar_function.h"
+#include "core/scalar/scalar_value.h"
 
 namespace mdh {
 namespace {

@@ -1,6 +1,6 @@
 // The CPU of machines that are made up of files: control groups of both versions, threads that
 // share a core, fast and slow cores.
-#include "core/host_cpu.h"
+#include "core/device/host_cpu.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cgroup.h"
+#include "core/device/cgroup.h"
 #include "tests/server/temporary_directory.h"
 
 namespace mdh {

@@ -1,5 +1,5 @@
 // The decision about double writes against trying all pairs of points.
-#include "core/injectivity.h"
+#include "core/expression/injectivity.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The interpreter against hand-written loop nests.
-#include "core/interpreter.h"
+#include "core/expression/interpreter.h"
 
 #include <gtest/gtest.h>
 

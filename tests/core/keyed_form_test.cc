@@ -1,5 +1,5 @@
 // Which expressions have results by key, and what is taken from them.
-#include "core/keyed_form.h"
+#include "core/decomposition/keyed_form.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

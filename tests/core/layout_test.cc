@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/canonical.h"
-#include "core/expression.h"
-#include "core/interpreter.h"
+#include "core/expression/canonical.h"
+#include "core/expression/expression.h"
+#include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "tests/error_message.h"
 

@@ -1,4 +1,4 @@
-#include "core/low_level_summary.h"
+#include "core/decomposition/low_level_summary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "core/text/parser.h"
 #include "tests/error_message.h"
 #include "tests/random_expression.h"

@@ -1,12 +1,12 @@
 // Building, simplifying and comparing scalar functions.
-#include "core/scalar_function.h"
+#include "core/scalar/scalar_function.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "core/scalar_canonical.h"
+#include "core/scalar/scalar_canonical.h"
 #include "core/text/printer.h"
 #include "tests/error_message.h"
 

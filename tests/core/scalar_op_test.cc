@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/scalar_function.h"
+#include "core/scalar/scalar_function.h"
 #include "tests/error_message.h"
 
 namespace mdh {

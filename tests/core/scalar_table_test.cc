@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/scalar_canonical.h"
-#include "core/scalar_function.h"
+#include "core/scalar/scalar_canonical.h"
+#include "core/scalar/scalar_function.h"
 #include "tests/error_message.h"
 
 namespace mdh {

@@ -1,5 +1,5 @@
 // The table of types, and values of every type.
-#include "core/scalar_type.h"
+#include "core/scalar/scalar_type.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "core/scalar_value.h"
+#include "core/scalar/scalar_value.h"
 
 namespace mdh {
 namespace {

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 

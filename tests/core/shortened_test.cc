@@ -1,8 +1,8 @@
-#include "core/shortened.h"
+#include "core/base/shortened.h"
 
 #include <gtest/gtest.h>
 
-#include "core/device_compilers.h"
+#include "core/decomposition/device_compilers.h"
 
 namespace mdh {
 namespace {

@@ -1,5 +1,5 @@
 // Touched elements and bytes beside counting them one by one.
-#include "core/touched_elements.h"
+#include "core/expression/touched_elements.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/translate_parameters.h"
+#include "core/decomposition/translate_parameters.h"
 
 #include <gtest/gtest.h>
 

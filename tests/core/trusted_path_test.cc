@@ -1,4 +1,4 @@
-#include "core/trusted_path.h"
+#include "core/base/trusted_path.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,10 +1,10 @@
-#include "core/tuning_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "core/low_level_expression.h"
+#include "core/decomposition/low_level_expression.h"
 #include "core/text/parser.h"
 
 namespace mdh {

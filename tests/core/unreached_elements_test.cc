@@ -1,5 +1,5 @@
 // Which elements no index function reaches: by the strides of index functions, and point by point.
-#include "core/unreached_elements.h"
+#include "core/expression/unreached_elements.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/wrap_lines.h"
+#include "core/base/wrap_lines.h"
 
 #include <gtest/gtest.h>
 

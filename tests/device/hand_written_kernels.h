@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "codegen/kernel.h"
-#include "core/interpreter.h"
+#include "core/expression/interpreter.h"
 #include "tuner/device/compute_device.h"
 #include "tuner/device/cuda_driver.h"
 #include "tuner/device/nvrtc.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/interpreter.h"
+#include "core/expression/interpreter.h"
 #include "tests/front_ends/expect_same.h"
 
 namespace mdh {

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/error_message.h"

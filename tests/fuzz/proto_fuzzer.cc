@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "proto/expression_conversion.h"

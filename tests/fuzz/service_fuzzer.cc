@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-#include "core/sha256.h"
+#include "core/base/sha256.h"
 #include "tests/fuzz/message_mutator.h"
 #include "tests/fuzz/request.h"
 #include "tests/server/service_fixture.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 

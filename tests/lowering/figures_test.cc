@@ -14,9 +14,9 @@
 #include <cstdlib>
 
 #include "absl/strings/str_replace.h"
-#include "core/interpreter.h"
-#include "core/low_level_expression.h"
-#include "core/low_level_interpreter.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/decomposition/low_level_interpreter.h"
+#include "core/expression/interpreter.h"
 #include "tests/lowering/lowering_case.h"
 #include "tests/random_expression.h"
 

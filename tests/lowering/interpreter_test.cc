@@ -2,7 +2,7 @@
 // it: random expressions with random configurations, of all system models.
 #include <gtest/gtest.h>
 
-#include "core/low_level_interpreter.h"
+#include "core/decomposition/low_level_interpreter.h"
 #include "core/text/printer.h"
 #include "tests/error_message.h"
 #include "tests/lowering/lowering_case.h"

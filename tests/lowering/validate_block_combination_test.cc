@@ -2,7 +2,7 @@
 // not.
 #include <gtest/gtest.h>
 
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 #include "tests/lowering/validate_fixture.h"
 
 namespace mdh {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "core/low_level_expression.h"
+#include "core/decomposition/low_level_expression.h"
 #include "tests/error_message.h"
 #include "tests/lowering/lowering_case.h"
 

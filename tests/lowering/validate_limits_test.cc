@@ -1,7 +1,7 @@
 // Constraints of programming models, numerics policies and limits of devices, with their messages.
 #include <gtest/gtest.h>
 
-#include "core/constraints.h"
+#include "core/decomposition/constraints.h"
 #include "tests/lowering/validate_fixture.h"
 
 namespace mdh {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/interpreter.h"
-#include "core/low_level_expression.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/expression/interpreter.h"
 #include "tests/property/kernel_judge.h"
 #include "tests/random_expression.h"
 #include "tuner/device/compute_device.h"

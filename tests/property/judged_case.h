@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "codegen/default_parameters.h"
-#include "core/interpreter.h"
+#include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "tests/property/block_backend.h"
 #include "tests/property/block_pairs.h"

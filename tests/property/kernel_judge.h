@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "codegen/kernel.h"
-#include "core/expression.h"
-#include "core/interpreter.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
+#include "core/expression/interpreter.h"
 
 namespace mdh {
 

@@ -9,7 +9,7 @@
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
 #include "codegen/narrow_reduction.h"
-#include "core/interpreter.h"
+#include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "gtest/gtest.h"
 #include "tests/error_message.h"

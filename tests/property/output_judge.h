@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/expression.h"
-#include "core/unreached_elements.h"
+#include "core/expression/expression.h"
+#include "core/expression/unreached_elements.h"
 
 namespace mdh {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/expression/unreached_elements.h"
 #include "core/text/printer.h"
-#include "core/unreached_elements.h"
 #include "tests/random_expression.h"
 
 namespace mdh {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/interpreter.h"
+#include "core/expression/interpreter.h"
+#include "core/expression/unreached_elements.h"
 #include "core/text/printer.h"
-#include "core/unreached_elements.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

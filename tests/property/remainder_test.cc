@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/kernel.h"
-#include "core/interpreter.h"
+#include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "gtest/gtest.h"
 #include "tests/error_message.h"

@@ -1,7 +1,7 @@
 #include "tests/property/round_trip.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "proto/expression_conversion.h"

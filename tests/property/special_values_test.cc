@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/default_parameters.h"
 #include "codegen/kernel.h"
-#include "core/interpreter.h"
+#include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "tests/property/kernel_judge.h"
 #include "tests/shipped_expression.h"

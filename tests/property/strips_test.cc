@@ -1,7 +1,7 @@
 // Copies in strips of register tiles, with tiles at edges of which there are few (those are
 // generated differently): configurations of which random ones are hardly ever, and searches often.
 #include "codegen/kernel.h"
-#include "core/interpreter.h"
+#include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "gtest/gtest.h"
 #include "tests/error_message.h"

@@ -9,7 +9,7 @@
 #include <limits>
 #include <thread>
 
-#include "core/sha256.h"
+#include "core/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/bundle_layout.h"

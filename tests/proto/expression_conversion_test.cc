@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/matmul_expression.h"

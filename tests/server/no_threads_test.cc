@@ -1,5 +1,5 @@
 // Where the system gives no thread, what needs one is refused by name, or goes on without.
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/file_watch.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/sha256.h"
+#include "core/base/sha256.h"
 #include "mdh/v1/admin.pb.h"
 #include "mdh/v1/record.pb.h"
 #include "proto/bundle_layout.h"

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "codegen/kernel.h"
-#include "core/system_model.h"
+#include "core/device/system_model.h"
 #include "core/text/parser.h"
 #include "gtest/gtest.h"
 #include "proto/device_conversion.h"

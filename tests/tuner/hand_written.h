@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/kernel.h"
-#include "core/expression.h"
+#include "core/expression/expression.h"
 
 namespace mdh {
 

@@ -1,7 +1,7 @@
 // The decompositions of Figures 20-23 are in the spaces of their models at their sizes.
 #include <gtest/gtest.h>
 
-#include "core/low_level_expression.h"
+#include "core/decomposition/low_level_expression.h"
 #include "tests/lowering/lowering_case.h"
 #include "tuner/mdh_space.h"
 

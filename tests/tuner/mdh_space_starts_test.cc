@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/default_parameters.h"
-#include "core/low_level_expression.h"
+#include "core/decomposition/low_level_expression.h"
 #include "tests/lowering/lowering_case.h"
 #include "tests/shipped_expression.h"
 #include "tests/tuner/space_problems.h"

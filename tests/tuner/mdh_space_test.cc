@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-#include "core/low_level_expression.h"
+#include "core/decomposition/low_level_expression.h"
 #include "tests/error_message.h"
 #include "tests/tuner/space_problems.h"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 #include "gtest/gtest.h"
 #include "tests/sanitized.h"
 #include "tests/server/matmul_expression.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "gtest/gtest.h"
 #include "tuner/measure/runner.h"
 

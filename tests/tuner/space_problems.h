@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/system_model.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/expression/expression.h"
 #include "core/text/parser.h"
 
 namespace mdh {

@@ -11,7 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "gmock/gmock.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/processes.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 

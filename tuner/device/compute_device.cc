@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/kernel.h"
-#include "core/round.h"
+#include "core/base/round.h"
 
 namespace mdh {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/device_description.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/device/device_description.h"
 #include "tuner/device/compiler_report.h"
 
 namespace mdh {

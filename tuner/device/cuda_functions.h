@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/device/shared_library.h"
 
 namespace mdh {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/device/cuda_functions.h"
 
 namespace mdh {

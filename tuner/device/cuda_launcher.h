@@ -2,7 +2,7 @@
 #pragma once
 
 #include "codegen/kernel.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/device/cuda_functions.h"
 
 namespace mdh {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/device_description.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/device/device_description.h"
 
 namespace mdh {
 

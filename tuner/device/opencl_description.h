@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/device_description.h"
+#include "core/device/device_description.h"
 #include "tuner/device/opencl_functions.h"
 
 namespace mdh {

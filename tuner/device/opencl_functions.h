@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/device/shared_library.h"
 
 namespace mdh {

@@ -7,8 +7,8 @@
 
 #include "absl/types/span.h"
 #include "codegen/kernel.h"
-#include "core/interpreter.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/interpreter.h"
 #include "tuner/device/compute_device.h"
 
 namespace mdh {

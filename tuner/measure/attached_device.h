@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/device/compute_device.h"
 #include "tuner/measure/child_process.h"

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "codegen/kernel.h"
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/device/device_description.h"
+#include "core/expression/expression.h"
 #include "tuner/measure/measurement.h"
 #include "tuner/measure/problem.h"
 #include "tuner/measure/runner.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/device_description.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/device/device_description.h"
 #include "tuner/device/compute_device.h"
 #include "tuner/measure/candidate_run.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/element_type.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/expression/element_type.h"
 #include "tuner/measure/child_process.h"
 #include "tuner/measure/measurement.h"
 #include "tuner/measure/output_copies.h"
@@ -32,7 +32,8 @@ struct InputBuffer {
 };
 
 struct CandidateRun {
-  std::string library;  // compiled from a source with CallSource (core/kernel_call.h) at its end
+  std::string library;  // compiled from a source with CallSource (core/decomposition/kernel_call.h)
+                        // at its end
   std::string entry;
   std::string suffix = "";  // of all names of the source in the library
   int threads = 1;

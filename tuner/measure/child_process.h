@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 

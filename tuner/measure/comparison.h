@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "core/expression.h"
-#include "core/scalar_type.h"
-#include "core/scalar_value.h"
-#include "core/unreached_elements.h"
+#include "core/expression/expression.h"
+#include "core/expression/unreached_elements.h"
+#include "core/scalar/scalar_type.h"
+#include "core/scalar/scalar_value.h"
 #include "tuner/measure/measurement.h"
 
 namespace mdh {

@@ -1,7 +1,7 @@
 // The process that compiles kernels for a device: what they do to the compiler ends with it.
 #pragma once
 
-#include "core/device_description.h"
+#include "core/device/device_description.h"
 #include "tuner/measure/attached_device.h"
 #include "tuner/measure/device_selector.h"
 

@@ -21,9 +21,9 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "core/canonical.h"
-#include "core/exhaustion.h"
-#include "core/shortened.h"
+#include "core/base/exhaustion.h"
+#include "core/base/shortened.h"
+#include "core/expression/canonical.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/joined_unit.h"
 #include "tuner/measure/program_output.h"
@@ -70,7 +70,7 @@ std::vector<std::string> LibrariesOf(Compiler compiler, const std::string& path,
   const std::string openmp =
       AnswerTo({{path, absl::StrCat("-print-file-name=", file)}}, directory, supervisor)
           .value_or("");
-  // Kernels find a runtime when they are loaded (core/kernel_call.h).
+  // Kernels find a runtime when they are loaded (core/decomposition/kernel_call.h).
   return {"-nostdlib", "-Wl,--as-needed", openmp, "-lm", "-lgcc"};
 }
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/status.h"
-#include "core/tuning_parameters.h"
+#include "core/base/status.h"
+#include "core/decomposition/tuning_parameters.h"
 #include "tuner/measure/child_process.h"
 
 namespace mdh {

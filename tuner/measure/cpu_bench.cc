@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "core/cgroup.h"
-#include "core/host_cpu.h"
+#include "core/device/cgroup.h"
+#include "core/device/host_cpu.h"
 #include "core/text/printer.h"
 #include "tuner/measure/candidate_run.h"
 #include "tuner/measure/compilers.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/measure/bench.h"
 #include "tuner/measure/child_process.h"
 #include "tuner/measure/device_selector.h"

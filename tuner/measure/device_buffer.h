@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/device/compute_device.h"
 
 namespace mdh {

@@ -8,7 +8,7 @@
 
 #include "absl/types/span.h"
 #include "codegen/kernel.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/device/compute_device.h"
 #include "tuner/measure/device_buffer.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/device/compiler_report.h"
 #include "tuner/measure/helper_process.h"

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "codegen/kernel.h"
-#include "core/device_description.h"
-#include "core/scalar_type.h"
+#include "core/device/device_description.h"
+#include "core/scalar/scalar_type.h"
 
 namespace mdh {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "core/device_description.h"
+#include "core/device/device_description.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/measure/attached_device.h"
 #include "tuner/measure/child_process.h"

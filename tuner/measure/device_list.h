@@ -1,7 +1,7 @@
 // What mdh-runner --list does.
 #pragma once
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/measure/runner_process.h"
 
 namespace mdh {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "core/device_description.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/device/device_description.h"
 #include "tuner/measure/candidate_run.h"
 #include "tuner/measure/device_kernels.h"
 #include "tuner/measure/runner.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/device_description.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/device/device_description.h"
 
 namespace mdh {
 

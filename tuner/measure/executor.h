@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/measure/attached_device.h"
 #include "tuner/measure/candidate_run.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/round.h"
+#include "core/base/round.h"
 
 namespace mdh {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "absl/types/span.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "google/protobuf/message_lite.h"
 #include "tuner/measure/child_process.h"
 #include "tuner/measure/file_descriptor.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/kernel.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/measure/compilers.h"
 #include "tuner/measure/problem.h"
 

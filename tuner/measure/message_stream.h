@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "google/protobuf/message_lite.h"
 
 namespace mdh {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 
 namespace mdh {
 namespace {

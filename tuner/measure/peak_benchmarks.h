@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/device_description.h"
-#include "core/scalar_type.h"
+#include "core/device/device_description.h"
+#include "core/scalar/scalar_type.h"
 
 namespace mdh {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/kernel_call.h"
+#include "core/decomposition/kernel_call.h"
 #include "tuner/measure/candidate_run.h"
 #include "tuner/measure/peak_benchmarks.h"
 #include "tuner/measure/timeline.h"

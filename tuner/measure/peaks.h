@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "core/device_description.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/device/device_description.h"
 #include "tuner/measure/compilers.h"
 #include "tuner/measure/runner.h"
 

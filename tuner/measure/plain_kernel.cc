@@ -4,8 +4,8 @@
 #include <numeric>
 #include <vector>
 
-#include "core/low_level_expression.h"
-#include "core/system_model.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/device/system_model.h"
 
 namespace mdh {
 namespace {

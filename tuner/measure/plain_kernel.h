@@ -3,11 +3,11 @@
 #pragma once
 
 #include "codegen/kernel.h"
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/numerics.h"
-#include "core/status.h"
-#include "core/tuning_parameters.h"
+#include "core/base/status.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
+#include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 
 namespace mdh {
 

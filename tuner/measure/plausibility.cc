@@ -4,7 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_format.h"
-#include "core/touched_elements.h"
+#include "core/expression/touched_elements.h"
 
 namespace mdh {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "core/device_description.h"
-#include "core/expression.h"
+#include "core/device/device_description.h"
+#include "core/expression/expression.h"
 #include "tuner/measure/runner.h"
 
 namespace mdh {

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/interpreter.h"
+#include "core/expression/interpreter.h"
 #include "core/text/printer.h"
 #include "tuner/measure/child_process.h"
 #include "tuner/measure/clock.h"

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "codegen/kernel.h"
-#include "core/expression.h"
-#include "core/interpreter.h"
-#include "core/kernel_call.h"
-#include "core/numerics.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/decomposition/kernel_call.h"
+#include "core/expression/expression.h"
+#include "core/expression/interpreter.h"
+#include "core/expression/numerics.h"
 #include "tuner/measure/candidate_run.h"
 #include "tuner/measure/comparison.h"
 #include "tuner/measure/guarded_memory.h"

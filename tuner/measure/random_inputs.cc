@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "core/scalar_value.h"
+#include "core/scalar/scalar_value.h"
 #include "tuner/measure/clock.h"
 #include "tuner/measure/parallel_ranges.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/scalar_type.h"
+#include "core/scalar/scalar_type.h"
 
 namespace mdh {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/measure/candidate_run.h"
 #include "tuner/measure/guarded_memory.h"
 #include "tuner/measure/output_copies.h"

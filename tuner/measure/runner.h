@@ -11,11 +11,11 @@
 
 #include "absl/types/span.h"
 #include "codegen/kernel.h"
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/numerics.h"
-#include "core/status.h"
-#include "core/trusted_path.h"
+#include "core/base/status.h"
+#include "core/base/trusted_path.h"
+#include "core/device/device_description.h"
+#include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 #include "tuner/measure/confinement.h"
 #include "tuner/measure/measurement.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/measure/child_process.h"
 

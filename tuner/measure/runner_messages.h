@@ -2,7 +2,7 @@
 #pragma once
 
 #include "codegen/kernel.h"
-#include "core/device_description.h"
+#include "core/device/device_description.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/device/compiler_report.h"
 #include "tuner/measure/measurement.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "codegen/kernel.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/measure/bench.h"
 #include "tuner/measure/confinement.h"

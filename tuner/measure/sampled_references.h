@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/expression.h"
-#include "core/interpreter.h"
+#include "core/expression/expression.h"
+#include "core/expression/interpreter.h"
 #include "tuner/measure/comparison.h"
 
 namespace mdh {

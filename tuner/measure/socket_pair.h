@@ -1,7 +1,7 @@
 // A connection between this process and a child of it.
 #pragma once
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/measure/file_descriptor.h"
 
 namespace mdh {

@@ -9,7 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/shortened.h"
+#include "core/base/shortened.h"
 #include "tuner/measure/run_control.h"
 
 namespace mdh {

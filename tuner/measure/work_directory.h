@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "core/status.h"
-#include "core/trusted_path.h"
+#include "core/base/status.h"
+#include "core/base/trusted_path.h"
 #include "tuner/measure/file_descriptor.h"
 
 namespace mdh {
@@ -23,8 +23,8 @@ class WorkDirectory {
  public:
   // Makes `directory` if it is not there, and an empty folder in it.
   // Errors: FailedPrecondition, naming the directory, if it cannot be made or is in use;
-  // PermissionDenied if others own it or could write to it (core/trusted_path.h): what is compiled
-  // there is run; ResourceExhausted if the disk is full.
+  // PermissionDenied if others own it or could write to it (core/base/trusted_path.h): what is
+  // compiled there is run; ResourceExhausted if the disk is full.
   static Result<WorkDirectory> Create(const std::string& directory,
                                       const TrustedUsers& trusted = {});
   WorkDirectory(WorkDirectory&&) = default;

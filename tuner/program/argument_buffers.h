@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/program/kernel_plan.h"
 #include "tuner/space/formula_number.h"
 

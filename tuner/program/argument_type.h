@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/space/value.h"
 
 namespace mdh {

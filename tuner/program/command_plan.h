@@ -6,7 +6,7 @@
 #include <regex>
 #include <string>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/program.pb.h"
 #include "tuner/program/text_template.h"
 #include "tuner/study/study_spec.h"

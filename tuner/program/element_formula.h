@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/space/formula.h"
 #include "tuner/space/formula_number.h"
 

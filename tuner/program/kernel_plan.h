@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/program.pb.h"
 #include "tuner/program/argument_type.h"
 #include "tuner/program/text_template.h"

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/program.pb.h"
 #include "tuner/program/command_plan.h"
 #include "tuner/program/kernel_plan.h"

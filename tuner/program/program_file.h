@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/program.pb.h"
 #include "tuner/program/program.h"
 

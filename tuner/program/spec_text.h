@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 

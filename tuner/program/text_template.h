@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/space/value.h"
 
 namespace mdh {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {

@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/search/search_technique.h"
 #include "tuner/space/search_space.h"
 

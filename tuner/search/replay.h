@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/search/recorded_costs.h"
 #include "tuner/search/search.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/search/search_technique.h"
 #include "tuner/space/search_space.h"
 

@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/start_thread.h"
+#include "core/base/start_thread.h"
 #include "tuner/space/state_columns.h"
 #include "tuner/space/tree_construction.h"
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/space/value.h"
 
 namespace mdh {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/space/formula_lexer.h"
 
 namespace mdh {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/space/formula.h"
 
 namespace mdh {

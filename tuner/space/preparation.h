@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tuner/space/expansion.h"
 #include "tuner/space/level_plan.h"
 #include "tuner/space/search_space.h"

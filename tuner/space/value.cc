@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace mdh {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/study.pb.h"
 #include "tuner/search/abort_condition.h"
 #include "tuner/search/search.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/study.pb.h"
 #include "tuner/space/formula.h"
 #include "tuner/space/range.h"

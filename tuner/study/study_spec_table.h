@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "mdh/v1/study.pb.h"
 #include "tuner/space/formula.h"
 #include "tuner/space/range.h"

@@ -1,4 +1,4 @@
-"""Keys of expressions, without a daemon: the canonical form that core/canonical.h defines, and its
+"""Keys of expressions, without a daemon: the canonical form that core/expression/canonical.h defines, and its
 digest. One meaning, one text: names are not in it."""
 
 from __future__ import annotations

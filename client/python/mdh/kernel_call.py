@@ -16,7 +16,7 @@ _PLAIN = """
 int mdh_call(void* const* a) { return $0($1$2); }
 """
 
-# That of core/kernel_call.cc. $0 entry, $1 arguments, $2 scratch memory, $3 stages
+# That of core/decomposition/kernel_call.cc. $0 entry, $1 arguments, $2 scratch memory, $3 stages
 _ON_THREADS = """
 // One block of scratch memory is kept for the next call; its size stands in front of it.
 static int64_t* mdh_call_kept;

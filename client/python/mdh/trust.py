@@ -1,6 +1,6 @@
 """Whose word is taken: files, folders and sockets that nobody else could have made or can change.
 
-What a client loads is code: kernels come from a socket, a bundle or a cache. core/trusted_path.h says
+What a client loads is code: kernels come from a socket, a bundle or a cache. core/base/trusted_path.h says
 what is looked at, and why it does not change between the look and the use; this is the same in Python.
 """
 

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/client.h"
-#include "core/canonical.h"
+#include "core/expression/canonical.h"
 #include "server/principals.h"
 #include "server/sqlite_store.h"
 

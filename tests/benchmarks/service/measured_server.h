@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tests/benchmarks/service/load_client.h"
 #include "tests/benchmarks/service/server_process.h"
 #include "tests/benchmarks/service/service_cases.h"

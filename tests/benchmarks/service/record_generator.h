@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/device_description.h"
-#include "core/expression.h"
-#include "core/status.h"
+#include "core/base/status.h"
+#include "core/device/device_description.h"
+#include "core/expression/expression.h"
 #include "server/store.h"
 
 namespace mdh {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 #include "tests/benchmarks/service/record_generator.h"
 #include "tests/benchmarks/service/service_figure.h"
 

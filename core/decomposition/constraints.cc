@@ -1,0 +1,331 @@
+#include "core/decomposition/constraints.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "core/decomposition/nest_constraints.h"
+
+namespace mdh {
+
+int InnermostMemoryLayer(const SystemModel& model) {
+  int innermost = -1;
+  for (size_t l = 0; l < model.layers.size(); ++l) {
+    if (model.layers[l].role == LayerRole::kMemory) innermost = static_cast<int>(l);
+  }
+  return innermost;
+}
+
+bool CanStage(const Buffer& buffer) {
+  if (buffer.extents.empty() || buffer.type.is_record()) return false;
+  for (const IndexFunction& access : buffer.accesses) {
+    for (size_t x = 0; x < access.indices.size(); ++x) {
+      const std::vector<int64_t>& coefficients = access.indices[x].coefficients;
+      if (coefficients != buffer.accesses[0].indices[x].coefficients) return false;
+      for (const int64_t c : coefficients) {
+        if (c < 0) return false;
+      }
+    }
+  }
+  return true;
+}
+
+int PlainDimension(const Buffer& buffer, int x) {
+  int plain = -1;
+  for (const IndexFunction& access : buffer.accesses) {
+    if (access.indices[x].constant != 0) return -1;
+  }
+  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+  for (size_t d = 0; d < coefficients.size(); ++d) {
+    if (coefficients[d] == 0) continue;
+    if (coefficients[d] != 1 || plain >= 0) return -1;
+    plain = static_cast<int>(d);
+  }
+  return plain;
+}
+
+ConstantRange ConstantsOf(const Buffer& buffer, int x) {
+  ConstantRange range{INT64_MAX, INT64_MIN};
+  for (const IndexFunction& access : buffer.accesses) {
+    range.low = std::min(range.low, access.indices[x].constant);
+    range.high = std::max(range.high, access.indices[x].constant);
+  }
+  return range;
+}
+
+int64_t Footprint(const Buffer& buffer, int x, const std::vector<int64_t>& tile) {
+  const ConstantRange constants = ConstantsOf(buffer, x);
+  int64_t extent = constants.high - constants.low + 1;
+  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+  for (size_t d = 0; d < coefficients.size(); ++d) extent += coefficients[d] * (tile[d] - 1);
+  return extent;
+}
+
+namespace {
+
+// Lanes per dimension: all 1, or one of them more.
+std::vector<int64_t> Lanes(const Expression& expression, const SystemModel& model,
+                           const TuningParameters& p) {
+  const int lanes = model.LayerWith(LayerRole::kLanes);
+  if (lanes <= 0) return std::vector<int64_t>(expression.rank(), 1);
+  return p.tile[lanes - 1];
+}
+
+int64_t Pieces(int64_t points, int64_t lanes, bool reduced) {
+  const int64_t rest = points % lanes;
+  if (reduced) return points / lanes + rest;
+  return points / lanes + __builtin_popcountll(rest);
+}
+
+}  // namespace
+
+int64_t OperationsOfPoint(const Expression& expression) {
+  int64_t combining = 0;
+  if (expression.has_reduction() || expression.has_prefix_sum()) {
+    for (const ScalarInstruction& i : expression.reduction().function().instructions()) {
+      if (i.op != ScalarOp::kParameter && i.op != ScalarOp::kConstant) ++combining;
+    }
+  }
+  const auto computing = static_cast<int64_t>(expression.function().instructions().size());
+  return std::min(computing + std::max<int64_t>(combining, 1), kMaxUnrolledOperations);
+}
+
+int64_t UnrolledOperations(const Expression& expression, const SystemModel& model,
+                           const TuningParameters& p) {
+  const std::vector<int64_t>& tile = p.tile[InnermostMemoryLayer(model)];
+  const std::vector<int64_t> lanes = Lanes(expression, model, p);
+  double operations = static_cast<double>(expression.function().instructions().size() + 1);
+  for (int d = 0; d < expression.rank(); ++d) {
+    const bool reduced = expression.is_reduction(d);
+    const int64_t rest = expression.dimensions()[d].size % tile[d];
+    const int64_t pieces =
+        Pieces(tile[d], lanes[d], reduced) + (rest == 0 ? 0 : Pieces(rest, lanes[d], reduced));
+    operations *= static_cast<double>(pieces);
+  }
+  return static_cast<int64_t>(std::min(operations, 9e18));
+}
+
+int64_t AccumulatorRegisters(const Expression& expression, const SystemModel& model,
+                             const DeviceDescription& device, const TuningParameters& p) {
+  const std::vector<int64_t>& tile = p.tile[InnermostMemoryLayer(model)];
+  const std::vector<int64_t> lanes = Lanes(expression, model, p);
+  double vectors = 1;
+  int64_t width = 1;
+  for (int d = 0; d < expression.rank(); ++d) {
+    width = std::max(width, lanes[d]);
+    if (expression.is_reduction(d) && !p.independent_accumulators) continue;
+    vectors *= static_cast<double>(Pieces(tile[d], lanes[d], expression.is_reduction(d)));
+  }
+  double registers = 0;
+  for (const TypedName& result : expression.function().results()) {
+    const int64_t bytes = width * SizeBytes(result.type);
+    registers += vectors * static_cast<double>((bytes + device.simd_bytes - 1) / device.simd_bytes);
+  }
+  return static_cast<int64_t>(std::min(registers, 9e18));
+}
+
+namespace {
+
+constexpr int kMaxCopyBytes = 16;  // what one instruction moves
+
+// The first index of a copy's rows: every part of its sum must be a multiple of `width`.
+std::string OriginObstacle(const Expression& expression, const NestShape& nest, int b, int n,
+                           int width) {
+  const Buffer& buffer = expression.inputs()[b];
+  const int last = static_cast<int>(buffer.extents.size()) - 1;
+  const int64_t low = ConstantsOf(buffer, last).low;
+  if (low % width != 0) return absl::StrCat("its smallest constant is ", low, ", no multiple");
+  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[last].coefficients;
+  for (int m = 0; m < nest.count(); ++m) {
+    const NestShape::Level& level = nest.levels()[m];
+    const int64_t stride = coefficients[level.level.dimension] * level.tile;
+    if (level.parts == 1 || nest.IsInBox(m, n, /*shared=*/true) || stride % width == 0) continue;
+    return absl::StrCat("parts of level (", level.level.layer + 1, ",", level.level.dimension + 1,
+                        ") begin ", stride, " elements apart, no multiple");
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string CopyWidthObstacle(const Expression& expression, const NestShape& nest, int b, int n,
+                              int width) {
+  const Buffer& buffer = expression.inputs()[b];
+  if (buffer.type.is_record()) return "its elements are records";
+  const int64_t bytes = width * buffer.type.size_bytes();
+  if (bytes > kMaxCopyBytes) return absl::StrCat("that is ", bytes, " bytes > ", kMaxCopyBytes);
+  if (buffer.boundary.kind != Boundary::Kind::kNone) return "it has a boundary";
+  if (buffer.extents.empty()) return "it has no dimensions";
+  const std::vector<int64_t> strides = buffer.strides();
+  const size_t last = strides.size() - 1;
+  if (strides[last] != 1) {
+    return absl::StrCat("elements of its rows are ", strides[last], " apart, not 1");
+  }
+  const int64_t step = nest.CopyBox(b, n, /*shared=*/true).steps[last];
+  if (step != 1) return absl::StrCat("its rows are copied in steps of ", step, ", not 1");
+  if (buffer.extents[last] % width != 0) {
+    return absl::StrCat("its rows have ", buffer.extents[last], " elements, no multiple");
+  }
+  for (size_t x = 0; x < last; ++x) {
+    if (strides[x] % width == 0) continue;
+    return absl::StrCat("its dimension ", x + 1, " has stride ", strides[x], ", no multiple");
+  }
+  return OriginObstacle(expression, nest, b, n, width);
+}
+
+namespace {
+
+// Under CUDA, or under OpenCL with a compiler that takes PTX.
+bool IsOfNvidia(const DeviceDescription& device) {
+  return device.kind == DeviceKind::kCuda || ComputeCapability(device) > 0;
+}
+
+}  // namespace
+
+bool HasAtomicAdd(const DeviceDescription& device, ScalarType type) {
+  if (!IsOfNvidia(device)) return false;
+  return type == ScalarType::kFloat32 || type == ScalarType::kFloat64 ||
+         (IsInteger(type) && SizeBytes(type) >= 4);
+}
+
+bool HasShuffles(const DeviceDescription& device) {
+  return IsOfNvidia(device) && device.blocks.warp_size > 1;
+}
+
+bool HasAtomicCombination(DeviceKind device, PointWiseKind kind, ScalarType type) {
+  if (device == DeviceKind::kCpu || kind == PointWiseKind::kCustom) return false;
+  // OpenCL 1.2 has no others without extensions.
+  const int largest = device == DeviceKind::kCuda ? 8 : 4;
+  const bool has_size = SizeBytes(type) >= 4 && SizeBytes(type) <= largest;
+  return has_size && (IsInteger(type) || IsFloatingPoint(type));
+}
+
+std::string AtomicsObstacle(const Expression& expression, const DeviceDescription& device,
+                            NumericsPolicy numerics) {
+  if (!IsOfNvidia(device)) return "only NVIDIA's devices add atomically";
+  if (!expression.has_reduction() || expression.has_prefix_sum()) {
+    return expression.has_prefix_sum() ? "there are prefix sums" : "no dimension is reduced";
+  }
+  if (numerics != NumericsPolicy::kReassociate) {
+    return absl::StrCat("numerics=", Name(numerics), " fixes the order of additions");
+  }
+  const std::vector<TypedName>& results = expression.function().results();
+  for (int r = 0; r < static_cast<int>(results.size()); ++r) {
+    const ScalarType type = results[r].type, stored = expression.stored_type(r);
+    const std::string name = absl::StrCat("result ", results[r].name);
+    if (expression.reduction().kinds()[r] != PointWiseKind::kAdd) {
+      return absl::StrCat(name, " is combined by ", expression.reduction().ToString(), ", not +");
+    }
+    if (type != stored) {
+      return absl::StrCat(name, " is combined as ", Name(type), " and stored as ", Name(stored));
+    }
+    if (!HasAtomicAdd(device, type)) {
+      return absl::StrCat(name, " is of type ", Name(type), ", which is not added atomically");
+    }
+  }
+  return "";
+}
+
+std::string CooperationObstacle(const Expression& expression, const DeviceDescription& device,
+                                NumericsPolicy numerics, CombineBlocks combine) {
+  if (device.kind != DeviceKind::kCuda) return "only blocks of CUDA devices do so";
+  if (combine == CombineBlocks::kCluster && ComputeCapability(device) < 90) {
+    return "devices have clusters from compute capability 9.0 on";
+  }
+  if (!expression.has_reduction()) return "no dimension is reduced";
+  if (expression.has_prefix_sum()) return "there are prefix sums";
+  if (numerics == NumericsPolicy::kReassociate) return "";
+  return absl::StrCat("numerics=", Name(numerics), " fixes the order in which values combine");
+}
+
+std::string CooperationObstacle(const NestShape& nest, CombineBlocks combine) {
+  if (nest.AccumulatesInSharedMemory()) return "results accumulate in shared memory";
+  for (int n = 0; n < nest.count(); ++n) {
+    if (nest.levels()[n].parts == 1) continue;
+    if (nest.IsSlot(n) && nest.is_thread(n)) {
+      return "threads, too, leave partial results in device memory";
+    }
+    if (!nest.is_parallel(n) && n < nest.AccumulatorPlace()) {
+      return "loops run around where results accumulate";
+    }
+  }
+  if (combine != CombineBlocks::kCluster) return "";
+  if (nest.Slots() > kMaxClusterBlocks) {
+    return absl::StrCat(nest.Slots(), " blocks share results, a cluster has at most ",
+                        kMaxClusterBlocks);
+  }
+  const std::array<int64_t, 3> cluster = nest.Cluster(), grid = nest.Grid();
+  for (int axis = 0; axis < 3; ++axis) {
+    if (cluster[axis] != 1 && cluster[axis] != grid[axis]) {
+      return absl::StrCat("of ", grid[axis], " blocks along axis ", axis, " of the grid, ",
+                          cluster[axis], " share results");
+    }
+  }
+  return "";
+}
+
+bool HasResidentBlocks(DeviceKind device) { return device == DeviceKind::kCuda; }
+
+bool HasEarlyLaunches(DeviceKind device) { return device == DeviceKind::kCuda; }
+
+int64_t RegistersPerThread(const BlockLimits& limits, int64_t threads, int resident_blocks) {
+  constexpr int64_t kGranularity = 8;  // of what a thread of a warp is given
+  const int64_t most = limits.registers_per_thread;
+  if (limits.registers_per_block == 0) return most;
+  const int64_t of_thread =
+      limits.registers_per_block / (threads * std::max(1, resident_blocks)) / kGranularity;
+  return std::min(most, of_thread * kGranularity);
+}
+
+bool HasAsyncCopies(const DeviceDescription& device) { return ComputeCapability(device) >= 80; }
+
+std::string AsyncCopyObstacle(const Expression& expression, const NestShape& nest,
+                              const TuningParameters& p, int b, int n) {
+  const Buffer& buffer = expression.inputs()[b];
+  const InputParameters& input = p.inputs[b];
+  if (buffer.boundary.kind != Boundary::Kind::kNone) return "it has a boundary";
+  if (n > 0 && nest.InputRegion(b, n - 1) == nest.shared_region()) {
+    return "it is from another copy in shared memory";
+  }
+  const int64_t bytes = input.copy_width * buffer.type.size_bytes();
+  if (bytes != 4 && bytes != 8 && bytes != 16) {
+    return absl::StrCat("elements that are copied at once have ", bytes, " bytes, not 4, 8 or 16");
+  }
+  if (input.copy_width == 1) return "";
+  const std::vector<int> layout = nest.LayoutAt(b, n);
+  if (layout.back() + 1 != static_cast<int>(layout.size())) {
+    return absl::StrCat(
+        "elements that are copied at once are no neighbours in the copy, where "
+        "dimension ",
+        layout.back() + 1, " is innermost");
+  }
+  if (input.padding % input.copy_width != 0) {
+    return absl::StrCat("its rows are padded by ", input.padding, " elements, no multiple of ",
+                        input.copy_width);
+  }
+  return "";
+}
+
+double ResultArrayBytes(const Expression& expression) {
+  double bytes = 0;
+  for (const TypedName& result : expression.function().results()) bytes += SizeBytes(result.type);
+  for (int d = 0; d < expression.rank(); ++d) {
+    if (!expression.is_reduction(d)) bytes *= static_cast<double>(expression.dimensions()[d].size);
+  }
+  return bytes;
+}
+
+int64_t StagedElements(const Expression& expression, const TuningParameters& p, int b, int layer) {
+  const Buffer& buffer = expression.inputs()[b];
+  int64_t elements = 1;
+  if (layer == InputParameters::kWholeBuffer) {
+    for (const int64_t extent : buffer.extents) elements *= extent;
+    return elements;
+  }
+  for (int x = 0; x < static_cast<int>(buffer.extents.size()); ++x) {
+    elements *= Footprint(buffer, x, p.tile[layer]);  // at most the buffer's elements
+  }
+  return elements;
+}
+
+}  // namespace mdh

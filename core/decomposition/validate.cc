@@ -1,0 +1,132 @@
+// Validate: which tuning parameters make a decomposition (paper, Section 3.4, appendix C.1).
+#include "core/decomposition/validate.h"
+
+#include "core/base/text_view.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/fuse_dimensions.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/expression/one_point.h"
+
+namespace mdh {
+namespace {
+
+const char* KindName(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return "CPU";
+    case DeviceKind::kOpenCl:
+      return "OpenCL";
+    case DeviceKind::kCuda:
+      return "CUDA";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+bool IsPermutation(const std::vector<int>& values, size_t count) {
+  std::vector<bool> seen(count, false);
+  for (const int value : values) {
+    if (value < 0 || value >= static_cast<int>(count) || seen[value]) return false;
+    seen[value] = true;
+  }
+  return values.size() == count;
+}
+
+std::string LevelText(MdhLevel level) {
+  return absl::StrCat("(", level.layer + 1, ",", level.dimension + 1, ")");
+}
+
+Status ValidateExtents(const Expression& e, const SystemModel& m, const TuningParameters& p) {
+  for (int d = 0; d < e.rank(); ++d) {
+    const Dimension& dimension = e.dimensions()[d];
+    int64_t outer = dimension.size;
+    for (size_t l = 0; l < m.layers.size(); ++l) {
+      const int64_t tile = p.tile[l][d];
+      const std::string name =
+          absl::StrCat("tile of layer ", m.layers[l].name, " in dimension ", dimension.name);
+      if (tile < 1 || tile > outer) {
+        return InvalidParameters(name, " is ", tile, ", not in 1..", outer);
+      }
+      if (outer % tile != 0 && outer != dimension.size) {
+        return InvalidParameters(name, " is ", tile, ", which does not divide ", outer,
+                                 ", the tile around it");
+      }
+      outer = tile;
+    }
+    if (outer != 1) {
+      return InvalidParameters("tile of the innermost layer in dimension ", dimension.name, " is ",
+                               outer, ", it must be 1");
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status Validate(const Expression& expression, const SystemModel& model,
+                const DeviceDescription& device, const TuningParameters& parameters) {
+  MDH_RETURN_IF_ERROR(ValidateDevice(device));
+  if (expression.is_empty()) {
+    return Validate(WithOnePoint(expression), model, device, parameters);
+  }
+  if (parameters.fused.empty()) return ValidateUnfused(expression, model, device, parameters);
+  MDH_ASSIGN_OR_RETURN(const Expression fused, WithFusedDimensions(expression, parameters));
+  return ValidateUnfused(fused, model, device, parameters);
+}
+
+Status ValidateUnfused(const Expression& expression, const SystemModel& model,
+                       const DeviceDescription& device, const TuningParameters& parameters) {
+  if (parameters.system_model != model.name) {
+    return InvalidParameters("they are for model ", parameters.system_model, ", not for ",
+                             model.name);
+  }
+  if (const DeviceKind needed = DeviceKindOf(model); device.kind != needed) {
+    return InvalidParameters("model ", model.name, " is for devices of kind ", KindName(needed),
+                             ", the device is of kind ", KindName(device.kind));
+  }
+  if (parameters.numerics != PolicyFor(expression, parameters.numerics)) {
+    return InvalidParameters("numerics=", Name(parameters.numerics), ": operator '",
+                             expression.reduction().ToString(),
+                             "' is not associative where values are nan");
+  }
+  const bool tiles = UsesRegisterTiles(model, parameters);
+  if (!tiles && (parameters.streams_results || parameters.prefetch != 0)) {
+    return InvalidParameters("stores=streaming and prefetch need register tiles");
+  }
+  if (!tiles && parameters.remainder != Remainder::kVariants) {
+    return InvalidParameters("remainder=vectors and remainder=overlap need register tiles");
+  }
+  if (tiles && parameters.combine_blocks != CombineBlocks::kPartials) {
+    return InvalidParameters("combine=", View(Name(parameters.combine_blocks)),
+                             " is for blocks of threads, not for register tiles");
+  }
+  if (tiles && !(parameters.scan == ScanParameters())) {
+    return InvalidParameters("scan is for devices with blocks of threads");
+  }
+  if (model.memory != MemoryKind::kExplicit && !parameters.lanes.empty()) {
+    return InvalidParameters("lanes is for devices with blocks of threads");
+  }
+  if (parameters.resident_blocks != 0 && !HasResidentBlocks(device.kind)) {
+    return InvalidParameters("resident=", parameters.resident_blocks,
+                             ": compilers for devices of kind ", KindName(device.kind),
+                             " cannot be told how many blocks are resident");
+  }
+  if (parameters.early_launches != EarlyLaunches::kStages && !HasEarlyLaunches(device.kind)) {
+    return InvalidParameters(
+        "early=", parameters.early_launches == EarlyLaunches::kCalls ? "calls" : "none",
+        ": launches on devices of kind ", KindName(device.kind), " never begin early");
+  }
+  if (parameters.threads < 0) {
+    return InvalidParameters("threads is ", parameters.threads, ", it must not be negative");
+  }
+  if (parameters.threads != TuningParameters::kAllThreads && model.memory != MemoryKind::kCaches) {
+    return InvalidParameters("threads=", parameters.threads,
+                             " is for targets with caches; elsewhere parts say it");
+  }
+  if (tiles && !(parameters.keyed == KeyedParameters())) {
+    return InvalidParameters("keyed is for devices with blocks of threads");
+  }
+  return tiles ? ValidateRegisterTiles(expression, model, device, parameters)
+               : ValidateNest(expression, model, device, parameters);
+}
+
+}  // namespace mdh

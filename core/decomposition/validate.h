@@ -1,0 +1,69 @@
+// The parts of Validate (core/decomposition/tuning_parameters.h), each with its constraints and
+// messages: "NAME (WHERE IT IS FROM): VALUE > LIMIT".
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/tuning_parameters.h"
+
+namespace mdh {
+
+template <typename... Parts>
+Status InvalidParameters(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat("tuning parameters: ", parts...));
+}
+
+// Whether `values` are 0 .. count-1 in some order.
+bool IsPermutation(const std::vector<int>& values, size_t count);
+
+// "(2,1)", one-based.
+std::string LevelText(MdhLevel level);
+
+// All of Validate, of the expression whose dimensions are fused already. Expects a device that is
+// valid.
+Status ValidateUnfused(const Expression& expression, const SystemModel& model,
+                       const DeviceDescription& device, const TuningParameters& parameters);
+
+// Configurations of register tiles (UsesRegisterTiles).
+Status ValidateRegisterTiles(const Expression& expression, const SystemModel& model,
+                             const DeviceDescription& device, const TuningParameters& parameters);
+
+// Extents of parts: 1 <= tile <= that around it, which it divides unless that is the whole
+// dimension; the innermost is 1. Expects one extent per layer and dimension.
+Status ValidateExtents(const Expression& expression, const SystemModel& model,
+                       const TuningParameters& parameters);
+
+// Configurations that are lowered level by level.
+Status ValidateNest(const Expression& expression, const SystemModel& model,
+                    const DeviceDescription& device, const TuningParameters& parameters);
+
+// Their tables and permutations are complete (Table 1): what NestShape expects.
+Status ValidateShapes(const Expression& expression, const SystemModel& model,
+                      const TuningParameters& parameters);
+// D3, D4 and the parameters of copies. Expects valid shapes.
+Status ValidateCopies(const Expression& expression, const SystemModel& model,
+                      const DeviceDescription& device, const TuningParameters& parameters);
+// Results are combined in the order of the numerics policy. Expects valid shapes.
+Status ValidateNumerics(const Expression& expression, const NestShape& recomposition,
+                        NumericsPolicy numerics);
+
+// ScanParameters other than the default. Expects valid shapes.
+Status ValidateScan(const Expression& expression, const SystemModel& model,
+                    const DeviceDescription& device, const TuningParameters& parameters);
+
+// KeyedParameters other than the default.
+Status ValidateKeyed(const Expression& expression, const SystemModel& model,
+                     const DeviceDescription& device, const TuningParameters& parameters);
+
+// The regions of a buffer (D3 or R3) along the order of a phase get only faster.
+Status ValidateRegions(const SystemModel& model, const PhaseParameters& phase,
+                       const MemoryParameters& memory, const std::string& name);
+
+// Layouts (D4 or R4) are ascending where the data is in the user's buffer, in the outermost region.
+Status ValidateUserLayouts(const MemoryParameters& memory, const std::string& name);
+
+}  // namespace mdh

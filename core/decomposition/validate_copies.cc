@@ -1,0 +1,178 @@
+// Validate: copies of inputs in shared memory and registers (D3, D4) and how they are made.
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/validate.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kMaxPadding = 64;
+constexpr int64_t kMaxCopiedElements = 1 << 30;  // more than any shared memory has
+
+class Copies {
+ public:
+  Copies(const Expression& e, const SystemModel& m, const DeviceDescription& device,
+         const TuningParameters& p)
+      : e_(e), m_(m), device_(device), p_(p), shape_(e, m, p) {}
+
+  Status Run() const {
+    for (int b = 0; b < static_cast<int>(p_.inputs.size()); ++b) {
+      MDH_RETURN_IF_ERROR(
+          ValidateRegions(m_, p_.phase, p_.inputs[b].memory,
+                          absl::StrCat("memory regions of ", e_.inputs()[b].name, " (D3)")));
+      MDH_RETURN_IF_ERROR(Ranges(b));
+      if (m_.memory == MemoryKind::kExplicit) MDH_RETURN_IF_ERROR(Explicit(b));
+      MDH_RETURN_IF_ERROR(OfSharedCopies(b));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string& Name(int b) const { return e_.inputs()[b].name; }
+
+  Status Ranges(int b) const {
+    const InputParameters& input = p_.inputs[b];
+    if (input.padding < 0 || input.padding > kMaxPadding) {
+      return InvalidParameters("padding of ", Name(b), ": ", input.padding, " is not in 0..",
+                               kMaxPadding);
+    }
+    const bool is_asynchronous = input.copy_mode == CopyMode::kAsynchronous;
+    const int fewest = is_asynchronous ? 2 : 1;
+    const int most = is_asynchronous ? InputParameters::kMaxAsyncStages : 2;
+    if (input.copy_stages < fewest || input.copy_stages > most) {
+      return InvalidParameters("stages of the ", is_asynchronous ? "asynchronous " : "", "copy of ",
+                               Name(b), ": ", input.copy_stages, " is not in ", fewest, "..", most);
+    }
+    if (input.copy_width < 1 || (input.copy_width & (input.copy_width - 1)) != 0) {
+      return InvalidParameters("width of the copy of ", Name(b), ": ", input.copy_width,
+                               " is no power of two");
+    }
+    return absl::OkStatus();
+  }
+
+  Status Explicit(int b) const {
+    MDH_RETURN_IF_ERROR(
+        ValidateUserLayouts(p_.inputs[b].memory, absl::StrCat("layouts of ", Name(b), " (D4)")));
+    const std::vector<int> places = shape_.CopyPlaces(b);
+    if (!places.empty() && !CanStage(e_.inputs()[b])) {
+      return InvalidParameters("copy of ", Name(b),
+                               " (D3): its accesses differ in more than constants, run backwards "
+                               "or are of records");
+    }
+    for (const int n : places) {
+      double elements = 1;
+      for (const int64_t extent : shape_.CopyBox(b, n, /*shared=*/true).extents) {
+        elements *= static_cast<double>(extent);
+      }
+      if (elements <= static_cast<double>(kMaxCopiedElements)) continue;
+      return InvalidParameters("elements of the copy of ", Name(b),
+                               " (D3): ", static_cast<int64_t>(std::min(elements, 9e18)), " > ",
+                               kMaxCopiedElements);
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<int> SharedPlaces(int b) const {
+    std::vector<int> places;
+    if (m_.memory != MemoryKind::kExplicit) return places;
+    for (const int n : shape_.CopyPlaces(b)) {
+      if (shape_.InputRegion(b, n) == shape_.shared_region()) places.push_back(n);
+    }
+    return places;
+  }
+
+  Status OfSharedCopies(int b) const {
+    const InputParameters& input = p_.inputs[b];
+    const std::vector<int> places = SharedPlaces(b);
+    if (places.empty()) {
+      if (input.padding == 0 && input.copy_width == 1 && input.copy_stages == 1) {
+        return absl::OkStatus();
+      }
+      return InvalidParameters("padding ", input.padding, ", width ", input.copy_width,
+                               " and stages ", input.copy_stages, " of the copy of ", Name(b),
+                               ": there is no copy in shared memory");
+    }
+    for (const int n : places) {
+      if (input.copy_width > 1) {
+        const std::string reason = CopyWidthObstacle(e_, shape_, b, n, input.copy_width);
+        if (!reason.empty()) {
+          return InvalidParameters("width of the copy of ", Name(b), ": ", input.copy_width,
+                                   " elements, but ", reason);
+        }
+      }
+      if (input.copy_stages > 1) MDH_RETURN_IF_ERROR(Stages(b, n));
+      if (input.copy_mode == CopyMode::kAsynchronous) MDH_RETURN_IF_ERROR(Asynchronous(b, n));
+    }
+    return absl::OkStatus();
+  }
+
+  Status Asynchronous(int b, int place) const {
+    const std::string name = absl::StrCat("asynchronous copy of ", Name(b), ": ");
+    if (!HasAsyncCopies(device_)) {
+      return InvalidParameters(name, device_.name.empty() ? "the device" : device_.name,
+                               " has none, which CUDA has from compute capability 8.0 on");
+    }
+    const std::string reason = AsyncCopyObstacle(e_, shape_, p_, b, place);
+    return reason.empty() ? absl::OkStatus() : InvalidParameters(name, reason);
+  }
+
+  // The next part can only be copied during the computation if a loop has a next part.
+  Status Stages(int b, int place) const {
+    int n = place - 1;
+    while (n >= 0 && shape_.levels()[n].parts == 1) --n;
+    if (n >= 0 && !shape_.is_parallel(n)) return absl::OkStatus();
+    return InvalidParameters("stages of the copy of ", Name(b), ": ", p_.inputs[b].copy_stages,
+                             " > 1, but ",
+                             n < 0 ? "no level with several parts is around it"
+                                   : absl::StrCat("level ", LevelText(shape_.levels()[n].level),
+                                                  " around it is parallel, not a loop"));
+  }
+
+  const Expression& e_;
+  const SystemModel& m_;
+  const DeviceDescription& device_;
+  const TuningParameters& p_;
+  const NestShape shape_;
+};
+
+}  // namespace
+
+Status ValidateRegions(const SystemModel& model, const PhaseParameters& phase,
+                       const MemoryParameters& memory, const std::string& name) {
+  if (memory.regions.empty()) return absl::OkStatus();
+  const std::vector<std::string> regions = model.memory_regions();
+  for (size_t n = 1; n < phase.order.size(); ++n) {
+    const MdhLevel outer = phase.order[n - 1], inner = phase.order[n];
+    const int before = memory.regions[outer.layer][outer.dimension];
+    const int after = memory.regions[inner.layer][inner.dimension];
+    if (after >= before) continue;
+    return InvalidParameters(name, ": ", regions[after], " at level ", LevelText(inner),
+                             " inside of ", regions[before], " at level ", LevelText(outer),
+                             ", regions must get faster inwards");
+  }
+  return absl::OkStatus();
+}
+
+Status ValidateUserLayouts(const MemoryParameters& memory, const std::string& name) {
+  for (int l = 0; l < static_cast<int>(memory.layouts.size()); ++l) {
+    for (int d = 0; d < static_cast<int>(memory.layouts[l].size()); ++d) {
+      const bool is_copy = !memory.regions.empty() && memory.regions[l][d] > 0;
+      std::vector<int> layout = memory.layouts[l][d];
+      if (is_copy || std::is_sorted(layout.begin(), layout.end())) continue;
+      for (int& x : layout) ++x;
+      return InvalidParameters(name, ": [", absl::StrJoin(layout, ","), "] at level ",
+                               LevelText({l, d}),
+                               " for the user's buffer, which is in ascending order");
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status ValidateCopies(const Expression& expression, const SystemModel& model,
+                      const DeviceDescription& device, const TuningParameters& parameters) {
+  return Copies(expression, model, device, parameters).Run();
+}
+
+}  // namespace mdh

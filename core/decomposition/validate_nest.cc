@@ -1,0 +1,412 @@
+// Validate for configurations that are lowered level by level: the constraints of programming
+// models (paper, appendix C.1, Tables 2-4) and the limits of memories, blocks and grids.
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/validate.h"
+#include "core/expression/touched_elements.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kMaxUnroll = 4096;
+constexpr int64_t kMaxParts = int64_t{1} << 56;
+constexpr int64_t kMaxPrivateResults = 4096;  // of a thread, where registers are not limited
+
+int64_t Saturated(double value) { return static_cast<int64_t>(std::min(value, 9e18)); }
+
+int64_t Words(int64_t bytes) { return (bytes + 3) / 4; }
+
+// Each phase with what concerns it alone, as parameters of a nest of its own; fused phases share
+// everything.
+struct Phases {
+  TuningParameters decomposition, scalar, recomposition;
+};
+
+Phases PhasesOf(const TuningParameters& p) {
+  Phases apart = {p, p, p};
+  apart.scalar.phase = p.scalar_phase.value_or(p.phase);
+  apart.recomposition.phase = p.recomposition_phase.value_or(p.phase);
+  if (apart.scalar.phase == p.phase && apart.recomposition.phase == p.phase) return apart;
+  apart.decomposition.outputs.clear();
+  apart.scalar.outputs.clear();
+  for (TuningParameters* later : {&apart.scalar, &apart.recomposition}) {
+    for (InputParameters& input : later->inputs) input.memory = {};
+  }
+  return apart;
+}
+
+class Nest {
+ public:
+  Nest(const Expression& e, const SystemModel& m, const DeviceDescription& device,
+       const TuningParameters& p)
+      : e_(e),
+        m_(m),
+        device_(device),
+        limits_(device.blocks),
+        p_(p),
+        phases_(PhasesOf(p)),
+        inputs_(e, m, phases_.decomposition),
+        scalar_(e, m, phases_.scalar),
+        results_(e, m, phases_.recomposition) {}
+
+  Status Run() const {
+    if (m_.LayerWith(LayerRole::kCores) < 0) {
+      return InvalidParameters("model ", m_.name, " has no layer of cores");
+    }
+    MDH_RETURN_IF_ERROR(Parts());
+    MDH_RETURN_IF_ERROR(CodeLevel());
+    MDH_RETURN_IF_ERROR(ValidateCopies(e_, m_, device_, phases_.decomposition));
+    MDH_RETURN_IF_ERROR(ResultRegions());
+    MDH_RETURN_IF_ERROR(Identities());
+    MDH_RETURN_IF_ERROR(BlockCombination());
+    MDH_RETURN_IF_ERROR(ValidateNumerics(e_, results_, p_.numerics));
+    if (!(p_.scan == ScanParameters())) {
+      if (!is_fused()) return InvalidParameters("scan needs phases that are fused");
+      MDH_RETURN_IF_ERROR(ValidateScan(e_, m_, device_, p_));
+    }
+    if (!(p_.keyed == KeyedParameters())) {
+      if (!is_fused()) return InvalidParameters("keyed needs phases that are fused");
+      MDH_RETURN_IF_ERROR(ValidateKeyed(e_, m_, device_, p_));
+    }
+    if (m_.memory == MemoryKind::kExplicit) {
+      MDH_RETURN_IF_ERROR(Lanes());
+      MDH_RETURN_IF_ERROR(Tables());
+      MDH_RETURN_IF_ERROR(Launch(inputs_));
+      MDH_RETURN_IF_ERROR(Launch(scalar_));
+      MDH_RETURN_IF_ERROR(Launch(results_));
+      MDH_RETURN_IF_ERROR(FastMemory());
+    }
+    return Scratch();
+  }
+
+ private:
+  // So few that products of part counts can be computed below.
+  Status Parts() const {
+    double parts = 1;
+    for (const NestShape::Level& level : inputs_.levels()) {
+      parts *= static_cast<double>(level.parts);
+    }
+    return Limit("parts of all levels together (0)", Saturated(parts), kMaxParts);
+  }
+
+  // ---- Parameters beyond Table 1 ----
+
+  Status CodeLevel() const {
+    if (p_.independent_accumulators) {
+      return InvalidParameters("chains=independent is for register tiles");
+    }
+    if (p_.unroll < 1 || p_.unroll > kMaxUnroll) {
+      return InvalidParameters("unroll: ", p_.unroll, " is not in 1..", kMaxUnroll);
+    }
+    if (m_.LayerWith(LayerRole::kRegisters) < 0) return absl::OkStatus();
+    double operations = 0;  // of the phase that has most
+    for (const NestShape* phase : {&inputs_, &scalar_, &results_}) {
+      auto own = static_cast<double>(OperationsOfPoint(e_));
+      for (const NestShape::Level& level : phase->levels()) {
+        if (level.role == LayerRole::kRegisters) own *= static_cast<double>(level.parts);
+      }
+      operations = std::max(operations, own);
+    }
+    return Limit(
+        absl::StrCat("operations of the loops on layer ",
+                     m_.layers[m_.LayerWith(LayerRole::kRegisters)].name, ", which are unrolled"),
+        Saturated(operations), kMaxUnrolledOperations);
+  }
+
+  // ---- R3 ----
+
+  Status ResultRegions() const {
+    const PhaseParameters& phase = phases_.recomposition.phase;
+    for (size_t b = 0; b < p_.outputs.size(); ++b) {
+      const MemoryParameters& memory = p_.outputs[b];
+      const std::string& buffer = e_.outputs()[b].name;
+      MDH_RETURN_IF_ERROR(
+          ValidateRegions(m_, phase, memory, absl::StrCat("memory regions of ", buffer, " (R3)")));
+      if (m_.memory != MemoryKind::kExplicit) continue;
+      MDH_RETURN_IF_ERROR(
+          ValidateUserLayouts(memory, absl::StrCat("layouts of ", buffer, " (R4)")));
+      for (int n = 0; n < results_.count(); ++n) {
+        MDH_RETURN_IF_ERROR(SameAsFirst(static_cast<int>(b), n));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  Status SameAsFirst(int b, int n) const {
+    const int first = results_.OutputRegion(0, n), region = results_.OutputRegion(b, n);
+    if (region == first) return absl::OkStatus();
+    return InvalidParameters("memory regions of ", e_.outputs()[b].name, " (R3): ", Region(region),
+                             " at level ", LevelText(results_.levels()[n].level), ", but ",
+                             Region(first), " of ", e_.outputs()[0].name,
+                             "; results are combined together");
+  }
+
+  std::string Region(int region) const { return m_.memory_regions()[region]; }
+
+  // Tables 2-4: where parallel parts of a reduced dimension combine their results.
+  Status Tables() const {
+    for (int n = 0; n < results_.count(); ++n) {
+      const NestShape::Level& level = results_.levels()[n];
+      if (!results_.is_reduced(n) || !results_.is_parallel(n) || level.parts == 1) continue;
+      const int region = results_.OutputRegion(0, n), shared = results_.shared_region();
+      const int slowest_private = results_.is_thread(n) ? shared : shared - 1;
+      const bool is_device = level.role == LayerRole::kDevices;
+      if (region > (is_device ? 0 : slowest_private)) {
+        const bool may_shuffle = level.role == LayerRole::kThreads && HasShuffles(device_);
+        if (!may_shuffle) return MayNotCombine(level, region, is_device ? 0 : slowest_private);
+        MDH_RETURN_IF_ERROR(Shuffle(n));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  Status MayNotCombine(const NestShape::Level& level, int region, int allowed) const {
+    std::string regions;
+    for (int r = 0; r <= allowed; ++r) absl::StrAppend(&regions, r == 0 ? "" : "/", Region(r));
+    return InvalidParameters(m_.layers[level.assigned.layer].name, " combine in ", regions,
+                             " (R3, appendix C.1): ", level.parts, " parts of level ",
+                             LevelText(level.level), " along reduced dimension ",
+                             e_.dimensions()[level.level.dimension].name, " combine in ",
+                             Region(region));
+  }
+
+  Status Shuffle(int n) const {
+    const NestShape::Level& level = results_.levels()[n];
+    const std::string name =
+        absl::StrCat("shuffles (R3) over level ", LevelText(level.level), ": ");
+    if ((level.parts & (level.parts - 1)) != 0 || level.parts > limits_.warp_size) {
+      return InvalidParameters(name, level.parts,
+                               " parts are no power of two <= ", limits_.warp_size,
+                               ", the warp size");
+    }
+    if (level.assigned.dimension != 0) {
+      return InvalidParameters(name, "threads along ", m_.DimensionName(level.assigned.dimension),
+                               " are not those along ", m_.DimensionName(0));
+    }
+    if (results_.ThreadsPerBlock() % limits_.warp_size != 0) {
+      return InvalidParameters(name, results_.ThreadsPerBlock(),
+                               " threads per block are no multiple of ", limits_.warp_size,
+                               ", the warp size");
+    }
+    return absl::OkStatus();
+  }
+
+  Status Lanes() const {
+    if (p_.lanes.empty()) return absl::OkStatus();
+    const std::string name = absl::StrCat("lanes=", absl::StrJoin(p_.lanes, "x"), ": ");
+    if (!is_fused()) return InvalidParameters(name, "phases are set apart");
+    if (m_.LayerWith(LayerRole::kWarps) >= 0) {
+      return InvalidParameters(name, "model ", m_.name, " has a layer of warps");
+    }
+    if (static_cast<int>(p_.lanes.size()) != e_.rank()) {
+      return InvalidParameters(name, "threads have ", e_.rank(), " dimensions, not ",
+                               p_.lanes.size());
+    }
+    int64_t left = limits_.warp_size;
+    for (const int64_t count : p_.lanes) {
+      if (count < 1 || left % count != 0) {
+        return InvalidParameters(name, "such a tile does not divide ", limits_.warp_size,
+                                 ", the warp size");
+      }
+      left /= count;
+    }
+    for (int n = 0; n < results_.count(); ++n) {
+      if (results_.is_thread(n)) MDH_RETURN_IF_ERROR(LanesAlong(n, name));
+    }
+    return absl::OkStatus();
+  }
+
+  // Threads that shuffle are neighbours.
+  Status LanesAlong(int n, const std::string& name) const {
+    const int64_t parts = results_.levels()[n].parts, lanes = results_.Lanes(n);
+    const std::string threads = absl::StrCat(
+        parts, " threads along ", m_.DimensionName(results_.levels()[n].assigned.dimension));
+    if (parts % lanes != 0) return InvalidParameters(name, lanes, " do not divide ", threads);
+    if (!results_.IsShuffled(n) || lanes == parts) return absl::OkStatus();
+    return InvalidParameters(name, threads, " shuffle (R3), but ", lanes, " are in a tile");
+  }
+
+  Status Identities() const {
+    for (int n = 0; n < results_.count(); ++n) {
+      const NestShape::Level& level = results_.levels()[n];
+      if (level.parts == 1 || !results_.is_reduced(n) || !results_.is_parallel(n)) continue;
+      if (!results_.MayBeEmpty(n) || e_.reduction().identity()) continue;
+      return InvalidParameters("parallel parts of level ", LevelText(level.level),
+                               " along dimension ", e_.dimensions()[level.level.dimension].name,
+                               " may be empty, which needs an operator with an identity; ",
+                               e_.combine_operators()[level.level.dimension].ToString(),
+                               " has none");
+    }
+    return absl::OkStatus();
+  }
+
+  Status BlockCombination() const {
+    const CombineBlocks how = p_.combine_blocks;
+    if (how == CombineBlocks::kPartials) return absl::OkStatus();
+    const std::string name = absl::StrCat("blocks that combine ",
+                                          how == CombineBlocks::kAtomics     ? "by atomics"
+                                          : how == CombineBlocks::kLastBlock ? "in the last one"
+                                                                             : "in clusters",
+                                          ": ");
+    const std::string reason = how == CombineBlocks::kAtomics
+                                   ? AtomicsObstacle(e_, device_, p_.numerics)
+                                   : CooperationObstacle(e_, device_, p_.numerics, how);
+    if (!reason.empty()) return InvalidParameters(name, reason);
+    if (!is_fused()) return InvalidParameters(name, "phases are set apart");
+    if (results_.Slots() == 1) {
+      return InvalidParameters(name, "reduced dimensions have 1 part whose results meet in ",
+                               Region(0), ", more than 1 are needed");
+    }
+    if (how == CombineBlocks::kAtomics) return absl::OkStatus();
+    const std::string obstacle = CooperationObstacle(results_, how);
+    return obstacle.empty() ? absl::OkStatus() : InvalidParameters(name, obstacle);
+  }
+
+  // ---- Limits of the device ----
+
+  static Status Limit(const std::string& name, int64_t value, int64_t limit) {
+    if (value <= limit) return absl::OkStatus();
+    return InvalidParameters(name, ": ", value, " > ", limit);
+  }
+
+  Status Launch(const NestShape& shape) const {
+    const char* table = DeviceKindOf(m_) == DeviceKind::kOpenCl ? "0: number of PEs, Table 4"
+                                                                : "0: number of CCs, Table 2";
+    MDH_RETURN_IF_ERROR(Limit(absl::StrCat("threads per block (", table, ")"),
+                              shape.ThreadsPerBlock(), limits_.max_threads_per_block));
+    for (int axis = 0; axis < 3; ++axis) {
+      MDH_RETURN_IF_ERROR(Limit("threads per block along " + m_.DimensionName(axis),
+                                shape.Block()[axis], limits_.max_block[axis]));
+      MDH_RETURN_IF_ERROR(Limit("blocks of the grid along " + m_.DimensionName(axis),
+                                shape.Grid()[axis], limits_.max_grid[axis]));
+    }
+    if (m_.LayerWith(LayerRole::kWarps) < 0) return absl::OkStatus();
+    return Limit("threads of a warp", shape.Block()[0], limits_.warp_size);
+  }
+
+  int64_t PrivateWords() const {
+    int64_t words = 0;
+    if (!results_.AccumulatesInSharedMemory()) {
+      for (const TypedName& result : e_.function().results()) {
+        words += results_.AccumulatorElements() * Words(SizeBytes(result.type));
+      }
+    }
+    for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) {
+      for (const int n : inputs_.CopyPlaces(b)) {
+        if (inputs_.InputRegion(b, n) <= inputs_.shared_region()) continue;
+        const NestShape::Box box = inputs_.CopyBox(b, n, /*shared=*/false);
+        words += box.elements() * Words(e_.inputs()[b].type.size_bytes());
+      }
+    }
+    return words;
+  }
+
+  Status FastMemory() const {
+    const int64_t bytes = is_fused() ? inputs_.SharedBytes()
+                                     : std::max(inputs_.SharedBytes(), results_.SharedBytes());
+    MDH_RETURN_IF_ERROR(
+        Limit("bytes of shared memory of a block (D3, R3)", bytes, limits_.shared_bytes_per_block));
+    const int64_t words = PrivateWords();
+    const int64_t per_thread =
+        limits_.registers_per_thread > 0 ? limits_.registers_per_thread : kMaxPrivateResults;
+    MDH_RETURN_IF_ERROR(
+        Limit("registers of a thread (D3, R3), in words of 32 bits", words, per_thread));
+    if (limits_.registers_per_block == 0) return absl::OkStatus();
+    const int64_t threads = std::max(inputs_.ThreadsPerBlock(), results_.ThreadsPerBlock());
+    MDH_RETURN_IF_ERROR(Limit("registers of a block (D3, R3), in words of 32 bits", words * threads,
+                              limits_.registers_per_block));
+    return p_.resident_blocks == 0 ? absl::OkStatus() : Residency(bytes, words);
+  }
+
+  // All of the blocks that shall be on a multiprocessor have room there.
+  Status Residency(int64_t shared_bytes, int64_t words) const {
+    const int blocks = p_.resident_blocks;
+    if (blocks < 0 || blocks > kMaxResidentBlocks) {
+      return InvalidParameters("resident: ", blocks, " is not in 0..", kMaxResidentBlocks);
+    }
+    const int64_t threads = std::max(
+        {inputs_.ThreadsPerBlock(), scalar_.ThreadsPerBlock(), results_.ThreadsPerBlock()});
+    const std::string of = absl::StrCat(" with resident=", blocks);
+    MDH_RETURN_IF_ERROR(Limit(absl::StrCat("registers of a thread", of, " and ", threads,
+                                           " threads per block, of which it needs"),
+                              std::max(words, kFewestRegisters),
+                              RegistersPerThread(limits_, threads, blocks)));
+    return Limit(absl::StrCat("bytes of shared memory of a multiprocessor", of),
+                 blocks * (shared_bytes + kReservedSharedBytes),
+                 limits_.shared_bytes_per_block + kReservedSharedBytes);
+  }
+
+  // ---- Device memory ----
+
+  // Of parts along reductions; those of blocks that combine them themselves have a place for every
+  // result of every thread.
+  double PartialBytes() const {
+    switch (p_.combine_blocks) {
+      case CombineBlocks::kPartials:
+        return static_cast<double>(results_.Slots()) * ResultArrayBytes(e_);
+      case CombineBlocks::kLastBlock: {
+        const std::array<int64_t, 3> grid = results_.Grid();
+        double results = static_cast<double>(results_.AccumulatorElements()) *
+                         static_cast<double>(results_.ThreadsPerBlock());
+        for (const int64_t blocks : grid) results *= static_cast<double>(blocks);
+        double bytes = 0;
+        for (const TypedName& result : e_.function().results()) {
+          bytes += results * static_cast<double>(std::max(4, SizeBytes(result.type)));
+        }
+        return bytes;
+      }
+      default:
+        return 0;
+    }
+  }
+
+  bool is_fused() const {
+    return phases_.decomposition.phase == phases_.scalar.phase &&
+           phases_.scalar.phase == phases_.recomposition.phase;
+  }
+
+  // MDAs that a phase leaves to the next one, if that runs in another order.
+  double BytesBetweenPhases() const {
+    double element = 0;
+    if (!(phases_.decomposition.phase == phases_.scalar.phase)) {
+      for (const TypedName& parameter : e_.function().parameters()) {
+        element += SizeBytes(parameter.type);
+      }
+    }
+    if (!(phases_.scalar.phase == phases_.recomposition.phase)) {
+      for (const TypedName& result : e_.function().results()) element += SizeBytes(result.type);
+    }
+    return element * static_cast<double>(e_.points());
+  }
+
+  Status Scratch() const {
+    double bytes = BytesBetweenPhases();
+    if (results_.Slots() > 1 || e_.has_prefix_sum()) bytes += PartialBytes();
+    MDH_RETURN_IF_ERROR(Limit("bytes of partial results and of MDAs between phases",
+                              Saturated(bytes), kMaxSharedScratchBytes));
+    if (m_.memory != MemoryKind::kExplicit) return absl::OkStatus();
+    return Limit("bytes of device memory, with buffers and scratch",
+                 Saturated(bytes + static_cast<double>(BufferBytesOf(e_))), limits_.memory_bytes);
+  }
+
+  const Expression& e_;
+  const SystemModel& m_;
+  const DeviceDescription& device_;
+  const BlockLimits& limits_;
+  const TuningParameters& p_;
+  const Phases phases_;
+  const NestShape inputs_, scalar_, results_;
+};
+
+}  // namespace
+
+Status ValidateNest(const Expression& expression, const SystemModel& model,
+                    const DeviceDescription& device, const TuningParameters& parameters) {
+  MDH_RETURN_IF_ERROR(ValidateShapes(expression, model, parameters));
+  MDH_RETURN_IF_ERROR(ValidateExtents(expression, model, parameters));
+  return Nest(expression, model, device, parameters).Run();
+}
+
+}  // namespace mdh

@@ -1,0 +1,229 @@
+// Validate for configurations of register tiles (paper, Section 3.4, and limits of CPUs).
+#include <algorithm>
+
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/validate.h"
+
+namespace mdh {
+namespace {
+
+class Validator {
+ public:
+  Validator(const Expression& e, const SystemModel& m, const DeviceDescription& device,
+            const TuningParameters& p)
+      : e_(e), m_(m), device_(device), p_(p) {}
+
+  Status Run() const {
+    MDH_RETURN_IF_ERROR(Shapes());
+    MDH_RETURN_IF_ERROR(ValidateExtents(e_, m_, p_));
+    MDH_RETURN_IF_ERROR(LanesAndRegisters());
+    if (p_.prefetch < 0 || p_.prefetch > kMaxPrefetch) {
+      return InvalidParameters("prefetch is ", p_.prefetch, " iterations, not in 0..",
+                               kMaxPrefetch);
+    }
+    if (p_.numerics != NumericsPolicy::kReassociate) MDH_RETURN_IF_ERROR(Order());
+    for (size_t b = 0; b < p_.inputs.size(); ++b) MDH_RETURN_IF_ERROR(Staging(static_cast<int>(b)));
+    return Scratch();
+  }
+
+ private:
+  Status Shapes() const {
+    const size_t layers = m_.layers.size(), rank = e_.rank();
+    if (p_.tile.size() != layers) {
+      return InvalidParameters("model ", m_.name, " has ", layers, " layers, tile has ",
+                               p_.tile.size());
+    }
+    for (size_t l = 0; l < layers; ++l) {
+      if (p_.tile[l].size() != rank)
+        return InvalidParameters("tile of layer ", m_.layers[l].name, " needs ", rank, " extents");
+      if (!IsPermutation(OrderOfLayer(p_.phase, static_cast<int>(l)), rank)) {
+        return InvalidParameters("order of layer ", m_.layers[l].name, " is no permutation of ",
+                                 rank, " dimensions");
+      }
+    }
+    if (p_.phase.order.size() != layers * rank) {
+      return InvalidParameters("order has ", p_.phase.order.size(), " levels, there are ",
+                               layers * rank);
+    }
+    if (p_.inputs.size() != e_.inputs().size()) {
+      return InvalidParameters("there are ", e_.inputs().size(), " inputs, parameters for ",
+                               p_.inputs.size());
+    }
+    if (m_.LayerWith(LayerRole::kCores) != 0 || InnermostMemoryLayer(m_) < 1) {
+      return InvalidParameters(
+          "model ", m_.name,
+          " cannot be lowered to OpenMP: cores must be outermost, around memory");
+    }
+    return absl::OkStatus();
+  }
+
+  Status LanesAndRegisters() const {
+    const int lanes_layer = m_.LayerWith(LayerRole::kLanes);
+    bool has_lanes = false;
+    for (int d = 0; lanes_layer > 0 && d < e_.rank(); ++d) {
+      const int64_t lanes = p_.tile[lanes_layer - 1][d];
+      if (lanes == 1) continue;
+      if (has_lanes) return InvalidParameters("lanes on more than one dimension");
+      has_lanes = true;
+      if (lanes > kMaxLanes || (lanes & (lanes - 1)) != 0) {
+        return InvalidParameters("lanes must be a power of two up to ", kMaxLanes, ", not ", lanes);
+      }
+      if (e_.is_reduction(d) && !e_.reduction().identity()) {
+        return InvalidParameters("lanes on the reduced dimension ", e_.dimensions()[d].name,
+                                 " need an operator with an identity");
+      }
+    }
+    if (p_.independent_accumulators && e_.has_reduction() && !e_.reduction().identity()) {
+      return InvalidParameters("independent accumulators need an operator with an identity");
+    }
+    if (const int64_t operations = UnrolledOperations(e_, m_, p_);
+        operations > kMaxUnrolledOperations) {
+      return InvalidParameters("the register tile unrolls to ", operations,
+                               " operations, the limit is ", kMaxUnrolledOperations);
+    }
+    return absl::OkStatus();
+  }
+
+  // Every value is combined in the order that the numerics policy says.
+  Status Order() const {
+    if (p_.independent_accumulators && e_.has_reduction()) {
+      return InvalidParameters("numerics=", Name(p_.numerics),
+                               " does not allow chains=independent");
+    }
+    const int lanes_layer = m_.LayerWith(LayerRole::kLanes);
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.combine_operators()[d].is_concat()) continue;
+      const std::string& name = e_.dimensions()[d].name;
+      const int64_t part = OrderedPart(e_, p_.numerics, d);
+      if (p_.tile[0][d] != part) {
+        return InvalidParameters("numerics=", Name(p_.numerics), " needs parts of ", part,
+                                 " points on the core layer in dimension ", name, ", not ",
+                                 p_.tile[0][d]);
+      }
+      if (e_.is_reduction(d) && lanes_layer > 0 && p_.tile[lanes_layer - 1][d] > 1) {
+        return InvalidParameters("numerics=", Name(p_.numerics),
+                                 " does not allow lanes on dimension ", name);
+      }
+    }
+    return LexicographicOrder();
+  }
+
+  // Inside a part: the loops of a reduced dimension, the unrolled register tile included, are all
+  // around those of the reduced dimensions after it.
+  Status LexicographicOrder() const {
+    int latest = -1;
+    const auto enter = [&](int d, bool has_parts) -> Status {
+      if (!has_parts || !e_.is_reduction(d)) return absl::OkStatus();
+      if (d < latest) {
+        return InvalidParameters("numerics=", Name(p_.numerics), ": loops of dimension ",
+                                 e_.dimensions()[d].name, " run inside of those of dimension ",
+                                 e_.dimensions()[latest].name);
+      }
+      latest = d;
+      return absl::OkStatus();
+    };
+    const int innermost = InnermostMemoryLayer(m_);
+    for (int l = 1; l <= innermost; ++l) {
+      for (const int d : OrderOfLayer(p_.phase, l)) {
+        MDH_RETURN_IF_ERROR(enter(d, p_.tile[l][d] < p_.tile[l - 1][d]));
+      }
+    }
+    for (int d = 0; d < e_.rank(); ++d) {
+      MDH_RETURN_IF_ERROR(enter(d, p_.tile[innermost][d] > 1));
+    }
+    return absl::OkStatus();
+  }
+
+  Status Staging(int b) const {
+    const InputParameters& input = p_.inputs[b];
+    const Buffer& buffer = e_.inputs()[b];
+    if (!IsPermutation(input.layout, buffer.extents.size())) {
+      return InvalidParameters("layout of ", buffer.name, " is no permutation of its dimensions");
+    }
+    if (input.padding != 0 || input.copy_width != 1 || input.copy_stages != 1 ||
+        input.copy_mode != CopyMode::kThroughRegisters) {
+      return InvalidParameters("padding, width and stages of the copy of ", buffer.name,
+                               " need shared memory, which model ", m_.name, " has not");
+    }
+    if (input.stage_layer == InputParameters::kInPlace) {
+      if (input.strip_dimension != -1)
+        return InvalidParameters("strips of ", buffer.name, " need a packed copy");
+      return absl::OkStatus();
+    }
+    if (!CanStage(buffer)) {
+      return InvalidParameters(
+          buffer.name,
+          " cannot be packed: its accesses differ in more than constants, or run backwards");
+    }
+    if (input.stage_layer == InputParameters::kWholeBuffer && !CanStageWhole(buffer)) {
+      return InvalidParameters(buffer.name,
+                               " cannot be packed as a whole: it is read outside of its extents");
+    }
+    if (input.stage_layer != InputParameters::kWholeBuffer &&
+        (input.stage_layer < 0 || input.stage_layer >= InnermostMemoryLayer(m_) ||
+         m_.layers[input.stage_layer].role != LayerRole::kMemory)) {
+      return InvalidParameters(buffer.name, " is packed at layer ", input.stage_layer,
+                               ", which is no memory layer around the register tile");
+    }
+    if (input.strip_dimension == -1) return absl::OkStatus();
+    if (input.strip_dimension < 0 ||
+        input.strip_dimension >= static_cast<int>(buffer.extents.size()) ||
+        PlainDimension(buffer, input.strip_dimension) < 0) {
+      return InvalidParameters("strip dimension ", input.strip_dimension, " of ", buffer.name,
+                               " is not one plain index");
+    }
+    return absl::OkStatus();
+  }
+
+  Status Scratch() const {
+    double thread_bytes = 0, shared_bytes = 0;
+    const std::vector<int64_t>& registers = p_.tile[InnermostMemoryLayer(m_)];
+    for (size_t b = 0; b < p_.inputs.size(); ++b) {
+      const InputParameters& input = p_.inputs[b];
+      if (input.stage_layer == InputParameters::kInPlace) continue;
+      const Buffer& buffer = e_.inputs()[b];
+      double bytes =
+          static_cast<double>(StagedElements(e_, p_, static_cast<int>(b), input.stage_layer)) *
+          buffer.type.size_bytes();
+      if (input.strip_dimension >= 0) {  // the last strip is stored whole
+        const int64_t strip = registers[PlainDimension(buffer, input.strip_dimension)];
+        bytes *= 1 + static_cast<double>(strip - 1) /
+                         static_cast<double>(std::max<int64_t>(
+                             1, std::min(strip, buffer.extents[input.strip_dimension])));
+      }
+      (input.stage_layer == InputParameters::kWholeBuffer ? shared_bytes : thread_bytes) += bytes;
+    }
+    double slots = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (!e_.is_reduction(d)) continue;
+      slots *= static_cast<double>(CeilDivide(e_.dimensions()[d].size, p_.tile[0][d]));
+    }
+    if (slots > 1 || e_.has_prefix_sum()) shared_bytes += slots * ResultArrayBytes(e_);
+    const double cache = static_cast<double>(device_.l2_bytes) +
+                         static_cast<double>(device_.l3_bytes) / std::max(1, device_.cores);
+    if (thread_bytes > std::max(4 * cache, 64.0 * 1024)) {
+      return InvalidParameters("packed copies take ", thread_bytes,
+                               " bytes a thread, more than 4 times its caches");
+    }
+    if (shared_bytes > static_cast<double>(kMaxSharedScratchBytes)) {
+      return InvalidParameters("packed copies and partial results take ", shared_bytes,
+                               " bytes, the limit is ", kMaxSharedScratchBytes);
+    }
+    return absl::OkStatus();
+  }
+
+  const Expression& e_;
+  const SystemModel& m_;
+  const DeviceDescription& device_;
+  const TuningParameters& p_;
+};
+
+}  // namespace
+
+Status ValidateRegisterTiles(const Expression& expression, const SystemModel& model,
+                             const DeviceDescription& device, const TuningParameters& parameters) {
+  return Validator(expression, model, device, parameters).Run();
+}
+
+}  // namespace mdh

@@ -1,0 +1,67 @@
+// What lowering and code generation need to know of a device: counts, sizes, limits.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "core/base/status.h"
+
+namespace mdh {
+
+enum class DeviceKind : uint8_t { kCpu = 1, kOpenCl = 2, kCuda = 3 };
+
+// What a device with blocks of threads allows. Plain data; every field but those marked is
+// required.
+struct BlockLimits {
+  int multiprocessors = 0;                       // SMX, CU
+  int max_threads_per_block = 0;                 // in all dimensions together
+  std::array<int64_t, 3> max_block = {0, 0, 0};  // threads of a block in x, y, z
+  std::array<int64_t, 3> max_grid = {0, 0, 0};   // blocks in x, y, z
+  int warp_size = 0;                             // threads that run in lockstep; 1: none
+  int64_t shared_bytes_per_block = 0;            // with opting in
+  int registers_per_thread = 0;                  // of 32 bits; 0: not limited (CPUs under OpenCL)
+  int registers_per_block = 0;                   // of 32 bits; 0: not limited
+  int64_t memory_bytes = 0;                      // device memory
+  bool has_fp64 = true;
+};
+
+// Plain data; every size in bytes. Zero means "not there" or "not known".
+struct DeviceDescription {
+  DeviceKind kind = DeviceKind::kCpu;
+  std::string name;     // "AMD EPYC 7763", as the device gives it
+  int cores = 1;        // hardware threads that a kernel may use
+  int simd_bytes = 16;  // width of a vector register
+  int vector_registers = 16;
+  int64_t l1_bytes = 32 << 10;   // data cache of one core
+  int64_t l2_bytes = 512 << 10;  // of one core
+  int64_t l3_bytes = 0;          // shared by all cores
+  int cache_line_bytes = 64;
+  std::string isa;       // "x86-64 avx2 fma"
+  std::string compiler;  // "gcc 12.2.0": part of the fingerprint
+  double clock_hz = 0;
+  BlockLimits blocks = {};  // of kinds other than kCpu
+
+  // One line with everything above that changes which kernel is best; part of every cache key.
+  std::string Fingerprint() const;
+};
+
+// Of a device of NVIDIA's: 90 for "sm_90" under CUDA and for "OpenCL 3.0 CUDA sm_90" under OpenCL,
+// whose compiler takes PTX, too; 0 of others, and where the description does not say it.
+int ComputeCapability(const DeviceDescription& device);
+
+// Whether the description is complete and free of contradictions: every count positive, shared and
+// register memory and the sizes of blocks and grids consistent with each other.
+// Errors: InvalidArgument, naming the field and its value.
+Status ValidateDevice(const DeviceDescription& device);
+
+// A GPU with the limits that the CUDA C++ programming guide gives for that compute capability
+// (80, 86, 89, 90, 100): for code generation without the device at hand.
+// Errors: InvalidArgument, naming those that are known.
+Result<DeviceDescription> DescribeCudaArchitecture(int compute_capability);
+
+// This machine's CPU, from /proc/cpuinfo and sysfs, sched_getaffinity and the instruction set;
+// `compiler` is left empty. Errors: FailedPrecondition if these cannot be read.
+Result<DeviceDescription> DescribeHostCpu();
+
+}  // namespace mdh

@@ -1,0 +1,52 @@
+// The reference interpreter: the definition of md_hom executed point by point (paper, Definition
+// 4). Slow and obvious; every generated kernel is judged by it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
+#include "core/expression/numerics.h"
+
+namespace mdh {
+
+// One buffer's bytes, row-major, size_bytes() of them.
+using BufferBytes = std::vector<std::byte>;
+
+// What combined values are kept in.
+enum class Accumulation {
+  kWide,  // fp64 instead of narrower floating-point types, rounded once at the end: the judge of
+          // kernels that may re-associate
+  kDeclared,   // the types of f's results, rounded after every combination:
+               // NumericsPolicy::kExactOrder
+  kFixedTree,  // the same in the tree of NumericsPolicy::kFixedTree
+};
+
+// That of kernels which keep to the policy.
+Accumulation AccumulationOf(NumericsPolicy policy);
+
+// Errors: InvalidArgument if the number or size of the inputs is wrong.
+Status CheckInputs(const Expression& expression, absl::Span<const BufferBytes> inputs);
+
+// Computes all outputs. Points are combined in lexicographic order of the MDA indices (with
+// kFixedTree: those of a part, then the parts). Bytes of output buffers that no index function
+// reaches are zero, also where they keep what is there (ElementContents tells which do); results
+// that combine no point are the operator's identity. Errors: InvalidArgument if the number or size
+// of the inputs is wrong.
+Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
+                                           absl::Span<const BufferBytes> inputs,
+                                           Accumulation accumulation = Accumulation::kWide);
+
+// The results at one output point, in the types in which they are stored: f combined over all
+// reduced dimensions, and over prefix sums up to the point. `mda_index` has one entry per
+// dimension; those of reduced dimensions are ignored. `inputs`: one pointer per input buffer.
+// Serves to check samples of computations that are too large to interpret.
+std::vector<ScalarValue> InterpretAt(const Expression& expression,
+                                     absl::Span<const std::byte* const> inputs,
+                                     absl::Span<const int64_t> mda_index,
+                                     Accumulation accumulation = Accumulation::kWide);
+
+}  // namespace mdh

@@ -1,0 +1,248 @@
+// Counting the images of index functions on the MDA.
+#include "core/expression/touched_elements.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "core/base/round.h"
+
+namespace mdh {
+namespace {
+
+// ---- Accesses of a buffer ----
+
+// Whether different indices are different elements, except those of strides 0.
+bool KeepsIndicesApart(const Buffer& buffer) {
+  if (buffer.is_dense()) return true;
+  std::vector<std::pair<int64_t, int64_t>> by_stride;
+  for (size_t x = 0; x < buffer.extents.size(); ++x) {
+    if (buffer.given_strides[x] > 0)
+      by_stride.emplace_back(buffer.given_strides[x], buffer.extents[x]);
+  }
+  std::sort(by_stride.begin(), by_stride.end());
+  int64_t span = 0;
+  for (const auto& [stride, extent] : by_stride) {
+    if (extent > 1 && stride <= span) return false;
+    span += stride * (extent - 1);
+  }
+  return true;
+}
+
+// Whether no dimension of the MDA is in two indices.
+bool HasSeparateIndices(const IndexFunction& access, const std::vector<Dimension>& dimensions) {
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    if (dimensions[d].size == 1) continue;
+    const auto uses = std::count_if(access.indices.begin(), access.indices.end(),
+                                    [&](const AffineIndex& i) { return i.coefficients[d] != 0; });
+    if (uses > 1) return false;
+  }
+  return true;
+}
+
+class BufferCounter {
+ public:
+  BufferCounter(const Buffer& buffer, const std::vector<Dimension>& dimensions)
+      : buffer_(buffer), dimensions_(dimensions), strides_(buffer.strides()) {}
+
+  CountBounds Count(absl::Span<const int> accesses) const {
+    std::vector<ProgressionBox> inner, hull;
+    CountBounds count{0, 0};
+    bool are_boxes = KeepsIndicesApart(buffer_);
+    for (const int a : accesses) {
+      const std::vector<IndexValues> values = Indices(a);
+      const CountBounds one = OfAccess(a, values);
+      count.lower = std::max(count.lower, one.lower);
+      count.upper = AddOrLargest(count.upper, one.upper);
+      are_boxes = are_boxes && HasSeparateIndices(buffer_.accesses[a], dimensions_);
+      inner.emplace_back();
+      hull.emplace_back();
+      for (const IndexValues& index : values) {
+        inner.back().push_back(index.inner);
+        hull.back().push_back(index.hull);
+      }
+    }
+    if (are_boxes && accesses.size() > 1) {
+      count.lower = std::max(count.lower, SizeOfUnion(std::move(inner)).value_or(0));
+      count.upper = std::min(
+          count.upper, SizeOfUnion(std::move(hull)).value_or(std::numeric_limits<int64_t>::max()));
+    }
+    count.upper = std::min(count.upper, All());
+    return count;
+  }
+
+  // Elements of the index space.
+  int64_t All() const {
+    int64_t all = 1;
+    for (size_t x = 0; x < strides_.size(); ++x) {
+      if (strides_[x] > 0) all = MultiplyOrLargest(all, buffer_.extents[x]);
+    }
+    return std::min(all, buffer_.elements());
+  }
+
+ private:
+  std::vector<IndexValues> Indices(int a) const {
+    std::vector<IndexValues> values;
+    for (size_t x = 0; x < strides_.size(); ++x) {
+      values.push_back(AtBoundary(ValuesOf(buffer_.accesses[a].indices[x], dimensions_),
+                                  buffer_.extents[x], buffer_.boundary.kind));
+      if (strides_[x] == 0 && values.back().hull.count > 0) {
+        // All values are one element; whether there is one counts.
+        const int64_t any = std::min<int64_t>(1, values.back().count.lower);
+        values.back() = {{any, 1}, Interval(0, any - 1), Interval(0, 0)};
+      }
+    }
+    return values;
+  }
+
+  CountBounds OfAccess(int a, const std::vector<IndexValues>& values) const {
+    CountBounds product{1, 1};
+    for (const IndexValues& index : values) product = product * index.count;
+    const bool is_separate = HasSeparateIndices(buffer_.accesses[a], dimensions_);
+    if (is_separate && KeepsIndicesApart(buffer_)) return product;
+    if (buffer_.boundary.kind == Boundary::Kind::kNone) {
+      CountBounds in_memory = ValuesOf(buffer_.Linearized(a), dimensions_).count;
+      in_memory.upper = std::min(in_memory.upper, product.upper);
+      return in_memory;
+    }
+    return {0, product.upper};
+  }
+
+  const Buffer& buffer_;
+  const std::vector<Dimension>& dimensions_;
+  const std::vector<int64_t> strides_;
+};
+
+// ---- Values that f needs ----
+
+// Parameters of the function that these results cannot do without.
+std::vector<bool> NeededParameters(const ScalarFunction& f, const std::vector<bool>& results) {
+  const std::vector<ScalarInstruction>& instructions = f.instructions();
+  std::vector<bool> needed(instructions.size(), false);
+  for (size_t r = 0; r < results.size(); ++r) {
+    if (results[r]) needed[f.result_instructions()[r]] = true;
+  }
+  std::vector<bool> parameters(f.parameters().size(), false);
+  for (size_t n = instructions.size(); n-- > 0;) {
+    if (!needed[n]) continue;
+    const ScalarInstruction& instruction = instructions[n];
+    if (instruction.op == ScalarOp::kParameter) parameters[instruction.parameter] = true;
+    const size_t certain = instruction.op == ScalarOp::kSelect ? 1 : instruction.operands.size();
+    for (size_t o = 0; o < certain; ++o) needed[instruction.operands[o]] = true;
+  }
+  return parameters;
+}
+
+// Results of f of which every value that is combined must be known.
+std::vector<bool> NeededResults(const Expression& e) {
+  std::vector<bool> results(e.function().results().size(), true);
+  if (!e.has_reduction() && !e.has_prefix_sum()) return results;
+  const std::vector<bool> operands = NeededParameters(e.reduction().function(), results);
+  for (size_t r = 0; r < results.size(); ++r) {
+    results[r] = operands[r] && operands[r + results.size()];
+  }
+  return results;
+}
+
+// Of all fields, the elements whose field is read by parameters of which `is_read` holds.
+CountBounds BytesOfParameters(const Expression& e, int b, const std::vector<bool>& is_read) {
+  const Buffer& buffer = e.inputs()[b];
+  CountBounds bytes{0, 0};
+  for (size_t field = 0; field < buffer.type.fields().size(); ++field) {
+    std::vector<int> accesses;
+    for (int p = 0; p < e.input_parameters(); ++p) {
+      const Expression::AccessRef ref = e.input_access(p);
+      if (ref.buffer != b || ref.field != static_cast<int>(field) || !is_read[p]) continue;
+      accesses.push_back(ref.access);
+    }
+    const int64_t size = SizeBytes(buffer.type.fields()[field].type);
+    bytes = bytes + TouchedElements(buffer, accesses, e.dimensions()) * CountBounds{size, size};
+  }
+  return bytes;
+}
+
+// ---- Lines ----
+
+// Lines in which the elements of one access lie, if the buffer begins with a line.
+int64_t LinesOfAccess(const Buffer& buffer, int a, const std::vector<Dimension>& dimensions,
+                      int64_t line_bytes) {
+  const AffineIndex offset = buffer.Linearized(a);
+  std::vector<std::pair<int64_t, int64_t>> terms;
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    if (offset.coefficients[d] == 0 || dimensions[d].size == 1) continue;
+    terms.emplace_back(std::abs(offset.coefficients[d]) * buffer.type.size_bytes(),
+                       dimensions[d].size);
+  }
+  std::sort(terms.begin(), terms.end());
+  int64_t lines = 1, span = buffer.type.size_bytes();
+  for (const auto& [stride, count] : terms) {
+    span = AddOrLargest(span, MultiplyOrLargest(stride, count - 1));
+    lines = std::min(MultiplyOrLargest(lines, count), span / line_bytes + 2);
+  }
+  return lines;
+}
+
+}  // namespace
+
+CountBounds TouchedElements(const Buffer& buffer, absl::Span<const int> accesses,
+                            const std::vector<Dimension>& dimensions) {
+  return BufferCounter(buffer, dimensions).Count(accesses);
+}
+
+CountBounds InputBytes(const Expression& expression, int b) {
+  const ScalarFunction& f = expression.function();
+  std::vector<bool> used(f.parameters().size(), false);
+  for (const ScalarInstruction& instruction : f.instructions()) {
+    if (instruction.op == ScalarOp::kParameter) used[instruction.parameter] = true;
+  }
+  const std::vector<bool> needed = NeededParameters(f, NeededResults(expression));
+  return {BytesOfParameters(expression, b, needed).lower,
+          BytesOfParameters(expression, b, used).upper};
+}
+
+CountBounds OutputBytes(const Expression& expression, int b) {
+  const Buffer& buffer = expression.outputs()[b];
+  std::vector<int> accesses(buffer.accesses.size());
+  std::iota(accesses.begin(), accesses.end(), 0);
+  const BufferCounter counter(buffer, expression.dimensions());
+  const int64_t size = buffer.type.size_bytes();
+  return CountBounds{counter.Count(accesses).lower, counter.All()} * CountBounds{size, size};
+}
+
+CountBounds TouchedBytes(const Expression& expression) {
+  CountBounds bytes{0, 0};
+  for (size_t b = 0; b < expression.inputs().size(); ++b) {
+    bytes = bytes + InputBytes(expression, static_cast<int>(b));
+  }
+  for (size_t b = 0; b < expression.outputs().size(); ++b) {
+    bytes = bytes + OutputBytes(expression, static_cast<int>(b));
+  }
+  return bytes;
+}
+
+int64_t BufferBytesOf(const Expression& expression) {
+  int64_t bytes = 0;
+  for (const auto* buffers : {&expression.inputs(), &expression.outputs()}) {
+    for (const Buffer& buffer : *buffers) bytes = AddOrLargest(bytes, buffer.size_bytes());
+  }
+  return bytes;
+}
+
+int64_t TouchedLineBytes(const Expression& expression, int64_t line_bytes) {
+  int64_t bytes = 0;
+  for (const auto* buffers : {&expression.inputs(), &expression.outputs()}) {
+    for (const Buffer& buffer : *buffers) {
+      int64_t lines = 0;
+      for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+        lines = AddOrLargest(
+            lines, LinesOfAccess(buffer, static_cast<int>(a), expression.dimensions(), line_bytes));
+      }
+      bytes =
+          AddOrLargest(bytes, std::min(MultiplyOrLargest(lines, line_bytes), buffer.size_bytes()));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace mdh

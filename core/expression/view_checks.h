@@ -1,0 +1,38 @@
+// Checks of the buffers of one view: part of Expression::Create.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/base/status.h"
+#include "core/expression/expression.h"
+#include "core/expression/expression_place.h"
+
+namespace mdh {
+
+// Checks names, shapes, indices, boundaries, layouts and sizes of all buffers of inp_view (kInput)
+// or out_view (kOutput); computes the extents that are not given, and brings layouts and boundaries
+// to one form per meaning. Errors: InvalidArgument or OutOfRange with a place.
+Status CheckView(ExpressionPlace::Kind kind, const std::vector<Dimension>& dimensions,
+                 std::vector<Buffer>* buffers);
+
+// InvalidArgument and OutOfRange with a place.
+inline Status InvalidAt(const ExpressionPlace& place, absl::string_view message) {
+  return AtPlace(absl::InvalidArgumentError(message), place);
+}
+inline Status TooLarge(const ExpressionPlace& place, absl::string_view message) {
+  return AtPlace(absl::OutOfRangeError(message), place);
+}
+
+// False if the product does not fit.
+inline bool MultiplyInto(int64_t* product, int64_t factor) {
+  return !__builtin_mul_overflow(*product, factor, product);
+}
+
+// "(i=3, k=0)".
+std::string PointText(const std::vector<Dimension>& dimensions, absl::Span<const int64_t> point);
+
+}  // namespace mdh

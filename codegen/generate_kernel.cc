@@ -1,7 +1,7 @@
 // The backend of a low-level expression.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 
 namespace mdh {
 

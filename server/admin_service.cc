@@ -9,7 +9,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "proto/error_details.h"
 #include "proto/grpc_status.h"
 #include "server/bundle.h"

@@ -1,7 +1,7 @@
 #include "server/kernel_key.h"
 
 #include "absl/strings/str_cat.h"
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/expression/canonical.h"
 #include "server/wire_reader.h"
 

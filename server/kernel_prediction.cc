@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
-#include "codegen/default_parameters.h"
-#include "codegen/kernel.h"
+#include "codegen/choose/default_parameters.h"
+#include "codegen/program/kernel.h"
 #include "core/decomposition/fuse_dimensions.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/device/system_model.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"

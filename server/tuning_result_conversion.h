@@ -1,7 +1,7 @@
 // Results of tuning as they are stored and sent.
 #pragma once
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/expression/expression.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"

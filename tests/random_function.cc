@@ -92,7 +92,7 @@ class Builder {
   }
 
   // A value that takes many operations, where several comparisons say so, else another one: worth a
-  // branch (codegen/pass_branch_selections.h).
+  // branch (codegen/passes/pass_branch_selections.h).
   void AppendLongSelection() {
     const int first = static_cast<int>(Below(rng_, size()));
     const ScalarType type = instructions_[first].type;

@@ -4,7 +4,7 @@
 #include <system_error>
 #include <vector>
 
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_parameters.h"
 
 namespace mdh {
 

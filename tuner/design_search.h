@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "codegen/block_candidates.h"
-#include "codegen/block_moves.h"
+#include "codegen/choose/block_candidates.h"
+#include "codegen/choose/block_moves.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"

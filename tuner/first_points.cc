@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_parameters.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/narrow_reduction.h"
-#include "codegen/tile_choice.h"
+#include "codegen/choose/tile_choice.h"
+#include "codegen/lower/tiles/narrow_reduction.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {

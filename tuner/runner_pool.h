@@ -13,7 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"

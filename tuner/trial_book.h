@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "codegen/block_design.h"
-#include "codegen/kernel.h"
+#include "codegen/choose/block_design.h"
+#include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "tuner/measure/measurement.h"

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_parameters.h"
 #include "core/decomposition/low_level_expression.h"
 #include "tuner/background_space.h"
 #include "tuner/design_search.h"

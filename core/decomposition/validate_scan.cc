@@ -23,8 +23,8 @@ int64_t TupleBytes(const Expression& e) {
   return bytes;
 }
 
-// Enough for what codegen/scan_in_registers.h keeps there: sums of warps, and of their rounds;
-// without shuffles those of all threads, too.
+// Enough for what codegen/lower/scan/scan_in_registers.h keeps there: sums of warps, and of their
+// rounds; without shuffles those of all threads, too.
 int64_t SharedBytes(const Expression& e, const DeviceDescription& device, const ScanParameters& s) {
   const int64_t points = int64_t{s.rounds} * s.run;
   const int64_t exchanging = device.kind == DeviceKind::kCuda ? s.threads / 32 : s.threads;

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_parameters.h"
 #include "core/text/parser.h"
 #include "tests/benchmarks/benchmark_case.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "tests/benchmarks/loaded_library.h"
 

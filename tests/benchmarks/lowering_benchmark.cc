@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/default_block_parameters.h"
-#include "codegen/default_parameters.h"
-#include "codegen/kernel.h"
+#include "codegen/choose/default_block_parameters.h"
+#include "codegen/choose/default_parameters.h"
+#include "codegen/program/kernel.h"
 #include "core/text/parser.h"
 
 namespace mdh {

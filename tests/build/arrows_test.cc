@@ -108,9 +108,9 @@ std::string ReadFile(const std::filesystem::path& path) {
 }
 
 TEST(Arrows, FindsWhatIsForbidden) {
-  EXPECT_THAT(
-      ForbiddenIncludes("core/a.cc", "#include <vector>\n  # include \"codegen/kernel.h\"\n"),
-      ElementsAre("core/a.cc:2: core/ may not use codegen/kernel.h"));
+  EXPECT_THAT(ForbiddenIncludes("core/a.cc",
+                                "#include <vector>\n  # include \"codegen/program/kernel.h\"\n"),
+              ElementsAre("core/a.cc:2: core/ may not use codegen/program/kernel.h"));
   EXPECT_THAT(ForbiddenIncludes("tuner/search/a.h", "#include \"core/expression/expression.h\"\n"),
               SizeIs(1));
   EXPECT_THAT(ForbiddenIncludes("tuner/measure/a.h", "#include \"core/expression/expression.h\"\n"),

@@ -9,8 +9,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "codegen/default_block_parameters.h"
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_block_parameters.h"
+#include "codegen/choose/default_parameters.h"
 #include "core/decomposition/kernel_call.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"

@@ -1,8 +1,8 @@
 // The cases of the paper's evaluation, reduced, on the backends of this machine: cases_check runs
 // them in full. And what configurations from rules promise.
-#include "codegen/block_cost.h"
-#include "codegen/block_design.h"
-#include "codegen/default_block_parameters.h"
+#include "codegen/choose/block_cost.h"
+#include "codegen/choose/block_design.h"
+#include "codegen/choose/default_block_parameters.h"
 #include "core/decomposition/nest_constraints.h"
 #include "core/text/parser.h"
 #include "gmock/gmock.h"

@@ -1,4 +1,4 @@
-#include "codegen/block_design_set.h"
+#include "codegen/choose/block_design_set.h"
 
 #include <utility>
 

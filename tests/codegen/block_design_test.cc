@@ -1,6 +1,6 @@
 // Designs for devices with blocks of threads: what they mean, what they are held to cost, how they
 // change, and which ones rules choose.
-#include "codegen/block_design.h"
+#include "codegen/choose/block_design.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <set>
 
-#include "codegen/block_candidates.h"
-#include "codegen/block_cost.h"
-#include "codegen/block_moves.h"
-#include "codegen/combine_slots.h"
-#include "codegen/default_parameters.h"
+#include "codegen/choose/block_candidates.h"
+#include "codegen/choose/block_cost.h"
+#include "codegen/choose/block_moves.h"
+#include "codegen/choose/default_parameters.h"
+#include "codegen/lower/finish/combine_slots.h"
 #include "core/decomposition/nest_constraints.h"
 #include "tests/shipped_expression.h"
 

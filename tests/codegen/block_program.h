@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/c_block_unit.h"
-#include "codegen/loop_program.h"
+#include "codegen/print/c_block_unit.h"
+#include "codegen/program/loop_program.h"
 
 namespace mdh {
 

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "codegen/c_unit.h"
-#include "codegen/default_parameters.h"
-#include "codegen/kernel.h"
+#include "codegen/choose/default_parameters.h"
+#include "codegen/print/c_unit.h"
+#include "codegen/program/kernel.h"
 #include "core/text/parser.h"
 #include "tests/codegen/golden_file.h"
 #include "tests/lowering/lowering_case.h"

@@ -1,4 +1,4 @@
-#include "codegen/c_spelling.h"
+#include "codegen/print/c_spelling.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "codegen/c_prelude.h"
+#include "codegen/print/c_prelude.h"
 
 namespace mdh {
 namespace {

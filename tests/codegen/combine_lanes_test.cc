@@ -1,11 +1,11 @@
-#include "codegen/combine_lanes.h"
+#include "codegen/lower/tiles/combine_lanes.h"
 
 #include <gmock/gmock.h>
 
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/loop_program_walk.h"
+#include "codegen/program/loop_program_walk.h"
 #include "core/text/parser.h"
 #include "tests/codegen/pass_golden.h"
 

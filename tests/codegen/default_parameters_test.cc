@@ -1,6 +1,6 @@
 // Parameters that rules give: for large products, and where extents are as large as numbers go:
 // nothing may overflow, or loop until it does.
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_parameters.h"
 
 #include <gtest/gtest.h>
 

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <limits>
 
-#include "codegen/c_dialect.h"
-#include "codegen/c_printer.h"
-#include "codegen/c_spelling.h"
-#include "codegen/loop_program_text.h"
+#include "codegen/print/c_dialect.h"
+#include "codegen/print/c_printer.h"
+#include "codegen/print/c_spelling.h"
+#include "codegen/program/loop_program_text.h"
 #include "core/decomposition/constraints.h"
 #include "tests/codegen/block_program.h"
 #include "tests/codegen/golden_file.h"

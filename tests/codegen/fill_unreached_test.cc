@@ -1,12 +1,12 @@
 // Zeros where no index function reaches: which stage writes them, and who shares what.
-#include "codegen/fill_unreached.h"
+#include "codegen/lower/finish/fill_unreached.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/loop_program_text.h"
+#include "codegen/program/loop_program_text.h"
 #include "core/text/parser.h"
 
 namespace mdh {

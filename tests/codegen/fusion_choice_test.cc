@@ -1,11 +1,11 @@
-#include "codegen/fusion_choice.h"
+#include "codegen/choose/fusion_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_parameters.h"
 #include "core/text/parser.h"
 #include "tests/shipped_expression.h"
 

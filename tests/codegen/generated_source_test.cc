@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/default_parameters.h"
-#include "codegen/kernel.h"
+#include "codegen/choose/default_parameters.h"
+#include "codegen/program/kernel.h"
 #include "core/text/parser.h"
 
 namespace mdh {

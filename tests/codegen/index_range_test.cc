@@ -1,4 +1,4 @@
-#include "codegen/index_range.h"
+#include "codegen/program/index_range.h"
 
 #include <gtest/gtest.h>
 

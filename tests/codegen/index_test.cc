@@ -1,4 +1,4 @@
-#include "codegen/index.h"
+#include "codegen/program/index.h"
 
 #include <gtest/gtest.h>
 

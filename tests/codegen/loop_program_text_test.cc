@@ -1,9 +1,9 @@
 // The text of loop values, where it is not that of C.
-#include "codegen/loop_program_text.h"
+#include "codegen/program/loop_program_text.h"
 
 #include <gtest/gtest.h>
 
-#include "codegen/loop_program.h"
+#include "codegen/program/loop_program.h"
 
 namespace mdh {
 namespace {

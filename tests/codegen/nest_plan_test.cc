@@ -1,5 +1,5 @@
 // The optimisations of appendix F on the plan of a loop nest, before and after.
-#include "codegen/nest_plan.h"
+#include "codegen/lower/levels/nest_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include "codegen/pass_async_copies.h"
+#include "codegen/passes/pass_async_copies.h"
 
 #include <gtest/gtest-spi.h>
 
 #include <algorithm>
 
-#include "codegen/loop_program_walk.h"
-#include "codegen/pass_double_buffer.h"
-#include "codegen/passes.h"
+#include "codegen/passes/pass_double_buffer.h"
+#include "codegen/passes/passes.h"
+#include "codegen/program/loop_program_walk.h"
 #include "tests/codegen/pass_golden.h"
 
 namespace mdh {

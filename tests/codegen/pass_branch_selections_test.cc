@@ -1,8 +1,8 @@
-#include "codegen/pass_branch_selections.h"
+#include "codegen/passes/pass_branch_selections.h"
 
 #include <random>
 
-#include "codegen/weaker_condition.h"
+#include "codegen/passes/weaker_condition.h"
 #include "tests/codegen/pass_golden.h"
 #include "tests/sanitized.h"
 

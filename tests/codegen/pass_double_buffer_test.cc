@@ -1,6 +1,6 @@
-#include "codegen/pass_double_buffer.h"
+#include "codegen/passes/pass_double_buffer.h"
 
-#include "codegen/passes.h"
+#include "codegen/passes/passes.h"
 #include "tests/codegen/pass_golden.h"
 
 namespace mdh {

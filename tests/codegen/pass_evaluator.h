@@ -1,6 +1,6 @@
-// Executes loop programs as codegen/loop_program.h says what they mean: all threads of a block, and
-// all blocks of a cluster, at the same time, one block or cluster after the other. What the tests
-// of passes compare programs by.
+// Executes loop programs as codegen/program/loop_program.h says what they mean: all threads of a
+// block, and all blocks of a cluster, at the same time, one block or cluster after the other. What
+// the tests of passes compare programs by.
 //
 // Failures of the running test: reading what nothing was written to, accesses outside of an array,
 // offsets of wide accesses that are not aligned, two threads of a block or cluster that access the
@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/loop_program.h"
+#include "codegen/program/loop_program.h"
 #include "core/base/status.h"
 
 namespace mdh {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "codegen/loop_program_text.h"
+#include "codegen/program/loop_program_text.h"
 #include "tests/codegen/golden_file.h"
 #include "tests/codegen/pass_evaluator.h"
 

@@ -1,4 +1,4 @@
-#include "codegen/pass_hoist_indices.h"
+#include "codegen/passes/pass_hoist_indices.h"
 
 #include "tests/codegen/pass_golden.h"
 

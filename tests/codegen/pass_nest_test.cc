@@ -1,8 +1,8 @@
 // Programs that the level-by-level builder makes of random expressions and configurations: the same
 // results before and after the passes, no races between threads, and aligned wide accesses.
-#include "codegen/loop_program_walk.h"
-#include "codegen/nest_program.h"
-#include "codegen/passes.h"
+#include "codegen/lower/nest_program.h"
+#include "codegen/passes/passes.h"
+#include "codegen/program/loop_program_walk.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/codegen/pass_golden.h"

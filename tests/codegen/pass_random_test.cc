@@ -1,14 +1,14 @@
 // Random programs compute the same before and after every pass, and no threads race.
 #include <random>
 
-#include "codegen/pass_async_copies.h"
-#include "codegen/pass_double_buffer.h"
-#include "codegen/pass_hoist_guards.h"
-#include "codegen/pass_hoist_indices.h"
-#include "codegen/pass_simplify.h"
-#include "codegen/pass_unroll.h"
-#include "codegen/pass_vectorize_copies.h"
-#include "codegen/passes.h"
+#include "codegen/passes/pass_async_copies.h"
+#include "codegen/passes/pass_double_buffer.h"
+#include "codegen/passes/pass_hoist_guards.h"
+#include "codegen/passes/pass_hoist_indices.h"
+#include "codegen/passes/pass_simplify.h"
+#include "codegen/passes/pass_unroll.h"
+#include "codegen/passes/pass_vectorize_copies.h"
+#include "codegen/passes/passes.h"
 #include "tests/codegen/pass_golden.h"
 #include "tests/sanitized.h"
 

@@ -1,4 +1,4 @@
-#include "codegen/pass_simplify.h"
+#include "codegen/passes/pass_simplify.h"
 
 #include "tests/codegen/pass_golden.h"
 

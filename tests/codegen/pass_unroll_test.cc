@@ -1,4 +1,4 @@
-#include "codegen/pass_unroll.h"
+#include "codegen/passes/pass_unroll.h"
 
 #include "tests/codegen/pass_golden.h"
 

@@ -1,4 +1,4 @@
-#include "codegen/pass_vectorize_copies.h"
+#include "codegen/passes/pass_vectorize_copies.h"
 
 #include "tests/codegen/pass_golden.h"
 

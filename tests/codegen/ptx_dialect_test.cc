@@ -1,7 +1,7 @@
 // PTX in OpenCL C, where the device's compiler takes it.
-#include "codegen/c_dialect.h"
-#include "codegen/c_prelude.h"
-#include "codegen/c_printer.h"
+#include "codegen/print/c_dialect.h"
+#include "codegen/print/c_prelude.h"
+#include "codegen/print/c_printer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/nvidia_under_opencl.h"

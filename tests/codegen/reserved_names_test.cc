@@ -14,8 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "codegen/default_parameters.h"
-#include "codegen/kernel.h"
+#include "codegen/choose/default_parameters.h"
+#include "codegen/program/kernel.h"
 #include "core/base/identifier.h"
 #include "core/text/parser.h"
 #include "tests/error_message.h"

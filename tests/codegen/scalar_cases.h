@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/c_block_unit.h"
-#include "codegen/loop_program.h"
+#include "codegen/print/c_block_unit.h"
+#include "codegen/program/loop_program.h"
 #include "core/scalar/scalar_function.h"
 
 namespace mdh {

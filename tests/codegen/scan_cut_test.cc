@@ -1,5 +1,5 @@
 // How lines are cut for prefix sums in registers.
-#include "codegen/scan_cut.h"
+#include "codegen/lower/scan/scan_cut.h"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/c_prelude.h"
-#include "codegen/c_spelling.h"
+#include "codegen/print/c_prelude.h"
+#include "codegen/print/c_spelling.h"
 #include "tests/codegen/compiled_prelude.h"
 
 namespace mdh {

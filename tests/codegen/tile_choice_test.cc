@@ -1,12 +1,12 @@
 // Register tiles by counting, and the configurations that rules make of them.
-#include "codegen/tile_choice.h"
+#include "codegen/choose/tile_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_parameters.h"
 #include "core/text/parser.h"
 #include "tests/shipped_expression.h"
 

@@ -1,5 +1,5 @@
 // The order of a tile's points, on its own and in generated code.
-#include "codegen/tile_order.h"
+#include "codegen/lower/tiles/tile_order.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_parameters.h"
 #include "core/decomposition/low_level_expression.h"
 #include "tests/shipped_expression.h"
 

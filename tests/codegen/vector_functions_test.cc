@@ -11,8 +11,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "codegen/c_prelude.h"
-#include "codegen/c_spelling.h"
+#include "codegen/print/c_prelude.h"
+#include "codegen/print/c_spelling.h"
 #include "core/scalar/scalar_function.h"
 #include "tests/codegen/compiled_prelude.h"
 

@@ -1,4 +1,4 @@
-#include "codegen/warp_accesses.h"
+#include "core/device/warp_accesses.h"
 
 #include <algorithm>
 #include <map>

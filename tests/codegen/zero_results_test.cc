@@ -1,9 +1,9 @@
 // The stage that sets outputs to zero: which elements, and in which order.
-#include "codegen/zero_results.h"
+#include "codegen/lower/finish/zero_results.h"
 
 #include <gtest/gtest.h>
 
-#include "codegen/loop_program_text.h"
+#include "codegen/program/loop_program_text.h"
 #include "core/text/parser.h"
 
 namespace mdh {

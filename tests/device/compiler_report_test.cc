@@ -1,7 +1,7 @@
 // The lines of ptxas, as several versions write them, and what follows from them for a launch.
 #include "tuner/device/compiler_report.h"
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/error_message.h"

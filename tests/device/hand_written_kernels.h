@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/expression/interpreter.h"
 #include "tuner/device/compute_device.h"
 #include "tuner/device/cuda_driver.h"

@@ -1,6 +1,7 @@
-// Results by key (codegen/keyed_program.h) on the devices of this machine: sizes that fill tiles
-// and do not, keys that several results have, elements without a result and results without
-// elements, batches, several reduced dimensions, and every operator that is combined atomically.
+// Results by key (codegen/lower/keyed/keyed_program.h) on the devices of this machine: sizes that
+// fill tiles and do not, keys that several results have, elements without a result and results
+// without elements, batches, several reduced dimensions, and every operator that is combined
+// atomically.
 #include <fstream>
 
 #include "absl/strings/str_cat.h"

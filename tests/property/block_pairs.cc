@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_parameters.h"
 #include "core/decomposition/fuse_dimensions.h"
 #include "core/decomposition/nest_constraints.h"
 #include "core/expression/unreached_elements.h"

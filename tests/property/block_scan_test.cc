@@ -1,8 +1,9 @@
-// Prefix sums in blocks of threads (codegen/scan_in_blocks.h, codegen/scan_in_registers.h) on the
-// devices of this machine: lines that fill tiles and do not, many and few of them, along memory and
-// across, an operator that is not commutative and has no identity, and elements that are vectors.
+// Prefix sums in blocks of threads (codegen/lower/finish/scan_in_blocks.h,
+// codegen/lower/scan/scan_in_registers.h) on the devices of this machine: lines that fill tiles and
+// do not, many and few of them, along memory and across, an operator that is not commutative and
+// has no identity, and elements that are vectors.
 #include "absl/strings/str_cat.h"
-#include "codegen/scan_in_blocks.h"
+#include "codegen/lower/finish/scan_in_blocks.h"
 #include "gtest/gtest.h"
 #include "tests/property/judged_case.h"
 

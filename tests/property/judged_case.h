@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_parameters.h"
 #include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "tests/property/block_backend.h"

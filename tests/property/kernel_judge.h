@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "core/expression/expression.h"
 #include "core/expression/interpreter.h"

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "codegen/default_parameters.h"
-#include "codegen/kernel.h"
-#include "codegen/narrow_reduction.h"
+#include "codegen/choose/default_parameters.h"
+#include "codegen/lower/tiles/narrow_reduction.h"
+#include "codegen/program/kernel.h"
 #include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "gtest/gtest.h"

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/default_parameters.h"
-#include "codegen/fusion_choice.h"
-#include "codegen/kernel.h"
+#include "codegen/choose/default_parameters.h"
+#include "codegen/choose/fusion_choice.h"
+#include "codegen/program/kernel.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/property/kernel_judge.h"

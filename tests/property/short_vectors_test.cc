@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
-#include "codegen/c_prelude.h"
-#include "codegen/c_spelling.h"
+#include "codegen/print/c_prelude.h"
+#include "codegen/print/c_spelling.h"
 #include "gtest/gtest.h"
 #include "tests/property/kernel_judge.h"
 

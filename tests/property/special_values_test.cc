@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/default_parameters.h"
-#include "codegen/kernel.h"
+#include "codegen/choose/default_parameters.h"
+#include "codegen/program/kernel.h"
 #include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "tests/property/kernel_judge.h"

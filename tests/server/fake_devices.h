@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_parameters.h"
 #include "server/job_search.h"
 #include "server/tuning_device.h"
 #include "tuner/measure/runner.h"

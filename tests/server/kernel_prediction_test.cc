@@ -1,8 +1,8 @@
 #include "server/kernel_prediction.h"
 
-#include "codegen/block_design.h"
-#include "codegen/default_block_parameters.h"
-#include "codegen/default_parameters.h"
+#include "codegen/choose/block_design.h"
+#include "codegen/choose/default_block_parameters.h"
+#include "codegen/choose/default_parameters.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/device_conversion.h"

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <thread>
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/resource_names.h"

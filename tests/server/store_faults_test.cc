@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/resource_names.h"

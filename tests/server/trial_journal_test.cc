@@ -3,7 +3,7 @@
 #include <deque>
 #include <set>
 
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_parameters.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/sqlite_store.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/expression/expression.h"
 
 namespace mdh {

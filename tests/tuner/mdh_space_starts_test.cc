@@ -2,7 +2,7 @@
 // devices and numerics policies.
 #include <gtest/gtest.h>
 
-#include "codegen/default_parameters.h"
+#include "codegen/choose/default_parameters.h"
 #include "core/decomposition/low_level_expression.h"
 #include "tests/lowering/lowering_case.h"
 #include "tests/shipped_expression.h"

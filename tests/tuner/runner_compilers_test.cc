@@ -1,5 +1,5 @@
 // Workers that compile for CUDA, which need no device: kernels of our own, errors, limits.
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/matmul_expression.h"

@@ -1,7 +1,7 @@
 #include "tuner/device/compute_device.h"
 
 #include "absl/strings/str_cat.h"
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/base/round.h"
 
 namespace mdh {

@@ -15,7 +15,7 @@
 
 namespace mdh {
 
-struct Kernel;  // codegen/kernel.h
+struct Kernel;  // codegen/program/kernel.h
 
 // Memory of a device between two guard zones, which a correct kernel leaves as they are.
 class DeviceMemory {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "tuner/device/cuda_function.h"
 #include "tuner/device/cuda_memory.h"
 #include "tuner/device/cuda_program.h"

@@ -1,7 +1,7 @@
 // Launching the stages of a kernel on a CUDA device, so that they overlap where they can.
 #pragma once
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "tuner/device/cuda_functions.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "tuner/device/compiler_report.h"
 #include "tuner/device/cuda_memory.h"
 #include "tuner/device/nvcc.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "tuner/device/opencl_description.h"
 #include "tuner/device/opencl_function.h"
 #include "tuner/device/opencl_gate.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "tuner/device/opencl_device.h"
 #include "tuner/device/opencl_gate.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "core/expression/interpreter.h"
 #include "tuner/device/compute_device.h"

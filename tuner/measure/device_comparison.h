@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "tuner/device/compute_device.h"
 #include "tuner/measure/device_buffer.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/device/device_description.h"
 #include "core/scalar/scalar_type.h"
 

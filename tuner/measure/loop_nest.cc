@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "tuner/measure/verdict.h"
 
 namespace mdh {

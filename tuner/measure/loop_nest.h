@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "tuner/measure/compilers.h"
 #include "tuner/measure/problem.h"

@@ -2,7 +2,7 @@
 // computes references of large problems.
 #pragma once
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"

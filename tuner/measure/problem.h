@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "core/decomposition/kernel_call.h"
 #include "core/expression/expression.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "core/base/trusted_path.h"
 #include "core/device/device_description.h"

@@ -1,7 +1,7 @@
 // What runners, their processes and their callers say to each other, as messages.
 #pragma once
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/device/device_description.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/device/compiler_report.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "codegen/kernel.h"
+#include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/measure/bench.h"

@@ -1,0 +1,418 @@
+// The plain loop nest: one loop per dimension, one accumulator, no decomposition at all. And what
+// gives its results sooner, with the same operations in the same order for each of them: the
+// longest loop of results is shared among threads, and where reading is better that way, the
+// reductions run around a row of results rather than within each. Of a single result of a long
+// reduction threads combine parts, which are combined in their order: there the order is kept, but
+// not the grouping.
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "codegen/lower/finish/fill_unreached.h"
+#include "codegen/lower/finish/finish_results.h"
+#include "codegen/lower/results/result_targets.h"
+#include "codegen/lower/results/scalar_code.h"
+#include "codegen/print/c_spelling.h"
+#include "codegen/print/c_unit.h"
+#include "codegen/print/c_unit_parts.h"
+#include "codegen/program/kernel.h"
+#include "core/text/printer.h"
+
+namespace mdh {
+namespace {
+
+enum class Nesting { kPlain, kForCaches };
+
+// Of a long reduction.
+constexpr int64_t kParts = 64;
+constexpr int64_t kLeastItemsOfPart = 1024;
+
+class LoopNestBuilder {
+ public:
+  LoopNestBuilder(const Expression& expression, Nesting nesting)
+      : expression_(expression), nesting_(nesting) {
+    auto unique = [&](const std::string& name) {
+      std::string identifier = CIdentifier(name);
+      while (!taken_.insert(identifier).second) identifier += "_";
+      names_.Reserve(identifier);
+      return identifier;
+    };
+    for (const Dimension& d : expression.dimensions()) index_names_.push_back(unique(d.name));
+    auto declare = [&](const Buffer& buffer, bool is_output) {
+      arguments_.push_back(ArgumentOf(unique(buffer.name), buffer, is_output));
+    };
+    for (const Buffer& buffer : expression.inputs()) declare(buffer, false);
+    std::vector<std::string> outputs;
+    for (const Buffer& buffer : expression.outputs()) {
+      declare(buffer, true);
+      outputs.push_back(arguments_.back().name);
+    }
+    names_.Reserve("empty");
+    outputs_ = OutputTargets(expression, outputs);
+    targets_ = expression.has_prefix_sum() ? ArrayTargets(expression, outputs) : outputs_;
+  }
+
+  const std::vector<KernelArgument>& arguments() const { return arguments_; }
+
+  LoopProgram Build() {
+    LoopProgram program;
+    if (nesting_ == Nesting::kForCaches && HasParts()) {
+      BuildParts(program);
+      return program;
+    }
+    if (nesting_ == Nesting::kForCaches && !expression_.has_prefix_sum()) {
+      program.stages.push_back({"The whole computation.", BuildSharedNest()});
+      return program;
+    }
+    program.stages.push_back({"The whole computation.", BuildNest()});
+    if (!expression_.has_prefix_sum()) return program;
+    for (const ResultTarget& array : targets_) {
+      program.scratch.push_back(
+          {array.pointer, array.type, ResultArrayElements(expression_), false});
+    }
+    std::vector<int64_t> whole;
+    for (const Dimension& d : expression_.dimensions()) whole.push_back(d.size);
+    AppendFinishingStages(expression_, {index_names_, targets_, outputs_, 1, std::move(whole)},
+                          &program);
+    return program;
+  }
+
+ private:
+  // Loops over the dimensions that are kept around, reductions inside.
+  Block BuildNest() {
+    Block point = expression_.has_reduction() ? BuildReduction() : BuildPoint();
+    return OnFirstThread(Nest(Dimensions(/*reduced=*/false), std::move(point)));
+  }
+
+  // The same with the longest dimension outermost, whose items threads share.
+  Block BuildSharedNest() {
+    const int row = RowDimension();
+    std::vector<int> around = Dimensions(/*reduced=*/false);
+    around.erase(std::remove(around.begin(), around.end(), row), around.end());
+    Block body = row >= 0                      ? BuildRow(row)
+                 : expression_.has_reduction() ? BuildReduction()
+                                               : BuildPoint();
+    const auto longest = std::max_element(around.begin(), around.end(), [&](int a, int b) {
+      return expression_.dimensions()[a].size < expression_.dimensions()[b].size;
+    });
+    if (longest == around.end()) return OnFirstThread(std::move(body));
+    const int shared = *longest;
+    around.erase(longest);
+    Block block;
+    block.push_back({ShareLoop{index_names_[shared], expression_.dimensions()[shared].size,
+                               std::make_shared<const Block>(Nest(around, std::move(body)))}});
+    return block;
+  }
+
+  static Block OnFirstThread(Block block) {
+    Block guarded;
+    guarded.push_back({If{{{Condition::Kind::kEqual, Index::Variable("thread"), Index(0), ""}},
+                          std::make_shared<const Block>(std::move(block)),
+                          nullptr}});
+    return guarded;
+  }
+
+  std::vector<int> Dimensions(bool reduced) const {
+    std::vector<int> dimensions;
+    for (int d = 0; d < expression_.rank(); ++d) {
+      if (expression_.is_reduction(d) == reduced) dimensions.push_back(d);
+    }
+    return dimensions;
+  }
+
+  // The first of `dimensions` outermost.
+  Block Nest(const std::vector<int>& dimensions, Block body) const {
+    for (auto d = dimensions.rbegin(); d != dimensions.rend(); ++d) {
+      Block loop;
+      loop.push_back({For{index_names_[*d], Index(0), Index(expression_.dimensions()[*d].size), 1,
+                          false, std::make_shared<const Block>(std::move(body))}});
+      body = std::move(loop);
+    }
+    return body;
+  }
+
+  // ---- Parts of a long reduction ----
+
+  bool HasParts() const {
+    return Dimensions(/*reduced=*/false).empty() && expression_.reduction().identity() &&
+           expression_.dimensions()[0].size >= kParts * kLeastItemsOfPart;
+  }
+
+  // The first dimension, which is outermost, in parts of one length; the last few items, which are
+  // no whole part, come after the results of the parts.
+  void BuildParts(LoopProgram& program) {
+    const int64_t size = expression_.dimensions()[0].size, length = size / kParts;
+    const std::string number = names_.Unique("part");
+    const Index part = Index::Variable(number);
+    std::vector<ResultTarget> partials;
+    for (const TypedName& result : expression_.function().results()) {
+      partials.push_back({names_.Unique("partial"), RegisterType(result.type), {}});
+      program.scratch.push_back({partials.back().pointer, partials.back().type, kParts, false});
+    }
+    Block first;
+    const std::vector<LoopValue> of_part = DeclareIdentities(first);
+    first.push_back(CombinePoints(of_part, part * length, part * length + Index(length)));
+    for (size_t r = 0; r < partials.size(); ++r) {
+      first.push_back(
+          {StoreElements{partials[r].pointer, part, StoredValue(of_part[r], partials[r].type), 1}});
+    }
+    Block shared;
+    shared.push_back({ShareLoop{number, kParts, std::make_shared<const Block>(std::move(first))}});
+    program.stages.push_back({"Parts of the reduction.", std::move(shared)});
+
+    Block second, add;
+    const std::vector<LoopValue> whole = DeclareIdentities(second);
+    std::vector<LoopValue> values;
+    for (const ResultTarget& partial : partials) {
+      values.push_back(LoadValue(partial.pointer, part, {partial.type, 1}, 1));
+    }
+    Combine(whole, std::move(values), add);
+    second.push_back({For{number, Index(0), Index(kParts), 1, false,
+                          std::make_shared<const Block>(std::move(add))}});
+    second.push_back(CombinePoints(whole, Index(kParts * length), Index(size)));
+    Store(whole, second);
+    program.stages.push_back({"The parts, and what remains.", OnFirstThread(std::move(second))});
+  }
+
+  std::vector<LoopValue> DeclareIdentities(Block& block) {
+    std::vector<LoopValue> results;
+    const std::vector<ScalarValue>& identity = *expression_.reduction().identity();
+    for (const TypedName& result : expression_.function().results()) {
+      const std::string name =
+          names_.Unique(CIdentifier(absl::StrReplaceAll(result.name, {{".", "_"}})));
+      block.push_back({DeclareValue{name, MakeLiteral(identity[results.size()]), true}});
+      results.push_back(MakeNamed(name, {RegisterType(result.type), 1}));
+    }
+    return results;
+  }
+
+  // The points of all dimensions, of the first one from `begin` to `end`, combined into `results`.
+  Statement CombinePoints(const std::vector<LoopValue>& results, const Index& begin,
+                          const Index& end) {
+    Block body;
+    std::vector<LoopValue> values = Values(body);
+    Combine(results, std::move(values), body);
+    std::vector<int> inner = Dimensions(/*reduced=*/true);
+    inner.erase(inner.begin());
+    return {For{index_names_[0], begin, end, 1, false,
+                std::make_shared<const Block>(Nest(inner, std::move(body)))}};
+  }
+
+  void Combine(const std::vector<LoopValue>& results, std::vector<LoopValue> values, Block& block) {
+    NameAll(values, block);
+    std::vector<LoopValue> combined =
+        EmitCombination(expression_.reduction(), results, values, names_, block);
+    if (combined.size() > 1) NameAll(combined, block);
+    for (size_t r = 0; r < results.size(); ++r) {
+      block.push_back({Assign{std::get<NamedValue>(results[r]->form).name, combined[r]}});
+    }
+  }
+
+  // ---- Rows ----
+
+  // Accesses of inputs to far apart elements at neighbouring points.
+  int FarAccesses(int d) const {
+    int far = 0;
+    for (const Buffer& buffer : expression_.inputs()) {
+      for (int access = 0; access < std::ssize(buffer.accesses); ++access) {
+        const int64_t stride = std::abs(buffer.Linearized(access).coefficients[d]);
+        far += stride > 1 ? 1 : 0;
+      }
+    }
+    return far;
+  }
+
+  // The dimension of neighbouring results whose loop should be within those of the reductions, or
+  // -1. Results are taken up again from the outputs then, which must hold them as they are.
+  int RowDimension() const {
+    if (!expression_.has_reduction() || !Identity()) return -1;
+    const auto& results = expression_.function().results();
+    for (size_t r = 0; r < results.size(); ++r) {
+      const ScalarType type = results[r].type;
+      if (RegisterType(type) != type || targets_[r].type != type) return -1;
+    }
+    const int innermost = Dimensions(/*reduced=*/true).back();
+    for (const int d : Dimensions(/*reduced=*/false)) {
+      const bool is_row = std::all_of(targets_.begin(), targets_.end(), [d](const auto& target) {
+        return target.offset.coefficients[d] == 1;
+      });
+      if (is_row && FarAccesses(d) < FarAccesses(innermost)) return d;
+    }
+    return -1;
+  }
+
+  Block BuildRow(int row) {
+    Block start, point, block;
+    const auto& results = expression_.function().results();
+    std::vector<LoopValue> identities, accumulated;
+    for (size_t r = 0; r < results.size(); ++r) {
+      identities.push_back(MakeLiteral((*Identity())[r]));
+      accumulated.push_back(
+          LoadValue(targets_[r].pointer, At(targets_[r].offset), {targets_[r].type, 1}, 1));
+    }
+    Store(identities, start);
+    NameAll(accumulated, point);
+    std::vector<LoopValue> values = Values(point);
+    NameAll(values, point);
+    std::vector<LoopValue> combined =
+        EmitCombination(expression_.reduction(), accumulated, values, names_, point);
+    if (combined.size() > 1) NameAll(combined, point);
+    Store(combined, point);
+    for (Block* part : {&start, &point}) *part = Nest({row}, std::move(*part));
+    point = Nest(Dimensions(/*reduced=*/true), std::move(point));
+    for (Block* part : {&start, &point})
+      std::move(part->begin(), part->end(), std::back_inserter(block));
+    return block;
+  }
+
+  // What reductions start from; nullopt: from the first value.
+  std::optional<std::vector<ScalarValue>> Identity() const {
+    const CombineOperator& combine = expression_.reduction();
+    return combine.keeps_order() ? std::nullopt : combine.identity();
+  }
+
+  // ---- Points ----
+
+  Index At(const AffineIndex& affine) const {
+    Index at(0);
+    for (int d = 0; d < expression_.rank(); ++d) {
+      at = at + Index::Variable(index_names_[d]) * affine.coefficients[d];
+    }
+    return at + Index(affine.constant);
+  }
+
+  LoopValue Argument(int p) const {
+    if (expression_.is_index(p)) {
+      return MakeIndexValue(Index::Variable(index_names_[expression_.index_dimension(p)]), 1, 0);
+    }
+    const Expression::AccessRef ref = expression_.input_access(p);
+    const Buffer& buffer = expression_.inputs()[ref.buffer];
+    const ElementType::Field& field = buffer.type.fields()[ref.field];
+    const std::string pointer =
+        FieldPointer(buffer, arguments_[ref.buffer].name, field.type, /*is_const=*/true);
+    if (buffer.boundary.kind == Boundary::Kind::kNone) {
+      return LoadValue(pointer, At(buffer.Linearized(ref.access, ref.field)), {field.type, 1}, 1);
+    }
+    std::vector<Index> indices;
+    for (const AffineIndex& index : buffer.accesses[ref.access].indices) {
+      indices.push_back(At(index));
+    }
+    return LoadInsideValue(buffer, arguments_[ref.buffer].name, ref.field, indices,
+                           std::vector<int64_t>(indices.size(), 0), 1);
+  }
+
+  std::vector<LoopValue> Values(Block& block) {
+    return EmitFunction(
+        expression_.function(), [&](int p) { return Argument(p); }, names_, block);
+  }
+
+  void NameAll(std::vector<LoopValue>& values, Block& block) {
+    for (LoopValue& value : values) {
+      const std::string name = names_.Unique("t");
+      block.push_back({DeclareValue{name, value}});
+      value = MakeNamed(name, value->type);
+    }
+  }
+
+  void Store(const std::vector<LoopValue>& values, Block& block) const {
+    for (size_t r = 0; r < values.size(); ++r) {
+      block.push_back({StoreElements{targets_[r].pointer, At(targets_[r].offset),
+                                     StoredValue(values[r], targets_[r].type), 1}});
+    }
+  }
+
+  Block BuildPoint() {
+    Block block;
+    Store(Values(block), block);
+    return block;
+  }
+
+  Block BuildReduction() {
+    Block block, body, start, combine;
+    std::vector<LoopValue> results;
+    const std::optional<std::vector<ScalarValue>> identity = Identity();
+    for (const TypedName& result : expression_.function().results()) {
+      const std::string name =
+          names_.Unique(CIdentifier(absl::StrReplaceAll(result.name, {{".", "_"}})));
+      const ScalarValue from =
+          identity ? (*identity)[results.size()] : ScalarValue::Zero(result.type);
+      block.push_back({DeclareValue{name, MakeLiteral(from), true}});
+      results.push_back(MakeNamed(name, {RegisterType(result.type), 1}));
+    }
+    if (!identity) block.push_back({DeclareFlag{"empty", {}, true}});
+    std::vector<LoopValue> values = Values(body);
+    NameAll(values, body);
+    std::vector<LoopValue> combined =
+        EmitCombination(expression_.reduction(), results, values, names_, combine);
+    if (combined.size() > 1) NameAll(combined, combine);
+    for (size_t r = 0; r < results.size(); ++r) {
+      const std::string& name = std::get<NamedValue>(results[r]->form).name;
+      start.push_back({Assign{name, values[r]}});
+      combine.push_back({Assign{name, combined[r]}});
+    }
+    if (identity) {
+      for (Statement& statement : combine) body.push_back(std::move(statement));
+    } else {  // the first point starts the result
+      start.push_back({ClearFlag{"empty"}});
+      body.push_back({If{{{Condition::Kind::kFlag, Index(0), Index(0), "empty"}},
+                         std::make_shared<const Block>(std::move(start)),
+                         std::make_shared<const Block>(std::move(combine))}});
+    }
+    for (Statement& statement : Nest(Dimensions(/*reduced=*/true), std::move(body))) {
+      block.push_back(std::move(statement));
+    }
+    Store(results, block);
+    return block;
+  }
+
+  const Expression& expression_;
+  const Nesting nesting_;
+  std::set<std::string> taken_;
+  NameAllocator names_;
+  std::vector<std::string> index_names_;
+  std::vector<KernelArgument> arguments_;
+  std::vector<ResultTarget> outputs_, targets_;
+};
+
+Kernel GenerateNest(const Expression& expression, Nesting nesting) {
+  LoopNestBuilder builder(expression, nesting);
+  const std::vector<std::string> outputs = OutputNames(builder.arguments());
+  LoopProgram program = expression.is_empty()
+                            ? EmptyProgram(expression, outputs, ItemSharing::kContiguous)
+                            : builder.Build();
+  FillUnreached(expression, outputs, ItemSharing::kContiguous, &program);
+  const bool is_plain = nesting == Nesting::kPlain;
+  const CUnitOptions options{
+      EntryName(expression),
+      absl::StrCat(is_plain ? "Plain loop nest.\n\n" : "Reference results.\n\n", ToText(expression),
+                   "\nIndex map:\n", DescribeIndexMap(expression, builder.arguments())),
+      builder.arguments(), static_cast<int>(program.stages.size()),
+      is_plain ? 1 : TuningParameters::kAllThreads};
+  Kernel kernel;
+  kernel.entry = options.entry;
+  kernel.source = PrintCUnit(program, options);
+  kernel.header = PrintCHeader(options);
+  kernel.arguments = options.arguments;
+  kernel.stages = options.stages;
+  kernel.threads = options.threads;
+  kernel.compile_options = {
+      "-std=gnu11",      is_plain ? "-O2" : "-O3",  "-march=native", "-ffp-contract=off",
+      "-fno-math-errno", "-fno-tree-slp-vectorize", "-fwrapv",       "-lm"};
+  if (!is_plain) kernel.compile_options.push_back("-fopenmp");
+  return kernel;
+}
+
+}  // namespace
+
+Kernel GenerateLoopNest(const Expression& expression) {
+  return GenerateNest(expression, Nesting::kPlain);
+}
+
+Kernel GenerateReferenceNest(const Expression& expression) {
+  return GenerateNest(expression, Nesting::kForCaches);
+}
+
+}  // namespace mdh

@@ -1,0 +1,294 @@
+#include "codegen/choose/block_candidates.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "codegen/choose/block_design_set.h"
+#include "codegen/choose/block_moves.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+
+namespace mdh {
+namespace {
+
+using Copy = BlockDesign::Copy;
+using Cut = BlockDesign::Cut;
+using Ranked = std::pair<double, size_t>;
+
+constexpr double kNever = 1e300;
+constexpr double kWorthTrying = 2.5;   // times the cost of the best one
+constexpr double kWorthKeeping = 8;    // idem: the best one may turn out to be invalid
+constexpr int kLeastWarpOfModel = 16;  // of devices that the model speaks of
+constexpr int kSizes = 8;              // of blocks that share the candidates
+constexpr int64_t kFewThreads = 128;   // of a block
+constexpr int kMostAlike = 2;          // candidates with the same threads and tiles
+
+class Climber {
+ public:
+  Climber(const Expression& e, const SystemModel& m, const DeviceDescription& device,
+          const BlockCandidateOptions& options)
+      : e_(e),
+        m_(m),
+        device_(device),
+        options_(options),
+        model_(e, device),
+        moves_(e, device, {.async_copies = options.async_copies}),
+        reductions_(static_cast<int>(ReductionOrder(e).size())),
+        designs_(e.dimensions().size(), e.inputs().size()) {}
+
+  std::vector<BlockCandidate> Run() {
+    int left = options_.evaluations_in_all;
+    for (const ClimbStart& start : Starts()) {
+      if (left > 0) left -= Climb(start, std::min(options_.evaluations, left));
+    }
+    return Best();
+  }
+
+ private:
+  struct ClimbStart {
+    BlockDesign design;
+    double most_threads;  // of a block
+  };
+
+  std::vector<ClimbStart> Starts() const {
+    const double most = device_.blocks.max_threads_per_block;
+    std::vector<ClimbStart> starts;
+    const auto add = [&](const BlockDesign& start) {
+      starts.push_back({start, most});
+      // The model knows least of how many threads a block should have.
+      for (double threads = 64; options_.count > 1 && threads < most; threads *= 2) {
+        starts.push_back({start, threads});
+      }
+    };
+    for (const int lane : LaneDimensions()) {
+      add(Start(lane));
+      if (!e_.has_reduction()) continue;
+      add(WithCopies(Start(lane)));
+      if (HasFewResults()) add(WithReducingThreads(Start(lane)));
+    }
+    return starts;
+  }
+
+  bool IsKept(int d) const { return e_.combine_operators()[d].is_concat(); }
+  int64_t size(int d) const { return e_.dimensions()[d].size; }
+
+  // Along which memory is contiguous.
+  std::vector<int> LaneDimensions() const {
+    std::vector<int> lanes;
+    const auto add = [&](const Buffer& buffer) {
+      for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+        const AffineIndex offset = buffer.Linearized(static_cast<int>(a));
+        int closest = -1;
+        for (int d = 0; d < e_.rank(); ++d) {
+          const int64_t stride = offset.coefficients[d];
+          if (stride <= 0 || size(d) == 1) continue;
+          if (closest < 0 || stride < offset.coefficients[closest]) closest = d;
+        }
+        if (closest >= 0 && std::find(lanes.begin(), lanes.end(), closest) == lanes.end()) {
+          lanes.push_back(closest);
+        }
+      }
+    };
+    for (const Buffer& output : e_.outputs()) add(output);
+    for (const Buffer& input : e_.inputs()) add(input);
+    if (lanes.empty()) lanes.push_back(0);
+    return lanes;
+  }
+
+  // Threads along the lanes.
+  BlockDesign Start(int lane) const {
+    BlockDesign design;
+    design.cuts.assign(e_.rank(), {});
+    design.copies.assign(e_.inputs().size(), Copy::kNone);
+    design.lane_dimension = lane;
+    design.unrolled = reductions_;
+    // Which matters once blocks share a reduction: partial results would keep them from doing so.
+    if (AtomicsObstacle(e_, device_, NumericsPolicy::kReassociate).empty()) {
+      design.combine_blocks = CombineBlocks::kAtomics;
+    }
+    design.cuts[lane].threads = RoundDownToPowerOfTwo(std::min<int64_t>(size(lane), 64));
+    return design;
+  }
+
+  // And along the other dimensions of the results; inputs are copied.
+  BlockDesign WithCopies(BlockDesign design) const {
+    for (size_t b = 0; b < design.copies.size(); ++b) {
+      if (CanStage(e_.inputs()[b])) design.copies[b] = Copy::kChunk;
+    }
+    int64_t threads = design.cuts[design.lane_dimension].threads;
+    for (int d = 0; d < e_.rank(); ++d) {
+      Cut& cut = design.cuts[d];
+      if (!IsKept(d)) cut.vector = std::min<int64_t>(size(d), 8);
+      if (IsKept(d) && d != design.lane_dimension && size(d) >= 8 && threads < 128) {
+        cut.threads = 8;
+        threads *= 8;
+      }
+    }
+    return design;
+  }
+
+  // Of which those of all multiprocessors have one or two each.
+  bool HasFewResults() const {
+    double results = 1;
+    for (int d = 0; d < e_.rank(); ++d) results *= IsKept(d) ? static_cast<double>(size(d)) : 1;
+    return results < 2.0 * kFewThreads * device_.blocks.multiprocessors;
+  }
+
+  // Few threads along the lanes, many along the longest reduction.
+  BlockDesign WithReducingThreads(BlockDesign design) const {
+    Cut& lanes = design.cuts[design.lane_dimension];
+    lanes.threads = std::min<int64_t>(lanes.threads, 8);
+    int longest = -1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (!IsKept(d) && (longest < 0 || size(d) > size(longest))) longest = d;
+    }
+    const int64_t threads = RoundDownToPowerOfTwo(std::min<int64_t>(size(longest), kFewThreads));
+    if (design.lane_dimension != longest) design.cuts[longest].threads = threads;
+    return design;
+  }
+
+  // ---- Climbing ----
+
+  double CostOf(const BlockDesign& design, double most_threads) {
+    double threads = 1;
+    for (const Cut& cut : design.cuts) threads *= static_cast<double>(cut.threads);
+    if (threads > most_threads) return kNever;
+    const auto [number, is_new] = designs_.Insert(design);
+    if (!is_new) return costs_[number];
+    const BlockCost cost = model_.Estimate(design);
+    costs_.push_back(cost.fits ? cost.total : kNever);
+    if (cost.fits) cheapest_ = std::min(cheapest_, cost.total);
+    ++evaluations_;
+    return costs_[number];
+  }
+
+  // Where a climb is: every change that helps is made at once, and those after it are tried next.
+  struct Place {
+    BlockDesign design;
+    double cost;
+    size_t next = 0;  // number of the neighbour that is tried next
+  };
+
+  // Goes to the first neighbour that helps, if one does: those before the next one come last.
+  bool Improve(double most_threads, Place* place) {
+    std::optional<BlockDesign> better;
+    size_t end = SIZE_MAX;
+    const auto visit = [&](const BlockDesign& next) {
+      if (place->next == end || evaluations_ >= most_evaluations_) return false;
+      ++place->next;
+      const double cost = CostOf(next, most_threads);
+      if (cost >= place->cost * 0.9999) return true;
+      place->cost = cost;
+      better = next;
+      return false;
+    };
+    const size_t begin = place->next;
+    moves_.VisitNeighbours(place->design, begin, visit);
+    if (!better.has_value() && evaluations_ < most_evaluations_) {
+      end = begin;
+      place->next = 0;
+      moves_.VisitNeighbours(place->design, /*first=*/0, visit);
+    }
+    if (!better.has_value()) return false;
+    place->design = *std::move(better);
+    return true;
+  }
+
+  // Until no change helps, or that often; returns how many evaluations it took.
+  int Climb(const ClimbStart& start, int most_evaluations) {
+    evaluations_ = 0;
+    most_evaluations_ = most_evaluations;
+    Place place{start.design, CostOf(start.design, start.most_threads)};
+    while (evaluations_ < most_evaluations_ && Improve(start.most_threads, &place)) {
+    }
+    return evaluations_;
+  }
+
+  // ---- Selection ----
+
+  // What makes candidates alike.
+  static std::vector<int64_t> KindOf(const BlockDesign& design) {
+    std::vector<int64_t> kind;
+    for (const Cut& cut : design.cuts) {
+      kind.push_back(cut.threads);
+      kind.push_back(cut.vector * cut.strided);
+    }
+    kind.push_back(design.async_stages.empty() ? 0 : 1);
+    return kind;
+  }
+
+  // Calls begin early whose first stage reads no inputs, which would be no constants then.
+  TuningParameters WithEarlyCalls(TuningParameters p) const {
+    const bool zeroes_first = p.combine_blocks == CombineBlocks::kAtomics;
+    if (zeroes_first && HasEarlyLaunches(device_.kind)) p.early_launches = EarlyLaunches::kCalls;
+    return p;
+  }
+
+  // Costs and numbers of the designs that are worth keeping, as a heap with the best one in front,
+  // of the same cost the one that was found first: mostly, the first few are all that is asked for.
+  std::vector<Ranked> RankedDesigns() const {
+    std::vector<Ranked> ranked;
+    for (size_t n = 0; n < costs_.size(); ++n) {
+      const bool is_kept = costs_[n] < kNever && costs_[n] <= kWorthKeeping * cheapest_;
+      if (is_kept) ranked.emplace_back(costs_[n], n);
+    }
+    std::make_heap(ranked.begin(), ranked.end(), std::greater<>());
+    return ranked;
+  }
+
+  std::vector<BlockCandidate> Best() {
+    std::vector<BlockCandidate> best;
+    std::map<std::vector<int64_t>, int> kinds;
+    std::map<double, int> sizes;  // threads of a block
+    const int most_of_size = std::max(kMostAlike, options_.count / kSizes);
+    absl::flat_hash_set<std::string> texts;
+    for (std::vector<Ranked> ranked = RankedDesigns(); !ranked.empty(); ranked.pop_back()) {
+      if (static_cast<int>(best.size()) >= options_.count) break;
+      std::pop_heap(ranked.begin(), ranked.end(), std::greater<>());
+      const double cost = ranked.back().first;
+      if (!best.empty() && cost > kWorthTrying * best.front().cost.total) break;
+      const BlockDesign design = designs_.At(ranked.back().second);
+      int& alike = kinds[KindOf(design)];
+      int& of_size = sizes[model_.Estimate(design).threads];
+      if (options_.count > 1 && (alike >= kMostAlike || of_size >= most_of_size)) continue;
+      TuningParameters parameters = WithEarlyCalls(ToParameters(e_, m_, device_, design));
+      if (!Validate(e_, m_, device_, parameters).ok()) continue;
+      if (!texts.insert(ToText(parameters)).second) continue;
+      ++alike;
+      ++of_size;
+      BlockDesign chosen = design;
+      chosen.early_launches = parameters.early_launches;
+      best.push_back({chosen, model_.Estimate(chosen), std::move(parameters)});
+    }
+    return best;
+  }
+
+  const Expression& e_;
+  const SystemModel& m_;
+  const DeviceDescription& device_;
+  const BlockCandidateOptions options_;
+  const BlockCostModel model_;
+  const BlockMoves moves_;
+  const int reductions_;       // reduced dimensions
+  BlockDesignSet designs_;     // that were met
+  std::vector<double> costs_;  // idem; kNever: does not fit
+  double cheapest_ = kNever;
+  int evaluations_ = 0, most_evaluations_ = 0;  // of the climb
+};
+
+}  // namespace
+
+std::vector<BlockCandidate> BlockCandidates(const Expression& expression, const SystemModel& model,
+                                            const DeviceDescription& device,
+                                            const BlockCandidateOptions& options) {
+  const bool has_levels = model.memory == MemoryKind::kExplicit && model.layers.size() == 5;
+  const bool is_gpu = device.blocks.warp_size >= kLeastWarpOfModel;
+  if (!has_levels || !is_gpu || expression.has_prefix_sum()) return {};
+  return Climber(expression, model, device, options).Run();
+}
+
+}  // namespace mdh

@@ -1,0 +1,394 @@
+#include "codegen/choose/block_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "absl/strings/str_format.h"
+#include "codegen/choose/block_cost_shape.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+
+namespace mdh {
+namespace {
+
+constexpr double kBurst = 64;          // bytes that memory moves at least
+constexpr double kIssueWidth = 4;      // instructions of a warp per cycle
+constexpr double kStalls = 0.45;       // of a scheduler with one warp, per instruction
+constexpr double kMemoryBytes = 15.5;  // per cycle and multiprocessor
+constexpr double kLevel2Bytes = 26;    // idem
+constexpr double kMemoryLatency = 1000, kLevel2Latency = 500;  // cycles
+constexpr double kMostLevel2 = 32 << 20;                       // bytes that are likely to be there
+constexpr double kLocalLatency = 30;
+constexpr double kOperationLatency = 4;
+constexpr double kBarrier = 40;
+constexpr double kClusterBarriers = 8;  // that one of a cluster takes as long as
+constexpr double kLaunch = 3000;        // until the first block runs, and after the last
+constexpr double kNextLaunch = 3500;    // of the stage that combines partial results
+constexpr double kZeroLaunch = 1200;    // of the stage before atomics, beside which blocks compute
+constexpr double kEarlyLaunch = 700;    // that a launch takes less if it begins early
+constexpr double kAtomicBytes = 3;      // of the second level, per byte that is added to
+constexpr double kSameElement = 4;      // between two additions to it
+constexpr double kInstructionBytes = 16, kFetchedBytes = 16;  // of code that runs first, per cycle
+constexpr double kMostThreads = 2048, kMostBlocks = 32;       // of a multiprocessor
+constexpr double kMaxUnroll = 1024;                           // points of a thread's unrolled loops
+constexpr double kMostRegisters = 250;
+constexpr double kMostOverestimated = 1.2;  // registers, over what the compiler gets by with
+constexpr double kBeside = 10, kMostBeside = 0.6;
+// Farther apart makes no difference; the threads of a warp may be many times that apart.
+constexpr int64_t kLongestStride = int64_t{1} << 32;
+constexpr double kMostIndependent = 64;  // results of a thread that hide waiting
+
+double CeilQuotient(double a, double b) { return std::ceil(a / b); }
+
+using Copy = BlockDesign::Copy;
+
+}  // namespace
+
+BlockCostModel::BufferModel BlockCostModel::ModelOf(const Expression& e, const Buffer& buffer) {
+  BufferModel m;
+  m.strides.assign(e.rank(), 0);
+  std::vector<bool> is_used(e.rank(), false);
+  m.accesses = static_cast<double>(buffer.accesses.size());
+  m.bytes = static_cast<double>(buffer.type.size_bytes());
+  m.total = static_cast<double>(buffer.elements());
+  const std::vector<int64_t> strides = buffer.strides();
+  for (size_t x = 0; x < buffer.extents.size(); ++x) {
+    const ConstantRange constants = ConstantsOf(buffer, static_cast<int>(x));
+    IndexDimension index{{}, constants.high - constants.low, buffer.extents[x], strides[x]};
+    const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+    for (int d = 0; d < e.rank(); ++d) {
+      if (coefficients[d] == 0) continue;
+      index.terms.push_back({d, std::abs(coefficients[d])});
+      is_used[d] = true;
+      m.strides[d] =
+          std::min(m.strides[d] + std::abs(coefficients[d]) * strides[x], kLongestStride);
+    }
+    m.dimensions.push_back(std::move(index));
+  }
+  for (int d = 0; d < e.rank(); ++d) {
+    if (is_used[d]) m.used.push_back(d);
+  }
+  return m;
+}
+
+BlockCostModel::BlockCostModel(const Expression& e, const DeviceDescription& device)
+    : expression_(e), limits_(device.blocks) {
+  for (const Dimension& d : e.dimensions()) sizes_.push_back(d.size);
+  for (int d = 0; d < e.rank(); ++d) kept_.push_back(e.combine_operators()[d].is_concat());
+  for (const Buffer& buffer : e.inputs()) inputs_.push_back(ModelOf(e, buffer));
+  for (const Buffer& buffer : e.outputs()) outputs_.push_back(ModelOf(e, buffer));
+  for (int b = 0; b < static_cast<int>(inputs_.size()); ++b) designers_.emplace_back(e, b);
+  for (int d = 0; d < e.rank(); ++d) {
+    int64_t divisor = 0;
+    for (int other = 0; other < e.rank(); ++other) {
+      if (other != d) divisor = std::gcd(divisor, outputs_[0].strides[other]);
+    }
+    divisors_.push_back(divisor);
+  }
+  result_words_ = result_bytes_ = 0;
+  for (const TypedName& result : e.function().results()) {
+    result_bytes_ += static_cast<double>(SizeBytes(result.type));
+    result_words_ += std::max(1.0, static_cast<double>(SizeBytes(result.type)) / 4);
+  }
+  reductions_ = ReductionOrder(e);
+  result_order_ = ResultOrder(e);
+  latency_ =
+      static_cast<double>(e.CompulsoryBytes()) < kMostLevel2 ? kLevel2Latency : kMemoryLatency;
+  // A product and its sum are one instruction.
+  double instructions = 0;
+  for (const ScalarInstruction& instruction : e.function().instructions()) {
+    const bool is_free =
+        instruction.op == ScalarOp::kParameter || instruction.op == ScalarOp::kConstant;
+    instructions += is_free ? 0 : 1;
+  }
+  operations_ = std::max(1.0, e.has_reduction() ? instructions : instructions * 0.6);
+}
+
+// Neighbouring results of a thread that one atomic access adds.
+int BlockCostModel::AddedAtOnce(const BlockDesign& design) const {
+  const std::vector<TypedName>& results = expression_.function().results();
+  if (results.size() > 1 || results[0].type != ScalarType::kFloat32) return 1;
+  const std::vector<int64_t>& strides = outputs_[0].strides;
+  int innermost = -1;  // dimension of the thread's innermost loop over results
+  for (size_t d = 0; d < sizes_.size(); ++d) {
+    if (kept_[d] && design.cuts[d].vector > 1) innermost = static_cast<int>(d);
+  }
+  if (innermost < 0 || strides[innermost] != 1) return 1;
+  const int64_t divisor = std::gcd(design.cuts[innermost].vector, divisors_[innermost]);
+  return divisor % 4 == 0 ? 4 : divisor % 2 == 0 ? 2 : 1;
+}
+
+// Results of blocks, to memory that no other block writes.
+void BlockCostModel::AddStores(Shape& s) const {
+  const double stores = s.results * s.tiles;
+  const double owners = Owners(s);
+  for (const BufferModel& output : outputs_) {
+    const double sectors = WarpLines<kSector>(output, s, 1);
+    s.local_cycles += stores / owners * std::max(1.0, sectors / 4);
+    s.store_bytes += s.blocks * std::ceil(s.threads / kWarp) * stores * sectors * kSector;
+  }
+  s.instructions += stores / owners * 2;
+  if (s.slots == 1 || s.combines(CombineBlocks::kCluster)) return;
+  double results = 1;
+  for (size_t d = 0; d < sizes_.size(); ++d) {
+    if (kept_[d]) results *= static_cast<double>(sizes_[d]);
+  }
+  s.store_bytes += 2 * results * s.slots * result_bytes_;
+}
+
+// The same by atomics; threads that have combined their results add each of them once.
+void BlockCostModel::AddAtomics(Shape& s) const {
+  const int lanes = AddedAtOnce(*s.design);
+  const double additions = s.results * s.tiles / lanes;
+  const double warps = std::ceil(s.threads / kWarp / s.reducing_threads);
+  for (const BufferModel& output : outputs_) {
+    const double sectors = WarpLines<kSector>(output, s, lanes);
+    s.local_cycles += additions / Owners(s) * std::max(1.0, sectors / 4);
+    s.store_bytes += kAtomicBytes * s.blocks * warps * additions * sectors * kSector;
+    s.store_bytes += output.total * output.bytes;
+  }
+  s.instructions += additions / Owners(s) * 2;
+}
+
+bool BlockCostModel::CombinesByShuffles(const Shape& s) const {
+  const int lane = s.design->lane_dimension;
+  return !kept_[lane] && static_cast<double>(s.design->cuts[lane].threads) == s.reducing_threads;
+}
+
+// Threads among which those that combine their results share them out, unless one of them has all.
+double BlockCostModel::Owners(const Shape& s) const {
+  return CombinesByShuffles(s) ? 1 : std::min(s.reducing_threads, s.results);
+}
+
+// Blocks that combine their results themselves: every result is left once, and read by one thread
+// of one of them.
+void BlockCostModel::AddCooperation(Shape& s) const {
+  const double own = s.results / Owners(s);
+  s.instructions += own * 4;
+  if (s.combines(CombineBlocks::kCluster)) {
+    s.local_cycles += own * 3;
+    s.barriers += 2 * kClusterBarriers;
+    s.shared_bytes += own * s.threads * result_bytes_;
+  } else {
+    s.waits += 2;  // for the counter, and for what the others have left
+    s.instructions += own * s.slots * 3;
+  }
+}
+
+void BlockCostModel::AddResults(Shape& s) const {
+  s.registers += s.results * result_words_;
+  if (s.combines(CombineBlocks::kCluster) || s.combines(CombineBlocks::kLastBlock)) {
+    AddCooperation(s);
+  }
+  s.adds_atomically() ? AddAtomics(s) : AddStores(s);
+  for (const BufferModel& output : outputs_) {
+    const double run = Run(output, s.tile) * output.bytes;
+    s.memory_bytes += output.total * output.bytes * std::max(1.0, kBurst / run);
+  }
+  if (s.reducing_threads > 1 && CombinesByShuffles(s)) {
+    const double steps = std::ceil(std::log2(s.reducing_threads));
+    s.instructions += s.results * s.tiles * (2 + 3 * steps);
+    s.local_cycles += s.results * s.tiles * (2 + 2 * steps);
+  } else if (s.reducing_threads > 1) {  // every result is stored and read once
+    s.instructions += s.results * s.tiles * 4;
+    s.local_cycles += s.results * s.tiles * 2;
+    s.barriers +=
+        s.tiles * 2 * std::max(1.0, s.results * s.threads * result_bytes_ / kExchangeBytes);
+    s.shared_bytes += std::max(static_cast<double>(kExchangeBytes), s.threads * result_bytes_);
+  }
+}
+
+// What one thread waits for, one after the other, while the others of its multiprocessor work.
+void BlockCostModel::AddWaiting(Shape& s) const {
+  const double steps = s.iterations * s.tiles;
+  double waiting = s.waits * latency_ + s.barriers * kBarrier;
+  if (s.parts_ahead > 0) {
+    const double warps = std::ceil(s.threads / kWarp) * s.at_once;
+    const double each =
+        warps * std::max(s.instructions / kIssueWidth, s.local_cycles) / std::max(1.0, steps);
+    waiting += latency_ + steps * std::max(0.0, latency_ - s.parts_ahead * each);
+  }
+  const double chain =
+      s.points / std::max(1.0, s.results) * kOperationLatency + steps * kLocalLatency;
+  s.cost.latency = (waiting + std::max(chain, s.instructions)) * std::ceil(s.busiest / s.at_once);
+}
+
+void BlockCostModel::Finish(Shape& s) const {
+  const double processors = std::max(1, limits_.multiprocessors);
+  BlockCost& cost = s.cost;
+  cost.threads = s.threads;
+  cost.registers = s.registers + s.prefetched;
+  cost.shared_bytes = s.shared_bytes;
+  const double per_block = limits_.registers_per_block > 0 ? limits_.registers_per_block : 1e9;
+  const double most_registers =
+      limits_.registers_per_thread > 0 ? std::min(kMostRegisters, per_block / s.threads) : 512.0;
+  cost.fits = s.fits && s.threads <= limits_.max_threads_per_block &&
+              s.shared_bytes <= static_cast<double>(limits_.shared_bytes_per_block) &&
+              cost.registers <= most_registers;
+  const int asked = s.design->resident_blocks;
+  if (asked >
+      0) {  // with fewer registers, the compiler would spill; what else it does is not known
+    const auto threads = static_cast<int64_t>(s.threads);
+    cost.fits =
+        cost.fits && cost.registers <= kMostOverestimated * static_cast<double>(RegistersPerThread(
+                                                                limits_, threads, asked));
+  }
+  if (!cost.fits) return;
+  const double warps = std::ceil(s.threads / kWarp);
+  const double allocated = std::ceil(cost.registers / 8) * 8 * warps * kWarp;
+  const double shared = static_cast<double>(limits_.shared_bytes_per_block);
+  const double resident = std::max(
+      1.0,
+      std::floor(std::min({kMostThreads / (warps * kWarp), kMostBlocks, per_block / allocated,
+                           s.shared_bytes > 0 ? shared / (s.shared_bytes + 1024) : kMostBlocks})));
+  // Blocks that the busiest multiprocessor computes.
+  const double rounds = s.blocks / (processors * resident);
+  s.busiest =
+      rounds < 4 ? std::ceil(s.blocks / processors) : s.blocks / processors + 0.4 * resident;
+  s.at_once = std::min(resident, std::ceil(s.blocks / processors));
+  const double busy = std::min(1.0, s.blocks / processors);
+  const double per_scheduler = std::max(0.25, s.at_once * warps / kIssueWidth);
+  const double efficiency = 1 / (1 + kStalls / per_scheduler);
+  cost.issue = s.busiest * warps * s.instructions / (kIssueWidth * efficiency);
+  cost.local = s.busiest * warps * s.local_cycles;
+  double level2_bytes = s.store_bytes;
+  cost.memory = 0;
+  for (const auto& [bytes, in_flight] : s.traffic) {
+    level2_bytes += bytes;
+    const double reached = std::max(16.0, in_flight) * s.threads * s.at_once / latency_;
+    cost.memory += bytes / (std::min(kLevel2Bytes, reached) * busy * processors);
+  }
+  cost.level2 = level2_bytes / (kLevel2Bytes * processors);
+  if (s.adds_atomically()) cost.level2 = std::max(cost.level2, s.slots * kSameElement);
+  for (const BufferModel& input : inputs_) s.memory_bytes += input.total * input.bytes;
+  cost.memory = std::max(cost.memory, s.memory_bytes / (kMemoryBytes * processors));
+  AddWaiting(s);
+  cost.launches = kLaunch + s.code * kInstructionBytes / kFetchedBytes +
+                  (s.slots == 1 || s.combines(CombineBlocks::kCluster) ? 0
+                   : s.combines(CombineBlocks::kPartials)              ? kNextLaunch
+                                                                       : kZeroLaunch);
+  if (s.design->early_launches == EarlyLaunches::kCalls) cost.launches -= kEarlyLaunch;
+  if (s.design->early_launches == EarlyLaunches::kNone && s.slots > 1) {
+    cost.launches += kEarlyLaunch;
+  }
+  const double most = std::max({cost.issue, cost.local, cost.level2, cost.memory, cost.latency});
+  const double sum = cost.issue + cost.local + cost.level2 + cost.memory + cost.latency;
+  // The more warps and independent results there are, the better one waits while others work.
+  const double beside =
+      std::min(kMostBeside,
+               kBeside / (s.at_once * warps * std::sqrt(std::min(s.results, kMostIndependent))));
+  cost.total = most + beside * (sum - most) + cost.launches;
+}
+
+// Whether a block may have so many threads along each of its dimensions; from the third one on they
+// share one.
+bool BlockCostModel::IsBlock(const Shape& s) const {
+  std::array<int64_t, 3> block = {1, 1, 1};
+  for (size_t n = 0; n < s.lanes.size(); ++n) {
+    block[std::min<size_t>(n, 2)] *= s.design->cuts[s.lanes[n]].threads;
+  }
+  for (size_t axis = 0; axis < block.size(); ++axis) {
+    if (block[axis] > limits_.max_block[axis]) return false;
+  }
+  return true;
+}
+
+// Of one dimension that is kept.
+void BlockCostModel::AddKept(size_t d, Shape& s) const {
+  const BlockDesign::Cut& cut = s.design->cuts[d];
+  const int64_t group = cut.threads * cut.vector;
+  s.thread[d] = cut.vector * cut.strided;
+  s.fragment[d] = s.fragment_of_one[d] = cut.vector;
+  s.tile[d] = s.chunk[d] = std::min(sizes_[d], group * cut.strided);
+  s.block[d] = std::min(sizes_[d], group * cut.strided * cut.loops);
+  s.results *= static_cast<double>(s.thread[d]);
+  s.tiles *= static_cast<double>(cut.loops);
+  s.blocks *= CeilQuotient(static_cast<double>(sizes_[d]),
+                           static_cast<double>(group * cut.strided * cut.loops));
+}
+
+// Of one that is reduced.
+void BlockCostModel::AddReduced(size_t d, Shape& s) const {
+  const BlockDesign::Cut& cut = s.design->cuts[d];
+  const int64_t group = cut.threads * cut.vector;
+  s.thread[d] = cut.vector;
+  s.fragment_of_one[d] = 1;
+  s.chunk[d] = std::min(sizes_[d], group);
+  // In integers: as doubles, the largest sizes would be more than 64 bits hold.
+  const int64_t whole_groups = RoundUp(CeilDivide(sizes_[d], cut.blocks), group);
+  s.tile[d] = s.block[d] = std::min(sizes_[d], whole_groups);
+  const double iterations =
+      CeilQuotient(static_cast<double>(whole_groups), static_cast<double>(group));
+  s.iterations *= iterations;
+  const double slots =
+      CeilQuotient(static_cast<double>(sizes_[d]), iterations * static_cast<double>(group));
+  s.slots *= slots;
+  s.blocks *= slots;
+  s.reducing_threads *= static_cast<double>(cut.threads);
+}
+
+// Which loops of a thread are unrolled; points of those around them.
+void BlockCostModel::Unroll(Shape& s) const {
+  double body = s.results;
+  const size_t first = reductions_.size() - static_cast<size_t>(s.design->unrolled);
+  for (size_t n = reductions_.size(); n-- > first;) {
+    body *= static_cast<double>(s.thread[reductions_[n]]);
+  }
+  for (size_t n = 0; n < reductions_.size(); ++n) {
+    const int d = reductions_[n];
+    s.fragment[d] = n < first ? 1 : s.thread[d];
+    if (n < first) s.rolled *= static_cast<double>(s.thread[d]);
+  }
+  s.fits = body <= kMaxUnroll;
+  s.code = body * operations_;
+}
+
+BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
+  Shape s;
+  s.design = &design;
+  double points = 1;
+  for (size_t d = 0; d < sizes_.size(); ++d) {
+    s.threads *= static_cast<double>(design.cuts[d].threads);
+    kept_[d] ? AddKept(d, s) : AddReduced(d, s);
+    points *= static_cast<double>(s.thread[d]);
+  }
+  Unroll(s);
+  if (design.cuts[design.lane_dimension].threads > 1) s.lanes.push_back(design.lane_dimension);
+  for (const int d : result_order_) {
+    if (d != design.lane_dimension && design.cuts[d].threads > 1) s.lanes.push_back(d);
+  }
+  s.cost.threads = s.threads;
+  s.cost.fits = s.fits && s.threads <= limits_.max_threads_per_block && IsBlock(s);
+  if (!s.cost.fits) return s.cost;
+  s.points = points * s.iterations * s.tiles;
+  s.instructions = s.points * operations_ + s.iterations * s.tiles * (s.rolled * 6 + 14) + 60;
+  for (int b = 0; b < static_cast<int>(inputs_.size()); ++b) {
+    const DesignedInput designed = designers_[b].Run(design);
+    if (design.copies[b] == Copy::kNone) {
+      AddDirect(inputs_[b], designed, s);
+    } else {
+      AddCopied(inputs_[b], designed, design.copies[b], design.AsyncStages(b), s);
+    }
+  }
+  s.cost.fits = s.fits;
+  if (!s.fits) return s.cost;
+  AddResults(s);
+  Finish(s);
+  return s.cost;
+}
+
+std::string ToString(const BlockCost& cost) {
+  if (!cost.fits) {
+    return absl::StrFormat("does not fit: %.0f threads, %.0f registers, %.0f bytes shared",
+                           cost.threads, cost.registers, cost.shared_bytes);
+  }
+  return absl::StrFormat(
+      "%.0f cycles: issue %.0f, local %.0f, level 2 %.0f, memory %.0f, latency %.0f, launches "
+      "%.0f; %.0f threads, %.0f registers, %.0f bytes shared",
+      cost.total, cost.issue, cost.local, cost.level2, cost.memory, cost.latency, cost.launches,
+      cost.threads, cost.registers, cost.shared_bytes);
+}
+
+}  // namespace mdh

@@ -1,0 +1,458 @@
+#include "codegen/choose/block_design.h"
+
+#include <algorithm>
+#include <climits>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/nest_constraints.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kMaxPrivateElements = 64;  // of an input, on their way to the scalar function
+
+using Copy = BlockDesign::Copy;
+
+// The only dimension that moves in dimension x of the buffer, in steps of one; -1: not so.
+int OnlyDimension(const Buffer& buffer, int x) {
+  int only = -1;
+  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+  for (size_t d = 0; d < coefficients.size(); ++d) {
+    if (coefficients[d] == 0) continue;
+    if (coefficients[d] != 1 || only >= 0) return -1;
+    only = static_cast<int>(d);
+  }
+  return only;
+}
+
+bool UsesDimension(const Buffer& buffer, int d) {
+  return std::any_of(buffer.accesses.begin(), buffer.accesses.end(), [&](const IndexFunction& a) {
+    return std::any_of(a.indices.begin(), a.indices.end(),
+                       [&](const AffineIndex& index) { return index.coefficients[d] != 0; });
+  });
+}
+
+class Translator {
+ public:
+  Translator(const Expression& e, const SystemModel& m, const DeviceDescription& device,
+             const BlockDesign& design)
+      : e_(e),
+        m_(m),
+        device_(device),
+        design_(design),
+        layers_(static_cast<int>(m.layers.size())),
+        blocks_(m.LayerWith(LayerRole::kCores)),
+        outer_(blocks_ + 1),
+        threads_(m.LayerWith(LayerRole::kThreads)),
+        inner_(threads_ + 1) {
+    p_.system_model = m.name;
+  }
+
+  TuningParameters Run() {
+    SetTiles();
+    SetOrder();
+    SetAssignment();
+    SetResults();
+    for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetInput(b);
+    for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetCopy(b);
+    SetUnrolling();
+    p_.resident_blocks = design_.resident_blocks;
+    p_.early_launches = design_.early_launches;
+    for (const int d : ThreadOrder(e_, design_)) {
+      if (!design_.lane_tile.empty()) p_.lanes.push_back(design_.lane_tile[d]);
+    }
+    // What one block has is nothing to combine.
+    if (NestShape(e_, m_, p_).Slots() > 1) p_.combine_blocks = design_.combine_blocks;
+    return p_;
+  }
+
+ private:
+  const BlockDesign::Cut& cut(int d) const { return design_.cuts[d]; }
+  int64_t size(int d) const { return e_.dimensions()[d].size; }
+  bool IsKept(int d) const { return e_.combine_operators()[d].is_concat(); }
+
+  void SetTiles() {
+    p_.tile.assign(layers_, std::vector<int64_t>(e_.rank(), 1));
+    for (int d = 0; d < e_.rank(); ++d) {
+      std::vector<int64_t> parts(layers_, 1);
+      parts[inner_] = cut(d).vector;
+      parts[threads_] = cut(d).threads;
+      parts[outer_] = cut(d).strided * cut(d).loops;
+      int64_t extent = 1;
+      for (int l = layers_ - 1; l > blocks_; --l) {
+        p_.tile[l][d] = std::min(size(d), extent);
+        extent = std::min(size(d), MultiplyOrLargest(extent, parts[l]));
+      }
+      if (!IsKept(d)) {  // what blocks leave over is a loop
+        const int64_t inside = p_.tile[outer_][d];
+        extent = std::min(size(d), RoundUp(CeilDivide(size(d), cut(d).blocks), inside));
+      }
+      for (int l = blocks_; l >= 0; --l) p_.tile[l][d] = l == blocks_ ? extent : size(d);
+    }
+  }
+
+  // Blocks, tiles of a block, threads, loops of reductions around copies and inside of them, and
+  // the points of a thread.
+  void SetOrder() {
+    const auto add = [&](int layer, auto has) {
+      for (int d = 0; d < e_.rank(); ++d) {
+        if (has(d)) p_.phase.order.push_back({layer, d});
+      }
+    };
+    const auto all = [](int) { return true; };
+    const auto kept = [&](int d) { return IsKept(d); };
+    const auto reduced = [&](int d) { return !IsKept(d); };
+    add(blocks_, all);
+    tile_begin_ = static_cast<int>(p_.phase.order.size());
+    add(outer_, [&](int d) { return IsKept(d) && cut(d).loops > 1; });
+    add(threads_, all);
+    reduction_begin_ = static_cast<int>(p_.phase.order.size());
+    add(outer_, reduced);
+    chunk_begin_ = static_cast<int>(p_.phase.order.size());
+    add(inner_, reduced);
+    add(outer_, [&](int d) { return IsKept(d) && cut(d).loops == 1; });
+    add(inner_, kept);
+    for (int l = inner_ + 1; l < layers_; ++l) add(l, all);
+  }
+
+  // The grid's x, which may be longest, along the dimension with most blocks.
+  void SetAssignment() {
+    const std::vector<int> thread_order = ThreadOrder(e_, design_);
+    p_.phase.assignment.assign(layers_, std::vector<AsmLevel>(e_.rank()));
+    for (int l = 0; l < layers_; ++l) {
+      std::vector<int> order = thread_order;
+      if (l == blocks_) {
+        std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+          return CeilDivide(size(a), p_.tile[l][a]) > CeilDivide(size(b), p_.tile[l][b]);
+        });
+      }
+      for (int n = 0; n < e_.rank(); ++n) p_.phase.assignment[l][order[n]] = {l, n};
+    }
+  }
+
+  // Neighbouring threads of a warp that share a reduction combine by shuffles.
+  bool Shuffles() const {
+    int64_t reducing = 1, threads = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      threads *= cut(d).threads;
+      if (!IsKept(d)) reducing *= cut(d).threads;
+    }
+    const int64_t warp = device_.blocks.warp_size;
+    return HasShuffles(device_) && reducing > 1 && reducing <= warp &&
+           (reducing & (reducing - 1)) == 0 && threads % warp == 0 &&
+           !IsKept(design_.lane_dimension) && cut(design_.lane_dimension).threads == reducing;
+  }
+
+  void SetResults() {
+    const int innermost = static_cast<int>(m_.memory_regions().size()) - 1;
+    LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), innermost));
+    for (int d = 0; d < e_.rank(); ++d) {
+      regions[blocks_][d] = 0;
+      regions[threads_][d] = !IsKept(d) && Shuffles() ? innermost : innermost - 1;
+      if (cut(d).loops > 1) regions[outer_][d] = 0;
+    }
+    p_.outputs.assign(e_.outputs().size(), {regions, {}});
+  }
+
+  // ---- Inputs ----
+
+  int CopyBegin(Copy copy) const {
+    switch (copy) {
+      case Copy::kNone:
+        return static_cast<int>(p_.phase.order.size());
+      case Copy::kChunk:
+        return chunk_begin_;
+      case Copy::kTile:
+        return reduction_begin_;
+      case Copy::kBlock:
+        return tile_begin_;
+    }
+    return 0;
+  }
+
+  // Points that a thread has of an input between two copies.
+  int64_t PrivateElements(int b) const {
+    const Buffer& buffer = e_.inputs()[b];
+    int64_t elements = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (UsesDimension(buffer, d)) elements *= cut(d).vector;
+    }
+    return elements;
+  }
+
+  void SetInput(int b) {
+    const Buffer& buffer = e_.inputs()[b];
+    const DesignedInput designed = DesignInput(e_, design_, b);
+    const int shared = static_cast<int>(m_.memory_regions().size()) - 2;
+    InputParameters input;
+    input.layout.resize(buffer.extents.size());
+    std::iota(input.layout.begin(), input.layout.end(), 0);
+    const bool is_copied = design_.copies[b] != Copy::kNone;
+    const bool is_private =
+        !is_copied && designed.vector > 1 && PrivateElements(b) <= kMaxPrivateElements;
+    if (is_copied || is_private) {
+      const int begin = is_copied ? CopyBegin(design_.copies[b]) : chunk_begin_;
+      LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), 0));
+      for (size_t n = static_cast<size_t>(begin); n < p_.phase.order.size(); ++n) {
+        const MdhLevel& level = p_.phase.order[n];
+        regions[level.layer][level.dimension] = is_copied ? shared : shared + 1;
+      }
+      input.memory.regions = std::move(regions);
+    }
+    if (is_copied && designed.innermost >= 0) {
+      std::vector<int> layout = input.layout;
+      std::stable_partition(layout.begin(), layout.end(),
+                            [&](int x) { return x != designed.innermost; });
+      input.memory.layouts.assign(layers_, {});
+      for (int l = 0; l < layers_; ++l) {
+        for (int d = 0; d < e_.rank(); ++d) {
+          const bool is_inside = input.memory.regions[l][d] == shared;
+          input.memory.layouts[l].push_back(is_inside ? layout : input.layout);
+        }
+      }
+      input.padding = BlockDesign::kPadding;
+    }
+    p_.inputs.push_back(std::move(input));
+  }
+
+  void SetCopy(int b) {
+    if (design_.copies[b] == Copy::kNone) return;
+    const NestShape shape(e_, m_, p_);
+    InputParameters& input = p_.inputs[b];
+    const int place = CopyBegin(design_.copies[b]);
+    const bool has_next = design_.copies[b] == Copy::kChunk && chunk_begin_ > reduction_begin_ &&
+                          shape.levels()[chunk_begin_ - 1].parts > 1;
+    if (has_next && design_.AsyncStages(b) > 0) return SetAsyncCopy(shape, b, place);
+    for (const int width : {4, 2}) {
+      if (!CopyWidthObstacle(e_, shape, b, place, width).empty()) continue;
+      input.copy_width = width;
+      break;
+    }
+    if (has_next) input.copy_stages = 2;
+  }
+
+  // As wide as can be; a transposed copy moves single elements.
+  void SetAsyncCopy(const NestShape& shape, int b, int place) {
+    InputParameters& input = p_.inputs[b];
+    input.copy_mode = CopyMode::kAsynchronous;
+    input.copy_stages = design_.AsyncStages(b);
+    for (const int width : {16, 8, 4, 2}) {
+      if (!CopyWidthObstacle(e_, shape, b, place, width).empty()) continue;
+      input.copy_width = width;
+      if (AsyncCopyObstacle(e_, shape, p_, b, place).empty()) return;
+    }
+    input.copy_width = 1;
+  }
+
+  void SetUnrolling() {
+    int64_t points = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (IsKept(d)) points *= cut(d).vector * cut(d).strided;
+    }
+    const std::vector<int> reductions = ReductionOrder(e_);
+    const size_t rolled = reductions.size() - static_cast<size_t>(design_.unrolled);
+    for (size_t n = rolled; n < reductions.size(); ++n) points *= cut(reductions[n]).vector;
+    p_.unroll = static_cast<int>(points);
+  }
+
+  const Expression& e_;
+  const SystemModel& m_;
+  const DeviceDescription& device_;
+  const BlockDesign& design_;
+  const int layers_, blocks_, outer_, threads_, inner_;
+  int tile_begin_ = 0, reduction_begin_ = 0, chunk_begin_ = 0;  // places in the order
+  TuningParameters p_;
+};
+
+}  // namespace
+
+std::vector<int> ReductionOrder(const Expression& e) {
+  std::vector<int> order;
+  for (int d = 0; d < e.rank(); ++d) {
+    if (!e.combine_operators()[d].is_concat()) order.push_back(d);
+  }
+  return order;
+}
+
+std::vector<int> ResultOrder(const Expression& e) {
+  std::vector<int> order(e.rank());
+  std::iota(order.begin(), order.end(), 0);
+  const AffineIndex result = e.outputs()[0].Linearized(0);
+  const auto distance = [&](int d) {  // of neighbouring results
+    return e.combine_operators()[d].is_concat() ? result.coefficients[d] : INT64_MAX;
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return distance(a) < distance(b); });
+  return order;
+}
+
+std::vector<int> ThreadOrder(const Expression& e, const BlockDesign& design) {
+  std::vector<int> order = ResultOrder(e);
+  if (design.cuts[design.lane_dimension].threads > 1) {
+    const auto lane = std::find(order.begin(), order.end(), design.lane_dimension);
+    std::rotate(order.begin(), lane, lane + 1);
+  }
+  std::stable_partition(order.begin(), order.end(),
+                        [&](int d) { return design.cuts[d].threads > 1; });
+  return order;
+}
+
+std::optional<std::pair<int, int>> LanePlane(const Expression& e, const BlockDesign& design) {
+  std::vector<int> plane;
+  for (const int d : ThreadOrder(e, design)) {
+    if (design.cuts[d].threads > 1) plane.push_back(d);
+  }
+  const auto kept = [&](int d) { return e.combine_operators()[d].is_concat(); };
+  if (plane.size() < 2 || !kept(plane[0]) || !kept(plane[1])) return std::nullopt;
+  return std::pair(plane[0], plane[1]);
+}
+
+void SetLaneTile(const Expression& e, int64_t x, int64_t y, BlockDesign* design) {
+  design->lane_tile.clear();
+  const std::optional<std::pair<int, int>> plane = LanePlane(e, *design);
+  if (!plane.has_value() || y == 1) return;
+  const int64_t along_x = design->cuts[plane->first].threads;
+  const int64_t along_y = design->cuts[plane->second].threads;
+  if (along_x == x || along_x % x != 0 || along_y % y != 0) return;
+  design->lane_tile.assign(design->cuts.size(), 1);
+  design->lane_tile[plane->first] = x;
+  design->lane_tile[plane->second] = y;
+}
+
+DesignedInput DesignInput(const Expression& e, const BlockDesign& design, int b) {
+  return InputDesigner(e, b).Run(design);
+}
+
+InputDesigner::InputDesigner(const Expression& e, int b) : input_(b), place_(e.rank(), INT_MAX) {
+  const Buffer& buffer = e.inputs()[b];
+  const std::vector<int> reductions = ReductionOrder(e);
+  reductions_ = static_cast<int>(reductions.size());
+  for (int n = 0; n < reductions_; ++n) place_[reductions[n]] = n;
+  most_lanes_ = static_cast<int>(16 / buffer.type.size_bytes());
+  can_vectorize_ = CanStage(buffer) && buffer.boundary.kind == Boundary::Kind::kNone;
+  if (!can_vectorize_) return;
+  for (int d = 0; d < e.rank(); ++d) {
+    if (UsesDimension(buffer, d)) used_.push_back(d);
+  }
+  last_ = static_cast<int>(buffer.extents.size()) - 1;
+  along_last_ = OnlyDimension(buffer, last_);
+  for (int x = 0; x <= last_; ++x) {
+    const int d = OnlyDimension(buffer, x);
+    if (d >= 0 && e.combine_operators()[d].is_concat()) kept_rows_.push_back({x, d});
+  }
+}
+
+// The widest load of neighbours, of at most 16 bytes, that `points` are made of.
+int InputDesigner::VectorOf(int64_t points) const {
+  int lanes = most_lanes_;
+  while (lanes > 1 && points % lanes != 0) lanes /= 2;
+  return std::max(lanes, 1);
+}
+
+// Whether all of a thread's points along d are in unrolled code.
+bool InputDesigner::IsUnrolled(const BlockDesign& design, int d) const {
+  return design.cuts[d].vector == 1 || place_[d] >= reductions_ - design.unrolled;
+}
+
+DesignedInput InputDesigner::Run(const BlockDesign& design) const {
+  if (!can_vectorize_) return {};
+  return design.copies[input_] == Copy::kNone ? Direct(design) : Copied(design);
+}
+
+DesignedInput InputDesigner::Direct(const BlockDesign& design) const {
+  // Whether the points of a thread are one box, in registers.
+  const bool is_one_box = std::all_of(used_.begin(), used_.end(), [&](int d) {
+    return design.cuts[d].strided == 1 && IsUnrolled(design, d);
+  });
+  DesignedInput input;
+  if (along_last_ >= 0 && is_one_box) input.vector = VectorOf(design.cuts[along_last_].vector);
+  return input;
+}
+
+DesignedInput InputDesigner::Copied(const BlockDesign& design) const {
+  DesignedInput input;
+  int best = -1;
+  for (const auto& [x, d] : kept_rows_) {
+    const int vector = VectorOf(design.cuts[d].vector);
+    if (vector > input.vector || (vector == input.vector && vector > 1 && x == last_)) {
+      input.vector = vector;
+      best = x;
+    }
+  }
+  if (best >= 0) {
+    input.innermost = best == last_ ? -1 : best;
+    return input;
+  }
+  if (along_last_ >= 0 && IsUnrolled(design, along_last_)) {
+    input.vector = VectorOf(design.cuts[along_last_].vector);
+  }
+  return input;
+}
+
+bool HasSharedReduction(const BlockDesign& design) {
+  return std::any_of(design.cuts.begin(), design.cuts.end(),
+                     [](const BlockDesign::Cut& cut) { return cut.blocks > 1; });
+}
+
+int64_t AsyncWidth(int64_t element_bytes, int64_t row) {
+  constexpr int64_t kMostBytes = 16;
+  int64_t width = std::max<int64_t>(1, kMostBytes / element_bytes);
+  while (row % width != 0) width /= 2;
+  return width;
+}
+
+std::string ToString(const Expression& e, const BlockDesign& design) {
+  std::string text;
+  for (int d = 0; d < e.rank(); ++d) {
+    const BlockDesign::Cut& cut = design.cuts[d];
+    absl::StrAppend(&text, d == 0 ? "" : " ", e.dimensions()[d].name, " ");
+    if (e.combine_operators()[d].is_concat()) {
+      if (cut.loops > 1) absl::StrAppend(&text, cut.loops, "*");
+      absl::StrAppend(&text, cut.strided, "x", cut.threads, "x", cut.vector);
+    } else {
+      absl::StrAppend(&text, cut.blocks, "/", cut.threads, "x", cut.vector);
+    }
+  }
+  constexpr absl::string_view kNames[] = {"direct", "chunk", "tile", "block"};
+  for (size_t b = 0; b < design.copies.size(); ++b) {
+    absl::StrAppend(&text, " ", e.inputs()[b].name, " ",
+                    kNames[static_cast<size_t>(design.copies[b])]);
+    const int stages = design.AsyncStages(static_cast<int>(b));
+    if (stages > 0) absl::StrAppend(&text, " async ", stages);
+  }
+  absl::StrAppend(&text, " lanes ", e.dimensions()[design.lane_dimension].name);
+  if (const auto plane = LanePlane(e, design); plane && !design.lane_tile.empty()) {
+    absl::StrAppend(&text, " ", design.lane_tile[plane->first], "x",
+                    design.lane_tile[plane->second]);
+  }
+  absl::StrAppend(&text, " unrolled ", design.unrolled);
+  if (HasSharedReduction(design)) {
+    switch (design.combine_blocks) {
+      case CombineBlocks::kPartials:
+        break;
+      case CombineBlocks::kAtomics:
+        text += " atomics";
+        break;
+      case CombineBlocks::kLastBlock:
+        text += " last block";
+        break;
+      case CombineBlocks::kCluster:
+        text += " cluster";
+        break;
+    }
+  }
+  if (design.resident_blocks > 0) absl::StrAppend(&text, " resident ", design.resident_blocks);
+  if (design.early_launches == EarlyLaunches::kCalls) text += " early calls";
+  if (design.early_launches == EarlyLaunches::kNone) text += " early none";
+  return text;
+}
+
+TuningParameters ToParameters(const Expression& expression, const SystemModel& model,
+                              const DeviceDescription& device, const BlockDesign& design) {
+  return Translator(expression, model, device, design).Run();
+}
+
+}  // namespace mdh

@@ -1,0 +1,293 @@
+#include "codegen/choose/block_moves.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/decomposition/constraints.h"
+
+namespace mdh {
+namespace {
+
+using Copy = BlockDesign::Copy;
+using Cut = BlockDesign::Cut;
+
+constexpr int64_t kMostNeighbours = 16;  // of a thread along one dimension
+constexpr int64_t kMostParts = 1024;
+constexpr int64_t kMostDivisor = 128;
+constexpr int kUsualNeighbours = 256;  // of a design
+constexpr std::array<int, 7> kResidentBlocks = {0, 1, 2, 3, 4, 6, 8};
+
+// Powers of two, and what divides the size.
+std::vector<int64_t> Ladder(int64_t size, int64_t most) {
+  std::vector<int64_t> values;
+  for (int64_t v = 1; v <= std::min(size, most); ++v) {
+    if ((v & (v - 1)) == 0 || (size % v == 0 && v <= kMostDivisor)) values.push_back(v);
+  }
+  return values;
+}
+
+bool Step(const std::vector<int64_t>& ladder, int direction, int64_t* value) {
+  const auto at = std::find(ladder.begin(), ladder.end(), *value);
+  if (at == ladder.end()) return false;
+  if (direction < 0 ? at == ladder.begin() : at + 1 == ladder.end()) return false;
+  *value = *(at + direction);
+  return true;
+}
+
+// 0: there are no asynchronous copies.
+int AsyncStages(const BlockDesign& design) {
+  const BlockDesign::List<int>& all = design.async_stages;
+  return all.empty() ? 0 : *std::max_element(all.begin(), all.end());
+}
+
+void SetAsyncStages(BlockDesign* design, int b, int stages) {
+  BlockDesign::List<int>& all = design->async_stages;
+  all.resize(design->copies.size(), 0);
+  all[b] = stages;
+  // Equal designs are equal values.
+  if (std::count(all.begin(), all.end(), 0) == std::ssize(all)) all.clear();
+}
+
+// A dimension has further points of a thread or further tiles, not both.
+bool IsNeighbour(const BlockDesign& design) {
+  return std::none_of(design.cuts.begin(), design.cuts.end(),
+                      [](const Cut& cut) { return cut.strided > 1 && cut.loops > 1; });
+}
+
+}  // namespace
+
+struct BlockMoves::Walk {
+  const BlockDesign& design;
+  const size_t first;  // number of the neighbour that is shown first
+  const absl::FunctionRef<bool(const BlockDesign&)> visit;
+  BlockDesign next = design;  // equal to `design` again after every change
+  size_t passed = 0;          // neighbours
+  bool has_ended = false;
+};
+
+BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
+                       const BlockMoveOptions& options)
+    : expression_(e),
+      reductions_(static_cast<int>(ReductionOrder(e).size())),
+      warp_size_(device.blocks.warp_size),
+      has_lane_tiles_(options.lane_tiles),
+      has_async_copies_(options.async_copies && HasAsyncCopies(device)),
+      has_resident_blocks_(options.resident_blocks && HasResidentBlocks(device.kind)),
+      has_early_launches_(options.early_launches && HasEarlyLaunches(device.kind)),
+      has_thirds_(options.thirds) {
+  constexpr NumericsPolicy kAnyOrder = NumericsPolicy::kReassociate;
+  combinations_.push_back(CombineBlocks::kPartials);
+  if (AtomicsObstacle(e, device, kAnyOrder).empty()) {
+    combinations_.push_back(CombineBlocks::kAtomics);
+  }
+  for (const CombineBlocks how : {CombineBlocks::kLastBlock, CombineBlocks::kCluster}) {
+    const bool is_possible = CooperationObstacle(e, device, kAnyOrder, how).empty();
+    if (options.cooperation && is_possible) combinations_.push_back(how);
+  }
+  for (const Dimension& d : e.dimensions()) {
+    small_.push_back(Ladder(d.size, kMostNeighbours));
+    large_.push_back(Ladder(d.size, kMostParts));
+    std::vector<int64_t> slots = large_.back();
+    for (const int64_t v : {device.blocks.multiprocessors, 2 * device.blocks.multiprocessors}) {
+      if (v <= d.size) slots.push_back(v);
+    }
+    std::sort(slots.begin(), slots.end());
+    slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+    slots_.push_back(std::move(slots));
+  }
+}
+
+void BlockMoves::Show(Walk& walk) const { ShowOther(walk.next, walk); }
+
+void BlockMoves::ShowOther(const BlockDesign& next, Walk& walk) const {
+  if (walk.has_ended || !IsNeighbour(next) || walk.passed++ < walk.first) return;
+  if (next.lane_tile.empty()) {
+    walk.has_ended = !walk.visit(next);
+    return;
+  }
+  BlockDesign tiled = next;
+  const std::optional<std::pair<int, int>> plane = LanePlane(expression_, next);
+  SetLaneTile(expression_, plane ? next.lane_tile[plane->first] : 1,
+              plane ? next.lane_tile[plane->second] : 1, &tiled);
+  walk.has_ended = !walk.visit(tiled);
+}
+
+const std::vector<int64_t>& BlockMoves::LadderOf(int d, Field field) const {
+  if (field == &Cut::blocks) return slots_[d];
+  if (field == &Cut::threads || field == &Cut::loops) return large_[d];
+  return IsKept(d) ? small_[d] : large_[d];
+}
+
+absl::Span<const BlockMoves::Field> BlockMoves::Fields(int d) const {
+  static constexpr Field kReduced[] = {&Cut::vector, &Cut::threads, &Cut::blocks};
+  static constexpr Field kKept[] = {&Cut::threads, &Cut::vector, &Cut::strided, &Cut::loops};
+  return IsKept(d) ? absl::Span<const Field>(kKept) : absl::Span<const Field>(kReduced);
+}
+
+void BlockMoves::ShowStep(int d, Field field, int direction, Walk& walk) const {
+  int64_t& value = walk.next.cuts[d].*field;
+  const int64_t before = value;
+  if (Step(LadderOf(d, field), direction, &value)) Show(walk);
+  value = before;
+}
+
+// One number down, alone and with another one up.
+void BlockMoves::ShowShifts(int d, Field down, Walk& walk) const {
+  int64_t& value = walk.next.cuts[d].*down;
+  const int64_t before = value;
+  if (!Step(LadderOf(d, down), -1, &value)) return;
+  Show(walk);
+  for (int other = 0; other < expression_.rank() && !walk.has_ended; ++other) {
+    if (size(other) == 1) continue;
+    for (const Field up : Fields(other)) {
+      if (other == d ? up != down : up == down) ShowStep(other, up, 1, walk);
+    }
+  }
+  value = before;
+}
+
+// To three times a power of two threads, and back to powers of two.
+void BlockMoves::ShowThirds(int d, Walk& walk) const {
+  int64_t& threads = walk.next.cuts[d].threads;
+  const int64_t before = threads;
+  for (const auto& [factor, divisor] : {std::pair{3, 2}, {3, 4}, {4, 3}, {2, 3}}) {
+    if (before % divisor != 0) continue;
+    threads = before / divisor * factor;
+    const int64_t power = threads % 3 == 0 ? threads / 3 : threads;
+    const bool is_step = (power & (power - 1)) == 0 && threads <= std::min(size(d), kMostParts);
+    if (is_step) Show(walk);
+  }
+  threads = before;
+}
+
+void BlockMoves::ShowSteps(int d, Walk& walk) const {
+  for (const Field field : Fields(d)) {
+    if (walk.has_ended) return;
+    ShowStep(d, field, 1, walk);
+    ShowShifts(d, field, walk);
+  }
+  if (has_thirds_) ShowThirds(d, walk);
+}
+
+void BlockMoves::ShowCopies(Walk& walk) const {
+  const BlockDesign& design = walk.design;
+  for (int b = 0; b < static_cast<int>(design.copies.size()); ++b) {
+    if (!CanStage(expression_.inputs()[b])) continue;
+    for (const Copy copy : {Copy::kNone, Copy::kChunk, Copy::kTile, Copy::kBlock}) {
+      if (copy == design.copies[b]) continue;
+      BlockDesign next = design;
+      next.copies[b] = copy;
+      SetAsyncStages(&next, b, 0);
+      ShowOther(next, walk);
+    }
+    if (has_async_copies_ && design.copies[b] == Copy::kChunk) {
+      const int stages = AsyncStages(design);
+      BlockDesign next = design;
+      SetAsyncStages(&next, b, design.AsyncStages(b) > 0 ? 0 : stages > 0 ? stages : 2);
+      ShowOther(next, walk);
+    }
+  }
+}
+
+// Of all asynchronous copies: copies of one loop have as many stages as the fewest of them.
+void BlockMoves::ShowAsyncStages(Walk& walk) const {
+  const BlockDesign& design = walk.design;
+  for (const int stages : {2, 3, 4}) {
+    if (AsyncStages(design) == 0 || stages == AsyncStages(design)) continue;
+    BlockDesign next = design;
+    for (int& of_input : next.async_stages) of_input = of_input > 0 ? stages : 0;
+    ShowOther(next, walk);
+  }
+}
+
+void BlockMoves::ShowLaneTiles(Walk& walk) const {
+  const BlockDesign& design = walk.design;
+  const auto add = [&](int64_t x, int64_t y) {
+    BlockDesign next = design;
+    SetLaneTile(expression_, x, y, &next);
+    const bool is_asked_for = y == 1 || !next.lane_tile.empty();
+    if (is_asked_for && next.lane_tile != design.lane_tile) ShowOther(next, walk);
+  };
+  add(1, 1);
+  for (int64_t y = 2; y <= warp_size_; y *= 2) {
+    for (int64_t x = 1; x * y <= warp_size_; x *= 2) add(x, y);
+  }
+}
+
+void BlockMoves::ShowResidency(Walk& walk) const {
+  const BlockDesign& design = walk.design;
+  const auto at = std::find(kResidentBlocks.begin(), kResidentBlocks.end(), design.resident_blocks);
+  if (at == kResidentBlocks.end()) return;
+  BlockDesign next = design;
+  if (at + 1 != kResidentBlocks.end()) {
+    next.resident_blocks = *(at + 1);
+    ShowOther(next, walk);
+  }
+  if (at == kResidentBlocks.begin()) return;
+  next.resident_blocks = *(at - 1);
+  ShowOther(next, walk);
+}
+
+void BlockMoves::ShowCombinations(Walk& walk) const {
+  const BlockDesign& design = walk.design;
+  int64_t blocks = 1;
+  for (const Cut& cut : design.cuts) blocks *= cut.blocks;
+  for (const CombineBlocks how : combinations_) {
+    if (how == design.combine_blocks) continue;
+    if (how == CombineBlocks::kCluster && blocks > kMaxClusterBlocks) continue;
+    BlockDesign next = design;
+    next.combine_blocks = how;
+    ShowOther(next, walk);
+  }
+}
+
+void BlockMoves::ShowEarlyLaunches(Walk& walk) const {
+  const BlockDesign& design = walk.design;
+  using enum EarlyLaunches;
+  for (const EarlyLaunches early : {kCalls, kStages, kNone}) {
+    // One stage has no other one beside it.
+    if (early == design.early_launches || (early == kNone && !HasSharedReduction(design))) continue;
+    BlockDesign next = design;
+    next.early_launches = early;
+    ShowOther(next, walk);
+  }
+}
+
+size_t BlockMoves::VisitNeighbours(const BlockDesign& design, size_t first,
+                                   absl::FunctionRef<bool(const BlockDesign&)> visit) const {
+  Walk walk{design, first, visit};
+  for (int d = 0; d < expression_.rank() && !walk.has_ended; ++d) {
+    if (size(d) == 1) continue;
+    ShowSteps(d, walk);
+    if (d == design.lane_dimension || design.cuts[d].threads == 1) continue;
+    walk.next.lane_dimension = d;
+    Show(walk);
+    walk.next.lane_dimension = design.lane_dimension;
+  }
+  if (walk.has_ended) return walk.passed;
+  for (const int step : {1, -1}) {
+    walk.next.unrolled = design.unrolled + step;
+    if (walk.next.unrolled >= 0 && walk.next.unrolled <= reductions_) Show(walk);
+  }
+  walk.next.unrolled = design.unrolled;
+  ShowCopies(walk);
+  if (HasSharedReduction(design)) ShowCombinations(walk);
+  if (has_async_copies_) ShowAsyncStages(walk);
+  if (has_lane_tiles_) ShowLaneTiles(walk);
+  if (has_resident_blocks_) ShowResidency(walk);
+  if (has_early_launches_) ShowEarlyLaunches(walk);
+  return walk.passed;
+}
+
+std::vector<BlockDesign> BlockMoves::Neighbours(const BlockDesign& design) const {
+  std::vector<BlockDesign> all;
+  all.reserve(kUsualNeighbours);
+  VisitNeighbours(design, /*first=*/0, [&](const BlockDesign& next) {
+    all.push_back(next);
+    return true;
+  });
+  return all;
+}
+
+}  // namespace mdh

@@ -1,0 +1,454 @@
+#include "codegen/choose/default_block_parameters.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "codegen/choose/block_candidates.h"
+#include "codegen/choose/keyed_variants.h"
+#include "codegen/lower/finish/scan_in_blocks.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/validate.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kMaxBlock = 256;             // threads
+constexpr int64_t kThreadsPerProcessor = 512;  // that keep a multiprocessor busy
+constexpr int64_t kMaxChunk = 32;              // points of reductions between two copies
+constexpr double kMinReuse = 4;                // of what is copied to shared memory
+constexpr int kLeastWarp = 16;                 // of devices whose threads have registers
+constexpr int kScanThreads = 256;              // of a block
+constexpr int kScanRounds = 4;
+constexpr int kScanRun = 4;  // elements, of at most 4 bytes
+// Callers wait for default parameters. Six climbs with as many buffers are never cut short; there
+// are less where an evaluation, which goes through all buffers, takes longer.
+constexpr int kMostEvaluations = 4200;
+constexpr int kUsualBuffers = 4;
+
+// How a dimension is cut: blocks, then loops around and inside of the threads.
+struct DimensionCut {
+  int64_t blocks = 1;     // along a reduction
+  int64_t threads = 1;    // of a block
+  int64_t registers = 1;  // results of a thread, threads apart from each other
+  int64_t chunk = 1;      // points of a reduction between two copies
+};
+
+// Prefix sums in registers: as many elements as keep the memory busy, but fewer where there are not
+// enough for all multiprocessors. Expects a GPU; none where it has no room.
+ScanParameters ChooseScan(const Expression& e, const SystemModel& m,
+                          const DeviceDescription& device, const TuningParameters& parameters) {
+  int bytes = 4;
+  for (const TypedName& result : e.function().results()) {
+    bytes = std::max(bytes, SizeBytes(result.type));
+  }
+  TuningParameters p = parameters;
+  p.scan = {kScanThreads, kScanRounds, std::max(1, kScanRun * 4 / bytes)};
+  double elements = 1;
+  for (int d = 0; d < e.rank(); ++d) {
+    if (!e.is_reduction(d)) elements *= static_cast<double>(e.dimensions()[d].size);
+  }
+  const auto blocks = [&] { return elements / (p.scan.threads * p.scan.rounds * p.scan.run); };
+  while (p.scan.rounds > 1 && blocks() < device.blocks.multiprocessors) p.scan.rounds /= 2;
+  const auto fits = [&] { return ValidateScan(e, m, device, p).ok(); };
+  for (int* count : {&p.scan.rounds, &p.scan.run, &p.scan.threads}) {
+    while (!fits() && *count > 1) *count /= 2;
+  }
+  return fits() ? p.scan : ScanParameters();
+}
+
+class BlockRules {
+ public:
+  // What to leave out, the next more of it, until the parameters are valid.
+  enum Simplicity { kEverything, kNoParallelReduction, kNoRegisterTile, kOneThread, kNoRegisters };
+
+  BlockRules(const Expression& e, const SystemModel& m, const DeviceDescription& device,
+             NumericsPolicy numerics, Simplicity simplicity)
+      : e_(e),
+        m_(m),
+        device_(device),
+        simplicity_(simplicity),
+        is_ordered_(numerics != NumericsPolicy::kReassociate),
+        layers_(static_cast<int>(m.layers.size())),
+        threads_(m.LayerWith(LayerRole::kThreads)),
+        warps_(m.LayerWith(LayerRole::kWarps)),
+        blocks_(m.LayerWith(LayerRole::kCores)),
+        outer_(LoopLayer(blocks_)),
+        inner_(LoopLayer(warps_ >= 0 ? warps_ : threads_)),
+        cuts_(e.rank()) {
+    p_.numerics = numerics;
+    p_.system_model = m.name;
+    const bool is_gpu = device.blocks.warp_size >= kLeastWarp;
+    if (is_gpu && e.has_prefix_sum() && !is_ordered_) p_.scan = ChooseScan(e, m, device, p_);
+  }
+
+  TuningParameters Run() {
+    ChooseThreadDimensions();
+    if (simplicity_ < kOneThread) ChooseThreads();
+    ChooseReductions();
+    SetTiles();
+    SetOrder();
+    SetAssignment();
+    if (simplicity_ < kNoRegisters) SetResults();
+    for (const Buffer& buffer : e_.inputs()) {
+      InputParameters input;
+      input.layout.resize(buffer.extents.size());
+      std::iota(input.layout.begin(), input.layout.end(), 0);
+      p_.inputs.push_back(std::move(input));
+    }
+    return p_;
+  }
+
+  // Copies in shared memory of the inputs that are worth it and fit.
+  TuningParameters WithCopies(TuningParameters p) const {
+    if (simplicity_ >= kOneThread || !Validate(e_, m_, device_, p).ok()) return p;
+    for (size_t b = 0; b < e_.inputs().size(); ++b) {
+      if (!CanStage(e_.inputs()[b])) continue;
+      TuningParameters copied = p;
+      copied.inputs[b].memory.regions = CopyRegions();
+      if (Reuse(copied, static_cast<int>(b)) < kMinReuse) continue;
+      if (!Validate(e_, m_, device_, copied).ok()) continue;
+      p = copied;
+      for (const int width : {4, 2}) {
+        copied.inputs[b].copy_width = width;
+        if (!Validate(e_, m_, device_, copied).ok()) continue;
+        p = copied;
+        break;
+      }
+    }
+    return p;
+  }
+
+ private:
+  int64_t size(int d) const { return e_.dimensions()[d].size; }
+  // Also a dimension whose prefix sums are computed afterwards, in tiles of their own.
+  bool IsKept(int d) const {
+    const bool may_scan = p_.scan.threads > 0 || CanScanInBlocks(e_, d);
+    const bool is_scanned_later = !is_ordered_ && e_.is_prefix_sum(d) && may_scan;
+    return is_scanned_later || e_.combine_operators()[d].is_concat();
+  }
+
+  // The first memory layer inside of layer `l`.
+  int LoopLayer(int l) const {
+    while (l + 1 < layers_ && m_.layers[l].memory_region.empty()) ++l;
+    return l;
+  }
+
+  int64_t Points(bool kept) const {
+    int64_t points = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (IsKept(d) == kept) points *= size(d);
+    }
+    return points;
+  }
+  int64_t WantedThreads() const {
+    return int64_t{device_.blocks.multiprocessors} * kThreadsPerProcessor;
+  }
+  int64_t MaxBlock() const {
+    return std::min<int64_t>(kMaxBlock, device_.blocks.max_threads_per_block);
+  }
+
+  // ---- Threads ----
+
+  // How many accesses are contiguous along d; those of results and of large inputs count more.
+  double Contiguity(int d) const {
+    double score = 0;
+    const auto add = [&](const Buffer& buffer, double weight) {
+      for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+        const int64_t stride = buffer.Linearized(static_cast<int>(a)).coefficients[d];
+        const double share = weight / static_cast<double>(buffer.accesses.size());
+        if (stride == 1) score += share;
+        if (stride > 1) score -= share / 8;
+      }
+    };
+    double all = 1;
+    for (const Buffer& input : e_.inputs()) all += static_cast<double>(input.size_bytes());
+    for (const Buffer& input : e_.inputs()) {
+      add(input, 0.5 + static_cast<double>(input.size_bytes()) / all);
+    }
+    for (const Buffer& output : e_.outputs()) {
+      if (IsKept(d)) add(output, Points(false) > 64 ? 0.5 : 2);
+    }
+    return size(d) < 4 ? score / 4 : score;
+  }
+
+  // x_: the dimension of the result along which neighbouring threads run; y_: the other one. -1:
+  // there is none.
+  void ChooseThreadDimensions() {
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (IsKept(d) && (x_ < 0 || Contiguity(d) > Contiguity(x_))) x_ = d;
+    }
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (d != x_ && IsKept(d) && (y_ < 0 || size(d) > size(y_))) y_ = d;
+    }
+  }
+
+  bool ReductionIsContiguous() const {
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.is_reduction(d) && (x_ < 0 || Contiguity(d) > Contiguity(x_))) return true;
+    }
+    return false;
+  }
+
+  // As scans in registers cut the first prefix sum that they compute. They alone compute then: what
+  // the parameters say beyond `scan` describes it, and decides on nothing.
+  void ChooseThreadsOfScan() {
+    x_ = e_.rank() - 1;
+    y_ = -1;
+    while (!e_.is_prefix_sum(x_)) --x_;
+    DimensionCut& cut = cuts_[x_];
+    cut.threads = RoundDownToPowerOfTwo(std::min<int64_t>(size(x_), p_.scan.threads));
+    while (cut.registers < p_.scan.rounds * p_.scan.run &&
+           size(x_) / 2 >= cut.registers * cut.threads) {
+      cut.registers *= 2;
+    }
+  }
+
+  void ChooseThreads() {
+    if (x_ < 0) return;
+    const bool only_scans = p_.scan.threads > 0 && !e_.has_reduction();
+    if (only_scans && simplicity_ == kEverything) return ChooseThreadsOfScan();
+    const int64_t points = Points(true);
+    // Rows of a matrix times a vector: threads belong on the reduction.
+    const bool leave_room = simplicity_ == kEverything && !is_ordered_ && e_.has_reduction() &&
+                            ReductionIsContiguous() && points < 16 * WantedThreads() &&
+                            Points(false) >= 256;
+    const int64_t most = leave_room ? 4 : MaxBlock();
+    const int64_t wide = y_ >= 0 && size(y_) >= 8 ? 16 : 64;
+    cuts_[x_].threads = std::min(RoundDownToPowerOfTwo(std::min(size(x_), wide)), most);
+    if (y_ >= 0) {
+      cuts_[y_].threads = std::min(RoundDownToPowerOfTwo(std::min<int64_t>(size(y_), 16)),
+                                   most / cuts_[x_].threads);
+    }
+    if (simplicity_ >= kNoRegisterTile || leave_room || Points(false) < 8) return;
+    int64_t threads = points;
+    for (const int d : {y_, x_}) {
+      while (d >= 0 && cuts_[d].registers < 4 && threads / 2 >= WantedThreads() &&
+             size(d) >= 2 * cuts_[d].registers * cuts_[d].threads) {
+        cuts_[d].registers *= 2;
+        threads /= 2;
+      }
+    }
+  }
+
+  // ---- Reductions and prefix sums ----
+
+  void ChooseReductions() {
+    int64_t chunk = 1, wanted = 1, threads = 1;
+    if (simplicity_ == kEverything && !is_ordered_) {
+      wanted = CeilDivide(WantedThreads(), std::max<int64_t>(1, Points(true)));
+    }
+    for (const DimensionCut& cut : cuts_) threads *= cut.threads;
+    std::vector<int> dimensions;
+    for (int d = e_.rank() - 1; d >= 0; --d) {
+      if (!IsKept(d)) dimensions.push_back(d);
+    }
+    std::stable_sort(dimensions.begin(), dimensions.end(),
+                     [&](int a, int b) { return Contiguity(a) > Contiguity(b); });
+    for (const int d : dimensions) {
+      DimensionCut& cut = cuts_[d];
+      if (e_.is_reduction(d)) {
+        if (wanted > 1) {
+          const int64_t most = std::min({MaxBlock() / threads, size(d), wanted});
+          cut.threads = RoundDownToPowerOfTwo(std::max<int64_t>(1, most));
+          threads *= cut.threads;
+          wanted = CeilDivide(wanted, cut.threads);
+        }
+        if (!is_ordered_) {
+          cut.chunk = std::min(CeilDivide(size(d), cut.threads), CeilDivide(kMaxChunk, chunk));
+        }
+        chunk *= cut.chunk;
+      }
+      if (wanted > 1) {
+        cut.blocks = std::min(wanted, CeilDivide(size(d), 16 * cut.threads * cut.chunk));
+        wanted = CeilDivide(wanted, cut.blocks);
+      }
+    }
+  }
+
+  // ---- Table 1 ----
+
+  void SetTiles() {
+    p_.tile.assign(layers_, std::vector<int64_t>(e_.rank(), 1));
+    for (int d = 0; d < e_.rank(); ++d) {
+      const DimensionCut& cut = cuts_[d];
+      std::vector<int64_t> parts(layers_, 1);
+      parts[LayerOfThreads(d)] = cut.threads;
+      parts[outer_] = cut.registers;
+      parts[inner_] = cut.chunk;
+      int64_t extent = 1;
+      for (int l = layers_ - 1; l > blocks_; --l) {
+        p_.tile[l][d] = extent;
+        extent = std::min(size(d), MultiplyOrLargest(extent, parts[l]));
+      }
+      if (!IsKept(d)) {  // what blocks leave over is a loop
+        const int64_t part = CeilDivide(size(d), cut.blocks);
+        extent = std::min(size(d), RoundUp(part, extent));
+        if (is_ordered_) extent = OrderedPart(e_, p_.numerics, d);
+      }
+      for (int l = blocks_; l >= 0; --l) p_.tile[l][d] = l == blocks_ ? extent : size(d);
+    }
+  }
+
+  int LayerOfThreads(int d) const { return warps_ >= 0 && d == y_ ? warps_ : threads_; }
+
+  // Blocks, the loops of prefix sums, whose results no thread could keep, threads, then the loops
+  // of reductions, and inside those of results.
+  void SetOrder() {
+    const auto add = [&](int layer, bool kept, bool reduced, bool scanned) {
+      for (int d = 0; d < e_.rank(); ++d) {
+        const bool has = IsKept(d) ? kept : e_.is_reduction(d) ? reduced : scanned;
+        if (has) p_.phase.order.push_back({layer, d});
+      }
+    };
+    for (int l = 0; l <= blocks_; ++l) add(l, true, true, true);
+    add(outer_, false, false, true);
+    for (int l = blocks_ + 1; l < layers_; ++l) {
+      if (m_.layers[l].memory_region.empty()) add(l, true, true, true);
+    }
+    add(outer_, false, true, false);
+    for (int l = blocks_ + 1; l < layers_; ++l) {
+      if (l != outer_ && !m_.layers[l].memory_region.empty()) add(l, true, true, true);
+    }
+    add(outer_, true, false, false);
+  }
+
+  // The grid's x, which may be longest, along the dimension with most blocks; a block's x along x_.
+  void SetAssignment() {
+    p_.phase.assignment.assign(layers_, std::vector<AsmLevel>(e_.rank()));
+    for (int l = 0; l < layers_; ++l) {
+      std::vector<int> order(e_.rank());
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+        return l == blocks_
+                   ? CeilDivide(size(a), p_.tile[l][a]) > CeilDivide(size(b), p_.tile[l][b])
+                   : Rank(a) < Rank(b);
+      });
+      for (int n = 0; n < e_.rank(); ++n) p_.phase.assignment[l][order[n]] = {l, n};
+    }
+  }
+
+  int Rank(int d) const {
+    if (x_ >= 0 && cuts_[x_].threads >= 8) return d == x_ ? 0 : d == y_ ? 1 : 2;
+    if (!IsKept(d)) return cuts_[d].threads > 1 ? 0 : 3;
+    return d == x_ ? 1 : d == y_ ? 2 : 3;
+  }
+
+  // Threads along reductions combine in shared memory; each keeps its results in registers.
+  void SetResults() {
+    const int innermost = static_cast<int>(m_.memory_regions().size()) - 1;
+    LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), innermost));
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.is_prefix_sum(d) && !IsKept(d)) regions[outer_][d] = 0;
+    }
+    for (int l = 0; l < layers_; ++l) {
+      if (!m_.layers[l].memory_region.empty()) continue;
+      const bool is_thread = l == threads_ || l == warps_;
+      regions[l].assign(e_.rank(), is_thread ? innermost - 1 : 0);
+    }
+    p_.outputs.assign(e_.outputs().size(), {regions, {}});
+  }
+
+  LevelTable<int> CopyRegions() const {
+    const int shared = static_cast<int>(m_.memory_regions().size()) - 2;
+    LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), 0));
+    for (int l = 0; l < layers_; ++l) {
+      if (m_.layers[l].memory_region.empty()) continue;
+      for (int d = 0; d < e_.rank(); ++d) {
+        if (l != outer_ || IsKept(d)) regions[l][d] = shared;
+      }
+    }
+    return regions;
+  }
+
+  // How often a block reads each element of the copy.
+  double Reuse(const TuningParameters& p, int b) const {
+    const NestShape shape(e_, m_, p);
+    const std::vector<int> places = shape.CopyPlaces(b);
+    if (places.empty()) return 0;
+    double reads = static_cast<double>(e_.inputs()[b].accesses.size());
+    for (int n = 0; n < shape.count(); ++n) {
+      if (shape.IsInBox(n, places[0], /*shared=*/true)) {
+        reads *= static_cast<double>(shape.levels()[n].parts);
+      }
+    }
+    return reads / static_cast<double>(shape.CopyBox(b, places[0], /*shared=*/true).elements());
+  }
+
+  const Expression& e_;
+  const SystemModel& m_;
+  const DeviceDescription& device_;
+  const Simplicity simplicity_;
+  const bool is_ordered_;
+  const int layers_, threads_, warps_, blocks_;
+  const int outer_, inner_;  // layers of the loops around and inside of the threads
+  std::vector<DimensionCut> cuts_;
+  int x_ = -1, y_ = -1;
+  TuningParameters p_;
+};
+
+int MostEvaluations(const Expression& expression) {
+  const auto buffers = static_cast<int>(expression.inputs().size() + expression.outputs().size());
+  return kMostEvaluations * kUsualBuffers / std::max(kUsualBuffers, buffers);
+}
+
+TuningParameters ParametersWithoutKeys(const Expression& expression, const SystemModel& model,
+                                       const DeviceDescription& device, NumericsPolicy numerics) {
+  if (numerics == NumericsPolicy::kReassociate) {
+    std::vector<BlockCandidate> candidates = BlockCandidates(
+        expression, model, device, {.evaluations_in_all = MostEvaluations(expression)});
+    if (!candidates.empty()) return std::move(candidates.front().parameters);
+  }
+  TuningParameters p;
+  for (const BlockRules::Simplicity simplicity :
+       {BlockRules::kEverything, BlockRules::kNoParallelReduction, BlockRules::kNoRegisterTile,
+        BlockRules::kOneThread, BlockRules::kNoRegisters}) {
+    BlockRules rules(expression, model, device, numerics, simplicity);
+    p = rules.WithCopies(rules.Run());
+    if (Validate(expression, model, device, p).ok()) break;
+  }
+  return p;
+}
+
+// GPUs combine integers in shared memory at once, even if all elements have the same key; others by
+// loops, which take long then.
+bool AreKeysSafe(const Expression& expression, const DeviceDescription& device) {
+  return device.blocks.warp_size > 1 &&
+         std::all_of(expression.outputs().begin(), expression.outputs().end(), [](const Buffer& b) {
+           return std::all_of(
+               b.type.fields().begin(), b.type.fields().end(),
+               [](const ElementType::Field& field) { return !IsFloatingPoint(field.type); });
+         });
+}
+
+}  // namespace
+
+TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,
+                                        const DeviceDescription& device, NumericsPolicy numerics) {
+  TuningParameters p =
+      ParametersWithoutKeys(expression, model, device, PolicyFor(expression, numerics));
+  if (!AreKeysSafe(expression, device)) return p;
+  // What the parameters say beyond `keyed` decides on nothing then.
+  std::vector<TuningParameters> keyed = KeyedVariants(expression, model, device, p);
+  return keyed.empty() ? p : std::move(keyed.front());
+}
+
+std::vector<TuningParameters> ScanVariants(const Expression& expression, const SystemModel& model,
+                                           const DeviceDescription& device,
+                                           const TuningParameters& parameters) {
+  std::vector<TuningParameters> variants;
+  if (parameters.scan.threads == 0) return variants;
+  for (const int threads : {256, 512, 128, 1024}) {
+    for (const int rounds : {4, 2, 8, 1}) {
+      TuningParameters variant = parameters;
+      variant.scan.threads = threads;
+      variant.scan.rounds = rounds;
+      if (variant == parameters || !Validate(expression, model, device, variant).ok()) continue;
+      variants.push_back(std::move(variant));
+    }
+  }
+  return variants;
+}
+
+}  // namespace mdh

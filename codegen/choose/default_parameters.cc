@@ -1,0 +1,176 @@
+#include "codegen/choose/default_parameters.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+
+#include "codegen/choose/default_block_parameters.h"
+#include "codegen/choose/fusion_choice.h"
+#include "codegen/choose/keyed_variants.h"
+#include "codegen/choose/register_tile_rules.h"
+#include "codegen/choose/remainder_choice.h"
+#include "codegen/choose/tile_choice.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/device_compilers.h"
+#include "core/expression/one_point.h"
+
+namespace mdh {
+namespace {
+
+// Fused dimensions promise as much more, or are left to measuring: counts err by a tenth or two.
+constexpr double kFusedMargin = 1.25;
+
+// Nanoseconds that a parallel region costs: threads begin, and wait for the last one at its end.
+constexpr double kRegion = 1000, kRegionPerThread = 100;
+constexpr double kUsualClock = 3e9;  // where it is not known
+constexpr double kNearRegion = 8;    // times its cost: too near to tell by counting
+
+// Of a call with so many threads in equal parts.
+double TimeWithThreads(double cycles, int64_t threads, const DeviceDescription& device) {
+  const double alone = cycles / (device.clock_hz > 0 ? device.clock_hz : kUsualClock) * 1e9;
+  if (threads == 1) return alone;
+  const auto count = static_cast<double>(threads);
+  return alone / count + kRegion + kRegionPerThread * count;
+}
+
+// All threads, or a power of two of them where more of them cost more than they save.
+int64_t ThreadsByCounting(double cycles, const DeviceDescription& device) {
+  const auto time = [&](int64_t threads) { return TimeWithThreads(cycles, threads, device); };
+  int64_t best = device.cores;
+  for (int64_t threads = 1; threads < device.cores; threads *= 2) {
+    if (time(threads) < time(best)) best = threads;
+  }
+  return best;
+}
+
+// One part, no lanes, no unrolling: valid for everything.
+TuningParameters PlainParameters(const Expression& e, const SystemModel& m,
+                                 const DeviceDescription& device, NumericsPolicy numerics) {
+  TuningParameters p;
+  if (device.kind == DeviceKind::kCpu) p.compiler = CompilersOf(device).front();
+  p.numerics = numerics;
+  p.system_model = m.name;
+  p.tile.assign(m.layers.size(), std::vector<int64_t>(e.rank(), 1));
+  std::vector<int> order(e.rank());
+  std::iota(order.begin(), order.end(), 0);
+  p.phase.order = NestedOrder(std::vector<std::vector<int>>(m.layers.size(), order));
+  for (int l = 0; l < InnermostMemoryLayer(m); ++l) {
+    for (int d = 0; d < e.rank(); ++d) p.tile[l][d] = OrderedPart(e, numerics, d);
+  }
+  bool has_parts = false;
+  for (int d = 0; d < e.rank(); ++d) has_parts |= p.tile[0][d] < e.dimensions()[d].size;
+  if (!has_parts && m.memory == MemoryKind::kCaches) p.threads = 1;
+  for (const Buffer& buffer : e.inputs()) {
+    InputParameters input;
+    input.layout.resize(buffer.extents.size());
+    std::iota(input.layout.begin(), input.layout.end(), 0);
+    p.inputs.push_back(std::move(input));
+  }
+  return p;
+}
+
+struct FusedTile {
+  const FusionChoice* fusion;
+  TileChoice tile;
+};
+
+// Those of all fusions, the best first, then the best of every other fusion, as measuring tells
+// more about them than counting, then the rest.
+std::vector<FusedTile> RankTilesOf(const std::vector<FusionChoice>& fusions,
+                                   const SystemModel& model, const DeviceDescription& device,
+                                   NumericsPolicy numerics, size_t most) {
+  const bool has_lanes = model.LayerWith(LayerRole::kLanes) > 0;
+  std::vector<FusedTile> first, others;
+  for (const FusionChoice& fusion : fusions) {
+    std::vector<TileChoice> tiles = RankTiles(fusion.expression, device, numerics, has_lanes, most);
+    for (size_t n = 0; n < tiles.size(); ++n) {
+      (n == 0 ? first : others).push_back({&fusion, std::move(tiles[n])});
+    }
+  }
+  const auto cycles = [](const FusedTile& tile) {
+    return tile.tile.cycles * (tile.fusion->fused.empty() ? 1 : kFusedMargin);
+  };
+  const auto is_better = [&](const FusedTile& a, const FusedTile& b) {
+    return cycles(a) < cycles(b);
+  };
+  std::stable_sort(first.begin(), first.end(), is_better);
+  std::stable_sort(others.begin(), others.end(), is_better);
+  std::move(others.begin(), others.end(), std::back_inserter(first));
+  return first;
+}
+
+// The same with the other compilers, and with results that stay in caches.
+std::vector<TuningParameters> Variants(const TuningParameters& p, const DeviceDescription& device) {
+  std::vector<TuningParameters> variants;
+  const std::vector<Compiler> compilers = CompilersOf(device);
+  for (size_t other = 1; other < compilers.size(); ++other) {
+    variants.push_back(p);
+    variants.back().compiler = compilers[other];
+  }
+  if (p.streams_results) {
+    variants.push_back(p);
+    variants.back().streams_results = false;
+  }
+  return variants;
+}
+
+}  // namespace
+
+std::vector<TuningParameters> StartingParameters(const Expression& expression,
+                                                 const SystemModel& model,
+                                                 const DeviceDescription& device,
+                                                 NumericsPolicy asked, size_t most) {
+  const NumericsPolicy numerics = PolicyFor(expression, asked);
+  if (model.memory == MemoryKind::kExplicit) {
+    std::vector<TuningParameters> starts = {
+        DefaultBlockParameters(expression, model, device, numerics)};
+    for (TuningParameters& variant : ScanVariants(expression, model, device, starts.front())) {
+      if (starts.size() < most) starts.push_back(std::move(variant));
+    }
+    for (TuningParameters& variant : KeyedVariants(expression, model, device, starts.front())) {
+      if (starts.size() >= most || variant == starts.front()) continue;
+      starts.push_back(std::move(variant));
+    }
+    return starts;
+  }
+  const std::vector<FusionChoice> fusions = FusionChoices(expression, model, numerics);
+  std::vector<TuningParameters> starts;
+  const auto add = [&](const FusedTile& choice, int64_t threads) {
+    const Expression& fused = choice.fusion->expression;
+    TuningParameters p = ParametersOfTile(fused, model, device, numerics, threads, choice.tile);
+    if (!Validate(fused, model, device, p).ok()) return;
+    p.remainder = RemainderByCounting(fused, model, device, p);
+    p.fused = choice.fusion->fused;
+    p.compiler = CompilersOf(device).front();
+    if (std::find(starts.begin(), starts.end(), p) == starts.end()) starts.push_back(std::move(p));
+  };
+  for (const FusedTile& choice : RankTilesOf(fusions, model, device, numerics, most)) {
+    if (starts.size() >= most) break;
+    const double cycles = choice.tile.cycles;
+    const int64_t threads = ThreadsByCounting(cycles, device);
+    const bool is_first = starts.empty();
+    add(choice, threads);
+    if (!is_first || starts.empty()) continue;
+    // What counting cannot tell is tried with the best.
+    for (TuningParameters& variant : Variants(starts[0], device)) {
+      starts.push_back(std::move(variant));
+    }
+    const double alone = TimeWithThreads(cycles, 1, device);
+    const double region = kRegion + kRegionPerThread * device.cores;
+    if (alone > kNearRegion * region || alone * kNearRegion < region) continue;
+    add(choice, threads == 1 ? device.cores : 1);
+  }
+  if (starts.empty()) starts.push_back(PlainParameters(expression, model, device, numerics));
+  if (starts.size() > most) starts.resize(most);
+  return starts;
+}
+
+TuningParameters DefaultParameters(const Expression& expression, const SystemModel& model,
+                                   const DeviceDescription& device, NumericsPolicy numerics) {
+  if (expression.is_empty()) {
+    return PlainParameters(WithOnePoint(expression), model, device, numerics);
+  }
+  return StartingParameters(expression, model, device, numerics, /*most=*/3).front();
+}
+
+}  // namespace mdh

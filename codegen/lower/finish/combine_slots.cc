@@ -1,0 +1,218 @@
+#include "codegen/lower/finish/combine_slots.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/lower/results/scalar_code.h"
+#include "codegen/print/c_spelling.h"
+#include "core/base/round.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kBlock = 128;            // threads that combine results by themselves
+constexpr int64_t kItems = 32;             // results of a block, where threads share them
+constexpr int64_t kMostShares = 256;       // threads of a block
+constexpr int64_t kEnoughThreads = 65536;  // of the device
+
+class SlotCombiner {
+ public:
+  SlotCombiner(const Expression& expression, const ResultArrays& results)
+      : expression_(expression),
+        results_(results),
+        elements_(ResultArrayElements(expression)),
+        shares_(ShareSlots(elements_, results.slots)) {
+    for (const std::string& name : results.index_names) names_.Reserve(name);
+    for (const ResultTarget& target : results.arrays) names_.Reserve(target.pointer);
+    for (const ResultTarget& target : results.outputs) names_.Reserve(target.pointer);
+    for (const Buffer& input : expression.inputs()) names_.Reserve(CIdentifier(input.name));
+    for (std::string* name : {&block_, &item_, &lane_, &share_, &slot_}) {
+      *name = names_.Unique(*name);
+    }
+  }
+
+  Stage Build() {
+    Stage stage;
+    stage.comment = "Combine the results of the parts along reductions.";
+    stage.launch = {{CeilDivide(elements_, shares_.items), 1, 1},
+                    {shares_.items, shares_.shares, 1}};
+    Block block;
+    DeclareExchanges(&stage.body);
+    DeclareItem(&block);
+    std::vector<std::string> totals = SumShare(&block);
+    CombineShares(totals, &block);
+    Block store;
+    for (Statement& statement : Indices()) store.push_back(std::move(statement));
+    StoreTotals(totals, &store);
+    std::vector<Condition> conditions;
+    if (shares_.shares > 1) conditions.push_back(IsZero(Index::Variable(share_)));
+    if (elements_ % shares_.items != 0) {
+      conditions.push_back({Condition::Kind::kLess, Item(), Index(elements_), ""});
+    }
+    block.push_back({If{conditions, ShareBlock(std::move(store)), nullptr}});
+    for (Statement& statement : block) stage.body.push_back(std::move(statement));
+    return stage;
+  }
+
+ private:
+  int count() const { return static_cast<int>(results_.arrays.size()); }
+  LoopValueType TypeOf(int r) const { return {RegisterType(results_.arrays[r].type), 1}; }
+  static Condition IsZero(const Index& a) { return {Condition::Kind::kEqual, a, Index(0), ""}; }
+  Index Item() const { return Index::Variable(block_) * shares_.items + Lane(); }
+  Index Lane() const { return shares_.items == 1 ? Index(0) : Index::Variable(lane_); }
+
+  void DeclareExchanges(Block* block) {
+    for (int r = 0; r < count(); ++r) {
+      exchanges_.push_back(names_.Unique(absl::StrCat(results_.arrays[r].pointer, "_exchange")));
+      if (shares_.shares == 1) continue;
+      block->push_back({DeclareArray{exchanges_[r], TypeOf(r).scalar,
+                                     shares_.items * shares_.shares, MemorySpace::kShared}});
+    }
+  }
+
+  // Threads beyond the last result read it, too, and store nothing.
+  void DeclareItem(Block* block) const {
+    using Kind = HardwareIndex::Kind;
+    block->push_back({HardwareIndex{block_, Kind::kBlock, 0}});
+    if (shares_.items > 1) block->push_back({HardwareIndex{lane_, Kind::kThread, 0}});
+    if (shares_.shares > 1) block->push_back({HardwareIndex{share_, Kind::kThread, 1}});
+    const bool is_exact = elements_ % shares_.items == 0;
+    block->push_back({DeclareIndex{item_, is_exact ? Item() : Min(Item(), Index(elements_ - 1))}});
+  }
+
+  std::vector<LoopValue> LoadSlot(const Index& slot) const {
+    std::vector<LoopValue> values;
+    for (const ResultTarget& array : results_.arrays) {
+      values.push_back(
+          LoadValue(array.pointer, slot * elements_ + Index::Variable(item_), {array.type, 1}, 1));
+    }
+    return values;
+  }
+
+  // totals = totals (+) right, all at once.
+  void CombineInto(const std::vector<std::string>& totals, std::vector<LoopValue> right,
+                   Block* block) {
+    for (int r = 0; r < count(); ++r) {
+      const std::string name = names_.Unique("next");
+      block->push_back({DeclareValue{name, right[r]}});
+      right[r] = MakeNamed(name, TypeOf(r));
+    }
+    std::vector<LoopValue> left;
+    for (int r = 0; r < count(); ++r) left.push_back(MakeNamed(totals[r], TypeOf(r)));
+    std::vector<LoopValue> sums =
+        EmitCombination(expression_.reduction(), left, right, names_, *block);
+    for (int r = 0; count() > 1 && r < count(); ++r) {
+      const std::string name = names_.Unique("sum");
+      block->push_back({DeclareValue{name, sums[r]}});
+      sums[r] = MakeNamed(name, TypeOf(r));
+    }
+    for (int r = 0; r < count(); ++r) block->push_back({Assign{totals[r], sums[r]}});
+  }
+
+  // The thread's slots.
+  std::vector<std::string> SumShare(Block* block) {
+    const Index first = shares_.shares == 1 ? Index(0) : Index::Variable(share_) * shares_.slots;
+    std::vector<std::string> totals;
+    std::vector<LoopValue> start = LoadSlot(first);
+    for (int r = 0; r < count(); ++r) {
+      totals.push_back(names_.Unique("total"));
+      block->push_back({DeclareValue{totals[r], start[r], /*is_mutable=*/true}});
+    }
+    if (shares_.slots == 1) return totals;
+    Block loop;
+    CombineInto(totals, LoadSlot(Index::Variable(slot_)), &loop);
+    Index end = first + Index(shares_.slots);
+    if (shares_.slots * shares_.shares > results_.slots) end = Min(end, Index(results_.slots));
+    block->push_back({For{slot_, first + Index(1), end, 1, false, ShareBlock(std::move(loop))}});
+    return totals;
+  }
+
+  // A tree over the threads that have a result in common.
+  void CombineShares(const std::vector<std::string>& totals, Block* block) {
+    if (shares_.shares == 1) return;
+    const Index share = Index::Variable(share_);
+    const Index own = share * shares_.items + Lane();
+    const auto exchange = [&](Block* to) {
+      for (int r = 0; r < count(); ++r) {
+        to->push_back({StoreElements{exchanges_[r], own, MakeNamed(totals[r], TypeOf(r)), 1}});
+      }
+    };
+    exchange(block);
+    for (int64_t distance = 1; distance < shares_.shares; distance *= 2) {
+      block->push_back({Barrier{}});
+      Block step;
+      std::vector<LoopValue> right;
+      for (int r = 0; r < count(); ++r) {
+        right.push_back(
+            MakeLoad(exchanges_[r], own + Index(distance * shares_.items), TypeOf(r), 1));
+      }
+      CombineInto(totals, std::move(right), &step);
+      exchange(&step);
+      std::vector<Condition> combines;
+      combines.push_back(IsZero(share % (2 * distance)));
+      if (shares_.shares % (2 * distance) != 0) {  // the last one may have no partner
+        combines.push_back(
+            {Condition::Kind::kLess, share + Index(distance), Index(shares_.shares), ""});
+      }
+      block->push_back({If{combines, ShareBlock(std::move(step)), nullptr}});
+    }
+  }
+
+  // Indices of the result's point in the dimensions that are not reduced.
+  Block Indices() {
+    Block block;
+    at_.assign(expression_.rank(), Index(0));
+    Index rest = Index::Variable(item_);
+    int64_t left = elements_;
+    for (int d = expression_.rank(); d-- > 0;) {
+      const int64_t size = expression_.dimensions()[d].size;
+      if (expression_.is_reduction(d) || size == 1) continue;
+      left /= size;
+      const std::string& name = results_.index_names[d];
+      block.push_back({DeclareIndex{name, left == 1 ? rest : rest % size}});
+      at_[d] = Index::Variable(name);
+      rest = rest / size;
+    }
+    return block;
+  }
+
+  void StoreTotals(const std::vector<std::string>& totals, Block* block) const {
+    const std::vector<ResultTarget>& targets =
+        expression_.has_prefix_sum() ? results_.arrays : results_.outputs;
+    for (int r = 0; r < count(); ++r) {
+      Index offset(targets[r].offset.constant);
+      for (int d = 0; d < expression_.rank(); ++d) {
+        offset = at_[d] * targets[r].offset.coefficients[d] + offset;
+      }
+      block->push_back(
+          {StoreElements{targets[r].pointer, offset,
+                         StoredValue(MakeNamed(totals[r], TypeOf(r)), targets[r].type), 1}});
+    }
+  }
+
+  const Expression& expression_;
+  const ResultArrays& results_;
+  const int64_t elements_;
+  const SlotShares shares_;
+  NameAllocator names_;
+  std::string block_ = "block", item_ = "item", lane_ = "lane", share_ = "share", slot_ = "slot";
+  std::vector<std::string> exchanges_;
+  std::vector<Index> at_;
+};
+
+}  // namespace
+
+SlotShares ShareSlots(int64_t results, int64_t slots) {
+  const int64_t items = RoundDownToPowerOfTwo(std::min(results, kItems));
+  const int64_t wanted = std::min(CeilDivide(kEnoughThreads, results), kMostShares / items);
+  const int64_t shares = std::min(RoundDownToPowerOfTwo(std::max<int64_t>(wanted, 1)), slots);
+  if (shares == 1) return {RoundDownToPowerOfTwo(std::min(results, kBlock)), 1, slots};
+  const int64_t each = CeilDivide(slots, shares);
+  return {items, CeilDivide(slots, each), each};
+}
+
+Stage CombineSlotsInBlocks(const Expression& expression, const ResultArrays& results) {
+  return SlotCombiner(expression, results).Build();
+}
+
+}  // namespace mdh

@@ -1,0 +1,409 @@
+#include "codegen/lower/finish/finish_results.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/lower/finish/scan_in_blocks.h"
+#include "codegen/lower/results/scalar_code.h"
+#include "core/base/round.h"
+
+namespace mdh {
+namespace {
+
+Condition Equal(const Index& a, const Index& b) { return {Condition::Kind::kEqual, a, b, ""}; }
+
+using Body = std::function<void(const std::vector<Index>& at, Block& block)>;
+
+// Building blocks of all finishing stages.
+class Finisher {
+ public:
+  Finisher(const Expression& expression, const ResultArrays& results)
+      : expression_(expression), results_(results), at_(expression.rank(), Index(0)) {
+    for (const std::string& name : results.index_names) names_.Reserve(name);
+    for (const char* name : {"item", "line", "chunk", "slot", "part_begin", "part_end", "thread"}) {
+      names_.Reserve(name);
+    }
+    for (int d = 0; d < expression.rank(); ++d) {
+      if (!expression.is_reduction(d)) kept_.push_back(d);
+    }
+  }
+
+  // Slots are combined; without prefix sums the total is the result.
+  Block CombineSlots() {
+    const int64_t elements = ResultArrayElements(expression_);
+    return SharedLoops(kept_, [&](const std::vector<Index>& at, Block& block) {
+      std::vector<LoopValue> total = LoadArrays(Index(0), at);
+      if (results_.slots > 1) {
+        const std::vector<std::string> names = DeclareMutable("total", total, block);
+        Block loop;
+        std::vector<LoopValue> next = LoadArrays(Index::Variable("slot") * elements, at);
+        NameAll("next", next, loop);
+        CombineInto(names, total, next, loop);
+        block.push_back(
+            {For{"slot", Index(1), Index(results_.slots), 1, false, ShareBlock(std::move(loop))}});
+      }
+      expression_.has_prefix_sum() ? StoreArrays(at, total, block) : StoreOutputs(at, total, block);
+    });
+  }
+
+  void PrefixSum(int d, bool is_last, LoopProgram* program) {
+    d_ = d;
+    parts_ = CeilDivide(size(d), results_.part[d]);
+    outer_.clear();
+    inner_.clear();
+    for (const int x : kept_) {
+      if (x != d) (x < d ? outer_ : inner_).push_back(x);
+    }
+    const std::string& name = expression_.dimensions()[d].name;
+    program->stages.push_back(
+        {absl::StrCat("Sum up every part along ", name, "."),
+         Items([&](Block& block) { SumPart(is_last && parts_ == 1, block); })});
+    if (parts_ == 1) return;
+    for (const ResultTarget& array : results_.arrays) {
+      program->scratch.push_back({OffsetName(array), array.type,
+                                  Count(outer_) * parts_ * Count(inner_), /*per_thread=*/false});
+    }
+    program->stages.push_back(
+        {absl::StrCat("What comes before every part along ", name, "."), SumOffsets()});
+    program->stages.push_back({absl::StrCat("Add it to the elements of the part."),
+                               Items([&](Block& block) { AddOffsets(is_last, block); })});
+  }
+
+ private:
+  int64_t size(int d) const { return expression_.dimensions()[d].size; }
+  int64_t Count(const std::vector<int>& dimensions) const {
+    int64_t count = 1;
+    for (const int d : dimensions) count *= size(d);
+    return count;
+  }
+  std::string OffsetName(const ResultTarget& array) const {
+    return absl::StrCat(array.pointer, "_", results_.index_names[d_], "_offset");
+  }
+  Index Variable(int d) const {
+    return size(d) == 1 ? Index(0) : Index::Variable(results_.index_names[d]);
+  }
+  static Index Offset(const ResultTarget& target, const std::vector<Index>& at) {
+    Index offset(0);
+    for (size_t d = 0; d < at.size(); ++d) offset = offset + at[d] * target.offset.coefficients[d];
+    return offset + Index(target.offset.constant);
+  }
+
+  // ---- Values ----
+
+  std::vector<LoopValue> LoadArrays(const Index& base, const std::vector<Index>& at) const {
+    std::vector<LoopValue> values;
+    for (const ResultTarget& array : results_.arrays) {
+      values.push_back(LoadValue(array.pointer, base + Offset(array, at), {array.type, 1}, 1));
+    }
+    return values;
+  }
+  void StoreArrays(const std::vector<Index>& at, const std::vector<LoopValue>& values,
+                   Block& block) {
+    Store(results_.arrays, at, values, block);
+  }
+  void StoreOutputs(const std::vector<Index>& at, const std::vector<LoopValue>& values,
+                    Block& block) {
+    Store(results_.outputs, at, values, block);
+  }
+  static void Store(const std::vector<ResultTarget>& targets, const std::vector<Index>& at,
+                    const std::vector<LoopValue>& values, Block& block) {
+    for (size_t r = 0; r < targets.size(); ++r) {
+      block.push_back({StoreElements{targets[r].pointer, Offset(targets[r], at),
+                                     StoredValue(values[r], targets[r].type), 1}});
+    }
+  }
+
+  void NameAll(const std::string& stem, std::vector<LoopValue>& values, Block& block) {
+    for (size_t r = 0; r < values.size(); ++r) {
+      const std::string name = names_.Unique(absl::StrCat(stem, r));
+      block.push_back({DeclareValue{name, values[r]}});
+      values[r] = MakeNamed(name, values[r]->type);
+    }
+  }
+  std::vector<std::string> DeclareMutable(const std::string& stem, std::vector<LoopValue>& values,
+                                          Block& block) {
+    std::vector<std::string> declared;
+    for (size_t r = 0; r < values.size(); ++r) {
+      declared.push_back(names_.Unique(absl::StrCat(stem, r)));
+      block.push_back({DeclareValue{declared[r], values[r], /*is_mutable=*/true}});
+      values[r] = MakeNamed(declared[r], values[r]->type);
+    }
+    return declared;
+  }
+  std::vector<LoopValue> Combine(const std::vector<LoopValue>& left,
+                                 const std::vector<LoopValue>& right, Block& block) {
+    std::vector<LoopValue> values =
+        EmitCombination(expression_.reduction(), left, right, names_, block);
+    NameAll("sum", values, block);
+    return values;
+  }
+  // names = left (+) right, all at once.
+  void CombineInto(const std::vector<std::string>& names, const std::vector<LoopValue>& left,
+                   const std::vector<LoopValue>& right, Block& block) {
+    const std::vector<LoopValue> values = Combine(left, right, block);
+    for (size_t r = 0; r < names.size(); ++r) block.push_back({Assign{names[r], values[r]}});
+  }
+
+  // ---- Loops ----
+
+  // Loops over `dimensions` around `body`; dimension `shared` (-1: none) is divided among threads.
+  Block Loops(std::vector<int> dimensions, int shared, std::vector<Index> at, const Body& body) {
+    for (const int d : dimensions) at[d] = Variable(d);
+    Block block;
+    body(at, block);
+    while (!dimensions.empty()) {
+      const int d = dimensions.back();
+      dimensions.pop_back();
+      if (size(d) == 1) continue;
+      const bool is_shared = d == shared;
+      Block loop;
+      if (is_shared) {
+        loop.push_back({ShareLoop{results_.index_names[d], size(d), ShareBlock(std::move(block))}});
+      } else {
+        loop.push_back({For{results_.index_names[d], Index(0), Index(size(d)), 1, false,
+                            ShareBlock(std::move(block))}});
+      }
+      block = std::move(loop);
+    }
+    return block;
+  }
+
+  int Longest(const std::vector<int>& dimensions) const {
+    int longest = -1;
+    for (const int d : dimensions) {
+      if (size(d) > 1 && (longest < 0 || size(d) > size(longest))) longest = d;
+    }
+    return longest;
+  }
+
+  // The longest dimension is outermost and shared; without one, thread 0 does everything.
+  Block SharedLoops(std::vector<int> dimensions, const Body& body) {
+    const int longest = Longest(dimensions);
+    std::stable_sort(dimensions.begin(), dimensions.end(),
+                     [&](int a, int b) { return a == longest && b != longest; });
+    Block loops = Loops(dimensions, longest, at_, body);
+    if (longest >= 0) return loops;
+    return OnThread0(std::move(loops));
+  }
+  static Block OnThread0(Block block) {
+    Block guarded;
+    guarded.push_back(
+        {If{{Equal(Index::Variable("thread"), Index(0))}, ShareBlock(std::move(block)), nullptr}});
+    return guarded;
+  }
+
+  // ---- Prefix sums along d_ ----
+
+  // Parts of lines along d_, shared among the threads: each thread takes items, or all items for
+  // its share of the dimensions inside, where there are few items.
+  Block Items(const std::function<void(Block&)>& body) {
+    const int64_t items = Count(outer_) * parts_;
+    shared_inner_ = items < 16 && Count(inner_) > items ? Longest(inner_) : -1;
+    Block block;
+    at_.assign(expression_.rank(), Index(0));
+    Index line = Index::Variable("item") / parts_;
+    for (size_t n = outer_.size(); n-- > 0;) {
+      at_[outer_[n]] = line % size(outer_[n]);
+      line = line / size(outer_[n]);
+      if (size(outer_[n]) == 1) continue;
+      const std::string& name = results_.index_names[outer_[n]];
+      block.push_back({DeclareIndex{name, n == 0 ? Restored(n) : at_[outer_[n]]}});
+      at_[outer_[n]] = Index::Variable(name);
+    }
+    block.push_back({DeclareIndex{"chunk", Index::Variable("item") % parts_}});
+    block.push_back({DeclareIndex{"part_begin", Index::Variable("chunk") * results_.part[d_]}});
+    block.push_back(
+        {DeclareIndex{"part_end", Min(Index::Variable("part_begin") + Index(results_.part[d_]),
+                                      Index(size(d_)))}});
+    body(block);
+    const bool is_shared = shared_inner_ < 0;
+    Block loop;
+    if (is_shared) {
+      loop.push_back({ShareLoop{"item", items, ShareBlock(std::move(block))}});
+    } else {
+      loop.push_back({For{"item", Index(0), Index(items), 1, false, ShareBlock(std::move(block))}});
+    }
+    return loop;
+  }
+  // The outermost number needs no remainder.
+  Index Restored(size_t n) const {
+    int64_t inside = parts_;
+    for (size_t m = n + 1; m < outer_.size(); ++m) inside *= size(outer_[m]);
+    return Index::Variable("item") / inside;
+  }
+
+  std::vector<Index> At(const Index& along) const {
+    std::vector<Index> at = at_;
+    at[d_] = along;
+    return at;
+  }
+  Block InnerLoops(const Index& along, const Body& body) {
+    return Loops(inner_, shared_inner_, At(along), body);
+  }
+  static void Append(Block from, Block& to) {
+    for (Statement& statement : from) to.push_back(std::move(statement));
+  }
+  void LoopAlong(const Index& begin, Block body, Block& block) {
+    block.push_back({For{results_.index_names[d_], begin, Index::Variable("part_end"), 1, false,
+                         ShareBlock(std::move(body))}});
+  }
+
+  void SumPart(bool stores, Block& block) {
+    const Index begin = Index::Variable("part_begin"),
+                along = Index::Variable(results_.index_names[d_]);
+    if (Count(inner_) == 1) return SumLine(stores, block);
+    if (stores) {
+      Append(InnerLoops(begin,
+                        [&](const std::vector<Index>& at, Block& inner) {
+                          StoreOutputs(at, LoadArrays(Index(0), at), inner);
+                        }),
+             block);
+    }
+    LoopAlong(begin + Index(1),
+              InnerLoops(along,
+                         [&](const std::vector<Index>& at, Block& inner) {
+                           std::vector<Index> before = at;
+                           before[d_] = along - Index(1);
+                           std::vector<LoopValue> left = LoadArrays(Index(0), before);
+                           std::vector<LoopValue> right = LoadArrays(Index(0), at);
+                           NameAll("before", left, inner);
+                           NameAll("here", right, inner);
+                           const std::vector<LoopValue> sum = Combine(left, right, inner);
+                           StoreArrays(at, sum, inner);
+                           if (stores) StoreOutputs(at, sum, inner);
+                         }),
+              block);
+  }
+
+  // Nothing inside: the sum stays in variables.
+  void SumLine(bool stores, Block& block) {
+    const Index begin = Index::Variable("part_begin"),
+                along = Index::Variable(results_.index_names[d_]);
+    std::vector<LoopValue> total = LoadArrays(Index(0), At(begin));
+    const std::vector<std::string> names = DeclareMutable("total", total, block);
+    if (stores) StoreOutputs(At(begin), total, block);
+    Block loop;
+    std::vector<LoopValue> here = LoadArrays(Index(0), At(along));
+    NameAll("here", here, loop);
+    CombineInto(names, total, here, loop);
+    stores ? StoreOutputs(At(along), total, loop) : StoreArrays(At(along), total, loop);
+    LoopAlong(begin + Index(1), std::move(loop), block);
+  }
+
+  // Element of a part's offset: [line][chunk][inner].
+  Index OffsetElement(const std::vector<Index>& at, const Index& chunk) const {
+    Index element(0);
+    for (const int d : outer_) element = element * size(d) + at[d];
+    element = element * parts_ + chunk;
+    for (const int d : inner_) element = element * size(d) + at[d];
+    return element;
+  }
+  std::vector<LoopValue> LoadOffsets(const std::vector<Index>& at, const Index& chunk) const {
+    std::vector<LoopValue> values;
+    for (const ResultTarget& array : results_.arrays) {
+      values.push_back(LoadValue(OffsetName(array), OffsetElement(at, chunk), {array.type, 1}, 1));
+    }
+    return values;
+  }
+  void StoreOffsets(const std::vector<Index>& at, const Index& chunk,
+                    const std::vector<LoopValue>& values, Block& block) const {
+    for (size_t r = 0; r < values.size(); ++r) {
+      const ResultTarget& array = results_.arrays[r];
+      block.push_back({StoreElements{OffsetName(array), OffsetElement(at, chunk),
+                                     StoredValue(values[r], array.type), 1}});
+    }
+  }
+
+  Block SumOffsets() {
+    at_.assign(expression_.rank(), Index(0));
+    std::vector<int> lines = outer_;
+    lines.insert(lines.end(), inner_.begin(), inner_.end());
+    return SharedLoops(lines, [&](const std::vector<Index>& at, Block& block) {
+      const auto last_of = [&](const Index& next_begin) {
+        std::vector<Index> last = at;
+        last[d_] = next_begin - Index(1);
+        return LoadArrays(Index(0), last);
+      };
+      std::vector<LoopValue> total = last_of(Index(results_.part[d_]));
+      const std::vector<std::string> names = DeclareMutable("total", total, block);
+      StoreOffsets(at, Index(1), total, block);
+      if (parts_ == 2) return;
+      const Index chunk = Index::Variable("chunk");
+      Block loop;
+      std::vector<LoopValue> last = last_of(chunk * results_.part[d_]);
+      NameAll("last", last, loop);
+      CombineInto(names, total, last, loop);
+      StoreOffsets(at, chunk, total, loop);
+      block.push_back(
+          {For{"chunk", Index(2), Index(parts_), 1, false, ShareBlock(std::move(loop))}});
+    });
+  }
+
+  void AddOffsets(bool stores, Block& block) {
+    const Index begin = Index::Variable("part_begin"),
+                along = Index::Variable(results_.index_names[d_]);
+    const Index chunk = Index::Variable("chunk");
+    Block first, others;
+    if (stores) {
+      LoopAlong(begin,
+                InnerLoops(along,
+                           [&](const std::vector<Index>& at, Block& inner) {
+                             StoreOutputs(at, LoadArrays(Index(0), at), inner);
+                           }),
+                first);
+    }
+    LoopAlong(begin,
+              InnerLoops(along,
+                         [&](const std::vector<Index>& at, Block& inner) {
+                           std::vector<LoopValue> left = LoadOffsets(at, chunk);
+                           std::vector<LoopValue> right = LoadArrays(Index(0), at);
+                           NameAll("before", left, inner);
+                           NameAll("here", right, inner);
+                           const std::vector<LoopValue> sum = Combine(left, right, inner);
+                           stores ? StoreOutputs(at, sum, inner) : StoreArrays(at, sum, inner);
+                         }),
+              others);
+    block.push_back({If{
+        {Equal(chunk, Index(0))}, ShareBlock(std::move(first)), ShareBlock(std::move(others))}});
+  }
+
+  const Expression& expression_;
+  const ResultArrays& results_;
+  NameAllocator names_;
+  std::vector<int> kept_;   // dimensions that are not reduced
+  std::vector<Index> at_;   // indices fixed by the item
+  int d_ = -1;              // of the prefix sum
+  int64_t parts_ = 1;       // along d_
+  std::vector<int> outer_;  // kept dimensions before d_
+  std::vector<int> inner_;  // and after it
+  int shared_inner_ = -1;
+};
+
+}  // namespace
+
+void AppendFinishingStages(const Expression& expression, const ResultArrays& results,
+                           LoopProgram* program) {
+  Finisher finisher(expression, results);
+  std::vector<int> sums;
+  for (int d = 0; d < expression.rank(); ++d) {
+    if (expression.is_prefix_sum(d)) sums.push_back(d);
+  }
+  if (!results.is_combined && (sums.empty() || results.slots > 1)) {
+    program->stages.push_back(
+        {"Combine the results of the parts along reductions.", finisher.CombineSlots()});
+  }
+  // The innermost first, as Definition 4 nests them.
+  for (size_t n = sums.size(); n-- > 0;) {
+    const bool is_last = n == 0;
+    if (results.scan_threads > 0 && CanScanInBlocks(expression, sums[n])) {
+      AppendBlockScan(expression, results, sums[n], is_last, program);
+    } else {
+      finisher.PrefixSum(sums[n], is_last, program);
+    }
+  }
+}
+
+}  // namespace mdh

@@ -1,0 +1,36 @@
+// The stages after the computation when results are kept in arrays of their own: combining partial
+// results, prefix sums, and storing into the outputs (paper, re-composition phase; Example 15).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/lower/results/result_targets.h"
+#include "codegen/program/loop_program.h"
+#include "core/expression/expression.h"
+
+namespace mdh {
+
+struct ResultArrays {
+  std::vector<std::string> index_names;  // of loop variables, one per dimension
+  std::vector<ResultTarget> arrays;      // one per result; scratch buffers of that name exist
+  std::vector<ResultTarget> outputs;     // one per result
+  // Partial results of a reduction: array n starts at element n * ResultArrayElements.
+  int64_t slots = 1;
+  // Points of one part along each dimension: parts of a prefix sum are summed in parallel.
+  std::vector<int64_t> part;
+  bool is_combined = false;  // whether the stages up to now have combined the slots
+  // Threads of the largest blocks that may sum up prefixes, in an order of their own
+  // (scan_in_blocks.h); 0: it is done in parts, as `part` says.
+  int64_t scan_threads = 0;
+};
+
+// Appends stages (and scratch buffers) to `program`, whose stages up to now compute f reduced in
+// all pw dimensions of a slot. Per prefix sum: every part sums itself; the sums of the parts are
+// summed; they are combined from the left with the elements of the parts behind. With
+// scan_threads, where CanScanInBlocks, AppendBlockScan does it.
+void AppendFinishingStages(const Expression& expression, const ResultArrays& results,
+                           LoopProgram* program);
+
+}  // namespace mdh

@@ -1,0 +1,47 @@
+// What a caller must know of a level-by-level program besides its statements.
+#include <algorithm>
+
+#include "codegen/lower/levels/nest_context.h"
+#include "codegen/lower/nest_program.h"
+#include "codegen/print/c_unit_parts.h"
+
+namespace mdh {
+
+bool HasRegisters(const DeviceDescription& device) {
+  return device.kind != DeviceKind::kCpu && device.blocks.registers_per_thread > 0;
+}
+
+std::vector<KernelArgument> NestArguments(const LowLevelExpression& low_level) {
+  const NestContext context(low_level, {}, false);
+  const Expression& e = low_level.given();
+  std::vector<KernelArgument> arguments;
+  for (size_t b = 0; b < e.inputs().size(); ++b) {
+    arguments.push_back(ArgumentOf(context.input_name(static_cast<int>(b)), e.inputs()[b], false));
+  }
+  for (size_t b = 0; b < e.outputs().size(); ++b) {
+    arguments.push_back(ArgumentOf(context.output_names()[b], e.outputs()[b], true));
+  }
+  return arguments;
+}
+
+bool NeedsWideIndices(const Expression& expression, const LoopProgram& program) {
+  constexpr int64_t kLargest = int64_t{1} << 31;
+  int64_t largest = 0;
+  const auto add = [&](const Buffer& buffer) {
+    for (const ElementType::Field& field : buffer.type.fields()) {
+      largest = std::max(largest, buffer.size_bytes() / SizeBytes(field.type));
+    }
+  };
+  for (const Buffer& buffer : expression.inputs()) add(buffer);
+  for (const Buffer& buffer : expression.outputs()) add(buffer);
+  // Tiles may reach beyond a dimension, by less than its size: indices are computed before guards.
+  for (const Dimension& d : expression.dimensions()) largest = std::max(largest, 2 * d.size);
+  for (const ScratchBuffer& buffer : program.scratch) largest = std::max(largest, buffer.elements);
+  for (const Stage& stage : program.stages) {
+    largest = std::max(largest, stage.launch.grid[0] * stage.launch.grid[1] * stage.launch.grid[2] *
+                                    stage.launch.threads_per_block());
+  }
+  return 2 * largest >= kLargest;
+}
+
+}  // namespace mdh

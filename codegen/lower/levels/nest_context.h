@@ -1,0 +1,77 @@
+// What the builders of one loop nest share: the decomposition, names, and indices.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/lower/levels/nest_plan.h"
+#include "codegen/lower/results/scalar_code.h"
+#include "codegen/program/loop_program.h"
+
+namespace mdh {
+
+// Refers to `low_level`. Names are unique within the program that is built.
+class NestContext {
+ public:
+  // `unrolls`: private arrays are registers, so that loops over them must be unrolled.
+  NestContext(const LowLevelExpression& low_level, NestPlan plan, bool unrolls);
+
+  const LowLevelExpression& low_level() const { return low_level_; }
+  const Expression& expression() const { return low_level_.expression(); }
+  const NestShape& shape() const { return shape_; }
+  const NestPlan& plan() const { return plan_; }
+  int count() const { return shape_.count(); }
+  const NestShape::Level& level(int n) const { return shape_.levels()[n]; }
+  int64_t size(int d) const { return expression().dimensions()[d].size; }
+  bool has_blocks() const { return low_level_.model().memory == MemoryKind::kExplicit; }
+  int64_t threads() const { return has_blocks() ? shape_.ThreadsPerBlock() : 1; }
+  bool is_sequential(int n) const { return !shape_.is_parallel(n) && level(n).parts > 1; }
+  bool unrolls() const { return unrolls_; }
+  NumericsPolicy numerics() const { return low_level_.parameters().numerics; }
+
+  // "k on DEV: 4 parts of 8 points."
+  std::string Describe(int n) const;
+  // Number of the part at place n: a variable, or 0 if there is only one.
+  Index Part(int n) const;
+  const std::string& variable(int n) const { return variables_[n]; }
+  // Sum over the places that `selects` of factor(n) * Part(n).
+  Index Sum(const std::function<int64_t(int n)>& factor) const;
+  // Index of the point at hand in dimension d, and that of its first point with all sequential
+  // levels from `place` on at 0.
+  Index Point(int d) const;
+  Index FirstPoint(int d, int place) const;
+  // Whether points at hand may lie outside of dimension d, and the condition that they do not.
+  bool IsGuarded(int d) const { return shape_.IsGuarded(d) && !is_whole_[d]; }
+  void AppendGuard(int d, std::vector<Condition>* conditions) const;
+  // The part at hand is whole in dimension d: nothing inside of it needs guards.
+  void set_whole(int d, bool is_whole) { is_whole_[d] = is_whole; }
+
+  const std::vector<std::string>& index_names() const { return index_names_; }
+  const std::string& input_name(int b) const { return input_names_[b]; }
+  const std::vector<std::string>& output_names() const { return output_names_; }
+  // Number of the thread in its block, all dimensions flattened.
+  Index Thread() const;
+
+  NameAllocator& names() { return names_; }
+  // `base` as a pointer to elements of `type`: itself, or a view of a record that the program
+  // declares.
+  std::string FieldView(const Buffer& buffer, const std::string& base, ScalarType type,
+                        bool is_const);
+  // The views asked for up to now, to be declared at the top of a stage.
+  Block ViewDeclarations() const;
+
+ private:
+  const LowLevelExpression& low_level_;
+  NestPlan plan_;
+  NestShape shape_;
+  const bool unrolls_;
+  NameAllocator names_;
+  std::vector<std::string> variables_;
+  std::vector<std::string> index_names_, input_names_, output_names_;
+  std::map<std::string, DeclareView> views_;
+  std::vector<bool> is_whole_;
+};
+
+}  // namespace mdh

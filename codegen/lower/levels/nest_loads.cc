@@ -1,0 +1,379 @@
+#include "codegen/lower/levels/nest_loads.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+
+namespace mdh {
+namespace {
+
+// Strides in elements of the buffer's fields of that type.
+std::vector<int64_t> FieldStrides(const Buffer& buffer, const ElementType::Field& field) {
+  std::vector<int64_t> strides = buffer.strides();
+  for (int64_t& stride : strides) stride *= buffer.type.size_bytes() / SizeBytes(field.type);
+  return strides;
+}
+
+}  // namespace
+
+LoopValue InsideValue(const Buffer& buffer, const std::string& pointer, int field,
+                      const std::vector<Index>& indices) {
+  const ElementType::Field& at = buffer.type.fields()[field];
+  LoadInside load{pointer, {}, at.offset_bytes / SizeBytes(at.type), std::nullopt};
+  if (buffer.boundary.kind == Boundary::Kind::kConstant) {
+    load.outside = buffer.boundary.values[field];
+  }
+  const std::vector<int64_t> strides = FieldStrides(buffer, at);
+  for (size_t x = 0; x < indices.size(); ++x) {
+    load.dimensions.push_back({indices[x], 0, buffer.extents[x], strides[x]});
+  }
+  return std::make_shared<ValueNode>(ValueNode{{at.type, 1}, std::move(load)});
+}
+
+bool NestLoads::IsInBox(const NestCopy& copy, int n) const {
+  return context_.shape().IsInBox(n, copy.place, copy.is_shared);
+}
+
+int64_t NestLoads::Stride(int input, int x, int n) const {
+  const Buffer& buffer = expression().inputs()[input];
+  const NestShape::Level& level = context_.level(n);
+  return buffer.accesses[0].indices[x].coefficients[level.level.dimension] * level.tile;
+}
+
+// The copy made last before `before` (nullptr: before the scalar function).
+const NestCopy* NestLoads::CopyOf(int input, const NestCopy* before) const {
+  const NestCopy* last = nullptr;
+  for (const NestCopy& copy : context_.plan().copies) {
+    if (&copy == before) break;
+    if (copy.input == input) last = &copy;
+  }
+  return last;
+}
+
+void NestLoads::Declare(const NestCopy& copy, Block* block) const {
+  const ScalarType type = expression().inputs()[copy.input].type.scalar();
+  const MemorySpace space = copy.is_shared ? MemorySpace::kShared : MemorySpace::kPrivate;
+  block->push_back({DeclareArray{copy.name, type, copy.elements(), space}});
+}
+
+// "De-composition: 32 x 8 elements of A to SM."
+std::string NestLoads::Describe(const NestCopy& copy) const {
+  return absl::StrCat("De-composition: ", absl::StrJoin(copy.extents, " x "), " elements of ",
+                      context_.input_name(copy.input), " to ",
+                      context_.low_level().model().memory_regions()[copy.region], ".");
+}
+
+void NestLoads::DeclareShared(Block* block) const {
+  for (const NestCopy& copy : context_.plan().copies) {
+    if (copy.is_shared) Declare(copy, block);
+  }
+}
+
+bool NestLoads::HasCopies(int place, bool shared) const {
+  const std::vector<NestCopy>& copies = context_.plan().copies;
+  return std::any_of(copies.begin(), copies.end(), [&](const NestCopy& copy) {
+    return copy.place == place && copy.is_shared == shared;
+  });
+}
+
+void NestLoads::EmitCopies(int place, bool shared, Block* block) {
+  for (const NestCopy& copy : context_.plan().copies) {
+    if (copy.place != place || copy.is_shared != shared) continue;
+    shared ? EmitSharedCopy(copy, block) : EmitPrivateCopy(copy, block);
+  }
+}
+
+Index NestLoads::PositionIn(const NestCopy& copy, const NestCopy* inner, int x,
+                            const Index& position, int64_t constant) const {
+  const int64_t step = copy.steps[x];
+  Index at = context_.Sum([&](int n) {
+    const bool is_free = inner != nullptr && IsInBox(*inner, n);
+    return IsInBox(copy, n) && !is_free ? Stride(copy.input, x, n) / step : 0;
+  });
+  if (inner != nullptr) at = at + position * (inner->steps[x] / step);
+  return at + Index(constant / step);
+}
+
+// Unless all points exist; wide copies may hold more than these points need.
+bool NestLoads::MayReachBeyond(const NestCopy& copy, int x) const {
+  const Buffer& buffer = expression().inputs()[copy.input];
+  int64_t needed = ConstantsOf(buffer, x).high - ConstantsOf(buffer, x).low;
+  for (int n = 0; n < context_.count(); ++n) {
+    if (IsInBox(copy, n)) needed += Stride(copy.input, x, n) * (context_.level(n).parts - 1);
+  }
+  if (copy.extents[x] > needed / copy.steps[x] + 1) return true;
+  for (int d = 0; d < expression().rank(); ++d) {
+    if (buffer.accesses[0].indices[x].coefficients[d] != 0 && context_.IsGuarded(d)) return true;
+  }
+  return false;
+}
+
+NestLoads::Element NestLoads::ElementAt(const NestCopy& copy,
+                                        const std::vector<Index>& positions) const {
+  const Buffer& buffer = expression().inputs()[copy.input];
+  Element element;
+  for (int x = 0; x < static_cast<int>(buffer.extents.size()); ++x) {
+    int64_t largest = ConstantsOf(buffer, x).low + (copy.extents[x] - 1) * copy.steps[x];
+    Index index = context_.Sum([&](int n) {
+      if (IsInBox(copy, n)) return int64_t{0};
+      largest += Stride(copy.input, x, n) * (context_.level(n).parts - 1);
+      return Stride(copy.input, x, n);
+    });
+    index = index + positions[x] * copy.steps[x] + Index(ConstantsOf(buffer, x).low);
+    element.indices.push_back(index);
+    element.is_bound.push_back(largest >= buffer.extents[x] && MayReachBeyond(copy, x));
+  }
+  return element;
+}
+
+std::vector<Condition> NestLoads::Element::Inside(const Buffer& buffer) const {
+  std::vector<Condition> inside;
+  for (size_t x = 0; x < indices.size(); ++x) {
+    if (!is_bound[x]) continue;
+    inside.push_back({Condition::Kind::kLess, indices[x], Index(buffer.extents[x]), ""});
+  }
+  return inside;
+}
+
+// An index in the buffer for any point: that of `position` in the copy, or another one. Rows of the
+// copy that exist as a whole or not at all are read from one place.
+Index NestLoads::Clamped(const NestCopy& copy, int x, const Index& position) const {
+  const int64_t extent = expression().inputs()[copy.input].extents[x];
+  const int64_t row = copy.extents[x],
+                first = ConstantsOf(expression().inputs()[copy.input], x).low;
+  bool is_aligned = copy.steps[x] == 1 && extent % row == 0 && first % row == 0;
+  const Index origin = context_.Sum([&](int n) {
+    const int64_t stride = IsInBox(copy, n) ? 0 : Stride(copy.input, x, n);
+    is_aligned &= stride % row == 0;
+    return stride;
+  }) + Index(first);
+  if (is_aligned) return Min(origin, Index(extent - row)) + position;
+  return Min(origin + position * copy.steps[x], Index(extent - 1));
+}
+
+// Buffer dimensions in the order in which neighbours are closest in the source.
+std::vector<int> NestLoads::SourceOrder(const NestCopy& copy) const {
+  const NestCopy* source = CopyOf(copy.input, &copy);
+  const std::vector<int64_t> strides =
+      source != nullptr ? source->strides() : expression().inputs()[copy.input].strides();
+  std::vector<int> order(strides.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return strides[a] > strides[b]; });
+  return order;
+}
+
+// One element of the copy, or `width` neighbours in the last dimension.
+void NestLoads::EmitElement(const NestCopy& copy, const std::vector<Index>& positions,
+                            int64_t width, Block* block) {
+  const Buffer& buffer = expression().inputs()[copy.input];
+  const ScalarType type = buffer.type.scalar();
+  const std::vector<int64_t> to_strides = copy.strides();
+  const NestCopy* source = CopyOf(copy.input, &copy);
+  const Index lane = width > 1 ? Index::Variable("lane") : Index(0);
+  const int last = static_cast<int>(positions.size()) - 1;
+  Index to(0), from(0);
+  for (size_t x = 0; x < positions.size(); ++x) to = to + positions[x] * to_strides[x];
+  to = to + lane * to_strides[last];
+  LoopValue value;
+  std::vector<Condition> inside;
+  if (source != nullptr) {
+    for (size_t x = 0; x < positions.size(); ++x) {
+      from = from + PositionIn(*source, &copy, static_cast<int>(x), positions[x], 0) *
+                        source->strides()[x];
+    }
+    value = MakeLoad(source->name, from, {type, 1}, 1);
+  } else {
+    const Element element = ElementAt(copy, positions);
+    if (buffer.boundary.kind != Boundary::Kind::kNone) {
+      value = InsideValue(buffer, context_.input_name(copy.input), 0, element.indices);
+    } else {
+      // Threads with blocks rather read some other element for a point that does not exist than
+      // branch: what they compute of it goes nowhere.
+      // Threads of blocks rather read some other element for a point that does not exist than
+      // branch: what they compute of it goes nowhere.
+      const bool is_clamped = !copy.is_shared && context_.has_blocks();
+      if (!is_clamped) inside = element.Inside(buffer);
+      const std::vector<int64_t> strides = buffer.strides();
+      for (size_t x = 0; x < positions.size(); ++x) {
+        from = from + (is_clamped && element.is_bound[x]
+                           ? Clamped(copy, static_cast<int>(x), positions[x])
+                           : element.indices[x]) *
+                          strides[x];
+      }
+      value = MakeLoad(context_.input_name(copy.input), from + lane * strides[last], {type, 1}, 1);
+    }
+  }
+  Block store;
+  store.push_back({StoreElements{copy.name, to, value, 1}});
+  if (width > 1) {
+    Block loop;
+    loop.push_back({For{"lane", Index(0), Index(width), 1, false, ShareBlock(std::move(store))}});
+    store = std::move(loop);
+  }
+  if (inside.empty()) return Append(std::move(store), block);
+  block->push_back({If{inside, ShareBlock(std::move(store)), nullptr}});
+}
+
+// Whether dimensions x and y of the copy, x outside of y, are one dimension of both the copy and
+// the buffer: all of y is copied, and rows follow each other without gaps.
+bool NestLoads::AreOneDimension(const NestCopy& copy, int x, int y) const {
+  const Buffer& buffer = expression().inputs()[copy.input];
+  if (CopyOf(copy.input, &copy) != nullptr || buffer.boundary.kind != Boundary::Kind::kNone) {
+    return false;
+  }
+  const std::vector<int64_t> from = buffer.strides(), to = copy.strides();
+  const std::vector<Index> begin(copy.extents.size(), Index(0));
+  const Element first = ElementAt(copy, begin);
+  return copy.extents[y] == buffer.extents[y] && first.indices[y].IsZero() && copy.steps[y] == 1 &&
+         copy.steps[x] == 1 && from[x] == from[y] * copy.extents[y] &&
+         to[x] == to[y] * copy.extents[y] && first.Inside(buffer).empty();
+}
+
+// Positions in the copy of item number `at`, of which there are as many as `count` says afterwards;
+// of dimensions that are one, the innermost has the position in all of them.
+std::vector<Index> NestLoads::PositionsOfItem(const NestCopy& copy, int64_t width, const Index& at,
+                                              int64_t* count) const {
+  const std::vector<int> order = SourceOrder(copy);
+  const int last = static_cast<int>(copy.extents.size()) - 1;
+  std::vector<Index> positions(copy.extents.size(), Index(0));
+  Index rest = at;
+  *count = 1;
+  for (size_t k = order.size(); k-- > 0;) {
+    const int x = order[k];
+    int64_t extent = copy.extents[x];
+    while (k > 0 && AreOneDimension(copy, order[k - 1], order[k]))
+      extent *= copy.extents[order[--k]];
+    const int64_t unit = x == last ? width : 1;
+    extent /= unit;
+    positions[x] = extent == 1 ? Index(0) : (k == 0 ? rest : rest % extent) * unit;
+    rest = rest / extent;
+    *count *= extent;
+  }
+  return positions;
+}
+
+// All threads of the block take elements in turn, neighbours in memory go to neighbouring threads.
+void NestLoads::EmitSharedCopy(const NestCopy& copy, Block* block) {
+  const int64_t width = CopyOf(copy.input, &copy) == nullptr ? copy.width : 1;
+  const std::string at = context_.names().Unique(copy.name + "_at");
+  const std::string round = context_.names().Unique(copy.name + "_round");
+  int64_t items = 1;
+  const std::vector<Index> positions = PositionsOfItem(copy, width, Index::Variable(at), &items);
+  const int64_t threads = context_.threads(), rounds = CeilDivide(items, threads);
+  Block element;
+  EmitElement(copy, positions, width, &element);
+  Block body;
+  const Index first = rounds == 1 ? Index(0) : Index::Variable(round) * threads;
+  body.push_back({DeclareIndex{at, first + context_.Thread()}});
+  if (items % threads == 0) {
+    Append(std::move(element), &body);
+  } else {
+    body.push_back({If{{{Condition::Kind::kLess, Index::Variable(at), Index(items), ""}},
+                       ShareBlock(std::move(element)),
+                       nullptr}});
+  }
+  if (rounds > 1) {
+    Block loop;
+    loop.push_back({For{round, Index(0), Index(rounds), 1, false, ShareBlock(std::move(body))}});
+    body = std::move(loop);
+  }
+  block->push_back({Comment{Describe(copy)}});
+  block->push_back(
+      {CopyRegion{copy.name, copy.stages, ShareBlock(std::move(body)), copy.is_asynchronous}});
+}
+
+void NestLoads::EmitPrivateCopy(const NestCopy& copy, Block* block) {
+  block->push_back({Comment{Describe(copy)}});
+  Declare(copy, block);
+  std::vector<Index> positions;
+  std::vector<std::string> variables;
+  for (size_t x = 0; x < copy.extents.size(); ++x) {
+    variables.push_back(context_.names().Unique(absl::StrCat(copy.name, "_at", x)));
+    positions.push_back(copy.extents[x] == 1 ? Index(0) : Index::Variable(variables[x]));
+  }
+  Block body;
+  EmitElement(copy, positions, 1, &body);
+  const std::vector<int> order = SourceOrder(copy);
+  for (size_t k = order.size(); k-- > 0;) {
+    const int x = order[k];
+    if (copy.extents[x] == 1) continue;
+    Block loop;
+    loop.push_back({For{variables[x], Index(0), Index(copy.extents[x]), 1, false,
+                        ShareBlock(std::move(body)), context_.unrolls()}});
+    body = std::move(loop);
+  }
+  Append(std::move(body), block);
+}
+
+bool NestLoads::ReadsInPlace(int d) const {
+  for (int b = 0; b < static_cast<int>(expression().inputs().size()); ++b) {
+    const Buffer& buffer = expression().inputs()[b];
+    if (CopyOf(b, nullptr) != nullptr || buffer.boundary.kind != Boundary::Kind::kNone) continue;
+    for (const IndexFunction& access : buffer.accesses) {
+      for (const AffineIndex& index : access.indices) {
+        if (index.coefficients[d] != 0) return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool NestLoads::HardlyDependsOn(int d) const {
+  constexpr int64_t kMovedAtOnce = 4;
+  return std::all_of(context_.plan().copies.begin(), context_.plan().copies.end(),
+                     [&](const NestCopy& copy) {
+                       const std::vector<AffineIndex>& indices =
+                           expression().inputs()[copy.input].accesses[0].indices;
+                       for (size_t x = 0; x < indices.size(); ++x) {
+                         if (indices[x].coefficients[d] == 0) continue;
+                         if (copy.is_shared || copy.extents[x] > kMovedAtOnce) return false;
+                       }
+                       return true;
+                     });
+}
+
+LoopValue NestLoads::Load(int parameter) {
+  if (expression().is_index(parameter)) {
+    return MakeIndexValue(context_.Point(expression().index_dimension(parameter)), 1, 1);
+  }
+  const Expression::AccessRef ref = expression().input_access(parameter);
+  const Buffer& buffer = expression().inputs()[ref.buffer];
+  const IndexFunction& access = buffer.accesses[ref.access];
+  const ElementType::Field& field = buffer.type.fields()[ref.field];
+  if (const NestCopy* copy = CopyOf(ref.buffer, nullptr)) {
+    const std::vector<int64_t> strides = copy->strides();
+    Index offset(0);
+    for (int x = 0; x < static_cast<int>(buffer.extents.size()); ++x) {
+      const int64_t constant = access.indices[x].constant - ConstantsOf(buffer, x).low;
+      offset = offset + PositionIn(*copy, nullptr, x, Index(0), constant) * strides[x];
+    }
+    return LoadValue(copy->name, offset, {field.type, 1}, 1);
+  }
+  const std::string pointer =
+      context_.FieldView(buffer, context_.input_name(ref.buffer), field.type, /*is_const=*/true);
+  if (buffer.boundary.kind != Boundary::Kind::kNone) {
+    std::vector<Index> indices;
+    for (const AffineIndex& index : access.indices) {
+      Index at(index.constant);
+      for (int d = 0; d < expression().rank(); ++d) {
+        at = context_.Point(d) * index.coefficients[d] + at;
+      }
+      indices.push_back(at);
+    }
+    LoopValue value = InsideValue(buffer, pointer, ref.field, indices);
+    if (!IsHalf(field.type)) return value;
+    return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(value)});
+  }
+  const AffineIndex linear = buffer.Linearized(ref.access, ref.field);
+  const Index offset = context_.Sum([&](int n) {
+    return linear.coefficients[context_.level(n).level.dimension] * context_.level(n).tile;
+  });
+  return LoadValue(pointer, offset + Index(linear.constant), {field.type, 1}, 1);
+}
+
+}  // namespace mdh

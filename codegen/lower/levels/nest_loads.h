@@ -1,0 +1,71 @@
+// Where a loop nest reads its inputs: in place or in the copies of the plan; and the statements
+// that make the copies (paper, D3, D4 and appendix E.1).
+#pragma once
+
+#include <vector>
+
+#include "codegen/lower/levels/nest_context.h"
+
+namespace mdh {
+
+// The element at `indices` of a buffer with a boundary, of which `pointer` points to such fields,
+// as it is stored.
+LoopValue InsideValue(const Buffer& buffer, const std::string& pointer, int field,
+                      const std::vector<Index>& indices);
+
+// Refers to `context`.
+class NestLoads {
+ public:
+  explicit NestLoads(NestContext& context) : context_(context) {}
+
+  // Declares the arrays of copies in shared memory.
+  void DeclareShared(Block* block) const;
+  bool HasCopies(int place, bool shared) const;
+  // Copies in front of level `place` what is read from there on; barriers are the caller's.
+  void EmitCopies(int place, bool shared, Block* block);
+  // The value of parameter p of f at the point at hand.
+  LoopValue Load(int parameter);
+  // Whether that reads some input in place at an index that depends on dimension d, so that the
+  // point has to exist.
+  bool ReadsInPlace(int d) const;
+  // Whether making copies as if all points of dimension d existed, and as if they need not, differ
+  // in no more than one minimum per copy: where no copy in shared memory and only neighbours that
+  // are moved at once depend on it.
+  bool HardlyDependsOn(int d) const;
+
+ private:
+  // A place in a buffer or copy: indices of all dimensions.
+  struct Element {
+    std::vector<Index> indices;  // of the buffer
+    std::vector<bool> is_bound;  // per dimension: whether the index may be beyond the buffer
+
+    std::vector<Condition> Inside(const Buffer& buffer) const;  // what makes it exist
+  };
+
+  const Expression& expression() const { return context_.expression(); }
+  std::string Describe(const NestCopy& copy) const;
+  void Declare(const NestCopy& copy, Block* block) const;
+  const NestCopy* CopyOf(int input, const NestCopy* before) const;
+  bool IsInBox(const NestCopy& copy, int n) const;
+  // c * tile of buffer dimension x per part at place n.
+  int64_t Stride(int input, int x, int n) const;
+  // Position in dimension x of `copy` of what the levels outside of `inner`'s box and `position` in
+  // that box mean (nullptr: all levels), plus `constant` indices of the buffer.
+  Index PositionIn(const NestCopy& copy, const NestCopy* inner, int x, const Index& position,
+                   int64_t constant) const;
+  bool MayReachBeyond(const NestCopy& copy, int x) const;
+  Element ElementAt(const NestCopy& copy, const std::vector<Index>& positions) const;
+  Index Clamped(const NestCopy& copy, int x, const Index& position) const;
+  bool AreOneDimension(const NestCopy& copy, int x, int y) const;
+  std::vector<Index> PositionsOfItem(const NestCopy& copy, int64_t width, const Index& at,
+                                     int64_t* count) const;
+  void EmitSharedCopy(const NestCopy& copy, Block* block);
+  void EmitPrivateCopy(const NestCopy& copy, Block* block);
+  void EmitElement(const NestCopy& copy, const std::vector<Index>& positions, int64_t width,
+                   Block* block);
+  std::vector<int> SourceOrder(const NestCopy& copy) const;
+
+  NestContext& context_;
+};
+
+}  // namespace mdh

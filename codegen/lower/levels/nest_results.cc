@@ -1,0 +1,459 @@
+#include "codegen/lower/levels/nest_results.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace mdh {
+namespace {
+
+Condition IsZero(const Index& a) { return {Condition::Kind::kEqual, a, Index(0), ""}; }
+
+}  // namespace
+
+NestResults::NestResults(NestContext& context)
+    : context_(context),
+      place_(context.shape().AccumulatorPlace()),
+      strides_(context.count(), 0),
+      slots_(context.shape().Slots()) {
+  const NestShape& shape = context.shape();
+  int64_t elements = 1;
+  for (int n = context.count(); n-- > place_;) {
+    if (!HasIndex(n)) continue;
+    strides_[n] = elements;
+    elements *= context.level(n).parts;
+  }
+  bool accumulates = shape.SharedReductionThreads() > 1 || shape.ShuffledThreads() > 1;
+  bool adds_to_targets = false;
+  for (int n = 0; n < context.count(); ++n) {
+    if (!shape.is_reduced(n)) continue;
+    accumulates |= context.is_sequential(n) || (shape.IsSlot(n) && shape.MayBeEmpty(n));
+    adds_to_targets |= context.is_sequential(n) && n < place_;
+  }
+  const TuningParameters& parameters = context.low_level().parameters();
+  if (slots_ > 1) combine_ = parameters.combine_blocks;
+  if (combine_ != CombineBlocks::kPartials) slots_ = 1;
+  accumulates |= cooperates();
+  stores_directly_ = !accumulates;
+  is_shared_ = shape.AccumulatesInSharedMemory();
+  is_scalar_ = elements == 1 && !is_shared_;
+  uses_arrays_ = expression().has_prefix_sum() || slots_ > 1 ||
+                 (adds_to_targets && expression().converts_results());
+  const std::vector<std::string>& outputs = context.output_names();
+  targets_ =
+      uses_arrays_ ? ArrayTargets(expression(), outputs) : OutputTargets(expression(), outputs);
+  for (int r = 0; r < results(); ++r) {
+    const Expression::AccessRef ref = expression().output_access(r);
+    const Buffer& buffer = expression().outputs()[ref.buffer];
+    if (!uses_arrays_) {
+      targets_[r].pointer = context.FieldView(buffer, outputs[ref.buffer], targets_[r].type, false);
+    }
+    accumulators_.push_back(context.names().Unique(outputs[ref.buffer] + "_acc"));
+    exchanges_.push_back(context.names().Unique(outputs[ref.buffer] + "_exchange"));
+    if (cooperates()) {
+      partials_.push_back(context.names().Unique(outputs[ref.buffer] + "_partial"));
+    }
+  }
+  if (has_last_block()) counters_ = context.names().Unique("counters");
+}
+
+bool NestResults::IsAccumulated(int n) const {
+  return n >= place_ && context_.is_sequential(n) && context_.shape().is_reduced(n);
+}
+
+bool NestResults::HasIndex(int n) const {
+  return n >= place_ && context_.is_sequential(n) && !context_.shape().is_reduced(n);
+}
+
+// As CPU's register tiles do: exactly, a user's operation need not be neutral for all values.
+bool NestResults::StartsFromIdentity() const {
+  const CombineOperator& combine = expression().reduction();
+  if (!combine.identity().has_value()) return false;
+  return context_.numerics() == NumericsPolicy::kReassociate ||
+         combine.kinds()[0] != PointWiseKind::kCustom;
+}
+
+void NestResults::DeclareShared(Block* block) const {
+  const int64_t threads = context_.threads();
+  for (int r = 0; r < results(); ++r) {
+    if (is_shared_ && !stores_directly_) {
+      block->push_back(
+          {DeclareArray{accumulators_[r], type(r), context_.shape().AccumulatorElements() * threads,
+                        MemorySpace::kShared}});
+    }
+    if (context_.shape().SharedReductionThreads() > 1) {
+      block->push_back(
+          {DeclareArray{exchanges_[r], type(r), threads * context_.shape().ExchangedResults(),
+                        MemorySpace::kShared}});
+    }
+    if (has_clusters()) {
+      const Shares shares = SharedOut().value_or(AllOwn());
+      block->push_back(
+          {DeclareArray{partials_[r], type(r), shares.results() * threads, MemorySpace::kShared}});
+    }
+    if (has_last_block() && ThreadsForResult() > 1) {
+      block->push_back(
+          {DeclareArray{partials_[r] + "_exchange", type(r), threads, MemorySpace::kShared}});
+    }
+  }
+}
+
+void NestResults::DeclareSlots(Block* block) const {
+  if (adds_atomically() && stores_directly_) block->push_back({AwaitStages{}});
+  if (slots_ == 1) return;
+  Index slot(0);
+  for (int d = 0; d < expression().rank(); ++d) {  // in lexicographic order of the points
+    std::vector<int> places;
+    for (int n = 0; n < context_.count(); ++n) {
+      if (context_.shape().IsSlot(n) && context_.level(n).level.dimension == d) places.push_back(n);
+    }
+    std::stable_sort(places.begin(), places.end(),
+                     [&](int a, int b) { return context_.level(a).tile > context_.level(b).tile; });
+    for (const int n : places) slot = slot * context_.level(n).parts + context_.Part(n);
+  }
+  const int64_t elements = ResultArrayElements(expression());
+  block->push_back({DeclareIndex{"slot", slot}});
+  for (const ResultTarget& target : targets_) {
+    block->push_back({DeclarePointer{target.pointer + "_slot", target.type, false, target.pointer,
+                                     Index::Variable("slot") * elements}});
+  }
+}
+
+bool NestResults::HasLoopsOutside(int d) const {
+  for (int n = 0; n < place_; ++n) {
+    if (context_.is_sequential(n) && context_.level(n).level.dimension == d) return true;
+  }
+  return false;
+}
+
+Index NestResults::Offset() const {
+  return OwnOffset(context_.Sum([&](int n) { return strides_[n]; }));
+}
+
+// Where results are in shared memory, those of neighbouring threads are neighbours.
+Index NestResults::OwnOffset(const Index& number) const {
+  return is_shared_ ? number * context_.threads() + context_.Thread() : number;
+}
+
+LoopValue NestResults::Accumulator(int r) const {
+  if (is_scalar_) return MakeNamed(accumulators_[r], {type(r), 1});
+  return MakeLoad(accumulators_[r], Offset(), {type(r), 1}, 1);
+}
+
+// Those of result number `number` of the thread.
+std::vector<LoopValue> NestResults::AccumulatorsAt(const Index& number) const {
+  std::vector<LoopValue> values;
+  for (int r = 0; r < results(); ++r) {
+    values.push_back(is_scalar_ ? MakeNamed(accumulators_[r], {type(r), 1})
+                                : MakeLoad(accumulators_[r], OwnOffset(number), {type(r), 1}, 1));
+  }
+  return values;
+}
+
+void NestResults::SetAccumulators(const std::vector<LoopValue>& values, Block* block) {
+  SetAccumulatorsTo(Offset(), values, block);
+}
+
+void NestResults::SetAccumulatorsAt(const Index& number, const std::vector<LoopValue>& values,
+                                    Block* block) {
+  SetAccumulatorsTo(OwnOffset(number), values, block);
+}
+
+void NestResults::SetAccumulatorsTo(const Index& offset, const std::vector<LoopValue>& values,
+                                    Block* block) {
+  for (int r = 0; r < results(); ++r) {
+    if (is_scalar_) {
+      block->push_back({Assign{accumulators_[r], values[r]}});
+    } else {
+      block->push_back({StoreElements{accumulators_[r], offset, values[r], 1}});
+    }
+  }
+}
+
+std::vector<LoopValue> NestResults::Named(std::vector<LoopValue> values, const std::string& stem,
+                                          Block* block) {
+  for (LoopValue& value : values) {
+    const std::string name = context_.names().Unique(stem);
+    block->push_back({DeclareValue{name, value}});
+    value = MakeNamed(name, value->type);
+  }
+  return values;
+}
+
+// accumulators = left (+) right, all at once.
+void NestResults::Combine(const std::vector<LoopValue>& left, const std::vector<LoopValue>& right,
+                          Block* block) {
+  std::vector<LoopValue> values =
+      EmitCombination(expression().reduction(), left, right, context_.names(), *block);
+  if (results() > 1) values = Named(std::move(values), "sum", block);
+  SetAccumulators(values, block);
+}
+
+Block NestResults::OverAccumulators(Block body) const {
+  for (int n = context_.count(); n-- > place_;) {
+    if (strides_[n] == 0) continue;
+    Block loop;
+    loop.push_back({For{context_.variable(n), Index(0), Index(context_.level(n).parts), 1, false,
+                        ShareBlock(std::move(body)), context_.unrolls() && !is_shared_}});
+    body = std::move(loop);
+  }
+  return body;
+}
+
+void NestResults::Begin(Block* block) {
+  if (stores_directly_) return;
+  const int64_t elements = context_.shape().AccumulatorElements();
+  block->push_back({Comment{absl::StrCat(
+      "Re-composition: ", elements, elements == 1 ? " result" : " results", " of every thread.")}});
+  const bool starts = StartsFromIdentity();
+  std::vector<LoopValue> start;
+  for (int r = 0; r < results(); ++r) {
+    const ScalarType scalar = expression().function().results()[r].type;
+    start.push_back(MakeLiteral(starts ? (*expression().reduction().identity())[r]
+                                       : ScalarValue::Zero(scalar)));
+  }
+  for (int r = 0; r < results(); ++r) {
+    if (is_scalar_) {
+      block->push_back({DeclareValue{accumulators_[r], start[r], /*is_mutable=*/true}});
+    } else if (!is_shared_) {
+      block->push_back(
+          {DeclareArray{accumulators_[r], type(r), context_.shape().AccumulatorElements(),
+                        MemorySpace::kPrivate}});
+    }
+  }
+  if (is_scalar_ || !starts) return;
+  Block body;
+  SetAccumulators(start, &body);
+  Append(OverAccumulators(std::move(body)), block);
+}
+
+void NestResults::Accumulate(std::vector<LoopValue> values, Block* block) {
+  if (stores_directly_) return StoreOne(values, block);
+  std::vector<LoopValue> left;
+  for (int r = 0; r < results(); ++r) left.push_back(Accumulator(r));
+  const auto combine = [&](Block* to) {
+    if (results() > 1) left = Named(std::move(left), "before", to);
+    Combine(left, values, to);
+  };
+  if (StartsFromIdentity()) return combine(block);
+  std::vector<Condition> first;
+  for (int n = 0; n < context_.count(); ++n) {
+    if (IsAccumulated(n)) first.push_back(IsZero(context_.Part(n)));
+  }
+  if (first.empty()) return SetAccumulators(values, block);
+  values = Named(std::move(values), "value", block);
+  Block start, others;
+  SetAccumulators(values, &start);
+  combine(&others);
+  block->push_back({If{first, ShareBlock(std::move(start)), ShareBlock(std::move(others))}});
+}
+
+// Neighbours along one dimension of threads, in registers.
+void NestResults::CombineShuffled(Block* block) {
+  const int64_t threads = context_.shape().ShuffledThreads();
+  if (threads == 1) return;
+  Block body;
+  for (int64_t distance = 1; distance < threads; distance *= 2) {
+    std::vector<LoopValue> left, right;
+    for (int r = 0; r < results(); ++r) {
+      left.push_back(Accumulator(r));
+      right.push_back(
+          MakeShuffleDown(Accumulator(r), static_cast<int>(distance), static_cast<int>(threads)));
+    }
+    left = Named(std::move(left), "here", &body);
+    right = Named(std::move(right), "there", &body);
+    Combine(left, right, &body);
+  }
+  block->push_back({Comment{absl::StrCat("Re-composition: ", threads, " threads, by shuffles.")}});
+  Append(OverAccumulators(std::move(body)), block);
+}
+
+// Number of the thread among those that it combines its results with, and of these groups.
+NestResults::ThreadGroup NestResults::GroupOfThread() const {
+  ThreadGroup group;
+  for (int d = 0; d < expression().rank(); ++d) {
+    for (int n = 0; n < context_.count(); ++n) {
+      if (!context_.shape().is_thread(n) || context_.level(n).level.dimension != d) continue;
+      Index& number = context_.shape().IsSharedReduction(n) ? group.rank : group.number;
+      number = number * context_.level(n).parts + context_.Part(n);
+    }
+  }
+  return group;
+}
+
+std::vector<LoopValue> NestResults::Exchanged(const Index& at) const {
+  std::vector<LoopValue> values;
+  for (int r = 0; r < results(); ++r) {
+    values.push_back(MakeLoad(exchanges_[r], at, {type(r), 1}, 1));
+  }
+  return values;
+}
+
+void NestResults::StoreExchanged(const Index& at, const std::vector<LoopValue>& values,
+                                 Block* block) const {
+  for (int r = 0; r < results(); ++r) {
+    block->push_back({StoreElements{exchanges_[r], at, values[r], 1}});
+  }
+}
+
+// exchanged[own] = exchanged[own] (+) exchanged[own + distance]
+Block NestResults::CombineExchanged(const Index& own, int64_t distance) {
+  Block step;
+  const std::vector<LoopValue> left = Named(Exchanged(own), "here", &step);
+  const std::vector<LoopValue> right = Named(Exchanged(own + Index(distance)), "there", &step);
+  std::vector<LoopValue> sums =
+      EmitCombination(expression().reduction(), left, right, context_.names(), step);
+  if (results() > 1) sums = Named(std::move(sums), "sum", &step);
+  StoreExchanged(own, sums, &step);
+  return step;
+}
+
+// A tree over the threads of a block that differ in reduced levels only, for as many results at
+// once as there is room for: every step of it waits for all threads.
+void NestResults::CombineShared(Block* block) {
+  const NestShape& shape = context_.shape();
+  const int64_t threads = shape.SharedReductionThreads();
+  if (threads == 1) return;
+  if (const auto shares = SharedOut()) return CombineSharedOut(*shares, block);
+  const int64_t batches = shape.AccumulatorElements() / shape.ExchangedResults();
+  const int64_t at_once = shape.ExchangedResults();
+  const std::string batch = context_.names().Unique("batch");
+  const std::string result = context_.names().Unique("result");
+  const Index in_batch = at_once == 1 ? Index(0) : Index::Variable(result);
+  const Index number = (batches == 1 ? Index(0) : Index::Variable(batch) * at_once) + in_batch;
+  const auto loop = [&](const std::string& variable, int64_t count, Block inside, Block* to) {
+    if (count == 1) return Append(std::move(inside), to);
+    to->push_back({For{variable, Index(0), Index(count), 1, false, ShareBlock(std::move(inside)),
+                       context_.unrolls() && !is_shared_}});
+  };
+  const ThreadGroup group = GroupOfThread();
+  // Neighbouring threads, which mostly are of different groups, use neighbouring elements.
+  const int64_t groups = context_.threads() / threads;
+  const Index own = group.rank * groups + group.number + in_batch * context_.threads();
+  Block body, from, to;
+  StoreExchanged(own, AccumulatorsAt(number), &from);
+  loop(result, at_once, std::move(from), &body);
+  body.push_back({Barrier{}});
+  for (int64_t distance = 1; distance < threads; distance *= 2) {
+    Block steps;
+    loop(result, at_once, CombineExchanged(own, distance * groups), &steps);
+    std::vector<Condition> combines = {IsZero(group.rank % (2 * distance))};
+    if (threads % (2 * distance) != 0) {  // the last one may have no partner
+      combines.push_back(
+          {Condition::Kind::kLess, group.rank + Index(distance), Index(threads), ""});
+    }
+    body.push_back({If{combines, ShareBlock(std::move(steps)), nullptr}});
+    body.push_back({Barrier{}});
+  }
+  SetAccumulatorsAt(number, Exchanged(own), &to);
+  loop(result, at_once, std::move(to), &body);
+  block->push_back(
+      {Comment{absl::StrCat("Re-composition: ", threads, " threads, through shared memory.")}});
+  loop(batch, batches, std::move(body), block);
+}
+
+void NestResults::End(Block* block) {
+  if (stores_directly_) return;
+  CombineShuffled(block);
+  CombineShared(block);
+  if (has_clusters()) return CombineInCluster(block);
+  if (has_last_block()) return CombineInLastBlock(block);
+  Store(block);
+}
+
+// The results at the point at hand, if it exists.
+Block NestResults::StoreGuarded(const Index& accumulator) {
+  Block body;
+  StoreOne(AccumulatorsAt(accumulator), &body);
+  std::vector<Condition> guards;
+  for (int d = 0; d < expression().rank(); ++d) {
+    if (!expression().is_reduction(d)) context_.AppendGuard(d, &guards);
+  }
+  if (guards.empty()) return body;
+  Block guarded;
+  guarded.push_back({If{guards, ShareBlock(std::move(body)), nullptr}});
+  return guarded;
+}
+
+// Threads that have combined their results: those that have them in the end.
+std::vector<Condition> NestResults::OwnerConditions(const std::optional<Shares>& shares) const {
+  std::vector<Condition> conditions;
+  for (int n = 0; n < context_.count(); ++n) {
+    const bool is_first = context_.shape().IsShuffled(n) ||
+                          (context_.shape().IsSharedReduction(n) && !shares.has_value());
+    if (is_first && context_.level(n).parts > 1) conditions.push_back(IsZero(context_.Part(n)));
+  }
+  if (shares.has_value() && shares->owners < context_.shape().SharedReductionThreads()) {
+    conditions.push_back({Condition::Kind::kLess, GroupOfThread().rank, Index(shares->owners), ""});
+  }
+  return conditions;
+}
+
+void NestResults::Store(Block* block) {
+  const std::optional<Shares> shares = SharedOut();
+  Block body =
+      shares.has_value()
+          ? OverOwnResults(*shares, [&](const Index& at) { return StoreGuarded(at); })
+          : OverAccumulators(StoreGuarded(context_.Sum([&](int n) { return strides_[n]; })));
+  // What loops around have nothing of adds nothing.
+  std::vector<Condition> conditions = OwnerConditions(shares);
+  for (int d = 0; d < expression().rank(); ++d) {
+    if (!expression().is_reduction(d) || StartsFromIdentity()) continue;
+    if (!context_.IsGuarded(d) || !HasLoopsOutside(d)) continue;
+    conditions.push_back(
+        {Condition::Kind::kLess, context_.FirstPoint(d, place_), Index(context_.size(d)), ""});
+  }
+  if (adds_atomically()) block->push_back({AwaitStages{}});
+  block->push_back({Comment{adds_atomically() ? "Re-composition: added to the outputs."
+                            : slots_ > 1      ? "Re-composition: to the results of this part."
+                                              : "Re-composition: to the outputs."}});
+  if (conditions.empty()) return Append(std::move(body), block);
+  block->push_back({If{conditions, ShareBlock(std::move(body)), nullptr}});
+}
+
+Index NestResults::ResultOffset(int r) const {
+  const AffineIndex& offset = targets_[r].offset;
+  return context_.Sum([&](int n) {
+    return offset.coefficients[context_.level(n).level.dimension] * context_.level(n).tile;
+  }) + Index(offset.constant);
+}
+
+// Into the targets: alone, or combined with what iterations of loops outside, or other blocks, have
+// left there.
+void NestResults::StoreOne(const std::vector<LoopValue>& values, Block* block) {
+  if (adds_atomically()) {
+    for (int r = 0; r < results(); ++r) {
+      block->push_back({AddElements{targets_[r].pointer, ResultOffset(r), values[r]}});
+    }
+    return;
+  }
+  const std::string suffix = slots_ > 1 ? "_slot" : "";
+  std::vector<Condition> first;
+  for (int n = 0; n < place_; ++n) {
+    if (context_.is_sequential(n) && context_.shape().is_reduced(n)) {
+      first.push_back(IsZero(context_.Part(n)));
+    }
+  }
+  const auto store = [&](const std::vector<LoopValue>& stored, Block* to) {
+    for (int r = 0; r < results(); ++r) {
+      to->push_back({StoreElements{targets_[r].pointer + suffix, ResultOffset(r),
+                                   StoredValue(stored[r], targets_[r].type), 1}});
+    }
+  };
+  if (first.empty()) return store(values, block);
+  Block start, others;
+  store(values, &start);
+  std::vector<LoopValue> before;
+  for (int r = 0; r < results(); ++r) {
+    before.push_back(
+        LoadValue(targets_[r].pointer + suffix, ResultOffset(r), {targets_[r].type, 1}, 1));
+  }
+  before = Named(std::move(before), "before", &others);
+  std::vector<LoopValue> sums =
+      EmitCombination(expression().reduction(), before, values, context_.names(), others);
+  if (results() > 1) sums = Named(std::move(sums), "sum", &others);
+  store(sums, &others);
+  block->push_back({If{first, ShareBlock(std::move(start)), ShareBlock(std::move(others))}});
+}
+
+}  // namespace mdh

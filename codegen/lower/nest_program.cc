@@ -1,0 +1,405 @@
+#include "codegen/lower/nest_program.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/lower/finish/combine_slots.h"
+#include "codegen/lower/finish/finish_results.h"
+#include "codegen/lower/finish/zero_results.h"
+#include "codegen/lower/keyed/keyed_program.h"
+#include "codegen/lower/levels/hardware_parts.h"
+#include "codegen/lower/levels/nest_context.h"
+#include "codegen/lower/levels/nest_loads.h"
+#include "codegen/lower/levels/nest_results.h"
+#include "codegen/lower/nest_phases.h"
+#include "codegen/lower/scan/scan_in_registers.h"
+#include "codegen/program/loop_program_walk.h"
+#include "core/base/round.h"
+
+namespace mdh {
+namespace {
+
+// The most items that threads share in the block or below; 1: one thread does everything.
+int64_t SharedItems(const Block& block) {
+  int64_t items = 1;
+  for (const Statement& statement : block) {
+    if (const auto* loop = std::get_if<ShareLoop>(&statement.form)) {
+      items = std::max(items, loop->items);
+    } else if (const auto* plain = std::get_if<For>(&statement.form)) {
+      items = std::max(items, SharedItems(*plain->body));
+    } else if (const auto* branch = std::get_if<If>(&statement.form)) {
+      items = std::max(items, SharedItems(*branch->then_block));
+    }
+  }
+  return items;
+}
+
+class NestProgramBuilder {
+ public:
+  NestProgramBuilder(const LowLevelExpression& low_level, NestPlan plan,
+                     const DeviceDescription& device)
+      : context_(low_level, std::move(plan), HasRegisters(device)),
+        may_branch_around_barriers_(device.kind == DeviceKind::kCuda),
+        max_threads_(std::max<int64_t>(device.blocks.max_threads_per_block, 1)),
+        loads_(context_),
+        results_(context_),
+        place_(context_.shape().AccumulatorPlace()) {}
+
+  LoopProgram Build() {
+    LoopProgram program;
+    if (results_.adds_atomically()) program.stages.push_back(ZeroStage());
+    if (results_.has_last_block()) {
+      program.scratch = results_.Scratch();
+      program.stages.push_back(ZeroCountersStage());
+    }
+    if (!ScansEvaluate(context_)) program.stages.push_back(Compute());
+    if (results_.uses_arrays()) Finish(&program);
+    return program;
+  }
+
+ private:
+  const Expression& expression() const { return context_.expression(); }
+  bool IsBlock(int n) const { return context_.level(n).role == LayerRole::kCores; }
+
+  // The loop nest of all phases.
+  Stage Compute() {
+    Stage stage;
+    stage.comment = context_.has_blocks() ? "Every block computes its part."
+                                          : "Compute, each thread its share of the parts.";
+    if (context_.has_blocks()) {
+      stage.launch = {context_.shape().Grid(), context_.shape().Block()};
+      stage.resident_blocks = context_.low_level().parameters().resident_blocks;
+      if (results_.has_clusters()) stage.cluster = context_.shape().Cluster();
+    }
+    Block nest;
+    if (context_.has_blocks()) nest = DeclareHardwareParts(context_, NeedsThreadNumber());
+    Block inside;
+    results_.DeclareSlots(&inside);
+    EmitParts(&inside);
+    context_.has_blocks() ? Append(std::move(inside), &nest) : ShareParts(std::move(inside), &nest);
+    stage.body = context_.ViewDeclarations();
+    loads_.DeclareShared(&stage.body);
+    results_.DeclareShared(&stage.body);
+    Append(std::move(nest), &stage.body);
+    return stage;
+  }
+
+  // ---- Blocks and threads ----
+
+  bool NeedsThreadNumber() const {
+    const std::vector<NestCopy>& copies = context_.plan().copies;
+    return context_.shape().AccumulatesInSharedMemory() || results_.cooperates() ||
+           std::any_of(copies.begin(), copies.end(),
+                       [](const NestCopy& copy) { return copy.is_shared; });
+  }
+
+  // Without blocks: threads share the parts of the core layer.
+  void ShareParts(Block inside, Block* block) {
+    int64_t parts = 1;
+    Block body;
+    for (int n = context_.count(); n-- > 0;) {
+      if (!IsBlock(n) || context_.level(n).parts == 1) continue;
+      parts *= context_.level(n).parts;
+    }
+    Index rest = Index::Variable("part");
+    int64_t left = parts;
+    for (int n = context_.count(); n-- > 0;) {
+      if (!IsBlock(n) || context_.level(n).parts == 1) continue;
+      left /= context_.level(n).parts;
+      body.push_back(
+          {DeclareIndex{context_.variable(n), left == 1 ? rest : rest % context_.level(n).parts}});
+      rest = rest / context_.level(n).parts;
+    }
+    Append(std::move(inside), &body);
+    if (parts == 1) {
+      block->push_back({If{{{Condition::Kind::kEqual, Index::Variable("thread"), Index(0), ""}},
+                           ShareBlock(std::move(body)),
+                           nullptr}});
+    } else {
+      block->push_back({ShareLoop{"part", parts, ShareBlock(std::move(body))}});
+    }
+  }
+
+  // ---- Whole parts and the partial ones at the end of dimensions ----
+
+  // Whether parts of the level are whole, except for the last one of the dimension.
+  bool CutsDimension(int n) const {
+    const NestShape::Level& level = context_.level(n);
+    const int d = level.level.dimension;
+    if (level.parts == 1 || !context_.IsGuarded(d) || level.tile == 1) return false;
+    for (int m = 0; m < context_.count(); ++m) {
+      const NestShape::Level& other = context_.level(m);
+      if (other.level.dimension == d && other.tile > level.tile && other.parts > 1) return false;
+    }
+    return true;
+  }
+
+  // Number of whole parts: those before it are whole.
+  Index WholeParts(int n) const {
+    return Index(context_.size(context_.level(n).level.dimension) / context_.level(n).tile);
+  }
+
+  bool HasBarriers() const {
+    const std::vector<NestCopy>& copies = context_.plan().copies;
+    return context_.threads() > 1 &&
+           (context_.shape().SharedReductionThreads() > 1 || results_.cooperates() ||
+            std::any_of(copies.begin(), copies.end(),
+                        [](const NestCopy& copy) { return copy.is_shared; }));
+  }
+
+  // Blocks whose parts are whole run without guards, unless these are so few that a second version
+  // of the code would only make it longer to fetch.
+  void EmitParts(Block* block) {
+    std::vector<int> cut;
+    for (int n = 0; n < context_.count(); ++n) {
+      const int d = context_.level(n).level.dimension;
+      if (!IsBlock(n) || !CutsDimension(n)) continue;
+      if (!MayBeBeyond(d) || !loads_.HardlyDependsOn(d)) cut.push_back(n);
+    }
+    if (cut.empty() || (HasBarriers() && !may_branch_around_barriers_)) {
+      return EmitLevel(0, block);
+    }
+    std::vector<Condition> conditions;
+    for (const int n : cut) {
+      conditions.push_back({Condition::Kind::kLess, context_.Part(n), WholeParts(n), ""});
+      context_.set_whole(context_.level(n).level.dimension, true);
+    }
+    Block whole, partial;
+    whole.push_back({Comment{"All points of the block's part exist."}});
+    EmitLevel(0, &whole);
+    for (const int n : cut) context_.set_whole(context_.level(n).level.dimension, false);
+    partial.push_back({Comment{"Some points of the block's part do not exist."}});
+    EmitLevel(0, &partial);
+    block->push_back(
+        {If{conditions, ShareBlock(std::move(whole)), ShareBlock(std::move(partial))}});
+  }
+
+  // ---- Levels ----
+
+  bool IsInLoop(int n) const {
+    for (int m = 0; m < n; ++m) {
+      if (context_.is_sequential(m)) return true;
+    }
+    return false;
+  }
+
+  void EmitLevel(int n, Block* block) {
+    const bool copies = loads_.HasCopies(n, /*shared=*/true);
+    const bool waits = copies && context_.threads() > 1;
+    if (copies) loads_.EmitCopies(n, /*shared=*/true, block);
+    if (waits) block->push_back({Barrier{}});
+    loads_.EmitCopies(n, /*shared=*/false, block);
+    if (n == place_) results_.Begin(block);
+    if (n == context_.count()) {
+      EmitPoint(block);
+    } else if (context_.is_sequential(n)) {
+      EmitLoop(n, block);
+    } else {
+      EmitLevel(n + 1, block);
+    }
+    if (n == place_) results_.End(block);
+    if (waits && IsInLoop(n)) block->push_back({Barrier{}});
+  }
+
+  // Whether the loop can stop at the end of the dimension, in place of guards inside: single points
+  // of a reduction, no array that registers hold is indexed by it, and no barrier is inside.
+  bool EndsWithDimension(int n) const {
+    const NestShape::Level& level = context_.level(n);
+    const int d = level.level.dimension;
+    if (level.tile != 1 || !context_.IsGuarded(d) || !expression().is_reduction(d)) return false;
+    for (int m = n + 1; m < context_.count(); ++m) {  // the end does not depend on loops inside
+      if (context_.is_sequential(m) && context_.level(m).level.dimension == d) return false;
+    }
+    for (const NestCopy& copy : context_.plan().copies) {
+      if (copy.is_shared ? copy.place > n : copy.place <= n) return false;
+    }
+    return place_ <= n;
+  }
+
+  void EmitLoop(int n, Block* block) {
+    const int d = context_.level(n).level.dimension;
+    const bool is_unrolled = context_.unrolls() && context_.level(n).role == LayerRole::kRegisters;
+    Index end(context_.level(n).parts);
+    Block body, rest;
+    if (!is_unrolled && EndsWithDimension(n)) {
+      end = Min(end, Index(context_.size(d)) - context_.Sum([&](int m) {
+        return context_.level(m).level.dimension == d && m != n ? context_.level(m).tile : 0;
+      }));
+      context_.set_whole(d, true);
+      EmitLevel(n + 1, &body);
+      context_.set_whole(d, false);
+    } else if (is_unrolled || !CutsDimension(n)) {
+      EmitLevel(n + 1, &body);
+    } else {
+      end = WholeParts(n);
+      rest.push_back({DeclareIndex{context_.variable(n), end}});
+      EmitLevel(n + 1, &rest);
+      context_.set_whole(d, true);
+      EmitLevel(n + 1, &body);
+      context_.set_whole(d, false);
+    }
+    block->push_back({Comment{context_.Describe(n)}});
+    block->push_back({For{context_.variable(n), Index(0), end, 1, false,
+                          ShareBlock(std::move(body)), is_unrolled}});
+    if (rest.empty()) return;
+    block->push_back({Comment{"The last part, of which some points do not exist."}});
+    block->push_back({If{{}, ShareBlock(std::move(rest)), nullptr}});
+  }
+
+  // Whether points outside of dimension d may be computed like others: they have accumulators of
+  // their own, which nobody stores, and read what is in copies. Saves branches.
+  bool MayBeBeyond(int d) const {
+    return context_.has_blocks() && !expression().is_reduction(d) && !results_.stores_directly() &&
+           !loads_.ReadsInPlace(d);
+  }
+
+  void EmitPoint(Block* block) {
+    Block body;
+    std::vector<LoopValue> values = EmitFunction(
+        expression().function(), [&](int p) { return loads_.Load(p); }, context_.names(), body);
+    results_.Accumulate(std::move(values), &body);
+    std::vector<Condition> guards;
+    for (int d = 0; d < expression().rank(); ++d) {
+      if (!MayBeBeyond(d)) context_.AppendGuard(d, &guards);
+    }
+    if (guards.empty()) return Append(std::move(body), block);
+    block->push_back({If{guards, ShareBlock(std::move(body)), nullptr}});
+  }
+
+  // ---- Stages before and after ----
+
+  // The outputs' views of records.
+  Block OutputViews() const {
+    Block views;
+    for (Statement& view : context_.ViewDeclarations()) {
+      if (!std::get<DeclareView>(view.form).is_const) views.push_back(std::move(view));
+    }
+    return views;
+  }
+
+  // Blocks of threads for a stage whose threads share items.
+  void LaunchFor(int64_t items, Stage* stage) const {
+    if (items == 1) {  // one thread of one block
+      stage->body = ReplaceVariables(stage->body, [](const std::string& name) {
+        return name == "thread" ? std::optional<Index>(0) : std::nullopt;
+      });
+      return;
+    }
+    stage->launch = LaunchForItems(items);
+  }
+
+  Stage ZeroStage() const {
+    Stage stage{"Zero, to which blocks add their results.", OutputViews()};
+    Append(ZeroResults(expression(), results_.targets()), &stage.body);
+    LaunchFor(SharedItems(stage.body), &stage);
+    return stage;
+  }
+
+  Stage ZeroCountersStage() const {
+    Stage stage{"Zero, from which blocks count that are done with results.", {}};
+    const int64_t counters = results_.counter_count();
+    const LoopValue zero = MakeLiteral(ScalarValue::Zero(ScalarType::kInt32));
+    const Index at = counters == 1 ? Index(0) : Index::Variable("counter");
+    Block body;
+    body.push_back({StoreElements{results_.counters(), at, zero, 1}});
+    if (counters > 1) {
+      Block loop;
+      loop.push_back({ShareLoop{"counter", counters, ShareBlock(std::move(body))}});
+      body = std::move(loop);
+    }
+    stage.body = std::move(body);
+    LaunchFor(counters, &stage);
+    return stage;
+  }
+
+  bool Scans() const { return context_.low_level().parameters().scan.threads > 0; }
+
+  // Points of one part along each dimension: those of the core layer.
+  std::vector<int64_t> CoreParts() const {
+    std::vector<int64_t> parts;
+    for (int d = 0; d < expression().rank(); ++d) {
+      parts.push_back(context_.size(d));
+      for (int n = 0; n < context_.count(); ++n) {
+        if (IsBlock(n) && context_.level(n).level.dimension == d) {
+          parts.back() = std::min(parts.back(), context_.level(n).tile);
+        }
+      }
+    }
+    return parts;
+  }
+
+  void Finish(LoopProgram* program) {
+    const int64_t slots = context_.shape().Slots();
+    for (const ResultTarget& array : results_.targets()) {
+      if (Scans() && !ScansUseArrays(context_)) break;
+      program->scratch.push_back(
+          {array.pointer, array.type, ResultArrayElements(expression()) * slots, false});
+    }
+    std::vector<ResultTarget> outputs = OutputTargets(expression(), context_.output_names());
+    for (int r = 0; r < static_cast<int>(outputs.size()); ++r) {
+      const Expression::AccessRef ref = expression().output_access(r);
+      const Buffer& buffer = expression().outputs()[ref.buffer];
+      outputs[r].pointer =
+          context_.FieldView(buffer, context_.output_names()[ref.buffer], outputs[r].type, false);
+    }
+    Block views = OutputViews();
+    // Other policies say in which order slots are combined.
+    const bool may_reorder =
+        context_.has_blocks() && context_.numerics() == NumericsPolicy::kReassociate;
+    const bool in_blocks = may_reorder && slots > 1;
+    const ResultArrays arrays = {.index_names = context_.index_names(),
+                                 .arrays = results_.targets(),
+                                 .outputs = outputs,
+                                 .slots = slots,
+                                 .part = CoreParts(),
+                                 .is_combined = in_blocks,
+                                 .scan_threads = may_reorder ? max_threads_ : 0};
+    if (in_blocks) {
+      program->stages.push_back(CombineSlotsInBlocks(expression(), arrays));
+      Block& body = program->stages.back().body;
+      body.insert(body.begin(), views.begin(), views.end());
+    }
+    const size_t first = program->stages.size();
+    if (Scans()) {
+      AppendRegisterScans(context_, arrays, program);
+      views = context_.ViewDeclarations();  // f reads inputs there
+    } else {
+      AppendFinishingStages(expression(), arrays, program);
+    }
+    for (size_t s = first; s < program->stages.size(); ++s) {
+      Stage& stage = program->stages[s];
+      const int64_t items = SharedItems(stage.body);
+      stage.body.insert(stage.body.begin(), views.begin(), views.end());
+      if (context_.has_blocks() && stage.launch == LaunchGeometry{}) LaunchFor(items, &stage);
+    }
+  }
+
+  NestContext context_;
+  // OpenCL allows barriers in a branch that all threads of a block take; PoCL 3.1 compiles two such
+  // branches wrongly.
+  const bool may_branch_around_barriers_;
+  const int64_t max_threads_;  // of a block
+  NestLoads loads_;
+  NestResults results_;
+  const int place_;
+};
+
+}  // namespace
+
+Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
+                                     const DeviceDescription& device) {
+  for (const LowLevelOperator& op : low_level.operators()) {
+    const AsmLayer& layer = low_level.model().layers[op.assigned[0].layer];
+    if (layer.role == LayerRole::kDevices && op.parts > 1) {
+      return absl::UnimplementedError(absl::StrCat("no backend runs on several devices: level (",
+                                                   op.level.layer + 1, ",", op.level.dimension + 1,
+                                                   ") has ", op.parts, " parts on ", layer.name));
+    }
+  }
+  if (low_level.parameters().keyed.threads > 0) return BuildKeyedProgram(low_level, device);
+  NestPlan plan = OptimizedNestPlan(low_level);
+  if (plan.nests.size() > 1) return BuildSeparatePhases(low_level, device);
+  return NestProgramBuilder(low_level, std::move(plan), device).Build();
+}
+
+}  // namespace mdh

@@ -1,0 +1,53 @@
+#include "codegen/lower/results/result_targets.h"
+
+#include "absl/strings/str_cat.h"
+#include "codegen/print/c_spelling.h"
+
+namespace mdh {
+
+std::string FieldPointer(const Buffer& buffer, const std::string& pointer, ScalarType type,
+                         bool is_const) {
+  if (!buffer.type.is_record()) return pointer;
+  return absl::StrCat("((", is_const ? "const " : "", CType(type), "*)", pointer, ")");
+}
+
+std::vector<ResultTarget> OutputTargets(const Expression& expression,
+                                        const std::vector<std::string>& names) {
+  std::vector<ResultTarget> targets;
+  for (int r = 0; r < static_cast<int>(expression.function().results().size()); ++r) {
+    const Expression::AccessRef ref = expression.output_access(r);
+    const Buffer& buffer = expression.outputs()[ref.buffer];
+    const ScalarType type = expression.stored_type(r);
+    ResultTarget target{FieldPointer(buffer, names[ref.buffer], type, /*is_const=*/false), type,
+                        buffer.Linearized(ref.access, ref.field)};
+    for (int d = 0; d < expression.rank(); ++d) {
+      if (expression.is_reduction(d)) target.offset.coefficients[d] = 0;  // accessed at index 0
+    }
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+std::vector<ResultTarget> ArrayTargets(const Expression& expression,
+                                       const std::vector<std::string>& outputs) {
+  AffineIndex offset{std::vector<int64_t>(expression.rank(), 0), 0};
+  int64_t stride = 1;
+  for (int d = expression.rank(); d-- > 0;) {
+    if (expression.is_reduction(d)) continue;
+    offset.coefficients[d] = stride;
+    stride *= expression.dimensions()[d].size;
+  }
+  std::vector<ResultTarget> targets;
+  const std::vector<TypedName>& results = expression.function().results();
+  for (int r = 0; r < static_cast<int>(results.size()); ++r) {
+    const std::string& output = outputs[expression.output_access(r).buffer];
+    targets.push_back({results.size() == outputs.size() ? output + "_partial"
+                                                        : absl::StrCat(output, r, "_partial"),
+                       results[r].type, offset});
+  }
+  return targets;
+}
+
+int64_t ResultArrayElements(const Expression& expression) { return expression.result_points(); }
+
+}  // namespace mdh

@@ -1,0 +1,273 @@
+#include "codegen/lower/tiles/loop_plan.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "codegen/print/c_spelling.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+
+namespace mdh {
+namespace {
+
+// Points of the last part of a dimension that is cut into parts of `extent` points.
+int64_t LastPart(int64_t size, int64_t extent) { return (size - 1) % extent + 1; }
+
+// Whether what is copied to strips along d ends with d.
+bool EndsWithStrips(const Buffer& buffer, const StagedCopy& copy, int64_t size) {
+  return copy.layer != InputParameters::kWholeBuffer ||
+         buffer.extents[copy.strip_dimension] == size;
+}
+
+}  // namespace
+
+bool DependsOn(const Buffer& buffer, int d) {
+  for (const IndexFunction& access : buffer.accesses) {
+    for (const AffineIndex& index : access.indices) {
+      if (index.coefficients[d] != 0) return true;
+    }
+  }
+  return false;
+}
+
+LoopPlan::LoopPlan(const LowLevelExpression& low_level)
+    : expression_(low_level.expression()),
+      independent_accumulators_(low_level.parameters().independent_accumulators),
+      streams_results_(low_level.parameters().streams_results),
+      prefetch_(low_level.parameters().prefetch),
+      remainder_(low_level.parameters().remainder),
+      numerics_(low_level.parameters().numerics) {
+  PlanNames();
+  PlanLoops(low_level);
+  PlanStaging(low_level);
+  PlanResults();
+  PlanLastTiles(low_level);
+}
+
+void LoopPlan::PlanNames() {
+  std::set<std::string> taken;
+  auto unique = [&](const std::string& name) {
+    std::string identifier = CIdentifier(name);
+    while (!taken.insert(identifier).second) identifier += "_";
+    return identifier;
+  };
+  for (const Dimension& dimension : expression_.dimensions()) {
+    index_names_.push_back(unique(dimension.name));
+  }
+  for (const Buffer& buffer : expression_.inputs()) input_names_.push_back(unique(buffer.name));
+  for (const Buffer& buffer : expression_.outputs()) output_names_.push_back(unique(buffer.name));
+}
+
+void LoopPlan::PlanLoops(const LowLevelExpression& low_level) {
+  const SystemModel& model = low_level.model();
+  const TuningParameters& p = low_level.parameters();
+  const int layers = static_cast<int>(model.layers.size());
+  int innermost_memory = -1;
+  for (int l = 0; l < layers; ++l) {
+    if (model.layers[l].role == LayerRole::kMemory) innermost_memory = l;
+  }
+  const int cores = model.LayerWith(LayerRole::kCores);
+  core_tile_ = p.tile[cores];
+  core_order_ = OrderOfLayer(p.phase, cores);
+  register_tile_ = p.tile[innermost_memory];
+  if (const int lanes = model.LayerWith(LayerRole::kLanes); lanes > 0) {
+    for (int d = 0; d < rank(); ++d) {
+      if (p.tile[lanes - 1][d] > 1) {
+        vector_dimension_ = d;
+        lanes_ = static_cast<int>(p.tile[lanes - 1][d]);
+      }
+    }
+  }
+  narrow_reduction_ = NarrowReductionOf(expression_);
+  if (!ReducesNarrowVectors(narrow_reduction_, expression_, vector_dimension_, lanes_))
+    narrow_reduction_.reset();
+  std::vector<int64_t> enclosing = core_tile_;
+  for (int l = 0; l < layers; ++l) {
+    if (model.layers[l].role != LayerRole::kMemory) continue;
+    for (const int d : OrderOfLayer(p.phase, l)) {
+      const bool innermost = l == innermost_memory;
+      if (innermost && is_reduction(d) && p.accumulate_in == AccumulateIn::kRegisters) {
+        inner_reductions_.push_back(d);
+        continue;
+      }
+      if (p.tile[l][d] == enclosing[d] && (!innermost || size(d) % p.tile[l][d] == 0)) continue;
+      const std::string suffix =
+          innermost ? "" : absl::StrCat("_", absl::AsciiStrToLower(model.layers[l].name));
+      outer_loops_.push_back({l, d, p.tile[l][d], absl::StrCat(index_names_[d], suffix)});
+    }
+    enclosing = p.tile[l];
+  }
+}
+
+void LoopPlan::PlanStaging(const LowLevelExpression& low_level) {
+  const TuningParameters& p = low_level.parameters();
+  for (size_t b = 0; b < expression_.inputs().size(); ++b) {
+    const InputParameters& input = p.inputs[b];
+    if (input.stage_layer == InputParameters::kInPlace) continue;
+    const Buffer& buffer = expression_.inputs()[b];
+    const bool whole = input.stage_layer == InputParameters::kWholeBuffer;
+    StagedCopy copy{.input = static_cast<int>(b),
+                    .layer = input.stage_layer,
+                    .name = absl::StrCat(input_names_[b], "_packed"),
+                    .extents = buffer.extents,
+                    .strides = {},
+                    .strip_dimension = input.strip_dimension,
+                    .strip = 1,
+                    .strip_of = -1,
+                    .strip_shift = 0,
+                    .elements = 1,
+                    .layout = input.layout,
+                    .ready_after = 0};
+    for (size_t x = 0; x < buffer.extents.size() && !whole; ++x) {
+      copy.extents[x] = Footprint(buffer, static_cast<int>(x), p.tile[input.stage_layer]);
+    }
+    if (copy.strip_dimension >= 0) {
+      const AffineIndex& index = buffer.accesses[0].indices[copy.strip_dimension];
+      for (int d = 0; d < rank(); ++d) {
+        if (index.coefficients[d] != 0) copy.strip_of = d;
+      }
+      if (copy.strip_of >= 0) copy.strip = register_tile_[copy.strip_of];
+      int64_t& extent = copy.extents[copy.strip_dimension];
+      extent = RoundUp(extent, copy.strip);
+    }
+    copy.strides.assign(buffer.extents.size(), 0);
+    int64_t stride = copy.strip;
+    for (size_t n = input.layout.size(); n-- > 0;) {
+      const int x = input.layout[n];
+      const int64_t step = x == copy.strip_dimension ? copy.strip : 1;
+      copy.strides[x] = stride / step;
+      stride *= copy.extents[x] / step;
+    }
+    copy.elements = stride;
+    for (size_t n = 0; n < outer_loops_.size() && !whole; ++n) {
+      if (outer_loops_[n].layer <= copy.layer && DependsOn(buffer, outer_loops_[n].dimension)) {
+        copy.ready_after = n + 1;
+      }
+    }
+    staged_.push_back(std::move(copy));
+  }
+}
+
+// Results that several parts contribute to cannot be combined in the outputs: there they would have
+// to be in their final type and place.
+void LoopPlan::PlanResults() {
+  const bool in_outputs =
+      std::any_of(outer_loops_.begin(), outer_loops_.end(),
+                  [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
+  uses_result_arrays_ = expression_.has_prefix_sum() || reduction_parts() > 1 ||
+                        (in_outputs && expression_.converts_results());
+  targets_ = uses_result_arrays_ ? ArrayTargets(expression_, output_names_)
+                                 : OutputTargets(expression_, output_names_);
+}
+
+void LoopPlan::PlanLastTiles(const LowLevelExpression& low_level) {
+  for (int d = 0; d < rank(); ++d) last_tiles_.push_back(LastTilesOf(low_level, d));
+  for (StagedCopy& copy : staged_) {
+    if (copy.strip_of >= 0 && !last_tiles_[copy.strip_of].empty()) {
+      const LastTile& last = last_tiles_[copy.strip_of].back();
+      copy.strip_shift = last.points - size(copy.strip_of) % copy.strip;
+    }
+  }
+}
+
+std::vector<LastTile> LoopPlan::LastTilesOf(const LowLevelExpression& low_level, int d) const {
+  const int64_t tile = register_tile_[d], end = size(d), rest = end % tile;
+  if (rest == 0) return {};
+  const std::vector<LastTile> variant = {{rest, end - rest}};
+  if (remainder_ == Remainder::kVariants || is_reduction(d)) return variant;
+  if (remainder_ == Remainder::kOverlap && CanBeginEarlier(low_level, d, tile)) {
+    return {{tile, end - tile}};
+  }
+  if (d != vector_dimension_) return variant;
+  const int64_t vectors = RoundUp(rest, lanes_);
+  if (CanBeginEarlier(low_level, d, vectors)) return {{vectors, end - vectors}};
+  // The last vector takes points from the tile before, which keeps as many vectors if it has
+  // several.
+  const int64_t before = tile + rest - vectors;
+  if (rest >= lanes_ || before < lanes_ || !HasRoomForTwo(d)) return variant;
+  return {{before, end - rest - tile}, {vectors, end - vectors}};
+}
+
+// Whether the tile of the last `points` points of dimension d finds all of them in what the core
+// has, and stores the values that are there already.
+bool LoopPlan::CanBeginEarlier(const LowLevelExpression& low_level, int d, int64_t points) const {
+  if (LastPart(size(d), core_tile_[d]) < points) return false;
+  for (const PlannedLoop& loop : outer_loops_) {
+    if (is_reduction(loop.dimension)) return false;
+  }
+  for (const StagedCopy& copy : staged_) {
+    const Buffer& buffer = expression_.inputs()[copy.input];
+    if (copy.strip_of == d && !EndsWithStrips(buffer, copy, size(d))) return false;
+    if (copy.layer == InputParameters::kWholeBuffer || !DependsOn(buffer, d)) continue;
+    if (LastPart(size(d), low_level.parameters().tile[copy.layer][d]) < points) return false;
+  }
+  return true;
+}
+
+// Whether the part that ends dimension d has a whole tile beside the points that are left over.
+bool LoopPlan::HasRoomForTwo(int d) const {
+  int64_t part = core_tile_[d];
+  for (const PlannedLoop& loop : outer_loops_) {
+    if (loop.dimension == d && loop.variable != index_names_[d]) part = loop.step;
+  }
+  for (const StagedCopy& copy : staged_) {
+    const Buffer& buffer = expression_.inputs()[copy.input];
+    if (copy.strip_of == d && !EndsWithStrips(buffer, copy, size(d))) return false;
+  }
+  return LastPart(size(d), part) > register_tile_[d];
+}
+
+bool LoopPlan::starts_from_identity() const {
+  const CombineOperator& combine = expression_.reduction();
+  if (!combine.identity().has_value()) return false;
+  return numerics_ == NumericsPolicy::kReassociate || combine.kinds()[0] != PointWiseKind::kCustom;
+}
+
+int64_t LoopPlan::total_core_parts() const {
+  int64_t parts = 1;
+  for (int d = 0; d < rank(); ++d) parts *= core_parts(d);
+  return parts;
+}
+
+int64_t LoopPlan::reduction_parts() const {
+  int64_t parts = 1;
+  for (int d = 0; d < rank(); ++d) {
+    if (is_reduction(d)) parts *= core_parts(d);
+  }
+  return parts;
+}
+
+bool LoopPlan::is_inner_reduction(int d) const {
+  return std::find(inner_reductions_.begin(), inner_reductions_.end(), d) !=
+         inner_reductions_.end();
+}
+
+std::vector<TilePiece> LoopPlan::Pieces(int d, int64_t points) const {
+  std::vector<TilePiece> pieces;
+  int width = d == vector_dimension_ ? lanes_ : 1;
+  // A tile reads what it adds to before it stores: one vector may repeat points of another.
+  const bool overlaps = remainder_ != Remainder::kVariants && !is_reduction(d) && width <= points;
+  for (int64_t offset = 0; offset < points; offset += width) {
+    if (overlaps) {
+      pieces.push_back({std::min(offset, points - width), width});
+      continue;
+    }
+    // Narrower vectors for the rest; single points along a reduction, whose results would need
+    // accumulators of their own for every width.
+    while (width > points - offset) width = is_reduction(d) ? 1 : width / 2;
+    pieces.push_back({offset, width});
+  }
+  return pieces;
+}
+
+const StagedCopy* LoopPlan::StagedInput(int input) const {
+  for (const StagedCopy& copy : staged_) {
+    if (copy.input == input) return &copy;
+  }
+  return nullptr;
+}
+
+}  // namespace mdh

@@ -1,0 +1,166 @@
+// What building loops needs to know of a decomposition: derived once from a low-level expression.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/lower/results/result_targets.h"
+#include "codegen/lower/tiles/narrow_reduction.h"
+#include "codegen/program/index.h"
+#include "core/base/round.h"
+#include "core/decomposition/low_level_expression.h"
+
+namespace mdh {
+
+// Range of one dimension at some point of the loop nest.
+struct DimensionRange {
+  Index begin;
+  Index end;     // exclusive
+  Index length;  // end - begin, folded where it is known
+};
+
+// One sequential loop: parts of `step` points of one dimension.
+struct PlannedLoop {
+  int layer;
+  int dimension;
+  int64_t step;
+  std::string variable;
+};
+
+// Lanes and offset of one piece of a register tile along a dimension.
+struct TilePiece {
+  int64_t offset;
+  int width;
+};
+
+// One of the tiles that end a dimension.
+struct LastTile {
+  int64_t points;
+  int64_t origin;
+};
+
+// The copy of an input buffer that one part of a layer needs (paper: D3, D4).
+struct StagedCopy {
+  int input;
+  int layer;                     // InputParameters::stage_layer
+  std::string name;              // of the scratch buffer
+  std::vector<int64_t> extents;  // per buffer dimension, of a full part, strips rounded up
+  std::vector<int64_t> strides;  // elements of the copy per step of one in a buffer dimension;
+                                 // in the strip dimension per step of one *between* strips
+  int strip_dimension;           // -1: none
+  int64_t strip;                 // its width; 1: none
+  int strip_of;                  // the dimension of the expression whose tile a strip is; -1: none
+  int64_t strip_shift;  // elements by which a last strip that is not full begins earlier in
+                        // the buffer than its place says, so that a last tile finds its
+                        // points at the start of it
+  int64_t elements;
+  std::vector<int> layout;  // order of the buffer's dimensions, outermost first
+  size_t ready_after;       // number of planned loops that enclose the copying
+};
+
+// Immutable after construction; plain facts, no statements.
+class LoopPlan {
+ public:
+  explicit LoopPlan(const LowLevelExpression& low_level);
+
+  const Expression& expression() const { return expression_; }
+  int rank() const { return expression_.rank(); }
+  int64_t size(int d) const { return expression_.dimensions()[d].size; }
+  bool is_reduction(int d) const { return expression_.is_reduction(d); }
+
+  // Core layer: parts of core_tile(d) points, core_parts(d) of them, nested in core_order().
+  int64_t core_tile(int d) const { return core_tile_[d]; }
+  int64_t core_parts(int d) const { return CeilDivide(size(d), core_tile_[d]); }
+  const std::vector<int>& core_order() const { return core_order_; }
+  int64_t total_core_parts() const;
+  // Product of the parts along reduced dimensions: 1, or results are combined in a second stage.
+  int64_t reduction_parts() const;
+
+  // Loops around the register tile, outermost first, without those of one part.
+  const std::vector<PlannedLoop>& outer_loops() const { return outer_loops_; }
+  // Reduced dimensions whose innermost loops run inside the register tile, outermost first.
+  const std::vector<int>& inner_reductions() const { return inner_reductions_; }
+  bool is_inner_reduction(int d) const;
+
+  int64_t register_tile(int d) const { return register_tile_[d]; }
+  // The tiles behind the loop of whole ones, if those leave points over (Remainder): one of these
+  // points; or one that begins earlier than they do; or two, the one before begins where a whole
+  // one would and has fewer points.
+  const std::vector<LastTile>& last_tiles(int d) const { return last_tiles_[d]; }
+  int vector_dimension() const { return vector_dimension_; }  // -1: none
+  int lanes() const { return lanes_; }
+  // How `points` points of dimension d are covered: whole vectors first. The last one may overlap
+  // the one before.
+  std::vector<TilePiece> Pieces(int d, int64_t points) const;
+
+  // How vectors are added up if that is of short integers; nullptr: as f and the operator say.
+  const NarrowReduction* narrow_reduction() const {
+    return narrow_reduction_ ? &*narrow_reduction_ : nullptr;
+  }
+  // Of what is combined along the vector dimension.
+  int accumulator_lanes() const {
+    return narrow_reduction_ ? narrow_reduction_->AccumulatorLanes(lanes_) : lanes_;
+  }
+
+  const std::vector<StagedCopy>& staged() const { return staged_; }
+  const StagedCopy* StagedInput(int input) const;
+
+  // Identifiers in generated code.
+  const std::string& index_name(int d) const { return index_names_[d]; }
+  const std::string& input_name(int b) const { return input_names_[b]; }
+  const std::string& output_name(int b) const { return output_names_[b]; }
+
+  // Where register tiles leave their results: in the outputs, or in arrays of their own.
+  bool uses_result_arrays() const { return uses_result_arrays_; }
+  const std::vector<ResultTarget>& targets() const { return targets_; }
+  // The extent of one part of the core layer along each dimension.
+  const std::vector<int64_t>& core_tiles() const { return core_tile_; }
+  const std::vector<std::string>& index_names() const { return index_names_; }
+  const std::vector<std::string>& output_names() const { return output_names_; }
+
+  // Whether accumulators may start from the neutral element: exactly, it is neutral for all values
+  // only if it is that of a named operation.
+  bool starts_from_identity() const;
+
+  bool independent_accumulators() const { return independent_accumulators_; }
+  bool streams_results() const { return streams_results_; }
+  int prefetch() const { return prefetch_; }  // iterations
+  NumericsPolicy numerics() const { return numerics_; }
+
+ private:
+  void PlanNames();
+  void PlanLoops(const LowLevelExpression& low_level);
+  void PlanStaging(const LowLevelExpression& low_level);
+  void PlanResults();
+  void PlanLastTiles(const LowLevelExpression& low_level);
+  std::vector<LastTile> LastTilesOf(const LowLevelExpression& low_level, int d) const;
+  bool CanBeginEarlier(const LowLevelExpression& low_level, int d, int64_t points) const;
+  bool HasRoomForTwo(int d) const;
+
+  Expression expression_;
+  std::vector<int64_t> core_tile_;
+  std::vector<int> core_order_;
+  std::vector<PlannedLoop> outer_loops_;
+  std::vector<int> inner_reductions_;
+  std::vector<int64_t> register_tile_;
+  std::vector<std::vector<LastTile>> last_tiles_;
+  int vector_dimension_ = -1;
+  int lanes_ = 1;
+  std::optional<NarrowReduction> narrow_reduction_;
+  std::vector<StagedCopy> staged_;
+  std::vector<std::string> index_names_, input_names_, output_names_;
+  bool independent_accumulators_ = false;
+  bool streams_results_ = false;
+  int prefetch_ = 0;
+  Remainder remainder_;
+  NumericsPolicy numerics_;
+  bool uses_result_arrays_ = false;
+  std::vector<ResultTarget> targets_;
+};
+
+// Whether dimension d appears in an access of the buffer.
+bool DependsOn(const Buffer& buffer, int d);
+
+}  // namespace mdh

@@ -1,0 +1,114 @@
+// Accumulators of a register tile: named variables for its results, how values are combined into
+// them, and how they reach the outputs (paper, re-composition phase).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/lower/results/scalar_code.h"
+#include "codegen/lower/tiles/loop_plan.h"
+#include "codegen/lower/tiles/tile_shape.h"
+#include "codegen/program/loop_program.h"
+
+namespace mdh {
+
+// Refers to its arguments. `points`: points of the tile per dimension. `has_loops`: the reductions
+// of the tile run in loops, so accumulators live across blocks and must start from something.
+class TileAccumulators {
+ public:
+  TileAccumulators(const LoopPlan& plan, std::vector<int64_t> points, bool has_loops,
+                   NameAllocator& names)
+      : plan_(plan), points_(std::move(points)), has_loops_(has_loops), names_(names) {}
+
+  // Combines the values of f, or the operands of LoopPlan::narrow_reduction, at result `point`,
+  // reduction step `step` (number `step_number` of its block) into their accumulator.
+  void Accumulate(const TilePoint& point, const TilePoint& step, size_t step_number,
+                  std::vector<LoopValue> values, Block& block);
+  // After each block of points.
+  void EndBlock(Block& block);
+  // Declares what Accumulate has used; goes before the loops.
+  void Declare(Block& body) const;
+  // Requests the elements that StoreResults will add to; goes before the loops.
+  void PrefetchResults(const std::vector<Index>& origins, Block& body) const;
+  // Combines each result's accumulators and stores it at `origins`; with `accumulates`, adds what
+  // is in the output already unless the flag `first` is set.
+  void StoreResults(const std::vector<Index>& origins, bool accumulates, Block& body);
+
+ private:
+  struct Accumulator {
+    TilePoint point;
+    int width;
+    std::vector<std::string> names;  // one per result of f
+  };
+  // A result of the tile whose chains are combined: a vector of lanes to combine, and points that
+  // filled no vector. Tuples as f has results; one of the two may be empty.
+  struct Partial {
+    TilePoint point;
+    std::vector<LoopValue> lanes, points;
+  };
+  // What is left when lanes are combined, too: a result or, in the lanes of a vector, several.
+  struct Final {
+    TilePoint point;  // of lane 0
+    int width;
+    std::vector<std::string> names;
+    std::vector<int64_t> strides;  // from one lane's element to that of the next; per result of f
+  };
+  struct OutputElement {
+    std::string pointer;
+    Index offset;
+    ScalarType type;
+  };
+
+  const Expression& expression() const { return plan_.expression(); }
+  int results() const { return static_cast<int>(expression().function().results().size()); }
+  ScalarType result_type(int r) const;  // in registers
+  bool HasIdentity() const;
+  bool NeedsFlag() const { return has_loops_ && !HasIdentity(); }
+  std::string PointKey(const TilePoint& point) const;
+  std::string NameOf(int r, const TilePoint& point, const std::string& suffix);
+  size_t Find(const TilePoint& point, const TilePoint& step, size_t step_number, bool& is_new);
+  LoopValue Named(const Accumulator& accumulator, int r) const;
+  void AccumulateValues(const TilePoint& point, const TilePoint& step, size_t step_number,
+                        std::vector<LoopValue> values, Block& block);
+  LoopValue FirstKeys() const;
+  void CombineKeys(const TilePoint& point, LoopValue value, Block& block);
+  void AddNarrow(const TilePoint& point, const TilePoint& step, size_t step_number,
+                 const std::vector<LoopValue>& operands, Block& block);
+  void Combine(const Accumulator& accumulator, const std::vector<LoopValue>& values, Block& block);
+  void AssignTuple(const std::vector<std::string>& targets, int width,
+                   std::vector<LoopValue> values, Block& block);
+  std::vector<std::vector<Accumulator>> ByResult() const;
+  std::vector<LoopValue> CombineChains(const std::vector<Accumulator>& chains, Block& body);
+  int64_t ConstantOffset(int r, const TilePoint& point) const;
+  std::vector<int64_t> Distance(const TilePoint& from, const TilePoint& to) const;
+  std::vector<std::vector<Partial>> Runs(std::vector<Partial> partials) const;
+  Final CombineRun(const std::vector<Partial>& run, Block& body);
+  Final FinalOf(const TilePoint& point, std::vector<std::string> names) const;
+  void EndKeys(Block& body);
+  std::vector<Final> CombineAccumulators(Block& body);
+  OutputElement ElementOf(int r, const TilePoint& point, const std::vector<Index>& origins) const;
+  void AddToOutputs(const std::vector<Final>& finals, const std::vector<Index>& origins,
+                    Block& body);
+
+  const LoopPlan& plan_;
+  const std::vector<int64_t> points_;
+  const bool has_loops_;
+  NameAllocator& names_;
+  std::vector<Accumulator> accumulators_;
+  std::map<std::string, size_t> numbers_;
+  // Sums of short integers of the current block that become longer at its end.
+  struct ShortSum {
+    TilePoint point, step;
+    std::string name;
+  };
+  std::map<std::string, ShortSum> short_sums_;  // by point
+  // Extremes of halves, as vectors of keys (OrderKeys) until the loops have ended.
+  struct KeyExtreme {
+    TilePoint point;
+    std::string name;
+  };
+  std::map<std::string, KeyExtreme> key_extremes_;  // by point
+};
+
+}  // namespace mdh

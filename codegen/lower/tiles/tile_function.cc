@@ -1,0 +1,257 @@
+#include "codegen/lower/tiles/tile_function.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/lower/results/scalar_code.h"
+#include "codegen/lower/tiles/tile_accumulators.h"
+#include "codegen/lower/tiles/tile_inputs.h"
+#include "codegen/lower/tiles/tile_order.h"
+#include "codegen/lower/tiles/tile_shape.h"
+
+namespace mdh {
+namespace {
+
+// Fewer points than one in so many are not worth unrolled reductions: half of a compiler's time
+// would go into tiles at the edges.
+constexpr int64_t kRarePoints = 8;
+
+class TileFunctionBuilder {
+ public:
+  TileFunctionBuilder(const LoopPlan& plan, const std::vector<int64_t>& points, TilePlace place,
+                      bool accumulates)
+      : plan_(plan),
+        points_(points),
+        place_(place),
+        accumulates_(accumulates),
+        inputs_(plan, place, origin_, names_) {
+    ReserveNames();
+    DeclareParameters();
+  }
+
+  TileFunction Build() {
+    const std::vector<int>& reductions = plan_.inner_reductions();
+    const bool has_loops =
+        !std::all_of(reductions.begin(), reductions.end(), [&](int d) { return RunsOnce(d); });
+    TileAccumulators accumulators(plan_, points_, has_loops, names_);
+    Block computation;
+    EmitReduction(0, accumulators, computation);
+    Block& body = result_.function.body;
+    accumulators.Declare(body);
+    if (accumulates_ && plan_.prefetch() > 0) accumulators.PrefetchResults(origin_, body);
+    for (Statement& statement : computation) body.push_back(std::move(statement));
+    accumulators.StoreResults(origin_, accumulates_, body);
+    result_.function.name = Name();
+    for (const TileParameter& p : result_.parameters) {
+      result_.function.parameters.push_back(p.parameter);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  const Expression& expression() const { return plan_.expression(); }
+  // The inner reduction is one block of static size: no loop.
+  bool RunsOnce(int d) const {
+    return CoversWholeDimension(plan_, d) && plan_.register_tile(d) == plan_.size(d);
+  }
+
+  // Tiles at an edge that have few of all points.
+  bool IsRare() const {
+    double share = 1;
+    for (int d = 0; d < plan_.rank(); ++d) {
+      if (plan_.is_inner_reduction(d) || points_[d] == plan_.register_tile(d)) continue;
+      share *= static_cast<double>(points_[d]) / static_cast<double>(plan_.size(d));
+    }
+    return share * kRarePoints < 1;
+  }
+
+  bool HasStripsAlong(int d) const {
+    return std::any_of(plan_.staged().begin(), plan_.staged().end(),
+                       [d](const StagedCopy& copy) { return copy.strip_of == d; });
+  }
+
+  // Of the loop along inner reduction d. Lanes and chains of accumulators need all of its points,
+  // and addresses within strips are relative to where a strip begins.
+  int64_t StepAlong(int d) const {
+    const bool is_free =
+        d != plan_.vector_dimension() && !plan_.independent_accumulators() && !HasStripsAlong(d);
+    return is_free && IsRare() ? 1 : plan_.register_tile(d);
+  }
+
+  bool IsInnermostLoop(size_t n) const {
+    const std::vector<int>& reductions = plan_.inner_reductions();
+    return std::all_of(reductions.begin() + static_cast<int64_t>(n) + 1, reductions.end(),
+                       [&](int d) { return RunsOnce(d); });
+  }
+
+  void ReserveNames() {
+    for (int d = 0; d < plan_.rank(); ++d) names_.Reserve(plan_.index_name(d));
+    for (size_t b = 0; b < expression().inputs().size(); ++b) names_.Reserve(plan_.input_name(b));
+    for (size_t b = 0; b < expression().outputs().size(); ++b) names_.Reserve(plan_.output_name(b));
+    for (const StagedCopy& copy : plan_.staged()) names_.Reserve(copy.name);
+    for (const ResultTarget& target : plan_.targets()) names_.Reserve(target.pointer);
+    for (const PlannedLoop& loop : plan_.outer_loops()) names_.Reserve(loop.variable);
+    names_.Reserve("first");
+    names_.Reserve("empty");
+  }
+
+  std::string Name() const {
+    std::string name = "tile";
+    for (int d = 0; d < plan_.rank(); ++d) {
+      if (!plan_.is_inner_reduction(d) && points_[d] > 1) {
+        absl::StrAppend(&name, "_", plan_.index_name(d), points_[d]);
+      }
+    }
+    if (name == "tile") name = "tile_1";
+    const std::vector<Buffer>& inputs = expression().inputs();
+    const bool has_boundary = std::any_of(inputs.begin(), inputs.end(), [](const Buffer& buffer) {
+      return buffer.boundary.kind != Boundary::Kind::kNone;
+    });
+    return has_boundary && place_ == TilePlace::kAnywhere ? name + "_anywhere" : name;
+  }
+
+  void AddPointer(TileParameter::Role role, int index, const std::string& name,
+                  const ElementType& type) {
+    const auto kind =
+        role == TileParameter::Role::kOutput ? Parameter::Kind::kOutput : Parameter::Kind::kInput;
+    result_.parameters.push_back({role, index, {kind, name, type.scalar(), type.is_record()}});
+  }
+  void AddIndex(TileParameter::Role role, int index, const std::string& name) {
+    result_.parameters.push_back({role, index, {Parameter::Kind::kIndex, name}});
+  }
+
+  void DeclareParameters() {
+    for (size_t b = 0; b < expression().inputs().size(); ++b) {
+      const int index = static_cast<int>(b);
+      const ElementType& type = expression().inputs()[b].type;
+      if (const StagedCopy* copy = plan_.StagedInput(index)) {
+        AddPointer(TileParameter::Role::kStaged, index, copy->name, type);
+      } else {
+        AddPointer(TileParameter::Role::kInput, index, plan_.input_name(index), type);
+      }
+    }
+    if (plan_.uses_result_arrays()) {
+      for (size_t r = 0; r < plan_.targets().size(); ++r) {
+        AddPointer(TileParameter::Role::kOutput, static_cast<int>(r), plan_.targets()[r].pointer,
+                   plan_.targets()[r].type);
+      }
+    } else {
+      for (size_t b = 0; b < expression().outputs().size(); ++b) {
+        AddPointer(TileParameter::Role::kOutput, static_cast<int>(b), plan_.output_name(b),
+                   expression().outputs()[b].type);
+      }
+    }
+    for (int d = 0; d < plan_.rank(); ++d) {
+      origin_.push_back(Index(0));
+      const std::string& name = plan_.index_name(d);
+      if (plan_.is_inner_reduction(d)) {
+        if (!CoversWholeDimension(plan_, d)) {
+          AddIndex(TileParameter::Role::kRangeBegin, d, name + "_begin");
+          AddIndex(TileParameter::Role::kRangeEnd, d, name + "_end");
+        }
+      } else if (plan_.register_tile(d) != plan_.size(d)) {
+        AddIndex(TileParameter::Role::kOrigin, d, name);
+        origin_[d] = Index::Variable(name);
+      }
+    }
+    std::vector<std::string> variables;
+    for (const StagedCopy& copy : plan_.staged()) {
+      if (copy.layer == InputParameters::kWholeBuffer) continue;
+      for (int d = 0; d < plan_.rank(); ++d) {
+        if (!DependsOn(expression().inputs()[copy.input], d)) continue;
+        const std::string name = StagedOriginName(plan_, copy, d);
+        if (name.empty() ||
+            std::find(variables.begin(), variables.end(), name) != variables.end()) {
+          continue;
+        }
+        variables.push_back(name);
+        AddIndex(TileParameter::Role::kVariable, d, name);
+      }
+    }
+    if (accumulates_) {
+      result_.parameters.push_back(
+          {TileParameter::Role::kFirst, 0, {Parameter::Kind::kFlag, "first"}});
+    }
+  }
+
+  void EmitReduction(size_t n, TileAccumulators& accumulators, Block& block) {
+    if (n == plan_.inner_reductions().size()) return EmitPoints(accumulators, block);
+    const int d = plan_.inner_reductions()[n];
+    if (RunsOnce(d)) {
+      points_[d] = plan_.register_tile(d);
+      origin_[d] = Index(0);
+      return EmitReduction(n + 1, accumulators, block);
+    }
+    const int64_t step = StepAlong(d);
+    const std::string& name = plan_.index_name(d);
+    const bool whole = CoversWholeDimension(plan_, d);
+    const Index begin = whole ? Index(0) : Index::Variable(name + "_begin");
+    const Index end = whole ? Index(plan_.size(d)) : Index::Variable(name + "_end");
+    const int64_t rest = plan_.size(d) % step;
+    origin_[d] = Index::Variable(name);
+    points_[d] = step;
+    Block loop_body;
+    if (IsInnermostLoop(n)) inputs_.PrefetchAlong(d, step, plan_.prefetch());
+    EmitReduction(n + 1, accumulators, loop_body);
+    inputs_.PrefetchAlong(d, step, 0);
+    block.push_back({For{name, begin, end, step, rest != 0,
+                         std::make_shared<const Block>(std::move(loop_body))}});
+    if (rest == 0) return;
+    points_[d] = rest;
+    Block rest_body;
+    rest_body.push_back({DeclareIndex{name, Index(plan_.size(d) - rest)}});
+    EmitReduction(n + 1, accumulators, rest_body);
+    std::vector<Condition> conditions;
+    if (!whole) {
+      conditions.push_back({Condition::Kind::kEqual, end, Index(plan_.size(d)), ""});
+    }
+    block.push_back({If{conditions, std::make_shared<const Block>(std::move(rest_body)), nullptr}});
+  }
+
+  void EmitPoints(TileAccumulators& accumulators, Block& block) {
+    inputs_.StartBlock();
+    const std::vector<TilePoint> steps = TileBox(plan_, points_, /*reduced=*/true);
+    const std::vector<TilePoint> points = TileBox(plan_, points_, /*reduced=*/false);
+    for (const TileVisit& visit : OrderOfTile(plan_, steps, points)) {
+      const TilePoint& step = steps[visit.step];
+      const TilePoint at = JoinPoints(plan_, points[visit.point], step);
+      const NarrowReduction* narrow = plan_.narrow_reduction();
+      std::vector<LoopValue> values;
+      if (narrow != nullptr && narrow->is_extreme()) {
+        values = {inputs_.Load(narrow->parameter, at, block)};
+      } else {
+        values = EmitFunction(
+            narrow == nullptr ? expression().function() : narrow->operands,
+            [&](int p) { return inputs_.Load(p, at, block); }, names_, block);
+      }
+      accumulators.Accumulate(points[visit.point], step, visit.step, std::move(values), block);
+    }
+    accumulators.EndBlock(block);
+  }
+
+  const LoopPlan& plan_;
+  std::vector<int64_t> points_;
+  const TilePlace place_;
+  const bool accumulates_;
+  TileFunction result_;
+  NameAllocator names_;
+  std::vector<Index> origin_;
+  TileInputs inputs_;
+};
+
+}  // namespace
+
+bool CoversWholeDimension(const LoopPlan& plan, int d) {
+  if (plan.core_parts(d) > 1) return false;
+  for (const PlannedLoop& loop : plan.outer_loops()) {
+    if (loop.dimension == d) return false;
+  }
+  return true;
+}
+
+TileFunction BuildTileFunction(const LoopPlan& plan, const std::vector<int64_t>& points,
+                               TilePlace place, bool accumulates) {
+  return TileFunctionBuilder(plan, points, place, accumulates).Build();
+}
+
+}  // namespace mdh

@@ -1,0 +1,178 @@
+#include "codegen/lower/tiles/tile_inputs.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/decomposition/constraints.h"
+
+namespace mdh {
+namespace {
+
+// The smallest constant of the accesses: where a copy starts relative to the part's origin.
+int64_t CopyConstant(const Buffer& buffer, const StagedCopy& copy, size_t x) {
+  if (copy.layer == InputParameters::kWholeBuffer) return 0;
+  return ConstantsOf(buffer, static_cast<int>(x)).low;
+}
+
+}  // namespace
+
+std::string StagedOriginName(const LoopPlan& plan, const StagedCopy& copy, int d) {
+  std::string name = plan.core_parts(d) > 1 ? plan.index_name(d) + "_cor" : "";
+  for (const PlannedLoop& loop : plan.outer_loops()) {
+    if (loop.dimension == d && loop.layer <= copy.layer) name = loop.variable;
+  }
+  return name;
+}
+
+void TileInputs::PrefetchAlong(int d, int64_t step, int iterations) {
+  prefetched_dimension_ = iterations == 0 ? -1 : d;
+  prefetch_points_ = step * iterations;
+}
+
+void TileInputs::StartBlock() {
+  loads_.clear();
+  requested_.clear();
+  bases_.clear();
+}
+
+TileInputs::Address TileInputs::AddressOf(int parameter) const {
+  const Expression::AccessRef ref = plan_.expression().input_access(parameter);
+  const Buffer& buffer = plan_.expression().inputs()[ref.buffer];
+  Address address;
+  address.step.assign(plan_.rank(), 0);
+  const StagedCopy* copy = plan_.StagedInput(ref.buffer);
+  if (copy == nullptr) {
+    const ElementType::Field& field = buffer.type.fields()[ref.field];
+    address.stem = plan_.input_name(ref.buffer);
+    address.pointer = FieldPointer(buffer, address.stem, field.type, /*is_const=*/true);
+    if (buffer.type.is_record()) absl::StrAppend(&address.stem, "_", field.name, "_");
+    const AffineIndex linear = buffer.Linearized(ref.access, ref.field);
+    address.constant = linear.constant;
+    for (int d = 0; d < plan_.rank(); ++d) {
+      address.base = address.base + origins_[d] * linear.coefficients[d];
+      address.step[d] = linear.coefficients[d];
+    }
+    return address;
+  }
+  address.pointer = address.stem = copy->name;
+  for (size_t x = 0; x < buffer.extents.size(); ++x) {
+    const AffineIndex& index = buffer.accesses[ref.access].indices[x];
+    const bool strip = static_cast<int>(x) == copy->strip_dimension;
+    address.constant += copy->strides[x] * (index.constant - CopyConstant(buffer, *copy, x));
+    for (int d = 0; d < plan_.rank(); ++d) {
+      const int64_t coefficient = index.coefficients[d];
+      if (coefficient == 0) continue;
+      Index origin = origins_[d];
+      if (strip && copy->strip_shift > 0) {
+        // A last tile begins earlier than its strip.
+        origin = (origin + Index(copy->strip - 1)) / copy->strip * copy->strip;
+      }
+      address.base =
+          address.base + (origin - CopyOrigin(*copy, d)) * (coefficient * copy->strides[x]);
+      address.step[d] += coefficient * (strip ? 1 : copy->strides[x]);
+    }
+  }
+  return address;
+}
+
+// Once per cache line and block.
+void TileInputs::Request(const Address& address, const std::string& base, const Index& at,
+                         int64_t offset, int bytes, Block& block) {
+  if (prefetched_dimension_ < 0) return;
+  const int64_t ahead = address.step[prefetched_dimension_] * prefetch_points_;
+  if (ahead == 0) return;
+  constexpr int64_t kLineBytes = 64;
+  const int64_t line =
+      offset * bytes >= 0 ? offset * bytes / kLineBytes : (offset * bytes + 1) / kLineBytes - 1;
+  if (!requested_.insert(absl::StrCat(address.pointer, "|", base, "|", line)).second) return;
+  block.push_back(
+      {PrefetchElement{address.pointer, at + Index(offset + ahead), /*for_writing=*/false}});
+}
+
+Index TileInputs::CopyOrigin(const StagedCopy& copy, int d) const {
+  if (copy.layer == InputParameters::kWholeBuffer) return Index(0);
+  const std::string name = StagedOriginName(plan_, copy, d);
+  return name.empty() ? Index(0) : Index::Variable(name);
+}
+
+LoopValue TileInputs::Load(int parameter, const TilePoint& point, Block& block) {
+  const Expression& expression = plan_.expression();
+  if (expression.is_index(parameter)) {
+    return LoadIndex(expression.index_dimension(parameter), point);
+  }
+  const int b = expression.input_access(parameter).buffer;
+  if (place_ == TilePlace::kAnywhere && plan_.StagedInput(b) == nullptr &&
+      expression.inputs()[b].boundary.kind != Boundary::Kind::kNone) {
+    return LoadAtBoundary(parameter, point, block);
+  }
+  const Address address = AddressOf(parameter);
+  const ScalarType type = plan_.expression().function().parameters()[parameter].type;
+  int64_t offset = address.constant;
+  for (int d = 0; d < plan_.rank(); ++d) offset += address.step[d] * point.pieces[d].offset;
+  const int v = plan_.vector_dimension();
+  const int64_t stride = v >= 0 ? address.step[v] : 0;
+  const int width = v >= 0 && stride != 0 ? point.pieces[v].width : 1;
+  const std::string base = address.base.ToString();
+  // Two accesses may begin at one element and go on with different ones.
+  const std::string key =
+      absl::StrJoin({address.pointer, base, absl::StrCat(offset), absl::StrCat(width),
+                     absl::StrCat(width == 1 ? 0 : stride)},
+                    "|");
+  if (const auto known = loads_.find(key); known != loads_.end()) return known->second;
+
+  Index at = address.base;
+  if (!at.is_constant() && !at.IsVariable()) {
+    std::string& name = bases_[absl::StrCat(address.pointer, "|", base)];
+    if (name.empty()) {
+      name = names_.Unique(absl::StrCat(address.stem, "_at"));
+      block.push_back({DeclareIndex{name, at}});
+    }
+    at = Index::Variable(name);
+  }
+  if (plan_.StagedInput(b) == nullptr) {
+    Request(address, base, at, offset, SizeBytes(type), block);
+  }
+  const NarrowReduction* narrow = plan_.narrow_reduction();
+  const bool stays_short = narrow != nullptr && narrow->parameter == parameter && width > 1;
+  const LoopValue load =
+      stays_short ? MakeLoad(address.pointer, at + Index(offset), {type, width}, stride)
+                  : LoadValue(address.pointer, at + Index(offset), {type, width}, stride);
+  const std::string name = names_.Unique(absl::StrCat(address.stem, "_0"));
+  block.push_back({DeclareValue{name, load}});
+  return loads_[key] = MakeNamed(name, load->type);
+}
+
+LoopValue TileInputs::LoadIndex(int dimension, const TilePoint& point) const {
+  const TilePiece& piece = point.pieces[dimension];
+  const int lanes = dimension == plan_.vector_dimension() ? piece.width : 1;
+  return MakeIndexValue(origins_[dimension] + Index(piece.offset), lanes, 1);
+}
+
+// Every lane finds its element by itself.
+LoopValue TileInputs::LoadAtBoundary(int parameter, const TilePoint& point, Block& block) {
+  const Expression::AccessRef ref = plan_.expression().input_access(parameter);
+  const Buffer& buffer = plan_.expression().inputs()[ref.buffer];
+  const int v = plan_.vector_dimension();
+  std::vector<Index> indices;
+  std::vector<int64_t> lane_steps;
+  int lanes = 1;
+  for (const AffineIndex& affine : buffer.accesses[ref.access].indices) {
+    Index index(affine.constant);
+    for (int d = 0; d < plan_.rank(); ++d) {
+      const Index at = origins_[d] + Index(point.pieces[d].offset);
+      index = at * affine.coefficients[d] + index;
+    }
+    indices.push_back(index);
+    lane_steps.push_back(v < 0 ? 0 : affine.coefficients[v]);
+    if (lane_steps.back() != 0) lanes = point.pieces[v].width;
+  }
+  const std::string& name = plan_.input_name(ref.buffer);
+  const LoopValue value = LoadInsideValue(buffer, name, ref.field, indices, lane_steps, lanes);
+  const std::string variable =
+      names_.Unique(absl::StrCat(name, "_", buffer.type.fields()[ref.field].name, "_0"));
+  block.push_back({DeclareValue{variable, value}});
+  return MakeNamed(variable, value->type);
+}
+
+}  // namespace mdh

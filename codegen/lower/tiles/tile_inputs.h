@@ -1,0 +1,65 @@
+// Loads of a register tile: where each input is read, in place or in a packed copy, and what was
+// read already.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/lower/results/scalar_code.h"
+#include "codegen/lower/tiles/loop_plan.h"
+#include "codegen/lower/tiles/tile_shape.h"
+#include "codegen/program/loop_program.h"
+
+namespace mdh {
+
+// Name of the caller's variable that holds the origin of a staged copy in dimension d; empty: 0.
+std::string StagedOriginName(const LoopPlan& plan, const StagedCopy& copy, int d);
+
+// Whether all elements that a tile reads of buffers with a boundary are inside.
+enum class TilePlace { kInside, kAnywhere };
+
+// Refers to its arguments; `origins` changes as the tile's loops are entered.
+class TileInputs {
+ public:
+  TileInputs(const LoopPlan& plan, TilePlace place, const std::vector<Index>& origins,
+             NameAllocator& names)
+      : plan_(plan), place_(place), origins_(origins), names_(names) {}
+
+  // From here on, what is read in place is also requested for that many iterations later of the
+  // loop over dimension d in steps of `step` points; 0 iterations: no longer.
+  void PrefetchAlong(int d, int64_t step, int iterations);
+  // Forgets what was loaded: another block of statements begins.
+  void StartBlock();
+  // The value of a parameter of f at a point; every element is loaded once per block.
+  LoopValue Load(int parameter, const TilePoint& point, Block& block);
+
+ private:
+  // base (symbolic) + constant + a static part per unrolled step of each dimension.
+  struct Address {
+    std::string pointer;
+    std::string stem;  // for names of variables
+    Index base = Index(0);
+    int64_t constant = 0;
+    std::vector<int64_t> step;  // elements per unrolled step
+  };
+  Address AddressOf(int parameter) const;
+  LoopValue LoadIndex(int dimension, const TilePoint& point) const;
+  LoopValue LoadAtBoundary(int parameter, const TilePoint& point, Block& block);
+  void Request(const Address& address, const std::string& base, const Index& at, int64_t offset,
+               int bytes, Block& block);
+  Index CopyOrigin(const StagedCopy& copy, int d) const;
+
+  const LoopPlan& plan_;
+  const TilePlace place_;
+  const std::vector<Index>& origins_;
+  NameAllocator& names_;
+  std::map<std::string, LoopValue> loads_;
+  std::map<std::string, std::string> bases_;
+  int prefetched_dimension_ = -1;
+  int64_t prefetch_points_ = 0;
+  std::set<std::string> requested_;  // cache lines of the block
+};
+
+}  // namespace mdh

@@ -1,0 +1,31 @@
+// Loops that copy neighbours, and what is known of the alignment of indices: what passes that make
+// wide copies share.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "codegen/program/loop_program.h"
+
+namespace mdh {
+
+// for x = 0 .. iterations:  target[to + stride * x] = source[from + x], or += if it adds
+struct CopyLoop {
+  int64_t iterations;
+  ScalarType type;
+  std::string target, source;
+  Index to, from;
+  int64_t stride;
+  bool adds;  // atomically
+};
+// nullopt: the loop is something else.
+std::optional<CopyLoop> CopyLoopOf(const For& loop);
+
+// Whether all values of coefficient * index are known to be multiples of `divisor`. `definitions`:
+// values of index variables.
+bool IsMultiple(const Index& index, int64_t divisor,
+                const std::map<std::string, Index>& definitions, int64_t coefficient = 1);
+
+}  // namespace mdh

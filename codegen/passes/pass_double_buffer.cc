@@ -1,0 +1,145 @@
+#include "codegen/passes/pass_double_buffer.h"
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/lower/results/scalar_code.h"
+#include "codegen/passes/copy_ahead.h"
+#include "codegen/passes/prefetch_region.h"
+
+namespace mdh {
+namespace {
+
+using Regions = std::map<std::string, CopyRegion>;  // by array
+
+bool HasTwoIterations(const For& loop) {
+  return loop.begin.is_constant() && loop.end.is_constant() && !loop.unroll &&
+         loop.end.constant() - loop.begin.constant() >
+             (loop.whole_steps ? 2 * loop.step - 1 : loop.step);
+}
+
+// Whether all threads wait for each other before any of them accesses memory: where other copies
+// have a pipeline of their own.
+bool BeginsWithBarrier(const Block& block) {
+  for (const Statement& statement : block) {
+    if (std::holds_alternative<Barrier>(statement.form)) return true;
+    if (!IsPassive(statement) && !std::holds_alternative<WaitForCopies>(statement.form)) break;
+  }
+  return false;
+}
+
+class DoubleBufferer : public Rewriter {
+ public:
+  DoubleBufferer(const Block& body, const DoubleBufferOptions& options)
+      : body_(body), options_(options), arrays_(ArraysIn(body)) {
+    ReserveNamesIn(body, names_);
+  }
+
+  // The body with the arrays that have become larger.
+  Block Rewrite() {
+    Block out = RewriteBlock(body_);
+    for (Statement& statement : out) {
+      auto* array = std::get_if<DeclareArray>(&statement.form);
+      if (array != nullptr && doubled_.contains(array->name)) array->elements *= 2;
+    }
+    return out;
+  }
+
+ protected:
+  void RewriteStatement(const Statement& statement, Block& out) override {
+    Rewriter::RewriteStatement(statement, out);  // loops inside first
+    if (!std::holds_alternative<For>(out.back().form)) return;
+    const For loop = std::get<For>(out.back().form);
+    const Regions regions = RegionsToPrefetch(loop);
+    if (regions.empty()) return;
+    out.pop_back();
+    Pipeline(loop, regions, out);
+  }
+
+ private:
+  Regions RegionsToPrefetch(const For& loop) const {
+    const bool ends_with_barrier =
+        !loop.body->empty() && std::holds_alternative<Barrier>(loop.body->back().form);
+    if (!HasTwoIterations(loop) || !ends_with_barrier) return {};
+    Regions regions;
+    int64_t bytes = 0;
+    for (const Statement& statement : *loop.body) {
+      const auto* region = std::get_if<CopyRegion>(&statement.form);
+      if (region == nullptr || region->stages != 2 || region->is_asynchronous) continue;
+      const std::optional<CopyRegion> ahead = CopyAhead(*region, loop, body_, arrays_);
+      if (!ahead.has_value()) continue;
+      const std::optional<int64_t> elements = PrefetchedElements(*ahead);
+      if (!elements.has_value()) continue;
+      bytes += *elements * SizeBytes(arrays_.at(region->array).type);
+      if (bytes > options_.private_bytes) return {};
+      regions.insert_or_assign(region->array, *ahead);
+    }
+    return regions;
+  }
+
+  void Pipeline(const For& loop, const Regions& regions, Block& out) {
+    const Index v = Index::Variable(loop.variable), next = v + Index(loop.step);
+    const std::string half = names_.Unique(loop.variable + "_half");
+    std::map<std::string, int64_t> elements;
+    std::set<std::string> arrays;
+    for (const auto& entry : regions) arrays.insert(entry.first);
+    const Block rest = WithoutRegions(*loop.body, arrays);
+    // Then that barrier also lies between the stores of a part and its computation, and between
+    // that and the next stores to its half.
+    const bool shares_barrier = BeginsWithBarrier(rest);
+    Block loads, stores;
+    Block body = {{DeclareIndex{half, (v - loop.begin) / loop.step % 2}}};
+    out.push_back({Comment{absl::StrCat("Copies for the first ", loop.variable, ".")}});
+    for (const auto& entry : regions) {
+      const std::string& array = entry.first;
+      const DeclareArray& declared = arrays_.at(array);
+      elements[array] = declared.elements;
+      doubled_.insert(array);
+      const std::string carrier = names_.Unique(array + "_next");
+      const Prefetch prefetch = MakePrefetch(
+          entry.second, carrier, (Index(1) - Index::Variable(half)) * declared.elements, names_);
+      body.push_back(
+          {DeclareArray{carrier, declared.type, prefetch.elements, MemorySpace::kPrivate}});
+      AppendAt(prefetch.copy, loop.variable, loop.begin, out);
+      AppendAt(prefetch.load, loop.variable, next, loads);
+      AppendAt(prefetch.store, loop.variable, next, stores);
+    }
+    if (!shares_barrier) out.push_back({Barrier{}});
+    const Condition has_next{Condition::Kind::kLess,
+                             loop.whole_steps ? next + Index(loop.step - 1) : next, loop.end, ""};
+    body.push_back({Comment{
+        absl::StrCat("Load for the next ", loop.variable, " while this one is computed.")}});
+    body.push_back({If{{has_next}, std::make_shared<const Block>(std::move(loads)), nullptr}});
+    const Index at_half = Index::Variable(half);
+    const Block computation = PartSelector(elements, at_half).RewriteBlock(rest);
+    body.insert(body.end(), computation.begin(), computation.end());
+    body.push_back({If{{has_next}, std::make_shared<const Block>(std::move(stores)), nullptr}});
+    if (!shares_barrier) body.push_back({Barrier{}});
+    out.push_back({For{loop.variable, loop.begin, loop.end, loop.step, loop.whole_steps,
+                       std::make_shared<const Block>(std::move(body)), loop.unroll}});
+    if (shares_barrier) out.push_back({Barrier{}});
+  }
+
+  static void AppendAt(const Block& block, const std::string& variable, const Index& value,
+                       Block& out) {
+    const Block at = AtPart(block, variable, value);
+    out.insert(out.end(), at.begin(), at.end());
+  }
+
+  const Block& body_;
+  const DoubleBufferOptions& options_;
+  NameAllocator names_;
+  std::map<std::string, DeclareArray> arrays_;
+  std::set<std::string> doubled_;
+};
+
+}  // namespace
+
+LoopProgram DoubleBuffer(LoopProgram program, const DoubleBufferOptions& options) {
+  for (Stage& stage : program.stages) stage.body = DoubleBufferer(stage.body, options).Rewrite();
+  return program;
+}
+
+}  // namespace mdh

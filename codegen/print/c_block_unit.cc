@@ -1,0 +1,291 @@
+#include "codegen/print/c_block_unit.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/substitute.h"
+#include "codegen/print/c_printer.h"
+#include "codegen/print/c_spelling.h"
+#include "codegen/print/c_unit_parts.h"
+#include "codegen/program/loop_program_walk.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kSharedAlignment = 16;
+
+int64_t Threads(const LaunchGeometry& launch) {
+  return launch.grid[0] * launch.grid[1] * launch.grid[2] * launch.threads_per_block();
+}
+
+int64_t MostThreads(const LoopProgram& program) {
+  int64_t threads = 1;
+  for (const Stage& stage : program.stages) threads = std::max(threads, Threads(stage.launch));
+  return threads;
+}
+
+// Shared arrays of a stage, one behind the other.
+struct SharedLayout {
+  std::map<std::string, int64_t> offsets;
+  int64_t bytes = 0;
+};
+
+SharedLayout LayOutShared(const Stage& stage) {
+  SharedLayout layout;
+  for (const Statement& statement : stage.body) {
+    const auto* array = std::get_if<DeclareArray>(&statement.form);
+    if (array == nullptr || array->space != MemorySpace::kShared) continue;
+    layout.offsets[array->name] = layout.bytes;
+    const int64_t bytes = array->elements * SizeBytes(array->type);
+    layout.bytes += (bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
+  }
+  return layout;
+}
+
+// "(blockIdx.y * 8 + blockIdx.x)": the number of a block or thread, x running fastest.
+std::string FlatNumber(const std::array<absl::string_view, 3>& numbers,
+                       const std::array<int64_t, 3>& extents, absl::string_view cast) {
+  std::string text;
+  int terms = 0;
+  for (int axis = 2; axis >= 0; --axis) {
+    if (extents[axis] == 1) continue;
+    if (text.empty()) {
+      text = absl::StrCat(cast, numbers[axis]);
+    } else {
+      text = absl::StrCat(terms > 1 ? "(" : "", text, terms > 1 ? ")" : "", " * ", extents[axis],
+                          " + ", numbers[axis]);
+    }
+    ++terms;
+  }
+  return terms > 1 ? absl::StrCat("(", text, ")") : text;
+}
+
+std::string ThreadNumber(const LaunchGeometry& launch, const CDialect& dialect, bool wide) {
+  const std::string cast = wide ? absl::StrCat("(", dialect.wide_index, ")") : std::string();
+  const std::string block = FlatNumber(dialect.block_numbers, launch.grid, cast);
+  const std::string thread = FlatNumber(dialect.thread_numbers, launch.block, "");
+  if (block.empty()) return thread.empty() ? "0" : thread;
+  const int64_t threads = launch.threads_per_block();
+  return absl::StrCat(block, threads == 1 ? "" : absl::StrCat(" * ", threads),
+                      thread.empty() ? "" : absl::StrCat(" + ", thread));
+}
+
+std::string KernelQualifier(const Stage& stage, const CDialect& dialect) {
+  const std::array<int64_t, 3>& block = stage.launch.block;
+  std::string resident;
+  if (stage.resident_blocks > 0) {
+    if (!dialect.has_resident_blocks()) NotInLanguage(dialect, "resident blocks");
+    resident = absl::Substitute(dialect.resident_blocks, stage.resident_blocks);
+  }
+  std::string cluster;
+  if (const auto& c = stage.cluster; c != Stage().cluster) {
+    if (!dialect.has_clusters()) NotInLanguage(dialect, "clusters of blocks");
+    cluster = absl::Substitute(dialect.cluster, c[0], c[1], c[2]);
+  }
+  return absl::Substitute(dialect.kernel_qualifier, block[0], block[1], block[2],
+                          stage.launch.threads_per_block(), resident, cluster);
+}
+
+// Whether the stage says itself where it needs the stages before.
+bool AwaitsStages(const Stage& stage) {
+  bool awaits = false;
+  Visit(stage.body, {.statement = [&](const Statement& statement) {
+          awaits |= std::holds_alternative<AwaitStages>(statement.form);
+        }});
+  return awaits;
+}
+
+// Prints one unit; collects what its kernel needs beside the source.
+class BlockUnitPrinter {
+ public:
+  BlockUnitPrinter(const LoopProgram& program, const BlockUnitOptions& options)
+      : program_(program),
+        options_(options),
+        dialect_(*options.dialect),
+        scratch_(LayOutScratch(program.scratch)),
+        prelude_(dialect_) {}
+
+  Kernel Print();
+
+ private:
+  // Whether a stage may be launched before what is in front of it has ended; it may be that of the
+  // next call.
+  bool StartsEarly(size_t number) const;
+  std::string StageName(size_t number) const { return absl::StrCat(options_.entry, "_", number); }
+  std::string PrintStage(size_t number, Kernel& kernel);
+  std::string PrintOverlap(size_t number);
+  std::string PrintNumbers(const Stage& stage, const std::string& code) const;
+  absl::string_view InputRestrict(size_t number) const;
+  absl::string_view ScratchRestrict(size_t number) const;
+  std::string PrintParameters(size_t number) const;
+  std::string PrintHeader(const Kernel& kernel) const;
+  absl::string_view index_type() const {
+    return options_.wide_indices ? dialect_.wide_index : dialect_.narrow_index;
+  }
+
+  const LoopProgram& program_;
+  const BlockUnitOptions& options_;
+  const CDialect& dialect_;
+  const ScratchLayout scratch_;
+  CPrelude prelude_;
+};
+
+bool BlockUnitPrinter::StartsEarly(size_t number) const {
+  if (!dialect_.overlaps_stages() || options_.early_launches == EarlyLaunches::kNone) return false;
+  return number % program_.stages.size() > 0 || options_.early_launches == EarlyLaunches::kCalls;
+}
+
+// A pointer that is the only one to memory that the function does not write makes the compiler take
+// that memory for constant as long as the function runs. If it starts early, that is not so: the
+// stage before writes scratch memory until the wait ends, and what is in front of the first stage
+// may write inputs. Outputs are written wherever they are read, and inputs are constant in all
+// other stages.
+absl::string_view BlockUnitPrinter::InputRestrict(size_t number) const {
+  return number == 0 && StartsEarly(0) ? "" : dialect_.parameter_restrict;
+}
+
+absl::string_view BlockUnitPrinter::ScratchRestrict(size_t number) const {
+  return StartsEarly(number) ? "" : dialect_.parameter_restrict;
+}
+
+std::string BlockUnitPrinter::PrintParameters(size_t number) const {
+  std::string text = ArgumentDeclarations(options_.arguments, options_.entry, dialect_,
+                                          InputRestrict(number), dialect_.parameter_restrict);
+  if (!program_.scratch.empty()) {
+    absl::StrAppend(&text, ", ", CPointer(dialect_, AddressSpace::kGlobal, false, "char"),
+                    ScratchRestrict(number), " scratch");
+  }
+  return text;
+}
+
+// `thread` and `threads`, if the code asks for them.
+std::string BlockUnitPrinter::PrintNumbers(const Stage& stage, const std::string& code) const {
+  std::string text;
+  if (Mentions(code, "thread")) {
+    absl::StrAppend(&text, "  const ", index_type(),
+                    " thread = ", ThreadNumber(stage.launch, dialect_, options_.wide_indices),
+                    ";\n");
+  }
+  if (Mentions(code, "threads")) {
+    absl::StrAppend(&text, "  const ", index_type(), " threads = ", Threads(stage.launch), ";\n");
+  }
+  return text;
+}
+
+// How a stage begins that may run beside the one before or after it. Unless it says where, every
+// thread waits before it touches memory, for writes, too, may still be read by the stage before.
+// That stage has waited in the same way, so that all stages before have ended, not only the last
+// one of them. The first stage waits before it admits the next one, which may read inputs before it
+// waits.
+std::string BlockUnitPrinter::PrintOverlap(size_t number) {
+  std::string wait, admit;
+  if (StartsEarly(number) && !AwaitsStages(program_.stages[number])) {
+    wait = absl::StrCat("  ", prelude_.WaitForStagesFunction(), "();\n");
+  }
+  if (StartsEarly(number + 1)) {
+    admit = absl::StrCat("  ", prelude_.AdmitNextStageFunction(), "();\n");
+  }
+  return number == 0 ? wait + admit : admit + wait;
+}
+
+std::string BlockUnitPrinter::PrintStage(size_t number, Kernel& kernel) {
+  const Stage& stage = program_.stages[number];
+  const SharedLayout shared = LayOutShared(stage);
+  const bool is_dynamic =
+      dialect_.static_shared_bytes > 0 && shared.bytes > dialect_.static_shared_bytes;
+  CPrinter printer(prelude_, options_.wide_indices);
+  if (is_dynamic) printer.PlaceSharedArrays(shared.offsets);
+  const std::string body = printer.Print(stage.body, 1);
+  const std::string pointers =
+      ScratchPointers(program_, scratch_, dialect_, ScratchRestrict(number), WithoutComments(body));
+  kernel.launches.push_back(
+      {StageName(number), stage.launch, is_dynamic ? shared.bytes : 0, StartsEarly(number)});
+  return absl::StrCat("// ", stage.comment, "\n", KernelQualifier(stage, dialect_),
+                      StageName(number), "(", PrintParameters(number), ") {\n",
+                      PrintOverlap(number),
+                      is_dynamic ? "  extern __shared__ __align__(16) char mdh_shared[];\n" : "",
+                      PrintNumbers(stage, WithoutComments(pointers + body)), pointers, body, "}\n");
+}
+
+// For people: how the kernel functions are launched.
+std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
+  constexpr int kAlignmentBytes = 16;
+  std::string text = absl::StrCat("How to launch ", options_.entry, ", ", dialect_.language,
+                                  ".\n\nArguments, in this order; arrays do not overlap:\n");
+  text += DescribeArguments(options_.arguments, options_.entry, dialect_, kAlignmentBytes);
+  if (kernel.scratch_bytes > 0) {
+    absl::StrAppend(&text, "  scratch: ", kernel.scratch_bytes,
+                    " bytes of memory of the device, in which anything may be\n");
+  }
+  absl::StrAppend(&text, "\nKernel functions, one after the other in one stream or queue:\n");
+  for (const KernelLaunch& launch : kernel.launches) {
+    absl::StrAppend(&text, "  ", launch.function, ": grid of (",
+                    absl::StrJoin(launch.geometry.grid, ", "), ") blocks of (",
+                    absl::StrJoin(launch.geometry.block, ", "), ") threads");
+    if (launch.dynamic_shared_bytes > 0) {
+      absl::StrAppend(&text, ", ", launch.dynamic_shared_bytes, " bytes of dynamic shared memory");
+    }
+    absl::StrAppend(&text, launch.starts_early ? ", may start early" : "", "\n");
+  }
+  const bool has_early =
+      std::any_of(kernel.launches.begin(), kernel.launches.end(),
+                  [](const KernelLaunch& launch) { return launch.starts_early; });
+  if (has_early) {
+    text +=
+        "\nThose that may start early wait for the others themselves: on devices of compute "
+        "capability 9.0\nand later they may be launched with programmatic stream serialization.\n";
+  }
+  if (prelude_.copies_asynchronously()) {
+    text +=
+        "\nCopies to shared memory are asynchronous, which needs compute capability 8.0 or "
+        "later.\n";
+  }
+  if (prelude_.uses_ptx()) text += "\nContains PTX, which NVIDIA's compiler takes.\n";
+  const bool has_clusters =
+      std::any_of(program_.stages.begin(), program_.stages.end(),
+                  [](const Stage& stage) { return stage.cluster != Stage().cluster; });
+  if (has_clusters) {
+    text += "\nBlocks form clusters, which needs compute capability 9.0 or later.\n";
+  }
+  const std::string guard = absl::AsciiStrToUpper(options_.entry) + "_H";
+  return absl::StrCat("#ifndef ", guard, "\n#define ", guard, "\n\n", CommentLines(text),
+                      "\n#endif  // ", guard, "\n");
+}
+
+Kernel BlockUnitPrinter::Print() {
+  Kernel kernel;
+  kernel.entry = options_.entry;
+  kernel.language = std::string(dialect_.language);
+  kernel.arguments = options_.arguments;
+  kernel.stages = static_cast<int>(program_.stages.size());
+  kernel.scratch_bytes = scratch_.TotalBytes(MostThreads(program_));
+  std::string functions, stages;
+  CPrinter printer(prelude_, options_.wide_indices);
+  for (const Function& function : program_.functions) {
+    absl::StrAppend(&functions, printer.Print(function), "\n");
+  }
+  for (size_t n = 0; n < program_.stages.size(); ++n) {
+    absl::StrAppend(&stages, n == 0 ? "" : "\n", PrintStage(n, kernel));
+  }
+  const std::string records = RecordDefinitions(options_.arguments, options_.entry, dialect_);
+  const std::string definitions =
+      absl::StrCat(IndexFunctions(dialect_, index_type(), WithoutComments(functions + stages)),
+                   records, prelude_.ToString());
+  const bool has_fp64 = Mentions(WithoutComments(definitions + functions + stages), "double");
+  kernel.source = absl::StrCat(
+      CommentLines(options_.description), "\n", has_fp64 ? dialect_.enable_fp64 : "",
+      options_.contracts ? "" : dialect_.disable_contraction, definitions, "\n", functions, stages);
+  kernel.header = PrintHeader(kernel);
+  return kernel;
+}
+
+}  // namespace
+
+Kernel PrintBlockKernel(const LoopProgram& program, const BlockUnitOptions& options) {
+  return BlockUnitPrinter(program, options).Print();
+}
+
+}  // namespace mdh

@@ -1,0 +1,153 @@
+// Collects what a translation unit's prelude must define: vector types, and operations that the
+// language lacks or means otherwise than core/scalar/scalar_function.h.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "codegen/print/c_dialect.h"
+#include "codegen/program/loop_program.h"
+
+namespace mdh {
+
+// Collects what a translation unit's prelude must define, and defines it.
+class CPrelude {
+ public:
+  // `may_round_otherwise`: exp and the like of vectors need not have the bits of those of scalars.
+  explicit CPrelude(const CDialect& dialect = GnuC(), bool may_round_otherwise = false)
+      : dialect_(dialect), may_round_otherwise_(may_round_otherwise) {}
+  const CDialect& dialect() const { return dialect_; }
+
+  // Names of vector types; remembers to define them.
+  std::string VectorType(LoopValueType type);
+  // Name of the function for `op` with result `type` on operands of type `operand`; remembers to
+  // define it and everything that it needs.
+  std::string OperationFunction(ScalarOp op, LoopValueType type, LoopValueType operand);
+  // (a, b, x, y): lanes of x where those of a and b compare so, else of y. The masks of a
+  // comparison of vectors become bools and masks again at a great cost. Expects CanSelectBy.
+  std::string SelectByFunction(ScalarOp comparison, LoopValueType compared, LoopValueType selected);
+  static bool CanSelectBy(ScalarOp comparison, LoopValueType compared, LoopValueType selected);
+  std::string SplatFunction(LoopValueType type);
+  // (vector of bools) -> whether one is not 0.
+  std::string AnyFunction(LoopValueType type);
+  // (first) or (first, second) -> halves of their groups of lanes. Only types of the vectors
+  // matter.
+  std::string GroupHalvesFunction(const GroupHalves& halves);
+  // (sum, a) or (sum, a, b): AddProducts, for vectors of `lanes` lanes of types `a` and `b`.
+  std::string AddProductsFunction(LoopValueType sum, LoopValueType a, std::optional<ScalarType> b);
+  // (halves) -> keys or (keys) -> halves of the type `to`: OrderKeys, for vectors.
+  std::string OrderKeysFunction(LoopValueType to, ScalarType from, bool nan_is_least);
+  // (first, step) -> first, first + step, ...
+  std::string IndicesFunction(LoopValueType type);
+  // (pointer, first, step, extent, stride): elements first, first + step, ... of a row, clamped.
+  std::string ClampedLoadFunction(LoopValueType type);
+  // (condition, pointer, first, step, extent, stride, outside): those inside of the row if the
+  // condition holds, else `outside`.
+  std::string InsideLoadFunction(LoopValueType type);
+  // Name of the function from indices of that type to elements of the table.
+  std::string TableFunction(const std::vector<ScalarValue>& table, LoopValueType index);
+  // Elements that are `stride` apart: (pointer[, stride]) and (pointer, [stride,] value), with the
+  // stride where TakesStride.
+  std::string LoadFunction(LoopValueType type, int64_t stride,
+                           AddressSpace space = AddressSpace::kGlobal);
+  std::string StoreFunction(LoopValueType type, int64_t stride,
+                            AddressSpace space = AddressSpace::kGlobal);
+  // Not for neighbours, nor for elements of few vectors, which shuffles bring together.
+  bool TakesStride(LoopValueType type, int64_t stride) const;
+  // (pointer, value): adds the lanes to elements that are neighbours, which other threads may do at
+  // the same time; at once where the device can. Only if the language adds atomically.
+  std::string AtomicAddFunction(LoopValueType type);
+  // (pointer, value): combines the element with the value, which other threads may do at the same
+  // time. Only if the language combines atomically.
+  std::string AtomicCombineFunction(ScalarOp op, ScalarType type, AddressSpace space);
+  // (table, key, first, slot_bits) of a table of keys of that type in shared memory: inserts, or
+  // gives the place or -1. Idem.
+  std::string InsertKeyFunction(ScalarType type);
+  std::string FindKeyFunction(ScalarType type);
+  // (value, distance, width): what the thread that is so far below or above has. Only if the
+  // language has functions for it (CDialect::shuffle_4).
+  std::string ShuffleFunction(ScalarType type, bool is_down);
+  // (pointer, value): elements that are neighbours, past the caches where they are aligned.
+  std::string StreamFunction(LoopValueType type);
+  static bool CanStream(LoopValueType type);
+  // Whether StreamFunction was asked for: such stores are ordered with others by a fence only.
+  bool streams() const { return streams_; }
+  // Macro that keeps a vector of that many bytes in a register, where the target has such
+  // registers.
+  std::string KeepMacro(int bytes);
+  // Names of the functions for asynchronous copies (CDialect::async_copy), and whether they were
+  // asked for.
+  std::string AsyncCopyFunction(int bytes);
+  std::string CommitCopiesFunction();
+  std::string WaitForCopiesFunction(int groups);
+  bool copies_asynchronously() const { return copies_asynchronously_; }
+  // Whether there is PTX in a language that has none of its own.
+  bool uses_ptx() const { return uses_ptx_; }
+  // Names of the functions for clusters of blocks (CDialect::cluster): (pointer, block) -> the
+  // element that another block has; and of the one for the last block (CDialect::is_last):
+  // (counter, blocks) -> whether it is.
+  std::string LoadOfBlockFunction(ScalarType type);
+  std::string ClusterBarrierFunction();
+  std::string IsLastFunction();
+  // Names of the functions for stages that may overlap (CDialect::wait_for_stages).
+  std::string WaitForStagesFunction();
+  std::string AdmitNextStageFunction();
+
+  // Definitions, in an order in which each sees what it needs.
+  std::string ToString() const;
+
+ private:
+  void Define(const std::string& name, const std::string& text);
+  // `text` is the function without its qualifiers.
+  void DefineFunction(const std::string& name, const std::string& text);
+  std::string FunctionOn(absl::string_view stem, LoopValueType type, AddressSpace space) const;
+  std::string AllLanesAtOnce(ScalarOp op, LoopValueType type, const std::string& one_by_one);
+  std::string LaneByLaneLoad(LoopValueType type, const std::string& stride);
+  std::string LaneByLaneStore(LoopValueType type, const std::string& stride) const;
+  std::string ShuffledLoad(LoopValueType type, int64_t stride);
+  std::string ShuffledStore(LoopValueType type, int64_t stride);
+  std::string Spelled(LoopValueType type);  // vector types are remembered
+  std::string KeySlotFunction(ScalarType type);
+  std::string AtomicAddition(ScalarType type, AddressSpace space);  // CDialect::atomic_add_*
+  std::string CompareAndSwap(ScalarType type, AddressSpace space, absl::string_view address,
+                             absl::string_view expected, absl::string_view value) const;
+  void DefineHalfConversion(const std::string& name, LoopValueType type, LoopValueType operand);
+  void DefineHalfConversionOfVectors(const std::string& name, LoopValueType type,
+                                     LoopValueType operand);
+  // Bodies of AddProductsFunction, by the types of a and b.
+  std::string AddProductsOfBytes(LoopValueType sum, LoopValueType a, std::optional<ScalarType> b);
+  std::string AddProductsOfShorts(LoopValueType sum, LoopValueType a, bool has_b);
+  std::string AddLongProductsOfShorts(LoopValueType sum, LoopValueType a, bool has_b);
+  // Text of an expression for half of the lanes of `name`, as `type`, which has so many.
+  std::string HalfAs(const std::string& name, LoopValueType whole, bool is_upper,
+                     LoopValueType type);
+  std::string ConvertedVector(LoopValueType type, LoopValueType operand);
+  // Of min, max, fmin and fmax of floating-point values.
+  std::string ExtremeBody(ScalarOp op, ScalarType type);
+  std::string ChoiceFunction(bool is_minimum, LoopValueType type);
+  std::string ExtremeOfVectors(bool is_minimum, LoopValueType type, const std::string& bits);
+  std::string ExtremeOfNumbers(bool is_minimum, LoopValueType type, const std::string& bits);
+  void DefineExtremeOnVectors(const std::string& name, ScalarOp op, LoopValueType type);
+  void DefineOperationOnVectors(const std::string& name, ScalarOp op, LoopValueType type,
+                                LoopValueType operand);
+  const CDialect& dialect_;
+  const bool may_round_otherwise_;
+  std::set<std::string> defined_;
+  std::map<std::string, std::string> tables_;  // contents -> name
+  std::string types_;
+  std::string functions_;
+  bool streams_ = false;
+  bool copies_asynchronously_ = false;
+  bool uses_ptx_ = false;
+};
+
+// Definitions of those of mdh_min, mdh_clamp and mdh_inside, functions of indices of that type,
+// that `code` calls.
+std::string IndexFunctions(const CDialect& dialect, absl::string_view index_type,
+                           absl::string_view code);
+
+}  // namespace mdh

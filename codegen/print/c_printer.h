@@ -1,0 +1,106 @@
+// Prints loop programs in the languages of the C family.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "codegen/print/c_index.h"
+#include "codegen/print/c_prelude.h"
+#include "codegen/program/loop_program.h"
+
+namespace mdh {
+
+// One class knows indentation and spelling; what a translation unit's prelude must define collects
+// in `prelude`, which must outlive the printer and says the language. Expects only forms that the
+// language has: blocks of threads not in C, vectors that are computed with in C only.
+//
+// Printing a value defines what it needs, so operands are printed in statements of their own: in
+// arguments of one call, whoever compiled the daemon would decide on the order of definitions.
+class CPrinter {
+ public:
+  // wide_indices: whether an index might not fit into an int. Where the language has one type for
+  // both, it makes no difference.
+  explicit CPrinter(CPrelude& prelude, bool wide_indices = true)
+      : prelude_(prelude),
+        dialect_(prelude.dialect()),
+        index_type_(wide_indices ? dialect_.wide_index : dialect_.narrow_index) {}
+
+  // From here on there is one thread: what it shares with others is all its own.
+  void PrintForOneThread() { has_one_thread_ = true; }
+  // Shared arrays from here on lie at these byte offsets of the array of chars `mdh_shared`.
+  void PlaceSharedArrays(std::map<std::string, int64_t> offsets) {
+    shared_offsets_ = std::move(offsets);
+  }
+
+  std::string Print(const Function& function);
+  // Statements indented by `depth` levels.
+  std::string Print(const Block& block, int depth);
+  std::string Print(const LoopValue& value) { return PrintValue(*value, 0); }
+
+ private:
+  void PrintBlock(const Block& block, int depth, std::string& out);
+  void PrintStatement(const Statement& statement, int depth, std::string& out);
+  std::string PrintAssign(const Assign& statement);
+  std::string PrintStore(const StoreElements& statement);
+  std::string PrintAdd(const AddElements& statement);
+  std::string PrintCombine(const CombineElement& statement);
+  std::string PrintKeyArguments(const std::string& table, int slot_bits, const LoopValue& first,
+                                const LoopValue& key);
+  void RequireAtomicCombinations() const;
+  void RequireAsyncCopies() const;
+  std::string PrintAsyncCopy(const AsyncCopy& statement);
+  std::string PrintPointer(const DeclarePointer& statement);
+  std::string PrintView(const DeclareView& statement);
+  std::string PrintArray(const DeclareArray& statement);
+  std::string PrintFor(const For& statement);
+  std::string PrintShareLoop(const ShareLoop& statement);
+  void PrintIf(const If& statement, int depth, std::string& out);
+  std::string ParameterList(const std::vector<Parameter>& parameters);
+  std::string PrintCondition(const Condition& condition);
+  std::string PrintConditions(const std::vector<Condition>& conditions);
+
+  // c_printer_values.cc
+  std::string PrintValue(const ValueNode& node, int precedence);
+  std::string PrintOperation(const ValueNode& node, const LoopOperation& operation, int precedence);
+  std::string PrintSelectByComparison(const ValueNode& node, const LoopOperation& select);
+  std::string PrintNativeOperation(const ValueNode& node, const LoopOperation& operation,
+                                   int precedence);
+  std::string PrintLoad(const ValueNode& node, const LoadElements& load);
+  std::string PrintLane(const Lane& lane);
+  std::string PrintGroupHalves(const GroupHalves& halves);
+  std::string PrintJoinLanes(const ValueNode& node, const JoinLanes& join);
+  std::string PrintLoadInside(const ValueNode& node, const LoadInside& load);
+  std::string PrintLaneInside(const LoadInside& load, int lane);
+  std::string PrintLanesInside(const ValueNode& node, const LoadInside& load, size_t along);
+  std::string PrintIndexValue(const ValueNode& node, const IndexValue& value);
+  bool StreamsInPlace(const StoreElements& s) const;
+  std::string PrintShuffle(bool is_down, const ValueNode& value, int distance, int width);
+  // The value as an operand of an operation with that many lanes.
+  std::string Widened(const ValueNode& node, int lanes, int precedence);
+
+  std::string PrintIndex(const Index& index) { return CIndex(index, dialect_); }
+  std::string Declaration(LoopValueType type);
+  // "p + 4", or "&p[4]", which adds up the offset before it becomes as wide as the pointer.
+  std::string Address(const std::string& pointer, const Index& offset);
+  AddressSpace Space(const std::string& pointer) const;
+  // Whether lanes that follow each other at `pointer` are moved by an assignment through a pointer
+  // to the vector's type.
+  bool MovesAsVector(LoopValueType type, int64_t stride, const std::string& pointer) const;
+
+  CPrelude& prelude_;
+  const CDialect& dialect_;
+  const absl::string_view index_type_;
+  bool has_one_thread_ = false;
+  std::map<std::string, int64_t> shared_offsets_;
+  std::map<std::string, AddressSpace> spaces_;  // of pointers to other than global memory
+};
+
+// The operator of a native operation (IsNativeOperator), and its precedence: larger binds tighter.
+absl::string_view COperator(ScalarOp op);
+int CPrecedence(ScalarOp op);
+
+// A loop program with a form that the language does not have: a bug of whoever built it. Aborts.
+[[noreturn]] void NotInLanguage(const CDialect& dialect, const char* form);
+
+}  // namespace mdh

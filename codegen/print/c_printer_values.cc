@@ -1,0 +1,333 @@
+// Values of loop programs as expressions of the C family.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "codegen/print/c_printer.h"
+#include "codegen/print/c_spelling.h"
+#include "core/base/status.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kUnaryPrecedence = 20;
+
+// C converts operands narrower than int before it computes: results must be converted back.
+bool IsPromoted(LoopValueType type) {
+  return type.lanes == 1 && !IsFloatingPoint(type.scalar) && SizeBytes(type.scalar) < 4 &&
+         type.scalar != ScalarType::kBool;
+}
+
+std::string Times(int64_t stride) {
+  return stride == 1 ? std::string() : absl::StrCat(" * ", stride);
+}
+
+}  // namespace
+
+void NotInLanguage(const CDialect& dialect, const char* form) {
+  const std::string language(dialect.language);
+  std::fprintf(stderr, "a loop program for %s has %s\n", language.c_str(), form);
+  std::abort();
+}
+
+absl::string_view COperator(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kAnd:
+      return "&";  // bool is 0 or 1
+    case ScalarOp::kOr:
+      return "|";
+    default:
+      return Info(op).name;
+  }
+}
+
+int CPrecedence(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kMul:
+    case ScalarOp::kDiv:
+      return 12;
+    case ScalarOp::kAdd:
+    case ScalarOp::kSub:
+      return 11;
+    case ScalarOp::kLt:
+    case ScalarOp::kLe:
+    case ScalarOp::kGt:
+    case ScalarOp::kGe:
+      return 9;
+    case ScalarOp::kEq:
+    case ScalarOp::kNe:
+      return 8;
+    default:
+      return 5;  // bit operations: always in parentheses
+  }
+}
+
+std::string CPrinter::Address(const std::string& pointer, const Index& offset) {
+  if (offset.IsZero()) return pointer;
+  if (dialect_.has_blocks()) return absl::StrCat("&", pointer, "[", PrintIndex(offset), "]");
+  return absl::StrCat(pointer, " + ", PrintIndex(offset));
+}
+
+AddressSpace CPrinter::Space(const std::string& pointer) const {
+  const auto found = spaces_.find(pointer);
+  return found == spaces_.end() ? AddressSpace::kGlobal : found->second;
+}
+
+// Elements of private arrays are moved one by one, so that they can be registers.
+bool CPrinter::MovesAsVector(LoopValueType type, int64_t stride, const std::string& pointer) const {
+  return !dialect_.computes_with_vectors && stride == 1 &&
+         Space(pointer) != AddressSpace::kPrivate &&
+         (SizeBytes(type.scalar) * type.lanes <= 16 || dialect_.unaligned_load.empty());
+}
+
+std::string CPrinter::Widened(const ValueNode& node, int lanes, int precedence) {
+  if (node.type.lanes == lanes) return PrintValue(node, precedence);
+  const std::string function = prelude_.SplatFunction({node.type.scalar, lanes});
+  return absl::StrCat(function, "(", PrintValue(node, 0), ")");
+}
+
+std::string CPrinter::PrintLoad(const ValueNode& node, const LoadElements& load) {
+  if (node.type.lanes == 1) return absl::StrCat(load.pointer, "[", PrintIndex(load.offset), "]");
+  const AddressSpace space = Space(load.pointer);
+  const std::string address = Address(load.pointer, load.offset);
+  if (MovesAsVector(node.type, load.stride, load.pointer)) {
+    return absl::StrCat("*(", CPointer(dialect_, space, true, prelude_.VectorType(node.type)), ")",
+                        address);
+  }
+  if (!dialect_.computes_with_vectors && load.stride == 1 && space != AddressSpace::kPrivate) {
+    return absl::StrCat(absl::Substitute(dialect_.unaligned_load, node.type.lanes), "(0, ", address,
+                        ")");
+  }
+  return absl::StrCat(
+      prelude_.LoadFunction(node.type, load.stride, space), "(", address,
+      prelude_.TakesStride(node.type, load.stride) ? absl::StrCat(", ", load.stride) : "", ")");
+}
+
+std::string CPrinter::PrintLane(const Lane& lane) {
+  std::string vector = PrintValue(*lane.vector, kUnaryPrecedence);
+  const bool is_name = std::holds_alternative<NamedValue>(lane.vector->form);
+  if (!dialect_.computes_with_vectors && !is_name) vector = absl::StrCat("(", vector, ")");
+  return CLane(dialect_, lane.vector->type, vector, lane.lane);
+}
+
+std::string CPrinter::PrintGroupHalves(const GroupHalves& halves) {
+  if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "halves of vectors");
+  const std::string function = prelude_.GroupHalvesFunction(halves);
+  const std::string first = PrintValue(*halves.first, 0);
+  if (halves.second == nullptr) return absl::StrCat(function, "(", first, ")");
+  return absl::StrCat(function, "(", first, ", ", PrintValue(*halves.second, 0), ")");
+}
+
+std::string CPrinter::PrintJoinLanes(const ValueNode& node, const JoinLanes& join) {
+  if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "a vector of scalars");
+  std::string lanes;
+  for (const LoopValue& scalar : join.scalars) {
+    absl::StrAppend(&lanes, lanes.empty() ? "" : ", ", PrintValue(*scalar, 0));
+  }
+  return absl::StrCat("(", prelude_.VectorType(node.type), "){", lanes, "}");
+}
+
+std::string CPrinter::PrintLoadInside(const ValueNode& node, const LoadInside& load) {
+  const auto moves = [](const LoadInside::Dimension& d) { return d.lane_step != 0; };
+  const auto along = std::find_if(load.dimensions.begin(), load.dimensions.end(), moves);
+  if (node.type.lanes > 1 && !dialect_.computes_with_vectors) {
+    NotInLanguage(dialect_, "vectors from buffers with a boundary");
+  }
+  if (node.type.lanes > 1 && std::count_if(along, load.dimensions.end(), moves) == 1) {
+    return PrintLanesInside(node, load, static_cast<size_t>(along - load.dimensions.begin()));
+  }
+  std::string lanes;
+  for (int l = 0; l < node.type.lanes; ++l) {
+    absl::StrAppend(&lanes, l == 0 ? "" : ", ", PrintLaneInside(load, l));
+  }
+  if (node.type.lanes == 1) return lanes;
+  return absl::StrCat("(", prelude_.VectorType(node.type), "){", lanes, "}");
+}
+
+std::string CPrinter::PrintLaneInside(const LoadInside& load, int lane) {
+  const bool clamps = !load.outside.has_value();
+  std::string offset, inside;
+  for (const LoadInside::Dimension& d : load.dimensions) {
+    const std::string index = PrintIndex(d.index + Index(lane * d.lane_step));
+    const std::string arguments = absl::StrCat("(", index, ", ", d.extent, ")");
+    absl::StrAppend(&offset, offset.empty() ? "" : " + ",
+                    clamps ? absl::StrCat("mdh_clamp", arguments) : absl::StrCat("(", index, ")"),
+                    Times(d.stride));
+    absl::StrAppend(&inside, inside.empty() ? "" : " && ", "mdh_inside", arguments);
+  }
+  if (load.constant != 0 || offset.empty()) {
+    absl::StrAppend(&offset, offset.empty() ? "" : " + ", load.constant);
+  }
+  const std::string element = absl::StrCat(load.pointer, "[", offset, "]");
+  if (clamps || inside.empty()) return element;
+  return absl::StrCat("(", inside, " ? ", element, " : ", CLiteral(*load.outside, dialect_), ")");
+}
+
+// Lanes along one dimension of the buffer: where the others point, and whether they are inside, is
+// the same for all lanes.
+std::string CPrinter::PrintLanesInside(const ValueNode& node, const LoadInside& load,
+                                       size_t along) {
+  std::string start = load.pointer, inside;
+  for (size_t x = 0; x < load.dimensions.size(); ++x) {
+    if (x == along) continue;
+    const LoadInside::Dimension& d = load.dimensions[x];
+    const std::string arguments = absl::StrCat("(", PrintIndex(d.index), ", ", d.extent, ")");
+    absl::StrAppend(&start, " + mdh_clamp", arguments, Times(d.stride));
+    absl::StrAppend(&inside, inside.empty() ? "" : " && ", "mdh_inside", arguments);
+  }
+  if (load.constant != 0) absl::StrAppend(&start, " + ", load.constant);
+  const LoadInside::Dimension& d = load.dimensions[along];
+  const std::string lanes = absl::StrCat(start, ", ", PrintIndex(d.index), ", ", d.lane_step, ", ",
+                                         d.extent, ", ", d.stride);
+  if (!load.outside.has_value()) {
+    return absl::StrCat(prelude_.ClampedLoadFunction(node.type), "(", lanes, ")");
+  }
+  return absl::StrCat(prelude_.InsideLoadFunction(node.type), "(", inside.empty() ? "1" : inside,
+                      ", ", lanes, ", ", CLiteral(*load.outside, dialect_), ")");
+}
+
+std::string CPrinter::PrintIndexValue(const ValueNode& node, const IndexValue& value) {
+  const std::string index = PrintIndex(value.index);
+  if (node.type.lanes == 1) {
+    return absl::StrCat("(", CType(ScalarType::kInt64, dialect_), ")(", index, ")");
+  }
+  return absl::StrCat(prelude_.IndicesFunction(node.type), "(", index, ", ", value.lane_step, ")");
+}
+
+// Threads exchange words of at least 4 bytes.
+std::string CPrinter::PrintShuffle(bool is_down, const ValueNode& value, int distance, int width) {
+  if (!dialect_.has_shuffles()) NotInLanguage(dialect_, "values of other threads");
+  const ScalarType type = value.type.scalar;
+  const bool is_narrow = SizeBytes(type) < 4;
+  const std::string own = PrintValue(value, is_narrow ? kUnaryPrecedence : 0);
+  const std::string word = is_narrow ? absl::StrCat("(int)", own) : own;
+  const absl::string_view spelling = is_down ? dialect_.shuffle_down : dialect_.shuffle_up;
+  const std::string moved =
+      spelling.empty()
+          ? absl::StrCat(prelude_.ShuffleFunction(is_narrow ? ScalarType::kInt32 : type, is_down),
+                         "(", word, ", ", distance, ", ", width, ")")
+          : absl::Substitute(spelling, word, distance, width);
+  return is_narrow ? absl::StrCat("(", CType(type, dialect_), ")", moved) : moved;
+}
+
+std::string CPrinter::PrintOperation(const ValueNode& node, const LoopOperation& operation,
+                                     int precedence) {
+  if (node.type.lanes > 1 && !dialect_.computes_with_vectors) {
+    NotInLanguage(dialect_, "an operation on vectors");
+  }
+  if (operation.op == ScalarOp::kSelect) {
+    const std::string fused = PrintSelectByComparison(node, operation);
+    if (!fused.empty()) return fused;
+  }
+  const LoopValueType operand{operation.operands.back()->type.scalar, node.type.lanes};
+  if (IsNativeOperator(operation.op, node.type, operand, dialect_)) {
+    return PrintNativeOperation(node, operation, precedence);
+  }
+  const std::string function = prelude_.OperationFunction(operation.op, node.type, operand);
+  std::string arguments;
+  for (const LoopValue& argument : operation.operands) {
+    absl::StrAppend(&arguments, arguments.empty() ? "" : ", ",
+                    Widened(*argument, node.type.lanes, 0));
+  }
+  return absl::StrCat(function, "(", arguments, ")");
+}
+
+// Vectors by a comparison of vectors whose result need not become bools; else empty.
+std::string CPrinter::PrintSelectByComparison(const ValueNode& node, const LoopOperation& select) {
+  const auto* comparison = std::get_if<LoopOperation>(&select.operands[0]->form);
+  const int lanes = node.type.lanes;
+  if (comparison == nullptr || select.operands[0]->type.lanes != lanes) return "";
+  const LoopValueType compared{comparison->operands[0]->type.scalar, lanes};
+  if (!CPrelude::CanSelectBy(comparison->op, compared, node.type)) return "";
+  const std::string function = prelude_.SelectByFunction(comparison->op, compared, node.type);
+  std::string arguments;
+  for (const LoopValue& argument :
+       {comparison->operands[0], comparison->operands[1], select.operands[1], select.operands[2]}) {
+    absl::StrAppend(&arguments, arguments.empty() ? "" : ", ", Widened(*argument, lanes, 0));
+  }
+  return absl::StrCat(function, "(", arguments, ")");
+}
+
+std::string CPrinter::PrintNativeOperation(const ValueNode& node, const LoopOperation& operation,
+                                           int precedence) {
+  const ScalarOp op = operation.op;
+  std::string text;
+  int own = CPrecedence(op);
+  if (operation.operands.size() == 1) {
+    own = kUnaryPrecedence;
+    const std::string inner = PrintValue(*operation.operands[0], own);
+    if (op == ScalarOp::kNot) {
+      text = node.type.lanes == 1 ? absl::StrCat("!", inner) : absl::StrCat("(", inner, " ^ 1)");
+    } else {
+      text = inner[0] == '-' ? absl::StrCat("-(", inner, ")") : absl::StrCat("-", inner);
+    }
+  } else {
+    // C itself uses a floating-point scalar in every lane; integers it might have to narrow.
+    const bool splat = !IsFloatingPoint(node.type.scalar);
+    const auto print = [&](const ValueNode& side, int side_precedence) {
+      return splat ? Widened(side, node.type.lanes, side_precedence)
+                   : PrintValue(side, side_precedence);
+    };
+    const std::string left = print(*operation.operands[0], own);
+    text = absl::StrCat(left, " ", COperator(op), " ", print(*operation.operands[1], own + 1));
+    if (own < precedence || own == 5) {
+      text = absl::StrCat("(", text, ")");
+      own = kUnaryPrecedence;
+    }
+  }
+  if (!IsPromoted(node.type)) return text;
+  return absl::StrCat("(", CType(node.type, dialect_), ")(", text, ")");
+}
+
+std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
+  return std::visit(
+      Overloaded{
+          [&](const Literal& literal) { return CLiteral(literal.value, dialect_); },
+          [&](const NamedValue& named) { return named.name; },
+          [&](const LoadElements& load) { return PrintLoad(node, load); },
+          [&](const LoadInside& load) { return PrintLoadInside(node, load); },
+          [&](const TableElement& element) {
+            const std::string function = prelude_.TableFunction(element.table, element.index->type);
+            return absl::StrCat(function, "(", PrintValue(*element.index, 0), ")");
+          },
+          [&](const LoopOperation& operation) {
+            return PrintOperation(node, operation, precedence);
+          },
+          [&](const Splat& splat) {
+            if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "a splat");
+            const std::string function = prelude_.SplatFunction(node.type);
+            return absl::StrCat(function, "(", PrintValue(*splat.scalar, 0), ")");
+          },
+          [&](const Lane& lane) { return PrintLane(lane); },
+          [&](const GroupHalves& halves) { return PrintGroupHalves(halves); },
+          [&](const JoinLanes& join) { return PrintJoinLanes(node, join); },
+          [&](const AddProducts& v) {
+            const bool has_b = v.b != nullptr;
+            const std::string function = prelude_.AddProductsFunction(
+                node.type, v.a->type, has_b ? std::optional(v.b->type.scalar) : std::nullopt);
+            return absl::StrCat(function, "(", PrintValue(*v.sum, 0), ", ", PrintValue(*v.a, 0),
+                                has_b ? ", " : "", has_b ? PrintValue(*v.b, 0) : "", ")");
+          },
+          [&](const OrderKeys& v) {
+            const std::string function =
+                prelude_.OrderKeysFunction(node.type, v.value->type.scalar, v.nan_is_least);
+            return absl::StrCat(function, "(", PrintValue(*v.value, 0), ")");
+          },
+          [&](const IndexValue& index) { return PrintIndexValue(node, index); },
+          [&](const LoadOfBlock& v) {
+            if (!dialect_.has_clusters()) NotInLanguage(dialect_, "clusters of blocks");
+            return absl::StrCat(prelude_.LoadOfBlockFunction(node.type.scalar), "(",
+                                Address(v.array, v.offset), ", ", PrintIndex(v.block), ")");
+          },
+          [&](const ShuffleDown& v) {
+            return PrintShuffle(/*is_down=*/true, *v.value, v.distance, v.width);
+          },
+          [&](const ShuffleUp& v) {
+            return PrintShuffle(/*is_down=*/false, *v.value, v.distance, v.width);
+          }},
+      node.form);
+}
+
+}  // namespace mdh

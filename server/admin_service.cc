@@ -19,7 +19,7 @@
 #include "server/reply.h"
 #include "server/resource_names.h"
 #include "server/sqlite_results.h"
-#include "tuner/search/search_technique.h"
+#include "tuner/search/techniques/search_technique.h"
 
 namespace mdh {
 namespace {

@@ -15,7 +15,7 @@
 #include "proto/expression_conversion.h"
 #include "server/role.h"
 #include "server/tls_certificates.h"
-#include "tuner/measure/confinement.h"
+#include "tuner/measure/confine/confinement.h"
 
 namespace mdh {
 

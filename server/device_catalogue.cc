@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
-#include "tuner/measure/plausibility.h"
+#include "tuner/measure/results/plausibility.h"
 
 namespace mdh {
 namespace {

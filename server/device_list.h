@@ -8,7 +8,7 @@
 
 #include "core/base/status.h"
 #include "server/tuning_device.h"
-#include "tuner/device/find_devices.h"
+#include "tuner/measure/find_devices.h"
 
 namespace mdh {
 

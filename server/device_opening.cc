@@ -9,7 +9,7 @@
 #include "core/base/exhaustion.h"
 #include "core/base/start_thread.h"
 #include "server/leftovers.h"
-#include "tuner/device/find_devices.h"
+#include "tuner/measure/find_devices.h"
 
 namespace mdh {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/start_thread.h"
-#include "tuner/measure/clock.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 

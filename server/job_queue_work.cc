@@ -13,7 +13,7 @@
 #include "server/resource_names.h"
 #include "server/search_effort.h"
 #include "server/tuning_request.h"
-#include "tuner/measure/clock.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {

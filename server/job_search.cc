@@ -17,8 +17,8 @@
 #include "server/similar_records.h"
 #include "server/tuning_request.h"
 #include "server/tuning_result_conversion.h"
-#include "tuner/measure/clock.h"
-#include "tuner/trial_book.h"
+#include "tuner/process/clock.h"
+#include "tuner/run/trial_book.h"
 
 namespace mdh {
 namespace {

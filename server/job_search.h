@@ -20,7 +20,7 @@
 #include "server/store.h"
 #include "server/trial_journal.h"
 #include "server/unsaved_work.h"
-#include "tuner/tuning_loop.h"
+#include "tuner/run/tuning_loop.h"
 
 namespace mdh {
 

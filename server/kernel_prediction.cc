@@ -10,8 +10,8 @@
 #include "core/device/system_model.h"
 #include "server/similar_records.h"
 #include "server/tuning_result_conversion.h"
-#include "tuner/mdh_space.h"
-#include "tuner/tuning_loop.h"
+#include "tuner/decompositions/mdh_space.h"
+#include "tuner/run/tuning_loop.h"
 
 namespace mdh {
 namespace {

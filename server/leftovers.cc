@@ -18,9 +18,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/file_lock.h"
-#include "tuner/measure/file_descriptor.h"
-#include "tuner/measure/process_state.h"
-#include "tuner/measure/work_directory.h"
+#include "tuner/measure/confine/work_directory.h"
+#include "tuner/process/file_descriptor.h"
+#include "tuner/process/process_state.h"
 
 namespace mdh {
 namespace {

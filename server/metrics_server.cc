@@ -25,7 +25,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/steady_time.h"
-#include "tuner/measure/file_descriptor.h"
+#include "tuner/process/file_descriptor.h"
 
 namespace mdh {
 namespace {

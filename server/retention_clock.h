@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "core/base/status.h"
 #include "server/store.h"
-#include "tuner/measure/clock.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/strip.h"
 #include "core/decomposition/translate_parameters.h"
 #include "core/device/system_model.h"
-#include "tuner/tuning_loop.h"
+#include "tuner/run/tuning_loop.h"
 
 namespace mdh {
 namespace {

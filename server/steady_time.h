@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/time/time.h"
-#include "tuner/measure/clock.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 

@@ -10,7 +10,7 @@
 #include "core/expression/canonical.h"
 #include "server/job.h"
 #include "server/resource_names.h"
-#include "tuner/trial_book.h"
+#include "tuner/run/trial_book.h"
 
 namespace mdh {
 namespace {

@@ -13,7 +13,7 @@
 #include "mdh/v1/tuning.pb.h"
 #include "server/kernel_key.h"
 #include "server/store.h"
-#include "tuner/tuning_loop.h"
+#include "tuner/run/tuning_loop.h"
 
 namespace mdh {
 
@@ -54,7 +54,7 @@ class TrialJournal {
   std::vector<v1::TuningTrial> TakeUnwritten() { return std::move(unwritten_); }
 
  private:
-  // Of a kernel's identity (tuner/trial_book.h) and the key, 32 hexadecimal digits.
+  // Of a kernel's identity (tuner/run/trial_book.h) and the key, 32 hexadecimal digits.
   std::string Digest(const std::string& identity) const;
   void Write(const v1::TuningTrial& trial);
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/error_details.h"
 #include "server/cache_state.h"
-#include "tuner/search/search_technique.h"
+#include "tuner/search/techniques/search_technique.h"
 
 namespace mdh {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/base/status.h"
 #include "mdh/v1/tuning.pb.h"
-#include "tuner/tuning_loop.h"
+#include "tuner/run/tuning_loop.h"
 
 namespace mdh {
 

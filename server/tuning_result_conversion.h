@@ -5,7 +5,7 @@
 #include "core/expression/expression.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
-#include "tuner/tuning_loop.h"
+#include "tuner/run/tuning_loop.h"
 
 namespace mdh {
 

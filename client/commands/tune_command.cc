@@ -19,7 +19,7 @@
 #include "client/commands/progress_display.h"
 #include "client/commands/terminal.h"
 #include "client/wait_for_job.h"
-#include "tuner/search/search_technique.h"
+#include "tuner/search/techniques/search_technique.h"
 
 namespace mdh {
 namespace {

@@ -22,7 +22,7 @@
 #include "client/commands/progress_display.h"
 #include "client/commands/terminal.h"
 #include "tuner/program/program_file.h"
-#include "tuner/search/search_technique.h"
+#include "tuner/search/techniques/search_technique.h"
 #include "tuner/study/study_spec.h"
 
 namespace mdh {

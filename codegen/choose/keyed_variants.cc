@@ -18,7 +18,7 @@ constexpr int64_t kCopiedResults = 128;  // in shared memory, where there are fe
 constexpr int kMostCopies = 8;
 
 // Results by key: parts for about two blocks of every multiprocessor, but of so many elements that
-// making a table pays. Values that the search space has (tuner/mdh_space_nest.cc).
+// making a table pays. Values that the search space has (tuner/decompositions/mdh_space_nest.cc).
 KeyedParameters ChooseKeyed(const Expression& e, const KeyedForm& form,
                             const DeviceDescription& device, int threads, int rounds) {
   const KeyedCut whole = CutByKey(e, form, {.threads = 1});

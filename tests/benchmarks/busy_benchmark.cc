@@ -24,10 +24,10 @@
 #include "core/text/parser.h"
 #include "tests/benchmarks/benchmark_case.h"
 #include "tests/tuner/busy_loops.h"
-#include "tuner/finalists.h"
 #include "tuner/measure/runner.h"
-#include "tuner/trial_book.h"
-#include "tuner/tuning_loop.h"
+#include "tuner/run/finalists.h"
+#include "tuner/run/trial_book.h"
+#include "tuner/run/tuning_loop.h"
 
 namespace mdh {
 namespace {

@@ -26,9 +26,9 @@
 #include "tests/benchmarks/loaded_kernel.h"
 #include "tests/benchmarks/machine_rates.h"
 #include "tests/benchmarks/peers.h"
-#include "tuner/measure/comparison.h"
+#include "tuner/measure/results/comparison.h"
 #include "tuner/measure/runner.h"
-#include "tuner/tuning_loop.h"
+#include "tuner/run/tuning_loop.h"
 
 namespace mdh {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "tests/tuner/space_problems.h"
-#include "tuner/mdh_space.h"
+#include "tuner/decompositions/mdh_space.h"
 
 namespace mdh {
 namespace {

@@ -21,7 +21,7 @@
 #include "core/decomposition/low_level_expression.h"
 #include "core/text/parser.h"
 #include "tests/benchmarks/benchmark_case.h"
-#include "tuner/mdh_space.h"
+#include "tuner/decompositions/mdh_space.h"
 #include "tuner/measure/runner.h"
 #include "tuner/search/recorded_costs.h"
 

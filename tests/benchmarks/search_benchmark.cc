@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "tuner/search/recorded_costs.h"
-#include "tuner/search/search_technique.h"
 #include "tuner/search/technique_comparison.h"
+#include "tuner/search/techniques/search_technique.h"
 
 namespace mdh {
 namespace {

@@ -24,10 +24,10 @@
 #include "core/text/parser.h"
 #include "tests/benchmarks/benchmark_case.h"
 #include "tests/benchmarks/figure.h"
-#include "tuner/mdh_space.h"
-#include "tuner/measure/clock.h"
+#include "tuner/decompositions/mdh_space.h"
 #include "tuner/measure/runner.h"
-#include "tuner/tuning_loop.h"
+#include "tuner/process/clock.h"
+#include "tuner/run/tuning_loop.h"
 
 namespace mdh {
 namespace {

@@ -16,9 +16,9 @@
 #include "core/text/printer.h"
 #include "tests/property/worker_pool.h"
 #include "tuner/device/program.h"
-#include "tuner/measure/candidate_run.h"
-#include "tuner/measure/comparison.h"
-#include "tuner/measure/random_inputs.h"
+#include "tuner/measure/results/comparison.h"
+#include "tuner/measure/results/random_inputs.h"
+#include "tuner/measure/trial/candidate_run.h"
 
 namespace mdh {
 namespace {

@@ -34,7 +34,7 @@ struct CaseOptions {
 
 // Compiles and runs one case. An empty string, or what is wrong and how to reproduce it: an
 // output that differs from the interpreter's by more than measuring tolerates
-// (tuner/measure/comparison.h), or any error.
+// (tuner/measure/results/comparison.h), or any error.
 std::string CheckCase(JudgedBackend& backend, const CheckedCase& checked,
                       const CaseOptions& options);
 

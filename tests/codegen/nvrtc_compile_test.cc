@@ -17,7 +17,7 @@
 #include "tests/codegen/block_program.h"
 #include "tests/codegen/scalar_cases.h"
 #include "tests/error_message.h"
-#include "tuner/device/nvrtc.h"
+#include "tuner/device/cuda/nvrtc.h"
 
 namespace mdh {
 namespace {

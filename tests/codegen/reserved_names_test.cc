@@ -20,7 +20,7 @@
 #include "core/text/parser.h"
 #include "tests/error_message.h"
 #include "tests/server/temporary_directory.h"
-#include "tuner/device/nvrtc.h"
+#include "tuner/device/cuda/nvrtc.h"
 
 namespace mdh {
 namespace {

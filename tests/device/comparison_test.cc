@@ -5,8 +5,8 @@
 #include "gtest/gtest.h"
 #include "tests/device/hand_written_kernels.h"
 #include "tests/error_message.h"
-#include "tuner/measure/device_comparison.h"
-#include "tuner/measure/device_kernels.h"
+#include "tuner/measure/executor/device_comparison.h"
+#include "tuner/measure/executor/device_kernels.h"
 
 namespace mdh {
 namespace {

@@ -6,8 +6,8 @@
 #include "gtest/gtest.h"
 #include "tests/error_message.h"
 #include "tuner/device/compute_device.h"
-#include "tuner/device/cuda_program.h"
-#include "tuner/device/nvrtc.h"
+#include "tuner/device/cuda/cuda_program.h"
+#include "tuner/device/cuda/nvrtc.h"
 
 namespace mdh {
 namespace {

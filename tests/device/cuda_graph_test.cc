@@ -1,13 +1,13 @@
 // Recording launches and starting them as a whole: on a driver that only remembers what was asked
 // of it.
-#include "tuner/device/cuda_graph.h"
+#include "tuner/device/cuda/cuda_graph.h"
 
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tuner/device/cuda_program.h"
+#include "tuner/device/cuda/cuda_program.h"
 
 namespace mdh {
 namespace {

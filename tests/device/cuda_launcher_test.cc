@@ -1,5 +1,5 @@
 // Which call of the driver launches a stage, and with what: on a driver that only remembers.
-#include "tuner/device/cuda_launcher.h"
+#include "tuner/device/cuda/cuda_launcher.h"
 
 #include <string>
 #include <vector>

@@ -10,9 +10,9 @@
 #include "codegen/program/kernel.h"
 #include "core/expression/interpreter.h"
 #include "tuner/device/compute_device.h"
-#include "tuner/device/cuda_driver.h"
-#include "tuner/device/nvrtc.h"
-#include "tuner/device/opencl_driver.h"
+#include "tuner/device/cuda/cuda_driver.h"
+#include "tuner/device/cuda/nvrtc.h"
+#include "tuner/device/opencl/opencl_driver.h"
 
 namespace mdh {
 

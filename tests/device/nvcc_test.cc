@@ -1,6 +1,6 @@
 // nvcc: found or not, what it is called with, its errors, and the real one where there is a
 // toolkit.
-#include "tuner/device/nvcc.h"
+#include "tuner/device/cuda/nvcc.h"
 
 #include <sys/stat.h>
 

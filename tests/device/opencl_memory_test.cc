@@ -1,4 +1,4 @@
-#include "tuner/device/opencl_memory.h"
+#include "tuner/device/opencl/opencl_memory.h"
 
 #include <utility>
 #include <vector>

@@ -8,9 +8,9 @@
 #include "gtest/gtest.h"
 #include "tests/device/hand_written_kernels.h"
 #include "tests/error_message.h"
-#include "tuner/device/opencl_device.h"
-#include "tuner/device/opencl_gate.h"
-#include "tuner/device/opencl_program.h"
+#include "tuner/device/opencl/opencl_device.h"
+#include "tuner/device/opencl/opencl_gate.h"
+#include "tuner/device/opencl/opencl_program.h"
 
 namespace mdh {
 namespace {

@@ -36,7 +36,7 @@ struct Oracle {
   std::map<std::string, std::map<int64_t, std::string>> outcomes;
 };
 
-// Kernels in work at once (tuner/pace.h): one runs, the others are compiled.
+// Kernels in work at once (tuner/run/pace.h): one runs, the others are compiled.
 int MostInWork() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 4, 16);
 }

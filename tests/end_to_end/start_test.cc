@@ -10,7 +10,7 @@
 #include "tests/end_to_end/daemon_test_fixture.h"
 #include "tests/end_to_end/narrow_matmul.h"
 #include "tests/tuner/processes.h"
-#include "tuner/measure/clock.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {

@@ -11,7 +11,7 @@
 #include "tuner/program/element_formula.h"
 #include "tuner/program/evaluator.h"
 #include "tuner/program/text_template.h"
-#include "tuner/space/formula_text.h"
+#include "tuner/space/formula/formula_text.h"
 
 namespace mdh {
 namespace {

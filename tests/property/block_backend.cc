@@ -12,8 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "tests/nvidia_under_opencl.h"
 #include "tests/property/output_judge.h"
-#include "tuner/device/cuda_driver.h"
-#include "tuner/device/opencl_driver.h"
+#include "tuner/device/cuda/cuda_driver.h"
+#include "tuner/device/opencl/opencl_driver.h"
 #include "tuner/device/program.h"
 
 namespace mdh {

@@ -13,7 +13,7 @@
 #include "tests/property/kernel_judge.h"
 #include "tests/random_expression.h"
 #include "tuner/device/compute_device.h"
-#include "tuner/device/nvrtc.h"
+#include "tuner/device/cuda/nvrtc.h"
 
 namespace mdh {
 

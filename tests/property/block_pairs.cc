@@ -14,7 +14,7 @@
 #include "tests/property/worker_pool.h"
 #include "tests/random_keyed.h"
 #include "tests/random_parameters.h"
-#include "tuner/mdh_space.h"
+#include "tuner/decompositions/mdh_space.h"
 
 namespace mdh {
 namespace {

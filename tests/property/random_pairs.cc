@@ -15,8 +15,8 @@
 #include "core/text/printer.h"
 #include "tests/property/kernel_judge.h"
 #include "tests/random_expression.h"
-#include "tuner/mdh_space.h"
-#include "tuner/search/neighbourhood.h"
+#include "tuner/decompositions/mdh_space.h"
+#include "tuner/search/techniques/neighbourhood.h"
 
 namespace mdh {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/search/search_technique.h"
+#include "tuner/search/techniques/search_technique.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {

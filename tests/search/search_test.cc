@@ -8,7 +8,7 @@
 #include <set>
 
 #include "tests/search/recorded_spaces.h"
-#include "tuner/search/random_number.h"
+#include "tuner/search/techniques/random_number.h"
 
 namespace mdh {
 namespace {

@@ -13,8 +13,8 @@
 #include "gtest/gtest.h"
 #include "server/file_lock.h"
 #include "tests/server/temporary_directory.h"
-#include "tuner/measure/process_state.h"
-#include "tuner/measure/work_directory.h"
+#include "tuner/measure/confine/work_directory.h"
+#include "tuner/process/process_state.h"
 
 namespace mdh {
 namespace {

@@ -11,9 +11,9 @@
 #include "gtest/gtest.h"
 #include "proto/device_conversion.h"
 #include "server/bundle.h"
-#include "tuner/device/cuda_program.h"
-#include "tuner/device/nvrtc.h"
-#include "tuner/measure/spill_limit.h"
+#include "tuner/device/cuda/cuda_program.h"
+#include "tuner/device/cuda/nvrtc.h"
+#include "tuner/measure/compile/spill_limit.h"
 
 namespace mdh {
 namespace {

@@ -9,8 +9,8 @@
 #include <random>
 
 #include "tests/space/random_formula.h"
-#include "tuner/space/formula_number.h"
-#include "tuner/space/formula_text.h"
+#include "tuner/space/formula/formula_number.h"
+#include "tuner/space/formula/formula_text.h"
 
 namespace mdh {
 namespace {

@@ -1,12 +1,12 @@
 // Formulas built in C++: text, types, values.
-#include "tuner/space/formula.h"
+#include "tuner/space/formula/formula.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "tests/error_message.h"
-#include "tuner/space/range.h"
+#include "tuner/space/formula/range.h"
 
 namespace mdh {
 namespace {

@@ -1,5 +1,5 @@
 // The text form of formulas: spellings, precedence, definitions, and what errors say.
-#include "tuner/space/formula_text.h"
+#include "tuner/space/formula/formula_text.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <utility>
 
-#include "tuner/space/formula_text.h"
+#include "tuner/space/formula/formula_text.h"
 
 namespace mdh {
 namespace {

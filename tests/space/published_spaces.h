@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tuner/space/formula.h"
-#include "tuner/space/range.h"
+#include "tuner/space/formula/formula.h"
+#include "tuner/space/formula/range.h"
 
 namespace mdh {
 

@@ -1,5 +1,5 @@
 // Ranges: positions, codes and values; what is refused.
-#include "tuner/space/range.h"
+#include "tuner/space/formula/range.h"
 
 #include <gtest/gtest.h>
 

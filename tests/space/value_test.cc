@@ -1,5 +1,5 @@
 // Spelling of values.
-#include "tuner/space/value.h"
+#include "tuner/space/formula/value.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include "google/protobuf/util/message_differencer.h"
 #include "tests/error_message.h"
 #include "tests/study/every_kind.h"
-#include "tuner/space/formula_text.h"
+#include "tuner/space/formula/formula_text.h"
 
 namespace mdh {
 namespace {

@@ -1,5 +1,5 @@
 // How many sets of buffers are used in turns where caches shall be cold, and what is in them.
-#include "tuner/measure/buffer_sets.h"
+#include "tuner/measure/trial/buffer_sets.h"
 
 #include <array>
 #include <cstring>

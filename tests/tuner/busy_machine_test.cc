@@ -6,7 +6,7 @@
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/busy_loops.h"
 #include "tests/tuner/runner_fixture.h"
-#include "tuner/tuning_loop.h"
+#include "tuner/run/tuning_loop.h"
 
 namespace mdh {
 namespace {

@@ -1,4 +1,4 @@
-#include "tuner/measure/cache_eviction.h"
+#include "tuner/measure/trial/cache_eviction.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tuner/measure/clock.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {

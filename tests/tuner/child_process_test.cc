@@ -1,4 +1,4 @@
-#include "tuner/measure/child_process.h"
+#include "tuner/process/child_process.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/tuner/processes.h"
-#include "tuner/measure/clock.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {

@@ -1,4 +1,4 @@
-#include "tuner/measure/comparison.h"
+#include "tuner/measure/results/comparison.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "tuner/measure/compilers.h"
+#include "tuner/measure/compile/compilers.h"
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/temporary_directory.h"
-#include "tuner/measure/clock.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {

@@ -1,5 +1,5 @@
 // What a confined process, and a candidate, can still do to the machine.
-#include "tuner/measure/confinement.h"
+#include "tuner/measure/confine/confinement.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

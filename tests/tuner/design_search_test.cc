@@ -1,4 +1,4 @@
-#include "tuner/design_search.h"
+#include "tuner/run/design_search.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include "tests/tuner/device_kernels.h"
 #include "tests/tuner/processes.h"
 #include "tests/tuner/runner_fixture.h"
-#include "tuner/device/find_devices.h"
+#include "tuner/measure/find_devices.h"
 
 namespace mdh {
 

@@ -1,5 +1,5 @@
 // Whether a process notices that others use its cores.
-#include "tuner/measure/disturbance.h"
+#include "tuner/measure/trial/disturbance.h"
 
 #include <sched.h>
 #include <signal.h>

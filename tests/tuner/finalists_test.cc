@@ -1,5 +1,5 @@
 // The turns of the finals on a device that does what the test says.
-#include "tuner/finalists.h"
+#include "tuner/run/finalists.h"
 
 #include <deque>
 #include <utility>

@@ -1,5 +1,5 @@
 // Which devices there are, and what is said of those that are not.
-#include "tuner/device/find_devices.h"
+#include "tuner/measure/find_devices.h"
 
 #include <cstdlib>
 
@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/tuner/processes.h"
 #include "tests/tuner/runner_program.h"
-#include "tuner/measure/device_selector.h"
+#include "tuner/device/device_selector.h"
 
 namespace mdh {
 namespace {

@@ -1,4 +1,4 @@
-#include "tuner/measure/guarded_memory.h"
+#include "tuner/measure/trial/guarded_memory.h"
 
 #include <cstring>
 

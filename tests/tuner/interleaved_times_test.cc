@@ -1,4 +1,4 @@
-#include "tuner/interleaved_times.h"
+#include "tuner/run/interleaved_times.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

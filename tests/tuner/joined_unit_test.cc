@@ -1,4 +1,4 @@
-#include "tuner/measure/joined_unit.h"
+#include "tuner/measure/compile/joined_unit.h"
 
 #include <filesystem>
 #include <fstream>
@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 #include "tests/error_message.h"
 #include "tests/server/temporary_directory.h"
-#include "tuner/device/nvrtc.h"
-#include "tuner/measure/compilers.h"
+#include "tuner/device/cuda/nvrtc.h"
+#include "tuner/measure/compile/compilers.h"
 
 namespace mdh {
 namespace {

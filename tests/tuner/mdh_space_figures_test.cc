@@ -3,7 +3,7 @@
 
 #include "core/decomposition/low_level_expression.h"
 #include "tests/lowering/lowering_case.h"
-#include "tuner/mdh_space.h"
+#include "tuner/decompositions/mdh_space.h"
 
 namespace mdh {
 namespace {

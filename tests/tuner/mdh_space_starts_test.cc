@@ -7,7 +7,7 @@
 #include "tests/lowering/lowering_case.h"
 #include "tests/shipped_expression.h"
 #include "tests/tuner/space_problems.h"
-#include "tuner/mdh_space.h"
+#include "tuner/decompositions/mdh_space.h"
 
 namespace mdh {
 namespace {

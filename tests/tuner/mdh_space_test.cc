@@ -1,6 +1,6 @@
 // Spaces of decompositions: what they hold is valid and reads back, for all shipped expressions on
 // all kinds of models.
-#include "tuner/mdh_space.h"
+#include "tuner/decompositions/mdh_space.h"
 
 #include <gtest/gtest.h>
 

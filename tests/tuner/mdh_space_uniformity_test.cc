@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/tuner/space_problems.h"
-#include "tuner/mdh_space.h"
+#include "tuner/decompositions/mdh_space.h"
 
 namespace mdh {
 namespace {

@@ -4,10 +4,10 @@
 #include "gtest/gtest.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/hand_written.h"
-#include "tuner/measure/plausibility.h"
-#include "tuner/measure/runner_messages.h"
-#include "tuner/measure/spill_limit.h"
-#include "tuner/measure/stopping_rule.h"
+#include "tuner/measure/compile/spill_limit.h"
+#include "tuner/measure/results/plausibility.h"
+#include "tuner/measure/results/runner_messages.h"
+#include "tuner/measure/results/stopping_rule.h"
 
 namespace mdh {
 namespace {

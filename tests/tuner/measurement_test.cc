@@ -1,4 +1,4 @@
-#include "tuner/measure/measurement.h"
+#include "tuner/measure/results/measurement.h"
 
 #include "gtest/gtest.h"
 

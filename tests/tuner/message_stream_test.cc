@@ -1,4 +1,4 @@
-#include "tuner/measure/message_stream.h"
+#include "tuner/process/message_stream.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 
 #include "gtest/gtest.h"
 #include "mdh/v1/runner.pb.h"
-#include "tuner/measure/file_descriptor.h"
-#include "tuner/measure/socket_pair.h"
+#include "tuner/process/file_descriptor.h"
+#include "tuner/process/socket_pair.h"
 
 namespace mdh {
 namespace {

@@ -10,8 +10,8 @@
 #include "tests/sanitized.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/recorded_runner.h"
-#include "tuner/measure/parallel_ranges.h"
-#include "tuner/runner_pool.h"
+#include "tuner/measure/results/parallel_ranges.h"
+#include "tuner/run/runner_pool.h"
 
 namespace mdh {
 namespace {

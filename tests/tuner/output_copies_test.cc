@@ -1,5 +1,5 @@
 // Memory for copies of outputs is kept for the next run, but never while somebody reads it.
-#include "tuner/measure/output_copies.h"
+#include "tuner/measure/trial/output_copies.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tuner/measure/process_state.h"
+#include "tuner/process/process_state.h"
 
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/measure/process_state.h"
+#include "tuner/process/process_state.h"
 
 namespace mdh {
 

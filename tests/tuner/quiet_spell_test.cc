@@ -1,4 +1,4 @@
-#include "tuner/measure/quiet_spell.h"
+#include "tuner/measure/trial/quiet_spell.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tuner/measure/child_process.h"
-#include "tuner/measure/socket_pair.h"
+#include "tuner/process/child_process.h"
+#include "tuner/process/socket_pair.h"
 
 namespace mdh {
 namespace {

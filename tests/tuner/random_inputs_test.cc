@@ -1,4 +1,4 @@
-#include "tuner/measure/random_inputs.h"
+#include "tuner/measure/results/random_inputs.h"
 
 #include <algorithm>
 #include <cmath>

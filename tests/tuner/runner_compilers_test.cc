@@ -5,13 +5,13 @@
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/device_kernels.h"
 #include "tests/tuner/processes.h"
-#include "tuner/device/nvrtc.h"
-#include "tuner/measure/compile_worker.h"
-#include "tuner/measure/device_compilers.h"
-#include "tuner/measure/device_kernels.h"
-#include "tuner/measure/joined_unit.h"
+#include "tuner/device/cuda/nvrtc.h"
+#include "tuner/measure/compile/compile_worker.h"
+#include "tuner/measure/compile/device_compilers.h"
+#include "tuner/measure/compile/joined_unit.h"
+#include "tuner/measure/executor/device_kernels.h"
 #include "tuner/measure/plain_kernel.h"
-#include "tuner/measure/runner_messages.h"
+#include "tuner/measure/results/runner_messages.h"
 
 namespace mdh {
 namespace {

@@ -11,8 +11,8 @@
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/device_runner_fixture.h"
 #include "tests/tuner/processes.h"
-#include "tuner/device/nvcc.h"
-#include "tuner/measure/clock.h"
+#include "tuner/device/cuda/nvcc.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {

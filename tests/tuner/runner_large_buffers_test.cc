@@ -6,7 +6,7 @@
 #include "core/text/parser.h"
 #include "gmock/gmock.h"
 #include "tests/tuner/device_runner_fixture.h"
-#include "tuner/measure/device_comparison.h"
+#include "tuner/measure/executor/device_comparison.h"
 
 namespace mdh {
 namespace {

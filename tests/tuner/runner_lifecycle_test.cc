@@ -14,7 +14,7 @@
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/processes.h"
 #include "tests/tuner/runner_fixture.h"
-#include "tuner/measure/clock.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "tests/tuner/processes.h"
 #include "tests/tuner/runner_fixture.h"
-#include "tuner/measure/clock.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {

@@ -12,10 +12,10 @@
 #include "gmock/gmock.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/recorded_runner.h"
-#include "tuner/measure/verdict.h"
-#include "tuner/runner_pool.h"
-#include "tuner/trial_book.h"
-#include "tuner/tuning_loop.h"
+#include "tuner/measure/trial/verdict.h"
+#include "tuner/run/runner_pool.h"
+#include "tuner/run/trial_book.h"
+#include "tuner/run/tuning_loop.h"
 
 namespace mdh {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "core/text/parser.h"
 #include "tests/tuner/runner_fixture.h"
-#include "tuner/tuning_loop.h"
+#include "tuner/run/tuning_loop.h"
 
 namespace mdh {
 namespace {

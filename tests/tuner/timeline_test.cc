@@ -1,4 +1,4 @@
-#include "tuner/measure/timeline.h"
+#include "tuner/measure/trial/timeline.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
 // Which of the best trials comes first at the end.
-#include "tuner/trial_book.h"
+#include "tuner/run/trial_book.h"
 
 #include <string>
 

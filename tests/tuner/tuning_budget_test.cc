@@ -1,7 +1,7 @@
-#include "tuner/tuning_budget.h"
+#include "tuner/run/tuning_budget.h"
 
 #include "gtest/gtest.h"
-#include "tuner/measure/clock.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {

@@ -1,4 +1,4 @@
-#include "tuner/tuning_loop.h"
+#include "tuner/run/tuning_loop.h"
 
 #include <signal.h>
 
@@ -17,8 +17,8 @@
 #include "tests/tuner/processes.h"
 #include "tests/tuner/recorded_runner.h"
 #include "tests/tuner/runner_fixture.h"
-#include "tuner/mdh_space.h"
-#include "tuner/measure/clock.h"
+#include "tuner/decompositions/mdh_space.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {

@@ -1,4 +1,4 @@
-#include "tuner/measure/work_directory.h"
+#include "tuner/measure/confine/work_directory.h"
 
 #include <sys/stat.h>
 

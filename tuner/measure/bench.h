@@ -9,8 +9,8 @@
 #include "core/base/status.h"
 #include "core/device/device_description.h"
 #include "core/expression/expression.h"
-#include "tuner/measure/measurement.h"
 #include "tuner/measure/problem.h"
+#include "tuner/measure/results/measurement.h"
 #include "tuner/measure/runner.h"
 
 namespace mdh {

@@ -11,13 +11,13 @@
 #include "core/device/cgroup.h"
 #include "core/device/host_cpu.h"
 #include "core/text/printer.h"
-#include "tuner/measure/candidate_run.h"
-#include "tuner/measure/compilers.h"
+#include "tuner/measure/compile/compilers.h"
 #include "tuner/measure/loop_nest.h"
-#include "tuner/measure/output_copies.h"
 #include "tuner/measure/peaks.h"
 #include "tuner/measure/problem.h"
-#include "tuner/measure/verdict.h"
+#include "tuner/measure/trial/candidate_run.h"
+#include "tuner/measure/trial/output_copies.h"
+#include "tuner/measure/trial/verdict.h"
 
 namespace mdh {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/base/status.h"
 #include "tuner/measure/bench.h"
-#include "tuner/measure/child_process.h"
+#include "tuner/process/child_process.h"
 
 namespace mdh {
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "core/base/status.h"
+#include "tuner/device/device_selector.h"
 #include "tuner/measure/bench.h"
-#include "tuner/measure/child_process.h"
-#include "tuner/measure/device_selector.h"
+#include "tuner/process/child_process.h"
 
 namespace mdh {
 

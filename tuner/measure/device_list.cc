@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "core/device/device_description.h"
 #include "mdh/v1/runner.pb.h"
-#include "tuner/measure/attached_device.h"
-#include "tuner/measure/child_process.h"
-#include "tuner/measure/message_stream.h"
-#include "tuner/measure/runner_messages.h"
+#include "tuner/measure/compile/attached_device.h"
+#include "tuner/measure/results/runner_messages.h"
+#include "tuner/process/child_process.h"
+#include "tuner/process/message_stream.h"
 
 namespace mdh {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "core/base/status.h"
 #include "core/device/device_description.h"
-#include "tuner/measure/candidate_run.h"
-#include "tuner/measure/device_kernels.h"
+#include "tuner/measure/executor/device_kernels.h"
 #include "tuner/measure/runner.h"
+#include "tuner/measure/trial/candidate_run.h"
 
 namespace mdh {
 

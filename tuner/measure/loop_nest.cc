@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/program/kernel.h"
-#include "tuner/measure/verdict.h"
+#include "tuner/measure/trial/verdict.h"
 
 namespace mdh {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "codegen/program/kernel.h"
 #include "core/base/status.h"
-#include "tuner/measure/compilers.h"
+#include "tuner/measure/compile/compilers.h"
 #include "tuner/measure/problem.h"
 
 namespace mdh {

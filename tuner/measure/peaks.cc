@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/kernel_call.h"
-#include "tuner/measure/candidate_run.h"
 #include "tuner/measure/peak_benchmarks.h"
-#include "tuner/measure/timeline.h"
-#include "tuner/measure/verdict.h"
+#include "tuner/measure/trial/candidate_run.h"
+#include "tuner/measure/trial/timeline.h"
+#include "tuner/measure/trial/verdict.h"
 
 namespace mdh {
 namespace {

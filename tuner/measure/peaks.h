@@ -5,7 +5,7 @@
 
 #include "core/base/status.h"
 #include "core/device/device_description.h"
-#include "tuner/measure/compilers.h"
+#include "tuner/measure/compile/compilers.h"
 #include "tuner/measure/runner.h"
 
 namespace mdh {

@@ -12,9 +12,9 @@
 #include "absl/strings/str_format.h"
 #include "core/expression/interpreter.h"
 #include "core/text/printer.h"
-#include "tuner/measure/child_process.h"
-#include "tuner/measure/clock.h"
 #include "tuner/measure/sampled_references.h"
+#include "tuner/process/child_process.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {

@@ -14,10 +14,10 @@
 #include "core/expression/expression.h"
 #include "core/expression/interpreter.h"
 #include "core/expression/numerics.h"
-#include "tuner/measure/candidate_run.h"
-#include "tuner/measure/comparison.h"
-#include "tuner/measure/guarded_memory.h"
-#include "tuner/measure/random_inputs.h"
+#include "tuner/measure/results/comparison.h"
+#include "tuner/measure/results/random_inputs.h"
+#include "tuner/measure/trial/candidate_run.h"
+#include "tuner/measure/trial/guarded_memory.h"
 
 namespace mdh {
 

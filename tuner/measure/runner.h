@@ -16,8 +16,8 @@
 #include "core/device/device_description.h"
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
-#include "tuner/measure/confinement.h"
-#include "tuner/measure/measurement.h"
+#include "tuner/measure/confine/confinement.h"
+#include "tuner/measure/results/measurement.h"
 
 namespace mdh {
 

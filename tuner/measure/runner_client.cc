@@ -15,15 +15,15 @@
 #include "absl/synchronization/mutex.h"
 #include "core/text/printer.h"
 #include "mdh/v1/runner.pb.h"
-#include "tuner/measure/clock.h"
-#include "tuner/measure/device_selector.h"
+#include "tuner/device/device_selector.h"
+#include "tuner/measure/confine/work_directory.h"
 #include "tuner/measure/file_identity.h"
-#include "tuner/measure/message_stream.h"
-#include "tuner/measure/process_session.h"
+#include "tuner/measure/results/runner_messages.h"
 #include "tuner/measure/runner.h"
-#include "tuner/measure/runner_messages.h"
-#include "tuner/measure/verdict.h"
-#include "tuner/measure/work_directory.h"
+#include "tuner/measure/trial/verdict.h"
+#include "tuner/process/clock.h"
+#include "tuner/process/message_stream.h"
+#include "tuner/process/process_session.h"
 
 namespace mdh {
 namespace {

@@ -4,8 +4,8 @@
 #include <signal.h>
 
 #include "mdh/v1/runner.pb.h"
-#include "tuner/measure/runner_channel.h"
 #include "tuner/measure/runner_service.h"
+#include "tuner/process/runner_channel.h"
 
 namespace mdh {
 

@@ -7,15 +7,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "core/text/parser.h"
-#include "tuner/device/nvrtc.h"
-#include "tuner/measure/attached_device.h"
-#include "tuner/measure/clock.h"
-#include "tuner/measure/compiler_folders.h"
+#include "tuner/device/cuda/nvrtc.h"
+#include "tuner/measure/compile/attached_device.h"
+#include "tuner/measure/compile/compiler_folders.h"
 #include "tuner/measure/cpu_bench.h"
 #include "tuner/measure/device_bench.h"
-#include "tuner/measure/plausibility.h"
-#include "tuner/measure/runner_messages.h"
-#include "tuner/measure/verdict.h"
+#include "tuner/measure/results/plausibility.h"
+#include "tuner/measure/results/runner_messages.h"
+#include "tuner/measure/trial/verdict.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {

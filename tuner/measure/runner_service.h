@@ -11,9 +11,9 @@
 #include "core/base/status.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/measure/bench.h"
-#include "tuner/measure/confinement.h"
-#include "tuner/measure/runner_channel.h"
+#include "tuner/measure/confine/confinement.h"
 #include "tuner/measure/runner_process.h"
+#include "tuner/process/runner_channel.h"
 
 namespace mdh {
 

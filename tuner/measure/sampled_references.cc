@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/base/start_thread.h"
-#include "tuner/measure/child_process.h"
-#include "tuner/measure/clock.h"
+#include "tuner/process/child_process.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {

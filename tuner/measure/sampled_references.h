@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "core/expression/expression.h"
 #include "core/expression/interpreter.h"
-#include "tuner/measure/comparison.h"
+#include "tuner/measure/results/comparison.h"
 
 namespace mdh {
 

@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "core/base/status.h"
 #include "tuner/program/kernel_plan.h"
-#include "tuner/space/formula_number.h"
+#include "tuner/space/formula/formula_number.h"
 
 namespace mdh {
 

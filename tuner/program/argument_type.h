@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/base/status.h"
-#include "tuner/space/value.h"
+#include "tuner/space/formula/value.h"
 
 namespace mdh {
 

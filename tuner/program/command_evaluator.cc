@@ -12,7 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "tuner/measure/child_process.h"
+#include "tuner/process/child_process.h"
 
 namespace mdh {
 namespace {

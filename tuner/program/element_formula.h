@@ -7,8 +7,8 @@
 
 #include "absl/types/span.h"
 #include "core/base/status.h"
-#include "tuner/space/formula.h"
-#include "tuner/space/formula_number.h"
+#include "tuner/space/formula/formula.h"
+#include "tuner/space/formula/formula_number.h"
 
 namespace mdh {
 

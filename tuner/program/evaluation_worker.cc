@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tuner/measure/clock.h"
-#include "tuner/measure/file_descriptor.h"
-#include "tuner/measure/message_stream.h"
+#include "tuner/process/clock.h"
+#include "tuner/process/file_descriptor.h"
+#include "tuner/process/message_stream.h"
 #include "tuner/program/command_evaluator.h"
 #include "tuner/program/shell_command.h"
 

@@ -9,7 +9,7 @@
 namespace mdh {
 
 struct WorkerOptions {
-  int socket = -1;     // to the process that asks (tuner/measure/message_stream.h)
+  int socket = -1;     // to the process that asks (tuner/process/message_stream.h)
   std::string folder;  // for files of trials; removed if the process that asks is gone
   KernelDevices devices;
 };

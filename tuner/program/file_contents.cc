@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "tuner/measure/file_descriptor.h"
+#include "tuner/process/file_descriptor.h"
 
 namespace mdh {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tuner/measure/message_stream.h"
+#include "tuner/process/message_stream.h"
 
 namespace mdh {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/measure/process_session.h"
+#include "tuner/process/process_session.h"
 #include "tuner/program/evaluator.h"
 #include "tuner/program/program.h"
 

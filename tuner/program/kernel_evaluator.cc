@@ -9,9 +9,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "tuner/device/cuda_driver.h"
-#include "tuner/device/nvrtc.h"
-#include "tuner/device/opencl_driver.h"
+#include "tuner/device/cuda/cuda_driver.h"
+#include "tuner/device/cuda/nvrtc.h"
+#include "tuner/device/opencl/opencl_driver.h"
 #include "tuner/program/command_plan.h"
 #include "tuner/program/declared_names.h"
 

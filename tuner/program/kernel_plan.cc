@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "tuner/program/command_plan.h"
 #include "tuner/program/file_contents.h"
-#include "tuner/space/formula_names.h"
-#include "tuner/space/formula_text.h"
+#include "tuner/space/formula/formula_names.h"
+#include "tuner/space/formula/formula_text.h"
 
 namespace mdh {
 namespace {

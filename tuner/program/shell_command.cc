@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tuner/measure/clock.h"
-#include "tuner/measure/file_descriptor.h"
-#include "tuner/measure/process_state.h"
+#include "tuner/process/clock.h"
+#include "tuner/process/file_descriptor.h"
+#include "tuner/process/process_state.h"
 
 namespace mdh {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "tuner/space/formula_names.h"
+#include "tuner/space/formula/formula_names.h"
 
 namespace mdh {
 namespace {

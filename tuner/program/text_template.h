@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "tuner/space/value.h"
+#include "tuner/space/formula/value.h"
 
 namespace mdh {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "tuner/space/formula_text.h"
+#include "tuner/space/formula/formula_text.h"
 
 namespace mdh {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/base/status.h"
-#include "tuner/space/range.h"
+#include "tuner/space/formula/range.h"
 
 namespace mdh {
 

@@ -8,7 +8,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "tuner/search/history.h"
+#include "tuner/search/techniques/history.h"
 
 namespace mdh {
 namespace {

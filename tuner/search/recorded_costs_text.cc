@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "tuner/search/range_text.h"
 #include "tuner/search/recorded_costs.h"
-#include "tuner/space/formula_text.h"
+#include "tuner/space/formula/formula_text.h"
 
 namespace mdh {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "tuner/search/search_technique.h"
+#include "tuner/search/techniques/search_technique.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tuner/search/replay.h"
-#include "tuner/search/search_technique.h"
+#include "tuner/search/techniques/search_technique.h"
 
 namespace mdh {
 namespace {

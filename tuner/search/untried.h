@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "tuner/search/random_number.h"
+#include "tuner/search/techniques/random_number.h"
 #include "tuner/space/sample_without_replacement.h"
 #include "tuner/space/search_space.h"
 

@@ -11,8 +11,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
-#include "tuner/space/expansion.h"
-#include "tuner/space/level_plan.h"
+#include "tuner/space/levels/expansion.h"
+#include "tuner/space/levels/level_plan.h"
 
 namespace mdh {
 

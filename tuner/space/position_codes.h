@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "tuner/space/range.h"
+#include "tuner/space/formula/range.h"
 
 namespace mdh {
 

@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "tuner/space/level_order.h"
+#include "tuner/space/levels/level_order.h"
 
 namespace mdh {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "tuner/space/expansion.h"
-#include "tuner/space/level_plan.h"
+#include "tuner/space/levels/expansion.h"
+#include "tuner/space/levels/level_plan.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <random>
 
-#include "tuner/space/wide_integer.h"
+#include "tuner/space/levels/wide_integer.h"
 
 namespace mdh {
 

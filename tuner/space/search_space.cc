@@ -2,8 +2,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "tuner/space/diagram_queries.h"
-#include "tuner/space/nearest.h"
+#include "tuner/space/diagram/diagram_queries.h"
+#include "tuner/space/diagram/nearest.h"
 #include "tuner/space/random_number.h"
 #include "tuner/space/search_space_implementation.h"
 

@@ -20,8 +20,8 @@
 
 #include "absl/types/span.h"
 #include "core/base/status.h"
-#include "tuner/space/formula.h"
-#include "tuner/space/range.h"
+#include "tuner/space/formula/formula.h"
+#include "tuner/space/formula/range.h"
 
 namespace mdh {
 

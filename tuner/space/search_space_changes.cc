@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "tuner/space/diagram_queries.h"
+#include "tuner/space/diagram/diagram_queries.h"
 #include "tuner/space/preparation.h"
 #include "tuner/space/search_space_implementation.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tuner/space/construction.h"
+#include "tuner/space/diagram/construction.h"
 #include "tuner/space/preparation.h"
 #include "tuner/space/search_space_implementation.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/space/diagram.h"
+#include "tuner/space/diagram/diagram.h"
 #include "tuner/space/lazy_space.h"
 #include "tuner/space/position_codes.h"
 #include "tuner/space/search_space.h"

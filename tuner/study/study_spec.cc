@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tuner/space/formula_names.h"
-#include "tuner/space/formula_text.h"
+#include "tuner/space/formula/formula_names.h"
+#include "tuner/space/formula/formula_text.h"
 #include "tuner/study/study_spec_range.h"
 #include "tuner/study/study_spec_table.h"
 

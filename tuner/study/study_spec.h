@@ -14,7 +14,7 @@
 #include "mdh/v1/study.pb.h"
 #include "tuner/search/abort_condition.h"
 #include "tuner/search/search.h"
-#include "tuner/space/formula.h"
+#include "tuner/space/formula/formula.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {

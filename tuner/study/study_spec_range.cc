@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tuner/space/formula_text.h"
+#include "tuner/space/formula/formula_text.h"
 #include "tuner/study/study_spec.h"
 #include "tuner/study/study_spec_value.h"
 

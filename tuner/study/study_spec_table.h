@@ -5,8 +5,8 @@
 
 #include "core/base/status.h"
 #include "mdh/v1/study.pb.h"
-#include "tuner/space/formula.h"
-#include "tuner/space/range.h"
+#include "tuner/space/formula/formula.h"
+#include "tuner/space/formula/range.h"
 
 namespace mdh {
 

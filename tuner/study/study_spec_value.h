@@ -5,7 +5,7 @@
 
 #include "core/base/status.h"
 #include "google/protobuf/struct.pb.h"
-#include "tuner/space/value.h"
+#include "tuner/space/formula/value.h"
 
 namespace mdh {
 

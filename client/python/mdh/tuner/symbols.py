@@ -1,7 +1,7 @@
 """Symbols: tuning parameters, and what is computed of them, as text of formulas.
 
 Functions over parameters are run with symbols (tracing.py). The text is the daemon's syntax of
-formulas (tuner/space/formula_text.h), which is that of Python.
+formulas (tuner/space/formula/formula_text.h), which is that of Python.
 """
 
 from __future__ import annotations

@@ -1,0 +1,178 @@
+#include "tuner/decompositions/mdh_space_kind.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/decomposition/nest_constraints.h"
+
+namespace mdh {
+
+std::vector<int> Identity(size_t count) {
+  std::vector<int> identity(count);
+  std::iota(identity.begin(), identity.end(), 0);
+  return identity;
+}
+
+int MdhProblem::long_dimensions() const {
+  int count = 0;
+  for (int d = 0; d < rank(); ++d) count += size(d) > 1 ? 1 : 0;
+  return count;
+}
+
+std::vector<int> MdhProblem::DimensionsInTurn() const {
+  std::vector<int> dimensions = Identity(rank());
+  const auto is_fixed = [&](int d) { return is_ordered(d) && is_reduced(d); };
+  std::stable_sort(dimensions.begin(), dimensions.end(), [&](int a, int b) {
+    if (is_fixed(a) || is_fixed(b)) return is_fixed(a) && !is_fixed(b);
+    return size(a) > size(b);
+  });
+  return dimensions;
+}
+
+bool MdhSpaceKind::HasFixedParts() const {
+  for (int d = 0; d < problem_.rank(); ++d) {
+    if (!problem_.is_ordered(d)) continue;
+    if (OrderedPart(problem_.expression, problem_.numerics, d) < problem_.size(d)) return true;
+  }
+  return false;
+}
+
+void MdhSpaceKind::AddThreads(const Formula& log_parts, int steps) {
+  const int64_t cores = problem_.device.cores;
+  std::vector<int64_t> counts = {TuningParameters::kAllThreads, 1};
+  for (int64_t count = 2; count < cores; count *= 2) counts.push_back(count);
+  // Where cores run two threads each, one on each core may be best.
+  const bool has_half = std::find(counts.begin(), counts.end(), cores / 2) != counts.end();
+  if (cores % 2 == 0 && cores > 2 && !has_half) counts.push_back(cores / 2);
+  threads_ = builder_.Add("threads", counts);
+  const Formula threads = builder_.At(threads_);
+  const Formula one_part = log_parts == 0;
+  builder_.Require("one thread for one part",
+                   HasFixedParts() ? threads != 1 || one_part : (threads == 1) == one_part);
+  for (const int64_t count : counts) {
+    if (count == TuningParameters::kAllThreads || count == 1) continue;
+    builder_.Require(
+        absl::StrCat(count, " threads for as many parts"),
+        threads != count || (log_parts >= FloorLog(static_cast<double>(count), steps) &&
+                             log_parts <= FloorLog(static_cast<double>(cores), steps)));
+  }
+}
+
+void MdhSpaceKind::ReadThreads(const TuningParameters& p, Configuration& configuration) const {
+  bool has_parts = HasFixedParts();
+  for (int d = 0; d < problem_.rank(); ++d) {
+    has_parts = has_parts || (!problem_.is_ordered(d) && p.tile[0][d] < problem_.size(d));
+  }
+  const auto& range = builder_.parameters()[static_cast<size_t>(threads_)].range;
+  int64_t& code = configuration[static_cast<size_t>(threads_)];
+  code = has_parts ? int64_t{TuningParameters::kAllThreads} : 1;
+  for (uint32_t n = 0; n < range.size(); ++n) {
+    const bool is_listed = range.CodeAt(n) == p.threads;
+    if (has_parts && is_listed && (p.threads != 1 || HasFixedParts())) code = p.threads;
+  }
+}
+
+namespace {
+
+// The same copies, where they are made, and how.
+bool IsSameInput(const NestShape& shape, int b, const NestShape& other, const InputParameters& x,
+                 const InputParameters& y, bool has_regions) {
+  if (x.stage_layer != y.stage_layer || x.strip_dimension != y.strip_dimension) return false;
+  if (x.stage_layer != InputParameters::kInPlace && x.layout != y.layout) return false;
+  if (x.padding != y.padding || x.copy_width != y.copy_width) return false;
+  if (x.copy_stages != y.copy_stages || x.copy_mode != y.copy_mode) return false;
+  if (!has_regions) return true;
+  const auto copies = [b](const NestShape& nest) {
+    std::vector<std::pair<int, std::pair<int, std::vector<int>>>> found;
+    for (const int place : nest.CopyPlaces(b)) {
+      int active = 0;  // loops around the copy
+      for (int n = 0; n < place; ++n) {
+        active += nest.levels()[n].parts > 1 && !nest.is_parallel(n) ? 1 : 0;
+      }
+      found.push_back({active, {nest.InputRegion(b, place), nest.LayoutAt(b, place)}});
+    }
+    return found;
+  };
+  return copies(shape) == copies(other);
+}
+
+// A level with several parts as far as it has an effect.
+using ActiveLevel = std::array<int, 6>;
+
+// Loops in their order, then cores: where those stand among the loops has no effect, nor has where
+// results of kept dimensions would combine.
+std::vector<ActiveLevel> ActiveLevels(const NestShape& nest, bool has_regions) {
+  std::vector<ActiveLevel> loops, cores;
+  for (int n = 0; n < nest.count(); ++n) {
+    const NestShape::Level& level = nest.levels()[n];
+    if (level.parts == 1) continue;
+    ActiveLevel active = {
+        level.level.layer, level.level.dimension, static_cast<int>(level.role), 0, 0, 0};
+    if (has_regions && nest.is_reduced(n)) active[4] = nest.OutputRegion(0, n);
+    if (!nest.is_parallel(n)) {
+      if (has_regions) active[4] = nest.OutputRegion(0, n);
+      loops.push_back(active);
+      continue;
+    }
+    for (const NestShape::Level& other : nest.levels()) {  // places along the axes
+      const bool is_before = other.role == level.role && other.parts > 1 &&
+                             other.assigned.dimension < level.assigned.dimension;
+      active[3] += is_before ? 1 : 0;
+    }
+    if (nest.is_thread(n)) active[5] = static_cast<int>(nest.Lanes(n));
+    cores.push_back(active);
+  }
+  std::sort(cores.begin(), cores.end());
+  loops.insert(loops.end(), cores.begin(), cores.end());
+  return loops;
+}
+
+bool IsSameNest(const NestShape& a, const NestShape& b, bool has_regions) {
+  if (ActiveLevels(a, has_regions) != ActiveLevels(b, has_regions)) return false;
+  return !has_regions || (a.AccumulatorElements() == b.AccumulatorElements() &&
+                          a.AccumulatesInSharedMemory() == b.AccumulatesInSharedMemory());
+}
+
+PhaseParameters PhaseOf(const std::optional<PhaseParameters>& apart, const TuningParameters& p) {
+  return apart.value_or(p.phase);
+}
+
+}  // namespace
+
+bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const TuningParameters& b) {
+  if (a.system_model != b.system_model || a.fused != b.fused) return false;
+  if (a.tile != b.tile || a.numerics != b.numerics) return false;
+  const bool tiles = UsesRegisterTiles(problem.model, a);
+  if (tiles != UsesRegisterTiles(problem.model, b)) return false;
+  for (const TuningParameters* p : {&a, &b}) {
+    if (!(PhaseOf(p->scalar_phase, *p) == p->phase)) return false;
+    if (!(PhaseOf(p->recomposition_phase, *p) == p->phase)) return false;
+  }
+  if (a.unroll != b.unroll || a.independent_accumulators != b.independent_accumulators)
+    return false;
+  if (a.streams_results != b.streams_results || a.prefetch != b.prefetch) return false;
+  if (a.remainder != b.remainder || a.resident_blocks != b.resident_blocks) return false;
+  if (a.early_launches != b.early_launches || a.combine_blocks != b.combine_blocks) return false;
+  if (a.threads != b.threads) return false;
+  if (!(a.scan == b.scan) || !(a.keyed == b.keyed)) return false;
+  if (a.accumulate_in != b.accumulate_in || a.compiler != b.compiler) return false;
+  if (a.inputs.size() != b.inputs.size()) return false;
+  const NestShape nest(problem.expression, problem.model, a);
+  const NestShape other(problem.expression, problem.model, b);
+  // Caches copy by themselves: regions have no effect on code.
+  const bool has_regions = problem.model.memory == MemoryKind::kExplicit;
+  if (!IsSameNest(nest, other, has_regions)) return false;
+  for (size_t n = 0; n < a.inputs.size(); ++n) {
+    if (!IsSameInput(nest, static_cast<int>(n), other, a.inputs[n], b.inputs[n], has_regions)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace mdh

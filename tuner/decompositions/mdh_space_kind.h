@@ -1,0 +1,90 @@
+// What the spaces of register tiles and those of levels have in common for MdhSpace.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/expression/expression.h"
+#include "tuner/decompositions/mdh_space_parts.h"
+
+namespace mdh {
+
+// Limits of CPUs: cores take turns with more parts than this, and combine more partial results,
+// only at a loss.
+inline constexpr int64_t kPartsPerCore = 64;
+inline constexpr int64_t kSlotsPerCore = 4;
+
+// An expression on a device.
+struct MdhProblem {
+  Expression expression;                // whose dimensions are fused
+  FusedDimensions fused;                // which of them are
+  std::vector<int64_t> separate_sizes;  // of the dimensions before that
+  SystemModel model;
+  DeviceDescription device;
+  NumericsPolicy numerics;
+
+  int rank() const { return expression.rank(); }
+  // Dimensions that can be cut: those of more than one point.
+  int long_dimensions() const;
+  int64_t size(int d) const { return expression.dimensions()[d].size; }
+  const std::string& name(int d) const { return expression.dimensions()[d].name; }
+  bool is_reduced(int d) const { return expression.is_reduction(d); }
+  // Whether the policy fixes the order in which values along d are combined.
+  bool is_ordered(int d) const {
+    return numerics != NumericsPolicy::kReassociate &&
+           !expression.combine_operators()[d].is_concat();
+  }
+  // The order in which the space goes through the dimensions: what the policy orders first, then
+  // long ones first, so that the many part counts of those meet few different products.
+  std::vector<int> DimensionsInTurn() const;
+};
+
+// Immutable after construction.
+class MdhSpaceKind {
+ public:
+  explicit MdhSpaceKind(MdhProblem problem) : problem_(std::move(problem)) {}
+  virtual ~MdhSpaceKind() = default;
+
+  const MdhProblem& problem() const { return problem_; }
+  const SpaceBuilder& builder() const { return builder_; }
+
+  virtual TuningParameters Decode(absl::Span<const int64_t> configuration) const = 0;
+  // The codes that can be read off, any others elsewhere. Expects a table of extents of this rank
+  // and as many layers, and parameters for as many inputs.
+  virtual Configuration Read(const TuningParameters& parameters) const = 0;
+
+ protected:
+  // Targets with caches: how many threads a call has, by the parts of the computation that cores
+  // take, apart from those that the policy fixes. One part needs no other thread than the caller's;
+  // fewer parts than cores may have fewer threads. `log_parts`: of their number, `steps` per
+  // doubling, rounded up.
+  void AddThreads(const Formula& log_parts, int steps);
+  int ThreadsOf(absl::Span<const int64_t> configuration) const {
+    return static_cast<int>(configuration[static_cast<size_t>(threads_)]);
+  }
+  void ReadThreads(const TuningParameters& parameters, Configuration& configuration) const;
+
+  MdhProblem problem_;
+  SpaceBuilder builder_;
+
+ private:
+  bool HasFixedParts() const;
+  int threads_ = -1;
+};
+
+std::unique_ptr<MdhSpaceKind> RegisterTileSpace(MdhProblem problem);
+std::unique_ptr<MdhSpaceKind> NestSpace(MdhProblem problem);
+
+// Whether both say the same, apart from choices without effect: places of levels with one part,
+// layouts without copies.
+bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const TuningParameters& b);
+
+// 0 .. count-1.
+std::vector<int> Identity(size_t count);
+
+}  // namespace mdh

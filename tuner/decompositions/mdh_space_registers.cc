@@ -1,0 +1,272 @@
+// The parameters of configurations with register tiles, and which values of them go together.
+#include "tuner/decompositions/mdh_space_registers.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/choose/tile_choice.h"
+#include "codegen/lower/tiles/narrow_reduction.h"
+#include "core/decomposition/constraints.h"
+
+namespace mdh {
+
+RegisterDecompositions::RegisterDecompositions(MdhProblem given)
+    : MdhSpaceKind(std::move(given)),
+      p_(problem_),
+      e_(problem_.expression),
+      innermost_(InnermostMemoryLayer(problem_.model)),
+      lanes_layer_(problem_.model.LayerWith(LayerRole::kLanes) - 1),
+      has_registers_(problem_.model.LayerWith(LayerRole::kRegisters) >= 0),
+      turn_(problem_.DimensionsInTurn()),
+      orders_(innermost_ + 1) {
+  if (lanes_layer_ < 0) lanes_layer_ = -1;
+  AddLanes();
+  AddChains();
+  AddStores();
+  for (int b = 0; b < std::ssize(e_.inputs()); ++b) AddStaging(b);
+  for (const int d : turn_) AddDimension(d);
+  AddLimits();
+  accumulate_ = builder_.Add(
+      "accumulate", e_.has_reduction() ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1});
+  LimitStores();
+  prefetch_ = builder_.Add(
+      "prefetch", e_.has_reduction() ? std::vector<int64_t>{0, 2, 8, 32} : std::vector<int64_t>{0});
+  AddRemainder();
+  compiler_ = builder_.Add("compiler", CompilerValues(p_.device));
+}
+
+// ---- Lanes and chains ----
+
+// Whether neighbours along d are neighbours in a buffer; of few dimensions, any may be.
+bool RegisterDecompositions::IsAlongRows(int d) const {
+  if (p_.long_dimensions() <= kCopyRank) return true;
+  const auto is_along = [d](const Buffer& buffer) {
+    return !buffer.extents.empty() && buffer.accesses[0].indices.back().coefficients[d] != 0;
+  };
+  return std::any_of(e_.inputs().begin(), e_.inputs().end(), is_along) ||
+         std::any_of(e_.outputs().begin(), e_.outputs().end(), is_along);
+}
+
+std::vector<int64_t> RegisterDecompositions::VectorDimensions() const {
+  std::vector<int64_t> dimensions = {-1};
+  for (int d = 0; lanes_layer_ >= 0 && d < p_.rank(); ++d) {
+    const bool is_free = !p_.is_reduced(d) || (!p_.is_ordered(d) && e_.reduction().identity());
+    if (p_.size(d) >= 2 && is_free && IsAlongRows(d)) dimensions.push_back(d);
+  }
+  return dimensions;
+}
+
+// A quarter of a vector up to two, of the widest type or of short integers that are added up.
+std::vector<int64_t> RegisterDecompositions::LaneCounts() const {
+  int64_t longest = 1;
+  for (int d = 0; d < p_.rank(); ++d) longest = std::max(longest, p_.size(d));
+  const int64_t full = std::max<int64_t>(2, FullLanes(e_, p_.device));
+  int64_t most = 2 * full;
+  if (const std::optional<NarrowReduction> narrow = NarrowReductionOf(e_)) {
+    most = std::max<int64_t>(most, p_.device.simd_bytes / narrow->widest_bytes);
+  }
+  std::vector<int64_t> counts = {1};
+  for (int64_t n = 2; n <= std::min<int64_t>({most, longest, kMaxLanes}); n *= 2) {
+    if (n * 4 >= full) counts.push_back(n);
+  }
+  if (counts.size() == 1) counts.push_back(2);
+  return counts;
+}
+
+void RegisterDecompositions::AddLanes() {
+  const std::vector<int64_t> dimensions = VectorDimensions();
+  lane_counts_ = dimensions.size() > 1 ? LaneCounts() : std::vector<int64_t>{1};
+  vector_dimension_ = builder_.Add("vector_dimension", dimensions);
+  lanes_ = builder_.Add("lanes", lane_counts_);
+  const Formula along = builder_.At(vector_dimension_), count = builder_.At(lanes_);
+  if (lane_counts_.size() > 1) {
+    builder_.Require("lanes are along a dimension", (along == -1) == (count == 1));
+  }
+  lanes_of_.assign(p_.rank(), Formula(1));
+  has_lanes_.assign(p_.rank(), false);
+  for (const int64_t d : dimensions) {
+    if (d < 0) continue;
+    lanes_of_[d] = If(along == d, count, 1);
+    has_lanes_[d] = true;
+    const int64_t most = std::max<int64_t>(p_.size(static_cast<int>(d)), 2);
+    if (lane_counts_.back() <= most) continue;
+    builder_.Require("lanes are in the dimension", along != d || count <= most);
+  }
+}
+
+void RegisterDecompositions::AddChains() {
+  const bool possible = p_.numerics == NumericsPolicy::kReassociate && e_.has_reduction() &&
+                        e_.reduction().identity();
+  chains_ = builder_.Add("chains", possible ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0});
+}
+
+// ---- Stores ----
+
+// Along which dimensions neighbours are neighbours in all outputs.
+bool RegisterDecompositions::IsAlongOutputs(int d) const {
+  return std::all_of(e_.outputs().begin(), e_.outputs().end(), [d](const Buffer& buffer) {
+    return buffer.accesses.size() == 1 && buffer.Linearized(0).coefficients[d] == 1;
+  });
+}
+
+// Only outputs that caches do not keep anyway are worth to go past them.
+void RegisterDecompositions::AddStores() {
+  int64_t bytes = 0;
+  for (const Buffer& buffer : e_.outputs()) bytes += buffer.size_bytes();
+  std::vector<int64_t> ways = {0};
+  if (bytes > p_.device.l2_bytes && !e_.has_prefix_sum()) {
+    for (int d = 0; d < p_.rank() && ways.size() == 1; ++d) {
+      if (has_lanes_[d] && !p_.is_reduced(d) && IsAlongOutputs(d)) ways.push_back(1);
+    }
+  }
+  stores_ = builder_.Add("stores", std::move(ways));
+  if (builder_.Largest(stores_) == 0) return;
+  for (int d = 0; d < p_.rank(); ++d) {
+    if (!has_lanes_[d] || (!p_.is_reduced(d) && IsAlongOutputs(d))) continue;
+    builder_.Require(absl::StrCat("streamed neighbours are along outputs, not ", p_.name(d)),
+                     builder_.At(stores_) == 0 || builder_.At(vector_dimension_) != d);
+  }
+  builder_.Require("vectors are streamed",
+                   builder_.At(stores_) == 0 || builder_.At(vector_dimension_) != -1);
+}
+
+// Results that are combined in memory are read again.
+void RegisterDecompositions::LimitStores() {
+  if (builder_.Largest(stores_) == 0 || !e_.has_reduction()) return;
+  const Formula is_cached = builder_.At(stores_) == 0;
+  builder_.Require("streamed results accumulate in registers",
+                   is_cached || builder_.At(accumulate_) == 1);
+  for (int d = 0; d < p_.rank(); ++d) {
+    if (!p_.is_reduced(d) || p_.size(d) == 1) continue;
+    const Formula whole = dimensions_.at(d).outer(LevelOf(innermost_)) >= p_.size(d);
+    builder_.Require(absl::StrCat("streamed results have all of ", p_.name(d)), is_cached || whole);
+  }
+}
+
+// ---- Remainders ----
+
+// Whole vectors are a way of their own only where a dimension with lanes is no multiple of them.
+void RegisterDecompositions::AddRemainder() {
+  std::vector<int64_t> ways = {static_cast<int64_t>(Remainder::kVariants)};
+  Formula has_narrow = false;
+  bool may_overlap = false;
+  for (int d = 0; d < p_.rank(); ++d) {
+    if (p_.is_reduced(d) || p_.size(d) == 1) continue;
+    may_overlap = true;
+    if (!has_lanes_[d]) continue;
+    has_narrow = has_narrow || (builder_.At(vector_dimension_) == d &&
+                                Formula(p_.size(d)) % builder_.At(lanes_) != 0);
+  }
+  const bool may_be_narrow = lane_counts_.size() > 1 && may_overlap;
+  if (may_be_narrow) ways.push_back(static_cast<int64_t>(Remainder::kVectors));
+  if (may_overlap) ways.push_back(static_cast<int64_t>(Remainder::kOverlap));
+  remainder_ = builder_.Add("remainder", std::move(ways));
+  if (!may_be_narrow) return;
+  builder_.Require(
+      "whole vectors instead of narrower ones",
+      builder_.At(remainder_) != static_cast<int64_t>(Remainder::kVectors) || has_narrow);
+}
+
+// ---- Packed copies ----
+
+void RegisterDecompositions::AddStaging(int b) {
+  const Buffer& buffer = e_.inputs()[b];
+  const auto inputs = static_cast<double>(e_.inputs().size());
+  std::vector<int64_t> layers = {InputParameters::kInPlace}, strips = {-1};
+  if (CanStage(buffer)) {
+    // A last strip that is stored whole at most doubles a copy.
+    if (CanStageWhole(buffer) &&
+        2 * static_cast<double>(buffer.size_bytes()) <= WholeBytes() / inputs) {
+      layers.push_back(InputParameters::kWholeBuffer);
+    }
+    // Over many dimensions, copies of parts would couple all of them.
+    for (int l = 0; l < innermost_ && p_.long_dimensions() <= kCopyRank; ++l) {
+      if (p_.model.layers[l].role == LayerRole::kMemory) layers.push_back(l);
+    }
+    for (int x = 0; x < std::ssize(buffer.extents); ++x) {
+      const int d = PlainDimension(buffer, x);
+      const bool is_tiled = d >= 0 && p_.size(d) > 1 && (!p_.is_ordered(d) || has_lanes_[d]);
+      if (is_tiled) strips.push_back(x);
+    }
+  }
+  Staging staging;
+  staging.layer = builder_.Add(absl::StrCat("stage_", buffer.name), std::move(layers));
+  staging.strip = builder_.Add(absl::StrCat("strip_", buffer.name), std::move(strips));
+  const Formula is_copied = builder_.At(staging.layer) != InputParameters::kInPlace;
+  builder_.Require(absl::StrCat("strips of ", buffer.name, " are of a copy"),
+                   is_copied || builder_.At(staging.strip) == -1);
+  staging.layout.Add(builder_, absl::StrCat("layout_", buffer.name),
+                     static_cast<int>(buffer.extents.size()), is_copied);
+  staging_.push_back(std::move(staging));
+}
+
+// ---- Tiles ----
+
+// Part counts that are offered; beyond, neighbours differ too little to be worth a trial.
+const std::vector<int64_t>& RegisterDecompositions::PartsOfLoops() const {
+  static const auto* const fewer = new std::vector<int64_t>{
+      1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024};
+  if (p_.long_dimensions() > kMiddleRank) return *fewer;
+  static const auto* const counts = new std::vector<int64_t>{
+      1,  2,  3,  4,  5,  6,  7,   8,   10,  12,  14,  16,  20,  24,  28,  32,
+      40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 384, 512, 768, 1024};
+  return *counts;
+}
+
+void RegisterDecompositions::AddDimension(int d) {
+  DimensionParts& parts =
+      dimensions_.emplace(d, DimensionParts(p_.size(d), lanes_of_[d])).first->second;
+  const std::string& dimension = p_.name(d);
+  const auto name = [&](const std::string& layer) {
+    return absl::StrCat("parts_", layer, "_", dimension);
+  };
+  if (p_.is_ordered(d)) {
+    AddOrderedLevels(d, parts);
+  } else {
+    std::vector<int64_t> vectors(kMaxRegisterFactor);
+    for (int64_t n = 0; n < kMaxRegisterFactor; ++n) vectors[n] = n + 1;
+    if (has_registers_) {
+      parts.AddLevel(builder_, name("RM"), vectors);
+      builder_.Require(absl::StrCat("vectors of ", dimension),
+                       parts.parts(0) <= kMaxRegisterFactor);
+    }
+    for (int l = innermost_; l > 0; --l) {
+      parts.AddLevel(builder_, name(p_.model.layers[l].name), PartsOfLoops());
+      AddOrder(l, d, parts);
+    }
+  }
+  AddOrder(0, d, parts);
+}
+
+void RegisterDecompositions::AddOrder(int l, int d, const DimensionParts& parts) {
+  orders_[l].Add(builder_, absl::StrCat("order_", p_.model.layers[l].name, "_", p_.name(d)), d,
+                 parts.parts(LevelOf(l)) > 1, p_.is_ordered(d) && p_.is_reduced(d));
+}
+
+// One loop over what the policy says that a core has.
+void RegisterDecompositions::AddOrderedLevels(int d, DimensionParts& parts) {
+  const int64_t part = OrderedPart(e_, p_.numerics, d);
+  const std::string& dimension = p_.name(d);
+  if (has_registers_) parts.AddLevel(builder_, absl::StrCat("parts_RM_", dimension), {}, false);
+  for (int l = innermost_; l > 0; --l) {
+    std::vector<int64_t> counts;
+    if (l == innermost_ && part < p_.size(d)) {
+      for (const int64_t lanes : lane_counts_) {
+        if (part % lanes == 0) counts.push_back(part / lanes);
+      }
+      std::sort(counts.begin(), counts.end());
+    }
+    parts.AddLevel(builder_, absl::StrCat("parts_", p_.model.layers[l].name, "_", dimension),
+                   counts, l == innermost_ && part == p_.size(d));
+    AddOrder(l, d, parts);
+  }
+  builder_.Require(absl::StrCat("part of ", dimension, " that the order of values fixes"),
+                   parts.outer(LevelOf(innermost_)) == part);
+}
+
+std::unique_ptr<MdhSpaceKind> RegisterTileSpace(MdhProblem problem) {
+  return std::make_unique<RegisterDecompositions>(std::move(problem));
+}
+
+}  // namespace mdh

@@ -1,0 +1,82 @@
+// The space of configurations with register tiles, for CPUs.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "tuner/decompositions/mdh_space_kind.h"
+
+namespace mdh {
+
+class RegisterDecompositions : public MdhSpaceKind {
+ public:
+  explicit RegisterDecompositions(MdhProblem problem);
+
+  TuningParameters Decode(absl::Span<const int64_t> configuration) const override;
+  Configuration Read(const TuningParameters& parameters) const override;
+
+ private:
+  // By dimensions of more than one point.
+  static constexpr int kExactRank = 2;   // up to here, products of operations are exact
+  static constexpr int kMiddleRank = 3;  // beyond, they are rounded to powers of two
+  static constexpr int kCopyRank = 5;    // beyond, parts of inputs are not copied
+  static constexpr int64_t kMaxRegisterFactor = 16;
+
+  // Copies of an input; numbers of parameters.
+  struct Staging {
+    int layer, strip;
+    PermutationDigits layout;
+  };
+
+  // ---- Parameters (mdh_space_registers.cc) ----
+  void AddLanes();
+  void AddChains();
+  void AddStores();
+  void LimitStores();
+  void AddRemainder();
+  void AddStaging(int b);
+  void AddDimension(int d);
+  void AddOrder(int l, int d, const DimensionParts& parts);
+  void AddOrderedLevels(int d, DimensionParts& parts);
+  bool IsAlongRows(int d) const;
+  std::vector<int64_t> VectorDimensions() const;
+  std::vector<int64_t> LaneCounts() const;
+  bool IsAlongOutputs(int d) const;
+  const std::vector<int64_t>& PartsOfLoops() const;
+  // Level 0 is the register tile where there are registers; the last one is what a core has.
+  int LevelOf(int layer) const { return innermost_ - layer + (has_registers_ ? 1 : 0); }
+  Formula RegisterTile(int d) const { return dimensions_.at(d).outer(has_registers_ ? 0 : -1); }
+
+  // ---- Limits (mdh_space_registers_limits.cc) ----
+  void AddLimits();
+  void LimitCopies(int b);
+  double WholeBytes() const;
+  double OperationLimit() const;
+  double MaxSlots() const;
+  int64_t MostRegistersOfVector() const;
+  Formula RegistersOfVector() const;
+  Formula Pieces(const Formula& points, int d) const;
+
+  // ---- Configurations (mdh_space_registers_decode.cc) ----
+  int64_t LanesOf(absl::Span<const int64_t> c, int d) const {
+    return c[vector_dimension_] == d ? c[lanes_] : 1;
+  }
+  std::vector<bool> HasParts(const TuningParameters& p, int layer) const;
+
+  const MdhProblem& p_;
+  const Expression& e_;
+  const int innermost_;  // layer of the register tiles
+  int lanes_layer_;      // layer whose tiles are the lanes, or -1
+  const bool has_registers_;
+  const std::vector<int> turn_;
+
+  int vector_dimension_, lanes_, chains_, stores_, accumulate_, prefetch_, remainder_, compiler_;
+  std::vector<int64_t> lane_counts_;
+  std::vector<Formula> lanes_of_;
+  std::vector<bool> has_lanes_;
+  std::vector<Staging> staging_;
+  std::map<int, DimensionParts> dimensions_;
+  std::vector<OrderDigits> orders_;
+};
+
+}  // namespace mdh

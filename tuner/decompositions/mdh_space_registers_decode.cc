@@ -1,0 +1,85 @@
+// From configurations to tuning parameters of register tiles and back.
+#include <algorithm>
+
+#include "tuner/decompositions/mdh_space_registers.h"
+
+namespace mdh {
+
+// Dimensions with more than one part at a layer: those whose place in the order matters.
+std::vector<bool> RegisterDecompositions::HasParts(const TuningParameters& p, int layer) const {
+  std::vector<bool> has_parts(p_.rank());
+  for (int d = 0; d < p_.rank(); ++d) {
+    has_parts[d] = (layer == 0 ? p_.size(d) : p.tile[layer - 1][d]) > p.tile[layer][d];
+  }
+  return has_parts;
+}
+
+TuningParameters RegisterDecompositions::Decode(absl::Span<const int64_t> c) const {
+  TuningParameters p;
+  p.system_model = p_.model.name;
+  p.numerics = p_.numerics;
+  p.tile.assign(p_.model.layers.size(), std::vector<int64_t>(p_.rank(), 1));
+  for (int d = 0; d < p_.rank(); ++d) {
+    const int64_t lanes = LanesOf(c, d);
+    const std::vector<int64_t> extents = dimensions_.at(d).Extents(c, lanes);
+    for (int l = 0; l <= innermost_; ++l) {
+      const int level = LevelOf(l) - 1;
+      p.tile[l][d] = level < 0 ? lanes : extents[level];
+    }
+    for (int l = innermost_ + 1; l <= lanes_layer_; ++l) p.tile[l][d] = lanes;
+  }
+  std::vector<std::vector<int>> orders(p_.model.layers.size(), Identity(p_.rank()));
+  for (int l = 0; l <= innermost_; ++l) orders[l] = orders_[l].Order(c, HasParts(p, l), p_.rank());
+  p.phase.order = NestedOrder(orders);
+  for (const Staging& staging : staging_) {
+    p.inputs.push_back({.stage_layer = static_cast<int>(c[staging.layer]),
+                        .layout = staging.layout.Permutation(c),
+                        .strip_dimension = static_cast<int>(c[staging.strip])});
+  }
+  p.accumulate_in = static_cast<AccumulateIn>(c[accumulate_]);
+  p.independent_accumulators = c[chains_] == 1;
+  p.streams_results = c[stores_] == 1;
+  p.prefetch = static_cast<int>(c[prefetch_]);
+  p.remainder = static_cast<Remainder>(c[remainder_]);
+  p.threads = ThreadsOf(c);
+  p.compiler = static_cast<Compiler>(c[compiler_]);
+  return p;
+}
+
+Configuration RegisterDecompositions::Read(const TuningParameters& p) const {
+  Configuration c(builder_.parameters().size(), 0);
+  c[vector_dimension_] = -1;
+  c[lanes_] = 1;
+  for (int d = 0; lanes_layer_ > 0 && d < p_.rank(); ++d) {
+    if (p.tile[lanes_layer_][d] == 1) continue;
+    c[vector_dimension_] = d;
+    c[lanes_] = p.tile[lanes_layer_][d];
+  }
+  for (int d = 0; d < p_.rank(); ++d) {
+    std::vector<int64_t> extents;
+    for (int l = innermost_; l >= 0; --l) {
+      if (LevelOf(l) > 0) extents.push_back(p.tile[l][d]);
+    }
+    dimensions_.at(d).Read(extents, LanesOf(c, d), c);
+  }
+  for (int l = 0; l <= innermost_; ++l) {
+    orders_[l].Read(OrderOfLayer(p.phase, l), HasParts(p, l), c);
+  }
+  for (size_t b = 0; b < staging_.size(); ++b) {
+    const InputParameters& input = p.inputs[b];
+    c[staging_[b].layer] = input.stage_layer;
+    c[staging_[b].strip] = input.strip_dimension;
+    const bool is_copied = input.stage_layer != InputParameters::kInPlace;
+    if (is_copied) staging_[b].layout.Read(input.layout, c);
+  }
+  c[accumulate_] = static_cast<int64_t>(p.accumulate_in);
+  c[chains_] = p.independent_accumulators ? 1 : 0;
+  c[stores_] = p.streams_results ? 1 : 0;
+  c[prefetch_] = p.prefetch;
+  c[remainder_] = static_cast<int64_t>(p.remainder);
+  ReadThreads(p, c);
+  c[compiler_] = static_cast<int64_t>(p.compiler);
+  return c;
+}
+
+}  // namespace mdh

@@ -1,0 +1,171 @@
+#include "tuner/measure/executor/device_kernels.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kKernelThreads = 256;
+constexpr int64_t kKernelSteps = 4096;  // of every chain
+constexpr int64_t kChains = 8;
+
+// What both languages call differently.
+constexpr char kCudaWords[] = R"(#define KERNEL extern "C" __global__ void
+#define GLOBAL
+#define THREAD ((size_t)blockIdx.x * blockDim.x + threadIdx.x)
+#define THREADS ((size_t)gridDim.x * blockDim.x)
+#define FMA(a, b, c) ((a) * (b) + (c))
+typedef float4 quad;
+typedef uint4 bits;
+typedef unsigned long long wide;
+)";
+constexpr char kOpenClWords[] = R"(#define KERNEL __kernel void
+#define GLOBAL __global
+#define THREAD get_global_id(0)
+#define THREADS get_global_size(0)
+#define FMA(a, b, c) fma((a), (b), (c))
+typedef float4 quad;
+typedef uint4 bits;
+typedef ulong wide;
+)";
+constexpr char kOpenClDouble[] = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
+
+constexpr char kCanary[] = R"(KERNEL mdh_canary_0(GLOBAL const float* in, GLOBAL float* out) {
+  const size_t i = THREAD;
+  if (i < $0) out[i] = in[i] + in[$0 - 1 - i];
+}
+)";
+
+// 16 bytes at a time, then the rest.
+constexpr char kEquality[] =
+    R"(KERNEL mdh_equality_0(GLOBAL const bits* a, GLOBAL const bits* b, GLOBAL wide* answer) {
+  const size_t bytes = (size_t)answer[0], whole = bytes / 16;
+  unsigned int differs = 0;
+  for (size_t i = THREAD; i < whole; i += THREADS) {
+    const bits x = a[i], y = b[i];
+    differs |= (x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w);
+  }
+  GLOBAL const unsigned char* rest_a = (GLOBAL const unsigned char*)a;
+  GLOBAL const unsigned char* rest_b = (GLOBAL const unsigned char*)b;
+  for (size_t i = 16 * whole + THREAD; i < bytes; i += THREADS) differs |= rest_a[i] ^ rest_b[i];
+  if (differs != 0) answer[1] = 1;
+}
+)";
+
+// $0 type, $1 steps, $2 vector type, $3 lanes to sum up. Factors come from memory that holds NaN
+// or anything: they are made finite, but the compiler does not know them.
+constexpr char kArithmeticKernel[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLOBAL char* scratch) {
+  const $0 factor = ($0)(scratch[0] == 1 ? 0.5 : 0.999), addend = ($0)(scratch[1] == 1 ? 2 : 0.001);
+  $0 c0 = ($0)THREAD, c1 = c0 + 1, c2 = c0 + 2, c3 = c0 + 3;
+  $0 c4 = c0 + 4, c5 = c0 + 5, c6 = c0 + 6, c7 = c0 + 7;
+  for (int step = 0; step < $1; ++step) {
+    c0 = FMA(c0, factor, addend);
+    c1 = FMA(c1, factor, addend);
+    c2 = FMA(c2, factor, addend);
+    c3 = FMA(c3, factor, addend);
+    c4 = FMA(c4, factor, addend);
+    c5 = FMA(c5, factor, addend);
+    c6 = FMA(c6, factor, addend);
+    c7 = FMA(c7, factor, addend);
+  }
+  const $0 sum = c0 + c1 + c2 + c3 + c4 + c5 + c6 + c7;
+  if (sum == ($0)12345 || THREAD < $2) out[THREAD % $2] = (float)sum;
+}
+)";
+
+// $0 elements of 16 bytes, $1 outputs.
+constexpr char kRead[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLOBAL char* scratch) {
+  GLOBAL const quad* data = (GLOBAL const quad*)scratch;
+  float sum = 0;
+  for (size_t i = THREAD; i < $0; i += THREADS) {
+    const quad value = data[i];
+    sum += value.x + value.y + value.z + value.w;
+  }
+  if (sum == 12345.0f || THREAD < $1) out[THREAD % $1] = sum;
+}
+)";
+constexpr char kCopyKernel[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLOBAL char* scratch) {
+  GLOBAL quad* data = (GLOBAL quad*)scratch;
+  for (size_t i = THREAD; i < $0; i += THREADS) data[$0 + i] = data[i];
+  if (THREAD < $1) out[THREAD] = 1;
+}
+)";
+constexpr char kEmptyKernel[] = R"(KERNEL mdh_peak_0(GLOBAL float* out) {
+  if (THREAD < $0) out[THREAD] = 1;
+}
+)";
+
+Kernel MakeKernel(DeviceKind kind, const std::string& entry, const std::string& body,
+                  int64_t blocks, int64_t threads) {
+  const bool is_cuda = kind == DeviceKind::kCuda;
+  Kernel kernel;
+  kernel.entry = entry;
+  kernel.language = is_cuda ? "CUDA C++" : "OpenCL C";
+  kernel.source = (is_cuda ? kCudaWords : kOpenClWords) + body;
+  kernel.launches = {{entry + "_0", {{blocks, 1, 1}, {threads, 1, 1}}}};
+  return kernel;
+}
+
+// Few, long threads where cores run them one after the other; many where they hide latencies.
+bool IsGpu(const DeviceDescription& device) { return device.blocks.warp_size > 1; }
+
+int64_t Blocks(const DeviceDescription& device) {
+  return static_cast<int64_t>(device.blocks.multiprocessors) * (IsGpu(device) ? 16 : 4);
+}
+
+int64_t Threads(const DeviceDescription& device) {
+  return std::min<int64_t>(kKernelThreads, device.blocks.max_threads_per_block);
+}
+
+PeakKernel MakePeak(const DeviceDescription& device, const std::string& body, int64_t scratch_bytes,
+                    double work) {
+  PeakKernel peak = {MakeKernel(device.kind, "mdh_peak", body, Blocks(device), Threads(device)),
+                     work};
+  peak.kernel.scratch_bytes = scratch_bytes;
+  return peak;
+}
+
+}  // namespace
+
+Kernel CanaryKernel(DeviceKind kind) {
+  Kernel kernel =
+      MakeKernel(kind, "mdh_canary", absl::Substitute(kCanary, kCanaryElements), 16, 64);
+  kernel.arguments = {{"in", ScalarType::kFloat32, kCanaryElements, false},
+                      {"out", ScalarType::kFloat32, kCanaryElements, true}};
+  return kernel;
+}
+
+Kernel EqualityKernel(const DeviceDescription& device) {
+  return MakeKernel(device.kind, "mdh_equality", kEquality, Blocks(device), Threads(device));
+}
+
+PeakKernel ArithmeticPeakKernel(const DeviceDescription& device, ScalarType type) {
+  const bool is_double = type == ScalarType::kFloat64;
+  std::string body = absl::Substitute(kArithmeticKernel, is_double ? "double" : "float",
+                                      kKernelSteps, kPeakOutputs);
+  if (is_double && device.kind == DeviceKind::kOpenCl) body = kOpenClDouble + body;
+  const double threads = static_cast<double>(Blocks(device) * Threads(device));
+  return MakePeak(device, body, 64, 2.0 * kKernelSteps * kChains * threads);
+}
+
+PeakKernel ReadPeakKernel(const DeviceDescription& device, int64_t bytes) {
+  return MakePeak(device, absl::Substitute(kRead, bytes / 16, kPeakOutputs), bytes,
+                  static_cast<double>(bytes));
+}
+
+PeakKernel CopyPeakKernel(const DeviceDescription& device, int64_t bytes) {
+  return MakePeak(device, absl::Substitute(kCopyKernel, bytes / 32, kPeakOutputs), bytes,
+                  static_cast<double>(bytes));
+}
+
+PeakKernel EmptyKernel(const DeviceDescription& device) {
+  return {MakeKernel(device.kind, "mdh_peak", absl::Substitute(kEmptyKernel, kPeakOutputs), 1,
+                     kPeakOutputs),
+          1};
+}
+
+}  // namespace mdh

@@ -1,0 +1,58 @@
+#include "tuner/measure/find_devices.h"
+
+#include <poll.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "mdh/v1/runner.pb.h"
+#include "tuner/measure/results/runner_messages.h"
+#include "tuner/process/clock.h"
+#include "tuner/process/message_stream.h"
+#include "tuner/process/process_session.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kLimit = 180'000'000'000;
+constexpr int kStepMs = 50;
+
+// Waits until the answer begins. Errors: Cancelled; DeadlineExceeded.
+Status AwaitAnswer(int socket, const std::atomic<bool>* is_stopping) {
+  const int64_t deadline_ns = NowNs() + kLimit;
+  for (pollfd entry = {socket, POLLIN, 0}; poll(&entry, 1, kStepMs) <= 0;) {
+    if (is_stopping != nullptr && *is_stopping) return absl::CancelledError("stopping");
+    if (NowNs() > deadline_ns) return absl::DeadlineExceededError("no answer");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Result<DeviceSearch> FindDevices(const std::string& runner_program,
+                                 const std::atomic<bool>* is_stopping) {
+  MDH_ASSIGN_OR_RETURN(ProcessSession session,
+                       ProcessSession::Start(runner_program, std::nullopt, {"--list"}));
+  v1::RunnerDeviceList list;
+  Status received = AwaitAnswer(session.socket(), is_stopping);
+  if (received.ok()) received = ReceiveMessage(session.socket(), list, kLimit);
+  const std::string how =
+      session.End(absl::IsCancelled(received) || absl::IsDeadlineExceeded(received)
+                      ? 0
+                      : ProcessSession::kPatience);
+  if (absl::IsCancelled(received)) return received;
+  if (!received.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(runner_program, " --list did not say which devices there are: ", how));
+  }
+  DeviceSearch search;
+  for (const v1::RunnerAttachedDevice& device : list.devices()) {
+    search.devices.push_back(
+        {device.selector(), FromMessage(device.description()), device.platform(), device.driver()});
+  }
+  search.missing.assign(list.missing().begin(), list.missing().end());
+  return search;
+}
+
+}  // namespace mdh

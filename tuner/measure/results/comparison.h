@@ -1,0 +1,104 @@
+// When a kernel's result counts as right.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/expression/expression.h"
+#include "core/expression/unreached_elements.h"
+#include "core/scalar/scalar_type.h"
+#include "core/scalar/scalar_value.h"
+#include "tuner/measure/results/measurement.h"
+
+namespace mdh {
+
+// What a buffer must contain.
+//
+// Integers and bool must be equal; integers that were combined as floating-point numbers may differ
+// by one. Floating-point values may differ as far as re-association of the combine operators can
+// make them:
+//   |got - reference| <= eps * (16 + 2 * sqrt(R)) * max(|reference|, rms)
+// where eps is that of the type combined in or of the type stored, whichever is larger, R the
+// number of values combined for one result and rms the root mean square of the finite reference
+// values of the buffer (of the field, for records), so that a value near zero among large ones is
+// judged by what it was computed from. NaN never passes, infinity only where the reference has the
+// same infinity. Elements that no index function reaches must be zero, or as before the call where
+// they keep what is there or are no elements, but memory between them.
+struct ReferenceField {
+  ScalarType type;
+  int offset_bytes;      // within an element
+  double rms = 0;        // floating point only
+  double tolerance = 0;  // eps * (16 + 2 * sqrt(R)); floating point only
+  bool rounds = false;   // integers: combined as floating-point numbers
+};
+
+// One field of one element.
+struct ReferenceSample {
+  int64_t element;
+  int field;
+  ScalarValue value;
+};
+
+struct ReferenceBuffer {
+  std::string name;
+  ElementType type;
+  std::vector<std::byte> bytes;          // empty unless the whole buffer is known
+  std::vector<ElementContent> contents;  // per element; empty: all are results
+  bool has_former = false;               // some elements stay as they were
+  // In results.
+  bool contains_nan = false, contains_infinity = false;
+  std::vector<ReferenceField> fields;
+  // What there is to compare with; the samples unless that is the whole buffer.
+  ResultCheck check = ResultCheck::kWhole;
+  std::vector<ReferenceSample> samples = {};
+
+  int64_t elements() const { return static_cast<int64_t>(bytes.size()) / type.size_bytes(); }
+  // Whether every result that equals it byte by byte is right.
+  bool is_right_itself() const {
+    return check == ResultCheck::kWhole && !has_former && !contains_nan;
+  }
+};
+
+// Values combined for one result, at most: the product of the sizes of all dimensions that are
+// reduced or summed up.
+int64_t ReductionLength(const Expression& expression);
+
+// Stands for the tolerance that re-association explains.
+inline constexpr double kDefaultTolerance = -1;
+
+// The reference of output buffer `output` of `expression`, whose contents are `bytes`. `tolerance`:
+// instead of eps * (16 + 2 * sqrt(R)); 0: floating-point values must be equal, too.
+ReferenceBuffer MakeReference(const Expression& expression, int output,
+                              std::vector<std::byte> bytes, double tolerance = kDefaultTolerance);
+
+// The same where only some elements are known, perhaps none: others are not compared.
+ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
+                                     std::vector<ReferenceSample> samples,
+                                     double tolerance = kDefaultTolerance);
+
+struct Mismatch {
+  int64_t element;    // linear index
+  std::string field;  // of a record; else empty
+  std::string expected;
+  std::string got;
+};
+
+// The first element that is wrong. `got`: as many bytes as the reference has; `poison`: the byte
+// that they were filled with before the kernel ran.
+std::optional<Mismatch> FirstMismatch(const ReferenceBuffer& reference, const std::byte* got,
+                                      std::byte poison);
+
+// Whether field number `field` (0 of a scalar) of `element` of the reference agrees with what it
+// should be, by the same rule.
+std::optional<Mismatch> ElementMismatch(const ReferenceBuffer& reference, int64_t element,
+                                        int field, const ScalarValue& expected);
+
+// Whether some result is NaN or infinite.
+bool ContainsNonFinite(const ReferenceBuffer& reference);
+// Whether all results are equal, or the only one is zero: such a result hides mistakes.
+bool IsConstant(const ReferenceBuffer& reference);
+
+}  // namespace mdh

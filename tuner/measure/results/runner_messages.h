@@ -1,0 +1,28 @@
+// What runners, their processes and their callers say to each other, as messages.
+#pragma once
+
+#include "codegen/program/kernel.h"
+#include "core/device/device_description.h"
+#include "mdh/v1/runner.pb.h"
+#include "tuner/device/compiler_report.h"
+#include "tuner/measure/results/measurement.h"
+#include "tuner/measure/runner.h"
+
+namespace mdh {
+
+v1::RunnerKernel ToMessage(const Kernel& kernel);
+v1::RunnerMeasureOptions ToMessage(const MeasureOptions& options);
+v1::RunnerDevice ToMessage(const DeviceDescription& device);
+v1::RunnerMeasured ToMessage(int64_t number, const Measurement& measurement);
+v1::RunnerPeakRates ToMessage(const MachinePeaks& peaks);
+v1::FunctionResources ToMessage(const FunctionResources& function);
+
+// What was given to ToMessage; of kernels what is needed to compile and launch them.
+Kernel FromMessage(const v1::RunnerKernel& message);
+MeasureOptions FromMessage(const v1::RunnerMeasureOptions& message);
+DeviceDescription FromMessage(const v1::RunnerDevice& message);
+Measurement FromMessage(const v1::RunnerMeasured& message);
+MachinePeaks FromMessage(const v1::RunnerPeakRates& message);
+FunctionResources FromMessage(const v1::FunctionResources& message);
+
+}  // namespace mdh

@@ -1,0 +1,145 @@
+#include "tuner/measure/trial/disturbance.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "tuner/process/clock.h"
+
+namespace mdh {
+namespace {
+
+// Calls from which on queues are looked at, which takes some microseconds for every thread.
+constexpr int64_t kLongWatch = 1'000'000;
+// How much of such a call a thread may have waited, summed over the threads.
+constexpr double kWaitedShare = 0.01;
+// How much of the time that they run threads that sleep now and then may have waited. On a quiet
+// machine it is up to .13, beside one busy loop on each core from .5 to 2.5.
+constexpr double kSharedCores = 0.25;
+
+// "cpu_time run_delay timeslices" of one thread.
+std::optional<ThreadTimes> TimesOfThread(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
+                                                             &std::fclose);
+  long long running = 0, queued = 0;
+  if (file == nullptr || std::fscanf(file.get(), "%lld %lld", &running, &queued) != 2) {
+    return std::nullopt;
+  }
+  return ThreadTimes{running, queued};
+}
+
+constexpr double kStolenShare = 0.05;
+// What the machine's times, which go in steps of a hundredth of a second, can tell.
+constexpr int64_t kLeastOfOthers = 30'000'000;
+constexpr double kIdleShare = 0.1;
+
+std::optional<MachineTimes> MachineTimesNow() {
+  std::ifstream file("/proc/stat");
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  return ParseMachineTimes(line, sysconf(_SC_CLK_TCK));
+}
+
+// Of this process on all cores.
+int64_t OwnTime() {
+  struct timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
+}
+
+// Since `begin_ns`, summed up over the cores.
+double TimeOfAllCores(int64_t begin_ns) {
+  return static_cast<double>(NowNs() - begin_ns) *
+         static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+}  // namespace
+
+std::optional<MachineTimes> ParseMachineTimes(const std::string& proc_stat,
+                                              int64_t ticks_per_second) {
+  long long user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, softirq = 0, stolen = 0;
+  if (ticks_per_second <= 0 ||
+      std::sscanf(proc_stat.c_str(), "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &user, &nice,
+                  &system, &idle, &io, &irq, &softirq, &stolen) != 8) {
+    return std::nullopt;
+  }
+  const int64_t tick = 1'000'000'000 / ticks_per_second;
+  return MachineTimes{(user + nice + system + irq + softirq) * tick, (idle + io) * tick,
+                      stolen * tick};
+}
+
+void StolenTimeWatch::Begin() {
+  begin_ns_ = NowNs();
+  begin_ = MachineTimesNow();
+}
+
+bool StolenTimeWatch::WasStolen() const {
+  const std::optional<MachineTimes> now = begin_ ? MachineTimesNow() : std::nullopt;
+  return now && static_cast<double>(now->stolen_ns - begin_->stolen_ns) >
+                    kStolenShare * TimeOfAllCores(begin_ns_);
+}
+
+int64_t InvoluntarySwitches() {
+  struct rusage usage = {};
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+std::optional<ThreadTimes> TimesOfThreads() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> tasks(opendir("/proc/self/task"), &closedir);
+  if (tasks == nullptr) return std::nullopt;
+  std::optional<ThreadTimes> sum;
+  while (const dirent* const task = readdir(tasks.get())) {
+    if (task->d_name[0] == '.') continue;
+    const std::optional<ThreadTimes> times =
+        TimesOfThread(std::string("/proc/self/task/") + task->d_name + "/schedstat");
+    if (!times) continue;
+    if (!sum) sum.emplace();
+    sum->running_ns += times->running_ns;
+    sum->queued_ns += times->queued_ns;
+  }
+  return sum;
+}
+
+void DisturbanceWatch::Begin(int64_t expected_ns) {
+  begin_ = expected_ns >= kLongWatch ? TimesOfThreads() : std::nullopt;
+  switches_ = InvoluntarySwitches();
+}
+
+bool DisturbanceWatch::WasDisturbed(int64_t duration_ns) const {
+  const bool was_switched = InvoluntarySwitches() != switches_;
+  if (!begin_) return was_switched;
+  const std::optional<ThreadTimes> now = TimesOfThreads();
+  if (!now) return was_switched;
+  return static_cast<double>(now->queued_ns - begin_->queued_ns) >
+         kWaitedShare * static_cast<double>(duration_ns);
+}
+
+void SharedCoresWatch::Begin() {
+  begin_ns_ = NowNs();
+  own_ns_ = OwnTime();
+  begin_ = TimesOfThreads();
+  machine_ = MachineTimesNow();
+}
+
+bool SharedCoresWatch::WereShared() const {
+  const std::optional<ThreadTimes> now = begin_ ? TimesOfThreads() : std::nullopt;
+  if (now && static_cast<double>(now->queued_ns - begin_->queued_ns) >
+                 kSharedCores * static_cast<double>(now->running_ns - begin_->running_ns)) {
+    return true;
+  }
+  const std::optional<MachineTimes> machine = machine_ ? MachineTimesNow() : std::nullopt;
+  if (!machine) return false;
+  const int64_t of_others = machine->busy_ns - machine_->busy_ns - (OwnTime() - own_ns_);
+  const auto idle = static_cast<double>(machine->idle_ns - machine_->idle_ns);
+  return of_others >= kLeastOfOthers &&
+         static_cast<double>(of_others) > kSharedCores * static_cast<double>(NowNs() - begin_ns_) &&
+         idle < kIdleShare * TimeOfAllCores(begin_ns_);
+}
+
+}  // namespace mdh

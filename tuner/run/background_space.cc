@@ -1,0 +1,36 @@
+#include "tuner/run/background_space.h"
+
+#include <algorithm>
+#include <system_error>
+#include <vector>
+
+#include "codegen/choose/default_parameters.h"
+
+namespace mdh {
+
+BackgroundSpace::BackgroundSpace(const SearchTarget& target, std::launch when) : target_(target) {
+  const std::vector<TuningParameters> starts =
+      StartingParameters(target.expression, target.model, target.device, target.numerics);
+  fused_ = starts.front().fused;
+  const bool is_certain = std::all_of(starts.begin(), starts.end(),
+                                      [&](const auto& start) { return start.fused == fused_; });
+  if (!is_certain) return;
+  const auto build = [this] { return SpaceWith(fused_); };
+  try {
+    building_ = std::async(when, build);
+  } catch (const std::system_error&) {
+    building_ = std::async(std::launch::deferred, build);  // there is no thread
+  }
+}
+
+Result<MdhSpace> BackgroundSpace::Take(const TrialBook& book) {
+  if (building_.valid()) return building_.get();
+  return SpaceWith(book.best().empty() ? fused_ : book.best().front().parameters.fused);
+}
+
+Result<MdhSpace> BackgroundSpace::SpaceWith(const FusedDimensions& fused) const {
+  return MdhSpace::Create(target_.expression, target_.model, target_.device, target_.numerics, {},
+                          fused);
+}
+
+}  // namespace mdh

@@ -1,0 +1,109 @@
+#include "tuner/run/finalists.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <thread>
+
+#include "tuner/process/clock.h"
+#include "tuner/run/interleaved_times.h"
+#include "tuner/run/trial_book.h"
+
+namespace mdh {
+namespace {
+
+// What loading and checking take beside the calls, as a multiple of these.
+constexpr int kOverheadFactor = 2;
+constexpr size_t kMostRounds = 200;
+// Of kernels that take longer one call is a round.
+constexpr int64_t kLongCall = 50'000'000;
+// Pauses between rounds that settle nothing: others' work comes in bursts.
+constexpr int64_t kFirstPause = 20'000'000;
+constexpr int64_t kLongestPause = 500'000'000;
+constexpr int64_t kMostUninterrupted = 50'000'000;
+
+Status SetNewProblem(Runner& runner, const Expression& expression, const TuningOptions& options) {
+  const auto set = [&] {
+    return runner.SetProblem(expression, options.seed + 1, options.numerics);
+  };
+  const Status status = set();
+  // A runner that has died is started again: an hour's search is not thrown away for that.
+  return absl::IsUnavailable(status) ? set() : status;
+}
+
+MeasureOptions RoundOptions(const TuningOptions& options, absl::Span<const Finalist> finalists) {
+  MeasureOptions measure = options.measure;
+  measure.best_so_far_ns = 0;
+  measure.precision = 0;
+  measure.max_time_ns = 2 * measure.target_time_ns;
+  const bool is_long =
+      std::any_of(finalists.begin(), finalists.end(),
+                  [](const Finalist& finalist) { return finalist.search_ns > kLongCall; });
+  if (is_long) measure.min_repeats = 1;
+  return measure;
+}
+
+// At most `ns`, less after a cancellation.
+void Pause(int64_t ns, const std::atomic<bool>& cancelled) {
+  for (int64_t left = ns; left > 0 && !cancelled; left -= kMostUninterrupted) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(left, kMostUninterrupted)));
+  }
+}
+
+// What disturbed one kernel of a turn may have disturbed the others unnoticed.
+void SpreadDisturbance(std::vector<Measurement>& turn) {
+  const bool is_disturbed =
+      std::any_of(turn.begin(), turn.end(), [](const Measurement& m) { return m.is_disturbed; });
+  for (Measurement& measurement : turn) measurement.is_disturbed |= is_disturbed;
+}
+
+}  // namespace
+
+Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expression& expression,
+                                                  const TuningOptions& options,
+                                                  absl::Span<const Finalist> finalists,
+                                                  int64_t patience_ns,
+                                                  const std::atomic<bool>& cancelled) {
+  MDH_RETURN_IF_ERROR(SetNewProblem(runner, expression, options));
+  const MeasureOptions measure = RoundOptions(options, finalists);
+  std::vector<int64_t> search_ns;
+  for (const Finalist& finalist : finalists) search_ns.push_back(finalist.search_ns);
+  InterleavedTimes times(std::move(search_ns));
+  int64_t measured_since_ns = 0;  // the first round also compiles
+  int64_t pause_ns = kFirstPause;
+  for (size_t round = 0; round < kMostRounds && !cancelled; ++round) {
+    std::vector<size_t> open = times.Open();
+    if (open.empty()) break;
+    if (round >= InterleavedTimes::kLeastRounds) {
+      if (NowNs() - measured_since_ns + pause_ns > patience_ns) break;
+      Pause(pause_ns, cancelled);
+      pause_ns = std::min(2 * pause_ns, kLongestPause);
+    }
+    // Nobody is always the first one, whom the pause has left with cold caches.
+    std::rotate(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(round % open.size()),
+                open.end());
+    std::vector<Kernel> kernels;
+    for (const size_t k : open) kernels.push_back(finalists[k].kernel);
+    MDH_ASSIGN_OR_RETURN(std::vector<Measurement> measured, runner.Measure(kernels, measure));
+    if (measured_since_ns == 0) measured_since_ns = NowNs();
+    // At the deadline, or the caller's wish.
+    if (std::any_of(measured.begin(), measured.end(), WasCancelled)) break;
+    if (KnowsDisturbanceRoughly(runner.device())) SpreadDisturbance(measured);
+    for (size_t n = 0; n < open.size(); ++n) times.AddRound(open[n], measured[n]);
+  }
+  if (measured_since_ns == 0) return absl::CancelledError("cancelled");
+  std::vector<Measurement> finals;
+  for (size_t k = 0; k < finalists.size(); ++k) finals.push_back(times.Final(k));
+  return finals;
+}
+
+bool KnowsDisturbanceRoughly(const DeviceDescription& device) {
+  return device.kind == DeviceKind::kOpenCl && device.blocks.warp_size <= 1;
+}
+
+int64_t FinalistTime(const TuningOptions& options) {
+  return kOverheadFactor * options.measure.target_time_ns *
+         static_cast<int64_t>(InterleavedTimes::kLeastRounds);
+}
+
+}  // namespace mdh

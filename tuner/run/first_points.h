@@ -1,0 +1,32 @@
+// Where a search begins, before any technique has a say.
+#pragma once
+
+#include <vector>
+
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/expression/expression.h"
+#include "core/expression/numerics.h"
+#include "tuner/run/tuning_loop.h"
+
+namespace mdh {
+
+// What a search is for; refers to all but the policy.
+struct SearchTarget {
+  const Expression& expression;
+  const SystemModel& model;
+  const DeviceDescription& device;
+  NumericsPolicy numerics;
+};
+
+// The default configuration, `given` ones, and what else rules count as good; where calls may begin
+// early, all of them in both ways, which only measuring tells the worth of.
+std::vector<StartPoint> FirstPoints(const SearchTarget& target,
+                                    const std::vector<StartPoint>& given);
+
+// Whether it can be repaired to a member of the target's space.
+bool IsOfModel(const SearchTarget& target, const StartPoint& point);
+// Whether it is right as it is: those of other sizes, or of other devices, may be invalid here.
+bool IsValidOn(const SearchTarget& target, const StartPoint& point);
+
+}  // namespace mdh

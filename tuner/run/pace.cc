@@ -1,0 +1,54 @@
+#include "tuner/run/pace.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace mdh {
+namespace {
+
+// One whose first calls take so many times the best one's is not called again.
+constexpr double kClearlyWorse = 1.25;
+
+}  // namespace
+
+// Candidates for a CPU are measured on the cores that compile; those for GPUs wait for the compiler
+// much longer than for the device, whose times hardly vary.
+Pace Pace::For(const DeviceDescription& device) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  const bool is_gpu = device.kind != DeviceKind::kCpu && device.blocks.warp_size > 1;
+  if (!is_gpu) {
+    return {.lookahead = std::clamp(4 * cores, 8, 32),
+            .long_compile_factor = 10,
+            .least_compile_limit_ns = 8 * kSecond,
+            .most_timed_ns = 100 * kSecond,
+            .hopeless_factor = 15,
+            .least_run_limit_ns = 2 * kSecond / 5};
+  }
+  // Drivers of OpenCL compile several times as long as NVRTC.
+  const int64_t least_limit_ns = device.kind == DeviceKind::kCuda ? 3 * kSecond / 2 : 10 * kSecond;
+  return {.lookahead = std::clamp(2 * cores, 8, 64),
+          .long_compile_factor = 4,
+          .least_compile_limit_ns = least_limit_ns,
+          .most_timed_ns = 5'000'000,
+          .hopeless_factor = 30,
+          .least_run_limit_ns = kSecond};
+}
+
+MeasureOptions LimitedOptions(MeasureOptions options, const Pace& pace, const TrialBook& book) {
+  options.target_time_ns = std::min(options.target_time_ns, pace.most_timed_ns);
+  options.may_share_unit = true;
+  if (book.best().empty()) return options;
+  const int64_t best_ns = book.best_ns();
+  options.best_so_far_ns = best_ns;
+  options.slow_factor = std::min(options.slow_factor, kClearlyWorse);
+  options.compile_limit_ns =
+      std::min(options.compile_limit_ns,
+               std::max(pace.long_compile_factor * book.best().front().measurement.compile_ns,
+                        pace.least_compile_limit_ns));
+  options.run_limit_ns = std::min(
+      options.run_limit_ns, std::max(pace.hopeless_factor * best_ns, pace.least_run_limit_ns));
+  return options;
+}
+
+}  // namespace mdh

@@ -1,0 +1,164 @@
+#include "tuner/run/trial_book.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace mdh {
+namespace {
+
+// Of times that are not settled: those of one kernel beside busy loops differ by as much.
+constexpr double kStillNear = 1.25;
+
+}  // namespace
+
+std::string IdentityOf(const Kernel& kernel) {
+  std::string identity = absl::StrCat(static_cast<int>(kernel.compiler), "\n");
+  for (const std::string& option : kernel.compile_options) absl::StrAppend(&identity, option, " ");
+  for (const KernelLaunch& launch : kernel.launches) {
+    absl::StrAppend(&identity, "\n", launch.function, " ", launch.dynamic_shared_bytes);
+    for (int axis = 0; axis < 3; ++axis) {
+      absl::StrAppend(&identity, " ", launch.geometry.grid[axis], " ", launch.geometry.block[axis]);
+    }
+  }
+  // Lines of comment at the head say where the kernel comes from.
+  absl::string_view code = kernel.source;
+  while (absl::StartsWith(code, "//")) {
+    const size_t end = code.find('\n');
+    code.remove_prefix(end == absl::string_view::npos ? code.size() : end + 1);
+  }
+  return absl::StrCat(identity, "\n", code);
+}
+
+int64_t SearchTime(const Measurement& measurement) {
+  if (measurement.outcome != TrialOutcome::kOk || measurement.times_ns.empty()) return 0;
+  return *std::min_element(measurement.times_ns.begin(), measurement.times_ns.end());
+}
+
+bool WasCancelled(const Measurement& measurement) {
+  return measurement.outcome == TrialOutcome::kTimeout && measurement.reason == "cancelled";
+}
+
+namespace {
+
+// Of a kernel that has run before: says nothing of it.
+bool IsLack(TrialOutcome outcome) {
+  return outcome == TrialOutcome::kCompileError || outcome == TrialOutcome::kLaunchError ||
+         outcome == TrialOutcome::kOutOfResources;
+}
+
+void SortBy(const std::function<int64_t(const Measurement&)>& time,
+            std::vector<Candidate>& candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const Candidate& a, const Candidate& b) {
+                     return time(a.measurement) < time(b.measurement);
+                   });
+}
+
+}  // namespace
+
+Cost TrialBook::Record(const Candidate& candidate, int64_t elapsed_ns) {
+  ++trials_;
+  const Measurement& measurement = candidate.measurement;
+  const bool is_valid = measurement.outcome == TrialOutcome::kOk;
+  if (!is_valid) {
+    ++failed_trials_;
+    ++reasons_[absl::StrCat(std::string(Name(measurement.outcome)), ": ", measurement.reason)];
+  }
+  const Cost cost = is_valid ? Cost(static_cast<double>(SearchTime(measurement))) : std::nullopt;
+  if (candidate.configuration) evaluated_[*candidate.configuration] = cost;
+  if (!candidate.kernel.source.empty()) measured_[IdentityOf(candidate.kernel)] = measurement;
+  if (is_valid) KeepIfGood(candidate, elapsed_ns);
+  if (is_valid && candidate.is_kept) kept_.push_back(candidate);
+  return cost;
+}
+
+const Cost* TrialBook::CostOf(const Configuration& configuration) const {
+  const auto found = evaluated_.find(configuration);
+  return found == evaluated_.end() ? nullptr : &found->second;
+}
+
+const Measurement* TrialBook::MeasurementOf(const std::string& identity) const {
+  const auto found = measured_.find(identity);
+  return found == measured_.end() ? nullptr : &found->second;
+}
+
+bool TrialBook::IsAmongBest(const Kernel& kernel) const {
+  return std::any_of(best_.begin(), best_.end(),
+                     [identity = IdentityOf(kernel)](const Candidate& candidate) {
+                       return IdentityOf(candidate.kernel) == identity;
+                     });
+}
+
+void TrialBook::AddKept() {
+  for (Candidate& candidate : kept_) {
+    if (!IsAmongBest(candidate.kernel)) best_.push_back(std::move(candidate));
+  }
+  kept_.clear();
+}
+
+void TrialBook::KeepIfGood(const Candidate& candidate, int64_t elapsed_ns) {
+  if (IsAmongBest(candidate.kernel)) return;
+  const int64_t time_ns = SearchTime(candidate.measurement);
+  if (best_.empty() || time_ns < best_ns()) {
+    improvements_.push_back(
+        {.elapsed_ns = elapsed_ns, .evaluations = trials_, .cost = static_cast<double>(time_ns)});
+  }
+  best_.push_back(candidate);
+  SortBy(SearchTime, best_);
+  if (best_.size() > finalists_) best_.pop_back();
+}
+
+Status TrialBook::Replace(std::vector<Measurement> finals) {
+  std::vector<Candidate> remaining, lacking;
+  std::string lack;
+  for (size_t k = 0; k < best_.size(); ++k) {
+    const Measurement& final = finals[k];
+    if (WasCancelled(final)) {
+      remaining.push_back(std::move(best_[k]));
+      continue;
+    }
+    if (final.outcome == TrialOutcome::kOk) {
+      remaining.push_back(std::move(best_[k]));
+      remaining.back().measurement = final;
+      continue;
+    }
+    const std::string reason =
+        absl::StrCat(std::string(Name(final.outcome)), " on new inputs: ", final.reason);
+    ++reasons_[reason];
+    if (!IsLack(final.outcome)) continue;
+    lacking.push_back(std::move(best_[k]));
+    lack = reason;
+  }
+  const bool is_lack = remaining.empty() && !lacking.empty();
+  best_ = is_lack ? std::move(lacking) : std::move(remaining);
+  SortBy(&Measurement::time_ns, best_);
+  return is_lack ? absl::UnavailableError(lack) : absl::OkStatus();
+}
+
+void TrialBook::PreferIfUnsettled(const std::string& identity) {
+  if (best_.empty() || !best_.front().measurement.is_disturbed) return;
+  const auto preferred = std::find_if(best_.begin(), best_.end(), [&](const Candidate& candidate) {
+    return IdentityOf(candidate.kernel) == identity;
+  });
+  if (preferred == best_.end()) return;
+  const double most = kStillNear * static_cast<double>(best_.front().measurement.time_ns());
+  if (static_cast<double>(preferred->measurement.time_ns()) > most) return;
+  std::rotate(best_.begin(), preferred, preferred + 1);
+}
+
+Status TrialBook::CheckThatSomethingIsValid(const std::string& expression) const {
+  if (!best_.empty()) return absl::OkStatus();
+  const auto commonest =
+      std::max_element(reasons_.begin(), reasons_.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return absl::FailedPreconditionError(absl::StrCat(
+      "none of ", trials_, " configurations of ", expression, " was valid",
+      commonest == reasons_.end() ? "" : absl::StrCat("; most often: ", commonest->first)));
+}
+
+}  // namespace mdh

@@ -1,0 +1,105 @@
+#include "tuner/run/tuning_budget.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "tuner/process/clock.h"
+#include "tuner/run/finalists.h"
+
+namespace mdh {
+namespace {
+
+// In work before the first result, which tells how long others are worth waiting for.
+constexpr int kFirstInWork = 4;
+// Of a duration, this part more is allowed; what ends after that gives back its memory in the rest
+// of the fifth that users are promised.
+constexpr int64_t kOverrunPart = 8;
+// Of a slow finalist, at least; checks included.
+constexpr int64_t kCallsOfFinalist = 10;
+
+}  // namespace
+
+TuningBudget::TuningBudget(const TuningOptions& options, const TrialBook& book, int lookahead,
+                           size_t finalists)
+    : options_(options),
+      abort_(options.abort),
+      book_(book),
+      lookahead_(lookahead),
+      finalists_(finalists),
+      start_ns_(NowNs()) {}
+
+int64_t TuningBudget::elapsed_ns() const { return NowNs() - start_ns_; }
+
+void TuningBudget::BeginSearch() { search_start_ns_ = NowNs(); }
+
+SearchProgress TuningBudget::Progress(const State& state) const {
+  return {.elapsed_ns = elapsed_ns(),
+          .evaluations = book_.trials() - state.known + state.in_work,
+          .valid_evaluations = book_.trials() - book_.failed_trials() + state.in_work,
+          .best_cost = book_.best().empty()
+                           ? std::nullopt
+                           : std::optional<double>(static_cast<double>(book_.best_ns())),
+          .space_count = state.space_count,
+          .improvements = book_.improvements()};
+}
+
+int64_t TuningBudget::deadline_ns() const {
+  const std::optional<int64_t> duration_ns = abort_.NanosecondsLeft({});
+  if (!duration_ns) return 0;
+  return start_ns_ + *duration_ns + *duration_ns / kOverrunPart + kMostOverrunNs;
+}
+
+int64_t TuningBudget::remaining_ns() const {
+  SearchProgress progress = Progress({});
+  const std::optional<int64_t> left_ns = abort_.NanosecondsLeft(progress);
+  return left_ns ? std::max(*left_ns, TimeOfTheEnd()) : 0;
+}
+
+int64_t TuningBudget::TimeOfTheEnd() const {
+  int64_t all_ns = problem_ns_;
+  for (const Candidate& candidate : book_.best()) {
+    all_ns +=
+        std::max(FinalistTime(options_), kCallsOfFinalist * SearchTime(candidate.measurement));
+  }
+  const int64_t to_come = static_cast<int64_t>(finalists_) - std::ssize(book_.best());
+  return all_ns + std::max<int64_t>(0, to_come) * FinalistTime(options_);
+}
+
+bool TuningBudget::HasTimeForTheEnd() const {
+  const int64_t deadline = deadline_ns();
+  return deadline == 0 || NowNs() + TimeOfTheEnd() < deadline;
+}
+
+int64_t TuningBudget::ReservedTime(const State& state) const {
+  const int64_t searching_ns = NowNs() - search_start_ns_;
+  const int64_t trial_ns = book_.trials() == 0 ? 0 : searching_ns / book_.trials();
+  return TimeOfTheEnd() + trial_ns * state.in_work;
+}
+
+bool TuningBudget::IsTimeUp(const State& state) const {
+  if (book_.best().empty()) return false;
+  SearchProgress progress = Progress(state);
+  progress.evaluations -= state.in_work;
+  progress.valid_evaluations -= state.in_work;
+  progress.elapsed_ns += TimeOfTheEnd();
+  return abort_.Holds(progress);
+}
+
+int TuningBudget::Room(const State& state) const {
+  const int most = book_.best().empty() ? std::min(kFirstInWork, lookahead_) : lookahead_;
+  return most - static_cast<int>(state.in_work);
+}
+
+int TuningBudget::Allowance(int wanted, const State& state) const {
+  SearchProgress progress = Progress(state);
+  progress.elapsed_ns += ReservedTime(state);
+  int allowed = 0;
+  while (allowed < wanted && !abort_.Holds(progress)) {
+    ++allowed;
+    ++progress.evaluations;
+  }
+  return allowed;
+}
+
+}  // namespace mdh

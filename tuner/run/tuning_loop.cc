@@ -1,0 +1,593 @@
+// The tuning loop: default configuration, start configurations, then what the technique proposes;
+// at the end the best few once more, on new inputs.
+#include "tuner/run/tuning_loop.h"
+
+#include <algorithm>
+#include <future>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
+#include "codegen/choose/default_parameters.h"
+#include "core/decomposition/low_level_expression.h"
+#include "tuner/decompositions/mdh_space.h"
+#include "tuner/process/clock.h"
+#include "tuner/run/background_space.h"
+#include "tuner/run/design_search.h"
+#include "tuner/run/finalists.h"
+#include "tuner/run/first_points.h"
+#include "tuner/run/pace.h"
+#include "tuner/run/runner_pool.h"
+#include "tuner/run/trial_book.h"
+#include "tuner/run/tuning_budget.h"
+#include "tuner/search/search.h"
+
+namespace mdh {
+namespace {
+
+// A loop nest that takes longer would keep the search, and a GPU even sooner, waiting for a figure
+// to boast with.
+constexpr int64_t kMostLoopNestPoints = 4'000'000'000;
+constexpr int64_t kMostLoopNestPointsBesideGpu = 50'000'000;
+constexpr int64_t kShortLoopNest = 100'000'000;
+constexpr size_t kFinalists = 3;
+// What is compared with them besides: the configuration from rules and the record there is.
+constexpr size_t kKept = 2;
+// Of the time of the search, for patience at the end (TuningOptions).
+constexpr int64_t kPatiencePart = 10;
+constexpr int64_t kMostPointsOfSmall = 1'000'000;
+constexpr int64_t kExtensionOfSmall = 120'000'000'000;
+
+class TuningRun {
+ public:
+  TuningRun(const Expression& expression, absl::Span<Runner* const> runners,
+            const TuningOptions& options,
+            const std::function<void(const TuningProgress&)>& on_trial,
+            const std::atomic<bool>& cancelled)
+      : expression_(expression),
+        options_(options),
+        on_trial_(on_trial),
+        cancelled_(cancelled),
+        device_(runners.front()->device()),
+        model_(TuningModel(device_)),
+        pace_(Pace::For(device_)),
+        lookahead_(options.lookahead > 0 ? options.lookahead : pace_.lookahead),
+        runners_(runners.begin(), runners.end()),
+        pool_(runners, lookahead_) {}
+
+  Result<TuningResult> Run() {
+    MDH_RETURN_IF_ERROR(SearchTechniqueNamed(options_.technique).status());
+    // On the host's cores it is built when what is known has been measured: that needs no space,
+    // and perhaps there is no time for more.
+    building_.emplace(target_, is_cpu() ? std::launch::deferred : std::launch::async);
+    TuningResult result;
+    SetDeadline();
+    const int64_t before_problem_ns = NowNs();
+    MDH_RETURN_IF_ERROR(SetProblem());
+    budget_.SetProblemTime(NowNs() - before_problem_ns);
+    if (cancelled_) MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
+    if (is_cpu()) {
+      Tell(SearchPhase::kLoopNest);
+      MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
+    }
+    const Status searched = RunSearch();
+    const bool is_cut_short = absl::IsCancelled(searched) && IsLate();
+    if (!searched.ok() && !is_cut_short) {
+      // An hour's search is not thrown away because its last runner went.
+      if (book_.best().empty()) return searched;
+      result.incomplete = searched;
+    }
+    MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
+    if (result.incomplete.ok() && !cancelled_ && budget_.HasTimeForTheEnd()) {
+      result.incomplete = MeasureBest();
+      if (book_.best().empty()) {
+        return Refuted(std::string(CheckThatSomethingIsValid().message()));
+      }
+    }
+    if (!is_cpu() && !cancelled_) {
+      Tell(SearchPhase::kLoopNest);
+      MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
+    }
+    if (is_cpu() && !cancelled_ && !IsLate()) TimeShortLoopNestAgain(result);
+    return Finish(std::move(result));
+  }
+
+ private:
+  bool is_cpu() const { return device_.kind == DeviceKind::kCpu; }
+  NumericsPolicy policy() const { return PolicyFor(expression_, options_.numerics.policy); }
+
+  // ---- Time ----
+
+  // Of a small problem nothing takes long but a machine that does other things: until there is a
+  // first result its time is no reason to give up.
+  int64_t Deadline() const {
+    const int64_t deadline_ns = budget_.deadline_ns();
+    const bool is_patient = book_.best().empty() && expression_.points() <= kMostPointsOfSmall;
+    return deadline_ns > 0 && is_patient ? deadline_ns + kExtensionOfSmall : deadline_ns;
+  }
+
+  void SetDeadline() { pool_.SetDeadline(Deadline()); }
+
+  bool IsLate() const {
+    const int64_t deadline_ns = Deadline();
+    return deadline_ns > 0 && NowNs() > deadline_ns;
+  }
+
+  // The caller may have changed the condition by now.
+  void TakeExtension() {
+    if (!options_.extension) return;
+    std::optional<AbortCondition> extension = options_.extension();
+    if (!extension) return;
+    budget_.SetAbort(*std::move(extension));
+    SetDeadline();
+  }
+
+  void Tell(SearchPhase phase) {
+    if (!options_.on_step) return;
+    const int64_t remaining_ns =
+        phase == SearchPhase::kFinals ? budget_.TimeOfTheEnd() : budget_.remaining_ns();
+    absl::MutexLock lock(&step_mutex_);
+    options_.on_step({phase, budget_.elapsed_ns(), remaining_ns});
+  }
+
+  Status SetProblem() {
+    for (Runner* runner : runners_) {
+      runner->SetStepListener([this](ProblemStep step) {
+        Tell(step == ProblemStep::kInputs ? SearchPhase::kInputs : SearchPhase::kReference);
+      });
+    }
+    Status status = pool_.SetProblem(expression_, options_.seed, options_.numerics);
+    for (Runner* runner : runners_) runner->SetStepListener(nullptr);
+    if (absl::IsDeadlineExceeded(status)) return BudgetTooShort(std::string(status.message()));
+    if (absl::IsCancelled(status) && !cancelled_ && IsLate()) {
+      return BudgetTooShort("its inputs and what results are compared with were not there");
+    }
+    return status;
+  }
+
+  Status BudgetTooShort(const std::string& why) const {
+    return absl::DeadlineExceededError(
+        absl::StrFormat("the budget is too short for '%s': %s after %.1f s; no kernel was measured",
+                        expression_.name(), why, static_cast<double>(budget_.elapsed_ns()) * 1e-9));
+  }
+
+  // What a user would get without all this: measured on the host's CPU, or left out, 0, where that
+  // would take too long. The host may have no compiler for it: an error where the CPU is what is
+  // tuned, else it is left out.
+  Result<int64_t> LoopNestTime() {
+    const int64_t most = is_cpu() ? kMostLoopNestPoints : kMostLoopNestPointsBesideGpu;
+    if (expression_.points() > most) return 0;
+    Runner* const runner = pool_.idle();
+    if (runner == nullptr) return 0;
+    const Result<int64_t> time_ns = runner->LoopNestTime();
+    if (!time_ns.ok() && (!is_cpu() || IsLate())) return 0;
+    return time_ns;
+  }
+
+  // Others may have used the machine when it was timed first.
+  void TimeShortLoopNestAgain(TuningResult& result) {
+    if (result.loop_nest_ns <= 0 || result.loop_nest_ns > kShortLoopNest) return;
+    const Result<int64_t> again = LoopNestTime();
+    if (again.ok() && *again > 0) result.loop_nest_ns = std::min(result.loop_nest_ns, *again);
+  }
+
+  // ---- The space ----
+
+  // Waits for it, and finds the places of the trials until now.
+  Status TakeSpace() {
+    if (space_.has_value()) return absl::OkStatus();
+    MDH_ASSIGN_OR_RETURN(space_, building_->Take(book_));
+    for (const auto& [parameters, cost] : unplaced_) {
+      const std::optional<Configuration> configuration = space_->Encode(parameters);
+      if (configuration.has_value()) book_.Place(*configuration, cost);
+    }
+    unplaced_.clear();
+    return absl::OkStatus();
+  }
+
+  std::optional<Configuration> Encode(const TuningParameters& parameters) const {
+    return space_.has_value() ? space_->Encode(parameters) : std::nullopt;
+  }
+
+  // ---- Budget ----
+
+  TuningBudget::State BudgetState() const {
+    TuningBudget::State state = {
+        .in_work = static_cast<int64_t>(in_work_.size()), .known = known_, .space_count = 0};
+    if (space_.has_value() && !space_->space().is_lazy()) {
+      state.space_count = space_->space().count();
+    }
+    return state;
+  }
+  int Room() const { return budget_.Room(BudgetState()); }
+  int Allowance(int wanted) const { return budget_.Allowance(wanted, BudgetState()); }
+
+  // ---- Search ----
+
+  Status RunSearch() {
+    budget_.BeginSearch();
+    Tell(SearchPhase::kCompiling);
+    std::vector<StartPoint> first = FirstPoints(target_, options_.start);
+    MDH_RETURN_IF_ERROR(EvaluateKnown(first));
+    MDH_RETURN_IF_ERROR(SearchDesigns());
+    if (book_.trials() > 0 && Allowance(1) == 0) return absl::OkStatus();
+    MDH_RETURN_IF_ERROR(TakeSpace());
+    if (!book_.best().empty()) first.push_back({book_.best().front().parameters});
+    MDH_ASSIGN_OR_RETURN(Search search, Search::Create(space_->space(), Options(first)));
+    search_ = &search;
+    while (true) {
+      MDH_RETURN_IF_ERROR(StartProposals());
+      if (in_work_.empty()) {
+        is_exhausted_ = !cancelled_ && Allowance(1) > 0;
+        break;
+      }
+      MDH_RETURN_IF_ERROR(TakeOne());
+    }
+    search_ = nullptr;
+    return absl::OkStatus();
+  }
+
+  // The search starts from what is known, repaired where it is no member of the space.
+  SearchOptions Options(const std::vector<StartPoint>& first) const {
+    SearchOptions options = {
+        .technique = options_.technique, .seed = options_.seed, .lookahead = lookahead_};
+    for (const StartPoint& point : first) {
+      if (!IsOfModel(target_, point)) continue;
+      options.start.push_back(space_->EncodeNearest(point.parameters, point.sizes));
+    }
+    return options;
+  }
+
+  // Whether it comes from an earlier run for the same sizes: then what this one gives must be no
+  // slower.
+  bool IsOwnStart(const StartPoint& point) const {
+    const bool is_given =
+        std::find(options_.start.begin(), options_.start.end(), point) != options_.start.end();
+    if (!is_given || point.sizes.empty()) return is_given;
+    for (size_t d = 0; d < point.sizes.size(); ++d) {
+      if (point.sizes[d] != expression_.dimensions()[d].size) return false;
+    }
+    return true;
+  }
+
+  // The configuration from rules and those of earlier runs as they are, which need not be in the
+  // space. The first one is evaluated even if the abort condition holds already: there is always a
+  // result. Leaves them in work.
+  Status EvaluateKnown(const std::vector<StartPoint>& first) {
+    const int allowed = std::min(std::max(Allowance(static_cast<int>(first.size())), 1),
+                                 static_cast<int>(first.size()));
+    for (int n = 0; n < allowed && !cancelled_; ++n) {
+      const StartPoint& point = first[static_cast<size_t>(n)];
+      const bool is_repeated =
+          std::find(first.begin(), first.begin() + n, point) != first.begin() + n;
+      if (is_repeated || (n > 0 && !IsValidOn(target_, point))) continue;
+      MDH_RETURN_IF_ERROR(Start({.parameters = point.parameters,
+                                 .configuration = Encode(point.parameters),
+                                 .is_default = n == 0,
+                                 .is_kept = n == 0 || IsOwnStart(point),
+                                 .design = {},
+                                 .kernel = {},
+                                 .measurement = {}}));
+    }
+    return absl::OkStatus();
+  }
+
+  // Designs that a model of the device holds to be good, and what is near the best of them, until
+  // that helps no more and nothing is in work. The order of operations that other policies fix
+  // leaves little to design.
+  Status SearchDesigns() {
+    std::optional<DesignSearch> search;
+    if (policy() == NumericsPolicy::kReassociate) {
+      search.emplace(expression_, model_, device_);
+      designs_ = &*search;
+    }
+    Status status = absl::OkStatus();
+    while (status.ok()) {
+      if (designs_ != nullptr) status = StartDesigns();
+      if (!status.ok() || in_work_.empty()) break;
+      status = TakeOne();
+    }
+    designs_ = nullptr;
+    return status;
+  }
+
+  Status StartDesigns() {
+    TakeExtension();
+    while (!cancelled_ && !designs_->is_done()) {
+      if (Room() <= 0 || Allowance(1) == 0) break;
+      std::optional<BlockCandidate> next = designs_->Ask();
+      if (!next.has_value()) break;
+      MDH_RETURN_IF_ERROR(Start({.parameters = next->parameters,
+                                 .configuration = Encode(next->parameters),
+                                 .design = std::move(next->design),
+                                 .kernel = {},
+                                 .measurement = {}}));
+    }
+    return absl::OkStatus();
+  }
+
+  // As many as there is room, and the budget, for.
+  Status StartProposals() {
+    TakeExtension();
+    while (!cancelled_) {
+      const int room = Room();
+      const int allowed = room > 0 ? Allowance(room) : 0;
+      if (allowed == 0) break;
+      const std::vector<Proposal> proposals = search_->Ask(allowed);
+      if (proposals.empty()) break;
+      for (const Proposal& proposal : proposals) {
+        // Known before the search began.
+        if (const Cost* cost = book_.CostOf(proposal.configuration); cost != nullptr) {
+          MDH_RETURN_IF_ERROR(search_->Tell(proposal.number, *cost));
+          continue;
+        }
+        MDH_RETURN_IF_ERROR(Start({.parameters = space_->Decode(proposal.configuration),
+                                   .proposal = proposal.number,
+                                   .configuration = proposal.configuration,
+                                   .design = {},
+                                   .kernel = {},
+                                   .measurement = {}}));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // ---- Trials ----
+
+  // Submits its kernel; one that was measured before, or is in work, is not measured again.
+  Status Start(Candidate candidate) {
+    Result<Kernel> kernel = Generate(candidate.parameters);
+    if (!kernel.ok()) {
+      candidate.measurement.outcome = TrialOutcome::kCompileError;
+      candidate.measurement.reason = std::string(kernel.status().message());
+      return RecordTrial(candidate);
+    }
+    candidate.kernel = *std::move(kernel);
+    const std::string identity = IdentityOf(candidate.kernel);
+    if (const Measurement* known = book_.MeasurementOf(identity); known != nullptr) {
+      candidate.measurement = *known;
+      candidate.is_repeated = true;
+      return RecordTrial(candidate);
+    }
+    if (const Measurement* known = options_.known ? options_.known(identity) : nullptr) {
+      candidate.measurement = *known;
+      return RecordKnown(candidate);
+    }
+    const bool is_new = submitted_.emplace(identity, next_number_).second;
+    const int64_t number = submitted_.at(identity);
+    if (is_new) {
+      if (options_.on_start) options_.on_start(candidate.parameters, identity);
+      pool_.Submit(number, candidate.kernel, LimitedOptions(options_.measure, pace_, book_));
+      ++next_number_;
+    }
+    candidate.is_repeated = !is_new;
+    in_work_.emplace(number, std::move(candidate));
+    return absl::OkStatus();
+  }
+
+  Result<Kernel> Generate(const TuningParameters& parameters) const {
+    MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
+                         Lower(expression_, model_, device_, parameters));
+    return GenerateKernel(low_level, device_);
+  }
+
+  // Waits for the next measurement and writes down all trials that it is for. Once the time is up,
+  // or after a cancellation, what is in work is given up.
+  Status TakeOne() {
+    AddJoining();
+    if (cancelled_ || IsLate() || budget_.IsTimeUp(BudgetState())) pool_.Abandon();
+    MDH_ASSIGN_OR_RETURN(const Runner::Finished finished, pool_.Next());
+    const auto [first, last] = in_work_.equal_range(finished.number);
+    std::vector<Candidate> candidates;
+    for (auto at = first; at != last; ++at) candidates.push_back(std::move(at->second));
+    in_work_.erase(first, last);
+    if (!candidates.empty()) submitted_.erase(IdentityOf(candidates.front().kernel));
+    if (WasCancelled(finished.measurement)) return absl::OkStatus();
+    for (Candidate& candidate : candidates) {
+      candidate.measurement = finished.measurement;
+      MDH_RETURN_IF_ERROR(RecordTrial(candidate));
+    }
+    return absl::OkStatus();
+  }
+
+  void AddJoining() {
+    if (!options_.joining) return;
+    for (Runner* runner : options_.joining()) pool_.Add(runner);
+  }
+
+  Status RecordTrial(const Candidate& candidate) {
+    MDH_RETURN_IF_ERROR(Tell(candidate));
+    if (!on_trial_) return absl::OkStatus();
+    const Trial trial{
+        book_.trials() - known_, candidate.parameters, candidate.measurement,
+        candidate.kernel.source.empty() ? std::string() : IdentityOf(candidate.kernel)};
+    on_trial_({.trial = &trial,
+               .trials = book_.trials() - known_,
+               .failed_trials = book_.failed_trials() - known_failed_,
+               .best_ns = book_.best_ns(),
+               .best = book_.best().empty() ? nullptr : &book_.best().front().parameters,
+               .elapsed_ns = budget_.elapsed_ns()});
+    return absl::OkStatus();
+  }
+
+  // What an earlier run has paid for and reported: the search learns from it, nobody else hears.
+  Status RecordKnown(const Candidate& candidate) {
+    ++known_;
+    if (candidate.measurement.outcome != TrialOutcome::kOk) ++known_failed_;
+    return Tell(candidate);
+  }
+
+  // Everyone within the search.
+  Status Tell(const Candidate& candidate) {
+    const bool had_none = book_.best().empty();
+    if (candidate.is_default) {
+      default_ns_ = candidate.measurement.time_ns();
+      default_identity_ = IdentityOf(candidate.kernel);
+    }
+    const Cost cost = book_.Record(candidate, budget_.elapsed_ns());
+    if (had_none && !book_.best().empty()) SetDeadline();
+    if (!space_.has_value()) unplaced_.emplace_back(candidate.parameters, cost);
+    if (candidate.design.has_value() && designs_ != nullptr && candidate.is_repeated) {
+      designs_->TellRepeated();
+    } else if (candidate.design.has_value() && designs_ != nullptr) {
+      const bool is_valid = candidate.measurement.outcome == TrialOutcome::kOk;
+      designs_->Tell(
+          *candidate.design,
+          is_valid ? std::optional<double>(SearchTime(candidate.measurement)) : std::nullopt);
+    }
+    if (candidate.proposal > 0) MDH_RETURN_IF_ERROR(search_->Tell(candidate.proposal, cost));
+    return absl::OkStatus();
+  }
+
+  Status CheckThatSomethingIsValid() const {
+    const Status status = book_.CheckThatSomethingIsValid(expression_.name());
+    if (!status.ok() && cancelled_) {
+      return absl::CancelledError("cancelled before any configuration was measured");
+    }
+    if (book_.trials() == 0 && IsLate()) return BudgetTooShort("nothing had been measured");
+    return status;
+  }
+
+  // ---- The end ----
+
+  // All on one device, as they are compared; another one takes over if it gives up. Errors: those
+  // of the last one; what the trials have shown stands then.
+  Status MeasureBest() {
+    Tell(SearchPhase::kFinals);
+    check_ = book_.best().front().measurement.check;
+    if (device_.kind == DeviceKind::kCuda &&
+        budget_.elapsed_ns() >= options_.least_search_for_nvcc_ns) {
+      Kernel kernel = book_.best().front().kernel;
+      kernel.compiler = Compiler::kNvcc;
+      book_.AddVariantOfBest(std::move(kernel));
+    }
+    book_.AddKept();
+    const int64_t patience_ns =
+        budget_.TimeOfTheEnd() + options_.patience_ns + budget_.elapsed_ns() / kPatiencePart;
+    Status status = absl::OkStatus();
+    while (Runner* runner = pool_.idle()) {
+      std::vector<Finalist> finalists;
+      for (const Candidate& candidate : book_.best()) {
+        finalists.push_back({candidate.kernel, SearchTime(candidate.measurement)});
+      }
+      Result<std::vector<Measurement>> finals =
+          MeasureFinalists(*runner, expression_, options_, finalists, patience_ns, cancelled_);
+      status = finals.status();
+      if (status.ok()) return TakeFinals(*std::move(finals));
+      // Without time for new inputs what the trials have shown stands.
+      if (absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) return absl::OkStatus();
+      pool_.LeaveOut(runner, status);
+    }
+    return status;
+  }
+
+  // Errors: as TrialBook::Replace.
+  Status TakeFinals(std::vector<Measurement> finals) {
+    for (size_t k = 0; k < finals.size(); ++k) {
+      const bool is_default = IdentityOf(book_.best()[k].kernel) == default_identity_;
+      if (is_default && finals[k].time_ns() > 0) default_ns_ = finals[k].time_ns();
+    }
+    MDH_RETURN_IF_ERROR(book_.Replace(std::move(finals)));
+    if (KnowsDisturbanceRoughly(device_)) book_.PreferIfUnsettled(default_identity_);
+    return absl::OkStatus();
+  }
+
+  Result<TuningResult> Finish(TuningResult result) const {
+    const Candidate& best = book_.best().front();
+    MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
+                         Lower(expression_, model_, device_, best.parameters));
+    result.parameters = best.parameters;
+    result.kernel = best.kernel;
+    result.measurement = best.measurement;
+    result.measurement.check = std::min(check_, best.measurement.check);
+    result.default_ns = default_ns_;
+    result.trials = book_.trials();
+    result.failed_trials = book_.failed_trials();
+    result.elapsed_ns = budget_.elapsed_ns();
+    result.low_level_table = low_level.ToTable();
+    result.is_exhausted = is_exhausted_;
+    return result;
+  }
+
+  const Expression& expression_;
+  const TuningOptions& options_;
+  const std::function<void(const TuningProgress&)>& on_trial_;
+  const std::atomic<bool>& cancelled_;
+  const DeviceDescription device_;
+  const SystemModel model_;
+  const SearchTarget target_{expression_, model_, device_, policy()};
+  const Pace pace_;
+  const int lookahead_;
+  const std::vector<Runner*> runners_;  // that it begins with
+  absl::Mutex step_mutex_;              // so that the caller hears of one step at a time
+  RunnerPool pool_;
+  std::optional<BackgroundSpace> building_;
+  std::optional<MdhSpace> space_;                            // once it is built
+  std::vector<std::pair<TuningParameters, Cost>> unplaced_;  // trials before that
+  DesignSearch* designs_ = nullptr;                          // while it runs
+  Search* search_ = nullptr;                                 // idem
+  int64_t default_ns_ = 0;
+  std::string default_identity_;
+  bool is_exhausted_ = false;
+  ResultCheck check_ = ResultCheck::kNothing;  // of the best before it is measured once more
+  int64_t next_number_ = 1;
+  int64_t known_ = 0;         // of the trials in the book: those that an earlier run has made
+  int64_t known_failed_ = 0;  // of these
+  std::multimap<int64_t, Candidate> in_work_;            // by number of the kernel
+  absl::flat_hash_map<std::string, int64_t> submitted_;  // of these: identity -> number
+  TrialBook book_{kFinalists};
+  TuningBudget budget_{options_, book_, lookahead_, kFinalists + kKept};
+};
+
+constexpr const char* kRefuted = "mdh.refuted";
+
+}  // namespace
+
+Status Refuted(const std::string& why) {
+  Status status = absl::FailedPreconditionError(why);
+  status.SetPayload(kRefuted, absl::Cord());
+  return status;
+}
+
+bool IsRefuted(const Status& status) { return status.GetPayload(kRefuted).has_value(); }
+
+SystemModel TuningModel(const DeviceDescription& device) {
+  switch (device.kind) {
+    case DeviceKind::kOpenCl:
+      return OpenClModel();
+    case DeviceKind::kCuda:
+      return CudaModel();
+    case DeviceKind::kCpu:
+      break;
+  }
+  return OpenMpSimdRegistersModel();
+}
+
+Result<TuningResult> Tune(const Expression& expression, absl::Span<Runner* const> runners,
+                          const TuningOptions& options,
+                          const std::function<void(const TuningProgress&)>& on_trial,
+                          const std::atomic<bool>& cancelled) {
+  if (runners.empty()) return absl::InvalidArgumentError("tuning needs a device");
+  for (const Runner* runner : runners) {
+    if (runner->device().Fingerprint() == runners.front()->device().Fingerprint()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("devices that tune together must be alike: ", runners.front()->device().name,
+                     " and ", runner->device().name, " are not"));
+  }
+  return TuningRun(expression, runners, options, on_trial, cancelled).Run();
+}
+
+Result<TuningResult> Tune(const Expression& expression, Runner& runner,
+                          const TuningOptions& options,
+                          const std::function<void(const TuningProgress&)>& on_trial,
+                          const std::atomic<bool>& cancelled) {
+  Runner* one = &runner;
+  return Tune(expression, absl::MakeConstSpan(&one, 1), options, on_trial, cancelled);
+}
+
+}  // namespace mdh

@@ -1,0 +1,35 @@
+// The configuration of a diagram that differs least from given positions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tuner/space/diagram/diagram.h"
+
+namespace mdh {
+
+// How far values lie apart: first the number of parameters that differ, then how much.
+struct Distance {
+  int changes = 0;
+  double amount = 0;
+
+  friend bool operator<(const Distance& a, const Distance& b) {
+    return a.changes != b.changes ? a.changes < b.changes : a.amount < b.amount;
+  }
+  friend Distance operator+(const Distance& a, const Distance& b) {
+    return {a.changes + b.changes, a.amount + b.amount};
+  }
+};
+
+inline Distance DistanceOf(uint32_t position, uint32_t wanted, uint32_t size) {
+  if (position == wanted) return {};
+  if (wanted >= size) return {1, 1};  // not in the range
+  const uint32_t steps = position > wanted ? position - wanted : wanted - position;
+  return {1, static_cast<double>(steps) / size};
+}
+
+// Both by level. Wanted positions outside of their range differ from all values by 1.
+std::vector<uint32_t> NearestPositions(const Diagram& diagram, const std::vector<uint32_t>& sizes,
+                                       const std::vector<uint32_t>& wanted);
+
+}  // namespace mdh

@@ -13,8 +13,8 @@
 #include "core/base/status.h"
 #include "core/base/trusted_path.h"
 #include "proto/expression_conversion.h"
-#include "server/role.h"
-#include "server/tls_certificates.h"
+#include "server/access/role.h"
+#include "server/access/tls_certificates.h"
 #include "tuner/measure/confine/confinement.h"
 
 namespace mdh {

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/device/cgroup.h"
 #include "proto/endpoint.h"
-#include "server/device_list.h"
-#include "server/principals.h"
+#include "server/access/principals.h"
+#include "server/devices/device_list.h"
 
 namespace mdh {
 namespace {

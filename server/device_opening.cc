@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/exhaustion.h"
 #include "core/base/start_thread.h"
-#include "server/leftovers.h"
+#include "server/store/leftovers.h"
 #include "tuner/measure/find_devices.h"
 
 namespace mdh {

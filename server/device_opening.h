@@ -14,8 +14,8 @@
 #include "core/base/status.h"
 #include "core/device/device_description.h"
 #include "server/daemon.h"
-#include "server/device_catalogue.h"
-#include "server/device_list.h"
+#include "server/devices/device_catalogue.h"
+#include "server/devices/device_list.h"
 
 namespace mdh {
 

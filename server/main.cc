@@ -26,13 +26,13 @@
 #include "absl/time/time.h"
 #include "core/base/exhaustion.h"
 #include "core/command_line/manual_page.h"
-#include "server/configuration.h"
+#include "server/access/principals.h"
 #include "server/daemon.h"
 #include "server/daemon_flags.h"
-#include "server/leftovers.h"
-#include "server/log_format.h"
-#include "server/principals.h"
-#include "server/service_manager.h"
+#include "server/operate/configuration.h"
+#include "server/operate/log_format.h"
+#include "server/operate/service_manager.h"
+#include "server/store/leftovers.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Every method of a whole daemon, called with every role.
-#include "server/access_control.h"
+#include "server/access/access_control.h"
 
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -21,8 +21,8 @@
 #include "mdh/v1/study.grpc.pb.h"
 #include "mdh/v1/tuning.grpc.pb.h"
 #include "proto/error_details.h"
+#include "server/access/method_roles.h"
 #include "server/daemon.h"
-#include "server/method_roles.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/study_specs.h"
 #include "tests/server/temporary_directory.h"

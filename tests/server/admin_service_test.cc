@@ -1,4 +1,4 @@
-#include "server/admin_service.h"
+#include "server/services/admin_service.h"
 
 #include <filesystem>
 
@@ -6,8 +6,8 @@
 #include "gtest/gtest.h"
 #include "proto/bundle_file.h"
 #include "proto/grpc_status.h"
-#include "server/bundle.h"
-#include "server/resource_names.h"
+#include "server/records/resource_names.h"
+#include "server/store/bundle.h"
 #include "tests/server/old_bundle.h"
 #include "tests/server/run_sql.h"
 #include "tests/server/service_fixture.h"

@@ -1,4 +1,4 @@
-#include "server/bundle.h"
+#include "server/store/bundle.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "server/call_limiter.h"
+#include "server/access/call_limiter.h"
 
 #include <vector>
 

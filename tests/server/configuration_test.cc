@@ -1,4 +1,4 @@
-#include "server/configuration.h"
+#include "server/operate/configuration.h"
 
 #include <sys/stat.h>
 

@@ -1,5 +1,5 @@
 // What one client, or many, can hold of the server by their connections.
-#include "server/connection_limits.h"
+#include "server/access/connection_limits.h"
 
 #include <grpcpp/grpcpp.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/health_service.h"
+#include "server/services/health_service.h"
 #include "tests/server/temporary_directory.h"
 
 namespace mdh {

@@ -1,10 +1,10 @@
-#include "server/device_catalogue.h"
+#include "server/devices/device_catalogue.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/device_conversion.h"
-#include "server/known_devices.h"
-#include "server/sqlite_store.h"
+#include "server/devices/known_devices.h"
+#include "server/store/sqlite_store.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/temporary_directory.h"
 

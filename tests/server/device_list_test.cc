@@ -1,4 +1,4 @@
-#include "server/device_list.h"
+#include "server/devices/device_list.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

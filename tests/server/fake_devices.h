@@ -10,8 +10,8 @@
 
 #include "absl/synchronization/mutex.h"
 #include "codegen/choose/default_parameters.h"
-#include "server/job_search.h"
-#include "server/tuning_device.h"
+#include "server/devices/tuning_device.h"
+#include "server/jobs/job_search.h"
 #include "tuner/measure/runner.h"
 
 namespace mdh {

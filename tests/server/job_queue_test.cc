@@ -1,4 +1,4 @@
-#include "server/job_queue.h"
+#include "server/jobs/job_queue.h"
 
 #include <sqlite3.h>
 
@@ -7,9 +7,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/resource_names.h"
-#include "server/sqlite_store.h"
-#include "server/tuning_request.h"
+#include "server/jobs/tuning_request.h"
+#include "server/records/resource_names.h"
+#include "server/store/sqlite_store.h"
 #include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"

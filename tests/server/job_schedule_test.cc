@@ -1,4 +1,4 @@
-#include "server/job_schedule.h"
+#include "server/jobs/job_schedule.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

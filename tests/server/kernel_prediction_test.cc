@@ -1,4 +1,4 @@
-#include "server/kernel_prediction.h"
+#include "server/records/kernel_prediction.h"
 
 #include "codegen/choose/block_design.h"
 #include "codegen/choose/default_block_parameters.h"
@@ -6,9 +6,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/device_conversion.h"
-#include "server/kernel_key.h"
-#include "server/lookup_table.h"
-#include "server/resource_names.h"
+#include "server/records/kernel_key.h"
+#include "server/records/lookup_table.h"
+#include "server/records/resource_names.h"
 #include "tests/server/matmul_expression.h"
 
 namespace mdh {

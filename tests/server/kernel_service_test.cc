@@ -1,8 +1,8 @@
-#include "server/kernel_service.h"
+#include "server/services/kernel_service.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/resource_names.h"
+#include "server/records/resource_names.h"
 #include "tests/server/run_sql.h"
 #include "tests/server/service_fixture.h"
 

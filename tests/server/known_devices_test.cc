@@ -1,4 +1,4 @@
-#include "server/known_devices.h"
+#include "server/devices/known_devices.h"
 
 #include <map>
 

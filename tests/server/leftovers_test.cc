@@ -1,5 +1,5 @@
 // What dead daemons leave, and what must not be taken for it.
-#include "server/leftovers.h"
+#include "server/store/leftovers.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/file_lock.h"
+#include "server/store/file_lock.h"
 #include "tests/server/temporary_directory.h"
 #include "tuner/measure/confine/work_directory.h"
 #include "tuner/process/process_state.h"

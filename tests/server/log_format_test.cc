@@ -1,4 +1,4 @@
-#include "server/log_format.h"
+#include "server/operate/log_format.h"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -9,7 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/log_context.h"
+#include "server/operate/log_context.h"
 
 namespace mdh {
 namespace {

@@ -1,9 +1,9 @@
-#include "server/lookup_request.h"
+#include "server/lookup/lookup_request.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/ready_record.h"
-#include "server/wire_reader.h"
+#include "server/records/ready_record.h"
+#include "server/records/wire_reader.h"
 #include "tests/server/matmul_expression.h"
 
 namespace mdh {

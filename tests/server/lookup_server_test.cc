@@ -1,4 +1,4 @@
-#include "server/lookup_server.h"
+#include "server/services/lookup_server.h"
 
 #include <thread>
 #include <vector>

@@ -1,8 +1,8 @@
-#include "server/lookup_table.h"
+#include "server/records/lookup_table.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/similar_records.h"
+#include "server/records/similar_records.h"
 #include "tests/server/matmul_expression.h"
 
 namespace mdh {

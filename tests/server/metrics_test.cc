@@ -10,9 +10,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/job_metrics.h"
-#include "server/metrics_server.h"
-#include "server/metrics_source.h"
+#include "server/jobs/job_metrics.h"
+#include "server/metrics/metrics_server.h"
+#include "server/metrics/metrics_source.h"
 #include "tests/server/service_fixture.h"
 
 namespace mdh {

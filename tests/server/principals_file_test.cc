@@ -1,4 +1,4 @@
-#include "server/principals_file.h"
+#include "server/access/principals_file.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "server/principals.h"
+#include "server/access/principals.h"
 
 #include <set>
 #include <string>

@@ -1,12 +1,12 @@
 // Parameters from clients reach the generator: whatever they are, they are refused or give code.
-#include "server/record_check.h"
+#include "server/lookup/record_check.h"
 
 #include <random>
 
 #include "core/text/parser.h"
 #include "gtest/gtest.h"
-#include "server/kernel_prediction.h"
-#include "server/sqlite_store.h"
+#include "server/records/kernel_prediction.h"
+#include "server/store/sqlite_store.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"

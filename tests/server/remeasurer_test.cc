@@ -1,13 +1,13 @@
-#include "server/remeasurer.h"
+#include "server/jobs/remeasurer.h"
 
 #include <atomic>
 
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/job_request.h"
-#include "server/sqlite_store.h"
-#include "server/tuning_request.h"
+#include "server/jobs/job_request.h"
+#include "server/jobs/tuning_request.h"
+#include "server/store/sqlite_store.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"

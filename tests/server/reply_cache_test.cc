@@ -1,11 +1,11 @@
-#include "server/reply_cache.h"
+#include "server/lookup/reply_cache.h"
 
 #include <atomic>
 #include <thread>
 
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
-#include "server/lookup_workers.h"
+#include "server/lookup/lookup_workers.h"
 
 namespace mdh {
 namespace {

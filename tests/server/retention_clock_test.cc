@@ -1,8 +1,8 @@
-#include "server/retention_clock.h"
+#include "server/store/retention_clock.h"
 
 #include "gtest/gtest.h"
-#include "server/housekeeper.h"
-#include "server/sqlite_store.h"
+#include "server/services/housekeeper.h"
+#include "server/store/sqlite_store.h"
 #include "tests/server/temporary_directory.h"
 
 namespace mdh {

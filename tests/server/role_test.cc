@@ -1,4 +1,4 @@
-#include "server/role.h"
+#include "server/access/role.h"
 
 #include "gtest/gtest.h"
 

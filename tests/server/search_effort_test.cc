@@ -1,12 +1,12 @@
 // Requests that allow more, or less, search than stands behind a record, or than a job has.
-#include "server/search_effort.h"
+#include "server/jobs/search_effort.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/job_queue.h"
-#include "server/resource_names.h"
-#include "server/sqlite_store.h"
-#include "server/tuning_request.h"
+#include "server/jobs/job_queue.h"
+#include "server/jobs/tuning_request.h"
+#include "server/records/resource_names.h"
+#include "server/store/sqlite_store.h"
 #include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"

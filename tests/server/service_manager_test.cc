@@ -1,4 +1,4 @@
-#include "server/service_manager.h"
+#include "server/operate/service_manager.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -10,7 +10,7 @@
 #include "core/text/parser.h"
 #include "gtest/gtest.h"
 #include "proto/device_conversion.h"
-#include "server/bundle.h"
+#include "server/store/bundle.h"
 #include "tuner/device/cuda/cuda_program.h"
 #include "tuner/device/cuda/nvrtc.h"
 #include "tuner/measure/compile/spill_limit.h"

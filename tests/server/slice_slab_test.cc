@@ -1,4 +1,4 @@
-#include "server/slice_slab.h"
+#include "server/records/slice_slab.h"
 
 #include <algorithm>
 #include <cstring>

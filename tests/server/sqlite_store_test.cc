@@ -1,4 +1,4 @@
-#include "server/sqlite_store.h"
+#include "server/store/sqlite_store.h"
 
 #include <sys/mount.h>
 
@@ -9,7 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/resource_names.h"
+#include "server/records/resource_names.h"
 #include "tests/server/run_sql.h"
 #include "tests/server/temporary_directory.h"
 

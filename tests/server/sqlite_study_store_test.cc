@@ -2,9 +2,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/resource_names.h"
-#include "server/sqlite_store.h"
-#include "server/study_store.h"
+#include "server/records/resource_names.h"
+#include "server/store/sqlite_store.h"
+#include "server/store/study_store.h"
 #include "tests/error_message.h"
 #include "tests/server/study_specs.h"
 #include "tests/server/temporary_directory.h"

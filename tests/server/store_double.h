@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "server/store.h"
+#include "server/store/store.h"
 
 namespace mdh {
 

@@ -9,8 +9,8 @@
 #include "codegen/program/kernel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/resource_names.h"
-#include "server/sqlite_store.h"
+#include "server/records/resource_names.h"
+#include "server/store/sqlite_store.h"
 #include "tests/server/faulty_disk.h"
 #include "tests/server/temporary_directory.h"
 

@@ -6,9 +6,9 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/housekeeper.h"
-#include "server/resource_names.h"
-#include "server/sqlite_store.h"
+#include "server/records/resource_names.h"
+#include "server/services/housekeeper.h"
+#include "server/store/sqlite_store.h"
 #include "tests/server/run_sql.h"
 #include "tests/server/temporary_directory.h"
 

@@ -1,4 +1,4 @@
-#include "server/study_catalogue.h"
+#include "server/studies/study_catalogue.h"
 
 #include <map>
 #include <random>
@@ -7,8 +7,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/error_details.h"
-#include "server/resource_names.h"
-#include "server/sqlite_store.h"
+#include "server/records/resource_names.h"
+#include "server/store/sqlite_store.h"
 #include "tests/error_message.h"
 #include "tests/server/study_specs.h"
 #include "tests/server/temporary_directory.h"

@@ -1,8 +1,8 @@
-#include "server/study_service.h"
+#include "server/services/study_service.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/sqlite_store.h"
+#include "server/store/sqlite_store.h"
 #include "tests/server/study_specs.h"
 #include "tests/server/temporary_directory.h"
 

@@ -9,9 +9,9 @@
 #include "client/client.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/access/principals.h"
+#include "server/access/tls_certificates.h"
 #include "server/daemon.h"
-#include "server/principals.h"
-#include "server/tls_certificates.h"
 #include "tests/server/temporary_directory.h"
 #include "tests/server/test_certificates.h"
 

@@ -1,4 +1,4 @@
-#include "server/trial_journal.h"
+#include "server/jobs/trial_journal.h"
 
 #include <deque>
 #include <set>
@@ -6,7 +6,7 @@
 #include "codegen/choose/default_parameters.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/sqlite_store.h"
+#include "server/store/sqlite_store.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"

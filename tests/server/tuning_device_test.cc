@@ -1,9 +1,9 @@
-#include "server/tuning_device.h"
+#include "server/devices/tuning_device.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/device_keeper.h"
-#include "server/device_lease.h"
+#include "server/devices/device_keeper.h"
+#include "server/devices/device_lease.h"
 #include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 

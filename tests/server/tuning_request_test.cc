@@ -1,11 +1,11 @@
-#include "server/tuning_request.h"
+#include "server/jobs/tuning_request.h"
 
 #include <limits>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/device_catalogue.h"
-#include "server/resource_names.h"
+#include "server/devices/device_catalogue.h"
+#include "server/records/resource_names.h"
 #include "tests/server/matmul_expression.h"
 
 namespace mdh {

@@ -1,8 +1,8 @@
-#include "server/tuning_service.h"
+#include "server/services/tuning_service.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/job_request.h"
+#include "server/jobs/job_request.h"
 #include "tests/server/service_fixture.h"
 
 namespace mdh {

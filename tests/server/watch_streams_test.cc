@@ -1,4 +1,4 @@
-#include "server/watch_streams.h"
+#include "server/services/watch_streams.h"
 
 #include <filesystem>
 

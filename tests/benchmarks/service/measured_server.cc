@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/client.h"
 #include "core/expression/canonical.h"
-#include "server/principals.h"
-#include "server/sqlite_store.h"
+#include "server/access/principals.h"
+#include "server/store/sqlite_store.h"
 
 namespace mdh {
 namespace {

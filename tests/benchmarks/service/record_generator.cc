@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
-#include "server/kernel_key.h"
-#include "server/kernel_prediction.h"
-#include "server/resource_names.h"
+#include "server/records/kernel_key.h"
+#include "server/records/kernel_prediction.h"
+#include "server/records/resource_names.h"
 #include "tests/benchmarks/benchmark_case.h"
 
 namespace mdh {

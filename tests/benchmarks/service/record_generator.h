@@ -11,7 +11,7 @@
 #include "core/base/status.h"
 #include "core/device/device_description.h"
 #include "core/expression/expression.h"
-#include "server/store.h"
+#include "server/store/store.h"
 
 namespace mdh {
 

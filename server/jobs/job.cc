@@ -1,0 +1,40 @@
+#include "server/jobs/job.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <utility>
+
+namespace mdh {
+
+Job::Job(int64_t number, CreateJob request, v1::TuningJob proto)
+    : number(number),
+      expression(std::move(request.expression)),
+      devices(std::move(request.devices)),
+      source(std::move(request.source)),
+      priority(request.priority),
+      proto(std::move(proto)) {
+  steps.push_back(this->proto.progress());
+}
+
+void Job::Publish(v1::TuningProgress step, int max_steps) {
+  step.set_sequence(proto.progress().sequence() + 1);
+  step.set_state(proto.state());
+  *proto.mutable_progress() = step;
+  steps.push_back(std::move(step));
+  if (static_cast<int>(steps.size()) > max_steps) steps.pop_front();
+}
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(time));
+}
+
+absl::Time FromProto(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixNanos(google::protobuf::util::TimeUtil::TimestampToNanoseconds(time));
+}
+
+void SetError(const Status& error, v1::TuningJob& job) {
+  job.mutable_error()->set_code(error.raw_code());
+  job.mutable_error()->set_message(std::string(error.message()));
+}
+
+}  // namespace mdh

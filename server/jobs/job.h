@@ -1,0 +1,83 @@
+// A tuning job that the daemon works on.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/base/status.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/expression/expression.h"
+#include "mdh/v1/tuning.pb.h"
+#include "server/devices/device_lease.h"
+#include "server/devices/tuning_device.h"
+
+namespace mdh {
+
+struct CreateJob {
+  Expression expression;
+  v1::TuningOptions options;  // as CheckTuningOptions gives them
+  bool force = false;
+  std::string request_id = "";
+  std::vector<TuningDevice*> devices = {};  // all of one fingerprint; none: the default
+  std::string source = "";                  // who asks
+  int64_t max_queued_of_source = 0;         // 0: as the queue says
+  int priority = 0;                         // among the jobs of its source
+  // A record with any search behind it will do, and so will a job with any limits.
+  bool takes_any_search = false;
+};
+
+// Why a running job is asked to stop.
+enum class StopReason { kNone, kCancel, kPause, kRequeue, kDrain };
+
+// What is const needs no guard, `is_stopping` neither; all else is guarded by the queue's mutex
+// once the job is in the queue.
+struct Job {
+  Job(int64_t number, CreateJob request, v1::TuningJob proto);
+
+  // Makes `step` the latest one; at most `max_steps` are kept.
+  void Publish(v1::TuningProgress step, int max_steps);
+
+  const int64_t number;
+  const Expression expression;
+  const std::vector<TuningDevice*> devices;  // that it may run on
+  const std::string source;
+  const int priority;
+  // The search is to end soon.
+  std::atomic<bool> is_stopping = false;
+
+  // Those of `proto`, whose limits can be raised; the numbers count how often they were, and how
+  // often when the search was last told.
+  const v1::TuningOptions& options() const { return proto.options(); }
+  int64_t extensions = 0, told_extensions = 0;
+
+  v1::TuningJob proto;  // `progress` is the last of `steps`
+  std::deque<v1::TuningProgress> steps;
+  bool is_finished = false;
+  // From the moment that it has devices, which is before its search begins, until what comes after
+  // its search is settled.
+  bool is_running = false;
+  // A change of its state is on the way to the disk; nobody else changes it until it is there.
+  bool is_being_written = false;
+  StopReason stop_reason = StopReason::kNone;  // with `is_stopping`
+  // While it runs; those at the front never change. Of these, `joining` have not been told to the
+  // search yet.
+  std::vector<std::unique_ptr<DeviceLease>> leases;
+  std::vector<DeviceLease*> joining;
+  bool is_searching = false;  // more devices can join
+  // Of earlier runs, which ended because all devices died, or the machine lacked something.
+  int failed_runs = 0;
+  int64_t not_before_ns = 0;  // on the clock of NowNs(): it waits so long for what was lacking
+  v1::TuningProgress before;
+};
+
+google::protobuf::Timestamp ToProto(absl::Time time);
+absl::Time FromProto(const google::protobuf::Timestamp& time);
+void SetError(const Status& error, v1::TuningJob& job);
+
+}  // namespace mdh

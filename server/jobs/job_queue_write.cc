@@ -1,0 +1,80 @@
+// How changes of jobs come to the disk: before anybody sees them, and not under the queue's lock.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "server/jobs/job_queue.h"
+
+namespace mdh {
+
+void JobQueue::AwaitWritten(const Job& job) {
+  const auto is_written = [&] { return !job.is_being_written; };
+  mutex_.Await(absl::Condition(&is_written));
+}
+
+v1::TuningJob JobQueue::ToStore(v1::TuningJob proto, StopReason reason) const {
+  if (reason == StopReason::kCancel) {
+    proto.set_state(v1::TUNING_JOB_STATE_CANCELLED);
+    *proto.mutable_end_time() = ToProto(options_.now());
+  } else if (reason == StopReason::kPause) {
+    proto.set_state(v1::TUNING_JOB_STATE_PAUSED);
+  }
+  proto.mutable_progress()->set_state(proto.state());
+  return proto;
+}
+
+Status JobQueue::Write(Job& job, const v1::TuningJob& proto) {
+  job.is_being_written = true;
+  mutex_.Unlock();
+  Status written = store_.UpdateJob(job.number, proto);
+  mutex_.Lock();
+  job.is_being_written = false;
+  has_news_ = true;  // it may begin only now
+  if (written.ok()) unsaved_.erase(job.number);
+  return written;
+}
+
+Status JobQueue::ChangeIfWritten(const std::shared_ptr<Job>& job, const Change& change) {
+  v1::TuningJob changed = job->proto;
+  change(changed);
+  changed.mutable_progress()->set_sequence(job->proto.progress().sequence() + 1);
+  MDH_RETURN_IF_ERROR(Write(*job, ToStore(std::move(changed), job->stop_reason)));
+  Apply(*job, change);
+  return absl::OkStatus();
+}
+
+void JobQueue::ChangeAnyway(const std::shared_ptr<Job>& job, const Change& change) {
+  const Status written = ChangeIfWritten(job, change);
+  if (written.ok()) return;
+  spdlog::error("job={} {}; it is written later", job->number, std::string(written.message()));
+  Apply(*job, change);
+  unsaved_[job->number] = job;
+}
+
+void JobQueue::Apply(Job& job, const Change& change) {
+  // There may have been progress while it was written.
+  change(job.proto);
+  v1::TuningProgress step = job.proto.progress();
+  Publish(job, std::move(step));
+}
+
+Status JobQueue::SaveUnsaved() {
+  Status status = unsaved_work_.Save(store_);
+  absl::MutexLock lock(&mutex_);
+  // What is added meanwhile is written the next time.
+  const std::map<int64_t, std::shared_ptr<Job>> jobs = unsaved_;
+  for (const auto& [number, job] : jobs) {
+    AwaitWritten(*job);
+    if (!unsaved_.contains(number)) continue;
+    const Status written = Write(*job, ToStore(job->proto, job->stop_reason));
+    // One that was deleted meanwhile has nothing to be written to.
+    if (absl::IsNotFound(written)) unsaved_.erase(number);
+    if (written.ok()) spdlog::info("job={} is written now", number);
+    if (!absl::IsNotFound(written)) status.Update(written);
+    if (!written.ok() && !absl::IsNotFound(written)) break;
+  }
+  return status;
+}
+
+}  // namespace mdh

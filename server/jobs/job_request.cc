@@ -1,0 +1,62 @@
+#include "server/jobs/job_request.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/error_details.h"
+#include "server/jobs/tuning_request.h"
+#include "server/services/reply.h"
+
+namespace mdh {
+namespace {
+
+constexpr size_t kMaxSourceBytes = 64;
+
+Status CheckNotEmpty(const Expression& expression) {
+  for (const Dimension& dimension : expression.dimensions()) {
+    if (dimension.size > 0) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "there is nothing to tune: dimension '", dimension.name, "' of ", expression.name(),
+        " is empty, and its kernel, which GetKernel gives, computes nothing"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
+                                  const DeviceCatalogue& catalogue) {
+  MDH_RETURN_IF_ERROR(CheckNotEmpty(expression));
+  if (request.request_id.size() > kMaxRequestIdBytes) {
+    return InvalidField("request_id",
+                        absl::StrCat("request_id is longer than ", kMaxRequestIdBytes, " bytes"));
+  }
+  if (request.requester.source.size() > kMaxSourceBytes) {
+    return InvalidField("source",
+                        absl::StrCat("source is longer than ", kMaxSourceBytes, " bytes"));
+  }
+  if (request.priority < -kMaxPriority || request.priority > kMaxPriority) {
+    return InvalidField("priority",
+                        absl::StrCat("the priority, ", request.priority, ", is not between -",
+                                     kMaxPriority, " and ", kMaxPriority));
+  }
+  const bool takes_any_search = request.options.budget_ns() == 0 &&
+                                request.options.max_trials() == 0 &&
+                                request.options.max_device_time_ns() == 0;
+  MDH_ASSIGN_OR_RETURN(v1::TuningOptions options,
+                       InField("options", CheckTuningOptions(std::move(request.options))));
+  MDH_RETURN_IF_ERROR(LimitDeviceTime(request.requester.limits, request.requester.source, options));
+  MDH_ASSIGN_OR_RETURN(std::vector<TuningDevice*> devices,
+                       InField("devices", catalogue.Select(request.devices)));
+  return CreateJob{.expression = std::move(expression),
+                   .options = std::move(options),
+                   .force = request.force,
+                   .request_id = std::move(request.request_id),
+                   .devices = std::move(devices),
+                   .source = std::move(request.requester.source),
+                   .max_queued_of_source = request.requester.limits.queued_jobs,
+                   .priority = request.priority,
+                   .takes_any_search = takes_any_search};
+}
+
+}  // namespace mdh

@@ -1,0 +1,137 @@
+#include "server/lookup/lookup_answers.h"
+
+#include "absl/strings/str_cat.h"
+#include "mdh/v1/kernel.pb.h"
+#include "proto/error_details.h"
+#include "server/lookup/lookup_request.h"
+
+namespace mdh {
+namespace {
+
+// Errors: InvalidArgument.
+Result<std::vector<std::string_view>> RequestsOfBatch(std::string_view request) {
+  std::optional<std::vector<std::string_view>> requests = ParseBatch(request);
+  if (!requests) return absl::InvalidArgumentError("the request is no BatchLookupKernelsRequest");
+  if (requests->size() > kMaxBatchLookups) {
+    return InvalidField("requests", absl::StrCat("a batch has at most ", kMaxBatchLookups,
+                                                 " requests, this one has ", requests->size()));
+  }
+  return *std::move(requests);
+}
+
+// Whether a job may find something better than what a lookup found.
+bool IsToBeTuned(const Result<ReadyReply>& found) {
+  if (!found.ok()) return absl::IsNotFound(found.status());
+  const grpc::Slice bytes = found->response();
+  v1::LookupKernelResponse response;
+  return !response.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size())) ||
+         response.record().is_provisional();
+}
+
+}  // namespace
+
+std::optional<Result<ReadyReply>> LookupAnswers::FindAtOnce(std::string_view request) {
+  if (const std::optional<KeyLookup> lookup = KeyLookup::Parse(request)) {
+    return table_.Find(lookup->key, lookup->weakest);
+  }
+  return seen_.Find(request, table_.version());
+}
+
+LookupAnswers::Found LookupAnswers::Find(std::string_view request,
+                                         const TuningRequesterOf& requester) const {
+  v1::LookupKernelRequest message;
+  if (!message.ParseFromArray(request.data(), static_cast<int>(request.size()))) {
+    return {absl::InvalidArgumentError("the request is no LookupKernelRequest")};
+  }
+  if (!message.has_tune_in_background()) return {finder_.Lookup(std::move(message))};
+  if (!message.has_expression()) {
+    return {InvalidField("tune_in_background", "what is tuned must be given by its expression")};
+  }
+  message.clear_weakest_match();  // the best that is known comes anyway
+  Result<ReadyReply> exact = finder_.Lookup(message);
+  if (!IsToBeTuned(exact)) return {std::move(exact)};
+  const Result<Requester> tuner = requester(message.tune_in_background().source());
+  if (!tuner.ok()) return {tuner.status(), /*is_lasting=*/false};
+  return {finder_.LookupAndTune(message, *tuner), /*is_lasting=*/false};
+}
+
+Result<grpc::ByteBuffer> LookupAnswers::Single(Result<ReadyReply> reply) const {
+  metrics_.CountOutcome(reply.status().code());
+  if (!reply.ok()) return reply.status();
+  const grpc::Slice response = reply->response();
+  return grpc::ByteBuffer(&response, 1);
+}
+
+Result<grpc::ByteBuffer> LookupAnswers::Batch(
+    const std::vector<Result<ReadyReply>>& replies) const {
+  std::vector<grpc::Slice> pieces;
+  pieces.reserve(replies.size() + 1);
+  for (const Result<ReadyReply>& reply : replies) {
+    metrics_.CountOutcome(reply.status().code());
+    if (reply.ok()) {
+      pieces.push_back(reply->batch_result());
+    } else {
+      // A google.rpc.Status is a CallStatus, field for field.
+      const std::string error = ToRpcStatus(reply.status()).SerializeAsString();
+      pieces.push_back(BatchResultHeader(v1::BatchLookupResult::kErrorFieldNumber, error.size()));
+      pieces.emplace_back(error);
+    }
+  }
+  if (pieces.empty()) pieces.emplace_back();
+  return grpc::ByteBuffer(pieces.data(), pieces.size());
+}
+
+std::optional<Result<grpc::ByteBuffer>> LookupAnswers::AnswerAtOnce(LookupMethod method,
+                                                                    std::string_view request) {
+  if (method == LookupMethod::kLookup) {
+    std::optional<Result<ReadyReply>> reply = FindAtOnce(request);
+    if (!reply) return std::nullopt;
+    return Single(*std::move(reply));
+  }
+  const Result<std::vector<std::string_view>> requests = RequestsOfBatch(request);
+  if (!requests.ok()) {
+    metrics_.CountOutcome(requests.status().code());
+    return Result<grpc::ByteBuffer>(requests.status());
+  }
+  std::vector<Result<ReadyReply>> replies;
+  replies.reserve(requests->size());
+  for (const std::string_view one : *requests) {
+    std::optional<Result<ReadyReply>> reply = FindAtOnce(one);
+    if (!reply) return std::nullopt;
+    replies.push_back(*std::move(reply));
+  }
+  return Batch(replies);
+}
+
+LookupAnswers::Slow LookupAnswers::Answer(LookupMethod method, std::string_view request,
+                                          const TuningRequesterOf& requester) const {
+  // What changes meanwhile makes the answer one of an older version.
+  Slow slow;
+  slow.version = table_.version();
+  if (method == LookupMethod::kLookup) {
+    Found found = Find(request, requester);
+    slow.reply = Single(found.reply);
+    if (found.is_lasting) slow.seen.emplace_back(request, std::move(found.reply));
+    return slow;
+  }
+  const Result<std::vector<std::string_view>> requests = RequestsOfBatch(request);
+  if (!requests.ok()) {
+    slow.reply = requests.status();
+    return slow;
+  }
+  std::vector<Result<ReadyReply>> replies;
+  for (const std::string_view one : *requests) {
+    Found found = Find(one, requester);
+    if (found.is_lasting && !KeyLookup::Parse(one)) slow.seen.emplace_back(one, found.reply);
+    replies.push_back(std::move(found.reply));
+  }
+  slow.reply = Batch(replies);
+  return slow;
+}
+
+void LookupAnswers::Learn(const Slow& slow) {
+  if (slow.version != table_.version()) return;
+  for (const auto& [request, reply] : slow.seen) seen_.Put(request, reply, slow.version);
+}
+
+}  // namespace mdh

@@ -1,0 +1,203 @@
+#include "server/lookup/record_check.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/program/kernel.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "proto/device_conversion.h"
+#include "proto/error_details.h"
+#include "server/devices/device_catalogue.h"
+#include "server/jobs/job.h"
+#include "server/records/cache_state.h"
+#include "server/records/kernel_key.h"
+#include "server/records/kernel_prediction.h"
+#include "server/records/resource_names.h"
+
+namespace mdh {
+namespace {
+
+constexpr const char* kOtherGenerator = "OTHER_GENERATOR_VERSION";
+constexpr size_t kMaxParameterBytes = 65'536;
+constexpr size_t kMaxRecordNameBytes = 256;
+// Of the year 9999, the last one that a timestamp may have.
+constexpr int64_t kLastSecond = 253'402'300'799;
+// A day: longer than any budget of a search.
+constexpr int64_t kMaxTimeNs = 24 * 3600 * int64_t{1'000'000'000};
+
+Result<Expression> GivenExpression(const v1::TuningRecord& given, const ExpressionLimits& limits) {
+  v1::ExpressionSource source;
+  source.mutable_text()->set_text(given.expression_text());
+  return InField("record.expression_text", FromProto(source, limits));
+}
+
+Status CheckField(const std::string& field, const std::string& given, const std::string& right) {
+  if (given == right) return absl::OkStatus();
+  return InvalidField(absl::StrCat("record.key.", field),
+                      absl::StrCat("the key's ", field, " is not that of the record"));
+}
+
+// The key that the record must have.
+Result<v1::KernelKey> CheckKey(const v1::KernelKey& given, const Expression& expression,
+                               const DeviceDescription& device) {
+  if (given.generator_version() != kGeneratorVersion) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "the result is of version ", given.generator_version(),
+                          " of the generator, this daemon generates version ", kGeneratorVersion)),
+                      kOtherGenerator);
+  }
+  if (!v1::NumericsPolicy_IsValid(given.numerics_policy()) ||
+      given.numerics_policy() == v1::NUMERICS_POLICY_UNSPECIFIED) {
+    return InvalidField("record.key.numerics_policy", "the key has no numerics policy");
+  }
+  v1::KernelKey right =
+      MakeKernelKey(expression, KeyEnvironment::Of(device), given.numerics_policy());
+  MDH_RETURN_IF_ERROR(
+      CheckField("expression_digest", given.expression_digest(), right.expression_digest()));
+  MDH_RETURN_IF_ERROR(CheckField("canonical_form", given.canonical_form(), right.canonical_form()));
+  MDH_RETURN_IF_ERROR(
+      CheckField("device_fingerprint", given.device_fingerprint(), right.device_fingerprint()));
+  MDH_RETURN_IF_ERROR(CheckField("compiler", given.compiler(), right.compiler()));
+  // Such a kernel is handed out while compilers are still looked for; as a record nobody finds it.
+  if (device.kind == DeviceKind::kCpu && right.compiler().empty()) {
+    return InvalidField("record.key.compiler", "a kernel that was measured has had a compiler");
+  }
+  return right;
+}
+
+Status CheckFigures(const v1::TuningRecord& given) {
+  const std::pair<const char*, int64_t> figures[] = {
+      {"time_ns", given.time_ns()},
+      {"loop_nest_time_ns", given.loop_nest_time_ns()},
+      {"default_time_ns", given.default_time_ns()},
+      {"search_time_ns", given.search_time_ns()},
+      {"trials", given.trials()},
+      {"failed_trials", given.failed_trials()}};
+  for (const auto& [name, figure] : figures) {
+    if (figure >= 0 && figure <= kMaxTimeNs) continue;
+    return InvalidField(absl::StrCat("record.", name), absl::StrCat(figure, " is out of bounds"));
+  }
+  if (given.total_search_time_ns() < 0) {
+    return InvalidField("record.total_search_time_ns", "is negative");
+  }
+  if (!v1::ResultCheck_IsValid(given.result_check())) {
+    return InvalidField("record.result_check", "there is no such check");
+  }
+  if (given.time_ns() == 0) {
+    return InvalidField("record.time_ns", "a result has a time");
+  }
+  if (given.origin().size() > kMaxRecordNameBytes ||
+      given.technique().size() > kMaxRecordNameBytes) {
+    return InvalidField(
+        given.origin().size() > kMaxRecordNameBytes ? "record.origin" : "record.technique",
+        absl::StrCat("is longer than ", kMaxRecordNameBytes, " bytes"));
+  }
+  if (!v1::CacheState_IsValid(given.cache_state())) {
+    return InvalidField("record.cache_state", "there is no such state of the caches");
+  }
+  const v1::MachinePeaks& peaks = given.peaks();
+  for (const double peak :
+       {peaks.fp32_flops_per_s(), peaks.fp64_flops_per_s(), peaks.memory_bytes_per_s(),
+        peaks.copy_bytes_per_s(), peaks.launch_overhead_ns()}) {
+    if (!std::isfinite(peak) || peak < 0) return InvalidField("record.peaks", "are no figures");
+  }
+  return absl::OkStatus();
+}
+
+// From parameters.
+Result<v1::Kernel> MakeAgain(const v1::TuningRecord& record, const ExpressionLimits& limits) {
+  MDH_ASSIGN_OR_RETURN(const Expression expression, GivenExpression(record, limits));
+  MDH_ASSIGN_OR_RETURN(const DeviceDescription device, FromProto(record.device()));
+  MDH_ASSIGN_OR_RETURN(const v1::KernelKey key, CheckKey(record.key(), expression, device));
+  MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
+                       ParseTuningParameters(record.parameters()));
+  MDH_ASSIGN_OR_RETURN(PredictedKernel made,
+                       KernelWithParameters(expression, device, key, parameters));
+  return std::move(made.kernel);
+}
+
+// What is known only where it was measured.
+void TakeOver(const v1::TuningRecord& given, absl::Time now, v1::TuningRecord& record) {
+  record.set_time_ns(given.time_ns());
+  record.set_loop_nest_time_ns(given.loop_nest_time_ns());
+  record.set_default_time_ns(given.default_time_ns());
+  record.set_trials(given.trials());
+  record.set_failed_trials(given.failed_trials());
+  record.set_search_time_ns(given.search_time_ns());
+  record.set_total_search_time_ns(given.total_search_time_ns());
+  record.set_is_exhausted(given.is_exhausted());
+  record.set_result_check(given.result_check());
+  record.set_search_end(given.search_end());
+  record.set_technique(given.technique());
+  record.set_seed(given.seed());
+  record.set_origin(given.origin());
+  record.set_cache_state(given.cache_state());
+  if (IsCold(given.cache_state())) record.set_fits_in_cache(false);
+  if (given.has_peaks()) *record.mutable_peaks() = given.peaks();
+  const google::protobuf::Timestamp& time = given.create_time();
+  const bool has_time = time.seconds() > 0 && time.seconds() <= kLastSecond && time.nanos() >= 0 &&
+                        time.nanos() < 1'000'000'000;
+  *record.mutable_create_time() = has_time ? given.create_time() : ToProto(now);
+}
+
+}  // namespace
+
+Result<v1::Kernel> KernelOfRecord(const std::string& id, const ExpressionLimits& limits,
+                                  Store& store) {
+  Result<v1::Kernel> kernel = store.GetKernel(id);
+  if (!absl::IsNotFound(kernel.status())) return kernel;
+  const Result<v1::TuningRecord> record = store.GetRecord(id);
+  if (!record.ok()) return kernel;
+  Result<v1::Kernel> made = MakeAgain(*record, limits);
+  if (!made.ok()) {
+    return absl::NotFoundError(
+        absl::StrCat(std::string(kernel.status().message()),
+                     "; it cannot be made again: ", std::string(made.status().message())));
+  }
+  made->set_name(KernelName(id));
+  const Status stored = store.RestoreKernel(id, *made);
+  spdlog::warn("kernel {} was made again from its record: {} {}", id,
+               std::string(kernel.status().message()), std::string(stored.message()));
+  return made;
+}
+
+bool IsOfOtherGenerator(const Status& error) {
+  const auto info = DetailOf<google::rpc::ErrorInfo>(error);
+  return info.has_value() && info->reason() == kOtherGenerator;
+}
+
+Result<StoredResult> CheckGivenRecord(const v1::TuningRecord& given, const ExpressionLimits& limits,
+                                      Store& store, absl::Time now) {
+  MDH_RETURN_IF_ERROR(CheckFigures(given));
+  MDH_ASSIGN_OR_RETURN(const Expression expression, GivenExpression(given, limits));
+  MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
+                       InField("record.device", FromProto(given.device())));
+  MDH_ASSIGN_OR_RETURN(const v1::KernelKey key, CheckKey(given.key(), expression, device));
+  if (given.parameters().size() > kMaxParameterBytes) {
+    return InvalidField("record.parameters", "are too long");
+  }
+  MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
+                       InField("record.parameters", ParseTuningParameters(given.parameters())));
+  Result<PredictedKernel> made = KernelWithParameters(expression, device, key, parameters);
+  if (!made.ok()) {
+    return InvalidField("record.parameters", std::string(made.status().message()));
+  }
+  StoredResult result{std::move(made->record), std::move(made->kernel), /*is_given=*/true};
+  TakeOver(given, now, result.record);
+  const std::string id = KernelId(key);
+  result.record.set_name(RecordName(id));
+  result.kernel.set_name(KernelName(id));
+  MDH_ASSIGN_OR_RETURN(const std::optional<v1::MachinePeaks> measured,
+                       store.GetPeaks(key.device_fingerprint()));
+  const Status plausible =
+      CheckPlausible(expression, given.time_ns(), device, measured.value_or(given.peaks()));
+  if (!plausible.ok()) return InvalidField("record.time_ns", std::string(plausible.message()));
+  return result;
+}
+
+}  // namespace mdh

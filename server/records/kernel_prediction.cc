@@ -1,0 +1,132 @@
+#include "server/records/kernel_prediction.h"
+
+#include <optional>
+#include <utility>
+
+#include "codegen/choose/default_parameters.h"
+#include "codegen/program/kernel.h"
+#include "core/decomposition/fuse_dimensions.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/device/system_model.h"
+#include "server/records/similar_records.h"
+#include "server/records/tuning_result_conversion.h"
+#include "tuner/decompositions/mdh_space.h"
+#include "tuner/run/tuning_loop.h"
+
+namespace mdh {
+namespace {
+
+class Prediction {
+ public:
+  Prediction(const Expression& expression, const DeviceDescription& device,
+             const v1::KernelKey& key)
+      : expression_(expression),
+        device_(device),
+        key_(key),
+        numerics_(PolicyFor(expression, static_cast<NumericsPolicy>(key.numerics_policy()))) {}
+
+  Result<PredictedKernel> FromRecord(const v1::TuningRecord& record) const {
+    MDH_ASSIGN_OR_RETURN(const TuningParameters known, ParametersFor(device_, record));
+    MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(known.system_model));
+    const std::optional<ExpressionShape> shape = ExpressionShape::Of(record.key().canonical_form());
+    if (!shape) return absl::FailedPreconditionError("the record's canonical form is none");
+    if (known.tile.size() != model.layers.size() ||
+        static_cast<int>(known.tile.front().size()) != expression_.rank()) {
+      return absl::FailedPreconditionError("the record's parameters are not for its expression");
+    }
+    // Of the same sizes, what is valid here needs no repair.
+    const std::optional<ExpressionShape> wanted = ExpressionShape::Of(key_.canonical_form());
+    const bool is_valid = wanted && wanted->sizes == shape->sizes && known.numerics == numerics_ &&
+                          Validate(expression_, model, device_, known).ok();
+    MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
+                         is_valid ? known : Repaired(known, model, shape->sizes));
+    MDH_ASSIGN_OR_RETURN(PredictedKernel predicted, Make(model, parameters));
+    predicted.made_from = record.name();
+    return predicted;
+  }
+
+  // As they are.
+  Result<PredictedKernel> FromParameters(const TuningParameters& parameters) const {
+    MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(parameters.system_model));
+    if (DeviceKindOf(model) != device_.kind) {
+      return absl::InvalidArgumentError("the parameters are for another kind of device");
+    }
+    if (parameters.numerics != numerics_) {
+      return absl::InvalidArgumentError("the parameters are for another numerics policy");
+    }
+    MDH_RETURN_IF_ERROR(Validate(expression_, model, device_, parameters));
+    return Make(model, parameters);
+  }
+
+  Result<PredictedKernel> FromRules() const {
+    const SystemModel model = TuningModel(device_);
+    return Make(model, DefaultParameters(expression_, model, device_, numerics_));
+  }
+
+ private:
+  // The nearest parameters that are valid; `known` is for the given sizes.
+  Result<TuningParameters> Repaired(const TuningParameters& known, const SystemModel& model,
+                                    const std::vector<int64_t>& sizes) const {
+    MDH_ASSIGN_OR_RETURN(const MdhSpace space, MdhSpace::Create(expression_, model, device_,
+                                                                numerics_, {}, FusedAs(known)));
+    return space.Decode(space.EncodeNearest(known, sizes));
+  }
+
+  // What the known parameters have fused, if that can be fused here: it may depend on sizes.
+  FusedDimensions FusedAs(const TuningParameters& known) const {
+    TuningParameters fused;
+    fused.numerics = numerics_;
+    fused.fused = known.fused;
+    return WithFusedDimensions(expression_, fused).ok() ? known.fused : FusedDimensions();
+  }
+
+  Result<PredictedKernel> Make(const SystemModel& model, const TuningParameters& parameters) const {
+    MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
+                         Lower(expression_, model, device_, parameters));
+    TuningResult result;
+    result.parameters = parameters;
+    MDH_ASSIGN_OR_RETURN(result.kernel, GenerateKernel(low_level, device_));
+    result.low_level_table = low_level.ToTable();
+    PredictedKernel predicted;
+    predicted.record = MakeRecord(expression_, key_, device_, result);
+    predicted.record.clear_name();
+    predicted.kernel = MakeKernel(key_, result.kernel, device_);
+    predicted.kernel.clear_name();
+    return predicted;
+  }
+
+  const Expression& expression_;
+  const DeviceDescription& device_;
+  const v1::KernelKey& key_;
+  const NumericsPolicy numerics_;
+};
+
+}  // namespace
+
+Result<PredictedKernel> PredictKernel(const Expression& expression, const DeviceDescription& device,
+                                      const v1::KernelKey& key,
+                                      const std::vector<v1::TuningRecord>& similar) {
+  Result<PredictedKernel> adapted = AdaptKernel(expression, device, key, similar);
+  if (adapted.ok()) return adapted;
+  return Prediction(expression, device, key).FromRules();
+}
+
+Result<PredictedKernel> AdaptKernel(const Expression& expression, const DeviceDescription& device,
+                                    const v1::KernelKey& key,
+                                    const std::vector<v1::TuningRecord>& similar) {
+  const Prediction prediction(expression, device, key);
+  for (const v1::TuningRecord& record : similar) {
+    Result<PredictedKernel> predicted = prediction.FromRecord(record);
+    if (predicted.ok()) return predicted;
+  }
+  return absl::NotFoundError("no similar record gives a kernel");
+}
+
+Result<PredictedKernel> KernelWithParameters(const Expression& expression,
+                                             const DeviceDescription& device,
+                                             const v1::KernelKey& key,
+                                             const TuningParameters& parameters) {
+  return Prediction(expression, device, key).FromParameters(parameters);
+}
+
+}  // namespace mdh

@@ -1,0 +1,100 @@
+// The read path of lookups: all records in memory, their replies serialised ahead.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/synchronization/mutex.h"
+#include "core/base/status.h"
+#include "mdh/v1/kernel.pb.h"
+#include "mdh/v1/record.pb.h"
+#include "server/records/kernel_key.h"
+#include "server/records/ready_record.h"
+#include "server/records/ready_reply.h"
+#include "server/records/structure_index.h"
+
+namespace mdh {
+
+// Thread-safe. Records are immutable and shared; a lock is held only while they are found, for less
+// than a microsecond, and no reader waits for a record to be made ready.
+class LookupTable {
+ public:
+  // `here`: what the fields that a key leaves empty stand for; `others`: further devices of this
+  // daemon.
+  explicit LookupTable(KeyEnvironment here, std::vector<KeyEnvironment> others = {});
+  // `environments`: of this daemon's devices, that of the default one first; none: as long as it is
+  // unknown, keys without a device are not found.
+  explicit LookupTable(std::vector<KeyEnvironment> environments);
+  // From now on. Seldom: the old ones are kept, as views of them may be in use.
+  void SetEnvironments(std::vector<KeyEnvironment> environments) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Adds a record or replaces the one with the same key.
+  void Put(const v1::TuningRecord& record) { PutSerialized(record.SerializeAsString()); }
+  // The same of a serialised v1::TuningRecord, which is copied, to `slab` if there is one.
+  void PutSerialized(std::string_view record, SliceSlab* slab = nullptr);
+  // Forgets the record with that key, if there is one.
+  void Remove(const v1::KernelKey& key);
+  // What a change of a record in the store means here.
+  void Apply(v1::KernelChangeKind kind, const v1::TuningRecord& record);
+
+  // The best match for `asked`. Of several equally good
+  // matches, the fastest. Errors: InvalidArgument without a digest; NotFound with a v1::LookupMiss,
+  // saying what there is instead.
+  Result<ReadyReply> Find(const KernelKeyView& asked, v1::MatchKind weakest) const;
+  Result<ReadyReply> Find(const v1::KernelKey& asked, v1::MatchKind weakest) const {
+    return Find(KernelKeyView::Of(asked), weakest);
+  }
+
+  // The record with exactly this key. Errors: NotFound.
+  Result<v1::TuningRecord> FindRecord(const v1::KernelKey& key) const;
+
+  // Records of the same computation to start a search from, the most similar first, at most
+  // `limit`: the one with this key, other compilers and generators, other sizes, other devices of
+  // the kind of `device`, if that is given.
+  std::vector<v1::TuningRecord> FindSimilar(const v1::KernelKey& key, size_t limit,
+                                            const v1::DeviceDescription& device = {}) const;
+  // Of these, those for the same device and numerics policy.
+  std::vector<v1::TuningRecord> FindNearest(const v1::KernelKey& key, size_t limit) const;
+
+  // The environment of the default device; empty if that is unknown.
+  const KeyEnvironment& environment() const;
+  // Larger after every change: what was found before may be found no more.
+  int64_t version() const { return version_.load(std::memory_order_acquire); }
+
+ private:
+  // Of one expression: mostly one.
+  using Records = absl::InlinedVector<ReadyRecordPtr, 1>;
+  // Keys are digests in the bytes of the first record.
+  struct alignas(64) Shard {
+    mutable absl::Mutex mutex;
+    absl::flat_hash_map<std::string_view, Records> records ABSL_GUARDED_BY(mutex);
+  };
+  static constexpr size_t kShards = 256;
+
+  Shard& ShardOf(std::string_view digest);
+  const Shard& ShardOf(std::string_view digest) const;
+  Records RecordsOf(std::string_view digest) const;
+  Status DeviceUnknown() const;
+  Status Missing(const KernelKeyView& asked) const;
+
+  using Environments = std::vector<KeyEnvironment>;
+
+  absl::Mutex mutex_;
+  std::vector<std::unique_ptr<const Environments>> all_environments_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<const Environments*> environments_ = nullptr;  // the latest of them
+  std::array<Shard, kShards> shards_;
+  StructureIndex structures_;
+  std::atomic<int64_t> version_ = 0;
+};
+
+// How a record that a key accepts differs from it.
+std::vector<v1::KeyDifference> Differences(const v1::KernelKey& asked, const v1::KernelKey& found);
+
+}  // namespace mdh

@@ -1,0 +1,57 @@
+#include "server/services/device_service.h"
+
+#include <memory>
+
+#include "server/services/reply.h"
+
+namespace mdh {
+
+v1::Device DeviceServiceImpl::Describe(TuningDevice& device) {
+  v1::Device proto = catalogue_.Describe(device);
+  proto.mutable_load()->set_queued_jobs(jobs_.CountQueued(device));
+  return proto;
+}
+
+grpc::Status DeviceServiceImpl::GetDevice(grpc::ServerContext* context,
+                                          const v1::GetDeviceRequest* request,
+                                          v1::GetDeviceResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.DeviceService/GetDevice",
+                    [&](const Caller&) -> grpc::Status {
+                      const Status open = catalogue_.AwaitOpen();
+                      if (!open.ok()) return ToGrpcStatus(open);
+                      const Result<TuningDevice*> device = catalogue_.Find(request->name());
+                      if (!device.ok()) return ToGrpcStatus(device.status());
+                      *response->mutable_device() = Describe(**device);
+                      return grpc::Status::OK;
+                    });
+}
+
+grpc::Status DeviceServiceImpl::ListDevices(grpc::ServerContext* context,
+                                            const v1::ListDevicesRequest*,
+                                            v1::ListDevicesResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.DeviceService/ListDevices",
+                    [&](const Caller&) -> grpc::Status {
+                      const Status open = catalogue_.AwaitOpen();
+                      if (!open.ok()) return ToGrpcStatus(open);
+                      for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
+                        *response->add_devices() = Describe(*device);
+                      }
+                      for (const std::string& missing : catalogue_.missing())
+                        response->add_missing(missing);
+                      response->set_server_version(version_);
+                      return grpc::Status::OK;
+                    });
+}
+
+grpc::Status DeviceServiceImpl::ListKnownDevices(grpc::ServerContext* context,
+                                                 const v1::ListKnownDevicesRequest*,
+                                                 v1::ListKnownDevicesResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.DeviceService/ListKnownDevices",
+                    [&](const Caller&) -> grpc::Status {
+                      for (const v1::KnownDevice& device : catalogue_.known())
+                        *response->add_known_devices() = device;
+                      return grpc::Status::OK;
+                    });
+}
+
+}  // namespace mdh

@@ -1,0 +1,58 @@
+// What the daemon does from time to time: forgets what its retention gives up, renews its claims on
+// jobs, and looks after what cannot wait for these.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/services/admin_service.h"
+#include "server/store/retention_clock.h"
+#include "server/store/store.h"
+
+namespace mdh {
+
+struct HousekeeperOptions {
+  std::string owner;  // of the jobs
+  absl::Duration renew_claims = absl::Minutes(1);
+  absl::Duration forget = absl::Hours(1);  // the first time at once
+  std::function<absl::Time()> now = absl::Now;
+  // Called so often, also while the store does not answer the rest.
+  absl::Duration look = absl::Seconds(1);
+  std::vector<std::function<void()>> looks = {};
+};
+
+// Two threads.
+class Housekeeper {
+ public:
+  // `store` must outlive this. Errors: ResourceExhausted if there is no thread.
+  static Result<std::unique_ptr<Housekeeper>> Start(Store& store, AdminOptions admin,
+                                                    HousekeeperOptions options);
+  ~Housekeeper();
+
+ private:
+  Housekeeper(Store& store, AdminOptions admin, HousekeeperOptions options);
+  void Work() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Forget();
+  void Look() ABSL_LOCKS_EXCLUDED(mutex_);
+  // False if this is to end.
+  bool Wait(absl::Duration time) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  Store& store_;
+  const AdminOptions admin_;
+  const HousekeeperOptions options_;
+  const Result<RetentionClock> clock_;
+  bool has_warned_ = false;  // of the thread alone
+  absl::Mutex mutex_;
+  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+  std::thread looking_;
+};
+
+}  // namespace mdh

@@ -1,0 +1,216 @@
+#include "server/services/kernel_service.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/types/span.h"
+#include "proto/error_details.h"
+#include "proto/grpc_status.h"
+#include "server/lookup/record_check.h"
+#include "server/operate/steady_time.h"
+#include "server/records/resource_names.h"
+#include "server/services/reply.h"
+
+namespace mdh {
+namespace {
+
+// After this a watcher gets a sign of life, though nothing has changed.
+constexpr absl::Duration kSignOfLife = absl::Seconds(10);
+// A response waits in memory for a client that is slow, and each has a record of some thousand
+// bytes.
+constexpr int kMaxChangesOfResponse = 64;
+// Records are some thousand bytes each.
+constexpr int kDefaultRecordsOfPage = 50;
+constexpr int kMaxRecordsOfPage = 200;
+
+// The id in the name of a record or a kernel.
+Result<std::string> ParseRecordOrKernelName(const std::string& name) {
+  Result<std::string> id = ParseRecordName(name);
+  if (!id.ok()) id = ParseKernelName(name);
+  return InField("name", std::move(id));
+}
+
+Result<int64_t> ParseCursor(const std::string& cursor) {
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(cursor, &number) || number < 0) {
+    return InvalidField("cursor", "the cursor is not one that this service gave");
+  }
+  return number;
+}
+
+}  // namespace
+
+Result<v1::GetKernelResponse> KernelServiceImpl::Get(const v1::GetKernelRequest& request,
+                                                     const Requester& requester) const {
+  if (request.has_expression()) {
+    if (request.name().empty()) return finder_.GetBest(request, requester);
+    return InvalidField("name", "the request has both a name and an expression");
+  }
+  MDH_ASSIGN_OR_RETURN(const std::string id, InField("name", ParseKernelName(request.name())));
+  v1::GetKernelResponse response;
+  MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), finder_.FindKernel(id));
+  return response;
+}
+
+Result<v1::PutKernelResponse> KernelServiceImpl::Put(v1::PutKernelRequest request,
+                                                     const std::string& source) {
+  if (request.record().origin().empty()) request.mutable_record()->set_origin(source);
+  MDH_ASSIGN_OR_RETURN(StoredResult checked,
+                       CheckGivenRecord(request.record(), limits_, store_, absl::Now()));
+  v1::PutKernelResponse response;
+  if (request.validate_only()) {
+    *response.mutable_record() = std::move(checked.record);
+    return response;
+  }
+  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningRecord> stored,
+                       store_.PutResults(absl::MakeConstSpan(&checked, 1)));
+  *response.mutable_record() = std::move(stored.front());
+  response.set_is_stored(response.record().SerializeAsString() ==
+                         checked.record.SerializeAsString());
+  return response;
+}
+
+Result<v1::ListRecordsResponse> KernelServiceImpl::List(
+    const v1::ListRecordsRequest& request) const {
+  MDH_ASSIGN_OR_RETURN(const int limit,
+                       PageLimit(request.page_size(), kDefaultRecordsOfPage, kMaxRecordsOfPage));
+  RecordPage page;
+  MDH_ASSIGN_OR_RETURN(page.last, ParsePageToken(request.page_token()));
+  v1::ListRecordsResponse response;
+  do {
+    MDH_ASSIGN_OR_RETURN(page, store_.ListRecords(page.last, limit - response.records_size()));
+    for (v1::TuningRecord& record : page.records) {
+      const bool fits = request.expression().empty() ||
+                        request.expression() == record.expression_name() ||
+                        request.expression() == record.key().expression_digest();
+      if (fits) *response.add_records() = std::move(record);
+    }
+  } while (page.has_more && response.records_size() < limit);
+  if (page.has_more) response.set_next_page_token(absl::StrCat(page.last));
+  return response;
+}
+
+WatchStep<v1::WatchKernelsResponse> KernelServiceImpl::NextChanges(int64_t& cursor,
+                                                                   absl::Time& next_sign) {
+  if (store_.LatestChange() == cursor && SteadyTime() < next_sign) return {};
+  Result<std::vector<v1::KernelChange>> changes =
+      store_.ChangesAfter(cursor, kMaxChangesOfResponse);
+  if (absl::IsOutOfRange(changes.status())) {
+    return {.end = WithReason(changes.status(), "CURSOR_EXPIRED",
+                              {{"latestCursor", absl::StrCat(store_.LatestChange())}})};
+  }
+  if (!changes.ok()) return {.end = changes.status()};
+  v1::WatchKernelsResponse response;
+  if (!changes->empty()) cursor = changes->back().number();
+  for (v1::KernelChange& change : *changes) *response.add_changes() = std::move(change);
+  response.set_cursor(absl::StrCat(cursor));
+  next_sign = SteadyTime() + kSignOfLife;
+  return {.response = std::move(response)};
+}
+
+Result<WatchNext<v1::WatchKernelsResponse>> KernelServiceImpl::Follow(
+    const grpc::ServerContext& context, const v1::WatchKernelsRequest& request) {
+  MDH_ASSIGN_OR_RETURN(Admission admission,
+                       access_.Enter(context, "/mdh.v1.KernelService/WatchKernels"));
+  int64_t cursor = store_.LatestChange();
+  if (!request.cursor().empty()) {
+    MDH_ASSIGN_OR_RETURN(cursor, ParseCursor(request.cursor()));
+  }
+  return WatchNext<v1::WatchKernelsResponse>(
+      [this, held = std::make_shared<Admission>(std::move(admission)), cursor,
+       next_sign = absl::InfinitePast()]() mutable { return NextChanges(cursor, next_sign); });
+}
+
+void KernelServiceImpl::AddTo(WatchStreams& streams) {
+  streams.AddMethod<v1::WatchKernelsRequest, v1::WatchKernelsResponse>(
+      {.await =
+           [this](auto* context, auto* request, auto* writer, auto* queue, void* tag) {
+             RequestWatchKernels(context, request, writer, queue, queue, tag);
+           },
+       .follow = [this](const auto& context,
+                        const auto& request) { return Follow(context, request); }});
+}
+
+Result<Requester> KernelServiceImpl::TuningRequester(const grpc::ServerContextBase& context,
+                                                     const std::string& asked) const {
+  MDH_ASSIGN_OR_RETURN(const Caller caller, access_.Identify(context));
+  MDH_RETURN_IF_ERROR(access_.CheckRole(caller, "/mdh.v1.TuningService/CreateTuningJob"));
+  return Requester{caller.SourceOf(context, asked), caller.limits};
+}
+
+grpc::Status KernelServiceImpl::GetKernel(grpc::ServerContext* context,
+                                          const v1::GetKernelRequest* request,
+                                          v1::GetKernelResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/GetKernel",
+                    [&](const Caller&) -> grpc::Status {
+                      if (!request->has_tune_in_background()) {
+                        return Reply(Get(*request, Requester()), response);
+                      }
+                      const Result<Requester> requester =
+                          TuningRequester(*context, request->tune_in_background().source());
+                      if (!requester.ok()) return ToGrpcStatus(requester.status());
+                      return Reply(Get(*request, *requester), response);
+                    });
+}
+
+grpc::Status KernelServiceImpl::PutKernel(grpc::ServerContext* context,
+                                          const v1::PutKernelRequest* request,
+                                          v1::PutKernelResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/PutKernel",
+                    [&](const Caller& caller) {
+                      return Reply(Put(*request, caller.Source(*context)), response);
+                    });
+}
+
+grpc::Status KernelServiceImpl::ListRecords(grpc::ServerContext* context,
+                                            const v1::ListRecordsRequest* request,
+                                            v1::ListRecordsResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/ListRecords",
+                    [&](const Caller&) { return Reply(List(*request), response); });
+}
+
+grpc::Status KernelServiceImpl::InvalidateKernel(grpc::ServerContext* context,
+                                                 const v1::InvalidateKernelRequest* request,
+                                                 v1::InvalidateKernelResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/InvalidateKernel",
+                    [&](const Caller&) -> grpc::Status {
+                      const auto invalidate = [&]() -> Result<v1::TuningRecord> {
+                        MDH_ASSIGN_OR_RETURN(const std::string id,
+                                             ParseRecordOrKernelName(request->name()));
+                        return store_.RemoveResult(id);
+                      };
+                      return Reply(invalidate(), response->mutable_record());
+                    });
+}
+
+grpc::Status KernelServiceImpl::PinKernel(grpc::ServerContext* context,
+                                          const v1::PinKernelRequest* request,
+                                          v1::PinKernelResponse* response) {
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.KernelService/PinKernel", [&](const Caller&) -> grpc::Status {
+        const auto pin = [&]() -> Result<v1::TuningRecord> {
+          MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordOrKernelName(request->name()));
+          return store_.SetPinning(id, Pinning::kPinned);
+        };
+        return Reply(pin(), response->mutable_record());
+      });
+}
+
+grpc::Status KernelServiceImpl::UnpinKernel(grpc::ServerContext* context,
+                                            const v1::UnpinKernelRequest* request,
+                                            v1::UnpinKernelResponse* response) {
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.KernelService/UnpinKernel", [&](const Caller&) -> grpc::Status {
+        const auto unpin = [&]() -> Result<v1::TuningRecord> {
+          MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordOrKernelName(request->name()));
+          return store_.SetPinning(id, Pinning::kNotPinned);
+        };
+        return Reply(unpin(), response->mutable_record());
+      });
+}
+
+}  // namespace mdh

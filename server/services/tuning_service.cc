@@ -1,0 +1,242 @@
+#include "server/services/tuning_service.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/error_details.h"
+#include "proto/grpc_status.h"
+#include "server/jobs/job_request.h"
+#include "server/records/resource_names.h"
+#include "server/services/reply.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kDefaultPageSize = 50;
+// That wait for a client that watches and is slow; the queue keeps the others.
+constexpr size_t kMostStepsOfWatch = 16;
+
+bool IsFinal(v1::TuningJobState state) {
+  return state == v1::TUNING_JOB_STATE_SUCCEEDED || state == v1::TUNING_JOB_STATE_FAILED ||
+         state == v1::TUNING_JOB_STATE_CANCELLED;
+}
+
+// The steps of a job, one after the other.
+class JobWatch {
+ public:
+  JobWatch(JobQueue& jobs, int64_t number, int64_t after_sequence,
+           std::shared_ptr<const Admission> admission)
+      : jobs_(jobs), number_(number), sequence_(after_sequence), admission_(std::move(admission)) {}
+
+  WatchStep<v1::WatchTuningJobResponse> operator()() {
+    if (steps_.empty()) {
+      Result<std::vector<v1::TuningProgress>> news =
+          jobs_.WaitForProgress(number_, sequence_, absl::ZeroDuration(), kMostStepsOfWatch);
+      if (!news.ok()) return {.end = news.status()};
+      for (v1::TuningProgress& step : *news) {
+        // Of a job that is only stored the latest step comes again and again.
+        const bool is_news = step.sequence() > sequence_ || IsFinal(step.state());
+        if (is_news) steps_.push_back(std::move(step));
+      }
+    }
+    if (steps_.empty()) return {};
+    v1::WatchTuningJobResponse response;
+    *response.mutable_progress() = std::move(steps_.front());
+    steps_.pop_front();
+    sequence_ = std::max(sequence_, response.progress().sequence());
+    const bool is_last = IsFinal(response.progress().state());
+    return {.response = std::move(response),
+            .end = is_last ? std::make_optional(absl::OkStatus()) : std::nullopt};
+  }
+
+ private:
+  JobQueue& jobs_;
+  const int64_t number_;
+  int64_t sequence_;
+  std::shared_ptr<const Admission> admission_;
+  std::deque<v1::TuningProgress> steps_;
+};
+
+}  // namespace
+
+Result<v1::CreateTuningJobResponse> TuningServiceImpl::Create(
+    const v1::CreateTuningJobRequest& request, const Requester& requester) {
+  MDH_ASSIGN_OR_RETURN(Expression expression,
+                       InField("expression", FromProto(request.expression(), limits_)));
+  MDH_RETURN_IF_ERROR(catalogue_.AwaitOpen());
+  MDH_ASSIGN_OR_RETURN(
+      CreateJob create,
+      CheckJobRequest(std::move(expression),
+                      {.options = request.options(),
+                       .devices = {request.devices().begin(), request.devices().end()},
+                       .force = request.force(),
+                       .request_id = request.request_id(),
+                       .priority = request.priority(),
+                       .requester = requester},
+                      catalogue_));
+  return request.validate_only() ? jobs_.Validate(create) : jobs_.Create(std::move(create));
+}
+
+Result<v1::GetTuningJobResponse> TuningServiceImpl::Get(const v1::GetTuningJobRequest& request) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
+  v1::GetTuningJobResponse response;
+  MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Get(number));
+  if (!response.job().record().empty()) {
+    Result<v1::TuningRecord> record = lookup_table_.FindRecord(response.job().key());
+    if (record.ok()) *response.mutable_record() = *std::move(record);
+  }
+  return response;
+}
+
+Result<v1::ListTuningJobsResponse> TuningServiceImpl::List(
+    const v1::ListTuningJobsRequest& request) {
+  MDH_ASSIGN_OR_RETURN(const int limit,
+                       PageLimit(request.page_size(), kDefaultPageSize, kMaxPageSize));
+  MDH_ASSIGN_OR_RETURN(const int64_t before, ParsePageToken(request.page_token()));
+  JobFilter filter = {
+      .expression = request.expression(), .device = request.device(), .source = request.source()};
+  for (const int state : request.states()) {
+    if (!v1::TuningJobState_IsValid(state)) {
+      return InvalidField("states", absl::StrCat("there is no state number ", state));
+    }
+    filter.states.push_back(static_cast<v1::TuningJobState>(state));
+  }
+  // One more than asked for tells whether there is a next page.
+  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, jobs_.List(before, limit + 1, filter));
+  const bool has_more = static_cast<int>(jobs.size()) > limit;
+  if (has_more) jobs.pop_back();
+  v1::ListTuningJobsResponse response;
+  if (has_more) {
+    MDH_ASSIGN_OR_RETURN(const int64_t last, ParseJobName(jobs.back().name()));
+    response.set_next_page_token(absl::StrCat(last));
+  }
+  for (v1::TuningJob& job : jobs) *response.add_jobs() = std::move(job);
+  return response;
+}
+
+Result<int64_t> TuningServiceImpl::FindOwn(const std::string& name, const Caller& caller) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(name)));
+  MDH_ASSIGN_OR_RETURN(const v1::TuningJob job, jobs_.Get(number));
+  MDH_RETURN_IF_ERROR(access_.CheckOwner(caller, job.source(), name));
+  return number;
+}
+
+Result<v1::CancelTuningJobResponse> TuningServiceImpl::Cancel(
+    const v1::CancelTuningJobRequest& request, const Caller& caller) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request.name(), caller));
+  v1::CancelTuningJobResponse response;
+  MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Cancel(number));
+  return response;
+}
+
+Result<v1::PauseTuningJobResponse> TuningServiceImpl::Pause(
+    const v1::PauseTuningJobRequest& request, const Caller& caller) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request.name(), caller));
+  v1::PauseTuningJobResponse response;
+  MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Pause(number));
+  return response;
+}
+
+Result<v1::ResumeTuningJobResponse> TuningServiceImpl::Resume(
+    const v1::ResumeTuningJobRequest& request, const Caller& caller) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request.name(), caller));
+  v1::ResumeTuningJobResponse response;
+  MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Resume(number));
+  return response;
+}
+
+Result<v1::ListTuningTrialsResponse> TuningServiceImpl::Trials(
+    const v1::ListTuningTrialsRequest& request) {
+  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
+  MDH_ASSIGN_OR_RETURN(const int limit,
+                       PageLimit(request.page_size(), kDefaultPageSize, kMaxPageSize));
+  MDH_ASSIGN_OR_RETURN(const int64_t after, ParsePageToken(request.page_token()));
+  MDH_RETURN_IF_ERROR(jobs_.Get(number).status());
+  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningTrial> trials,
+                       store_.ListTrials(number, after, limit + 1));
+  const bool has_more = static_cast<int>(trials.size()) > limit;
+  if (has_more) trials.pop_back();
+  v1::ListTuningTrialsResponse response;
+  if (has_more) response.set_next_page_token(absl::StrCat(trials.back().number()));
+  for (v1::TuningTrial& trial : trials) *response.add_trials() = std::move(trial);
+  return response;
+}
+
+Result<WatchNext<v1::WatchTuningJobResponse>> TuningServiceImpl::Follow(
+    const grpc::ServerContext& context, const v1::WatchTuningJobRequest& request) {
+  MDH_ASSIGN_OR_RETURN(Admission admission,
+                       access_.Enter(context, "/mdh.v1.TuningService/WatchTuningJob"));
+  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
+  return WatchNext<v1::WatchTuningJobResponse>(JobWatch(
+      jobs_, number, request.after_sequence(), std::make_shared<Admission>(std::move(admission))));
+}
+
+void TuningServiceImpl::AddTo(WatchStreams& streams) {
+  streams.AddMethod<v1::WatchTuningJobRequest, v1::WatchTuningJobResponse>(
+      {.await =
+           [this](auto* context, auto* request, auto* writer, auto* queue, void* tag) {
+             RequestWatchTuningJob(context, request, writer, queue, queue, tag);
+           },
+       .follow = [this](const auto& context,
+                        const auto& request) { return Follow(context, request); }});
+}
+
+grpc::Status TuningServiceImpl::CreateTuningJob(grpc::ServerContext* context,
+                                                const v1::CreateTuningJobRequest* request,
+                                                v1::CreateTuningJobResponse* response) {
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.TuningService/CreateTuningJob", [&](const Caller& caller) {
+        return Reply(
+            Create(*request, {caller.SourceOf(*context, request->source()), caller.limits}),
+            response);
+      });
+}
+
+grpc::Status TuningServiceImpl::GetTuningJob(grpc::ServerContext* context,
+                                             const v1::GetTuningJobRequest* request,
+                                             v1::GetTuningJobResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/GetTuningJob",
+                    [&](const Caller&) { return Reply(Get(*request), response); });
+}
+
+grpc::Status TuningServiceImpl::ListTuningJobs(grpc::ServerContext* context,
+                                               const v1::ListTuningJobsRequest* request,
+                                               v1::ListTuningJobsResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/ListTuningJobs",
+                    [&](const Caller&) { return Reply(List(*request), response); });
+}
+
+grpc::Status TuningServiceImpl::CancelTuningJob(grpc::ServerContext* context,
+                                                const v1::CancelTuningJobRequest* request,
+                                                v1::CancelTuningJobResponse* response) {
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.TuningService/CancelTuningJob",
+      [&](const Caller& caller) { return Reply(Cancel(*request, caller), response); });
+}
+
+grpc::Status TuningServiceImpl::PauseTuningJob(grpc::ServerContext* context,
+                                               const v1::PauseTuningJobRequest* request,
+                                               v1::PauseTuningJobResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/PauseTuningJob",
+                    [&](const Caller& caller) { return Reply(Pause(*request, caller), response); });
+}
+
+grpc::Status TuningServiceImpl::ResumeTuningJob(grpc::ServerContext* context,
+                                                const v1::ResumeTuningJobRequest* request,
+                                                v1::ResumeTuningJobResponse* response) {
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.TuningService/ResumeTuningJob",
+      [&](const Caller& caller) { return Reply(Resume(*request, caller), response); });
+}
+
+grpc::Status TuningServiceImpl::ListTuningTrials(grpc::ServerContext* context,
+                                                 const v1::ListTuningTrialsRequest* request,
+                                                 v1::ListTuningTrialsResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/ListTuningTrials",
+                    [&](const Caller&) { return Reply(Trials(*request), response); });
+}
+
+}  // namespace mdh

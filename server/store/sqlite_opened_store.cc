@@ -1,0 +1,363 @@
+#include "server/store/sqlite_opened_store.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/start_thread.h"
+#include "server/store/sqlite_connection.h"
+#include "server/store/sqlite_integrity.h"
+#include "server/store/sqlite_jobs.h"
+#include "server/store/sqlite_retention.h"
+
+namespace mdh {
+namespace {
+
+// Of ForEachRecord, which waits for the disk as much as for memory: two on each core, at most
+// these.
+constexpr int64_t kReadThreads = 8;
+
+}  // namespace
+
+Status SqliteStore::Prepare(PagesChecked checked, bool is_new) {
+  if (commits_) {
+    MDH_ASSIGN_OR_RETURN(const int64_t missing, ReadWith([&](SqliteDatabase& database) {
+                           return commits_->CountMissing(database);
+                         }));
+    if (!is_new) missing_ = missing;
+    if (missing_ > 0) spdlog::error("{}", Problem());
+    MDH_RETURN_IF_ERROR(place_.Note());
+  }
+  if (checked == PagesChecked::kNone) {
+    MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database, OpenAnotherReader());
+    page_check_ = std::make_unique<SqlitePageCheck>(
+        std::move(database), [this](const std::string& damage) { StopWriting(damage); });
+  }
+  MDH_ASSIGN_OR_RETURN(const int64_t latest, ReadWith(ReadLatestChange));
+  absl::MutexLock lock(&changes_mutex_);
+  latest_change_ = latest;
+  return absl::OkStatus();
+}
+
+void SqliteStore::StopWriting(const std::string& damage) {
+  writer_.Refuse(absl::FailedPreconditionError(
+      absl::StrCat("database ", options_.path, " is damaged (", damage,
+                   "): nothing is written any more; restore a backup")));
+}
+
+Status SqliteStore::CheckWritable() const {
+  MDH_RETURN_IF_ERROR(writer_.refusal());
+  return place_.Check();
+}
+
+std::string SqliteStore::Problem() const {
+  if (const Status moved = place_.Check(); !moved.ok()) return std::string(moved.message());
+  if (const Status health = writer_.health(); !health.ok()) return std::string(health.message());
+  if (missing_ == 0) return "";
+  return absl::StrCat(missing_, " transactions that were acknowledged are not in database ",
+                      options_.path,
+                      ": its log was cut or damaged, or an older database was put in its place");
+}
+
+Result<std::unique_ptr<SqliteDatabase>> SqliteStore::OpenAnotherReader() const {
+  // What is at the path now need not be the database.
+  MDH_RETURN_IF_ERROR(place_.Check());
+  return OpenReader(options_);
+}
+
+void SqliteStore::Announce(const ChangedRecord& changed) {
+  absl::MutexLock lock(&changes_mutex_);
+  if (on_change_) on_change_(changed.kind, changed.record);
+  latest_change_ = changed.number;
+}
+
+Result<v1::TuningRecord> SqliteStore::PutResult(const v1::TuningRecord& record,
+                                                const v1::Kernel& kernel) {
+  const StoredResult result = {record, kernel};
+  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningRecord> stored,
+                       PutResults(absl::MakeConstSpan(&result, 1)));
+  return std::move(stored.front());
+}
+
+Result<std::vector<v1::TuningRecord>> SqliteStore::PutResults(
+    absl::Span<const StoredResult> results) {
+  std::vector<PutOutcome> outcomes;
+  const auto put = [&](SqliteDatabase& database) -> Status {
+    for (const StoredResult& result : results) {
+      MDH_ASSIGN_OR_RETURN(PutOutcome outcome, PutResultRows(database, result));
+      outcomes.push_back(std::move(outcome));
+    }
+    return absl::OkStatus();
+  };
+  MDH_RETURN_IF_ERROR(writer_.Run(put, [&] {
+    for (const PutOutcome& outcome : outcomes) {
+      if (outcome.change.has_value()) Announce(*outcome.change);
+    }
+  }));
+  std::vector<v1::TuningRecord> stored;
+  for (PutOutcome& outcome : outcomes) stored.push_back(std::move(outcome.stored));
+  return stored;
+}
+
+Status SqliteStore::Quarantine(const std::vector<std::string>& damaged) {
+  if (damaged.empty()) return absl::OkStatus();
+  if (!CheckWritable().ok()) {
+    for (const std::string& id : damaged) spdlog::error("record {} cannot be read", id);
+    return absl::OkStatus();
+  }
+  MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
+    for (const std::string& id : damaged) MDH_RETURN_IF_ERROR(QuarantineRows(database, id));
+    return absl::OkStatus();
+  }));
+  for (const std::string& id : damaged) {
+    spdlog::error("record {} cannot be read and was set aside", id);
+  }
+  return absl::OkStatus();
+}
+
+Result<std::vector<v1::TuningRecord>> SqliteStore::AllRecords() {
+  std::vector<v1::TuningRecord> records;
+  std::vector<std::string> damaged;
+  MDH_RETURN_IF_ERROR(ReadWith([&](SqliteDatabase& database) -> Status {
+    MDH_ASSIGN_OR_RETURN(const RecordRows all, AllRecordRows(database));
+    const auto parse = [&](std::string_view record) {
+      records.emplace_back().ParseFromArray(record.data(), static_cast<int>(record.size()));
+    };
+    return ReadRecords(database, all, parse, damaged);
+  }));
+  MDH_RETURN_IF_ERROR(Quarantine(damaged));
+  return records;
+}
+
+Status SqliteStore::ForEachRecord(const TakeRecord& take) {
+  struct Part {
+    RecordRows rows;
+    std::vector<std::string> damaged;
+    Status status;
+  };
+  MDH_ASSIGN_OR_RETURN(const RecordRows all, ReadWith(AllRecordRows));
+  const int64_t count =
+      std::clamp<int64_t>(2 * std::thread::hardware_concurrency(), 1, kReadThreads);
+  const int64_t rows = (all.last - all.first) / count + 1;
+  std::vector<Part> parts(count);
+  std::vector<std::thread> threads;
+  for (int64_t n = 0; n < count; ++n) {
+    parts[n].rows = {all.first + n * rows, std::min(all.first + (n + 1) * rows - 1, all.last)};
+    const auto read = [this, &take, &part = parts[n]] {
+      // A connection of its own: one connection reads one row at a time.
+      const Result<std::unique_ptr<SqliteDatabase>> database = OpenAnotherReader();
+      part.status = database.ok() ? ReadRecords(**database, part.rows, take, part.damaged)
+                                  : database.status();
+    };
+    Result<std::thread> thread = StartThread(read);
+    if (thread.ok()) {
+      threads.push_back(*std::move(thread));
+    } else {
+      read();
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Part& part : parts) {
+    MDH_RETURN_IF_ERROR(part.status);
+    MDH_RETURN_IF_ERROR(Quarantine(part.damaged));
+  }
+  return absl::OkStatus();
+}
+
+Result<RecordPage> SqliteStore::ListRecords(int64_t after, int limit) {
+  return ReadWith([&](SqliteDatabase& database) { return ReadRecordPage(database, after, limit); });
+}
+
+Result<v1::TuningRecord> SqliteStore::GetRecord(std::string_view id) {
+  return ReadWith([&](SqliteDatabase& database) { return ReadRecord(database, std::string(id)); });
+}
+
+Status SqliteStore::RestoreKernel(std::string_view id, const v1::Kernel& kernel) {
+  return writer_.Run([&](SqliteDatabase& database) -> Status {
+    MDH_RETURN_IF_ERROR(ReadRecord(database, std::string(id)).status());
+    return PutKernelRow(database, std::string(id), kernel);
+  });
+}
+
+Result<v1::Kernel> SqliteStore::GetKernel(std::string_view id) {
+  Result<v1::Kernel> kernel =
+      ReadWith([&](SqliteDatabase& database) { return ReadKernel(database, id); });
+  if (kernel.ok() || absl::IsNotFound(kernel.status())) return kernel;
+  spdlog::error("kernel {}: {}", std::string(id), std::string(kernel.status().message()));
+  return absl::NotFoundError(
+      absl::StrCat("kernel ", std::string(id), " cannot be read: ", kernel.status().message()));
+}
+
+Result<v1::TuningRecord> SqliteStore::RemoveResult(std::string_view id) {
+  ChangedRecord changed;
+  MDH_RETURN_IF_ERROR(writer_.Run(
+      [&](SqliteDatabase& database) -> Status {
+        MDH_ASSIGN_OR_RETURN(changed, RemoveResultRows(database, std::string(id)));
+        return absl::OkStatus();
+      },
+      [&] { Announce(changed); }));
+  return changed.record;
+}
+
+Result<v1::TuningRecord> SqliteStore::SetPinning(std::string_view id, Pinning pinning) {
+  PutOutcome outcome;
+  MDH_RETURN_IF_ERROR(writer_.Run(
+      [&](SqliteDatabase& database) -> Status {
+        MDH_ASSIGN_OR_RETURN(outcome, SetPinningRow(database, std::string(id), pinning));
+        return absl::OkStatus();
+      },
+      [&] {
+        if (outcome.change.has_value()) Announce(*outcome.change);
+      }));
+  return outcome.stored;
+}
+
+void SqliteStore::SetListener(OnChange on_change) {
+  absl::MutexLock lock(&changes_mutex_);
+  on_change_ = std::move(on_change);
+}
+
+int64_t SqliteStore::LatestChange() {
+  absl::MutexLock lock(&changes_mutex_);
+  return latest_change_;
+}
+
+Result<std::vector<v1::KernelChange>> SqliteStore::ChangesAfter(int64_t after, int limit) {
+  if (after > LatestChange()) {
+    return absl::OutOfRangeError(absl::StrCat("there is no change ", after, " yet"));
+  }
+  MDH_ASSIGN_OR_RETURN(
+      std::vector<v1::KernelChange> changes,
+      ReadWith([&](SqliteDatabase& database) { return ReadChanges(database, after, limit); }));
+  // Numbers have no gaps.
+  const bool are_forgotten =
+      changes.empty() ? after < LatestChange() : changes.front().number() > after + 1;
+  if (are_forgotten) {
+    return absl::OutOfRangeError(absl::StrCat("changes after number ", after, " are forgotten"));
+  }
+  return changes;
+}
+
+bool SqliteStore::WaitForChange(int64_t after, absl::Duration timeout) {
+  absl::MutexLock lock(&changes_mutex_);
+  const auto is_later = [&]() ABSL_SHARED_LOCKS_REQUIRED(changes_mutex_) {
+    return latest_change_ > after;
+  };
+  return changes_mutex_.AwaitWithTimeout(absl::Condition(&is_later), timeout);
+}
+
+Result<int64_t> SqliteStore::InsertJob(const v1::TuningJob& job, const JobClaim& claim) {
+  int64_t number = 0;
+  MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
+    MDH_ASSIGN_OR_RETURN(number, InsertJobRow(database, job, claim));
+    return absl::OkStatus();
+  }));
+  return number;
+}
+
+Status SqliteStore::UpdateJob(int64_t number, const v1::TuningJob& job) {
+  return writer_.Run([&](SqliteDatabase& database) { return UpdateJobRow(database, number, job); });
+}
+
+Result<v1::TuningJob> SqliteStore::GetJob(int64_t number) {
+  return ReadWith([&](SqliteDatabase& database) { return ReadJob(database, number); });
+}
+
+Result<std::optional<v1::TuningJob>> SqliteStore::FindJobByRequest(std::string_view request_id) {
+  return ReadWith([&](SqliteDatabase& database) { return ReadJobByRequest(database, request_id); });
+}
+
+Result<std::vector<v1::TuningJob>> SqliteStore::ListJobs(int64_t before, int limit,
+                                                         const JobFilter& filter) {
+  return ReadWith(
+      [&](SqliteDatabase& database) { return ReadJobs(database, before, limit, filter); });
+}
+
+Result<std::vector<v1::TuningJob>> SqliteStore::UnfinishedJobs(const std::string& owner) {
+  return ReadWith([&](SqliteDatabase& database) { return ReadUnfinishedJobs(database, owner); });
+}
+
+Result<int64_t> SqliteStore::ClaimJobs(const JobClaim& claim, absl::Time now,
+                                       const std::vector<std::string>& devices) {
+  int64_t claimed = 0;
+  MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
+    MDH_ASSIGN_OR_RETURN(claimed, ClaimJobRows(database, claim, now, devices));
+    return absl::OkStatus();
+  }));
+  return claimed;
+}
+
+Status SqliteStore::PutTrials(int64_t job, absl::Span<const v1::TuningTrial> trials) {
+  return writer_.Run([&](SqliteDatabase& database) { return PutTrialRows(database, job, trials); });
+}
+
+Result<std::vector<v1::TuningTrial>> SqliteStore::ListTrials(int64_t job, int64_t after,
+                                                             int limit) {
+  return ReadWith(
+      [&](SqliteDatabase& database) { return ReadTrials(database, job, after, limit); });
+}
+
+Result<std::optional<v1::MachinePeaks>> SqliteStore::GetPeaks(std::string_view fingerprint) {
+  using Found = Result<std::optional<v1::MachinePeaks>>;
+  return ReadWith([&](SqliteDatabase& database) -> Found {
+    MDH_ASSIGN_OR_RETURN(
+        SqliteUse get, SqliteUse::Of(database, "SELECT peaks FROM devices WHERE fingerprint = ?1"));
+    MDH_ASSIGN_OR_RETURN(const bool has_row, get->BindText(1, fingerprint).Step());
+    if (!has_row) return std::nullopt;
+    return ParseStored<v1::MachinePeaks>(get->Bytes(0), "device");
+  });
+}
+
+Status SqliteStore::PutPeaks(std::string_view fingerprint, const v1::MachinePeaks& peaks) {
+  return writer_.Run([&](SqliteDatabase& database) -> Status {
+    MDH_ASSIGN_OR_RETURN(SqliteUse put,
+                         SqliteUse::Of(database, "INSERT OR REPLACE INTO devices VALUES (?1, ?2)"));
+    return put->BindText(1, fingerprint).BindBytes(2, peaks.SerializeAsString()).Run();
+  });
+}
+
+Result<v1::CollectGarbageResponse> SqliteStore::Forget(const Retention& retention) {
+  v1::CollectGarbageResponse forgotten;
+  std::vector<ChangedRecord> changes;
+  const auto forget = [&](SqliteDatabase& database) -> Status {
+    MDH_ASSIGN_OR_RETURN(forgotten, ForgetRows(database, retention, changes));
+    return absl::OkStatus();
+  };
+  MDH_RETURN_IF_ERROR(writer_.Run(forget, [&] {
+    for (const ChangedRecord& changed : changes) Announce(changed);
+  }));
+  return forgotten;
+}
+
+Status SqliteStore::BackUp(const std::string& path) {
+  // A connection of its own: neither readers nor the writer wait for it.
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteDatabase> source, OpenAnotherReader());
+  return source->CopyTo(path);
+}
+
+Result<std::vector<std::string>> SqliteStore::CheckIntegrity() {
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteDatabase> source, OpenAnotherReader());
+  MDH_ASSIGN_OR_RETURN(std::vector<std::string> problems, FindProblems(*source));
+  if (missing_ > 0) problems.push_back(Problem());
+  return problems;
+}
+
+Status SqliteStore::Count(v1::Statistics& statistics) {
+  statistics.set_transactions(writer_.transactions());
+  statistics.set_writes(writer_.writes());
+  statistics.set_storage_problem(Problem());
+  statistics.set_lost_transactions(missing_);
+  statistics.set_latest_change(LatestChange());
+  if (page_check_ != nullptr) {
+    *statistics.mutable_page_check() = page_check_->Read();
+  } else {
+    statistics.mutable_page_check()->set_state(v1::PAGE_CHECK_STATE_PASSED);
+  }
+  return ReadWith([&](SqliteDatabase& database) { return CountRows(database, statistics); });
+}
+
+}  // namespace mdh

@@ -1,0 +1,126 @@
+// The store over a database that is open: every write goes through one writer, reads have a
+// connection of their own and never wait for the disk.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "server/store/commit_count.h"
+#include "server/store/database_locks.h"
+#include "server/store/sqlite_database.h"
+#include "server/store/sqlite_page_check.h"
+#include "server/store/sqlite_place.h"
+#include "server/store/sqlite_results.h"
+#include "server/store/sqlite_schema.h"
+#include "server/store/sqlite_store.h"
+#include "server/store/sqlite_writer.h"
+
+namespace mdh {
+
+// See sqlite_store.h for how one is opened. Thread-safe.
+class SqliteStore : public Store {
+ public:
+  SqliteStore(SqliteStoreOptions options, DatabaseLocks locks,
+              std::unique_ptr<SqliteDatabase> writer, std::unique_ptr<SqliteDatabase> reader)
+      : options_(std::move(options)),
+        locks_(std::move(locks)),
+        commits_(*locks_.name),
+        place_(options_.path),
+        writer_(std::move(writer), {.check = [this] { return place_.Check(); },
+                                    .on_end = [this](auto& to) { return commits_->Add(to); },
+                                    .on_commit = [this] { commits_->Keep(); }}),
+        reader_(std::move(reader)) {}
+  // `why` it cannot be written.
+  SqliteStore(SqliteStoreOptions options, DatabaseLocks locks, Status why,
+              std::unique_ptr<SqliteDatabase> reader)
+      : options_(std::move(options)),
+        locks_(std::move(locks)),
+        place_(options_.path),
+        writer_(std::move(why)),
+        reader_(std::move(reader)) {}
+
+  // `is_new`: there was no database before.
+  Status Prepare(PagesChecked checked, bool is_new);
+
+  Result<v1::TuningRecord> PutResult(const v1::TuningRecord& record,
+                                     const v1::Kernel& kernel) override;
+  Result<std::vector<v1::TuningRecord>> PutResults(absl::Span<const StoredResult> results) override;
+  Result<std::vector<v1::TuningRecord>> AllRecords() override;
+  Status ForEachRecord(const TakeRecord& take) override;
+  Result<RecordPage> ListRecords(int64_t after, int limit) override;
+  Result<v1::TuningRecord> GetRecord(std::string_view id) override;
+  Result<v1::Kernel> GetKernel(std::string_view id) override;
+  Status RestoreKernel(std::string_view id, const v1::Kernel& kernel) override;
+  Result<v1::TuningRecord> RemoveResult(std::string_view id) override;
+  Result<v1::TuningRecord> SetPinning(std::string_view id, Pinning pinning) override;
+
+  void SetListener(OnChange on_change) override;
+  int64_t LatestChange() override;
+  Result<std::vector<v1::KernelChange>> ChangesAfter(int64_t after, int limit) override;
+  bool WaitForChange(int64_t after, absl::Duration timeout) override;
+
+  Result<int64_t> InsertJob(const v1::TuningJob& job, const JobClaim& claim) override;
+  Status UpdateJob(int64_t number, const v1::TuningJob& job) override;
+  Result<v1::TuningJob> GetJob(int64_t number) override;
+  Result<std::optional<v1::TuningJob>> FindJobByRequest(std::string_view request_id) override;
+  Result<std::vector<v1::TuningJob>> ListJobs(int64_t before, int limit,
+                                              const JobFilter& filter) override;
+  Result<std::vector<v1::TuningJob>> UnfinishedJobs(const std::string& owner) override;
+  Result<int64_t> ClaimJobs(const JobClaim& claim, absl::Time now,
+                            const std::vector<std::string>& devices) override;
+
+  Status PutTrials(int64_t job, absl::Span<const v1::TuningTrial> trials) override;
+  Result<std::vector<v1::TuningTrial>> ListTrials(int64_t job, int64_t after, int limit) override;
+
+  Result<std::optional<v1::MachinePeaks>> GetPeaks(std::string_view fingerprint) override;
+  Status PutPeaks(std::string_view fingerprint, const v1::MachinePeaks& peaks) override;
+
+  Result<v1::CollectGarbageResponse> Forget(const Retention& retention) override;
+  Status BackUp(const std::string& path) override;
+  Result<std::vector<std::string>> CheckIntegrity() override;
+  Status CheckWritable() const override;
+  void LookAfter() override { place_.LookAfter(writer_); }
+  Status Count(v1::Statistics& statistics) override;
+  int64_t schema_version() const override { return SchemaVersion(); }
+
+  const SqliteStoreOptions& options() const { return options_; }
+  SqliteWriter& writer() { return writer_; }
+
+ private:
+  void StopWriting(const std::string& damage);
+  // What is wrong with the storage; empty: nothing.
+  std::string Problem() const;
+  // A connection of its own, to the database that is open.
+  Result<std::unique_ptr<SqliteDatabase>> OpenAnotherReader() const;
+  // Sets records that cannot be read aside, if anything can be written.
+  Status Quarantine(const std::vector<std::string>& damaged);
+  // Tells the listener and those who wait. By the writer, in the order of the changes.
+  void Announce(const ChangedRecord& changed);
+  // Takes a call of a function that reads.
+  template <typename Read>
+  auto ReadWith(const Read& read) ABSL_LOCKS_EXCLUDED(reader_mutex_) {
+    absl::MutexLock lock(&reader_mutex_);
+    return read(*reader_);
+  }
+
+  const SqliteStoreOptions options_;
+  DatabaseLocks locks_;                 // released after the database is closed
+  std::optional<CommitCount> commits_;  // of a database that can be written
+  int64_t missing_ = 0;                 // transactions, when it was opened
+  SqlitePlace place_;
+  SqliteWriter writer_;
+  absl::Mutex reader_mutex_;
+  std::unique_ptr<SqliteDatabase> reader_ ABSL_GUARDED_BY(reader_mutex_);
+  absl::Mutex changes_mutex_;
+  OnChange on_change_ ABSL_GUARDED_BY(changes_mutex_);
+  int64_t latest_change_ ABSL_GUARDED_BY(changes_mutex_) = 0;
+  std::unique_ptr<SqlitePageCheck> page_check_;  // null if the pages were checked before
+};
+
+}  // namespace mdh

@@ -1,0 +1,353 @@
+#include "server/store/sqlite_results.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/records/cache_state.h"
+#include "server/records/resource_names.h"
+#include "server/records/wire_reader.h"
+#include "server/store/sqlite_connection.h"
+
+namespace mdh {
+namespace {
+
+Status NoRecord(const std::string& id) {
+  return absl::NotFoundError(absl::StrCat("there is no record ", id));
+}
+
+// Writes a change of the record down.
+Result<ChangedRecord> AddChange(SqliteDatabase& database, v1::KernelChangeKind kind,
+                                const v1::TuningRecord& record) {
+  v1::KernelChange change;
+  change.set_kind(kind);
+  change.set_record(record.name());
+  change.set_expression_digest(record.key().expression_digest());
+  *change.mutable_time() = google::protobuf::util::TimeUtil::GetCurrentTime();
+  ChangedRecord changed{kind, record, 0};
+  {
+    MDH_ASSIGN_OR_RETURN(
+        SqliteUse insert,
+        SqliteUse::Of(database, "INSERT INTO changes (change) VALUES (?1) RETURNING number"));
+    MDH_RETURN_IF_ERROR(insert->BindBytes(1, change.SerializeAsString()).Step().status());
+    changed.number = insert->Integer(0);
+    MDH_RETURN_IF_ERROR(insert->Step().status());
+  }
+  MDH_ASSIGN_OR_RETURN(SqliteUse forget,
+                       SqliteUse::Of(database, "DELETE FROM changes WHERE number <= ?1"));
+  MDH_RETURN_IF_ERROR(forget->Bind(1, changed.number - kRememberedChanges).Run());
+  return changed;
+}
+
+// What ParseRecord reads.
+#define MDH_RECORD_COLUMNS "record, records.crc32 = crc32(record), pins.id IS NOT NULL"
+
+// A record from the columns above, which are the first of a row.
+Result<v1::TuningRecord> ParseRecord(const SqliteStatement& row) {
+  if (row.Integer(1) == 0) return absl::FailedPreconditionError("a stored record is damaged");
+  MDH_ASSIGN_OR_RETURN(v1::TuningRecord record,
+                       ParseStored<v1::TuningRecord>(row.Bytes(0), "record"));
+  if (row.Integer(2) != 0) record.set_is_pinned(true);
+  return record;
+}
+
+// Whether a record is pinned is not stored with it.
+std::string Pinned(std::string_view record) {
+  v1::TuningRecord parsed;
+  parsed.ParseFromArray(record.data(), static_cast<int>(record.size()));
+  parsed.set_is_pinned(true);
+  return parsed.SerializeAsString();
+}
+
+// The record with the key of `record`, if it is to stay.
+Result<std::optional<v1::TuningRecord>> FindBetter(SqliteDatabase& database,
+                                                   const v1::TuningRecord& record, bool is_given) {
+  const v1::KernelKey& key = record.key();
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse find,
+      SqliteUse::Of(database,
+                    "SELECT " MDH_RECORD_COLUMNS " FROM records LEFT JOIN pins USING (id)"
+                    " WHERE expression_digest = ?1 AND canonical_form = ?2"
+                    " AND device_fingerprint = ?3 AND compiler = ?4 AND generator_version = ?5"
+                    " AND numerics_policy = ?6 AND (pins.id IS NOT NULL OR is_provisional <= ?7)"));
+  find->BindText(1, key.expression_digest())
+      .BindText(2, key.canonical_form())
+      .BindText(3, key.device_fingerprint())
+      .BindText(4, key.compiler())
+      .Bind(5, key.generator_version())
+      .Bind(6, key.numerics_policy())
+      .Bind(7, record.is_provisional());
+  MDH_ASSIGN_OR_RETURN(const bool has_row, find->Step());
+  if (!has_row) return std::nullopt;
+  Result<v1::TuningRecord> stored = ParseRecord(*find);
+  if (!stored.ok()) return std::nullopt;  // one that cannot be read is replaced
+  const bool is_settled =
+      stored->is_pinned() || stored->is_provisional() != record.is_provisional();
+  // Of two times only one of which others have disturbed, the other one is right.
+  const bool is_doubtful = stored->is_disturbed() && !record.is_disturbed();
+  const bool is_comparable = IsCold(stored->cache_state()) == IsCold(record.cache_state());
+  const bool stays =
+      is_settled ||
+      (is_comparable ? !is_doubtful && stored->time_ns() <= record.time_ns() : is_given);
+  if (!stays) return std::nullopt;
+  return *std::move(stored);
+}
+
+// A search that found nothing better stands behind the record that stays, too.
+Result<PutOutcome> AddEffort(SqliteDatabase& database, v1::TuningRecord stored,
+                             const StoredResult& worse) {
+  const v1::TuningRecord& record = worse.record;
+  const bool is_of_key = !worse.is_given && !record.is_provisional() && !stored.is_provisional() &&
+                         !stored.is_pinned() &&
+                         IsCold(stored.cache_state()) == IsCold(record.cache_state());
+  const bool is_more = record.total_search_time_ns() > stored.total_search_time_ns() ||
+                       (record.is_exhausted() && !stored.is_exhausted());
+  if (!is_of_key || !is_more) return PutOutcome{std::move(stored), std::nullopt};
+  stored.set_total_search_time_ns(
+      std::max(stored.total_search_time_ns(), record.total_search_time_ns()));
+  stored.set_is_exhausted(stored.is_exhausted() || record.is_exhausted());
+  if (record.trials() > stored.trials()) {
+    stored.set_trials(record.trials());
+    stored.set_failed_trials(record.failed_trials());
+  }
+  MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(stored.name()));
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse update,
+      SqliteUse::Of(database, "UPDATE records SET record = ?2, crc32 = crc32(?2) WHERE id = ?1"));
+  MDH_RETURN_IF_ERROR(update->BindText(1, id).BindBytes(2, stored.SerializeAsString()).Run());
+  MDH_ASSIGN_OR_RETURN(ChangedRecord changed,
+                       AddChange(database, v1::KERNEL_CHANGE_KIND_PUT, stored));
+  return PutOutcome{std::move(stored), std::move(changed)};
+}
+
+Status DeleteRows(SqliteDatabase& database, const std::string& id) {
+  for (const char* sql : {"DELETE FROM records WHERE id = ?1", "DELETE FROM kernels WHERE id = ?1",
+                          "DELETE FROM pins WHERE id = ?1"}) {
+    MDH_ASSIGN_OR_RETURN(SqliteUse remove, SqliteUse::Of(database, sql));
+    MDH_RETURN_IF_ERROR(remove->BindText(1, id).Run());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string_view NameIn(std::string_view message) {
+  constexpr int kName = v1::TuningRecord::kNameFieldNumber;
+  static_assert(kName == int{v1::Kernel::kNameFieldNumber});
+  WireReader fields(message);
+  while (fields.Next()) {
+    if (fields.number() == kName) return fields.bytes();
+  }
+  return {};
+}
+
+Result<v1::TuningRecord> ReadRecord(SqliteDatabase& database, const std::string& id) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse get,
+      SqliteUse::Of(database, "SELECT " MDH_RECORD_COLUMNS " FROM records LEFT JOIN pins USING (id)"
+                              " WHERE records.id = ?1"));
+  MDH_ASSIGN_OR_RETURN(const bool has_row, get->BindText(1, id).Step());
+  if (!has_row) return NoRecord(id);
+  return ParseRecord(*get);
+}
+
+Status PutKernelRow(SqliteDatabase& database, const std::string& id, v1::Kernel kernel) {
+  // Which binds it to its record.
+  kernel.set_name(KernelName(id));
+  MDH_ASSIGN_OR_RETURN(SqliteUse put,
+                       SqliteUse::Of(database,
+                                     "INSERT OR REPLACE INTO kernels (id, kernel, crc32)"
+                                     " VALUES (?1, ?2, crc32(?2))"));
+  return put->BindText(1, id).BindBytes(2, kernel.SerializeAsString()).Run();
+}
+
+Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& result) {
+  v1::TuningRecord record = result.record;
+  record.clear_is_pinned();
+  MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(record.name()));
+  MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningRecord> better,
+                       FindBetter(database, record, result.is_given));
+  if (better.has_value()) return AddEffort(database, *std::move(better), result);
+  const v1::KernelKey& key = record.key();
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse put_record,
+      SqliteUse::Of(database,
+                    "INSERT OR REPLACE INTO records (id, expression_digest, canonical_form,"
+                    " device_fingerprint, compiler, generator_version, numerics_policy, time_ns,"
+                    " record, is_provisional, crc32)"
+                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, crc32(?9))"));
+  MDH_RETURN_IF_ERROR(put_record->BindText(1, id)
+                          .BindText(2, key.expression_digest())
+                          .BindText(3, key.canonical_form())
+                          .BindText(4, key.device_fingerprint())
+                          .BindText(5, key.compiler())
+                          .Bind(6, key.generator_version())
+                          .Bind(7, key.numerics_policy())
+                          .Bind(8, record.time_ns())
+                          .BindBytes(9, record.SerializeAsString())
+                          .Bind(10, record.is_provisional())
+                          .Run());
+  MDH_RETURN_IF_ERROR(PutKernelRow(database, id, result.kernel));
+  MDH_ASSIGN_OR_RETURN(ChangedRecord changed,
+                       AddChange(database, v1::KERNEL_CHANGE_KIND_PUT, record));
+  return PutOutcome{std::move(record), std::move(changed)};
+}
+
+Result<ChangedRecord> RemoveResultRows(SqliteDatabase& database, const std::string& id) {
+  MDH_ASSIGN_OR_RETURN(const v1::TuningRecord record, ReadRecord(database, id));
+  if (record.is_pinned()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(record.name(), " is pinned; unpin it before"));
+  }
+  MDH_RETURN_IF_ERROR(DeleteRows(database, id));
+  return AddChange(database, v1::KERNEL_CHANGE_KIND_REMOVED, record);
+}
+
+Result<PutOutcome> SetPinningRow(SqliteDatabase& database, const std::string& id, Pinning pinning) {
+  MDH_ASSIGN_OR_RETURN(v1::TuningRecord record, ReadRecord(database, id));
+  const bool is_wanted = pinning == Pinning::kPinned;
+  if (is_wanted && record.is_provisional()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(record.name(), " is provisional; pin it when its search has ended"));
+  }
+  if (record.is_pinned() == is_wanted) return PutOutcome{std::move(record), std::nullopt};
+  MDH_ASSIGN_OR_RETURN(SqliteUse change,
+                       SqliteUse::Of(database, is_wanted ? "INSERT INTO pins (id) VALUES (?1)"
+                                                         : "DELETE FROM pins WHERE id = ?1"));
+  MDH_RETURN_IF_ERROR(change->BindText(1, id).Run());
+  record.set_is_pinned(is_wanted);
+  MDH_ASSIGN_OR_RETURN(ChangedRecord changed, AddChange(database,
+                                                        is_wanted ? v1::KERNEL_CHANGE_KIND_PINNED
+                                                                  : v1::KERNEL_CHANGE_KIND_UNPINNED,
+                                                        record));
+  return PutOutcome{std::move(record), std::move(changed)};
+}
+
+Result<RecordRows> AllRecordRows(SqliteDatabase& database) {
+  MDH_ASSIGN_OR_RETURN(const int64_t first,
+                       database.QueryInteger("SELECT ifnull(min(rowid), 1) FROM records"));
+  MDH_ASSIGN_OR_RETURN(const int64_t last,
+                       database.QueryInteger("SELECT ifnull(max(rowid), 0) FROM records"));
+  return RecordRows{first, last};
+}
+
+Status ReadRecords(SqliteDatabase& database, const RecordRows& rows, const Store::TakeRecord& take,
+                   std::vector<std::string>& damaged) {
+  MDH_ASSIGN_OR_RETURN(SqliteUse read,
+                       SqliteUse::Of(database, "SELECT " MDH_RECORD_COLUMNS
+                                               ", records.id FROM records LEFT JOIN pins USING (id)"
+                                               " WHERE records.rowid BETWEEN ?1 AND ?2"));
+  read->Bind(1, rows.first).Bind(2, rows.last);
+  while (true) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
+    if (!has_row) return absl::OkStatus();
+    const std::string id = read->Bytes(3);
+    const std::string_view record = read->View(0);
+    const bool is_whole = read->Integer(1) != 0 && NameIn(record) == RecordName(id);
+    if (!is_whole) {
+      damaged.push_back(id);
+    } else if (read->Integer(2) == 0) {
+      take(record);
+    } else {
+      take(Pinned(record));
+    }
+  }
+}
+
+Result<RecordPage> ReadRecordPage(SqliteDatabase& database, int64_t after, int limit) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse read,
+      SqliteUse::Of(database, "SELECT " MDH_RECORD_COLUMNS
+                              ", records.rowid FROM records LEFT JOIN pins USING (id)"
+                              " WHERE records.rowid > ?1 ORDER BY records.rowid LIMIT ?2"));
+  read->Bind(1, after).Bind(2, limit + 1);
+  RecordPage page{.records = {}, .last = after, .has_more = false};
+  for (int rows = 0; rows <= limit; ++rows) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
+    if (!has_row) return page;
+    if (rows == limit) break;
+    Result<v1::TuningRecord> record = ParseRecord(*read);
+    if (record.ok()) page.records.push_back(*std::move(record));
+    page.last = read->Integer(3);
+  }
+  page.has_more = true;
+  return page;
+}
+
+Status QuarantineRows(SqliteDatabase& database, const std::string& id) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse keep,
+      SqliteUse::Of(database,
+                    "INSERT INTO quarantine (id, record, kernel) SELECT id, record, kernel"
+                    " FROM records LEFT JOIN kernels USING (id) WHERE id = ?1"));
+  MDH_RETURN_IF_ERROR(keep->BindText(1, id).Run());
+  return DeleteRows(database, id);
+}
+
+Result<v1::Kernel> ReadKernel(SqliteDatabase& database, std::string_view id) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse get,
+      SqliteUse::Of(database, "SELECT kernel, crc32 = crc32(kernel) FROM kernels WHERE id = ?1"));
+  MDH_ASSIGN_OR_RETURN(const bool has_row, get->BindText(1, id).Step());
+  if (!has_row) {
+    return absl::NotFoundError(absl::StrCat("there is no kernel ", std::string(id)));
+  }
+  MDH_ASSIGN_OR_RETURN(v1::Kernel kernel, ParseChecked<v1::Kernel>(*get, 0, "kernel"));
+  // The index of a damaged database may lead to the row of another one.
+  if (kernel.name() != KernelName(id)) {
+    return absl::FailedPreconditionError(absl::StrCat("what is stored for it is ", kernel.name()));
+  }
+  return kernel;
+}
+
+Result<int64_t> ReadLatestChange(SqliteDatabase& database) {
+  // The sequence also knows of changes that are forgotten.
+  const Result<int64_t> latest =
+      database.QueryInteger("SELECT seq FROM sqlite_sequence WHERE name = 'changes'");
+  return absl::IsNotFound(latest.status()) ? Result<int64_t>(0) : latest;
+}
+
+Result<std::vector<v1::KernelChange>> ReadChanges(SqliteDatabase& database, int64_t after,
+                                                  int limit) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse read,
+      SqliteUse::Of(database,
+                    "SELECT number, change FROM changes WHERE number > ?1 ORDER BY number"
+                    " LIMIT ?2"));
+  read->Bind(1, after).Bind(2, limit);
+  std::vector<v1::KernelChange> changes;
+  while (true) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
+    if (!has_row) return changes;
+    MDH_ASSIGN_OR_RETURN(v1::KernelChange change,
+                         ParseStored<v1::KernelChange>(read->Bytes(1), "change"));
+    change.set_number(read->Integer(0));
+    changes.push_back(std::move(change));
+  }
+}
+
+Result<std::vector<std::string>> ReadReplacedResults(SqliteDatabase& database,
+                                                     int generator_version) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse read,
+      SqliteUse::Of(database,
+                    "SELECT old.id FROM records old LEFT JOIN pins USING (id)"
+                    " WHERE old.generator_version < ?1 AND pins.id IS NULL AND EXISTS ("
+                    " SELECT 1 FROM records new WHERE new.generator_version = ?1"
+                    " AND new.is_provisional = 0"
+                    " AND new.expression_digest = old.expression_digest"
+                    " AND new.canonical_form = old.canonical_form"
+                    " AND new.device_fingerprint = old.device_fingerprint"
+                    " AND new.numerics_policy = old.numerics_policy)"));
+  read->Bind(1, generator_version);
+  std::vector<std::string> ids;
+  while (true) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
+    if (!has_row) return ids;
+    ids.push_back(read->Bytes(0));
+  }
+}
+
+}  // namespace mdh

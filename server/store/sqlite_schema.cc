@@ -1,0 +1,227 @@
+#include "server/store/sqlite_schema.h"
+
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace mdh {
+namespace {
+
+// "MDHd"; marks a file as ours.
+constexpr int64_t kApplicationId = 0x4d444864;
+
+// Number n takes a database from user_version n to n + 1. Append only: what was released once is in
+// somebody's file.
+constexpr const char* kMigrations[] = {
+    R"sql(
+    CREATE TABLE records (
+      id TEXT PRIMARY KEY,
+      expression_digest TEXT NOT NULL,
+      canonical_form TEXT NOT NULL,
+      device_fingerprint TEXT NOT NULL,
+      compiler TEXT NOT NULL,
+      generator_version INTEGER NOT NULL,
+      numerics_policy INTEGER NOT NULL,
+      time_ns INTEGER NOT NULL,
+      record BLOB NOT NULL,
+      UNIQUE (expression_digest, canonical_form, device_fingerprint, compiler, generator_version,
+              numerics_policy)
+    ) STRICT;
+    CREATE TABLE kernels (
+      id TEXT PRIMARY KEY,
+      kernel BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE jobs (
+      number INTEGER PRIMARY KEY AUTOINCREMENT,
+      request_id TEXT UNIQUE,
+      is_finished INTEGER NOT NULL,
+      job BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX unfinished_jobs ON jobs (number) WHERE is_finished = 0;
+    CREATE TABLE devices (
+      fingerprint TEXT PRIMARY KEY,
+      peaks BLOB NOT NULL
+    ) STRICT;
+    )sql",
+    R"sql(
+    CREATE TABLE studies (
+      number INTEGER PRIMARY KEY AUTOINCREMENT,
+      request_id TEXT UNIQUE,
+      is_active INTEGER NOT NULL,
+      study BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX active_studies ON studies (number) WHERE is_active = 1;
+    CREATE TABLE study_specs (
+      number INTEGER PRIMARY KEY,
+      spec BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE study_trials (
+      study INTEGER NOT NULL,
+      number INTEGER NOT NULL,
+      asked_ns INTEGER NOT NULL,
+      told_ns INTEGER NOT NULL,
+      told_order INTEGER NOT NULL,
+      trial BLOB NOT NULL,
+      PRIMARY KEY (study, number)
+    ) STRICT, WITHOUT ROWID;
+    )sql",
+    // `owner` and `lease_ns`: which daemon works on a job, and until when it may; `ended_ns`: when
+    // it ended, or 0. `quarantine` has rows that cannot be read.
+    R"sql(
+    ALTER TABLE records ADD COLUMN is_provisional INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+    ALTER TABLE jobs ADD COLUMN lease_ns INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN ended_ns INTEGER NOT NULL DEFAULT 0;
+    UPDATE jobs SET ended_ns = CAST(strftime('%s', 'now') AS INTEGER) * 1000000000
+      WHERE is_finished = 1;
+    CREATE INDEX finished_jobs ON jobs (ended_ns) WHERE is_finished = 1;
+    CREATE TABLE job_trials (
+      job INTEGER NOT NULL,
+      number INTEGER NOT NULL,
+      trial BLOB NOT NULL,
+      PRIMARY KEY (job, number)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE pins (
+      id TEXT PRIMARY KEY
+    ) STRICT;
+    CREATE TABLE changes (
+      number INTEGER PRIMARY KEY AUTOINCREMENT,
+      change BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE quarantine (
+      number INTEGER PRIMARY KEY AUTOINCREMENT,
+      id TEXT NOT NULL,
+      record BLOB,
+      kernel BLOB
+    ) STRICT;
+    )sql",
+    // Of the bytes of a record and of a kernel, since SQLite does not notice when a disk changes
+    // what is inside of a value.
+    R"sql(
+    ALTER TABLE records ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE kernels ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    UPDATE records SET crc32 = crc32(record);
+    UPDATE kernels SET crc32 = crc32(kernel);
+    )sql",
+    // One row: how many studies there are and how large they are with their trials. Kept by
+    // triggers, so that nothing that writes can forget it.
+    R"sql(
+    CREATE TABLE study_totals (studies INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
+    INSERT INTO study_totals SELECT
+      (SELECT count(*) FROM studies),
+      (SELECT coalesce(sum(length(study)), 0) FROM studies)
+        + (SELECT coalesce(sum(length(spec)), 0) FROM study_specs)
+        + (SELECT coalesce(sum(length(trial)), 0) FROM study_trials);
+    CREATE TRIGGER study_inserted AFTER INSERT ON studies BEGIN
+      UPDATE study_totals SET studies = studies + 1, bytes = bytes + length(NEW.study);
+    END;
+    CREATE TRIGGER study_updated AFTER UPDATE OF study ON studies BEGIN
+      UPDATE study_totals SET bytes = bytes + length(NEW.study) - length(OLD.study);
+    END;
+    CREATE TRIGGER study_deleted AFTER DELETE ON studies BEGIN
+      UPDATE study_totals SET studies = studies - 1, bytes = bytes - length(OLD.study);
+    END;
+    CREATE TRIGGER study_spec_inserted AFTER INSERT ON study_specs BEGIN
+      UPDATE study_totals SET bytes = bytes + length(NEW.spec);
+    END;
+    CREATE TRIGGER study_spec_deleted AFTER DELETE ON study_specs BEGIN
+      UPDATE study_totals SET bytes = bytes - length(OLD.spec);
+    END;
+    CREATE TRIGGER study_trial_inserted AFTER INSERT ON study_trials BEGIN
+      UPDATE study_totals SET bytes = bytes + length(NEW.trial);
+    END;
+    CREATE TRIGGER study_trial_updated AFTER UPDATE OF trial ON study_trials BEGIN
+      UPDATE study_totals SET bytes = bytes + length(NEW.trial) - length(OLD.trial);
+    END;
+    CREATE TRIGGER study_trial_deleted AFTER DELETE ON study_trials BEGIN
+      UPDATE study_totals SET bytes = bytes - length(OLD.trial);
+    END;
+    )sql",
+    // Checksums of the rest. `commits` has one row: how many transactions there were (CommitCount).
+    R"sql(
+    ALTER TABLE jobs ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE job_trials ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE studies ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE study_specs ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE study_trials ADD COLUMN crc32 INTEGER NOT NULL DEFAULT 0;
+    UPDATE jobs SET crc32 = crc32(job);
+    UPDATE job_trials SET crc32 = crc32(trial);
+    UPDATE studies SET crc32 = crc32(study);
+    UPDATE study_specs SET crc32 = crc32(spec);
+    UPDATE study_trials SET crc32 = crc32(trial);
+    CREATE TABLE commits (number INTEGER NOT NULL) STRICT;
+    INSERT INTO commits VALUES (0);
+    )sql",
+};
+constexpr int64_t kSchemaVersion = std::size(kMigrations);
+
+// Refuses files of others before anything is written. A file without tables is a new one.
+Result<PagesChecked> CheckOwnership(SqliteDatabase& database, int64_t max_checked_bytes) {
+  MDH_ASSIGN_OR_RETURN(const int64_t application, database.QueryInteger("PRAGMA application_id"));
+  MDH_ASSIGN_OR_RETURN(const int64_t version, database.QueryInteger("PRAGMA user_version"));
+  MDH_ASSIGN_OR_RETURN(const int64_t tables,
+                       database.QueryInteger("SELECT count(*) FROM sqlite_schema"));
+  const bool is_new = application == 0 && version == 0 && tables == 0;
+  if (!is_new && application != kApplicationId) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("database ", database.path(), " belongs to another application"));
+  }
+  if (version > kSchemaVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("database ", database.path(), " has schema version ", version,
+                     ", this mdhd knows versions up to ", kSchemaVersion, ": use a newer mdhd"));
+  }
+  MDH_ASSIGN_OR_RETURN(const int64_t pages, database.QueryInteger("PRAGMA page_count"));
+  MDH_ASSIGN_OR_RETURN(const int64_t page_bytes, database.QueryInteger("PRAGMA page_size"));
+  if (pages * page_bytes > max_checked_bytes) return PagesChecked::kNone;
+  MDH_ASSIGN_OR_RETURN(const std::string check, database.QuickCheck());
+  if (check != "ok") {
+    return absl::FailedPreconditionError(
+        absl::StrCat("database ", database.path(), " is damaged: ", check));
+  }
+  return PagesChecked::kAll;
+}
+
+Status Migrate(SqliteDatabase& database) {
+  MDH_RETURN_IF_ERROR(database.QueryText("PRAGMA journal_mode = WAL").status());
+  MDH_ASSIGN_OR_RETURN(int64_t version, database.QueryInteger("PRAGMA user_version"));
+  // A new file has nothing to lose.
+  if (version > 0 && version < kSchemaVersion) {
+    const Status copied = database.CopyTo(absl::StrCat(database.path(), ".schema-", version));
+    // The copy of an earlier attempt is as good.
+    if (!copied.ok() && !absl::IsAlreadyExists(copied)) return copied;
+  }
+  for (; version < kSchemaVersion; ++version) {
+    MDH_ASSIGN_OR_RETURN(const auto transaction, SqliteTransaction::Begin(database));
+    MDH_RETURN_IF_ERROR(database.Execute(kMigrations[version]));
+    MDH_RETURN_IF_ERROR(database.Execute(absl::StrCat("PRAGMA application_id = ", kApplicationId,
+                                                      "; PRAGMA user_version = ", version + 1)));
+    MDH_RETURN_IF_ERROR(transaction->Commit());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int64_t SchemaVersion() { return kSchemaVersion; }
+
+Result<PagesChecked> PrepareSchema(SqliteDatabase& database, int64_t max_checked_bytes) {
+  MDH_ASSIGN_OR_RETURN(const PagesChecked checked, CheckOwnership(database, max_checked_bytes));
+  MDH_RETURN_IF_ERROR(Migrate(database));
+  return checked;
+}
+
+Result<PagesChecked> CheckSchema(SqliteDatabase& database, int64_t max_checked_bytes) {
+  MDH_ASSIGN_OR_RETURN(const PagesChecked checked, CheckOwnership(database, max_checked_bytes));
+  MDH_ASSIGN_OR_RETURN(const int64_t version, database.QueryInteger("PRAGMA user_version"));
+  if (version < kSchemaVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("database ", database.path(), " has schema version ", version,
+                     " and cannot be brought up to date: it is read-only"));
+  }
+  return checked;
+}
+
+}  // namespace mdh

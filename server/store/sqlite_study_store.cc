@@ -1,0 +1,269 @@
+#include "server/store/sqlite_study_store.h"
+
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "server/records/resource_names.h"
+#include "server/store/sqlite_connection.h"
+#include "server/store/sqlite_writer.h"
+#include "server/store/study_store.h"
+
+namespace mdh {
+namespace {
+
+Status NoStudy(int64_t number) {
+  return absl::NotFoundError(absl::StrCat("there is no study ", number));
+}
+
+class SqliteStudyStore : public StudyStore {
+ public:
+  SqliteStudyStore(SqliteWriter& writer, std::unique_ptr<SqliteDatabase> reader)
+      : writer_(writer), reader_(std::move(reader)) {}
+
+  Result<int64_t> InsertStudy(const v1::Study& study) override;
+  Result<v1::Study> GetStudy(int64_t number) override;
+  Result<std::optional<v1::Study>> FindStudyByRequest(std::string_view request_id) override;
+  Result<std::vector<v1::Study>> ListStudies(int64_t before, int limit, int64_t max_bytes) override;
+  Result<int64_t> CountActiveStudies() override;
+  Result<StudyTotals> Totals() override;
+  Status DeleteStudy(int64_t number) override;
+  Status PutTrials(int64_t number, const v1::Study& study,
+                   absl::Span<const JournalTrial> trials) override;
+  Result<std::vector<JournalTrial>> AllTrials(int64_t number) override;
+  Result<std::vector<v1::StudyTrial>> ToldTrials(int64_t number, int64_t after, int limit,
+                                                 int64_t max_bytes) override;
+
+ private:
+  SqliteWriter& writer_;
+  absl::Mutex mutex_;
+  std::unique_ptr<SqliteDatabase> reader_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What ReadBrief and ReadStudy read.
+#define MDH_STUDY_COLUMNS "studies.number, study, studies.crc32 = crc32(study)"
+#define MDH_SPEC_COLUMNS "spec, study_specs.crc32 = crc32(spec)"
+
+// From the first of the columns above.
+Result<v1::Study> ReadBrief(const SqliteStatement& row) {
+  MDH_ASSIGN_OR_RETURN(v1::Study study, ParseChecked<v1::Study>(row, 1, "study"));
+  study.set_name(StudyName(row.Integer(0)));
+  return study;
+}
+
+// From both.
+Result<v1::Study> ReadStudy(const SqliteStatement& row) {
+  MDH_ASSIGN_OR_RETURN(v1::Study study, ReadBrief(row));
+  MDH_ASSIGN_OR_RETURN(*study.mutable_spec(),
+                       ParseChecked<v1::StudySpec>(row, 3, "specification of a study"));
+  return study;
+}
+
+// As it is stored beside its specification.
+std::string BriefBytes(v1::Study study) {
+  study.clear_name();
+  *study.mutable_spec() = BriefSpec(study.spec());
+  return study.SerializeAsString();
+}
+
+Result<int64_t> InsertStudyRow(SqliteDatabase& database, const v1::Study& study) {
+  MDH_ASSIGN_OR_RETURN(SqliteUse insert,
+                       SqliteUse::Of(database,
+                                     "INSERT INTO studies (request_id, is_active, study, crc32)"
+                                     " VALUES (?1, ?2, ?3, crc32(?3)) RETURNING number"));
+  if (study.request_id().empty()) {
+    insert->BindNull(1);
+  } else {
+    insert->BindText(1, study.request_id());
+  }
+  insert->Bind(2, study.state() == v1::STUDY_STATE_ACTIVE).BindBytes(3, BriefBytes(study));
+  MDH_RETURN_IF_ERROR(insert->Step().status());
+  const int64_t number = insert->Integer(0);
+  MDH_RETURN_IF_ERROR(insert->Step().status());
+  return number;
+}
+
+Result<int64_t> SqliteStudyStore::InsertStudy(const v1::Study& study) {
+  int64_t number = 0;
+  MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
+    MDH_ASSIGN_OR_RETURN(number, InsertStudyRow(database, study));
+    MDH_ASSIGN_OR_RETURN(
+        SqliteUse insert_spec,
+        SqliteUse::Of(database, "INSERT INTO study_specs VALUES (?1, ?2, crc32(?2))"));
+    return insert_spec->Bind(1, number).BindBytes(2, study.spec().SerializeAsString()).Run();
+  }));
+  return number;
+}
+
+Result<v1::Study> SqliteStudyStore::GetStudy(int64_t number) {
+  absl::MutexLock lock(&mutex_);
+  MDH_ASSIGN_OR_RETURN(SqliteUse get,
+                       SqliteUse::Of(*reader_, "SELECT " MDH_STUDY_COLUMNS ", " MDH_SPEC_COLUMNS
+                                               " FROM studies JOIN study_specs USING (number)"
+                                               " WHERE number = ?1"));
+  MDH_ASSIGN_OR_RETURN(const bool has_row, get->Bind(1, number).Step());
+  if (!has_row) return NoStudy(number);
+  return ReadStudy(*get);
+}
+
+Result<std::optional<v1::Study>> SqliteStudyStore::FindStudyByRequest(std::string_view request_id) {
+  absl::MutexLock lock(&mutex_);
+  MDH_ASSIGN_OR_RETURN(SqliteUse find,
+                       SqliteUse::Of(*reader_, "SELECT " MDH_STUDY_COLUMNS ", " MDH_SPEC_COLUMNS
+                                               " FROM studies JOIN study_specs USING (number)"
+                                               " WHERE request_id = ?1"));
+  MDH_ASSIGN_OR_RETURN(const bool has_row, find->BindText(1, request_id).Step());
+  if (!has_row) return std::nullopt;
+  return ReadStudy(*find);
+}
+
+Result<std::vector<v1::Study>> SqliteStudyStore::ListStudies(int64_t before, int limit,
+                                                             int64_t max_bytes) {
+  absl::MutexLock lock(&mutex_);
+  MDH_ASSIGN_OR_RETURN(SqliteUse list,
+                       SqliteUse::Of(*reader_, "SELECT " MDH_STUDY_COLUMNS
+                                               " FROM studies WHERE ?1 = 0 OR number < ?1"
+                                               " ORDER BY number DESC LIMIT ?2"));
+  list->Bind(1, before).Bind(2, limit);
+  std::vector<v1::Study> studies;
+  for (int64_t bytes = 0; bytes < max_bytes;) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, list->Step());
+    if (!has_row) break;
+    MDH_ASSIGN_OR_RETURN(v1::Study study, ReadBrief(*list));
+    bytes += static_cast<int64_t>(study.ByteSizeLong());
+    studies.push_back(std::move(study));
+  }
+  return studies;
+}
+
+Result<int64_t> SqliteStudyStore::CountActiveStudies() {
+  absl::MutexLock lock(&mutex_);
+  MDH_ASSIGN_OR_RETURN(SqliteUse count,
+                       SqliteUse::Of(*reader_, "SELECT count(*) FROM studies WHERE is_active = 1"));
+  MDH_RETURN_IF_ERROR(count->Step().status());
+  return count->Integer(0);
+}
+
+Result<StudyTotals> SqliteStudyStore::Totals() {
+  absl::MutexLock lock(&mutex_);
+  MDH_ASSIGN_OR_RETURN(SqliteUse totals,
+                       SqliteUse::Of(*reader_, "SELECT studies, bytes FROM study_totals"));
+  MDH_RETURN_IF_ERROR(totals->Step().status());
+  return StudyTotals{.studies = totals->Integer(0), .bytes = totals->Integer(1)};
+}
+
+Status SqliteStudyStore::DeleteStudy(int64_t number) {
+  return writer_.Run([&](SqliteDatabase& database) -> Status {
+    MDH_ASSIGN_OR_RETURN(SqliteUse study,
+                         SqliteUse::Of(database, "DELETE FROM studies WHERE number = ?1"));
+    MDH_RETURN_IF_ERROR(study->Bind(1, number).Run());
+    if (database.Changes() == 0) return NoStudy(number);
+    for (const char* sql : {"DELETE FROM study_specs WHERE number = ?1",
+                            "DELETE FROM study_trials WHERE study = ?1"}) {
+      MDH_ASSIGN_OR_RETURN(SqliteUse rows, SqliteUse::Of(database, sql));
+      MDH_RETURN_IF_ERROR(rows->Bind(1, number).Run());
+    }
+    return absl::OkStatus();
+  });
+}
+
+Status PutTrial(SqliteDatabase& database, int64_t number, const JournalTrial& trial) {
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse put,
+      SqliteUse::Of(database,
+                    // Not REPLACE, whose deletions start no trigger.
+                    "INSERT INTO study_trials VALUES (?1, ?2, ?3, ?4, ?5, ?6, crc32(?6))"
+                    " ON CONFLICT DO UPDATE SET asked_ns = excluded.asked_ns,"
+                    " told_ns = excluded.told_ns, told_order = excluded.told_order,"
+                    " trial = excluded.trial, crc32 = excluded.crc32"));
+  return put->Bind(1, number)
+      .Bind(2, trial.trial.number())
+      .Bind(3, trial.asked_ns)
+      .Bind(4, trial.told_ns)
+      .Bind(5, trial.order)
+      .BindBytes(6, trial.trial.SerializeAsString())
+      .Run();
+}
+
+Status SqliteStudyStore::PutTrials(int64_t number, const v1::Study& study,
+                                   absl::Span<const JournalTrial> trials) {
+  return writer_.Run([&](SqliteDatabase& database) -> Status {
+    MDH_ASSIGN_OR_RETURN(
+        SqliteUse update,
+        SqliteUse::Of(
+            database,
+            "UPDATE studies SET is_active = ?2, study = ?3, crc32 = crc32(?3) WHERE number = ?1"));
+    MDH_RETURN_IF_ERROR(update->Bind(1, number)
+                            .Bind(2, study.state() == v1::STUDY_STATE_ACTIVE)
+                            .BindBytes(3, BriefBytes(study))
+                            .Run());
+    if (database.Changes() == 0) return NoStudy(number);
+    for (const JournalTrial& trial : trials) {
+      MDH_RETURN_IF_ERROR(PutTrial(database, number, trial));
+    }
+    return absl::OkStatus();
+  });
+}
+
+Result<std::vector<JournalTrial>> SqliteStudyStore::AllTrials(int64_t number) {
+  absl::MutexLock lock(&mutex_);
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse all,
+      SqliteUse::Of(*reader_,
+                    "SELECT asked_ns, told_ns, told_order, trial, crc32 = crc32(trial)"
+                    " FROM study_trials"
+                    " WHERE study = ?1 ORDER BY number"));
+  all->Bind(1, number);
+  std::vector<JournalTrial> trials;
+  while (true) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, all->Step());
+    if (!has_row) return trials;
+    JournalTrial trial;
+    trial.asked_ns = all->Integer(0);
+    trial.told_ns = all->Integer(1);
+    trial.order = all->Integer(2);
+    MDH_ASSIGN_OR_RETURN(trial.trial, ParseChecked<v1::StudyTrial>(*all, 3, "trial"));
+    trials.push_back(std::move(trial));
+  }
+}
+
+Result<std::vector<v1::StudyTrial>> SqliteStudyStore::ToldTrials(int64_t number, int64_t after,
+                                                                 int limit, int64_t max_bytes) {
+  absl::MutexLock lock(&mutex_);
+  MDH_ASSIGN_OR_RETURN(
+      SqliteUse told,
+      SqliteUse::Of(
+          *reader_,
+          "SELECT trial, crc32 = crc32(trial) FROM study_trials WHERE study = ?1 AND number > ?2"
+          " AND told_order > 0 ORDER BY number LIMIT ?3"));
+  told->Bind(1, number).Bind(2, after).Bind(3, limit);
+  std::vector<v1::StudyTrial> trials;
+  for (int64_t bytes = 0; bytes < max_bytes;) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, told->Step());
+    if (!has_row) break;
+    MDH_ASSIGN_OR_RETURN(v1::StudyTrial trial, ParseChecked<v1::StudyTrial>(*told, 0, "trial"));
+    bytes += static_cast<int64_t>(trial.ByteSizeLong());
+    trials.push_back(std::move(trial));
+  }
+  return trials;
+}
+
+}  // namespace
+
+v1::StudySpec BriefSpec(const v1::StudySpec& spec) {
+  v1::StudySpec brief;
+  brief.set_display_name(spec.display_name());
+  brief.set_technique(spec.technique());
+  brief.set_seed(spec.seed());
+  brief.set_lookahead(spec.lookahead());
+  brief.set_abort(spec.abort());
+  return brief;
+}
+
+std::unique_ptr<StudyStore> MakeSqliteStudyStore(SqliteWriter& writer,
+                                                 std::unique_ptr<SqliteDatabase> reader) {
+  return std::make_unique<SqliteStudyStore>(writer, std::move(reader));
+}
+
+}  // namespace mdh

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "client/commands/admin_call.h"
-#include "client/commands/output_file.h"
+#include "client/commands/call/admin_call.h"
+#include "client/commands/call/output_file.h"
 
 namespace mdh {
 namespace {

@@ -1,7 +1,7 @@
 // The whole command line of `mdh`.
 #pragma once
 
-#include "client/commands/command.h"
+#include "client/commands/call/command.h"
 
 namespace mdh {
 

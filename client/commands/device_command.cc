@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <memory>
 
-#include "client/commands/command.h"
-#include "client/commands/device_argument.h"
-#include "client/commands/device_format.h"
-#include "client/commands/text_table.h"
+#include "client/commands/call/command.h"
+#include "client/commands/call/device_argument.h"
+#include "client/commands/format/device_format.h"
+#include "client/text/text_table.h"
 
 namespace mdh {
 namespace {

@@ -3,11 +3,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "client/commands/command.h"
-#include "client/commands/explain.h"
-#include "client/commands/expression_arguments.h"
-#include "client/commands/expression_format.h"
-#include "client/commands/text_table.h"
+#include "client/commands/call/command.h"
+#include "client/commands/call/expression_arguments.h"
+#include "client/commands/format/explain.h"
+#include "client/commands/format/expression_format.h"
+#include "client/text/text_table.h"
 
 namespace mdh {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/commands/command.h"
-#include "client/commands/job_format.h"
-#include "client/commands/job_name.h"
-#include "client/commands/text_table.h"
+#include "client/commands/call/command.h"
+#include "client/commands/call/job_name.h"
+#include "client/commands/format/job_format.h"
+#include "client/text/text_table.h"
 
 namespace mdh {
 namespace {

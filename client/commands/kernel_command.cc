@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/command.h"
-#include "client/commands/launch_information.h"
+#include "client/commands/call/command.h"
+#include "client/commands/call/output_file.h"
+#include "client/commands/format/launch_information.h"
 #include "client/commands/lookup_command.h"
-#include "client/commands/output_file.h"
 
 namespace mdh {
 namespace {

@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "absl/strings/strip.h"
-#include "client/commands/record_format.h"
-#include "client/commands/terminal.h"
-#include "client/commands/text_table.h"
+#include "client/commands/format/record_format.h"
+#include "client/text/terminal.h"
+#include "client/text/text_table.h"
 #include "core/expression/numerics.h"
 
 namespace mdh {

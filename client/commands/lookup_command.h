@@ -2,9 +2,9 @@
 #pragma once
 
 #include "client/client.h"
-#include "client/commands/command.h"
-#include "client/commands/device_argument.h"
-#include "client/commands/expression_arguments.h"
+#include "client/commands/call/command.h"
+#include "client/commands/call/device_argument.h"
+#include "client/commands/call/expression_arguments.h"
 
 namespace mdh {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "client/commands/admin_call.h"
-#include "client/commands/formatting.h"
-#include "client/commands/text_table.h"
+#include "client/commands/call/admin_call.h"
+#include "client/text/formatting.h"
+#include "client/text/text_table.h"
 
 namespace mdh {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "client/commands/command.h"
+#include "client/commands/call/command.h"
 #include "core/command_line/completion.h"
 #include "core/command_line/manual_page.h"
 

@@ -4,9 +4,9 @@
 #include <functional>
 #include <memory>
 
-#include "client/commands/command.h"
-#include "client/commands/study_format.h"
-#include "client/commands/text_table.h"
+#include "client/commands/call/command.h"
+#include "client/commands/format/study_format.h"
+#include "client/text/text_table.h"
 
 namespace mdh {
 namespace {

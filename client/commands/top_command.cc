@@ -11,9 +11,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/admin_client.h"
-#include "client/commands/command.h"
-#include "client/commands/terminal.h"
-#include "client/commands/top_format.h"
+#include "client/commands/call/command.h"
+#include "client/commands/format/top_format.h"
+#include "client/text/terminal.h"
 
 namespace mdh {
 namespace {

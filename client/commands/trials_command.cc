@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/command.h"
-#include "client/commands/formatting.h"
-#include "client/commands/job_name.h"
-#include "client/commands/text_table.h"
+#include "client/commands/call/command.h"
+#include "client/commands/call/job_name.h"
+#include "client/text/formatting.h"
+#include "client/text/text_table.h"
 
 namespace mdh {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/commands/formatting.h"
 #include "client/report/report_page.h"
+#include "client/text/formatting.h"
 #include "core/text/parser.h"
 
 namespace mdh {

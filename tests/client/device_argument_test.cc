@@ -1,4 +1,4 @@
-#include "client/commands/device_argument.h"
+#include "client/commands/call/device_argument.h"
 
 #include <fstream>
 

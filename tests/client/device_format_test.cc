@@ -1,4 +1,4 @@
-#include "client/commands/device_format.h"
+#include "client/commands/format/device_format.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

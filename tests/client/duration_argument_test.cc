@@ -1,4 +1,4 @@
-#include "client/commands/duration_argument.h"
+#include "client/commands/call/duration_argument.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-#include "client/commands/equal_failures.h"
+#include "client/commands/program/equal_failures.h"
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"

@@ -1,11 +1,11 @@
-#include "client/commands/explain.h"
+#include "client/commands/format/explain.h"
 
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "client/commands/expression_facts.h"
+#include "client/commands/format/expression_facts.h"
 #include "core/text/parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

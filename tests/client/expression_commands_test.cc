@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "client/commands/command.h"
+#include "client/commands/call/command.h"
 #include "core/expression/canonical.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,10 +1,10 @@
-#include "client/commands/expression_format.h"
+#include "client/commands/format/expression_format.h"
 
 #include <cstdio>
 #include <fstream>
 #include <string>
 
-#include "client/commands/expression_arguments.h"
+#include "client/commands/call/expression_arguments.h"
 #include "core/expression/canonical.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,6 +1,6 @@
-#include "client/commands/formatting.h"
+#include "client/text/formatting.h"
 
-#include "client/commands/progress_display.h"
+#include "client/commands/format/progress_display.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

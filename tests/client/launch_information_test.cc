@@ -1,4 +1,4 @@
-#include "client/commands/launch_information.h"
+#include "client/commands/format/launch_information.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,10 +1,10 @@
-#include "client/commands/record_format.h"
+#include "client/commands/format/record_format.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/commands/formatting.h"
+#include "client/text/formatting.h"
 #include "core/base/wrap_lines.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-#include "client/commands/study_format.h"
+#include "client/commands/format/study_format.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
-#include "client/commands/text_table.h"
+#include "client/text/text_table.h"
 
-#include "client/commands/job_format.h"
+#include "client/commands/format/job_format.h"
 #include "core/base/wrap_lines.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,7 +1,7 @@
-#include "client/commands/top_format.h"
+#include "client/commands/format/top_format.h"
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/progress_display.h"
+#include "client/commands/format/progress_display.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/tuner/space_problems.h"
+#include "tests/tuner/decompositions/space_problems.h"
 #include "tuner/decompositions/mdh_space.h"
 
 namespace mdh {

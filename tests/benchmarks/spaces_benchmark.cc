@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/space/published_spaces.h"
+#include "tests/tuner/space/published_spaces.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {

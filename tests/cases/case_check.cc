@@ -34,7 +34,7 @@ struct Figure {
   const char* k;
 };
 
-// Sizes as in tests/lowering/figures_test.cc.
+// Sizes as in tests/core/decomposition/figures_test.cc.
 constexpr Figure kFigures[] = {{"tvm_cuda", Backend::kCuda, "16", "1000", "2048"},
                                {"ppcg_cuda", Backend::kCuda, "16", "1000", "1181"},
                                {"ppcg_cuda_resnet", Backend::kCuda, "16", "1000", "2048"},
@@ -211,9 +211,9 @@ Result<std::vector<CheckedCase>> LoadCheckedCases(const std::string& folder, Bac
   }
   for (const Figure& figure : kFigures) {
     if (figure.backend != backend) continue;
-    MDH_ASSIGN_OR_RETURN(
-        std::string parameters,
-        ReadTextFile(absl::StrCat(folder, "/tests/lowering/figures/", figure.file, ".txt")));
+    MDH_ASSIGN_OR_RETURN(std::string parameters,
+                         ReadTextFile(absl::StrCat(folder, "/tests/core/decomposition/figures/",
+                                                   figure.file, ".txt")));
     BenchmarkCase problem;
     problem.expression = "matmul.mdh";
     problem.bindings = {{"I", figure.i}, {"J", figure.j}, {"K", figure.k}};

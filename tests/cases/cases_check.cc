@@ -7,7 +7,7 @@
 //   --full            the sizes of the paper; otherwise reduced to some 20,000 points
 //   --cases PATTERN   only those whose id matches
 //   --processes N     at the same time, 2 unless told
-//   --data FOLDER     with client/expressions, tests/cases and tests/lowering/figures
+//   --data FOLDER     with client/expressions, tests/cases and tests/core/decomposition/figures
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 #include "server/operate/file_watch.h"
 #include "server/services/housekeeper.h"
 #include "server/store/sqlite_store.h"
-#include "tests/core/without_threads.h"
+#include "tests/core/base/without_threads.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/service_fixture.h"
 #include "tests/server/temporary_directory.h"

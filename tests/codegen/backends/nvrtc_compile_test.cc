@@ -1,0 +1,232 @@
+// CUDA C++ through NVRTC, which needs no GPU: every scalar operation, and all golden units. NVRTC
+// is looked for where toolkits are installed and in the folder MDH_NVRTC_DIR.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "core/decomposition/constraints.h"
+#include "tests/codegen/block_program.h"
+#include "tests/codegen/print/scalar_cases.h"
+#include "tests/error_message.h"
+#include "tuner/device/cuda/nvrtc.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class NvrtcCompileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::vector<std::string> folders = Nvrtc::ToolkitFolders("");
+    if (const char* folder = std::getenv("MDH_NVRTC_DIR")) folders.insert(folders.begin(), folder);
+    Result<Nvrtc> nvrtc = Nvrtc::Load(folders);
+    if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
+    nvrtc_ = *std::move(nvrtc);
+  }
+
+  void ExpectCompiles(const std::string& source, const std::string& name) {
+    for (const int architecture : {80, 90}) {
+      if (architecture < 90 && absl::StrContains(source, "__cluster_dims__")) continue;
+      const auto compiled = nvrtc_->Compile(source, name, architecture, options_);
+      EXPECT_EQ(ErrorMessage(compiled), "no error") << name << " for sm_" << architecture;
+    }
+  }
+
+  std::string Ptx(const std::string& source, int architecture) {
+    const auto compiled =
+        nvrtc_->Compile(source, "k.cu", architecture, options_, Nvrtc::Output::kPtx);
+    EXPECT_TRUE(compiled.ok()) << compiled.status().message();
+    return compiled.value_or("");
+  }
+
+  std::optional<Nvrtc> nvrtc_;
+  const std::vector<std::string> options_ = {"--std=c++17", "--fmad=false"};
+};
+
+TEST_F(NvrtcCompileTest, AllScalarOperations) {
+  for (const ScalarTypeInfo& info : AllScalarTypes()) {
+    const Kernel kernel = ScalarKernel(CudaCxx(), info.type, 100);
+    ExpectCompiles(kernel.source, std::string(info.name) + ".cu");
+    if (!IsHalf(info.type)) {
+      ExpectCompiles(LiteralKernel(CudaCxx(), info.type).source, "literals.cu");
+    }
+    if (IsInteger(info.type)) {
+      ExpectCompiles(TableKernel(CudaCxx(), info.type, 10).source, "table.cu");
+    }
+  }
+}
+
+TEST_F(NvrtcCompileTest, GoldenUnits) {
+  int units = 0;
+  const std::string folder = std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".cu" || entry.path().stem() == "scalar") continue;
+    std::ifstream in(entry.path());
+    std::stringstream source;
+    source << in.rdbuf();
+    ExpectCompiles(source.str(), entry.path().filename());
+    ++units;
+  }
+  EXPECT_GE(units, 2);
+}
+
+// Sixteen bytes are one instruction; nothing is read before the wait and the barrier.
+TEST_F(NvrtcCompileTest, AsynchronousCopiesAreWaitedFor) {
+  std::ifstream in(std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden/async_copies.cu");
+  std::stringstream source;
+  source << in.rdbuf();
+  const std::string ptx = Ptx(source.str(), 80);
+  const size_t copy = ptx.find("cp.async.cg.shared.global"), commit = ptx.find("cp.async.commit");
+  const size_t wait = ptx.find("cp.async.wait_group 1"), barrier = ptx.find("bar.sync");
+  EXPECT_LT(copy, commit);
+  EXPECT_LT(commit, wait);
+  EXPECT_LT(wait, barrier);
+  EXPECT_LT(barrier, ptx.find("ld.shared"));
+}
+
+// The code of every function in PTX, by name.
+std::map<std::string, std::string> FunctionsOf(const std::string& ptx) {
+  std::map<std::string, std::string> functions;
+  std::vector<std::string> parts = absl::StrSplit(ptx, ".visible .entry ");
+  for (size_t n = 1; n < parts.size(); ++n) {
+    functions[parts[n].substr(0, parts[n].find('('))] = parts[n];
+  }
+  return functions;
+}
+
+size_t FirstAccess(const std::string& function) {
+  return std::min(function.find("ld.global"), function.find("st.global"));
+}
+
+// The compiler keeps memory behind the wait, and does not take what another stage writes for
+// constant.
+TEST_F(NvrtcCompileTest, StagesThatStartEarlyWaitBeforeTheyTouchMemory) {
+  const Kernel kernel = BlockKernel(CudaCxx(), {.shuffles = true}, false);
+  const auto functions = FunctionsOf(Ptx(kernel.source, 90));
+  ASSERT_THAT(functions, SizeIs(2));
+  const std::string &first = functions.at("mdh_tiles_0"), &second = functions.at("mdh_tiles_1");
+  EXPECT_LT(first.find("griddepcontrol.launch_dependents"), FirstAccess(first));
+  EXPECT_LT(second.find("griddepcontrol.wait"), FirstAccess(second));
+  EXPECT_THAT(second, HasSubstr("ld.global.f32"));  // of the partial sums
+  EXPECT_THAT(second, Not(HasSubstr("ld.global.nc.f32")));
+  EXPECT_THAT(second, HasSubstr("ld.global.nc.u32"));  // of an input
+  EXPECT_THAT(Ptx(kernel.source, 80), Not(HasSubstr("griddepcontrol")));
+}
+
+std::string GoldenSource(const std::string& name) {
+  std::ifstream in(std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden/" + name);
+  std::stringstream source;
+  source << in.rdbuf();
+  return source.str();
+}
+
+// Inputs are read while the outputs become zero; four neighbours are added at once where the device
+// can, and nothing comes back.
+TEST_F(NvrtcCompileTest, AdditionsWaitForZeroAndReadsDoNot) {
+  const std::string source = GoldenSource("atomics_matmul.cu");
+  const std::string second = FunctionsOf(Ptx(source, 90)).at("mdh_matmul_1");
+  const size_t wait = second.find("griddepcontrol.wait");
+  EXPECT_LT(FirstAccess(second), wait);
+  const std::string before = second.substr(0, wait);
+  EXPECT_THAT(before, Not(HasSubstr("red.global")));
+  EXPECT_THAT(before, Not(HasSubstr("atom.global")));
+  EXPECT_THAT(second, HasSubstr("red.global.add.v4.f32"));
+  EXPECT_THAT(second, Not(HasSubstr("st.global")));
+  const std::string older = FunctionsOf(Ptx(source, 80)).at("mdh_matmul_1");
+  EXPECT_THAT(older, Not(HasSubstr(".v4.f32 [")));
+  EXPECT_THAT(older, HasSubstr(".global.add.f32"));
+}
+
+// The first stage waits before it reads what may not be written yet, and does not take it for
+// constant.
+TEST_F(NvrtcCompileTest, CallsThatBeginEarlyWaitBeforeTheyRead) {
+  const auto functions = FunctionsOf(Ptx(GoldenSource("early_matmul.cu"), 90));
+  const std::string& only = functions.at("mdh_matmul_0");
+  const size_t wait = only.find("griddepcontrol.wait");
+  EXPECT_LT(wait, FirstAccess(only));
+  EXPECT_LT(wait, only.find("griddepcontrol.launch_dependents"));
+  EXPECT_THAT(only, HasSubstr("ld.global"));
+  EXPECT_THAT(only, Not(HasSubstr("ld.global.nc")));
+}
+
+// Other blocks are read between the two barriers.
+TEST_F(NvrtcCompileTest, ClustersWaitForEachOther) {
+  const std::string ptx = Ptx(GoldenSource("cluster_matmul.cu"), 90);
+  const size_t shown = ptx.find("barrier.cluster.wait"), read = ptx.find("mapa.u64");
+  const size_t end = ptx.find("barrier.cluster.arrive", shown);
+  EXPECT_LT(shown, read);
+  EXPECT_LT(read, end);
+  EXPECT_THAT(ptx, HasSubstr(".reqnctapercluster 4, 1, 1"));
+}
+
+// Results are in memory before the block is counted, and read behind another fence.
+TEST_F(NvrtcCompileTest, LastBlocksReadWhatOthersWrote) {
+  const std::string dot = FunctionsOf(Ptx(GoldenSource("last_block_dot.cu"), 90)).at("mdh_dot_1");
+  const size_t stored = dot.find("st.global"), wait = dot.find("griddepcontrol.wait");
+  const size_t fence = dot.find("membar.gl"), counted = dot.find("atom.");
+  const size_t second = dot.find("membar.gl", counted), read = dot.find("ld.global.f32", counted);
+  EXPECT_LT(stored, fence);
+  EXPECT_LT(wait, counted);
+  EXPECT_LT(fence, counted);
+  EXPECT_LT(counted, second);
+  EXPECT_LT(second, read);
+}
+
+TEST_F(NvrtcCompileTest, AtomicAdditionsOfAllTypes) {
+  for (const ScalarTypeInfo& info : AllScalarTypes()) {
+    if (!HasAtomicAdd(*DescribeCudaArchitecture(80), info.type)) continue;
+    for (const int lanes : {1, 2, 4}) {
+      LoopProgram program;
+      Stage stage{"Add", {}, {{4, 1, 1}, {32, 1, 1}}};
+      Block body;
+      body.push_back({AddElements{"y", Var("i") * lanes,
+                                  MakeLoad("x", Var("i") * lanes, {info.type, lanes}, 1)}});
+      stage.body.push_back({ShareLoop{"i", 100, Shared(std::move(body))}});
+      program.stages.push_back(std::move(stage));
+      const BlockUnitOptions options{&CudaCxx(),
+                                     "mdh_sums",
+                                     "Sums.",
+                                     {{"x", info.type, 400, false}, {"y", info.type, 400, true}}};
+      ExpectCompiles(PrintBlockKernel(program, options).source, std::string(info.name) + ".cu");
+    }
+  }
+}
+
+// Lanes that are moved as one vector become one instruction, for types of which CUDA has no such
+// vector too.
+TEST_F(NvrtcCompileTest, VectorsAreMovedAtOnce) {
+  const auto ptx = [&](ScalarType type, int lanes) {
+    LoopProgram program;
+    Stage stage{"Copy", {}, {{4, 1, 1}, {32, 1, 1}}};
+    Block body;
+    body.push_back({StoreElements{"y", Var("i") * lanes,
+                                  MakeLoad("x", Var("i") * lanes, {type, lanes}, 1), 1}});
+    stage.body.push_back({ShareLoop{"i", 100, Shared(std::move(body))}});
+    program.stages.push_back(std::move(stage));
+    BlockUnitOptions options{&CudaCxx(),
+                             "mdh_copy",
+                             "Copy.",
+                             {{"x", type, 100 * lanes, false}, {"y", type, 100 * lanes, true}}};
+    options.wide_indices = false;
+    return Ptx(PrintBlockKernel(program, options).source, 80);
+  };
+  EXPECT_THAT(ptx(ScalarType::kFloat32, 4), HasSubstr("ld.global.nc.v4."));
+  EXPECT_THAT(ptx(ScalarType::kFloat16, 8), HasSubstr("ld.global.nc.v4."));
+  EXPECT_THAT(ptx(ScalarType::kUint8, 16), HasSubstr("ld.global.nc.v4."));
+  EXPECT_THAT(ptx(ScalarType::kFloat64, 4), HasSubstr("ld.global.nc.v2."));
+}
+
+}  // namespace
+}  // namespace mdh

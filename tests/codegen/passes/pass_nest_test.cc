@@ -1,0 +1,225 @@
+// Programs that the level-by-level builder makes of random expressions and configurations: the same
+// results before and after the passes, no races between threads, and aligned wide accesses.
+#include "codegen/lower/nest_program.h"
+#include "codegen/passes/passes.h"
+#include "codegen/program/loop_program_walk.h"
+#include "core/text/parser.h"
+#include "core/text/printer.h"
+#include "tests/codegen/passes/pass_golden.h"
+#include "tests/random_parameters.h"
+#include "tests/sanitized.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kPrograms = TriedCases(150), kAsynchronous = TriedCases(25), kSeeds = 800,
+              kCompared = TriedCases(40);
+constexpr int64_t kMaxThreads = 3000;  // of all stages
+
+// A GPU with small blocks.
+DeviceDescription Device(DeviceKind kind) {
+  DeviceDescription device = *DescribeCudaArchitecture(90);
+  device.kind = kind;
+  device.blocks.max_threads_per_block = 32;
+  device.blocks.max_block = {32, 32, 32};
+  return device;
+}
+
+// Shuffles exchange values without memory: the evaluator has none.
+bool HasShuffles(const LoopProgram& program) {
+  bool found = false;
+  for (const Stage& stage : program.stages) {
+    Visit(stage.body, {.value = [&](const ValueNode& node) {
+            found |= std::holds_alternative<ShuffleDown>(node.form) ||
+                     std::holds_alternative<ShuffleUp>(node.form);
+          }});
+  }
+  return found;
+}
+
+bool HasAsyncCopies(const LoopProgram& program) {
+  bool found = false;
+  for (const Stage& stage : program.stages) {
+    Visit(stage.body, {.statement = [&](const Statement& statement) {
+            found |= std::holds_alternative<AsyncCopy>(statement.form);
+          }});
+  }
+  return found;
+}
+
+int64_t Threads(const LoopProgram& program) {
+  int64_t threads = 0;
+  for (const Stage& stage : program.stages) {
+    const auto& grid = stage.launch.grid;
+    threads += grid[0] * grid[1] * grid[2] * stage.launch.threads_per_block();
+  }
+  return threads;
+}
+
+ScalarValue InputElement(ScalarType type, int64_t n) {
+  if (type == ScalarType::kBool) return ScalarValue::Bool(n % 3 == 0);
+  if (IsFloatingPoint(type)) return ScalarValue::Real(type, static_cast<double>(n * n % 7 - 2));
+  return ScalarValue::Integer(type, n * n % 7);
+}
+
+ProgramMemory MemoryOf(const LowLevelExpression& low_level, const LoopProgram& program) {
+  ProgramMemory memory;
+  for (const KernelArgument& argument : NestArguments(low_level)) {
+    auto& elements = memory[argument.name];
+    elements.resize(static_cast<size_t>(argument.elements));
+    for (int64_t n = 0; n < argument.elements && !argument.is_output; ++n) {
+      elements[static_cast<size_t>(n)] = InputElement(argument.type.scalar(), n);
+    }
+  }
+  for (const ScratchBuffer& buffer : program.scratch) {
+    memory[buffer.name].resize(static_cast<size_t>(buffer.elements));
+  }
+  return memory;
+}
+
+// A random program, and what the passes make of it.
+struct Optimized {
+  std::string pair;  // expression and parameters
+  LoopProgram before, after;
+  ProgramMemory memory;
+};
+
+// nullopt: there is no configuration, or the evaluator cannot execute the program.
+std::optional<Optimized> RandomProgram(uint64_t seed, bool is_cuda) {
+  Rng rng(seed);
+  const Expression expression = RandomExpression(rng, {.max_points = 300,
+                                                       .max_buffer_elements = 2000,
+                                                       .half_types = false,
+                                                       .records = false,
+                                                       .tables = false});
+  const SystemModel model = is_cuda ? CudaModel() : OpenClModel();
+  const DeviceDescription device = Device(is_cuda ? DeviceKind::kCuda : DeviceKind::kOpenCl);
+  const auto parameters =
+      RandomNestParameters(rng, expression, model, device, NumericsPolicy::kReassociate);
+  if (!parameters.has_value()) return std::nullopt;
+  const auto low_level = Lower(expression, model, device, *parameters);
+  EXPECT_TRUE(low_level.ok()) << low_level.status();
+  if (!low_level.ok()) return std::nullopt;
+  const Result<LoopProgram> before = BuildNestProgram(*low_level, device);
+  EXPECT_TRUE(before.ok()) << before.status();
+  if (!before.ok() || HasShuffles(*before) || Threads(*before) > kMaxThreads) return std::nullopt;
+  return Optimized{ToText(expression) + ToText(*parameters), *before,
+                   Optimize(*before, {.unroll = parameters->unroll}),
+                   MemoryOf(*low_level, *before)};
+}
+
+void ExpectTheSame(const Optimized& program, uint64_t seed) {
+  EXPECT_EQ(Execute(program.before, program.memory, /*may_read_unwritten=*/true),
+            Execute(program.after, program.memory, /*may_read_unwritten=*/true))
+      << seed << "\n"
+      << program.pair << "\n"
+      << ToText(program.before) << "---- after ----\n"
+      << ToText(program.after);
+}
+
+TEST(PassNestTest, RandomConfigurationsComputeTheSameWithoutRaces) {
+  int checked = 0;
+  for (uint64_t seed = 0; seed < kPrograms && !HasFailure(); ++seed) {
+    const std::optional<Optimized> program = RandomProgram(seed, /*is_cuda=*/seed % 3 != 0);
+    if (!program.has_value()) continue;
+    ExpectTheSame(*program, seed);
+    ++checked;
+  }
+  EXPECT_GT(checked, kPrograms / 2);
+}
+
+// The outputs' elements after the program has run.
+ProgramMemory Outputs(const LowLevelExpression& low_level, const LoopProgram& program) {
+  ProgramMemory memory =
+      Execute(program, MemoryOf(low_level, program), /*may_read_unwritten=*/true);
+  std::erase_if(memory, [&](const auto& buffer) {
+    const std::vector<KernelArgument> arguments = NestArguments(low_level);
+    return std::none_of(arguments.begin(), arguments.end(), [&](const KernelArgument& a) {
+      return a.is_output && a.name == buffer.first;
+    });
+  });
+  return memory;
+}
+
+// Random configurations of `text` in which blocks combine in that way, against the same ones with
+// partial results that another stage combines. How many were compared.
+int CompareWithPartials(const std::string& text, CombineBlocks how) {
+  const auto expression = ParseExpression(text);
+  EXPECT_TRUE(expression.ok()) << expression.status();
+  const SystemModel model = CudaModel();
+  const DeviceDescription device = Device(DeviceKind::kCuda);
+  int compared = 0;
+  for (uint64_t seed = 0; expression.ok() && seed < kSeeds && compared < kCompared; ++seed) {
+    Rng rng(seed);
+    auto parameters =
+        RandomNestParameters(rng, *expression, model, device, NumericsPolicy::kReassociate);
+    if (!parameters || parameters->combine_blocks != how) continue;
+    const auto adding = Lower(*expression, model, device, *parameters);
+    parameters->combine_blocks = CombineBlocks::kPartials;
+    const auto combining = Lower(*expression, model, device, *parameters);
+    if (!adding.ok() || !combining.ok()) {
+      ADD_FAILURE() << adding.status() << combining.status();
+      break;
+    }
+    const LoopProgram program = *BuildNestProgram(*adding, device);
+    if (HasShuffles(program) || Threads(program) > kMaxThreads) continue;
+    const LoopProgram optimized = Optimize(program, {.unroll = parameters->unroll});
+    EXPECT_EQ(program.stages.size(), how == CombineBlocks::kCluster ? 1u : 2u);
+    EXPECT_EQ(program.scratch.empty(), how != CombineBlocks::kLastBlock);
+    EXPECT_EQ(Outputs(*adding, optimized),
+              Outputs(*combining, *BuildNestProgram(*combining, device)))
+        << seed << "\n"
+        << ToText(*expression) << ToText(*parameters) << "\n"
+        << ToText(optimized);
+    ++compared;
+    if (testing::Test::HasFailure()) break;
+  }
+  return compared;
+}
+
+constexpr char kProduct[] = R"(
+    product := out_view<int32>( C: (i,j,k) -> (i,j) ) o
+      md_hom<5,8,13>( f, (++, ++, +) ) o
+      inp_view<int32,int32>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )
+    where f(a, b) -> c { c = a * b })";
+constexpr char kSums[] = R"(
+    sums := out_view<int32,int64>( y[9,7]: (i,j,k) -> (8-j,2*i), z: (i,j,k) -> (j,i) ) o
+      md_hom<4,6,12>( f, (++, ++, +) ) o
+      inp_view<int32>( x: (i,j,k) -> (i,j,k) )
+    where f(x) -> (s: int32, n: int64) { s = x; n = 1 })";
+constexpr char kSum[] = R"(
+    sum := out_view<uint32>( y: (k,l) -> (0) ) o
+      md_hom<12,7>( f, (+, +) ) o
+      inp_view<uint32>( x: (k,l) -> (k,l) )
+    where f(x) -> s { s = x })";
+TEST(PassNestTest, AtomicsComputeWhatPartialResultsDo) {
+  for (const char* text : {kProduct, kSums, kSum}) {
+    EXPECT_GT(CompareWithPartials(text, CombineBlocks::kAtomics), kCompared / 4) << text;
+  }
+}
+
+TEST(PassNestTest, LastBlocksComputeWhatPartialResultsDo) {
+  for (const char* text : {kProduct, kSums, kSum}) {
+    EXPECT_GT(CompareWithPartials(text, CombineBlocks::kLastBlock), kCompared / 4) << text;
+  }
+}
+
+TEST(PassNestTest, ClustersComputeWhatPartialResultsDo) {
+  for (const char* text : {kProduct, kSums, kSum}) {
+    EXPECT_GT(CompareWithPartials(text, CombineBlocks::kCluster), kCompared / 4) << text;
+  }
+}
+
+TEST(PassNestTest, SoDoThoseWithAsynchronousCopies) {
+  int checked = 0;
+  for (uint64_t seed = 1000; checked < kAsynchronous && seed < 10000 && !HasFailure(); ++seed) {
+    const std::optional<Optimized> program = RandomProgram(seed, /*is_cuda=*/true);
+    if (!program.has_value() || !HasAsyncCopies(program->after)) continue;
+    ExpectTheSame(*program, seed);
+    ++checked;
+  }
+  EXPECT_EQ(checked, kAsynchronous);
+}
+
+}  // namespace
+}  // namespace mdh

@@ -1,0 +1,572 @@
+// What differs between the languages: spellings, and units of kernel functions, as golden files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "codegen/print/c_dialect.h"
+#include "codegen/print/c_printer.h"
+#include "codegen/print/c_spelling.h"
+#include "codegen/program/loop_program_text.h"
+#include "core/decomposition/constraints.h"
+#include "tests/codegen/block_program.h"
+#include "tests/codegen/golden_file.h"
+#include "tests/codegen/print/scalar_cases.h"
+#include "tests/device/hand_written_kernels.h"
+#include "tuner/device/program.h"
+
+namespace mdh {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// All operations on all types, and the definitions that they need.
+std::string ScalarText(const CDialect& dialect) {
+  CPrelude prelude(dialect);
+  CPrinter printer(prelude);
+  std::string statements;
+  for (const ScalarTypeInfo& info : AllScalarTypes()) {
+    statements += "\n" + printer.Print(ScalarStatements(info.type), 0);
+  }
+  return prelude.ToString() + statements;
+}
+
+TEST(DialectTest, ScalarOperationsInC) { ExpectGoldenFile("scalar.c", ScalarText(GnuC())); }
+TEST(DialectTest, ScalarOperationsInOpenCl) {
+  ExpectGoldenFile("scalar.cl", ScalarText(OpenClC()));
+}
+TEST(DialectTest, ScalarOperationsInCuda) { ExpectGoldenFile("scalar.cu", ScalarText(CudaCxx())); }
+
+TEST(DialectTest, LiteralsKeepTypeAndValue) {
+  const ScalarValue least = ScalarValue::Integer(ScalarType::kInt64, INT64_MIN);
+  const ScalarValue largest = ScalarValue::Integer(ScalarType::kUint64, -1);
+  const ScalarValue infinity = ScalarValue::Real(ScalarType::kFloat64, -INFINITY);
+  const ScalarValue half = ScalarValue::Real(ScalarType::kFloat16, 1);
+  EXPECT_EQ(CLiteral(least, OpenClC()), "(-9223372036854775807L - 1)");
+  EXPECT_EQ(CLiteral(least, CudaCxx()), "(-9223372036854775807LL - 1)");
+  EXPECT_EQ(CLiteral(ScalarValue::Integer(ScalarType::kInt32, INT32_MIN), OpenClC()),
+            "(-2147483647 - 1)");
+  EXPECT_EQ(CLiteral(largest, OpenClC()), "18446744073709551615UL");
+  EXPECT_EQ(CLiteral(largest, CudaCxx()), "18446744073709551615ULL");
+  EXPECT_EQ(CLiteral(infinity, OpenClC()), "-(1.0 / 0.0)");
+  EXPECT_EQ(CLiteral(infinity, CudaCxx()), "-(1.0 / 0.0)");
+  EXPECT_EQ(CLiteral(half, OpenClC()), "0x3c00");
+}
+
+TEST(DialectTest, IndicesOfBlocksHaveShiftsForPowersOfTwo) {
+  const Index i = Var("i"), sum = Var("t") + Var("c") * 32;
+  EXPECT_EQ(CIndex(sum / 16, CudaCxx()), "(t + c * 32) >> 4");
+  EXPECT_EQ(CIndex(sum / 16, GnuC()), "(t + c * 32) / 16");
+  EXPECT_EQ(CIndex(sum % 16 * 4 + i / 8 + i % 6, OpenClC()),
+            "((t + c * 32) & 15) * 4 + (i >> 3) + i % 6");
+  EXPECT_EQ(CIndex((i - (sum - 3)) / 5 % 4, OpenClC()), "((i - (t + c * 32 - 3)) / 5) & 3");
+  EXPECT_EQ(CIndex(Min(i % 4, 7) * -3, CudaCxx()), "mdh_min(i & 3, 7) * (-3)");
+  EXPECT_EQ(COperand(i % 4, CudaCxx()), "(i & 3)");
+  EXPECT_EQ(COperand(i % 4 + 1, CudaCxx()), "(i & 3) + 1");
+}
+
+TEST(DialectTest, VectorsOfTheLanguageWhereItHasThem) {
+  const auto vector = [](ScalarType type, int lanes, const CDialect& dialect) {
+    return CType(LoopValueType{type, lanes}, dialect);
+  };
+  EXPECT_EQ(vector(ScalarType::kFloat32, 4, GnuC()), "f32x4");
+  EXPECT_EQ(vector(ScalarType::kFloat32, 4, OpenClC()), "float4");
+  EXPECT_EQ(vector(ScalarType::kFloat32, 4, CudaCxx()), "float4");
+  EXPECT_EQ(vector(ScalarType::kFloat64, 4, CudaCxx()), "f64x4");
+  EXPECT_EQ(vector(ScalarType::kInt64, 2, CudaCxx()), "longlong2");
+  EXPECT_EQ(vector(ScalarType::kBool, 4, CudaCxx()), "uchar4");
+  EXPECT_EQ(vector(ScalarType::kFloat16, 8, OpenClC()), "ushort8");
+  EXPECT_EQ(vector(ScalarType::kFloat16, 8, CudaCxx()), "h16x8");
+  EXPECT_EQ(CLane(OpenClC(), {ScalarType::kInt8, 16}, "v", 10), "v.sa");
+  EXPECT_EQ(CLane(CudaCxx(), {ScalarType::kFloat32, 4}, "v", 3), "v.w");
+  EXPECT_EQ(CLane(CudaCxx(), {ScalarType::kFloat16, 8}, "v", 5), "v.s[5]");
+}
+
+TEST(DialectTest, ShuffledNarrowValuesTravelAsInt) {
+  CPrelude prelude(CudaCxx());
+  CPrinter printer(prelude);
+  const auto print = [&](ScalarType type) {
+    return printer.Print(MakeShuffleDown(MakeNamed("v", {type}), 4, 8));
+  };
+  EXPECT_EQ(print(ScalarType::kFloat64), "__shfl_down_sync(0xffffffff, v, 4, 8)");
+  EXPECT_EQ(print(ScalarType::kInt8), "(signed char)__shfl_down_sync(0xffffffff, (int)v, 4, 8)");
+  EXPECT_EQ(print(ScalarType::kBool), "(unsigned char)__shfl_down_sync(0xffffffff, (int)v, 4, 8)");
+}
+
+// What the prelude defines for it, and the statement.
+std::string AdditionText(ScalarType type, int lanes) {
+  CPrelude prelude(CudaCxx());
+  CPrinter printer(prelude);
+  const AddElements add{"y", Var("i") * lanes, MakeNamed("v", {type, lanes})};
+  const std::string statement = printer.Print(Block{{add}}, 0);
+  return prelude.ToString() + statement;
+}
+
+TEST(DialectTest, AtomicAdditions) {
+  EXPECT_EQ(AdditionText(ScalarType::kFloat32, 1),
+            "static __device__ inline void mdh_atomic_add_f32(float* p, float x) {\n"
+            "  atomicAdd(p, x);\n"
+            "}\n"
+            "mdh_atomic_add_f32(&y[i], v);\n");
+  EXPECT_THAT(AdditionText(ScalarType::kInt64, 1),
+              HasSubstr("  atomicAdd((unsigned long long*)p, (unsigned long long)x);\n"));
+  EXPECT_THAT(AdditionText(ScalarType::kInt32, 1),
+              HasSubstr("  atomicAdd((unsigned int*)p, (unsigned int)x);\n"));
+  EXPECT_THAT(
+      AdditionText(ScalarType::kFloat32, 2),
+      HasSubstr(
+          "static __device__ inline void mdh_atomic_add_f32x2(float* p, float2 x) {\n"
+          "#if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201\n"
+          "  asm volatile(\"red.global.add.v2.f32 [%0], {%1, %2};\" ::\"l\"(p), \"f\"(x.x), "
+          "\"f\"(x.y) : \"memory\");\n"
+          "#else\n"
+          "  mdh_atomic_add_f32(p + 0, x.x);\n"
+          "  mdh_atomic_add_f32(p + 1, x.y);\n"
+          "#endif\n"
+          "}\n"
+          "mdh_atomic_add_f32x2(&y[i * 2], v);\n"));
+  // There are no such vectors of fp64.
+  EXPECT_THAT(AdditionText(ScalarType::kFloat64, 2), Not(HasSubstr("asm")));
+}
+
+TEST(DialectTest, ClustersAndLastBlocks) {
+  CPrelude prelude(CudaCxx());
+  CPrinter printer(prelude);
+  const LoopValue load = MakeLoadOfBlock("x", Var("i") + Index(3), Var("b"), ScalarType::kFloat32);
+  EXPECT_EQ(printer.Print(Block{{ClusterBarrier{}},
+                                {DeclareValue{"v", load}},
+                                {DeclareLast{"last", "counters", Var("g"), 16}}},
+                          0),
+            "mdh_cluster_barrier();\n"
+            "const float v = mdh_of_block_f32(&x[i + 3], b);\n"
+            "const int last = mdh_is_last(&counters[g], 16);\n");
+  EXPECT_THAT(prelude.ToString(), HasSubstr("float mdh_of_block_f32(const float* p, unsigned int "
+                                            "block) {\n  unsigned long long at;\n"));
+}
+
+// Its function is another one than that of additions of values.
+TEST(DialectTest, AtomicAdditionsBesideOthers) {
+  CPrelude prelude(CudaCxx());
+  CPrinter printer(prelude);
+  const LoopValue v = MakeNamed("v", {ScalarType::kInt32});
+  const LoopValue sum = MakeOperation(ScalarOp::kAdd, ScalarType::kInt32, {v, v});
+  EXPECT_EQ(printer.Print(Block{{AddElements{"y", 0, sum}}}, 0),
+            "mdh_atomic_add_i32(y, mdh_add_i32(v, v));\n");
+  EXPECT_THAT(prelude.ToString(), HasSubstr("void mdh_atomic_add_i32(int* p, int x)"));
+  EXPECT_THAT(prelude.ToString(), HasSubstr("int mdh_add_i32(int a, int b)"));
+}
+
+// What Validate lets pass is what the languages have.
+TEST(DialectTest, AtomicAdditionsOfTheDevicesThatHaveThem) {
+  const auto has_some = [](const DeviceDescription& device) {
+    bool found = false;
+    for (const ScalarTypeInfo& info : AllScalarTypes()) found |= HasAtomicAdd(device, info.type);
+    return found;
+  };
+  DeviceDescription device = *DescribeCudaArchitecture(90);
+  EXPECT_EQ(CudaCxx().adds_atomically(), has_some(device));
+  device.kind = DeviceKind::kOpenCl;
+  EXPECT_EQ(OpenClC().adds_atomically(), has_some(device));
+  device.kind = DeviceKind::kCpu;
+  EXPECT_EQ(GnuC().adds_atomically(), has_some(device));
+}
+
+// What the prelude defines for it, and the statement; to an array in shared memory.
+std::string CombinationText(const CDialect& dialect, ScalarOp op, ScalarType type) {
+  CPrelude prelude(dialect);
+  CPrinter printer(prelude);
+  const std::string text =
+      printer.Print(Block{{DeclareArray{"s", type, 8, MemorySpace::kShared}},
+                          {CombineElement{op, "s", Var("i"), MakeNamed("v", {type})}},
+                          {CombineElement{op, "y", Var("i") * 2, MakeNamed("v", {type})}}},
+                    0);
+  return prelude.ToString() + text.substr(text.find('\n') + 1);
+}
+
+TEST(DialectTest, AtomicCombinations) {
+  EXPECT_EQ(CombinationText(CudaCxx(), ScalarOp::kAdd, ScalarType::kInt64),
+            "static __device__ inline void mdh_combine_add_i64(long long* p, long long x) {\n"
+            "  atomicAdd((unsigned long long*)p, (unsigned long long)x);\n"
+            "}\n"
+            "mdh_combine_add_i64(&s[i], v);\n"
+            "mdh_combine_add_i64(&y[i * 2], v);\n");
+  EXPECT_EQ(CombinationText(OpenClC(), ScalarOp::kMax, ScalarType::kInt32),
+            "static inline void mdh_combine_max_i32_shared(__local int* p, int x) {\n"
+            "  atomic_max((__local int*)p, (int)x);\n"
+            "}\n"
+            "static inline void mdh_combine_max_i32(__global int* p, int x) {\n"
+            "  atomic_max((__global int*)p, (int)x);\n"
+            "}\n"
+            "mdh_combine_max_i32_shared(&s[i], v);\n"
+            "mdh_combine_max_i32(&y[i * 2], v);\n");
+  EXPECT_THAT(CombinationText(CudaCxx(), ScalarOp::kAdd, ScalarType::kFloat64),
+              HasSubstr("  atomicAdd(p, x);\n"));
+  EXPECT_THAT(CombinationText(CudaCxx(), ScalarOp::kBitXor, ScalarType::kInt32),
+              HasSubstr("  atomicXor((unsigned int*)p, (unsigned int)x);\n"));
+}
+
+// What there is no function for: what changes nothing is not stored.
+TEST(DialectTest, CombinationsByCompareAndSwap) {
+  EXPECT_THAT(
+      CombinationText(OpenClC(), ScalarOp::kAdd, ScalarType::kFloat32),
+      HasSubstr("static inline void mdh_combine_add_f32_shared(__local float* p, float x) {\n"
+                "  union {\n"
+                "    float value;\n"
+                "    uint bits;\n"
+                "  } old, next, seen;\n"
+                "  old.value = *(volatile __local float*)p;\n"
+                "  for (;;) {\n"
+                "    next.value = old.value + x;\n"
+                "    if (next.bits == old.bits) return;\n"
+                "    seen.bits = atomic_cmpxchg((__local uint*)p, old.bits, next.bits);\n"
+                "    if (seen.bits == old.bits) return;\n"
+                "    old = seen;\n"
+                "  }\n"
+                "}\n"));
+  const std::string mul = CombinationText(CudaCxx(), ScalarOp::kMul, ScalarType::kInt64);
+  EXPECT_THAT(mul, HasSubstr("next.value = mdh_mul_i64(old.value, x);"));
+  EXPECT_THAT(mul, HasSubstr("atomicCAS((unsigned long long*)p, old.bits, next.bits)"));
+  const std::string max = CombinationText(CudaCxx(), ScalarOp::kMax, ScalarType::kFloat32);
+  EXPECT_LT(max.find("float mdh_max_f32(float a, float b)"), max.find("void mdh_combine_max_f32("));
+}
+
+// What Validate lets pass is what the languages have.
+TEST(DialectTest, AtomicCombinationsOfTheDevicesThatHaveThem) {
+  using Kind = PointWiseKind;
+  const auto has = [](DeviceKind device, Kind kind, ScalarType type) {
+    return HasAtomicCombination(device, kind, type);
+  };
+  EXPECT_EQ(GnuC().combines_atomically(), has(DeviceKind::kCpu, Kind::kAdd, ScalarType::kInt32));
+  EXPECT_EQ(OpenClC().combines_atomically(),
+            has(DeviceKind::kOpenCl, Kind::kAdd, ScalarType::kInt32));
+  EXPECT_EQ(CudaCxx().combines_atomically(),
+            has(DeviceKind::kCuda, Kind::kAdd, ScalarType::kInt32));
+  EXPECT_TRUE(has(DeviceKind::kCuda, Kind::kMul, ScalarType::kFloat64));
+  EXPECT_FALSE(has(DeviceKind::kOpenCl, Kind::kAdd, ScalarType::kFloat64));
+  EXPECT_FALSE(has(DeviceKind::kCuda, Kind::kAdd, ScalarType::kFloat16));
+  EXPECT_FALSE(has(DeviceKind::kCuda, Kind::kOr, ScalarType::kBool));
+  EXPECT_FALSE(has(DeviceKind::kCuda, Kind::kCustom, ScalarType::kInt32));
+}
+
+TEST(DialectTest, TablesOfKeys) {
+  const LoopValue first = MakeNamed("first", {ScalarType::kInt64});
+  const LoopValue key = MakeNamed("key", {ScalarType::kInt64});
+  const Block block = {{DeclareArray{"t", ScalarType::kInt64, 16, MemorySpace::kShared}},
+                       {InsertKey{"t", 4, first, key}},
+                       {FindKey{"place", "t", 4, first, key}},
+                       {CombineElement{ScalarOp::kMax, "s", Var("place"), key}}};
+  EXPECT_EQ(ToText(block),
+            "shared int64 t[16]\n"
+            "insert key into t, 2^4 slots, first first\n"
+            "index place = place of key in t, 2^4 slots, first first\n"
+            "s[place] max= atomically key\n");
+  CPrelude prelude(CudaCxx());
+  EXPECT_THAT(CPrinter(prelude).Print(block, 0),
+              HasSubstr("mdh_insert_key_i64(t, key, first, 4);\n"
+                        "const long long place = mdh_find_key_i64(t, key, first, 4);\n"));
+  EXPECT_THAT(prelude.ToString(),
+              HasSubstr("  return (int)(((unsigned long long)key * 11400714819323198485ULL) >> "
+                        "(64 - slot_bits));\n"));
+}
+
+TEST(DialectTest, AsynchronousCopiesAreFunctionsOfThePrelude) {
+  CPrelude prelude(CudaCxx());
+  CPrinter printer(prelude);
+  const auto copy = [](int lanes) {
+    return Statement{AsyncCopy{"s", Var("i") * 4, "x", 0, {ScalarType::kFloat32, lanes}}};
+  };
+  EXPECT_EQ(printer.Print({copy(1), copy(2), copy(4), {CommitCopies{}}, {WaitForCopies{2}}}, 0),
+            "mdh_async_copy_4(&s[i * 4], x);\n"
+            "mdh_async_copy_8(&s[i * 4], x);\n"
+            "mdh_async_copy_16(&s[i * 4], x);\n"
+            "mdh_commit_copies();\n"
+            "mdh_wait_for_copies_but_2();\n");
+  EXPECT_THAT(prelude.ToString(), HasSubstr("cp.async.ca.shared.global [%0], [%1], 4;"));
+  EXPECT_THAT(prelude.ToString(), HasSubstr("cp.async.ca.shared.global [%0], [%1], 8;"));
+  EXPECT_THAT(prelude.ToString(), HasSubstr("cp.async.cg.shared.global [%0], [%1], 16;"));
+  EXPECT_THAT(prelude.ToString(), HasSubstr("cp.async.wait_group 2;"));
+}
+
+TEST(DialectTest, StoresPastCaches) {
+  const auto print = [](const CDialect& dialect, LoopValueType type) {
+    CPrelude prelude(dialect);
+    const LoopValue v = MakeNamed("v", type);
+    return CPrinter(prelude).Print(Block{{StoreElements{"y", Var("i"), v, 1, true}}}, 0);
+  };
+  EXPECT_EQ(print(CudaCxx(), {ScalarType::kFloat32, 4}), "__stcs((float4*)&y[i], v);\n");
+  EXPECT_EQ(print(CudaCxx(), {ScalarType::kInt64}), "__stcs(&y[i], v);\n");
+  // No vector of the language.
+  EXPECT_EQ(print(CudaCxx(), {ScalarType::kInt8, 8}), "*(i8x8*)&y[i] = v;\n");
+  EXPECT_EQ(print(OpenClC(), {ScalarType::kFloat32, 4}), "*(__global float4*)&y[i] = v;\n");
+  EXPECT_EQ(print(OpenClC(), {ScalarType::kInt64}), "y[i] = v;\n");
+}
+
+TEST(DialectTest, ValuesOfThreadsBelow) {
+  CPrelude prelude(CudaCxx());
+  const LoopValue up = MakeShuffleUp(MakeNamed("v", {ScalarType::kInt16}), 2, 32);
+  EXPECT_EQ(CPrinter(prelude).Print(up), "(short)__shfl_up_sync(0xffffffff, (int)v, 2, 32)");
+  EXPECT_EQ(ToText(Block{{Assign{"v", up}}}), "v = shuffle_up(v, 2, 32)\n");
+}
+
+TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
+  const auto print = [](const CDialect& dialect, const Statement& statement) {
+    CPrelude prelude(dialect);
+    return CPrinter(prelude).Print(Block{statement}, 0);
+  };
+  const LoopValue v = MakeNamed("v", {ScalarType::kFloat32});
+  EXPECT_DEATH(print(GnuC(), {Barrier{}}), "a loop program for OpenMP C has barriers");
+  EXPECT_DEATH(print(GnuC(), {HardwareIndex{"i", HardwareIndex::Kind::kBlock, 0}}),
+               "has blocks of threads");
+  EXPECT_DEATH(print(GnuC(), {DeclareArray{"s", ScalarType::kInt8, 4, MemorySpace::kShared}}),
+               "has shared memory");
+  EXPECT_DEATH(print(OpenClC(), {AddElements{"y", Var("i"), v}}),
+               "a loop program for OpenCL C has atomic additions");
+  EXPECT_DEATH(print(OpenClC(), {ClusterBarrier{}}),
+               "a loop program for OpenCL C has clusters of blocks");
+  EXPECT_DEATH(print(OpenClC(), {Assign{"v", MakeLoadOfBlock("x", 0, 0, ScalarType::kFloat32)}}),
+               "has clusters of blocks");
+  EXPECT_DEATH(print(OpenClC(), {DeclareLast{"last", "counters", 0, 2}}), "has a last block");
+  EXPECT_DEATH(print(GnuC(), {CombineElement{ScalarOp::kAdd, "y", Var("i"), v}}),
+               "a loop program for OpenMP C has atomic combinations");
+  EXPECT_DEATH(print(GnuC(), {FindKey{"i", "t", 2, v, v}}), "has atomic combinations");
+  EXPECT_DEATH(print(OpenClC(), {Assign{"v", MakeShuffleDown(v, 1, 2)}}),
+               "a loop program for OpenCL C has values of other threads");
+  const Statement copy = {AsyncCopy{"s", 0, "x", 0, {ScalarType::kFloat32, 4}}};
+  for (const Statement& statement :
+       {copy, Statement{CommitCopies{}}, Statement{WaitForCopies{1}}}) {
+    EXPECT_DEATH(print(OpenClC(), statement),
+                 "a loop program for OpenCL C has asynchronous copies");
+    EXPECT_DEATH(print(GnuC(), statement), "a loop program for OpenMP C has asynchronous copies");
+  }
+  EXPECT_DEATH(print(OpenClC(), {Assign{"v", MakeShuffleUp(v, 1, 2)}}),
+               "a loop program for OpenCL C has values of other threads");
+  EXPECT_DEATH(print(CudaCxx(), {Assign{"v", MakeSplat(v, 4)}}), "has a splat");
+  EXPECT_DEATH(
+      print(CudaCxx(), {Assign{"v", MakeOperation(ScalarOp::kNeg, ScalarType::kFloat32,
+                                                  {MakeNamed("w", {ScalarType::kFloat32, 4})})}}),
+      "has an operation on vectors");
+}
+
+TEST(BlockUnitTest, OpenCl) {
+  const Kernel kernel = BlockKernel(OpenClC(), {}, false);
+  ExpectGoldenFile("tiles.cl", kernel.source);
+  EXPECT_EQ(kernel.language, "OpenCL C");
+  EXPECT_EQ(kernel.scratch_bytes, 128);
+  EXPECT_FALSE(kernel.launches[1].starts_early);
+}
+
+TEST(BlockUnitTest, CudaWithShuffles) {
+  const Kernel kernel = BlockKernel(CudaCxx(), {.shuffles = true}, false);
+  ExpectGoldenFile("tiles.cu", kernel.source);
+  ExpectGoldenFile("tiles_header.txt", kernel.header);
+  ASSERT_EQ(kernel.launches.size(), 2u);
+  EXPECT_EQ(kernel.launches[0].function, "mdh_tiles_0");
+  EXPECT_EQ(kernel.launches[0].geometry, (LaunchGeometry{{2, 2, 1}, {16, 2, 1}}));
+  EXPECT_EQ(kernel.launches[0].dynamic_shared_bytes, 0);
+}
+
+TEST(BlockUnitTest, WideIndicesAndDynamicSharedMemory) {
+  const Kernel kernel = BlockKernel(CudaCxx(), {.shared_elements = 12 * 1024}, true);
+  ExpectGoldenFile("tiles_wide.cu", kernel.source);
+  EXPECT_EQ(kernel.launches[0].dynamic_shared_bytes, 4 * (12 * 1024 + 64 * 5 + 4 * 32));
+  EXPECT_EQ(kernel.launches[1].dynamic_shared_bytes, 0);
+  // OpenCL has no limit of its own for arrays that a kernel declares.
+  const Kernel opencl = BlockKernel(OpenClC(), {.shared_elements = 12 * 1024}, true);
+  EXPECT_EQ(opencl.launches[0].dynamic_shared_bytes, 0);
+  EXPECT_THAT(opencl.source, HasSubstr("__local float x_shr[12288]"));
+  EXPECT_THAT(opencl.source, HasSubstr("const long i_blk = get_group_id(0);"));
+}
+
+// How the function of every stage begins, up to the first declaration of a value.
+std::vector<std::string> FirstLines(const Kernel& kernel) {
+  std::vector<std::string> lines;
+  for (const KernelLaunch& launch : kernel.launches) {
+    const size_t head = kernel.source.find(launch.function + "(");
+    const size_t begin = kernel.source.find("{\n", head) + 2;
+    lines.push_back(kernel.source.substr(begin, kernel.source.find("  float", begin) - begin));
+  }
+  return lines;
+}
+
+Kernel KernelOfStages(const CDialect& dialect, int stages,
+                      EarlyLaunches early = EarlyLaunches::kStages) {
+  LoopProgram program;
+  program.scratch.push_back({"sums", ScalarType::kFloat32, 4, false});
+  const LoopValue sum = MakeLoad("sums", Var("i"), {ScalarType::kFloat32}, 1);
+  for (int n = 0; n < stages; ++n) {
+    Stage& stage = program.stages.emplace_back(Stage{"Sums", {}, {{1, 1, 1}, {4, 1, 1}}});
+    stage.body.push_back({HardwareIndex{"i", HardwareIndex::Kind::kThread, 0}});
+    stage.body.push_back({StoreElements{n + 1 < stages ? "sums" : "y", Var("i"), sum, 1}});
+  }
+  BlockUnitOptions options{&dialect, "mdh_s", "", {}};
+  options.arguments = {{"x", ScalarType::kFloat32, 4, false}, {"y", ScalarType::kFloat32, 4, true}};
+  options.early_launches = early;
+  return PrintBlockKernel(program, options);
+}
+
+TEST(BlockUnitTest, StagesOfCudaOverlap) {
+  const std::string admit = "  mdh_admit_next_stage();\n", wait = "  mdh_wait_for_stages();\n";
+  const Kernel kernel = KernelOfStages(CudaCxx(), 3);
+  EXPECT_THAT(FirstLines(kernel), ElementsAre(admit, admit + wait, wait));
+  EXPECT_FALSE(kernel.launches[0].starts_early);
+  EXPECT_TRUE(kernel.launches[1].starts_early);
+  EXPECT_TRUE(kernel.launches[2].starts_early);
+  // What the stage before may still write is not taken for constant.
+  EXPECT_THAT(kernel.source, HasSubstr("mdh_s_0(const float* __restrict__ x, float* __restrict__ y,"
+                                       " char* __restrict__ scratch)"));
+  EXPECT_THAT(kernel.source, HasSubstr("mdh_s_1(const float* __restrict__ x, float* __restrict__ y,"
+                                       " char* scratch)"));
+  EXPECT_THAT(kernel.header, HasSubstr("may start early"));
+}
+
+// The first stage waits before it admits the next one, which may read inputs at once, and takes
+// nothing for constant; the last one admits the first one of the next call.
+TEST(BlockUnitTest, CallsOfCudaOverlap) {
+  const std::string admit = "  mdh_admit_next_stage();\n", wait = "  mdh_wait_for_stages();\n";
+  const Kernel kernel = KernelOfStages(CudaCxx(), 2, EarlyLaunches::kCalls);
+  EXPECT_THAT(FirstLines(kernel), ElementsAre(wait + admit, admit + wait));
+  for (const KernelLaunch& launch : kernel.launches) EXPECT_TRUE(launch.starts_early);
+  EXPECT_THAT(kernel.source,
+              HasSubstr("mdh_s_0(const float* x, float* __restrict__ y, char* scratch)"));
+  EXPECT_THAT(kernel.source, HasSubstr("mdh_s_1(const float* __restrict__ x, float* __restrict__ y,"
+                                       " char* scratch)"));
+  const Kernel alone = KernelOfStages(CudaCxx(), 1, EarlyLaunches::kCalls);
+  EXPECT_THAT(FirstLines(alone), ElementsAre(wait + admit));
+  EXPECT_THAT(alone.header, HasSubstr("may start early"));
+}
+
+TEST(BlockUnitTest, LaunchesAreKeptFromBeginningEarly) {
+  const Kernel kernel = KernelOfStages(CudaCxx(), 3, EarlyLaunches::kNone);
+  EXPECT_THAT(kernel.source, Not(HasSubstr("mdh_wait")));
+  EXPECT_THAT(kernel.source, Not(HasSubstr("mdh_admit")));
+  EXPECT_THAT(kernel.source, HasSubstr("mdh_s_1(const float* __restrict__ x, float* __restrict__ y,"
+                                       " char* __restrict__ scratch)"));
+  EXPECT_THAT(kernel.header, Not(HasSubstr("early")));
+  for (const KernelLaunch& launch : kernel.launches) EXPECT_FALSE(launch.starts_early);
+}
+
+// A stage that says where it needs the others waits there, once it has read its input.
+TEST(BlockUnitTest, AStageWaitsWhereItSays) {
+  const auto kernel = [](const CDialect& dialect) {
+    const LoopValue x = MakeLoad("x", Var("i"), {ScalarType::kFloat32}, 1);
+    const HardwareIndex i{"i", HardwareIndex::Kind::kThread, 0};
+    LoopProgram program;
+    for (const char* name : {"Zero", "Use"}) {
+      program.stages.push_back({name, {{i}}, {{1, 1, 1}, {4, 1, 1}}});
+    }
+    const LoopValue zero = MakeLiteral(ScalarValue::Zero(ScalarType::kFloat32));
+    program.stages[0].body.push_back({StoreElements{"y", Var("i"), zero, 1}});
+    Block& use = program.stages[1].body;
+    use.push_back({DeclareValue{"v", x}});
+    use.push_back({AwaitStages{}});
+    use.push_back({StoreElements{"y", Var("i"), MakeNamed("v", {ScalarType::kFloat32}), 1}});
+    return PrintBlockKernel(
+        program, {&dialect,
+                  "mdh_s",
+                  "",
+                  {{"x", ScalarType::kFloat32, 4, false}, {"y", ScalarType::kFloat32, 4, true}}});
+  };
+  const Kernel cuda = kernel(CudaCxx());
+  EXPECT_TRUE(cuda.launches[1].starts_early);
+  EXPECT_THAT(cuda.source, HasSubstr("{\n"
+                                     "  const long long i = threadIdx.x;\n"
+                                     "  const float v = x[i];\n"
+                                     "  mdh_wait_for_stages();\n"
+                                     "  y[i] = v;\n"));
+  EXPECT_THAT(FirstLines(cuda)[0], HasSubstr("mdh_admit_next_stage();"));
+  EXPECT_THAT(kernel(OpenClC()).source, Not(HasSubstr("stages")));
+}
+
+TEST(BlockUnitTest, AStageAloneAndStagesOfOpenClDoNotOverlap) {
+  for (const Kernel& kernel : {KernelOfStages(CudaCxx(), 1), KernelOfStages(OpenClC(), 3)}) {
+    EXPECT_THAT(FirstLines(kernel)[0], Not(HasSubstr("stage")));
+    EXPECT_THAT(kernel.source, Not(HasSubstr("mdh_wait")));
+    EXPECT_THAT(kernel.source, Not(HasSubstr("mdh_admit")));
+    EXPECT_THAT(kernel.header, Not(HasSubstr("early")));
+    for (const KernelLaunch& launch : kernel.launches) EXPECT_FALSE(launch.starts_early);
+  }
+}
+
+TEST(BlockUnitTest, NumbersOfThreadsInThreeDimensions) {
+  LoopProgram program;
+  Block body;
+  body.push_back({StoreElements{"y", Var("i"), MakeIndexValue(Var("i"), 1, 0), 1}});
+  Stage stage{"Numbers", {}, {{2, 1, 3}, {4, 2, 2}}};
+  stage.body.push_back({ShareLoop{"i", 1000, Shared(std::move(body))}});
+  program.stages.push_back(stage);
+  BlockUnitOptions options{&CudaCxx(), "mdh_n", "", {{"y", ScalarType::kInt64, 1000, true}}};
+  EXPECT_THAT(PrintBlockKernel(program, options).source,
+              HasSubstr("const long long thread = ((long long)blockIdx.z * 2 + blockIdx.x) * 16 + "
+                        "((threadIdx.z * 2 + threadIdx.y) * 4 + threadIdx.x);\n"
+                        "  const long long threads = 96;\n"));
+}
+
+TEST(BlockUnitTest, PragmasOnlyWhereTheyAreNeeded) {
+  const auto source = [](ScalarType type) { return ScalarKernel(OpenClC(), type, 1).source; };
+  EXPECT_THAT(source(ScalarType::kFloat64), HasSubstr("cl_khr_fp64"));
+  EXPECT_THAT(source(ScalarType::kFloat64), HasSubstr("FP_CONTRACT OFF"));
+  // "double" in a comment is no use of it.
+  const std::string tiles = BlockKernel(OpenClC(), {}, false).source;
+  EXPECT_THAT(tiles, HasSubstr("// Sums of rows, by tiles; the double of"));
+  EXPECT_THAT(tiles, Not(HasSubstr("cl_khr_fp64")));
+  EXPECT_THAT(tiles, Not(HasSubstr("FP_CONTRACT")));
+}
+
+struct Point {
+  uint16_t w;
+  int32_t id;
+};
+
+template <typename T>
+BufferBytes Bytes(const std::vector<T>& values) {
+  BufferBytes bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+void ExpectRightTiles(ComputeDevice& device, const Kernel& kernel) {
+  std::vector<float> x(8 * 128), transposed(8 * 128), y(8);
+  std::vector<Point> points(8);
+  std::vector<int32_t> ids(8);
+  const uint16_t halves[] = {0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800};
+  for (int i = 0; i < 8; ++i) {
+    points[i] = {halves[i], 100 * i};
+    for (int j = 0; j < 128; ++j) {
+      x[i * 128 + j] = transposed[j * 8 + i] = static_cast<float>(i * j % 17);
+      y[i] += x[i * 128 + j];
+    }
+  }
+  for (int i = 0; i < 8; ++i) {
+    y[i] += static_cast<float>(std::max(i - 3, 0) + 1);
+    ids[i] = i + (i == 0 ? -7 : points[i - 1].id);
+  }
+  const auto outputs = RunKernelOnce(device, kernel, {Bytes(x), Bytes(points)});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+  EXPECT_EQ((*outputs)[0], Bytes(transposed));
+  EXPECT_EQ((*outputs)[1], Bytes(y));
+  EXPECT_EQ((*outputs)[2], Bytes(ids));
+}
+
+TEST(BlockUnitTest, OpenClComputesTheRightValues) {
+  const auto device = FirstDevice(false);
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  for (const bool wide : {false, true}) {
+    ExpectRightTiles(**device, BlockKernel(OpenClC(), {}, wide));
+  }
+}
+
+TEST(BlockUnitTest, CudaComputesTheRightValues) {
+  const auto device = FirstDevice(true);
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  for (const bool wide : {false, true}) {
+    ExpectRightTiles(**device, BlockKernel(CudaCxx(), {.shuffles = true}, wide));
+    ExpectRightTiles(**device, BlockKernel(CudaCxx(), {.shared_elements = 12 * 1024}, wide));
+  }
+}
+
+}  // namespace
+}  // namespace mdh

@@ -1,0 +1,214 @@
+// Spaces of decompositions: what they hold is valid and reads back, for all shipped expressions on
+// all kinds of models.
+#include "tuner/decompositions/mdh_space.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "core/decomposition/low_level_expression.h"
+#include "tests/error_message.h"
+#include "tests/tuner/decompositions/space_problems.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kSamples = 100;
+
+// Name of an expression, number of a backend, and the largest size.
+using Problem = std::tuple<std::string, int, int64_t>;
+
+class MdhSpaceTest : public ::testing::TestWithParam<Problem> {
+ protected:
+  SpaceBackend backend() const { return SpaceBackends()[std::get<1>(GetParam())]; }
+  Result<Expression> expression() const {
+    return ShippedExpression(MDH_SOURCE_DIR, std::get<0>(GetParam()), std::get<2>(GetParam()));
+  }
+};
+
+// What is wrong with a configuration of a space; empty if nothing is.
+std::string Judge(const Expression& expression, const SpaceBackend& backend, const MdhSpace& space,
+                  const Configuration& configuration) {
+  const TuningParameters p = space.Decode(configuration);
+  const Status valid = Validate(expression, backend.model, backend.device, p);
+  if (!valid.ok()) return absl::StrCat("invalid: ", std::string(valid.message()));
+  const auto low = Lower(expression, backend.model, backend.device, p);
+  if (!low.ok()) return absl::StrCat("lowering: ", std::string(low.status().message()));
+  if (!(ParseTuningParameters(ToText(p)).value_or(TuningParameters{}) == p)) {
+    return "the text does not read back";
+  }
+  const auto again = space.Encode(p);
+  if (!again) return absl::StrCat("not a member: ", space.WhyNot(p));
+  if (!space.space().Contains(*again)) return "what it reads as is not in the space";
+  const auto third = space.Encode(space.Decode(*again));
+  if (!third || *third != *again) return "reads as something else the second time";
+  if (!(space.EncodeNearest(p) == *again)) return "the nearest member is another one";
+  return "";
+}
+
+TEST_P(MdhSpaceTest, HoldsValidDecompositionsThatReadBack) {
+  const auto problem = expression();
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  const SpaceBackend target = backend();
+  const auto space = MdhSpace::Create(*problem, target.model, target.device);
+  ASSERT_TRUE(space.ok()) << space.status();
+  ASSERT_FALSE(space->space().is_lazy());
+  Rng rng(1);
+  int failures = 0;
+  for (int n = 0; n < kSamples && failures < 3; ++n) {
+    const Configuration configuration = space->space().Sample(rng);
+    const std::string wrong = Judge(*problem, target, *space, configuration);
+    if (wrong.empty()) continue;
+    ++failures;
+    ADD_FAILURE() << wrong << "\n"
+                  << ToText(space->Decode(configuration)) << "\n"
+                  << space->space().ToText(configuration);
+  }
+}
+
+void ExpectValidOnAllBackends(const std::string& text) {
+  const auto expression = ParseExpression(text, {}, "expression");
+  ASSERT_TRUE(expression.ok()) << expression.status();
+  for (const SpaceBackend& target : SpaceBackends()) {
+    const auto space = MdhSpace::Create(*expression, target.model, target.device);
+    ASSERT_TRUE(space.ok()) << target.name << ": " << space.status();
+    Rng rng(1);
+    for (int n = 0; n < 10 * kSamples; ++n) {
+      const Configuration configuration = space->space().Sample(rng);
+      ASSERT_EQ(Judge(*expression, target, *space, configuration), "") << target.name;
+    }
+  }
+}
+
+// Rows whose elements only accesses tell apart are copied in steps, never several at once.
+TEST(MdhSpaceCopiesTest, RowsInSteps) {
+  ExpectValidOnAllBackends(R"(
+    steps := out_view<fp32>( y: (i) -> (i) ) o
+      md_hom<17>( f, (++) ) o
+      inp_view<fp32,fp32>( a[4]: (i) -> (0), (2), b: (i) -> (i) )
+    where f(a0, a2, b) -> y { y = a0 + a2 + b })");
+}
+
+// A copy for a few points of a diagonal is a box of many elements.
+TEST(MdhSpaceCopiesTest, Diagonals) {
+  ExpectValidOnAllBackends(R"(
+    diagonals := out_view<fp32>( y: (i) -> (i) ) o
+      md_hom<32>( f, (++) ) o
+      inp_view<fp32,fp32>( a: (i) -> (i, i, i), b: (i) -> (i) )
+    where f(a, b) -> y { y = a + b })");
+}
+
+// How many of the samples combine by atomics.
+int AtomicSamples(const Expression& expression, const SpaceBackend& target) {
+  const auto space = MdhSpace::Create(expression, target.model, target.device);
+  EXPECT_TRUE(space.ok()) << space.status();
+  Rng rng(1);
+  int samples = 0;
+  for (int n = 0; space.ok() && n < kSamples; ++n) {
+    const TuningParameters p = space->Decode(space->space().Sample(rng));
+    samples += p.combine_blocks == CombineBlocks::kAtomics ? 1 : 0;
+  }
+  return samples;
+}
+
+// On every CPU, with every policy.
+TEST(MdhSpaceThreadsTest, OneThreadIsInTheSpacesOfCpusForOnePart) {
+  const Expression product = *ShippedExpression(MDH_SOURCE_DIR, "matmul", 16);
+  for (const SystemModel& model : {OpenMpSimdRegistersModel(), OpenMpModel()}) {
+    for (const int cores : {1, 2, 16}) {
+      DeviceDescription device;
+      device.cores = cores;
+      for (const auto numerics : {NumericsPolicy::kReassociate, NumericsPolicy::kExactOrder}) {
+        const auto space = MdhSpace::Create(product, model, device, numerics);
+        ASSERT_TRUE(space.ok()) << space.status();
+        std::set<int> counts;
+        Rng rng(1);
+        for (int n = 0; n < 2000; ++n) {
+          const TuningParameters p = space->Decode(space->space().Sample(rng));
+          const bool is_one_part = p.tile[0] == std::vector<int64_t>(3, 16);
+          EXPECT_EQ(p.threads == 1, is_one_part) << ToText(p);
+          counts.insert(p.threads);
+        }
+        EXPECT_TRUE(counts.contains(1));
+        EXPECT_TRUE(counts.contains(TuningParameters::kAllThreads));
+        EXPECT_EQ(counts.contains(4), cores > 4);
+      }
+    }
+  }
+}
+
+TEST(MdhSpaceAtomicsTest, AreInTheSpacesOfCuda) {
+  const Expression sums = *ParseExpression(R"(
+    sums := out_view<fp32>( y: (i,k) -> (i) ) o
+      md_hom<16,4096>( f, (++, +) ) o
+      inp_view<fp32>( x: (i,k) -> (i,k) )
+    where f(x) -> y { y = x })");
+  for (const SpaceBackend& target : SpaceBackends()) {
+    const int samples = AtomicSamples(sums, target);
+    if (DeviceKindOf(target.model) == DeviceKind::kCuda) {
+      EXPECT_GT(samples, kSamples / 10) << target.name;
+      EXPECT_LT(samples, kSamples) << target.name;
+    } else {
+      EXPECT_EQ(samples, 0) << target.name;
+    }
+  }
+}
+
+TEST(MdhSpaceResidencyTest, NumbersOfResidentBlocksAreInTheSpacesOfCuda) {
+  const auto product = ShippedExpression(MDH_SOURCE_DIR, "matmul");
+  ASSERT_TRUE(product.ok()) << product.status();
+  for (const SpaceBackend& target : SpaceBackends()) {
+    const auto space = MdhSpace::Create(*product, target.model, target.device);
+    ASSERT_TRUE(space.ok()) << space.status();
+    Rng rng(1);
+    std::set<int> numbers;
+    for (int n = 0; n < 20 * kSamples; ++n) {
+      numbers.insert(space->Decode(space->space().Sample(rng)).resident_blocks);
+    }
+    EXPECT_EQ(numbers, target.name == "CUDA" ? std::set<int>({0, 2, 4}) : std::set<int>({0}))
+        << target.name;
+  }
+}
+
+TEST(MdhSpaceLanesTest, TilesOfLanesAreInTheSpacesOfGpusWithTwoKeptDimensions) {
+  const Expression sums = *ParseExpression(R"(
+    sums := out_view<fp32>( y: (i,j) -> (i,j) ) o
+      md_hom<256,512>( f, (++, ++) ) o
+      inp_view<fp32,fp32>( a: (i,j) -> (i,j), b: (i,j) -> (j,i) )
+    where f(a, b) -> y { y = a + b })");
+  for (const SpaceBackend& target : SpaceBackends()) {
+    const auto space = MdhSpace::Create(sums, target.model, target.device);
+    ASSERT_TRUE(space.ok()) << space.status();
+    EXPECT_FALSE(space->space().is_lazy()) << target.name;
+    Rng rng(1);
+    std::set<std::vector<int64_t>> tiles;
+    for (int n = 0; n < 20 * kSamples; ++n) {
+      const Configuration configuration = space->space().Sample(rng);
+      ASSERT_EQ(Judge(sums, target, *space, configuration), "")
+          << target.name << " " << ToText(space->Decode(configuration));
+      tiles.insert(space->Decode(configuration).lanes);
+    }
+    const bool has_tiles = target.name == "CUDA" || target.name == "OpenCL";
+    const std::set<std::vector<int64_t>> all = {{}, {1, 2}, {2, 2}, {4, 8}, {8, 4}};
+    EXPECT_EQ(tiles, has_tiles ? all : std::set<std::vector<int64_t>>({{}})) << target.name;
+  }
+}
+
+std::string NameOf(const ::testing::TestParamInfo<Problem>& info) {
+  const auto& [expression, backend, largest] = info.param;
+  return absl::StrCat(expression, "_", SpaceBackends()[backend].name);
+}
+
+const auto kBackends = ::testing::Range(0, static_cast<int>(SpaceBackends().size()));
+const auto kExpressions = ::testing::ValuesIn(ShippedExpressionNames(MDH_SOURCE_DIR));
+
+INSTANTIATE_TEST_SUITE_P(Usual, MdhSpaceTest,
+                         ::testing::Combine(kExpressions, kBackends, ::testing::Values(INT64_MAX)),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Small, MdhSpaceTest,
+                         ::testing::Combine(kExpressions, kBackends, ::testing::Values(6)), NameOf);
+
+}  // namespace
+}  // namespace mdh

@@ -8,12 +8,13 @@ set(MDH_CONFIG ${CMAKE_INSTALL_LIBDIR}/cmake/mdh)
 set_target_properties(mdh_client PROPERTIES EXPORT_NAME client)
 set_target_properties(mdh_c PROPERTIES EXPORT_NAME c)
 target_compile_features(mdh_client INTERFACE cxx_std_20)
-target_include_directories(mdh_core INTERFACE $<INSTALL_INTERFACE:${MDH_HEADERS}>)
+target_include_directories(mdh_core_base INTERFACE $<INSTALL_INTERFACE:${MDH_HEADERS}>)
 target_include_directories(mdh_proto INTERFACE $<INSTALL_INTERFACE:${MDH_HEADERS}>)
 install(TARGETS mdh_c EXPORT mdh-c-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c NAMELINK_COMPONENT c)
 install(EXPORT mdh-c-targets NAMESPACE mdh:: DESTINATION ${MDH_CONFIG} COMPONENT c)
-install(TARGETS mdh_client mdh_bundle mdh_core mdh_expression_proto mdh_proto mdh_rpc mdh_services
+install(TARGETS mdh_client mdh_bundle mdh_core mdh_core_base mdh_core_scalar mdh_core_device mdh_core_expression
+  mdh_core_text mdh_core_einsum mdh_core_decomposition mdh_expression_proto mdh_proto mdh_rpc mdh_services
   EXPORT mdh-client-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT mdh-client-targets NAMESPACE mdh:: DESTINATION ${MDH_CONFIG})
 

@@ -1,17 +1,9 @@
-// The backend of a low-level expression.
-#include "absl/strings/match.h"
+#include "codegen/generate_kernel.h"
+
 #include "absl/strings/str_cat.h"
-#include "codegen/program/kernel.h"
+#include "codegen/backends/backends.h"
 
 namespace mdh {
-
-std::vector<std::string> OutputNames(const std::vector<KernelArgument>& arguments) {
-  std::vector<std::string> names;
-  for (const KernelArgument& argument : arguments) {
-    if (argument.is_output) names.push_back(argument.name);
-  }
-  return names;
-}
 
 Result<Kernel> GenerateKernel(const LowLevelExpression& low_level,
                               const DeviceDescription& device) {

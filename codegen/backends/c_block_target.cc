@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/fill_unreached.h"
+#include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/nest_program.h"
 #include "codegen/passes/passes.h"
 #include "codegen/print/c_block_unit.h"

@@ -1,4 +1,5 @@
 // The CUDA backend: kernel functions in CUDA C++, for nvcc and for NVRTC, which has no headers.
+#include "codegen/backends/backends.h"
 #include "codegen/backends/c_block_target.h"
 #include "codegen/program/kernel.h"
 

@@ -1,9 +1,5 @@
-// The plain loop nest: one loop per dimension, one accumulator, no decomposition at all. And what
-// gives its results sooner, with the same operations in the same order for each of them: the
-// longest loop of results is shared among threads, and where reading is better that way, the
-// reductions run around a row of results rather than within each. Of a single result of a long
-// reduction threads combine parts, which are combined in their order: there the order is kept, but
-// not the grouping.
+#include "codegen/backends/loop_nest.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -13,16 +9,24 @@
 #include "absl/strings/str_replace.h"
 #include "codegen/lower/finish/fill_unreached.h"
 #include "codegen/lower/finish/finish_results.h"
-#include "codegen/lower/results/result_targets.h"
-#include "codegen/lower/results/scalar_code.h"
 #include "codegen/print/c_spelling.h"
 #include "codegen/print/c_unit.h"
 #include "codegen/print/c_unit_parts.h"
+#include "codegen/program/c_names.h"
 #include "codegen/program/kernel.h"
+#include "codegen/program/result_targets.h"
+#include "codegen/program/scalar_code.h"
 #include "core/text/printer.h"
 
 namespace mdh {
 namespace {
+
+// The plain loop nest: one loop per dimension, one accumulator, no decomposition at all. And what
+// gives its results sooner, with the same operations in the same order for each of them: the
+// longest loop of results is shared among threads, and where reading is better that way, the
+// reductions run around a row of results rather than within each. Of a single result of a long
+// reduction threads combine parts, which are combined in their order: there the order is kept, but
+// not the grouping.
 
 enum class Nesting { kPlain, kForCaches };
 

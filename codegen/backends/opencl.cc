@@ -1,4 +1,5 @@
 // The OpenCL backend: kernel functions in OpenCL C 1.2.
+#include "codegen/backends/backends.h"
 #include "codegen/backends/c_block_target.h"
 #include "codegen/program/kernel.h"
 

@@ -1,7 +1,9 @@
 // The OpenMP backend: low-level expression -> loop program -> C.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/backends/backends.h"
 #include "codegen/lower/finish/fill_unreached.h"
+#include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/nest_program.h"
 #include "codegen/lower/tiles/build_loop_program.h"
 #include "codegen/lower/tiles/loop_plan.h"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "codegen/choose/tile_cost.h"
-#include "codegen/lower/results/scalar_code.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
+#include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 

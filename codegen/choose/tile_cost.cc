@@ -6,9 +6,9 @@
 #include <limits>
 #include <utility>
 
-#include "codegen/choose/operation_cost.h"
 #include "codegen/lower/tiles/combine_lanes.h"
-#include "codegen/print/shuffled_stride.h"
+#include "codegen/program/operation_cost.h"
+#include "codegen/program/shuffled_stride.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/levels/nest_plan.h"
 #include "codegen/lower/nest_program.h"
 #include "core/decomposition/constraints.h"

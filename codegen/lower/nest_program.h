@@ -2,7 +2,6 @@
 // E): the lowering of everything but the CPU's register tiles.
 #pragma once
 
-#include "codegen/program/kernel.h"
 #include "codegen/program/loop_program.h"
 #include "core/base/status.h"
 #include "core/decomposition/low_level_expression.h"
@@ -17,15 +16,5 @@ namespace mdh {
 // phases are too large.
 Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
                                      const DeviceDescription& device);
-
-// Arguments of the kernel, in order: inputs, then outputs, by the identifiers that the program
-// uses.
-std::vector<KernelArgument> NestArguments(const LowLevelExpression& low_level);
-
-// Whether private arrays of the device's threads are registers: loops over them must be unrolled.
-bool HasRegisters(const DeviceDescription& device);
-
-// Whether some index of the program does not fit in 32 bits.
-bool NeedsWideIndices(const Expression& expression, const LoopProgram& program);
 
 }  // namespace mdh

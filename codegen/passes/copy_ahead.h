@@ -8,9 +8,9 @@
 #include <set>
 #include <string>
 
-#include "codegen/lower/results/scalar_code.h"
 #include "codegen/program/loop_program.h"
 #include "codegen/program/loop_program_walk.h"
+#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 

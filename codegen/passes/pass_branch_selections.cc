@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/choose/operation_cost.h"
-#include "codegen/lower/results/scalar_code.h"
 #include "codegen/passes/weaker_condition.h"
 #include "codegen/program/loop_program_walk.h"
+#include "codegen/program/operation_cost.h"
+#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 namespace {

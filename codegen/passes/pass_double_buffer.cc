@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/results/scalar_code.h"
 #include "codegen/passes/copy_ahead.h"
 #include "codegen/passes/prefetch_region.h"
+#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/results/scalar_code.h"
 #include "codegen/program/loop_program_walk.h"
+#include "codegen/program/scalar_code.h"
 #include "core/base/status.h"
 
 namespace mdh {

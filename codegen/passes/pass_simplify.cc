@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
-#include "codegen/lower/results/scalar_code.h"
 #include "codegen/program/index_range.h"
 #include "codegen/program/loop_program_walk.h"
+#include "codegen/program/scalar_code.h"
 #include "core/base/status.h"
 
 namespace mdh {

@@ -5,9 +5,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/results/scalar_code.h"
 #include "codegen/passes/copy_loop.h"
 #include "codegen/program/loop_program_walk.h"
+#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 namespace {

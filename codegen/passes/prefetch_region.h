@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "codegen/lower/results/scalar_code.h"
 #include "codegen/program/loop_program.h"
+#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/substitute.h"
 #include "codegen/print/c_spelling.h"
+#include "codegen/program/c_names.h"
 
 namespace mdh {
 namespace {

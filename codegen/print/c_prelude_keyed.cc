@@ -4,6 +4,7 @@
 #include "codegen/print/c_prelude.h"
 #include "codegen/print/c_printer.h"
 #include "codegen/print/c_spelling.h"
+#include "codegen/program/c_names.h"
 
 namespace mdh {
 namespace {

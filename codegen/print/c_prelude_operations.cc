@@ -8,6 +8,7 @@
 #include "absl/strings/substitute.h"
 #include "codegen/print/c_prelude.h"
 #include "codegen/print/c_spelling.h"
+#include "codegen/program/c_names.h"
 
 namespace mdh {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/substitute.h"
 #include "codegen/print/c_prelude.h"
 #include "codegen/print/c_spelling.h"
-#include "codegen/print/shuffled_stride.h"
+#include "codegen/program/shuffled_stride.h"
 
 namespace mdh {
 namespace {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/substitute.h"
+#include "codegen/program/c_names.h"
 
 namespace mdh {
 namespace {
@@ -22,16 +23,6 @@ std::string CType(ScalarType type, const CDialect& dialect) {
   if (type == ScalarType::kFloat64) return "double";
   const bool is_signed = IsSigned(type) && !IsHalf(type);
   return std::string((is_signed ? dialect.signed_types : dialect.unsigned_types)[SizeNumber(type)]);
-}
-
-std::string ShortName(ScalarType type) {
-  if (type == ScalarType::kFloat16) return "h16";
-  if (type == ScalarType::kBfloat16) return "bh16";
-  const char kind = type == ScalarType::kBool ? 'b'
-                    : IsFloatingPoint(type)   ? 'f'
-                    : IsSigned(type)          ? 'i'
-                                              : 'u';
-  return absl::StrFormat("%c%d", kind, SizeBytes(type) * 8);
 }
 
 std::string CType(LoopValueType type, const CDialect& dialect) {

@@ -10,16 +10,10 @@ namespace mdh {
 
 // "float", "int32_t"; bool is stored as uint8_t, fp16 and bf16 are their bits as uint16_t.
 std::string CType(ScalarType type, const CDialect& dialect = GnuC());
-// "f32", "i8", "u64", "b8": stem of vector type and function names.
-std::string ShortName(ScalarType type);
 // "float", or for more lanes the language's own vector, else "f32x8".
 std::string CType(LoopValueType type, const CDialect& dialect = GnuC());
 // "1.5f", "INT64_C(3)", ...; of fp16 and bf16 their bits.
 std::string CLiteral(const ScalarValue& value, const CDialect& dialect = GnuC());
-// Makes an identifier that is no keyword of C, C++, OpenCL C or CUDA C++ and none that generated
-// code uses.
-std::string CIdentifier(const std::string& name);
-
 // Whether the language's own operator does `op` on this type, scalar or vector.
 bool IsNativeOperator(ScalarOp op, LoopValueType type, LoopValueType operand,
                       const CDialect& dialect = GnuC());

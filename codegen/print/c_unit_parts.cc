@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "codegen/print/c_spelling.h"
+#include "codegen/program/c_names.h"
 
 namespace mdh {
 namespace {
@@ -54,11 +55,6 @@ std::string ScratchPointers(const LoopProgram& program, const ScratchLayout& lay
     }
   }
   return pointers;
-}
-
-KernelArgument ArgumentOf(std::string name, const Buffer& buffer, bool is_output) {
-  return {std::move(name), buffer.type,    buffer.elements(),
-          is_output,       buffer.extents, buffer.given_strides};
 }
 
 std::string DescribeArguments(const std::vector<KernelArgument>& arguments,

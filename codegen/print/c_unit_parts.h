@@ -29,9 +29,6 @@ std::string ScratchPointers(const LoopProgram& program, const ScratchLayout& lay
                             const CDialect& dialect, absl::string_view restrict_keyword,
                             const std::string& body);
 
-// The argument that stands for a buffer of the expression.
-KernelArgument ArgumentOf(std::string name, const Buffer& buffer, bool is_output);
-
 // For people: one line per argument, with the alignment that its pointer needs; 0: that of its
 // type.
 std::string DescribeArguments(const std::vector<KernelArgument>& arguments,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/program/loop_program.h"
@@ -22,6 +23,12 @@ struct KernelArgument {
   std::vector<int64_t> extents = {};
   std::vector<int64_t> strides = {};
 };
+
+// The argument that stands for a buffer of the expression.
+inline KernelArgument ArgumentOf(std::string name, const Buffer& buffer, bool is_output) {
+  return {std::move(name), buffer.type,    buffer.elements(),
+          is_output,       buffer.extents, buffer.given_strides};
+}
 
 std::vector<std::string> OutputNames(const std::vector<KernelArgument>& arguments);
 
@@ -72,24 +79,5 @@ struct Kernel {
 
 // Version of the generator: part of every cache key; raised whenever generated code changes.
 inline constexpr int kGeneratorVersion = 13;
-
-// Expect a low-level expression for a model of the target: OpenMP with or without caches and SIMD,
-// CUDA with or without warps, OpenCL. Ensure that the kernel computes what Interpret computes, up
-// to re-association of the combine operators as its numerics policy allows. Errors:
-// Unimplemented where parts are on several devices, ResourceExhausted if MDAs between phases that
-// are set apart are too large, Internal.
-Result<Kernel> GenerateOpenMp(const LowLevelExpression& low_level, const DeviceDescription& device);
-Result<Kernel> GenerateOpenCl(const LowLevelExpression& low_level, const DeviceDescription& device);
-Result<Kernel> GenerateCuda(const LowLevelExpression& low_level, const DeviceDescription& device);
-// The one of these that the low-level expression's model is for.
-Result<Kernel> GenerateKernel(const LowLevelExpression& low_level, const DeviceDescription& device);
-
-// The plain loop nest that a user would write: no tiles, no vectors, one thread. The baseline that
-// `untuned` figures refer to.
-Kernel GenerateLoopNest(const Expression& expression);
-// The trusted kernel that computes references for large sizes: the same results, bit for bit unless
-// a long reduction to one result is grouped in another way, sooner, by sharing a loop among threads
-// and by walking along the rows of what is read. No tiles either.
-Kernel GenerateReferenceNest(const Expression& expression);
 
 }  // namespace mdh

@@ -69,6 +69,15 @@ AffineIndex Buffer::Linearized(int access, int field) const {
   return offset;
 }
 
+bool Buffer::DependsOn(int d) const {
+  for (const IndexFunction& access : accesses) {
+    for (const AffineIndex& index : access.indices) {
+      if (index.coefficients[d] != 0) return true;
+    }
+  }
+  return false;
+}
+
 int64_t Buffer::ElementAt(int access, absl::Span<const int64_t> mda_index) const {
   const std::vector<int64_t> stride = strides();
   int64_t offset = 0;

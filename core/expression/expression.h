@@ -56,6 +56,8 @@ struct Buffer {
   AffineIndex Linearized(int access) const;
   // The same for a field of the element, in units of the field's size from the buffer's start.
   AffineIndex Linearized(int access, int field) const;
+  // Whether dimension d appears in an access.
+  bool DependsOn(int d) const;
   // Offset of the element that `access` reads at a point, which a boundary may clamp; -1 if it
   // reads the boundary's constant.
   int64_t ElementAt(int access, absl::Span<const int64_t> mda_index) const;

@@ -1,7 +1,5 @@
 #include "server/jobs/job.h"
 
-#include <google/protobuf/util/time_util.h>
-
 #include <utility>
 
 namespace mdh {
@@ -22,14 +20,6 @@ void Job::Publish(v1::TuningProgress step, int max_steps) {
   *proto.mutable_progress() = step;
   steps.push_back(std::move(step));
   if (static_cast<int>(steps.size()) > max_steps) steps.pop_front();
-}
-
-google::protobuf::Timestamp ToProto(absl::Time time) {
-  return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(time));
-}
-
-absl::Time FromProto(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixNanos(google::protobuf::util::TimeUtil::TimestampToNanoseconds(time));
 }
 
 void SetError(const Status& error, v1::TuningJob& job) {

@@ -76,8 +76,6 @@ struct Job {
   v1::TuningProgress before;
 };
 
-google::protobuf::Timestamp ToProto(absl::Time time);
-absl::Time FromProto(const google::protobuf::Timestamp& time);
 void SetError(const Status& error, v1::TuningJob& job);
 
 }  // namespace mdh

@@ -13,6 +13,7 @@
 #include "proto/error_details.h"
 #include "server/records/kernel_key.h"
 #include "server/records/resource_names.h"
+#include "server/records/timestamp.h"
 
 namespace mdh {
 namespace {

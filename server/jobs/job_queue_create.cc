@@ -13,6 +13,7 @@
 #include "server/records/cache_state.h"
 #include "server/records/kernel_key.h"
 #include "server/records/resource_names.h"
+#include "server/records/timestamp.h"
 
 namespace mdh {
 namespace {

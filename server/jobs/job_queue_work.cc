@@ -13,6 +13,7 @@
 #include "server/operate/log_context.h"
 #include "server/records/kernel_key.h"
 #include "server/records/resource_names.h"
+#include "server/records/timestamp.h"
 #include "tuner/process/clock.h"
 
 namespace mdh {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/jobs/job_queue.h"
+#include "server/records/timestamp.h"
 
 namespace mdh {
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/error_details.h"
 #include "server/jobs/tuning_request.h"
-#include "server/services/reply.h"
+#include "server/records/resource_names.h"
 
 namespace mdh {
 namespace {

@@ -16,6 +16,7 @@
 #include "server/records/kernel_prediction.h"
 #include "server/records/resource_names.h"
 #include "server/records/similar_records.h"
+#include "server/records/timestamp.h"
 #include "server/records/tuning_result_conversion.h"
 #include "tuner/process/clock.h"
 #include "tuner/run/trial_book.h"

@@ -10,6 +10,7 @@
 #include "core/expression/canonical.h"
 #include "server/jobs/job.h"
 #include "server/records/resource_names.h"
+#include "server/records/timestamp.h"
 #include "tuner/run/trial_book.h"
 
 namespace mdh {

@@ -13,11 +13,11 @@
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
 #include "server/devices/device_catalogue.h"
-#include "server/jobs/job.h"
 #include "server/records/cache_state.h"
 #include "server/records/kernel_key.h"
 #include "server/records/kernel_prediction.h"
 #include "server/records/resource_names.h"
+#include "server/records/timestamp.h"
 
 namespace mdh {
 namespace {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "codegen/choose/default_parameters.h"
+#include "codegen/generate_kernel.h"
 #include "codegen/program/kernel.h"
 #include "core/decomposition/fuse_dimensions.h"
 #include "core/decomposition/low_level_expression.h"

@@ -1,6 +1,7 @@
 // Names of resources: "tuningJobs/17", "studies/17", "records/{id}", "kernels/{id}".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,6 +9,9 @@
 #include "core/base/status.h"
 
 namespace mdh {
+
+// Of the id by which a request that is sent again is recognised.
+inline constexpr size_t kMaxRequestIdBytes = 64;
 
 std::string JobName(int64_t number);
 // Errors: InvalidArgument.

@@ -6,7 +6,6 @@
 #include "core/expression/touched_elements.h"
 #include "core/text/printer.h"
 #include "proto/device_conversion.h"
-#include "server/devices/device_catalogue.h"
 #include "server/records/kernel_key.h"
 #include "server/records/resource_names.h"
 

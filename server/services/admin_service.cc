@@ -16,6 +16,7 @@
 #include "server/lookup/lookup_answers.h"
 #include "server/lookup/record_check.h"
 #include "server/records/resource_names.h"
+#include "server/records/timestamp.h"
 #include "server/services/reply.h"
 #include "server/store/bundle.h"
 #include "server/store/sqlite_results.h"

@@ -17,8 +17,6 @@ namespace mdh {
 
 // Of pages with small entries.
 inline constexpr int kMaxPageSize = 1'000;
-// Of the id by which a request that is sent again is recognised.
-inline constexpr size_t kMaxRequestIdBytes = 64;
 
 template <typename Response>
 grpc::Status Reply(Result<Response> result, Response* response) {

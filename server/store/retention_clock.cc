@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/jobs/job.h"
+#include "server/records/timestamp.h"
 
 namespace mdh {
 

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "codegen/choose/default_parameters.h"
+#include "codegen/generate_kernel.h"
 #include "codegen/program/kernel.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/text/parser.h"

@@ -18,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "codegen/backends/loop_nest.h"
 #include "codegen/program/kernel.h"
 #include "core/text/parser.h"
 #include "tests/benchmarks/benchmark_case.h"

@@ -14,6 +14,7 @@
 
 #include "codegen/choose/default_block_parameters.h"
 #include "codegen/choose/default_parameters.h"
+#include "codegen/generate_kernel.h"
 #include "codegen/program/kernel.h"
 #include "core/text/parser.h"
 

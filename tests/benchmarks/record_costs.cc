@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/backends/backends.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/program/kernel.h"
 #include "core/decomposition/low_level_expression.h"

@@ -19,6 +19,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "codegen/generate_kernel.h"
 #include "codegen/program/kernel.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/text/parser.h"

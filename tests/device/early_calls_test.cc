@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
+#include "codegen/backends/backends.h"
 #include "codegen/program/kernel.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/device/system_model.h"

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/backends/backends.h"
 #include "tests/nvidia_under_opencl.h"
 #include "tests/property/output_judge.h"
 #include "tuner/device/cuda/cuda_driver.h"

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "codegen/backends/backends.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
 #include "codegen/program/kernel.h"

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/backends/backends.h"
+#include "codegen/backends/loop_nest.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/choose/fusion_choice.h"
 #include "codegen/program/kernel.h"

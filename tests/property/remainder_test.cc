@@ -6,6 +6,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/backends/backends.h"
 #include "codegen/program/kernel.h"
 #include "core/expression/interpreter.h"
 #include "core/text/parser.h"

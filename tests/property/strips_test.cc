@@ -1,5 +1,6 @@
 // Copies in strips of register tiles, with tiles at edges of which there are few (those are
 // generated differently): configurations of which random ones are hardly ever, and searches often.
+#include "codegen/backends/backends.h"
 #include "codegen/program/kernel.h"
 #include "core/expression/interpreter.h"
 #include "core/text/parser.h"

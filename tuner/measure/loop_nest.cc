@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/backends/loop_nest.h"
 #include "codegen/program/kernel.h"
 #include "tuner/measure/trial/verdict.h"
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "codegen/generate_kernel.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/device/system_model.h"
 

@@ -17,21 +17,11 @@
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
 #include "tuner/measure/confine/confinement.h"
+#include "tuner/measure/results/machine_peaks.h"
+#include "tuner/measure/results/measure_options.h"
 #include "tuner/measure/results/measurement.h"
 
 namespace mdh {
-
-struct MachinePeaks {
-  double fp32_flops_per_s = 0;  // all cores, fused multiply-adds counted as two
-  double fp64_flops_per_s = 0;
-  double memory_bytes_per_s = 0;  // reading arrays larger than the caches, all cores
-  double copy_bytes_per_s = 0;    // copying them: bytes read and bytes written together
-  double launch_overhead_ns = 0;  // from one launch to the next of kernels that do nothing
-  double clock_hz = 0;            // cycles per second of a core while all of them work; 0: unknown
-  // Some of these figures could not be reached twice, as others worked on the machine: they may be
-  // too low.
-  bool is_disturbed = false;
-};
 
 struct RunnerOptions {
   std::string program;         // path of mdh-runner
@@ -57,36 +47,6 @@ struct RunnerOptions {
   // Set when this process is about to end: no runner is started any more, what runs is interrupted,
   // and who does not obey at once is killed. Null: never.
   std::shared_ptr<const std::atomic<bool>> is_stopping = nullptr;
-};
-
-// In which state of the caches calls are timed.
-enum class CacheState : uint8_t {
-  kWarm = 0,  // as the call before left them
-  kCold = 1,  // none holds the call's inputs and outputs
-};
-
-struct MeasureOptions {
-  int64_t compile_limit_ns = 30'000'000'000;
-  int64_t run_limit_ns = 10'000'000'000;  // for one candidate, checks excluded
-  int min_repeats = 3;
-  // Repeat until this much was timed and the 99 % confidence interval of the median lies within
-  // `precision` of it; at most max_repeats times, and not much longer than max_time_ns.
-  int64_t target_time_ns = 30'000'000;
-  int max_repeats = 200;
-  double precision = 0.05;  // 0: target_time_ns alone decides
-  int64_t max_time_ns = 300'000'000;
-  CacheState cache = CacheState::kWarm;
-  // The fastest call of the best kernel so far; 0: off. A candidate whose first call takes longer
-  // than slow_factor * this is not repeated, and one whose fastest of min_repeats calls is still
-  // slower than this (StoppingRule) no further; one that spills many registers, as its compiler
-  // says, is not even called (SpillLimit).
-  int64_t best_so_far_ns = 0;
-  double slow_factor = 1.5;
-  // May be compiled in one unit with others that wait, which takes less time each. Their code may
-  // differ from that of a kernel that is compiled alone: not for figures that are to be kept.
-  bool may_share_unit = false;
-
-  friend bool operator==(const MeasureOptions&, const MeasureOptions&) = default;
 };
 
 // What a runner does for a problem before kernels can be measured.

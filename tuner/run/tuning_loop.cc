@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "codegen/choose/default_parameters.h"
+#include "codegen/generate_kernel.h"
 #include "core/decomposition/low_level_expression.h"
 #include "tuner/decompositions/mdh_space.h"
 #include "tuner/process/clock.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/results/scalar_code.h"
-#include "codegen/print/c_spelling.h"
+#include "codegen/program/c_names.h"
+#include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 
 namespace mdh {

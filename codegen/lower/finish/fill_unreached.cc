@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/zero_results.h"
-#include "codegen/lower/results/result_targets.h"
-#include "codegen/lower/results/scalar_code.h"
-#include "codegen/print/shuffled_stride.h"
+#include "codegen/program/result_targets.h"
+#include "codegen/program/scalar_code.h"
+#include "codegen/program/shuffled_stride.h"
 #include "core/expression/unreached_elements.h"
 
 namespace mdh {

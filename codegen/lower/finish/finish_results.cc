@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/scan_in_blocks.h"
-#include "codegen/lower/results/scalar_code.h"
+#include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 
 namespace mdh {

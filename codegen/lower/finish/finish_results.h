@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/lower/results/result_targets.h"
 #include "codegen/program/loop_program.h"
+#include "codegen/program/result_targets.h"
 #include "core/expression/expression.h"
 
 namespace mdh {

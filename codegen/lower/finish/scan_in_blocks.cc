@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/results/scalar_code.h"
-#include "codegen/print/c_spelling.h"
+#include "codegen/program/c_names.h"
+#include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 #include "core/device/warp_accesses.h"
 

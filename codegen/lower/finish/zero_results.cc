@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "codegen/lower/results/scalar_code.h"
+#include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 
 namespace mdh {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "codegen/lower/results/result_targets.h"
 #include "codegen/program/loop_program.h"
+#include "codegen/program/result_targets.h"
 #include "core/expression/expression.h"
 
 namespace mdh {

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/zero_results.h"
 #include "codegen/lower/keyed/numbered_values.h"
+#include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/levels/nest_context.h"
-#include "codegen/lower/nest_program.h"
-#include "codegen/lower/results/result_targets.h"
-#include "codegen/lower/results/scalar_code.h"
+#include "codegen/program/result_targets.h"
+#include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 #include "core/decomposition/keyed_form.h"
 

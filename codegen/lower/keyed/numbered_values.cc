@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/levels/nest_loads.h"
-#include "codegen/lower/results/scalar_code.h"
+#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 namespace {

@@ -1,9 +1,8 @@
-// What a caller must know of a level-by-level program besides its statements.
+#include "codegen/lower/levels/nest_arguments.h"
+
 #include <algorithm>
 
 #include "codegen/lower/levels/nest_context.h"
-#include "codegen/lower/nest_program.h"
-#include "codegen/print/c_unit_parts.h"
 
 namespace mdh {
 

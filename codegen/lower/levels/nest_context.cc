@@ -2,7 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "codegen/print/c_spelling.h"
+#include "codegen/program/c_names.h"
 
 namespace mdh {
 

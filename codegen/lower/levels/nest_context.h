@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "codegen/lower/levels/nest_plan.h"
-#include "codegen/lower/results/scalar_code.h"
 #include "codegen/program/loop_program.h"
+#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 

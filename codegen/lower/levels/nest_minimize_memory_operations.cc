@@ -2,14 +2,13 @@
 #include <algorithm>
 
 #include "codegen/lower/levels/nest_plan.h"
-#include "codegen/lower/tiles/loop_plan.h"
 
 namespace mdh {
 
 NestPlan MinimizeMemoryOperations(const LowLevelExpression& low, NestPlan plan) {
   for (NestCopy& copy : plan.copies) {
     const Buffer& buffer = low.expression().inputs()[copy.input];
-    std::erase_if(copy.iterated, [&](int d) { return !DependsOn(buffer, d); });
+    std::erase_if(copy.iterated, [&](int d) { return !buffer.DependsOn(d); });
     copy.uses_all_threads = copy.is_shared;
   }
   return plan;

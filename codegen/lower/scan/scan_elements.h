@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/lower/levels/nest_context.h"
-#include "codegen/lower/results/result_targets.h"
+#include "codegen/program/result_targets.h"
 
 namespace mdh {
 

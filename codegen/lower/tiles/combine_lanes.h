@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "codegen/lower/results/scalar_code.h"
 #include "codegen/program/loop_program.h"
+#include "codegen/program/scalar_code.h"
 #include "core/expression/combine_operator.h"
 
 namespace mdh {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "codegen/print/c_spelling.h"
+#include "codegen/program/c_names.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
@@ -23,15 +23,6 @@ bool EndsWithStrips(const Buffer& buffer, const StagedCopy& copy, int64_t size) 
 }
 
 }  // namespace
-
-bool DependsOn(const Buffer& buffer, int d) {
-  for (const IndexFunction& access : buffer.accesses) {
-    for (const AffineIndex& index : access.indices) {
-      if (index.coefficients[d] != 0) return true;
-    }
-  }
-  return false;
-}
 
 LoopPlan::LoopPlan(const LowLevelExpression& low_level)
     : expression_(low_level.expression()),
@@ -201,7 +192,7 @@ bool LoopPlan::CanBeginEarlier(const LowLevelExpression& low_level, int d, int64
   for (const StagedCopy& copy : staged_) {
     const Buffer& buffer = expression_.inputs()[copy.input];
     if (copy.strip_of == d && !EndsWithStrips(buffer, copy, size(d))) return false;
-    if (copy.layer == InputParameters::kWholeBuffer || !DependsOn(buffer, d)) continue;
+    if (copy.layer == InputParameters::kWholeBuffer || !buffer.DependsOn(d)) continue;
     if (LastPart(size(d), low_level.parameters().tile[copy.layer][d]) < points) return false;
   }
   return true;

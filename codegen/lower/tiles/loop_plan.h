@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/lower/results/result_targets.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
 #include "codegen/program/index.h"
+#include "codegen/program/result_targets.h"
 #include "core/base/round.h"
 #include "core/decomposition/low_level_expression.h"
 
@@ -159,8 +159,5 @@ class LoopPlan {
   bool uses_result_arrays_ = false;
   std::vector<ResultTarget> targets_;
 };
-
-// Whether dimension d appears in an access of the buffer.
-bool DependsOn(const Buffer& buffer, int d);
 
 }  // namespace mdh

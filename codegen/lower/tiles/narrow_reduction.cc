@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "codegen/lower/results/scalar_code.h"
+#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 namespace {

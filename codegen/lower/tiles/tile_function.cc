@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/results/scalar_code.h"
 #include "codegen/lower/tiles/tile_accumulators.h"
 #include "codegen/lower/tiles/tile_inputs.h"
 #include "codegen/lower/tiles/tile_order.h"
 #include "codegen/lower/tiles/tile_shape.h"
+#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 namespace {
@@ -158,7 +158,7 @@ class TileFunctionBuilder {
     for (const StagedCopy& copy : plan_.staged()) {
       if (copy.layer == InputParameters::kWholeBuffer) continue;
       for (int d = 0; d < plan_.rank(); ++d) {
-        if (!DependsOn(expression().inputs()[copy.input], d)) continue;
+        if (!expression().inputs()[copy.input].DependsOn(d)) continue;
         const std::string name = StagedOriginName(plan_, copy, d);
         if (name.empty() ||
             std::find(variables.begin(), variables.end(), name) != variables.end()) {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "codegen/lower/results/scalar_code.h"
 #include "codegen/lower/tiles/loop_plan.h"
 #include "codegen/lower/tiles/tile_shape.h"
 #include "codegen/program/loop_program.h"
+#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "codegen/choose/default_parameters.h"
+#include "codegen/generate_kernel.h"
 #include "codegen/print/c_unit.h"
 #include "codegen/program/kernel.h"
 #include "core/text/parser.h"

@@ -9,6 +9,8 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/backends/backends.h"
+#include "codegen/backends/loop_nest.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/program/kernel.h"
 #include "core/text/parser.h"

@@ -1,5 +1,6 @@
 // Programs that the level-by-level builder makes of random expressions and configurations: the same
 // results before and after the passes, no races between threads, and aligned wide accesses.
+#include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/nest_program.h"
 #include "codegen/passes/passes.h"
 #include "codegen/program/loop_program_walk.h"

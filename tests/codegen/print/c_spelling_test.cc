@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "codegen/print/c_prelude.h"
+#include "codegen/program/c_names.h"
 
 namespace mdh {
 namespace {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <sstream>
 
+#include "codegen/generate_kernel.h"
 #include "codegen/program/kernel.h"
 #include "core/device/system_model.h"
 #include "core/text/parser.h"

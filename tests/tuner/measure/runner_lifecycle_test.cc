@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "codegen/backends/loop_nest.h"
 #include "gmock/gmock.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/processes.h"

@@ -13,8 +13,8 @@
 #include "core/base/status.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/device/compiler_report.h"
+#include "tuner/measure/results/measure_options.h"
 #include "tuner/measure/results/measurement.h"
-#include "tuner/measure/runner.h"
 #include "tuner/process/helper_process.h"
 
 namespace mdh {

@@ -7,7 +7,7 @@
 
 #include "absl/types/span.h"
 #include "tuner/device/compiler_report.h"
-#include "tuner/measure/runner.h"
+#include "tuner/measure/results/measure_options.h"
 
 namespace mdh {
 

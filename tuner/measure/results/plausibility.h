@@ -7,7 +7,8 @@
 
 #include "core/device/device_description.h"
 #include "core/expression/expression.h"
-#include "tuner/measure/runner.h"
+#include "tuner/measure/results/machine_peaks.h"
+#include "tuner/measure/results/measure_options.h"
 
 namespace mdh {
 

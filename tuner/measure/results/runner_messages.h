@@ -5,8 +5,9 @@
 #include "core/device/device_description.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/device/compiler_report.h"
+#include "tuner/measure/results/machine_peaks.h"
+#include "tuner/measure/results/measure_options.h"
 #include "tuner/measure/results/measurement.h"
-#include "tuner/measure/runner.h"
 
 namespace mdh {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tuner/measure/runner.h"
+#include "tuner/measure/results/measure_options.h"
 
 namespace mdh {
 

@@ -1,14 +1,14 @@
-#include "codegen/lower/results/result_targets.h"
+#include "codegen/program/result_targets.h"
 
 #include "absl/strings/str_cat.h"
-#include "codegen/print/c_spelling.h"
+#include "codegen/program/c_names.h"
 
 namespace mdh {
 
 std::string FieldPointer(const Buffer& buffer, const std::string& pointer, ScalarType type,
                          bool is_const) {
   if (!buffer.type.is_record()) return pointer;
-  return absl::StrCat("((", is_const ? "const " : "", CType(type), "*)", pointer, ")");
+  return absl::StrCat("((", is_const ? "const " : "", StandardType(type), "*)", pointer, ")");
 }
 
 std::vector<ResultTarget> OutputTargets(const Expression& expression,

@@ -1,11 +1,11 @@
-#include "codegen/lower/results/scalar_code.h"
+#include "codegen/program/scalar_code.h"
 
 #include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/results/result_targets.h"
 #include "codegen/program/loop_program_walk.h"
+#include "codegen/program/result_targets.h"
 #include "core/base/status.h"
 
 namespace mdh {

@@ -1,12 +1,13 @@
-// Identifiers in generated code, for all targets alike.
+#include "codegen/program/c_names.h"
+
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "codegen/print/c_spelling.h"
 
 namespace mdh {
 namespace {
@@ -114,6 +115,23 @@ std::string CIdentifier(const std::string& name) {
   const bool typedef_name = absl::EndsWith(name, "_t");
   return derived || generated || typedef_name || ContainsWord(kReservedWords, name) ? name + "_"
                                                                                     : name;
+}
+
+std::string StandardType(ScalarType type) {
+  if (type == ScalarType::kFloat32) return "float";
+  if (type == ScalarType::kFloat64) return "double";
+  const bool is_signed = IsSigned(type) && !IsHalf(type);
+  return absl::StrFormat("%sint%d_t", is_signed ? "" : "u", SizeBytes(type) * 8);
+}
+
+std::string ShortName(ScalarType type) {
+  if (type == ScalarType::kFloat16) return "h16";
+  if (type == ScalarType::kBfloat16) return "bh16";
+  const char kind = type == ScalarType::kBool ? 'b'
+                    : IsFloatingPoint(type)   ? 'f'
+                    : IsSigned(type)          ? 'i'
+                                              : 'u';
+  return absl::StrFormat("%c%d", kind, SizeBytes(type) * 8);
 }
 
 }  // namespace mdh

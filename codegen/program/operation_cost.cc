@@ -1,4 +1,4 @@
-#include "codegen/choose/operation_cost.h"
+#include "codegen/program/operation_cost.h"
 
 namespace mdh {
 

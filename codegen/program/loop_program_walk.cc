@@ -63,6 +63,13 @@ class Walk {
   void Use(const Index& index) {
     if (visitor_.index) visitor_.index(index);
   }
+  void Use(const CallArgument& argument) {
+    if (const auto* name = std::get_if<std::string>(&argument)) {
+      Name(*name);
+    } else {
+      Use(std::get<Index>(argument));
+    }
+  }
   void Use(const std::vector<Condition>& conditions) {
     for (const Condition& condition : conditions) {
       if (condition.flag.empty()) {
@@ -146,7 +153,10 @@ class Walk {
                             Name(s.pointer);
                             Use(s.offset);
                           },
-                          [&](const Call& s) { Name(s.function); },
+                          [&](const Call& s) {
+                            Name(s.function);
+                            for (const CallArgument& argument : s.arguments) Use(argument);
+                          },
                           [&](const AsyncCopy& s) {
                             Name(s.target);
                             Use(s.to);
@@ -196,27 +206,6 @@ void CollectUsedNames(const Block& block, std::set<std::string>& names) {
   const auto insert = [&](const std::string& name) { names.insert(name); };
   Visit(block,
         {.index = [&](const Index& index) { index.VisitVariables(insert); }, .name = insert});
-  CollectCallWords(block, names);
-}
-
-void CollectCallWords(const Block& block, std::set<std::string>& names) {
-  const auto is_word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-  };
-  Visit(block, {.statement = [&](const Statement& statement) {
-          const auto* call = std::get_if<Call>(&statement.form);
-          if (call == nullptr) return;
-          for (const std::string& argument : call->arguments) {
-            std::string word;
-            for (char c : argument + " ") {
-              if (is_word(c)) {
-                word += c;
-              } else if (!word.empty()) {
-                names.insert(std::exchange(word, ""));
-              }
-            }
-          }
-        }});
 }
 
 Block Rewriter::RewriteBlock(const Block& block) {
@@ -243,6 +232,12 @@ std::vector<Condition> Rewriter::RewriteConditions(const std::vector<Condition>&
   return result;
 }
 
+void Rewriter::Rewrite(CallArgument& argument) {
+  std::visit(Overloaded{[&](std::string& name) { name = RewriteName(name); },
+                        [&](Index& index) { index = RewriteIndex(index); }},
+             argument);
+}
+
 void Rewriter::RewriteStatement(const Statement& statement, Block& out) {
   Statement result = statement;
   std::visit(Overloaded{[](Comment&) {},
@@ -254,7 +249,9 @@ void Rewriter::RewriteStatement(const Statement& statement, Block& out) {
                           s.offset = RewriteIndex(s.offset);
                           s.name = RewriteName(s.name);
                         },
-                        [](Call&) {},
+                        [&](Call& s) {
+                          for (CallArgument& argument : s.arguments) Rewrite(argument);
+                        },
                         [](CommitCopies&) {},
                         [](WaitForCopies&) {},
                         [&](DeclareIndex& s) { s.value = RewriteIndex(s.value); },

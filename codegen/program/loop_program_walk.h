@@ -27,10 +27,8 @@ void Visit(const LoopValue& value, const BlockVisitor& visitor);
 const std::string* DeclaredName(const Statement& statement);
 // All names declared anywhere in a block, variables of loops included.
 void CollectDeclaredNames(const Block& block, std::set<std::string>& names);
-// All names and variables used anywhere in a block, words in the arguments of calls included.
+// All names and variables used anywhere in a block.
 void CollectUsedNames(const Block& block, std::set<std::string>& names);
-// The words in the arguments of calls: what is text in a program and cannot be replaced.
-void CollectCallWords(const Block& block, std::set<std::string>& names);
 
 // Makes a new block statement by statement. By default nothing changes; passes override what they
 // change. Values that do not change are shared.
@@ -47,6 +45,7 @@ class Rewriter {
   // Wherever a value, pointer, array or flag is declared or used. Not called for index variables
   // and in the arguments of calls.
   virtual std::string RewriteName(const std::string& name) { return name; }
+  void Rewrite(CallArgument& argument);
 
   std::shared_ptr<const Block> RewriteInner(const std::shared_ptr<const Block>& block);
   std::vector<Condition> RewriteConditions(const std::vector<Condition>& conditions);

@@ -31,8 +31,8 @@
 namespace mdh {
 namespace {
 
-// A loop nest that takes longer would keep the search, and a GPU even sooner, waiting for a figure
-// to boast with.
+// A loop nest that takes longer would keep the search waiting, and a GPU even sooner, for a time
+// that is only compared with.
 constexpr int64_t kMostLoopNestPoints = 4'000'000'000;
 constexpr int64_t kMostLoopNestPointsBesideGpu = 50'000'000;
 constexpr int64_t kShortLoopNest = 100'000'000;

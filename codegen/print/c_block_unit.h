@@ -1,4 +1,4 @@
-// A translation unit of kernel functions around a loop program: OpenCL C and CUDA C++.
+// A translation unit of kernel functions around a loop program: OpenCL C, CUDA C++, HIP C++.
 #pragma once
 
 #include <string>

@@ -98,7 +98,7 @@ Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expressi
 }
 
 bool KnowsDisturbanceRoughly(const DeviceDescription& device) {
-  return device.kind == DeviceKind::kOpenCl && device.blocks.warp_size <= 1;
+  return BackendOf(device.kind).has_blocks && RunsOnHost(device);
 }
 
 int64_t FinalistTime(const TuningOptions& options) {

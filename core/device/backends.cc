@@ -1,0 +1,118 @@
+#include "core/device/backends.h"
+
+#include <array>
+
+namespace mdh {
+namespace {
+
+constexpr std::array<Backend, 4> kBackends = {{
+    {.kind = DeviceKind::kCpu,
+     .name = "cpu",
+     .title = "CPU",
+     .system_model = "OpenMP+SIMD+RM",
+     .is_attached = true,
+     .has_blocks = false,
+     .limits_registers = false,
+     .lanes = 1,
+     .features = {},
+     .with_ptx = {},
+     .language = Language::kOpenMpC,
+     .language_name = "OpenMP C",
+     .suffix = "c",
+     .compiler = "gcc",
+     .for_isa = "",
+     .compile_command = "$0$1 -c $2.c -o $2.o"},
+    {.kind = DeviceKind::kOpenCl,
+     .name = "opencl",
+     .title = "OpenCL",
+     .system_model = "OpenCL",
+     .is_attached = true,
+     .has_blocks = true,
+     .limits_registers = false,
+     .lanes = 32,
+     .features = {.atomics_32 = true, .private_registers = true},
+     .with_ptx = {.shuffles_down = true, .async_copies = true, .atomic_additions = true},
+     .language = Language::kOpenClC,
+     .language_name = "OpenCL C",
+     .suffix = "cl",
+     .compiler = "",
+     .for_isa = "",
+     .compile_command = ""},
+    {.kind = DeviceKind::kCuda,
+     .name = "cuda",
+     .title = "CUDA",
+     .system_model = "CUDA",
+     .is_attached = true,
+     .has_blocks = true,
+     .limits_registers = true,
+     .lanes = 32,
+     .features = {.shuffles_down = true,
+                  .shuffles_up = true,
+                  .async_copies = true,
+                  .atomic_additions = true,
+                  .atomics_32 = true,
+                  .atomics_64 = true,
+                  .resident_blocks = true,
+                  .last_block = true,
+                  .clusters = true,
+                  .early_launches = true,
+                  .branches_around_barriers = true,
+                  .private_registers = true},
+     .with_ptx = {},
+     .language = Language::kCudaCxx,
+     .language_name = "CUDA C++",
+     .suffix = "cu",
+     .compiler = "nvrtc",
+     .for_isa = "--gpu-architecture=",
+     .compile_command = "nvcc$1 -cubin $2.cu -o $2.cubin"},
+    {.kind = DeviceKind::kHip,
+     .name = "hip",
+     .title = "HIP",
+     .system_model = "HIP",
+     .is_attached = false,
+     .has_blocks = true,
+     .limits_registers = true,
+     .lanes = 64,
+     .features = {.shuffles_down = true,
+                  .shuffles_up = true,
+                  .atomic_additions = true,
+                  .atomics_32 = true,
+                  .atomics_64 = true,
+                  .last_block = true,
+                  .private_registers = true},
+     .with_ptx = {},
+     .language = Language::kHipCxx,
+     .language_name = "HIP C++",
+     .suffix = "hip",
+     .compiler = "hipcc",
+     .for_isa = "--offload-arch=",
+     .compile_command = "hipcc$1 --genco $2.hip -o $2.hsaco"},
+}};
+
+template <typename IsIt>
+const Backend* Find(IsIt is_it) {
+  for (const Backend& backend : kBackends) {
+    if (is_it(backend)) return &backend;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::Span<const Backend> Backends() { return kBackends; }
+
+const Backend* FindBackend(DeviceKind kind) {
+  return Find([&](const Backend& backend) { return backend.kind == kind; });
+}
+
+const Backend* FindBackend(absl::string_view language_name) {
+  return Find([&](const Backend& backend) { return backend.language_name == language_name; });
+}
+
+const Backend& BackendOf(DeviceKind kind) { return *FindBackend(kind); }
+
+const Backend& BackendOf(Language language) {
+  return *Find([&](const Backend& backend) { return backend.language == language; });
+}
+
+}  // namespace mdh

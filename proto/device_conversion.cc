@@ -167,7 +167,7 @@ Result<DeviceDescription> FromProto(const v1::DeviceDescription& proto) {
   device.isa = proto.isa();
   device.compiler = proto.compiler();
   device.clock_hz = proto.clock_hz();
-  if (const Backend* backend = FindBackend(device.kind); backend != nullptr) {
+  if (const BackendInfo* backend = FindBackend(device.kind); backend != nullptr) {
     if (backend->has_blocks) {
       MDH_ASSIGN_OR_RETURN(device.blocks, FromProto(proto.blocks()));
       if (proto.cores() == 0) device.cores = device.blocks.multiprocessors;

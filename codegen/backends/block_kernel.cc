@@ -1,7 +1,5 @@
 // The backends of targets with blocks of threads: low-level expression -> loop program -> passes ->
 // kernel functions.
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,44 +14,10 @@
 #include "core/text/printer.h"
 
 namespace mdh {
-namespace {
-
-using Options = std::vector<std::string>;
-
-struct BlockTarget {
-  DeviceKind kind;
-  const CDialect& (*dialect)(const DeviceDescription& device);
-  Options (*compile_options)(bool may_fuse);  // multiplications and additions
-};
-
-constexpr std::array<BlockTarget, 3> kTargets = {{
-    // OpenCL C 1.2. The second option is an error on devices that cannot round so: whoever compiles
-    // leaves it out there.
-    {DeviceKind::kOpenCl, &OpenClCFor,
-     [](bool) -> Options {
-       return {"-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt"};
-     }},
-    // For nvcc and for NVRTC, which has no headers.
-    {DeviceKind::kCuda, [](const DeviceDescription&) -> const CDialect& { return CudaCxx(); },
-     [](bool may_fuse) -> Options {
-       return {"--std=c++17", may_fuse ? "--fmad=true" : "--fmad=false"};
-     }},
-    {DeviceKind::kHip, [](const DeviceDescription&) -> const CDialect& { return HipCxx(); },
-     [](bool may_fuse) -> Options {
-       return {"-std=c++17", may_fuse ? "-ffp-contract=fast" : "-ffp-contract=off"};
-     }},
-}};
-
-}  // namespace
-
 Result<Kernel> GenerateBlockKernel(const LowLevelExpression& low_level,
                                    const DeviceDescription& device) {
-  const auto* target = std::find_if(kTargets.begin(), kTargets.end(), [&](const BlockTarget& one) {
-    return one.kind == low_level.model().kind;
-  });
   const Expression& expression = low_level.expression();
-  BlockUnitOptions options{&target->dialect(device), EntryName(expression), "",
-                           NestArguments(low_level)};
+  BlockUnitOptions options{&DialectOf(device), EntryName(expression), "", NestArguments(low_level)};
   const std::vector<std::string> outputs = OutputNames(options.arguments);
   LoopProgram program;
   if (expression.is_empty()) {
@@ -72,9 +36,7 @@ Result<Kernel> GenerateBlockKernel(const LowLevelExpression& low_level,
   options.wide_indices = NeedsWideIndices(expression, program);
   options.contracts = low_level.parameters().numerics == NumericsPolicy::kReassociate;
   options.early_launches = low_level.parameters().early_launches;
-  Kernel kernel = PrintBlockKernel(program, options);
-  kernel.compile_options = target->compile_options(options.contracts);
-  return kernel;
+  return PrintBlockKernel(program, options);
 }
 
 }  // namespace mdh

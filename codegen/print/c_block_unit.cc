@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
 #include "codegen/print/c_printer.h"
 #include "codegen/print/c_spelling.h"
@@ -283,6 +284,9 @@ Kernel BlockUnitPrinter::Print() {
                                options_.contracts ? "" : dialect_.disable_contraction, definitions,
                                "\n", functions, stages);
   kernel.header = PrintHeader(kernel);
+  kernel.compile_options = absl::StrSplit(
+      absl::StrCat(dialect_.compile_options, " ", dialect_.contraction_options[options_.contracts]),
+      ' ', absl::SkipEmpty());
   return kernel;
 }
 

@@ -8,6 +8,20 @@
 
 namespace mdh {
 
+const CDialect& DialectOf(const DeviceDescription& device) {
+  switch (BackendOf(device.kind).language) {
+    case Language::kOpenMpC:
+      break;
+    case Language::kOpenClC:
+      return OpenClCFor(device);
+    case Language::kCudaCxx:
+      return CudaCxx();
+    case Language::kHipCxx:
+      return HipCxx();
+  }
+  return GnuC();
+}
+
 std::string CPointer(const CDialect& dialect, AddressSpace space, bool is_const,
                      absl::string_view type) {
   return absl::StrCat(dialect.spaces[static_cast<size_t>(space)], is_const ? "const " : "", type,

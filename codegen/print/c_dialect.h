@@ -128,6 +128,10 @@ struct CDialect {
   // apart.
   absl::string_view first_lines = "";
   absl::string_view enable_fp64 = "", disable_contraction = "";
+  // Options of the compiler, with blanks between them: always; and if multiplications and additions
+  // must be kept apart, or may be fused.
+  absl::string_view compile_options = "";
+  std::array<absl::string_view, 2> contraction_options = {"", ""};
 
   bool has_blocks() const { return !barrier.empty(); }
   bool adds_atomically() const { return !atomic_add_real.empty(); }
@@ -145,7 +149,9 @@ const CDialect& GnuC();
 const CDialect& OpenClC();
 const CDialect& OpenClCFor(const DeviceDescription& device);
 const CDialect& CudaCxx();
-const CDialect& HipCxx();  // for waves of any size
+const CDialect& HipCxx();
+// The one that kernels for the device are printed in.
+const CDialect& DialectOf(const DeviceDescription& device);
 
 // "const float*", with its address space.
 std::string CPointer(const CDialect& dialect, AddressSpace space, bool is_const,

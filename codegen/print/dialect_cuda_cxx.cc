@@ -90,6 +90,9 @@ constexpr CDialect kCudaCxx = {
         "  asm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n"
         "#endif\n",
     .static_shared_bytes = 48 * 1024,
+    // For nvcc and for NVRTC, which has no headers.
+    .compile_options = "--std=c++17",
+    .contraction_options = {"--fmad=false", "--fmad=true"},
 };
 
 }  // namespace

@@ -43,6 +43,8 @@ constexpr CDialect kOpenClC = {
     .compare_and_swap = "atomic_cmpxchg",
     .enable_fp64 = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n",
     .disable_contraction = "#pragma OPENCL FP_CONTRACT OFF\n",
+    // The second is an error on devices that cannot round so: whoever compiles leaves it out there.
+    .compile_options = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt",
 };
 
 // Of compute capability 8.0 and later.

@@ -5,7 +5,7 @@
 namespace mdh {
 namespace {
 
-constexpr std::array<Backend, 4> kBackends = {{
+constexpr std::array<BackendInfo, 4> kBackends = {{
     {.kind = DeviceKind::kCpu,
      .name = "cpu",
      .title = "CPU",
@@ -90,8 +90,8 @@ constexpr std::array<Backend, 4> kBackends = {{
 }};
 
 template <typename IsIt>
-const Backend* Find(IsIt is_it) {
-  for (const Backend& backend : kBackends) {
+const BackendInfo* Find(IsIt is_it) {
+  for (const BackendInfo& backend : kBackends) {
     if (is_it(backend)) return &backend;
   }
   return nullptr;
@@ -99,20 +99,20 @@ const Backend* Find(IsIt is_it) {
 
 }  // namespace
 
-absl::Span<const Backend> Backends() { return kBackends; }
+absl::Span<const BackendInfo> Backends() { return kBackends; }
 
-const Backend* FindBackend(DeviceKind kind) {
-  return Find([&](const Backend& backend) { return backend.kind == kind; });
+const BackendInfo* FindBackend(DeviceKind kind) {
+  return Find([&](const BackendInfo& backend) { return backend.kind == kind; });
 }
 
-const Backend* FindBackend(absl::string_view language_name) {
-  return Find([&](const Backend& backend) { return backend.language_name == language_name; });
+const BackendInfo* FindBackend(absl::string_view language_name) {
+  return Find([&](const BackendInfo& backend) { return backend.language_name == language_name; });
 }
 
-const Backend& BackendOf(DeviceKind kind) { return *FindBackend(kind); }
+const BackendInfo& BackendOf(DeviceKind kind) { return *FindBackend(kind); }
 
-const Backend& BackendOf(Language language) {
-  return *Find([&](const Backend& backend) { return backend.language == language; });
+const BackendInfo& BackendOf(Language language) {
+  return *Find([&](const BackendInfo& backend) { return backend.language == language; });
 }
 
 }  // namespace mdh

@@ -14,7 +14,7 @@ namespace mdh {
 enum class DeviceKind : uint8_t { kCpu = 1, kOpenCl = 2, kCuda = 3, kHip = 4 };
 enum class Language : uint8_t { kOpenMpC, kOpenClC, kCudaCxx, kHipCxx };
 
-struct Backend {
+struct BackendInfo {
   DeviceKind kind;
   absl::string_view name;          // in names of devices and in fingerprints: "cuda"
   absl::string_view title;         // for people: "CUDA"
@@ -35,13 +35,13 @@ struct Backend {
   absl::string_view compile_command;
 };
 
-absl::Span<const Backend> Backends();
+absl::Span<const BackendInfo> Backends();
 
 // nullptr if there is none, as of a number that somebody sent.
-const Backend* FindBackend(DeviceKind kind);
-const Backend* FindBackend(absl::string_view language_name);
-const Backend& BackendOf(DeviceKind kind);
-const Backend& BackendOf(Language language);
+const BackendInfo* FindBackend(DeviceKind kind);
+const BackendInfo* FindBackend(absl::string_view language_name);
+const BackendInfo& BackendOf(DeviceKind kind);
+const BackendInfo& BackendOf(Language language);
 
 inline absl::string_view Name(Language language) { return BackendOf(language).language_name; }
 

@@ -59,7 +59,7 @@ Status ValidateSizes(const BlockLimits& blocks) {
   return absl::OkStatus();
 }
 
-Status ValidateRegisters(const Backend& backend, const BlockLimits& blocks) {
+Status ValidateRegisters(const BackendInfo& backend, const BlockLimits& blocks) {
   MDH_RETURN_IF_ERROR(NotNegative("registers_per_thread", blocks.registers_per_thread));
   MDH_RETURN_IF_ERROR(NotNegative("registers_per_block", blocks.registers_per_block));
   if (backend.limits_registers) {
@@ -73,7 +73,7 @@ Status ValidateRegisters(const Backend& backend, const BlockLimits& blocks) {
   return absl::OkStatus();
 }
 
-Status ValidateBlocks(const Backend& backend, const BlockLimits& blocks) {
+Status ValidateBlocks(const BackendInfo& backend, const BlockLimits& blocks) {
   MDH_RETURN_IF_ERROR(Positive("multiprocessors", blocks.multiprocessors));
   MDH_RETURN_IF_ERROR(Positive("max_threads_per_block", blocks.max_threads_per_block));
   MDH_RETURN_IF_ERROR(PowerOfTwo("warp_size", blocks.warp_size));
@@ -110,7 +110,7 @@ std::string MissingFeatures(const DeviceDescription& device) {
 
 std::string DeviceDescription::Fingerprint() const {
   const std::string with = compiler.empty() ? "unknown" : compiler;
-  const Backend& backend = BackendOf(kind);
+  const BackendInfo& backend = BackendOf(kind);
   if (backend.has_blocks) {
     return absl::StrFormat("%s '%s'; %s; %s%s; compiler %s", backend.name, name, isa,
                            BlocksText(blocks), MissingFeatures(*this), with);
@@ -122,7 +122,7 @@ std::string DeviceDescription::Fingerprint() const {
 }
 
 Status ValidateDevice(const DeviceDescription& device) {
-  const Backend* backend = FindBackend(device.kind);
+  const BackendInfo* backend = FindBackend(device.kind);
   if (backend == nullptr) {
     return InvalidDescription("kind is ", static_cast<int>(device.kind), ", which is none");
   }

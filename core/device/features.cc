@@ -28,7 +28,7 @@ static_assert(kFeatureNames.size() == sizeof(DeviceFeatures) / sizeof(bool));
 
 // Of the language, with what NVIDIA's compiler adds to it.
 DeviceFeatures OfLanguage(const DeviceDescription& device) {
-  const Backend& backend = BackendOf(device.kind);
+  const BackendInfo& backend = BackendOf(device.kind);
   DeviceFeatures features = backend.features;
   if (ComputeCapability(device) == 0) return features;
   for (const auto& [name, field] : kFeatureNames) features.*field |= backend.with_ptx.*field;
@@ -36,7 +36,7 @@ DeviceFeatures OfLanguage(const DeviceDescription& device) {
 }
 
 std::string Contradiction(const DeviceDescription& device, bool DeviceFeatures::*field) {
-  const Backend& backend = BackendOf(device.kind);
+  const BackendInfo& backend = BackendOf(device.kind);
   if (!(backend.features.*field || backend.with_ptx.*field)) {
     return absl::StrCat("kind is ", backend.name);
   }

@@ -89,7 +89,7 @@ v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel,
   proto.set_stages(kernel.stages);
   for (const std::string& option : kernel.compile_options) proto.add_compile_options(option);
   proto.set_scratch_alignment_bytes(kScratchAlignmentBytes);
-  const Backend& backend = BackendOf(kernel.language);
+  const BackendInfo& backend = BackendOf(kernel.language);
   proto.set_compiler(std::string(kernel.compiler == Compiler::kClang  ? "clang"
                                  : kernel.compiler == Compiler::kNvcc ? "nvcc"
                                                                       : backend.compiler));

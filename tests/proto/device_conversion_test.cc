@@ -25,6 +25,7 @@ TEST(DeviceConversion, WhatIsSentIsWhatWasThere) {
   opencl.blocks.has_fp64 = false;
   opencl.blocks.registers_per_block = 0;
   opencl.blocks.registers_per_thread = 0;
+  opencl.features = FeaturesOf(opencl);
   for (const DeviceDescription& device : {cpu, Gpu(), opencl}) {
     const Result<DeviceDescription> received = FromProto(ToProto(device));
     ASSERT_TRUE(received.ok()) << received.status();

@@ -8,14 +8,14 @@
 namespace mdh {
 
 std::string ToText(const DeviceSelector& selector) {
-  const Backend& backend = BackendOf(selector.kind);
+  const BackendInfo& backend = BackendOf(selector.kind);
   return backend.has_blocks ? absl::StrCat(backend.name, ":", selector.number)
                             : std::string(backend.name);
 }
 
 Result<DeviceSelector> ParseDeviceSelector(std::string_view text) {
   std::string words;
-  for (const Backend& backend : Backends()) {
+  for (const BackendInfo& backend : Backends()) {
     if (!backend.is_attached) continue;
     absl::string_view rest = View(text);
     DeviceSelector selector = {backend.kind};

@@ -40,7 +40,7 @@ Status ListDevices(const RunnerProcessOptions& options) {
   *host.mutable_description() = ToMessage(cpu);
   DriverOptions drivers;
   drivers.cuda_root = options.cuda_root;
-  for (const Backend& backend : Backends()) {
+  for (const BackendInfo& backend : Backends()) {
     if (!backend.is_attached || !backend.has_blocks) continue;
     const Result<v1::RunnerDeviceList> found = LookForDevices(backend.kind, drivers, supervisor);
     if (found.ok()) {

@@ -20,7 +20,7 @@ constexpr const char* kKnownDevices = "knownDevices/";
 bool IsAttachedName(const std::string& text) {
   static const auto* pattern = new std::regex([] {
     std::string kinds;
-    for (const Backend& backend : Backends()) {
+    for (const BackendInfo& backend : Backends()) {
       if (backend.is_attached) absl::StrAppend(&kinds, kinds.empty() ? "" : "|", backend.name);
     }
     return absl::StrCat("(", kinds, ")[0-9]*(@.*)?");

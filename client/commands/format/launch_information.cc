@@ -78,8 +78,8 @@ Json EntryJson(const v1::Kernel& kernel) {
 }
 
 // What is known of the kernel's language; of one that a newer daemon has, what is known of C.
-const Backend& BackendOf(const v1::Kernel& kernel) {
-  const Backend* known = FindBackend(kernel.language());
+const BackendInfo& BackendOf(const v1::Kernel& kernel) {
+  const BackendInfo* known = FindBackend(kernel.language());
   return known == nullptr ? BackendOf(Language::kOpenMpC) : *known;
 }
 

@@ -75,10 +75,11 @@ TEST(SystemModelTest, DimensionsArePrintedAsInTheProgrammingModel) {
 }
 
 TEST(SystemModelTest, ModelsAreForOneKindOfDevice) {
-  EXPECT_EQ(DeviceKindOf(OpenMpModel()), DeviceKind::kCpu);
-  EXPECT_EQ(DeviceKindOf(OpenClModel()), DeviceKind::kOpenCl);
-  EXPECT_EQ(DeviceKindOf(CudaWarpModel()), DeviceKind::kCuda);
-  EXPECT_EQ(DeviceKindOf(MultiGpuModel()), DeviceKind::kCuda);
+  EXPECT_EQ(OpenMpModel().kind, DeviceKind::kCpu);
+  EXPECT_EQ(OpenClModel().kind, DeviceKind::kOpenCl);
+  EXPECT_EQ(CudaWarpModel().kind, DeviceKind::kCuda);
+  EXPECT_EQ(MultiGpuModel().kind, DeviceKind::kCuda);
+  EXPECT_EQ(HipModel().kind, DeviceKind::kHip);
 }
 
 TEST(DeviceDescriptionTest, ThisMachineIsPlausible) {

@@ -36,7 +36,7 @@ struct DeviceDriver {
   int64_t least_compile_limit_ns;
 };
 
-// Expects a kind that is attached (Backend::is_attached) and has blocks.
+// Expects a kind that is attached (BackendInfo::is_attached) and has blocks.
 const DeviceDriver& DriverOf(DeviceKind kind);
 
 }  // namespace mdh

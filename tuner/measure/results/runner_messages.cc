@@ -43,7 +43,7 @@ v1::RunnerKernel ToMessage(const Kernel& kernel) {
 Kernel FromMessage(const v1::RunnerKernel& message) {
   Kernel kernel;
   kernel.entry = message.entry();
-  if (const Backend* backend = FindBackend(message.language())) {
+  if (const BackendInfo* backend = FindBackend(message.language())) {
     kernel.language = backend->language;
   }
   kernel.source = message.source();

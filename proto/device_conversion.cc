@@ -9,11 +9,6 @@
 namespace mdh {
 namespace {
 
-static_assert(static_cast<int>(DeviceKind::kCpu) == v1::DEVICE_KIND_CPU);
-static_assert(static_cast<int>(DeviceKind::kOpenCl) == v1::DEVICE_KIND_OPENCL);
-static_assert(static_cast<int>(DeviceKind::kCuda) == v1::DEVICE_KIND_CUDA);
-static_assert(static_cast<int>(DeviceKind::kHip) == v1::DEVICE_KIND_HIP);
-
 constexpr size_t kMaxTextBytes = 256;
 // Generous, and small enough that products of a few of them do not overflow.
 constexpr int kMaxCount = 1 << 20;

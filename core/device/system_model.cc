@@ -32,6 +32,11 @@ std::vector<AsmLayer> CudaLayers() {
 
 std::vector<std::string> CudaDimensions() { return {"x", "y", "z"}; }
 
+// CudaModel for HIP: blocks are work-groups, warps are waves.
+SystemModel HipModel() {
+  return {"HIP", CudaLayers(), MemoryKind::kExplicit, CudaDimensions(), DeviceKind::kHip};
+}
+
 bool IsCoreLayer(const AsmLayer& layer) { return layer.memory_region.empty(); }
 
 std::array<SystemModel, 9> AllModels() {
@@ -97,10 +102,6 @@ SystemModel OpenMpSimdRegistersModel() {
 
 SystemModel CudaModel() {
   return {"CUDA", CudaLayers(), MemoryKind::kExplicit, CudaDimensions(), DeviceKind::kCuda};
-}
-
-SystemModel HipModel() {
-  return {"HIP", CudaLayers(), MemoryKind::kExplicit, CudaDimensions(), DeviceKind::kHip};
 }
 
 SystemModel CudaWarpModel() {

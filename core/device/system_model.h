@@ -73,9 +73,6 @@ SystemModel OpenClModel();
 // Section 3.2, (4, 3): GPU, HST, BLK, DEV, THR, SHR, REG with the regions HM, DM, SM, RM.
 SystemModel MultiGpuModel();
 
-// CudaModel for HIP: blocks are work-groups, warps are waves.
-SystemModel HipModel();
-
 // The model that kernels are tuned in for devices of that kind.
 SystemModel TuningModel(DeviceKind kind);
 

@@ -10,8 +10,8 @@ from typing import Any, Dict, Protocol, Tuple, Union
 
 from .errors import wrong
 
-# Languages of kernels, as the service and files name them.
-OPENMP_C, OPENCL_C, CUDA_CXX, HIP_CXX = "OpenMP C", "OpenCL C", "CUDA C++", "HIP C++"
+# Languages that this package compiles, as the service and files name them.
+OPENMP_C, CUDA_CXX = "OpenMP C", "CUDA C++"
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class KernelFile:
     """A kernel of launches, read from files."""
 
     entry: str
-    language: str  # OPENCL_C, CUDA_CXX or HIP_CXX
+    language: str  # "OpenCL C", CUDA_CXX, ...
     source: str
     arguments: Tuple[KernelArgument, ...]  # inputs, then outputs
     compile_options: Tuple[str, ...]

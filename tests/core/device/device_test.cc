@@ -53,7 +53,7 @@ TEST(SystemModelTest, ModelsAreFoundByName) {
   EXPECT_EQ(SystemModelNamed("Cuda").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ErrorMessage(SystemModelNamed("Cuda")),
             "there is no system model 'Cuda'; there are 'OpenMP', 'OpenMP+L3', 'OpenMP+L3+SIMD', "
-            "'OpenMP+SIMD+RM', 'CUDA', 'CUDA+WRP', 'OpenCL', 'Multi-GPU'");
+            "'OpenMP+SIMD+RM', 'CUDA', 'CUDA+WRP', 'OpenCL', 'Multi-GPU', 'HIP'");
 }
 
 TEST(SystemModelTest, RegionsAreThoseOfTheMemoryLayers) {
@@ -79,7 +79,7 @@ TEST(SystemModelTest, ModelsAreForOneKindOfDevice) {
   EXPECT_EQ(OpenClModel().kind, DeviceKind::kOpenCl);
   EXPECT_EQ(CudaWarpModel().kind, DeviceKind::kCuda);
   EXPECT_EQ(MultiGpuModel().kind, DeviceKind::kCuda);
-  EXPECT_EQ(HipModel().kind, DeviceKind::kHip);
+  EXPECT_EQ(TuningModel(DeviceKind::kHip).kind, DeviceKind::kHip);
 }
 
 TEST(DeviceDescriptionTest, ThisMachineIsPlausible) {

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/random_expression.h"
 
-namespace mdh {
+namespace mdh::round_trip_test {
 namespace {
 
 TEST(RoundTrip, TextAndMessageOfRandomExpressions) {
@@ -29,4 +29,4 @@ TEST(RoundTrip, ExpressionsThatRound) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::round_trip_test

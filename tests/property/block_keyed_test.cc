@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/property/judged_case.h"
 
-namespace mdh {
+namespace mdh::block_keyed_test {
 namespace {
 
 // Keys are from -4 to 4, so bins are given several times, and indices go beyond all elements.
@@ -96,4 +96,4 @@ TEST(BlockKeyedTest, RandomExpressionsCompileForTwoArchitectures) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::block_keyed_test

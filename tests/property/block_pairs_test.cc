@@ -10,7 +10,7 @@
 #include "tests/property/worker_pool.h"
 #include "tests/random_parameters.h"
 
-namespace mdh {
+namespace mdh::block_pairs_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -133,4 +133,4 @@ TEST(RandomParametersTest, AreValidAndNeverThoseOfRegisterTiles) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::block_pairs_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mdh {
+namespace mdh::random_pairs_test {
 namespace {
 
 TEST(RandomPairsTest, GeneratedCodeComputesWhatTheInterpreterComputes) {
@@ -16,4 +16,4 @@ TEST(RandomPairsTest, GeneratedCodeComputesWhatTheInterpreterComputes) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::random_pairs_test

@@ -10,7 +10,7 @@
 #include "tests/random_parameters.h"
 #include "tests/sanitized.h"
 
-namespace mdh {
+namespace mdh::pass_nest_test {
 namespace {
 
 constexpr int kPrograms = TriedCases(150), kAsynchronous = TriedCases(25), kSeeds = 800,
@@ -223,4 +223,4 @@ TEST(PassNestTest, SoDoThoseWithAsynchronousCopies) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::pass_nest_test

@@ -12,7 +12,7 @@
 #include "tests/codegen/passes/pass_golden.h"
 #include "tests/sanitized.h"
 
-namespace mdh {
+namespace mdh::pass_random_test {
 namespace {
 
 constexpr int64_t kThreads = 4;
@@ -221,4 +221,4 @@ TEST_P(RandomProgramTest, AllInTurn) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomProgramTest, testing::Range(0u, 6u));
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::pass_random_test

@@ -2,7 +2,7 @@
 
 #include "tests/codegen/passes/pass_golden.h"
 
-namespace mdh {
+namespace mdh::pass_simplify_test {
 namespace {
 
 const Index kBlock = Var("i_blk"), kThread = Var("i_thr"), k = Var("k"), r = Var("r");
@@ -177,4 +177,4 @@ TEST(SimplifyTest, CopiesOfNothingAreGone) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::pass_simplify_test

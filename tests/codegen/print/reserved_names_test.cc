@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/backends/backends.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_kernel.h"
 #include "core/base/identifier.h"
@@ -22,7 +23,7 @@
 #include "tests/server/temporary_directory.h"
 #include "tuner/device/cuda/nvrtc.h"
 
-namespace mdh {
+namespace mdh::reserved_names_test {
 namespace {
 
 constexpr size_t kBuffers = 60;  // of one expression
@@ -199,4 +200,4 @@ TEST(ReservedNamesTest, AreNamesInCudaOfNvrtc) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::reserved_names_test

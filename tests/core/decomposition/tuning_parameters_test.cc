@@ -7,7 +7,7 @@
 #include "core/decomposition/low_level_expression.h"
 #include "core/text/parser.h"
 
-namespace mdh {
+namespace mdh::tuning_parameters_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -389,4 +389,4 @@ TEST_F(TuningParametersTest, TableHasOneRowPerMdhLevel) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::tuning_parameters_test

@@ -5,7 +5,7 @@
 #include "server/store/sqlite_store.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::retention_clock_test {
 namespace {
 
 constexpr absl::Duration kDay = absl::Hours(24);
@@ -58,4 +58,4 @@ TEST(RetentionClock, AJumpOfTheClockDeletesNothing) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::retention_clock_test

@@ -9,7 +9,7 @@
 #include "tests/tuner/decompositions/space_problems.h"
 #include "tuner/decompositions/mdh_space.h"
 
-namespace mdh {
+namespace mdh::mdh_space_starts_test {
 namespace {
 
 class MdhSpaceStarts : public ::testing::TestWithParam<int> {
@@ -161,4 +161,4 @@ TEST(MdhSpaceStartsTest, TablesOfKeysReadBack) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::mdh_space_starts_test

@@ -12,7 +12,7 @@
 #include "tests/error_message.h"
 #include "tests/tuner/decompositions/space_problems.h"
 
-namespace mdh {
+namespace mdh::mdh_space_test {
 namespace {
 
 constexpr int kSamples = 100;
@@ -211,4 +211,4 @@ INSTANTIATE_TEST_SUITE_P(Small, MdhSpaceTest,
                          ::testing::Combine(kExpressions, kBackends, ::testing::Values(6)), NameOf);
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::mdh_space_test

@@ -15,7 +15,7 @@
 #include "tests/tuner/decompositions/space_problems.h"
 #include "tuner/decompositions/mdh_space.h"
 
-namespace mdh {
+namespace mdh::mdh_space_uniformity_test {
 namespace {
 
 constexpr int kSamples = 20000;
@@ -221,4 +221,4 @@ TEST(MdhSpaceUniformityTest, TheJudgeSeesOneConfigurationThatIsTooFrequent) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::mdh_space_uniformity_test

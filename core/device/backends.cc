@@ -90,7 +90,7 @@ constexpr std::array<BackendInfo, 4> kBackends = {{
 }};
 
 template <typename IsIt>
-const BackendInfo* Find(IsIt is_it) {
+const BackendInfo* FindWhere(IsIt is_it) {
   for (const BackendInfo& backend : kBackends) {
     if (is_it(backend)) return &backend;
   }
@@ -102,17 +102,18 @@ const BackendInfo* Find(IsIt is_it) {
 absl::Span<const BackendInfo> Backends() { return kBackends; }
 
 const BackendInfo* FindBackend(DeviceKind kind) {
-  return Find([&](const BackendInfo& backend) { return backend.kind == kind; });
+  return FindWhere([&](const BackendInfo& backend) { return backend.kind == kind; });
 }
 
 const BackendInfo* FindBackend(absl::string_view language_name) {
-  return Find([&](const BackendInfo& backend) { return backend.language_name == language_name; });
+  return FindWhere(
+      [&](const BackendInfo& backend) { return backend.language_name == language_name; });
 }
 
 const BackendInfo& BackendOf(DeviceKind kind) { return *FindBackend(kind); }
 
 const BackendInfo& BackendOf(Language language) {
-  return *Find([&](const BackendInfo& backend) { return backend.language == language; });
+  return *FindWhere([&](const BackendInfo& backend) { return backend.language == language; });
 }
 
 }  // namespace mdh

@@ -78,7 +78,7 @@ Json EntryJson(const v1::Kernel& kernel) {
 }
 
 // What is known of the kernel's language; of one that a newer daemon has, what is known of C.
-const BackendInfo& BackendOf(const v1::Kernel& kernel) {
+const BackendInfo& KnownBackend(const v1::Kernel& kernel) {
   const BackendInfo* known = FindBackend(kernel.language());
   return known == nullptr ? BackendOf(Language::kOpenMpC) : *known;
 }
@@ -90,7 +90,7 @@ std::string CompileCommand(const std::string& name, const v1::Kernel& kernel) {
   for (const std::string& option : kernel.compile_options()) {
     if (!absl::StartsWith(option, "-l")) absl::StrAppend(&options, " ", option);
   }
-  return absl::Substitute(BackendOf(kernel).compile_command, kernel.compiler(), options, name);
+  return absl::Substitute(KnownBackend(kernel).compile_command, kernel.compiler(), options, name);
 }
 
 Json CompileJson(const std::string& name, const v1::Kernel& kernel) {
@@ -157,7 +157,7 @@ std::string HeadComment(const std::string& name, const v1::GetKernelResponse& re
 }  // namespace
 
 std::string SourceExtension(const v1::Kernel& kernel) {
-  return std::string(BackendOf(kernel).suffix);
+  return std::string(KnownBackend(kernel).suffix);
 }
 
 nlohmann::ordered_json LaunchInformation(const std::string& name,

@@ -32,15 +32,15 @@ Result<DeviceDriver::Devices> OpenCuda(std::optional<int> number, const DriverOp
   return one;
 }
 
-std::vector<std::string> None(const std::string&) { return {}; }
+std::vector<std::string> NoFiles(const std::string&) { return {}; }
 
 // Drivers of OpenCL compile several times as long as NVRTC.
 constexpr std::array<DeviceDriver, 2> kDrivers = {{
     {.kind = DeviceKind::kOpenCl,
      .open = &OpenOpenCl,
      .has_nvrtc = false,
-     .folders = &None,
-     .compiler_files = &None,
+     .folders = &NoFiles,
+     .compiler_files = &NoFiles,
      .least_compile_limit_ns = 10'000'000'000},
     {.kind = DeviceKind::kCuda,
      .open = &OpenCuda,

@@ -19,20 +19,20 @@ struct BackendInfo {
   absl::string_view name;          // in names of devices and in fingerprints: "cuda"
   absl::string_view title;         // for people: "CUDA"
   absl::string_view system_model;  // that kernels are tuned in
-  bool is_attached;                // whether the project opens and measures such devices
-  bool has_blocks;                 // of threads
-  bool limits_registers;           // descriptions say how many registers there are
-  int lanes;                       // threads of a warp, at most, that shuffles reach
-  DeviceFeatures features;         // that there are words for, if the architecture has them
-  DeviceFeatures with_ptx;         // that NVIDIA's compiler adds (ComputeCapability)
+  bool is_attached = true;         // whether the project opens and measures such devices
+  bool has_blocks = true;          // of threads
+  bool limits_registers = false;   // descriptions say how many registers there are
+  int lanes = 32;                  // threads of a warp, at most, that shuffles reach
+  DeviceFeatures features = {};    // that there are words for, if the architecture has them
+  DeviceFeatures with_ptx = {};    // that NVIDIA's compiler adds (ComputeCapability)
 
   Language language;
   absl::string_view language_name;  // "CUDA C++": in answers of the service and in files
   absl::string_view suffix;         // of sources
-  absl::string_view compiler;       // unless Kernel::compiler says another; empty: the driver
-  absl::string_view for_isa;        // the option before the device's `isa`; empty: there is none
+  absl::string_view compiler = "";  // unless Kernel::compiler says another; empty: the driver
+  absl::string_view for_isa = "";   // the option before the device's `isa`; empty: there is none
   // Makes a binary of source $2 with options $1, each with a blank before it; $0: the compiler.
-  absl::string_view compile_command;
+  absl::string_view compile_command = "";
 };
 
 absl::Span<const BackendInfo> Backends();

@@ -55,14 +55,15 @@ std::string Contradiction(const DeviceDescription& device, bool DeviceFeatures::
 absl::Span<const FeatureName> FeatureNames() { return kFeatureNames; }
 
 DeviceFeatures FeaturesOf(const DeviceDescription& device) {
+  constexpr int kScanLanes = 32;  // that exchange prefix sums (codegen/lower/scan/scan_cut.cc)
   constexpr int kFirstWithAsyncCopies = 80, kFirstWithClusters = 90;  // compute capabilities
   DeviceFeatures features = OfLanguage(device);
   const int capability = ComputeCapability(device), warp = device.blocks.warp_size;
   features.async_copies &= capability >= kFirstWithAsyncCopies;
   features.clusters &= capability >= kFirstWithClusters;
-  const bool has_warps = warp > 1 && warp <= BackendOf(device.kind).lanes;
-  features.shuffles_down &= has_warps;
-  features.shuffles_up &= has_warps;
+  const int lanes = BackendOf(device.kind).lanes;
+  features.shuffles_down &= warp > 1 && warp <= lanes;
+  features.shuffles_up &= warp >= kScanLanes && warp <= lanes;
   features.private_registers &= device.blocks.registers_per_thread > 0;
   return features;
 }

@@ -62,20 +62,26 @@ std::vector<Kernel> KernelsFor(const Expression& expression, const DeviceDescrip
   return kernels;
 }
 
-// Sources that are checked together, as starting the compiler takes longer than a kernel.
-class HipSources {
+// One unit with all kernels, each in a namespace of its own: starting the compiler takes longer
+// than what it does with a kernel.
+class HipUnit {
  public:
-  void Add(const std::string& name, const std::string& source) {
-    std::ofstream(directory_.File(name + ".hip")) << source;
+  void Add(const Kernel& kernel) {
+    const std::string number = absl::StrCat("_unit", count_++);
+    absl::StrAppend(&text_, "namespace kernel", number, " {\n",
+                    absl::StrReplaceAll(kernel.source, {{kernel.entry, kernel.entry + number}}),
+                    "}\n");
   }
 
-  // What clang has against them.
+  // What clang has against it.
   std::string Errors(const std::string& isa) const {
-    const std::string log = directory_.File("log");
+    const TemporaryDirectory directory;
+    std::ofstream(directory.File("unit.hip")) << text_;
+    const std::string log = directory.File("log");
     const std::string command = absl::StrCat(
         "clang -x hip --offload-arch=", isa, " -nogpuinc -nogpulib --cuda-device-only -std=c++17 ",
-        "-w -fsyntax-only -I ", MDH_SOURCE_DIR, "/tests/codegen/hip ", directory_.path().string(),
-        "/*.hip >", log, " 2>&1");
+        "-w -fsyntax-only -I ", MDH_SOURCE_DIR, "/tests/codegen/hip ", directory.File("unit.hip"),
+        " >", log, " 2>&1");
     const int code = std::system(command.c_str());
     std::stringstream text;
     text << std::ifstream(log).rdbuf();
@@ -83,7 +89,8 @@ class HipSources {
   }
 
  private:
-  TemporaryDirectory directory_;
+  int count_ = 0;
+  std::string text_ = "#include <hip/hip_runtime.h>\n";
 };
 
 bool HasClang() { return std::system("clang --version >/dev/null 2>&1") == 0; }
@@ -91,29 +98,28 @@ bool HasClang() { return std::system("clang --version >/dev/null 2>&1") == 0; }
 TEST(HipSourceTest, ShippedExpressionsCompileForWavesOf64And32) {
   if (!HasClang()) GTEST_SKIP() << "there is no clang";
   for (const DeviceDescription& device : {Mi250(), Rx6800()}) {
-    HipSources sources;
+    HipUnit unit;
     for (const std::string& name : ShippedNames()) {
-      const std::vector<Kernel> kernels = KernelsFor(Shipped(name), device);
-      for (size_t n = 0; n < kernels.size(); ++n) {
-        EXPECT_EQ(kernels[n].language, Language::kHipCxx);
+      for (const Kernel& kernel : KernelsFor(Shipped(name), device)) {
+        EXPECT_EQ(kernel.language, Language::kHipCxx);
         for (const char* of_cuda : {"asm volatile", "_sync(", "cp.async", "__stcs", "prmt"}) {
-          EXPECT_THAT(kernels[n].source, Not(HasSubstr(of_cuda))) << name;
+          EXPECT_THAT(kernel.source, Not(HasSubstr(of_cuda))) << name;
         }
-        sources.Add(absl::StrCat(name, "_", n), kernels[n].source);
+        unit.Add(kernel);
       }
     }
-    EXPECT_EQ(sources.Errors(device.isa), "");
+    EXPECT_EQ(unit.Errors(device.isa), "");
   }
 }
 
 TEST(HipSourceTest, ScalarOperationsCompile) {
   if (!HasClang()) GTEST_SKIP() << "there is no clang";
-  HipSources sources;
+  HipUnit unit;
   for (const ScalarTypeInfo& info : AllScalarTypes()) {
-    sources.Add(std::string(info.name), ScalarKernel(HipCxx(), info.type, 100).source);
+    unit.Add(ScalarKernel(HipCxx(), info.type, 100));
   }
-  sources.Add("tiles", BlockKernel(HipCxx(), {.shuffles = true}, true).source);
-  EXPECT_EQ(sources.Errors("gfx90a"), "");
+  unit.Add(BlockKernel(HipCxx(), {.shuffles = true}, true));
+  EXPECT_EQ(unit.Errors("gfx90a"), "");
 }
 
 // The same limits and features under another name: only words differ.

@@ -50,6 +50,9 @@ TEST(FeaturesTest, FollowFromTheArchitecture) {
   EXPECT_FALSE(FeaturesOf(turing).shuffles_up);
   turing.blocks.warp_size = 64;  // more than CUDA's shuffles reach
   EXPECT_FALSE(FeaturesOf(turing).shuffles_down);
+  turing.blocks.warp_size = 16;  // fewer than prefix sums take
+  EXPECT_TRUE(FeaturesOf(turing).shuffles_down);
+  EXPECT_FALSE(FeaturesOf(turing).shuffles_up);
 }
 
 TEST(FeaturesTest, OfOpenClAreThoseOfItsCompiler) {

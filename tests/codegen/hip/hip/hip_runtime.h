@@ -16,6 +16,8 @@ __device__ inline void __syncthreads() { __builtin_amdgcn_s_barrier(); }
 __device__ int __syncthreads_or(int predicate);
 __device__ void __threadfence();
 
+__device__ int min(int a, int b);
+__device__ int max(int a, int b);
 __device__ unsigned int __float_as_uint(float x);
 __device__ float __uint_as_float(unsigned int x);
 

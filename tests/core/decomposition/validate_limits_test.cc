@@ -162,7 +162,8 @@ TEST_F(ModelTest, EmptyPartsNeedAnIdentity) {
 }
 
 TEST_F(ModelTest, ModelsNeedCores) {
-  const SystemModel model{"memory", {{"DEV", LayerRole::kMemory, "DM"}}, MemoryKind::kExplicit};
+  const SystemModel model{
+      "memory", {{"DEV", LayerRole::kMemory, "DM"}}, MemoryKind::kExplicit, {}, DeviceKind::kCuda};
   TuningParameters p;
   p.system_model = "memory";
   p.tile = {{1, 1, 1}};

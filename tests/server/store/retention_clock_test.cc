@@ -1,6 +1,7 @@
 #include "server/store/retention_clock.h"
 
 #include "gtest/gtest.h"
+#include "server/records/timestamp.h"
 #include "server/services/housekeeper.h"
 #include "server/store/sqlite_store.h"
 #include "tests/server/temporary_directory.h"

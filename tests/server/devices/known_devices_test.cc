@@ -42,7 +42,9 @@ TEST(KnownDevices, AgreeWithTheLimitsOfTheirArchitecture) {
 
 // Files need not say what follows from the architecture, and may take it away.
 TEST(KnownDevices, FeaturesFollowFromTheArchitecture) {
-  for (const v1::KnownDevice& device : *ReadKnownDevices(KnownDeviceFiles())) {
+  const auto devices = ReadKnownDevices(KnownDeviceFiles());
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  for (const v1::KnownDevice& device : *devices) {
     const DeviceDescription known = *FromProto(device.description());
     EXPECT_EQ(known.features, FeaturesOf(known)) << device.name();
   }

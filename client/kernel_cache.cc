@@ -20,12 +20,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "core/decomposition/kernel_call.h"
+#include "core/device/backends.h"
 #include "core/expression/canonical.h"  // Sha256Hex
 
 namespace mdh {
 namespace {
 
-constexpr char kLanguage[] = "OpenMP C";
 constexpr char kOtherCompiler[] = "cc";  // where the kernel's own is missing
 constexpr size_t kMaxLogBytes = 2'000;
 // With less room than this, what failed failed for that.
@@ -263,9 +263,10 @@ Result<KernelCache> KernelCache::Open(const std::string& directory, const Truste
 Result<KernelCache::Object> KernelCache::SharedObject(const v1::Kernel& kernel,
                                                       const std::string& compiler,
                                                       const std::string& cpu) const {
-  if (kernel.language() != kLanguage) {
+  if (kernel.language() != Name(Language::kOpenMpC)) {
     return absl::InvalidArgumentError(absl::StrCat("the kernel ", kernel.entry(), " is in ",
-                                                   kernel.language(), ", not in ", kLanguage));
+                                                   kernel.language(), ", not in ",
+                                                   Name(Language::kOpenMpC)));
   }
   const Unit unit = UnitOf(kernel);
   const std::vector<std::string> compilers =

@@ -8,7 +8,8 @@
 
 namespace mdh {
 
-// The backend (codegen/backends/backends.h) of the low-level expression's model. Errors: as there.
+// Expects the device that it was lowered for. The backend (codegen/backends/backends.h) of the
+// low-level expression's model. Errors: as there.
 Result<Kernel> GenerateKernel(const LowLevelExpression& low_level, const DeviceDescription& device);
 
 }  // namespace mdh

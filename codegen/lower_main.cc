@@ -60,13 +60,16 @@ Result<DeviceDescription> DeviceNamed(const std::string& name, const SystemModel
     return absl::InvalidArgumentError(absl::StrCat("'", name, "' is not sm_NN"));
   }
   MDH_ASSIGN_OR_RETURN(DeviceDescription device, DescribeCudaArchitecture(capability));
-  if (model.name == OpenClModel().name) device.kind = DeviceKind::kOpenCl;
+  if (model.kind == DeviceKind::kOpenCl) {
+    device.kind = model.kind;
+    device.features = FeaturesOf(device);
+  }
   return device;
 }
 
 Result<TuningParameters> ParametersFor(const LowerOptions& options, const Expression& expression,
                                        const SystemModel& model, const DeviceDescription& device) {
-  if (device.kind != DeviceKindOf(model)) {
+  if (device.kind != model.kind) {
     return absl::InvalidArgumentError(
         absl::StrCat("model ", model.name, " does not fit device ", options.device));
   }

@@ -9,10 +9,6 @@
 namespace mdh {
 namespace {
 
-static_assert(static_cast<int>(DeviceKind::kCpu) == v1::DEVICE_KIND_CPU);
-static_assert(static_cast<int>(DeviceKind::kOpenCl) == v1::DEVICE_KIND_OPENCL);
-static_assert(static_cast<int>(DeviceKind::kCuda) == v1::DEVICE_KIND_CUDA);
-
 constexpr size_t kMaxTextBytes = 256;
 // Generous, and small enough that products of a few of them do not overflow.
 constexpr int kMaxCount = 1 << 20;
@@ -32,6 +28,29 @@ v1::BlockLimits ToProto(const BlockLimits& blocks) {
   proto.set_memory_bytes(blocks.memory_bytes);
   proto.set_has_fp64(blocks.has_fp64);
   return proto;
+}
+
+// Fields of the message are called as the rows of FeatureNames.
+const google::protobuf::FieldDescriptor* FieldOf(const FeatureName& feature) {
+  return v1::DeviceFeatures::descriptor()->FindFieldByName(feature.name);
+}
+
+v1::DeviceFeatures ToProto(const DeviceFeatures& features) {
+  v1::DeviceFeatures proto;
+  for (const FeatureName& feature : FeatureNames()) {
+    proto.GetReflection()->SetBool(&proto, FieldOf(feature), features.*feature.field);
+  }
+  return proto;
+}
+
+// Those of the architecture, where the message says nothing.
+DeviceFeatures FromProto(const v1::DeviceFeatures& proto, DeviceFeatures features) {
+  const google::protobuf::Reflection& reflection = *proto.GetReflection();
+  for (const FeatureName& feature : FeatureNames()) {
+    if (!reflection.HasField(proto, FieldOf(feature))) continue;
+    features.*feature.field = reflection.GetBool(proto, FieldOf(feature));
+  }
+  return features;
 }
 
 Status CheckText(absl::string_view field, const std::string& text) {
@@ -120,7 +139,10 @@ v1::DeviceDescription ToProto(const DeviceDescription& device) {
   proto.set_isa(device.isa);
   proto.set_compiler(device.compiler);
   proto.set_clock_hz(device.clock_hz);
-  if (device.kind != DeviceKind::kCpu) *proto.mutable_blocks() = ToProto(device.blocks);
+  if (BackendOf(device.kind).has_blocks) {
+    *proto.mutable_blocks() = ToProto(device.blocks);
+    *proto.mutable_features() = ToProto(device.features);
+  }
   return proto;
 }
 
@@ -140,10 +162,12 @@ Result<DeviceDescription> FromProto(const v1::DeviceDescription& proto) {
   device.isa = proto.isa();
   device.compiler = proto.compiler();
   device.clock_hz = proto.clock_hz();
-  if (proto.kind() != v1::DEVICE_KIND_CPU && v1::DeviceKind_IsValid(proto.kind()) &&
-      proto.kind() != v1::DEVICE_KIND_UNSPECIFIED) {
-    MDH_ASSIGN_OR_RETURN(device.blocks, FromProto(proto.blocks()));
-    if (proto.cores() == 0) device.cores = device.blocks.multiprocessors;
+  if (const BackendInfo* backend = FindBackend(device.kind); backend != nullptr) {
+    if (backend->has_blocks) {
+      MDH_ASSIGN_OR_RETURN(device.blocks, FromProto(proto.blocks()));
+      if (proto.cores() == 0) device.cores = device.blocks.multiprocessors;
+    }
+    device.features = FromProto(proto.features(), FeaturesOf(device));
   }
   if (device.name.empty()) {
     return absl::InvalidArgumentError("device description: model is empty");

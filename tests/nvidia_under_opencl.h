@@ -12,6 +12,7 @@ inline DeviceDescription NvidiaUnderOpenCl(const char* isa = "OpenCL 3.0 CUDA sm
   device.kind = DeviceKind::kOpenCl;
   device.isa = isa;
   device.compiler = driver;
+  device.features = FeaturesOf(device);
   return device;
 }
 

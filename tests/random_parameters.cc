@@ -382,12 +382,12 @@ class Walk {
     if (m_.memory == MemoryKind::kExplicit && !OneIn(3)) {
       TrySome(6, [&](TuningParameters& p) { ArrangeLanes(p); });
     }
-    if (HasResidentBlocks(device_.kind) && OneIn(2)) {
+    if (HasResidentBlocks(device_) && OneIn(2)) {
       TrySome(3, [&](TuningParameters& p) {
         p.resident_blocks = 1 + static_cast<int>(Below(rng_, kMaxResidentBlocks));
       });
     }
-    if (HasEarlyLaunches(device_.kind) && OneIn(2)) {
+    if (HasEarlyLaunches(device_) && OneIn(2)) {
       p_.early_launches = OneIn(4) ? EarlyLaunches::kNone : EarlyLaunches::kCalls;
     }
     for (const CombineBlocks how : {CombineBlocks::kLastBlock, CombineBlocks::kCluster}) {

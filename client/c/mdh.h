@@ -184,7 +184,7 @@ typedef struct mdh_launch {
 MDH_API void mdh_kernel_free(mdh_kernel* kernel);
 /* "kernels/{id}"; empty: it is not stored, as one that was predicted. */
 MDH_API const char* mdh_kernel_name(const mdh_kernel* kernel);
-/* "OpenMP C", "OpenCL C" or "CUDA C++". */
+/* "OpenMP C", "OpenCL C", "CUDA C++", ... */
 MDH_API const char* mdh_kernel_language(const mdh_kernel* kernel);
 /* Of C: the function `int entry(inputs..., outputs..., void* scratch)`. */
 MDH_API const char* mdh_kernel_entry(const mdh_kernel* kernel);

@@ -224,7 +224,7 @@ class Climber {
   // Calls begin early whose first stage reads no inputs, which would be no constants then.
   TuningParameters WithEarlyCalls(TuningParameters p) const {
     const bool zeroes_first = p.combine_blocks == CombineBlocks::kAtomics;
-    if (zeroes_first && HasEarlyLaunches(device_.kind)) p.early_launches = EarlyLaunches::kCalls;
+    if (zeroes_first && HasEarlyLaunches(device_)) p.early_launches = EarlyLaunches::kCalls;
     return p;
   }
 

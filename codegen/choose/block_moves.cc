@@ -73,8 +73,8 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
       warp_size_(device.blocks.warp_size),
       has_lane_tiles_(options.lane_tiles),
       has_async_copies_(options.async_copies && HasAsyncCopies(device)),
-      has_resident_blocks_(options.resident_blocks && HasResidentBlocks(device.kind)),
-      has_early_launches_(options.early_launches && HasEarlyLaunches(device.kind)),
+      has_resident_blocks_(options.resident_blocks && HasResidentBlocks(device)),
+      has_early_launches_(options.early_launches && HasEarlyLaunches(device)),
       has_thirds_(options.thirds) {
   constexpr NumericsPolicy kAnyOrder = NumericsPolicy::kReassociate;
   combinations_.push_back(CombineBlocks::kPartials);

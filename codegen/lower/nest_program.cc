@@ -39,8 +39,7 @@ class NestProgramBuilder {
  public:
   NestProgramBuilder(const LowLevelExpression& low_level, NestPlan plan,
                      const DeviceDescription& device)
-      : context_(low_level, std::move(plan), HasRegisters(device)),
-        may_branch_around_barriers_(device.kind == DeviceKind::kCuda),
+      : context_(low_level, std::move(plan), device.features),
         max_threads_(std::max<int64_t>(device.blocks.max_threads_per_block, 1)),
         loads_(context_),
         results_(context_),
@@ -157,7 +156,7 @@ class NestProgramBuilder {
       if (!IsBlock(n) || !CutsDimension(n)) continue;
       if (!MayBeBeyond(d) || !loads_.HardlyDependsOn(d)) cut.push_back(n);
     }
-    if (cut.empty() || (HasBarriers() && !may_branch_around_barriers_)) {
+    if (cut.empty() || (HasBarriers() && !context_.features().branches_around_barriers)) {
       return EmitLevel(0, block);
     }
     std::vector<Condition> conditions;
@@ -376,9 +375,6 @@ class NestProgramBuilder {
   }
 
   NestContext context_;
-  // OpenCL allows barriers in a branch that all threads of a block take; PoCL 3.1 compiles two such
-  // branches wrongly.
-  const bool may_branch_around_barriers_;
   const int64_t max_threads_;  // of a block
   NestLoads loads_;
   NestResults results_;

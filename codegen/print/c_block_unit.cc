@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
 #include "codegen/print/c_printer.h"
 #include "codegen/print/c_spelling.h"
@@ -117,6 +118,10 @@ class BlockUnitPrinter {
   std::string StageName(size_t number) const { return absl::StrCat(options_.entry, "_", number); }
   std::string PrintStage(size_t number, Kernel& kernel);
   std::string PrintOverlap(size_t number);
+  std::string DynamicSharedArray() const {
+    return absl::StrCat("  extern ",
+                        absl::Substitute(dialect_.shared_array, "char", "mdh_shared", ""), ";\n");
+  }
   std::string PrintNumbers(const Stage& stage, const std::string& code) const;
   absl::string_view InputRestrict(size_t number) const;
   absl::string_view ScratchRestrict(size_t number) const;
@@ -205,15 +210,14 @@ std::string BlockUnitPrinter::PrintStage(size_t number, Kernel& kernel) {
       {StageName(number), stage.launch, is_dynamic ? shared.bytes : 0, StartsEarly(number)});
   return absl::StrCat("// ", stage.comment, "\n", KernelQualifier(stage, dialect_),
                       StageName(number), "(", PrintParameters(number), ") {\n",
-                      PrintOverlap(number),
-                      is_dynamic ? "  extern __shared__ __align__(16) char mdh_shared[];\n" : "",
+                      PrintOverlap(number), is_dynamic ? DynamicSharedArray() : "",
                       PrintNumbers(stage, WithoutComments(pointers + body)), pointers, body, "}\n");
 }
 
 // For people: how the kernel functions are launched.
 std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
   constexpr int kAlignmentBytes = 16;
-  std::string text = absl::StrCat("How to launch ", options_.entry, ", ", dialect_.language,
+  std::string text = absl::StrCat("How to launch ", options_.entry, ", ", Name(dialect_.language),
                                   ".\n\nArguments, in this order; arrays do not overlap:\n");
   text += DescribeArguments(options_.arguments, options_.entry, dialect_, kAlignmentBytes);
   if (kernel.scratch_bytes > 0) {
@@ -258,7 +262,7 @@ std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
 Kernel BlockUnitPrinter::Print() {
   Kernel kernel;
   kernel.entry = options_.entry;
-  kernel.language = std::string(dialect_.language);
+  kernel.language = dialect_.language;
   kernel.arguments = options_.arguments;
   kernel.stages = static_cast<int>(program_.stages.size());
   kernel.scratch_bytes = scratch_.TotalBytes(MostThreads(program_));
@@ -275,10 +279,14 @@ Kernel BlockUnitPrinter::Print() {
       absl::StrCat(IndexFunctions(dialect_, index_type(), WithoutComments(functions + stages)),
                    records, prelude_.ToString());
   const bool has_fp64 = Mentions(WithoutComments(definitions + functions + stages), "double");
-  kernel.source = absl::StrCat(
-      CommentLines(options_.description), "\n", has_fp64 ? dialect_.enable_fp64 : "",
-      options_.contracts ? "" : dialect_.disable_contraction, definitions, "\n", functions, stages);
+  kernel.source = absl::StrCat(CommentLines(options_.description), "\n", dialect_.first_lines,
+                               has_fp64 ? dialect_.enable_fp64 : "",
+                               options_.contracts ? "" : dialect_.disable_contraction, definitions,
+                               "\n", functions, stages);
   kernel.header = PrintHeader(kernel);
+  kernel.compile_options = absl::StrSplit(
+      absl::StrCat(dialect_.compile_options, " ", dialect_.contraction_options[options_.contracts]),
+      ' ', absl::SkipEmpty());
   return kernel;
 }
 

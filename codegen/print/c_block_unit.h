@@ -1,4 +1,4 @@
-// A translation unit of kernel functions around a loop program: OpenCL C and CUDA C++.
+// A translation unit of kernel functions around a loop program: OpenCL C, CUDA C++, HIP C++.
 #pragma once
 
 #include <string>
@@ -20,8 +20,7 @@ struct BlockUnitOptions {
   EarlyLaunches early_launches = EarlyLaunches::kStages;  // where the language has them
 };
 
-// One kernel function per stage, as codegen/program/kernel.h promises. The result lacks nothing but
-// the options of the compiler. Where scratch memory is one piece per thread, it is for as many
+// One kernel function per stage, as codegen/program/kernel.h promises. Where scratch memory is one piece per thread, it is for as many
 // threads as the largest stage has.
 Kernel PrintBlockKernel(const LoopProgram& program, const BlockUnitOptions& options);
 

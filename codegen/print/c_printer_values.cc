@@ -27,7 +27,7 @@ std::string Times(int64_t stride) {
 }  // namespace
 
 void NotInLanguage(const CDialect& dialect, const char* form) {
-  const std::string language(dialect.language);
+  const std::string language(Name(dialect.language));
   std::fprintf(stderr, "a loop program for %s has %s\n", language.c_str(), form);
   std::abort();
 }

@@ -9,6 +9,7 @@
 #include "codegen/program/loop_program.h"
 #include "core/base/status.h"
 #include "core/decomposition/low_level_expression.h"
+#include "core/device/backends.h"
 #include "core/expression/expression.h"
 
 namespace mdh {
@@ -58,13 +59,13 @@ struct KernelLaunch {
 // Inputs are `const T*`, outputs `T*`, in the order of the expression's views, laid out as its
 // buffers say. fp16 and bf16 are uint16_t; records are structs called <entry>_<buffer>.
 //
-// Generated OpenCL C and CUDA C++ define one kernel function per stage (`launches`), called
+// Kernels in other languages define one kernel function per stage (`launches`), called
 // <entry>_<stage>; each takes the inputs, the outputs, and, if scratch_bytes > 0, a pointer to
 // scratch memory (in OpenCL: a buffer of chars) as its last argument. All pointers are aligned to
 // 16 bytes. The stages are launched one after the other, in one stream or in-order queue.
 struct Kernel {
-  std::string entry;                      // C identifier, starts with "mdh_"
-  std::string language = "OpenMP C";      // or "OpenCL C", "CUDA C++"
+  std::string entry;  // C identifier, starts with "mdh_"
+  Language language = Language::kOpenMpC;
   std::string source;                     // one translation unit
   std::string header;                     // declares the three functions, for C and C++
   std::vector<KernelArgument> arguments;  // inputs, then outputs

@@ -154,36 +154,21 @@ std::string CopyWidthObstacle(const Expression& expression, const NestShape& nes
   return OriginObstacle(expression, nest, b, n, width);
 }
 
-namespace {
-
-// Under CUDA, or under OpenCL with a compiler that takes PTX.
-bool IsOfNvidia(const DeviceDescription& device) {
-  return device.kind == DeviceKind::kCuda || ComputeCapability(device) > 0;
-}
-
-}  // namespace
-
 bool HasAtomicAdd(const DeviceDescription& device, ScalarType type) {
-  if (!IsOfNvidia(device)) return false;
+  if (!device.features.atomic_additions) return false;
   return type == ScalarType::kFloat32 || type == ScalarType::kFloat64 ||
          (IsInteger(type) && SizeBytes(type) >= 4);
 }
 
-bool HasShuffles(const DeviceDescription& device) {
-  return IsOfNvidia(device) && device.blocks.warp_size > 1;
-}
-
-bool HasAtomicCombination(DeviceKind device, PointWiseKind kind, ScalarType type) {
-  if (device == DeviceKind::kCpu || kind == PointWiseKind::kCustom) return false;
-  // OpenCL 1.2 has no others without extensions.
-  const int largest = device == DeviceKind::kCuda ? 8 : 4;
-  const bool has_size = SizeBytes(type) >= 4 && SizeBytes(type) <= largest;
-  return has_size && (IsInteger(type) || IsFloatingPoint(type));
+bool HasAtomicCombination(const DeviceDescription& device, PointWiseKind kind, ScalarType type) {
+  if (kind == PointWiseKind::kCustom || !(IsInteger(type) || IsFloatingPoint(type))) return false;
+  const int bytes = SizeBytes(type);
+  return (bytes == 4 && device.features.atomics_32) || (bytes == 8 && device.features.atomics_64);
 }
 
 std::string AtomicsObstacle(const Expression& expression, const DeviceDescription& device,
                             NumericsPolicy numerics) {
-  if (!IsOfNvidia(device)) return "only NVIDIA's devices add atomically";
+  if (!device.features.atomic_additions) return "the device does not add atomically";
   if (!expression.has_reduction() || expression.has_prefix_sum()) {
     return expression.has_prefix_sum() ? "there are prefix sums" : "no dimension is reduced";
   }
@@ -209,9 +194,11 @@ std::string AtomicsObstacle(const Expression& expression, const DeviceDescriptio
 
 std::string CooperationObstacle(const Expression& expression, const DeviceDescription& device,
                                 NumericsPolicy numerics, CombineBlocks combine) {
-  if (device.kind != DeviceKind::kCuda) return "only blocks of CUDA devices do so";
-  if (combine == CombineBlocks::kCluster && ComputeCapability(device) < 90) {
-    return "devices have clusters from compute capability 9.0 on";
+  if (combine == CombineBlocks::kCluster && !device.features.clusters) {
+    return "the device has no clusters of blocks (CUDA's have them from compute capability 9.0 on)";
+  }
+  if (combine == CombineBlocks::kLastBlock && !device.features.last_block) {
+    return "the last block does not see what others have written on this device";
   }
   if (!expression.has_reduction()) return "no dimension is reduced";
   if (expression.has_prefix_sum()) return "there are prefix sums";
@@ -245,10 +232,6 @@ std::string CooperationObstacle(const NestShape& nest, CombineBlocks combine) {
   return "";
 }
 
-bool HasResidentBlocks(DeviceKind device) { return device == DeviceKind::kCuda; }
-
-bool HasEarlyLaunches(DeviceKind device) { return device == DeviceKind::kCuda; }
-
 int64_t RegistersPerThread(const BlockLimits& limits, int64_t threads, int resident_blocks) {
   constexpr int64_t kGranularity = 8;  // of what a thread of a warp is given
   const int64_t most = limits.registers_per_thread;
@@ -257,8 +240,6 @@ int64_t RegistersPerThread(const BlockLimits& limits, int64_t threads, int resid
       limits.registers_per_block / (threads * std::max(1, resident_blocks)) / kGranularity;
   return std::min(most, of_thread * kGranularity);
 }
-
-bool HasAsyncCopies(const DeviceDescription& device) { return ComputeCapability(device) >= 80; }
 
 std::string AsyncCopyObstacle(const Expression& expression, const NestShape& nest,
                               const TuningParameters& p, int b, int n) {

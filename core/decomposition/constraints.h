@@ -67,16 +67,16 @@ int64_t StagedElements(const Expression& expression, const TuningParameters& par
 std::string CopyWidthObstacle(const Expression& expression, const NestShape& nest, int buffer,
                               int n, int width);
 
-// Whether threads of the device can add to elements of that type in device memory at the same time:
-// NVIDIA's. (They take subnormal fp32 for zero then.)
+// Whether threads of the device can add to elements of that type in device memory at the same time.
+// (NVIDIA's take subnormal fp32 for zero then.)
 bool HasAtomicAdd(const DeviceDescription& device, ScalarType type);
 
-// Whether threads of a warp can read each other's registers: NVIDIA's.
-bool HasShuffles(const DeviceDescription& device);
+// Whether threads of a warp can read each other's registers.
+inline bool HasShuffles(const DeviceDescription& device) { return device.features.shuffles_down; }
 
-// Whether threads of devices of that kind can combine a value of that type with an element by that
-// operation, in shared or device memory, at the same time as others.
-bool HasAtomicCombination(DeviceKind device, PointWiseKind kind, ScalarType type);
+// Whether threads of the device can combine a value of that type with an element by that operation,
+// in shared or device memory, at the same time as others.
+bool HasAtomicCombination(const DeviceDescription& device, PointWiseKind kind, ScalarType type);
 
 // Why blocks that share a reduction cannot add their results to the outputs atomically
 // (CombineBlocks::kAtomics), however the computation is cut; empty if they can: every result is
@@ -86,8 +86,7 @@ std::string AtomicsObstacle(const Expression& expression, const DeviceDescriptio
 
 // Why blocks that share a reduction cannot combine their results themselves, in the last one of
 // them or as a cluster, however the computation is cut; empty if they can: any order is allowed,
-// results are all reduced, and the device has what it takes (CUDA; clusters from compute
-// capability 9.0 on).
+// results are all reduced, and the device has what it takes.
 std::string CooperationObstacle(const Expression& expression, const DeviceDescription& device,
                                 NumericsPolicy numerics, CombineBlocks combine);
 // Why those of the nest cannot; empty if they can. Clusters fill axes of the grid and have at most
@@ -95,9 +94,8 @@ std::string CooperationObstacle(const Expression& expression, const DeviceDescri
 inline constexpr int64_t kMaxClusterBlocks = 8;
 std::string CooperationObstacle(const NestShape& nest, CombineBlocks combine);
 
-// Whether threads of the device can copy to shared memory asynchronously: NVIDIA's, from compute
-// capability 8.0 on.
-bool HasAsyncCopies(const DeviceDescription& device);
+// Whether threads of the device can copy to shared memory asynchronously.
+inline bool HasAsyncCopies(const DeviceDescription& device) { return device.features.async_copies; }
 // Why the copy of input `buffer` at place n of the nest, with the width and padding that its
 // parameters say, cannot be asynchronous on a device that can; empty if it can. Expects that
 // CopyWidthObstacle has nothing against its width.
@@ -111,11 +109,15 @@ inline constexpr int kMaxResidentBlocks = 32;
 inline constexpr int64_t kFewestRegisters = 32;
 // Of shared memory, that every block takes beside what it asks for.
 inline constexpr int64_t kReservedSharedBytes = 1024;
-// Whether compilers for devices of that kind can be told so.
-bool HasResidentBlocks(DeviceKind device);
-// Whether kernels for devices of that kind may be launched early (EarlyLaunches). Those that cannot
-// launch them so launch them as usual.
-bool HasEarlyLaunches(DeviceKind device);
+// Whether compilers for the device can be told so.
+inline bool HasResidentBlocks(const DeviceDescription& device) {
+  return device.features.resident_blocks;
+}
+// Whether kernels for the device may be launched early (EarlyLaunches). Those that cannot launch
+// them so launch them as usual.
+inline bool HasEarlyLaunches(const DeviceDescription& device) {
+  return device.features.early_launches;
+}
 // Registers that a thread may use at most if so many blocks of so many threads are resident; 0
 // blocks: one.
 int64_t RegistersPerThread(const BlockLimits& limits, int64_t threads, int resident_blocks);

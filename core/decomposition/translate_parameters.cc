@@ -21,15 +21,14 @@ std::optional<TuningParameters> TranslateParameters(const TuningParameters& para
   if (!HaveSameLayers(from, to)) return std::nullopt;
   TuningParameters translated = parameters;
   translated.system_model = to.name;
-  if (!HasResidentBlocks(device.kind)) translated.resident_blocks = 0;
+  if (!HasResidentBlocks(device)) translated.resident_blocks = 0;
   const CombineBlocks combine = translated.combine_blocks;
-  const bool is_of_cuda =
-      combine == CombineBlocks::kLastBlock || combine == CombineBlocks::kCluster;
   const bool cannot =
-      (is_of_cuda && device.kind != DeviceKind::kCuda) ||
+      (combine == CombineBlocks::kLastBlock && !device.features.last_block) ||
+      (combine == CombineBlocks::kCluster && !device.features.clusters) ||
       (combine == CombineBlocks::kAtomics && !HasAtomicAdd(device, ScalarType::kFloat32));
   if (cannot) translated.combine_blocks = CombineBlocks::kPartials;
-  if (!HasEarlyLaunches(device.kind)) translated.early_launches = EarlyLaunches::kStages;
+  if (!HasEarlyLaunches(device)) translated.early_launches = EarlyLaunches::kStages;
   if (!HasAsyncCopies(device)) {
     constexpr int kMostStagesThroughRegisters = 2;
     for (InputParameters& input : translated.inputs) {

@@ -8,22 +8,6 @@
 #include "core/expression/one_point.h"
 
 namespace mdh {
-namespace {
-
-const char* KindName(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kCpu:
-      return "CPU";
-    case DeviceKind::kOpenCl:
-      return "OpenCL";
-    case DeviceKind::kCuda:
-      return "CUDA";
-  }
-  return "unknown";
-}
-
-}  // namespace
-
 bool IsPermutation(const std::vector<int>& values, size_t count) {
   std::vector<bool> seen(count, false);
   for (const int value : values) {
@@ -79,9 +63,10 @@ Status ValidateUnfused(const Expression& expression, const SystemModel& model,
     return InvalidParameters("they are for model ", parameters.system_model, ", not for ",
                              model.name);
   }
-  if (const DeviceKind needed = DeviceKindOf(model); device.kind != needed) {
-    return InvalidParameters("model ", model.name, " is for devices of kind ", KindName(needed),
-                             ", the device is of kind ", KindName(device.kind));
+  const absl::string_view kind = BackendOf(device.kind).title;
+  if (device.kind != model.kind) {
+    return InvalidParameters("model ", model.name, " is for devices of kind ",
+                             BackendOf(model.kind).title, ", the device is of kind ", kind);
   }
   if (parameters.numerics != PolicyFor(expression, parameters.numerics)) {
     return InvalidParameters("numerics=", Name(parameters.numerics), ": operator '",
@@ -105,15 +90,15 @@ Status ValidateUnfused(const Expression& expression, const SystemModel& model,
   if (model.memory != MemoryKind::kExplicit && !parameters.lanes.empty()) {
     return InvalidParameters("lanes is for devices with blocks of threads");
   }
-  if (parameters.resident_blocks != 0 && !HasResidentBlocks(device.kind)) {
+  if (parameters.resident_blocks != 0 && !HasResidentBlocks(device)) {
     return InvalidParameters("resident=", parameters.resident_blocks,
-                             ": compilers for devices of kind ", KindName(device.kind),
+                             ": compilers for devices of kind ", kind,
                              " cannot be told how many blocks are resident");
   }
-  if (parameters.early_launches != EarlyLaunches::kStages && !HasEarlyLaunches(device.kind)) {
+  if (parameters.early_launches != EarlyLaunches::kStages && !HasEarlyLaunches(device)) {
     return InvalidParameters(
         "early=", parameters.early_launches == EarlyLaunches::kCalls ? "calls" : "none",
-        ": launches on devices of kind ", KindName(device.kind), " never begin early");
+        ": launches on devices of kind ", kind, " never begin early");
   }
   if (parameters.threads < 0) {
     return InvalidParameters("threads is ", parameters.threads, ", it must not be negative");

@@ -20,8 +20,8 @@ Status KeyedLimit(const char* name, int64_t value, int64_t limit) {
 }
 
 // Results are combined in shared memory and in the outputs.
-Status ValidateKeyedTypes(const Expression& e, DeviceKind device, const KeyedForm& form,
-                          NumericsPolicy numerics) {
+Status ValidateKeyedTypes(const Expression& e, const DeviceDescription& device,
+                          const KeyedForm& form, NumericsPolicy numerics) {
   const ScalarType table = TableKeyType(form.key_type);
   if (!HasAtomicCombination(device, PointWiseKind::kAdd, table)) {
     return InvalidParameters("keyed: the device compares no keys of type ", Name(form.key_type),
@@ -69,7 +69,7 @@ Status ValidateKeyed(const Expression& e, const SystemModel& model, const Device
   }
   const Result<KeyedForm> form = FindKeyedForm(e);
   if (!form.ok()) return InvalidParameters("keyed: ", form.status().message());
-  MDH_RETURN_IF_ERROR(ValidateKeyedTypes(e, DeviceKindOf(model), *form, p.numerics));
+  MDH_RETURN_IF_ERROR(ValidateKeyedTypes(e, device, *form, p.numerics));
   MDH_RETURN_IF_ERROR(ValidateKeyedCounts(p.keyed));
   const BlockLimits& limits = device.blocks;
   MDH_RETURN_IF_ERROR(

@@ -272,8 +272,8 @@ class Nest {
   }
 
   Status Launch(const NestShape& shape) const {
-    const char* table = DeviceKindOf(m_) == DeviceKind::kOpenCl ? "0: number of PEs, Table 4"
-                                                                : "0: number of CCs, Table 2";
+    const char* table =
+        m_.kind == DeviceKind::kOpenCl ? "0: number of PEs, Table 4" : "0: number of CCs, Table 2";
     MDH_RETURN_IF_ERROR(Limit(absl::StrCat("threads per block (", table, ")"),
                               shape.ThreadsPerBlock(), limits_.max_threads_per_block));
     for (int axis = 0; axis < 3; ++axis) {

@@ -27,7 +27,7 @@ int64_t TupleBytes(const Expression& e) {
 // rounds; without shuffles those of all threads, too.
 int64_t SharedBytes(const Expression& e, const DeviceDescription& device, const ScanParameters& s) {
   const int64_t points = int64_t{s.rounds} * s.run;
-  const int64_t exchanging = device.kind == DeviceKind::kCuda ? s.threads / 32 : s.threads;
+  const int64_t exchanging = device.features.shuffles_up ? s.threads / 32 : s.threads;
   return TupleBytes(e) * (s.threads + exchanging * points + s.threads / 32 * points);
 }
 

@@ -47,7 +47,6 @@ BlockLimits LimitsOf(const Architecture& architecture) {
 }  // namespace
 
 int ComputeCapability(const DeviceDescription& device) {
-  if (device.kind == DeviceKind::kCpu) return 0;
   absl::string_view digits = device.isa;
   if (device.kind == DeviceKind::kOpenCl) {
     const size_t space = digits.rfind(' ');
@@ -78,6 +77,7 @@ Result<DeviceDescription> DescribeCudaArchitecture(int compute_capability) {
   device.cache_line_bytes = 128;
   device.clock_hz = known->clock_hz;
   device.blocks = LimitsOf(*known);
+  device.features = FeaturesOf(device);
   return device;
 }
 

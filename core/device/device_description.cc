@@ -59,10 +59,10 @@ Status ValidateSizes(const BlockLimits& blocks) {
   return absl::OkStatus();
 }
 
-Status ValidateRegisters(DeviceKind kind, const BlockLimits& blocks) {
+Status ValidateRegisters(const BackendInfo& backend, const BlockLimits& blocks) {
   MDH_RETURN_IF_ERROR(NotNegative("registers_per_thread", blocks.registers_per_thread));
   MDH_RETURN_IF_ERROR(NotNegative("registers_per_block", blocks.registers_per_block));
-  if (kind == DeviceKind::kCuda) {
+  if (backend.limits_registers) {
     MDH_RETURN_IF_ERROR(Positive("registers_per_thread", blocks.registers_per_thread));
     MDH_RETURN_IF_ERROR(Positive("registers_per_block", blocks.registers_per_block));
   }
@@ -73,12 +73,12 @@ Status ValidateRegisters(DeviceKind kind, const BlockLimits& blocks) {
   return absl::OkStatus();
 }
 
-Status ValidateBlocks(DeviceKind kind, const BlockLimits& blocks) {
+Status ValidateBlocks(const BackendInfo& backend, const BlockLimits& blocks) {
   MDH_RETURN_IF_ERROR(Positive("multiprocessors", blocks.multiprocessors));
   MDH_RETURN_IF_ERROR(Positive("max_threads_per_block", blocks.max_threads_per_block));
   MDH_RETURN_IF_ERROR(PowerOfTwo("warp_size", blocks.warp_size));
   MDH_RETURN_IF_ERROR(ValidateSizes(blocks));
-  MDH_RETURN_IF_ERROR(ValidateRegisters(kind, blocks));
+  MDH_RETURN_IF_ERROR(ValidateRegisters(backend, blocks));
   MDH_RETURN_IF_ERROR(Positive("shared_bytes_per_block", blocks.shared_bytes_per_block));
   MDH_RETURN_IF_ERROR(Positive("memory_bytes", blocks.memory_bytes));
   if (blocks.shared_bytes_per_block > blocks.memory_bytes) {
@@ -97,14 +97,23 @@ std::string BlocksText(const BlockLimits& b) {
       b.registers_per_thread, b.registers_per_block, b.memory_bytes, b.has_fp64 ? "yes" : "no");
 }
 
+std::string MissingFeatures(const DeviceDescription& device) {
+  const DeviceFeatures has = FeaturesOf(device);
+  std::string text;
+  for (const auto& [name, field] : FeatureNames()) {
+    if (has.*field && !(device.features.*field)) absl::StrAppend(&text, "; without ", name);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string DeviceDescription::Fingerprint() const {
   const std::string with = compiler.empty() ? "unknown" : compiler;
-  if (kind != DeviceKind::kCpu) {
-    return absl::StrFormat("%s '%s'; %s; %s; compiler %s",
-                           kind == DeviceKind::kCuda ? "cuda" : "opencl", name, isa,
-                           BlocksText(blocks), with);
+  const BackendInfo& backend = BackendOf(kind);
+  if (backend.has_blocks) {
+    return absl::StrFormat("%s '%s'; %s; %s%s; compiler %s", backend.name, name, isa,
+                           BlocksText(blocks), MissingFeatures(*this), with);
   }
   return absl::StrFormat(
       "cpu '%s'; cores %d; %s; simd %d B x %d; L1 %d; L2 %d; L3 %d; line %d; compiler %s", name,
@@ -113,14 +122,13 @@ std::string DeviceDescription::Fingerprint() const {
 }
 
 Status ValidateDevice(const DeviceDescription& device) {
-  switch (device.kind) {
-    case DeviceKind::kCpu:
-      return ValidateCpu(device);
-    case DeviceKind::kOpenCl:
-    case DeviceKind::kCuda:
-      return ValidateBlocks(device.kind, device.blocks);
+  const BackendInfo* backend = FindBackend(device.kind);
+  if (backend == nullptr) {
+    return InvalidDescription("kind is ", static_cast<int>(device.kind), ", which is none");
   }
-  return InvalidDescription("kind is ", static_cast<int>(device.kind), ", which is none");
+  MDH_RETURN_IF_ERROR(backend->has_blocks ? ValidateBlocks(*backend, device.blocks)
+                                          : ValidateCpu(device));
+  return ValidateFeatures(device);
 }
 
 }  // namespace mdh

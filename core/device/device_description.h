@@ -6,10 +6,10 @@
 #include <string>
 
 #include "core/base/status.h"
+#include "core/device/backends.h"
+#include "core/device/features.h"
 
 namespace mdh {
-
-enum class DeviceKind : uint8_t { kCpu = 1, kOpenCl = 2, kCuda = 3 };
 
 // What a device with blocks of threads allows. Plain data; every field but those marked is
 // required.
@@ -40,9 +40,11 @@ struct DeviceDescription {
   std::string isa;       // "x86-64 avx2 fma"
   std::string compiler;  // "gcc 12.2.0": part of the fingerprint
   double clock_hz = 0;
-  BlockLimits blocks = {};  // of kinds other than kCpu
+  BlockLimits blocks = {};       // of kinds other than kCpu
+  DeviceFeatures features = {};  // whoever describes a device takes FeaturesOf, or fewer
 
-  // One line with everything above that changes which kernel is best; part of every cache key.
+  // One line with everything above that changes which kernel is best; part of every cache key. Says
+  // of features only which of FeaturesOf are missing.
   std::string Fingerprint() const;
 };
 
@@ -50,9 +52,14 @@ struct DeviceDescription {
 // whose compiler takes PTX, too; 0 of others, and where the description does not say it.
 int ComputeCapability(const DeviceDescription& device);
 
+// Whether the device's threads are the host's cores: of CPUs under OpenCL, too.
+inline bool RunsOnHost(const DeviceDescription& device) {
+  return !BackendOf(device.kind).has_blocks || device.blocks.warp_size <= 1;
+}
+
 // Whether the description is complete and free of contradictions: every count positive, shared and
-// register memory and the sizes of blocks and grids consistent with each other.
-// Errors: InvalidArgument, naming the field and its value.
+// register memory and the sizes of blocks and grids consistent with each other, no feature that the
+// architecture lacks. Errors: InvalidArgument, naming the field and its value.
 Status ValidateDevice(const DeviceDescription& device);
 
 // A GPU with the limits that the CUDA C++ programming guide gives for that compute capability

@@ -32,11 +32,17 @@ std::vector<AsmLayer> CudaLayers() {
 
 std::vector<std::string> CudaDimensions() { return {"x", "y", "z"}; }
 
+// CudaModel for HIP: blocks are work-groups, warps are waves.
+SystemModel HipModel() {
+  return {"HIP", CudaLayers(), MemoryKind::kExplicit, CudaDimensions(), DeviceKind::kHip};
+}
+
 bool IsCoreLayer(const AsmLayer& layer) { return layer.memory_region.empty(); }
 
-std::array<SystemModel, 8> AllModels() {
+std::array<SystemModel, 9> AllModels() {
   return {OpenMpModel(), OpenMpL3Model(), OpenMpL3SimdModel(), OpenMpSimdRegistersModel(),
-          CudaModel(),   CudaWarpModel(), OpenClModel(),       MultiGpuModel()};
+          CudaModel(),   CudaWarpModel(), OpenClModel(),       MultiGpuModel(),
+          HipModel()};
 }
 
 }  // namespace
@@ -94,7 +100,9 @@ SystemModel OpenMpSimdRegistersModel() {
           {CoreLayer(), Memory("MM"), Memory("L2"), Memory("L1"), Registers(), LaneLayer()}};
 }
 
-SystemModel CudaModel() { return {"CUDA", CudaLayers(), MemoryKind::kExplicit, CudaDimensions()}; }
+SystemModel CudaModel() {
+  return {"CUDA", CudaLayers(), MemoryKind::kExplicit, CudaDimensions(), DeviceKind::kCuda};
+}
 
 SystemModel CudaWarpModel() {
   return {"CUDA+WRP",
@@ -105,25 +113,29 @@ SystemModel CudaWarpModel() {
            Threads("THR"),
            Registers("REG", "RM")},
           MemoryKind::kExplicit,
-          CudaDimensions()};
+          CudaDimensions(),
+          DeviceKind::kCuda};
 }
 
 SystemModel OpenClModel() {
   return {"OpenCL",
           {Blocks("WG"), Memory("GLB", "GM"), Threads("WI"), Memory("LCL", "LM"),
            Registers("PRV", "PM")},
-          MemoryKind::kExplicit};
+          MemoryKind::kExplicit,
+          {},
+          DeviceKind::kOpenCl};
 }
 
 SystemModel MultiGpuModel() {
   std::vector<AsmLayer> layers = {{"GPU", LayerRole::kDevices, ""}, Memory("HST", "HM")};
   for (AsmLayer& layer : CudaLayers()) layers.push_back(std::move(layer));
-  return {"Multi-GPU", std::move(layers), MemoryKind::kExplicit, CudaDimensions()};
+  return {"Multi-GPU", std::move(layers), MemoryKind::kExplicit, CudaDimensions(),
+          DeviceKind::kCuda};
 }
 
-DeviceKind DeviceKindOf(const SystemModel& model) {
-  if (model.memory == MemoryKind::kCaches) return DeviceKind::kCpu;
-  return model.name == OpenClModel().name ? DeviceKind::kOpenCl : DeviceKind::kCuda;
+SystemModel TuningModel(DeviceKind kind) {
+  const absl::string_view name = BackendOf(kind).system_model;
+  return *SystemModelNamed({name.data(), name.size()});
 }
 
 Result<SystemModel> SystemModelNamed(std::string_view name) {

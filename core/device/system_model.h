@@ -41,6 +41,7 @@ struct SystemModel {
   MemoryKind memory = MemoryKind::kCaches;
   // How ASM dimensions print: "x", "y", "z", further ones "z2", ...; empty: "0", "1", ...
   std::vector<std::string> dimension_names = {};
+  DeviceKind kind = DeviceKind::kCpu;  // of the devices that kernels for the model run on
 
   // The regions of the memory layers, outermost first: MR of Table 1 (zero-based).
   std::vector<std::string> memory_regions() const;
@@ -72,8 +73,8 @@ SystemModel OpenClModel();
 // Section 3.2, (4, 3): GPU, HST, BLK, DEV, THR, SHR, REG with the regions HM, DM, SM, RM.
 SystemModel MultiGpuModel();
 
-// The kind of device that kernels for the model run on: kCpu for models with caches.
-DeviceKind DeviceKindOf(const SystemModel& model);
+// The model that kernels are tuned in for devices of that kind.
+SystemModel TuningModel(DeviceKind kind);
 
 // The model of that name. Errors: NotFound, naming those that exist.
 Result<SystemModel> SystemModelNamed(std::string_view name);

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/base/text_view.h"
+#include "core/device/backends.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
 #include "tuner/measure/results/plausibility.h"
@@ -51,18 +53,6 @@ TuningDevice* FirstCpu(absl::Span<const std::unique_ptr<TuningDevice>> devices) 
 std::vector<std::string> NamesOf(const v1::DeviceSelection& selection) {
   if (selection.name().empty()) return {};
   return {selection.name()};
-}
-
-std::string KindName(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kCpu:
-      return "cpu";
-    case DeviceKind::kOpenCl:
-      return "opencl";
-    case DeviceKind::kCuda:
-      return "cuda";
-  }
-  return "";
 }
 
 }  // namespace
@@ -161,7 +151,7 @@ Result<std::vector<TuningDevice*>> DeviceCatalogue::Select(
     const size_t before = selected.size();
     for (const std::unique_ptr<TuningDevice>& device : devices_) {
       const bool is_kind =
-          name == absl::StrCat(std::string(kDevices), KindName(device->description().kind));
+          name == absl::StrCat(View(kDevices), BackendOf(device->description().kind).name);
       if (is_kind && name != kCpu) add(device.get());
     }
     if (selected.size() > before) continue;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "tuner/device/device_selector.h"
 
 namespace mdh {
 namespace {
@@ -22,12 +23,8 @@ Status Invalid(absl::string_view entry, const Parts&... parts) {
 }
 
 bool IsSelector(absl::string_view text) {
-  if (text == "cpu") return true;
-  const std::vector<absl::string_view> parts = absl::StrSplit(text, ':');
-  int number = -1;
-  return parts.size() == 2 && (parts[0] == "opencl" || parts[0] == "cuda") &&
-         absl::SimpleAtoi(parts[1], &number) && number >= 0 &&
-         absl::StrCat(number) == std::string(parts[1]);
+  const Result<DeviceSelector> selector = ParseDeviceSelector({text.data(), text.size()});
+  return selector.ok() && ToText(*selector) == text;
 }
 
 // "0-3+6".

@@ -49,7 +49,7 @@ class Prediction {
   // As they are.
   Result<PredictedKernel> FromParameters(const TuningParameters& parameters) const {
     MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(parameters.system_model));
-    if (DeviceKindOf(model) != device_.kind) {
+    if (model.kind != device_.kind) {
       return absl::InvalidArgumentError("the parameters are for another kind of device");
     }
     if (parameters.numerics != numerics_) {
@@ -60,7 +60,7 @@ class Prediction {
   }
 
   Result<PredictedKernel> FromRules() const {
-    const SystemModel model = TuningModel(device_);
+    const SystemModel model = TuningModel(device_.kind);
     return Make(model, DefaultParameters(expression_, model, device_, numerics_));
   }
 

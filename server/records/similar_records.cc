@@ -49,7 +49,7 @@ void AppendWithoutExtents(absl::string_view line, std::string& text) {
 }
 
 bool HasBlocks(const v1::DeviceDescription& device) {
-  return device.kind() == v1::DEVICE_KIND_CUDA || device.kind() == v1::DEVICE_KIND_OPENCL;
+  return device.kind() != v1::DEVICE_KIND_CPU && device.kind() != v1::DEVICE_KIND_UNSPECIFIED;
 }
 
 std::optional<double> DistanceOfModels(const v1::DeviceDescription& a,
@@ -130,9 +130,9 @@ Result<TuningParameters> ParametersFor(const DeviceDescription& device,
                                        const v1::TuningRecord& record) {
   MDH_ASSIGN_OR_RETURN(TuningParameters known, ParseTuningParameters(record.parameters()));
   MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(known.system_model));
-  if (DeviceKindOf(model) == device.kind) return known;
+  if (model.kind == device.kind) return known;
   std::optional<TuningParameters> translated =
-      TranslateParameters(known, model, TuningModel(device), device);
+      TranslateParameters(known, model, TuningModel(device.kind), device);
   if (translated) return *std::move(translated);
   return absl::FailedPreconditionError("the record is for another kind of device");
 }

@@ -66,7 +66,7 @@ v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel,
   v1::Kernel proto;
   proto.set_name(KernelName(KernelId(key)));
   proto.set_entry(kernel.entry);
-  proto.set_language(kernel.language);
+  proto.set_language(std::string(Name(kernel.language)));
   proto.set_source(kernel.source);
   proto.set_header(kernel.header);
   for (const KernelArgument& argument : kernel.arguments) {
@@ -90,18 +90,15 @@ v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel,
   proto.set_stages(kernel.stages);
   for (const std::string& option : kernel.compile_options) proto.add_compile_options(option);
   proto.set_scratch_alignment_bytes(kScratchAlignmentBytes);
-  switch (device.kind) {
-    case DeviceKind::kCpu:
-      proto.set_compiler(kernel.compiler == Compiler::kClang ? "clang" : "gcc");
-      proto.set_threads(kernel.threads > 0 ? std::min(kernel.threads, device.cores) : device.cores);
-      break;
-    case DeviceKind::kCuda:
-      proto.set_compiler(kernel.compiler == Compiler::kNvcc ? "nvcc" : "nvrtc");
-      // NVRTC and nvcc know it by the same name.
-      proto.add_compile_options(absl::StrCat("--gpu-architecture=", device.isa));
-      break;
-    case DeviceKind::kOpenCl:
-      break;  // the driver compiles
+  const BackendInfo& backend = BackendOf(kernel.language);
+  proto.set_compiler(std::string(kernel.compiler == Compiler::kClang  ? "clang"
+                                 : kernel.compiler == Compiler::kNvcc ? "nvcc"
+                                                                      : backend.compiler));
+  if (!backend.has_blocks) {
+    proto.set_threads(kernel.threads > 0 ? std::min(kernel.threads, device.cores) : device.cores);
+  }
+  if (!backend.for_isa.empty()) {
+    proto.add_compile_options(absl::StrCat(backend.for_isa, device.isa));
   }
   AddLaunches(kernel, proto);
   return proto;

@@ -111,7 +111,7 @@ class BusyBenchmark {
   }
 
   Result<Kernel> Default(const Expression& expression) const {
-    const SystemModel model = TuningModel(runner_->device());
+    const SystemModel model = TuningModel(runner_->device().kind);
     MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
                          Lower(expression, model, runner_->device(),
                                DefaultParameters(expression, model, runner_->device())));

@@ -74,6 +74,7 @@ std::vector<Target> Targets() {
   const DeviceDescription gpu = OrFail(DescribeCudaArchitecture(90));
   DeviceDescription open_cl = gpu;
   open_cl.kind = DeviceKind::kOpenCl;
+  open_cl.features = FeaturesOf(open_cl);
   return {{"OpenMP", OpenMpSimdRegistersModel(), cpu},
           {"CUDA", CudaModel(), gpu},
           {"OpenCL", OpenClModel(), open_cl}};

@@ -56,6 +56,7 @@ std::vector<Target> Targets() {
   const DeviceDescription gpu = OrFail(DescribeCudaArchitecture(90));
   DeviceDescription open_cl = gpu;
   open_cl.kind = DeviceKind::kOpenCl;
+  open_cl.features = FeaturesOf(open_cl);
   return {{"OpenMP", OpenMpSimdRegistersModel(), cpu, false},
           {"CUDA", CudaModel(), gpu, true},
           {"OpenCL", OpenClModel(), open_cl, true}};

@@ -134,7 +134,7 @@ Result<TuningResult> TuneIt(const Options& options, const Expression& expression
 Result<std::vector<double>> Repeat(const Options& options, const Expression& expression,
                                    const Kernel& kernel, Runner& runner) {
   MDH_ASSIGN_OR_RETURN(const MdhSpace space,
-                       MdhSpace::Create(expression, TuningModel(runner.device()), runner.device()));
+                       MdhSpace::Create(expression, TuningModel(runner.device().kind), runner.device()));
   MDH_RETURN_IF_ERROR(runner.SetProblem(expression, options.seed + 7));
   Rng rng(options.seed);
   std::vector<double> medians;
@@ -150,7 +150,7 @@ Result<std::vector<double>> Repeat(const Options& options, const Expression& exp
     while (n + 1 < kRepetitions && 1e-9 * static_cast<double>(NowNs() - start_ns) < until_s) {
       const TuningParameters other = space.Decode(space.space().Sample(rng));
       MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
-                           Lower(expression, TuningModel(runner.device()), runner.device(), other));
+                           Lower(expression, TuningModel(runner.device().kind), runner.device(), other));
       Result<Kernel> between = GenerateKernel(low_level, runner.device());
       if (!between.ok()) continue;
       MeasureOptions quick;

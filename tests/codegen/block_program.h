@@ -9,6 +9,7 @@
 
 #include "codegen/print/c_block_unit.h"
 #include "codegen/program/loop_program.h"
+#include "tests/codegen/index_variable.h"
 
 namespace mdh {
 
@@ -17,7 +18,6 @@ struct BlockProgramOptions {
   int64_t shared_elements = 4 * 68;  // of x_shr
 };
 
-inline Index Var(const std::string& name) { return Index::Variable(name); }
 inline std::shared_ptr<const Block> Shared(Block block) {
   return std::make_shared<const Block>(std::move(block));
 }

@@ -126,7 +126,7 @@ TEST(CompilerReportTest, NvrtcReports) {
   if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
   Kernel kernel;
   kernel.entry = "mdh_spill";
-  kernel.language = "CUDA C++";
+  kernel.language = Language::kCudaCxx;
   kernel.source = R"(
 extern "C" __global__ void __launch_bounds__(1024) mdh_spill_0(float* p, int n) {
   __shared__ float tile[100];

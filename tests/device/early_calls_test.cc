@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
-#include "codegen/backends/backends.h"
+#include "codegen/generate_kernel.h"
 #include "codegen/program/kernel.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/device/system_model.h"
@@ -54,7 +54,7 @@ Result<Kernel> MakeKernel(const Variant& variant, const DeviceDescription& devic
   MDH_ASSIGN_OR_RETURN(const TuningParameters parameters, ParseTuningParameters(text));
   const SystemModel model = CudaModel();
   MDH_ASSIGN_OR_RETURN(const LowLevelExpression low, Lower(expression, model, device, parameters));
-  return GenerateCuda(low, device);
+  return GenerateKernel(low, device);
 }
 
 std::vector<float> Read(const DeviceMemory& memory) {

@@ -33,7 +33,7 @@ inline std::string WordsOf(bool is_cuda) {
 inline Kernel SumKernel(bool is_cuda, const std::string& mistake = "") {
   Kernel kernel;
   kernel.entry = "mdh_sum";
-  kernel.language = is_cuda ? "CUDA C++" : "OpenCL C";
+  kernel.language = is_cuda ? Language::kCudaCxx : Language::kOpenClC;
   const std::string prefix = is_cuda ? "extern \"C\" __global__ void " : "__kernel void ";
   const std::string global = is_cuda ? "" : "__global ";
   const std::string arguments = "(" + global + "const int* in, " + global + "int* out, " + global +
@@ -61,7 +61,7 @@ inline constexpr int kPair = 16;  // elements of `out` of the kernel below
 inline Kernel PairKernel(bool is_cuda) {
   Kernel kernel;
   kernel.entry = "mdh_pair";
-  kernel.language = is_cuda ? "CUDA C++" : "OpenCL C";
+  kernel.language = is_cuda ? Language::kCudaCxx : Language::kOpenClC;
   const std::string prefix = is_cuda
                                  ? "extern \"C\" __global__ void "
                                  : "__kernel __attribute__((reqd_work_group_size(2, 1, 1))) void ";
@@ -88,7 +88,7 @@ inline Kernel PairKernel(bool is_cuda) {
 inline Kernel EarlyKernel() {
   Kernel kernel;
   kernel.entry = "mdh_early";
-  kernel.language = "CUDA C++";
+  kernel.language = Language::kCudaCxx;
   kernel.source = R"(
 #if __CUDA_ARCH__ >= 900
 #define ADMIT asm volatile("griddepcontrol.launch_dependents;" ::: "memory")

@@ -85,6 +85,24 @@ TEST_F(DevicesTest, KernelsForDevicesThatAreNotThereAreMarked) {
   EXPECT_EQ(Mdh(OnMatMul("lookup", 256, {"--device", "h100"})).code, 4);
 }
 
+TEST_F(DevicesTest, KernelsForAmdsGpusAreInHip) {
+  StartDaemon({"--devices", "cpu"}, kNoOpenCl);
+  const std::string folder = directory_.File("k");
+  const std::string file = std::string(MDH_SOURCE_DIR) + "/deploy/devices/mi250.json";
+  const Ended written = Mdh(OnMatMul("kernel", 256, {"--device", file, "--output", folder}));
+  EXPECT_EQ(written.code, 0) << written.err;
+  EXPECT_THAT(written.out, HasSubstr("not measured on this device: made from rules\n"));
+  EXPECT_THAT(ReadFile(folder + "/matmul.hip"), HasSubstr("#include <hip/hip_runtime.h>"));
+  const nlohmann::json launch = ReadJson(folder + "/matmul.json");
+  EXPECT_EQ(launch["language"], "HIP C++");
+  EXPECT_EQ(launch["match"], "predicted");
+  EXPECT_THAT(std::string(launch["device"]), HasSubstr("hip 'AMD Instinct MI250'; gfx90a; "));
+  EXPECT_THAT(std::string(launch["compile_command"]), HasSubstr(" --offload-arch=gfx90a --genco "));
+  // Nobody can tune for it.
+  const Ended tuned = Mdh(OnMatMul("tune", 32, {"--device", "hip0"}));
+  EXPECT_NE(tuned.code, 0);
+}
+
 TEST_F(DevicesTest, AnotherCpuGetsTheRecordOfThisOne) {
   StartDaemon({"--devices", "cpu"}, kNoOpenCl);
   const nlohmann::json tuned = MdhJson(OnMatMul("tune", 64, {"--budget", "2s"}));

@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "codegen/backends/backends.h"
+#include "codegen/generate_kernel.h"
 #include "tests/nvidia_under_opencl.h"
 #include "tests/property/output_judge.h"
 #include "tuner/device/cuda/cuda_driver.h"
@@ -150,15 +150,7 @@ DeviceDescription JudgedBackend::RandomDevice(Rng& rng) const {
 
 Result<Kernel> JudgedBackend::Generate(const LowLevelExpression& low_level,
                                        const DeviceDescription& device) const {
-  switch (options_.backend) {
-    case Backend::kOpenMp:
-      return GenerateOpenMp(low_level, device);
-    case Backend::kOpenCl:
-    case Backend::kPtx:
-      return GenerateOpenCl(low_level, device);
-    default:
-      return GenerateCuda(low_level, device);
-  }
+  return GenerateKernel(low_level, device);
 }
 
 Status JudgedBackend::JudgeOnCpu(const Expression& expression, const Kernel& kernel,

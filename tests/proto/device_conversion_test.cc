@@ -2,6 +2,8 @@
 
 #include <functional>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -25,6 +27,7 @@ TEST(DeviceConversion, WhatIsSentIsWhatWasThere) {
   opencl.blocks.has_fp64 = false;
   opencl.blocks.registers_per_block = 0;
   opencl.blocks.registers_per_thread = 0;
+  opencl.features = FeaturesOf(opencl);
   for (const DeviceDescription& device : {cpu, Gpu(), opencl}) {
     const Result<DeviceDescription> received = FromProto(ToProto(device));
     ASSERT_TRUE(received.ok()) << received.status();
@@ -49,6 +52,36 @@ TEST(DeviceConversion, WhatIsLeftOutHasDefaults) {
   gpu.mutable_blocks()->clear_has_fp64();
   EXPECT_EQ(FromProto(gpu)->cores, 132);
   EXPECT_TRUE(FromProto(gpu)->blocks.has_fp64);
+}
+
+TEST(DeviceConversion, KindsAndFeaturesHaveTheNamesOfTheirTables) {
+  for (const BackendInfo& backend : Backends()) {
+    EXPECT_EQ(v1::DeviceKind_Name(static_cast<v1::DeviceKind>(backend.kind)),
+              absl::StrCat("DEVICE_KIND_", absl::AsciiStrToUpper(backend.name)));
+  }
+  EXPECT_EQ(v1::DeviceFeatures::descriptor()->field_count(),
+            static_cast<int>(FeatureNames().size()));
+  for (const FeatureName& feature : FeatureNames()) {
+    EXPECT_NE(v1::DeviceFeatures::descriptor()->FindFieldByName(feature.name), nullptr)
+        << feature.name;
+  }
+}
+
+TEST(DeviceConversion, FeaturesThatAreNotGivenAreThoseOfTheArchitecture) {
+  v1::DeviceDescription old = ToProto(Gpu());
+  old.clear_features();
+  EXPECT_EQ(FromProto(old)->features, Gpu().features);
+  EXPECT_EQ(FromProto(old)->Fingerprint(), Gpu().Fingerprint());
+  v1::DeviceDescription without = old;
+  without.mutable_features()->set_clusters(false);
+  DeviceFeatures fewer = Gpu().features;
+  fewer.clusters = false;
+  EXPECT_EQ(FromProto(without)->features, fewer);
+  v1::DeviceDescription wrong = old;
+  wrong.set_isa("sm_75");
+  wrong.mutable_features()->set_async_copies(true);
+  EXPECT_EQ(FromProto(wrong).status().message(),
+            "device description: features.async_copies is true, but isa is 'sm_75'");
 }
 
 TEST(DeviceConversion, WhatIsWrongIsNamed) {

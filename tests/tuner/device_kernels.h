@@ -17,7 +17,7 @@ inline Kernel AddDeviceKernel(bool is_cuda, int64_t n, const std::string& statem
   const std::string global = is_cuda ? "" : "__global ";
   Kernel kernel;
   kernel.entry = "mdh_add";
-  kernel.language = is_cuda ? "CUDA C++" : "OpenCL C";
+  kernel.language = is_cuda ? Language::kCudaCxx : Language::kOpenClC;
   kernel.source = absl::StrCat(
       is_cuda ? "#define GLOBAL\ntypedef unsigned long long ulong64;\nextern \"C\" __global__ void "
               : "#define GLOBAL __global\ntypedef ulong ulong64;\n__kernel "

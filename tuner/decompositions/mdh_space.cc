@@ -16,7 +16,7 @@ bool HasRole(const SystemModel& model, LayerRole role) { return model.LayerWith(
 Result<std::unique_ptr<MdhSpaceKind>> KindFor(MdhProblem problem) {
   MDH_RETURN_IF_ERROR(ValidateDevice(problem.device));
   const SystemModel& model = problem.model;
-  if (DeviceKindOf(model) != problem.device.kind) {
+  if (model.kind != problem.device.kind) {
     return absl::InvalidArgumentError(
         absl::StrCat("search space: model ", model.name, " is not for the kind of device that ",
                      problem.device.name.empty() ? "was given" : problem.device.name, " is of"));

@@ -165,7 +165,7 @@ void NestDecompositions::AddExplicitChoices() {
   AddCopyDetails();
   AddScans();
   AddKeyed();
-  if (HasEarlyLaunches(DeviceKindOf(p_.model))) {
+  if (HasEarlyLaunches(p_.device)) {
     early_ = builder_.Add("early", {static_cast<int64_t>(EarlyLaunches::kStages),
                                     static_cast<int64_t>(EarlyLaunches::kCalls),
                                     static_cast<int64_t>(EarlyLaunches::kNone)});
@@ -246,7 +246,7 @@ void NestDecompositions::AddResults() {
 // many together with the limits of threads, registers and copies; many dimensions or levels leave
 // no room for any.
 void NestDecompositions::AddResidency() {
-  if (!HasResidentBlocks(DeviceKindOf(p_.model)) || is_wide() || has_warps()) return;
+  if (!HasResidentBlocks(p_.device) || is_wide() || has_warps()) return;
   std::vector<int64_t> blocks;
   for (const int64_t count : {0, 2, 4}) {
     if (SharedBytesForCopies(count) > 0) blocks.push_back(count);

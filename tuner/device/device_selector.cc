@@ -3,36 +3,34 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "core/base/text_view.h"
 
 namespace mdh {
 
 std::string ToText(const DeviceSelector& selector) {
-  switch (selector.kind) {
-    case DeviceKind::kOpenCl:
-      return absl::StrCat("opencl:", selector.number);
-    case DeviceKind::kCuda:
-      return absl::StrCat("cuda:", selector.number);
-    case DeviceKind::kCpu:
-      break;
-  }
-  return "cpu";
+  const BackendInfo& backend = BackendOf(selector.kind);
+  return backend.has_blocks ? absl::StrCat(backend.name, ":", selector.number)
+                            : std::string(backend.name);
 }
 
 Result<DeviceSelector> ParseDeviceSelector(std::string_view text) {
-  if (text == "cpu") return DeviceSelector{};
-  absl::string_view rest(text.data(), text.size());
-  DeviceSelector selector;
-  if (absl::ConsumePrefix(&rest, "opencl:")) {
-    selector.kind = DeviceKind::kOpenCl;
-  } else if (absl::ConsumePrefix(&rest, "cuda:")) {
-    selector.kind = DeviceKind::kCuda;
-  } else {
-    rest = "";
+  std::string words;
+  for (const BackendInfo& backend : Backends()) {
+    if (!backend.is_attached) continue;
+    absl::string_view rest = View(text);
+    DeviceSelector selector = {backend.kind};
+    if (absl::ConsumePrefix(&rest, backend.name)) {
+      if (!backend.has_blocks && rest.empty()) return selector;
+      if (backend.has_blocks && absl::ConsumePrefix(&rest, ":") &&
+          absl::SimpleAtoi(rest, &selector.number) && selector.number >= 0) {
+        return selector;
+      }
+    }
+    absl::StrAppend(&words, words.empty() ? "" : ", ", backend.name,
+                    backend.has_blocks ? ":NUMBER" : "");
   }
-  if (absl::SimpleAtoi(rest, &selector.number) && selector.number >= 0) return selector;
-  return absl::InvalidArgumentError(absl::StrCat("'", std::string(text),
-                                                 "' is no device (devices: cpu, opencl:NUMBER, "
-                                                 "cuda:NUMBER)"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", View(text), "' is no device (devices: ", words, ")"));
 }
 
 }  // namespace mdh

@@ -46,7 +46,7 @@ class DeviceBench final : public Bench {
       : options_(options),
         device_(FromMessage(attached.description())),
         // Kernels of PoCL run on the cores that compile.
-        runs_on_host_(device_.blocks.warp_size == 1),
+        runs_on_host_(RunsOnHost(device_)),
         drivers_({.cuda_root = options.cuda_root,
                   .directory = options.directory,
                   .cores = options.restricted_cores}),
@@ -55,8 +55,7 @@ class DeviceBench final : public Bench {
 
   const DeviceDescription& device() const override { return device_; }
   std::vector<std::string> CompilerPaths() const override {
-    if (device_.kind != DeviceKind::kCuda) return {};
-    return FilesOfCudaCompilers(options_.cuda_root);
+    return DriverOf(device_.kind).compiler_files(options_.cuda_root);
   }
 
   Status SetProblem(Expression expression, const ProblemOptions& options) override {
@@ -188,7 +187,7 @@ class DeviceBench final : public Bench {
 
   // Drivers of GPUs reserve more address space than there is memory.
   ChildLimits WorkerLimits(const std::string& platform) const {
-    const bool is_bounded = options_.selector.kind == DeviceKind::kCuda ||
+    const bool is_bounded = DriverOf(options_.selector.kind).has_nvrtc ||
                             absl::StrContains(platform, "Portable Computing Language");
     return {.address_space_bytes = is_bounded ? kDeviceCompilerMemory : 0,
             .nice = kNiceOfCompilers,

@@ -40,14 +40,14 @@ Status ListDevices(const RunnerProcessOptions& options) {
   *host.mutable_description() = ToMessage(cpu);
   DriverOptions drivers;
   drivers.cuda_root = options.cuda_root;
-  for (const DeviceKind kind : {DeviceKind::kOpenCl, DeviceKind::kCuda}) {
-    const Result<v1::RunnerDeviceList> found = LookForDevices(kind, drivers, supervisor);
+  for (const BackendInfo& backend : Backends()) {
+    if (!backend.is_attached || !backend.has_blocks) continue;
+    const Result<v1::RunnerDeviceList> found = LookForDevices(backend.kind, drivers, supervisor);
     if (found.ok()) {
       list.mutable_devices()->MergeFrom(found->devices());
     } else {
       list.add_missing(
-          absl::StrCat(kind == DeviceKind::kCuda ? "no CUDA device: " : "no OpenCL device: ",
-                       std::string(found.status().message())));
+          absl::StrCat("no ", backend.title, " device: ", std::string(found.status().message())));
     }
   }
   if (options.socket >= 0) return SendMessage(options.socket, list);

@@ -57,7 +57,7 @@ LevelTable<AsmLevel> Assignment(const Expression& expression,
 
 Result<TuningParameters> PlainParameters(const Expression& expression,
                                          const DeviceDescription& device, NumericsPolicy numerics) {
-  const SystemModel model = device.kind == DeviceKind::kCuda ? CudaModel() : OpenClModel();
+  const SystemModel model = TuningModel(device.kind);
   const auto rank = static_cast<size_t>(expression.rank());
   const std::vector<int64_t> block = BlockExtents(expression, device);
   TuningParameters parameters;
@@ -85,7 +85,7 @@ Result<TuningParameters> PlainParameters(const Expression& expression,
 
 Result<Kernel> GeneratePlainKernel(const Expression& expression, const DeviceDescription& device,
                                    NumericsPolicy numerics) {
-  const SystemModel model = device.kind == DeviceKind::kCuda ? CudaModel() : OpenClModel();
+  const SystemModel model = TuningModel(device.kind);
   MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
                        PlainParameters(expression, device, numerics));
   MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,

@@ -90,8 +90,8 @@ Status RunnerService::ConfineMyself(const v1::RunnerHello& hello, DeviceKind kin
       confinement.visible.push_back(std::move(needed));
     }
   }
-  if (kind == DeviceKind::kCuda) {
-    for (std::string& folder : Nvrtc::ToolkitFolders(options_.cuda_root)) {
+  if (BackendOf(kind).has_blocks) {
+    for (std::string& folder : DriverOf(kind).folders(options_.cuda_root)) {
       confinement.visible.push_back(std::move(folder));
     }
   }

@@ -131,7 +131,7 @@ Status MeasureBestAgain(RunnerPool& pool, const FinalsOptions& finals, DefaultKe
 }
 
 bool KnowsDisturbanceRoughly(const DeviceDescription& device) {
-  return device.kind == DeviceKind::kOpenCl && device.blocks.warp_size <= 1;
+  return BackendOf(device.kind).has_blocks && RunsOnHost(device);
 }
 
 int64_t FinalistTime(const TuningOptions& options) {

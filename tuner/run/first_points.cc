@@ -28,7 +28,7 @@ std::vector<StartPoint> FirstPoints(const SearchTarget& target,
   points.insert(points.end(), given.begin(), given.end());
   std::vector<TuningParameters> rules = StartingParameters(expression, model, device, numerics);
   for (size_t n = 1; n < rules.size(); ++n) points.push_back({std::move(rules[n])});
-  if (HasEarlyLaunches(device.kind)) AddEarlyCalls(&points);
+  if (HasEarlyLaunches(device)) AddEarlyCalls(&points);
   return points;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "tuner/measure/compile/device_driver.h"
+
 namespace mdh {
 namespace {
 
@@ -16,8 +18,7 @@ constexpr double kClearlyWorse = 1.25;
 Pace Pace::For(const DeviceDescription& device) {
   constexpr int64_t kSecond = 1'000'000'000;
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  const bool is_gpu = device.kind != DeviceKind::kCpu && device.blocks.warp_size > 1;
-  if (!is_gpu) {
+  if (RunsOnHost(device)) {
     return {.lookahead = std::clamp(4 * cores, 8, 32),
             .long_compile_factor = 10,
             .least_compile_limit_ns = 8 * kSecond,
@@ -25,11 +26,9 @@ Pace Pace::For(const DeviceDescription& device) {
             .hopeless_factor = 15,
             .least_run_limit_ns = 2 * kSecond / 5};
   }
-  // Drivers of OpenCL compile several times as long as NVRTC.
-  const int64_t least_limit_ns = device.kind == DeviceKind::kCuda ? 3 * kSecond / 2 : 10 * kSecond;
   return {.lookahead = std::clamp(2 * cores, 8, 64),
           .long_compile_factor = 4,
-          .least_compile_limit_ns = least_limit_ns,
+          .least_compile_limit_ns = DriverOf(device.kind).least_compile_limit_ns,
           .most_timed_ns = 5'000'000,
           .hopeless_factor = 30,
           .least_run_limit_ns = kSecond};

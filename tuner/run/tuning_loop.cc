@@ -55,7 +55,7 @@ class TuningRun {
         on_trial_(on_trial),
         cancelled_(cancelled),
         device_(runners.front()->device()),
-        model_(TuningModel(device_)),
+        model_(TuningModel(device_.kind)),
         pace_(Pace::For(device_)),
         lookahead_(options.lookahead > 0 ? options.lookahead : pace_.lookahead),
         runners_(runners.begin(), runners.end()),
@@ -456,7 +456,7 @@ class TuningRun {
   Status MeasureBest() {
     Tell(SearchPhase::kFinals);
     check_ = book_.best().front().measurement.check;
-    const bool tries_nvcc = device_.kind == DeviceKind::kCuda &&
+    const bool tries_nvcc = book_.best().front().kernel.language == Language::kCudaCxx &&
                             budget_.elapsed_ns() >= options_.least_search_for_nvcc_ns;
     const int64_t patience_ns =
         budget_.TimeOfTheEnd() + options_.patience_ns + budget_.elapsed_ns() / kPatiencePart;
@@ -519,18 +519,6 @@ Status Refuted(const std::string& why) {
 }
 
 bool IsRefuted(const Status& status) { return status.GetPayload(kRefuted).has_value(); }
-
-SystemModel TuningModel(const DeviceDescription& device) {
-  switch (device.kind) {
-    case DeviceKind::kOpenCl:
-      return OpenClModel();
-    case DeviceKind::kCuda:
-      return CudaModel();
-    case DeviceKind::kCpu:
-      break;
-  }
-  return OpenMpSimdRegistersModel();
-}
 
 Result<TuningResult> Tune(const Expression& expression, absl::Span<Runner* const> runners,
                           const TuningOptions& options,

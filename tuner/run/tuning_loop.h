@@ -125,9 +125,6 @@ struct TuningProgress {
   int64_t elapsed_ns;
 };
 
-// The system model that kernels for a device are searched in.
-SystemModel TuningModel(const DeviceDescription& device);
-
 // Searches on devices that are alike (one fingerprint), all of them at once (others may join),
 // until `options.abort` holds or `cancelled` becomes true, and gives the best found so far. The
 // time that the measurements at the end need is kept free of a Duration D, and all is over after

@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "absl/strings/str_cat.h"
+#include "core/device/backends.h"
 #include "proto/device_conversion.h"
 
 namespace mdh {
@@ -17,7 +18,13 @@ constexpr const char* kDevices = "devices/";
 constexpr const char* kKnownDevices = "knownDevices/";
 
 bool IsAttachedName(const std::string& text) {
-  static const auto* pattern = new std::regex("cpu(@.*)?|(opencl|cuda)([0-9]+(@.*)?)?");
+  static const auto* pattern = new std::regex([] {
+    std::string kinds;
+    for (const BackendInfo& backend : Backends()) {
+      if (backend.is_attached) absl::StrAppend(&kinds, kinds.empty() ? "" : "|", backend.name);
+    }
+    return absl::StrCat("(", kinds, ")[0-9]*(@.*)?");
+  }());
   return text.starts_with(kDevices) || std::regex_match(text, *pattern);
 }
 

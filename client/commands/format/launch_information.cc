@@ -10,9 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/substitute.h"
 #include "client/text/formatting.h"
 #include "client/text/text_table.h"
 #include "core/base/wrap_lines.h"
+#include "core/device/backends.h"
 #include "core/scalar/scalar_type.h"
 
 namespace mdh {
@@ -75,22 +77,28 @@ Json EntryJson(const v1::Kernel& kernel) {
        {{"bytes", kernel.scratch_bytes()}, {"alignment_bytes", kernel.scratch_alignment_bytes()}}}};
 }
 
-// Libraries are for those who link the object: clang warns of them where nothing is linked.
+// What is known of the kernel's language; of one that a newer daemon has, what is known of C.
+const BackendInfo& KnownBackend(const v1::Kernel& kernel) {
+  const BackendInfo* known = FindBackend(kernel.language());
+  return known == nullptr ? BackendOf(Language::kOpenMpC) : *known;
+}
+
+// Empty where drivers compile when the program is built. Libraries are for those who link the
+// object: clang warns of them where nothing is linked.
 std::string CompileCommand(const std::string& name, const v1::Kernel& kernel) {
-  std::string command = HasLaunches(kernel) ? "nvcc" : kernel.compiler();
+  std::string options;
   for (const std::string& option : kernel.compile_options()) {
-    if (!absl::StartsWith(option, "-l")) absl::StrAppend(&command, " ", option);
+    if (!absl::StartsWith(option, "-l")) absl::StrAppend(&options, " ", option);
   }
-  if (HasLaunches(kernel))
-    return absl::StrCat(command, " -cubin ", name, ".cu -o ", name, ".cubin");
-  return absl::StrCat(command, " -c ", name, ".c -o ", name, ".o");
+  return absl::Substitute(KnownBackend(kernel).compile_command, kernel.compiler(), options, name);
 }
 
 Json CompileJson(const std::string& name, const v1::Kernel& kernel) {
   Json json = {{"compiler", kernel.compiler()},
                {"compile_options", JsonList(kernel.compile_options())}};
-  // OpenCL's drivers compile when the program is built.
-  if (SourceExtension(kernel) != "cl") json["compile_command"] = CompileCommand(name, kernel);
+  if (const std::string command = CompileCommand(name, kernel); !command.empty()) {
+    json["compile_command"] = command;
+  }
   if (!HasLaunches(kernel)) json["threads"] = kernel.threads();
   return json;
 }
@@ -121,7 +129,8 @@ std::string Origin(const v1::GetKernelResponse& response) {
 }
 
 std::string CompileText(const std::string& name, const v1::Kernel& kernel) {
-  if (SourceExtension(kernel) != "cl") return CompileCommand(name, kernel);
+  const std::string command = CompileCommand(name, kernel);
+  if (!command.empty()) return command;
   return absl::StrCat("when the program is built, with ",
                       kernel.compile_options().empty()
                           ? "no options"
@@ -148,8 +157,7 @@ std::string HeadComment(const std::string& name, const v1::GetKernelResponse& re
 }  // namespace
 
 std::string SourceExtension(const v1::Kernel& kernel) {
-  if (kernel.language() == "OpenCL C") return "cl";
-  return kernel.language() == "CUDA C++" ? "cu" : "c";
+  return std::string(KnownBackend(kernel).suffix);
 }
 
 nlohmann::ordered_json LaunchInformation(const std::string& name,

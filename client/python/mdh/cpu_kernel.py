@@ -20,11 +20,9 @@ from . import kernel_cache, kernel_call
 from .arguments import ArgumentCheck
 from .errors import ExpressionError, ResourceExhaustedError, wrong
 from .kernel_cache import default_cache_directory
-from .kernel_file import SourceKernel
+from .kernel_file import OPENMP_C, SourceKernel
 
 __all__ = ["CompiledKernel", "CpuKernel", "default_cache_directory"]
-
-_LANGUAGE = "OpenMP C"
 
 
 class CompiledKernel(SourceKernel, Protocol):
@@ -97,8 +95,8 @@ class CpuKernel:
         compile, with what the compiler wrote, or there is no OpenMP runtime; PermissionDeniedError if
         others could write to the folder; ResourceExhaustedError if the disk is full everywhere.
         """
-        if kernel.language != _LANGUAGE:
-            raise wrong(f"the kernel {kernel.entry} is in {kernel.language}, not in {_LANGUAGE}")
+        if kernel.language != OPENMP_C:
+            raise wrong(f"the kernel {kernel.entry} is in {kernel.language}, not in {OPENMP_C}")
         self.kernel = kernel
         library = kernel_cache.load(kernel, cache_directory, compiler)
         _forking.has_kernels = True

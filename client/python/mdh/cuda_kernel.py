@@ -18,7 +18,7 @@ from typing import Any, Callable, List, Optional, Protocol, Sequence, Tuple
 from .arguments import ArgumentCheck
 from .cuda_driver import CudaDriver
 from .errors import ArgumentValueError, ExpressionError, here, wrong
-from .kernel_file import KernelArgument, KernelLaunch, SourceKernel
+from .kernel_file import CUDA_CXX, KernelArgument, KernelLaunch, SourceKernel
 from .nvrtc import Nvrtc
 
 ALIGNMENT_BYTES = 16  # what the generated code expects of all pointers
@@ -54,8 +54,8 @@ class CudaKernel:
                  driver: Optional[CudaDriver] = None, nvrtc: Optional[Nvrtc] = None):
         """Compiles and loads. Errors: ExpressionError if the kernel is not one in CUDA C++ or does
         not compile; FailedPreconditionError without driver or NVRTC; CudaError."""
-        if kernel.language != "CUDA C++":
-            raise wrong(f"the kernel {kernel.entry} is in {kernel.language}, not in CUDA C++")
+        if kernel.language != CUDA_CXX:
+            raise wrong(f"the kernel {kernel.entry} is in {kernel.language}, not in {CUDA_CXX}")
         self.kernel = kernel
         self._scratch = 0
         self._module = 0

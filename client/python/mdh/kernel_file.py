@@ -10,6 +10,9 @@ from typing import Any, Dict, Protocol, Tuple, Union
 
 from .errors import wrong
 
+# Languages that this package compiles, as the service and files name them.
+OPENMP_C, CUDA_CXX = "OpenMP C", "CUDA C++"
+
 
 @dataclass(frozen=True)
 class KernelArgument:
@@ -47,7 +50,7 @@ class SourceKernel(Protocol):
 
 @dataclass(frozen=True)
 class KernelLaunch:
-    """How one function of a kernel in OpenCL C or CUDA C++ is launched."""
+    """How one function of a kernel of blocks of threads is launched."""
 
     function: str
     grid: Tuple[int, ...]  # blocks in x, y, z
@@ -63,7 +66,7 @@ class KernelFile:
     """A kernel of launches, read from files."""
 
     entry: str
-    language: str  # "OpenCL C" or "CUDA C++"
+    language: str  # "OpenCL C", CUDA_CXX, ...
     source: str
     arguments: Tuple[KernelArgument, ...]  # inputs, then outputs
     compile_options: Tuple[str, ...]

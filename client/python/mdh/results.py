@@ -195,7 +195,7 @@ class Kernel(Shown):
 
     name: str  # "kernels/{id}"; empty: it was not measured
     entry: str  # C identifier of the function
-    language: str  # "OpenMP C", "OpenCL C" or "CUDA C++"
+    language: str  # "OpenMP C", "OpenCL C", "CUDA C++", ...
     source: str
     header: str
     arguments: Tuple[KernelArgument, ...]  # inputs, then outputs

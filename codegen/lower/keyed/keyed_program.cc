@@ -22,7 +22,7 @@ class KeyedProgramBuilder {
  public:
   KeyedProgramBuilder(const LowLevelExpression& low_level, const DeviceDescription& device,
                       KeyedForm form)
-      : context_(low_level, OptimizedNestPlan(low_level), HasRegisters(device)),
+      : context_(low_level, OptimizedNestPlan(low_level), device.features),
         keyed_(low_level.parameters().keyed),
         form_(std::move(form)),
         cut_(CutByKey(expression(), form_, keyed_)),

@@ -6,12 +6,8 @@
 
 namespace mdh {
 
-bool HasRegisters(const DeviceDescription& device) {
-  return device.kind != DeviceKind::kCpu && device.blocks.registers_per_thread > 0;
-}
-
 std::vector<KernelArgument> NestArguments(const LowLevelExpression& low_level) {
-  const NestContext context(low_level, {}, false);
+  const NestContext context(low_level, {}, {});
   const Expression& e = low_level.given();
   std::vector<KernelArgument> arguments;
   for (size_t b = 0; b < e.inputs().size(); ++b) {

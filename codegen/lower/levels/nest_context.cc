@@ -6,11 +6,12 @@
 
 namespace mdh {
 
-NestContext::NestContext(const LowLevelExpression& low_level, NestPlan plan, bool unrolls)
+NestContext::NestContext(const LowLevelExpression& low_level, NestPlan plan,
+                         const DeviceFeatures& features)
     : low_level_(low_level),
       plan_(std::move(plan)),
       shape_(low_level.expression(), low_level.model(), low_level.parameters()),
-      unrolls_(unrolls),
+      features_(features),
       is_whole_(low_level.expression().rank(), false) {
   for (const char* reserved : {"tid", "thread", "threads", "scratch", "part", "slot"}) {
     names_.Reserve(reserved);

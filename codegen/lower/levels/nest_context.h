@@ -15,8 +15,8 @@ namespace mdh {
 // Refers to `low_level`. Names are unique within the program that is built.
 class NestContext {
  public:
-  // `unrolls`: private arrays are registers, so that loops over them must be unrolled.
-  NestContext(const LowLevelExpression& low_level, NestPlan plan, bool unrolls);
+  // `features`: of the device.
+  NestContext(const LowLevelExpression& low_level, NestPlan plan, const DeviceFeatures& features);
 
   const LowLevelExpression& low_level() const { return low_level_; }
   const Expression& expression() const { return low_level_.expression(); }
@@ -28,7 +28,9 @@ class NestContext {
   bool has_blocks() const { return low_level_.model().memory == MemoryKind::kExplicit; }
   int64_t threads() const { return has_blocks() ? shape_.ThreadsPerBlock() : 1; }
   bool is_sequential(int n) const { return !shape_.is_parallel(n) && level(n).parts > 1; }
-  bool unrolls() const { return unrolls_; }
+  const DeviceFeatures& features() const { return features_; }
+  // Private arrays are registers, so that loops over them must be unrolled.
+  bool unrolls() const { return features_.private_registers; }
   NumericsPolicy numerics() const { return low_level_.parameters().numerics; }
 
   // "k on DEV: 4 parts of 8 points."
@@ -66,7 +68,7 @@ class NestContext {
   const LowLevelExpression& low_level_;
   NestPlan plan_;
   NestShape shape_;
-  const bool unrolls_;
+  const DeviceFeatures features_;
   NameAllocator names_;
   std::vector<std::string> variables_;
   std::vector<std::string> index_names_, input_names_, output_names_;

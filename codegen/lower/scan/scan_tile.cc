@@ -41,7 +41,7 @@ ScanTile::ScanTile(NestContext& context, const ScanNames& names, const Options& 
       lines_(options.lines),
       cut_(options.cut),
       from_end_(options.from_end),
-      shuffles_(DeviceKindOf(context.low_level().model()) == DeviceKind::kCuda),
+      shuffles_(context.features().shuffles_up),
       threads_(cut_.lines * cut_.line_threads()) {
   for (const TypedName& result : context.expression().function().results()) {
     types_.push_back(RegisterType(result.type));

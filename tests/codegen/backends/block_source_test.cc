@@ -58,7 +58,7 @@ TEST(BlockSourceTest, FigureForCuda) {
   const Result<Kernel> kernel = Generate(MatMul(16, 1000, 2048), Figure("tvm_cuda"));
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   ExpectGoldenFile("tvm_matmul.cu", kernel->source);
-  EXPECT_EQ(kernel->language, "CUDA C++");
+  EXPECT_EQ(kernel->language, Language::kCudaCxx);
   EXPECT_EQ(kernel->entry, "mdh_matmul");
   EXPECT_THAT(kernel->compile_options, ElementsAre("--std=c++17", "--fmad=true"));
   EXPECT_EQ(kernel->launches.size(), static_cast<size_t>(kernel->stages));
@@ -68,7 +68,7 @@ TEST(BlockSourceTest, FigureForOpenCl) {
   const Result<Kernel> kernel = Generate(MatMul(16, 1000, 2048), Figure("tvm_opencl"));
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   ExpectGoldenFile("tvm_matmul.cl", kernel->source);
-  EXPECT_EQ(kernel->language, "OpenCL C");
+  EXPECT_EQ(kernel->language, Language::kOpenClC);
   EXPECT_THAT(kernel->compile_options,
               ElementsAre("-cl-std=CL1.2", "-cl-fp32-correctly-rounded-divide-sqrt"));
 }

@@ -28,6 +28,13 @@ using ::testing::Not;
 
 DeviceDescription Gpu() { return *DescribeCudaArchitecture(90); }
 
+DeviceDescription GpuUnder(DeviceKind kind) {
+  DeviceDescription device = Gpu();
+  device.kind = kind;
+  device.features = FeaturesOf(device);
+  return device;
+}
+
 Expression MatMul() { return Shipped("matmul.mdh", {{"I", "256"}, {"J", "256"}, {"K", "256"}}); }
 
 // Blocks of 64 x 64 results, 4 x 8 of them per thread, 16 points of the reduction at a time, which
@@ -415,8 +422,7 @@ TEST(BlockMovesTest, ChangeHowBlocksCombineWhereTheyDo) {
   other.combine_blocks = CombineBlocks::kPartials;
   EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(Skinny()), Contains(other));
   EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(other), Contains(Skinny()));
-  DeviceDescription opencl = Gpu();
-  opencl.kind = DeviceKind::kOpenCl;
+  const DeviceDescription opencl = GpuUnder(DeviceKind::kOpenCl);
   EXPECT_THAT(BlockMoves(matmul, opencl).Neighbours(other), Not(Contains(Skinny())));
 }
 
@@ -430,8 +436,7 @@ TEST(BlockMovesTest, CopiesBecomeAsynchronousWhereTheDeviceHasThat) {
   };
   EXPECT_THAT(neighbours(Gpu(), design), Contains(asynchronous));
   EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(design), Not(Contains(asynchronous)));
-  DeviceDescription opencl = Gpu();
-  opencl.kind = DeviceKind::kOpenCl;
+  const DeviceDescription opencl = GpuUnder(DeviceKind::kOpenCl);
   EXPECT_THAT(neighbours(opencl, design), Not(Contains(asynchronous)));
   // And back.
   const std::vector<BlockDesign> all = neighbours(Gpu(), asynchronous);
@@ -464,6 +469,7 @@ TEST(BlockMovesTest, ChangeTilesOfLanesAndLoseThoseThatSayNothing) {
   EXPECT_THAT(moves.Neighbours(tiled), Contains(narrow));
   DeviceDescription without = Gpu();
   without.blocks.warp_size = 1;
+  without.features = FeaturesOf(without);
   EXPECT_THAT(BlockMoves(matmul, without).Neighbours(Tiled()), Not(Contains(other)));
   std::set<std::string> texts;
   const std::vector<BlockDesign> all = moves.Neighbours(tiled);
@@ -481,8 +487,7 @@ TEST(BlockMovesTest, ChangeHowManyBlocksAreResidentIfAskedFor) {
   EXPECT_THAT(moves.Neighbours(two), AllOf(Contains(one), Contains(three), Not(Contains(none))));
   EXPECT_THAT(moves.Neighbours(none), Contains(one));
   EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(none), Not(Contains(one)));
-  DeviceDescription opencl = Gpu();
-  opencl.kind = DeviceKind::kOpenCl;
+  const DeviceDescription opencl = GpuUnder(DeviceKind::kOpenCl);
   EXPECT_THAT(BlockMoves(matmul, opencl, {.resident_blocks = true}).Neighbours(none),
               Not(Contains(one)));
 }
@@ -535,8 +540,7 @@ TEST(BlockMovesTest, ChangeWhichLaunchesBeginEarlyIfAskedFor) {
   EXPECT_THAT(moves.Neighbours(stages), AllOf(Contains(calls), Contains(none)));
   EXPECT_THAT(moves.Neighbours(none), AllOf(Contains(calls), Contains(stages)));
   EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(stages), Not(Contains(calls)));
-  DeviceDescription opencl = Gpu();
-  opencl.kind = DeviceKind::kOpenCl;
+  const DeviceDescription opencl = GpuUnder(DeviceKind::kOpenCl);
   EXPECT_THAT(BlockMoves(matmul, opencl, {.early_launches = true}).Neighbours(stages),
               Not(Contains(calls)));
 }
@@ -572,8 +576,7 @@ TEST(BlockCandidatesTest, SomeAreWithAsynchronousCopies) {
   EXPECT_GT(with, 0);
   EXPECT_LT(with, 40);
   EXPECT_EQ(count(Gpu(), {.count = 40}), 0);
-  DeviceDescription opencl = Gpu();
-  opencl.kind = DeviceKind::kOpenCl;
+  const DeviceDescription opencl = GpuUnder(DeviceKind::kOpenCl);
   EXPECT_EQ(count(opencl, {.count = 40, .async_copies = true}), 0);
 }
 
@@ -603,8 +606,7 @@ TEST(BlockCandidatesTest, AreValidDifferentAndOrderedForAllShippedExpressions) {
 TEST(BlockCandidatesTest, TheFirstOneIsTheDefault) {
   const Expression matmul = MatMul();
   for (const SystemModel& model : {CudaModel(), OpenClModel()}) {
-    DeviceDescription device = Gpu();
-    device.kind = DeviceKindOf(model);
+    const DeviceDescription device = GpuUnder(model.kind);
     const std::vector<BlockCandidate> candidates = BlockCandidates(matmul, model, device, {});
     ASSERT_EQ(candidates.size(), 1u);
     EXPECT_EQ(DefaultParameters(matmul, model, device), candidates[0].parameters);
@@ -619,8 +621,7 @@ TEST(BlockCandidatesTest, BlocksCombineByAtomicsWhereTheModelSaysSo) {
   ASSERT_FALSE(candidates.empty());
   EXPECT_EQ(candidates[0].parameters.combine_blocks, CombineBlocks::kAtomics)
       << ToString(matmul, candidates[0].design);
-  DeviceDescription opencl = Gpu();
-  opencl.kind = DeviceKind::kOpenCl;
+  const DeviceDescription opencl = GpuUnder(DeviceKind::kOpenCl);
   for (const BlockCandidate& c : BlockCandidates(matmul, OpenClModel(), opencl, {.count = 10})) {
     EXPECT_EQ(c.parameters.combine_blocks, CombineBlocks::kPartials);
   }
@@ -630,6 +631,7 @@ TEST(BlockCandidatesTest, ThereAreNoneForDevicesThatTheModelDoesNotKnow) {
   DeviceDescription device = Gpu();
   EXPECT_TRUE(BlockCandidates(MatMul(), CudaWarpModel(), device, {}).empty());
   device.blocks.warp_size = 1;
+  device.features = FeaturesOf(device);
   EXPECT_TRUE(BlockCandidates(MatMul(), CudaModel(), device, {}).empty());
 }
 

@@ -65,6 +65,7 @@ DeviceDescription OpenClCpu() {
   device.blocks.warp_size = 1;
   device.blocks.shared_bytes_per_block = 1 << 20;
   device.blocks.memory_bytes = kLargest;
+  device.features = FeaturesOf(device);
   return device;
 }
 
@@ -78,6 +79,7 @@ std::vector<Target> Targets() {
   const DeviceDescription gpu = *DescribeCudaArchitecture(90);
   DeviceDescription opencl_gpu = gpu;
   opencl_gpu.kind = DeviceKind::kOpenCl;
+  opencl_gpu.features = FeaturesOf(opencl_gpu);
   return {{"OpenMP", OpenMpModel(), Cpu()},
           {"OpenMP with level 3", OpenMpL3Model(), Cpu()},
           {"OpenMP with registers", OpenMpSimdRegistersModel(), Cpu()},

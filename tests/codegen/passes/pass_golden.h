@@ -8,6 +8,7 @@
 
 #include "codegen/program/loop_program_text.h"
 #include "tests/codegen/golden_file.h"
+#include "tests/codegen/index_variable.h"
 #include "tests/codegen/passes/pass_evaluator.h"
 
 namespace mdh {
@@ -36,7 +37,6 @@ inline void ExpectSameResults(const LoopProgram& before, const LoopProgram& afte
 
 // ---- Programs written briefly ----
 
-inline Index Var(const std::string& name) { return Index::Variable(name); }
 inline std::shared_ptr<const Block> Body(Block block) {
   return std::make_shared<const Block>(std::move(block));
 }

@@ -160,19 +160,26 @@ TEST(DialectTest, AtomicAdditionsBesideOthers) {
   EXPECT_THAT(prelude.ToString(), HasSubstr("int mdh_add_i32(int a, int b)"));
 }
 
-// What Validate lets pass is what the languages have.
-TEST(DialectTest, AtomicAdditionsOfTheDevicesThatHaveThem) {
-  const auto has_some = [](const DeviceDescription& device) {
-    bool found = false;
-    for (const ScalarTypeInfo& info : AllScalarTypes()) found |= HasAtomicAdd(device, info.type);
-    return found;
-  };
-  DeviceDescription device = *DescribeCudaArchitecture(90);
-  EXPECT_EQ(CudaCxx().adds_atomically(), has_some(device));
-  device.kind = DeviceKind::kOpenCl;
-  EXPECT_EQ(OpenClC().adds_atomically(), has_some(device));
-  device.kind = DeviceKind::kCpu;
-  EXPECT_EQ(GnuC().adds_atomically(), has_some(device));
+// What the table of targets claims for devices is what the languages have.
+TEST(DialectTest, FeaturesOfTheTargetsAreThoseOfTheLanguages) {
+  DeviceDescription gpu = *DescribeCudaArchitecture(90);
+  for (const BackendInfo& backend : Backends()) {
+    gpu.kind = backend.kind;
+    gpu.features = FeaturesOf(gpu);
+    const CDialect& dialect = DialectOf(gpu);
+    SCOPED_TRACE(std::string(backend.name));
+    EXPECT_EQ(dialect.has_blocks(), backend.has_blocks);
+    EXPECT_EQ(dialect.adds_atomically(), gpu.features.atomic_additions);
+    EXPECT_EQ(dialect.adds_atomically(), HasAtomicAdd(gpu, ScalarType::kFloat32));
+    EXPECT_EQ(dialect.combines_atomically(), gpu.features.atomics_32);
+    EXPECT_EQ(dialect.has_shuffles(), gpu.features.shuffles_down);
+    EXPECT_EQ(!dialect.shuffle_up.empty(), gpu.features.shuffles_up);
+    EXPECT_EQ(dialect.has_async_copies(), gpu.features.async_copies);
+    EXPECT_EQ(dialect.has_resident_blocks(), gpu.features.resident_blocks);
+    EXPECT_EQ(!dialect.is_last.empty(), gpu.features.last_block);
+    EXPECT_EQ(dialect.has_clusters(), gpu.features.clusters);
+    EXPECT_EQ(dialect.overlaps_stages(), gpu.features.early_launches);
+  }
 }
 
 // What the prelude defines for it, and the statement; to an array in shared memory.
@@ -234,22 +241,19 @@ TEST(DialectTest, CombinationsByCompareAndSwap) {
   EXPECT_LT(max.find("float mdh_max_f32(float a, float b)"), max.find("void mdh_combine_max_f32("));
 }
 
-// What Validate lets pass is what the languages have.
 TEST(DialectTest, AtomicCombinationsOfTheDevicesThatHaveThem) {
   using Kind = PointWiseKind;
-  const auto has = [](DeviceKind device, Kind kind, ScalarType type) {
-    return HasAtomicCombination(device, kind, type);
-  };
-  EXPECT_EQ(GnuC().combines_atomically(), has(DeviceKind::kCpu, Kind::kAdd, ScalarType::kInt32));
-  EXPECT_EQ(OpenClC().combines_atomically(),
-            has(DeviceKind::kOpenCl, Kind::kAdd, ScalarType::kInt32));
-  EXPECT_EQ(CudaCxx().combines_atomically(),
-            has(DeviceKind::kCuda, Kind::kAdd, ScalarType::kInt32));
-  EXPECT_TRUE(has(DeviceKind::kCuda, Kind::kMul, ScalarType::kFloat64));
-  EXPECT_FALSE(has(DeviceKind::kOpenCl, Kind::kAdd, ScalarType::kFloat64));
-  EXPECT_FALSE(has(DeviceKind::kCuda, Kind::kAdd, ScalarType::kFloat16));
-  EXPECT_FALSE(has(DeviceKind::kCuda, Kind::kOr, ScalarType::kBool));
-  EXPECT_FALSE(has(DeviceKind::kCuda, Kind::kCustom, ScalarType::kInt32));
+  const DeviceDescription cuda = *DescribeCudaArchitecture(90), cpu;
+  DeviceDescription opencl = cuda;
+  opencl.kind = DeviceKind::kOpenCl;
+  opencl.features = FeaturesOf(opencl);
+  EXPECT_FALSE(HasAtomicCombination(cpu, Kind::kAdd, ScalarType::kInt32));
+  EXPECT_TRUE(HasAtomicCombination(opencl, Kind::kAdd, ScalarType::kInt32));
+  EXPECT_TRUE(HasAtomicCombination(cuda, Kind::kMul, ScalarType::kFloat64));
+  EXPECT_FALSE(HasAtomicCombination(opencl, Kind::kAdd, ScalarType::kFloat64));
+  EXPECT_FALSE(HasAtomicCombination(cuda, Kind::kAdd, ScalarType::kFloat16));
+  EXPECT_FALSE(HasAtomicCombination(cuda, Kind::kOr, ScalarType::kBool));
+  EXPECT_FALSE(HasAtomicCombination(cuda, Kind::kCustom, ScalarType::kInt32));
 }
 
 TEST(DialectTest, TablesOfKeys) {
@@ -354,7 +358,7 @@ TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
 TEST(BlockUnitTest, OpenCl) {
   const Kernel kernel = BlockKernel(OpenClC(), {}, false);
   ExpectGoldenFile("tiles.cl", kernel.source);
-  EXPECT_EQ(kernel.language, "OpenCL C");
+  EXPECT_EQ(kernel.language, Language::kOpenClC);
   EXPECT_EQ(kernel.scratch_bytes, 128);
   EXPECT_FALSE(kernel.launches[1].starts_early);
 }

@@ -16,7 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "codegen/backends/backends.h"
 #include "codegen/choose/default_parameters.h"
-#include "codegen/program/kernel.h"
+#include "codegen/generate_kernel.h"
 #include "core/base/identifier.h"
 #include "core/text/parser.h"
 #include "tests/error_message.h"
@@ -139,13 +139,11 @@ std::vector<Expression> ExpressionsWith(const std::set<std::string>& names) {
 }
 
 std::string SourceFor(const Expression& expression, const SystemModel& model,
-                      Result<Kernel> (*generate)(const LowLevelExpression&,
-                                                 const DeviceDescription&),
                       const DeviceDescription& device) {
   const auto low = Lower(expression, model, device, DefaultParameters(expression, model, device));
   EXPECT_TRUE(low.ok()) << low.status();
   if (!low.ok()) return "";
-  const Result<Kernel> kernel = generate(*low, device);
+  const Result<Kernel> kernel = GenerateKernel(*low, device);
   EXPECT_TRUE(kernel.ok()) << kernel.status();
   return kernel.ok() ? kernel->source : "";
 }
@@ -160,6 +158,7 @@ void ExpectCompiles(const std::string& source, const std::string& file,
 DeviceDescription Gpu(DeviceKind kind) {
   DeviceDescription device = *DescribeCudaArchitecture(90);
   device.kind = kind;
+  device.features = FeaturesOf(device);
   return device;
 }
 
@@ -175,7 +174,7 @@ TEST(ReservedNamesTest, AreNamesInC) {
   device.l3_bytes = 8 << 20;
   device.compiler = "gcc";
   for (const Expression& expression : ExpressionsWith(names)) {
-    ExpectCompiles(SourceFor(expression, OpenMpSimdRegistersModel(), &GenerateOpenMp, device),
+    ExpectCompiles(SourceFor(expression, OpenMpSimdRegistersModel(), device),
                    "names.c", "gcc -std=gnu17 -fopenmp -mavx2 -Wno-psabi -fsyntax-only");
   }
 }
@@ -183,7 +182,7 @@ TEST(ReservedNamesTest, AreNamesInC) {
 TEST(ReservedNamesTest, AreNamesInOpenCl) {
   if (OutputOf("clang --version 2>/dev/null").empty()) GTEST_SKIP() << "there is no clang";
   for (const Expression& expression : ExpressionsWith(NamesOfHeaders())) {
-    ExpectCompiles(SourceFor(expression, OpenClModel(), &GenerateOpenCl, Gpu(DeviceKind::kOpenCl)),
+    ExpectCompiles(SourceFor(expression, OpenClModel(), Gpu(DeviceKind::kOpenCl)),
                    "names.cl",
                    "clang -cl-std=CL3.0 -Xclang -finclude-default-header -target spir64 "
                    "-fsyntax-only -w");
@@ -195,7 +194,7 @@ TEST(ReservedNamesTest, AreNamesInCudaOfNvrtc) {
   if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
   for (const Expression& expression : ExpressionsWith(NamesOfHeaders())) {
     const std::string source =
-        SourceFor(expression, CudaModel(), &GenerateCuda, Gpu(DeviceKind::kCuda));
+        SourceFor(expression, CudaModel(), Gpu(DeviceKind::kCuda));
     EXPECT_EQ(ErrorMessage(nvrtc->Compile(source, "names.cu", 90, {"--std=c++17"})), "no error");
   }
 }

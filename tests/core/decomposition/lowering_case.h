@@ -23,14 +23,15 @@ inline Expression MatMul(int64_t i, int64_t j, int64_t k) {
 
 // A device that models of the kind are for.
 inline DeviceDescription DeviceFor(const SystemModel& model) {
-  if (DeviceKindOf(model) == DeviceKind::kCpu) return {};
+  if (model.kind == DeviceKind::kCpu) return {};
   DeviceDescription device = *DescribeCudaArchitecture(80);
-  device.kind = DeviceKindOf(model);
+  device.kind = model.kind;
   if (device.kind == DeviceKind::kOpenCl) {  // a CPU
     device.blocks.warp_size = 1;
     device.blocks.registers_per_thread = 0;
     device.blocks.registers_per_block = 0;
   }
+  device.features = FeaturesOf(device);
   return device;
 }
 

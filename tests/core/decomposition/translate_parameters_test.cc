@@ -21,6 +21,7 @@ class TranslateParametersTest : public ::testing::Test {
   TranslateParametersTest() : opencl_(cuda_) {
     opencl_.kind = DeviceKind::kOpenCl;
     opencl_.isa = "OpenCL 3.0 CUDA";
+    opencl_.features = FeaturesOf(opencl_);
     parameters_.system_model = "CUDA";
     parameters_.tile = {{32, 32, 32}, {32, 32, 8}, {4, 4, 8}, {4, 4, 8}, {1, 1, 1}};
     parameters_.phase.order = NestedOrder({{0, 1, 2}, {0, 1, 2}, {0, 1, 2}, {0, 1, 2}, {0, 1, 2}});

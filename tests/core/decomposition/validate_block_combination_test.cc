@@ -55,7 +55,7 @@ TEST_F(BlockCombinationTest, BlocksCombineByAtomicsOnlyWhereTheOrderIsFreeAndThe
   expression_ = RowsOf("fp32", "fp32", "+");
   device_ = DeviceFor(OpenClModel());
   EXPECT_EQ(ErrorOf(Atomics(Rows("OpenCL"))),
-            "blocks that combine by atomics: only NVIDIA's devices add atomically");
+            "blocks that combine by atomics: the device does not add atomically");
   device_ = DeviceFor(CudaModel());
   for (const std::string policy : {"exact", "tree"}) {
     EXPECT_EQ(AtomicsObstacle(expression_, device_, *ParseNumericsPolicy(policy)),
@@ -98,7 +98,11 @@ TEST_F(BlockCombinationTest, BlocksCombineTheirResultsThemselves) {
     EXPECT_EQ(ErrorOf(Cooperating(Rows("CUDA"), how)), "no error");
     device_ = DeviceFor(OpenClModel());
     EXPECT_EQ(ErrorOf(Cooperating(Rows("OpenCL"), how)),
-              name + "only blocks of CUDA devices do so");
+              name + (how == "cluster"
+                          ? "the device has no clusters of blocks (CUDA's have them from compute "
+                            "capability 9.0 on)"
+                          : "the last block does not see what others have written on this "
+                            "device"));
     device_ = *DescribeCudaArchitecture(90);
     EXPECT_EQ(
         CooperationObstacle(expression_, device_, NumericsPolicy::kFixedTree,
@@ -135,7 +139,8 @@ TEST_F(BlockCombinationTest, ClustersHaveFewBlocksAndAxesOfTheirOwn) {
   DeviceDescription older = *DescribeCudaArchitecture(80);
   EXPECT_EQ(CooperationObstacle(expression_, older, NumericsPolicy::kReassociate,
                                 CombineBlocks::kCluster),
-            "devices have clusters from compute capability 9.0 on");
+            "the device has no clusters of blocks (CUDA's have them from compute capability 9.0 "
+            "on)");
   EXPECT_EQ(CooperationObstacle(expression_, older, NumericsPolicy::kReassociate,
                                 CombineBlocks::kLastBlock),
             "");

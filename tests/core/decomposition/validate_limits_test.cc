@@ -15,6 +15,7 @@ TEST_F(ModelTest, DeviceOfTheModel) {
   EXPECT_EQ(Error([](auto& p) { p.system_model = "OpenCL"; }),
             "they are for model OpenCL, not for CUDA");
   device_.kind = DeviceKind::kOpenCl;
+  device_.features = FeaturesOf(device_);
   EXPECT_EQ(Error([](auto&) {}),
             "model CUDA is for devices of kind CUDA, the device is of kind OpenCL");
   device_ = {};
@@ -73,6 +74,7 @@ TEST_F(ModelTest, ShufflesStayWithinWarps) {
   EXPECT_EQ(ErrorOf(Shuffled(64, 64, 1)),
             "shuffles (R3) over level (3,3): 64 parts are no power of two <= 32, the warp size");
   device_.blocks.warp_size = 1;
+  device_.features = FeaturesOf(device_);
   EXPECT_EQ(ErrorOf(Shuffled(64, 8, 16)),
             "THR combine in DM/SM (R3, appendix C.1): 8 parts of level (3,3) along reduced "
             "dimension k combine in RM");
@@ -98,6 +100,7 @@ TEST_F(ModelTest, TilesOfLanesDivideWarpsAndThreads) {
             }),
             "lanes=8x4x1: phases are set apart");
   device_.blocks.warp_size = 1;
+  device_.features = FeaturesOf(device_);
   EXPECT_EQ(error({8, 4, 1}), "lanes=8x4x1: such a tile does not divide 1, the warp size");
 }
 
@@ -159,7 +162,8 @@ TEST_F(ModelTest, EmptyPartsNeedAnIdentity) {
 }
 
 TEST_F(ModelTest, ModelsNeedCores) {
-  const SystemModel model{"memory", {{"DEV", LayerRole::kMemory, "DM"}}, MemoryKind::kExplicit};
+  const SystemModel model{
+      "memory", {{"DEV", LayerRole::kMemory, "DM"}}, MemoryKind::kExplicit, {}, DeviceKind::kCuda};
   TuningParameters p;
   p.system_model = "memory";
   p.tile = {{1, 1, 1}};

@@ -192,6 +192,7 @@ TEST_F(CopiesTest, DevicesWithAsynchronousCopies) {
   };
   EXPECT_EQ(Error(asynchronous), "no error");
   device_.isa = "sm_75";
+  device_.features = FeaturesOf(device_);
   EXPECT_EQ(Error(asynchronous),
             "asynchronous copy of A: NVIDIA A100 has none, which CUDA has from compute capability "
             "8.0 on");

@@ -5,7 +5,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/decomposition/constraints.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "tests/error_message.h"
@@ -53,7 +52,7 @@ TEST(SystemModelTest, ModelsAreFoundByName) {
   EXPECT_EQ(SystemModelNamed("Cuda").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ErrorMessage(SystemModelNamed("Cuda")),
             "there is no system model 'Cuda'; there are 'OpenMP', 'OpenMP+L3', 'OpenMP+L3+SIMD', "
-            "'OpenMP+SIMD+RM', 'CUDA', 'CUDA+WRP', 'OpenCL', 'Multi-GPU'");
+            "'OpenMP+SIMD+RM', 'CUDA', 'CUDA+WRP', 'OpenCL', 'Multi-GPU', 'HIP'");
 }
 
 TEST(SystemModelTest, RegionsAreThoseOfTheMemoryLayers) {
@@ -75,10 +74,11 @@ TEST(SystemModelTest, DimensionsArePrintedAsInTheProgrammingModel) {
 }
 
 TEST(SystemModelTest, ModelsAreForOneKindOfDevice) {
-  EXPECT_EQ(DeviceKindOf(OpenMpModel()), DeviceKind::kCpu);
-  EXPECT_EQ(DeviceKindOf(OpenClModel()), DeviceKind::kOpenCl);
-  EXPECT_EQ(DeviceKindOf(CudaWarpModel()), DeviceKind::kCuda);
-  EXPECT_EQ(DeviceKindOf(MultiGpuModel()), DeviceKind::kCuda);
+  EXPECT_EQ(OpenMpModel().kind, DeviceKind::kCpu);
+  EXPECT_EQ(OpenClModel().kind, DeviceKind::kOpenCl);
+  EXPECT_EQ(CudaWarpModel().kind, DeviceKind::kCuda);
+  EXPECT_EQ(MultiGpuModel().kind, DeviceKind::kCuda);
+  EXPECT_EQ(TuningModel(DeviceKind::kHip).kind, DeviceKind::kHip);
 }
 
 TEST(DeviceDescriptionTest, ThisMachineIsPlausible) {
@@ -132,24 +132,16 @@ TEST(DeviceDescriptionTest, ComputeCapabilityOfDevicesUnderCuda) {
   EXPECT_EQ(ComputeCapability(device), 0);
 }
 
-// What an OpenCL device has is in its isa only if its compiler takes PTX.
+// It is in the isa only if the compiler takes PTX.
 TEST(DeviceDescriptionTest, ComputeCapabilityOfDevicesUnderOpenCl) {
   DeviceDescription device = *DescribeCudaArchitecture(90);
   device.kind = DeviceKind::kOpenCl;
   for (const char* isa : {"sm_90", "OpenCL 3.0 CUDA", "OpenCL 3.0 PoCL sm_", ""}) {
     device.isa = isa;
     EXPECT_EQ(ComputeCapability(device), 0) << isa;
-    EXPECT_FALSE(HasShuffles(device));
-    EXPECT_FALSE(HasAsyncCopies(device));
-    EXPECT_FALSE(HasAtomicAdd(device, ScalarType::kFloat32));
   }
   device.isa = "OpenCL 3.0 CUDA sm_90";
   EXPECT_EQ(ComputeCapability(device), 90);
-  EXPECT_TRUE(HasShuffles(device));
-  EXPECT_TRUE(HasAsyncCopies(device));
-  EXPECT_TRUE(HasAtomicAdd(device, ScalarType::kFloat32));
-  device.isa = "OpenCL 3.0 CUDA sm_75";
-  EXPECT_FALSE(HasAsyncCopies(device));
   device.kind = DeviceKind::kCpu;
   EXPECT_EQ(ComputeCapability(device), 0);
 }
@@ -231,6 +223,7 @@ TEST(DeviceDescriptionTest, DescriptionsOfGpusAreChecked) {
               d.kind = DeviceKind::kOpenCl;
               b.registers_per_thread = 0;
               b.registers_per_block = 0;
+              d.features = FeaturesOf(d);
             }),
             "");
 }

@@ -17,7 +17,7 @@ TEST(KnownDevices, EveryFileDescribesADevice) {
   std::map<std::string, v1::DeviceDescription> by_name;
   for (const v1::KnownDevice& device : *devices) by_name[device.name()] = device.description();
   EXPECT_EQ(by_name.size(), devices->size());
-  for (const char* name : {"h100", "h200", "a100-40gb", "rtx4090", "rtx3090", "l4", "t4",
+  for (const char* name : {"h100", "h200", "a100-40gb", "rtx4090", "rtx3090", "l4", "t4", "mi250",
                            "xeon-8380", "epyc-7763", "epyc-9654", "graviton3"}) {
     EXPECT_TRUE(by_name.contains(std::string("knownDevices/") + name)) << name;
   }
@@ -38,6 +38,30 @@ TEST(KnownDevices, AgreeWithTheLimitsOfTheirArchitecture) {
     EXPECT_EQ(known.blocks.max_grid, architecture.blocks.max_grid) << device.name();
     EXPECT_EQ(known.blocks.registers_per_block, architecture.blocks.registers_per_block);
   }
+}
+
+// Files need not say what follows from the architecture, and may take it away.
+TEST(KnownDevices, FeaturesFollowFromTheArchitecture) {
+  const auto devices = ReadKnownDevices(KnownDeviceFiles());
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  for (const v1::KnownDevice& device : *devices) {
+    const DeviceDescription known = *FromProto(device.description());
+    EXPECT_EQ(known.features, FeaturesOf(known)) << device.name();
+  }
+  const auto device = [](const std::string& features) {
+    std::string json;
+    for (const KnownDeviceFile& file : KnownDeviceFiles()) {
+      if (file.name == "h100") json = file.json;
+    }
+    const std::string with = "{\"features\": " + features + "," + json.substr(json.find('{') + 1);
+    return ReadKnownDevices({{"mine", with}});
+  };
+  const auto without = device(R"({"clusters": false})");
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_FALSE(FromProto((*without)[0].description())->features.clusters);
+  EXPECT_TRUE(FromProto((*without)[0].description())->features.async_copies);
+  EXPECT_THAT(std::string(device(R"({"matrices": true})").status().message()),
+              HasSubstr("mine.json: "));
 }
 
 TEST(KnownDevices, AWrongFileIsNamed) {

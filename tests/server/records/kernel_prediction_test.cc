@@ -23,6 +23,7 @@ DeviceDescription UnderOpenCl(int architecture) {
   device.kind = DeviceKind::kOpenCl;
   device.blocks.shared_bytes_per_block = 48 << 10;
   device.isa = "OpenCL 3.0";
+  device.features = FeaturesOf(device);
   return device;
 }
 

@@ -149,7 +149,7 @@ TEST(MdhSpaceAtomicsTest, AreInTheSpacesOfCuda) {
     where f(x) -> y { y = x })");
   for (const SpaceBackend& target : SpaceBackends()) {
     const int samples = AtomicSamples(sums, target);
-    if (DeviceKindOf(target.model) == DeviceKind::kCuda) {
+    if (target.model.kind == DeviceKind::kCuda) {
       EXPECT_GT(samples, kSamples / 10) << target.name;
       EXPECT_LT(samples, kSamples) << target.name;
     } else {

@@ -37,10 +37,12 @@ inline DeviceDescription CpuForSpaces() {
 inline DeviceDescription OpenClForSpaces(bool is_gpu) {
   DeviceDescription device = *DescribeCudaArchitecture(80);
   device.kind = DeviceKind::kOpenCl;
-  if (is_gpu) return device;
-  device.blocks.warp_size = 1;
-  device.blocks.registers_per_thread = 0;
-  device.blocks.registers_per_block = 0;
+  if (!is_gpu) {
+    device.blocks.warp_size = 1;
+    device.blocks.registers_per_thread = 0;
+    device.blocks.registers_per_block = 0;
+  }
+  device.features = FeaturesOf(device);
   return device;
 }
 

@@ -143,6 +143,7 @@ Result<DeviceDescription> Describe(const CudaDriver& driver, int device, int cap
   b.registers_per_block = read(cuda::kRegistersPerBlock);
   b.memory_bytes = static_cast<int64_t>(memory);
   MDH_RETURN_IF_ERROR(read.status());
+  d.features = FeaturesOf(d);
   return d;
 }
 

@@ -150,8 +150,9 @@ class CudaProgram final : public DeviceProgram {
 };
 
 Status CheckLanguage(const Kernel& kernel) {
-  if (kernel.language == "CUDA C++") return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("a CUDA device cannot compile ", kernel.language));
+  if (kernel.language == Language::kCudaCxx) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a CUDA device cannot compile ", Name(kernel.language)));
 }
 
 }  // namespace

@@ -101,6 +101,7 @@ Result<DeviceDescription> DescribeOpenClDevice(const OpenClFunctions& functions,
   d.clock_hz = 1e6 * reader.Read<uint32_t>(opencl::kClockMhz);
   d.l2_bytes = static_cast<int64_t>(reader.Read<uint64_t>(opencl::kGlobalCacheBytes));
   MDH_RETURN_IF_ERROR(reader.status());
+  d.features = FeaturesOf(d);
   return d;
 }
 

@@ -71,9 +71,9 @@ Result<std::unique_ptr<DeviceProgram>> OpenClDevice::LoadBinary(const Kernel& ke
 }
 
 Status OpenClDevice::CheckKernel(const Kernel& kernel) const {
-  if (kernel.language == "OpenCL C") return CheckLaunches(kernel, description_);
+  if (kernel.language == Language::kOpenClC) return CheckLaunches(kernel, description_);
   return absl::InvalidArgumentError(
-      absl::StrCat("an OpenCL device cannot compile ", kernel.language));
+      absl::StrCat("an OpenCL device cannot compile ", Name(kernel.language)));
 }
 
 Result<std::unique_ptr<DeviceFunction>> OpenClDevice::CompileFunction(

@@ -5,9 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tuner/device/cuda/cuda_driver.h"
-#include "tuner/device/cuda/nvrtc.h"
-#include "tuner/device/opencl/opencl_driver.h"
 #include "tuner/measure/results/runner_messages.h"
 #include "tuner/process/clock.h"
 #include "tuner/process/helper_process.h"
@@ -16,7 +13,7 @@
 namespace mdh {
 namespace {
 
-using Devices = std::vector<std::unique_ptr<ComputeDevice>>;
+using Devices = DeviceDriver::Devices;
 
 constexpr int64_t kLookLimit = 60'000'000'000;
 
@@ -40,22 +37,7 @@ void SetUpDrivers(const DriverOptions& options) {
 
 Result<Devices> Open(DeviceKind kind, std::optional<int> number, const DriverOptions& options) {
   SetUpDrivers(options);
-  if (kind == DeviceKind::kOpenCl) {
-    OpenClLibraries libraries;
-    libraries.number = number;
-    return FindOpenClDevices(libraries);
-  }
-  CudaLibraries libraries;
-  libraries.nvrtc_folders = Nvrtc::ToolkitFolders(options.cuda_root);
-  MDH_ASSIGN_OR_RETURN(Devices devices, FindCudaDevices(libraries));
-  if (!number) return devices;
-  if (*number >= static_cast<int>(devices.size())) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no CUDA device number ", *number, ", only ", devices.size()));
-  }
-  Devices one;
-  one.push_back(std::move(devices[static_cast<size_t>(*number)]));
-  return one;
+  return DriverOf(kind).open(number, options);
 }
 
 v1::RunnerAttachedDevice Describe(const ComputeDevice& device, const DeviceSelector& selector) {

@@ -8,18 +8,12 @@
 #include "mdh/v1/runner.pb.h"
 #include "tuner/device/compute_device.h"
 #include "tuner/device/device_selector.h"
+#include "tuner/measure/compile/device_driver.h"
 #include "tuner/process/child_process.h"
 
 namespace mdh {
 
-struct DriverOptions {
-  std::string cuda_root;  // where the CUDA Toolkit is; empty: in the usual places
-  std::string directory;  // for files of drivers; empty: their own choice
-  int cores = 0;          // that the process is restricted to; 0: all
-};
-
-// Loads the driver: only for child processes. Errors: NotFound if there is no such device; what
-// FindCudaDevices and FindOpenClDevices say.
+// Loads the driver: only for child processes. Errors: as DeviceDriver::open.
 Result<std::unique_ptr<ComputeDevice>> OpenAttachedDevice(const DeviceSelector& selector,
                                                           const DriverOptions& options);
 

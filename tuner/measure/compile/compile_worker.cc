@@ -75,7 +75,7 @@ class Worker {
 
   // Sets the binary, and what the compiler says of it.
   Status Compile(const Kernel& kernel, v1::CompiledKernel& compiled) {
-    if (options_.selector.kind == DeviceKind::kCuda) return CompileCuda(kernel, compiled);
+    if (DriverOf(options_.selector.kind).has_nvrtc) return CompileCuda(kernel, compiled);
     if (device_ == nullptr) {
       MDH_ASSIGN_OR_RETURN(device_, OpenAttachedDevice(options_.selector, options_.drivers));
     }
@@ -124,8 +124,9 @@ class Worker {
   }
 
   Status CompileCuda(const Kernel& kernel, v1::CompiledKernel& compiled) {
-    if (kernel.language != "CUDA C++") {
-      return absl::InvalidArgumentError(absl::StrCat("NVRTC cannot compile ", kernel.language));
+    if (kernel.language != Language::kCudaCxx) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("NVRTC cannot compile ", Name(kernel.language)));
     }
     MDH_ASSIGN_OR_RETURN(const int capability, Prepare());
     MDH_RETURN_IF_ERROR(CheckLaunches(kernel, options_.device));

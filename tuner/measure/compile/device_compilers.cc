@@ -14,7 +14,6 @@ namespace mdh {
 namespace {
 
 constexpr int kMostKilledWorkers = 3;
-constexpr char kCudaLanguage[] = "CUDA C++";
 
 }  // namespace
 
@@ -24,7 +23,8 @@ std::string DeviceCompilers::KeyOf(const v1::RunnerKernel& kernel, bool may_shar
 
 void DeviceCompilers::Add(int64_t number, const v1::RunnerKernel& kernel,
                           const MeasureOptions& options) {
-  const bool may_share_unit = options.may_share_unit && kernel.language() == kCudaLanguage &&
+  const bool may_share_unit = options.may_share_unit &&
+                              kernel.language() == Name(Language::kCudaCxx) &&
                               kernel.compiler() != static_cast<int>(Compiler::kNvcc);
   const std::string key = KeyOf(kernel, may_share_unit);
   const auto found = std::find_if(recent_.begin(), recent_.end(),

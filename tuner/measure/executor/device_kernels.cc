@@ -13,7 +13,7 @@ constexpr int64_t kKernelThreads = 256;
 constexpr int64_t kKernelSteps = 4096;  // of every chain
 constexpr int64_t kChains = 8;
 
-// What both languages call differently.
+// What languages call differently.
 constexpr char kCudaWords[] = R"(#define KERNEL extern "C" __global__ void
 #define GLOBAL
 #define THREAD ((size_t)blockIdx.x * blockDim.x + threadIdx.x)
@@ -23,7 +23,10 @@ typedef float4 quad;
 typedef uint4 bits;
 typedef unsigned long long wide;
 )";
-constexpr char kOpenClWords[] = R"(#define KERNEL __kernel void
+constexpr char kOpenClWords[] = R"(#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#define KERNEL __kernel void
 #define GLOBAL __global
 #define THREAD get_global_id(0)
 #define THREADS get_global_size(0)
@@ -32,7 +35,6 @@ typedef float4 quad;
 typedef uint4 bits;
 typedef ulong wide;
 )";
-constexpr char kOpenClDouble[] = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
 
 constexpr char kCanary[] = R"(KERNEL mdh_canary_0(GLOBAL const float* in, GLOBAL float* out) {
   const size_t i = THREAD;
@@ -99,19 +101,22 @@ constexpr char kEmptyKernel[] = R"(KERNEL mdh_peak_0(GLOBAL float* out) {
 }
 )";
 
+std::string WordsOf(Language language) {
+  return language == Language::kCudaCxx ? kCudaWords : kOpenClWords;
+}
+
 Kernel MakeKernel(DeviceKind kind, const std::string& entry, const std::string& body,
                   int64_t blocks, int64_t threads) {
-  const bool is_cuda = kind == DeviceKind::kCuda;
   Kernel kernel;
   kernel.entry = entry;
-  kernel.language = is_cuda ? "CUDA C++" : "OpenCL C";
-  kernel.source = (is_cuda ? kCudaWords : kOpenClWords) + body;
+  kernel.language = BackendOf(kind).language;
+  kernel.source = WordsOf(kernel.language) + body;
   kernel.launches = {{entry + "_0", {{blocks, 1, 1}, {threads, 1, 1}}}};
   return kernel;
 }
 
 // Few, long threads where cores run them one after the other; many where they hide latencies.
-bool IsGpu(const DeviceDescription& device) { return device.blocks.warp_size > 1; }
+bool IsGpu(const DeviceDescription& device) { return !RunsOnHost(device); }
 
 int64_t Blocks(const DeviceDescription& device) {
   return static_cast<int64_t>(device.blocks.multiprocessors) * (IsGpu(device) ? 16 : 4);
@@ -147,7 +152,6 @@ PeakKernel ArithmeticPeakKernel(const DeviceDescription& device, ScalarType type
   const bool is_double = type == ScalarType::kFloat64;
   std::string body = absl::Substitute(kArithmeticKernel, is_double ? "double" : "float",
                                       kKernelSteps, kPeakOutputs);
-  if (is_double && device.kind == DeviceKind::kOpenCl) body = kOpenClDouble + body;
   const double threads = static_cast<double>(Blocks(device) * Threads(device));
   return MakePeak(device, body, 64, 2.0 * kKernelSteps * kChains * threads);
 }

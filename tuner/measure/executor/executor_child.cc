@@ -216,7 +216,7 @@ class Performance {
   }
 
   // Whether the threads of this process are the device.
-  bool computes_on_host() const { return opened_.device->description().blocks.warp_size <= 1; }
+  bool computes_on_host() const { return RunsOnHost(opened_.device->description()); }
 
   void Record(double time_ns, int64_t calls) {
     rule_.Record(std::llround(time_ns), std::llround(time_ns * static_cast<double>(calls)));

@@ -206,7 +206,7 @@ std::optional<std::string> WhyImplausible(const Expression& expression, double t
 
 double ComputedPeak(const DeviceDescription& device, const MachinePeaks& peaks, ScalarType type) {
   const double clock_hz = std::max(device.clock_hz, peaks.clock_hz);
-  const bool computes_on_host = device.kind == DeviceKind::kCpu || device.blocks.warp_size <= 1;
+  const bool computes_on_host = RunsOnHost(device);
   if (computes_on_host) {
     // Without a measured clock: processors run faster than they are called.
     const double boost = peaks.clock_hz > 0 ? 1 : kMostBoost;

@@ -22,7 +22,7 @@ std::array<int64_t, 3> Get(const Field& field, int64_t missing) {
 v1::RunnerKernel ToMessage(const Kernel& kernel) {
   v1::RunnerKernel message;
   message.set_entry(kernel.entry);
-  message.set_language(kernel.language);
+  message.set_language(std::string(Name(kernel.language)));
   message.set_source(kernel.source);
   message.set_compiler(static_cast<int>(kernel.compiler));
   message.mutable_compile_options()->Add(kernel.compile_options.begin(),
@@ -43,7 +43,9 @@ v1::RunnerKernel ToMessage(const Kernel& kernel) {
 Kernel FromMessage(const v1::RunnerKernel& message) {
   Kernel kernel;
   kernel.entry = message.entry();
-  kernel.language = message.language();
+  if (const BackendInfo* backend = FindBackend(message.language())) {
+    kernel.language = backend->language;
+  }
   kernel.source = message.source();
   kernel.compiler = static_cast<Compiler>(message.compiler());
   kernel.compile_options.assign(message.compile_options().begin(), message.compile_options().end());
@@ -113,6 +115,9 @@ v1::RunnerDevice ToMessage(const DeviceDescription& device) {
   message.set_registers_per_block(b.registers_per_block);
   message.set_memory_bytes(b.memory_bytes);
   message.set_has_fp64(b.has_fp64);
+  for (const auto& [name, field] : FeatureNames()) {
+    if (device.features.*field) message.add_features(name);
+  }
   return message;
 }
 
@@ -141,6 +146,10 @@ DeviceDescription FromMessage(const v1::RunnerDevice& message) {
   b.registers_per_block = message.registers_per_block();
   b.memory_bytes = message.memory_bytes();
   b.has_fp64 = message.has_fp64();
+  for (const auto& [name, field] : FeatureNames()) {
+    device.features.*field =
+        std::count(message.features().begin(), message.features().end(), name) > 0;
+  }
   return device;
 }
 

@@ -53,6 +53,15 @@ TEST(LaunchInformation, OfCudaHasLaunchesAndACommandForNvcc) {
             R"("dynamic_shared_bytes":65536,"starts_early":true})");
 }
 
+TEST(LaunchInformation, OfHipHasLaunchesAndACommandForHipcc) {
+  v1::GetKernelResponse response = WithLaunches("HIP C++");
+  response.mutable_kernel()->clear_compile_options();
+  response.mutable_kernel()->add_compile_options("--offload-arch=gfx90a");
+  EXPECT_THAT(Names(response), ElementsAre("mine.hip", "mine.json"));
+  EXPECT_EQ(LaunchInformation("mine", response)["compile_command"],
+            "hipcc --offload-arch=gfx90a --genco mine.hip -o mine.hsaco");
+}
+
 TEST(LaunchInformation, ArgumentsHaveShapes) {
   v1::GetKernelResponse response = WithLaunches("CUDA C++");
   v1::KernelArgument& argument = *response.mutable_kernel()->add_arguments();

@@ -1,8 +1,9 @@
-#include "codegen/backends/c_block_target.h"
-
+// The backends of targets with blocks of threads: low-level expression -> loop program -> passes ->
+// kernel functions.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/backends/backends.h"
 #include "codegen/lower/finish/fill_unreached.h"
 #include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/nest_program.h"
@@ -13,20 +14,19 @@
 #include "core/text/printer.h"
 
 namespace mdh {
-
 Result<Kernel> GenerateBlockKernel(const LowLevelExpression& low_level,
-                                   const DeviceDescription& device, const CDialect& dialect) {
+                                   const DeviceDescription& device) {
   const Expression& expression = low_level.expression();
-  BlockUnitOptions options{&dialect, EntryName(expression), "", NestArguments(low_level)};
+  BlockUnitOptions options{&DialectOf(device), EntryName(expression), "", NestArguments(low_level)};
   const std::vector<std::string> outputs = OutputNames(options.arguments);
   LoopProgram program;
   if (expression.is_empty()) {
     program = EmptyProgram(expression, outputs, ItemSharing::kInterleaved);
   } else {
     MDH_ASSIGN_OR_RETURN(LoopProgram built, BuildNestProgram(low_level, device));
-    program = Optimize(std::move(built),
-                       PassOptions{.unroll = low_level.parameters().unroll,
-                                   .private_arrays_in_registers = HasRegisters(device)});
+    program = Optimize(std::move(built), PassOptions{.unroll = low_level.parameters().unroll,
+                                                     .private_arrays_in_registers =
+                                                         device.features.private_registers});
   }
   FillUnreached(expression, outputs, ItemSharing::kInterleaved, &program);
   options.description = absl::StrCat(

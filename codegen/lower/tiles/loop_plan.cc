@@ -134,7 +134,7 @@ void LoopPlan::PlanStaging(const LowLevelExpression& low_level) {
     }
     copy.elements = stride;
     for (size_t n = 0; n < outer_loops_.size() && !whole; ++n) {
-      if (outer_loops_[n].layer <= copy.layer && DependsOn(buffer, outer_loops_[n].dimension)) {
+      if (outer_loops_[n].layer <= copy.layer && buffer.DependsOn(outer_loops_[n].dimension)) {
         copy.ready_after = n + 1;
       }
     }

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/backends/backends.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/program/kernel.h"
 #include "core/base/identifier.h"

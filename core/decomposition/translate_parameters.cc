@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/decomposition/choices.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
@@ -21,15 +22,7 @@ std::optional<TuningParameters> TranslateParameters(const TuningParameters& para
   if (!HaveSameLayers(from, to)) return std::nullopt;
   TuningParameters translated = parameters;
   translated.system_model = to.name;
-  if (!HasResidentBlocks(device.kind)) translated.resident_blocks = 0;
-  const CombineBlocks combine = translated.combine_blocks;
-  const bool is_of_cuda =
-      combine == CombineBlocks::kLastBlock || combine == CombineBlocks::kCluster;
-  const bool cannot =
-      (is_of_cuda && device.kind != DeviceKind::kCuda) ||
-      (combine == CombineBlocks::kAtomics && !HasAtomicAdd(device, ScalarType::kFloat32));
-  if (cannot) translated.combine_blocks = CombineBlocks::kPartials;
-  if (!HasEarlyLaunches(device.kind)) translated.early_launches = EarlyLaunches::kStages;
+  LeaveOutWhatLacks(device, &translated);
   if (!HasAsyncCopies(device)) {
     constexpr int kMostStagesThroughRegisters = 2;
     for (InputParameters& input : translated.inputs) {

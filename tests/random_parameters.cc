@@ -387,6 +387,9 @@ class Walk {
         p.resident_blocks = 1 + static_cast<int>(Below(rng_, kMaxResidentBlocks));
       });
     }
+    if (m_.memory == MemoryKind::kExplicit && OneIn(2)) {
+      Try([&](TuningParameters& p) { p.swizzle = 2 << Below(rng_, 3); });
+    }
     if (HasEarlyLaunches(device_.kind) && OneIn(2)) {
       p_.early_launches = OneIn(4) ? EarlyLaunches::kNone : EarlyLaunches::kCalls;
     }

@@ -102,6 +102,16 @@ std::string EarlyLack(const DeviceDescription& device, absl::Span<const int64_t>
   return HasEarlyLaunches(device.kind) ? "" : "launches on the device never begin early";
 }
 
+std::string SwizzleObstacle(const ChoiceTarget& t, const TuningParameters& p) {
+  if (p.combine_blocks == CombineBlocks::kCluster) return "blocks of a cluster are neighbours";
+  int axes = 0;  // with several blocks
+  for (int d = 0; !p.tile.empty() && d < std::ssize(p.tile[0]) && d < t.expression.rank(); ++d) {
+    axes += p.tile[0][d] < t.expression.dimensions()[d].size ? 1 : 0;
+  }
+  const bool are_in_a_row = p.scan.threads > 0 || p.keyed.threads > 0 || axes < 2;
+  return are_in_a_row && !p.tile.empty() ? "blocks are in one row" : "";
+}
+
 // ---- What spaces offer ----
 
 bool HasReduction(const ChoiceTarget& t) { return t.expression.has_reduction(); }
@@ -176,6 +186,7 @@ constexpr int64_t kResident[] = {0, 2, 4};
 constexpr int64_t kCombinations[] = {1, 2, 3, 4};
 constexpr int64_t kResidentSteps[] = {0, 1, 2, 3, 4, 6, 8};
 constexpr int64_t kEarlySteps[] = {2, 1, 3};
+constexpr int64_t kSwizzles[] = {1, 2, 4, 8, 16};
 
 // ---- The table ----
 
@@ -277,6 +288,14 @@ constexpr Choice kChoices[] = {
                                        .lowerings = kLevels,
                                        .is_ignored_elsewhere = true,
                                        .offered_for = OfferUnrolled}),
+    // For designs: spaces have no room for one more choice.
+    Number<&BlockChoices::swizzle>({.key = "swizzle",
+                                    .low = 1,
+                                    .high = 64,
+                                    .lowerings = kBlocks,
+                                    .needs_fused_phases = true,
+                                    .own_obstacle = SwizzleObstacle,
+                                    .steps = kSwizzles}),
 };
 
 const TuningParameters& Defaults() {

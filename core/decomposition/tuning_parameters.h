@@ -191,6 +191,10 @@ struct BlockChoices {
   // uses fewer registers, if need be. 0: as many registers as it likes.
   int resident_blocks = 0;
   EarlyLaunches early_launches = EarlyLaunches::kStages;
+  // Rows of the grid, along y, that blocks run through together, column by column (threadblock
+  // swizzling): those that run at the same time are near each other along both axes and have more
+  // of what they read in common. As many of them as divide the grid; 1: row by row.
+  int swizzle = 1;
 
   friend bool operator==(const BlockChoices&, const BlockChoices&) = default;
 };

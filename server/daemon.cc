@@ -236,7 +236,7 @@ Status RunningDaemon::OpenStore() {
   }
   const SqliteStoreOptions options{options_.database, options_.max_database_bytes};
   MDH_ASSIGN_OR_RETURN(store_, OpenSqliteStore(options));
-  MDH_ASSIGN_OR_RETURN(study_store_, OpenSqliteStudyStore(*store_));
+  MDH_ASSIGN_OR_RETURN(study_store_, store_->OpenStudies());
   StudyCatalogueOptions studies;
   studies.max_stored = options_.max_studies;
   studies.max_stored_bytes = options_.max_study_bytes;

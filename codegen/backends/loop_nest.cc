@@ -15,6 +15,7 @@
 #include "codegen/program/c_names.h"
 #include "codegen/program/kernel.h"
 #include "codegen/program/result_targets.h"
+#include "codegen/program/result_tuples.h"
 #include "codegen/program/scalar_code.h"
 #include "core/text/printer.h"
 
@@ -207,12 +208,7 @@ class LoopNestBuilder {
 
   void Combine(const std::vector<LoopValue>& results, std::vector<LoopValue> values, Block& block) {
     NameAll(values, block);
-    std::vector<LoopValue> combined =
-        EmitCombination(expression_.reduction(), results, values, names_, block);
-    if (combined.size() > 1) NameAll(combined, block);
-    for (size_t r = 0; r < results.size(); ++r) {
-      block.push_back({Assign{std::get<NamedValue>(results[r]->form).name, combined[r]}});
-    }
+    ResultTuples::Assign(results, Combined(results, values, block), &block);
   }
 
   // ---- Rows ----
@@ -261,10 +257,7 @@ class LoopNestBuilder {
     NameAll(accumulated, point);
     std::vector<LoopValue> values = Values(point);
     NameAll(values, point);
-    std::vector<LoopValue> combined =
-        EmitCombination(expression_.reduction(), accumulated, values, names_, point);
-    if (combined.size() > 1) NameAll(combined, point);
-    Store(combined, point);
+    Store(Combined(accumulated, values, point), point);
     for (Block* part : {&start, &point}) *part = Nest({row}, std::move(*part));
     point = Nest(Dimensions(/*reduced=*/true), std::move(point));
     for (Block* part : {&start, &point})
@@ -314,11 +307,11 @@ class LoopNestBuilder {
   }
 
   void NameAll(std::vector<LoopValue>& values, Block& block) {
-    for (LoopValue& value : values) {
-      const std::string name = names_.Unique("t");
-      block.push_back({DeclareValue{name, value}});
-      value = MakeNamed(name, value->type);
-    }
+    values = tuples_.Named(std::move(values), "t", &block);
+  }
+  std::vector<LoopValue> Combined(const std::vector<LoopValue>& left,
+                                  const std::vector<LoopValue>& right, Block& block) {
+    return tuples_.Combined(left, right, &block);
   }
 
   void Store(const std::vector<LoopValue>& values, Block& block) const {
@@ -349,14 +342,8 @@ class LoopNestBuilder {
     if (!identity) block.push_back({DeclareFlag{"empty", {}, true}});
     std::vector<LoopValue> values = Values(body);
     NameAll(values, body);
-    std::vector<LoopValue> combined =
-        EmitCombination(expression_.reduction(), results, values, names_, combine);
-    if (combined.size() > 1) NameAll(combined, combine);
-    for (size_t r = 0; r < results.size(); ++r) {
-      const std::string& name = std::get<NamedValue>(results[r]->form).name;
-      start.push_back({Assign{name, values[r]}});
-      combine.push_back({Assign{name, combined[r]}});
-    }
+    ResultTuples::Assign(results, values, &start);
+    ResultTuples::Assign(results, Combined(results, values, combine), &combine);
     if (identity) {
       for (Statement& statement : combine) body.push_back(std::move(statement));
     } else {  // the first point starts the result
@@ -376,6 +363,7 @@ class LoopNestBuilder {
   const Nesting nesting_;
   std::set<std::string> taken_;
   NameAllocator names_;
+  ResultTuples tuples_{expression_, names_, {.sum = "t"}};
   std::vector<std::string> index_names_;
   std::vector<KernelArgument> arguments_;
   std::vector<ResultTarget> outputs_, targets_;

@@ -1,5 +1,5 @@
-// What a design costs on a GPU, roughly: for the choice of a configuration before anything is
-// measured, and of what is measured first.
+// The cost model of GPUs: occupancy, coalescing, bank conflicts and latencies of a design. It
+// chooses a configuration before anything is measured, and what is measured first.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// How a computation is cut for a device with blocks of threads, in the terms in which kernels for
-// GPUs are thought about; a small part of what tuning parameters can say.
+// A schedule for a GPU, in the usual terms: tiles of blocks and threads, split reductions
+// (split-k), what is staged in shared memory. A small part of what tuning parameters can say.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Designs of one expression, each once, in few bytes: climbs come by thousands of them.
+// A set of designs of one expression, in few bytes each: hill climbing visits thousands.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// Register tiles by counting: which dimension has the lanes, how many points and vectors a tile
-// has, and which inputs are packed for it, ranked by the cycles that one core should need.
+// Register tiling and vectorization by counting: which dimension has the lanes, how many points and
+// vectors a tile has, and which inputs are packed for it, ranked by the cycles that one core should
+// need.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// A pass: what a selection rarely takes is evaluated only where it is taken.
+// If-conversion undone: what a selection rarely takes is evaluated in a branch, only where it is
+// taken.
 #pragma once
 
 #include "codegen/program/loop_program.h"

@@ -1,4 +1,5 @@
-// A pass: guards that hold for all iterations of a loop, or for none, stand around the loop.
+// Loop unswitching: guards that hold for all iterations of a loop, or for none, stand around the
+// loop.
 #pragma once
 
 #include "codegen/program/loop_program.h"

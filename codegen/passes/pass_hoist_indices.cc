@@ -27,7 +27,6 @@ using Scope = std::map<std::string, std::string>;
 class Hoister : public Rewriter {
  public:
   explicit Hoister(const Block& body) {
-    CollectCallWords(body, call_words_);
     ReserveNamesIn(body, names_);
     Visit(body, {.statement = [&](const Statement& statement) {
             if (const std::string* name = DeclaredName(statement)) ++declarations_[*name];
@@ -131,7 +130,7 @@ class Hoister : public Rewriter {
   }
 
   void RewriteDeclaration(const DeclareIndex& s, Block& out) {
-    const bool may_move = declarations_[s.name] == 1 && !call_words_.contains(s.name);
+    const bool may_move = declarations_[s.name] == 1;
     const Index value = Hoisted(s.value, may_move ? s.name : s.name + "_at", may_move);
     if (may_move && value.IsVariable() && !(value == s.value)) {
       if (value.name() != s.name) values_.insert_or_assign(s.name, value);
@@ -217,7 +216,6 @@ class Hoister : public Rewriter {
     return unique;
   }
 
-  std::set<std::string> call_words_;
   std::map<std::string, int> declarations_;  // how often a name is declared
   NameAllocator names_;
   std::vector<EnclosingLoop> loops_;

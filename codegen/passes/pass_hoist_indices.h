@@ -1,4 +1,5 @@
-// A pass: index arithmetic that does not change in a loop is done once, outside of it.
+// Loop-invariant code motion of index arithmetic: what does not change in a loop is computed once,
+// outside of it.
 #pragma once
 
 #include "codegen/program/loop_program.h"

@@ -61,7 +61,6 @@ class CommentedBlock {
 class Simplifier : public Rewriter {
  public:
   Simplifier(const Block& body, const LaunchGeometry& launch) : launch_(launch) {
-    CollectCallWords(body, call_words_);
     ReserveNamesIn(body, names_);
   }
 
@@ -128,7 +127,7 @@ class Simplifier : public Rewriter {
   void RewriteDeclaration(const DeclareIndex& s, Block& out) {
     const Index value = RewriteIndex(s.value);
     SetRange(s.name, RangeOf(value, ranges_));
-    if ((value.is_constant() || value.IsVariable()) && !call_words_.contains(s.name)) {
+    if (value.is_constant() || value.IsVariable()) {
       values_.insert_or_assign(s.name, value);
       return;
     }
@@ -138,7 +137,7 @@ class Simplifier : public Rewriter {
   void RewriteDeclaration(const HardwareIndex& s, Block& out) {
     const auto& extents = s.kind == HardwareIndex::Kind::kBlock ? launch_.grid : launch_.block;
     SetRange(s.name, IndexRange{0, extents[s.axis] - 1});
-    if (extents[s.axis] > 1 || call_words_.contains(s.name)) out.push_back({s});
+    if (extents[s.axis] > 1) out.push_back({s});
   }
 
   void RewriteDeclaration(const DeclareFlag& s, Block& out) {
@@ -157,9 +156,8 @@ class Simplifier : public Rewriter {
       return s.whole_steps ? n / s.step == 1 : n > 0 && n <= s.step;
     };
     if (extent.has_value() && is_none(extent->high)) return;
-    if (extent.has_value() && is_one(extent->low) && is_one(extent->high) &&
-        RewriteSingleIteration(s, begin, out)) {
-      return;
+    if (extent.has_value() && is_one(extent->low) && is_one(extent->high)) {
+      return RewriteSingleIteration(s, begin, out);
     }
     const auto begins = RangeOf(begin, ranges_), ends = RangeOf(end, ranges_);
     std::optional<IndexRange> range;
@@ -186,11 +184,9 @@ class Simplifier : public Rewriter {
     return result;
   }
 
-  // False if the body cannot do without the loop.
-  bool RewriteSingleIteration(const For& s, const Index& begin, Block& out) {
+  void RewriteSingleIteration(const For& s, const Index& begin, Block& out) {
     Block body = *s.body;
     if (begin.is_constant() || begin.IsVariable()) {
-      if (call_words_.contains(s.variable)) return false;
       body = ReplaceVariables(body, [&](const std::string& name) -> std::optional<Index> {
         if (name == s.variable) return begin;
         return std::nullopt;
@@ -198,24 +194,22 @@ class Simplifier : public Rewriter {
     } else {
       body.insert(body.begin(), {DeclareIndex{s.variable, begin}});
     }
-    return Splice(body, out);
+    Splice(body, out);
   }
 
   // Appends the statements of an inner block to the block around it.
-  bool Splice(const Block& source, Block& out) {
+  void Splice(const Block& source, Block& out) {
     const Block block = RewriteBlock(source);
     std::map<std::string, std::string> renamed;
     for (const Statement& statement : block) {
       const std::string* name = DeclaredName(statement);
       if (name == nullptr || !IsDeclared(*name)) continue;
-      if (call_words_.contains(*name)) return false;
       renamed[*name] = names_.Unique(*name);
     }
     for (Statement& statement : RenameAll(block, renamed)) {
       if (const std::string* name = DeclaredName(statement)) scopes_.back().insert(*name);
       out.push_back(std::move(statement));
     }
-    return true;
   }
 
   bool IsDeclared(const std::string& name) const {
@@ -266,9 +260,10 @@ class Simplifier : public Rewriter {
 
   void RewriteBranch(const If& s, Block& out) {
     const std::vector<Condition> open = Undecided(s.all_of);
-    if (open.empty() && Splice(*s.then_block, out)) return;
+    if (open.empty()) return Splice(*s.then_block, out);
     if (open.size() == 1 && Decide(open[0]) == false) {
-      if (s.else_block == nullptr || Splice(*s.else_block, out)) return;
+      if (s.else_block != nullptr) Splice(*s.else_block, out);
+      return;
     }
     const auto facts = static_cast<ptrdiff_t>(facts_.size());
     for (const Condition& condition : open) {
@@ -283,7 +278,6 @@ class Simplifier : public Rewriter {
   }
 
   const LaunchGeometry& launch_;
-  std::set<std::string> call_words_;
   NameAllocator names_;
   IndexRanges ranges_;                         // of the variables in scope
   std::map<std::string, Index> values_;        // of those that are a constant or another variable

@@ -1,4 +1,5 @@
-// A pass: what constants and ranges decide is decided, and what is left without effect is dropped.
+// Constant folding, range analysis and dead code elimination: what constants and ranges decide is
+// decided, and what is left without effect is dropped.
 #pragma once
 
 #include "codegen/program/loop_program.h"

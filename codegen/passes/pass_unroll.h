@@ -1,5 +1,6 @@
-// A pass: says which loops the target's compiler shall unroll (appendix F: "aim to incorporate
-// code-level optimizations, as loop unrolling, into our auto-tunable optimization process").
+// Loop unrolling: says which loops the target's compiler shall unroll (appendix F: "aim to
+// incorporate code-level optimizations, as loop unrolling, into our auto-tunable optimization
+// process").
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A pass: loops that copy neighbours become one wide load and one wide store.
+// Vectorization of copies: loops that copy neighbours become one wide load and one wide store.
 #pragma once
 
 #include <string>

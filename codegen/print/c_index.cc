@@ -36,7 +36,9 @@ void PrintBits(const Index& value, absl::string_view spelling, int64_t constant,
 void Print(const Index& index, int precedence, std::string& out) {
   switch (index.kind()) {
     case Index::Kind::kConstant:
-    case Index::Kind::kVariable: {
+    case Index::Kind::kVariable:
+    case Index::Kind::kShareBegin:
+    case Index::Kind::kShareEnd: {
       const bool braced = index.is_constant() && index.constant() < 0 && precedence > kNone;
       absl::StrAppend(&out, braced ? "(" : "", index.ToString(), braced ? ")" : "");
       return;

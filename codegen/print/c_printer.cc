@@ -330,7 +330,13 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
             line("__builtin_prefetch(", Address(s.pointer, s.offset), ", ",
                  s.for_writing ? "1" : "0", ");\n");
           },
-          [&](const Call& s) { line(s.function, "(", absl::StrJoin(s.arguments, ", "), ");\n"); },
+          [&](const Call& s) {
+            const auto print = [&](std::string* out, const CallArgument& argument) {
+              const auto* name = std::get_if<std::string>(&argument);
+              *out += name != nullptr ? *name : CIndex(std::get<Index>(argument), dialect_);
+            };
+            line(s.function, "(", absl::StrJoin(s.arguments, ", ", print), ");\n");
+          },
           [&](const AsyncCopy& s) { line(PrintAsyncCopy(s)); },
           [&](const CommitCopies&) {
             RequireAsyncCopies();

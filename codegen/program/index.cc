@@ -14,6 +14,14 @@ Index Index::Variable(std::string name) {
   return Index(std::make_shared<Node>(Node{Kind::kVariable, 0, std::move(name), nullptr, nullptr}));
 }
 
+Index Index::ShareBegin(int64_t items) {
+  return Index(std::make_shared<Node>(Node{Kind::kShareBegin, items, "", nullptr, nullptr}));
+}
+
+Index Index::ShareEnd(int64_t items) {
+  return Index(std::make_shared<Node>(Node{Kind::kShareEnd, items, "", nullptr, nullptr}));
+}
+
 Index Index::Make(Kind kind, const Index& a, const Index& b) {
   return Index(std::make_shared<Node>(Node{kind, 0, "", a.node_, b.node_}));
 }
@@ -95,6 +103,12 @@ void Index::Print(const Node& node, int precedence, std::string& out) {
     case Kind::kVariable:
       out += node.name;
       return;
+    case Kind::kShareBegin:
+      absl::StrAppend(&out, "mdh_share(", node.constant, ", thread, threads)");
+      return;
+    case Kind::kShareEnd:
+      absl::StrAppend(&out, "mdh_share(", node.constant, ", thread + 1, threads)");
+      return;
     case Kind::kAdd:
       return binary(1, "+", 1);
     case Kind::kSub:
@@ -142,7 +156,7 @@ bool operator==(const Index& a, const Index& b) { return Index::SameForm(*a.node
 
 void Index::VisitVariables(absl::FunctionRef<void(const std::string&)> visit) const {
   if (IsVariable()) return visit(name());
-  if (is_constant()) return;
+  if (IsLeaf()) return;
   left().VisitVariables(visit);
   right().VisitVariables(visit);
 }
@@ -155,8 +169,8 @@ bool Index::Uses(const std::string& variable) const {
 
 Index Index::Replace(
     absl::FunctionRef<std::optional<Index>(const std::string& variable)> replacement) const {
-  if (is_constant()) return *this;
   if (IsVariable()) return replacement(name()).value_or(*this);
+  if (IsLeaf()) return *this;
   const Index a = left().Replace(replacement);
   const Index b = right().Replace(replacement);
   if (a.IsSame(left()) && b.IsSame(right())) return *this;

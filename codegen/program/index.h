@@ -19,6 +19,10 @@ class Index {
  public:
   Index(int64_t constant);  // NOLINT: an integer is an index
   static Index Variable(std::string name);
+  // Of `items` items that all threads of a stage share, in contiguous parts: the first of the
+  // calling thread's, and the one after its last.
+  static Index ShareBegin(int64_t items);
+  static Index ShareEnd(int64_t items);
 
   friend Index operator+(const Index& a, const Index& b);
   friend Index operator-(const Index& a, const Index& b);
@@ -31,8 +35,9 @@ class Index {
   int64_t constant() const;  // only if is_constant()
   bool IsZero() const { return is_constant() && constant() == 0; }
   bool IsVariable() const;
+  bool IsLeaf() const { return node_->a == nullptr; }  // a constant, a variable or a share's bound
 
-  // As C. `mdh_min` is a function of the generated prelude.
+  // As C. `mdh_min` and `mdh_share` are functions of the generated prelude.
   std::string ToString() const;
 
   // The same form, up to parentheses in sums: a + (b + c) and a + b + c are equal, a + b and b + a
@@ -41,7 +46,18 @@ class Index {
 
   // ---- Taken apart ----
 
-  enum class Kind { kConstant, kVariable, kAdd, kSub, kMul, kDiv, kMod, kMin };
+  enum class Kind {
+    kConstant,
+    kVariable,
+    kShareBegin,
+    kShareEnd,
+    kAdd,
+    kSub,
+    kMul,
+    kDiv,
+    kMod,
+    kMin
+  };
   Kind kind() const { return node_->kind; }
   const std::string& name() const { return node_->name; }  // only if IsVariable()
   // Operands of kAdd .. kMin. The right one of kMul, kDiv and kMod is a constant.

@@ -99,6 +99,7 @@ Index Simplified(const Index& index, const IndexRanges& ranges) {
     const bool is_fixed = found != ranges.end() && found->second.low == found->second.high;
     return is_fixed ? Index(found->second.low) : index;
   }
+  if (index.IsLeaf()) return index;
   const Index left = Simplified(index.left(), ranges);
   const Index right = Simplified(index.right(), ranges);
   const bool is_same = left.IsSame(index.left()) && right.IsSame(index.right());

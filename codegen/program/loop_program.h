@@ -343,9 +343,11 @@ struct PrefetchElement {
   Index offset;
   bool for_writing;
 };
+// A pointer or a flag by its name, or a number.
+using CallArgument = std::variant<std::string, Index>;
 struct Call {
   std::string function;
-  std::vector<std::string> arguments;  // expressions over variables in scope
+  std::vector<CallArgument> arguments;
 };
 // Neighbours of `type`, 4, 8 or 16 bytes, from `source` in memory to the shared array `target`, by
 // a copy that runs beside what the thread does next; both places are aligned to these bytes. Until

@@ -221,7 +221,11 @@ class TextPrinter {
          s.for_writing ? " for writing" : "");
   }
   void Print(const Call& s, int depth) {
-    Line(depth, s.function, "(", absl::StrJoin(s.arguments, ", "), ")");
+    const auto print = [](std::string* out, const CallArgument& argument) {
+      const auto* name = std::get_if<std::string>(&argument);
+      *out += name != nullptr ? *name : std::get<Index>(argument).ToString();
+    };
+    Line(depth, s.function, "(", absl::StrJoin(s.arguments, ", ", print), ")");
   }
   void Print(const AsyncCopy& s, int depth) {
     Line(depth, s.target, "[", s.to.ToString(), "] = asynchronous ",

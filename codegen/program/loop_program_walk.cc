@@ -1,172 +1,159 @@
 #include "codegen/program/loop_program_walk.h"
 
-#include <cctype>
+#include <type_traits>
+#include <utility>
 
 #include "core/base/status.h"
 
 namespace mdh {
 namespace {
 
+template <typename T, typename Node>
+concept Is = std::is_same_v<std::remove_const_t<T>, Node>;
+
+// What statements and values consist of, const or not, said once: names that are declared
+// (Declared; Variable for those of indices), names that are used, indices, values and inner blocks.
+// Parts that are null are left out.
+template <typename Visitor>
+class Parts {
+ public:
+  explicit Parts(Visitor& visitor) : v_(visitor) {}
+
+  void Conditions(auto& conditions) const {
+    for (auto& condition : conditions) {
+      if (condition.flag.empty()) {
+        v_.At(condition.a), v_.At(condition.b);
+      } else {
+        v_.Used(condition.flag);
+      }
+    }
+  }
+
+  // ---- Statements ----
+  void operator()(Is<Comment> auto&) const {}
+  void operator()(Is<Barrier> auto&) const {}
+  void operator()(Is<ClusterBarrier> auto&) const {}
+  void operator()(Is<AwaitStages> auto&) const {}
+  void operator()(Is<CommitCopies> auto&) const {}
+  void operator()(Is<WaitForCopies> auto&) const {}
+  void operator()(Is<DeclareIndex> auto& s) const { v_.At(s.value), v_.Variable(s.name); }
+  void operator()(Is<HardwareIndex> auto& s) const { v_.Variable(s.name); }
+  void operator()(Is<DeclareValue> auto& s) const { v_.Value(s.value), v_.Declared(s.name); }
+  void operator()(Is<Assign> auto& s) const { v_.Value(s.value), v_.Used(s.name); }
+  void operator()(Is<StoreElements> auto& s) const { Access(s); }
+  void operator()(Is<AddElements> auto& s) const { Access(s); }
+  void operator()(Is<CombineElement> auto& s) const { Access(s); }
+  void operator()(Is<InsertKey> auto& s) const {
+    v_.Value(s.first), v_.Value(s.key), v_.Used(s.table);
+  }
+  void operator()(Is<FindKey> auto& s) const {
+    v_.Value(s.first), v_.Value(s.key), v_.Used(s.table), v_.Variable(s.name);
+  }
+  void operator()(Is<DeclarePointer> auto& s) const {
+    v_.Used(s.base), v_.At(s.offset), v_.Declared(s.name);
+  }
+  void operator()(Is<DeclareView> auto& s) const { v_.Used(s.base), v_.Declared(s.name); }
+  void operator()(Is<DeclareArray> auto& s) const { v_.Declared(s.name); }
+  void operator()(Is<DeclareLast> auto& s) const {
+    v_.Used(s.counter), v_.At(s.offset), v_.Declared(s.name);
+  }
+  void operator()(Is<For> auto& s) const {
+    v_.At(s.begin), v_.At(s.end), v_.Variable(s.variable), v_.Inner(s.body);
+  }
+  void operator()(Is<ShareLoop> auto& s) const { v_.Variable(s.variable), v_.Inner(s.body); }
+  void operator()(Is<If> auto& s) const {
+    Conditions(s.all_of), v_.Inner(s.then_block);
+    if (s.else_block != nullptr) v_.Inner(s.else_block);
+  }
+  void operator()(Is<IfAny> auto& s) const { v_.Value(s.condition), v_.Inner(s.then_block); }
+  void operator()(Is<DeclareFlag> auto& s) const { Conditions(s.all_of), v_.Declared(s.name); }
+  void operator()(Is<ClearFlag> auto& s) const { v_.Used(s.name); }
+  void operator()(Is<KeepInRegister> auto& s) const { v_.Used(s.name); }
+  void operator()(Is<PrefetchElement> auto& s) const { v_.At(s.offset), v_.Used(s.pointer); }
+  void operator()(Is<AsyncCopy> auto& s) const {
+    v_.At(s.to), v_.Used(s.target), v_.At(s.from), v_.Used(s.source);
+  }
+  void operator()(Is<CopyRegion> auto& s) const { v_.Used(s.array), v_.Inner(s.body); }
+  void operator()(Is<Call> auto& s) const {
+    for (auto& argument : s.arguments) {
+      std::visit(Overloaded{[&](Is<std::string> auto& name) { v_.Used(name); },
+                            [&](Is<Index> auto& index) { v_.At(index); }},
+                 argument);
+    }
+  }
+
+  // ---- Values ----
+  void operator()(Is<Literal> auto&) const {}
+  void operator()(Is<NamedValue> auto& v) const { v_.Used(v.name); }
+  void operator()(Is<LoadElements> auto& v) const { v_.At(v.offset), v_.Used(v.pointer); }
+  void operator()(Is<LoadInside> auto& v) const {
+    for (auto& dimension : v.dimensions) v_.At(dimension.index);
+    v_.Used(v.pointer);
+  }
+  void operator()(Is<TableElement> auto& v) const { v_.Value(v.index); }
+  void operator()(Is<LoopOperation> auto& v) const {
+    for (auto& operand : v.operands) v_.Value(operand);
+  }
+  void operator()(Is<Splat> auto& v) const { v_.Value(v.scalar); }
+  void operator()(Is<Lane> auto& v) const { v_.Value(v.vector); }
+  void operator()(Is<GroupHalves> auto& v) const {
+    v_.Value(v.first);
+    if (v.second != nullptr) v_.Value(v.second);
+  }
+  void operator()(Is<JoinLanes> auto& v) const {
+    for (auto& scalar : v.scalars) v_.Value(scalar);
+  }
+  void operator()(Is<AddProducts> auto& v) const {
+    v_.Value(v.sum), v_.Value(v.a);
+    if (v.b != nullptr) v_.Value(v.b);
+  }
+  void operator()(Is<OrderKeys> auto& v) const { v_.Value(v.value); }
+  void operator()(Is<IndexValue> auto& v) const { v_.At(v.index); }
+  void operator()(Is<LoadOfBlock> auto& v) const {
+    v_.Used(v.array), v_.At(v.offset), v_.At(v.block);
+  }
+  void operator()(Is<ShuffleDown> auto& v) const { v_.Value(v.value); }
+  void operator()(Is<ShuffleUp> auto& v) const { v_.Value(v.value); }
+
+ private:
+  void Access(auto& s) const { v_.Value(s.value), v_.At(s.offset), v_.Used(s.pointer); }
+  Visitor& v_;
+};
+
 class Walk {
  public:
   explicit Walk(const BlockVisitor& visitor) : visitor_(visitor) {}
 
   void Inside(const Block& block) {
-    for (const Statement& statement : block) Inside(statement);
-  }
-
-  void Inside(const ValueNode& node) {
-    if (visitor_.value) visitor_.value(node);
-    std::visit(Overloaded{[](const Literal&) {}, [&](const NamedValue& v) { Name(v.name); },
-                          [&](const LoadElements& v) {
-                            Name(v.pointer);
-                            Use(v.offset);
-                          },
-                          [&](const LoadInside& v) {
-                            Name(v.pointer);
-                            for (const LoadInside::Dimension& d : v.dimensions) Use(d.index);
-                          },
-                          [&](const TableElement& v) { Inside(*v.index); },
-                          [&](const LoopOperation& v) {
-                            for (const LoopValue& operand : v.operands) Inside(*operand);
-                          },
-                          [&](const Splat& v) { Inside(*v.scalar); },
-                          [&](const Lane& v) { Inside(*v.vector); },
-                          [&](const GroupHalves& v) {
-                            Inside(*v.first);
-                            if (v.second != nullptr) Inside(*v.second);
-                          },
-                          [&](const JoinLanes& v) {
-                            for (const LoopValue& scalar : v.scalars) Inside(*scalar);
-                          },
-                          [&](const AddProducts& v) {
-                            Inside(*v.sum);
-                            Inside(*v.a);
-                            if (v.b != nullptr) Inside(*v.b);
-                          },
-                          [&](const OrderKeys& v) { Inside(*v.value); },
-                          [&](const IndexValue& v) { Use(v.index); },
-                          [&](const LoadOfBlock& v) {
-                            Name(v.array);
-                            Use(v.offset);
-                            Use(v.block);
-                          },
-                          [&](const ShuffleDown& v) { Inside(*v.value); },
-                          [&](const ShuffleUp& v) { Inside(*v.value); }},
-               node.form);
-  }
-
- private:
-  void Name(const std::string& name) {
-    if (visitor_.name) visitor_.name(name);
-  }
-  void Use(const Index& index) {
-    if (visitor_.index) visitor_.index(index);
-  }
-  void Use(const std::vector<Condition>& conditions) {
-    for (const Condition& condition : conditions) {
-      if (condition.flag.empty()) {
-        Use(condition.a);
-        Use(condition.b);
-      } else {
-        Name(condition.flag);
-      }
+    for (const Statement& statement : block) {
+      if (visitor_.statement) visitor_.statement(statement);
+      if (const auto* call = std::get_if<Call>(&statement.form)) Used(call->function);
+      std::visit(Parts(*this), statement.form);
     }
   }
-
-  void Inside(const Statement& statement) {
-    if (visitor_.statement) visitor_.statement(statement);
-    std::visit(Overloaded{[](const Comment&) {},
-                          [](const DeclareArray&) {},
-                          [](const HardwareIndex&) {},
-                          [](const Barrier&) {},
-                          [](const ClusterBarrier&) {},
-                          [](const AwaitStages&) {},
-                          [&](const DeclareLast& s) {
-                            Name(s.counter);
-                            Use(s.offset);
-                          },
-                          [](const CommitCopies&) {},
-                          [](const WaitForCopies&) {},
-                          [&](const DeclareIndex& s) { Use(s.value); },
-                          [&](const DeclareValue& s) { Inside(*s.value); },
-                          [&](const Assign& s) {
-                            Name(s.name);
-                            Inside(*s.value);
-                          },
-                          [&](const StoreElements& s) {
-                            Name(s.pointer);
-                            Use(s.offset);
-                            Inside(*s.value);
-                          },
-                          [&](const AddElements& s) {
-                            Name(s.pointer);
-                            Use(s.offset);
-                            Inside(*s.value);
-                          },
-                          [&](const CombineElement& s) {
-                            Name(s.pointer);
-                            Use(s.offset);
-                            Inside(*s.value);
-                          },
-                          [&](const InsertKey& s) {
-                            Name(s.table);
-                            Inside(*s.first);
-                            Inside(*s.key);
-                          },
-                          [&](const FindKey& s) {
-                            Name(s.table);
-                            Inside(*s.first);
-                            Inside(*s.key);
-                          },
-                          [&](const DeclarePointer& s) {
-                            Name(s.base);
-                            Use(s.offset);
-                          },
-                          [&](const DeclareView& s) { Name(s.base); },
-                          [&](const For& s) {
-                            Use(s.begin);
-                            Use(s.end);
-                            Inside(*s.body);
-                          },
-                          [&](const ShareLoop& s) { Inside(*s.body); },
-                          [&](const If& s) {
-                            Use(s.all_of);
-                            Inside(*s.then_block);
-                            if (s.else_block != nullptr) Inside(*s.else_block);
-                          },
-                          [&](const IfAny& s) {
-                            Inside(*s.condition);
-                            Inside(*s.then_block);
-                          },
-                          [&](const DeclareFlag& s) { Use(s.all_of); },
-                          [&](const ClearFlag& s) { Name(s.name); },
-                          [&](const KeepInRegister& s) { Name(s.name); },
-                          [&](const PrefetchElement& s) {
-                            Name(s.pointer);
-                            Use(s.offset);
-                          },
-                          [&](const Call& s) { Name(s.function); },
-                          [&](const AsyncCopy& s) {
-                            Name(s.target);
-                            Use(s.to);
-                            Name(s.source);
-                            Use(s.from);
-                          },
-                          [&](const CopyRegion& s) {
-                            Name(s.array);
-                            Inside(*s.body);
-                          }},
-               statement.form);
+  void Value(const LoopValue& value) {
+    if (visitor_.value) visitor_.value(*value);
+    std::visit(Parts(*this), value->form);
   }
 
+  void Declared(const std::string&) {}
+  void Variable(const std::string&) {}
+  void Used(const std::string& name) {
+    if (visitor_.name) visitor_.name(name);
+  }
+  void At(const Index& index) {
+    if (visitor_.index) visitor_.index(index);
+  }
+  void Inner(const std::shared_ptr<const Block>& block) { Inside(*block); }
+
+ private:
   const BlockVisitor& visitor_;
 };
 
 }  // namespace
 
 void Visit(const Block& block, const BlockVisitor& visitor) { Walk(visitor).Inside(block); }
-void Visit(const LoopValue& value, const BlockVisitor& visitor) { Walk(visitor).Inside(*value); }
+void Visit(const LoopValue& value, const BlockVisitor& visitor) { Walk(visitor).Value(value); }
 
 const std::string* DeclaredName(const Statement& statement) {
   using Name = const std::string*;
@@ -196,27 +183,6 @@ void CollectUsedNames(const Block& block, std::set<std::string>& names) {
   const auto insert = [&](const std::string& name) { names.insert(name); };
   Visit(block,
         {.index = [&](const Index& index) { index.VisitVariables(insert); }, .name = insert});
-  CollectCallWords(block, names);
-}
-
-void CollectCallWords(const Block& block, std::set<std::string>& names) {
-  const auto is_word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-  };
-  Visit(block, {.statement = [&](const Statement& statement) {
-          const auto* call = std::get_if<Call>(&statement.form);
-          if (call == nullptr) return;
-          for (const std::string& argument : call->arguments) {
-            std::string word;
-            for (char c : argument + " ") {
-              if (is_word(c)) {
-                word += c;
-              } else if (!word.empty()) {
-                names.insert(std::exchange(word, ""));
-              }
-            }
-          }
-        }});
 }
 
 Block Rewriter::RewriteBlock(const Block& block) {
@@ -230,168 +196,54 @@ std::shared_ptr<const Block> Rewriter::RewriteInner(const std::shared_ptr<const 
   return block == nullptr ? nullptr : std::make_shared<const Block>(RewriteBlock(*block));
 }
 
+// Rewrites the parts of one node in place.
+class Rewriter::InPlace {
+ public:
+  explicit InPlace(Rewriter& rewriter) : rewriter_(rewriter) {}
+
+  bool has_changed() const { return has_changed_; }
+
+  void Declared(std::string& name) { Set(name, rewriter_.RewriteName(name)); }
+  void Variable(std::string& name) { Set(name, rewriter_.RewriteVariable(name)); }
+  void Used(std::string& name) { Set(name, rewriter_.RewriteName(name)); }
+  void At(Index& index) {
+    const Index before = index;
+    index = rewriter_.RewriteIndex(before);
+    has_changed_ |= !index.IsSame(before);
+  }
+  void Value(LoopValue& value) { Set(value, rewriter_.RewriteValue(value)); }
+  void Inner(std::shared_ptr<const Block>& block) { block = rewriter_.RewriteInner(block); }
+
+ private:
+  template <typename T>
+  void Set(T& part, T now) {
+    has_changed_ |= part != now;
+    part = std::move(now);
+  }
+
+  Rewriter& rewriter_;
+  bool has_changed_ = false;
+};
+
 std::vector<Condition> Rewriter::RewriteConditions(const std::vector<Condition>& conditions) {
   std::vector<Condition> result = conditions;
-  for (Condition& condition : result) {
-    if (condition.flag.empty()) {
-      condition.a = RewriteIndex(condition.a);
-      condition.b = RewriteIndex(condition.b);
-    } else {
-      condition.flag = RewriteName(condition.flag);
-    }
-  }
+  InPlace in_place(*this);
+  Parts(in_place).Conditions(result);
   return result;
 }
 
 void Rewriter::RewriteStatement(const Statement& statement, Block& out) {
   Statement result = statement;
-  std::visit(Overloaded{[](Comment&) {},
-                        [](Barrier&) {},
-                        [](ClusterBarrier&) {},
-                        [](AwaitStages&) {},
-                        [&](DeclareLast& s) {
-                          s.counter = RewriteName(s.counter);
-                          s.offset = RewriteIndex(s.offset);
-                          s.name = RewriteName(s.name);
-                        },
-                        [](Call&) {},
-                        [](CommitCopies&) {},
-                        [](WaitForCopies&) {},
-                        [&](DeclareIndex& s) { s.value = RewriteIndex(s.value); },
-                        [](HardwareIndex&) {},
-                        [&](DeclareValue& s) {
-                          s.value = RewriteValue(s.value);
-                          s.name = RewriteName(s.name);
-                        },
-                        [&](Assign& s) {
-                          s.value = RewriteValue(s.value);
-                          s.name = RewriteName(s.name);
-                        },
-                        [&](StoreElements& s) {
-                          s.value = RewriteValue(s.value);
-                          s.offset = RewriteIndex(s.offset);
-                          s.pointer = RewriteName(s.pointer);
-                        },
-                        [&](AddElements& s) {
-                          s.value = RewriteValue(s.value);
-                          s.offset = RewriteIndex(s.offset);
-                          s.pointer = RewriteName(s.pointer);
-                        },
-                        [&](CombineElement& s) {
-                          s.value = RewriteValue(s.value);
-                          s.offset = RewriteIndex(s.offset);
-                          s.pointer = RewriteName(s.pointer);
-                        },
-                        [&](InsertKey& s) {
-                          s.first = RewriteValue(s.first);
-                          s.key = RewriteValue(s.key);
-                          s.table = RewriteName(s.table);
-                        },
-                        [&](FindKey& s) {
-                          s.first = RewriteValue(s.first);
-                          s.key = RewriteValue(s.key);
-                          s.table = RewriteName(s.table);
-                        },
-                        [&](DeclarePointer& s) {
-                          s.base = RewriteName(s.base);
-                          s.offset = RewriteIndex(s.offset);
-                          s.name = RewriteName(s.name);
-                        },
-                        [&](DeclareView& s) {
-                          s.base = RewriteName(s.base);
-                          s.name = RewriteName(s.name);
-                        },
-                        [&](DeclareArray& s) { s.name = RewriteName(s.name); },
-                        [&](For& s) {
-                          s.begin = RewriteIndex(s.begin);
-                          s.end = RewriteIndex(s.end);
-                          s.body = RewriteInner(s.body);
-                        },
-                        [&](ShareLoop& s) { s.body = RewriteInner(s.body); },
-                        [&](If& s) {
-                          s.all_of = RewriteConditions(s.all_of);
-                          s.then_block = RewriteInner(s.then_block);
-                          s.else_block = RewriteInner(s.else_block);
-                        },
-                        [&](IfAny& s) {
-                          s.condition = RewriteValue(s.condition);
-                          s.then_block = RewriteInner(s.then_block);
-                        },
-                        [&](DeclareFlag& s) {
-                          s.all_of = RewriteConditions(s.all_of);
-                          s.name = RewriteName(s.name);
-                        },
-                        [&](ClearFlag& s) { s.name = RewriteName(s.name); },
-                        [&](KeepInRegister& s) { s.name = RewriteName(s.name); },
-                        [&](PrefetchElement& s) {
-                          s.offset = RewriteIndex(s.offset);
-                          s.pointer = RewriteName(s.pointer);
-                        },
-                        [&](AsyncCopy& s) {
-                          s.to = RewriteIndex(s.to);
-                          s.target = RewriteName(s.target);
-                          s.from = RewriteIndex(s.from);
-                          s.source = RewriteName(s.source);
-                        },
-                        [&](CopyRegion& s) {
-                          s.array = RewriteName(s.array);
-                          s.body = RewriteInner(s.body);
-                        }},
-             result.form);
+  InPlace in_place(*this);
+  std::visit(Parts(in_place), result.form);
   out.push_back(std::move(result));
 }
 
 LoopValue Rewriter::RewriteValue(const LoopValue& value) {
   ValueNode node = *value;
-  bool changed = true;
-  const auto rewrite = [&](LoopValue& operand) {
-    const LoopValue before = operand;
-    operand = RewriteValue(operand);
-    return before != operand;
-  };
-  std::visit(Overloaded{[&](Literal&) { changed = false; },
-                        [&](NamedValue& v) { v.name = RewriteName(v.name); },
-                        [&](LoadElements& v) {
-                          v.offset = RewriteIndex(v.offset);
-                          v.pointer = RewriteName(v.pointer);
-                        },
-                        [&](LoadInside& v) {
-                          for (LoadInside::Dimension& d : v.dimensions) {
-                            d.index = RewriteIndex(d.index);
-                          }
-                          v.pointer = RewriteName(v.pointer);
-                        },
-                        [&](TableElement& v) { changed = rewrite(v.index); },
-                        [&](LoopOperation& v) {
-                          changed = false;
-                          for (LoopValue& operand : v.operands) changed |= rewrite(operand);
-                        },
-                        [&](Splat& v) { changed = rewrite(v.scalar); },
-                        [&](Lane& v) { changed = rewrite(v.vector); },
-                        [&](GroupHalves& v) {
-                          changed = rewrite(v.first);
-                          if (v.second != nullptr) changed |= rewrite(v.second);
-                        },
-                        [&](JoinLanes& v) {
-                          changed = false;
-                          for (LoopValue& scalar : v.scalars) changed |= rewrite(scalar);
-                        },
-                        [&](AddProducts& v) {
-                          changed = rewrite(v.sum);
-                          changed |= rewrite(v.a);
-                          if (v.b != nullptr) changed |= rewrite(v.b);
-                        },
-                        [&](OrderKeys& v) { changed = rewrite(v.value); },
-                        [&](IndexValue& v) { v.index = RewriteIndex(v.index); },
-                        [&](LoadOfBlock& v) {
-                          v.array = RewriteName(v.array);
-                          v.offset = RewriteIndex(v.offset);
-                          v.block = RewriteIndex(v.block);
-                        },
-                        [&](ShuffleDown& v) { changed = rewrite(v.value); },
-                        [&](ShuffleUp& v) { changed = rewrite(v.value); }},
-             node.form);
-  return changed ? std::make_shared<const ValueNode>(std::move(node)) : value;
+  InPlace in_place(*this);
+  std::visit(Parts(in_place), node.form);
+  return in_place.has_changed() ? std::make_shared<const ValueNode>(std::move(node)) : value;
 }
 
 namespace {
@@ -414,20 +266,11 @@ class Renamer : public Rewriter {
   explicit Renamer(const std::map<std::string, std::string>& renamed) : renamed_(renamed) {}
 
  protected:
-  void RewriteStatement(const Statement& statement, Block& out) override {
-    Rewriter::RewriteStatement(statement, out);
-    std::visit(
-        Overloaded{[&](DeclareIndex& s) { s.name = RewriteName(s.name); },
-                   [&](HardwareIndex& s) { s.name = RewriteName(s.name); },
-                   [&](FindKey& s) { s.name = RewriteName(s.name); },
-                   [&](For& s) { s.variable = RewriteName(s.variable); },
-                   [&](ShareLoop& s) { s.variable = RewriteName(s.variable); }, [](auto&) {}},
-        out.back().form);
-  }
   std::string RewriteName(const std::string& name) override {
     const auto found = renamed_.find(name);
     return found == renamed_.end() ? name : found->second;
   }
+  std::string RewriteVariable(const std::string& name) override { return RewriteName(name); }
   Index RewriteIndex(const Index& index) override {
     return index.Replace([&](const std::string& variable) -> std::optional<Index> {
       const auto found = renamed_.find(variable);

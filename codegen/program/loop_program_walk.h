@@ -27,10 +27,8 @@ void Visit(const LoopValue& value, const BlockVisitor& visitor);
 const std::string* DeclaredName(const Statement& statement);
 // All names declared anywhere in a block, variables of loops included.
 void CollectDeclaredNames(const Block& block, std::set<std::string>& names);
-// All names and variables used anywhere in a block, words in the arguments of calls included.
+// All names and variables used anywhere in a block.
 void CollectUsedNames(const Block& block, std::set<std::string>& names);
-// The words in the arguments of calls: what is text in a program and cannot be replaced.
-void CollectCallWords(const Block& block, std::set<std::string>& names);
 
 // Makes a new block statement by statement. By default nothing changes; passes override what they
 // change. Values that do not change are shared.
@@ -44,23 +42,25 @@ class Rewriter {
   virtual void RewriteStatement(const Statement& statement, Block& out);
   virtual LoopValue RewriteValue(const LoopValue& value);
   virtual Index RewriteIndex(const Index& index) { return index; }
-  // Wherever a value, pointer, array or flag is declared or used. Not called for index variables
-  // and in the arguments of calls.
+  // Wherever a value, pointer, array or flag is declared or used.
   virtual std::string RewriteName(const std::string& name) { return name; }
+  // Where an index variable is declared.
+  virtual std::string RewriteVariable(const std::string& name) { return name; }
 
   std::shared_ptr<const Block> RewriteInner(const std::shared_ptr<const Block>& block);
   std::vector<Condition> RewriteConditions(const std::vector<Condition>& conditions);
+
+ private:
+  class InPlace;
 };
 
-// Every variable replaced by what `replacement` gives for it; nullopt: left as it is. Expect the
-// arguments of calls not to mention it.
+// Every variable replaced by what `replacement` gives for it; nullopt: left as it is.
 Block ReplaceVariables(
     const Block& block,
     const std::function<std::optional<Index>(const std::string& variable)>& replacement);
 
 // Every name in `renamed`, of index variables, values, pointers, arrays or flags, replaced by the
-// name it maps to, where it is declared and where it is used. Expect the arguments of calls not to
-// mention any of them.
+// name it maps to, where it is declared and where it is used.
 Block RenameAll(const Block& block, const std::map<std::string, std::string>& renamed);
 
 // The program with `rewrite` applied to the bodies of all functions and stages.

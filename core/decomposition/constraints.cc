@@ -112,25 +112,6 @@ int64_t UnrolledOperations(const Expression& expression, const SystemModel& mode
   return static_cast<int64_t>(std::min(operations, 9e18));
 }
 
-int64_t AccumulatorRegisters(const Expression& expression, const SystemModel& model,
-                             const DeviceDescription& device, const TuningParameters& p) {
-  const std::vector<int64_t>& tile = p.tile[InnermostMemoryLayer(model)];
-  const std::vector<int64_t> lanes = Lanes(expression, model, p);
-  double vectors = 1;
-  int64_t width = 1;
-  for (int d = 0; d < expression.rank(); ++d) {
-    width = std::max(width, lanes[d]);
-    if (expression.is_reduction(d) && !p.independent_accumulators) continue;
-    vectors *= static_cast<double>(Pieces(tile[d], lanes[d], expression.is_reduction(d)));
-  }
-  double registers = 0;
-  for (const TypedName& result : expression.function().results()) {
-    const int64_t bytes = width * SizeBytes(result.type);
-    registers += vectors * static_cast<double>((bytes + device.simd_bytes - 1) / device.simd_bytes);
-  }
-  return static_cast<int64_t>(std::min(registers, 9e18));
-}
-
 namespace {
 
 // The first index of a copy's rows: every part of its sum must be a multiple of `width`.

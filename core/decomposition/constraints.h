@@ -66,10 +66,6 @@ int64_t OperationsOfPoint(const Expression& expression);
 int64_t UnrolledOperations(const Expression& expression, const SystemModel& model,
                            const TuningParameters& parameters);
 
-// Accumulators of one register tile in vector registers of `device`.
-int64_t AccumulatorRegisters(const Expression& expression, const SystemModel& model,
-                             const DeviceDescription& device, const TuningParameters& parameters);
-
 // Elements of the copy of input b that a part of layer `layer` needs (kWholeBuffer: of the buffer);
 // strips not counted.
 int64_t StagedElements(const Expression& expression, const TuningParameters& parameters, int b,

@@ -1,4 +1,4 @@
-// Decompositions said in the words of another system model.
+// Translates tuning parameters from one system model to another, as from CUDA to OpenCL.
 #pragma once
 
 #include <optional>

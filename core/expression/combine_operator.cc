@@ -2,6 +2,7 @@
 #include "core/expression/combine_operator.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -34,9 +35,12 @@ ScalarOp OperationOf(PointWiseKind kind) {
       return ScalarOp::kFmin;
     case PointWiseKind::kFmax:
       return ScalarOp::kFmax;
-    default:
+    case PointWiseKind::kBitXor:
       return ScalarOp::kBitXor;
+    case PointWiseKind::kCustom:
+      break;
   }
+  std::abort();  // the caller's fault: its function is the user's
 }
 
 namespace {
@@ -75,9 +79,14 @@ ScalarValue Identity(PointWiseKind kind, ScalarType type) {
       return ScalarValue::Bool(false);
     case PointWiseKind::kBitAnd:
       return ScalarValue::Integer(type, -1);
-    default:
-      return WholeNumber(type, 0);  // +, |, ^
+    case PointWiseKind::kAdd:
+    case PointWiseKind::kBitOr:
+    case PointWiseKind::kBitXor:
+      return WholeNumber(type, 0);
+    case PointWiseKind::kCustom:
+      break;
   }
+  std::abort();  // as in OperationOf
 }
 
 // (a1..aR, b1..bR) -> (c1..cR), component by component.

@@ -25,9 +25,10 @@ absl::string_view Name(NumericsPolicy policy) {
       return "exact";
     case NumericsPolicy::kFixedTree:
       return "tree";
-    default:
+    case NumericsPolicy::kReassociate:
       return "reassociate";
   }
+  return "";
 }
 
 Result<NumericsPolicy> ParseNumericsPolicy(std::string_view name) {

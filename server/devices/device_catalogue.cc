@@ -271,13 +271,6 @@ Result<v1::MachinePeaks> DeviceCatalogue::MeasurePeaksAgain(TuningDevice& device
   return ReachedPeaks(device);
 }
 
-bool IsDoublePrecision(const Expression& expression) {
-  for (const ScalarInstruction& instruction : expression.function().instructions()) {
-    if (instruction.type == ScalarType::kFloat64) return true;
-  }
-  return false;
-}
-
 Status CheckPlausible(const Expression& expression, int64_t time_ns,
                       const DeviceDescription& device, const v1::MachinePeaks& peaks) {
   const std::optional<std::string> why = WhyImplausible(

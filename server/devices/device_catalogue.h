@@ -103,9 +103,6 @@ class DeviceCatalogue {
   std::map<std::string, v1::MachinePeaks> peaks_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Whether the expression computes in double precision: then the peak of fp64 bounds it.
-bool IsDoublePrecision(const Expression& expression);
-
 // Errors: Internal if `time_ns` is so short that the device would have exceeded its peak by half:
 // then something was not computed.
 Status CheckPlausible(const Expression& expression, int64_t time_ns,

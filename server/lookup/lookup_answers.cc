@@ -21,11 +21,7 @@ Result<std::vector<std::string_view>> RequestsOfBatch(std::string_view request) 
 
 // Whether a job may find something better than what a lookup found.
 bool IsToBeTuned(const Result<ReadyReply>& found) {
-  if (!found.ok()) return absl::IsNotFound(found.status());
-  const grpc::Slice bytes = found->response();
-  v1::LookupKernelResponse response;
-  return !response.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size())) ||
-         response.record().is_provisional();
+  return found.ok() ? found->is_provisional() : absl::IsNotFound(found.status());
 }
 
 }  // namespace

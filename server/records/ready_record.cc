@@ -21,6 +21,17 @@ std::string ResponseWithoutRecord() {
   return response.SerializeAsString();
 }
 
+bool IsProvisional(std::string_view record) {
+  WireReader fields(record);
+  bool is_provisional = false;
+  while (fields.Next()) {
+    if (fields.number() == v1::TuningRecord::kIsProvisionalFieldNumber) {
+      is_provisional = fields.varint() != 0;
+    }
+  }
+  return is_provisional;
+}
+
 }  // namespace
 
 ReadyRecord::ReadyRecord(std::string_view record, SliceSlab* slab) {
@@ -33,7 +44,8 @@ ReadyRecord::ReadyRecord(std::string_view record, SliceSlab* slab) {
     to = std::copy(header, header + header_bytes, to);
     std::copy(record.begin(), record.end(), to);
   };
-  exact_reply_ = ReadyReply(without_record->size() + header_bytes + record.size(), write, slab);
+  exact_reply_ = ReadyReply(without_record->size() + header_bytes + record.size(),
+                            IsProvisional(record), write, slab);
   const grpc::Slice& bytes = exact_reply_.batch_result();
   record_ =
       std::string_view(reinterpret_cast<const char*>(bytes.end()) - record.size(), record.size());

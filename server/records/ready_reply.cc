@@ -22,11 +22,12 @@ int WriteResultHeader(int field, size_t bytes, char* to) {
 }  // namespace
 
 ReadyReply::ReadyReply(const v1::LookupKernelResponse& response)
-    : ReadyReply(response.ByteSizeLong(),
+    : ReadyReply(response.ByteSizeLong(), response.record().is_provisional(),
                  [&](uint8_t* to) { response.SerializeWithCachedSizesToArray(to); }) {}
 
-ReadyReply::ReadyReply(size_t response_bytes, const std::function<void(uint8_t*)>& write,
-                       SliceSlab* slab) {
+ReadyReply::ReadyReply(size_t response_bytes, bool is_provisional,
+                       const std::function<void(uint8_t*)>& write, SliceSlab* slab)
+    : is_provisional_(is_provisional) {
   char header[2 * kMaxFieldHeader];
   header_bytes_ =
       WriteResultHeader(v1::BatchLookupResult::kResponseFieldNumber, response_bytes, header);

@@ -8,6 +8,7 @@
 #include "proto/device_conversion.h"
 #include "server/records/kernel_key.h"
 #include "server/records/resource_names.h"
+#include "tuner/measure/results/plausibility.h"
 
 namespace mdh {
 namespace {

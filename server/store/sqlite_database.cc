@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "server/store/file_lock.h"
@@ -61,7 +62,8 @@ Result<bool> SqliteStatement::Step() {
 }
 
 Status SqliteStatement::Run() {
-  SqliteReset reset(*this);
+  // At the end, so that no read transaction stays open.
+  const absl::Cleanup reset = [this] { Reset(); };
   while (true) {
     MDH_ASSIGN_OR_RETURN(const bool has_row, Step());
     if (!has_row) return absl::OkStatus();

@@ -51,18 +51,6 @@ class SqliteStatement {
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
-// Resets a statement at the end of a scope, so that no read transaction stays open.
-class SqliteReset {
- public:
-  explicit SqliteReset(SqliteStatement& statement) : statement_(statement) {}
-  ~SqliteReset() { statement_.Reset(); }
-  SqliteReset(const SqliteReset&) = delete;
-  SqliteReset& operator=(const SqliteReset&) = delete;
-
- private:
-  SqliteStatement& statement_;
-};
-
 class SqliteDatabase {
  public:
   // Opens the file, or makes it. Statements know a function crc32(bytes), the CRC-32 of zlib.

@@ -87,10 +87,8 @@ class SqliteStore : public Store {
   Status CheckWritable() const override;
   void LookAfter() override { place_.LookAfter(writer_); }
   Status Count(v1::Statistics& statistics) override;
+  Result<std::unique_ptr<StudyStore>> OpenStudies() override;
   int64_t schema_version() const override { return SchemaVersion(); }
-
-  const SqliteStoreOptions& options() const { return options_; }
-  SqliteWriter& writer() { return writer_; }
 
  private:
   void StopWriting(const std::string& damage);

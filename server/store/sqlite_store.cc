@@ -80,11 +80,9 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options
   return readable.ok() ? std::move(readable) : std::move(store);
 }
 
-Result<std::unique_ptr<StudyStore>> OpenSqliteStudyStore(Store& store) {
-  auto* const sqlite = dynamic_cast<SqliteStore*>(&store);
-  if (sqlite == nullptr) return absl::InternalError("the store is none of SQLite");
-  MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> reader, OpenReader(sqlite->options()));
-  return MakeSqliteStudyStore(sqlite->writer(), std::move(reader));
+Result<std::unique_ptr<StudyStore>> SqliteStore::OpenStudies() {
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> reader, OpenReader(options_));
+  return MakeSqliteStudyStore(writer_, std::move(reader));
 }
 
 }  // namespace mdh

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "server/store/store.h"
-#include "server/store/study_store.h"
 
 namespace mdh {
 
@@ -29,9 +28,5 @@ struct SqliteStoreOptions {
 // ResourceExhausted if the disk is full and there is nothing yet. What is there is served on a full
 // disk, too, but not written.
 Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options);
-
-// The studies in the same database, written by the same writer. `store`: what OpenSqliteStore gave;
-// it must outlive the result. Errors: as OpenSqliteStore.
-Result<std::unique_ptr<StudyStore>> OpenSqliteStudyStore(Store& store);
 
 }  // namespace mdh

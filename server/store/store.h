@@ -18,6 +18,7 @@
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
 #include "mdh/v1/tuning.pb.h"
+#include "server/store/study_store.h"
 
 namespace mdh {
 
@@ -169,6 +170,9 @@ class Store {
   virtual void LookAfter() {}
   // Counts, sizes and state of what is stored; the rest is left alone.
   virtual Status Count(v1::Statistics& statistics) = 0;
+  // The studies in the same database, written by the same writer. This must outlive the result.
+  // Errors: as of opening the store.
+  virtual Result<std::unique_ptr<StudyStore>> OpenStudies() = 0;
   // Version of what is stored.
   virtual int64_t schema_version() const = 0;
 };

@@ -18,7 +18,7 @@
 #include "tests/benchmarks/loaded_library.h"
 #include "tests/benchmarks/peers.h"
 
-namespace mdh {
+namespace mdh::figure_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -192,4 +192,4 @@ TEST(LoadedLibraries, CompilersMessagesArePassedOn) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::figure_test

@@ -18,7 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::arrows_test {
 namespace {
 
 using ::testing::Contains;
@@ -276,4 +276,4 @@ TEST(Arrows, SpacesAndSearchKnowNothingOfMdh) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::arrows_test

@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::names_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -66,4 +66,4 @@ TEST(Names, OfTypesAreUnique) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::names_test

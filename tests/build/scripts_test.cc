@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::scripts_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -82,11 +82,11 @@ TEST(Scripts, QuickstartRefusesABudgetThatIsNoNumber) {
   EXPECT_EQ(RunScript("quickstart --slow").exit_code, 2);
 }
 
-TEST(Scripts, TestNamesAnUnknownOptionAndFolder) {
+TEST(Scripts, TestNamesAnUnknownOptionAndLabel) {
   EXPECT_THAT(RunScript("test --slow").output, HasSubstr("unknown option '--slow'"));
   const ScriptEnd end = RunScript("test --label nothing");
   EXPECT_EQ(end.exit_code, 2);
-  EXPECT_THAT(end.output, HasSubstr("there is no folder tests/nothing"));
+  EXPECT_THAT(end.output, HasSubstr("there are no tests called nothing"));
 }
 
 TEST(Scripts, FuzzRefusesATimeThatIsNoNumber) {
@@ -123,4 +123,4 @@ TEST(Scripts, HelpShowsTheOptions) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::scripts_test

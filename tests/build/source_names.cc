@@ -115,6 +115,7 @@ class NameReader {
   void Add(const Head& head) {
     if (head.IsEmpty() || head.Name() == nullptr || IsTest(*head.Name())) return;
     if (head.IsType() && TextAfter(0) == ";") return;  // a forward declaration
+    if (std::find(scopes_.begin(), scopes_.end(), "inner") != scopes_.end()) return;
     const bool is_unnamed = std::find(scopes_.begin(), scopes_.end(), "") != scopes_.end();
     const bool is_own = is_unnamed || head.IsType() || head.IsAlias() || head.IsStatic();
     names_.push_back({.name = std::string(head.Name()->text),
@@ -176,7 +177,8 @@ class NameReader {
       ++size;
     }
     if (TextAfter(size) != "{") return false;
-    scopes_.push_back(TextAfter(size - 1) == "namespace" ? "" : "named");
+    const bool is_inner = size > 2 && TextAfter(size - 2) == "::";
+    scopes_.push_back(TextAfter(size - 1) == "namespace" ? "" : is_inner ? "inner" : "named");
     at_ += size + 1;
     return true;
   }
@@ -221,7 +223,7 @@ class NameReader {
 
   Tokens tokens_;
   size_t at_ = 0;
-  std::vector<std::string_view> scopes_;  // "" for unnamed ones
+  std::vector<std::string_view> scopes_;  // "" for unnamed ones, "inner" for a::b
   std::vector<SourceName> names_;
 };
 

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/build/source_tokens.h"
 
-namespace mdh {
+namespace mdh::source_names_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -72,9 +72,14 @@ TEST(SourceNames, OfTypesAndAliases) {
 }
 
 TEST(SourceNames, OfUnnamedNamespacesAreOwn) {
-  EXPECT_THAT(Names("namespace a::b {\nint C();\nnamespace {\nint D();\nstruct E {\n};\n"
+  EXPECT_THAT(Names("namespace a {\nint C();\nnamespace {\nint D();\nstruct E {\n};\n"
                     "}  // namespace\nint F() { if (G()) { } }\n}\nextern \"C\" {\nint H();\n}"),
               ElementsAre("2 C", "4 D own", "5 E own", "8 F", "11 H"));
+}
+
+TEST(SourceNames, OfInnerNamespacesAreLeftOut) {
+  EXPECT_THAT(Names("namespace a::b {\nint C();\nnamespace {\nint D();\n}\n}\nint E();"),
+              ElementsAre("7 E"));
 }
 
 TEST(SourceNames, OfMembersAreLeftOut) {
@@ -99,4 +104,4 @@ TEST(SourceNames, OfMacrosThatStayDefined) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::source_names_test

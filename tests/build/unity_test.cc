@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/build/source_names.h"
 
-namespace mdh {
+namespace mdh::unity_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -138,4 +138,4 @@ TEST(Unity, SourcesHaveNoNamesInCommon) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::unity_test

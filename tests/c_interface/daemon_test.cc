@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/c_interface/c_interface_fixture.h"
 
-namespace mdh {
+namespace mdh::daemon_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -362,4 +362,4 @@ TEST_F(CInterfaceTest, WrongArgumentsOfARunAreSeen) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::daemon_test

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/c_interface/c_interface_fixture.h"
 
-namespace mdh {
+namespace mdh::library_test {
 namespace {
 
 const std::string kHeader = std::string(MDH_SOURCE_DIR) + "/client/c/mdh.h";
@@ -51,4 +51,4 @@ TEST(CLibraryTest, TheHeaderIsPlainC) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::library_test

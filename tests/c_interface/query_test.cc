@@ -2,7 +2,7 @@
 #include "gtest/gtest.h"
 #include "tests/c_interface/c_interface_fixture.h"
 
-namespace mdh {
+namespace mdh::query_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -129,4 +129,4 @@ TEST(CQueryTest, NothingCanBeFreed) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::query_test

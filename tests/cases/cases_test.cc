@@ -12,7 +12,7 @@
 #include "tests/property/block_pairs.h"
 #include "tests/random_expression.h"
 
-namespace mdh {
+namespace mdh::cases_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -117,4 +117,4 @@ TEST(DefaultBlockParametersTest, DimensionsWithoutThreadsComeLast) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::cases_test

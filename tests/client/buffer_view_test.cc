@@ -9,7 +9,7 @@
 #include "tests/error_message.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::buffer_view_test {
 namespace {
 
 using ::testing::AllOf;
@@ -154,4 +154,4 @@ TEST_F(BufferViewTest, AKernelRunsOnThem) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::buffer_view_test

@@ -7,7 +7,7 @@
 #include "proto/bundle_writer.h"
 #include "tests/server/matmul_expression.h"
 
-namespace mdh {
+namespace mdh::bundle_test {
 namespace {
 
 TEST(ClientBundleTest, AQueryIsTheKeyOfTheExpression) {
@@ -50,4 +50,4 @@ TEST(ClientBundleTest, EntriesAreMessages) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::bundle_test

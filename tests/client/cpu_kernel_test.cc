@@ -21,7 +21,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::cpu_kernel_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -394,4 +394,4 @@ TEST_F(CpuKernelTest, AKernelThatFindsNoScratchMemorySaysSo) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::cpu_kernel_test

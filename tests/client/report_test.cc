@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/client/report_samples.h"
 
-namespace mdh {
+namespace mdh::report_test {
 namespace {
 
 using nlohmann::json;
@@ -174,4 +174,4 @@ TEST(StudyReport, HasTrialsOutcomesAndTheBest) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::report_test

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-namespace mdh {
+namespace mdh::lower_program_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -83,4 +83,4 @@ TEST(LowerProgramTest, ErrorsAreOneLineThatHelps) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::lower_program_test

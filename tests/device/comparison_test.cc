@@ -8,7 +8,7 @@
 #include "tuner/measure/executor/device_comparison.h"
 #include "tuner/measure/executor/device_kernels.h"
 
-namespace mdh {
+namespace mdh::comparison_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -90,4 +90,4 @@ INSTANTIATE_TEST_SUITE_P(OpenCl, DeviceComparisonTest, ::testing::Values(false))
 INSTANTIATE_TEST_SUITE_P(Cuda, DeviceComparisonTest, ::testing::Values(true));
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::comparison_test

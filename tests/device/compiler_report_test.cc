@@ -9,7 +9,7 @@
 #include "tuner/device/cuda/cuda_program.h"
 #include "tuner/device/cuda/nvrtc.h"
 
-namespace mdh {
+namespace mdh::compiler_report_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -162,4 +162,4 @@ extern "C" __global__ void __launch_bounds__(1024) mdh_spill_0(float* p, int n) 
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::compiler_report_test

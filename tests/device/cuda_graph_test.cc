@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tuner/device/cuda/cuda_program.h"
 
-namespace mdh {
+namespace mdh::cuda_graph_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -192,4 +192,4 @@ TEST_F(CudaBatchTest, AFailureWhileItRunsIsNoFailureToStart) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::cuda_graph_test

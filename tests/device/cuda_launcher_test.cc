@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::cuda_launcher_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -114,4 +114,4 @@ TEST_F(CudaLauncherTest, ErrorsNameCallAndFunction) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::cuda_launcher_test

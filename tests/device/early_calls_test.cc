@@ -15,7 +15,7 @@
 #include "tests/device/hand_written_kernels.h"
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::early_calls_test {
 namespace {
 
 constexpr int kElements = 1024;
@@ -105,4 +105,4 @@ INSTANTIATE_TEST_SUITE_P(Cuda, EarlyCallsTest,
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::early_calls_test

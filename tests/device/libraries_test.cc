@@ -8,7 +8,7 @@
 #include "tests/error_message.h"
 #include "tuner/device/shared_library.h"
 
-namespace mdh {
+namespace mdh::libraries_test {
 namespace {
 
 using ::testing::AllOf;
@@ -107,4 +107,4 @@ TEST_F(NvrtcTest, NamesAnUnknownArchitectureOrOption) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::libraries_test

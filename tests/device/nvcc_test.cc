@@ -12,7 +12,7 @@
 #include "tests/error_message.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::nvcc_test {
 namespace {
 
 using ::testing::AllOf;
@@ -97,4 +97,4 @@ TEST_F(NvccTest, TheRealOneMakesMachineCode) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::nvcc_test

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::opencl_memory_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -32,4 +32,4 @@ TEST(OpenClMemory, CommandsComeInPieces) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::opencl_memory_test

@@ -12,7 +12,7 @@
 #include "tuner/device/opencl/opencl_gate.h"
 #include "tuner/device/opencl/opencl_program.h"
 
-namespace mdh {
+namespace mdh::program_test {
 namespace {
 
 using ::testing::AllOf;
@@ -274,4 +274,4 @@ INSTANTIATE_TEST_SUITE_P(OpenCl, ProgramTest, ::testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(Cuda, ProgramTest, ::testing::Values(true));
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::program_test

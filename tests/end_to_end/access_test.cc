@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 
-namespace mdh {
+namespace mdh::access_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -101,4 +101,4 @@ TEST_F(AccessTest, DevicesTellHowTheyAreConfined) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::access_test

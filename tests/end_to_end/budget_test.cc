@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 
-namespace mdh {
+namespace mdh::budget_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -123,4 +123,4 @@ TEST_F(BudgetTest, JobsEndInTimeWhateverTheirSize) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::budget_test

@@ -2,7 +2,7 @@
 #include "gmock/gmock.h"
 #include "tests/end_to_end/programs.h"
 
-namespace mdh {
+namespace mdh::bundle_benchmark_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -29,4 +29,4 @@ TEST(BundleBenchmarkTest, WithoutExpressionsItSaysSo) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::bundle_benchmark_test

@@ -2,7 +2,7 @@
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 
-namespace mdh {
+namespace mdh::care_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -106,4 +106,4 @@ TEST_F(CareTest, ADaemonIsLookedAfter) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::care_test

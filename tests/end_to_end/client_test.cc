@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 
-namespace mdh {
+namespace mdh::client_test {
 namespace {
 
 Expression MatMulOfSize(int size) {
@@ -104,4 +104,4 @@ TEST_F(ClientTest, LookupsOfACacheGoOnThroughADaemonThatDies) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::client_test

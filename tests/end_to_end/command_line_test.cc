@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 
-namespace mdh {
+namespace mdh::command_line_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -162,4 +162,4 @@ TEST_F(CommandLineTest, AFolderThatCannotBeWrittenIsNamed) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::command_line_test

@@ -17,7 +17,7 @@
 #include "tests/end_to_end/daemon_test_fixture.h"
 #include "tests/end_to_end/narrow_matmul.h"
 
-namespace mdh {
+namespace mdh::crowd_test {
 namespace {
 
 using ::testing::Lt;
@@ -187,4 +187,4 @@ TEST_F(CrowdTest, AThousandEqualRequestsRunOneJob) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::crowd_test

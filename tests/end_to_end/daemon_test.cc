@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 
-namespace mdh {
+namespace mdh::daemon_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -160,4 +160,4 @@ TEST_F(DaemonStartTest, TheEnvironmentConfiguresAndFlagsTakePrecedence) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::daemon_test

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 
-namespace mdh {
+namespace mdh::devices_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -169,4 +169,4 @@ TEST_F(DevicesTest, OneOpenClDeviceTwiceSharesAJob) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::devices_test

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 
-namespace mdh {
+namespace mdh::front_ends_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -97,4 +97,4 @@ int main(void) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::front_ends_test

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 
-namespace mdh {
+namespace mdh::install_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -78,4 +78,4 @@ TEST_F(InstallTest, ACompilerAndPkgConfigAreEnoughForC) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::install_test

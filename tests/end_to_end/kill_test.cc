@@ -11,11 +11,13 @@
 
 #include "client/admin_client.h"
 #include "client/client.h"
+#include "core/device/host_cpu.h"
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 #include "tests/end_to_end/narrow_matmul.h"
+#include "tuner/run/pace.h"
 
-namespace mdh {
+namespace mdh::kill_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -36,10 +38,8 @@ struct Oracle {
   std::map<std::string, std::map<int64_t, std::string>> outcomes;
 };
 
-// Kernels in work at once (tuner/run/pace.h): one runs, the others are compiled.
-int MostInWork() {
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 4, 16);
-}
+// Kernels in work at once: one runs, the others are compiled.
+int MostInWork() { return Pace::For(*DescribeHostCpu()).lookahead; }
 
 class KillTest : public DaemonTest {
  protected:
@@ -241,4 +241,4 @@ TEST_F(KillTest, NothingThatWasAcknowledgedIsLost) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::kill_test

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 
-namespace mdh {
+namespace mdh::second_user_test {
 namespace {
 
 using ::testing::AllOf;
@@ -198,4 +198,4 @@ TEST_F(SecondUserTest, NothingIsCompiledInTheirFolder) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::second_user_test

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "tests/end_to_end/programs.h"
 
-namespace mdh {
+namespace mdh::service_benchmark_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -33,4 +33,4 @@ TEST(ServiceBenchmark, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::service_benchmark_test

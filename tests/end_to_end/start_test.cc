@@ -12,7 +12,7 @@
 #include "tests/tuner/processes.h"
 #include "tuner/process/clock.h"
 
-namespace mdh {
+namespace mdh::start_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -142,4 +142,4 @@ TEST_F(StartTest, AFolderForTemporaryFilesThatIsMissingIsNamed) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::start_test

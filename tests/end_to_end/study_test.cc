@@ -10,7 +10,7 @@
 #include "tests/error_message.h"
 #include "tests/server/study_specs.h"
 
-namespace mdh {
+namespace mdh::study_test {
 namespace {
 
 using ::testing::Each;
@@ -282,4 +282,4 @@ TEST_F(StudyTest, TheCommandLineEndsIt) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::study_test

@@ -12,7 +12,7 @@
 #include "mdh/v1/program.pb.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 
-namespace mdh {
+namespace mdh::tune_program_test {
 namespace {
 
 using ::testing::AllOf;
@@ -384,4 +384,4 @@ TEST_F(TuneProgramTest, TheEvaluatorByHandSaysWhatItIs) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::tune_program_test

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 
-namespace mdh {
+namespace mdh::tune_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -278,4 +278,4 @@ TEST_F(TuneTest, JoiningWithALargerBudgetExtendsTheJob) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::tune_test

@@ -5,7 +5,7 @@
 
 #include "tests/examples/example.h"
 
-namespace mdh {
+namespace mdh::convolution_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -185,4 +185,4 @@ TEST(ConvolutionExamples, Grouped) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::convolution_test

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/examples/example.h"
 
-namespace mdh {
+namespace mdh::linear_algebra_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -186,4 +186,4 @@ TEST(QuantumChemistryExamples, AllContractionsOfCcsdt) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::linear_algebra_test

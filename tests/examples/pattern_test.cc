@@ -10,7 +10,7 @@
 
 #include "tests/examples/example.h"
 
-namespace mdh {
+namespace mdh::pattern_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -208,4 +208,4 @@ TEST(SimulationExamples, NBody) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::pattern_test

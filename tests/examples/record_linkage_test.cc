@@ -10,7 +10,7 @@
 
 #include "tests/examples/example.h"
 
-namespace mdh {
+namespace mdh::record_linkage_test {
 namespace {
 
 constexpr int kFields = 14, kDay = 9, kMonth = 10, kYear = 11, kMunicipality = 13;
@@ -144,4 +144,4 @@ TEST(RecordLinkageExamples, ListsOfFields) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::record_linkage_test

@@ -6,7 +6,7 @@
 
 #include "tests/examples/example.h"
 
-namespace mdh {
+namespace mdh::stencil_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -74,4 +74,4 @@ TEST(StencilExamples, BlurWithTheNearestPixelBeyondTheEdges) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::stencil_test

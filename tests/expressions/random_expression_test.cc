@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::random_expression_test {
 namespace {
 
 // Names of what an expression has, those of RandomExpressionOptions among them.
@@ -150,4 +150,4 @@ TEST(RandomExpression, ExactModeLeavesNothingToRound) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::random_expression_test

@@ -2,15 +2,16 @@
 #include "tests/property/round_trip.h"
 
 #include "gtest/gtest.h"
+#include "tests/fresh_seed.h"
 #include "tests/random_expression.h"
 
-namespace mdh {
+namespace mdh::round_trip_test {
 namespace {
 
 TEST(RoundTrip, TextAndMessageOfRandomExpressions) {
-  Rng rng(20);
+  Rng rng(FreshSeed());
   int failures = 0;
-  for (int n = 0; n < 10'000 && failures < 5; ++n) {
+  for (int n = 0; n < 3'000 && failures < 5; ++n) {
     const std::string failure = RoundTripFailure(RandomExpression(rng));
     if (failure.empty()) continue;
     ++failures;
@@ -29,4 +30,4 @@ TEST(RoundTrip, ExpressionsThatRound) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::round_trip_test

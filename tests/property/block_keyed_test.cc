@@ -7,9 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
+#include "tests/fresh_seed.h"
 #include "tests/property/judged_case.h"
 
-namespace mdh {
+namespace mdh::block_keyed_test {
 namespace {
 
 // Keys are from -4 to 4, so bins are given several times, and indices go beyond all elements.
@@ -84,7 +85,8 @@ TEST(BlockKeyedTest, RandomExpressionsCompileForTwoArchitectures) {
   BlockPairOptions options;
   options.backend.backend = Backend::kNvrtc;
   options.backend.toolkit_folders = Nvrtc::ToolkitFolders("");
-  options.count = 60;
+  options.count = 40;
+  options.seed = FreshSeed();
   options.only_keyed = true;
   if (const auto name = FindBackend(options.backend); !name.ok()) {
     GTEST_SKIP() << name.status().message();
@@ -92,8 +94,8 @@ TEST(BlockKeyedTest, RandomExpressionsCompileForTwoArchitectures) {
   const BlockPairReport report =
       JudgeBlockPairs(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
   EXPECT_EQ(report.failures, 0);
-  EXPECT_GE(report.features.at("results by key"), 20);
+  EXPECT_GE(report.features.at("results by key"), 10);
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::block_keyed_test

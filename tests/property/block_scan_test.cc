@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/property/judged_case.h"
 
-namespace mdh {
+namespace mdh::block_scan_test {
 namespace {
 
 constexpr char kComposition[] = R"(
@@ -95,4 +95,4 @@ TEST(BlockScanTest, TilesFitTheLinesAndTheDevice) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::block_scan_test

@@ -17,7 +17,7 @@
 #include "tests/property/kernel_judge.h"
 #include "tests/random_expression.h"
 
-namespace mdh {
+namespace mdh::narrow_reductions_test {
 namespace {
 
 constexpr char kSum[] =
@@ -253,4 +253,4 @@ TEST(NarrowReductionTest, FindsExtremesOfHalves) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::narrow_reductions_test

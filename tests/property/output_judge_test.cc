@@ -10,7 +10,7 @@
 #include "core/text/printer.h"
 #include "tests/random_expression.h"
 
-namespace mdh {
+namespace mdh::output_judge_test {
 namespace {
 
 // Where each position is in memory.
@@ -77,4 +77,4 @@ TEST(OutputJudge, StridesSayWhatEveryPointSays) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::output_judge_test

@@ -15,7 +15,7 @@
 #include "tests/property/kernel_judge.h"
 #include "tests/random_expression.h"
 
-namespace mdh {
+namespace mdh::remainder_test {
 namespace {
 
 constexpr char kProduct[] = R"(
@@ -244,4 +244,4 @@ TEST(RemainderOfProductTest, EveryElementIsOfOneThread) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::remainder_test

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/property/kernel_judge.h"
 
-namespace mdh {
+namespace mdh::short_vectors_test {
 namespace {
 
 constexpr ScalarType kBool = ScalarType::kBool, kI8 = ScalarType::kInt8, kU8 = ScalarType::kUint8;
@@ -242,4 +242,4 @@ TEST(ShortVectorsTest, Halves) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::short_vectors_test

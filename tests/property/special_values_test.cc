@@ -18,7 +18,7 @@
 #include "tests/property/kernel_judge.h"
 #include "tests/shipped_expression.h"
 
-namespace mdh {
+namespace mdh::special_values_test {
 namespace {
 
 constexpr NumericsPolicy kPolicies[] = {NumericsPolicy::kReassociate, NumericsPolicy::kExactOrder,
@@ -204,4 +204,4 @@ INSTANTIATE_TEST_SUITE_P(Policies, SpecialValuesTest, ::testing::ValuesIn(kPolic
                          [](const auto& info) { return std::string(Name(info.param)); });
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::special_values_test

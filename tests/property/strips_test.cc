@@ -9,7 +9,7 @@
 #include "tests/property/kernel_judge.h"
 #include "tests/random_expression.h"
 
-namespace mdh {
+namespace mdh::strips_test {
 namespace {
 
 constexpr char kProduct[] = R"(
@@ -121,4 +121,4 @@ INSTANTIATE_TEST_SUITE_P(
         "accumulate=registers; chains=one; compiler=gcc; remainder=overlap"));
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::strips_test

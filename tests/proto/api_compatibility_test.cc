@@ -15,7 +15,7 @@
 #include "mdh/v1/tuning.pb.h"
 #include "tests/proto/api_changes.h"
 
-namespace mdh {
+namespace mdh::api_compatibility_test {
 namespace {
 
 using google::protobuf::FileDescriptorSet;
@@ -133,4 +133,4 @@ TEST(ApiCompatibilityTest, EveryKindOfBreakIsSeen) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::api_compatibility_test

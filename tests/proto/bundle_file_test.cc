@@ -16,7 +16,7 @@
 #include "proto/bundle_writer.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::bundle_file_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -310,4 +310,4 @@ TEST(BundleFileTest, ManyThreadsFind) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::bundle_file_test

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::device_conversion_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -80,4 +80,4 @@ TEST(DeviceConversion, WhatIsWrongIsNamed) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::device_conversion_test

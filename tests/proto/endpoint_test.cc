@@ -13,7 +13,7 @@
 
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::endpoint_test {
 namespace {
 
 // As a daemon leaves it there while it runs.
@@ -87,4 +87,4 @@ TEST(Endpoint, OnlyThisMachineReachesSocketsAndLoopback) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::endpoint_test

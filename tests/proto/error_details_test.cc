@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "proto/grpc_status.h"
 
-namespace mdh {
+namespace mdh::error_details_test {
 namespace {
 
 Status ThroughTheWire(const Status& error) { return FromGrpcStatus(ToGrpcStatus(error)); }
@@ -59,4 +59,4 @@ TEST(ErrorDetailsTest, ForeignDetailsAreIgnored) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::error_details_test

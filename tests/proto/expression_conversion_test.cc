@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/matmul_expression.h"
 
-namespace mdh {
+namespace mdh::expression_conversion_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -361,4 +361,4 @@ TEST_F(ExpressionConversionTest, LimitsHoldForTablesAndRecords) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::expression_conversion_test

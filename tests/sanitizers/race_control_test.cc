@@ -8,7 +8,7 @@
 
 #include "absl/synchronization/mutex.h"
 
-namespace mdh {
+namespace mdh::race_control_test {
 namespace {
 
 constexpr int kReported = 66;  // the exit status of a process with a report
@@ -137,4 +137,4 @@ TEST_F(RaceControlDeathTest, WhatComesAfterUnlockingIsReported) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::race_control_test

@@ -13,7 +13,7 @@
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::device_opening_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -138,4 +138,4 @@ TEST_F(DeviceOpening, JobsAreToldOfAndCreatedWhenTheDevicesAreOpen) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::device_opening_test

@@ -11,7 +11,7 @@
 #include "tests/server/service_fixture.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::no_threads_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST_F(NoThreadsTest, ADatabaseIsUsedThoughItsPagesCannotBeChecked) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::no_threads_test

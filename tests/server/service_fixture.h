@@ -172,7 +172,7 @@ class ServiceTest : public ::testing::Test {
   std::unique_ptr<LookupServer> lookups_;
   std::unique_ptr<TuningServiceImpl> tuning_;
   std::unique_ptr<AdminServiceImpl> admin_;
-  const std::unique_ptr<StudyStore> study_store_ = *OpenSqliteStudyStore(*store_);
+  const std::unique_ptr<StudyStore> study_store_ = *store_->OpenStudies();
   StudyCatalogue studies_{*study_store_};
   std::unique_ptr<DeviceServiceImpl> devices_service_;
   std::unique_ptr<ExpressionServiceImpl> expressions_;

@@ -150,6 +150,7 @@ class StoreDouble final : public Store {
     Read();
     return store_.Count(statistics);
   }
+  Result<std::unique_ptr<StudyStore>> OpenStudies() override { return store_.OpenStudies(); }
   int64_t schema_version() const override { return store_.schema_version(); }
 
  private:

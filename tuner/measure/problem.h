@@ -16,6 +16,7 @@
 #include "core/expression/numerics.h"
 #include "tuner/measure/results/comparison.h"
 #include "tuner/measure/results/random_inputs.h"
+#include "tuner/measure/runner.h"
 #include "tuner/measure/trial/candidate_run.h"
 #include "tuner/measure/trial/guarded_memory.h"
 

@@ -97,6 +97,39 @@ Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expressi
   return finals;
 }
 
+Status MeasureBestAgain(RunnerPool& pool, const FinalsOptions& finals, DefaultKernel& by_rules,
+                        TrialBook& book, const std::atomic<bool>& cancelled) {
+  if (finals.tries_nvcc) {
+    Kernel kernel = book.best().front().kernel;
+    kernel.compiler = Compiler::kNvcc;
+    book.AddVariantOfBest(std::move(kernel));
+  }
+  book.AddKept();
+  Status status = absl::OkStatus();
+  while (Runner* runner = pool.idle()) {
+    std::vector<Finalist> finalists;
+    for (const Candidate& candidate : book.best()) {
+      finalists.push_back({candidate.kernel, SearchTime(candidate.measurement)});
+    }
+    Result<std::vector<Measurement>> measured = MeasureFinalists(
+        *runner, finals.expression, finals.options, finalists, finals.patience_ns, cancelled);
+    status = measured.status();
+    if (status.ok()) {
+      for (size_t k = 0; k < measured->size(); ++k) {
+        const bool is_default = IdentityOf(finalists[k].kernel) == by_rules.identity;
+        if (is_default && (*measured)[k].time_ns() > 0) by_rules.time_ns = (*measured)[k].time_ns();
+      }
+      MDH_RETURN_IF_ERROR(book.Replace(*std::move(measured)));
+      if (KnowsDisturbanceRoughly(runner->device())) book.PreferIfUnsettled(by_rules.identity);
+      return absl::OkStatus();
+    }
+    // Without time for new inputs what the trials have shown stands.
+    if (absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) return absl::OkStatus();
+    pool.LeaveOut(runner, status);
+  }
+  return status;
+}
+
 bool KnowsDisturbanceRoughly(const DeviceDescription& device) {
   return device.kind == DeviceKind::kOpenCl && device.blocks.warp_size <= 1;
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -11,6 +12,8 @@
 #include "core/expression/expression.h"
 #include "tuner/measure/results/measurement.h"
 #include "tuner/measure/runner.h"
+#include "tuner/run/runner_pool.h"
+#include "tuner/run/trial_book.h"
 #include "tuner/run/tuning_loop.h"
 
 namespace mdh {
@@ -31,6 +34,26 @@ Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expressi
                                                   absl::Span<const Finalist> finalists,
                                                   int64_t patience_ns,
                                                   const std::atomic<bool>& cancelled);
+
+// The kernel from rules, with which the best are compared.
+struct DefaultKernel {
+  std::string identity;
+  int64_t time_ns = 0;
+};
+
+struct FinalsOptions {
+  const Expression& expression;
+  const TuningOptions& options;
+  int64_t patience_ns;
+  bool tries_nvcc;  // the best one's kernel, compiled by nvcc, is compared, too
+};
+
+// Measures the best of `book` once more, all on one device, as they are compared; another one takes
+// over if it gives up. Leaves them in `book`, sorted by these times, and the default's time in
+// `by_rules`. Errors: those of the last device, and what the trials have shown stands then; as
+// TrialBook::Replace.
+Status MeasureBestAgain(RunnerPool& pool, const FinalsOptions& finals, DefaultKernel& by_rules,
+                        TrialBook& book, const std::atomic<bool>& cancelled);
 
 // Whether others' work is noticed only roughly: of a driver of OpenCL whose threads are the device.
 // They sleep between calls, and from how long they queue, all in all, one guesses whether others

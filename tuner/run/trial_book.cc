@@ -61,6 +61,26 @@ void SortBy(const std::function<int64_t(const Measurement&)>& time,
 
 }  // namespace
 
+std::optional<int64_t> KernelsInWork::Number(const std::string& identity) const {
+  const auto found = numbers_.find(identity);
+  if (found == numbers_.end()) return std::nullopt;
+  return found->second;
+}
+
+const Candidate& KernelsInWork::Add(const std::string& identity, Candidate candidate) {
+  numbers_[identity] = ++last_number_;
+  return candidates_.emplace(last_number_, std::move(candidate))->second;
+}
+
+std::vector<Candidate> KernelsInWork::Take(int64_t number) {
+  const auto [first, last] = candidates_.equal_range(number);
+  std::vector<Candidate> taken;
+  for (auto at = first; at != last; ++at) taken.push_back(std::move(at->second));
+  candidates_.erase(first, last);
+  if (!taken.empty()) numbers_.erase(IdentityOf(taken.front().kernel));
+  return taken;
+}
+
 Cost TrialBook::Record(const Candidate& candidate, int64_t elapsed_ns) {
   ++trials_;
   const Measurement& measurement = candidate.measurement;

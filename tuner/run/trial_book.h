@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -38,6 +39,29 @@ std::string IdentityOf(const Kernel& kernel);
 // What a search compares. Noise only ever adds to a time, so of a few calls the fastest says most;
 // the figure that is reported in the end is a median of many. 0 for failures.
 int64_t SearchTime(const Measurement& measurement);
+
+// Kernels that are compiled or measured, by number from 1, each with the candidates that it is for.
+class KernelsInWork {
+ public:
+  int64_t size() const { return static_cast<int64_t>(candidates_.size()); }  // candidates
+  bool empty() const { return candidates_.empty(); }
+  // The number of the kernel with that identity; nullopt if it is not in work.
+  std::optional<int64_t> Number(const std::string& identity) const;
+  // A kernel that is not in work yet gets the next number.
+  const Candidate& Add(const std::string& identity, Candidate candidate);
+  int64_t last_number() const { return last_number_; }
+  // Another candidate for the kernel of that number.
+  void Join(int64_t number, Candidate candidate) {
+    candidates_.emplace(number, std::move(candidate));
+  }
+  // The kernel is not in work any more: whom it was for.
+  std::vector<Candidate> Take(int64_t number);
+
+ private:
+  int64_t last_number_ = 0;
+  std::multimap<int64_t, Candidate> candidates_;
+  absl::flat_hash_map<std::string, int64_t> numbers_;  // by identity
+};
 
 class TrialBook {
  public:

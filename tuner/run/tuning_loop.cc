@@ -31,8 +31,8 @@
 namespace mdh {
 namespace {
 
-// A loop nest that takes longer would keep the search, and a GPU even sooner, waiting for a figure
-// to boast with.
+// A loop nest that takes longer would keep the search waiting, and a GPU even sooner, for a time
+// that is only compared with.
 constexpr int64_t kMostLoopNestPoints = 4'000'000'000;
 constexpr int64_t kMostLoopNestPointsBesideGpu = 50'000'000;
 constexpr int64_t kShortLoopNest = 100'000'000;
@@ -359,15 +359,16 @@ class TuningRun {
       candidate.measurement = *known;
       return RecordKnown(candidate);
     }
-    const bool is_new = submitted_.emplace(identity, next_number_).second;
-    const int64_t number = submitted_.at(identity);
-    if (is_new) {
-      if (options_.on_start) options_.on_start(candidate.parameters, identity);
-      pool_.Submit(number, candidate.kernel, LimitedOptions(options_.measure, pace_, book_));
-      ++next_number_;
+    const std::optional<int64_t> number = in_work_.Number(identity);
+    candidate.is_repeated = number.has_value();
+    if (number.has_value()) {
+      in_work_.Join(*number, std::move(candidate));
+      return absl::OkStatus();
     }
-    candidate.is_repeated = !is_new;
-    in_work_.emplace(number, std::move(candidate));
+    if (options_.on_start) options_.on_start(candidate.parameters, identity);
+    const MeasureOptions limited = LimitedOptions(options_.measure, pace_, book_);
+    const Candidate& added = in_work_.Add(identity, std::move(candidate));
+    pool_.Submit(in_work_.last_number(), added.kernel, limited);
     return absl::OkStatus();
   }
 
@@ -383,11 +384,7 @@ class TuningRun {
     AddJoining();
     if (cancelled_ || IsLate() || budget_.IsTimeUp(BudgetState())) pool_.Abandon();
     MDH_ASSIGN_OR_RETURN(const Runner::Finished finished, pool_.Next());
-    const auto [first, last] = in_work_.equal_range(finished.number);
-    std::vector<Candidate> candidates;
-    for (auto at = first; at != last; ++at) candidates.push_back(std::move(at->second));
-    in_work_.erase(first, last);
-    if (!candidates.empty()) submitted_.erase(IdentityOf(candidates.front().kernel));
+    std::vector<Candidate> candidates = in_work_.Take(finished.number);
     if (WasCancelled(finished.measurement)) return absl::OkStatus();
     for (Candidate& candidate : candidates) {
       candidate.measurement = finished.measurement;
@@ -427,8 +424,8 @@ class TuningRun {
   Status Tell(const Candidate& candidate) {
     const bool had_none = book_.best().empty();
     if (candidate.is_default) {
-      default_ns_ = candidate.measurement.time_ns();
-      default_identity_ = IdentityOf(candidate.kernel);
+      default_.time_ns = candidate.measurement.time_ns();
+      default_.identity = IdentityOf(candidate.kernel);
     }
     const Cost cost = book_.Record(candidate, budget_.elapsed_ns());
     if (had_none && !book_.best().empty()) SetDeadline();
@@ -456,46 +453,15 @@ class TuningRun {
 
   // ---- The end ----
 
-  // All on one device, as they are compared; another one takes over if it gives up. Errors: those
-  // of the last one; what the trials have shown stands then.
   Status MeasureBest() {
     Tell(SearchPhase::kFinals);
     check_ = book_.best().front().measurement.check;
-    if (device_.kind == DeviceKind::kCuda &&
-        budget_.elapsed_ns() >= options_.least_search_for_nvcc_ns) {
-      Kernel kernel = book_.best().front().kernel;
-      kernel.compiler = Compiler::kNvcc;
-      book_.AddVariantOfBest(std::move(kernel));
-    }
-    book_.AddKept();
+    const bool tries_nvcc = device_.kind == DeviceKind::kCuda &&
+                            budget_.elapsed_ns() >= options_.least_search_for_nvcc_ns;
     const int64_t patience_ns =
         budget_.TimeOfTheEnd() + options_.patience_ns + budget_.elapsed_ns() / kPatiencePart;
-    Status status = absl::OkStatus();
-    while (Runner* runner = pool_.idle()) {
-      std::vector<Finalist> finalists;
-      for (const Candidate& candidate : book_.best()) {
-        finalists.push_back({candidate.kernel, SearchTime(candidate.measurement)});
-      }
-      Result<std::vector<Measurement>> finals =
-          MeasureFinalists(*runner, expression_, options_, finalists, patience_ns, cancelled_);
-      status = finals.status();
-      if (status.ok()) return TakeFinals(*std::move(finals));
-      // Without time for new inputs what the trials have shown stands.
-      if (absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) return absl::OkStatus();
-      pool_.LeaveOut(runner, status);
-    }
-    return status;
-  }
-
-  // Errors: as TrialBook::Replace.
-  Status TakeFinals(std::vector<Measurement> finals) {
-    for (size_t k = 0; k < finals.size(); ++k) {
-      const bool is_default = IdentityOf(book_.best()[k].kernel) == default_identity_;
-      if (is_default && finals[k].time_ns() > 0) default_ns_ = finals[k].time_ns();
-    }
-    MDH_RETURN_IF_ERROR(book_.Replace(std::move(finals)));
-    if (KnowsDisturbanceRoughly(device_)) book_.PreferIfUnsettled(default_identity_);
-    return absl::OkStatus();
+    return MeasureBestAgain(pool_, {expression_, options_, patience_ns, tries_nvcc}, default_,
+                            book_, cancelled_);
   }
 
   Result<TuningResult> Finish(TuningResult result) const {
@@ -506,7 +472,7 @@ class TuningRun {
     result.kernel = best.kernel;
     result.measurement = best.measurement;
     result.measurement.check = std::min(check_, best.measurement.check);
-    result.default_ns = default_ns_;
+    result.default_ns = default_.time_ns;
     result.trials = book_.trials();
     result.failed_trials = book_.failed_trials();
     result.elapsed_ns = budget_.elapsed_ns();
@@ -532,15 +498,12 @@ class TuningRun {
   std::vector<std::pair<TuningParameters, Cost>> unplaced_;  // trials before that
   DesignSearch* designs_ = nullptr;                          // while it runs
   Search* search_ = nullptr;                                 // idem
-  int64_t default_ns_ = 0;
-  std::string default_identity_;
+  DefaultKernel default_;
   bool is_exhausted_ = false;
   ResultCheck check_ = ResultCheck::kNothing;  // of the best before it is measured once more
-  int64_t next_number_ = 1;
   int64_t known_ = 0;         // of the trials in the book: those that an earlier run has made
   int64_t known_failed_ = 0;  // of these
-  std::multimap<int64_t, Candidate> in_work_;            // by number of the kernel
-  absl::flat_hash_map<std::string, int64_t> submitted_;  // of these: identity -> number
+  KernelsInWork in_work_;
   TrialBook book_{kFinalists};
   TuningBudget budget_{options_, book_, lookahead_, kFinalists + kKept};
 };

@@ -13,7 +13,7 @@ namespace {
 // Equal costs, or both failed.
 bool IsSameOutcome(const Cost& a, const Cost& b) { return a == b; }
 
-std::string ToText(const Cost& cost) {
+std::string OutcomeText(const Cost& cost) {
   return cost.has_value() ? absl::StrCat("the cost ", *cost) : "a failure";
 }
 
@@ -119,8 +119,8 @@ Status Study::CheckOutcomes(absl::Span<const ToldOutcome> outcomes) const {
         was_told ? costs_[number - 1] : seen.emplace(number, outcome.cost).first->second;
     if (!IsSameOutcome(earlier, outcome.cost)) {
       return absl::AlreadyExistsError(absl::StrCat("trial ", number, " was told before with ",
-                                                   ToText(earlier), ", now with ",
-                                                   ToText(outcome.cost)));
+                                                   OutcomeText(earlier), ", now with ",
+                                                   OutcomeText(outcome.cost)));
     }
   }
   return absl::OkStatus();

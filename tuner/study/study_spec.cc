@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tuner/space/formula/formula_names.h"
 #include "tuner/space/formula/formula_text.h"
+#include "tuner/study/study_spec_error.h"
 #include "tuner/study/study_spec_range.h"
 #include "tuner/study/study_spec_table.h"
 
@@ -15,12 +16,6 @@ namespace {
 
 // Constraints are called by their texts, unless these are long.
 constexpr size_t kMaxConstraintName = 200;
-
-Status Invalid(std::string message) { return absl::InvalidArgumentError(std::move(message)); }
-
-Status InField(const std::string& field, const Status& error) {
-  return Invalid(absl::StrCat(field, ": ", std::string(error.message())));
-}
 
 Status CheckAtMost(const char* field, int64_t count, int64_t limit) {
   if (count <= limit) return absl::OkStatus();

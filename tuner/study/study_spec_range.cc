@@ -9,19 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "tuner/space/formula/formula_text.h"
 #include "tuner/study/study_spec.h"
+#include "tuner/study/study_spec_error.h"
 #include "tuner/study/study_spec_value.h"
 
 namespace mdh {
 namespace {
 
 using Definitions = std::map<std::string, Formula>;
-
-Status Invalid(std::string message) { return absl::InvalidArgumentError(std::move(message)); }
-
-// The same error with the field in front.
-Status InField(const std::string& field, const Status& error) {
-  return Invalid(absl::StrCat(field, ": ", error.message()));
-}
 
 std::string Field(int index, const char* below = "") {
   return absl::StrCat("study.parameters[", index, "]", below);

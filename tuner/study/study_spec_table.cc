@@ -9,11 +9,10 @@
 #include "absl/strings/str_join.h"
 #include "tuner/space/formula/formula_names.h"
 #include "tuner/study/study_spec.h"
+#include "tuner/study/study_spec_error.h"
 
 namespace mdh {
 namespace {
-
-Status Invalid(std::string message) { return absl::InvalidArgumentError(std::move(message)); }
 
 struct Table {
   std::vector<Range> ranges;

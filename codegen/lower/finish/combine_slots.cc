@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/program/c_names.h"
+#include "codegen/program/result_tuples.h"
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 
@@ -39,7 +40,7 @@ class SlotCombiner {
     Block block;
     DeclareExchanges(&stage.body);
     DeclareItem(&block);
-    std::vector<std::string> totals = SumShare(&block);
+    const Values totals = SumShare(&block);
     CombineShares(totals, &block);
     Block store;
     for (Statement& statement : Indices()) store.push_back(std::move(statement));
@@ -55,6 +56,8 @@ class SlotCombiner {
   }
 
  private:
+  using Values = ResultTuples::Values;
+
   int count() const { return static_cast<int>(results_.arrays.size()); }
   LoopValueType TypeOf(int r) const { return {RegisterType(results_.arrays[r].type), 1}; }
   static Condition IsZero(const Index& a) { return {Condition::Kind::kEqual, a, Index(0), ""}; }
@@ -80,8 +83,8 @@ class SlotCombiner {
     block->push_back({DeclareIndex{item_, is_exact ? Item() : Min(Item(), Index(elements_ - 1))}});
   }
 
-  std::vector<LoopValue> LoadSlot(const Index& slot) const {
-    std::vector<LoopValue> values;
+  Values LoadSlot(const Index& slot) const {
+    Values values;
     for (const ResultTarget& array : results_.arrays) {
       values.push_back(
           LoadValue(array.pointer, slot * elements_ + Index::Variable(item_), {array.type, 1}, 1));
@@ -89,35 +92,14 @@ class SlotCombiner {
     return values;
   }
 
-  // totals = totals (+) right, all at once.
-  void CombineInto(const std::vector<std::string>& totals, std::vector<LoopValue> right,
-                   Block* block) {
-    for (int r = 0; r < count(); ++r) {
-      const std::string name = names_.Unique("next");
-      block->push_back({DeclareValue{name, right[r]}});
-      right[r] = MakeNamed(name, TypeOf(r));
-    }
-    std::vector<LoopValue> left;
-    for (int r = 0; r < count(); ++r) left.push_back(MakeNamed(totals[r], TypeOf(r)));
-    std::vector<LoopValue> sums =
-        EmitCombination(expression_.reduction(), left, right, names_, *block);
-    for (int r = 0; count() > 1 && r < count(); ++r) {
-      const std::string name = names_.Unique("sum");
-      block->push_back({DeclareValue{name, sums[r]}});
-      sums[r] = MakeNamed(name, TypeOf(r));
-    }
-    for (int r = 0; r < count(); ++r) block->push_back({Assign{totals[r], sums[r]}});
+  void CombineInto(const Values& totals, Values right, Block* block) {
+    tuples_.AssignSum(totals, totals, tuples_.Named(std::move(right), "next", block), block);
   }
 
   // The thread's slots.
-  std::vector<std::string> SumShare(Block* block) {
+  Values SumShare(Block* block) {
     const Index first = shares_.shares == 1 ? Index(0) : Index::Variable(share_) * shares_.slots;
-    std::vector<std::string> totals;
-    std::vector<LoopValue> start = LoadSlot(first);
-    for (int r = 0; r < count(); ++r) {
-      totals.push_back(names_.Unique("total"));
-      block->push_back({DeclareValue{totals[r], start[r], /*is_mutable=*/true}});
-    }
+    Values totals = tuples_.Variables(LoadSlot(first), "total", block);
     if (shares_.slots == 1) return totals;
     Block loop;
     CombineInto(totals, LoadSlot(Index::Variable(slot_)), &loop);
@@ -128,20 +110,20 @@ class SlotCombiner {
   }
 
   // A tree over the threads that have a result in common.
-  void CombineShares(const std::vector<std::string>& totals, Block* block) {
+  void CombineShares(const Values& totals, Block* block) {
     if (shares_.shares == 1) return;
     const Index share = Index::Variable(share_);
     const Index own = share * shares_.items + Lane();
     const auto exchange = [&](Block* to) {
       for (int r = 0; r < count(); ++r) {
-        to->push_back({StoreElements{exchanges_[r], own, MakeNamed(totals[r], TypeOf(r)), 1}});
+        to->push_back({StoreElements{exchanges_[r], own, totals[r], 1}});
       }
     };
     exchange(block);
     for (int64_t distance = 1; distance < shares_.shares; distance *= 2) {
       block->push_back({Barrier{}});
       Block step;
-      std::vector<LoopValue> right;
+      Values right;
       for (int r = 0; r < count(); ++r) {
         right.push_back(
             MakeLoad(exchanges_[r], own + Index(distance * shares_.items), TypeOf(r), 1));
@@ -176,7 +158,7 @@ class SlotCombiner {
     return block;
   }
 
-  void StoreTotals(const std::vector<std::string>& totals, Block* block) const {
+  void StoreTotals(const Values& totals, Block* block) const {
     const std::vector<ResultTarget>& targets =
         expression_.has_prefix_sum() ? results_.arrays : results_.outputs;
     for (int r = 0; r < count(); ++r) {
@@ -185,8 +167,7 @@ class SlotCombiner {
         offset = at_[d] * targets[r].offset.coefficients[d] + offset;
       }
       block->push_back(
-          {StoreElements{targets[r].pointer, offset,
-                         StoredValue(MakeNamed(totals[r], TypeOf(r)), targets[r].type), 1}});
+          {StoreElements{targets[r].pointer, offset, StoredValue(totals[r], targets[r].type), 1}});
     }
   }
 
@@ -195,6 +176,7 @@ class SlotCombiner {
   const int64_t elements_;
   const SlotShares shares_;
   NameAllocator names_;
+  ResultTuples tuples_{expression_, names_};
   std::string block_ = "block", item_ = "item", lane_ = "lane", share_ = "share", slot_ = "slot";
   std::vector<std::string> exchanges_;
   std::vector<Index> at_;

@@ -1,6 +1,6 @@
-// The stage after the computation on targets with blocks of threads when parts of reductions have
-// left their results in device memory: every result's partial results, its slots, are combined by
-// several threads of a block.
+// Split reductions (split-k): the stage after the computation on targets with blocks of threads
+// when parts of reductions have left their results in device memory: every result's partial
+// results, its slots, are combined by several threads of a block.
 #pragma once
 
 #include "codegen/lower/finish/finish_results.h"

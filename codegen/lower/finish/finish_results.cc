@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/scan_in_blocks.h"
+#include "codegen/program/result_tuples.h"
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 
@@ -37,11 +38,9 @@ class Finisher {
     return SharedLoops(kept_, [&](const std::vector<Index>& at, Block& block) {
       std::vector<LoopValue> total = LoadArrays(Index(0), at);
       if (results_.slots > 1) {
-        const std::vector<std::string> names = DeclareMutable("total", total, block);
+        total = tuples_.Variables(std::move(total), "total", &block);
         Block loop;
-        std::vector<LoopValue> next = LoadArrays(Index::Variable("slot") * elements, at);
-        NameAll("next", next, loop);
-        CombineInto(names, total, next, loop);
+        AddNamed(total, LoadArrays(Index::Variable("slot") * elements, at), "next", loop);
         block.push_back(
             {For{"slot", Index(1), Index(results_.slots), 1, false, ShareBlock(std::move(loop))}});
       }
@@ -116,35 +115,19 @@ class Finisher {
     }
   }
 
-  void NameAll(const std::string& stem, std::vector<LoopValue>& values, Block& block) {
-    for (size_t r = 0; r < values.size(); ++r) {
-      const std::string name = names_.Unique(absl::StrCat(stem, r));
-      block.push_back({DeclareValue{name, values[r]}});
-      values[r] = MakeNamed(name, values[r]->type);
-    }
+  // variables = variables (+) right
+  void AddNamed(const std::vector<LoopValue>& variables, std::vector<LoopValue> right,
+                const std::string& stem, Block& block) {
+    right = tuples_.Named(std::move(right), stem, &block);
+    ResultTuples::Assign(variables, tuples_.NamedSum(variables, right, &block), &block);
   }
-  std::vector<std::string> DeclareMutable(const std::string& stem, std::vector<LoopValue>& values,
-                                          Block& block) {
-    std::vector<std::string> declared;
-    for (size_t r = 0; r < values.size(); ++r) {
-      declared.push_back(names_.Unique(absl::StrCat(stem, r)));
-      block.push_back({DeclareValue{declared[r], values[r], /*is_mutable=*/true}});
-      values[r] = MakeNamed(declared[r], values[r]->type);
-    }
-    return declared;
-  }
-  std::vector<LoopValue> Combine(const std::vector<LoopValue>& left,
-                                 const std::vector<LoopValue>& right, Block& block) {
-    std::vector<LoopValue> values =
-        EmitCombination(expression_.reduction(), left, right, names_, block);
-    NameAll("sum", values, block);
-    return values;
-  }
-  // names = left (+) right, all at once.
-  void CombineInto(const std::vector<std::string>& names, const std::vector<LoopValue>& left,
-                   const std::vector<LoopValue>& right, Block& block) {
-    const std::vector<LoopValue> values = Combine(left, right, block);
-    for (size_t r = 0; r < names.size(); ++r) block.push_back({Assign{names[r], values[r]}});
+  // What is before an element, and the element.
+  std::vector<LoopValue> SumWithHere(std::vector<LoopValue> before, const std::vector<Index>& at,
+                                     Block& block) {
+    std::vector<LoopValue> here = LoadArrays(Index(0), at);
+    before = tuples_.Named(std::move(before), "before", &block);
+    here = tuples_.Named(std::move(here), "here", &block);
+    return tuples_.NamedSum(before, here, &block);
   }
 
   // ---- Loops ----
@@ -267,11 +250,8 @@ class Finisher {
                          [&](const std::vector<Index>& at, Block& inner) {
                            std::vector<Index> before = at;
                            before[d_] = along - Index(1);
-                           std::vector<LoopValue> left = LoadArrays(Index(0), before);
-                           std::vector<LoopValue> right = LoadArrays(Index(0), at);
-                           NameAll("before", left, inner);
-                           NameAll("here", right, inner);
-                           const std::vector<LoopValue> sum = Combine(left, right, inner);
+                           const std::vector<LoopValue> sum =
+                               SumWithHere(LoadArrays(Index(0), before), at, inner);
                            StoreArrays(at, sum, inner);
                            if (stores) StoreOutputs(at, sum, inner);
                          }),
@@ -282,13 +262,11 @@ class Finisher {
   void SumLine(bool stores, Block& block) {
     const Index begin = Index::Variable("part_begin"),
                 along = Index::Variable(results_.index_names[d_]);
-    std::vector<LoopValue> total = LoadArrays(Index(0), At(begin));
-    const std::vector<std::string> names = DeclareMutable("total", total, block);
+    const std::vector<LoopValue> total =
+        tuples_.Variables(LoadArrays(Index(0), At(begin)), "total", &block);
     if (stores) StoreOutputs(At(begin), total, block);
     Block loop;
-    std::vector<LoopValue> here = LoadArrays(Index(0), At(along));
-    NameAll("here", here, loop);
-    CombineInto(names, total, here, loop);
+    AddNamed(total, LoadArrays(Index(0), At(along)), "here", loop);
     stores ? StoreOutputs(At(along), total, loop) : StoreArrays(At(along), total, loop);
     LoopAlong(begin + Index(1), std::move(loop), block);
   }
@@ -327,15 +305,13 @@ class Finisher {
         last[d_] = next_begin - Index(1);
         return LoadArrays(Index(0), last);
       };
-      std::vector<LoopValue> total = last_of(Index(results_.part[d_]));
-      const std::vector<std::string> names = DeclareMutable("total", total, block);
+      const std::vector<LoopValue> total =
+          tuples_.Variables(last_of(Index(results_.part[d_])), "total", &block);
       StoreOffsets(at, Index(1), total, block);
       if (parts_ == 2) return;
       const Index chunk = Index::Variable("chunk");
       Block loop;
-      std::vector<LoopValue> last = last_of(chunk * results_.part[d_]);
-      NameAll("last", last, loop);
-      CombineInto(names, total, last, loop);
+      AddNamed(total, last_of(chunk * results_.part[d_]), "last", loop);
       StoreOffsets(at, chunk, total, loop);
       block.push_back(
           {For{"chunk", Index(2), Index(parts_), 1, false, ShareBlock(std::move(loop))}});
@@ -358,11 +334,8 @@ class Finisher {
     LoopAlong(begin,
               InnerLoops(along,
                          [&](const std::vector<Index>& at, Block& inner) {
-                           std::vector<LoopValue> left = LoadOffsets(at, chunk);
-                           std::vector<LoopValue> right = LoadArrays(Index(0), at);
-                           NameAll("before", left, inner);
-                           NameAll("here", right, inner);
-                           const std::vector<LoopValue> sum = Combine(left, right, inner);
+                           const std::vector<LoopValue> sum =
+                               SumWithHere(LoadOffsets(at, chunk), at, inner);
                            stores ? StoreOutputs(at, sum, inner) : StoreArrays(at, sum, inner);
                          }),
               others);
@@ -373,6 +346,7 @@ class Finisher {
   const Expression& expression_;
   const ResultArrays& results_;
   NameAllocator names_;
+  ResultTuples tuples_{expression_, names_, {.is_numbered = true}};
   std::vector<int> kept_;   // dimensions that are not reduced
   std::vector<Index> at_;   // indices fixed by the item
   int d_ = -1;              // of the prefix sum

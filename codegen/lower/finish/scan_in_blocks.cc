@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/program/c_names.h"
+#include "codegen/program/result_tuples.h"
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 #include "core/device/warp_accesses.h"
@@ -91,12 +92,10 @@ class BlockScan {
     Values values;
     for (int r = 0; r < count(); ++r) {
       const LoopValueType stored{results_.arrays[r].type, 1};
-      const std::string name = names_.Unique(stem);
-      block->push_back({DeclareValue{name, is_stored ? LoadValue(pointers[r], at, stored, 1)
-                                                     : MakeLoad(pointers[r], at, TypeOf(r), 1)}});
-      values.push_back(MakeNamed(name, TypeOf(r)));
+      values.push_back(is_stored ? LoadValue(pointers[r], at, stored, 1)
+                                 : MakeLoad(pointers[r], at, TypeOf(r), 1));
     }
-    return values;
+    return tuples_.Named(std::move(values), stem, block);
   }
   Values LoadShared(const std::vector<std::string>& arrays, const Index& at,
                     const std::string& stem, Block* block) {
@@ -117,30 +116,6 @@ class BlockScan {
           {StoreElements{totals_[r], at, StoredValue(values[r], results_.arrays[r].type), 1}});
     }
   }
-  Values Combine(const Values& left, const Values& right, Block* block) {
-    Values sums = EmitCombination(expression_.reduction(), left, right, names_, *block);
-    for (int r = 0; r < count(); ++r) {
-      const std::string name = names_.Unique("sum");
-      block->push_back({DeclareValue{name, sums[r]}});
-      sums[r] = MakeNamed(name, TypeOf(r));
-    }
-    return sums;
-  }
-  Values Mutable(const std::string& stem, const Values& values, Block* block) {
-    Values variables;
-    for (int r = 0; r < count(); ++r) {
-      const std::string name = names_.Unique(stem);
-      block->push_back({DeclareValue{name, values[r], /*is_mutable=*/true}});
-      variables.push_back(MakeNamed(name, TypeOf(r)));
-    }
-    return variables;
-  }
-  static void Set(const Values& variables, const Values& values, Block* block) {
-    for (size_t r = 0; r < variables.size(); ++r) {
-      block->push_back({Assign{std::get<NamedValue>(variables[r]->form).name, values[r]}});
-    }
-  }
-
   // ---- Threads ----
 
   // The block's number among those of the stage.
@@ -180,7 +155,7 @@ class BlockScan {
     return team.rows == 1 ? lane : Index::Variable(row_) * team.threads + lane;
   }
   void ScanThreads(const Team& team, const Values& total, Block* block) {
-    const Values sum = Mutable("before", total, block);
+    const Values sum = tuples_.Variables(total, "before", block);
     StoreShared(exchanges_, Exchanged(team, Lane()), sum, block);
     for (int64_t distance = 1; distance < team.threads; distance *= 2) {
       block->push_back({Barrier{}});
@@ -188,7 +163,7 @@ class BlockScan {
       Block step;
       const Values left =
           LoadShared(exchanges_, Exchanged(team, Lane() - Index(distance)), "left", &step);
-      Set(sum, Combine(left, sum, &step), &step);
+      ResultTuples::Assign(sum, tuples_.NamedSum(left, sum, &step), &step);
       block->push_back({If{has_left, ShareBlock(std::move(step)), nullptr}});
       block->push_back({Barrier{}});
       Block exchange;
@@ -233,12 +208,13 @@ class BlockScan {
   // Sums the thread's own neighbours; `keeps`: each is replaced by the sum up to it.
   Values SumOwn(bool keeps, Block* block) {
     const Index first = Lane() * cut_.elements;
-    const Values sum = Mutable("total", LoadShared(elements_, Place(first), "first", block), block);
+    const Values sum =
+        tuples_.Variables(LoadShared(elements_, Place(first), "first", block), "total", block);
     if (cut_.elements == 1) return sum;
     Block body;
     const Index place = Place(first + Index::Variable(own_));
     const Values next = LoadShared(elements_, place, "next", &body);
-    Set(sum, Combine(sum, next, &body), &body);
+    ResultTuples::Assign(sum, tuples_.NamedSum(sum, next, &body), &body);
     if (keeps) StoreShared(elements_, place, sum, &body);
     block->push_back(
         {For{own_, Index(1), Index(cut_.elements), 1, false, ShareBlock(std::move(body)),
@@ -295,7 +271,7 @@ class BlockScan {
       Block body;
       const Index place = Place(Lane() * cut_.elements + Index::Variable(own_));
       const Values here = LoadShared(elements_, place, "here", &body);
-      StoreShared(elements_, place, Combine(before, here, &body), &body);
+      StoreShared(elements_, place, tuples_.NamedSum(before, here, &body), &body);
       to->push_back(
           {For{own_, Index(0), Index(cut_.elements), 1, false, ShareBlock(std::move(body)),
                /*unroll=*/true}});
@@ -308,12 +284,12 @@ class BlockScan {
     first.push_back({If{{Less(Index(0), Lane())}, ShareBlock(std::move(beside)), nullptr}});
     if (cut_.tiles == 1) return Append(std::move(first), block);
     Block others;
-    const Values before =
-        Mutable("before", LoadTotals(Line() * cut_.tiles + Tile(), "carry", &others), &others);
+    const Values before = tuples_.Variables(
+        LoadTotals(Line() * cut_.tiles + Tile(), "carry", &others), "before", &others);
     Block joined;
     const Values threads =
         LoadShared(exchanges_, Exchanged(WholeTeam(), Lane() - Index(1)), "left", &joined);
-    Set(before, Combine(before, threads, &joined), &joined);
+    ResultTuples::Assign(before, tuples_.NamedSum(before, threads, &joined), &joined);
     others.push_back({If{{Less(Index(0), Lane())}, ShareBlock(std::move(joined)), nullptr}});
     add(before, &others);
     block->push_back(
@@ -363,11 +339,11 @@ class BlockScan {
       // A thread without totals of its own has the last one, which nobody after it needs.
       const std::string first = names_.Unique("first");
       body.push_back({DeclareIndex{first, Min(Lane() * each, Index(cut_.tiles - 1))}});
-      const Values sum =
-          Mutable("total", LoadTotals(start + Index::Variable(first), "first_total", &body), &body);
+      const Values sum = tuples_.Variables(
+          LoadTotals(start + Index::Variable(first), "first_total", &body), "total", &body);
       Block loop;
       const Values next = LoadTotals(start + own, "next", &loop);
-      Set(sum, Combine(sum, next, &loop), &loop);
+      ResultTuples::Assign(sum, tuples_.NamedSum(sum, next, &loop), &loop);
       body.push_back({For{own_, Index::Variable(first) + Index(1), Index::Variable(end), 1, false,
                           ShareBlock(std::move(loop))}});
       ScanThreads({threads, 1}, sum, &body);
@@ -378,17 +354,18 @@ class BlockScan {
       Block step;
       const Values here = LoadTotals(start + own, "here", &step);
       StoreTotals(start + own, before, &step);
-      Set(before, Combine(before, here, &step), &step);
+      ResultTuples::Assign(before, tuples_.NamedSum(before, here, &step), &step);
       to->push_back({For{own_, from, Index::Variable(end), 1, false, ShareBlock(std::move(step))}});
     };
-    const Values zeroth = Mutable("before", LoadTotals(start, "first_total", &begins), &begins);
+    const Values zeroth =
+        tuples_.Variables(LoadTotals(start, "first_total", &begins), "before", &begins);
     replace(zeroth, Index(1), &begins);
     if (threads == 1) {
       Append(std::move(begins), &body);
       return stage;
     }
-    const Values before =
-        Mutable("before", LoadShared(exchanges_, Lane() - Index(1), "left", &goes_on), &goes_on);
+    const Values before = tuples_.Variables(
+        LoadShared(exchanges_, Lane() - Index(1), "left", &goes_on), "before", &goes_on);
     replace(before, Lane() * each, &goes_on);
     body.push_back(
         {If{{IsZero(Lane())}, ShareBlock(std::move(begins)), ShareBlock(std::move(goes_on))}});
@@ -402,6 +379,7 @@ class BlockScan {
   const int64_t size_, lines_;
   const ScanTiles cut_;
   NameAllocator names_;
+  ResultTuples tuples_{expression_, names_};
   std::string block_ = "block", lane_ = "lane", row_ = "row", line_ = "line", tile_ = "tile",
               step_ = "step", own_ = "own";
   std::vector<std::string> totals_, elements_, exchanges_;  // one per result

@@ -1,5 +1,6 @@
-// Results by key on targets with blocks of threads (KeyedParameters): every element is looked up
-// once in a table of the keys, instead of being compared with each of them.
+// Results by key (histograms, scatter-reduce) on targets with blocks of threads (KeyedParameters):
+// every element is looked up once in a table of the keys, instead of being compared with each of
+// them.
 #pragma once
 
 #include "codegen/program/loop_program.h"

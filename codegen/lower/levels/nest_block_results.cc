@@ -108,11 +108,8 @@ Block NestResults::CombineShown(const Shares& here) {
     for (int r = 0; r < results(); ++r) {
       next.push_back(MakeLoadOfBlock(partials_[r], from, BlockInCluster(Index(slot)), type(r)));
     }
-    next = Named(std::move(next), "there", &combined);
-    values = slot == 0 ? next
-                       : Named(EmitCombination(expression().reduction(), values, next,
-                                               context_.names(), combined),
-                               "sum", &combined);
+    next = tuples_.Named(std::move(next), "there", &combined);
+    values = slot == 0 ? next : tuples_.NamedSum(values, next, &combined);
   }
   SetAccumulatorsAt(batch_at * together + at, values, &combined);
   return Over(batch, here.batches, Over(result, together, std::move(combined)));
@@ -246,12 +243,10 @@ Block NestResults::CombineByOwners(const Shares& shares) {
   const Index place = at * OwnerThreads(shares) + Owner(shares);
   Block first, next;
   SetAccumulatorsAt(at, Partial(shares, Index(0), place), &first);
-  const std::vector<LoopValue> left = Named(AccumulatorsAt(at), "here", &next);
+  const std::vector<LoopValue> left = tuples_.Named(AccumulatorsAt(at), "here", &next);
   const std::vector<LoopValue> right =
-      Named(Partial(shares, Index::Variable(slot), place), "there", &next);
-  const std::vector<LoopValue> sums = Named(
-      EmitCombination(expression().reduction(), left, right, context_.names(), next), "sum", &next);
-  SetAccumulatorsAt(at, sums, &next);
+      tuples_.Named(Partial(shares, Index::Variable(slot), place), "there", &next);
+  SetAccumulatorsAt(at, tuples_.NamedSum(left, right, &next), &next);
   Block block = Over(result, count, std::move(first));
   block.push_back({For{slot, Index(1), Index(context_.shape().Slots()), 1, false,
                        ShareBlock(Over(result, count, std::move(next))), false,
@@ -282,9 +277,8 @@ Block NestResults::CombineByAll(const Shares& shares) {
   };
   const auto combine = [&](const std::vector<LoopValue>& left, std::vector<LoopValue> right,
                            Block* to) {
-    right = Named(std::move(right), "there", to);
-    return Named(EmitCombination(expression().reduction(), left, right, context_.names(), *to),
-                 "sum", to);
+    right = tuples_.Named(std::move(right), "there", to);
+    return tuples_.NamedSum(left, right, to);
   };
   Block sum, block;
   std::vector<LoopValue> totals = Partial(shares, share * each, place);
@@ -313,7 +307,7 @@ Block NestResults::CombineByAll(const Shares& shares) {
   block.push_back({Barrier{}});
   for (int64_t distance = 1; distance < used; distance *= 2) {
     Block step;
-    const std::vector<LoopValue> left = Named(exchanged(context_.Thread()), "here", &step);
+    const std::vector<LoopValue> left = tuples_.Named(exchanged(context_.Thread()), "here", &step);
     set(combine(left, exchanged(context_.Thread() + Index(distance * results_here)), &step), &step);
     std::vector<Condition> combines = {
         {Condition::Kind::kEqual, share % (2 * distance), Index(0), ""},

@@ -192,8 +192,6 @@ void NestLoads::EmitElement(const NestCopy& copy, const std::vector<Index>& posi
     if (buffer.boundary.kind != Boundary::Kind::kNone) {
       value = InsideValue(buffer, context_.input_name(copy.input), 0, element.indices);
     } else {
-      // Threads with blocks rather read some other element for a point that does not exist than
-      // branch: what they compute of it goes nowhere.
       // Threads of blocks rather read some other element for a point that does not exist than
       // branch: what they compute of it goes nowhere.
       const bool is_clamped = !copy.is_shared && context_.has_blocks();

@@ -13,6 +13,7 @@ Condition IsZero(const Index& a) { return {Condition::Kind::kEqual, a, Index(0),
 
 NestResults::NestResults(NestContext& context)
     : context_(context),
+      tuples_(context.expression(), context.names()),
       place_(context.shape().AccumulatorPlace()),
       strides_(context.count(), 0),
       slots_(context.shape().Slots()) {
@@ -170,23 +171,10 @@ void NestResults::SetAccumulatorsTo(const Index& offset, const std::vector<LoopV
   }
 }
 
-std::vector<LoopValue> NestResults::Named(std::vector<LoopValue> values, const std::string& stem,
-                                          Block* block) {
-  for (LoopValue& value : values) {
-    const std::string name = context_.names().Unique(stem);
-    block->push_back({DeclareValue{name, value}});
-    value = MakeNamed(name, value->type);
-  }
-  return values;
-}
-
 // accumulators = left (+) right, all at once.
 void NestResults::Combine(const std::vector<LoopValue>& left, const std::vector<LoopValue>& right,
                           Block* block) {
-  std::vector<LoopValue> values =
-      EmitCombination(expression().reduction(), left, right, context_.names(), *block);
-  if (results() > 1) values = Named(std::move(values), "sum", block);
-  SetAccumulators(values, block);
+  SetAccumulators(tuples_.Combined(left, right, block), block);
 }
 
 Block NestResults::OverAccumulators(Block body) const {
@@ -232,7 +220,7 @@ void NestResults::Accumulate(std::vector<LoopValue> values, Block* block) {
   std::vector<LoopValue> left;
   for (int r = 0; r < results(); ++r) left.push_back(Accumulator(r));
   const auto combine = [&](Block* to) {
-    if (results() > 1) left = Named(std::move(left), "before", to);
+    if (results() > 1) left = tuples_.Named(std::move(left), "before", to);
     Combine(left, values, to);
   };
   if (StartsFromIdentity()) return combine(block);
@@ -241,7 +229,7 @@ void NestResults::Accumulate(std::vector<LoopValue> values, Block* block) {
     if (IsAccumulated(n)) first.push_back(IsZero(context_.Part(n)));
   }
   if (first.empty()) return SetAccumulators(values, block);
-  values = Named(std::move(values), "value", block);
+  values = tuples_.Named(std::move(values), "value", block);
   Block start, others;
   SetAccumulators(values, &start);
   combine(&others);
@@ -260,8 +248,8 @@ void NestResults::CombineShuffled(Block* block) {
       right.push_back(
           MakeShuffleDown(Accumulator(r), static_cast<int>(distance), static_cast<int>(threads)));
     }
-    left = Named(std::move(left), "here", &body);
-    right = Named(std::move(right), "there", &body);
+    left = tuples_.Named(std::move(left), "here", &body);
+    right = tuples_.Named(std::move(right), "there", &body);
     Combine(left, right, &body);
   }
   block->push_back({Comment{absl::StrCat("Re-composition: ", threads, " threads, by shuffles.")}});
@@ -299,12 +287,10 @@ void NestResults::StoreExchanged(const Index& at, const std::vector<LoopValue>& 
 // exchanged[own] = exchanged[own] (+) exchanged[own + distance]
 Block NestResults::CombineExchanged(const Index& own, int64_t distance) {
   Block step;
-  const std::vector<LoopValue> left = Named(Exchanged(own), "here", &step);
-  const std::vector<LoopValue> right = Named(Exchanged(own + Index(distance)), "there", &step);
-  std::vector<LoopValue> sums =
-      EmitCombination(expression().reduction(), left, right, context_.names(), step);
-  if (results() > 1) sums = Named(std::move(sums), "sum", &step);
-  StoreExchanged(own, sums, &step);
+  const std::vector<LoopValue> left = tuples_.Named(Exchanged(own), "here", &step);
+  const std::vector<LoopValue> right =
+      tuples_.Named(Exchanged(own + Index(distance)), "there", &step);
+  StoreExchanged(own, tuples_.Combined(left, right, &step), &step);
   return step;
 }
 
@@ -395,7 +381,7 @@ void NestResults::Store(Block* block) {
       shares.has_value()
           ? OverOwnResults(*shares, [&](const Index& at) { return StoreGuarded(at); })
           : OverAccumulators(StoreGuarded(context_.Sum([&](int n) { return strides_[n]; })));
-  // What loops around have nothing of adds nothing.
+  // A thread to which the loops around give no points has nothing to add.
   std::vector<Condition> conditions = OwnerConditions(shares);
   for (int d = 0; d < expression().rank(); ++d) {
     if (!expression().is_reduction(d) || StartsFromIdentity()) continue;
@@ -448,11 +434,8 @@ void NestResults::StoreOne(const std::vector<LoopValue>& values, Block* block) {
     before.push_back(
         LoadValue(targets_[r].pointer + suffix, ResultOffset(r), {targets_[r].type, 1}, 1));
   }
-  before = Named(std::move(before), "before", &others);
-  std::vector<LoopValue> sums =
-      EmitCombination(expression().reduction(), before, values, context_.names(), others);
-  if (results() > 1) sums = Named(std::move(sums), "sum", &others);
-  store(sums, &others);
+  before = tuples_.Named(std::move(before), "before", &others);
+  store(tuples_.Combined(before, values, &others), &others);
   block->push_back({If{first, ShareBlock(std::move(start)), ShareBlock(std::move(others))}});
 }
 

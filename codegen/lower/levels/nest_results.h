@@ -9,6 +9,7 @@
 
 #include "codegen/lower/levels/nest_context.h"
 #include "codegen/program/result_targets.h"
+#include "codegen/program/result_tuples.h"
 
 namespace mdh {
 
@@ -69,8 +70,6 @@ class NestResults {
   void SetAccumulators(const std::vector<LoopValue>& values, Block* block);
   void SetAccumulatorsAt(const Index& number, const std::vector<LoopValue>& values, Block* block);
   void SetAccumulatorsTo(const Index& offset, const std::vector<LoopValue>& values, Block* block);
-  std::vector<LoopValue> Named(std::vector<LoopValue> values, const std::string& stem,
-                               Block* block);
   void Combine(const std::vector<LoopValue>& left, const std::vector<LoopValue>& right,
                Block* block);
   // The block inside loops over all accumulators of the thread.
@@ -145,6 +144,7 @@ class NestResults {
   void StoreOne(const std::vector<LoopValue>& values, Block* block);
 
   NestContext& context_;
+  ResultTuples tuples_;
   const int place_;
   bool is_shared_ = false, is_scalar_ = false, uses_arrays_ = false, stores_directly_ = false;
   CombineBlocks combine_ = CombineBlocks::kPartials;  // where blocks have results in common

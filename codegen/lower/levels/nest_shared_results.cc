@@ -97,13 +97,10 @@ void NestResults::CombineSharedOut(const Shares& shares, Block* block) {
   const Index to = batch_at * count + mine;
   SetAccumulatorsAt(to, Exchanged(place(Index(0), number)), &first);
   Append(Over(result, count, std::move(first)), &combined);
-  const std::vector<LoopValue> left = Named(AccumulatorsAt(to), "here", &next);
+  const std::vector<LoopValue> left = tuples_.Named(AccumulatorsAt(to), "here", &next);
   const std::vector<LoopValue> right =
-      Named(Exchanged(place(Index::Variable(other), number)), "there", &next);
-  std::vector<LoopValue> sums =
-      EmitCombination(expression().reduction(), left, right, context_.names(), next);
-  if (results() > 1) sums = Named(std::move(sums), "sum", &next);
-  SetAccumulatorsAt(to, sums, &next);
+      tuples_.Named(Exchanged(place(Index::Variable(other), number)), "there", &next);
+  SetAccumulatorsAt(to, tuples_.Combined(left, right, &next), &next);
   Block others = Over(result, count, std::move(next));
   combined.push_back({For{other, Index(1), Index(threads), 1, false, ShareBlock(std::move(others)),
                           threads <= kUnrolled, threads <= kUnrolled ? 0 : kUnrolledBy}});

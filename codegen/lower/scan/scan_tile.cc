@@ -36,6 +36,7 @@ ScanNames::ScanNames(NestContext& context)
 
 ScanTile::ScanTile(NestContext& context, const ScanNames& names, const Options& options)
     : context_(context),
+      tuples_(context.expression(), context.names()),
       names_(names),
       lines_(options.lines),
       cut_(options.cut),
@@ -134,44 +135,6 @@ ScanTile::Values ScanTile::Load(const Names& arrays, const Index& at) const {
 void ScanTile::Store(const Names& arrays, const Index& at, const Values& values,
                      Block* block) const {
   for (int r = 0; r < count(); ++r) block->push_back({StoreElements{arrays[r], at, values[r], 1}});
-}
-
-ScanTile::Values ScanTile::Named(const Values& values, const std::string& stem, Block* block) {
-  Values named;
-  for (const LoopValue& value : values) {
-    const std::string name = context_.names().Unique(stem);
-    block->push_back({DeclareValue{name, value}});
-    named.push_back(MakeNamed(name, value->type));
-  }
-  return named;
-}
-
-// Named where there are several: all are computed before one of them is replaced.
-ScanTile::Values ScanTile::Combine(const Values& left, const Values& right, Block* block) {
-  Values sums =
-      EmitCombination(context_.expression().reduction(), left, right, context_.names(), *block);
-  return count() > 1 ? Named(sums, "sum", block) : sums;
-}
-
-ScanTile::Values ScanTile::VariablesOf(const Names& names) const {
-  Values values;
-  for (int r = 0; r < count(); ++r) values.push_back(MakeNamed(names[r], {types_[r], 1}));
-  return values;
-}
-
-ScanTile::Names ScanTile::DeclareVariables(const std::string& stem, const Values& start,
-                                           Block* block) {
-  Names names;
-  for (const LoopValue& value : start) {
-    names.push_back(context_.names().Unique(stem));
-    block->push_back({DeclareValue{names.back(), value, /*is_mutable=*/true}});
-  }
-  return names;
-}
-
-void ScanTile::CombineInto(const Names& variables, const Values& right, Block* block) {
-  const Values sums = Combine(VariablesOf(variables), right, block);
-  for (int r = 0; r < count(); ++r) block->push_back({Assign{variables[r], sums[r]}});
 }
 
 void ScanTile::Declare(const Names& arrays, int64_t elements, MemorySpace space) {

@@ -8,6 +8,7 @@
 #include "codegen/lower/levels/nest_context.h"
 #include "codegen/lower/scan/scan_cut.h"
 #include "codegen/lower/scan/scan_elements.h"
+#include "codegen/program/result_tuples.h"
 
 namespace mdh {
 
@@ -78,11 +79,6 @@ class ScanTile {
 
   Values Load(const Names& arrays, const Index& at) const;
   void Store(const Names& arrays, const Index& at, const Values& values, Block* block) const;
-  Values Named(const Values& values, const std::string& stem, Block* block);
-  Values Combine(const Values& left, const Values& right, Block* block);
-  void CombineInto(const Names& variables, const Values& right, Block* block);
-  Values VariablesOf(const Names& names) const;
-  Names DeclareVariables(const std::string& stem, const Values& start, Block* block);
   void ForAll(const std::string& variable, const Index& begin, int64_t count, Block body,
               Block* block) const;
   void ForRounds(Block body, Block* block) const;
@@ -95,15 +91,16 @@ class ScanTile {
   void ExchangeLanes(int64_t sums);
   Values LeftLane(const Index& sum, Block* block);
   void ShareSums(int64_t sums, bool with_rounds);
-  Names SumBefore(const Names& totals, const Index& before);
+  Values SumBefore(const Names& totals, const Index& before);
   std::vector<Condition> IsFirst() const;
   void AddToRun(const Values& sum, Block* block);
-  void AddRound(const Names& before, Block* block);
-  void AddBefore(const Names& before);
+  void AddRound(const Values& before, Block* block);
+  void AddBefore(const Values& before);
   Index OfGroup(const Index& group) const { return group * cut_.lines + LineInBlock(); }
   Index OfRound() const;
 
   NestContext& context_;
+  ResultTuples tuples_;
   const ScanNames& names_;
   const ScanLines lines_;
   const ScanCut cut_;

@@ -13,7 +13,8 @@ void ScanTile::SumRuns(bool keeps) {
   if (keeps && cut_.run > 1) {
     Block step;
     Store(names_.own, Number(own),
-          Combine(Load(names_.own, Number(own - Index(1))), Load(names_.own, Number(own)), &step),
+          tuples_.Combined(Load(names_.own, Number(own - Index(1))), Load(names_.own, Number(own)),
+                           &step),
           &step);
     ForAll(names_.own_number, Index(1), cut_.run, std::move(step), &round);
     Store(names_.sums, Round(), Load(names_.own, Number(Index(cut_.run - 1))), &round);
@@ -21,7 +22,8 @@ void ScanTile::SumRuns(bool keeps) {
     Store(names_.sums, Round(), Load(names_.own, Number(Index(0))), &round);
     Block step;
     Store(names_.sums, Round(),
-          Combine(Load(names_.sums, Round()), Load(names_.own, Number(own)), &step), &step);
+          tuples_.Combined(Load(names_.sums, Round()), Load(names_.own, Number(own)), &step),
+          &step);
     if (cut_.run > 1) ForAll(names_.own_number, Index(1), cut_.run, std::move(step), &round);
   }
   ForRounds(std::move(round), &body_);
@@ -34,8 +36,8 @@ void ScanTile::SumThread() {
   if (cut_.points() == 1) return;
   Block step;
   Store(names_.sums, Index(0),
-        Combine(Load(names_.sums, Index(0)), Load(names_.own, Index::Variable(names_.own_number)),
-                &step),
+        tuples_.Combined(Load(names_.sums, Index(0)),
+                         Load(names_.own, Index::Variable(names_.own_number)), &step),
         &step);
   ForAll(names_.own_number, Index(1), cut_.points(), std::move(step), &body_);
 }
@@ -55,9 +57,9 @@ void ScanTile::ShuffleLanes(int64_t sums) {
       left.push_back(
           MakeShuffleUp(value, static_cast<int>(distance), static_cast<int>(cut_.lanes)));
     }
-    left = Named(left, "left", &step);
+    left = tuples_.Named(left, "left", &step);
     Block add;
-    Store(names_.sums, sum, Combine(left, Load(names_.sums, sum), &add), &add);
+    Store(names_.sums, sum, tuples_.Combined(left, Load(names_.sums, sum), &add), &add);
     When({Less(Index(distance - 1), Lane())}, std::move(add), &step);
     sums == 1 ? Append(std::move(step), &body_)
               : ForAll(names_.sum_number, Index(0), sums, std::move(step), &body_);
@@ -81,8 +83,9 @@ void ScanTile::ExchangeLanes(int64_t sums) {
     body_.push_back({Barrier{}});
     Block step, add;
     Store(names_.sums, sum,
-          Combine(Named(Load(names_.exchanges, own - Index(distance)), "left", &step),
-                  Load(names_.sums, sum), &step),
+          tuples_.Combined(
+              tuples_.Named(Load(names_.exchanges, own - Index(distance)), "left", &step),
+              Load(names_.sums, sum), &step),
           &step);
     for_sums(std::move(step), &add);
     When(has_left, std::move(add), &body_);
@@ -102,7 +105,7 @@ ScanTile::Values ScanTile::LeftLane(const Index& sum, Block* block) {
   for (const LoopValue& value : Load(names_.sums, sum)) {
     left.push_back(MakeShuffleUp(value, 1, static_cast<int>(cut_.lanes)));
   }
-  return Named(left, "left", block);
+  return tuples_.Named(left, "left", block);
 }
 
 Index ScanTile::OfRound() const {
@@ -117,11 +120,11 @@ void ScanTile::ShareSums(int64_t sums, bool with_rounds) {
   Block share;
   if (cut_.groups > 1) {
     Declare(names_.group_sums, cut_.groups * cut_.lines, MemorySpace::kShared);
-    const Names total = DeclareVariables("total", Load(names_.sums, Index(0)), &share);
+    const Values total = tuples_.Variables(Load(names_.sums, Index(0)), "total", &share);
     Block step;
-    CombineInto(total, Load(names_.sums, Index::Variable(names_.sum_number)), &step);
+    tuples_.AssignSum(total, total, Load(names_.sums, Index::Variable(names_.sum_number)), &step);
     if (sums > 1) ForAll(names_.sum_number, Index(1), sums, std::move(step), &share);
-    Store(names_.group_sums, OfGroup(Group()), VariablesOf(total), &share);
+    Store(names_.group_sums, OfGroup(Group()), total, &share);
   }
   if (has_rounds) {
     Declare(names_.round_sums, cut_.groups * cut_.rounds * cut_.lines, MemorySpace::kShared);
@@ -143,18 +146,18 @@ void ScanTile::StoreTotal(const std::vector<std::string>& totals, const Index& a
   ShareSums(sums, /*with_rounds=*/false);
   Block store;
   const bool is_shared = cut_.groups > 1;
-  const Names total = DeclareVariables(
-      "total", is_shared ? Load(names_.group_sums, OfGroup(Index(0))) : Load(names_.sums, Index(0)),
+  const Values total = tuples_.Variables(
+      is_shared ? Load(names_.group_sums, OfGroup(Index(0))) : Load(names_.sums, Index(0)), "total",
       &store);
   const std::string& part = is_shared ? names_.other : names_.sum_number;
   Block step;
-  CombineInto(total,
-              is_shared ? Load(names_.group_sums, OfGroup(Index::Variable(part)))
-                        : Load(names_.sums, Index::Variable(part)),
-              &step);
+  tuples_.AssignSum(total, total,
+                    is_shared ? Load(names_.group_sums, OfGroup(Index::Variable(part)))
+                              : Load(names_.sums, Index::Variable(part)),
+                    &step);
   const int64_t parts = is_shared ? cut_.groups : sums;
   if (parts > 1) ForAll(part, Index(1), parts, std::move(step), &store);
-  Store(totals, at, VariablesOf(total), &store);
+  Store(totals, at, total, &store);
   std::vector<Condition> stores = HasLine();
   if (cut_.lanes > 1) stores.push_back(Equal(Lane(), Index(cut_.lanes - 1)));
   if (is_shared) stores.push_back(Equal(Group(), Index(0)));
@@ -165,13 +168,12 @@ void ScanTile::StoreTotal(const std::vector<std::string>& totals, const Index& a
 
 // What is to the left of the thread's group; of the first group of the first tile, where there is
 // nothing, anything.
-ScanTile::Names ScanTile::SumBefore(const Names& totals, const Index& before) {
-  const Names sum = DeclareVariables("before", Load(names_.sums, Index(0)), &body_);
+ScanTile::Values ScanTile::SumBefore(const Names& totals, const Index& before) {
+  Values sum = tuples_.Variables(Load(names_.sums, Index(0)), "before", &body_);
   const bool has_tiles = cut_.tiles > 1;
   if (has_tiles) {
     Block carry;
-    const Values total = Load(totals, before);
-    for (int r = 0; r < count(); ++r) carry.push_back({Assign{sum[r], total[r]}});
+    tuples_.Assign(sum, Load(totals, before), &carry);
     When({Less(Index(0), tile())}, std::move(carry), &body_);
   }
   if (cut_.groups == 1) return sum;
@@ -179,9 +181,9 @@ ScanTile::Names ScanTile::SumBefore(const Names& totals, const Index& before) {
   std::vector<Condition> is_first = {Equal(left, Index(0))};
   if (has_tiles) is_first.push_back(Equal(tile(), Index(0)));
   Block step, first, others;
-  const Values total = Named(Load(names_.group_sums, OfGroup(left)), "total", &step);
-  for (int r = 0; r < count(); ++r) first.push_back({Assign{sum[r], total[r]}});
-  CombineInto(sum, total, &others);
+  const Values total = tuples_.Named(Load(names_.group_sums, OfGroup(left)), "total", &step);
+  tuples_.Assign(sum, total, &first);
+  tuples_.AssignSum(sum, sum, total, &others);
   step.push_back({If{is_first, ShareBlock(std::move(first)), ShareBlock(std::move(others))}});
   Block guarded;
   When({Less(left, Group())}, std::move(step), &guarded);
@@ -202,40 +204,41 @@ std::vector<Condition> ScanTile::IsFirst() const {
 void ScanTile::AddToRun(const Values& sum, Block* block) {
   const Index at = Number(cut_.run == 1 ? Index(0) : Index::Variable(names_.own_number));
   Block step;
-  Store(names_.own, at, Combine(sum, Load(names_.own, at), &step), &step);
+  Store(names_.own, at, tuples_.Combined(sum, Load(names_.own, at), &step), &step);
   cut_.run == 1 ? Append(std::move(step), block)
                 : ForAll(names_.own_number, Index(0), cut_.run, std::move(step), block);
 }
 
 // `before`, which is what is to the left of the group's round, becomes that of the next one.
-void ScanTile::AddRound(const Names& before, Block* block) {
+void ScanTile::AddRound(const Values& before, Block* block) {
   if (cut_.rounds == 1) return;
   Block begins, goes_on;
-  const Values sums = Named(Load(names_.round_sums, OfRound()), "total", block);
-  for (int r = 0; r < count(); ++r) begins.push_back({Assign{before[r], sums[r]}});
-  CombineInto(before, sums, &goes_on);
+  const Values sums = tuples_.Named(Load(names_.round_sums, OfRound()), "total", block);
+  tuples_.Assign(before, sums, &begins);
+  tuples_.AssignSum(before, before, sums, &goes_on);
   block->push_back({If{IsFirst(), ShareBlock(std::move(begins)), ShareBlock(std::move(goes_on))}});
 }
 
 // Round by round: adds `before`, what is to the left of the round, and what is in the lanes to the
 // left of the thread's.
-void ScanTile::AddBefore(const Names& before) {
+void ScanTile::AddBefore(const Values& before) {
   const std::vector<Condition> has_left = {Less(Index(0), Lane())};
   Block round, first, others;
   Values left;
   if (cut_.lanes > 1 && shuffles_) left = LeftLane(Round(), &round);
   if (cut_.lanes > 1) {
     Block inside;
-    AddToRun(shuffles_ ? left : Named(LeftLane(Round(), &inside), "left", &inside), &inside);
+    AddToRun(shuffles_ ? left : tuples_.Named(LeftLane(Round(), &inside), "left", &inside),
+             &inside);
     When(has_left, std::move(inside), &first);
   }
-  const Names sum = DeclareVariables("front", VariablesOf(before), &others);
+  const Values sum = tuples_.Variables(before, "front", &others);
   if (cut_.lanes > 1) {
     Block inside;
-    CombineInto(sum, shuffles_ ? left : LeftLane(Round(), &inside), &inside);
+    tuples_.AssignSum(sum, sum, shuffles_ ? left : LeftLane(Round(), &inside), &inside);
     When(has_left, std::move(inside), &others);
   }
-  AddToRun(VariablesOf(sum), &others);
+  AddToRun(sum, &others);
   if (IsFirst().empty()) {
     Append(std::move(first), &round);
   } else if (first.empty()) {

@@ -76,14 +76,10 @@ class LoopProgramBuilder {
       return block;
     }
     Block block;
-    block.push_back({DeclareIndex{"part_end", Fraction(parts, "thread + 1")}});
-    block.push_back({For{"part", Fraction(parts, "thread"), Index::Variable("part_end"), 1, false,
+    block.push_back({DeclareIndex{"part_end", Index::ShareEnd(parts)}});
+    block.push_back({For{"part", Index::ShareBegin(parts), Index::Variable("part_end"), 1, false,
                          ShareBlock(std::move(body))}});
     return block;
-  }
-
-  static Index Fraction(int64_t of, const std::string& thread) {
-    return Index::Variable(absl::StrCat("mdh_share(", of, ", ", thread, ", threads)"));
   }
 
   // Number of the part along dimension d, from the flat number; the last dimension of the core
@@ -249,7 +245,7 @@ class LoopProgramBuilder {
       program_.functions.push_back(std::move(tile.function));
     }
     const auto& [name, parameters] = tile_parameters_[position->second];
-    std::vector<std::string> arguments;
+    std::vector<CallArgument> arguments;
     for (const TileParameter& p : parameters) arguments.push_back(Argument(p, state, origins));
     return {Call{name, std::move(arguments)}};
   }
@@ -291,20 +287,25 @@ class LoopProgramBuilder {
     return conditions;
   }
 
-  std::string Argument(const TileParameter& p, const State& state,
-                       const std::vector<Index>& origins) const {
+  CallArgument Argument(const TileParameter& p, const State& state,
+                        const std::vector<Index>& origins) const {
     switch (p.role) {
       case TileParameter::Role::kOutput:
         return plan_.reduction_parts() > 1 ? p.parameter.name + "_slot" : p.parameter.name;
       case TileParameter::Role::kOrigin:
-        return origins[p.index].ToString();
+        return origins[p.index];
       case TileParameter::Role::kRangeBegin:
-        return state.ranges[p.index].begin.ToString();
+        return state.ranges[p.index].begin;
       case TileParameter::Role::kRangeEnd:
-        return state.ranges[p.index].end.ToString();
-      default:
-        return p.parameter.name;
+        return state.ranges[p.index].end;
+      case TileParameter::Role::kVariable:
+        return Index::Variable(p.parameter.name);
+      case TileParameter::Role::kInput:
+      case TileParameter::Role::kStaged:
+      case TileParameter::Role::kFirst:
+        break;
     }
+    return p.parameter.name;
   }
 
   const LoopPlan& plan_;

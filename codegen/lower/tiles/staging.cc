@@ -103,8 +103,8 @@ class PackingBuilder {
     Index begin(0), end = ranges_[x].length;
     if (n == 0 && shared_) {
       const int64_t steps = CeilDivide(copy_.extents[x], step);
-      begin = Share(steps, "thread") * step;
-      end = Min(Share(steps, "thread + 1") * step, end);
+      begin = Index::ShareBegin(steps) * step;
+      end = Min(Index::ShareEnd(steps) * step, end);
     }
     if (n > 0 && end == Index(1)) return EmitDimension(n + 1, block);
     position_[x] = Index::Variable(Variable(x));
@@ -112,10 +112,6 @@ class PackingBuilder {
     EmitDimension(n + 1, body);
     position_[x] = Index(0);
     block.push_back({For{Variable(x), begin, end, step, false, ShareBlock(std::move(body))}});
-  }
-
-  static Index Share(int64_t of, const std::string& thread) {
-    return Index::Variable(absl::StrCat("mdh_share(", of, ", ", thread, ", threads)"));
   }
 
   // One element, or as many neighbours of the copy as a strip or a tile has: a constant number

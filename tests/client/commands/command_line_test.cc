@@ -25,7 +25,7 @@
 #include "mdh/v1/tuning.pb.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::command_line_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -337,4 +337,4 @@ TEST(ManualPageTest, TextsThatLookLikeCommandsAreText) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::command_line_test

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "proto/expression_conversion.h"
 
-namespace mdh {
+namespace mdh::expression_commands_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -108,4 +108,4 @@ TEST(ExpressionCommands, EinsumTakesShapesAndTypes) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::expression_commands_test

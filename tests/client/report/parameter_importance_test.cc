@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::parameter_importance_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -99,4 +99,4 @@ TEST(ParameterImportanceTest, FewOrFailedTrialsTellNothing) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::parameter_importance_test

@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::formatting_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -60,4 +60,4 @@ TEST(Formatting, ProgressSaysWhatIsDoneAndNeverThatNoTimeIsLeft) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::formatting_test

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::text_table_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -62,4 +62,4 @@ TEST(TextTableTest, JobsFitAnyTerminalWhateverTheirNames) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::text_table_test

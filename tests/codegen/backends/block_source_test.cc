@@ -13,7 +13,7 @@
 #include "tests/core/decomposition/lowering_case.h"
 #include "tests/shipped_expression.h"
 
-namespace mdh {
+namespace mdh::block_source_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -409,4 +409,4 @@ TEST(EntryNameTest, IsNoFunctionOfThePrelude) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::block_source_test

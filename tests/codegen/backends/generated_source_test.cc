@@ -15,7 +15,7 @@
 #include "codegen/program/kernel.h"
 #include "core/text/parser.h"
 
-namespace mdh {
+namespace mdh::generated_source_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -356,4 +356,4 @@ TEST(GeneratedSourceTest, HeaderDeclaresTheThreeFunctionsForCAndCxx) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::generated_source_test

@@ -19,7 +19,7 @@
 #include "tests/error_message.h"
 #include "tuner/device/cuda/nvrtc.h"
 
-namespace mdh {
+namespace mdh::nvrtc_compile_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -229,4 +229,4 @@ TEST_F(NvrtcCompileTest, VectorsAreMovedAtOnce) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::nvrtc_compile_test

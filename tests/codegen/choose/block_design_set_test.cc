@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::block_design_set_test {
 namespace {
 
 using ::testing::Pair;
@@ -75,4 +75,4 @@ TEST(BlockDesignSetTest, KeepsThousands) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::block_design_set_test

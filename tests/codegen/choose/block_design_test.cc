@@ -17,7 +17,7 @@
 #include "core/decomposition/nest_constraints.h"
 #include "tests/shipped_expression.h"
 
-namespace mdh {
+namespace mdh::block_design_test {
 namespace {
 
 using Copy = BlockDesign::Copy;
@@ -652,4 +652,4 @@ TEST(ShareSlotsTest, FewResultsGetManyThreads) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::block_design_test

@@ -13,7 +13,7 @@
 #include "core/text/parser.h"
 #include "tests/shipped_expression.h"
 
-namespace mdh {
+namespace mdh::default_parameters_test {
 namespace {
 
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
@@ -245,4 +245,4 @@ TEST(DefaultParametersTest, WholeVectorsWhereTheyAreFewerThanNarrowOnes) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::default_parameters_test

@@ -9,7 +9,7 @@
 #include "core/text/parser.h"
 #include "tests/shipped_expression.h"
 
-namespace mdh {
+namespace mdh::fusion_choice_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -74,4 +74,4 @@ TEST(FusionChoiceTest, DefaultsHaveLanesAlongShortRows) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::fusion_choice_test

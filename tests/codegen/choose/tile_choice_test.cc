@@ -10,7 +10,7 @@
 #include "core/text/parser.h"
 #include "tests/shipped_expression.h"
 
-namespace mdh {
+namespace mdh::tile_choice_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -132,4 +132,4 @@ TEST(StartingParametersTest, AreValidAndDifferentForAllShippedExpressions) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::tile_choice_test

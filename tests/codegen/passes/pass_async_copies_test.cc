@@ -9,7 +9,7 @@
 #include "codegen/program/loop_program_walk.h"
 #include "tests/codegen/passes/pass_golden.h"
 
-namespace mdh {
+namespace mdh::pass_async_copies_test {
 namespace {
 
 const Index t = Var("t"), k = Var("k"), l = Var("l"), lane = Var("lane");
@@ -323,4 +323,4 @@ TEST(AsyncCopiesTest, TheEvaluatorFindsPipelinesThatDoNotWait) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::pass_async_copies_test

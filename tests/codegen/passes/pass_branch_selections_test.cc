@@ -6,7 +6,7 @@
 #include "tests/codegen/passes/pass_golden.h"
 #include "tests/sanitized.h"
 
-namespace mdh {
+namespace mdh::pass_branch_selections_test {
 namespace {
 
 const Index t = Var("t"), k = Var("k");
@@ -293,4 +293,4 @@ TEST(BranchSelectionsTest, RandomSelectionsMeanTheSame) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::pass_branch_selections_test

@@ -3,7 +3,7 @@
 #include "codegen/passes/passes.h"
 #include "tests/codegen/passes/pass_golden.h"
 
-namespace mdh {
+namespace mdh::pass_double_buffer_test {
 namespace {
 
 const Index t = Var("t"), k = Var("k"), l = Var("l"), lane = Var("lane");
@@ -198,4 +198,4 @@ TEST(DoubleBufferTest, NotThroughLoopsWithoutConstantBounds) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::pass_double_buffer_test

@@ -2,7 +2,7 @@
 
 #include "tests/codegen/passes/pass_golden.h"
 
-namespace mdh {
+namespace mdh::pass_hoist_guards_test {
 namespace {
 
 const Index t = Var("t"), k = Var("k"), j = Var("j");
@@ -63,4 +63,4 @@ TEST(HoistGuardsTest, FlagsStay) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::pass_hoist_guards_test

@@ -2,7 +2,7 @@
 
 #include "tests/codegen/passes/pass_golden.h"
 
-namespace mdh {
+namespace mdh::pass_hoist_indices_test {
 namespace {
 
 const Index b = Var("i_blk"), t = Var("i_thr"), k = Var("k"), l = Var("l"), r = Var("r");
@@ -129,4 +129,4 @@ TEST(HoistIndicesTest, IndicesInsideOfBuffersWithBoundaries) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::pass_hoist_indices_test

@@ -2,7 +2,7 @@
 
 #include "tests/codegen/passes/pass_golden.h"
 
-namespace mdh {
+namespace mdh::pass_unroll_test {
 namespace {
 
 const Index i = Var("i"), j = Var("j"), k = Var("k"), m = Var("m");
@@ -104,4 +104,4 @@ TEST(UnrollTest, PointersIntoPrivateArraysCount) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::pass_unroll_test

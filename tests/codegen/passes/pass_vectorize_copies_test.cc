@@ -2,7 +2,7 @@
 
 #include "tests/codegen/passes/pass_golden.h"
 
-namespace mdh {
+namespace mdh::pass_vectorize_copies_test {
 namespace {
 
 const Index t = Var("t"), r = Var("r"), lane = Var("lane");
@@ -162,4 +162,4 @@ TEST(VectorizeCopiesTest, StoresAreWideOnlyWhereTheTargetIsKnownToBeAligned) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::pass_vectorize_copies_test

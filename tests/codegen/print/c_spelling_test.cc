@@ -9,7 +9,7 @@
 #include "codegen/print/c_prelude.h"
 #include "codegen/program/c_names.h"
 
-namespace mdh {
+namespace mdh::c_spelling_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -57,4 +57,4 @@ TEST(CPreludeTest, DefinesEachThingOnceAndWhatItNeedsBeforeIt) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::c_spelling_test

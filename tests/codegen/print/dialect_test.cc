@@ -17,7 +17,7 @@
 #include "tests/device/hand_written_kernels.h"
 #include "tuner/device/program.h"
 
-namespace mdh {
+namespace mdh::dialect_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -569,4 +569,4 @@ TEST(BlockUnitTest, CudaComputesTheRightValues) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::dialect_test

@@ -12,7 +12,7 @@
 #include "core/scalar/scalar_function.h"
 #include "tests/codegen/compiled_prelude.h"
 
-namespace mdh {
+namespace mdh::extremes_test {
 namespace {
 
 constexpr ScalarOp kExtremes[] = {ScalarOp::kMin, ScalarOp::kMax, ScalarOp::kFmin, ScalarOp::kFmax};
@@ -98,4 +98,4 @@ TEST(ExtremesTest, AreThoseOfIeee754OnVectorsOfEveryCompiler) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::extremes_test

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/nvidia_under_opencl.h"
 
-namespace mdh {
+namespace mdh::ptx_dialect_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -92,4 +92,4 @@ TEST(PtxDialectTest, PtxInOpenClC) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::ptx_dialect_test

@@ -23,7 +23,7 @@
 #include "tests/server/temporary_directory.h"
 #include "tuner/device/cuda/nvrtc.h"
 
-namespace mdh {
+namespace mdh::reserved_names_test {
 namespace {
 
 constexpr size_t kBuffers = 60;  // of one expression
@@ -201,4 +201,4 @@ TEST(ReservedNamesTest, AreNamesInCudaOfNvrtc) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::reserved_names_test

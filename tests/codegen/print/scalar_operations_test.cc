@@ -11,7 +11,7 @@
 #include "tests/error_message.h"
 #include "tuner/device/program.h"
 
-namespace mdh {
+namespace mdh::scalar_operations_test {
 namespace {
 
 // Pairs of interesting values; halves, of which all are interesting, once each.
@@ -174,4 +174,4 @@ INSTANTIATE_TEST_SUITE_P(Languages, ScalarOperationsTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Cuda" : "OpenCl"; });
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::scalar_operations_test

@@ -14,7 +14,7 @@
 #include "codegen/print/c_spelling.h"
 #include "tests/codegen/compiled_prelude.h"
 
-namespace mdh {
+namespace mdh::strided_vectors_test {
 namespace {
 
 constexpr ScalarType kTypes[] = {ScalarType::kInt8,    ScalarType::kFloat16, ScalarType::kInt32,
@@ -126,4 +126,4 @@ TEST(StridedVectorsTest, AreThoseOfSingleElements) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::strided_vectors_test

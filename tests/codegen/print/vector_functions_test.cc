@@ -16,7 +16,7 @@
 #include "core/scalar/scalar_function.h"
 #include "tests/codegen/compiled_prelude.h"
 
-namespace mdh {
+namespace mdh::vector_functions_test {
 namespace {
 
 constexpr ScalarOp kFunctions[] = {
@@ -130,4 +130,4 @@ TEST(VectorFunctionsTest, AreThoseOfScalarsWhereBitsCount) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::vector_functions_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mdh {
+namespace mdh::index_range_test {
 namespace {
 
 const Index i = Index::Variable("i");  // 0..7
@@ -88,4 +88,4 @@ TEST(IndexRangeTest, SimplifiedIndicesKeepTheirValues) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::index_range_test

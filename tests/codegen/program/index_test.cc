@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mdh {
+namespace mdh::index_test {
 namespace {
 
 const Index i = Index::Variable("i");
@@ -72,4 +72,4 @@ TEST(IndexTest, KnowsItsVariables) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::index_test

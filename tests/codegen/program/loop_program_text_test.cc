@@ -5,7 +5,7 @@
 
 #include "codegen/program/loop_program.h"
 
-namespace mdh {
+namespace mdh::loop_program_text_test {
 namespace {
 
 LoopValue Vector(const char* name, ScalarType type, int lanes) {
@@ -32,4 +32,4 @@ TEST(LoopProgramTextTest, KeysSayWhereNanIs) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::loop_program_text_test

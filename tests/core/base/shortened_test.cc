@@ -4,7 +4,7 @@
 
 #include "core/decomposition/device_compilers.h"
 
-namespace mdh {
+namespace mdh::shortened_test {
 namespace {
 
 TEST(Shortened, LeavesOutTheMiddleOfLongTexts) {
@@ -45,4 +45,4 @@ TEST(CompilersOf, AreThoseThatTheDescriptionNames) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::shortened_test

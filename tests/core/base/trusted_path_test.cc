@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::trusted_path_test {
 namespace {
 
 using ::testing::AllOf;
@@ -138,4 +138,4 @@ TEST(TrustedUsersTest, AreNamesAndNumbers) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::trusted_path_test

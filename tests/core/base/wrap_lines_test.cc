@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_split.h"
 
-namespace mdh {
+namespace mdh::wrap_lines_test {
 namespace {
 
 TEST(WrapLinesTest, BreaksAtTheLastSpaceThatFits) {
@@ -49,4 +49,4 @@ TEST(WrapLinesTest, TheMiddleOrTheEndIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::wrap_lines_test

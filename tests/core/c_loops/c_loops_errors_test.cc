@@ -13,7 +13,7 @@
 #include "core/c_loops/c_loops.h"
 #include "tests/core/expect_same.h"
 
-namespace mdh {
+namespace mdh::c_loops_errors_test {
 namespace {
 
 constexpr char kGoldenFile[] = "tests/core/c_loops/golden/bad_loops.txt";
@@ -185,4 +185,4 @@ TEST(CLoopsLimitsTest, DamagedTextsAreNoDanger) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::c_loops_errors_test

@@ -13,7 +13,7 @@
 #include "core/expression/interpreter.h"
 #include "tests/core/expect_same.h"
 
-namespace mdh {
+namespace mdh::c_loops_test {
 namespace {
 
 Result<Expression> Parse(const std::string& text, const Bindings& bindings = {},
@@ -724,4 +724,4 @@ void kernel(const int16_t x[20], int32_t y[8]) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::c_loops_test

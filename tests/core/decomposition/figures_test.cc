@@ -20,7 +20,7 @@
 #include "tests/core/decomposition/lowering_case.h"
 #include "tests/random_expression.h"
 
-namespace mdh {
+namespace mdh::figures_test {
 namespace {
 
 std::string Folder(const std::string& name) {
@@ -96,4 +96,4 @@ INSTANTIATE_TEST_SUITE_P(Figures, FigureTest, ::testing::ValuesIn(kFigures),
                          [](const auto& info) { return info.param.file; });
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::figures_test

@@ -10,7 +10,7 @@
 #include "tests/random_expression.h"
 #include "tests/sanitized.h"
 
-namespace mdh {
+namespace mdh::fuse_dimensions_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -163,4 +163,4 @@ TEST(FuseDimensionsTest, ExtentsThereAndBack) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::fuse_dimensions_test

@@ -9,7 +9,7 @@
 #include "tests/error_message.h"
 #include "tests/shipped_expression.h"
 
-namespace mdh {
+namespace mdh::keyed_form_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -169,4 +169,4 @@ TEST(KeyedFormTest, NothingIsReduced) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::keyed_form_test

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/text/parser.h"
 
-namespace mdh {
+namespace mdh::low_level_summary_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -69,4 +69,4 @@ TEST(LowLevelSummaryTest, EveryNameOfEveryModelIsSpelledOut) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::low_level_summary_test

@@ -5,7 +5,7 @@
 #include "core/text/parser.h"
 #include "tests/nvidia_under_opencl.h"
 
-namespace mdh {
+namespace mdh::translate_parameters_test {
 namespace {
 
 constexpr char kMatMul[] = R"(
@@ -87,4 +87,4 @@ TEST_F(TranslateParametersTest, OtherLayersHaveNoTranslation) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::translate_parameters_test

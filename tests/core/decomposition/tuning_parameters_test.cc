@@ -8,7 +8,7 @@
 #include "core/decomposition/low_level_expression.h"
 #include "core/text/parser.h"
 
-namespace mdh {
+namespace mdh::tuning_parameters_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -395,4 +395,4 @@ TEST_F(TuningParametersTest, TableHasOneRowPerMdhLevel) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::tuning_parameters_test

@@ -5,7 +5,7 @@
 #include "core/decomposition/constraints.h"
 #include "tests/core/decomposition/validate_fixture.h"
 
-namespace mdh {
+namespace mdh::validate_block_combination_test {
 namespace {
 
 using BlockCombinationTest = ValidateTest;
@@ -157,4 +157,4 @@ TEST_F(BlockCombinationTest, AtomicsNeedNoScratchMemory) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::validate_block_combination_test

@@ -4,7 +4,7 @@
 #include "core/decomposition/constraints.h"
 #include "tests/core/decomposition/validate_fixture.h"
 
-namespace mdh {
+namespace mdh::validate_limits_test {
 namespace {
 
 using ModelTest = ValidateTest;
@@ -499,4 +499,4 @@ TEST_F(NumericsTest, LoopsRunInOrder) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::validate_limits_test

@@ -3,7 +3,7 @@
 
 #include "tests/core/decomposition/validate_fixture.h"
 
-namespace mdh {
+namespace mdh::validate_shapes_test {
 namespace {
 
 using ShapesTest = ValidateTest;
@@ -304,4 +304,4 @@ TEST_F(CopiesTest, WidthOfCopiesOfOtherBuffers) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::validate_shapes_test

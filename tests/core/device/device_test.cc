@@ -10,7 +10,7 @@
 #include "core/device/system_model.h"
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::device_test {
 namespace {
 
 // (memory layers, core layers), as in Example 11.
@@ -236,4 +236,4 @@ TEST(DeviceDescriptionTest, DescriptionsOfGpusAreChecked) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::device_test

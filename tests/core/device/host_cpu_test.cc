@@ -13,7 +13,7 @@
 #include "core/device/cgroup.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::host_cpu_test {
 namespace {
 
 constexpr const char* kCpu = "model name\t: A CPU\ncpu MHz\t\t: 2000.0\n";
@@ -136,4 +136,4 @@ TEST_F(HostCpu, CoresThatAreAlikeHaveNoOrder) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::host_cpu_test

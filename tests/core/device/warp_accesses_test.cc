@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::warp_accesses_test {
 namespace {
 
 struct Axis {
@@ -104,4 +104,4 @@ TEST(WarpAccessesTest, RandomWarpsCostWhatCountingSays) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::warp_accesses_test

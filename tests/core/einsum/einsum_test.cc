@@ -8,7 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "tests/core/expect_same.h"
 
-namespace mdh {
+namespace mdh::einsum_test {
 namespace {
 
 constexpr ScalarType kFloat = ScalarType::kFloat32;
@@ -269,4 +269,4 @@ TEST(EinsumTest, AnyTextIsNoDanger) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::einsum_test

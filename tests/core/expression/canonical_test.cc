@@ -11,7 +11,7 @@
 #include "core/text/printer.h"
 #include "tests/random_expression.h"
 
-namespace mdh {
+namespace mdh::canonical_test {
 namespace {
 
 constexpr char kMatVec[] = R"(
@@ -168,4 +168,4 @@ TEST(CanonicalTest, RandomExpressionsKeepTheirDigestUnderRenaming) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::canonical_test

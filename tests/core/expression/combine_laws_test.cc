@@ -11,7 +11,7 @@
 #include "core/text/parser.h"
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::combine_laws_test {
 namespace {
 
 // The message about `g(a, b) -> c <definition>` as a reduction of what f gives for values x of
@@ -185,4 +185,4 @@ TEST(CombineLawsTest, MixedOperatorsAreRefusedWithACounterexample) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::combine_laws_test

@@ -8,7 +8,7 @@
 
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::combine_operator_test {
 namespace {
 
 constexpr ScalarType kF32 = ScalarType::kFloat32;
@@ -128,4 +128,4 @@ TEST(CombineOperatorTest, Errors) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::combine_operator_test

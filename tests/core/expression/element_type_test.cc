@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::element_type_test {
 namespace {
 
 std::vector<int> Offsets(const ElementType& type) {
@@ -91,4 +91,4 @@ TEST(ElementTypeTest, Errors) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::element_type_test

@@ -10,7 +10,7 @@
 #include "core/expression/expression_place.h"
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::expression_test {
 namespace {
 
 constexpr ScalarType kF32 = ScalarType::kFloat32;
@@ -318,4 +318,4 @@ TEST(ExpressionPlaceTest, PlacesAreKept) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::expression_test

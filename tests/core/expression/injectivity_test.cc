@@ -9,7 +9,7 @@
 
 #include "tests/random_expression.h"
 
-namespace mdh {
+namespace mdh::injectivity_test {
 namespace {
 
 using Point = std::vector<int64_t>;
@@ -161,4 +161,4 @@ TEST(InjectivityTest, CoefficientsThatCannotBeNegatedAreRefused) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::injectivity_test

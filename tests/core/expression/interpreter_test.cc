@@ -12,7 +12,7 @@
 #include "tests/error_message.h"
 #include "tests/random_expression.h"
 
-namespace mdh {
+namespace mdh::interpreter_test {
 namespace {
 
 Expression Parse(const std::string& text, const Bindings& bindings = {}) {
@@ -256,4 +256,4 @@ TEST(InterpreterTest, Errors) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::interpreter_test

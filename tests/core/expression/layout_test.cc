@@ -12,7 +12,7 @@
 #include "core/text/parser.h"
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::layout_test {
 namespace {
 
 Expression Parse(const std::string& text) {
@@ -148,4 +148,4 @@ TEST(AccumulationTest, DeclaredTypesAreRoundedAfterEveryCombination) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::layout_test

@@ -12,7 +12,7 @@
 #include "tests/random_expression.h"
 #include "tests/shipped_expression.h"
 
-namespace mdh {
+namespace mdh::touched_elements_test {
 namespace {
 
 Expression Parse(const std::string& text) {
@@ -139,4 +139,4 @@ TEST(TouchedElementsTest, BoundsHoldForRandomViews) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::touched_elements_test

@@ -11,7 +11,7 @@
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 
-namespace mdh {
+namespace mdh::unreached_elements_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -94,4 +94,4 @@ TEST(UnreachedElements, KeptWhereThereAreSomeOnly) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::unreached_elements_test

@@ -9,7 +9,7 @@
 #include "core/scalar/scalar_function.h"
 #include "core/scalar/scalar_value.h"
 
-namespace mdh {
+namespace mdh::half_types_test {
 namespace {
 
 // The value of a pattern by the definition of the format.
@@ -122,4 +122,4 @@ TEST(HalfTypesTest, ConversionsSaturateAndRound) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::half_types_test

@@ -10,7 +10,7 @@
 #include "core/text/printer.h"
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::scalar_function_test {
 namespace {
 
 constexpr ScalarType kF32 = ScalarType::kFloat32;
@@ -163,4 +163,4 @@ TEST(Sha256HexTest, KnownValues) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::scalar_function_test

@@ -11,7 +11,7 @@
 #include "core/scalar/scalar_function.h"
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::scalar_op_test {
 namespace {
 
 template <typename T>
@@ -394,4 +394,4 @@ TEST(ScalarOpTest, OperandsOfSomeOperationsMayChangePlaces) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::scalar_op_test

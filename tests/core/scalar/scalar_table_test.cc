@@ -12,7 +12,7 @@
 #include "core/scalar/scalar_function.h"
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::scalar_table_test {
 namespace {
 
 constexpr ScalarType kF32 = ScalarType::kFloat32;
@@ -142,4 +142,4 @@ TEST(NewFunctionsTest, ValuesAreThoseOfTheMathematicalFunctions) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::scalar_table_test

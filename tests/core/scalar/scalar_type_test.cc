@@ -10,7 +10,7 @@
 
 #include "core/scalar/scalar_value.h"
 
-namespace mdh {
+namespace mdh::scalar_type_test {
 namespace {
 
 TEST(ScalarTypeTest, EveryTypeIsFoundByItsName) {
@@ -97,4 +97,4 @@ TEST(ScalarValueTest, LiteralsAreShort) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::scalar_type_test

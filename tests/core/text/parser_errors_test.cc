@@ -15,7 +15,7 @@
 #include "core/text/printer.h"
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::parser_errors_test {
 namespace {
 
 const std::string kGoldenFile =
@@ -245,4 +245,4 @@ TEST(ParserLimitsTest, DamagedTextsAreNoDanger) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::parser_errors_test

@@ -11,7 +11,7 @@
 #include "tests/error_message.h"
 #include "tests/random_expression.h"
 
-namespace mdh {
+namespace mdh::printer_test {
 namespace {
 
 constexpr ScalarType kF32 = ScalarType::kFloat32;
@@ -350,4 +350,4 @@ TEST(ParserTest, AccessesMayRepeatTheNamesOfTheDimensions) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::printer_test

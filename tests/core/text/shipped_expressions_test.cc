@@ -10,7 +10,7 @@
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 
-namespace mdh {
+namespace mdh::shipped_expressions_test {
 namespace {
 
 std::string ReadFile(const std::filesystem::path& path) {
@@ -62,4 +62,4 @@ TEST(ShippedExpressionsTest, OperationsAndBytesAreThoseOfTheBenchmarks) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::shipped_expressions_test

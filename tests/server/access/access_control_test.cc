@@ -27,7 +27,7 @@
 #include "tests/server/study_specs.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::access_control_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -381,4 +381,4 @@ TEST_F(CallerTest, OnlyAdministratorsAndTheNamelessSpeakForOthers) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::access_control_test

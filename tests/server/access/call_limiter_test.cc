@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "proto/error_details.h"
 
-namespace mdh {
+namespace mdh::call_limiter_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -125,4 +125,4 @@ TEST(LimitDeviceTimeTest, JobsGetWhatTheirCallersMayUse) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::call_limiter_test

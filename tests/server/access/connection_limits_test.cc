@@ -19,7 +19,7 @@
 #include "server/services/health_service.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::connection_limits_test {
 namespace {
 
 using grpc::health::v1::Health;
@@ -189,4 +189,4 @@ TEST_F(ConnectionLimitsTest, WhoDoesNotAnswerPingsIsTakenForGone) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::connection_limits_test

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::listen_address_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -98,4 +98,4 @@ TEST(ListenAddress, OtherFilesAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::listen_address_test

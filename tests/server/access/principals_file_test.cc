@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::principals_file_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -64,4 +64,4 @@ TEST_F(PrincipalsFileTest, FilesThatCannotBeTrustedAreRefused) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::principals_file_test

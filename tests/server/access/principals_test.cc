@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::principals_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -104,4 +104,4 @@ TEST(PrincipalsTest, WrongLinesAreNamed) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::principals_test

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::role_test {
 namespace {
 
 TEST(RoleTest, EachIsWrittenAndReadAgain) {
@@ -21,4 +21,4 @@ TEST(RoleTest, OthersAreRefused) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::role_test

@@ -15,7 +15,7 @@
 #include "tests/server/temporary_directory.h"
 #include "tests/server/test_certificates.h"
 
-namespace mdh {
+namespace mdh::tls_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -267,4 +267,4 @@ TEST_F(TlsTest, ReloadSaysWhetherThereIsSomethingNew) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::tls_test

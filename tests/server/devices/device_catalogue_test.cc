@@ -8,7 +8,7 @@
 #include "tests/server/fake_devices.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::device_catalogue_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -130,4 +130,4 @@ TEST_F(DeviceCatalogueTest, TheBetterPeakIsKept) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::device_catalogue_test

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/fake_devices.h"
 
-namespace mdh {
+namespace mdh::device_list_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -98,4 +98,4 @@ TEST_F(MakeDevicesTest, WhatIsNotAttachedIsNamed) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::device_list_test

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "proto/device_conversion.h"
 
-namespace mdh {
+namespace mdh::known_devices_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -49,4 +49,4 @@ TEST(KnownDevices, AWrongFileIsNamed) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::known_devices_test

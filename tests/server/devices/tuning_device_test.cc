@@ -7,7 +7,7 @@
 #include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 
-namespace mdh {
+namespace mdh::tuning_device_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -145,4 +145,4 @@ TEST_F(TuningDeviceTest, ARevokedLeaseIsAsAnUnhealthyDevice) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::tuning_device_test

@@ -10,7 +10,7 @@
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::job_devices_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -282,4 +282,4 @@ TEST_F(JobDevicesTest, PeaksAreMeasuredOncePerFingerprint) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::job_devices_test

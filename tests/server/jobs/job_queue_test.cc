@@ -15,7 +15,7 @@
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::job_queue_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -389,4 +389,4 @@ TEST_F(JobQueueTest, OldProgressIsForgottenBeyondTheLimits) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::job_queue_test

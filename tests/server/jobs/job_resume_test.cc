@@ -14,7 +14,7 @@
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::job_resume_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -282,4 +282,4 @@ TEST_F(JobResumeTest, TenThousandQueuedJobsAreSmall) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::job_resume_test

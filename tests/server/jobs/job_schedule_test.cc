@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/fake_devices.h"
 
-namespace mdh {
+namespace mdh::job_schedule_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -83,4 +83,4 @@ TEST_F(JobScheduleTest, OldSourcesAreForgotten) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::job_schedule_test

@@ -14,7 +14,7 @@
 #include "tests/server/store_double.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::job_writing_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -328,4 +328,4 @@ TEST_F(JobWritingTest, ACancelHoldsWhateverTheSearchMeets) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::job_writing_test

@@ -12,7 +12,7 @@
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::remeasurer_test {
 namespace {
 
 using ::testing::SizeIs;
@@ -163,4 +163,4 @@ TEST(IsMarkedAsDisturbedTest, ReadsTheSerialisedRecord) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::remeasurer_test

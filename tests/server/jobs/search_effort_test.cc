@@ -12,7 +12,7 @@
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::search_effort_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -249,4 +249,4 @@ TEST_F(SearchEffortTest, WhatAJobDoesIsTold) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::search_effort_test

@@ -12,7 +12,7 @@
 #include "tests/server/temporary_directory.h"
 #include "tuner/run/trial_book.h"
 
-namespace mdh {
+namespace mdh::trial_journal_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -123,4 +123,4 @@ TEST(TrialJournalTest, ASearchThatGoesOnMeasuresNothingTwice) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::trial_journal_test

@@ -8,7 +8,7 @@
 #include "server/records/resource_names.h"
 #include "tests/server/matmul_expression.h"
 
-namespace mdh {
+namespace mdh::tuning_request_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -104,4 +104,4 @@ TEST(Plausibility, FasterThanThePeakByHalfIsImplausible) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::tuning_request_test

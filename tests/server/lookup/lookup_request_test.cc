@@ -6,7 +6,7 @@
 #include "server/records/wire_reader.h"
 #include "tests/server/matmul_expression.h"
 
-namespace mdh {
+namespace mdh::lookup_request_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -162,4 +162,4 @@ TEST(ReadyRecord, BytesThatAreNoRecordHaveNoKey) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::lookup_request_test

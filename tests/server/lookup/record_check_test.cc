@@ -11,7 +11,7 @@
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::record_check_test {
 namespace {
 
 class RecordCheckTest : public ::testing::Test {
@@ -89,4 +89,4 @@ TEST_F(RecordCheckTest, ParametersThatWereTamperedWithDoNoHarm) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::record_check_test

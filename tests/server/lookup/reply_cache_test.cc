@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "server/lookup/lookup_workers.h"
 
-namespace mdh {
+namespace mdh::reply_cache_test {
 namespace {
 
 Result<ReadyReply> Reply(v1::MatchKind match) {
@@ -65,4 +65,4 @@ TEST(LookupWorkers, DoWhatWasTakenAndRefuseTheRest) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::reply_cache_test

@@ -15,7 +15,7 @@
 #include "server/metrics/metrics_source.h"
 #include "tests/server/service_fixture.h"
 
-namespace mdh {
+namespace mdh::metrics_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -166,4 +166,4 @@ TEST_F(MetricsTest, TheServerIsClosedAtOnce) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::metrics_test

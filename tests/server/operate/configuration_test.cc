@@ -11,7 +11,7 @@
 #include "server/daemon_flags.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::configuration_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -164,4 +164,4 @@ TEST(DaemonFlagsTest, EveryFlagHasAVariable) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::configuration_test

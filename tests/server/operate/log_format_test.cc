@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "server/operate/log_context.h"
 
-namespace mdh {
+namespace mdh::log_format_test {
 namespace {
 
 using ::testing::EndsWith;
@@ -64,4 +64,4 @@ TEST(RequestIdTest, GoodOnesAreTakenOthersReplaced) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::log_format_test

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::service_manager_test {
 namespace {
 
 using ::testing::StartsWith;
@@ -81,4 +81,4 @@ TEST(ServiceManagerTest, AWatchdogOfThisProcessIsFedTwiceAsOftenAsItAsks) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::service_manager_test

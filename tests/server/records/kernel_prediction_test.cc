@@ -11,7 +11,7 @@
 #include "server/records/resource_names.h"
 #include "tests/server/matmul_expression.h"
 
-namespace mdh {
+namespace mdh::kernel_prediction_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -167,4 +167,4 @@ TEST(SimilarRecords, OfSimilarDevicesComeFirst) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::kernel_prediction_test

@@ -5,7 +5,7 @@
 #include "server/records/similar_records.h"
 #include "tests/server/matmul_expression.h"
 
-namespace mdh {
+namespace mdh::lookup_table_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -177,4 +177,4 @@ TEST(ExpressionShape, HasNoSizesButAllElse) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::lookup_table_test

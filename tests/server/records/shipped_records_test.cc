@@ -16,7 +16,7 @@
 #include "tuner/device/cuda/nvrtc.h"
 #include "tuner/measure/compile/spill_limit.h"
 
-namespace mdh {
+namespace mdh::shipped_records_test {
 namespace {
 
 // With the device that it was measured on.
@@ -88,4 +88,4 @@ TEST(ShippedRecordsTest, NoneForCudaIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::shipped_records_test

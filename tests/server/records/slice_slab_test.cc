@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::slice_slab_test {
 namespace {
 
 grpc::Slice SliceOf(SliceSlab& slab, const std::string& text) {
@@ -59,4 +59,4 @@ TEST(SliceSlabTest, SmallSlicesShareAChunk) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::slice_slab_test

@@ -12,7 +12,7 @@
 #include "tests/server/run_sql.h"
 #include "tests/server/service_fixture.h"
 
-namespace mdh {
+namespace mdh::admin_service_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -184,4 +184,4 @@ TEST_F(AdminServiceTest, CapabilitiesAndFigures) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::admin_service_test

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::health_service_test {
 namespace {
 
 using grpc::health::v1::Health;
@@ -107,4 +107,4 @@ TEST_F(HealthServiceTest, TooManyWatchersAreRefused) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::health_service_test

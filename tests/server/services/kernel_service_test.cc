@@ -6,7 +6,7 @@
 #include "tests/server/run_sql.h"
 #include "tests/server/service_fixture.h"
 
-namespace mdh {
+namespace mdh::kernel_service_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -353,4 +353,4 @@ TEST_F(KernelServiceTest, AWatcherWithAnotherCursorStartsOver) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::kernel_service_test

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/service_fixture.h"
 
-namespace mdh {
+namespace mdh::lookup_cache_test {
 namespace {
 
 class LookupCacheTest : public ServiceTest {
@@ -122,4 +122,4 @@ TEST_F(LookupCacheTest, ManyReadersAndAWriter) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::lookup_cache_test

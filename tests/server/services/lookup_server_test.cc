@@ -8,7 +8,7 @@
 #include "mdh/v1/kernel.grpc.pb.h"
 #include "tests/server/service_fixture.h"
 
-namespace mdh {
+namespace mdh::lookup_server_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -307,4 +307,4 @@ TEST_F(LookupServerTest, ItNeedNotBeStarted) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::lookup_server_test

@@ -6,7 +6,7 @@
 #include "tests/server/study_specs.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::study_service_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -17,7 +17,7 @@ class StudyServiceTest : public ::testing::Test {
  protected:
   StudyServiceTest()
       : store_(*OpenSqliteStore({.path = path_})),
-        studies_(*OpenSqliteStudyStore(*store_)),
+        studies_(*store_->OpenStudies()),
         catalogue_(*studies_),
         service_(catalogue_, *studies_, access_) {}
 
@@ -277,4 +277,4 @@ TEST_F(StudyServiceTest, NamesHaveAForm) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::study_service_test

@@ -5,7 +5,7 @@
 #include "server/jobs/job_request.h"
 #include "tests/server/service_fixture.h"
 
-namespace mdh {
+namespace mdh::tuning_service_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -193,4 +193,4 @@ TEST_F(TuningServiceTest, TheJournalIsListedInPages) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::tuning_service_test

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/service_fixture.h"
 
-namespace mdh {
+namespace mdh::wait_for_job_test {
 namespace {
 
 constexpr int64_t kMillisecond = 1'000'000;
@@ -106,4 +106,4 @@ TEST_F(WaitForJobTest, ReadsAreRepeatedWhileTheDaemonIsAwayForAMoment) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::wait_for_job_test

@@ -8,7 +8,7 @@
 #include "mdh/v1/tuning.grpc.pb.h"
 #include "tests/server/service_fixture.h"
 
-namespace mdh {
+namespace mdh::watch_streams_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -222,4 +222,4 @@ TEST_F(WatchStreamsTest, WhoIsOneTooManyIsRefused) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::watch_streams_test

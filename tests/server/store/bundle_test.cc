@@ -10,7 +10,7 @@
 #include "proto/error_details.h"
 #include "tests/server/old_bundle.h"
 
-namespace mdh {
+namespace mdh::bundle_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -125,4 +125,4 @@ TEST(BundleTest, WrongContentsOfTheVersionBeforeAreRefused) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::bundle_test

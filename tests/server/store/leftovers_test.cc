@@ -16,7 +16,7 @@
 #include "tuner/measure/confine/work_directory.h"
 #include "tuner/process/process_state.h"
 
-namespace mdh {
+namespace mdh::leftovers_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -105,4 +105,4 @@ TEST_F(Leftovers, CopiesThatNobodyWritesAreRemoved) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::leftovers_test

@@ -10,7 +10,7 @@
 #include "server/store/sqlite_store.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::page_check_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -111,4 +111,4 @@ TEST_F(PageCheckTest, ADaemonThatStopsDoesNotWaitForTheCheck) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::page_check_test

@@ -19,7 +19,7 @@
 #include "tests/server/run_sql.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::read_only_store_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -85,7 +85,7 @@ TEST_P(ReadOnlyStoreTest, WhatIsStoredIsReadAndNothingIsWritten) {
   EXPECT_EQ((*store)->PutResult(more.record, more.kernel).status(), why);
   EXPECT_EQ((*store)->InsertJob(v1::TuningJob()).status(), why);
   EXPECT_EQ((*store)->RemoveResult("a").status(), why);
-  const Result<std::unique_ptr<StudyStore>> studies = OpenSqliteStudyStore(**store);
+  const Result<std::unique_ptr<StudyStore>> studies = (*store)->OpenStudies();
   ASSERT_TRUE(studies.ok()) << studies.status();
   EXPECT_THAT(*(*studies)->ListStudies(0, 10, 1'000), IsEmpty());
   EXPECT_EQ((*studies)->InsertStudy(v1::Study()).status(), why);
@@ -238,4 +238,4 @@ TEST(SharedStoreTest, ReadersAndAWriterDoNotUseItAtTheSameTime) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::read_only_store_test

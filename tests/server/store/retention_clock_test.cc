@@ -1,11 +1,12 @@
 #include "server/store/retention_clock.h"
 
 #include "gtest/gtest.h"
+#include "server/records/timestamp.h"
 #include "server/services/housekeeper.h"
 #include "server/store/sqlite_store.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::retention_clock_test {
 namespace {
 
 constexpr absl::Duration kDay = absl::Hours(24);
@@ -58,4 +59,4 @@ TEST(RetentionClock, AJumpOfTheClockDeletesNothing) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::retention_clock_test

@@ -13,7 +13,7 @@
 #include "tests/server/run_sql.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::sqlite_store_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -298,4 +298,4 @@ TEST_F(SqliteStoreTest, NothingIsLostOnAFullDisk) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::sqlite_store_test

@@ -9,7 +9,7 @@
 #include "tests/server/study_specs.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::sqlite_study_store_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -55,7 +55,7 @@ class SqliteStudyStoreTest : public ::testing::Test {
         OpenSqliteStore({.path = path_, .max_bytes = max_bytes_});
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
-    Result<std::unique_ptr<StudyStore>> studies = OpenSqliteStudyStore(*store_);
+    Result<std::unique_ptr<StudyStore>> studies = store_->OpenStudies();
     ASSERT_TRUE(studies.ok()) << studies.status();
     studies_ = *std::move(studies);
   }
@@ -212,7 +212,7 @@ TEST(SqliteMigrationTest, DatabasesWithoutStudiesGetThem) {
   const Result<std::unique_ptr<Store>> store = OpenSqliteStore({.path = path});
   ASSERT_TRUE(store.ok()) << store.status();
   EXPECT_EQ((*store)->GetJob(1)->name(), "tuningJobs/1");
-  const Result<std::unique_ptr<StudyStore>> studies = OpenSqliteStudyStore(**store);
+  const Result<std::unique_ptr<StudyStore>> studies = (*store)->OpenStudies();
   ASSERT_TRUE(studies.ok()) << studies.status();
   EXPECT_EQ(*(*studies)->InsertStudy(NewStudy()), 1);
   // The copy from before is the database as it was.
@@ -228,7 +228,7 @@ TEST(SqliteMigrationTest, TheStudiesOfOlderDatabasesAreCounted) {
   StudyTotals before;
   {
     const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path});
-    const std::unique_ptr<StudyStore> studies = *OpenSqliteStudyStore(*store);
+    const std::unique_ptr<StudyStore> studies = *store->OpenStudies();
     const int64_t number = *studies->InsertStudy(NewStudy());
     JournalTrial trial;
     trial.trial.set_number(1);
@@ -255,7 +255,7 @@ TEST(SqliteMigrationTest, TheStudiesOfOlderDatabasesAreCounted) {
       << sqlite3_errmsg(database);
   sqlite3_close(database);
   const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path});
-  const std::unique_ptr<StudyStore> studies = *OpenSqliteStudyStore(*store);
+  const std::unique_ptr<StudyStore> studies = *store->OpenStudies();
   EXPECT_EQ(studies->Totals()->studies, before.studies);
   EXPECT_EQ(studies->Totals()->bytes, before.bytes);
   ASSERT_TRUE(studies->DeleteStudy(1).ok());
@@ -271,4 +271,4 @@ TEST(SqliteMigrationTest, ANewDatabaseIsNotCopied) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::sqlite_study_store_test

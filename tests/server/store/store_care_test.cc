@@ -14,7 +14,7 @@
 #include "tests/server/run_sql.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::store_care_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -283,4 +283,4 @@ TEST(SqliteCopyTest, ACopyThatIsThereIsNotReplaced) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::store_care_test

@@ -14,7 +14,7 @@
 #include "tests/server/faulty_disk.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::store_faults_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -338,4 +338,4 @@ TEST_F(DamagedStoreTest, AKernelThatHasChangedIsNotHandedOut) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::store_faults_test

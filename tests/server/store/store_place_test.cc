@@ -12,7 +12,7 @@
 #include "tests/server/run_sql.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::store_place_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -284,4 +284,4 @@ TEST_F(StorePlaceTest, TheKernelOfAnotherRecordIsNotHandedOut) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::store_place_test

@@ -13,7 +13,7 @@
 #include "tests/server/study_specs.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::study_catalogue_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -67,7 +67,7 @@ class StudyCatalogueTest : public ::testing::Test {
  protected:
   void SetUp() override {
     store_ = *OpenSqliteStore({.path = path_});
-    studies_ = *OpenSqliteStudyStore(*store_);
+    studies_ = *store_->OpenStudies();
     faulty_ = std::make_unique<FaultyStore>(*studies_);
     options_.now = [this] {
       absl::MutexLock lock(&clock_);
@@ -355,4 +355,4 @@ TEST_F(StudyCatalogueTest, DeletedStudiesAreGone) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::study_catalogue_test

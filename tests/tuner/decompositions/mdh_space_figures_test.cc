@@ -5,7 +5,7 @@
 #include "tests/core/decomposition/lowering_case.h"
 #include "tuner/decompositions/mdh_space.h"
 
-namespace mdh {
+namespace mdh::mdh_space_figures_test {
 namespace {
 
 struct Published {
@@ -47,4 +47,4 @@ INSTANTIATE_TEST_SUITE_P(Figures, MdhSpaceFigures,
                          [](const auto& info) { return info.param.file; });
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::mdh_space_figures_test

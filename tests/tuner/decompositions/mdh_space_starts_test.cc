@@ -9,7 +9,7 @@
 #include "tests/tuner/decompositions/space_problems.h"
 #include "tuner/decompositions/mdh_space.h"
 
-namespace mdh {
+namespace mdh::mdh_space_starts_test {
 namespace {
 
 class MdhSpaceStarts : public ::testing::TestWithParam<int> {
@@ -145,8 +145,8 @@ INSTANTIATE_TEST_SUITE_P(All, MdhSpaceStarts,
 TEST(MdhSpaceStartsTest, TablesOfKeysReadBack) {
   const SystemModel model = CudaModel();
   const DeviceDescription device = DeviceFor(model);
-  for (const char* elements : {"7000", "100003", "1048576", "1073741824"}) {
-    for (const char* bins : {"9", "100", "5000"}) {
+  for (const char* elements : {"7000", "1073741824"}) {
+    for (const char* bins : {"9", "5000"}) {
       const Expression histo = Shipped("histo.mdh", {{"E", elements}, {"B", bins}});
       const auto space = MdhSpace::Create(histo, model, device);
       ASSERT_TRUE(space.ok()) << space.status();
@@ -161,4 +161,4 @@ TEST(MdhSpaceStartsTest, TablesOfKeysReadBack) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::mdh_space_starts_test

@@ -15,7 +15,7 @@
 #include "tests/tuner/decompositions/space_problems.h"
 #include "tuner/decompositions/mdh_space.h"
 
-namespace mdh {
+namespace mdh::mdh_space_uniformity_test {
 namespace {
 
 constexpr int kSamples = 20000;
@@ -205,7 +205,7 @@ TEST(MdhSpaceUniformityTest, SamplesOfMatrixMultiplications) {
 }
 
 TEST(MdhSpaceUniformityTest, SamplesOfConvolutionsOfCapsules) {
-  for (const int64_t largest_size : {1, 2, 3}) ExpectUniform("mcc_capsule", largest_size, 2);
+  for (const int64_t largest_size : {1, 2, 3}) ExpectUniform("mcc_capsule", largest_size, 1);
 }
 
 TEST(MdhSpaceUniformityTest, TheJudgeSeesOneConfigurationThatIsTooFrequent) {
@@ -221,4 +221,4 @@ TEST(MdhSpaceUniformityTest, TheJudgeSeesOneConfigurationThatIsTooFrequent) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::mdh_space_uniformity_test

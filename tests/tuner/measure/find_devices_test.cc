@@ -9,7 +9,7 @@
 #include "tests/tuner/runner_program.h"
 #include "tuner/device/device_selector.h"
 
-namespace mdh {
+namespace mdh::find_devices_test {
 namespace {
 
 using ::testing::Contains;
@@ -67,4 +67,4 @@ TEST(DeviceSelectors, AreReadBackAsTheyArePrinted) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::find_devices_test

@@ -8,7 +8,7 @@
 #include "core/decomposition/nest_constraints.h"
 #include "tests/shipped_expression.h"
 
-namespace mdh {
+namespace mdh::plain_kernel_test {
 namespace {
 
 TEST(PlainKernel, IsThereForEveryShippedExpression) {
@@ -37,4 +37,4 @@ TEST(PlainKernel, ThreadsRunAlongTheLastDimensionsOfManyDimensionalResults) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::plain_kernel_test

@@ -9,7 +9,7 @@
 #include "tests/tuner/hand_written.h"
 #include "tuner/measure/sampled_references.h"
 
-namespace mdh {
+namespace mdh::problem_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -113,4 +113,4 @@ TEST(SampledReferences, AreWhatTheInterpreterSays) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::problem_test

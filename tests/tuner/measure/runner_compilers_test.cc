@@ -13,7 +13,7 @@
 #include "tuner/measure/plain_kernel.h"
 #include "tuner/measure/results/runner_messages.h"
 
-namespace mdh {
+namespace mdh::runner_compilers_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -203,4 +203,4 @@ TEST_F(CudaCompilers, PausedCompilationsGoOnAfterwards) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::runner_compilers_test

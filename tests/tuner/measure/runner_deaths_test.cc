@@ -9,7 +9,7 @@
 
 #include "tests/tuner/device_runner_fixture.h"
 
-namespace mdh {
+namespace mdh::runner_deaths_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -136,4 +136,4 @@ TEST_F(RunnerTest, KilledRunnersOfTheCpuLoseNothing) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::runner_deaths_test

@@ -14,7 +14,7 @@
 #include "tuner/device/cuda/nvcc.h"
 #include "tuner/process/clock.h"
 
-namespace mdh {
+namespace mdh::runner_device_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -252,4 +252,4 @@ TEST(DeviceRunnerSelector, UnknownDevicesAreRefused) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::runner_device_test

@@ -8,7 +8,7 @@
 #include "tests/tuner/device_runner_fixture.h"
 #include "tuner/measure/executor/device_comparison.h"
 
-namespace mdh {
+namespace mdh::runner_large_buffers_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -108,4 +108,4 @@ INSTANTIATE_TEST_SUITE_P(Devices, LargeBuffers, ::testing::Values("opencl", "cud
                          [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::runner_large_buffers_test

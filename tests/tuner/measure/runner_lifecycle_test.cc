@@ -17,7 +17,7 @@
 #include "tests/tuner/runner_fixture.h"
 #include "tuner/process/clock.h"
 
-namespace mdh {
+namespace mdh::runner_lifecycle_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -356,4 +356,4 @@ TEST_F(RunnerLifecycle, StepsOfAProblemAreTold) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::runner_lifecycle_test

@@ -10,7 +10,7 @@
 #include "tests/tuner/runner_fixture.h"
 #include "tuner/process/clock.h"
 
-namespace mdh {
+namespace mdh::runner_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -360,4 +360,4 @@ TEST_F(CandidateTest, InterruptWithoutARunChangesNothing) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::runner_test

@@ -10,7 +10,7 @@
 #include "tests/tuner/runner_fixture.h"
 #include "tuner/process/clock.h"
 
-namespace mdh {
+namespace mdh::runner_watchdog_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST_F(RunnerWatchdog, ReplacedCompilersAreNoticedAndTakenWithTheNextCheck) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::runner_watchdog_test

@@ -11,7 +11,7 @@
 #include "tests/tuner/processes.h"
 #include "tuner/process/clock.h"
 
-namespace mdh {
+namespace mdh::child_process_test {
 namespace {
 
 // Shared with children.
@@ -139,4 +139,4 @@ TEST_F(ChildProcessTest, DescriptorsAreClosedInTheChild) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::child_process_test

@@ -10,7 +10,7 @@
 #include "tuner/process/file_descriptor.h"
 #include "tuner/process/socket_pair.h"
 
-namespace mdh {
+namespace mdh::message_stream_test {
 namespace {
 
 class MessageStream : public ::testing::Test {
@@ -58,4 +58,4 @@ TEST_F(MessageStream, NonsenseIsAnError) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::message_stream_test

@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::process_state_test {
 namespace {
 
 TEST(ProcessStateTest, OfThisProcess) {
@@ -56,4 +56,4 @@ TEST(ProcessStateTest, AllAreReadWhileSomeEnd) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::process_state_test

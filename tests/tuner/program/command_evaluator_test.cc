@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "tests/tuner/program/program_fixture.h"
 
-namespace mdh {
+namespace mdh::command_evaluator_test {
 namespace {
 
 using ::testing::AllOf;
@@ -181,4 +181,4 @@ TEST_F(CommandEvaluatorTest, FoldersThatCannotBeMade) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::command_evaluator_test

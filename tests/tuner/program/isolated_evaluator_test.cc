@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "tests/tuner/program/program_fixture.h"
 
-namespace mdh {
+namespace mdh::isolated_evaluator_test {
 namespace {
 
 using ::testing::StartsWith;
@@ -156,4 +156,4 @@ TEST_F(IsolatedEvaluatorTest, KernelsThatWriteOutside) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::isolated_evaluator_test

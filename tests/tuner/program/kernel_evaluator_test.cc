@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "tests/tuner/program/program_fixture.h"
 
-namespace mdh {
+namespace mdh::kernel_evaluator_test {
 namespace {
 
 using ::testing::AllOf;
@@ -293,4 +293,4 @@ TEST(RandomElements, DependOnNameAndTypeOnly) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::kernel_evaluator_test

@@ -8,7 +8,7 @@
 #include "tests/error_message.h"
 #include "tests/tuner/program/program_fixture.h"
 
-namespace mdh {
+namespace mdh::program_file_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -148,4 +148,4 @@ TEST_F(ProgramFileTest, KernelsReferences) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::program_file_test

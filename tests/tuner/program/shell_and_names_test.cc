@@ -5,7 +5,7 @@
 #include "tuner/program/shell_command.h"
 #include "tuner/program/text_template.h"
 
-namespace mdh {
+namespace mdh::shell_and_names_test {
 namespace {
 
 // What the shell prints for the template with {spec} = `path` and {X} = "two words".
@@ -61,4 +61,4 @@ TEST(DeclaresVariable, FindsWhatAMacroWouldBreak) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::shell_and_names_test

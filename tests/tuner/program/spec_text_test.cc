@@ -6,7 +6,7 @@
 #include "mdh/v1/program.pb.h"
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::spec_text_test {
 namespace {
 
 using ::testing::AllOf;
@@ -137,4 +137,4 @@ TEST(SpecText, AddsLinesToErrorsThatBeginWithAField) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::spec_text_test

@@ -13,7 +13,7 @@
 #include "tuner/program/text_template.h"
 #include "tuner/space/formula/formula_text.h"
 
-namespace mdh {
+namespace mdh::values_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -167,4 +167,4 @@ TEST(Excerpt, IsWhatSaysMost) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::values_test

@@ -8,7 +8,7 @@
 #include "tests/tuner/runner_fixture.h"
 #include "tuner/run/tuning_loop.h"
 
-namespace mdh {
+namespace mdh::busy_machine_test {
 namespace {
 
 constexpr int64_t kBudget = 1'500'000'000;
@@ -43,4 +43,4 @@ TEST_F(OnABusyMachine, SearchesLoseNothingAndStoreNothingWorseThanTheDefault) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::busy_machine_test

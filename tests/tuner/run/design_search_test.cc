@@ -6,7 +6,7 @@
 
 #include "core/text/parser.h"
 
-namespace mdh {
+namespace mdh::design_search_test {
 namespace {
 
 constexpr char kMatMul[] = R"(
@@ -94,4 +94,4 @@ TEST_F(DesignSearchTest, HasNothingToSayOfOtherDevices) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::design_search_test

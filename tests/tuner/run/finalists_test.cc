@@ -7,7 +7,7 @@
 #include "core/text/parser.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::finalists_test {
 namespace {
 
 // Kernels take `time_ns` of what their entry is called, and those called "shaky" are disturbed.
@@ -72,4 +72,4 @@ TEST(FinalistsTest, OfADriverOnTheHostWhatDisturbsOneKernelOfATurnDisturbsAll) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::finalists_test

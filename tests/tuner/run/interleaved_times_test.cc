@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::interleaved_times_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -123,4 +123,4 @@ TEST(InterleavedTimesTest, AFailureIsFinal) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::interleaved_times_test

@@ -13,7 +13,7 @@
 #include "tuner/measure/results/parallel_ranges.h"
 #include "tuner/run/runner_pool.h"
 
-namespace mdh {
+namespace mdh::no_threads_test {
 namespace {
 
 // Leaves no room for the stack of a thread; for processes that end soon.
@@ -67,4 +67,4 @@ TEST_F(NoThreads, RangesAreWorkedOnByTheCaller) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::no_threads_test

@@ -17,7 +17,7 @@
 #include "tuner/run/trial_book.h"
 #include "tuner/run/tuning_loop.h"
 
-namespace mdh {
+namespace mdh::several_devices_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -226,4 +226,4 @@ TEST(Pool, EndsWithKernelsInWork) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::several_devices_test

@@ -14,7 +14,7 @@
 #include "tests/tuner/runner_fixture.h"
 #include "tuner/run/tuning_loop.h"
 
-namespace mdh {
+namespace mdh::shipped_expressions_test {
 namespace {
 
 constexpr int64_t kPoints = 300'000;
@@ -84,4 +84,4 @@ INSTANTIATE_TEST_SUITE_P(All, ShippedExpression, ::testing::ValuesIn(ShippedExpr
                          [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::shipped_expressions_test

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::trial_book_test {
 namespace {
 
 class TrialBookTest : public ::testing::Test {
@@ -53,4 +53,4 @@ TEST_F(TrialBookTest, NothingIsPreferredWhereNothingWasMeasured) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::trial_book_test

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "tuner/process/clock.h"
 
-namespace mdh {
+namespace mdh::tuning_budget_test {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
@@ -94,4 +94,4 @@ TEST_F(TuningBudgetTest, ThereIsNoTimeForTheEndOfASlowProblem) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::tuning_budget_test

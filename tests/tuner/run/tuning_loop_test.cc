@@ -20,7 +20,7 @@
 #include "tuner/decompositions/mdh_space.h"
 #include "tuner/process/clock.h"
 
-namespace mdh {
+namespace mdh::tuning_loop_test {
 namespace {
 
 using ::testing::Each;
@@ -488,4 +488,4 @@ TEST_F(TuningWithRunner, ALargeProblemEndsInTimeToo) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::tuning_loop_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace mdh {
+namespace mdh::abort_condition_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -199,4 +199,4 @@ TEST(AbortConditionTest, HostileTextIsRefused) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::abort_condition_test

@@ -12,7 +12,7 @@
 #include "tuner/search/range_text.h"
 #include "tuner/search/replay.h"
 
-namespace mdh {
+namespace mdh::recorded_costs_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -199,4 +199,4 @@ TEST(RangeTextTest, EveryRangeReadsBack) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::recorded_costs_test

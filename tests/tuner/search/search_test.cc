@@ -10,7 +10,7 @@
 #include "tests/tuner/search/recorded_spaces.h"
 #include "tuner/search/techniques/random_number.h"
 
-namespace mdh {
+namespace mdh::search_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -178,4 +178,4 @@ TEST(SearchTest, ErrorsOfCreate) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::search_test

@@ -9,7 +9,7 @@
 
 #include "tests/tuner/search/recorded_spaces.h"
 
-namespace mdh {
+namespace mdh::technique_comparison_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -118,4 +118,4 @@ TEST(TechniqueComparisonTest, TextJsonAndPlot) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::technique_comparison_test

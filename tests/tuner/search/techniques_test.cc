@@ -8,7 +8,7 @@
 #include "tests/tuner/search/recorded_spaces.h"
 #include "tuner/search/search.h"
 
-namespace mdh {
+namespace mdh::techniques_test {
 namespace {
 
 class TechniquesTest : public ::testing::TestWithParam<std::string> {
@@ -108,4 +108,4 @@ INSTANTIATE_TEST_SUITE_P(All, TechniquesTest, ::testing::ValuesIn(SearchTechniqu
                          [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::techniques_test

@@ -12,7 +12,7 @@
 #include "tuner/space/formula/formula_number.h"
 #include "tuner/space/formula/formula_text.h"
 
-namespace mdh {
+namespace mdh::formula_property_test {
 namespace {
 
 constexpr ValueType kTypes[] = {ValueType::kBool, ValueType::kInteger, ValueType::kReal,
@@ -187,4 +187,4 @@ TEST(FormulaProperty, RandomBytes) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::formula_property_test

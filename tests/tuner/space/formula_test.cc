@@ -8,7 +8,7 @@
 #include "tests/error_message.h"
 #include "tuner/space/formula/range.h"
 
-namespace mdh {
+namespace mdh::formula_test {
 namespace {
 
 constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
@@ -323,4 +323,4 @@ TEST(Formula, Predicates) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::formula_test

@@ -5,7 +5,7 @@
 
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::formula_text_test {
 namespace {
 
 // How the formula prints, or the error.
@@ -249,4 +249,4 @@ TEST(FormulaText, TwoSteps) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::formula_text_test

@@ -8,7 +8,7 @@
 
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::range_test {
 namespace {
 
 constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
@@ -194,4 +194,4 @@ TEST(Range, ParameterNames) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::range_test

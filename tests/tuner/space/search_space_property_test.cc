@@ -9,7 +9,7 @@
 #include "tests/tuner/space/random_formula.h"
 #include "tuner/space/search_space.h"
 
-namespace mdh {
+namespace mdh::search_space_property_test {
 namespace {
 
 using ::testing::ElementsAreArray;
@@ -223,4 +223,4 @@ TEST_P(RandomSpaces, AreRestrictedAsByTheJudge) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomSpaces, ::testing::Range<uint64_t>(0, 30));
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::search_space_property_test

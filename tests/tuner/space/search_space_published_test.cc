@@ -4,7 +4,7 @@
 #include "tests/tuner/space/published_spaces.h"
 #include "tuner/space/search_space.h"
 
-namespace mdh {
+namespace mdh::search_space_published_test {
 namespace {
 
 TEST(PublishedSpaces, HaveTheirCounts) {
@@ -36,4 +36,4 @@ TEST(PublishedSpaces, HaveTheirCountsFromPredicates) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::search_space_published_test

@@ -4,7 +4,7 @@
 
 #include "tuner/space/search_space.h"
 
-namespace mdh {
+namespace mdh::search_space_tables_test {
 namespace {
 
 Formula P(const std::string& name) { return Formula::Parameter(name); }
@@ -89,4 +89,4 @@ TEST(SearchSpaceTables, SumsThatComeFromLaterParameters) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::search_space_tables_test

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace mdh {
+namespace mdh::value_test {
 namespace {
 
 TEST(Value, Names) {
@@ -45,4 +45,4 @@ TEST(Value, StringsAreEscaped) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::value_test

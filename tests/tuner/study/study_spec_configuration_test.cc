@@ -6,7 +6,7 @@
 #include "tests/tuner/study/every_kind.h"
 #include "tuner/study/study_spec.h"
 
-namespace mdh {
+namespace mdh::study_spec_configuration_test {
 namespace {
 
 std::vector<TuningParameter> Kinds() {
@@ -111,4 +111,4 @@ TEST(NamedConfiguration, WantedMayLeaveRanges) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::study_spec_configuration_test

@@ -8,7 +8,7 @@
 #include "tests/tuner/study/every_kind.h"
 #include "tuner/study/study_spec.h"
 
-namespace mdh {
+namespace mdh::study_spec_random_test {
 namespace {
 
 v1::StudySpec Seed() {
@@ -47,4 +47,4 @@ TEST(StudySpecRandom, ChangedBytes) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::study_spec_random_test

@@ -9,7 +9,7 @@
 #include "tests/tuner/study/every_kind.h"
 #include "tuner/space/formula/formula_text.h"
 
-namespace mdh {
+namespace mdh::study_spec_test {
 namespace {
 
 v1::StudySpec Spec(const std::string& text) {
@@ -368,4 +368,4 @@ TEST(StudySpec, FurtherFormulas) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::study_spec_test

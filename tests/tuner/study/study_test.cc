@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/error_message.h"
 
-namespace mdh {
+namespace mdh::study_test {
 namespace {
 
 using ::testing::Each;
@@ -362,4 +362,4 @@ TEST(ActiveTimeTest, IsTheLengthOfTheUnion) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::study_test

@@ -38,13 +38,6 @@ int64_t Measurement::time_ns() const {
   return *middle;
 }
 
-double Measurement::mean_ns() const {
-  if (outcome != TrialOutcome::kOk || times_ns.empty()) return 0;
-  double sum = 0;
-  for (const int64_t time : times_ns) sum += static_cast<double>(time);
-  return sum / static_cast<double>(times_ns.size());
-}
-
 Measurement::Interval Measurement::interval() const {
   if (outcome != TrialOutcome::kOk || times_ns.empty()) return {};
   return MedianInterval(times_ns);

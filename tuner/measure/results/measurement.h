@@ -53,8 +53,6 @@ struct Measurement {
 
   // Median of times_ns; 0 unless kOk.
   int64_t time_ns() const;
-  // Mean of times_ns; 0 unless kOk.
-  double mean_ns() const;
   // The 99 % confidence interval of the median, from order statistics alone (Hoefler and Belli,
   // rule 6); all of times_ns where they are too few for one. 0 and 0 unless kOk.
   struct Interval {

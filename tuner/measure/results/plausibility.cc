@@ -151,6 +151,13 @@ std::string Implausible(double time_ns, double least_ns, const std::string& why)
 
 }  // namespace
 
+bool IsDoublePrecision(const Expression& expression) {
+  for (const ScalarInstruction& instruction : expression.function().instructions()) {
+    if (instruction.type == ScalarType::kFloat64) return true;
+  }
+  return false;
+}
+
 double CertainOperations(const Expression& expression) {
   const Dependences dependences(expression);
   const std::vector<ScalarInstruction>& instructions = expression.function().instructions();

@@ -19,6 +19,9 @@ inline constexpr double kPeakTolerance = 1.5;
 // measured.
 MachinePeaks Better(const MachinePeaks& a, const MachinePeaks& b);
 
+// Whether the expression computes in double precision: then the peak of fp64 bounds it.
+bool IsDoublePrecision(const Expression& expression);
+
 // Floating-point operations that no kernel can do without: each instruction once for every
 // combination of those dimensions that its operands depend on, as it can be hoisted out of loops
 // over the others; none that only a selection may ask for; of combining only sums and products of

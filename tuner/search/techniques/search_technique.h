@@ -32,9 +32,7 @@ class SearchTechnique {
   virtual void Inform(const Configuration& configuration, Cost cost) = 0;
 };
 
-// "exhaustive", "random", "annealing", "differential_evolution", "particle_swarm",
-// "pattern_search", "torczon", "nelder_mead", "round_robin", "auc_bandit". Errors: NotFound, naming
-// those that exist.
+// By name (SearchTechniqueNames). Errors: NotFound, naming those that exist.
 Result<std::unique_ptr<SearchTechnique>> SearchTechniqueNamed(std::string_view name);
 const std::vector<std::string>& SearchTechniqueNames();
 

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::device_argument_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -54,4 +54,4 @@ TEST(DeviceArgument, WrongFilesAreNamed) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::device_argument_test

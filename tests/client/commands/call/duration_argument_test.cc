@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::duration_argument_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -31,4 +31,4 @@ TEST(DurationArgument, WhatIsNoneIsSaid) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::duration_argument_test

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "proto/device_conversion.h"
 
-namespace mdh {
+namespace mdh::device_format_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -84,4 +84,4 @@ TEST(DeviceFormat, KnownDevicesHaveOneLine) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::device_format_test

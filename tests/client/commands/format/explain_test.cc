@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::explain_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -188,4 +188,4 @@ TEST(Explain, JsonHasTheSame) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::explain_test

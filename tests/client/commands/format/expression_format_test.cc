@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::expression_format_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -87,4 +87,4 @@ TEST_F(ExpressionFormatTest, AnUnknownFormatIsNamed) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::expression_format_test

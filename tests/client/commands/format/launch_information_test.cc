@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::launch_information_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -139,4 +139,4 @@ TEST(KernelFiles, SayThatNothingWasMeasured) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::launch_information_test

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/client/report_samples.h"
 
-namespace mdh {
+namespace mdh::record_format_test {
 namespace {
 
 using ::testing::Each;
@@ -161,4 +161,4 @@ TEST(RecordFormat, NextCommandsCanBeTyped) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::record_format_test

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::study_format_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -106,4 +106,4 @@ TEST(StudyFormatTest, StatesAreWords) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::study_format_test

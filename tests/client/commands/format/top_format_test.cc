@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::top_format_test {
 namespace {
 
 using ::testing::Contains;
@@ -112,4 +112,4 @@ TEST(ProgressTest, LeavesOutWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::top_format_test

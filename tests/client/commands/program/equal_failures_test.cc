@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::equal_failures_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -57,4 +57,4 @@ TEST(EqualFailures, AParameterThatDidNotVaryYetMayBeTheCause) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::equal_failures_test

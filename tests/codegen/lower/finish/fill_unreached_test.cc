@@ -9,7 +9,7 @@
 #include "codegen/program/loop_program_text.h"
 #include "core/text/parser.h"
 
-namespace mdh {
+namespace mdh::fill_unreached_test {
 namespace {
 
 constexpr char kRecord[] = "{n: int32, w: fp64}";
@@ -116,4 +116,4 @@ TEST(EmptyProgramTest, ThereAreNoResultsOfAnEmptyConcatenation) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::fill_unreached_test

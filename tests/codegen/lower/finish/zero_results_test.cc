@@ -6,7 +6,7 @@
 #include "codegen/program/loop_program_text.h"
 #include "core/text/parser.h"
 
-namespace mdh {
+namespace mdh::zero_results_test {
 namespace {
 
 // Of sums along k with that output view, and those types, parameters and results of f.
@@ -67,4 +67,4 @@ TEST(ZeroResultsTest, OtherValues) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::zero_results_test

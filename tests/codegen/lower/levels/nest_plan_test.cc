@@ -5,7 +5,7 @@
 
 #include "core/text/parser.h"
 
-namespace mdh {
+namespace mdh::nest_plan_test {
 namespace {
 
 constexpr char kMatMul[] = R"(
@@ -128,4 +128,4 @@ TEST(NestPlanTest, OptimizedPlanPrints) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::nest_plan_test

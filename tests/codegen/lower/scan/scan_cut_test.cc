@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace mdh {
+namespace mdh::scan_cut_test {
 namespace {
 
 // "lines x groups x lanes x rounds x run, tiles".
@@ -59,4 +59,4 @@ TEST(ScanCutTest, EveryElementIsOfOneThread) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::scan_cut_test

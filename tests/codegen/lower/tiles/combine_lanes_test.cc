@@ -9,7 +9,7 @@
 #include "core/text/parser.h"
 #include "tests/codegen/passes/pass_golden.h"
 
-namespace mdh {
+namespace mdh::combine_lanes_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -206,4 +206,4 @@ TEST(CombineLanesTest, Golden) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::combine_lanes_test

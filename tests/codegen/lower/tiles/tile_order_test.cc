@@ -11,7 +11,7 @@
 #include "core/decomposition/low_level_expression.h"
 #include "tests/shipped_expression.h"
 
-namespace mdh {
+namespace mdh::tile_order_test {
 namespace {
 
 DeviceDescription Avx512Device() {
@@ -133,4 +133,4 @@ TEST(TileOrderTest, StridedConvolutionsAreComplete) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::tile_order_test

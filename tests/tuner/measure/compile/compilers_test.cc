@@ -14,7 +14,7 @@
 #include "tests/server/temporary_directory.h"
 #include "tuner/process/clock.h"
 
-namespace mdh {
+namespace mdh::compilers_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -380,4 +380,4 @@ TEST_F(CompilersTest, OnlyLibrariesStayInTheDirectory) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::compilers_test

@@ -14,7 +14,7 @@
 #include "tuner/device/cuda/nvrtc.h"
 #include "tuner/measure/compile/compilers.h"
 
-namespace mdh {
+namespace mdh::joined_unit_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -107,4 +107,4 @@ TEST_F(JoinGoldenUnits, CompileAsCuda) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::joined_unit_test

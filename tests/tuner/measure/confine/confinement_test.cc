@@ -29,7 +29,7 @@
 #include "gtest/gtest.h"
 #include "tests/tuner/runner_fixture.h"
 
-namespace mdh {
+namespace mdh::confinement_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -313,4 +313,4 @@ TEST_F(RunnerTest, ACompilerOfAnyFolderWorksInside) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::confinement_test

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/temporary_directory.h"
 
-namespace mdh {
+namespace mdh::work_directory_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -77,4 +77,4 @@ TEST(WorkDirectory, APathThatCannotBeMadeIsNamed) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::work_directory_test

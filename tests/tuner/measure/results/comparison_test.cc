@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/tuner/hand_written.h"
 
-namespace mdh {
+namespace mdh::comparison_test {
 namespace {
 
 constexpr std::byte kPoison{0xFF};
@@ -219,4 +219,4 @@ TEST(Comparison, WithoutSamplesNothingIsCompared) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::comparison_test

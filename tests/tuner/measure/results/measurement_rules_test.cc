@@ -9,7 +9,7 @@
 #include "tuner/measure/results/runner_messages.h"
 #include "tuner/measure/results/stopping_rule.h"
 
-namespace mdh {
+namespace mdh::measurement_rules_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -352,4 +352,4 @@ TEST(SpillLimitTest, WhereAllSpillMoreIsAllowed) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::measurement_rules_test

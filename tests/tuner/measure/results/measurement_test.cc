@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::measurement_test {
 namespace {
 
 TEST(Measurement, TimeIsTheMedian) {
@@ -26,4 +26,4 @@ TEST(Measurement, OutcomesHaveNames) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::measurement_test

@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::random_inputs_test {
 namespace {
 
 template <typename T>
@@ -111,4 +111,4 @@ TEST(RandomInputs, DrawingIsGivenUpInTime) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::random_inputs_test

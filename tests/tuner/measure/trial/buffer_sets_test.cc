@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::buffer_sets_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -125,4 +125,4 @@ TEST_F(BufferSetsTest, MemoryMayRunOut) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::buffer_sets_test

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tuner/process/clock.h"
 
-namespace mdh {
+namespace mdh::cache_eviction_test {
 namespace {
 
 constexpr size_t kStep = 1024;  // farther than neighbours that come along with a line
@@ -77,4 +77,4 @@ TEST(CacheEviction, NothingIsLost) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::cache_eviction_test

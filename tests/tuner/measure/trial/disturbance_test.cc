@@ -11,7 +11,7 @@
 
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::disturbance_test {
 namespace {
 
 void Compute(std::chrono::milliseconds duration) {
@@ -83,4 +83,4 @@ TEST(DisturbanceTest, TimeOnCoresIsCounted) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::disturbance_test

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace mdh {
+namespace mdh::guarded_memory_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -58,4 +58,4 @@ TEST(GuardedMemory, TooMuchIsAnError) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::guarded_memory_test

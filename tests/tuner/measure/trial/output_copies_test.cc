@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mdh {
+namespace mdh::output_copies_test {
 namespace {
 
 using Copies = std::shared_ptr<const OutputCopies>;
@@ -53,4 +53,4 @@ TEST(KeptCopies, DroppedOnesAreNew) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::output_copies_test

@@ -11,7 +11,7 @@
 #include "tuner/process/child_process.h"
 #include "tuner/process/socket_pair.h"
 
-namespace mdh {
+namespace mdh::quiet_spell_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -142,4 +142,4 @@ TEST_F(QuietSpellTest, AChildDoesNotWaitForAParentThatIsGone) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::quiet_spell_test

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tuner/measure/peaks.h"
 
-namespace mdh {
+namespace mdh::timeline_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -71,4 +71,4 @@ TEST(MeasureUntilReproducedTest, TheLargestFigureCountsOnceItWasReachedTwice) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::timeline_test

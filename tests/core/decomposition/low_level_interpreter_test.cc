@@ -8,7 +8,7 @@
 #include "tests/error_message.h"
 #include "tests/random_parameters.h"
 
-namespace mdh {
+namespace mdh::low_level_interpreter_test {
 namespace {
 
 void ExpectSameResults(const LowLevelExpression& low, Rng& rng) {
@@ -165,4 +165,4 @@ TEST(LowLevelInterpreterTest, AccumulatesAsAskedFor) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::low_level_interpreter_test

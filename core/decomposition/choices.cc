@@ -326,6 +326,10 @@ std::string Choice::Text(absl::Span<const int64_t> value) const {
   return absl::StrJoin(value, absl::string_view(&separator, 1));
 }
 
+std::string Choice::About(const TuningParameters& p) const {
+  return form.empty() ? absl::StrCat(key, "=", Text(get(p))) : std::string(key);
+}
+
 Result<ChoiceValue> Choice::Parse(absl::string_view text) const {
   if (has_words()) {
     std::string expected;
@@ -364,16 +368,15 @@ std::string Choice::Obstacle(const ChoiceTarget& target, const TuningParameters&
     return absl::StrCat(key, ": ", value[0], " is not in ", Limits());
   }
   if (value == get(Defaults())) return "";
-  // Where several numbers have names, what is said about them says which.
-  const std::string about = absl::StrCat(key, form.empty() ? absl::StrCat("=", Text(value)) : "");
   if ((lowerings & static_cast<uint8_t>(target.lowering)) == 0) {
-    return is_ignored_elsewhere ? "" : absl::StrCat(about, " is for ", NameOfLowerings(lowerings));
+    if (is_ignored_elsewhere) return "";
+    return absl::StrCat(About(parameters), " is for ", NameOfLowerings(lowerings));
   }
   std::string why;
   if (needs_fused_phases && !HasFusedPhases(parameters)) why = "phases are set apart";
   if (why.empty() && lack != nullptr) why = lack(target.device, value);
   if (why.empty() && own_obstacle != nullptr) why = own_obstacle(target, parameters);
-  return why.empty() ? "" : absl::StrCat(about, ": ", why);
+  return why.empty() ? "" : absl::StrCat(About(parameters), ": ", why);
 }
 
 std::vector<ChoiceValue> Choice::Offers(const ChoiceTarget& target, NumericsPolicy numerics) const {
@@ -402,7 +405,7 @@ const Choice& ChoiceOf(absl::string_view key) {
   return *row;
 }
 
-void LeaveOutWhatLacks(const DeviceDescription& device, TuningParameters* parameters) {
+void LeaveOutWhatDeviceLacks(const DeviceDescription& device, TuningParameters* parameters) {
   for (const Choice& choice : kChoices) {
     if (choice.lack == nullptr || choice.is_default(*parameters)) continue;
     if (choice.lack(device, choice.get(*parameters)).empty()) continue;

@@ -66,7 +66,7 @@ struct Choice {
   bool is_ignored_elsewhere = false;  // else the others reject what is not the default
   bool needs_fused_phases = false;    // the three phases are one nest
   // Why no computation can have this value on the device, and why this one cannot have that of the
-  // parameters, whatever is cut how; empty: it can. Asked where all of the above is right.
+  // parameters; empty: it can. Asked where all of the above is right. Parts may be none yet.
   std::string (*lack)(const DeviceDescription&, absl::Span<const int64_t> value) = nullptr;
   std::string (*own_obstacle)(const ChoiceTarget&, const TuningParameters&) = nullptr;
 
@@ -85,10 +85,12 @@ struct Choice {
   bool is_default(const TuningParameters& parameters) const;
   // VALUE.
   std::string Text(absl::Span<const int64_t> value) const;
+  // What messages are about: "early=calls"; "scan", whose messages name its numbers.
+  std::string About(const TuningParameters& parameters) const;
   // Errors: InvalidArgument, naming the row and what there is.
   Result<ChoiceValue> Parse(absl::string_view text) const;
-  // Why the value of the parameters cannot be had, with what it is about: "early=calls: launches on
-  // ... never begin early"; empty: it can.
+  // Why the value of the parameters cannot be had: "early=calls: launches on the device never begin
+  // early"; empty: it can.
   std::string Obstacle(const ChoiceTarget& target, const TuningParameters& parameters) const;
   // What spaces offer, as far as it can be had with that policy; empty where the target has nothing
   // to do with the choice.
@@ -104,6 +106,6 @@ absl::Span<const Choice> Choices();
 const Choice& ChoiceOf(absl::string_view key);
 
 // Sets choices that no computation can have on the device to their defaults.
-void LeaveOutWhatLacks(const DeviceDescription& device, TuningParameters* parameters);
+void LeaveOutWhatDeviceLacks(const DeviceDescription& device, TuningParameters* parameters);
 
 }  // namespace mdh

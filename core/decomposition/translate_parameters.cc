@@ -22,7 +22,7 @@ std::optional<TuningParameters> TranslateParameters(const TuningParameters& para
   if (!HaveSameLayers(from, to)) return std::nullopt;
   TuningParameters translated = parameters;
   translated.system_model = to.name;
-  LeaveOutWhatLacks(device, &translated);
+  LeaveOutWhatDeviceLacks(device, &translated);
   if (!HasAsyncCopies(device)) {
     constexpr int kMostStagesThroughRegisters = 2;
     for (InputParameters& input : translated.inputs) {

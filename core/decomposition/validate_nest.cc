@@ -2,7 +2,6 @@
 // models (paper, appendix C.1, Tables 2-4) and the limits of memories, blocks and grids.
 #include <algorithm>
 
-#include "absl/strings/str_join.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
 #include "core/expression/touched_elements.h"
@@ -176,7 +175,7 @@ class Nest {
 
   Status Lanes() const {
     if (p_.lanes.empty()) return absl::OkStatus();
-    const std::string name = absl::StrCat("lanes=", absl::StrJoin(p_.lanes, "x"), ": ");
+    const std::string name = ChoiceOf("lanes").About(p_) + ": ";
     if (m_.LayerWith(LayerRole::kWarps) >= 0) {
       return InvalidParameters(name, "model ", m_.name, " has a layer of warps");
     }
@@ -225,8 +224,7 @@ class Nest {
   Status BlockCombination() const {
     const CombineBlocks how = p_.combine_blocks;
     if (how == CombineBlocks::kPartials) return absl::OkStatus();
-    const Choice& choice = ChoiceOf("combine");
-    const std::string name = absl::StrCat("combine=", choice.Text(choice.get(p_)), ": ");
+    const std::string name = ChoiceOf("combine").About(p_) + ": ";
     if (results_.Slots() == 1) {
       return InvalidParameters(name, "reduced dimensions have 1 part whose results meet in ",
                                Region(0), ", more than 1 are needed");

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/text/parser.h"
 
-namespace mdh {
+namespace mdh::choices_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -153,4 +153,4 @@ TEST(ChoicesTest, OffersAreForTheLoweringTheDeviceAndTheExpression) {
 }
 
 }  // namespace
-}  // namespace mdh
+}  // namespace mdh::choices_test

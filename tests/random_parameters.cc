@@ -352,6 +352,18 @@ class Walk {
     input.padding = input.copy_width * static_cast<int>(Below(rng_, 3));
   }
 
+  // Blocks along all dimensions that results are kept along: chance alone rarely gives the grid
+  // several rows.
+  void SwizzleBlocks(TuningParameters& p) {
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (!e_.combine_operators()[d].is_concat()) continue;
+      std::vector<int64_t> parts(layers_, 1);
+      parts[Below(rng_, layers_)] = AnyOf(rng_, kParts);
+      SetTiles(&p, d, parts, 0);
+    }
+    p.swizzle = 2 << Below(rng_, 3);
+  }
+
   void ChooseCode() {
     if (m_.memory == MemoryKind::kCaches && OneIn(2)) {
       p_.threads = 1 + static_cast<int>(Below(rng_, 3));
@@ -386,6 +398,9 @@ class Walk {
       TrySome(3, [&](TuningParameters& p) {
         p.resident_blocks = 1 + static_cast<int>(Below(rng_, kMaxResidentBlocks));
       });
+    }
+    if (m_.memory == MemoryKind::kExplicit && OneIn(2)) {
+      TrySome(6, [&](TuningParameters& p) { SwizzleBlocks(p); });
     }
     if (HasEarlyLaunches(device_) && OneIn(2)) {
       p_.early_launches = OneIn(4) ? EarlyLaunches::kNone : EarlyLaunches::kCalls;

@@ -32,7 +32,7 @@ constexpr double kAtomicBytes = 3;      // of the second level, per byte that is
 constexpr double kSameElement = 4;      // between two additions to it
 constexpr double kInstructionBytes = 16, kFetchedBytes = 16;  // of code that runs first, per cycle
 constexpr double kMostThreads = 2048, kMostBlocks = 32;       // of a multiprocessor
-constexpr double kMaxUnroll = 1024;                           // points of a thread's unrolled loops
+constexpr double kMostUnrolledPoints = 1024;  // of a thread's loops: more never paid
 constexpr double kMostRegisters = 250;
 constexpr double kMostOverestimated = 1.2;  // registers, over what the compiler gets by with
 constexpr double kBeside = 10, kMostBeside = 0.6;
@@ -341,7 +341,7 @@ void BlockCostModel::Unroll(Shape& s) const {
     s.fragment[d] = n < first ? 1 : s.thread[d];
     if (n < first) s.rolled *= static_cast<double>(s.thread[d]);
   }
-  s.fits = body <= kMaxUnroll;
+  s.fits = body <= kMostUnrolledPoints;
   s.code = body * operations_;
 }
 

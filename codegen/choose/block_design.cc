@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/base/round.h"
+#include "core/decomposition/choices.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/nest_constraints.h"
 
@@ -59,13 +61,12 @@ class Translator {
     for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetInput(b);
     for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetCopy(b);
     SetUnrolling();
-    p_.resident_blocks = design_.resident_blocks;
-    p_.early_launches = design_.early_launches;
+    static_cast<BlockChoices&>(p_) = design_;
     for (const int d : ThreadOrder(e_, design_)) {
       if (!design_.lane_tile.empty()) p_.lanes.push_back(design_.lane_tile[d]);
     }
     // What one block has is nothing to combine.
-    if (NestShape(e_, m_, p_).Slots() > 1) p_.combine_blocks = design_.combine_blocks;
+    if (NestShape(e_, m_, p_).Slots() == 1) p_.combine_blocks = CombineBlocks::kPartials;
     return p_;
   }
 
@@ -331,7 +332,7 @@ InputDesigner::InputDesigner(const Expression& e, int b) : input_(b), place_(e.r
   const std::vector<int> reductions = ReductionOrder(e);
   reductions_ = static_cast<int>(reductions.size());
   for (int n = 0; n < reductions_; ++n) place_[reductions[n]] = n;
-  most_lanes_ = static_cast<int>(16 / buffer.type.size_bytes());
+  most_lanes_ = static_cast<int>(kMaxCopyBytes / buffer.type.size_bytes());
   can_vectorize_ = CanStage(buffer) && buffer.boundary.kind == Boundary::Kind::kNone;
   if (!can_vectorize_) return;
   for (int d = 0; d < e.rank(); ++d) {
@@ -398,8 +399,7 @@ bool HasSharedReduction(const BlockDesign& design) {
 }
 
 int64_t AsyncWidth(int64_t element_bytes, int64_t row) {
-  constexpr int64_t kMostBytes = 16;
-  int64_t width = std::max<int64_t>(1, kMostBytes / element_bytes);
+  int64_t width = std::max<int64_t>(1, kMaxCopyBytes / element_bytes);
   while (row % width != 0) width /= 2;
   return width;
 }
@@ -429,24 +429,17 @@ std::string ToString(const Expression& e, const BlockDesign& design) {
                     design.lane_tile[plane->second]);
   }
   absl::StrAppend(&text, " unrolled ", design.unrolled);
-  if (HasSharedReduction(design)) {
-    switch (design.combine_blocks) {
-      case CombineBlocks::kPartials:
-        break;
-      case CombineBlocks::kAtomics:
-        text += " atomics";
-        break;
-      case CombineBlocks::kLastBlock:
-        text += " last block";
-        break;
-      case CombineBlocks::kCluster:
-        text += " cluster";
-        break;
+  const BlockChoices defaults;
+  for (const Choice& choice : Choices()) {
+    if (choice.get_of_blocks == nullptr) continue;
+    const int64_t value = choice.get_of_blocks(design);
+    if (value == choice.get_of_blocks(defaults)) continue;
+    if (choice.key != "combine") {
+      absl::StrAppend(&text, " ", choice.key, " ", choice.Text({value}));
+    } else if (HasSharedReduction(design)) {
+      absl::StrAppend(&text, " ", absl::StrReplaceAll(choice.Text({value}), {{"_", " "}}));
     }
   }
-  if (design.resident_blocks > 0) absl::StrAppend(&text, " resident ", design.resident_blocks);
-  if (design.early_launches == EarlyLaunches::kCalls) text += " early calls";
-  if (design.early_launches == EarlyLaunches::kNone) text += " early none";
   return text;
 }
 

@@ -17,7 +17,9 @@
 
 namespace mdh {
 
-struct BlockDesign {
+// With the choices of BlockChoices: how blocks that share a reduction combine their results, where
+// some do, and others.
+struct BlockDesign : BlockChoices {
   // Of one dimension. The block computes `loops` tiles one after the other; a tile has `strided` x
   // `threads` x `vector` points of a dimension that is kept. Of a reduced dimension every block has
   // the part of `blocks`; its threads take `vector` points each between two copies.
@@ -53,10 +55,6 @@ struct BlockDesign {
   // Of the loops over a thread's points of reductions between two copies, how many are unrolled:
   // the innermost ones.
   int unrolled = 0;
-  // How blocks that share a reduction combine their results, where some do.
-  CombineBlocks combine_blocks = CombineBlocks::kPartials;
-  int resident_blocks = 0;  // TuningParameters::resident_blocks
-  EarlyLaunches early_launches = EarlyLaunches::kStages;
 
   // Threads along dimension d that a tile of lanes has; all of them where there are no tiles.
   int64_t Lanes(int d) const { return lane_tile.empty() ? cuts[d].threads : lane_tile[d]; }
@@ -137,7 +135,7 @@ int64_t AsyncWidth(int64_t element_bytes, int64_t row);
 
 // One line, for people: "i 2x16x4 j 2x16x4 k 1/32x16 A chunk B chunk async 3 lanes j unrolled 1",
 // " lanes j 8x4" with tiles of lanes, " atomics", " last block" or " cluster" where blocks combine
-// so, " resident 2" where the compiler is told so, and " early calls" or " early none".
+// so, and other choices that are not the default: " resident 2", " early calls".
 std::string ToString(const Expression& expression, const BlockDesign& design);
 
 // Expects a model with explicit memory and without warps (CUDA, OpenCL), no prefix sums. What the

@@ -1,7 +1,6 @@
 #include "codegen/choose/block_moves.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "core/decomposition/constraints.h"
@@ -16,7 +15,6 @@ constexpr int64_t kMostNeighbours = 16;  // of a thread along one dimension
 constexpr int64_t kMostParts = 1024;
 constexpr int64_t kMostDivisor = 128;
 constexpr int kUsualNeighbours = 256;  // of a design
-constexpr std::array<int, 7> kResidentBlocks = {0, 1, 2, 3, 4, 6, 8};
 
 // Powers of two, and what divides the size.
 std::vector<int64_t> Ladder(int64_t size, int64_t most) {
@@ -55,6 +53,17 @@ bool IsNeighbour(const BlockDesign& design) {
                       [](const Cut& cut) { return cut.strided > 1 && cut.loops > 1; });
 }
 
+// Whether the choice says something: clusters have few blocks, and one stage has no other one
+// beside it.
+bool HasEffect(const BlockDesign& design, const Choice& choice) {
+  int64_t blocks = 1;
+  for (const Cut& cut : design.cuts) blocks *= cut.blocks;
+  if (choice.key == "combine") {
+    return design.combine_blocks != CombineBlocks::kCluster || blocks <= kMaxClusterBlocks;
+  }
+  return choice.key != "early" || design.early_launches != EarlyLaunches::kNone || blocks > 1;
+}
+
 }  // namespace
 
 struct BlockMoves::Walk {
@@ -66,6 +75,17 @@ struct BlockMoves::Walk {
   bool has_ended = false;
 };
 
+BlockMoves::Steps BlockMoves::StepsOf(const Choice& choice, const Expression& e,
+                                      const DeviceDescription& device) {
+  Steps steps = {&choice, {}};
+  for (const int64_t value : choice.steps) {
+    TuningParameters p;
+    choice.set({value}, &p);
+    if (choice.Obstacle({e, device, Lowering::kBlocks}, p).empty()) steps.values.push_back(value);
+  }
+  return steps;
+}
+
 BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
                        const BlockMoveOptions& options)
     : expression_(e),
@@ -73,17 +93,15 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
       warp_size_(device.blocks.warp_size),
       has_lane_tiles_(options.lane_tiles),
       has_async_copies_(options.async_copies && HasAsyncCopies(device)),
-      has_resident_blocks_(options.resident_blocks && HasResidentBlocks(device)),
-      has_early_launches_(options.early_launches && HasEarlyLaunches(device)),
-      has_thirds_(options.thirds) {
-  constexpr NumericsPolicy kAnyOrder = NumericsPolicy::kReassociate;
-  combinations_.push_back(CombineBlocks::kPartials);
-  if (AtomicsObstacle(e, device, kAnyOrder).empty()) {
-    combinations_.push_back(CombineBlocks::kAtomics);
+      has_thirds_(options.thirds),
+      combination_(StepsOf(ChoiceOf("combine"), e, device)) {
+  if (!options.choices) {
+    std::erase_if(combination_.values,
+                  [](int64_t how) { return how > static_cast<int64_t>(CombineBlocks::kAtomics); });
   }
-  for (const CombineBlocks how : {CombineBlocks::kLastBlock, CombineBlocks::kCluster}) {
-    const bool is_possible = CooperationObstacle(e, device, kAnyOrder, how).empty();
-    if (options.cooperation && is_possible) combinations_.push_back(how);
+  for (const Choice& choice : Choices()) {
+    if (!options.choices || choice.steps.empty() || &choice == combination_.choice) continue;
+    choices_.push_back(StepsOf(choice, e, device));
   }
   for (const Dimension& d : e.dimensions()) {
     small_.push_back(Ladder(d.size, kMostNeighbours));
@@ -215,42 +233,23 @@ void BlockMoves::ShowLaneTiles(Walk& walk) const {
   }
 }
 
-void BlockMoves::ShowResidency(Walk& walk) const {
-  const BlockDesign& design = walk.design;
-  const auto at = std::find(kResidentBlocks.begin(), kResidentBlocks.end(), design.resident_blocks);
-  if (at == kResidentBlocks.end()) return;
-  BlockDesign next = design;
-  if (at + 1 != kResidentBlocks.end()) {
-    next.resident_blocks = *(at + 1);
-    ShowOther(next, walk);
+// To any other word, or to a neighbouring number.
+void BlockMoves::ShowChoice(const Steps& steps, Walk& walk) const {
+  const Choice& choice = *steps.choice;
+  const std::vector<int64_t>& values = steps.values;
+  const auto at = std::find(values.begin(), values.end(), choice.get_of_blocks(walk.design));
+  std::vector<int64_t> next_values = values;
+  if (choice.is_number()) {
+    next_values.clear();
+    if (at == values.end()) return;
+    if (at + 1 != values.end()) next_values.push_back(*(at + 1));
+    if (at != values.begin()) next_values.push_back(*(at - 1));
   }
-  if (at == kResidentBlocks.begin()) return;
-  next.resident_blocks = *(at - 1);
-  ShowOther(next, walk);
-}
-
-void BlockMoves::ShowCombinations(Walk& walk) const {
-  const BlockDesign& design = walk.design;
-  int64_t blocks = 1;
-  for (const Cut& cut : design.cuts) blocks *= cut.blocks;
-  for (const CombineBlocks how : combinations_) {
-    if (how == design.combine_blocks) continue;
-    if (how == CombineBlocks::kCluster && blocks > kMaxClusterBlocks) continue;
-    BlockDesign next = design;
-    next.combine_blocks = how;
-    ShowOther(next, walk);
-  }
-}
-
-void BlockMoves::ShowEarlyLaunches(Walk& walk) const {
-  const BlockDesign& design = walk.design;
-  using enum EarlyLaunches;
-  for (const EarlyLaunches early : {kCalls, kStages, kNone}) {
-    // One stage has no other one beside it.
-    if (early == design.early_launches || (early == kNone && !HasSharedReduction(design))) continue;
-    BlockDesign next = design;
-    next.early_launches = early;
-    ShowOther(next, walk);
+  for (const int64_t value : next_values) {
+    if (at != values.end() && value == *at) continue;
+    BlockDesign next = walk.design;
+    choice.set_of_blocks(value, &next);
+    if (HasEffect(next, choice)) ShowOther(next, walk);
   }
 }
 
@@ -272,11 +271,10 @@ size_t BlockMoves::VisitNeighbours(const BlockDesign& design, size_t first,
   }
   walk.next.unrolled = design.unrolled;
   ShowCopies(walk);
-  if (HasSharedReduction(design)) ShowCombinations(walk);
+  if (HasSharedReduction(design)) ShowChoice(combination_, walk);
   if (has_async_copies_) ShowAsyncStages(walk);
   if (has_lane_tiles_) ShowLaneTiles(walk);
-  if (has_resident_blocks_) ShowResidency(walk);
-  if (has_early_launches_) ShowEarlyLaunches(walk);
+  for (const Steps& steps : choices_) ShowChoice(steps, walk);
   return walk.passed;
 }
 

@@ -7,18 +7,19 @@
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "codegen/choose/block_design.h"
+#include "core/decomposition/choices.h"
 #include "core/device/device_description.h"
 #include "core/expression/expression.h"
 
 namespace mdh {
 
 struct BlockMoveOptions {
-  bool async_copies = false;     // also to asynchronous copies, if the device has them
-  bool resident_blocks = false;  // also to numbers of resident blocks, if its compiler takes them
-  bool cooperation = false;     // also to blocks that combine their results themselves, if they can
-  bool early_launches = false;  // also to other launches that begin early, if the device has them
-  bool lane_tiles = false;      // also to tiles of lanes
-  bool thirds = false;          // also to threads of three times a power of two
+  bool async_copies = false;  // also to asynchronous copies, if the device has them
+  // Also along all rows of Choices() that designs have, as far as they can be had; else to sums by
+  // atomics, which the cost model knows best.
+  bool choices = false;
+  bool lane_tiles = false;  // also to tiles of lanes
+  bool thirds = false;      // also to threads of three times a power of two
 };
 
 class BlockMoves {
@@ -29,9 +30,8 @@ class BlockMoves {
   // Designs that one change leads to: one number up or down, one of a dimension up and another one
   // down, or the same number of two dimensions; the copy of an input, whether it is asynchronous,
   // or the stages of all that are; the dimension of the lanes, the loops that are unrolled, how
-  // blocks combine, how many are resident, which launches begin early, or the tile of lanes, which
-  // goes where it no longer says anything. Numbers are powers of two and divisors of the size. They
-  // need not fit the device.
+  // blocks combine and other choices, or the tile of lanes, which goes where it no longer says
+  // anything. Numbers are powers of two and divisors of the size. They need not fit the device.
   std::vector<BlockDesign> Neighbours(const BlockDesign& design) const;
 
   // Shows `visit` the same designs in the same order, without the first `first` ones, until it
@@ -44,6 +44,13 @@ class BlockMoves {
  private:
   using Field = int64_t BlockDesign::Cut::*;
   struct Walk;  // through neighbours of one design
+  struct Steps {
+    const Choice* choice;
+    std::vector<int64_t> values;  // that can be had
+  };
+
+  static Steps StepsOf(const Choice& choice, const Expression& expression,
+                       const DeviceDescription& device);
 
   bool IsKept(int d) const { return expression_.combine_operators()[d].is_concat(); }
   int64_t size(int d) const { return expression_.dimensions()[d].size; }
@@ -57,17 +64,16 @@ class BlockMoves {
   void ShowSteps(int d, Walk& walk) const;
   void ShowCopies(Walk& walk) const;
   void ShowLaneTiles(Walk& walk) const;
-  void ShowCombinations(Walk& walk) const;
-  void ShowResidency(Walk& walk) const;
-  void ShowEarlyLaunches(Walk& walk) const;
+  void ShowChoice(const Steps& steps, Walk& walk) const;
   void ShowAsyncStages(Walk& walk) const;
 
   const Expression& expression_;
   const int reductions_;
   const int64_t warp_size_;
   const bool has_lane_tiles_;
-  std::vector<CombineBlocks> combinations_;  // how blocks may combine
-  const bool has_async_copies_, has_resident_blocks_, has_early_launches_, has_thirds_;
+  const bool has_async_copies_, has_thirds_;
+  Steps combination_;           // how blocks that share a reduction may combine
+  std::vector<Steps> choices_;  // others
   std::vector<std::vector<int64_t>> small_, large_, slots_;  // per dimension
 };
 

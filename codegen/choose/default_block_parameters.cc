@@ -37,8 +37,8 @@ struct DimensionCut {
 
 // Prefix sums in registers: as many elements as keep the memory busy, but fewer where there are not
 // enough for all multiprocessors. Expects a GPU; none where it has no room.
-ScanParameters ChooseScan(const Expression& e, const SystemModel& m,
-                          const DeviceDescription& device, const TuningParameters& parameters) {
+ScanParameters ChooseScan(const Expression& e, const DeviceDescription& device,
+                          const TuningParameters& parameters) {
   int bytes = 4;
   for (const TypedName& result : e.function().results()) {
     bytes = std::max(bytes, SizeBytes(result.type));
@@ -51,7 +51,7 @@ ScanParameters ChooseScan(const Expression& e, const SystemModel& m,
   }
   const auto blocks = [&] { return elements / (p.scan.threads * p.scan.rounds * p.scan.run); };
   while (p.scan.rounds > 1 && blocks() < device.blocks.multiprocessors) p.scan.rounds /= 2;
-  const auto fits = [&] { return ValidateScan(e, m, device, p).ok(); };
+  const auto fits = [&] { return ScanObstacle({e, device, Lowering::kBlocks}, p).empty(); };
   for (int* count : {&p.scan.rounds, &p.scan.run, &p.scan.threads}) {
     while (!fits() && *count > 1) *count /= 2;
   }
@@ -80,7 +80,7 @@ class BlockRules {
     p_.numerics = numerics;
     p_.system_model = m.name;
     const bool is_gpu = device.blocks.warp_size >= kLeastWarp;
-    if (is_gpu && e.has_prefix_sum() && !is_ordered_) p_.scan = ChooseScan(e, m, device, p_);
+    if (is_gpu && e.has_prefix_sum() && !is_ordered_) p_.scan = ChooseScan(e, device, p_);
   }
 
   TuningParameters Run() {

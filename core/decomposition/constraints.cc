@@ -8,6 +8,13 @@
 
 namespace mdh {
 
+double MostStagedBytes(const DeviceDescription& device) {
+  constexpr double kFewest = 64.0 * 1024;
+  const double cache = static_cast<double>(device.l2_bytes) +
+                       static_cast<double>(device.l3_bytes) / std::max(1, device.cores);
+  return std::max(4 * cache, kFewest);
+}
+
 int InnermostMemoryLayer(const SystemModel& model) {
   int innermost = -1;
   for (size_t l = 0; l < model.layers.size(); ++l) {
@@ -106,8 +113,6 @@ int64_t UnrolledOperations(const Expression& expression, const SystemModel& mode
 }
 
 namespace {
-
-constexpr int kMaxCopyBytes = 16;  // what one instruction moves
 
 // The first index of a copy's rows: every part of its sum must be a multiple of `width`.
 std::string OriginObstacle(const Expression& expression, const NestShape& nest, int b, int n,

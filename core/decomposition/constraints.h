@@ -19,6 +19,17 @@ class NestShape;
 inline constexpr int64_t kMaxUnrolledOperations = 6000;
 inline constexpr int64_t kMaxSharedScratchBytes = int64_t{1} << 30;
 inline constexpr int kMaxLanes = 64;
+inline constexpr int64_t kMaxCopiedElements = 1 << 30;  // more than any shared memory has
+inline constexpr int64_t kMaxCopyBytes = 16;            // what one instruction moves
+// Registers of 32 bits that so many bytes of a thread take, and those that a thread may have; where
+// the device does not say, as many as larger kernels are compiled for.
+inline int64_t Words(int64_t bytes) { return (bytes + 3) / 4; }
+inline int64_t MostPrivateWords(const BlockLimits& limits) {
+  constexpr int64_t kUnlimited = 4096;
+  return limits.registers_per_thread > 0 ? limits.registers_per_thread : kUnlimited;
+}
+// Bytes of the packed copies of one thread: 4 times its share of the caches.
+double MostStagedBytes(const DeviceDescription& device);
 // Of shared memory, for results that threads of a block combine; one result of every thread always
 // has room.
 inline constexpr int64_t kExchangeBytes = 16384;

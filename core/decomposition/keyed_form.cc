@@ -31,7 +31,7 @@ struct Literal {
 };
 
 // A result as `all conditions ? value : identity`; the value is an instruction, or a constant.
-struct Choice {
+struct KeyedChoice {
   std::vector<Literal> conditions;
   int value = -1;
   std::optional<ScalarValue> constant = {};
@@ -62,7 +62,7 @@ class KeyedFormFinder {
   Result<KeyedForm> Find() {
     MDH_RETURN_IF_ERROR(CheckOperators());
     for (int r = 0; r < static_cast<int>(f_.results().size()); ++r) {
-      std::optional<Choice> choice = ChoiceOf(r);
+      std::optional<KeyedChoice> choice = ChoiceOf(r);
       if (!choice.has_value()) {
         return NotKeyed("result ", f_.results()[r].name, " is no choice between a value and ",
                         IdentityOf(r).ToString(), ", the identity of ", e_.reduction().ToString());
@@ -135,12 +135,12 @@ class KeyedFormFinder {
     }
   }
 
-  std::optional<Choice> ChoiceOf(int r) const {
+  std::optional<KeyedChoice> ChoiceOf(int r) const {
     const int result = f_.result_instructions()[r];
     const ScalarInstruction& choice = instructions_[result];
     const ScalarValue& identity = IdentityOf(r);
     const auto is_identity = [&](int n) { return !varies_[n] && constants_[n] == identity; };
-    Choice found;
+    KeyedChoice found;
     if (choice.op == ScalarOp::kCast &&
         instructions_[choice.operands[0]].type == ScalarType::kBool) {
       // 1 or 0.
@@ -184,7 +184,7 @@ class KeyedFormFinder {
   Result<KeyedForm> FormOf(const Literal& equality, int element, int result) const {
     DimensionSet used = uses_[element];
     for (size_t r = 0; r < choices_.size(); ++r) {
-      const Choice& choice = choices_[r];
+      const KeyedChoice& choice = choices_[r];
       bool has_key = false;
       for (const Literal& condition : choice.conditions) {
         if (IsSameEquality(condition, equality)) {
@@ -234,7 +234,7 @@ class KeyedFormFinder {
     std::vector<TypedName> results = {{"key", all[element].type}};
     std::vector<int> numbers = {element};
     for (size_t r = 0; r < choices_.size(); ++r) {
-      const Choice& choice = choices_[r];
+      const KeyedChoice& choice = choices_[r];
       const ScalarType type = f_.results()[r].type;
       int value = choice.constant.has_value() ? constant(*choice.constant) : choice.value;
       for (const Literal& condition : choice.conditions) {
@@ -258,7 +258,7 @@ class KeyedFormFinder {
   std::vector<DimensionSet> uses_;      // per instruction
   std::vector<bool> varies_;            // idem: whether it depends on a parameter
   std::vector<ScalarValue> constants_;  // idem: its value if it does not
-  std::vector<Choice> choices_;         // per result
+  std::vector<KeyedChoice> choices_;    // per result
 };
 
 int64_t PointsAlong(const Expression& e, const std::vector<int>& dimensions) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/decomposition/choices.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
@@ -21,14 +22,7 @@ std::optional<TuningParameters> TranslateParameters(const TuningParameters& para
   if (!HaveSameLayers(from, to)) return std::nullopt;
   TuningParameters translated = parameters;
   translated.system_model = to.name;
-  if (!HasResidentBlocks(device)) translated.resident_blocks = 0;
-  const CombineBlocks combine = translated.combine_blocks;
-  const bool cannot =
-      (combine == CombineBlocks::kLastBlock && !device.features.last_block) ||
-      (combine == CombineBlocks::kCluster && !device.features.clusters) ||
-      (combine == CombineBlocks::kAtomics && !HasAtomicAdd(device, ScalarType::kFloat32));
-  if (cannot) translated.combine_blocks = CombineBlocks::kPartials;
-  if (!HasEarlyLaunches(device)) translated.early_launches = EarlyLaunches::kStages;
+  LeaveOutWhatDeviceLacks(device, &translated);
   if (!HasAsyncCopies(device)) {
     constexpr int kMostStagesThroughRegisters = 2;
     for (InputParameters& input : translated.inputs) {

@@ -1,4 +1,4 @@
-// Orders of MDH levels.
+// Orders of MDH levels, and phases.
 #include "core/decomposition/tuning_parameters.h"
 
 namespace mdh {
@@ -33,6 +33,11 @@ bool IsNested(const PhaseParameters& phase) {
     layer = level.layer;
   }
   return true;
+}
+
+bool HasFusedPhases(const TuningParameters& p) {
+  return p.scalar_phase.value_or(p.phase) == p.phase &&
+         p.recomposition_phase.value_or(p.phase) == p.phase;
 }
 
 }  // namespace mdh

@@ -94,6 +94,7 @@ struct InputParameters {
   // are longer than needed (against bank conflicts), elements that a thread moves at once, how, and
   // parts that have room there (1: copy, then compute; more: copy the next parts during the
   // computation). Through registers 1 or 2, asynchronously 2 to kMaxAsyncStages.
+  static constexpr int kMaxPadding = 64;
   static constexpr int kMaxAsyncStages = 4;
   int padding = 0;
   int copy_width = 1;
@@ -133,8 +134,6 @@ enum class CombineBlocks : uint8_t {
   // stage.
   kCluster = 4,
 };
-// "partials", "atomics", "last_block", "cluster".
-std::string_view Name(CombineBlocks combine);
 
 // Which launches may begin before what is in front of them in the stream has ended (CUDA's
 // programmatic dependent launch). They wait themselves, before they touch what may not be ready.
@@ -180,14 +179,34 @@ struct KeyedParameters {
 enum class Compiler : uint8_t { kGcc = 1, kClang = 2, kNvcc = 3 };
 
 inline constexpr int kMaxPrefetch = 64;  // iterations
+inline constexpr int kMaxUnroll = 4096;  // points; compilers take long for more
+
+// What kernels of blocks of threads have beside how they are cut; designs for them
+// (codegen/choose/block_design.h) have it, too.
+struct BlockChoices {
+  // What is possible is what AtomicsObstacle, CooperationObstacle
+  // (core/decomposition/constraints.h) and Validate say.
+  CombineBlocks combine_blocks = CombineBlocks::kPartials;
+  // Blocks of the computation for which a multiprocessor shall have room at a time: the compiler
+  // uses fewer registers, if need be. 0: as many registers as it likes.
+  int resident_blocks = 0;
+  EarlyLaunches early_launches = EarlyLaunches::kStages;
+  // Rows of the grid, along y, that blocks run through together, column by column (threadblock
+  // swizzling): those that run at the same time are near each other along both axes and have more
+  // of what they read in common. As many of them as divide the grid; 1: row by row.
+  int swizzle = 1;
+
+  friend bool operator==(const BlockChoices&, const BlockChoices&) = default;
+};
 
 // Groups of dimensions that are run through as one (core/decomposition/fuse_dimensions.h), each
 // from the outside in: the last one has all points of its group.
 using FusedDimensions = std::vector<std::vector<int>>;
 
 // One value for every parameter. Plain data; whether it is valid for an expression, a system model
-// and a device is what Validate says.
-struct TuningParameters {
+// and a device is what Validate says. Those beyond Table 1 that are a word or numbers have rows in
+// core/decomposition/choices.h.
+struct TuningParameters : BlockChoices {
   std::string system_model;  // by name
   // All other parameters are for the expression that FuseDimensions makes of these groups.
   FusedDimensions fused = {};
@@ -206,7 +225,7 @@ struct TuningParameters {
   // One per input, and one per output, or none: the innermost region, as the buffer is laid out.
   std::vector<ScalarMemory> scalar_inputs = {}, scalar_outputs = {};
   // Sequential loops are unrolled, the innermost first, while their bodies have at most so many
-  // points (explicit memory).
+  // points, 1 to kMaxUnroll (explicit memory).
   int unroll = 64;
   AccumulateIn accumulate_in = AccumulateIn::kRegisters;
   // Unrolled reductions keep one accumulator per unrolled step instead of one chain.
@@ -219,19 +238,12 @@ struct TuningParameters {
   int prefetch = 0;
   // Register tiles.
   Remainder remainder = Remainder::kVariants;
-  // What is possible is what AtomicsObstacle, CooperationObstacle
-  // (core/decomposition/constraints.h) and Validate say.
-  CombineBlocks combine_blocks = CombineBlocks::kPartials;
   ScanParameters scan = {};
-  // Blocks of the computation for which a multiprocessor shall have room at a time: the compiler
-  // uses fewer registers, if need be. 0: as many registers as it likes.
-  int resident_blocks = 0;
   // How many threads of a tile of lanes lie along each dimension of the layer of threads: x, y, z
   // and further ones. Neighbouring threads of a block fill one tile after the other, in both cases
   // along x first; tiles divide warps. Empty: threads are numbered without tiles.
   std::vector<int64_t> lanes = {};
   KeyedParameters keyed = {};
-  EarlyLaunches early_launches = EarlyLaunches::kStages;
   // Targets with caches: threads of a call at most, of those that OpenMP gives. 1: the caller's,
   // without a parallel region.
   static constexpr int kAllThreads = 0;
@@ -250,6 +262,8 @@ std::vector<int> OrderOfLayer(const PhaseParameters& phase, int layer);
 void SetOrderOfLayer(PhaseParameters& phase, int layer, const std::vector<int>& order);
 // Whether all levels of a layer come before all those of the next one.
 bool IsNested(const PhaseParameters& phase);
+// Whether the three phases are one nest.
+bool HasFusedPhases(const TuningParameters& parameters);
 
 // Text that reads back: `key=value` pairs separated by ';' on one line, dimensions by position,
 // levels one-based. Fields beyond those of register tiles are left out if they have their default
@@ -261,15 +275,9 @@ bool IsNested(const PhaseParameters& phase);
 //   inputs; memory; copy               per input: staging for caches; D3 and D4; padding, copy
 //                                      width and stages, and whether it is asynchronous
 //   results; scalar_in; scalar_out     R3 and R4 per output; S3 and S4; S5 and S6
-//   scan                               prefix sums: threads, rounds and run
-//   resident; lanes                    blocks that a multiprocessor shall have room for; threads of
-//                                      a tile of lanes along x, y, ...
-//   keyed                              results by key: threads, rounds, run, tiles and copies
-//   early                              launches that begin early: stages, calls or none
-//   threads                            of a call at most
-//   accumulate; chains; stores; prefetch; remainder; combine; compiler; unroll; numerics
+//   numerics; and those of Choices()   (core/decomposition/choices.h)
 std::string ToText(const TuningParameters& parameters);
-// Errors: InvalidArgument, naming the field or the item that cannot be read.
+// Errors: InvalidArgument, naming the field or the item that cannot be read, and what there is.
 Result<TuningParameters> ParseTuningParameters(std::string_view text);
 // Also accepts `parts` in place of `tile`: #PRT of Table 1, per layer and dimension. Extents of
 // parts are the products of the counts inside of them; the outermost count of more than one may

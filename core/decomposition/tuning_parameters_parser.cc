@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "core/base/round.h"
 #include "core/base/text_view.h"
+#include "core/decomposition/choices.h"
 #include "core/decomposition/fuse_dimensions.h"
 #include "core/decomposition/tuning_parameters.h"
 
@@ -147,25 +148,11 @@ Status ParseCopy(absl::string_view text, InputParameters* input) {
   return absl::OkStatus();
 }
 
-// "256:4:4" = threads, rounds, run.
-Result<ScanParameters> ParseScan(absl::string_view text) {
-  MDH_ASSIGN_OR_RETURN(const std::vector<int> values, ParseRow<int>(text, ':'));
-  if (values.size() != 3) return Invalid("scan '", text, "' is not THREADS:ROUNDS:RUN");
-  return ScanParameters{.threads = values[0], .rounds = values[1], .run = values[2]};
-}
-
-// "512:2:4:1:1" = threads, rounds, run, tiles, copies.
-Result<KeyedParameters> ParseKeyed(absl::string_view text) {
-  MDH_ASSIGN_OR_RETURN(const std::vector<int> values, ParseRow<int>(text, ':'));
-  if (values.size() != 5) {
-    return Invalid("keyed '", text, "' is not THREADS:ROUNDS:RUN:TILES:COPIES");
-  }
-  return KeyedParameters{.threads = values[0],
-                         .rounds = values[1],
-                         .run = values[2],
-                         .tiles = values[3],
-                         .copies = values[4]};
-}
+// Fields of Table 1, and what belongs to it.
+constexpr absl::string_view kTables =
+    "model, fused, tile (or parts, where the expression is known), order, assign, scalar_order, "
+    "scalar_assign, recompose_order, recompose_assign, inputs, memory, copy, results, scalar_in, "
+    "scalar_out";
 
 // The fields of a text, each of which is taken once.
 class Fields {
@@ -195,17 +182,12 @@ class Fields {
     if (!value.has_value()) return Invalid("'", name, "' is missing");
     return *std::move(value);
   }
-  // Whether the field has its first of two words, which is also what it means if it is left out.
-  Result<bool> TakeIsFirst(const std::string& name, absl::string_view first,
-                           absl::string_view second) {
-    const std::optional<std::string> value = Take(name);
-    if (!value.has_value() || *value == first) return true;
-    if (*value == second) return false;
-    return Invalid(name, " is '", *value, "', expected '", first, "' or '", second, "'");
-  }
   Status NothingLeft() const {
     if (values_.empty()) return absl::OkStatus();
-    return Invalid("unknown field '", values_.begin()->first, "'");
+    std::string known(kTables);
+    for (const Choice& choice : Choices()) absl::StrAppend(&known, ", ", choice.key);
+    return Invalid("unknown field '", values_.begin()->first, "'; the fields are ", known,
+                   " and numerics");
   }
 
  private:
@@ -286,68 +268,12 @@ Status ReadResults(Fields& fields, TuningParameters* p) {
   return absl::OkStatus();
 }
 
-Result<Remainder> ParseRemainder(absl::string_view text) {
-  if (text == "variants") return Remainder::kVariants;
-  if (text == "vectors") return Remainder::kVectors;
-  if (text == "overlap") return Remainder::kOverlap;
-  return Invalid("remainder is '", text, "', expected 'variants', 'vectors' or 'overlap'");
-}
-
-Result<CombineBlocks> ParseCombineBlocks(absl::string_view text) {
-  using enum CombineBlocks;
-  for (const CombineBlocks combine : {kPartials, kAtomics, kLastBlock, kCluster}) {
-    if (text == View(Name(combine))) return combine;
-  }
-  return Invalid("combine is '", text,
-                 "', expected 'partials', 'atomics', 'last_block' or 'cluster'");
-}
-
-Result<EarlyLaunches> ParseEarlyLaunches(absl::string_view text) {
-  if (text == "stages") return EarlyLaunches::kStages;
-  if (text == "calls") return EarlyLaunches::kCalls;
-  if (text == "none") return EarlyLaunches::kNone;
-  return Invalid("early is '", text, "', expected 'stages', 'calls' or 'none'");
-}
-
 Status ReadCodeLevel(Fields& fields, TuningParameters* p) {
-  MDH_ASSIGN_OR_RETURN(const bool registers,
-                       fields.TakeIsFirst("accumulate", "registers", "output"));
-  MDH_ASSIGN_OR_RETURN(const bool one_chain, fields.TakeIsFirst("chains", "one", "independent"));
-  MDH_ASSIGN_OR_RETURN(const bool gcc, fields.TakeIsFirst("compiler", "gcc", "clang"));
-  p->accumulate_in = registers ? AccumulateIn::kRegisters : AccumulateIn::kOutput;
-  p->independent_accumulators = !one_chain;
-  p->compiler = gcc ? Compiler::kGcc : Compiler::kClang;
-  MDH_ASSIGN_OR_RETURN(const bool cached, fields.TakeIsFirst("stores", "cached", "streaming"));
-  p->streams_results = !cached;
-  if (const std::optional<std::string> combine = fields.Take("combine")) {
-    MDH_ASSIGN_OR_RETURN(p->combine_blocks, ParseCombineBlocks(*combine));
-  }
-  if (const std::optional<std::string> prefetch = fields.Take("prefetch")) {
-    MDH_ASSIGN_OR_RETURN(p->prefetch, ParseInteger<int>(*prefetch));
-  }
-  if (const std::optional<std::string> remainder = fields.Take("remainder")) {
-    MDH_ASSIGN_OR_RETURN(p->remainder, ParseRemainder(*remainder));
-  }
-  if (const std::optional<std::string> scan = fields.Take("scan")) {
-    MDH_ASSIGN_OR_RETURN(p->scan, ParseScan(*scan));
-  }
-  if (const std::optional<std::string> resident = fields.Take("resident")) {
-    MDH_ASSIGN_OR_RETURN(p->resident_blocks, ParseInteger<int>(*resident));
-  }
-  if (const std::optional<std::string> lanes = fields.Take("lanes")) {
-    MDH_ASSIGN_OR_RETURN(p->lanes, ParseRow<int64_t>(*lanes, 'x'));
-  }
-  if (const std::optional<std::string> keyed = fields.Take("keyed")) {
-    MDH_ASSIGN_OR_RETURN(p->keyed, ParseKeyed(*keyed));
-  }
-  if (const std::optional<std::string> early = fields.Take("early")) {
-    MDH_ASSIGN_OR_RETURN(p->early_launches, ParseEarlyLaunches(*early));
-  }
-  if (const std::optional<std::string> threads = fields.Take("threads")) {
-    MDH_ASSIGN_OR_RETURN(p->threads, ParseInteger<int>(*threads));
-  }
-  if (const std::optional<std::string> unroll = fields.Take("unroll")) {
-    MDH_ASSIGN_OR_RETURN(p->unroll, ParseInteger<int>(*unroll));
+  for (const Choice& choice : Choices()) {
+    const std::optional<std::string> text = fields.Take(std::string(choice.key));
+    if (!text.has_value()) continue;
+    MDH_ASSIGN_OR_RETURN(const ChoiceValue value, choice.Parse(*text));
+    choice.set(value, p);
   }
   if (const std::optional<std::string> numerics = fields.Take("numerics")) {
     MDH_ASSIGN_OR_RETURN(p->numerics, ParseNumericsPolicy(*numerics));

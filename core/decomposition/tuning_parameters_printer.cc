@@ -4,7 +4,7 @@
 // buffers), ',' between dimensions, '.' within a layout.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/base/text_view.h"
+#include "core/decomposition/choices.h"
 #include "core/decomposition/tuning_parameters.h"
 
 namespace mdh {
@@ -130,29 +130,24 @@ std::string ResultsText(const std::vector<MemoryParameters>& outputs) {
   return absl::StrCat("; results=", absl::StrJoin(outputs, "/", memory));
 }
 
-}  // namespace
-
-std::string_view Name(CombineBlocks combine) {
-  switch (combine) {
-    case CombineBlocks::kPartials:
-      return "partials";
-    case CombineBlocks::kAtomics:
-      return "atomics";
-    case CombineBlocks::kLastBlock:
-      return "last_block";
-    case CombineBlocks::kCluster:
-      return "cluster";
+// "; early=calls; ..."
+std::string ChoicesText(const TuningParameters& p, bool always_printed) {
+  std::string text;
+  for (const Choice& choice : Choices()) {
+    if (choice.is_always_printed != always_printed) continue;
+    if (!always_printed && choice.is_default(p)) continue;
+    absl::StrAppend(&text, "; ", choice.key, "=", choice.Text(choice.get(p)));
   }
-  return "";
+  return text;
 }
 
+}  // namespace
+
 std::string ToText(const TuningParameters& p) {
-  std::string text = absl::StrCat(
-      "model=", p.system_model, FusedText(p.fused), "; tile=", JoinRows(p.tile),
-      "; order=", OrderText(p.phase), "; inputs=", InputsText(p.inputs),
-      "; accumulate=", p.accumulate_in == AccumulateIn::kRegisters ? "registers" : "output",
-      "; chains=", p.independent_accumulators ? "independent" : "one",
-      "; compiler=", p.compiler == Compiler::kGcc ? "gcc" : "clang");
+  std::string text =
+      absl::StrCat("model=", p.system_model, FusedText(p.fused), "; tile=", JoinRows(p.tile),
+                   "; order=", OrderText(p.phase), "; inputs=", InputsText(p.inputs),
+                   ChoicesText(p, /*always_printed=*/true));
   if (!p.phase.assignment.empty()) {
     absl::StrAppend(&text, "; assign=", AssignmentText(p.phase.assignment));
   }
@@ -160,33 +155,8 @@ std::string ToText(const TuningParameters& p) {
                   PhaseText(p.recomposition_phase, "recompose_order", "recompose_assign"),
                   CopiesText(p.inputs), ResultsText(p.outputs));
   absl::StrAppend(&text, ScalarText(p.scalar_inputs, "scalar_in"),
-                  ScalarText(p.scalar_outputs, "scalar_out"));
-  if (p.streams_results) absl::StrAppend(&text, "; stores=streaming");
-  if (p.prefetch != 0) absl::StrAppend(&text, "; prefetch=", p.prefetch);
-  if (p.remainder != Remainder::kVariants) {
-    absl::StrAppend(&text,
-                    "; remainder=", p.remainder == Remainder::kVectors ? "vectors" : "overlap");
-  }
-  if (p.combine_blocks != CombineBlocks::kPartials) {
-    absl::StrAppend(&text, "; combine=", View(Name(p.combine_blocks)));
-  }
-  if (!(p.scan == ScanParameters())) {
-    absl::StrAppend(&text, "; scan=", p.scan.threads, ":", p.scan.rounds, ":", p.scan.run);
-  }
-  if (p.resident_blocks != 0) absl::StrAppend(&text, "; resident=", p.resident_blocks);
-  if (!p.lanes.empty()) absl::StrAppend(&text, "; lanes=", absl::StrJoin(p.lanes, "x"));
-  if (const KeyedParameters& k = p.keyed; !(k == KeyedParameters())) {
-    absl::StrAppend(
-        &text, "; keyed=", absl::StrJoin({k.threads, k.rounds, k.run, k.tiles, k.copies}, ":"));
-  }
-  if (p.early_launches != EarlyLaunches::kStages) {
-    absl::StrAppend(&text,
-                    "; early=", p.early_launches == EarlyLaunches::kCalls ? "calls" : "none");
-  }
-  if (p.threads != TuningParameters::kAllThreads) {
-    absl::StrAppend(&text, "; threads=", p.threads);
-  }
-  if (p.unroll != TuningParameters().unroll) absl::StrAppend(&text, "; unroll=", p.unroll);
+                  ScalarText(p.scalar_outputs, "scalar_out"),
+                  ChoicesText(p, /*always_printed=*/false));
   if (p.numerics != NumericsPolicy::kReassociate) {
     absl::StrAppend(&text, "; numerics=", Name(p.numerics));
   }

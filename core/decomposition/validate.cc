@@ -1,10 +1,8 @@
 // Validate: which tuning parameters make a decomposition (paper, Section 3.4, appendix C.1).
 #include "core/decomposition/validate.h"
 
-#include "core/base/text_view.h"
-#include "core/decomposition/constraints.h"
+#include "core/decomposition/choices.h"
 #include "core/decomposition/fuse_dimensions.h"
-#include "core/decomposition/low_level_expression.h"
 #include "core/expression/one_point.h"
 
 namespace mdh {
@@ -15,6 +13,13 @@ bool IsPermutation(const std::vector<int>& values, size_t count) {
     seen[value] = true;
   }
   return values.size() == count;
+}
+
+std::string FirstExceeded(absl::Span<const CountLimit> counts) {
+  for (const auto& [name, count, limit] : counts) {
+    if (count > limit) return absl::StrCat(name, ": ", count, " > ", limit);
+  }
+  return "";
 }
 
 std::string LevelText(MdhLevel level) {
@@ -73,45 +78,14 @@ Status ValidateUnfused(const Expression& expression, const SystemModel& model,
                              expression.reduction().ToString(),
                              "' is not associative where values are nan");
   }
-  const bool tiles = UsesRegisterTiles(model, parameters);
-  if (!tiles && (parameters.streams_results || parameters.prefetch != 0)) {
-    return InvalidParameters("stores=streaming and prefetch need register tiles");
+  const ChoiceTarget target = {expression, device, LoweringOf(model, parameters)};
+  for (const Choice& choice : Choices()) {
+    const std::string obstacle = choice.Obstacle(target, parameters);
+    if (!obstacle.empty()) return InvalidParameters(obstacle);
   }
-  if (!tiles && parameters.remainder != Remainder::kVariants) {
-    return InvalidParameters("remainder=vectors and remainder=overlap need register tiles");
-  }
-  if (tiles && parameters.combine_blocks != CombineBlocks::kPartials) {
-    return InvalidParameters("combine=", View(Name(parameters.combine_blocks)),
-                             " is for blocks of threads, not for register tiles");
-  }
-  if (tiles && !(parameters.scan == ScanParameters())) {
-    return InvalidParameters("scan is for devices with blocks of threads");
-  }
-  if (model.memory != MemoryKind::kExplicit && !parameters.lanes.empty()) {
-    return InvalidParameters("lanes is for devices with blocks of threads");
-  }
-  if (parameters.resident_blocks != 0 && !HasResidentBlocks(device)) {
-    return InvalidParameters("resident=", parameters.resident_blocks,
-                             ": compilers for devices of kind ", kind,
-                             " cannot be told how many blocks are resident");
-  }
-  if (parameters.early_launches != EarlyLaunches::kStages && !HasEarlyLaunches(device)) {
-    return InvalidParameters(
-        "early=", parameters.early_launches == EarlyLaunches::kCalls ? "calls" : "none",
-        ": launches on devices of kind ", kind, " never begin early");
-  }
-  if (parameters.threads < 0) {
-    return InvalidParameters("threads is ", parameters.threads, ", it must not be negative");
-  }
-  if (parameters.threads != TuningParameters::kAllThreads && model.memory != MemoryKind::kCaches) {
-    return InvalidParameters("threads=", parameters.threads,
-                             " is for targets with caches; elsewhere parts say it");
-  }
-  if (tiles && !(parameters.keyed == KeyedParameters())) {
-    return InvalidParameters("keyed is for devices with blocks of threads");
-  }
-  return tiles ? ValidateRegisterTiles(expression, model, device, parameters)
-               : ValidateNest(expression, model, device, parameters);
+  return target.lowering == Lowering::kRegisterTiles
+             ? ValidateRegisterTiles(expression, model, device, parameters)
+             : ValidateNest(expression, model, device, parameters);
 }
 
 }  // namespace mdh

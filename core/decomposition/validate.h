@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "core/decomposition/choices.h"
 #include "core/decomposition/nest_constraints.h"
 #include "core/decomposition/tuning_parameters.h"
 
@@ -51,13 +53,17 @@ Status ValidateCopies(const Expression& expression, const SystemModel& model,
 Status ValidateNumerics(const Expression& expression, const NestShape& recomposition,
                         NumericsPolicy numerics);
 
-// ScanParameters other than the default. Expects valid shapes.
-Status ValidateScan(const Expression& expression, const SystemModel& model,
-                    const DeviceDescription& device, const TuningParameters& parameters);
-
-// KeyedParameters other than the default.
-Status ValidateKeyed(const Expression& expression, const SystemModel& model,
-                     const DeviceDescription& device, const TuningParameters& parameters);
+// Why blocks of threads cannot compute prefix sums, or results by key, so (Choice::own_obstacle);
+// empty: they can.
+std::string ScanObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
+std::string KeyedObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
+// A number of things, and how many there may be.
+struct CountLimit {
+  absl::string_view name;
+  int64_t count, limit;
+};
+// "NAME: COUNT > LIMIT" of the first that is too large; empty: none is.
+std::string FirstExceeded(absl::Span<const CountLimit> counts);
 
 // The regions of a buffer (D3 or R3) along the order of a phase get only faster.
 Status ValidateRegions(const SystemModel& model, const PhaseParameters& phase,

@@ -8,9 +8,6 @@
 namespace mdh {
 namespace {
 
-constexpr int kMaxPadding = 64;
-constexpr int64_t kMaxCopiedElements = 1 << 30;  // more than any shared memory has
-
 class Copies {
  public:
   Copies(const Expression& e, const SystemModel& m, const DeviceDescription& device,
@@ -34,9 +31,9 @@ class Copies {
 
   Status Ranges(int b) const {
     const InputParameters& input = p_.inputs[b];
-    if (input.padding < 0 || input.padding > kMaxPadding) {
+    if (input.padding < 0 || input.padding > InputParameters::kMaxPadding) {
       return InvalidParameters("padding of ", Name(b), ": ", input.padding, " is not in 0..",
-                               kMaxPadding);
+                               InputParameters::kMaxPadding);
     }
     const bool is_asynchronous = input.copy_mode == CopyMode::kAsynchronous;
     const int fewest = is_asynchronous ? 2 : 1;

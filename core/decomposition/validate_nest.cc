@@ -2,7 +2,6 @@
 // models (paper, appendix C.1, Tables 2-4) and the limits of memories, blocks and grids.
 #include <algorithm>
 
-#include "absl/strings/str_join.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
 #include "core/expression/touched_elements.h"
@@ -10,13 +9,9 @@
 namespace mdh {
 namespace {
 
-constexpr int kMaxUnroll = 4096;
 constexpr int64_t kMaxParts = int64_t{1} << 56;
-constexpr int64_t kMaxPrivateResults = 4096;  // of a thread, where registers are not limited
 
 int64_t Saturated(double value) { return static_cast<int64_t>(std::min(value, 9e18)); }
-
-int64_t Words(int64_t bytes) { return (bytes + 3) / 4; }
 
 // Each phase with what concerns it alone, as parameters of a nest of its own; fused phases share
 // everything.
@@ -56,20 +51,12 @@ class Nest {
       return InvalidParameters("model ", m_.name, " has no layer of cores");
     }
     MDH_RETURN_IF_ERROR(Parts());
-    MDH_RETURN_IF_ERROR(CodeLevel());
+    MDH_RETURN_IF_ERROR(UnrolledLoops());
     MDH_RETURN_IF_ERROR(ValidateCopies(e_, m_, device_, phases_.decomposition));
     MDH_RETURN_IF_ERROR(ResultRegions());
     MDH_RETURN_IF_ERROR(Identities());
     MDH_RETURN_IF_ERROR(BlockCombination());
     MDH_RETURN_IF_ERROR(ValidateNumerics(e_, results_, p_.numerics));
-    if (!(p_.scan == ScanParameters())) {
-      if (!is_fused()) return InvalidParameters("scan needs phases that are fused");
-      MDH_RETURN_IF_ERROR(ValidateScan(e_, m_, device_, p_));
-    }
-    if (!(p_.keyed == KeyedParameters())) {
-      if (!is_fused()) return InvalidParameters("keyed needs phases that are fused");
-      MDH_RETURN_IF_ERROR(ValidateKeyed(e_, m_, device_, p_));
-    }
     if (m_.memory == MemoryKind::kExplicit) {
       MDH_RETURN_IF_ERROR(Lanes());
       MDH_RETURN_IF_ERROR(Tables());
@@ -91,15 +78,8 @@ class Nest {
     return Limit("parts of all levels together (0)", Saturated(parts), kMaxParts);
   }
 
-  // ---- Parameters beyond Table 1 ----
-
-  Status CodeLevel() const {
-    if (p_.independent_accumulators) {
-      return InvalidParameters("chains=independent is for register tiles");
-    }
-    if (p_.unroll < 1 || p_.unroll > kMaxUnroll) {
-      return InvalidParameters("unroll: ", p_.unroll, " is not in 1..", kMaxUnroll);
-    }
+  // The loops on the register layer.
+  Status UnrolledLoops() const {
     if (m_.LayerWith(LayerRole::kRegisters) < 0) return absl::OkStatus();
     double operations = 0;  // of the phase that has most
     for (const NestShape* phase : {&inputs_, &scalar_, &results_}) {
@@ -195,8 +175,7 @@ class Nest {
 
   Status Lanes() const {
     if (p_.lanes.empty()) return absl::OkStatus();
-    const std::string name = absl::StrCat("lanes=", absl::StrJoin(p_.lanes, "x"), ": ");
-    if (!is_fused()) return InvalidParameters(name, "phases are set apart");
+    const std::string name = ChoiceOf("lanes").About(p_) + ": ";
     if (m_.LayerWith(LayerRole::kWarps) >= 0) {
       return InvalidParameters(name, "model ", m_.name, " has a layer of warps");
     }
@@ -245,16 +224,7 @@ class Nest {
   Status BlockCombination() const {
     const CombineBlocks how = p_.combine_blocks;
     if (how == CombineBlocks::kPartials) return absl::OkStatus();
-    const std::string name = absl::StrCat("blocks that combine ",
-                                          how == CombineBlocks::kAtomics     ? "by atomics"
-                                          : how == CombineBlocks::kLastBlock ? "in the last one"
-                                                                             : "in clusters",
-                                          ": ");
-    const std::string reason = how == CombineBlocks::kAtomics
-                                   ? AtomicsObstacle(e_, device_, p_.numerics)
-                                   : CooperationObstacle(e_, device_, p_.numerics, how);
-    if (!reason.empty()) return InvalidParameters(name, reason);
-    if (!is_fused()) return InvalidParameters(name, "phases are set apart");
+    const std::string name = ChoiceOf("combine").About(p_) + ": ";
     if (results_.Slots() == 1) {
       return InvalidParameters(name, "reduced dimensions have 1 part whose results meet in ",
                                Region(0), ", more than 1 are needed");
@@ -304,15 +274,14 @@ class Nest {
   }
 
   Status FastMemory() const {
-    const int64_t bytes = is_fused() ? inputs_.SharedBytes()
-                                     : std::max(inputs_.SharedBytes(), results_.SharedBytes());
+    const int64_t bytes = HasFusedPhases(p_)
+                              ? inputs_.SharedBytes()
+                              : std::max(inputs_.SharedBytes(), results_.SharedBytes());
     MDH_RETURN_IF_ERROR(
         Limit("bytes of shared memory of a block (D3, R3)", bytes, limits_.shared_bytes_per_block));
     const int64_t words = PrivateWords();
-    const int64_t per_thread =
-        limits_.registers_per_thread > 0 ? limits_.registers_per_thread : kMaxPrivateResults;
-    MDH_RETURN_IF_ERROR(
-        Limit("registers of a thread (D3, R3), in words of 32 bits", words, per_thread));
+    MDH_RETURN_IF_ERROR(Limit("registers of a thread (D3, R3), in words of 32 bits", words,
+                              MostPrivateWords(limits_)));
     if (limits_.registers_per_block == 0) return absl::OkStatus();
     const int64_t threads = std::max(inputs_.ThreadsPerBlock(), results_.ThreadsPerBlock());
     MDH_RETURN_IF_ERROR(Limit("registers of a block (D3, R3), in words of 32 bits", words * threads,
@@ -323,9 +292,6 @@ class Nest {
   // All of the blocks that shall be on a multiprocessor have room there.
   Status Residency(int64_t shared_bytes, int64_t words) const {
     const int blocks = p_.resident_blocks;
-    if (blocks < 0 || blocks > kMaxResidentBlocks) {
-      return InvalidParameters("resident: ", blocks, " is not in 0..", kMaxResidentBlocks);
-    }
     const int64_t threads = std::max(
         {inputs_.ThreadsPerBlock(), scalar_.ThreadsPerBlock(), results_.ThreadsPerBlock()});
     const std::string of = absl::StrCat(" with resident=", blocks);
@@ -360,11 +326,6 @@ class Nest {
       default:
         return 0;
     }
-  }
-
-  bool is_fused() const {
-    return phases_.decomposition.phase == phases_.scalar.phase &&
-           phases_.scalar.phase == phases_.recomposition.phase;
   }
 
   // MDAs that a phase leaves to the next one, if that runs in another order.

@@ -18,10 +18,6 @@ class Validator {
     MDH_RETURN_IF_ERROR(Shapes());
     MDH_RETURN_IF_ERROR(ValidateExtents(e_, m_, p_));
     MDH_RETURN_IF_ERROR(LanesAndRegisters());
-    if (p_.prefetch < 0 || p_.prefetch > kMaxPrefetch) {
-      return InvalidParameters("prefetch is ", p_.prefetch, " iterations, not in 0..",
-                               kMaxPrefetch);
-    }
     if (p_.numerics != NumericsPolicy::kReassociate) MDH_RETURN_IF_ERROR(Order());
     for (size_t b = 0; b < p_.inputs.size(); ++b) MDH_RETURN_IF_ERROR(Staging(static_cast<int>(b)));
     return Scratch();
@@ -74,9 +70,6 @@ class Validator {
                                  " need an operator with an identity");
       }
     }
-    if (p_.independent_accumulators && e_.has_reduction() && !e_.reduction().identity()) {
-      return InvalidParameters("independent accumulators need an operator with an identity");
-    }
     if (const int64_t operations = UnrolledOperations(e_, m_, p_);
         operations > kMaxUnrolledOperations) {
       return InvalidParameters("the register tile unrolls to ", operations,
@@ -87,10 +80,6 @@ class Validator {
 
   // Every value is combined in the order that the numerics policy says.
   Status Order() const {
-    if (p_.independent_accumulators && e_.has_reduction()) {
-      return InvalidParameters("numerics=", Name(p_.numerics),
-                               " does not allow chains=independent");
-    }
     const int lanes_layer = m_.LayerWith(LayerRole::kLanes);
     for (int d = 0; d < e_.rank(); ++d) {
       if (e_.combine_operators()[d].is_concat()) continue;
@@ -200,9 +189,7 @@ class Validator {
       slots *= static_cast<double>(CeilDivide(e_.dimensions()[d].size, p_.tile[0][d]));
     }
     if (slots > 1 || e_.has_prefix_sum()) shared_bytes += slots * ResultArrayBytes(e_);
-    const double cache = static_cast<double>(device_.l2_bytes) +
-                         static_cast<double>(device_.l3_bytes) / std::max(1, device_.cores);
-    if (thread_bytes > std::max(4 * cache, 64.0 * 1024)) {
+    if (thread_bytes > MostStagedBytes(device_)) {
       return InvalidParameters("packed copies take ", thread_bytes,
                                " bytes a thread, more than 4 times its caches");
     }

@@ -56,6 +56,7 @@ std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& 
   add(p.resident_blocks > 0, "resident blocks");
   add(p.early_launches == EarlyLaunches::kCalls, "early calls");
   add(!p.lanes.empty(), "tiles of lanes");
+  add(p.swizzle > 1 && shape.Grid()[1] % 2 == 0, "swizzled blocks");
   add(shape.SharedReductionThreads() > 1, "shared reduction");
   add(shape.ShuffledThreads() > 1, "shuffles");
   add(shape.AccumulatorPlace() < shape.count(), "accumulators");

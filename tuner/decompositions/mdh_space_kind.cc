@@ -34,6 +34,71 @@ std::vector<int> MdhProblem::DimensionsInTurn() const {
   return dimensions;
 }
 
+// ---- Choices ----
+
+MdhSpaceKind::ChoiceParameter& MdhSpaceKind::Entry(const Choice& row) {
+  for (ChoiceParameter& known : choices_) {
+    if (known.row == &row) return known;
+  }
+  return choices_.emplace_back(ChoiceParameter{&row});
+}
+
+int MdhSpaceKind::choice(absl::string_view key) const {
+  for (const ChoiceParameter& known : choices_) {
+    if (known.row->key == key) return known.number;
+  }
+  return -1;
+}
+
+int MdhSpaceKind::AddChoiceOf(const Choice& row, std::vector<ChoiceValue> values) {
+  ChoiceParameter& added = Entry(row);
+  if (values.empty() || (values.size() == 1 && lowering_ == Lowering::kBlocks)) return -1;
+  added.values = std::move(values);
+  std::vector<int64_t> codes;
+  for (size_t n = 0; n < added.values.size(); ++n) codes.push_back(added.CodeOf(n));
+  added.number = builder_.Add(std::string(row.key), std::move(codes));
+  return added.number;
+}
+
+int MdhSpaceKind::AddChoice(absl::string_view key, absl::FunctionRef<bool(int64_t)> may) {
+  const Choice& row = ChoiceOf(key);
+  const ChoiceTarget target = {problem_.expression, problem_.device, lowering_};
+  std::vector<ChoiceValue> values = row.Offers(target, problem_.numerics);
+  std::erase_if(values, [&](const ChoiceValue& value) { return !may(value[0]); });
+  return AddChoiceOf(row, std::move(values));
+}
+
+void MdhSpaceKind::AddOtherChoices() {
+  for (const Choice& row : Choices()) {
+    const bool is_known = std::any_of(choices_.begin(), choices_.end(),
+                                      [&](const ChoiceParameter& c) { return c.row == &row; });
+    if (!is_known) AddChoice(row.key);
+  }
+}
+
+void MdhSpaceKind::DecodeChoices(absl::Span<const int64_t> c, TuningParameters* p) const {
+  for (const ChoiceParameter& choice : choices_) {
+    if (choice.number < 0) continue;
+    const int64_t code = c[static_cast<size_t>(choice.number)];
+    choice.row->set(choice.row->has_several() ? choice.values[code] : ChoiceValue{code}, p);
+  }
+}
+
+void MdhSpaceKind::ReadChoices(const TuningParameters& p, Configuration& configuration) const {
+  for (const ChoiceParameter& choice : choices_) {
+    if (choice.number < 0) continue;
+    const ChoiceValue value = choice.row->get(p);
+    const auto at = std::find(choice.values.begin(), choice.values.end(), value);
+    const bool is_offered = at != choice.values.end();
+    configuration[static_cast<size_t>(choice.number)] =
+        is_offered                ? choice.CodeOf(static_cast<size_t>(at - choice.values.begin()))
+        : choice.row->is_number() ? value[0]
+                                  : choice.CodeOf(0);
+  }
+}
+
+// ---- Threads of CPUs ----
+
 bool MdhSpaceKind::HasFixedParts() const {
   for (int d = 0; d < problem_.rank(); ++d) {
     if (!problem_.is_ordered(d)) continue;
@@ -49,8 +114,9 @@ void MdhSpaceKind::AddThreads(const Formula& log_parts, int steps) {
   // Where cores run two threads each, one on each core may be best.
   const bool has_half = std::find(counts.begin(), counts.end(), cores / 2) != counts.end();
   if (cores % 2 == 0 && cores > 2 && !has_half) counts.push_back(cores / 2);
-  threads_ = builder_.Add("threads", counts);
-  const Formula threads = builder_.At(threads_);
+  std::vector<ChoiceValue> values;
+  for (const int64_t count : counts) values.push_back({count});
+  const Formula threads = builder_.At(AddChoiceOf(ChoiceOf("threads"), std::move(values)));
   const Formula one_part = log_parts == 0;
   builder_.Require("one thread for one part",
                    HasFixedParts() ? threads != 1 || one_part : (threads == 1) == one_part);
@@ -68,13 +134,14 @@ void MdhSpaceKind::ReadThreads(const TuningParameters& p, Configuration& configu
   for (int d = 0; d < problem_.rank(); ++d) {
     has_parts = has_parts || (!problem_.is_ordered(d) && p.tile[0][d] < problem_.size(d));
   }
-  const auto& range = builder_.parameters()[static_cast<size_t>(threads_)].range;
-  int64_t& code = configuration[static_cast<size_t>(threads_)];
-  code = has_parts ? int64_t{TuningParameters::kAllThreads} : 1;
-  for (uint32_t n = 0; n < range.size(); ++n) {
-    const bool is_listed = range.CodeAt(n) == p.threads;
-    if (has_parts && is_listed && (p.threads != 1 || HasFixedParts())) code = p.threads;
-  }
+  const int number = choice("threads");
+  int64_t& code = configuration[static_cast<size_t>(number)];
+  const bool is_listed =
+      builder_.parameters()[static_cast<size_t>(number)].range.PositionOf(code).has_value();
+  if (!has_parts)
+    code = 1;
+  else if (!is_listed || (code == 1 && !HasFixedParts()))
+    code = TuningParameters::kAllThreads;
 }
 
 namespace {
@@ -138,10 +205,6 @@ bool IsSameNest(const NestShape& a, const NestShape& b, bool has_regions) {
                           a.AccumulatesInSharedMemory() == b.AccumulatesInSharedMemory());
 }
 
-PhaseParameters PhaseOf(const std::optional<PhaseParameters>& apart, const TuningParameters& p) {
-  return apart.value_or(p.phase);
-}
-
 }  // namespace
 
 bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const TuningParameters& b) {
@@ -149,18 +212,11 @@ bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const Tun
   if (a.tile != b.tile || a.numerics != b.numerics) return false;
   const bool tiles = UsesRegisterTiles(problem.model, a);
   if (tiles != UsesRegisterTiles(problem.model, b)) return false;
-  for (const TuningParameters* p : {&a, &b}) {
-    if (!(PhaseOf(p->scalar_phase, *p) == p->phase)) return false;
-    if (!(PhaseOf(p->recomposition_phase, *p) == p->phase)) return false;
+  if (!HasFusedPhases(a) || !HasFusedPhases(b)) return false;
+  for (const Choice& row : Choices()) {
+    // Tiles of lanes are compared as far as they have an effect.
+    if (row.key != "lanes" && row.get(a) != row.get(b)) return false;
   }
-  if (a.unroll != b.unroll || a.independent_accumulators != b.independent_accumulators)
-    return false;
-  if (a.streams_results != b.streams_results || a.prefetch != b.prefetch) return false;
-  if (a.remainder != b.remainder || a.resident_blocks != b.resident_blocks) return false;
-  if (a.early_launches != b.early_launches || a.combine_blocks != b.combine_blocks) return false;
-  if (a.threads != b.threads) return false;
-  if (!(a.scan == b.scan) || !(a.keyed == b.keyed)) return false;
-  if (a.accumulate_in != b.accumulate_in || a.compiler != b.compiler) return false;
   if (a.inputs.size() != b.inputs.size()) return false;
   const NestShape nest(problem.expression, problem.model, a);
   const NestShape other(problem.expression, problem.model, b);

@@ -5,7 +5,10 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/decomposition/choices.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
@@ -47,7 +50,8 @@ struct MdhProblem {
 // Immutable after construction.
 class MdhSpaceKind {
  public:
-  explicit MdhSpaceKind(MdhProblem problem) : problem_(std::move(problem)) {}
+  MdhSpaceKind(MdhProblem problem, Lowering lowering)
+      : problem_(std::move(problem)), lowering_(lowering) {}
   virtual ~MdhSpaceKind() = default;
 
   const MdhProblem& problem() const { return problem_; }
@@ -59,22 +63,53 @@ class MdhSpaceKind {
   virtual Configuration Read(const TuningParameters& parameters) const = 0;
 
  protected:
+  // A parameter for the row of Choices() with that key, and its number: of what the row offers,
+  // the values that `may` allows. -1, here and for whoever asks later, if there is none: on
+  // devices with blocks of threads, where fewer than two are left.
+  int AddChoice(absl::string_view key, absl::FunctionRef<bool(int64_t)> may = AnyValue);
+  // Parameters for all rows for which none was asked for.
+  void AddOtherChoices();
+  // The space has none for that row.
+  void LeaveOutChoice(absl::string_view key) { Entry(ChoiceOf(key)); }
+  int choice(absl::string_view key) const;
+  bool has_choice(absl::string_view key) const { return choice(key) >= 0; }
+  Formula ChoiceCode(absl::string_view key) const { return builder_.At(choice(key)); }
+
+  // All choices that have parameters.
+  void DecodeChoices(absl::Span<const int64_t> configuration, TuningParameters* parameters) const;
+  // Values that are not offered: numbers as they are, else the first one that is.
+  void ReadChoices(const TuningParameters& parameters, Configuration& configuration) const;
+
   // Targets with caches: how many threads a call has, by the parts of the computation that cores
   // take, apart from those that the policy fixes. One part needs no other thread than the caller's;
   // fewer parts than cores may have fewer threads. `log_parts`: of their number, `steps` per
   // doubling, rounded up.
   void AddThreads(const Formula& log_parts, int steps);
-  int ThreadsOf(absl::Span<const int64_t> configuration) const {
-    return static_cast<int>(configuration[static_cast<size_t>(threads_)]);
-  }
+  // After ReadChoices.
   void ReadThreads(const TuningParameters& parameters, Configuration& configuration) const;
 
   MdhProblem problem_;
   SpaceBuilder builder_;
 
  private:
+  struct ChoiceParameter {
+    const Choice* row;
+    int number = -1;  // of the parameter
+    std::vector<ChoiceValue> values = {};
+
+    // Several integers have the numbers of values as codes, others themselves.
+    int64_t CodeOf(size_t value) const {
+      return row->has_several() ? static_cast<int64_t>(value) : values[value][0];
+    }
+  };
+
+  static bool AnyValue(int64_t) { return true; }
+  ChoiceParameter& Entry(const Choice& row);
+  int AddChoiceOf(const Choice& row, std::vector<ChoiceValue> values);
   bool HasFixedParts() const;
-  int threads_ = -1;
+
+  const Lowering lowering_;
+  std::vector<ChoiceParameter> choices_;
 };
 
 std::unique_ptr<MdhSpaceKind> RegisterTileSpace(MdhProblem problem);

@@ -7,8 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/constraints.h"
-#include "core/decomposition/keyed_form.h"
-#include "core/decomposition/validate.h"
 
 namespace mdh {
 namespace {
@@ -19,16 +17,19 @@ constexpr int64_t kMaxShortSize = 64;    // idem of any dimension
 constexpr int64_t kMaxRegisterParts = 32;  // per dimension
 constexpr int64_t kMaxWideRegisterParts = 8;
 constexpr int64_t kMaxThreads = 1024;  // idem
-constexpr int kMostTiles = 1024;       // of a part, of results by key
 constexpr int kThinRank = 2;           // beyond, fewer part counts
 constexpr int kWideRank = 3;           // beyond, choices are independent of limits where possible
+
+Lowering LoweringOfLevels(const SystemModel& model) {
+  return model.memory == MemoryKind::kExplicit ? Lowering::kBlocks : Lowering::kCacheLevels;
+}
 
 }  // namespace
 
 bool NestDecompositions::is_wide() const { return p_.rank() > kWideRank; }
 
 NestDecompositions::NestDecompositions(MdhProblem problem)
-    : MdhSpaceKind(std::move(problem)),
+    : MdhSpaceKind(std::move(problem), LoweringOfLevels(problem.model)),
       p_(problem_),
       e_(problem_.expression),
       layers_(static_cast<int>(problem_.model.layers.size())),
@@ -49,7 +50,7 @@ NestDecompositions::NestDecompositions(MdhProblem problem)
   if (is_explicit()) {
     AddExplicitChoices();
   } else {
-    compiler_ = builder_.Add("compiler", CompilerValues(p_.device));
+    AddChoice("compiler");
   }
   AddLimits();
 }
@@ -163,14 +164,7 @@ void NestDecompositions::AddExplicitChoices() {
   AddLanes();
   AddCopyFlags();
   AddCopyDetails();
-  AddScans();
-  AddKeyed();
-  if (HasEarlyLaunches(p_.device)) {
-    early_ = builder_.Add("early", {static_cast<int64_t>(EarlyLaunches::kStages),
-                                    static_cast<int64_t>(EarlyLaunches::kCalls),
-                                    static_cast<int64_t>(EarlyLaunches::kNone)});
-  }
-  unroll_ = builder_.Add("unroll", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096});
+  AddOtherChoices();
 }
 
 Formula NestDecompositions::IsInnermost() const {
@@ -194,24 +188,21 @@ void NestDecompositions::AddPlaces() {
 }
 
 // Where several blocks share a reduction. The levels of warps leave no room for one more choice,
-// but with few dimensions. That blocks combine their results themselves is for designs: whether
-// they can depends on too much at once.
+// but with few dimensions.
 void NestDecompositions::AddBlockCombination() {
-  if (has_warps() && p_.rank() > kThinRank) return;
-  if (!AtomicsObstacle(e_, p_.device, p_.numerics).empty()) return;
+  const bool has_room = !has_warps() || p_.rank() <= kThinRank;
   Formula has_blocks = 0;
   bool may_share = false;
   for (const int d : turn_) {
     if (!p_.is_reduced(d) || p_.size(d) == 1 || !MayBeCut(d)) continue;
     has_blocks = Max({has_blocks, If(Parts(0, d) > 1, 1, 0)});
-    may_share = true;
+    may_share = has_room;
   }
-  if (!may_share) return;
   constexpr auto kPartials = static_cast<int64_t>(CombineBlocks::kPartials);
-  constexpr auto kAtomics = static_cast<int64_t>(CombineBlocks::kAtomics);
-  combine_blocks_ = builder_.Add("combine_blocks", {kPartials, kAtomics});
+  AddChoice("combine", [&](int64_t how) { return how == kPartials || may_share; });
+  if (!has_choice("combine")) return;
   builder_.Require("blocks that combine by atomics",
-                   builder_.At(combine_blocks_) == kPartials || has_blocks == 1);
+                   ChoiceCode("combine") == kPartials || has_blocks == 1);
 }
 
 void NestDecompositions::AddResults() {
@@ -225,7 +216,7 @@ void NestDecompositions::AddResults() {
     combine.push_back(kCombineInShared);
     if (HasShuffles(p_.device) && !is_wide()) combine.push_back(kShuffle);
   }
-  combine_ = builder_.Add("combine", combine);
+  combine_ = builder_.Add("threads_combine", combine);
   const Formula results = builder_.At(results_), place = builder_.At(place_);
   const Formula is_around = results == kRegistersAround || results == kSharedAround;
   builder_.Require("results around the outer loops",
@@ -246,12 +237,10 @@ void NestDecompositions::AddResults() {
 // many together with the limits of threads, registers and copies; many dimensions or levels leave
 // no room for any.
 void NestDecompositions::AddResidency() {
-  if (!HasResidentBlocks(p_.device) || is_wide() || has_warps()) return;
-  std::vector<int64_t> blocks;
-  for (const int64_t count : {0, 2, 4}) {
-    if (SharedBytesForCopies(count) > 0) blocks.push_back(count);
-  }
-  resident_ = builder_.Add("resident", std::move(blocks));
+  const bool has_room = !is_wide() && !has_warps();
+  AddChoice("resident", [&](int64_t count) {
+    return count == 0 || (has_room && SharedBytesForCopies(count) > 0);
+  });
 }
 
 // Which dimensions blocks and threads run along x and y; see DecodeAssignment.
@@ -324,7 +313,7 @@ void NestDecompositions::AddCopyFlags() {
 void NestDecompositions::AddCopyDetails() {
   for (int b = 0; b < std::ssize(inputs_); ++b) {
     InputChoices& input = inputs_[b];
-    if (!has_choice(input.copy)) continue;
+    if (!has(input.copy)) continue;
     const std::string& name = e_.inputs()[b].name;
     const Formula copy = builder_.At(input.copy);
     const Formula is_shared = copy == kShared || copy == kSharedAndPrivate;
@@ -372,59 +361,6 @@ void NestDecompositions::RequireLoopAround(int b) {
   const Formula has_next = is_inside && has_loops == 1;
   builder_.Require(absl::StrCat("loop around the copy of ", e_.inputs()[b].name),
                    builder_.At(inputs_[b].stages) == 1 || has_next);
-}
-
-// ---- Prefix sums ----
-
-// In registers, as far as the device has room for it.
-void NestDecompositions::AddScans() {
-  if (!e_.has_prefix_sum() || p_.numerics != NumericsPolicy::kReassociate) return;
-  TuningParameters p;
-  scans_.push_back(p.scan);
-  for (const int threads : {128, 256, 512, 1024}) {
-    for (const int rounds : {1, 2, 4, 8}) {
-      for (const int run : {1, 2, 4, 8}) {
-        p.scan = {threads, rounds, run};
-        if (ValidateScan(e_, p_.model, p_.device, p).ok()) scans_.push_back(p.scan);
-      }
-    }
-  }
-  std::vector<int64_t> numbers(scans_.size());
-  std::iota(numbers.begin(), numbers.end(), 0);
-  scan_ = builder_.Add("scan", std::move(numbers));
-}
-
-// ---- Results by key ----
-
-// As far as the device has room for the table, with and without vectors.
-void NestDecompositions::AddKeyed() {
-  const Result<KeyedForm> form = FindKeyedForm(e_);
-  if (!form.ok()) return;
-  TuningParameters p;
-  p.numerics = p_.numerics;
-  by_key_.push_back(p.keyed);
-  std::vector<int> runs = {1};
-  if (RunOfVectors(e_) > 1) runs.push_back(RunOfVectors(e_));
-  const auto add = [&](const KeyedParameters& keyed) {
-    p.keyed = keyed;
-    // More tiles than there are change nothing.
-    const KeyedCut cut = CutByKey(e_, *form, keyed);
-    if (keyed.tiles > 1 && cut.tile * keyed.tiles / 2 >= cut.elements) return;
-    if (ValidateKeyed(e_, p_.model, p_.device, p).ok()) by_key_.push_back(keyed);
-  };
-  for (const int threads : {32, 128, 256, 512, 1024}) {
-    for (const int rounds : {1, 2, 4}) {
-      for (const int run : runs) {
-        for (int tiles = 1; tiles <= kMostTiles; tiles *= 2) {
-          for (const int copies : {1, 2, 4, 8}) add({threads, rounds, run, tiles, copies});
-        }
-      }
-    }
-  }
-  if (by_key_.size() == 1) return;
-  std::vector<int64_t> numbers(by_key_.size());
-  std::iota(numbers.begin(), numbers.end(), 0);
-  keyed_ = builder_.Add("keyed", std::move(numbers));
 }
 
 std::unique_ptr<MdhSpaceKind> NestSpace(MdhProblem problem) {

@@ -10,11 +10,6 @@
 
 namespace mdh {
 
-// Where registers are not limited.
-constexpr int64_t kMaxPrivateWords = 4096;
-
-inline int64_t Words(int64_t bytes) { return (bytes + 3) / 4; }
-
 // With explicit memory, a nest is: blocks, then loops of the outermost memory layer ("outer
 // loops"), threads, and the loops of the other memory layers ("inner loops"); where threads stand
 // among the outer loops, and which of those run innermost, is a choice. Copies in shared memory are
@@ -62,10 +57,8 @@ class NestDecompositions : public MdhSpaceKind {
   void AddCopyFlags();
   void AddCopyDetails();
   void RequireLoopAround(int b);
-  void AddScans();
   void AddResidency();
   void AddLanes();
-  void AddKeyed();
 
   bool is_explicit() const { return p_.model.memory == MemoryKind::kExplicit; }
   bool is_wide() const;
@@ -82,7 +75,7 @@ class NestDecompositions : public MdhSpaceKind {
   int64_t MostParts(int layer, int d) const { return dimensions_.at(d).most(LevelOf(layer)); }
   // Of tile[layer][d].
   Formula Tile(int layer, int d) const { return dimensions_.at(d).outer(LevelOf(layer) - 1); }
-  bool has_choice(int parameter) const { return parameter >= 0; }
+  bool has(int parameter) const { return parameter >= 0; }
   Formula IsInnermost() const;  // kResultsInnermost
   // No loops of kept dimensions are inside of those of the register layer.
   Formula IsOutside() const { return HasKept() ? !IsInnermost() : Formula(true); }
@@ -149,15 +142,10 @@ class NestDecompositions : public MdhSpaceKind {
   std::map<int, DimensionParts> dimensions_;
   std::vector<OrderDigits> orders_;  // per layer; empty: no choice
   int innermost_ = -1, place_ = -1, results_ = -1, combine_ = -1;
-  int combine_blocks_ = -1;
-  int scan_ = -1, resident_ = -1, early_ = -1;
   int lanes_ = -1;
   // Tiles of lanes along x and y; values of lanes_ are their numbers, and 0 is none.
   std::vector<std::pair<int64_t, int64_t>> tiles_;
-  std::vector<ScanParameters> scans_;  // values of scan_ are their numbers; the first one is none
-  int keyed_ = -1;
-  std::vector<KeyedParameters> by_key_;  // of keyed_, as above
-  int grid_x_ = -1, grid_y_ = -1, block_x_ = -1, block_y_ = -1, unroll_ = -1, compiler_ = -1;
+  int grid_x_ = -1, grid_y_ = -1, block_x_ = -1, block_y_ = -1;
   std::vector<InputChoices> inputs_;
   ProductLimit results_of_thread_ = ProductLimit("", 1, 1), unrolled_ = ProductLimit("", 1, 1);
 };

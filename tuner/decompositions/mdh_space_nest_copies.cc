@@ -10,8 +10,7 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kMaxPadding = 4;
-constexpr double kMaxCopiedElements = 1 << 30;
+constexpr int64_t kCountedPadding = 4;    // at most, as rows are rarely one element long
 constexpr int64_t kFewestAsyncBytes = 4;  // that an asynchronous copy moves
 
 }  // namespace
@@ -35,12 +34,12 @@ double NestDecompositions::SharedBytesForCopies(int64_t resident_blocks) const {
 
 // Powers of two by which several blocks on a multiprocessor reduce the registers of one.
 Formula NestDecompositions::ResidencyBits() const {
-  if (!has_choice(resident_)) return 0;
+  if (!has_choice("resident")) return 0;
   std::vector<int64_t> bits;
-  for (int64_t count = 0; count <= builder_.Largest(resident_); ++count) {
+  for (int64_t count = 0; count <= builder_.Largest(choice("resident")); ++count) {
     bits.push_back(FloorLog(2 * static_cast<double>(std::max<int64_t>(1, count)) - 1, 1));
   }
-  return Lookup(builder_.At(resident_), bits);
+  return Lookup(ChoiceCode("resident"), bits);
 }
 
 // The same of shared memory beside that for combining.
@@ -50,12 +49,12 @@ int64_t NestDecompositions::SharedBitsOf(int64_t resident_blocks) const {
 }
 
 Formula NestDecompositions::SharedResidencyBits() const {
-  if (!has_choice(resident_)) return 0;
+  if (!has_choice("resident")) return 0;
   std::vector<int64_t> bits;
-  for (int64_t count = 0; count <= builder_.Largest(resident_); ++count) {
+  for (int64_t count = 0; count <= builder_.Largest(choice("resident")); ++count) {
     bits.push_back(SharedBitsOf(count));
   }
-  return Lookup(builder_.At(resident_), bits);
+  return Lookup(ChoiceCode("resident"), bits);
 }
 
 // Sum of the logarithms of the part counts of some layers of a dimension: the one that other limits
@@ -119,7 +118,7 @@ void NestDecompositions::LimitCopies(int b) {
   const auto bits = [](int64_t pad) { return FloorLog(2.0 * static_cast<double>(pad) + 1, 1); };
   const bool has_many = builder_.Largest(input.stages) > 2;
   const Formula stages = builder_.At(input.stages), second = stages - 1;
-  const Formula more = If(padding == 0, 0, If(padding == 1, bits(1), bits(kMaxPadding))) +
+  const Formula more = If(padding == 0, 0, If(padding == 1, bits(1), bits(kCountedPadding))) +
                        (has_many ? If(stages <= 2, second, 2) : second) + SharedResidencyBits();
   const int64_t most = FloorLog(elements, 1);
   if (is_wide()) {  // room for any padding and stages
@@ -127,8 +126,9 @@ void NestDecompositions::LimitCopies(int b) {
                      !is_shared || box <= most - bits(1) - 1);
     return;
   }
-  const int64_t most_bits = bits(kMaxPadding) + (has_many ? 2 : 1) +
-                            (has_choice(resident_) ? SharedBitsOf(builder_.Largest(resident_)) : 0);
+  const int64_t most_bits =
+      bits(kCountedPadding) + (has_many ? 2 : 1) +
+      (has_choice("resident") ? SharedBitsOf(builder_.Largest(choice("resident"))) : 0);
   for (int64_t extra = 0; extra <= most_bits; ++extra) {
     builder_.Require(absl::StrCat("bytes of the copy of ", buffer.name),
                      !is_shared || more < extra || box <= most - extra);
@@ -165,12 +165,9 @@ void NestDecompositions::LimitAsyncCopies(int b) {
 void NestDecompositions::LimitPrivateCopies(int b) {
   const double reductions = is_wide() ? UnrolledReductions() : std::min(4.0, UnrolledReductions());
   const Buffer& buffer = e_.inputs()[b];
-  const BlockLimits& limits = p_.device.blocks;
   const Formula is_private = builder_.At(inputs_[b].copy) >= kPrivate;
-  const double words =
-      static_cast<double>(limits.registers_per_thread > 0 ? limits.registers_per_thread
-                                                          : kMaxPrivateWords) /
-      2 / static_cast<double>(inputs_.size());
+  const double words = static_cast<double>(MostPrivateWords(p_.device.blocks)) / 2 /
+                       static_cast<double>(inputs_.size());
   double most = 1, spread = 1;          // elements of all parts; of a part, per point
   std::vector<int> indices(p_.rank());  // in how many a dimension is: diagonals are filled
   for (int x = 0; x < std::ssize(buffer.extents); ++x) {
@@ -191,7 +188,7 @@ void NestDecompositions::LimitPrivateCopies(int b) {
   const double boxes = words / spread / static_cast<double>(Words(buffer.type.size_bytes()));
   const double results = std::pow(boxes, 1.0 / power) / reductions;
   const std::string name = absl::StrCat("copy of ", buffer.name, " in registers");
-  if (most > kMaxCopiedElements || results < 1) {
+  if (most > static_cast<double>(kMaxCopiedElements) || results < 1) {
     builder_.Require(name, !is_private);
     return;
   }
@@ -201,7 +198,6 @@ void NestDecompositions::LimitPrivateCopies(int b) {
 
 // The most elements that can be copied at once if parts begin at multiples of them.
 int NestDecompositions::CopyWidth(int b) const {
-  constexpr int64_t kMaxCopyBytes = 16;  // of one instruction
   const Buffer& buffer = e_.inputs()[b];
   if (buffer.type.is_record() || buffer.boundary.kind != Boundary::Kind::kNone) return 1;
   const std::vector<int64_t> strides = buffer.strides();

@@ -28,9 +28,8 @@ TuningParameters NestDecompositions::Decode(Codes c) const {
   for (const Buffer& buffer : e_.inputs()) {
     p.inputs.push_back({.layout = Identity(buffer.extents.size())});
   }
+  DecodeChoices(c, &p);
   if (!is_explicit()) {
-    p.threads = ThreadsOf(c);
-    p.compiler = static_cast<Compiler>(c[compiler_]);
     // Caches copy by themselves; regions say what is in which.
     LevelTable<int> regions(layers_, std::vector<int>(p_.rank(), 0));
     for (int l = outer_ + 1; l < layers_; ++l) regions[l].assign(p_.rank(), l - outer_);
@@ -42,12 +41,6 @@ TuningParameters NestDecompositions::Decode(Codes c) const {
   DecodeLanes(c, p);
   DecodeResults(c, p);
   for (int b = 0; b < std::ssize(inputs_); ++b) DecodeInput(c, b, p);
-  if (scan_ >= 0) p.scan = scans_[c[scan_]];
-  p.resident_blocks = static_cast<int>(Code(c, resident_, 0));
-  if (early_ >= 0) p.early_launches = static_cast<EarlyLaunches>(c[early_]);
-  if (keyed_ >= 0) p.keyed = by_key_[c[keyed_]];
-  p.unroll = static_cast<int>(c[unroll_]);
-  if (combine_blocks_ >= 0) p.combine_blocks = static_cast<CombineBlocks>(c[combine_blocks_]);
   return p;
 }
 
@@ -214,7 +207,7 @@ void NestDecompositions::DecodeLanes(Codes c, TuningParameters& p) const {
 }
 
 void NestDecompositions::ReadLanes(const TuningParameters& p, Configuration& c) const {
-  if (!has_choice(lanes_) || p.lanes.size() != static_cast<size_t>(p_.rank())) return;
+  if (!has(lanes_) || p.lanes.size() != static_cast<size_t>(p_.rank())) return;
   const NestShape shape(e_, p_.model, p);
   std::vector<std::pair<int, int64_t>> active;  // axes and lanes
   for (int n = 0; n < shape.count(); ++n) {
@@ -319,12 +312,12 @@ void NestDecompositions::DecodeInput(Codes c, int b, TuningParameters& p) const 
   input.padding = static_cast<int>(Code(c, choices.padding, 0));
   input.copy_width = static_cast<int>(Code(c, choices.width, 1));
   input.copy_stages = static_cast<int>(Code(c, choices.stages, 1));
-  if (has_choice(choices.mode)) input.copy_mode = static_cast<CopyMode>(c[choices.mode]);
+  if (has(choices.mode)) input.copy_mode = static_cast<CopyMode>(c[choices.mode]);
 }
 
 void NestDecompositions::ReadInput(const TuningParameters& p, int b, Configuration& c) const {
   const InputChoices& choices = inputs_[b];
-  if (!has_choice(choices.copy)) return;
+  if (!has(choices.copy)) return;
   const InputParameters& input = p.inputs[b];
   const NestShape shape(e_, p_.model, p);
   bool is_shared = false, is_private = false;
@@ -339,9 +332,9 @@ void NestDecompositions::ReadInput(const TuningParameters& p, int b, Configurati
   c[choices.copy] =
       is_shared ? (is_private ? kSharedAndPrivate : kShared) : (is_private ? kPrivate : kNoCopy);
   c[choices.padding] = is_shared ? input.padding : 0;
-  if (has_choice(choices.width)) c[choices.width] = is_shared ? input.copy_width : 1;
+  if (has(choices.width)) c[choices.width] = is_shared ? input.copy_width : 1;
   c[choices.stages] = is_shared ? input.copy_stages : 1;
-  if (has_choice(choices.mode)) {
+  if (has(choices.mode)) {
     c[choices.mode] =
         static_cast<int64_t>(is_shared ? input.copy_mode : CopyMode::kThroughRegisters);
   }
@@ -359,7 +352,7 @@ Configuration NestDecompositions::Read(const TuningParameters& p) const {
   for (int l = 0; l < layers_; ++l) {
     orders_[l].Read(OrderOfLayer(p.phase, l), HasParts(p, l), c);
   }
-  if (compiler_ >= 0) c[compiler_] = static_cast<int64_t>(p.compiler);
+  ReadChoices(p, c);
   if (is_explicit()) {
     ReadExplicit(p, c);
   } else {
@@ -376,22 +369,6 @@ void NestDecompositions::ReadExplicit(const TuningParameters& p, Configuration& 
   ReadAssignment(p, c);
   ReadLanes(p, c);
   for (int b = 0; b < std::ssize(inputs_); ++b) ReadInput(p, b, c);
-  if (scan_ >= 0) {
-    const auto scan = std::find(scans_.begin(), scans_.end(), p.scan);
-    c[scan_] = scan == scans_.end() ? 0 : scan - scans_.begin();
-  }
-  if (has_choice(resident_)) c[resident_] = p.resident_blocks;
-  if (early_ >= 0) c[early_] = static_cast<int64_t>(p.early_launches);
-  if (keyed_ >= 0) {
-    const auto keyed = std::find(by_key_.begin(), by_key_.end(), p.keyed);
-    c[keyed_] = keyed == by_key_.end() ? 0 : keyed - by_key_.begin();
-  }
-  c[unroll_] = p.unroll;
-  if (combine_blocks_ >= 0) {
-    const bool adds = p.combine_blocks == CombineBlocks::kAtomics;
-    c[combine_blocks_] =
-        static_cast<int64_t>(adds ? CombineBlocks::kAtomics : CombineBlocks::kPartials);
-  }
 }
 
 }  // namespace mdh

@@ -44,7 +44,7 @@ void NestDecompositions::AddLimits() {
   LimitThreads();
   LimitRegisters();
   for (int b = 0; b < std::ssize(inputs_); ++b) {
-    if (!has_choice(inputs_[b].copy)) continue;
+    if (!has(inputs_[b].copy)) continue;
     LimitCopies(b);
     LimitPrivateCopies(b);
   }
@@ -222,8 +222,7 @@ void NestDecompositions::LimitThreads() {
 // Results of a thread, in registers or shared memory, together with its threads.
 void NestDecompositions::LimitRegisters() {
   const BlockLimits& limits = p_.device.blocks;
-  const int64_t per_thread =
-      limits.registers_per_thread > 0 ? limits.registers_per_thread : kMaxPrivateWords;
+  const int64_t per_thread = MostPrivateWords(limits);
   const auto words = static_cast<double>(ResultWords());
   const double most =
       std::min(static_cast<double>(per_thread) / words, UnrolledPoints() / UnrolledReductions());
@@ -257,7 +256,7 @@ void NestDecompositions::LimitRegisters() {
   }
   Formula is_private = false;
   for (const InputChoices& input : inputs_) {
-    if (!has_choice(input.copy)) continue;
+    if (!has(input.copy)) continue;
     is_private = is_private || builder_.At(input.copy) >= kPrivate;
     builder_.Require("results or copies in shared memory", !is_shared ||
                                                                builder_.At(input.copy) == kNoCopy ||
@@ -270,7 +269,7 @@ void NestDecompositions::LimitRegisters() {
   const int64_t of_blocks = FloorLog(of_block / static_cast<double>(RoundUp(per_thread, 8)), 1);
   builder_.Require("registers of a block", If(is_private, threads.total() <= of_blocks - bits,
                                               in_block(of_block / words, bits)));
-  if (!has_choice(resident_)) return;
+  if (!has_choice("resident")) return;
   builder_.Require("registers of resident blocks",
                    threads.total() <= FloorLog(of_block / kFewestRegisters, 1) - bits);
 }

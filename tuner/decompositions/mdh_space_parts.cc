@@ -8,19 +8,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/decomposition/device_compilers.h"
 
 namespace mdh {
 
 // ---- Parameters and constraints ----
-
-std::vector<int64_t> CompilerValues(const DeviceDescription& device) {
-  std::vector<int64_t> values;
-  for (const Compiler compiler : CompilersOf(device)) {
-    values.push_back(static_cast<int64_t>(compiler));
-  }
-  return values;
-}
 
 int SpaceBuilder::Add(std::string name, std::vector<int64_t> values) {
   Result<Range> range = Range::Integers(std::move(values));

@@ -8,7 +8,6 @@
 
 #include "absl/types/span.h"
 #include "core/decomposition/tuning_parameters.h"
-#include "core/device/device_description.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {
@@ -29,9 +28,6 @@ class SpaceBuilder {
   std::vector<TuningParameter> parameters_;
   std::vector<Constraint> constraints_;
 };
-
-// The C compilers that the device has (CompilersOf), as values of a parameter.
-std::vector<int64_t> CompilerValues(const DeviceDescription& device);
 
 // Smallest e with value <= 2^(e / steps), as a formula; 0 for values below 1. Expects value <=
 // largest.

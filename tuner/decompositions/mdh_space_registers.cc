@@ -12,7 +12,7 @@
 namespace mdh {
 
 RegisterDecompositions::RegisterDecompositions(MdhProblem given)
-    : MdhSpaceKind(std::move(given)),
+    : MdhSpaceKind(std::move(given), Lowering::kRegisterTiles),
       p_(problem_),
       e_(problem_.expression),
       innermost_(InnermostMemoryLayer(problem_.model)),
@@ -22,21 +22,19 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
       orders_(innermost_ + 1) {
   if (lanes_layer_ < 0) lanes_layer_ = -1;
   AddLanes();
-  AddChains();
+  AddChoice("chains");
   AddStores();
   for (int b = 0; b < std::ssize(e_.inputs()); ++b) AddStaging(b);
   for (const int d : turn_) AddDimension(d);
   AddLimits();
-  accumulate_ = builder_.Add(
-      "accumulate", e_.has_reduction() ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1});
+  AddChoice("accumulate");
   LimitStores();
-  prefetch_ = builder_.Add(
-      "prefetch", e_.has_reduction() ? std::vector<int64_t>{0, 2, 8, 32} : std::vector<int64_t>{0});
+  AddChoice("prefetch");
   AddRemainder();
-  compiler_ = builder_.Add("compiler", CompilerValues(p_.device));
+  AddOtherChoices();
 }
 
-// ---- Lanes and chains ----
+// ---- Lanes ----
 
 // Whether neighbours along d are neighbours in a buffer; of few dimensions, any may be.
 bool RegisterDecompositions::IsAlongRows(int d) const {
@@ -95,12 +93,6 @@ void RegisterDecompositions::AddLanes() {
   }
 }
 
-void RegisterDecompositions::AddChains() {
-  const bool possible = p_.numerics == NumericsPolicy::kReassociate && e_.has_reduction() &&
-                        e_.reduction().identity();
-  chains_ = builder_.Add("chains", possible ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0});
-}
-
 // ---- Stores ----
 
 // Along which dimensions neighbours are neighbours in all outputs.
@@ -110,33 +102,29 @@ bool RegisterDecompositions::IsAlongOutputs(int d) const {
   });
 }
 
-// Only outputs that caches do not keep anyway are worth to go past them.
+// Where lanes can be neighbours in all outputs.
 void RegisterDecompositions::AddStores() {
-  int64_t bytes = 0;
-  for (const Buffer& buffer : e_.outputs()) bytes += buffer.size_bytes();
-  std::vector<int64_t> ways = {0};
-  if (bytes > p_.device.l2_bytes && !e_.has_prefix_sum()) {
-    for (int d = 0; d < p_.rank() && ways.size() == 1; ++d) {
-      if (has_lanes_[d] && !p_.is_reduced(d) && IsAlongOutputs(d)) ways.push_back(1);
-    }
+  bool may_stream = false;
+  for (int d = 0; d < p_.rank(); ++d) {
+    may_stream = may_stream || (has_lanes_[d] && !p_.is_reduced(d) && IsAlongOutputs(d));
   }
-  stores_ = builder_.Add("stores", std::move(ways));
-  if (builder_.Largest(stores_) == 0) return;
+  AddChoice("stores", [&](int64_t streams) { return streams == 0 || may_stream; });
+  if (builder_.Largest(choice("stores")) == 0) return;
+  const Formula is_cached = ChoiceCode("stores") == 0;
   for (int d = 0; d < p_.rank(); ++d) {
     if (!has_lanes_[d] || (!p_.is_reduced(d) && IsAlongOutputs(d))) continue;
     builder_.Require(absl::StrCat("streamed neighbours are along outputs, not ", p_.name(d)),
-                     builder_.At(stores_) == 0 || builder_.At(vector_dimension_) != d);
+                     is_cached || builder_.At(vector_dimension_) != d);
   }
-  builder_.Require("vectors are streamed",
-                   builder_.At(stores_) == 0 || builder_.At(vector_dimension_) != -1);
+  builder_.Require("vectors are streamed", is_cached || builder_.At(vector_dimension_) != -1);
 }
 
 // Results that are combined in memory are read again.
 void RegisterDecompositions::LimitStores() {
-  if (builder_.Largest(stores_) == 0 || !e_.has_reduction()) return;
-  const Formula is_cached = builder_.At(stores_) == 0;
+  if (builder_.Largest(choice("stores")) == 0 || !e_.has_reduction()) return;
+  const Formula is_cached = ChoiceCode("stores") == 0;
   builder_.Require("streamed results accumulate in registers",
-                   is_cached || builder_.At(accumulate_) == 1);
+                   is_cached || ChoiceCode("accumulate") == 1);
   for (int d = 0; d < p_.rank(); ++d) {
     if (!p_.is_reduced(d) || p_.size(d) == 1) continue;
     const Formula whole = dimensions_.at(d).outer(LevelOf(innermost_)) >= p_.size(d);
@@ -148,7 +136,7 @@ void RegisterDecompositions::LimitStores() {
 
 // Whole vectors are a way of their own only where a dimension with lanes is no multiple of them.
 void RegisterDecompositions::AddRemainder() {
-  std::vector<int64_t> ways = {static_cast<int64_t>(Remainder::kVariants)};
+  constexpr auto kVectors = static_cast<int64_t>(Remainder::kVectors);
   Formula has_narrow = false;
   bool may_overlap = false;
   for (int d = 0; d < p_.rank(); ++d) {
@@ -159,13 +147,13 @@ void RegisterDecompositions::AddRemainder() {
                                 Formula(p_.size(d)) % builder_.At(lanes_) != 0);
   }
   const bool may_be_narrow = lane_counts_.size() > 1 && may_overlap;
-  if (may_be_narrow) ways.push_back(static_cast<int64_t>(Remainder::kVectors));
-  if (may_overlap) ways.push_back(static_cast<int64_t>(Remainder::kOverlap));
-  remainder_ = builder_.Add("remainder", std::move(ways));
+  AddChoice("remainder", [&](int64_t way) {
+    return way == kVectors ? may_be_narrow
+                           : may_overlap || way == static_cast<int64_t>(Remainder::kVariants);
+  });
   if (!may_be_narrow) return;
-  builder_.Require(
-      "whole vectors instead of narrower ones",
-      builder_.At(remainder_) != static_cast<int64_t>(Remainder::kVectors) || has_narrow);
+  builder_.Require("whole vectors instead of narrower ones",
+                   ChoiceCode("remainder") != kVectors || has_narrow);
 }
 
 // ---- Packed copies ----

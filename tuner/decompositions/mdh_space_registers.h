@@ -30,7 +30,6 @@ class RegisterDecompositions : public MdhSpaceKind {
 
   // ---- Parameters (mdh_space_registers.cc) ----
   void AddLanes();
-  void AddChains();
   void AddStores();
   void LimitStores();
   void AddRemainder();
@@ -70,7 +69,7 @@ class RegisterDecompositions : public MdhSpaceKind {
   const bool has_registers_;
   const std::vector<int> turn_;
 
-  int vector_dimension_, lanes_, chains_, stores_, accumulate_, prefetch_, remainder_, compiler_;
+  int vector_dimension_, lanes_;
   std::vector<int64_t> lane_counts_;
   std::vector<Formula> lanes_of_;
   std::vector<bool> has_lanes_;

@@ -36,13 +36,7 @@ TuningParameters RegisterDecompositions::Decode(absl::Span<const int64_t> c) con
                         .layout = staging.layout.Permutation(c),
                         .strip_dimension = static_cast<int>(c[staging.strip])});
   }
-  p.accumulate_in = static_cast<AccumulateIn>(c[accumulate_]);
-  p.independent_accumulators = c[chains_] == 1;
-  p.streams_results = c[stores_] == 1;
-  p.prefetch = static_cast<int>(c[prefetch_]);
-  p.remainder = static_cast<Remainder>(c[remainder_]);
-  p.threads = ThreadsOf(c);
-  p.compiler = static_cast<Compiler>(c[compiler_]);
+  DecodeChoices(c, &p);
   return p;
 }
 
@@ -72,13 +66,8 @@ Configuration RegisterDecompositions::Read(const TuningParameters& p) const {
     const bool is_copied = input.stage_layer != InputParameters::kInPlace;
     if (is_copied) staging_[b].layout.Read(input.layout, c);
   }
-  c[accumulate_] = static_cast<int64_t>(p.accumulate_in);
-  c[chains_] = p.independent_accumulators ? 1 : 0;
-  c[stores_] = p.streams_results ? 1 : 0;
-  c[prefetch_] = p.prefetch;
-  c[remainder_] = static_cast<int64_t>(p.remainder);
+  ReadChoices(p, c);
   ReadThreads(p, c);
-  c[compiler_] = static_cast<int64_t>(p.compiler);
   return c;
 }
 

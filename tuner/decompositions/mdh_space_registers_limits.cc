@@ -40,8 +40,8 @@ void RegisterDecompositions::AddLimits() {
     const Formula tile = RegisterTile(d), pieces = Pieces(tile, d);
     if (!p_.is_reduced(d)) {
       registers.Multiply(pieces, most_pieces);
-    } else if (builder_.Largest(chains_) == 1) {
-      registers.Multiply(If(builder_.At(chains_) == 1, pieces, 1), most_pieces);
+    } else if (builder_.Largest(choice("chains")) == 1) {
+      registers.Multiply(If(ChoiceCode("chains") == 1, pieces, 1), most_pieces);
     }
     if (p_.size(d) > 1) {
       operations.Multiply(pieces + Pieces(Formula(p_.size(d)) % tile, d), 2 * most_pieces);
@@ -106,9 +106,7 @@ Formula RegisterDecompositions::RegistersOfVector() const {
 
 void RegisterDecompositions::LimitCopies(int b) {
   const Buffer& buffer = e_.inputs()[b];
-  const double cache = static_cast<double>(p_.device.l2_bytes) +
-                       static_cast<double>(p_.device.l3_bytes) / std::max(1, p_.device.cores);
-  const double bytes = std::max(4 * cache, 64.0 * 1024) / static_cast<double>(e_.inputs().size());
+  const double bytes = MostStagedBytes(p_.device) / static_cast<double>(e_.inputs().size());
   const double elements = bytes / (2.0 * static_cast<double>(buffer.type.size_bytes()));
   const Range& stages = builder_.parameters()[staging_[b].layer].range;
   for (uint32_t n = 0; n < stages.size(); ++n) {

@@ -28,12 +28,7 @@ DesignSearch::DesignSearch(const Expression& expression, const SystemModel& mode
       device_(device),
       costs_(expression, device),
       moves_(expression, device,
-             {.async_copies = true,
-              .resident_blocks = true,
-              .cooperation = true,
-              .early_launches = true,
-              .lane_tiles = true,
-              .thirds = true}),
+             {.async_copies = true, .choices = true, .lane_tiles = true, .thirds = true}),
       ranked_(
           BlockCandidates(expression, model, device,
                           {.count = kRanked, .evaluations = kEvaluations, .async_copies = true})) {}

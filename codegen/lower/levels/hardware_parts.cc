@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 
@@ -14,12 +15,35 @@ class HardwareParts {
       : context_(context), needs_thread_(needs_thread) {}
 
   Block Run() {
-    for (int axis = 0; axis < 3; ++axis) DecodeAxis(HardwareIndex::Kind::kBlock, axis);
+    DeclareBlocks();
     context_.low_level().parameters().lanes.empty() ? DeclareThreads() : DeclareLanes();
     return std::move(block_);
   }
 
  private:
+  // With TuningParameters::swizzle, the blocks of some rows of the grid are numbered anew, column
+  // by column.
+  void DeclareBlocks() {
+    constexpr auto kBlock = HardwareIndex::Kind::kBlock;
+    const std::array<int64_t, 3> grid = context_.shape().Grid();
+    const int64_t rows = std::gcd(int64_t{context_.low_level().parameters().swizzle}, grid[1]);
+    if (rows == 1 || grid[0] == 1) {
+      for (int axis = 0; axis < 3; ++axis) DecodeAxis(kBlock, axis);
+      return;
+    }
+    const std::string x = context_.names().Unique("block_x"),
+                      y = context_.names().Unique("block_y");
+    block_.push_back({HardwareIndex{x, kBlock, 0}});
+    block_.push_back({HardwareIndex{y, kBlock, 1}});
+    const std::string number = context_.names().Unique("block_of_rows");
+    block_.push_back(
+        {DeclareIndex{number, Index::Variable(y) % rows * grid[0] + Index::Variable(x)}});
+    Decode(PlacesAlong(kBlock, 0), Index::Variable(number) / rows);
+    Decode(PlacesAlong(kBlock, 1),
+           Index::Variable(y) / rows * rows + Index::Variable(number) % rows);
+    DecodeAxis(kBlock, 2);
+  }
+
   void DeclareThreads() {
     const std::array<int64_t, 3> extents = context_.shape().Block();
     Index thread(0);
@@ -83,6 +107,16 @@ class HardwareParts {
     return places;
   }
 
+  // Declares the part numbers of these places, of which `rest` is all.
+  void Decode(const std::vector<int>& places, Index rest) {
+    for (size_t k = 0; k < places.size(); ++k) {
+      const int64_t parts = context_.level(places[k]).parts;
+      const bool is_last = k + 1 == places.size();
+      block_.push_back({DeclareIndex{context_.variable(places[k]), is_last ? rest : rest % parts}});
+      rest = rest / parts;
+    }
+  }
+
   // Declares the part numbers of one axis, and gives its name, which is empty if it has one part.
   std::string DecodeAxis(HardwareIndex::Kind kind, int axis) {
     const std::vector<int> places = PlacesAlong(kind, axis);
@@ -94,13 +128,7 @@ class HardwareParts {
     const std::string name = context_.names().Unique(
         absl::StrCat(kind == HardwareIndex::Kind::kBlock ? "block_" : "thread_", AxisName(axis)));
     block_.push_back({HardwareIndex{name, kind, axis}});
-    Index rest = Index::Variable(name);
-    for (size_t k = 0; k < places.size(); ++k) {
-      const int64_t parts = context_.level(places[k]).parts;
-      const bool is_last = k + 1 == places.size();
-      block_.push_back({DeclareIndex{context_.variable(places[k]), is_last ? rest : rest % parts}});
-      rest = rest / parts;
-    }
+    Decode(places, Index::Variable(name));
     return name;
   }
 

@@ -169,6 +169,33 @@ TEST(BlockSourceTest, TilesOfLanes) {
   EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{4, 4, 1}, {8, 16, 1}}));
 }
 
+// The grid is as before; blocks are numbered within rows of it.
+TEST(BlockSourceTest, BlocksRunThroughSeveralRowsOfTheGrid) {
+  const Expression matmul = MatMul(256, 256, 200);
+  const auto swizzled = [&](const std::string& text) {
+    return Generate(matmul, kPipelines + text);
+  };
+  const Result<Kernel> kernel = swizzled("; swizzle=2");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{4, 4, 1}, {8, 16, 1}}));
+  EXPECT_THAT(kernel->source,
+              HasSubstr("  const int block_x = blockIdx.x;\n"
+                        "  const int block_y = blockIdx.y;\n"
+                        "  const int block_of_rows = (block_y & 1) * 4 + block_x;\n"
+                        "  const int i_blk = block_of_rows >> 1;\n"
+                        "  const int j_blk = (block_y >> 1) * 2 + (block_of_rows & 1);\n"));
+  // All of them, which no other ones follow; and none that divides the grid but one.
+  EXPECT_THAT(swizzled("; swizzle=16")->source, HasSubstr("block_of_rows & 3"));
+  EXPECT_THAT(swizzled("; swizzle=3")->source, Not(HasSubstr("block_of_rows")));
+  const auto error = [](const Result<Kernel>& result) { return result.status().message(); };
+  EXPECT_EQ(error(swizzled("; swizzle=0")), "tuning parameters: swizzle: 0 is not in 1..64");
+  EXPECT_EQ(error(Generate(MatMul(64, 100, 512), std::string(kClusters) + "; swizzle=2",
+                           *DescribeCudaArchitecture(90))),
+            "tuning parameters: swizzle=2: blocks of a cluster are neighbours");
+  EXPECT_EQ(error(Generate(MatMul(64, 256, 200), kPipelines + std::string("; swizzle=2"))),
+            "tuning parameters: swizzle=2: blocks are in one row");
+}
+
 // Blocks of a cluster along x, which is the reduction's axis alone.
 TEST(BlockSourceTest, ClustersOfBlocks) {
   const Result<Kernel> kernel =

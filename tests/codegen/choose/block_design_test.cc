@@ -483,13 +483,12 @@ TEST(BlockMovesTest, ChangeHowManyBlocksAreResidentIfAskedFor) {
   one.resident_blocks = 1;
   two.resident_blocks = 2;
   three.resident_blocks = 3;
-  const BlockMoves moves(matmul, Gpu(), {.resident_blocks = true});
+  const BlockMoves moves(matmul, Gpu(), {.choices = true});
   EXPECT_THAT(moves.Neighbours(two), AllOf(Contains(one), Contains(three), Not(Contains(none))));
   EXPECT_THAT(moves.Neighbours(none), Contains(one));
   EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(none), Not(Contains(one)));
   const DeviceDescription opencl = GpuUnder(DeviceKind::kOpenCl);
-  EXPECT_THAT(BlockMoves(matmul, opencl, {.resident_blocks = true}).Neighbours(none),
-              Not(Contains(one)));
+  EXPECT_THAT(BlockMoves(matmul, opencl, {.choices = true}).Neighbours(none), Not(Contains(one)));
 }
 
 TEST(BlockMovesTest, GoToThreeTimesAPowerOfTwoThreadsAndBackIfAskedFor) {
@@ -517,7 +516,7 @@ TEST(BlockMovesTest, ChangeHowBlocksCombine) {
             "i 1x16x4 j 2x8x4 k 8/2x8 A chunk B chunk lanes j unrolled 1 last block");
   EXPECT_EQ(ToString(matmul, cluster),
             "i 1x16x4 j 2x8x4 k 8/2x8 A chunk B chunk lanes j unrolled 1 cluster");
-  const BlockMoves moves(matmul, Gpu(), {.cooperation = true});
+  const BlockMoves moves(matmul, Gpu(), {.choices = true});
   EXPECT_THAT(moves.Neighbours(partials),
               AllOf(Contains(atomics), Contains(last), Contains(cluster)));
   EXPECT_THAT(moves.Neighbours(cluster), AllOf(Contains(atomics), Contains(partials)));
@@ -533,7 +532,7 @@ TEST(BlockMovesTest, ChangeWhichLaunchesBeginEarlyIfAskedFor) {
   BlockDesign stages = Tiled(), calls = Tiled(), none = Tiled();
   calls.early_launches = EarlyLaunches::kCalls;
   none.early_launches = EarlyLaunches::kNone;
-  const BlockMoves moves(matmul, Gpu(), {.early_launches = true});
+  const BlockMoves moves(matmul, Gpu(), {.choices = true});
   // There is one stage: nothing is beside it in its own call.
   EXPECT_THAT(moves.Neighbours(stages), AllOf(Contains(calls), Not(Contains(none))));
   for (BlockDesign* design : {&stages, &calls, &none}) design->cuts[2].blocks = 4;
@@ -541,7 +540,7 @@ TEST(BlockMovesTest, ChangeWhichLaunchesBeginEarlyIfAskedFor) {
   EXPECT_THAT(moves.Neighbours(none), AllOf(Contains(calls), Contains(stages)));
   EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(stages), Not(Contains(calls)));
   const DeviceDescription opencl = GpuUnder(DeviceKind::kOpenCl);
-  EXPECT_THAT(BlockMoves(matmul, opencl, {.early_launches = true}).Neighbours(stages),
+  EXPECT_THAT(BlockMoves(matmul, opencl, {.choices = true}).Neighbours(stages),
               Not(Contains(calls)));
 }
 

@@ -29,24 +29,23 @@ TEST_F(BlockCombinationTest, BlocksCombineByAtomicsWhatCanBeAdded) {
   const std::string matmul = AlongK("CUDA", false, "0,0,0|0,0,0|0,0,0|2,2,2|2,2,2");
   EXPECT_EQ(ErrorOf(Atomics(matmul)), "no error");
   EXPECT_EQ(ErrorOf(Atomics(kParameters)),
-            "blocks that combine by atomics: reduced dimensions have 1 part whose results meet in "
+            "combine=atomics: reduced dimensions have 1 part whose results meet in "
             "DM, more than 1 are needed");
   EXPECT_EQ(ErrorOf(Atomics(matmul + "; scalar_order=1,0,2|0,1,2|0,1,2|0,1,2|0,1,2")),
-            "blocks that combine by atomics: phases are set apart");
+            "combine=atomics: phases are set apart");
   for (const std::string type : {"fp32", "fp64", "int32", "uint32", "int64", "uint64"}) {
     expression_ = RowsOf(type, type, "+");
     EXPECT_EQ(ErrorOf(Atomics(Rows("CUDA"))), "no error") << type;
   }
   expression_ = RowsOf("fp32", "fp32", "max");
-  EXPECT_EQ(ErrorOf(Atomics(Rows("CUDA"))),
-            "blocks that combine by atomics: result s is combined by max, not +");
+  EXPECT_EQ(ErrorOf(Atomics(Rows("CUDA"))), "combine=atomics: result s is combined by max, not +");
   expression_ = RowsOf("fp32", "fp16", "+");
   EXPECT_EQ(ErrorOf(Atomics(Rows("CUDA"))),
-            "blocks that combine by atomics: result s is combined as fp32 and stored as fp16");
+            "combine=atomics: result s is combined as fp32 and stored as fp16");
   for (const std::string type : {"fp16", "bf16", "int16", "uint8"}) {
     expression_ = RowsOf(type, type, "+");
     EXPECT_EQ(ErrorOf(Atomics(Rows("CUDA"))),
-              absl::StrCat("blocks that combine by atomics: result s is of type ", type,
+              absl::StrCat("combine=atomics: result s is of type ", type,
                            ", which is not added atomically"));
   }
 }
@@ -55,7 +54,7 @@ TEST_F(BlockCombinationTest, BlocksCombineByAtomicsOnlyWhereTheOrderIsFreeAndThe
   expression_ = RowsOf("fp32", "fp32", "+");
   device_ = DeviceFor(OpenClModel());
   EXPECT_EQ(ErrorOf(Atomics(Rows("OpenCL"))),
-            "blocks that combine by atomics: the device does not add atomically");
+            "combine=atomics: the device does not add atomically");
   device_ = DeviceFor(CudaModel());
   for (const std::string policy : {"exact", "tree"}) {
     EXPECT_EQ(AtomicsObstacle(expression_, device_, *ParseNumericsPolicy(policy)),
@@ -66,13 +65,13 @@ TEST_F(BlockCombinationTest, BlocksCombineByAtomicsOnlyWhereTheOrderIsFreeAndThe
       "inp_view<fp32>( x: (i,j) -> (i,j) ) where f(a) -> s { s = a }");
   EXPECT_EQ(ErrorOf(Atomics("model=CUDA; parts=1,4|1,1|8,16|1,1|1,1; order=0,1|0,1|0,1|0,1|0,1; "
                             "inputs=in_place:0,1:-1")),
-            "blocks that combine by atomics: no dimension is reduced");
+            "combine=atomics: no dimension is reduced");
   expression_ = *ParseExpression(
       "sums := out_view<fp32>( y: (i,j) -> (i) ) o md_hom<64,8>( f, (ps(+), +) ) o "
       "inp_view<fp32>( x: (i,j) -> (i,j) ) where f(a) -> s { s = a }");
   EXPECT_EQ(ErrorOf(Atomics("model=CUDA; parts=4,2|1,1|16,4|1,1|1,1; order=0,1|0,1|0,1|0,1|0,1; "
                             "inputs=in_place:0,1:-1")),
-            "blocks that combine by atomics: there are prefix sums");
+            "combine=atomics: there are prefix sums");
 }
 
 std::string Cooperating(const std::string& text, const std::string& how) {
@@ -84,8 +83,7 @@ TEST_F(BlockCombinationTest, BlocksCombineTheirResultsThemselves) {
   const std::string matmul = AlongK("CUDA", false, "0,0,0|0,0,0|0,0,0|2,2,2|2,2,2");
   for (const std::string how : {"last_block", "cluster"}) {
     device_ = *DescribeCudaArchitecture(90);
-    const std::string name = how == "cluster" ? "blocks that combine in clusters: "
-                                              : "blocks that combine in the last one: ";
+    const std::string name = absl::StrCat("combine=", how, ": ");
     expression_ = product;
     EXPECT_EQ(ErrorOf(Cooperating(kParameters, how)),
               name +
@@ -124,7 +122,7 @@ TEST_F(BlockCombinationTest, BlocksCombineTheirResultsThemselves) {
 }
 
 TEST_F(BlockCombinationTest, ClustersHaveFewBlocksAndAxesOfTheirOwn) {
-  const std::string name = "blocks that combine in clusters: ";
+  const std::string name = "combine=cluster: ";
   device_ = *DescribeCudaArchitecture(90);
   expression_ = RowsOf("fp32", "fp32", "+");
   const auto rows = [&](const std::string& parts, const std::string& assigned) {

@@ -179,11 +179,10 @@ TEST_F(LimitsTest, CodeLevel) {
   EXPECT_EQ(Error([](auto& p) { p.independent_accumulators = true; }),
             "chains=independent is for register tiles");
   EXPECT_EQ(Error([](auto& p) { p.streams_results = true; }),
-            "stores=streaming and prefetch need register tiles");
-  EXPECT_EQ(Error([](auto& p) { p.prefetch = 4; }),
-            "stores=streaming and prefetch need register tiles");
+            "stores=streaming is for register tiles");
+  EXPECT_EQ(Error([](auto& p) { p.prefetch = 4; }), "prefetch=4 is for register tiles");
   EXPECT_EQ(Error([](auto& p) { p.remainder = Remainder::kVectors; }),
-            "remainder=vectors and remainder=overlap need register tiles");
+            "remainder=vectors is for register tiles");
   EXPECT_EQ(ErrorOf("model=CUDA; parts=1,1,1|1,1,40|1,1,1|1,1,1|64,48,1; "
                     "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
                     "inputs=in_place:0,1:-1|in_place:0,1:-1"),
@@ -254,11 +253,11 @@ TEST_F(LimitsTest, Scans) {
   EXPECT_EQ(ScanError(opencl, "512:8:8"),
             prefix + "scan: bytes of shared memory of a block: 137216 > 49152");
   EXPECT_EQ(ScanError(cuda, "256:4:4; numerics=exact", "", "fp32", "4096|1|1|1|1"),
-            prefix + "scan combines values in another order than numerics=exact says");
+            prefix + "scan: numerics=exact fixes the order in which values combine");
   EXPECT_EQ(ScanError(cuda, "256:4:4",
                       "; recompose_order=0|0|0|0|0; "
                       "recompose_assign=(3,1)|(2,1)|(1,1)|(4,1)|(5,1)"),
-            prefix + "scan needs phases that are fused");
+            prefix + "scan: phases are set apart");
 }
 
 // What is wrong with tables of keys for elements of one type and results of another.
@@ -318,12 +317,12 @@ TEST_F(LimitsTest, TablesOfKeysNeedAtomics) {
   EXPECT_EQ(KeyedError(opencl, "64:1:1:1:1", "int32", "uint8"), "no error");
   const std::string exact = "; results=0,0|2,2|2,2|2,2|2,2; numerics=exact";
   EXPECT_EQ(KeyedError(cuda, "64:1:1:1:1", "fp32", "int32", exact),
-            prefix + "keyed combines values in another order than numerics=exact says");
+            prefix + "keyed: numerics=exact fixes the order in which values combine");
   EXPECT_EQ(KeyedError(cuda, "64:1:1:1:1", "int32", "int32", exact), "no error");
   EXPECT_EQ(KeyedError(cuda, "64:1:1:1:1", "int32", "int32",
                        "; recompose_order=0,1|0,1|0,1|0,1|0,1; recompose_assign="
                        "(3,1)(1,2)|(2,1)(2,2)|(1,1)(3,2)|(4,1)(4,2)|(5,1)(5,2)"),
-            prefix + "keyed needs phases that are fused");
+            prefix + "keyed: phases are set apart");
 }
 
 TEST_F(LimitsTest, TablesOfKeysCombineWhatTheyStore) {
@@ -440,7 +439,7 @@ TEST_F(LimitsTest, ResidentBlocks) {
   device_ = DeviceFor(OpenClModel());
   parameters_.system_model = "OpenCL";
   EXPECT_EQ(error(1),
-            "resident=1: compilers for devices of kind OpenCL cannot be told how many blocks are "
+            "resident=1: compilers for the device cannot be told how many blocks are "
             "resident");
 }
 

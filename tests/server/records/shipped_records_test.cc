@@ -51,6 +51,17 @@ std::vector<v1::TuningRecord> ShippedRecords() {
   return records;
 }
 
+TEST(ShippedRecordsTest, TheirParametersReadBackToTheLetter) {
+  int texts = 0;
+  for (const v1::TuningRecord& record : ShippedRecords()) {
+    const Result<TuningParameters> parameters = ParseTuningParameters(record.parameters());
+    ASSERT_TRUE(parameters.ok()) << record.name() << ": " << parameters.status();
+    EXPECT_EQ(ToText(*parameters), record.parameters()) << record.name();
+    ++texts;
+  }
+  EXPECT_GT(texts, 40);
+}
+
 TEST(ShippedRecordsTest, NoneForCudaIsGivenUp) {
   const Result<Nvrtc> nvrtc = Nvrtc::Load(Nvrtc::ToolkitFolders(""));
   if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();

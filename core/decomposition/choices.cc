@@ -1,0 +1,427 @@
+#include "core/decomposition/choices.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <type_traits>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/device_compilers.h"
+#include "core/decomposition/keyed_form.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/decomposition/validate.h"
+
+namespace mdh {
+namespace {
+
+// ---- Members of TuningParameters as values ----
+
+template <auto kMember>
+ChoiceValue GetNumber(const TuningParameters& p) {
+  return {static_cast<int64_t>(p.*kMember)};
+}
+template <auto kMember>
+void SetNumber(absl::Span<const int64_t> value, TuningParameters* p) {
+  p->*kMember = static_cast<std::remove_reference_t<decltype(p->*kMember)>>(value[0]);
+}
+template <auto kMember>
+int64_t GetOfBlocks(const BlockChoices& choices) {
+  return static_cast<int64_t>(choices.*kMember);
+}
+template <auto kMember>
+void SetOfBlocks(int64_t value, BlockChoices* choices) {
+  choices->*kMember = static_cast<std::remove_reference_t<decltype(choices->*kMember)>>(value);
+}
+
+// The row of one word or number; of BlockChoices' too, if it is one of them.
+template <auto kMember>
+constexpr Choice Number(Choice row) {
+  row.get = GetNumber<kMember>;
+  row.set = SetNumber<kMember>;
+  if constexpr (std::is_invocable_v<decltype(kMember), BlockChoices&>) {
+    row.get_of_blocks = GetOfBlocks<kMember>;
+    row.set_of_blocks = SetOfBlocks<kMember>;
+  }
+  return row;
+}
+
+ChoiceValue GetScan(const TuningParameters& p) {
+  return {p.scan.threads, p.scan.rounds, p.scan.run};
+}
+void SetScan(absl::Span<const int64_t> v, TuningParameters* p) {
+  p->scan = {static_cast<int>(v[0]), static_cast<int>(v[1]), static_cast<int>(v[2])};
+}
+
+ChoiceValue GetKeyed(const TuningParameters& p) {
+  return {p.keyed.threads, p.keyed.rounds, p.keyed.run, p.keyed.tiles, p.keyed.copies};
+}
+void SetKeyed(absl::Span<const int64_t> v, TuningParameters* p) {
+  p->keyed = {static_cast<int>(v[0]), static_cast<int>(v[1]), static_cast<int>(v[2]),
+              static_cast<int>(v[3]), static_cast<int>(v[4])};
+}
+
+ChoiceValue GetLanes(const TuningParameters& p) { return {p.lanes.begin(), p.lanes.end()}; }
+void SetLanes(absl::Span<const int64_t> v, TuningParameters* p) {
+  p->lanes.assign(v.begin(), v.end());
+}
+
+// ---- Obstacles ----
+
+std::string ChainsObstacle(const ChoiceTarget& t, const TuningParameters& p) {
+  if (!t.expression.has_reduction()) return "";
+  if (p.numerics != NumericsPolicy::kReassociate) {
+    return absl::StrCat("numerics=", Name(p.numerics), " fixes the order of values");
+  }
+  return t.expression.reduction().identity() ? "" : "they need an operator with an identity";
+}
+
+std::string CombineLack(const DeviceDescription& device, absl::Span<const int64_t> value) {
+  switch (static_cast<CombineBlocks>(value[0])) {
+    case CombineBlocks::kPartials:
+      return "";
+    case CombineBlocks::kAtomics:
+      return HasAtomicAdd(device, ScalarType::kFloat32) ? ""
+                                                        : "the device does not add atomically";
+    case CombineBlocks::kLastBlock:
+      return device.features.last_block
+                 ? ""
+                 : "the last block does not see what others have written on this device";
+    case CombineBlocks::kCluster:
+      return device.features.clusters ? ""
+                                      : "the device has no clusters of blocks (CUDA's have them "
+                                        "from compute capability 9.0 on)";
+  }
+  return "";
+}
+
+std::string CombineObstacle(const ChoiceTarget& t, const TuningParameters& p) {
+  return p.combine_blocks == CombineBlocks::kAtomics
+             ? AtomicsObstacle(t.expression, t.device, p.numerics)
+             : CooperationObstacle(t.expression, t.device, p.numerics, p.combine_blocks);
+}
+
+std::string ResidentLack(const DeviceDescription& device, absl::Span<const int64_t>) {
+  return HasResidentBlocks(device)
+             ? ""
+             : "compilers for the device cannot be told how many blocks are resident";
+}
+
+std::string EarlyLack(const DeviceDescription& device, absl::Span<const int64_t>) {
+  return HasEarlyLaunches(device) ? "" : "launches on the device never begin early";
+}
+
+std::string SwizzleObstacle(const ChoiceTarget& t, const TuningParameters& p) {
+  if (p.combine_blocks == CombineBlocks::kCluster) return "blocks of a cluster are neighbours";
+  int axes = 0;  // with several blocks
+  for (int d = 0; !p.tile.empty() && d < std::ssize(p.tile[0]) && d < t.expression.rank(); ++d) {
+    axes += p.tile[0][d] < t.expression.dimensions()[d].size ? 1 : 0;
+  }
+  const bool are_in_a_row = p.scan.threads > 0 || p.keyed.threads > 0 || axes < 2;
+  return are_in_a_row && !p.tile.empty() ? "blocks are in one row" : "";
+}
+
+// ---- What spaces offer ----
+
+bool HasReduction(const ChoiceTarget& t) { return t.expression.has_reduction(); }
+
+// Only outputs that caches do not keep anyway are worth to go past them.
+bool HasLongOutputs(const ChoiceTarget& t) {
+  int64_t bytes = 0;
+  for (const Buffer& buffer : t.expression.outputs()) bytes += buffer.size_bytes();
+  return bytes > t.device.l2_bytes && !t.expression.has_prefix_sum();
+}
+
+// Not on CPUs, whose compilers unroll themselves.
+std::vector<ChoiceValue> OfferUnrolled(const ChoiceTarget& t) {
+  if (t.lowering != Lowering::kBlocks) return {};
+  std::vector<ChoiceValue> values;
+  for (const int points : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096}) {
+    values.push_back({points});
+  }
+  return values;
+}
+
+std::vector<ChoiceValue> OfferCompilers(const ChoiceTarget& t) {
+  std::vector<ChoiceValue> values;
+  for (const Compiler compiler : CompilersOf(t.device)) {
+    values.push_back({static_cast<int64_t>(compiler)});
+  }
+  return values;
+}
+
+std::vector<ChoiceValue> OfferScans(const ChoiceTarget& t) {
+  std::vector<ChoiceValue> values;
+  if (!t.expression.has_prefix_sum()) return values;
+  values.push_back(GetScan({}));
+  for (const int threads : {128, 256, 512, 1024}) {
+    for (const int rounds : {1, 2, 4, 8}) {
+      for (const int run : {1, 2, 4, 8}) values.push_back({threads, rounds, run});
+    }
+  }
+  return values;
+}
+
+// With and without vectors.
+std::vector<ChoiceValue> OfferKeyed(const ChoiceTarget& t) {
+  constexpr int kMostTiles = 1024;  // of a part
+  std::vector<ChoiceValue> values;
+  const Result<KeyedForm> form = FindKeyedForm(t.expression);
+  if (!form.ok()) return values;
+  values.push_back(GetKeyed({}));
+  std::vector<int> runs = {1};
+  if (RunOfVectors(t.expression) > 1) runs.push_back(RunOfVectors(t.expression));
+  const auto add = [&](const KeyedParameters& k) {
+    // More tiles than there are change nothing.
+    const KeyedCut cut = CutByKey(t.expression, *form, k);
+    if (k.tiles > 1 && cut.tile * k.tiles / 2 >= cut.elements) return;
+    values.push_back({k.threads, k.rounds, k.run, k.tiles, k.copies});
+  };
+  for (const int threads : {32, 128, 256, 512, 1024}) {
+    for (const int rounds : {1, 2, 4}) {
+      for (const int run : runs) {
+        for (int tiles = 1; tiles <= kMostTiles; tiles *= 2) {
+          for (const int copies : {1, 2, 4, 8}) add({threads, rounds, run, tiles, copies});
+        }
+      }
+    }
+  }
+  return values;
+}
+
+constexpr int64_t kFlags[] = {0, 1}, kFirstTwo[] = {1, 2}, kFirstThree[] = {1, 2, 3};
+constexpr int64_t kPrefetched[] = {0, 2, 8, 32};
+constexpr int64_t kResident[] = {0, 2, 4};
+constexpr int64_t kCombinations[] = {1, 2, 3, 4};
+constexpr int64_t kResidentSteps[] = {0, 1, 2, 3, 4, 6, 8};
+constexpr int64_t kEarlySteps[] = {2, 1, 3};
+constexpr int64_t kSwizzles[] = {1, 2, 4, 8, 16};
+
+// ---- The table ----
+
+constexpr uint8_t kTiles = static_cast<uint8_t>(Lowering::kRegisterTiles);
+constexpr uint8_t kBlocks = static_cast<uint8_t>(Lowering::kBlocks);
+constexpr uint8_t kLevels = kBlocks | static_cast<uint8_t>(Lowering::kCacheLevels);
+constexpr uint8_t kCaches = kTiles | static_cast<uint8_t>(Lowering::kCacheLevels);
+
+constexpr Choice kChoices[] = {
+    Number<&TuningParameters::accumulate_in>({.key = "accumulate",
+                                              .words = {"registers", "output"},
+                                              .is_always_printed = true,
+                                              .lowerings = kTiles,
+                                              .is_ignored_elsewhere = true,
+                                              .offered = kFirstTwo,
+                                              .may_pay = HasReduction}),
+    Number<&TuningParameters::independent_accumulators>({.key = "chains",
+                                                         .words = {"one", "independent"},
+                                                         .first_word = 0,
+                                                         .is_always_printed = true,
+                                                         .lowerings = kTiles,
+                                                         .own_obstacle = ChainsObstacle,
+                                                         .offered = kFlags,
+                                                         .may_pay = HasReduction}),
+    Number<&TuningParameters::compiler>({.key = "compiler",
+                                         .words = {"gcc", "clang"},
+                                         .is_always_printed = true,
+                                         .lowerings = kCaches,
+                                         .is_ignored_elsewhere = true,
+                                         .offered_for = OfferCompilers}),
+    Number<&TuningParameters::streams_results>({.key = "stores",
+                                                .words = {"cached", "streaming"},
+                                                .first_word = 0,
+                                                .lowerings = kTiles,
+                                                .offered = kFlags,
+                                                .may_pay = HasLongOutputs}),
+    Number<&TuningParameters::prefetch>({.key = "prefetch",
+                                         .high = kMaxPrefetch,
+                                         .lowerings = kTiles,
+                                         .offered = kPrefetched,
+                                         .may_pay = HasReduction}),
+    Number<&TuningParameters::remainder>({.key = "remainder",
+                                          .words = {"variants", "vectors", "overlap"},
+                                          .lowerings = kTiles,
+                                          .offered = kFirstThree}),
+    Number<&BlockChoices::combine_blocks>(
+        {.key = "combine",
+         .words = {"partials", "atomics", "last_block", "cluster"},
+         .lowerings = kBlocks,
+         .needs_fused_phases = true,
+         .lack = CombineLack,
+         .own_obstacle = CombineObstacle,
+         // That blocks combine their results themselves is for designs: whether they can depends on
+         // too much at once.
+         .offered = kFirstTwo,
+         .steps = kCombinations}),
+    {.key = "scan",
+     .separator = ':',
+     .form = "THREADS:ROUNDS:RUN",
+     .get = GetScan,
+     .set = SetScan,
+     .lowerings = kBlocks,
+     .needs_fused_phases = true,
+     .own_obstacle = ScanObstacle,
+     .offered_for = OfferScans},
+    Number<&BlockChoices::resident_blocks>({.key = "resident",
+                                            .high = kMaxResidentBlocks,
+                                            .lowerings = kBlocks,
+                                            .lack = ResidentLack,
+                                            .offered = kResident,
+                                            .steps = kResidentSteps}),
+    // Validate has the constraints of these on the nest; spaces, which axes threads run along.
+    {.key = "lanes",
+     .separator = 'x',
+     .get = GetLanes,
+     .set = SetLanes,
+     .lowerings = kBlocks,
+     .needs_fused_phases = true},
+    {.key = "keyed",
+     .separator = ':',
+     .form = "THREADS:ROUNDS:RUN:TILES:COPIES",
+     .get = GetKeyed,
+     .set = SetKeyed,
+     .lowerings = kBlocks,
+     .needs_fused_phases = true,
+     .own_obstacle = KeyedObstacle,
+     .offered_for = OfferKeyed},
+    Number<&BlockChoices::early_launches>({.key = "early",
+                                           .words = {"stages", "calls", "none"},
+                                           .lowerings = kBlocks,
+                                           .lack = EarlyLack,
+                                           .offered = kFirstThree,
+                                           .steps = kEarlySteps}),
+    // Spaces offer numbers of threads by the device's cores.
+    Number<&TuningParameters::threads>({.key = "threads", .lowerings = kCaches}),
+    Number<&TuningParameters::unroll>({.key = "unroll",
+                                       .low = 1,
+                                       .high = kMaxUnroll,
+                                       .lowerings = kLevels,
+                                       .is_ignored_elsewhere = true,
+                                       .offered_for = OfferUnrolled}),
+    // For designs: spaces have no room for one more choice.
+    Number<&BlockChoices::swizzle>({.key = "swizzle",
+                                    .low = 1,
+                                    .high = 64,
+                                    .lowerings = kBlocks,
+                                    .needs_fused_phases = true,
+                                    .own_obstacle = SwizzleObstacle,
+                                    .steps = kSwizzles}),
+};
+
+const TuningParameters& Defaults() {
+  static const auto* const defaults = new TuningParameters();
+  return *defaults;
+}
+
+absl::string_view NameOfLowerings(uint8_t lowerings) {
+  return lowerings == kTiles    ? "register tiles"
+         : lowerings == kBlocks ? "devices with blocks of threads"
+         : lowerings == kCaches ? "targets with caches"
+                                : "configurations level by level";
+}
+
+}  // namespace
+
+Lowering LoweringOf(const SystemModel& model, const TuningParameters& parameters) {
+  if (model.memory == MemoryKind::kExplicit) return Lowering::kBlocks;
+  return UsesRegisterTiles(model, parameters) ? Lowering::kRegisterTiles : Lowering::kCacheLevels;
+}
+
+bool Choice::is_default(const TuningParameters& parameters) const {
+  return get(parameters) == get(Defaults());
+}
+
+std::string Choice::Text(absl::Span<const int64_t> value) const {
+  if (has_words()) return std::string(words[value[0] - first_word]);
+  return absl::StrJoin(value, absl::string_view(&separator, 1));
+}
+
+std::string Choice::About(const TuningParameters& p) const {
+  return form.empty() ? absl::StrCat(key, "=", Text(get(p))) : std::string(key);
+}
+
+Result<ChoiceValue> Choice::Parse(absl::string_view text) const {
+  if (has_words()) {
+    std::string expected;
+    for (size_t n = 0; n < words.size() && !words[n].empty(); ++n) {
+      if (text == words[n]) return ChoiceValue{first_word + static_cast<int64_t>(n)};
+      const bool is_last = n + 1 == words.size() || words[n + 1].empty();
+      absl::StrAppend(&expected, n == 0 ? "" : is_last ? " or " : ", ", "'", words[n], "'");
+    }
+    return InvalidParameters(key, " is '", text, "', expected ", expected);
+  }
+  ChoiceValue value;
+  const std::vector<absl::string_view> items = !has_several() ? std::vector<absl::string_view>{text}
+                                               : text.empty() ? std::vector<absl::string_view>()
+                                                              : absl::StrSplit(text, separator);
+  if (!form.empty() && std::ssize(items) != std::count(form.begin(), form.end(), separator) + 1) {
+    return InvalidParameters(key, " '", text, "' is not ", form);
+  }
+  for (const absl::string_view item : items) {
+    int number;
+    if (!absl::SimpleAtoi(item, &number)) {
+      return InvalidParameters(key, ": '", item, "' is no integer",
+                               is_number() ? absl::StrCat(", expected one in ", Limits()) : "");
+    }
+    value.push_back(number);
+  }
+  return value;
+}
+
+std::string Choice::Limits() const {
+  return absl::StrCat(low, "..", high == INT_MAX ? "" : absl::StrCat(high));
+}
+
+std::string Choice::Obstacle(const ChoiceTarget& target, const TuningParameters& parameters) const {
+  const ChoiceValue value = get(parameters);
+  if (is_number() && (value[0] < low || value[0] > high)) {
+    return absl::StrCat(key, ": ", value[0], " is not in ", Limits());
+  }
+  if (value == get(Defaults())) return "";
+  if ((lowerings & static_cast<uint8_t>(target.lowering)) == 0) {
+    if (is_ignored_elsewhere) return "";
+    return absl::StrCat(About(parameters), " is for ", NameOfLowerings(lowerings));
+  }
+  std::string why;
+  if (needs_fused_phases && !HasFusedPhases(parameters)) why = "phases are set apart";
+  if (why.empty() && lack != nullptr) why = lack(target.device, value);
+  if (why.empty() && own_obstacle != nullptr) why = own_obstacle(target, parameters);
+  return why.empty() ? "" : absl::StrCat(About(parameters), ": ", why);
+}
+
+std::vector<ChoiceValue> Choice::Offers(const ChoiceTarget& target, NumericsPolicy numerics) const {
+  std::vector<ChoiceValue> possible;
+  if ((lowerings & static_cast<uint8_t>(target.lowering)) == 0) return possible;
+  TuningParameters p;
+  p.numerics = numerics;
+  std::vector<ChoiceValue> values;
+  for (const int64_t value : offered) values.push_back({value});
+  if (offered_for != nullptr) values = offered_for(target);
+  const bool pays = may_pay == nullptr || may_pay(target);
+  for (ChoiceValue& value : values) {
+    set(value, &p);
+    if (!pays && !is_default(p)) continue;
+    if (Obstacle(target, p).empty()) possible.push_back(std::move(value));
+  }
+  return possible;
+}
+
+absl::Span<const Choice> Choices() { return kChoices; }
+
+const Choice& ChoiceOf(absl::string_view key) {
+  const auto* const row = std::find_if(std::begin(kChoices), std::end(kChoices),
+                                       [&](const Choice& choice) { return choice.key == key; });
+  if (row == std::end(kChoices)) std::abort();  // a bug of the caller
+  return *row;
+}
+
+void LeaveOutWhatDeviceLacks(const DeviceDescription& device, TuningParameters* parameters) {
+  for (const Choice& choice : kChoices) {
+    if (choice.lack == nullptr || choice.is_default(*parameters)) continue;
+    if (choice.lack(device, choice.get(*parameters)).empty()) continue;
+    choice.set(choice.get(Defaults()), parameters);
+  }
+}
+
+}  // namespace mdh

@@ -81,7 +81,7 @@ struct PlannedResult {
 
 ScalarType RandomCombinedType(Rng& rng, const RandomExpressionOptions& options, ScalarType stored) {
   if (!options.result_types || stored == ScalarType::kBool || Below(rng, 6) != 0) return stored;
-  if (IsHalf(stored) && Below(rng, 2) == 0) return ScalarType::kFloat32;
+  if (IsStorageOnly(stored) && Below(rng, 2) == 0) return ScalarType::kFloat32;
   const ScalarType type = RandomScalarType(rng, options);
   return type == ScalarType::kBool ? stored : type;
 }

@@ -30,11 +30,7 @@ ElementType RandomElementType(Rng& rng, const RandomExpressionOptions& options) 
   return *ElementType::Record(std::move(fields));
 }
 
-double LargestExact(ScalarType type) {
-  if (type == ScalarType::kFloat16) return 1 << 11;
-  if (type == ScalarType::kBfloat16) return 1 << 8;
-  return 1 << 24;
-}
+double LargestExact(ScalarType type) { return std::min(2 / Epsilon(type), double{1 << 24}); }
 
 ScalarValue NumberOf(ScalarType type, int64_t value) {
   return IsFloatingPoint(type) ? ScalarValue::Real(type, static_cast<double>(value))

@@ -25,7 +25,7 @@ struct ScalarCase {
 inline std::vector<ScalarCase> ScalarCases(ScalarType type) {
   std::vector<ScalarCase> cases;
   for (const ScalarOpInfo& info : AllScalarOps()) {
-    if (IsHalf(type)) break;
+    if (IsStorageOnly(type)) break;
     std::vector<ScalarType> operands(info.operands, type);
     if (info.op == ScalarOp::kSelect) operands[0] = ScalarType::kBool;
     const Result<ScalarType> result = ResultType(info.op, operands);
@@ -33,9 +33,10 @@ inline std::vector<ScalarCase> ScalarCases(ScalarType type) {
     cases.push_back({info.op, *result, absl::StrCat(info.name, " of ", Name(type))});
   }
   for (const ScalarTypeInfo& to : AllScalarTypes()) {
-    const bool halves = IsHalf(to.type) || IsHalf(type);
+    const bool halves = IsStorageOnly(to.type) || IsStorageOnly(type);
     const bool reals = to.type == ScalarType::kFloat32 || type == ScalarType::kFloat32;
-    if (to.type == type || (halves && !reals) || (IsHalf(to.type) && IsHalf(type))) continue;
+    if (to.type == type || (halves && !reals) || (IsStorageOnly(to.type) && IsStorageOnly(type)))
+      continue;
     cases.push_back({ScalarOp::kCast, to.type, absl::StrCat(Name(type), " to ", Name(to.type))});
   }
   return cases;
@@ -46,7 +47,7 @@ inline std::vector<ScalarCase> ScalarCases(ScalarType type) {
 inline std::vector<ScalarValue> InterestingValues(ScalarType type) {
   std::vector<ScalarValue> values;
   if (type == ScalarType::kBool) return {ScalarValue::Bool(false), ScalarValue::Bool(true)};
-  if (IsHalf(type)) {
+  if (IsStorageOnly(type)) {
     for (int bits = 0; bits < 65536; ++bits) {
       const uint16_t stored = static_cast<uint16_t>(bits);
       values.push_back(ScalarValue::Load(type, &stored));

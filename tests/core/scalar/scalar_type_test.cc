@@ -65,7 +65,7 @@ TEST(ScalarValueTest, StoredBytesLoadAsTheSameValue) {
   for (const ScalarTypeInfo& info : AllScalarTypes()) {
     for (int64_t number : {0, 1, -1, 100, -100}) {
       const ScalarValue value =
-          info.is_floating_point ? ScalarValue::Real(info.type, static_cast<double>(number))
+          IsFloatingPoint(info.type) ? ScalarValue::Real(info.type, static_cast<double>(number))
           : info.type == ScalarType::kBool ? ScalarValue::Bool(number > 0)
                                            : ScalarValue::Integer(info.type, number);
       std::array<unsigned char, 9> bytes;

@@ -12,19 +12,6 @@
 namespace mdh {
 namespace {
 
-double Epsilon(ScalarType type) {
-  switch (type) {
-    case ScalarType::kFloat16:
-      return 0x1p-10;
-    case ScalarType::kBfloat16:
-      return 0x1p-7;
-    case ScalarType::kFloat32:
-      return static_cast<double>(std::numeric_limits<float>::epsilon());
-    default:
-      return std::numeric_limits<double>::epsilon();
-  }
-}
-
 ElementContent ContentOf(const ReferenceBuffer& reference, int64_t element) {
   return reference.contents.empty() ? ElementContent::kResult
                                     : reference.contents[static_cast<size_t>(element)];

@@ -27,6 +27,15 @@ enum class ScalarType : uint8_t {
   kFloat64 = 11,
   kFloat16 = 12,   // IEEE 754 binary16
   kBfloat16 = 13,  // the upper half of an fp32
+  // The 8-bit floating-point types of the Open Compute Project (OFP8), which PyTorch, JAX and
+  // ml_dtypes call float8_e4m3fn and float8_e5m2. Of OCP's two modes of conversion these have the
+  // saturating one: what is too large becomes the largest number, 448 or 57344, as infinities do in
+  // kFloat8E4m3, which has none; an overflow in data that was scaled to use the range is no reason
+  // to lose the whole result, and so do the conversions of CUDA (__NV_SATFINITE). Unlike OCP's
+  // mode, infinities stay what they are in kFloat8E5m2: converting the type's own values changes
+  // nothing. PyTorch's conversions do not saturate: to nan and to infinity.
+  kFloat8E4m3 = 14,
+  kFloat8E5m2 = 15,
 };
 
 // Of binary floating-point numbers: a sign, a biased exponent, a fraction. Exponent 0 is for zero
@@ -67,6 +76,22 @@ inline constexpr ScalarTypeInfo kScalarTypes[] = {
     {ScalarType::kFloat64, "fp64", "f64", "double", 8, true, ScalarType::kFloat64, {11, 52}},
     {ScalarType::kFloat16, "fp16", "h16", "_Float16", 2, true, ScalarType::kFloat32, {5, 10}},
     {ScalarType::kBfloat16, "bf16", "bh16", "__bf16", 2, true, ScalarType::kFloat32, {8, 7}},
+    {ScalarType::kFloat8E4m3,
+     "fp8e4m3",
+     "e4m3",
+     "",
+     1,
+     true,
+     ScalarType::kFloat32,
+     {4, 3, /*has_infinities=*/false, /*saturates=*/true}},
+    {ScalarType::kFloat8E5m2,
+     "fp8e5m2",
+     "e5m2",
+     "",
+     1,
+     true,
+     ScalarType::kFloat32,
+     {5, 2, /*has_infinities=*/true, /*saturates=*/true}},
 };
 
 constexpr const ScalarTypeInfo& Info(ScalarType type) {

@@ -150,9 +150,12 @@ fp32 = ScalarType("fp32", 10, "fp", 4, FloatFormat(8, 23), "float32")
 fp64 = ScalarType("fp64", 11, "fp", 8, FloatFormat(11, 52), "float64")
 fp16 = ScalarType("fp16", 12, "fp", 2, FloatFormat(5, 10), "float16")
 bf16 = ScalarType("bf16", 13, "fp", 2, FloatFormat(8, 7), "bfloat16", dlpack=4)
+fp8e4m3 = ScalarType("fp8e4m3", 14, "fp", 1, FloatFormat(4, 3, False), "float8_e4m3fn", dlpack=10)
+fp8e5m2 = ScalarType("fp8e5m2", 15, "fp", 1, FloatFormat(5, 2), "float8_e5m2", dlpack=12)
 
 SCALAR_TYPES: Tuple[ScalarType, ...] = (
     bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, fp32, fp64, fp16, bf16,
+    fp8e4m3, fp8e5m2,
 )
 
 

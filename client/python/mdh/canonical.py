@@ -167,6 +167,8 @@ def _identity(kind: int, type_: int) -> Any:
         return math.inf if type.is_floating_point else (1 << (bits - is_signed)) - 1
     if kind == pb.POINT_WISE_KIND_MAX:
         return -math.inf if type.is_floating_point else -(1 << (bits - 1)) if is_signed else 0
+    if kind in (pb.POINT_WISE_KIND_FMIN, pb.POINT_WISE_KIND_FMAX):
+        return math.nan
     if kind == pb.POINT_WISE_KIND_AND:
         return 1
     return -1 if kind == pb.POINT_WISE_KIND_BIT_AND else 0

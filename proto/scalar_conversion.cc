@@ -1,5 +1,6 @@
 #include "proto/scalar_conversion.h"
 
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +12,7 @@ namespace {
 static_assert(static_cast<int>(ScalarType::kUint8) == v1::SCALAR_TYPE_UINT8);
 static_assert(static_cast<int>(ScalarType::kFloat64) == v1::SCALAR_TYPE_FLOAT64);
 static_assert(static_cast<int>(ScalarType::kBfloat16) == v1::SCALAR_TYPE_BFLOAT16);
-static_assert(static_cast<int>(ScalarType::kBfloat16) == v1::ScalarType_MAX);
+static_assert(std::size(kScalarTypes) == v1::ScalarType_MAX);
 static_assert(static_cast<int>(ScalarOp::kTable) == v1::SCALAR_OP_TABLE);
 static_assert(static_cast<int>(ScalarOp::kCos) == v1::SCALAR_OP_COS);
 static_assert(static_cast<int>(ScalarOp::kExp2) == v1::SCALAR_OP_EXP2);

@@ -81,7 +81,7 @@ struct PlannedResult {
 
 ScalarType RandomCombinedType(Rng& rng, const RandomExpressionOptions& options, ScalarType stored) {
   if (!options.result_types || stored == ScalarType::kBool || Below(rng, 6) != 0) return stored;
-  if (IsHalf(stored) && Below(rng, 2) == 0) return ScalarType::kFloat32;
+  if (IsStorageOnly(stored) && Below(rng, 2) == 0) return ScalarType::kFloat32;
   const ScalarType type = RandomScalarType(rng, options);
   return type == ScalarType::kBool ? stored : type;
 }
@@ -92,7 +92,7 @@ PlannedResult PlanResult(const TypedName& name, ScalarType stored, int64_t point
   double limit = std::numeric_limits<double>::infinity();
   if (IsFloatingPoint(name.type)) limit = LargestExact(name.type);
   if (IsFloatingPoint(stored) && name.type != stored) {
-    limit = std::min<double>(limit, stored == ScalarType::kFloat16 ? 1 << 14 : 1 << 24);
+    limit = std::min({limit, LargestFinite(stored) / 4, double{1 << 24}});
   }
   // A quarter leaves room for the operator's own additions.
   const double if_added = limit / 4 / static_cast<double>(points);
@@ -234,16 +234,8 @@ ScalarValue RandomInputValue(Rng& rng, ScalarType type) {
 
 // The smallest and largest numbers of a type, and one between 0 and the smallest normal one.
 std::vector<double> Limits(ScalarType type) {
-  switch (type) {
-    case ScalarType::kFloat16:
-      return {0x1p-24, 0x1p-14, 0x1.8p-16, 65504};
-    case ScalarType::kBfloat16:
-      return {0x1p-133, 0x1p-126, 0x1.8p-128, 0x1.fep127};
-    case ScalarType::kFloat32:
-      return {0x1p-149, 0x1p-126, 0x1.8p-130, 0x1.fffffep127};
-    default:
-      return {0x1p-1074, 0x1p-1022, 0x1.8p-1030, 0x1.fffffffffffffp1023};
-  }
+  const double normal = SmallestNormal(type);
+  return {normal * Epsilon(type), normal, 0x1.8p-2 * normal, LargestFinite(type)};
 }
 
 ScalarValue SpecialValue(Rng& rng, ScalarType type, bool with_limits) {

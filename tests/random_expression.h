@@ -27,7 +27,7 @@ struct RandomExpressionOptions {
   bool special_values = false;
 
   // What expressions may have besides.
-  bool half_types = true;       // fp16 and bf16
+  bool half_types = true;       // fp16, bf16, fp8e4m3 and fp8e5m2
   bool records = true;          // as inputs and outputs
   bool tables = true;           // in f
   bool indices = true;          // as parameters of f

@@ -39,7 +39,7 @@ double LargestOf(ScalarType type) {
 
 // Of values inside of f, which leaves room for a product.
 double IntermediateBound(ScalarType type) {
-  return IsHalf(type) ? LargestExact(type) / 2 : LargestExact(type) / 16;
+  return IsStorageOnly(type) ? LargestExact(type) / 2 : LargestExact(type) / 16;
 }
 
 // Appends instructions and knows how large the values of each can be.

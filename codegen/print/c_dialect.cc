@@ -34,10 +34,10 @@ std::string NativeVector(const CDialect& dialect, LoopValueType type) {
       type.lanes * bytes > dialect.largest_vector_bytes) {
     return "";
   }
-  if (IsFloatingPoint(type.scalar) && !IsHalf(type.scalar)) {
+  if (IsFloatingPoint(type.scalar) && !IsStorageOnly(type.scalar)) {
     return absl::StrCat(bytes == 4 ? "float" : "double", type.lanes);
   }
-  const bool is_signed = IsSigned(type.scalar) && !IsHalf(type.scalar);
+  const bool is_signed = IsSigned(type.scalar) && !IsStorageOnly(type.scalar);
   const std::array<absl::string_view, 4>& stems =
       is_signed ? dialect.signed_vectors : dialect.unsigned_vectors;
   return absl::StrCat(stems[std::bit_width(static_cast<unsigned>(bytes)) - 1], type.lanes);

@@ -115,9 +115,9 @@ class CPrelude {
   std::string AtomicAddition(ScalarType type, AddressSpace space);  // CDialect::atomic_add_*
   std::string CompareAndSwap(ScalarType type, AddressSpace space, absl::string_view address,
                              absl::string_view expected, absl::string_view value) const;
-  void DefineHalfConversion(const std::string& name, LoopValueType type, LoopValueType operand);
-  void DefineHalfConversionOfVectors(const std::string& name, LoopValueType type,
-                                     LoopValueType operand);
+  void DefineStorageConversion(const std::string& name, LoopValueType type, LoopValueType operand);
+  void DefineStorageConversionOfVectors(const std::string& name, LoopValueType type,
+                                        LoopValueType operand);
   // Bodies of AddProductsFunction, by the types of a and b.
   std::string AddProductsOfBytes(LoopValueType sum, LoopValueType a, std::optional<ScalarType> b);
   std::string AddProductsOfShorts(LoopValueType sum, LoopValueType a, bool has_b);

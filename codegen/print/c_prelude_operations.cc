@@ -278,8 +278,8 @@ bool IsExtreme(ScalarOp op, ScalarType type) {
 }  // namespace
 
 bool CPrelude::CanSelectBy(ScalarOp comparison, LoopValueType compared, LoopValueType selected) {
-  return IsComparison(comparison) && selected.lanes > 1 && !IsHalf(compared.scalar) &&
-         !IsHalf(selected.scalar);
+  return IsComparison(comparison) && selected.lanes > 1 && !IsStorageOnly(compared.scalar) &&
+         !IsStorageOnly(selected.scalar);
 }
 
 std::string CPrelude::SelectByFunction(ScalarOp comparison, LoopValueType compared,
@@ -303,8 +303,8 @@ std::string CPrelude::OperationFunction(ScalarOp op, LoopValueType type, LoopVal
       absl::StrCat("mdh_", Stem(op, type.scalar), "_", ShortName(operand.scalar),
                    operand.lanes > 1 ? absl::StrCat("x", operand.lanes) : std::string());
   if (defined_.contains(name)) return name;
-  if (IsHalf(type.scalar) || IsHalf(operand.scalar)) {
-    DefineHalfConversion(name, type, operand);
+  if (IsStorageOnly(type.scalar) || IsStorageOnly(operand.scalar)) {
+    DefineStorageConversion(name, type, operand);
     return name;
   }
   if (type.lanes == 1) {

@@ -21,7 +21,7 @@ size_t SizeNumber(ScalarType type) {  // 0 .. 3: 1, 2, 4 or 8 bytes
 std::string CType(ScalarType type, const CDialect& dialect) {
   if (type == ScalarType::kFloat32) return "float";
   if (type == ScalarType::kFloat64) return "double";
-  const bool is_signed = IsSigned(type) && !IsHalf(type);
+  const bool is_signed = IsSigned(type) && !IsStorageOnly(type);
   return std::string((is_signed ? dialect.signed_types : dialect.unsigned_types)[SizeNumber(type)]);
 }
 
@@ -34,10 +34,11 @@ std::string CType(LoopValueType type, const CDialect& dialect) {
 std::string CLiteral(const ScalarValue& value, const CDialect& dialect) {
   const ScalarType type = value.type();
   if (type == ScalarType::kBool) return value.as_bool() ? "1" : "0";
-  if (IsHalf(type)) {
-    uint16_t bits;
+  if (IsStorageOnly(type)) {
+    uint32_t bits = 0;
     value.Store(&bits);
-    return absl::Substitute(dialect.unsigned_literals[1], absl::StrFormat("0x%04x", bits));
+    return absl::Substitute(dialect.unsigned_literals[SizeNumber(type)],
+                            absl::StrFormat("0x%0*x", 2 * SizeBytes(type), bits));
   }
   if (IsFloatingPoint(type)) {
     const double x = value.as_double();

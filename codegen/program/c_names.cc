@@ -98,11 +98,12 @@ std::string CIdentifier(const std::string& name) {
       ContainsWord(kReservedSuffixes, absl::string_view(name).substr(underscore + 1));
   bool generated = false;
   for (const absl::string_view stem :
-       {"at",    "total",    "next",      "f32x",  "f64x",   "b8x",  "i8x",  "i16x",
-        "i32x",  "i64x",     "u8x",       "u16x",  "u32x",   "u64x", "h16x", "bh16x",
-        "table", "char",     "uchar",     "short", "ushort", "int",  "uint", "long",
+       {"at", "total", "next", "table", "char", "uchar", "short", "ushort", "int", "uint", "long",
         "ulong", "longlong", "ulonglong", "float", "double", "half"}) {
     generated |= IsNumbered(name, stem);
+  }
+  for (const ScalarTypeInfo& type : AllScalarTypes()) {
+    generated |= IsNumbered(name, absl::StrCat(type.short_name, "x"));
   }
   for (const absl::string_view stem :
        {"load_", "store_", "gather_", "scatter_", "splat_", "tile_", "stage_"}) {
@@ -120,18 +121,10 @@ std::string CIdentifier(const std::string& name) {
 std::string StandardType(ScalarType type) {
   if (type == ScalarType::kFloat32) return "float";
   if (type == ScalarType::kFloat64) return "double";
-  const bool is_signed = IsSigned(type) && !IsHalf(type);
+  const bool is_signed = IsSigned(type) && !IsStorageOnly(type);
   return absl::StrFormat("%sint%d_t", is_signed ? "" : "u", SizeBytes(type) * 8);
 }
 
-std::string ShortName(ScalarType type) {
-  if (type == ScalarType::kFloat16) return "h16";
-  if (type == ScalarType::kBfloat16) return "bh16";
-  const char kind = type == ScalarType::kBool ? 'b'
-                    : IsFloatingPoint(type)   ? 'f'
-                    : IsSigned(type)          ? 'i'
-                                              : 'u';
-  return absl::StrFormat("%c%d", kind, SizeBytes(type) * 8);
-}
+std::string ShortName(ScalarType type) { return std::string(Info(type).short_name); }
 
 }  // namespace mdh

@@ -5,8 +5,8 @@
 namespace mdh {
 
 LoopValue MakeLiteral(const ScalarValue& value) {
-  if (IsHalf(value.type())) {
-    return MakeLiteral(ScalarValue::Real(ScalarType::kFloat32, value.as_double()));
+  if (IsStorageOnly(value.type())) {
+    return MakeLiteral(ScalarValue::Real(Info(value.type()).computed, value.as_double()));
   }
   return std::make_shared<ValueNode>(ValueNode{{value.type(), 1}, Literal{value}});
 }
@@ -97,8 +97,8 @@ LoopValue MakeShuffleUp(LoopValue value, int distance, int width) {
 
 LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index) {
   ScalarType type = table[0].type();
-  if (IsHalf(type)) {
-    type = ScalarType::kFloat32;
+  if (IsStorageOnly(type)) {
+    type = Info(type).computed;
     for (ScalarValue& value : table) value = ScalarValue::Real(type, value.as_double());
   }
   const LoopValueType value_type{type, index->type.lanes};

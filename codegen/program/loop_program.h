@@ -14,7 +14,7 @@
 // shuffles, AddElements, CombineElement and tables of keys exist on targets with blocks only,
 // AddElements, AsyncCopy, DeclareLast, ClusterBarrier and LoadOfBlock on some of them.
 //
-// fp16 and bf16 exist in memory only: values of these types are loaded and
+// fp16 and the like (IsStorageOnly) exist in memory only: values of these types are loaded and
 // stored, and converted from and to fp32; nothing else is computed with them.
 #pragma once
 
@@ -151,7 +151,7 @@ struct ValueNode {
       form;
 };
 
-LoopValue MakeLiteral(const ScalarValue& value);  // of fp16 and bf16: the fp32 of the same value
+LoopValue MakeLiteral(const ScalarValue& value);  // of fp16 and the like: the fp32 of that value
 LoopValue MakeNamed(std::string name, LoopValueType type);
 LoopValue MakeLoad(std::string pointer, Index offset, LoopValueType type, int64_t stride);
 // Operands with fewer lanes than the widest are used in every lane.

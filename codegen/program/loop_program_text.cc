@@ -87,7 +87,7 @@ std::string ValueText(const ValueNode& node) {
                  },
                  [&](const OrderKeys& v) {
                    return absl::StrCat(
-                       IsHalf(node.type.scalar) ? "halves_of_keys" : "keys_of_halves",
+                       IsStorageOnly(node.type.scalar) ? "halves_of_keys" : "keys_of_halves",
                        v.nan_is_least ? "_nan_least(" : "(", ValueText(*v.value), ")");
                  },
                  [](const IndexValue& v) {

@@ -48,22 +48,26 @@ LoopValue EmitOperation(const ScalarInstruction& instruction, std::vector<LoopVa
   const ScalarType type = RegisterType(instruction.type);
   if (instruction.op == ScalarOp::kTable) return MakeTableElement(instruction.table, operands[0]);
   if (instruction.op == ScalarOp::kCast && operands[0]->type.scalar == type) {
-    return IsHalf(instruction.type) ? Rounded(operands[0], instruction.type) : operands[0];
+    return IsStorageOnly(instruction.type) ? Rounded(operands[0], instruction.type) : operands[0];
   }
   LoopValue value = MakeOperation(instruction.op, type, std::move(operands));
-  return IsHalf(instruction.type) && !IsExact(instruction.op)
+  return IsStorageOnly(instruction.type) && !IsExact(instruction.op)
              ? Rounded(std::move(value), instruction.type)
              : value;
 }
 
 }  // namespace
 
-ScalarType RegisterType(ScalarType type) { return IsHalf(type) ? ScalarType::kFloat32 : type; }
+ScalarType RegisterType(ScalarType type) { return Info(type).computed; }
+
+LoopValue AsComputed(LoopValue loaded) {
+  const ScalarType computed = RegisterType(loaded->type.scalar);
+  if (loaded->type.scalar == computed) return loaded;
+  return MakeOperation(ScalarOp::kCast, computed, {std::move(loaded)});
+}
 
 LoopValue LoadValue(std::string pointer, Index offset, LoopValueType stored, int64_t stride) {
-  LoopValue load = MakeLoad(std::move(pointer), std::move(offset), stored, stride);
-  if (!IsHalf(stored.scalar)) return load;
-  return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(load)});
+  return AsComputed(MakeLoad(std::move(pointer), std::move(offset), stored, stride));
 }
 
 LoopValue LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
@@ -82,9 +86,7 @@ LoopValue LoadInsideValue(const Buffer& buffer, const std::string& pointer, int 
   for (size_t x = 0; x < indices.size(); ++x) {
     load.dimensions.push_back({indices[x], lane_steps[x], buffer.extents[x], strides[x] * scale});
   }
-  LoopValue value = std::make_shared<ValueNode>(ValueNode{{at.type, lanes}, std::move(load)});
-  if (!IsHalf(at.type)) return value;
-  return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(value)});
+  return AsComputed(std::make_shared<ValueNode>(ValueNode{{at.type, lanes}, std::move(load)}));
 }
 
 LoopValue StoredValue(LoopValue value, ScalarType stored) {

@@ -29,9 +29,12 @@ void ReserveNamesIn(const Block& block, NameAllocator& names);
 // The value under a name of its own, unless it is a name already.
 LoopValue NamedInBlock(LoopValue value, NameAllocator& names, Block& block);
 
-// The type in which values of `type` are computed with: fp32 for fp16 and bf16, else the type
-// itself.
+// The type in which values of `type` are computed with: fp32 for those that exist in memory only,
+// else the type itself.
 ScalarType RegisterType(ScalarType type);
+
+// A value from memory as one of the type that it is computed with.
+LoopValue AsComputed(LoopValue loaded);
 
 // Elements as values to compute with, and such a value as elements of type `stored`.
 LoopValue LoadValue(std::string pointer, Index offset, LoopValueType stored, int64_t stride);

@@ -20,38 +20,6 @@
 namespace mdh {
 namespace {
 
-absl::string_view CSpelling(ScalarType type) {
-  switch (type) {
-    case ScalarType::kBool:
-      return "_Bool";
-    case ScalarType::kInt8:
-      return "signed char";
-    case ScalarType::kInt16:
-      return "short";
-    case ScalarType::kInt32:
-      return "int";
-    case ScalarType::kInt64:
-      return "long";
-    case ScalarType::kUint8:
-      return "unsigned char";
-    case ScalarType::kUint16:
-      return "unsigned short";
-    case ScalarType::kUint32:
-      return "unsigned";
-    case ScalarType::kUint64:
-      return "unsigned long";
-    case ScalarType::kFloat32:
-      return "float";
-    case ScalarType::kFloat64:
-      return "double";
-    case ScalarType::kFloat16:
-      return "_Float16";
-    case ScalarType::kBfloat16:
-      return "__bf16";
-  }
-  return "";
-}
-
 // Values from outside, divided between macros and variables.
 struct BoundNames {
   std::vector<std::string> definitions;
@@ -74,10 +42,14 @@ Result<BoundNames> Bind(const Bindings& bindings, const Source& source,
       return absl::InvalidArgumentError(absl::StrCat("the value '", value, "' of '", name,
                                                      "' is neither a 64-bit integer nor a type"));
     }
+    if (!is_number && Info(*type).c_name.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("C has no type ", Name(*type), ", the value of '", name, "'"));
+    }
     const auto [first, last] = declared.equal_range(name);
     if (first == last) {
-      bound.definitions.push_back(
-          absl::StrCat(name, "=", is_number ? absl::StrCat(number) : CSpelling(*type)));
+      bound.definitions.push_back(absl::StrCat(
+          name, "=", is_number ? absl::StrCat(number) : std::string(Info(*type).c_name)));
     }
     for (auto variable = first; variable != last; ++variable) {
       if (!is_number || !variable->second.is_integer || variable->second.has_value) {

@@ -30,30 +30,20 @@ bool ToLogical(ScalarOp* op) {
   return *op == ScalarOp::kAnd || *op == ScalarOp::kOr || *op == ScalarOp::kNe;
 }
 
-int MantissaBits(ScalarType type) {
-  switch (type) {
-    case ScalarType::kFloat64:
-      return 53;
-    case ScalarType::kFloat32:
-      return 24;
-    case ScalarType::kFloat16:
-      return 11;
-    default:
-      return 8;
-  }
-}
-
 }  // namespace
 
 bool HoldsAllValues(ScalarType to, ScalarType from) {
   if (to == from || from == ScalarType::kBool) return true;
   if (to == ScalarType::kBool) return false;
+  const FloatFormat& wide = Info(to).format;
   if (IsFloatingPoint(from)) {
-    return to == ScalarType::kFloat64 || (to == ScalarType::kFloat32 && IsHalf(from));
+    const FloatFormat& narrow = Info(from).format;
+    return wide.exponent_bits >= narrow.exponent_bits &&
+           wide.fraction_bits >= narrow.fraction_bits &&
+           (wide.has_infinities || !narrow.has_infinities);
   }
   const int bits = 8 * SizeBytes(from) - (IsSigned(from) ? 1 : 0);
-  if (to == ScalarType::kFloat16) return bits <= 11;
-  if (IsFloatingPoint(to)) return bits <= MantissaBits(to);
+  if (IsFloatingPoint(to)) return bits <= wide.fraction_bits + 1;
   if (IsSigned(from) && !IsSigned(to)) return false;
   return bits <= 8 * SizeBytes(to) - (IsSigned(to) ? 1 : 0);
 }

@@ -13,9 +13,7 @@ namespace {
 constexpr int64_t kMaxStackAccumulators = 4096;
 
 // What a result takes where it is computed with.
-int64_t ResultBytes(const TypedName& result) {
-  return IsHalf(result.type) ? 4 : SizeBytes(result.type);
-}
+int64_t ResultBytes(const TypedName& result) { return SizeBytes(Info(result.type).computed); }
 
 }  // namespace
 

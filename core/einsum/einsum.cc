@@ -154,7 +154,7 @@ ScalarType Wider(ScalarType a, ScalarType b) {
     const int kind = IsFloatingPoint(type) ? 2 : IsInteger(type) ? 1 : 0;
     return kind * 16 + SizeBytes(type);
   };
-  if (a != b && IsHalf(a) && IsHalf(b)) return ScalarType::kFloat32;
+  if (a != b && IsFloatingPoint(a) && rank(a) == rank(b)) return Info(a).computed;
   return rank(a) > rank(b) ? a : b;
 }
 

@@ -22,7 +22,9 @@ namespace mdh {
 //   - subnormal numbers are kept;
 //   - conversions from floating point to integers truncate, saturate, and take NaN to 0;
 //   - conversion to bool is `x != 0`; from bool gives 0 or 1;
-//   - fp16 and bf16 are computed with in fp32 and rounded after every operation;
+//   - types that exist in memory only, as fp16 and bf16, are computed with in fp32 and rounded
+//   after
+//     every operation;
 //   - a table is read at its nearest element: indices are clamped;
 //   - && and || are strict (both sides are evaluated); there are no side effects.
 // Operand types: both operands of a binary operation have the same type. Comparisons give bool.

@@ -334,7 +334,7 @@ ScalarValue Apply(ScalarOp op, ScalarType result_type, absl::Span<const ScalarVa
     return ScalarValue::Bool(IsSigned(type) ? Compare(op, a.as_int64(), b.as_int64())
                                             : Compare(op, a.as_uint64(), b.as_uint64()));
   }
-  if (type == ScalarType::kFloat32 || IsHalf(type)) {
+  if (type == ScalarType::kFloat32 || IsStorageOnly(type)) {
     return ScalarValue::Real(
         type, ApplyReal(op, static_cast<float>(a.as_double()), static_cast<float>(b.as_double())));
   }

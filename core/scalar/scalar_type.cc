@@ -1,33 +1,31 @@
-// The table of scalar types.
 #include "core/scalar/scalar_type.h"
 
-#include <array>
+#include <cmath>
 
 namespace mdh {
 namespace {
 
-constexpr std::array<ScalarTypeInfo, 13> kTypes = {{
-    {ScalarType::kBool, "bool", 1, false, false},
-    {ScalarType::kInt8, "int8", 1, false, true},
-    {ScalarType::kInt16, "int16", 2, false, true},
-    {ScalarType::kInt32, "int32", 4, false, true},
-    {ScalarType::kInt64, "int64", 8, false, true},
-    {ScalarType::kUint8, "uint8", 1, false, false},
-    {ScalarType::kUint16, "uint16", 2, false, false},
-    {ScalarType::kUint32, "uint32", 4, false, false},
-    {ScalarType::kUint64, "uint64", 8, false, false},
-    {ScalarType::kFloat32, "fp32", 4, true, true},
-    {ScalarType::kFloat64, "fp64", 8, true, true},
-    {ScalarType::kFloat16, "fp16", 2, true, true},
-    {ScalarType::kBfloat16, "bf16", 2, true, true},
-}};
+// The number with these bits, of which no exponent is special.
+double Decoded(const FloatFormat& format, uint64_t pattern) {
+  const uint64_t leading = uint64_t{1} << format.fraction_bits;
+  const int exponent = static_cast<int>(pattern >> format.fraction_bits);
+  return std::ldexp(static_cast<double>(leading | (pattern & (leading - 1))),
+                    exponent - ExponentBias(format) - format.fraction_bits);
+}
+
+constexpr bool IsInOrder() {
+  size_t number = 0;
+  for (const ScalarTypeInfo& info : kScalarTypes) {
+    if (static_cast<size_t>(info.type) != ++number) return false;
+  }
+  return true;
+}
+static_assert(IsInOrder());
 
 }  // namespace
 
-const ScalarTypeInfo& Info(ScalarType type) { return kTypes[static_cast<size_t>(type) - 1]; }
-
 std::optional<ScalarType> ScalarTypeFromName(std::string_view name) {
-  for (const ScalarTypeInfo& info : kTypes) {
+  for (const ScalarTypeInfo& info : kScalarTypes) {
     if (info.name == absl::string_view(name.data(), name.size())) return info.type;
   }
   if (name == "half") return ScalarType::kFloat16;
@@ -37,6 +35,15 @@ std::optional<ScalarType> ScalarTypeFromName(std::string_view name) {
   return std::nullopt;
 }
 
-absl::Span<const ScalarTypeInfo> AllScalarTypes() { return kTypes; }
+double Epsilon(ScalarType type) { return std::ldexp(1.0, -Info(type).format.fraction_bits); }
+
+double LargestFinite(ScalarType type) {
+  const FloatFormat& format = Info(type).format;
+  return Decoded(format, FirstSpecialPattern(format) - 1);
+}
+
+double SmallestNormal(ScalarType type) {
+  return std::ldexp(1.0, 1 - ExponentBias(Info(type).format));
+}
 
 }  // namespace mdh

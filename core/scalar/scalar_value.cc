@@ -1,6 +1,7 @@
 // Values of scalar types: wrapping, rounding, bytes and literals.
 #include "core/scalar/scalar_value.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -32,59 +33,79 @@ std::string Shortest(T value) {
   return std::string(buffer.data(), result.ptr);
 }
 
-// IEEE 754 binary16 with round to nearest even, and back.
-uint16_t HalfBits(float value) {
+constexpr uint32_t kInfinity = 0x7f800000;  // bits of an fp32
+constexpr int kFractionBits = 23, kBias = 127;
+
+// Bits of fp32 in a narrower format, rounded to nearest even; and back.
+uint32_t Narrowed(const FloatFormat& format, float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint32_t sign = bits >> 16 & 0x8000;
+  const uint32_t sign = (bits >> 31) << (format.exponent_bits + format.fraction_bits);
   const uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);
-  if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // rounds to infinity
-  if (magnitude < 0x38800000) {  // subnormal: the addition rounds at the last bit that is kept
-    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
+  if (magnitude > kInfinity) return sign | static_cast<uint32_t>(NanPattern(format));
+  if (magnitude == kInfinity && format.has_infinities) {
+    return sign | static_cast<uint32_t>(LargestExponentPattern(format));
   }
-  const uint32_t odd = magnitude >> 13 & 1;
-  return static_cast<uint16_t>(sign | ((magnitude - 0x38000000 + 0xfff + odd) >> 13));
+  const int dropped = kFractionBits - format.fraction_bits;
+  const auto exponents = static_cast<uint32_t>(kBias - ExponentBias(format));
+  uint32_t rounded;
+  if (magnitude >> kFractionBits <= exponents) {
+    // Subnormal: the addition of a number of which the last bit is the last that is kept rounds.
+    const uint32_t unit = (exponents + 1 + static_cast<uint32_t>(dropped)) << kFractionBits;
+    const float sum = std::bit_cast<float>(magnitude) + std::bit_cast<float>(unit);
+    rounded = std::bit_cast<uint32_t>(sum) - unit;
+  } else {
+    const uint32_t odd = magnitude >> dropped & 1;
+    const uint32_t below_half = (uint32_t{1} << (dropped - 1)) - 1;
+    rounded = (magnitude - (exponents << kFractionBits) + below_half + odd) >> dropped;
+  }
+  return sign | std::min(rounded, static_cast<uint32_t>(OverflowPattern(format)));
 }
 
-float FromHalfBits(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
-  const uint32_t magnitude = half & 0x7fff;
-  if (magnitude >= 0x7c00) {
-    return std::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
+float Widened(const FloatFormat& format, uint32_t bits) {
+  const int sign_place = format.exponent_bits + format.fraction_bits;
+  const int dropped = kFractionBits - format.fraction_bits;
+  const uint32_t sign = bits >> sign_place << 31;
+  const uint32_t magnitude = bits & ((uint32_t{1} << sign_place) - 1);
+  if (magnitude >= FirstSpecialPattern(format)) {
+    return std::bit_cast<float>(sign | kInfinity | magnitude << dropped);
   }
-  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
+  const auto scale = static_cast<uint32_t>(2 * kBias - ExponentBias(format)) << kFractionBits;
+  const float scaled = std::bit_cast<float>(magnitude << dropped) * std::bit_cast<float>(scale);
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(scaled));
 }
 
-uint16_t Bfloat16Bits(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>(bits >> 16 | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-float FromBfloat16Bits(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
-
 int64_t Wrap(ScalarType type, int64_t value) {
-  switch (type) {
-    case ScalarType::kInt8:
-      return static_cast<int8_t>(value);
-    case ScalarType::kInt16:
-      return static_cast<int16_t>(value);
-    case ScalarType::kInt32:
-      return static_cast<int32_t>(value);
-    case ScalarType::kUint8:
-      return static_cast<uint8_t>(value);
-    case ScalarType::kUint16:
-      return static_cast<uint16_t>(value);
-    case ScalarType::kUint32:
-      return static_cast<uint32_t>(value);
-    case ScalarType::kBool:
-      return value != 0;
+  if (type == ScalarType::kBool) return value != 0;
+  const int unused = 64 - 8 * SizeBytes(type);
+  const uint64_t shifted = static_cast<uint64_t>(value) << unused;
+  return IsSigned(type) ? static_cast<int64_t>(shifted) >> unused
+                        : static_cast<int64_t>(shifted >> unused);
+}
+
+// Unsigned integers of so many bytes.
+uint64_t LoadBits(int bytes, const void* from) {
+  switch (bytes) {
+    case 1:
+      return LoadAs<uint8_t>(from);
+    case 2:
+      return LoadAs<uint16_t>(from);
+    case 4:
+      return LoadAs<uint32_t>(from);
     default:
-      return value;
+      return LoadAs<uint64_t>(from);
+  }
+}
+
+void StoreBits(int bytes, uint64_t bits, void* to) {
+  switch (bytes) {
+    case 1:
+      return StoreAs(static_cast<uint8_t>(bits), to);
+    case 2:
+      return StoreAs(static_cast<uint16_t>(bits), to);
+    case 4:
+      return StoreAs(static_cast<uint32_t>(bits), to);
+    default:
+      return StoreAs(bits, to);
   }
 }
 
@@ -97,63 +118,44 @@ ScalarValue ScalarValue::Integer(ScalarType type, int64_t value) {
 }
 
 ScalarValue ScalarValue::Real(ScalarType type, double value) {
-  if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();
+  if (std::isnan(value)) return ScalarValue(type, 0, std::numeric_limits<double>::quiet_NaN());
   if (type != ScalarType::kFloat64) value = static_cast<float>(value);
-  if (type == ScalarType::kFloat16) value = FromHalfBits(HalfBits(static_cast<float>(value)));
-  if (type == ScalarType::kBfloat16) {
-    value = FromBfloat16Bits(Bfloat16Bits(static_cast<float>(value)));
+  if (IsStorageOnly(type)) {
+    const FloatFormat& format = Info(type).format;
+    value = Widened(format, Narrowed(format, static_cast<float>(value)));
   }
   return ScalarValue(type, 0, value);
+}
+
+bool ScalarValue::IsTooLarge(ScalarType type, double value) {
+  if (std::isinf(value)) return !Info(type).format.has_infinities;
+  const double largest = LargestFinite(type);
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  // Between the largest numbers of the type.
+  const double step = std::ldexp(Epsilon(type), exponent - 1);
+  return std::nearbyint(std::fabs(value) / step) * step > largest;
 }
 
 ScalarValue ScalarValue::Zero(ScalarType type) { return ScalarValue(type, 0, 0); }
 
 ScalarValue ScalarValue::Load(ScalarType type, const void* from) {
-  switch (type) {
-    case ScalarType::kBool:
-      return Bool(LoadAs<uint8_t>(from) != 0);
-    case ScalarType::kInt8:
-      return Integer(type, LoadAs<int8_t>(from));
-    case ScalarType::kInt16:
-      return Integer(type, LoadAs<int16_t>(from));
-    case ScalarType::kInt32:
-      return Integer(type, LoadAs<int32_t>(from));
-    case ScalarType::kUint8:
-      return Integer(type, LoadAs<uint8_t>(from));
-    case ScalarType::kUint16:
-      return Integer(type, LoadAs<uint16_t>(from));
-    case ScalarType::kUint32:
-      return Integer(type, LoadAs<uint32_t>(from));
-    case ScalarType::kInt64:
-    case ScalarType::kUint64:
-      return Integer(type, LoadAs<int64_t>(from));
-    case ScalarType::kFloat32:
-      return Real(type, LoadAs<float>(from));
-    case ScalarType::kFloat64:
-      return Real(type, LoadAs<double>(from));
-    case ScalarType::kFloat16:
-      return Real(type, FromHalfBits(LoadAs<uint16_t>(from)));
-    case ScalarType::kBfloat16:
-      return Real(type, FromBfloat16Bits(LoadAs<uint16_t>(from)));
+  if (type == ScalarType::kFloat32) return Real(type, LoadAs<float>(from));
+  if (type == ScalarType::kFloat64) return Real(type, LoadAs<double>(from));
+  const uint64_t bits = LoadBits(SizeBytes(type), from);
+  if (IsStorageOnly(type)) {
+    return Real(type, Widened(Info(type).format, static_cast<uint32_t>(bits)));
   }
-  return Zero(type);
+  return Integer(type, static_cast<int64_t>(bits));
 }
 
 void ScalarValue::Store(void* to) const {
   if (type_ == ScalarType::kFloat32) return StoreAs(static_cast<float>(real_), to);
   if (type_ == ScalarType::kFloat64) return StoreAs(real_, to);
-  if (type_ == ScalarType::kFloat16) return StoreAs(HalfBits(static_cast<float>(real_)), to);
-  if (type_ == ScalarType::kBfloat16) return StoreAs(Bfloat16Bits(static_cast<float>(real_)), to);
-  switch (SizeBytes(type_)) {
-    case 1:
-      return StoreAs(static_cast<int8_t>(bits_), to);
-    case 2:
-      return StoreAs(static_cast<int16_t>(bits_), to);
-    case 4:
-      return StoreAs(static_cast<int32_t>(bits_), to);
-    default:
-      return StoreAs(bits_, to);
-  }
+  StoreBits(SizeBytes(type_),
+            IsStorageOnly(type_) ? Narrowed(Info(type_).format, static_cast<float>(real_))
+                                 : static_cast<uint64_t>(bits_),
+            to);
 }
 
 double ScalarValue::as_double() const {

@@ -17,9 +17,13 @@ class ScalarValue {
   static ScalarValue Bool(bool value);
   // Wraps modulo 2^bits of the integer type.
   static ScalarValue Integer(ScalarType type, int64_t value);
-  // Rounds to the floating-point type, to fp16 and bf16 through fp32; every nan becomes the same
-  // nan.
+  // Rounds to the floating-point type, to nearest even, to those narrower than fp32 through fp32.
+  // What is too large becomes infinite, or the type's largest number where its format saturates;
+  // every nan becomes the same nan.
   static ScalarValue Real(ScalarType type, double value);
+  // Whether a number, or an infinity, rounds to something beyond the type's largest number: then it
+  // has no literal.
+  static bool IsTooLarge(ScalarType type, double value);
   static ScalarValue Zero(ScalarType type);
   // Reads SizeBytes(type) bytes in the machine's byte order.
   static ScalarValue Load(ScalarType type, const void* from);

@@ -2,7 +2,6 @@
 #include "core/text/literal_syntax.h"
 
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -36,10 +35,7 @@ std::optional<ScalarValue> RealLiteral(const LiteralSyntax& literal, ScalarType 
     value = type == ScalarType::kFloat64 ? ParseReal<double>(literal.token.text)
                                          : ParseReal<float>(literal.token.text);
   }
-  if (!value.has_value()) return std::nullopt;
-  // Too large for the type.
-  const bool is_infinite = std::isinf(ScalarValue::Real(type, *value).as_double());
-  if (is_infinite && !std::isinf(*value)) return std::nullopt;
+  if (!value.has_value() || ScalarValue::IsTooLarge(type, *value)) return std::nullopt;
   return ScalarValue::Real(type, literal.is_negative ? -*value : *value);
 }
 

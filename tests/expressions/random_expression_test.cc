@@ -25,7 +25,7 @@ std::set<std::string> Features(const Expression& expression) {
   };
   const auto add_type = [&](ScalarType type) {
     features.insert(std::string(Name(type)));
-    add(IsHalf(type), "half_types");
+    add(IsStorageOnly(type), "half_types");
   };
   for (const std::vector<Buffer>* buffers : {&expression.inputs(), &expression.outputs()}) {
     const std::string view = buffers == &expression.inputs() ? "input" : "output";

@@ -75,7 +75,7 @@ std::vector<BufferBytes> Filled(const Expression& e, Fill fill) {
     const bool is_bool = buffer.type.scalar() == ScalarType::kBool;
     const bool is_signed = IsSigned(buffer.type.scalar());
     BufferBytes bytes(static_cast<size_t>(buffer.size_bytes()));
-    if (IsHalf(buffer.type.scalar())) {
+    if (IsStorageOnly(buffer.type.scalar())) {
       for (size_t n = 0; n < bytes.size() / 2; ++n) {
         const uint16_t half = FilledHalf(buffer.type.scalar(), fill, n, bytes.size() / 2, rng);
         std::memcpy(&bytes[2 * n], &half, sizeof half);

@@ -50,24 +50,6 @@ std::vector<std::vector<ElementContent>> ContentsOfOutputs(const Expression& exp
   return all;
 }
 
-namespace {
-
-// From 1 to the next value.
-double UnitOf(ScalarType type) {
-  switch (type) {
-    case ScalarType::kFloat16:
-      return 0x1p-10;
-    case ScalarType::kBfloat16:
-      return 0x1p-7;
-    case ScalarType::kFloat32:
-      return 0x1p-23;
-    default:
-      return 0x1p-52;
-  }
-}
-
-}  // namespace
-
 std::string DifferenceOf(const Buffer& buffer, const std::byte* got, const std::byte* expected,
                          const std::vector<ElementContent>& contents, std::byte poison, int units) {
   const int size = buffer.type.size_bytes();
@@ -85,7 +67,7 @@ std::string DifferenceOf(const Buffer& buffer, const std::byte* got, const std::
       const bool is_real = IsFloatingPoint(field.type);
       if (value == want || (is_real && value.as_double() == want.as_double())) continue;
       if (is_real && std::abs(value.as_double() - want.as_double()) <=
-                         units * UnitOf(field.type) * std::abs(want.as_double())) {
+                         units * Epsilon(field.type) * std::abs(want.as_double())) {
         continue;
       }
       return absl::StrCat(buffer.name, "[", n, "]", field.name.empty() ? "" : ".", field.name,

@@ -81,7 +81,7 @@ TEST_P(SpecialValuesTest, MaximaAndMinima) {
       std::vector<double>(kSize, NAN),
       Row(kSize, {}),
   };
-  for (const char* type : {"fp32", "fp16"}) {
+  for (const char* type : {"fp32", "fp16", "fp8e5m2", "fp8e4m3"}) {
     const Expression expression = *ParseExpression(absl::StrCat(
         "m<T = ", type, "> := out_view<T,T,T,T>( a: (i,k) -> (i), b: (i,k) -> (i), ",
         "c: (i,k) -> (i), d: (i,k) -> (i) ) o md_hom<6,1001>( f, (++, (max, min, fmax, fmin)) ) o ",
@@ -95,7 +95,8 @@ TEST_P(SpecialValuesTest, MaximaAndMinima) {
       const double wanted[] = {max, min, fmax, fmin};
       for (int r = 0; r < 4; ++r) {
         const double got = At(results[r], scalar, row);
-        EXPECT_TRUE(got == wanted[r] || (std::isnan(got) && std::isnan(wanted[r])))
+        const double is = ScalarValue::Real(scalar, wanted[r]).as_double();
+        EXPECT_TRUE(got == is || (std::isnan(got) && std::isnan(is)))
             << type << " row " << row << " result " << r << ": " << got;
       }
     };
@@ -110,7 +111,7 @@ TEST_P(SpecialValuesTest, MaximaAndMinima) {
 
 // In vectors and where they end, of every floating-point type, on values at which functions differ.
 TEST_P(SpecialValuesTest, FunctionsOfEveryType) {
-  for (const char* type : {"fp64", "fp32", "fp16", "bf16"}) {
+  for (const char* type : {"fp64", "fp32", "fp16", "bf16", "fp8e5m2"}) {
     const Expression expression = *ParseExpression(absl::StrCat(
         "m<T = ", type, "> := out_view<T,T,T,T,T,T>( a: (i) -> (i), b: (i) -> (i), c: (i) -> (i), ",
         "d: (i) -> (i), e: (i) -> (i), g: (i) -> (i) ) o md_hom<37>( f, (++) ) o ",

@@ -52,8 +52,8 @@ from .results import (
 from .security import Security
 from .trace import Table, literal, select, table, where
 from .types import (
-    BasicType, Record, Scalar, ScalarType, bf16, bool_, fp16, fp32, fp64, int8, int16, int32,
-    int64, uint8, uint16, uint32, uint64,
+    BasicType, Record, Scalar, ScalarType, bf16, bool_, fp8e4m3, fp8e5m2, fp16, fp32, fp64,
+    int8, int16, int32, int64, uint8, uint16, uint32, uint64,
 )
 from .views import Boundary, Buffer, clamp, constant, inp_view, out_view
 
@@ -68,6 +68,7 @@ __all__ = [
     "cos", "CpuKernel", "CudaDriver", "CudaError", "CudaKernel", "DeadlineExceededError",
     "default_address", "einsum", "erf", "exp", "exp2", "expm1", "Expression", "ExpressionError",
     "FailedPreconditionError", "floor", "fmax", "fmin", "fmod", "fp16", "fp32", "fp64",
+    "fp8e4m3", "fp8e5m2",
     "FunctionResources", "identity", "index", "inp", "inp_view", "int16", "int32", "int64",
     "int8", "InternalError", "Job", "Kernel", "KernelArgument", "KernelFile", "KernelLaunch",
     "literal", "log", "log1p", "log2", "logical_not", "Lookup", "md_hom", "mdh", "MdhError",

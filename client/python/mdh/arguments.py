@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any, List, NoReturn, Sequence, Tuple
 
-from .arrays import INTERFACE_TYPES, ArrayView, view_of
+from .arrays import ArrayView, view_of
 from .errors import ArgumentTypeError, ArgumentValueError, MdhError, here
 from .kernel_file import KernelArgument
-
-_SIZES = {name: int(typestr[1:]) for typestr, name in INTERFACE_TYPES.items()} | {"bf16": 2}
+from .types import TYPE_OF_NAME
 
 
 class Fit:
@@ -31,8 +30,8 @@ class Fit:
         self._record = argument.record
         self.item_bytes = argument.size_bytes // argument.elements if argument.elements else 0
         if argument.type:
-            self.item_bytes = _SIZES.get(argument.type, self.item_bytes)
-        fields = [_SIZES[type_] for _, type_ in argument.record]
+            self.item_bytes = TYPE_OF_NAME[argument.type].size_bytes
+        fields = [TYPE_OF_NAME[type_].size_bytes for _, type_ in argument.record]
         self.alignment_bytes = alignment_bytes or max(fields, default=self.item_bytes or 1)
         # Without extents: one element, or a kernel of an earlier version, which says no shapes.
         self.shape = argument.extents
@@ -40,8 +39,8 @@ class Fit:
         self.strides = tuple(self.item_bytes * stride for stride in (
             argument.strides or _row_major(argument.extents)))
         # As numpy writes the type; empty: what takes the long way.
-        self.typestr = next((("|" if typestr[1:] == "1" else "<") + typestr
-                             for typestr, name in INTERFACE_TYPES.items() if name == argument.type), "")
+        typestr = TYPE_OF_NAME[argument.type].typestr if argument.type else ""
+        self.typestr = typestr and ("|" if self.item_bytes == 1 else "<") + typestr
 
     def wrong_type(self, what: str) -> NoReturn:
         raise ArgumentTypeError(f"{self._entry}: the argument '{self.name}' {what}", here())
@@ -58,8 +57,10 @@ class Fit:
             self.wrong("is an output, but the array is read-only")
 
     def check_type(self, found: str) -> None:
-        """Whether elements of that name are the kernel's."""
-        if found != self.type:
+        """Whether elements of that name are the kernel's, or, where numpy does not have the kernel's
+        type, the unsigned integers that are its bits."""
+        type_ = TYPE_OF_NAME[self.type]
+        if found != self.type and (type_.is_in_numpy or found != f"uint{8 * type_.size_bytes}"):
             self.wrong_type(f"has elements of type {found or 'unknown'}, but the kernel expects {self.type}")
 
     def _check_type(self, view: ArrayView) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
@@ -229,7 +230,7 @@ def argument_of(name: str, type_: str, extents: Sequence[int], strides: Sequence
     elements = math.prod(shape)
     if strides and elements:
         elements = 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides))
-    return KernelArgument(name, type_, elements, elements * _SIZES[type_], is_output, shape,
+    return KernelArgument(name, type_, elements, elements * TYPE_OF_NAME[type_].size_bytes, is_output, shape,
                           tuple(strides))
 
 

@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import ctypes
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Optional, Tuple
 
 from .errors import MdhError, wrong
+from .types import SCALAR_TYPES
 
-# Types of elements by how the interfaces of arrays write them.
-INTERFACE_TYPES = {"b1": "bool", "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "u1": "uint8",
-          "u2": "uint16", "u4": "uint32", "u8": "uint64", "f2": "fp16", "f4": "fp32", "f8": "fp64"}
-# DLDataTypeCode.
-_DLPACK_TYPES = {0: "int", 1: "uint", 2: "fp", 4: "bf", 6: "bool"}  # without the number of bits
+# Names of the types of elements by how the interfaces of arrays write them; by DLDataTypeCode and
+# bits; by what ml_dtypes, whose types numpy's interface knows the size of only, calls them.
+_INTERFACE_TYPES = {t.typestr: t.name for t in SCALAR_TYPES if t.is_in_numpy}
+_DLPACK_TYPES = {(t.dlpack, 8 * t.size_bytes): t.name for t in SCALAR_TYPES}
+_LIBRARY_TYPES = {t.library_name: t.name for t in SCALAR_TYPES if not t.is_in_numpy}
 # DLDeviceType: memory that the CPU reaches, and that a CUDA device does.
 _DLPACK_CPU = (1, 3)
 _DLPACK_CUDA = (2, 13)
@@ -68,9 +69,14 @@ def view_of(array: Any, name: str) -> ArrayView:
                 raise wrong(f"the argument '{name}' is a number of numpy, which has no memory of its "
                             f"own: np.array(...) has")
             view = _of_interface(found, is_on_gpu, array)
-            # bf16 has a name in DLPack only.
-            if view.type or view.fields or not hasattr(array, "__dlpack__"):
+            if view.type or view.fields:
                 return view
+            named = _LIBRARY_TYPES.get(str(getattr(getattr(array, "dtype", None), "name", "")))
+            if named:
+                return replace(view, type=named, described="")
+            if not hasattr(array, "__dlpack__"):
+                return view
+            # bf16 and the like have a name in DLPack only.
             try:
                 other = _of_dlpack(array, name)
             except Exception:  # numpy: types that DLPack does not have either
@@ -107,11 +113,11 @@ def _of_interface(interface: Any, is_on_gpu: bool, owner: Any) -> ArrayView:
 
 
 def _type_of(typestr: str) -> str:
-    return "" if typestr[0] == ">" else INTERFACE_TYPES.get(typestr[1:], "")
+    return "" if typestr[0] == ">" else _INTERFACE_TYPES.get(typestr[1:], "")
 
 
 def _described(typestr: str) -> str:
-    name = INTERFACE_TYPES.get(typestr[1:])
+    name = _INTERFACE_TYPES.get(typestr[1:])
     return f"{name} in big-endian order" if name else f"unknown ({typestr})"
 
 
@@ -192,7 +198,4 @@ def _of_dlpack(array: Any, name: str) -> ArrayView:
 
 
 def _dlpack_type(type_: _DataType) -> str:
-    name = _DLPACK_TYPES.get(type_.code, "")
-    if not name or type_.lanes != 1:
-        return ""
-    return name if name == "bool" else f"{name}{type_.bits}"
+    return _DLPACK_TYPES.get((type_.code, type_.bits), "") if type_.lanes == 1 else ""

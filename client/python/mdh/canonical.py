@@ -5,16 +5,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-import struct
 from typing import Any, Dict, List, Sequence
 
+from .types import TYPE_OF_CODE
 from .v1 import expression_pb2 as pb
-
-_NAMES = {1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8", 7: "uint16",
-          8: "uint32", 9: "uint64", 10: "fp32", 11: "fp64", 12: "fp16", 13: "bf16"}
-_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 2, 8: 4, 9: 8, 10: 4, 11: 8, 12: 2, 13: 2}
-_FLOATING = {10: "<f", 11: "<d", 12: "<e"}
-_BFLOAT16 = 13
 
 # Operations whose operands may change places.
 _COMMUTATIVE = {pb.SCALAR_OP_ADD, pb.SCALAR_OP_MUL, pb.SCALAR_OP_BIT_AND, pb.SCALAR_OP_BIT_OR,
@@ -65,22 +59,21 @@ def _bytes(value: pb.ScalarValue) -> str:
     """The value in memory, filled up to eight bytes, in hexadecimal digits."""
     alternative = value.WhichOneof("value")
     number = getattr(value, alternative) if alternative else 0
-    return _memory(value.type, number).ljust(8, b"\0").hex()
+    return _padded(value.type, number)
 
 
-def _memory(type_: int, number: Any) -> bytes:
-    if type_ == _BFLOAT16:
-        return struct.pack("<f", number)[2:]  # exact: the lower half is zero
-    if type_ in _FLOATING:
-        return struct.pack(_FLOATING[type_], number)
-    size = _SIZES[type_]
-    return (int(number) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+def _name(type_: int) -> str:
+    return TYPE_OF_CODE[type_].name
+
+
+def _padded(type_: int, number: Any) -> str:
+    return TYPE_OF_CODE[type_].memory(number).ljust(8, b"\0").hex()
 
 
 def _buffer(buffer: pb.Buffer, sizes: Sequence[int], results: int = 0) -> str:
     """`results`: of outputs, what every access writes."""
     fields = [field.type for field in buffer.record] or [buffer.type]
-    types = ",".join(_NAMES[field] for field in fields)
+    types = ",".join(_name(field) for field in fields)
     extents = extents_of(buffer, sizes)
     text = ("{" + types + "}" if buffer.record else types) + f"[{_join(extents)}]"
     if buffer.strides and list(buffer.strides) != _row_major(extents):
@@ -145,8 +138,7 @@ def _combine(combine: pb.CombineOperator, result_types: Sequence[int]) -> str:
     else:
         kinds = list(operator.kinds) or [operator.kind] * len(result_types)
         function = _component_wise(kinds, result_types)
-        identity = [_memory(t, _identity(k, t)).ljust(8, b"\0").hex()
-                    for k, t in zip(kinds, result_types)]
+        identity = [_padded(t, _identity(k, t)) for k, t in zip(kinds, result_types)]
     text = ("ps " if kind == "prefix_sum" else "pw ") + _function(function)
     return text + (" identity " + ",".join(identity) if identity else "")
 
@@ -167,15 +159,16 @@ def _component_wise(kinds: Sequence[int], types: Sequence[int]) -> pb.ScalarFunc
 
 
 def _identity(kind: int, type_: int) -> Any:
-    is_floating = type_ in _FLOATING or type_ == _BFLOAT16
-    bits = 8 * _SIZES[type_]
-    is_signed = 2 <= type_ <= 5
+    type = TYPE_OF_CODE[type_]
+    bits, is_signed = 8 * type.size_bytes, type.kind == "int"
     if kind == pb.POINT_WISE_KIND_MUL:
         return 1
     if kind == pb.POINT_WISE_KIND_MIN:
-        return math.inf if is_floating else (1 << (bits - is_signed)) - 1
+        return math.inf if type.is_floating_point else (1 << (bits - is_signed)) - 1
     if kind == pb.POINT_WISE_KIND_MAX:
-        return -math.inf if is_floating else -(1 << (bits - 1)) if is_signed else 0
+        return -math.inf if type.is_floating_point else -(1 << (bits - 1)) if is_signed else 0
+    if kind in (pb.POINT_WISE_KIND_FMIN, pb.POINT_WISE_KIND_FMAX):
+        return math.nan
     if kind == pb.POINT_WISE_KIND_AND:
         return 1
     return -1 if kind == pb.POINT_WISE_KIND_BIT_AND else 0
@@ -233,7 +226,7 @@ class _Numbering:
 
 
 def _head(instruction: pb.ScalarInstruction) -> str:
-    head = f"{instruction.op}:{_NAMES[instruction.type]}"
+    head = f"{instruction.op}:{_name(instruction.type)}"
     if instruction.op == pb.SCALAR_OP_PARAMETER:
         head += f":{instruction.parameter}"
     if instruction.op == pb.SCALAR_OP_CONSTANT:
@@ -243,8 +236,8 @@ def _head(instruction: pb.ScalarInstruction) -> str:
 
 def _function(function: pb.ScalarFunction) -> str:
     numbering = _Numbering(function)
-    parameters = ",".join(_NAMES[parameter.type] for parameter in function.parameters)
-    results = ",".join(_NAMES[result.type] for result in function.results)
+    parameters = ",".join(_name(parameter.type) for parameter in function.parameters)
+    results = ",".join(_name(result.type) for result in function.results)
     steps = "".join(
         f"{numbering.heads[number]}("
         f"{_join(numbering.numbers[operand] for operand in numbering.operands(number))});"

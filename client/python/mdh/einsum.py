@@ -90,7 +90,7 @@ def _operand_name(number: int) -> str:
 
 def _wider(a: ScalarType, b: ScalarType) -> ScalarType:
     """Of two types the one that holds more."""
-    if a is not b and a.is_floating_point and b.is_floating_point and a.size_bytes == b.size_bytes == 2:
+    if a is not b and a.is_floating_point and b.is_floating_point and a.size_bytes == b.size_bytes:
         return fp32
 
     def rank(type_: ScalarType) -> Tuple[int, int]:

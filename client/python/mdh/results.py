@@ -274,6 +274,6 @@ def match_kind(name: str) -> int:
 
 
 def _type_name(code: int) -> str:
-    from .types import SCALAR_TYPES
+    from .types import TYPE_OF_CODE
 
-    return next((t.name for t in SCALAR_TYPES if t.code == code), "")
+    return TYPE_OF_CODE[code].name if code in TYPE_OF_CODE else ""

@@ -37,11 +37,9 @@ from .torch_computation import Loaded
 from .torch_operator import TensorOperator
 from .types import SCALAR_TYPES, ScalarType, as_scalar_type
 
-_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
 # Types of elements by those of torch, and back; older versions of torch lack some.
-_TYPE_OF = {getattr(torch, name): type_
-            for type_ in SCALAR_TYPES
-            for name in [_NAMES.get(type_.name, type_.name)] if hasattr(torch, name)}
+_TYPE_OF = {getattr(torch, type_.library_name): type_
+            for type_ in SCALAR_TYPES if hasattr(torch, type_.library_name)}
 _DTYPE_OF = {type_.code: dtype for dtype, type_ in _TYPE_OF.items()}
 
 _numbers = itertools.count()

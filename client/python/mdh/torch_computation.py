@@ -43,7 +43,7 @@ class _CpuComputation:
         if self._fits and 0 not in pointers:
             self._kernel.run(pointers)
         else:
-            self._kernel(*[tensor.detach() for tensor in arguments])
+            self._kernel(*map(_lendable, arguments))
             self._fits = True
         return _of_operator(results)
 
@@ -80,7 +80,7 @@ class _CudaComputation:
         return _of_operator(results)
 
     def _check(self, arguments: Sequence[Any]) -> None:
-        detached = [tensor.detach() for tensor in arguments]
+        detached = list(map(_lendable, arguments))
         if self._scratch is None:
             self._kernel.prepare(*detached)
         else:
@@ -116,6 +116,13 @@ def _with_strides(tensor: Any, strides: Sequence[int]) -> Any:
 def _copied(tensor: Any, strides: Sequence[int]) -> Any:
     copy = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
     return copy.copy_(tensor)
+
+
+def _lendable(tensor: Any) -> Any:
+    """Without gradients; of floating-point types of one byte, which DLPack does not have in most
+    versions of torch, the bits."""
+    is_byte = tensor.dtype.is_floating_point and tensor.element_size() == 1
+    return tensor.detach().view(torch.uint8) if is_byte else tensor.detach()
 
 
 def _aligned(tensor: Any) -> Any:

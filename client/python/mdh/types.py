@@ -3,23 +3,83 @@
 from __future__ import annotations
 
 import math
-import struct
-from typing import Any, Dict, Iterator, List, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from .errors import wrong
 
 Number = Union[bool, int, float]
 
 
+class FloatFormat(NamedTuple):
+    """Of binary floating-point numbers: a sign, a biased exponent, a fraction. Without infinities the
+    largest exponent is one like others, and only its largest fraction stands for nan."""
+
+    exponent_bits: int
+    fraction_bits: int
+    has_infinities: bool = True
+
+    @property
+    def bias(self) -> int:
+        return (1 << (self.exponent_bits - 1)) - 1
+
+    @property
+    def largest(self) -> float:
+        exponent = self.bias if self.has_infinities else self.bias + 1
+        below_two = 1 if self.has_infinities else 2
+        return math.ldexp((2 << self.fraction_bits) - below_two, exponent - self.fraction_bits)
+
+    def _exponent(self, real: float) -> int:
+        """Of the leading bit; of subnormal numbers that of the smallest normal one."""
+        return max(math.frexp(real)[1] - 1, 1 - self.bias)
+
+    def rounded(self, real: float) -> Optional[float]:
+        """To the nearest number of the format, halfway cases to the even one; None if it is too large."""
+        if math.isnan(real) or real == 0.0:
+            return real
+        if math.isinf(real):
+            return real if self.has_infinities else None
+        step = math.ldexp(1.0, self._exponent(real) - self.fraction_bits)
+        result = round(real / step) * step
+        return math.copysign(result, real) if abs(result) <= self.largest else None
+
+    def pattern(self, real: float) -> int:
+        """The bits of a number of the format; those of the largest one for an infinity that there is
+        not. There is one nan."""
+        infinity = ((1 << self.exponent_bits) - 1) << self.fraction_bits
+        last = (1 << (self.exponent_bits + self.fraction_bits)) - 1
+        if math.isnan(real):
+            return infinity | 1 << (self.fraction_bits - 1) if self.has_infinities else last
+        if math.isinf(real):
+            magnitude = infinity if self.has_infinities else last - 1
+        elif real == 0.0:
+            magnitude = 0
+        else:
+            exponent = self._exponent(real)
+            fraction = int(math.ldexp(abs(real), self.fraction_bits - exponent))
+            magnitude = ((exponent + self.bias - 1) << self.fraction_bits) + fraction
+        sign = 1 if math.copysign(1.0, real) < 0 else 0
+        return sign << (self.exponent_bits + self.fraction_bits) | magnitude
+
+
 class ScalarType:
     """One of the scalar types, e.g. fp32. Calling it converts a value of a scalar function."""
 
-    def __init__(self, name: str, code: int, kind: str, size_bytes: int):
-        """`code`: mdh.v1.ScalarType; `kind`: "bool", "int", "uint" or "fp"."""
+    def __init__(self, name: str, code: int, kind: str, size_bytes: int,
+                 format: Optional[FloatFormat] = None, library_name: str = "", dlpack: int = -1):
+        """`code`: mdh.v1.ScalarType; `kind`: "bool", "int", "uint" or "fp"; `format`: of floating-point
+        types; `library_name`: what torch, numpy and ml_dtypes call it, unless it is `name`; `dlpack`:
+        DLDataTypeCode of types that numpy does not have."""
         self.name = name
         self.code = code
         self.kind = kind
         self.size_bytes = size_bytes
+        self.format = format
+        self.library_name = library_name or name
+        self.is_in_numpy = dlpack < 0
+        self.dlpack = {"int": 0, "uint": 1, "fp": 2, "bool": 6}[kind] if dlpack < 0 else dlpack
+        # As the interfaces of arrays write it, without the order of bytes.
+        letter = {"bool": "b", "int": "i", "uint": "u", "fp": "f"}[kind]
+        self.typestr = f"{letter}{size_bytes}" if self.is_in_numpy else ""
 
     def __repr__(self) -> str:
         return self.name
@@ -50,8 +110,8 @@ class ScalarType:
         if isinstance(literal, bool) or self.kind == "bool":
             if isinstance(literal, bool) and self.kind == "bool":
                 return literal
-        elif self.is_floating_point:
-            rounded = _round(self, literal)
+        elif self.format is not None:
+            rounded = self.format.rounded(float(literal)) if _is_real(literal) else None
             if rounded is not None:
                 return rounded
         elif isinstance(literal, int):
@@ -62,33 +122,21 @@ class ScalarType:
                 return literal
         raise wrong(f"'{literal}' is no value of type {self.name}")
 
+    def memory(self, number: Number) -> bytes:
+        """A value of the type as it is in memory, little-endian."""
+        bits = int(number) if self.format is None else self.format.pattern(float(number))
+        return (bits & ((1 << 8 * self.size_bytes) - 1)).to_bytes(self.size_bytes, "little")
 
-def _round(to: ScalarType, literal: Number) -> Union[float, None]:
-    """`literal` rounded to a floating-point type; None if it is finite and too large."""
+
+def _is_real(literal: Number) -> bool:
     try:
-        real = float(literal)
-        if math.isnan(real) or math.isinf(real):
-            return real
-        if to.name == "bf16":
-            return _round_to_bfloat16(real)
-        layout = {"fp16": "<e", "fp32": "<f", "fp64": "<d"}[to.name]
-        return struct.unpack(layout, struct.pack(layout, real))[0]
-    except OverflowError:
-        return None
+        float(literal)
+    except OverflowError:  # an integer beyond all floating-point numbers
+        return False
+    return True
 
 
-def _round_to_bfloat16(real: float) -> float:
-    """To the nearest of 8 significant bits, halfway cases to even; not by way of fp32."""
-    if real == 0.0:
-        return real
-    exponent = max(math.frexp(real)[1], -125)
-    step = math.ldexp(1.0, exponent - 8)
-    rounded = round(real / step) * step
-    if abs(rounded) >= 2.0**128:
-        raise OverflowError
-    return math.copysign(rounded, real)
-
-
+# The table of types: whoever asks for a property of a type reads it here.
 bool_ = ScalarType("bool", 1, "bool", 1)
 int8 = ScalarType("int8", 2, "int", 1)
 int16 = ScalarType("int16", 3, "int", 2)
@@ -98,13 +146,16 @@ uint8 = ScalarType("uint8", 6, "uint", 1)
 uint16 = ScalarType("uint16", 7, "uint", 2)
 uint32 = ScalarType("uint32", 8, "uint", 4)
 uint64 = ScalarType("uint64", 9, "uint", 8)
-fp32 = ScalarType("fp32", 10, "fp", 4)
-fp64 = ScalarType("fp64", 11, "fp", 8)
-fp16 = ScalarType("fp16", 12, "fp", 2)
-bf16 = ScalarType("bf16", 13, "fp", 2)
+fp32 = ScalarType("fp32", 10, "fp", 4, FloatFormat(8, 23), "float32")
+fp64 = ScalarType("fp64", 11, "fp", 8, FloatFormat(11, 52), "float64")
+fp16 = ScalarType("fp16", 12, "fp", 2, FloatFormat(5, 10), "float16")
+bf16 = ScalarType("bf16", 13, "fp", 2, FloatFormat(8, 7), "bfloat16", dlpack=4)
+fp8e4m3 = ScalarType("fp8e4m3", 14, "fp", 1, FloatFormat(4, 3, False), "float8_e4m3fn", dlpack=10)
+fp8e5m2 = ScalarType("fp8e5m2", 15, "fp", 1, FloatFormat(5, 2), "float8_e5m2", dlpack=12)
 
 SCALAR_TYPES: Tuple[ScalarType, ...] = (
     bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, fp32, fp64, fp16, bf16,
+    fp8e4m3, fp8e5m2,
 )
 
 
@@ -149,7 +200,9 @@ class Record:
 
 ElementType = Union[ScalarType, Record]
 
-_NAMES: Dict[str, ScalarType] = {t.name: t for t in SCALAR_TYPES}
+TYPE_OF_NAME: Dict[str, ScalarType] = {t.name: t for t in SCALAR_TYPES}
+TYPE_OF_CODE: Dict[int, ScalarType] = {t.code: t for t in SCALAR_TYPES}
+_NAMES = dict(TYPE_OF_NAME)
 _NAMES.update(half=fp16, float=fp32, double=fp64, int=int32)
 
 

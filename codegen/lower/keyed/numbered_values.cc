@@ -41,11 +41,6 @@ bool IsAlongPoints(const NumberedPoints& points, int d) {
          points.dimensions.end();
 }
 
-LoopValue AsComputed(LoopValue value) {
-  if (!IsHalf(value->type.scalar)) return value;
-  return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(value)});
-}
-
 std::vector<int> UsedParameters(const ScalarFunction& function) {
   std::vector<int> used;
   for (const ScalarInstruction& instruction : function.instructions()) {

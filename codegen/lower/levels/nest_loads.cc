@@ -363,9 +363,7 @@ LoopValue NestLoads::Load(int parameter) {
       }
       indices.push_back(at);
     }
-    LoopValue value = InsideValue(buffer, pointer, ref.field, indices);
-    if (!IsHalf(field.type)) return value;
-    return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(value)});
+    return AsComputed(InsideValue(buffer, pointer, ref.field, indices));
   }
   const AffineIndex linear = buffer.Linearized(ref.access, ref.field);
   const Index offset = context_.Sum([&](int n) {

@@ -30,11 +30,6 @@ int64_t AlignmentOf(const Expression& expression, const AffineIndex& index, int 
   return alignment;
 }
 
-LoopValue InRegister(LoopValue value) {
-  if (!IsHalf(value->type.scalar)) return value;
-  return MakeOperation(ScalarOp::kCast, ScalarType::kFloat32, {std::move(value)});
-}
-
 }  // namespace
 
 bool LineElements::MovesRun(int64_t run) const {
@@ -106,7 +101,7 @@ bool LineValues::LoadRun(const Index& first, int64_t run, Block* block) {
 }
 
 LoopValue LineValues::Value(size_t operand, const Index& element, int number) const {
-  if (vectors_[operand] != nullptr) return InRegister(MakeLane(vectors_[operand], number));
+  if (vectors_[operand] != nullptr) return AsComputed(MakeLane(vectors_[operand], number));
   return std::visit(
       Overloaded{
           [](const Unused&) { return LoopValue(); },
@@ -119,7 +114,7 @@ LoopValue LineValues::Value(size_t operand, const Index& element, int number) co
             for (const LineIndex& index : inside.indices) {
               indices.push_back(index.At(element));
             }
-            return InRegister(InsideValue(*inside.buffer, inside.pointer, inside.field, indices));
+            return AsComputed(InsideValue(*inside.buffer, inside.pointer, inside.field, indices));
           }},
       operands_[operand]);
 }

@@ -36,7 +36,10 @@ class Finder {
       value = instructions_[value].operands[0];
     }
     const ScalarInstruction& operand = instructions_[value];
-    if (operand.op != ScalarOp::kParameter || !IsHalf(operand.type)) return std::nullopt;
+    if (operand.op != ScalarOp::kParameter || !IsStorageOnly(operand.type) ||
+        SizeBytes(operand.type) != 2) {
+      return std::nullopt;
+    }
     if (f_.results()[0].type != operand.type && f_.results()[0].type != ScalarType::kFloat32) {
       return std::nullopt;
     }

@@ -209,6 +209,20 @@ static inline ushort mdh_to_bh16_f32(float a) {
   const uint rounded = (b + 0x7fff + (b >> 16 & 1)) >> 16;
   return (b & 0x7fffffff) > 0x7f800000 ? b >> 16 | 0x40 : rounded;
 }
+static inline uchar mdh_to_e4m3_f32(float a) {
+  const uint b = as_uint(a), m = b & 0x7fffffff;
+  const uint small = as_uint(as_float(m) + 16384.0f) - 0x46800000;
+  const uint normal = (m - 0x3c000000 + 0x7ffff + (m >> 20 & 1)) >> 20;
+  const uint finite = m < 0x3c800000 ? small : m < 0x43e80000 ? normal : 0x7e;
+  return (b >> 24 & 0x80) | (m > 0x7f800000 ? 0x7f : finite);
+}
+static inline uchar mdh_to_e5m2_f32(float a) {
+  const uint b = as_uint(a), m = b & 0x7fffffff;
+  const uint small = as_uint(as_float(m) + 128.0f) - 0x43000000;
+  const uint normal = (m - 0x38000000 + 0xfffff + (m >> 21 & 1)) >> 21;
+  const uint finite = m < 0x38800000 ? small : m < 0x47700000 ? normal : 0x7b;
+  return (b >> 24 & 0x80) | (m > 0x7f800000 ? 0x7e : m == 0x7f800000 ? 0x7c : finite);
+}
 static inline double mdh_select_f64(uchar m, double a, double b) { return m ? a : b; }
 static inline double mdh_abs_f64(double a) { return fabs(a); }
 static inline double mdh_sqrt_f64(double a) { return sqrt(a); }
@@ -267,6 +281,12 @@ static inline float mdh_to_f32_h16(ushort a) {
 }
 static inline float mdh_to_f32_bh16(ushort a) {
   return as_float((uint)a << 16);
+}
+static inline float mdh_to_f32_e4m3(uchar a) {
+  return (a & 0x7f) == 0x7f ? (0.0f / 0.0f) : mdh_to_f32_h16((ushort)((a & 0x80) << 8 | (a & 0x7f) << 7)) * 256.0f;
+}
+static inline float mdh_to_f32_e5m2(uchar a) {
+  return mdh_to_f32_h16((ushort)((a & 0x80) << 8 | (a & 0x7f) << 8));
 }
 
 // ?: of bool
@@ -882,6 +902,10 @@ r47[i] = mdh_to_f64_f32(a[i]);
 r48[i] = mdh_to_h16_f32(a[i]);
 // fp32 to bf16
 r49[i] = mdh_to_bh16_f32(a[i]);
+// fp32 to fp8e4m3
+r50[i] = mdh_to_e4m3_f32(a[i]);
+// fp32 to fp8e5m2
+r51[i] = mdh_to_e5m2_f32(a[i]);
 
 // ?: of fp64
 r0[i] = mdh_select_f64(m[i], a[i], b[i]);
@@ -985,3 +1009,9 @@ r0[i] = mdh_to_f32_h16(a[i]);
 
 // bf16 to fp32
 r0[i] = mdh_to_f32_bh16(a[i]);
+
+// fp8e4m3 to fp32
+r0[i] = mdh_to_f32_e4m3(a[i]);
+
+// fp8e5m2 to fp32
+r0[i] = mdh_to_f32_e5m2(a[i]);

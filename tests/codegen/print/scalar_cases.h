@@ -2,6 +2,7 @@
 // accept, and devices compute as core/scalar/scalar_function.h says.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -25,7 +26,7 @@ struct ScalarCase {
 inline std::vector<ScalarCase> ScalarCases(ScalarType type) {
   std::vector<ScalarCase> cases;
   for (const ScalarOpInfo& info : AllScalarOps()) {
-    if (IsHalf(type)) break;
+    if (IsStorageOnly(type)) break;
     std::vector<ScalarType> operands(info.operands, type);
     if (info.op == ScalarOp::kSelect) operands[0] = ScalarType::kBool;
     const Result<ScalarType> result = ResultType(info.op, operands);
@@ -33,9 +34,10 @@ inline std::vector<ScalarCase> ScalarCases(ScalarType type) {
     cases.push_back({info.op, *result, absl::StrCat(info.name, " of ", Name(type))});
   }
   for (const ScalarTypeInfo& to : AllScalarTypes()) {
-    const bool halves = IsHalf(to.type) || IsHalf(type);
+    const bool halves = IsStorageOnly(to.type) || IsStorageOnly(type);
     const bool reals = to.type == ScalarType::kFloat32 || type == ScalarType::kFloat32;
-    if (to.type == type || (halves && !reals) || (IsHalf(to.type) && IsHalf(type))) continue;
+    if (to.type == type || (halves && !reals) || (IsStorageOnly(to.type) && IsStorageOnly(type)))
+      continue;
     cases.push_back({ScalarOp::kCast, to.type, absl::StrCat(Name(type), " to ", Name(to.type))});
   }
   return cases;
@@ -46,10 +48,9 @@ inline std::vector<ScalarCase> ScalarCases(ScalarType type) {
 inline std::vector<ScalarValue> InterestingValues(ScalarType type) {
   std::vector<ScalarValue> values;
   if (type == ScalarType::kBool) return {ScalarValue::Bool(false), ScalarValue::Bool(true)};
-  if (IsHalf(type)) {
-    for (int bits = 0; bits < 65536; ++bits) {
-      const uint16_t stored = static_cast<uint16_t>(bits);
-      values.push_back(ScalarValue::Load(type, &stored));
+  if (IsStorageOnly(type)) {
+    for (uint32_t bits = 0; bits < uint32_t{1} << 8 * SizeBytes(type); ++bits) {
+      values.push_back(ScalarValue::Load(type, &bits));
     }
     return values;
   }
@@ -89,6 +90,34 @@ inline std::vector<ScalarValue> InterestingValues(ScalarType type) {
         ScalarValue::Integer(type, static_cast<int64_t>(largest - static_cast<uint64_t>(x))));
   }
   return values;
+}
+
+// Values of fp32 at which rounding to shorter types is decided: those of fp16 and of bf16, the
+// middles between neighbours of `type`, and what is next to them.
+inline std::vector<float> FloatsToRound(ScalarType type) {
+  std::vector<float> floats;
+  for (const ScalarType from : {ScalarType::kFloat16, ScalarType::kBfloat16}) {
+    for (const ScalarValue& value : InterestingValues(from)) {
+      floats.push_back(static_cast<float>(value.as_double()));
+    }
+  }
+  for (uint32_t bits = 0; bits < FirstSpecialPattern(Info(type).format); ++bits) {
+    const uint32_t next = bits + 1;
+    const double low = ScalarValue::Load(type, &bits).as_double();
+    const double high = ScalarValue::Load(type, &next).as_double();
+    const auto middle =
+        static_cast<float>(std::isfinite(high) ? (low + high) / 2 : low + low * Epsilon(type) / 4);
+    for (const float x : {middle, std::nextafterf(middle, 0), std::nextafterf(middle, INFINITY)}) {
+      floats.push_back(x);
+      floats.push_back(-x);
+    }
+  }
+  uint32_t random = 1;
+  for (int n = 0; n < 40000; ++n) {
+    random = random * 1664525 + 1013904223;
+    floats.push_back(std::bit_cast<float>(random));
+  }
+  return floats;
 }
 
 // r0[i], r1[i], ... = the cases of (a[i], b[i]); the boolean operand of ?: is m[i].

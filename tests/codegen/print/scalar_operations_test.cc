@@ -22,7 +22,7 @@ struct Operands {
 Operands PairsOf(ScalarType type) {
   Operands operands;
   const std::vector<ScalarValue> values = InterestingValues(type);
-  const std::vector<ScalarValue> others = IsHalf(type) ? std::vector{values[0]} : values;
+  const std::vector<ScalarValue> others = IsStorageOnly(type) ? std::vector{values[0]} : values;
   for (const ScalarValue& a : values) {
     for (const ScalarValue& b : others) {
       operands.m.push_back(ScalarValue::Bool(operands.a.size() % 3 == 0));
@@ -132,14 +132,40 @@ TEST_P(ScalarOperationsTest, Integers) {
 }
 TEST_P(ScalarOperationsTest, Float32) { Check(ScalarType::kFloat32); }
 TEST_P(ScalarOperationsTest, Float64) { Check(ScalarType::kFloat64); }
-TEST_P(ScalarOperationsTest, AllHalves) {
-  Check(ScalarType::kFloat16);
-  Check(ScalarType::kBfloat16);
+TEST_P(ScalarOperationsTest, AllPatternsOfTypesInMemory) {
+  for (const ScalarTypeInfo& info : AllScalarTypes()) {
+    if (IsStorageOnly(info.type)) Check(info.type);
+  }
+}
+
+TEST_P(ScalarOperationsTest, FloatsAreRoundedToTypesInMemory) {
+  const Index i = Index::Variable("i");
+  for (const ScalarTypeInfo& info : AllScalarTypes()) {
+    if (!IsStorageOnly(info.type)) continue;
+    std::vector<ScalarValue> floats;
+    for (const float x : FloatsToRound(info.type)) {
+      floats.push_back(ScalarValue::Real(ScalarType::kFloat32, x));
+    }
+    const auto count = static_cast<int64_t>(floats.size());
+    const LoopValue load = MakeLoad("a", i, {ScalarType::kFloat32, 1}, 1);
+    const Kernel kernel = OneStageKernel(
+        Dialect(), "rounded",
+        {{"a", ScalarType::kFloat32, count, false}, {"r", info.type, count, true}},
+        {{StoreElements{"r", i, MakeOperation(ScalarOp::kCast, info.type, {load}), 1}}}, count);
+    const auto outputs = RunKernelOnce(*device_, kernel, {Stored(floats)});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+    for (size_t n = 0; n < floats.size(); ++n) {
+      const ScalarValue found =
+          ScalarValue::Load(info.type, (*outputs)[0].data() + n * info.size_bytes);
+      ASSERT_EQ(found, ScalarValue::Real(info.type, floats[n].as_double()))
+          << info.name << " of " << floats[n].ToString();
+    }
+  }
 }
 
 TEST_P(ScalarOperationsTest, LiteralsKeepTheirValues) {
   for (const ScalarTypeInfo& info : AllScalarTypes()) {
-    if (IsHalf(info.type)) continue;
+    if (IsStorageOnly(info.type)) continue;
     const auto outputs = RunKernelOnce(*device_, LiteralKernel(Dialect(), info.type), {});
     ASSERT_TRUE(outputs.ok()) << outputs.status().message();
     const std::vector<ScalarValue> values = InterestingValues(info.type);

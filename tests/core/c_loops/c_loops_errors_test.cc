@@ -81,6 +81,7 @@ TEST(CLoopsErrorsTest, Bindings) {
   EXPECT_EQ(error({{"J", "8"}}), "m.c: 'J' has a value, but does not occur");
   EXPECT_EQ(error({{"I", "many"}}),
             "the value 'many' of 'I' is neither a 64-bit integer nor a type");
+  EXPECT_EQ(error({{"I", "fp8e4m3"}}), "C has no type fp8e4m3, the value of 'I'");
   EXPECT_EQ(error({{"I;", "1"}}), "'I;' is no name");
   EXPECT_EQ(
       error({{"offset", "1"}}),

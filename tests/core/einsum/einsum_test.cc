@@ -241,6 +241,11 @@ TEST(EinsumTest, TypesOfTheOutputAndOfSums) {
        "(out: int32) { out = int32(A) * int32(B) }");
   same({.type = kHalf, .out_type = ScalarType::kBfloat16}, "bf16/fp16,fp16",
        "(out: fp32) { out = fp32(A) * fp32(B) }");
+  constexpr ScalarType kE4m3 = ScalarType::kFloat8E4m3, kE5m2 = ScalarType::kFloat8E5m2;
+  same({.type = kE4m3, .out_type = kE5m2}, "fp8e5m2/fp8e4m3,fp8e4m3",
+       "(out: fp32) { out = fp32(A) * fp32(B) }");
+  same({.type = kE4m3, .out_type = ScalarType::kBfloat16}, "bf16/fp8e4m3,fp8e4m3",
+       "out { out = bf16(A) * bf16(B) }");
   same({.type = ScalarType::kBool, .out_type = ScalarType::kInt64}, "int64/bool,bool",
        "out { out = int64(A) * int64(B) }");
 }

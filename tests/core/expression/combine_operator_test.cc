@@ -41,7 +41,7 @@ TEST(CombineOperatorTest, IdentitiesAreNeutral) {
       }
     }
   }
-  EXPECT_EQ(operators, 4 * 12 + 3 * 8 + 2);  // arithmetic, bits, logic
+  EXPECT_EQ(operators, 4 * 14 + 3 * 8 + 2);  // arithmetic, bits, logic
 }
 
 TEST(CombineOperatorTest, TuplesCombineComponentByComponent) {

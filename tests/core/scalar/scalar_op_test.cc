@@ -221,7 +221,7 @@ TYPED_TEST(RealTest, Functions) {
 
 TEST(ScalarOpTest, MinAndMaxOfEveryRealTypeOrderZerosAndTreatNanAsTheirNamesSay) {
   for (const ScalarTypeInfo& info : AllScalarTypes()) {
-    if (!info.is_floating_point) continue;
+    if (!IsFloatingPoint(info.type)) continue;
     const ScalarType type = info.type;
     const auto value = [&](double x) { return ScalarValue::Real(type, x); };
     const ScalarValue nan = value(NAN), zero = value(0), minus_zero = value(-0.0);
@@ -339,7 +339,7 @@ TEST(ScalarOpTest, ExistenceByType) {
   };
   for (const ScalarTypeInfo& info : AllScalarTypes()) {
     const bool is_bool = info.type == ScalarType::kBool;
-    const bool is_real = info.is_floating_point;
+    const bool is_real = IsFloatingPoint(info.type);
     for (ScalarOp op :
          {ScalarOp::kNeg, ScalarOp::kAbs, ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul,
           ScalarOp::kDiv, ScalarOp::kRem, ScalarOp::kMin, ScalarOp::kMax}) {

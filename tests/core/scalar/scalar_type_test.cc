@@ -14,7 +14,7 @@ namespace mdh::scalar_type_test {
 namespace {
 
 TEST(ScalarTypeTest, EveryTypeIsFoundByItsName) {
-  EXPECT_EQ(AllScalarTypes().size(), 13u);
+  EXPECT_EQ(AllScalarTypes().size(), 15u);
   for (const ScalarTypeInfo& info : AllScalarTypes()) {
     EXPECT_EQ(ScalarTypeFromName(std::string(info.name)), info.type);
     EXPECT_EQ(&Info(info.type), &info);
@@ -32,6 +32,10 @@ TEST(ScalarTypeTest, ValuesOfTheWireFormatDoNotChange) {
   EXPECT_EQ(static_cast<int>(ScalarType::kUint64), 9);
   EXPECT_EQ(static_cast<int>(ScalarType::kFloat32), 10);
   EXPECT_EQ(static_cast<int>(ScalarType::kFloat64), 11);
+  EXPECT_EQ(static_cast<int>(ScalarType::kFloat16), 12);
+  EXPECT_EQ(static_cast<int>(ScalarType::kBfloat16), 13);
+  EXPECT_EQ(static_cast<int>(ScalarType::kFloat8E4m3), 14);
+  EXPECT_EQ(static_cast<int>(ScalarType::kFloat8E5m2), 15);
 }
 
 TEST(ScalarValueTest, IntegersWrap) {
@@ -65,7 +69,7 @@ TEST(ScalarValueTest, StoredBytesLoadAsTheSameValue) {
   for (const ScalarTypeInfo& info : AllScalarTypes()) {
     for (int64_t number : {0, 1, -1, 100, -100}) {
       const ScalarValue value =
-          info.is_floating_point ? ScalarValue::Real(info.type, static_cast<double>(number))
+          IsFloatingPoint(info.type) ? ScalarValue::Real(info.type, static_cast<double>(number))
           : info.type == ScalarType::kBool ? ScalarValue::Bool(number > 0)
                                            : ScalarValue::Integer(info.type, number);
       std::array<unsigned char, 9> bytes;

@@ -12,19 +12,6 @@
 namespace mdh {
 namespace {
 
-double Epsilon(ScalarType type) {
-  switch (type) {
-    case ScalarType::kFloat16:
-      return 0x1p-10;
-    case ScalarType::kBfloat16:
-      return 0x1p-7;
-    case ScalarType::kFloat32:
-      return static_cast<double>(std::numeric_limits<float>::epsilon());
-    default:
-      return std::numeric_limits<double>::epsilon();
-  }
-}
-
 ElementContent ContentOf(const ReferenceBuffer& reference, int64_t element) {
   return reference.contents.empty() ? ElementContent::kResult
                                     : reference.contents[static_cast<size_t>(element)];
@@ -202,9 +189,10 @@ ReferenceBuffer EmptyReference(const Expression& expression, int output, double 
     ReferenceField& field = reference.fields[ref.field];
     const ScalarType combined = expression.function().results()[r].type;
     if (IsFloatingPoint(field.type)) {
-      const double epsilon =
-          std::max(Epsilon(field.type), IsFloatingPoint(combined) ? Epsilon(combined) : 0.0);
-      field.tolerance = tolerance < 0 ? epsilon * factor : tolerance;
+      const double combining = IsFloatingPoint(combined) ? Epsilon(combined) * factor : 0;
+      const double storing = field.type == combined ? 0 : 2 * Epsilon(field.type);
+      field.tolerance = tolerance < 0 ? combining + storing : tolerance;
+      field.rms = SmallestNormal(field.type);
     } else {
       field.rounds = IsFloatingPoint(combined) && tolerance != 0;
     }
@@ -214,7 +202,8 @@ ReferenceBuffer EmptyReference(const Expression& expression, int output, double 
 
 void TakeSummary(const RealsSummary& summary, ReferenceField& field, ReferenceBuffer& reference) {
   if (summary.finite > 0) {
-    field.rms = std::sqrt(summary.squares / static_cast<double>(summary.finite));
+    field.rms =
+        std::max(field.rms, std::sqrt(summary.squares / static_cast<double>(summary.finite)));
   }
   reference.contains_nan |= summary.has_nan;
   reference.contains_infinity |= summary.has_infinity;

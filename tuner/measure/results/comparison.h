@@ -20,18 +20,19 @@ namespace mdh {
 // Integers and bool must be equal; integers that were combined as floating-point numbers may differ
 // by one. Floating-point values may differ as far as re-association of the combine operators can
 // make them:
-//   |got - reference| <= eps * (16 + 2 * sqrt(R)) * max(|reference|, rms)
-// where eps is that of the type combined in or of the type stored, whichever is larger, R the
-// number of values combined for one result and rms the root mean square of the finite reference
-// values of the buffer (of the field, for records), so that a value near zero among large ones is
-// judged by what it was computed from. NaN never passes, infinity only where the reference has the
+//   |got - reference| <= (eps * (16 + 2 * sqrt(R)) + 2 * stored) * max(|reference|, rms)
+// where eps is that of the type combined in, R the number of values combined for one result, and
+// `stored` the eps of the type stored, where that is another: results are rounded to it once. rms
+// is the root mean square of the finite reference values of the buffer (of the field, for records),
+// so that a value near zero among large ones is judged by what it was computed from, and at least
+// the smallest normal number. NaN never passes, infinity only where the reference has the
 // same infinity. Elements that no index function reaches must be zero, or as before the call where
 // they keep what is there or are no elements, but memory between them.
 struct ReferenceField {
   ScalarType type;
   int offset_bytes;      // within an element
   double rms = 0;        // floating point only
-  double tolerance = 0;  // eps * (16 + 2 * sqrt(R)); floating point only
+  double tolerance = 0;  // the factor of the maximum above; floating point only
   bool rounds = false;   // integers: combined as floating-point numbers
 };
 
@@ -70,7 +71,7 @@ int64_t ReductionLength(const Expression& expression);
 inline constexpr double kDefaultTolerance = -1;
 
 // The reference of output buffer `output` of `expression`, whose contents are `bytes`. `tolerance`:
-// instead of eps * (16 + 2 * sqrt(R)); 0: floating-point values must be equal, too.
+// instead of that factor; 0: floating-point values must be equal, too.
 ReferenceBuffer MakeReference(const Expression& expression, int output,
                               std::vector<std::byte> bytes, double tolerance = kDefaultTolerance);
 

@@ -96,30 +96,26 @@ void FillPiece(InputDistribution distribution, ScalarType type, const ValuesAt& 
   const auto integer = [&] {
     return DrawInteger(distribution, IsSigned(type), bits, reduction_length);
   };
-  switch (type) {
-    case ScalarType::kBool:
-      return Fill<bool>(to, [&] { return DrawBool(distribution, bits, reduction_length); });
-    case ScalarType::kInt8:
-    case ScalarType::kUint8:
+  if (type == ScalarType::kBool) {
+    return Fill<bool>(to, [&] { return DrawBool(distribution, bits, reduction_length); });
+  }
+  if (type == ScalarType::kFloat32) return Fill<float>(to, real);
+  if (type == ScalarType::kFloat64) return Fill<double>(to, real);
+  if (IsStorageOnly(type)) {
+    for (int64_t e = 0; e < to.count; ++e) {
+      ScalarValue::Real(type, real()).Store(to.first + e * to.stride_bytes);
+    }
+    return;
+  }
+  switch (SizeBytes(type)) {
+    case 1:
       return Fill<uint8_t>(to, integer);
-    case ScalarType::kInt16:
-    case ScalarType::kUint16:
+    case 2:
       return Fill<uint16_t>(to, integer);
-    case ScalarType::kInt32:
-    case ScalarType::kUint32:
+    case 4:
       return Fill<uint32_t>(to, integer);
-    case ScalarType::kInt64:
-    case ScalarType::kUint64:
+    default:
       return Fill<uint64_t>(to, integer);
-    case ScalarType::kFloat32:
-      return Fill<float>(to, real);
-    case ScalarType::kFloat64:
-      return Fill<double>(to, real);
-    case ScalarType::kFloat16:
-    case ScalarType::kBfloat16:
-      for (int64_t e = 0; e < to.count; ++e) {
-        ScalarValue::Real(type, real()).Store(to.first + e * to.stride_bytes);
-      }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/text/parser.h"
 #include "gtest/gtest.h"
 #include "tests/tuner/hand_written.h"
 
@@ -57,6 +58,22 @@ TEST(Comparison, FloatingPointMayDifferByRounding) {
   EXPECT_TRUE(Compare<float>({1.0f}, {1.0001f}, ScalarType::kFloat32).has_value());
   EXPECT_TRUE(Compare<double>({1.0}, {1.000001}, ScalarType::kFloat64).has_value());
   EXPECT_EQ(Compare<float>({0.0f, 1.0f}, {-0.0f, 1.0f}, ScalarType::kFloat32), std::nullopt);
+}
+
+// Summed up in fp32, a result is rounded to fp16 once, however many values it has.
+TEST(Comparison, ResultsOfANarrowerTypeAreRoundedOnce) {
+  const Expression sums = *ParseExpression(
+      "m := out_view<fp16>( y: (i,k) -> (i) ) o md_hom<2,4096>( f, (++, +) ) o "
+      "inp_view<fp16>( x: (i,k) -> (i,k) ) where f(x) -> (y: fp32) { y = fp32(x) }");
+  const auto bytes = [](double a, double b) {
+    std::vector<std::byte> all(4);
+    ScalarValue::Real(ScalarType::kFloat16, a).Store(all.data());
+    ScalarValue::Real(ScalarType::kFloat16, b).Store(all.data() + 2);
+    return all;
+  };
+  const ReferenceBuffer reference = MakeReference(sums, 0, bytes(1, 1));
+  EXPECT_EQ(FirstMismatch(reference, bytes(1, 1 + 0x1p-10).data(), kPoison), std::nullopt);
+  EXPECT_TRUE(FirstMismatch(reference, bytes(1, 1.01).data(), kPoison).has_value());
 }
 
 TEST(Comparison, AValueNearZeroIsJudgedByTheBuffersScale) {

@@ -83,8 +83,7 @@ std::string CombineLack(const DeviceDescription& device, absl::Span<const int64_
     case CombineBlocks::kPartials:
       return "";
     case CombineBlocks::kAtomics:
-      return HasAtomicAdd(device, ScalarType::kFloat32) ? ""
-                                                        : "the device does not add atomically";
+      return HasAtomicAdd(device, ScalarType::kFloat32) ? "" : "the device does not add atomically";
     case CombineBlocks::kLastBlock:
       return device.features.last_block
                  ? ""

@@ -15,8 +15,8 @@ constexpr int kMostKeyedTiles = 1 << 20;  // of a part
 constexpr int kMostKeyedCopies = 32;
 
 // Results are combined in shared memory and in the outputs.
-std::string KeyedTypesObstacle(const Expression& e, const DeviceDescription& device, const KeyedForm& form,
-                               NumericsPolicy numerics) {
+std::string KeyedTypesObstacle(const Expression& e, const DeviceDescription& device,
+                               const KeyedForm& form, NumericsPolicy numerics) {
   const ScalarType table = TableKeyType(form.key_type);
   if (!HasAtomicCombination(device, PointWiseKind::kAdd, table)) {
     return absl::StrCat("the device compares no keys of type ", Name(form.key_type), " atomically");

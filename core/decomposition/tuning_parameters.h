@@ -286,7 +286,8 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text);
 Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expression& expression);
 
 // Checks what is fused (WithFusedDimensions), the device's description, the algorithmic and model
-// constraints (Section 3.4, appendix C.1) and the limits. With register tiles (UsesRegisterTiles):
+// constraints (Section 3.4, appendix C.1), what the rows of Choices() have against their values,
+// and the limits. With register tiles (UsesRegisterTiles):
 //   - one extent per layer and dimension, 1 <= extent <= that of the layer outside;
 //   - an extent is a multiple of the next inner one, or the whole size of the dimension;
 //   - lanes on one dimension at most, a power of two; registers and unrolling within bounds;
@@ -294,7 +295,6 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 //   - with NumericsPolicy::kExactOrder and kFixedTree: no lanes on reduced dimensions and one
 //     chain, the points of a part are combined in lexicographic order, and parts of the core layer
 //     along reduced dimensions and prefix sums are whole dimensions or those of FixedTreePart;
-//   - between 0 and kMaxPrefetch iterations are requested ahead;
 //   - staged copies fit: the private ones of a thread within 4 times its share of the caches.
 // Level by level:
 //   - extents as above; orders are permutations, assignments bijections, tables complete;
@@ -308,17 +308,10 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 //     several parts, in one nest (AtomicsObstacle); in the last one of them, or in clusters, where
 //     the device can, no loop runs around the results of a thread, and these are in registers
 //     (CooperationObstacle);
-//   - `scan` is for prefix sums on devices with blocks of threads, phases that are fused and
-//     NumericsPolicy::kReassociate; powers of two, at least 32 threads, at most 64 points a thread;
-//   - the target can be told how many blocks are `resident`; these leave every thread registers for
-//     what it keeps, at least kFewestRegisters, and find room in shared memory;
-//   - tiles of lanes are for fused phases of models without a layer of warps, divide warps and,
-//     along every dimension, its threads; threads that shuffle are in one tile;
-//   - `keyed` is for results that have keys (FindKeyedForm), in types that the device combines
-//     atomically, on devices with blocks of threads and with phases that are fused, of floating
-//     point with NumericsPolicy::kReassociate; tables fit into shared memory;
-//   - launches begin early, or are kept from it, where the device can (HasEarlyLaunches);
-//   - numbers of threads are not negative, and of targets with caches;
+//   - `resident` blocks leave every thread registers for what it keeps, at least kFewestRegisters,
+//     and find room in shared memory;
+//   - tiles of lanes are for models without a layer of warps, divide warps and, along every
+//     dimension, its threads; threads that shuffle are in one tile;
 //   - blocks, grids, shared memory, registers and device memory are within the device's limits.
 // Errors: InvalidArgument, naming the constraint and the values on both sides.
 Status Validate(const Expression& expression, const SystemModel& model,

@@ -55,6 +55,11 @@ Status ValidateNumerics(const Expression& expression, const NestShape& recomposi
 
 // Why blocks of threads cannot compute prefix sums, or results by key, so (Choice::own_obstacle);
 // empty: they can.
+//   - `scan` is for prefix sums with NumericsPolicy::kReassociate; powers of two, at least 32
+//     threads, at most 64 points a thread, which fit into registers and shared memory;
+//   - `keyed` is for results that have keys (FindKeyedForm), in types that the device combines
+//     atomically, of floating point with NumericsPolicy::kReassociate; tables fit into shared
+//     memory.
 std::string ScanObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
 std::string KeyedObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
 // A number of things, and how many there may be.

@@ -20,8 +20,8 @@ struct BlockUnitOptions {
   EarlyLaunches early_launches = EarlyLaunches::kStages;  // where the language has them
 };
 
-// One kernel function per stage, as codegen/program/kernel.h promises. Where scratch memory is one piece per thread, it is for as many
-// threads as the largest stage has.
+// One kernel function per stage, as codegen/program/kernel.h promises. Where scratch memory is one
+// piece per thread, it is for as many threads as the largest stage has.
 Kernel PrintBlockKernel(const LoopProgram& program, const BlockUnitOptions& options);
 
 }  // namespace mdh

@@ -133,8 +133,9 @@ Result<TuningResult> TuneIt(const Options& options, const Expression& expression
 // Medians of the kernel; random members of the space are measured between.
 Result<std::vector<double>> Repeat(const Options& options, const Expression& expression,
                                    const Kernel& kernel, Runner& runner) {
-  MDH_ASSIGN_OR_RETURN(const MdhSpace space,
-                       MdhSpace::Create(expression, TuningModel(runner.device().kind), runner.device()));
+  MDH_ASSIGN_OR_RETURN(
+      const MdhSpace space,
+      MdhSpace::Create(expression, TuningModel(runner.device().kind), runner.device()));
   MDH_RETURN_IF_ERROR(runner.SetProblem(expression, options.seed + 7));
   Rng rng(options.seed);
   std::vector<double> medians;
@@ -149,8 +150,9 @@ Result<std::vector<double>> Repeat(const Options& options, const Expression& exp
     const double until_s = options.repeat_s * (n + 1) / kRepetitions;
     while (n + 1 < kRepetitions && 1e-9 * static_cast<double>(NowNs() - start_ns) < until_s) {
       const TuningParameters other = space.Decode(space.space().Sample(rng));
-      MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
-                           Lower(expression, TuningModel(runner.device().kind), runner.device(), other));
+      MDH_ASSIGN_OR_RETURN(
+          const LowLevelExpression low_level,
+          Lower(expression, TuningModel(runner.device().kind), runner.device(), other));
       Result<Kernel> between = GenerateKernel(low_level, runner.device());
       if (!between.ok()) continue;
       MeasureOptions quick;

@@ -174,16 +174,15 @@ TEST(ReservedNamesTest, AreNamesInC) {
   device.l3_bytes = 8 << 20;
   device.compiler = "gcc";
   for (const Expression& expression : ExpressionsWith(names)) {
-    ExpectCompiles(SourceFor(expression, OpenMpSimdRegistersModel(), device),
-                   "names.c", "gcc -std=gnu17 -fopenmp -mavx2 -Wno-psabi -fsyntax-only");
+    ExpectCompiles(SourceFor(expression, OpenMpSimdRegistersModel(), device), "names.c",
+                   "gcc -std=gnu17 -fopenmp -mavx2 -Wno-psabi -fsyntax-only");
   }
 }
 
 TEST(ReservedNamesTest, AreNamesInOpenCl) {
   if (OutputOf("clang --version 2>/dev/null").empty()) GTEST_SKIP() << "there is no clang";
   for (const Expression& expression : ExpressionsWith(NamesOfHeaders())) {
-    ExpectCompiles(SourceFor(expression, OpenClModel(), Gpu(DeviceKind::kOpenCl)),
-                   "names.cl",
+    ExpectCompiles(SourceFor(expression, OpenClModel(), Gpu(DeviceKind::kOpenCl)), "names.cl",
                    "clang -cl-std=CL3.0 -Xclang -finclude-default-header -target spir64 "
                    "-fsyntax-only -w");
   }
@@ -193,8 +192,7 @@ TEST(ReservedNamesTest, AreNamesInCudaOfNvrtc) {
   const Result<Nvrtc> nvrtc = Nvrtc::Load(Nvrtc::ToolkitFolders(""));
   if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
   for (const Expression& expression : ExpressionsWith(NamesOfHeaders())) {
-    const std::string source =
-        SourceFor(expression, CudaModel(), Gpu(DeviceKind::kCuda));
+    const std::string source = SourceFor(expression, CudaModel(), Gpu(DeviceKind::kCuda));
     EXPECT_EQ(ErrorMessage(nvrtc->Compile(source, "names.cu", 90, {"--std=c++17"})), "no error");
   }
 }

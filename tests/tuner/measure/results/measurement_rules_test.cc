@@ -246,6 +246,7 @@ TEST(RunnerMessages, DevicesAndOptionsAreReadBack) {
     device.l3_bytes = 77;
     EXPECT_EQ(FromMessage(ToMessage(device)).Fingerprint(), device.Fingerprint());
     EXPECT_EQ(FromMessage(ToMessage(device)).blocks.max_grid, device.blocks.max_grid);
+    EXPECT_EQ(FromMessage(ToMessage(device)).features, device.features);
   }
   const MeasureOptions options = {.min_repeats = 4,
                                   .target_time_ns = 5,
@@ -261,9 +262,11 @@ TEST(RunnerMessages, DevicesAndOptionsAreReadBack) {
 TEST(RunnerMessages, LaunchesOfKernelsAreReadBack) {
   Kernel kernel;
   kernel.stages = 2;
+  kernel.language = Language::kCudaCxx;
   kernel.launches = {{"k_0", {{4, 3, 2}, {32, 8, 1}}, 65536},
                      {"k_1", {{1, 1, 1}, {64, 1, 1}}, 0, /*starts_early=*/true}};
   const Kernel read = FromMessage(ToMessage(kernel));
+  EXPECT_EQ(read.language, Language::kCudaCxx);
   ASSERT_EQ(read.launches.size(), 2u);
   for (size_t n = 0; n < 2; ++n) {
     EXPECT_EQ(read.launches[n].function, kernel.launches[n].function);

@@ -180,7 +180,7 @@ def test_names_of_the_glossary_are_where_it_says():
     assert rows
     for names, places in rows:
         places = [SOURCE / place for place in re.findall("`([^`]+)`", places)]
-        files = [file for place in places for file in (place.glob("*.h") if place.is_dir() else [place])]
+        files = [file for place in places for file in (place.rglob("*.h") if place.is_dir() else [place])]
         text = "".join(file.read_text() for file in files)
         for name in re.findall("`([^`]+)`", names):
             assert re.search(rf"\b{name}\b", text), f"{name} is not in {places}"

@@ -13,6 +13,7 @@
 #include "core/decomposition/keyed_form.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/decomposition/validate.h"
+#include "core/device/backends.h"
 
 namespace mdh {
 namespace {
@@ -103,13 +104,15 @@ std::string CombineObstacle(const ChoiceTarget& t, const TuningParameters& p) {
 }
 
 std::string ResidentLack(const DeviceDescription& device, absl::Span<const int64_t>) {
-  return HasResidentBlocks(device)
-             ? ""
-             : "compilers for the device cannot be told how many blocks are resident";
+  if (HasResidentBlocks(device)) return "";
+  return absl::StrCat("compilers for devices of kind ", BackendOf(device.kind).title,
+                      " cannot be told how many blocks are resident");
 }
 
 std::string EarlyLack(const DeviceDescription& device, absl::Span<const int64_t>) {
-  return HasEarlyLaunches(device) ? "" : "launches on the device never begin early";
+  if (HasEarlyLaunches(device)) return "";
+  return absl::StrCat("launches on devices of kind ", BackendOf(device.kind).title,
+                      " never begin early");
 }
 
 std::string SwizzleObstacle(const ChoiceTarget& t, const TuningParameters& p) {

@@ -89,8 +89,8 @@ struct Choice {
   std::string About(const TuningParameters& parameters) const;
   // Errors: InvalidArgument, naming the row and what there is.
   Result<ChoiceValue> Parse(absl::string_view text) const;
-  // Why the value of the parameters cannot be had: "early=calls: launches on the device never begin
-  // early"; empty: it can.
+  // Why the value of the parameters cannot be had: "early=calls: launches on devices of kind OpenCL
+  // never begin early"; empty: it can.
   std::string Obstacle(const ChoiceTarget& target, const TuningParameters& parameters) const;
   // What spaces offer, as far as it can be had with that policy; empty where the target has nothing
   // to do with the choice.

@@ -128,6 +128,7 @@ TEST(ChoicesTest, OffersAreForTheLoweringTheDeviceAndTheExpression) {
   const DeviceDescription gpu = *DescribeCudaArchitecture(90);
   DeviceDescription opencl = gpu, cpu;
   opencl.kind = DeviceKind::kOpenCl;
+  opencl.features = FeaturesOf(opencl);
   const auto offers = [](const char* key, const ChoiceTarget& target,
                          NumericsPolicy numerics = NumericsPolicy::kReassociate) {
     std::vector<std::string> texts;

@@ -439,7 +439,7 @@ TEST_F(LimitsTest, ResidentBlocks) {
   device_ = DeviceFor(OpenClModel());
   parameters_.system_model = "OpenCL";
   EXPECT_EQ(error(1),
-            "resident=1: compilers for the device cannot be told how many blocks are "
+            "resident=1: compilers for devices of kind OpenCL cannot be told how many blocks are "
             "resident");
 }
 

@@ -236,13 +236,16 @@ TEST(Arrows, HousesAreNotHigh) {
 
 // What one looks for is found at a glance.
 TEST(Arrows, FoldersAndFilesAreSmall) {
-  constexpr int kMostFiles = 40;
+  constexpr int kMostFiles = 40, kMostLines = 500;
   for (const std::string& folder : Folders()) {
     int files = 0;
     for (const auto& entry :
          std::filesystem::directory_iterator(std::filesystem::path(MDH_SOURCE_DIR) / folder)) {
       const std::string extension = entry.path().extension().string();
-      files += extension == ".h" || extension == ".cc";
+      if (extension != ".h" && extension != ".cc") continue;
+      ++files;
+      const std::string text = ReadFile(entry.path());
+      EXPECT_LE(std::count(text.begin(), text.end(), '\n'), kMostLines) << entry.path();
     }
     EXPECT_LE(files, kMostFiles) << folder;
   }

@@ -1,5 +1,6 @@
 #include "tuner/run/first_points.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -30,6 +31,15 @@ std::vector<StartPoint> FirstPoints(const SearchTarget& target,
   for (size_t n = 1; n < rules.size(); ++n) points.push_back({std::move(rules[n])});
   if (HasEarlyLaunches(device)) AddEarlyCalls(&points);
   return points;
+}
+
+bool IsOfSameSizes(const SearchTarget& target, const std::vector<StartPoint>& given,
+                   const StartPoint& point) {
+  if (std::find(given.begin(), given.end(), point) == given.end()) return false;
+  const std::vector<Dimension>& dimensions = target.expression.dimensions();
+  return point.sizes.empty() ||
+         std::equal(point.sizes.begin(), point.sizes.end(), dimensions.begin(),
+                    [](int64_t size, const Dimension& d) { return size == d.size; });
 }
 
 bool IsOfModel(const SearchTarget& target, const StartPoint& point) {

@@ -24,6 +24,10 @@ struct SearchTarget {
 std::vector<StartPoint> FirstPoints(const SearchTarget& target,
                                     const std::vector<StartPoint>& given);
 
+// Whether it is one of those `given`, from an earlier run for the same sizes: then what this one
+// gives must be no slower.
+bool IsOfSameSizes(const SearchTarget& target, const std::vector<StartPoint>& given,
+                   const StartPoint& point);
 // Whether it can be repaired to a member of the target's space.
 bool IsOfModel(const SearchTarget& target, const StartPoint& point);
 // Whether it is right as it is: those of other sizes, or of other devices, may be invalid here.

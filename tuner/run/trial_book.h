@@ -25,11 +25,11 @@ struct Candidate {
   int64_t proposal = 0;                        // number that the search gave it; 0: none
   std::optional<Configuration> configuration;  // nullopt: not in the space, or not known yet
   bool is_default = false;                     // the one from rules
-  bool is_kept = false;               // compared with the best at the end, however slow it seemed
-  std::optional<BlockDesign> design;  // that it came from
-  bool is_repeated = false;           // the kernel is that of a candidate before
-  Kernel kernel;
-  Measurement measurement;
+  bool is_kept = false;  // compared with the best at the end, however slow it seemed
+  std::optional<BlockDesign> design = {};  // that it came from
+  bool is_repeated = false;                // the kernel is that of a candidate before
+  Kernel kernel = {};
+  Measurement measurement = {};
 };
 
 // Kernels that differ in nothing but the comment at their head are one: many configurations

@@ -22,6 +22,7 @@
 #include "tuner/run/design_search.h"
 #include "tuner/run/finalists.h"
 #include "tuner/run/first_points.h"
+#include "tuner/run/loop_nest_time.h"
 #include "tuner/run/pace.h"
 #include "tuner/run/runner_pool.h"
 #include "tuner/run/trial_book.h"
@@ -31,11 +32,6 @@
 namespace mdh {
 namespace {
 
-// A loop nest that takes longer would keep the search waiting, and a GPU even sooner, for a time
-// that is only compared with.
-constexpr int64_t kMostLoopNestPoints = 4'000'000'000;
-constexpr int64_t kMostLoopNestPointsBesideGpu = 50'000'000;
-constexpr int64_t kShortLoopNest = 100'000'000;
 constexpr size_t kFinalists = 3;
 // What is compared with them besides: the configuration from rules and the record there is.
 constexpr size_t kKept = 2;
@@ -73,7 +69,6 @@ class TuningRun {
     budget_.SetProblemTime(NowNs() - before_problem_ns);
     if (cancelled_) MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
     if (is_cpu()) {
-      Tell(SearchPhase::kLoopNest);
       MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
     }
     const Status searched = RunSearch();
@@ -91,10 +86,11 @@ class TuningRun {
       }
     }
     if (!is_cpu() && !cancelled_) {
-      Tell(SearchPhase::kLoopNest);
       MDH_ASSIGN_OR_RETURN(result.loop_nest_ns, LoopNestTime());
     }
-    if (is_cpu() && !cancelled_ && !IsLate()) TimeShortLoopNestAgain(result);
+    if (is_cpu() && !cancelled_ && !IsLate()) {
+      TimeShortLoopNestAgain(pool_.idle(), result.loop_nest_ns);
+    }
     return Finish(std::move(result));
   }
 
@@ -157,24 +153,9 @@ class TuningRun {
                         expression_.name(), why, static_cast<double>(budget_.elapsed_ns()) * 1e-9));
   }
 
-  // What a user would get without all this: measured on the host's CPU, or left out, 0, where that
-  // would take too long. The host may have no compiler for it: an error where the CPU is what is
-  // tuned, else it is left out.
   Result<int64_t> LoopNestTime() {
-    const int64_t most = is_cpu() ? kMostLoopNestPoints : kMostLoopNestPointsBesideGpu;
-    if (expression_.points() > most) return 0;
-    Runner* const runner = pool_.idle();
-    if (runner == nullptr) return 0;
-    const Result<int64_t> time_ns = runner->LoopNestTime();
-    if (!time_ns.ok() && (!is_cpu() || IsLate())) return 0;
-    return time_ns;
-  }
-
-  // Others may have used the machine when it was timed first.
-  void TimeShortLoopNestAgain(TuningResult& result) {
-    if (result.loop_nest_ns <= 0 || result.loop_nest_ns > kShortLoopNest) return;
-    const Result<int64_t> again = LoopNestTime();
-    if (again.ok() && *again > 0) result.loop_nest_ns = std::min(result.loop_nest_ns, *again);
+    Tell(SearchPhase::kLoopNest);
+    return mdh::LoopNestTime(pool_.idle(), expression_, is_cpu(), IsLate());
   }
 
   // ---- The space ----
@@ -244,18 +225,6 @@ class TuningRun {
     return options;
   }
 
-  // Whether it comes from an earlier run for the same sizes: then what this one gives must be no
-  // slower.
-  bool IsOwnStart(const StartPoint& point) const {
-    const bool is_given =
-        std::find(options_.start.begin(), options_.start.end(), point) != options_.start.end();
-    if (!is_given || point.sizes.empty()) return is_given;
-    for (size_t d = 0; d < point.sizes.size(); ++d) {
-      if (point.sizes[d] != expression_.dimensions()[d].size) return false;
-    }
-    return true;
-  }
-
   // The configuration from rules and those of earlier runs as they are, which need not be in the
   // space. The first one is evaluated even if the abort condition holds already: there is always a
   // result. Leaves them in work.
@@ -267,13 +236,11 @@ class TuningRun {
       const bool is_repeated =
           std::find(first.begin(), first.begin() + n, point) != first.begin() + n;
       if (is_repeated || (n > 0 && !IsValidOn(target_, point))) continue;
-      MDH_RETURN_IF_ERROR(Start({.parameters = point.parameters,
-                                 .configuration = Encode(point.parameters),
-                                 .is_default = n == 0,
-                                 .is_kept = n == 0 || IsOwnStart(point),
-                                 .design = {},
-                                 .kernel = {},
-                                 .measurement = {}}));
+      MDH_RETURN_IF_ERROR(
+          Start({.parameters = point.parameters,
+                 .configuration = Encode(point.parameters),
+                 .is_default = n == 0,
+                 .is_kept = n == 0 || IsOfSameSizes(target_, options_.start, point)}));
     }
     return absl::OkStatus();
   }
@@ -305,9 +272,7 @@ class TuningRun {
       if (!next.has_value()) break;
       MDH_RETURN_IF_ERROR(Start({.parameters = next->parameters,
                                  .configuration = Encode(next->parameters),
-                                 .design = std::move(next->design),
-                                 .kernel = {},
-                                 .measurement = {}}));
+                                 .design = std::move(next->design)}));
     }
     return absl::OkStatus();
   }
@@ -329,10 +294,7 @@ class TuningRun {
         }
         MDH_RETURN_IF_ERROR(Start({.parameters = space_->Decode(proposal.configuration),
                                    .proposal = proposal.number,
-                                   .configuration = proposal.configuration,
-                                   .design = {},
-                                   .kernel = {},
-                                   .measurement = {}}));
+                                   .configuration = proposal.configuration}));
       }
     }
     return absl::OkStatus();
@@ -508,17 +470,7 @@ class TuningRun {
   TuningBudget budget_{options_, book_, lookahead_, kFinalists + kKept};
 };
 
-constexpr const char* kRefuted = "mdh.refuted";
-
 }  // namespace
-
-Status Refuted(const std::string& why) {
-  Status status = absl::FailedPreconditionError(why);
-  status.SetPayload(kRefuted, absl::Cord());
-  return status;
-}
-
-bool IsRefuted(const Status& status) { return status.GetPayload(kRefuted).has_value(); }
 
 Result<TuningResult> Tune(const Expression& expression, absl::Span<Runner* const> runners,
                           const TuningOptions& options,

@@ -15,6 +15,7 @@
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
 #include "tuner/measure/runner.h"
+#include "tuner/run/refuted.h"
 #include "tuner/search/abort_condition.h"
 
 namespace mdh {
@@ -104,11 +105,6 @@ struct TuningResult {
   // was time: what the last runner said. What the trials until then have shown stands.
   Status incomplete = absl::OkStatus();
 };
-
-// A FailedPrecondition: what the trials had found was shown to be wrong, or not to run, on new
-// inputs.
-Status Refuted(const std::string& why);
-bool IsRefuted(const Status& status);
 
 // How much longer than a Duration a search may take, whatever the size of the problem: a fifth, and
 // this. Less than two seconds, so that starting it and storing its result fit in as well.

@@ -17,8 +17,8 @@ struct SourceName {
 };
 
 // In the order of the text. Of types only definitions, of members that are defined outside of their
-// class nothing, of macros those that are still defined at the end, of GoogleTest's tests nothing, and
-// nothing of namespaces within others (a::b), which tests have one each.
+// class nothing, of macros those that are still defined at the end, of GoogleTest's tests nothing,
+// and nothing of namespaces within others (a::b), which tests have one each.
 std::vector<SourceName> NamesAtNamespaceScope(std::string_view text);
 
 }  // namespace mdh

@@ -1,8 +1,9 @@
 // The low-level interpreter against the interpreter of expressions, which shares no evaluation with
 // it: random expressions with random configurations, of all system models.
+#include "core/decomposition/low_level_interpreter.h"
+
 #include <gtest/gtest.h>
 
-#include "core/decomposition/low_level_interpreter.h"
 #include "core/text/printer.h"
 #include "tests/core/decomposition/lowering_case.h"
 #include "tests/error_message.h"

@@ -29,14 +29,14 @@ class TrialBookTest : public ::testing::Test {
 
 TEST_F(TrialBookTest, OfUnsettledTimesThePreferredOneIsTakenIfItIsNear) {
   Record("fast", 1000, /*is_disturbed=*/true);
-  Record("rules", 1240, /*is_disturbed=*/true);
+  Record("rules", 1980, /*is_disturbed=*/true);
   EXPECT_EQ(BestAfterPreferring("rules"), "rules");
   EXPECT_EQ(book_.best().size(), 2u);
 }
 
 TEST_F(TrialBookTest, WhatIsClearlyFasterStays) {
   Record("fast", 1000, /*is_disturbed=*/true);
-  Record("rules", 1260, /*is_disturbed=*/true);
+  Record("rules", 2020, /*is_disturbed=*/true);
   EXPECT_EQ(BestAfterPreferring("rules"), "fast");
   EXPECT_EQ(BestAfterPreferring("unknown"), "fast");
 }

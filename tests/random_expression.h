@@ -40,6 +40,7 @@ struct RandomExpressionOptions {
   // diagonal, interleaved or interior ones, which may keep what is there; 0: only by chance.
   int unreached_one_in = 4;
   int empty_one_in = 0;  // one of so many has an empty dimension; 0: none
+  int store_one_in = 4;  // one of so many has a store function; 0: none
 };
 
 // Rank 1 to max_rank; sizes small, often odd or prime; views permuted, strided, shifted, reversed,
@@ -49,8 +50,8 @@ struct RandomExpressionOptions {
 // generator state gives the same expression on every machine.
 Expression RandomExpression(Rng& rng, const RandomExpressionOptions& options = {});
 
-// Contents for all inputs: integers from -4 to 4 (0 to 8 for unsigned types), in any type. Padding
-// of records is zero.
+// Contents for all passed inputs: integers from -4 to 4 (0 to 8 for unsigned types), in any type.
+// Padding of records is zero.
 std::vector<BufferBytes> RandomInputs(Rng& rng, const Expression& expression);
 
 // The same, but in a quarter of the values of floating-point types nan, infinities and zeros of

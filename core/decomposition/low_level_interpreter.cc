@@ -270,19 +270,18 @@ class Recomposition {
 };
 
 // The output view: results in the types in which they are stored.
-std::vector<BufferBytes> StoreResults(const Expression& e, const ResultMda& mda) {
+std::vector<BufferBytes> StoreResults(const Expression& e, absl::Span<const BufferBytes> inputs,
+                                      const ResultMda& mda) {
+  std::vector<const std::byte*> pointers;
+  for (const BufferBytes& input : inputs) pointers.push_back(input.data());
   std::vector<BufferBytes> outputs;
   for (const Buffer& buffer : e.outputs()) outputs.emplace_back(buffer.size_bytes());
   ForEachPoint(mda, [&](const std::vector<int64_t>& point, size_t place) {
-    Results results = mda.values[place];
-    Convert(e.function().results(), &results);
-    for (int r = 0; r < static_cast<int>(results.size()); ++r) {
+    const Results stored = StoredValues(e, pointers, point, mda.values[place]);
+    for (int r = 0; r < static_cast<int>(stored.size()); ++r) {
       const Expression::AccessRef ref = e.output_access(r);
       const Buffer& buffer = e.outputs()[ref.buffer];
-      const ScalarType type = e.stored_type(r);
-      const ScalarValue stored =
-          results[r].type() == type ? results[r] : Apply(ScalarOp::kCast, type, {results[r]});
-      stored.Store(outputs[ref.buffer].data() +
+      stored[r].Store(outputs[ref.buffer].data() +
                    buffer.ElementAt(ref.access, point) * buffer.type.size_bytes() +
                    buffer.type.fields()[ref.field].offset_bytes);
     }
@@ -305,7 +304,7 @@ Result<std::vector<BufferBytes>> InterpretLowLevel(const LowLevelExpression& low
   }
   Singletons arguments = Decomposition(low_level, inputs).Run();
   Singletons results = ScalarPhase(low_level, std::move(arguments), combine).Run();
-  return StoreResults(e, Recomposition(low_level, std::move(results), combine).Run());
+  return StoreResults(e, inputs, Recomposition(low_level, std::move(results), combine).Run());
 }
 
 }  // namespace mdh

@@ -44,7 +44,7 @@ class LoopProgramBuilder {
       AppendFinishingStages(plan_.expression(),
                             {plan_.index_names(), plan_.targets(),
                              OutputTargets(plan_.expression(), plan_.output_names()),
-                             plan_.reduction_parts(), plan_.core_tiles()},
+                             plan_.store_pointers(), plan_.reduction_parts(), plan_.core_tiles()},
                             &program_);
     }
     return std::move(program_);

@@ -1,6 +1,7 @@
 #include "codegen/lower/tiles/tile_accumulators.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -39,11 +40,11 @@ std::string TileAccumulators::PointKey(const TilePoint& point) const {
 
 // "C_i0_j8": the output and the offsets within the tile.
 std::string TileAccumulators::NameOf(int r, const TilePoint& point, const std::string& suffix) {
-  const Expression::AccessRef ref = expression().output_access(r);
-  std::string name = plan_.output_name(ref.buffer);
-  if (const std::string& field = expression().outputs()[ref.buffer].type.fields()[ref.field].name;
-      !field.empty()) {
-    absl::StrAppend(&name, "_", field, "_");
+  std::string name = ResultName(expression(), plan_.output_names(), r);
+  if (expression().store() == nullptr) {
+    const Expression::AccessRef ref = expression().output_access(r);
+    const ElementType& type = expression().outputs()[ref.buffer].type;
+    if (type.is_record()) absl::StrAppend(&name, "_", type.fields()[ref.field].name, "_");
   }
   for (int d = 0; d < plan_.rank(); ++d) {
     if (!plan_.is_reduction(d) && points_[d] > 1) {
@@ -288,8 +289,8 @@ std::vector<LoopValue> TileAccumulators::CombineChains(const std::vector<Accumul
   return sum;
 }
 
-int64_t TileAccumulators::ConstantOffset(int r, const TilePoint& point) const {
-  const AffineIndex& offset = plan_.targets()[r].offset;
+int64_t TileAccumulators::ConstantOffset(int target, const TilePoint& point) const {
+  const AffineIndex& offset = plan_.targets()[target].offset;
   int64_t constant = offset.constant;
   for (int d = 0; d < plan_.rank(); ++d) {
     constant += offset.coefficients[d] * point.pieces[d].offset;
@@ -297,13 +298,29 @@ int64_t TileAccumulators::ConstantOffset(int r, const TilePoint& point) const {
   return constant;
 }
 
-// Elements from a result to another, for each result of f.
+// Elements from a result to another, for each target.
 std::vector<int64_t> TileAccumulators::Distance(const TilePoint& from, const TilePoint& to) const {
   std::vector<int64_t> distance;
-  for (int r = 0; r < results(); ++r) {
-    distance.push_back(ConstantOffset(r, to) - ConstantOffset(r, from));
+  for (int target = 0; target < std::ssize(plan_.targets()); ++target) {
+    distance.push_back(ConstantOffset(target, to) - ConstantOffset(target, from));
   }
   return distance;
+}
+
+// Indices from a result to another; 0 along what is reduced.
+std::vector<int64_t> TileAccumulators::Steps(const TilePoint& from, const TilePoint& to) const {
+  std::vector<int64_t> steps;
+  for (int d = 0; d < plan_.rank(); ++d) {
+    steps.push_back(plan_.is_reduction(d) ? 0 : to.pieces[d].offset - from.pieces[d].offset);
+  }
+  return steps;
+}
+
+// From a to b as from c to d: in memory, and for a store function as points, too.
+bool TileAccumulators::AreEvenlyApart(const Partial& a, const Partial& b, const Partial& c,
+                                      const Partial& d) const {
+  return Distance(a.point, b.point) == Distance(c.point, d.point) &&
+         (!plan_.tiles_store() || Steps(a.point, b.point) == Steps(c.point, d.point));
 }
 
 // Results with lanes to combine, equally far from one to the next, as many as are combined at once;
@@ -317,8 +334,7 @@ std::vector<std::vector<TileAccumulators::Partial>> TileAccumulators::Runs(
   for (size_t begin = 0; begin < partials.size();) {
     size_t end = begin + 1;
     while (end < partials.size() && !partials[begin].lanes.empty() &&
-           Distance(partials[end - 1].point, partials[end].point) ==
-               Distance(partials[begin].point, partials[begin + 1].point)) {
+           AreEvenlyApart(partials[end - 1], partials[end], partials[begin], partials[begin + 1])) {
       ++end;
     }
     for (const int count : LaneRuns(static_cast<int64_t>(end - begin), plan_.accumulator_lanes())) {
@@ -354,6 +370,7 @@ TileAccumulators::Final TileAccumulators::CombineRun(const std::vector<Partial>&
   if (run.size() > 1) {
     final.width = static_cast<int>(run.size());
     final.strides = Distance(run[0].point, run[1].point);
+    final.lane_steps = Steps(run[0].point, run[1].point);
   }
   for (int r = 0; r < results(); ++r) {
     final.names.push_back(NameOf(r, final.point, "_total"));
@@ -365,12 +382,14 @@ TileAccumulators::Final TileAccumulators::CombineRun(const std::vector<Partial>&
 
 TileAccumulators::Final TileAccumulators::FinalOf(const TilePoint& point,
                                                   std::vector<std::string> names) const {
-  Final final{point, point.width(), std::move(names), {}};
+  Final final{point, point.width(), std::move(names), {}, {}};
   const int v = plan_.vector_dimension();
-  for (int r = 0; r < results(); ++r) {
-    final.strides.push_back(
-        v >= 0 && !plan_.is_reduction(v) ? plan_.targets()[r].offset.coefficients[v] : 1);
+  const bool has_lanes = v >= 0 && !plan_.is_reduction(v);
+  for (const ResultTarget& target : plan_.targets()) {
+    final.strides.push_back(has_lanes ? target.offset.coefficients[v] : 1);
   }
+  final.lane_steps.assign(plan_.rank(), 0);
+  if (has_lanes) final.lane_steps[v] = 1;
   return final;
 }
 
@@ -397,21 +416,21 @@ std::vector<TileAccumulators::Final> TileAccumulators::CombineAccumulators(Block
 }
 
 TileAccumulators::OutputElement TileAccumulators::ElementOf(
-    int r, const TilePoint& point, const std::vector<Index>& origins) const {
-  const ResultTarget& target = plan_.targets()[r];
+    int target, const TilePoint& point, const std::vector<Index>& origins) const {
+  const ResultTarget& to = plan_.targets()[target];
   Index offset(0);
   for (int d = 0; d < plan_.rank(); ++d) {
-    if (target.offset.coefficients[d] == 0) continue;
-    offset = offset + origins[d] * target.offset.coefficients[d];
+    if (to.offset.coefficients[d] == 0) continue;
+    offset = offset + origins[d] * to.offset.coefficients[d];
   }
-  return {target.pointer, offset + Index(ConstantOffset(r, point)), target.type};
+  return {to.pointer, offset + Index(ConstantOffset(target, point)), to.type};
 }
 
 void TileAccumulators::PrefetchResults(const std::vector<Index>& origins, Block& body) const {
   std::set<std::string> requested;
   for (const Accumulator& accumulator : accumulators_) {
-    for (int r = 0; r < results(); ++r) {
-      const OutputElement at = ElementOf(r, accumulator.point, origins);
+    for (int target = 0; target < std::ssize(plan_.targets()); ++target) {
+      const OutputElement at = ElementOf(target, accumulator.point, origins);
       if (!requested.insert(absl::StrCat(at.pointer, "|", at.offset.ToString())).second) continue;
       body.push_back({PrefetchElement{at.pointer, at.offset, /*for_writing=*/true}});
     }
@@ -436,6 +455,21 @@ void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
   body.push_back({If{{Flag(Condition::Kind::kNotFlag, "first")}, Own(std::move(add)), nullptr}});
 }
 
+// The results, or what the store function makes of them.
+std::vector<LoopValue> TileAccumulators::StoredOf(const Final& final,
+                                                  const std::vector<Index>& origins, Block& body) {
+  std::vector<LoopValue> values;
+  for (int r = 0; r < results(); ++r) {
+    values.push_back(MakeNamed(final.names[r], {result_type(r), final.width}));
+  }
+  if (!plan_.tiles_store()) return values;
+  StoredPoint point{{}, final.width, final.lane_steps};
+  for (int d = 0; d < plan_.rank(); ++d) {
+    point.at.push_back(origins[d] + Index(final.point.pieces[d].offset));
+  }
+  return EmitStoreFunction(expression(), plan_.store_pointers(), point, values, names_, body);
+}
+
 void TileAccumulators::StoreResults(const std::vector<Index>& origins, bool accumulates,
                                     Block& body) {
   const std::vector<Final> finals = CombineAccumulators(body);
@@ -443,12 +477,12 @@ void TileAccumulators::StoreResults(const std::vector<Index>& origins, bool accu
   // What other tiles or stages will read should stay in caches.
   const bool streams = plan_.streams_results() && !accumulates && !plan_.uses_result_arrays();
   for (const Final& final : finals) {
-    for (int r = 0; r < results(); ++r) {
-      const OutputElement at = ElementOf(r, final.point, origins);
-      const LoopValueType type{result_type(r), final.width};
-      body.push_back({StoreElements{at.pointer, at.offset,
-                                    StoredValue(MakeNamed(final.names[r], type), at.type),
-                                    final.strides[r], streams && final.strides[r] == 1}});
+    const std::vector<LoopValue> stored = StoredOf(final, origins, body);
+    for (int target = 0; target < std::ssize(stored); ++target) {
+      const OutputElement at = ElementOf(target, final.point, origins);
+      const int64_t stride = final.strides[target];
+      body.push_back({StoreElements{at.pointer, at.offset, StoredValue(stored[target], at.type),
+                                    stride, streams && stride == 1}});
     }
   }
 }

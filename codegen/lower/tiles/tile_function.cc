@@ -86,7 +86,9 @@ class TileFunctionBuilder {
 
   void ReserveNames() {
     for (int d = 0; d < plan_.rank(); ++d) names_.Reserve(plan_.index_name(d));
-    for (size_t b = 0; b < expression().inputs().size(); ++b) names_.Reserve(plan_.input_name(b));
+    for (size_t b = 0; b < expression().passed_inputs().size(); ++b) {
+      names_.Reserve(plan_.input_name(b));
+    }
     for (size_t b = 0; b < expression().outputs().size(); ++b) names_.Reserve(plan_.output_name(b));
     for (const StagedCopy& copy : plan_.staged()) names_.Reserve(copy.name);
     for (const ResultTarget& target : plan_.targets()) names_.Reserve(target.pointer);
@@ -120,6 +122,18 @@ class TileFunctionBuilder {
     result_.parameters.push_back({role, index, {Parameter::Kind::kIndex, name}});
   }
 
+  // What the store function reads and f does not, or from a copy only.
+  void DeclareStoreInputs() {
+    if (!plan_.tiles_store()) return;
+    const std::vector<Buffer>& read = expression().store()->inputs;
+    for (size_t b = 0; b < read.size(); ++b) {
+      const int passed = expression().passed_store_input(static_cast<int>(b));
+      const bool is_input = passed < static_cast<int>(expression().inputs().size());
+      if (is_input && plan_.StagedInput(passed) == nullptr) continue;
+      AddPointer(TileParameter::Role::kInput, passed, plan_.input_name(passed), read[b].type);
+    }
+  }
+
   void DeclareParameters() {
     for (size_t b = 0; b < expression().inputs().size(); ++b) {
       const int index = static_cast<int>(b);
@@ -130,6 +144,7 @@ class TileFunctionBuilder {
         AddPointer(TileParameter::Role::kInput, index, plan_.input_name(index), type);
       }
     }
+    DeclareStoreInputs();
     if (plan_.uses_result_arrays()) {
       for (size_t r = 0; r < plan_.targets().size(); ++r) {
         AddPointer(TileParameter::Role::kOutput, static_cast<int>(r), plan_.targets()[r].pointer,

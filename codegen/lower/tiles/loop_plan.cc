@@ -152,8 +152,10 @@ void LoopPlan::PlanResults() {
                   [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
   uses_result_arrays_ = expression_.has_prefix_sum() || reduction_parts() > 1 ||
                         (in_outputs && expression_.finishes_results());
-  targets_ = uses_result_arrays_ ? ArrayTargets(expression_, output_names_)
-                                 : OutputTargets(expression_, output_names_);
+  stores_at_last_ = expression_.store() != nullptr && in_outputs &&
+                    !expression_.has_prefix_sum() && reduction_parts() == 1;
+  outputs_ = OutputTargets(expression_, output_names_);
+  targets_ = uses_result_arrays_ ? ArrayTargets(expression_, output_names_) : outputs_;
   store_pointers_ = PointersOfStore(expression_, input_names_);
 }
 

@@ -117,9 +117,16 @@ class LoopPlan {
   // Where register tiles leave their results: in the outputs, or in arrays of their own.
   bool uses_result_arrays() const { return uses_result_arrays_; }
   const std::vector<ResultTarget>& targets() const { return targets_; }
-  // What the store function reads: in the tiles, unless those leave their results in arrays.
+  // What the store function reads.
   const StorePointers& store_pointers() const { return store_pointers_; }
-  bool tiles_store() const { return !uses_result_arrays_ && expression_.store() != nullptr; }
+  // Whether tiles apply the store function: to their results, or, where reductions run around them,
+  // to what is in the arrays when the last parts of these are done.
+  bool tiles_store() const {
+    return expression_.store() != nullptr && (!uses_result_arrays_ || stores_at_last_);
+  }
+  bool stores_at_last() const { return stores_at_last_; }
+  // Where tiles store final results.
+  const std::vector<ResultTarget>& outputs() const { return outputs_; }
   // The extent of one part of the core layer along each dimension.
   const std::vector<int64_t>& core_tiles() const { return core_tile_; }
   const std::vector<std::string>& index_names() const { return index_names_; }
@@ -161,8 +168,8 @@ class LoopPlan {
   int prefetch_ = 0;
   Remainder remainder_;
   NumericsPolicy numerics_;
-  bool uses_result_arrays_ = false;
-  std::vector<ResultTarget> targets_;
+  bool uses_result_arrays_ = false, stores_at_last_ = false;
+  std::vector<ResultTarget> targets_, outputs_;
   StorePointers store_pointers_;
 };
 

@@ -289,19 +289,29 @@ std::vector<LoopValue> TileAccumulators::CombineChains(const std::vector<Accumul
   return sum;
 }
 
-int64_t TileAccumulators::ConstantOffset(int target, const TilePoint& point) const {
-  const AffineIndex& offset = plan_.targets()[target].offset;
-  int64_t constant = offset.constant;
+int64_t TileAccumulators::ConstantOffset(const ResultTarget& target, const TilePoint& point) const {
+  int64_t constant = target.offset.constant;
   for (int d = 0; d < plan_.rank(); ++d) {
-    constant += offset.coefficients[d] * point.pieces[d].offset;
+    constant += target.offset.coefficients[d] * point.pieces[d].offset;
   }
   return constant;
+}
+
+// Elements from one lane's to that of the next.
+int64_t TileAccumulators::StrideOf(const ResultTarget& target, const Final& final) {
+  int64_t stride = 0;
+  bool has_lanes = false;
+  for (size_t d = 0; d < final.lane_steps.size(); ++d) {
+    stride += target.offset.coefficients[d] * final.lane_steps[d];
+    has_lanes = has_lanes || final.lane_steps[d] != 0;
+  }
+  return has_lanes ? stride : 1;
 }
 
 // Elements from a result to another, for each target.
 std::vector<int64_t> TileAccumulators::Distance(const TilePoint& from, const TilePoint& to) const {
   std::vector<int64_t> distance;
-  for (int target = 0; target < std::ssize(plan_.targets()); ++target) {
+  for (const ResultTarget& target : plan_.targets()) {
     distance.push_back(ConstantOffset(target, to) - ConstantOffset(target, from));
   }
   return distance;
@@ -328,7 +338,8 @@ bool TileAccumulators::AreEvenlyApart(const Partial& a, const Partial& b, const 
 std::vector<std::vector<TileAccumulators::Partial>> TileAccumulators::Runs(
     std::vector<Partial> partials) const {
   std::stable_sort(partials.begin(), partials.end(), [&](const Partial& a, const Partial& b) {
-    return ConstantOffset(0, a.point) < ConstantOffset(0, b.point);
+    const ResultTarget& first = plan_.targets()[0];
+    return ConstantOffset(first, a.point) < ConstantOffset(first, b.point);
   });
   std::vector<std::vector<Partial>> runs;
   for (size_t begin = 0; begin < partials.size();) {
@@ -369,7 +380,6 @@ TileAccumulators::Final TileAccumulators::CombineRun(const std::vector<Partial>&
   Final final = FinalOf(leader.point, {});
   if (run.size() > 1) {
     final.width = static_cast<int>(run.size());
-    final.strides = Distance(run[0].point, run[1].point);
     final.lane_steps = Steps(run[0].point, run[1].point);
   }
   for (int r = 0; r < results(); ++r) {
@@ -382,14 +392,10 @@ TileAccumulators::Final TileAccumulators::CombineRun(const std::vector<Partial>&
 
 TileAccumulators::Final TileAccumulators::FinalOf(const TilePoint& point,
                                                   std::vector<std::string> names) const {
-  Final final{point, point.width(), std::move(names), {}, {}};
+  Final final{point, point.width(), std::move(names),
+              std::vector<int64_t>(static_cast<size_t>(plan_.rank()), 0)};
   const int v = plan_.vector_dimension();
-  const bool has_lanes = v >= 0 && !plan_.is_reduction(v);
-  for (const ResultTarget& target : plan_.targets()) {
-    final.strides.push_back(has_lanes ? target.offset.coefficients[v] : 1);
-  }
-  final.lane_steps.assign(plan_.rank(), 0);
-  if (has_lanes) final.lane_steps[v] = 1;
+  if (v >= 0 && !plan_.is_reduction(v)) final.lane_steps[v] = 1;
   return final;
 }
 
@@ -416,20 +422,19 @@ std::vector<TileAccumulators::Final> TileAccumulators::CombineAccumulators(Block
 }
 
 TileAccumulators::OutputElement TileAccumulators::ElementOf(
-    int target, const TilePoint& point, const std::vector<Index>& origins) const {
-  const ResultTarget& to = plan_.targets()[target];
+    const ResultTarget& target, const TilePoint& point, const std::vector<Index>& origins) const {
   Index offset(0);
   for (int d = 0; d < plan_.rank(); ++d) {
-    if (to.offset.coefficients[d] == 0) continue;
-    offset = offset + origins[d] * to.offset.coefficients[d];
+    if (target.offset.coefficients[d] == 0) continue;
+    offset = offset + origins[d] * target.offset.coefficients[d];
   }
-  return {to.pointer, offset + Index(ConstantOffset(target, point)), to.type};
+  return {target.pointer, offset + Index(ConstantOffset(target, point)), target.type};
 }
 
 void TileAccumulators::PrefetchResults(const std::vector<Index>& origins, Block& body) const {
   std::set<std::string> requested;
   for (const Accumulator& accumulator : accumulators_) {
-    for (int target = 0; target < std::ssize(plan_.targets()); ++target) {
+    for (const ResultTarget& target : plan_.targets()) {
       const OutputElement at = ElementOf(target, accumulator.point, origins);
       if (!requested.insert(absl::StrCat(at.pointer, "|", at.offset.ToString())).second) continue;
       body.push_back({PrefetchElement{at.pointer, at.offset, /*for_writing=*/true}});
@@ -443,11 +448,12 @@ void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
   for (const Final& final : finals) {
     std::vector<LoopValue> old, now;
     for (int r = 0; r < results(); ++r) {
-      const OutputElement at = ElementOf(r, final.point, origins);
-      const LoopValueType type{result_type(r), final.width};
-      LoopValue value = LoadValue(at.pointer, at.offset, {at.type, final.width}, final.strides[r]);
+      const ResultTarget& target = plan_.targets()[r];
+      const OutputElement at = ElementOf(target, final.point, origins);
+      LoopValue value =
+          LoadValue(at.pointer, at.offset, {at.type, final.width}, StrideOf(target, final));
       old.push_back(NamedInBlock(std::move(value), names_, add));
-      now.push_back(MakeNamed(final.names[r], type));
+      now.push_back(FinalValue(final, r));
     }
     AssignTuple(final.names, final.width,
                 EmitCombination(expression().reduction(), old, now, names_, add), add);
@@ -455,19 +461,28 @@ void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
   body.push_back({If{{Flag(Condition::Kind::kNotFlag, "first")}, Own(std::move(add)), nullptr}});
 }
 
-// The results, or what the store function makes of them.
-std::vector<LoopValue> TileAccumulators::StoredOf(const Final& final,
-                                                  const std::vector<Index>& origins, Block& body) {
+LoopValue TileAccumulators::FinalValue(const Final& final, int r) const {
+  return MakeNamed(final.names[r], {result_type(r), final.width});
+}
+
+// As they are, or what the store function makes of them.
+void TileAccumulators::StoreFinal(const Final& final, const std::vector<Index>& origins,
+                                  const Destination& to, Block& body) {
   std::vector<LoopValue> values;
-  for (int r = 0; r < results(); ++r) {
-    values.push_back(MakeNamed(final.names[r], {result_type(r), final.width}));
+  for (int r = 0; r < results(); ++r) values.push_back(FinalValue(final, r));
+  if (to.applies_store) {
+    StoredPoint point{{}, final.width, final.lane_steps};
+    for (int d = 0; d < plan_.rank(); ++d) {
+      point.at.push_back(origins[d] + Index(final.point.pieces[d].offset));
+    }
+    values = EmitStoreFunction(expression(), plan_.store_pointers(), point, values, names_, body);
   }
-  if (!plan_.tiles_store()) return values;
-  StoredPoint point{{}, final.width, final.lane_steps};
-  for (int d = 0; d < plan_.rank(); ++d) {
-    point.at.push_back(origins[d] + Index(final.point.pieces[d].offset));
+  for (size_t n = 0; n < to.targets.size(); ++n) {
+    const OutputElement at = ElementOf(to.targets[n], final.point, origins);
+    const int64_t stride = StrideOf(to.targets[n], final);
+    body.push_back({StoreElements{at.pointer, at.offset, StoredValue(values[n], at.type), stride,
+                                  to.streams && stride == 1}});
   }
-  return EmitStoreFunction(expression(), plan_.store_pointers(), point, values, names_, body);
 }
 
 void TileAccumulators::StoreResults(const std::vector<Index>& origins, bool accumulates,
@@ -475,16 +490,19 @@ void TileAccumulators::StoreResults(const std::vector<Index>& origins, bool accu
   const std::vector<Final> finals = CombineAccumulators(body);
   if (accumulates) AddToOutputs(finals, origins, body);
   // What other tiles or stages will read should stay in caches.
-  const bool streams = plan_.streams_results() && !accumulates && !plan_.uses_result_arrays();
-  for (const Final& final : finals) {
-    const std::vector<LoopValue> stored = StoredOf(final, origins, body);
-    for (int target = 0; target < std::ssize(stored); ++target) {
-      const OutputElement at = ElementOf(target, final.point, origins);
-      const int64_t stride = final.strides[target];
-      body.push_back({StoreElements{at.pointer, at.offset, StoredValue(stored[target], at.type),
-                                    stride, streams && stride == 1}});
-    }
-  }
+  const bool streams = plan_.streams_results();
+  const Destination here = {plan_.targets(),
+                            streams && !accumulates && !plan_.uses_result_arrays(),
+                            plan_.tiles_store() && !plan_.stores_at_last()};
+  const auto store_all = [&](const Destination& to, Block& block) {
+    for (const Final& final : finals) StoreFinal(final, origins, to, block);
+  };
+  if (!plan_.stores_at_last()) return store_all(here, body);
+  Block last, others;
+  store_all({plan_.outputs(), streams, /*applies_store=*/true}, last);
+  store_all(here, others);
+  body.push_back({If{
+      {Flag(Condition::Kind::kFlag, "last")}, Own(std::move(last)), Own(std::move(others))}});
 }
 
 }  // namespace mdh

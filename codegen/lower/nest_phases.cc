@@ -4,9 +4,9 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/levels/nest_plan.h"
 #include "codegen/lower/nest_program.h"
+#include "codegen/program/kernel_names.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
@@ -41,7 +41,7 @@ LevelTable<AsmLevel> Assignment(const PhaseParameters& phase, int rank, size_t l
 class PhaseSplitter {
  public:
   PhaseSplitter(const LowLevelExpression& low, const DeviceDescription& device)
-      : low_(low), device_(device), arguments_(NestArguments(low)) {
+      : low_(low), device_(device), arguments_(ArgumentsOf(low)) {
     for (const KernelArgument& argument : arguments_) taken_.insert(argument.name);
     for (const Dimension& d : expression().dimensions()) taken_.insert(d.name);
     parameters_ = Arrays("parameter", expression().function().parameters());

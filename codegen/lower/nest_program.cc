@@ -8,7 +8,6 @@
 #include "codegen/lower/finish/zero_results.h"
 #include "codegen/lower/keyed/keyed_program.h"
 #include "codegen/lower/levels/hardware_parts.h"
-#include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/levels/nest_context.h"
 #include "codegen/lower/levels/nest_loads.h"
 #include "codegen/lower/levels/nest_results.h"

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/zero_results.h"
 #include "codegen/lower/keyed/numbered_values.h"
-#include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/levels/nest_context.h"
 #include "codegen/program/result_targets.h"
 #include "codegen/program/scalar_code.h"

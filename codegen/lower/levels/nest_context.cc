@@ -2,7 +2,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "codegen/program/c_names.h"
 
 namespace mdh {
 
@@ -12,31 +11,23 @@ NestContext::NestContext(const LowLevelExpression& low_level, NestPlan plan,
       plan_(std::move(plan)),
       shape_(low_level.expression(), low_level.model(), low_level.parameters()),
       features_(features),
+      kernel_names_(NamesOf(low_level.expression(), names_)),
       is_whole_(low_level.expression().rank(), false) {
   for (const char* reserved : {"tid", "thread", "threads", "scratch", "part", "slot"}) {
     names_.Reserve(reserved);
-  }
-  for (const Dimension& d : expression().dimensions()) {
-    index_names_.push_back(names_.Unique(CIdentifier(d.name)));
-  }
-  for (const Buffer& b : expression().inputs()) {
-    input_names_.push_back(names_.Unique(CIdentifier(b.name)));
-  }
-  for (const Buffer& b : expression().outputs()) {
-    output_names_.push_back(names_.Unique(CIdentifier(b.name)));
   }
   for (NestCopy& copy : plan_.copies) copy.name = names_.Unique(copy.name);
   for (int n = 0; n < count(); ++n) {
     const std::string layer =
         absl::AsciiStrToLower(low_level.model().layers[level(n).assigned.layer].name);
     variables_.push_back(
-        names_.Unique(absl::StrCat(index_names_[level(n).level.dimension], "_", layer)));
+        names_.Unique(absl::StrCat(index_names()[level(n).level.dimension], "_", layer)));
   }
 }
 
 std::string NestContext::Describe(int n) const {
   const NestShape::Level& at = level(n);
-  return absl::StrCat(index_names_[at.level.dimension], " on ",
+  return absl::StrCat(index_names()[at.level.dimension], " on ",
                       low_level_.model().layers[at.assigned.layer].name, ": ", at.parts,
                       " parts of ", at.tile, at.tile == 1 ? " point." : " points.");
 }

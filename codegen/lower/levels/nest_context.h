@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "codegen/lower/levels/nest_plan.h"
+#include "codegen/program/kernel_names.h"
 #include "codegen/program/loop_program.h"
-#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 
@@ -50,9 +50,9 @@ class NestContext {
   // The part at hand is whole in dimension d: nothing inside of it needs guards.
   void set_whole(int d, bool is_whole) { is_whole_[d] = is_whole; }
 
-  const std::vector<std::string>& index_names() const { return index_names_; }
-  const std::string& input_name(int b) const { return input_names_[b]; }
-  const std::vector<std::string>& output_names() const { return output_names_; }
+  const std::vector<std::string>& index_names() const { return kernel_names_.indices; }
+  const std::string& input_name(int b) const { return kernel_names_.inputs[b]; }
+  const std::vector<std::string>& output_names() const { return kernel_names_.outputs; }
   // Number of the thread in its block, all dimensions flattened.
   Index Thread() const;
 
@@ -70,8 +70,8 @@ class NestContext {
   NestShape shape_;
   const DeviceFeatures features_;
   NameAllocator names_;
+  const KernelNames kernel_names_;
   std::vector<std::string> variables_;
-  std::vector<std::string> index_names_, input_names_, output_names_;
   std::map<std::string, DeclareView> views_;
   std::vector<bool> is_whole_;
 };

@@ -1,12 +1,9 @@
 #include "codegen/lower/tiles/loop_plan.h"
 
 #include <algorithm>
-#include <cctype>
-#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "codegen/program/c_names.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
@@ -31,25 +28,12 @@ LoopPlan::LoopPlan(const LowLevelExpression& low_level)
       prefetch_(low_level.parameters().prefetch),
       remainder_(low_level.parameters().remainder),
       numerics_(low_level.parameters().numerics) {
-  PlanNames();
+  NameAllocator names;
+  names_ = NamesOf(expression_, names);
   PlanLoops(low_level);
   PlanStaging(low_level);
   PlanResults();
   PlanLastTiles(low_level);
-}
-
-void LoopPlan::PlanNames() {
-  std::set<std::string> taken;
-  auto unique = [&](const std::string& name) {
-    std::string identifier = CIdentifier(name);
-    while (!taken.insert(identifier).second) identifier += "_";
-    return identifier;
-  };
-  for (const Dimension& dimension : expression_.dimensions()) {
-    index_names_.push_back(unique(dimension.name));
-  }
-  for (const Buffer& buffer : expression_.inputs()) input_names_.push_back(unique(buffer.name));
-  for (const Buffer& buffer : expression_.outputs()) output_names_.push_back(unique(buffer.name));
 }
 
 void LoopPlan::PlanLoops(const LowLevelExpression& low_level) {
@@ -87,7 +71,7 @@ void LoopPlan::PlanLoops(const LowLevelExpression& low_level) {
       if (p.tile[l][d] == enclosing[d] && (!innermost || size(d) % p.tile[l][d] == 0)) continue;
       const std::string suffix =
           innermost ? "" : absl::StrCat("_", absl::AsciiStrToLower(model.layers[l].name));
-      outer_loops_.push_back({l, d, p.tile[l][d], absl::StrCat(index_names_[d], suffix)});
+      outer_loops_.push_back({l, d, p.tile[l][d], absl::StrCat(names_.indices[d], suffix)});
     }
     enclosing = p.tile[l];
   }
@@ -102,7 +86,7 @@ void LoopPlan::PlanStaging(const LowLevelExpression& low_level) {
     const bool whole = input.stage_layer == InputParameters::kWholeBuffer;
     StagedCopy copy{.input = static_cast<int>(b),
                     .layer = input.stage_layer,
-                    .name = absl::StrCat(input_names_[b], "_packed"),
+                    .name = absl::StrCat(names_.inputs[b], "_packed"),
                     .extents = buffer.extents,
                     .strides = {},
                     .strip_dimension = input.strip_dimension,
@@ -150,8 +134,8 @@ void LoopPlan::PlanResults() {
                   [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
   uses_result_arrays_ = expression_.has_prefix_sum() || reduction_parts() > 1 ||
                         (in_outputs && expression_.converts_results());
-  targets_ = uses_result_arrays_ ? ArrayTargets(expression_, output_names_)
-                                 : OutputTargets(expression_, output_names_);
+  targets_ = uses_result_arrays_ ? ArrayTargets(expression_, names_.outputs)
+                                 : OutputTargets(expression_, names_.outputs);
 }
 
 void LoopPlan::PlanLastTiles(const LowLevelExpression& low_level) {
@@ -202,7 +186,7 @@ bool LoopPlan::CanBeginEarlier(const LowLevelExpression& low_level, int d, int64
 bool LoopPlan::HasRoomForTwo(int d) const {
   int64_t part = core_tile_[d];
   for (const PlannedLoop& loop : outer_loops_) {
-    if (loop.dimension == d && loop.variable != index_names_[d]) part = loop.step;
+    if (loop.dimension == d && loop.variable != names_.indices[d]) part = loop.step;
   }
   for (const StagedCopy& copy : staged_) {
     const Buffer& buffer = expression_.inputs()[copy.input];

@@ -8,6 +8,7 @@
 
 #include "codegen/lower/tiles/narrow_reduction.h"
 #include "codegen/program/index.h"
+#include "codegen/program/kernel_names.h"
 #include "codegen/program/result_targets.h"
 #include "core/base/round.h"
 #include "core/decomposition/low_level_expression.h"
@@ -108,17 +109,17 @@ class LoopPlan {
   const StagedCopy* StagedInput(int input) const;
 
   // Identifiers in generated code.
-  const std::string& index_name(int d) const { return index_names_[d]; }
-  const std::string& input_name(int b) const { return input_names_[b]; }
-  const std::string& output_name(int b) const { return output_names_[b]; }
+  const std::string& index_name(int d) const { return names_.indices[d]; }
+  const std::string& input_name(int b) const { return names_.inputs[b]; }
+  const std::string& output_name(int b) const { return names_.outputs[b]; }
 
   // Where register tiles leave their results: in the outputs, or in arrays of their own.
   bool uses_result_arrays() const { return uses_result_arrays_; }
   const std::vector<ResultTarget>& targets() const { return targets_; }
   // The extent of one part of the core layer along each dimension.
   const std::vector<int64_t>& core_tiles() const { return core_tile_; }
-  const std::vector<std::string>& index_names() const { return index_names_; }
-  const std::vector<std::string>& output_names() const { return output_names_; }
+  const std::vector<std::string>& index_names() const { return names_.indices; }
+  const std::vector<std::string>& output_names() const { return names_.outputs; }
 
   // Whether accumulators may start from the neutral element: exactly, it is neutral for all values
   // only if it is that of a named operation.
@@ -130,7 +131,6 @@ class LoopPlan {
   NumericsPolicy numerics() const { return numerics_; }
 
  private:
-  void PlanNames();
   void PlanLoops(const LowLevelExpression& low_level);
   void PlanStaging(const LowLevelExpression& low_level);
   void PlanResults();
@@ -150,7 +150,7 @@ class LoopPlan {
   int lanes_ = 1;
   std::optional<NarrowReduction> narrow_reduction_;
   std::vector<StagedCopy> staged_;
-  std::vector<std::string> index_names_, input_names_, output_names_;
+  KernelNames names_;
   bool independent_accumulators_ = false;
   bool streams_results_ = false;
   int prefetch_ = 0;

@@ -129,7 +129,7 @@ Result<std::string> Run(const LowerOptions& options) {
   MDH_ASSIGN_OR_RETURN(const LowLevelExpression low, Lower(expression, model, device, parameters));
   if (options.print == "table") return low.ToTable();
   if (options.print == "plan") {
-    if (!UsesRegisterTiles(model, parameters)) return OptimizedNestPlan(low).ToString(low);
+    if (parameters.lowering == Lowering::kLevels) return OptimizedNestPlan(low).ToString(low);
     return absl::FailedPreconditionError(
         absl::StrCat("register tiles have no nest plan; --print lowered shows the loops of ",
                      expression.name()));

@@ -20,7 +20,7 @@ namespace {
 Result<LoopProgram> Lowered(const LowLevelExpression& low_level, const DeviceDescription& device,
                             ProgramForm form) {
   const TuningParameters& parameters = low_level.parameters();
-  if (UsesRegisterTiles(low_level.model(), parameters)) {
+  if (parameters.lowering == Lowering::kTiles) {
     LoopProgram program = BuildLoopProgram(LoopPlan(low_level));
     return form == ProgramForm::kLowered ? program : OptimizeTiles(std::move(program));
   }

@@ -26,16 +26,10 @@ class Rules {
       : e_(e), m_(m), device_(device), innermost_(InnermostMemoryLayer(m)), threads_(threads) {
     p_.numerics = numerics;
     p_.system_model = m.name;
+    p_.lowering = Lowering::kTiles;
     p_.tile.assign(m.layers.size(), std::vector<int64_t>(e.rank(), 1));
-    std::vector<int> order(e.rank());
-    std::iota(order.begin(), order.end(), 0);
-    p_.phase.order = NestedOrder(std::vector<std::vector<int>>(m.layers.size(), order));
-    for (const Buffer& buffer : e.inputs()) {
-      InputParameters input;
-      input.layout.resize(buffer.extents.size());
-      std::iota(input.layout.begin(), input.layout.end(), 0);
-      p_.inputs.push_back(std::move(input));
-    }
+    p_.phase.order = NestedOrder(m.layers.size(), e.rank());
+    for (const Buffer& buffer : e.inputs()) p_.inputs.push_back(ReadInPlace(buffer));
   }
 
   TuningParameters Run(const TileChoice& choice) {

@@ -141,12 +141,9 @@ class PhaseSplitter {
     p.scalar_outputs.clear();
     if (nest.phases.front() != PhaseKind::kDecomposition) {
       p.inputs.clear();
-      const size_t arrays =
-          nest.phases.front() == PhaseKind::kScalar ? parameters_.size() : results_.size();
-      for (size_t n = 0; n < arrays; ++n) {
-        InputParameters input;
-        for (int d = 0; d < expression().rank(); ++d) input.layout.push_back(d);
-        p.inputs.push_back(std::move(input));
+      for (const Buffer& array :
+           nest.phases.front() == PhaseKind::kScalar ? parameters_ : results_) {
+        p.inputs.push_back(ReadInPlace(array));
       }
     }
     if (nest.phases.back() != PhaseKind::kRecomposition) p.outputs.clear();

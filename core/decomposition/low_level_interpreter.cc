@@ -83,9 +83,8 @@ class Decomposition {
   Decomposition(const LowLevelExpression& low, absl::Span<const BufferBytes> inputs)
       : low_(low), e_(low.expression()), parts_(low, PhaseKind::kDecomposition), arguments_(e_) {
     for (size_t b = 0; b < inputs.size(); ++b) {
-      std::vector<int> layout(e_.inputs()[b].extents.size());
-      std::iota(layout.begin(), layout.end(), 0);
-      sources_.push_back({0, std::move(layout), UserInput(e_.inputs()[b], inputs[b])});
+      const Buffer& buffer = e_.inputs()[b];
+      sources_.push_back({0, RowMajor(buffer), UserInput(buffer, inputs[b])});
     }
   }
 

@@ -3,7 +3,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 #include "tuner/decompositions/mdh_space_nest.h"
 
 namespace mdh {

@@ -2,6 +2,7 @@
 // results before and after the passes, no races between threads, and aligned wide accesses.
 #include "codegen/lower/nest_program.h"
 #include "codegen/passes/passes.h"
+#include "codegen/program/kernel_names.h"
 #include "codegen/program/loop_program_walk.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"

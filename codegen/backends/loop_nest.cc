@@ -41,7 +41,8 @@ class LoopNestBuilder {
       : expression_(expression),
         nesting_(nesting),
         kernel_names_(NamesOf(expression, names_)),
-        outputs_(OutputTargets(expression, kernel_names_.outputs)),
+        inputs_(views_.InputPointers(expression, kernel_names_.inputs)),
+        outputs_(OutputTargets(expression, kernel_names_.outputs, views_)),
         targets_(expression.has_prefix_sum() ? ArrayTargets(expression, kernel_names_.outputs)
                                              : outputs_) {
     names_.Reserve("empty");
@@ -50,6 +51,13 @@ class LoopNestBuilder {
   const KernelNames& kernel_names() const { return kernel_names_; }
 
   LoopProgram Build() {
+    LoopProgram program = BuildStages();
+    DeclareUsed(views_.Declarations(), &program);
+    return program;
+  }
+
+ private:
+  LoopProgram BuildStages() {
     LoopProgram program;
     if (nesting_ == Nesting::kForCaches && HasParts()) {
       BuildParts(program);
@@ -72,7 +80,6 @@ class LoopNestBuilder {
     return program;
   }
 
- private:
   // Loops over the dimensions that are kept around, reductions inside.
   Block BuildNest() {
     Block point = expression_.has_reduction() ? BuildReduction() : BuildPoint();
@@ -277,16 +284,15 @@ class LoopNestBuilder {
     const Expression::AccessRef ref = expression_.input_access(p);
     const Buffer& buffer = expression_.inputs()[ref.buffer];
     const ElementType::Field& field = buffer.type.fields()[ref.field];
-    const std::string pointer =
-        FieldPointer(buffer, kernel_names_.inputs[ref.buffer], field.type, /*is_const=*/true);
     if (buffer.boundary.kind == Boundary::Kind::kNone) {
-      return LoadValue(pointer, At(buffer.Linearized(ref.access, ref.field)), {field.type, 1}, 1);
+      return LoadValue(inputs_[p], At(buffer.Linearized(ref.access, ref.field)), {field.type, 1},
+                       1);
     }
     std::vector<Index> indices;
     for (const AffineIndex& index : buffer.accesses[ref.access].indices) {
       indices.push_back(At(index));
     }
-    return LoadInsideValue(buffer, kernel_names_.inputs[ref.buffer], ref.field, indices,
+    return LoadInsideValue(buffer, inputs_[p], ref.field, indices,
                            std::vector<int64_t>(indices.size(), 0), 1);
   }
 
@@ -353,6 +359,8 @@ class LoopNestBuilder {
   NameAllocator names_;
   const KernelNames kernel_names_;
   ResultTuples tuples_{expression_, names_, {.sum = "t"}};
+  RecordViews views_{names_};
+  const std::vector<std::string> inputs_;  // pointers, per parameter of f
   const std::vector<ResultTarget> outputs_, targets_;
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/program/record_views.h"
 #include "core/expression/expression.h"
 
 namespace mdh {
@@ -12,19 +13,14 @@ namespace mdh {
 // One result of f: element `offset` (of the MDA indices; reduced dimensions have coefficient 0) of
 // `pointer`, whose elements have type `type`.
 struct ResultTarget {
-  std::string pointer;  // a C expression
+  std::string pointer;  // its name
   ScalarType type;
   AffineIndex offset;
 };
 
-// `pointer` to elements of `type` within a buffer: of a buffer of records, a pointer to the field's
-// type, in whose units Buffer::Linearized(access, field) counts.
-std::string FieldPointer(const Buffer& buffer, const std::string& pointer, ScalarType type,
-                         bool is_const);
-
 // The outputs. `names`: of their pointers.
 std::vector<ResultTarget> OutputTargets(const Expression& expression,
-                                        const std::vector<std::string>& names);
+                                        const std::vector<std::string>& names, RecordViews& views);
 
 // Dense row-major arrays over the dimensions that are not reduced, in the types of f's results: for
 // prefix sums, for partial results of a reduction, and for results that are combined in another

@@ -245,17 +245,11 @@ LoopProgram EmptyProgram(const Expression& expression, const std::vector<std::st
   Stage& stage = program.stages.back();
   stage.comment = "There is no point: results are what changes nothing.";
   NameAllocator names = NamesBeside({}, outputs);
-  std::vector<ResultTarget> targets = OutputTargets(expression, outputs);
+  RecordViews views(names);
+  const std::vector<ResultTarget> targets = OutputTargets(expression, outputs, views);
+  stage.body = views.Declarations();
   std::vector<ScalarValue> values;
   for (int r = 0; r < static_cast<int>(targets.size()); ++r) {
-    const int b = expression.output_access(r).buffer;
-    if (expression.outputs()[b].type.is_record()) {
-      targets[r].pointer = names.Unique(outputs[b] + "_field");
-      stage.body.push_back(
-          {DeclareView{targets[r].pointer, targets[r].type, /*is_const=*/false, outputs[b]}});
-    } else {
-      targets[r].pointer = outputs[b];
-    }
     const ScalarValue identity = (*expression.reduction().identity())[r];
     values.push_back(identity.type() == targets[r].type
                          ? identity

@@ -26,16 +26,14 @@ class KeyedProgramBuilder {
         form_(std::move(form)),
         cut_(CutByKey(expression(), form_, keyed_)),
         key_{TableKeyType(form_.key_type), 1},
-        targets_(OutputTargets(expression(), context_.output_names())) {
+        targets_(OutputTargets(expression(), context_.output_names(), context_.views())) {
     for (std::string* name : {&block_, &table_, &first_, &number_, &tile_, &element_, &place_}) {
       *name = context_.names().Unique(*name);
     }
     for (size_t r = 0; r < targets_.size(); ++r) {
       const Expression::AccessRef ref = expression().output_access(static_cast<int>(r));
-      const std::string& output = context_.output_names()[ref.buffer];
-      targets_[r].pointer = context_.FieldView(expression().outputs()[ref.buffer], output,
-                                               targets_[r].type, /*is_const=*/false);
-      shared_.push_back(context_.names().Unique(absl::StrCat(output, "_sm")));
+      shared_.push_back(
+          context_.names().Unique(absl::StrCat(context_.output_names()[ref.buffer], "_sm")));
     }
   }
 
@@ -43,6 +41,7 @@ class KeyedProgramBuilder {
     LoopProgram program;
     if (cut_.parts > 1) program.stages.push_back(Identities());
     program.stages.push_back(Combine());
+    DeclareUsed(context_.views().Declarations(), &program);
     return program;
   }
 
@@ -55,8 +54,7 @@ class KeyedProgramBuilder {
   }
 
   Stage Identities() const {
-    Stage stage{"What changes nothing, with which blocks combine their results.",
-                context_.ViewDeclarations()};
+    Stage stage{"What changes nothing, with which blocks combine their results.", {}};
     const std::vector<ScalarValue>& identity = *expression().reduction().identity();
     Append(SetResults(expression(), targets_, identity), &stage.body);
     stage.launch = LaunchForItems(ResultArrayElements(expression()));
@@ -78,8 +76,7 @@ class KeyedProgramBuilder {
     body.push_back({Barrier{}});
     if (cut_.parts > 1) body.push_back({AwaitStages{}});
     StoreResults(keys, at, &body);
-    stage.body = context_.ViewDeclarations();
-    Append(std::move(body), &stage.body);
+    stage.body = std::move(body);
     return stage;
   }
 

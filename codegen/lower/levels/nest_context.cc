@@ -9,7 +9,6 @@ NestContext::NestContext(const LowLevelExpression& low_level, NestPlan plan,
                          const DeviceFeatures& features)
     : low_level_(low_level),
       plan_(std::move(plan)),
-      shape_(low_level.expression(), low_level.model(), low_level.parameters()),
       features_(features),
       kernel_names_(NamesOf(low_level.expression(), names_)),
       is_whole_(low_level.expression().rank(), false) {
@@ -50,7 +49,7 @@ Index NestContext::Point(int d) const {
 
 Index NestContext::FirstPoint(int d, int place) const {
   return Sum([&](int n) {
-    const bool runs = !shape_.is_parallel(n) && n >= place;
+    const bool runs = !shape().is_parallel(n) && n >= place;
     return level(n).level.dimension == d && !runs ? level(n).tile : 0;
   });
 }
@@ -63,24 +62,6 @@ void NestContext::AppendGuard(int d, std::vector<Condition>* conditions) const {
 Index NestContext::Thread() const {
   if (threads() == 1) return Index(0);
   return Index::Variable("tid");
-}
-
-std::string NestContext::FieldView(const Buffer& buffer, const std::string& base, ScalarType type,
-                                   bool is_const) {
-  if (!buffer.type.is_record()) return base;
-  const std::string key = absl::StrCat(base, "|", ShortName(type));
-  auto found = views_.find(key);
-  if (found == views_.end()) {
-    const std::string name = names_.Unique(absl::StrCat(base, "_", ShortName(type)));
-    found = views_.emplace(key, DeclareView{name, type, is_const, base}).first;
-  }
-  return found->second.name;
-}
-
-Block NestContext::ViewDeclarations() const {
-  Block block;
-  for (const auto& entry : views_) block.push_back({entry.second});
-  return block;
 }
 
 }  // namespace mdh

@@ -41,14 +41,10 @@ NestResults::NestResults(NestContext& context)
   uses_arrays_ = expression().has_prefix_sum() || slots_ > 1 ||
                  (adds_to_targets && expression().converts_results());
   const std::vector<std::string>& outputs = context.output_names();
-  targets_ =
-      uses_arrays_ ? ArrayTargets(expression(), outputs) : OutputTargets(expression(), outputs);
+  targets_ = uses_arrays_ ? ArrayTargets(expression(), outputs)
+                          : OutputTargets(expression(), outputs, context.views());
   for (int r = 0; r < results(); ++r) {
     const Expression::AccessRef ref = expression().output_access(r);
-    const Buffer& buffer = expression().outputs()[ref.buffer];
-    if (!uses_arrays_) {
-      targets_[r].pointer = context.FieldView(buffer, outputs[ref.buffer], targets_[r].type, false);
-    }
     accumulators_.push_back(context.names().Unique(outputs[ref.buffer] + "_acc"));
     exchanges_.push_back(context.names().Unique(outputs[ref.buffer] + "_exchange"));
     if (cooperates()) {

@@ -42,11 +42,11 @@ class LoopProgramBuilder {
     program_.stages.push_back({"Compute, each thread its share of the parts.", BuildCompute()});
     if (plan_.uses_result_arrays()) {
       AppendFinishingStages(plan_.expression(),
-                            {plan_.index_names(), plan_.targets(),
-                             OutputTargets(plan_.expression(), plan_.output_names()),
+                            {plan_.index_names(), plan_.targets(), plan_.outputs(),
                              plan_.reduction_parts(), plan_.core_tiles()},
                             &program_);
     }
+    DeclareUsed(plan_.views(), &program_);
     return std::move(program_);
   }
 

@@ -30,6 +30,10 @@ LoopPlan::LoopPlan(const LowLevelExpression& low_level)
       numerics_(low_level.parameters().numerics) {
   NameAllocator names;
   names_ = NamesOf(expression_, names);
+  RecordViews views(names);
+  input_pointers_ = views.InputPointers(expression_, names_.inputs);
+  outputs_ = OutputTargets(expression_, names_.outputs, views);
+  views_ = views.Declarations();
   PlanLoops(low_level);
   PlanStaging(low_level);
   PlanResults();
@@ -134,8 +138,7 @@ void LoopPlan::PlanResults() {
                   [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
   uses_result_arrays_ = expression_.has_prefix_sum() || reduction_parts() > 1 ||
                         (in_outputs && expression_.converts_results());
-  targets_ = uses_result_arrays_ ? ArrayTargets(expression_, names_.outputs)
-                                 : OutputTargets(expression_, names_.outputs);
+  arrays_ = ArrayTargets(expression_, names_.outputs);
 }
 
 void LoopPlan::PlanLastTiles(const LowLevelExpression& low_level) {

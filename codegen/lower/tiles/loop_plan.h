@@ -113,9 +113,16 @@ class LoopPlan {
   const std::string& input_name(int b) const { return names_.inputs[b]; }
   const std::string& output_name(int b) const { return names_.outputs[b]; }
 
+  // Per parameter of f; views of records are declared by `views`.
+  const std::string& input_pointer(int parameter) const { return input_pointers_[parameter]; }
+  const Block& views() const { return views_; }
+
   // Where register tiles leave their results: in the outputs, or in arrays of their own.
   bool uses_result_arrays() const { return uses_result_arrays_; }
-  const std::vector<ResultTarget>& targets() const { return targets_; }
+  const std::vector<ResultTarget>& targets() const {
+    return uses_result_arrays_ ? arrays_ : outputs_;
+  }
+  const std::vector<ResultTarget>& outputs() const { return outputs_; }
   // The extent of one part of the core layer along each dimension.
   const std::vector<int64_t>& core_tiles() const { return core_tile_; }
   const std::vector<std::string>& index_names() const { return names_.indices; }
@@ -151,13 +158,15 @@ class LoopPlan {
   std::optional<NarrowReduction> narrow_reduction_;
   std::vector<StagedCopy> staged_;
   KernelNames names_;
+  std::vector<std::string> input_pointers_;
+  Block views_;
   bool independent_accumulators_ = false;
   bool streams_results_ = false;
   int prefetch_ = 0;
   Remainder remainder_;
   NumericsPolicy numerics_;
   bool uses_result_arrays_ = false;
-  std::vector<ResultTarget> targets_;
+  std::vector<ResultTarget> outputs_, arrays_;
 };
 
 }  // namespace mdh

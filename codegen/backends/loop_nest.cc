@@ -373,19 +373,13 @@ Kernel GenerateNest(const Expression& expression, Nesting nesting) {
                             : builder.Build();
   FillUnreached(expression, outputs, ItemSharing::kContiguous, &program);
   const bool is_plain = nesting == Nesting::kPlain;
-  const CUnitOptions options{
-      EntryName(expression),
-      absl::StrCat(is_plain ? "Plain loop nest.\n\n" : "Reference results.\n\n", ToText(expression),
-                   "\nIndex map:\n", DescribeIndexMap(expression, arguments)),
-      arguments, static_cast<int>(program.stages.size()),
-      is_plain ? 1 : TuningParameters::kAllThreads};
-  Kernel kernel;
-  kernel.entry = options.entry;
-  kernel.source = PrintCUnit(program, options);
-  kernel.header = PrintCHeader(options);
-  kernel.arguments = options.arguments;
-  kernel.stages = options.stages;
-  kernel.threads = options.threads;
+  Kernel kernel = PrintCKernel(
+      program, {.entry = EntryName(expression),
+                .description = absl::StrCat(
+                    is_plain ? "Plain loop nest.\n\n" : "Reference results.\n\n",
+                    ToText(expression), "\nIndex map:\n", DescribeIndexMap(expression, arguments)),
+                .arguments = arguments,
+                .threads = is_plain ? 1 : TuningParameters::kAllThreads});
   kernel.compile_options = {
       "-std=gnu11",      is_plain ? "-O2" : "-O3",  "-march=native", "-ffp-contract=off",
       "-fno-math-errno", "-fno-tree-slp-vectorize", "-fwrapv",       "-lm"};

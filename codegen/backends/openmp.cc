@@ -34,21 +34,13 @@ std::vector<std::string> CompileOptions(const TuningParameters& parameters) {
 Result<Kernel> GenerateOpenMp(const LowLevelExpression& low_level,
                               const DeviceDescription& device) {
   MDH_ASSIGN_OR_RETURN(KernelProgram built, BuildProgram(low_level, device));
-  const LoopProgram& program = built.program;
   const TuningParameters& parameters = low_level.parameters();
-  const CUnitOptions options{.entry = EntryName(low_level.expression()),
-                             .description = DescribeKernel(low_level, built.arguments),
-                             .arguments = std::move(built.arguments),
-                             .stages = static_cast<int>(program.stages.size()),
-                             .threads = parameters.threads,
-                             .numerics = parameters.numerics};
-  Kernel kernel;
-  kernel.entry = options.entry;
-  kernel.source = PrintCUnit(program, options);
-  kernel.header = PrintCHeader(options);
-  kernel.arguments = options.arguments;
-  kernel.stages = options.stages;
-  kernel.threads = options.threads;
+  Kernel kernel =
+      PrintCKernel(built.program, {.entry = EntryName(low_level.expression()),
+                                   .description = DescribeKernel(low_level, built.arguments),
+                                   .arguments = built.arguments,
+                                   .threads = parameters.threads,
+                                   .numerics = parameters.numerics});
   kernel.compiler = parameters.compiler;
   kernel.compile_options = CompileOptions(parameters);
   return kernel;

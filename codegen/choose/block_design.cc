@@ -46,7 +46,7 @@ class Translator {
         device_(device),
         design_(design),
         levels_(e, m, NumericsPolicy::kReassociate),
-        p_(levels_.parameters()) {}
+        p_(levels_.parameters) {}
 
   TuningParameters Run() {
     SetTiles();
@@ -73,9 +73,9 @@ class Translator {
 
   void SetTiles() {
     for (int d = 0; d < e_.rank(); ++d) {
-      const int64_t inside = levels_.Cut(d, {{levels_.inner(), cut(d).vector},
-                                             {levels_.threads(), cut(d).threads},
-                                             {levels_.outer(), cut(d).strided * cut(d).loops}});
+      const int64_t inside = levels_.Cut(d, {{levels_.inner, cut(d).vector},
+                                             {levels_.threads, cut(d).threads},
+                                             {levels_.outer, cut(d).strided * cut(d).loops}});
       levels_.CutBlocks(d, IsKept(d) ? inside : levels_.ShareOf(d, cut(d).blocks, inside));
     }
   }
@@ -85,17 +85,17 @@ class Translator {
   void SetOrder() {
     const auto kept = [&](int d) { return IsKept(d); };
     const auto reduced = [&](int d) { return !IsKept(d); };
-    levels_.Add(levels_.blocks());
+    levels_.Add(levels_.blocks);
     tile_begin_ = levels_.place();
-    levels_.Add(levels_.outer(), [&](int d) { return IsKept(d) && cut(d).loops > 1; });
-    levels_.Add(levels_.threads());
+    levels_.Add(levels_.outer, [&](int d) { return IsKept(d) && cut(d).loops > 1; });
+    levels_.Add(levels_.threads);
     reduction_begin_ = levels_.place();
-    levels_.Add(levels_.outer(), reduced);
+    levels_.Add(levels_.outer, reduced);
     chunk_begin_ = levels_.place();
-    levels_.Add(levels_.inner(), reduced);
-    levels_.Add(levels_.outer(), [&](int d) { return IsKept(d) && cut(d).loops == 1; });
-    levels_.Add(levels_.inner(), kept);
-    for (int l = levels_.inner() + 1; l < levels_.layers(); ++l) levels_.Add(l);
+    levels_.Add(levels_.inner, reduced);
+    levels_.Add(levels_.outer, [&](int d) { return IsKept(d) && cut(d).loops == 1; });
+    levels_.Add(levels_.inner, kept);
+    for (int l = levels_.inner + 1; l < levels_.layers; ++l) levels_.Add(l);
   }
 
   // Neighbouring threads of a warp that share a reduction combine by shuffles.
@@ -147,7 +147,7 @@ class Translator {
     if (is_copied || is_private) {
       const int begin = is_copied ? CopyBegin(design_.copies[b]) : chunk_begin_;
       input.memory.regions =
-          levels_.RegionsFrom(begin, is_copied ? levels_.shared() : levels_.registers());
+          levels_.RegionsFrom(begin, is_copied ? levels_.shared : levels_.registers);
     }
     if (is_copied && designed.innermost >= 0) {
       std::vector<int> layout = input.layout;

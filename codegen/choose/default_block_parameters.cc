@@ -72,7 +72,7 @@ class BlockRules {
         simplicity_(simplicity),
         is_ordered_(numerics != NumericsPolicy::kReassociate),
         levels_(e, m, numerics),
-        p_(levels_.parameters()),
+        p_(levels_.parameters),
         cuts_(e.rank()) {
     const bool is_gpu = device.blocks.warp_size >= kLeastWarp;
     if (is_gpu && e.has_prefix_sum() && !is_ordered_) p_.scan = ChooseScan(e, device, p_);
@@ -96,7 +96,7 @@ class BlockRules {
     for (size_t b = 0; b < e_.inputs().size(); ++b) {
       if (!CanStage(e_.inputs()[b])) continue;
       TuningParameters copied = p;
-      copied.inputs[b].memory.regions = levels_.RegionsFrom(chunk_begin_, levels_.shared());
+      copied.inputs[b].memory.regions = levels_.RegionsFrom(chunk_begin_, levels_.shared);
       if (Reuse(copied, static_cast<int>(b)) < kMinReuse) continue;
       if (!Validate(e_, m_, device_, copied).ok()) continue;
       p = copied;
@@ -256,10 +256,9 @@ class BlockRules {
   void SetTiles() {
     for (int d = 0; d < e_.rank(); ++d) {
       const DimensionCut& cut = cuts_[d];
-      const int threads = levels_.warps() >= 0 && d == y_ ? levels_.warps() : levels_.threads();
+      const int threads = levels_.warps >= 0 && d == y_ ? levels_.warps : levels_.threads;
       const int64_t inside = levels_.Cut(
-          d,
-          {{levels_.inner(), cut.chunk}, {threads, cut.threads}, {levels_.outer(), cut.registers}});
+          d, {{levels_.inner, cut.chunk}, {threads, cut.threads}, {levels_.outer, cut.registers}});
       levels_.CutBlocks(d, IsKept(d)     ? inside
                            : is_ordered_ ? OrderedPart(e_, p_.numerics, d)
                                          : levels_.ShareOf(d, cut.blocks, inside));
@@ -269,16 +268,16 @@ class BlockRules {
   // Blocks, the loops of prefix sums, whose results no thread could keep, threads, then the loops
   // of reductions, and inside those of results.
   void SetOrder() {
-    const int layers = levels_.layers(), outer = levels_.outer();
+    const int layers = levels_.layers, outer = levels_.outer;
     const auto is_core = [&](int l) { return m_.layers[l].memory_region.empty(); };
-    for (int l = 0; l <= levels_.blocks(); ++l) levels_.Add(l);
+    for (int l = 0; l <= levels_.blocks; ++l) levels_.Add(l);
     levels_.Add(outer, [&](int d) { return !IsKept(d) && !e_.is_reduction(d); });
-    for (int l = levels_.blocks() + 1; l < layers; ++l) {
+    for (int l = levels_.blocks + 1; l < layers; ++l) {
       if (is_core(l)) levels_.Add(l);
     }
     levels_.Add(outer, [&](int d) { return !IsKept(d) && e_.is_reduction(d); });
     chunk_begin_ = levels_.place();
-    for (int l = levels_.blocks() + 1; l < layers; ++l) {
+    for (int l = levels_.blocks + 1; l < layers; ++l) {
       if (l != outer && !is_core(l)) levels_.Add(l);
     }
     levels_.Add(outer, [&](int d) { return IsKept(d); });

@@ -46,20 +46,14 @@ int64_t ThreadsByCounting(double cycles, const DeviceDescription& device) {
 // One part, no lanes, no unrolling: valid for everything.
 TuningParameters PlainParameters(const Expression& e, const SystemModel& m,
                                  const DeviceDescription& device, NumericsPolicy numerics) {
-  TuningParameters p;
+  TuningParameters p = SinglePoints(e, m, numerics);
   if (device.kind == DeviceKind::kCpu) p.compiler = CompilersOf(device).front();
-  p.numerics = numerics;
-  p.system_model = m.name;
-  if (m.memory == MemoryKind::kCaches) p.lowering = Lowering::kTiles;
-  p.tile.assign(m.layers.size(), std::vector<int64_t>(e.rank(), 1));
-  p.phase.order = NestedOrder(m.layers.size(), e.rank());
   for (int l = 0; l < InnermostMemoryLayer(m); ++l) {
     for (int d = 0; d < e.rank(); ++d) p.tile[l][d] = OrderedPart(e, numerics, d);
   }
   bool has_parts = false;
   for (int d = 0; d < e.rank(); ++d) has_parts |= p.tile[0][d] < e.dimensions()[d].size;
   if (!has_parts && m.memory == MemoryKind::kCaches) p.threads = 1;
-  for (const Buffer& buffer : e.inputs()) p.inputs.push_back(ReadInPlace(buffer));
   return p;
 }
 

@@ -23,14 +23,12 @@ class Rules {
   // `threads`: among which the computation is divided.
   Rules(const Expression& e, const SystemModel& m, const DeviceDescription& device,
         NumericsPolicy numerics, int64_t threads)
-      : e_(e), m_(m), device_(device), innermost_(InnermostMemoryLayer(m)), threads_(threads) {
-    p_.numerics = numerics;
-    p_.system_model = m.name;
-    p_.lowering = Lowering::kTiles;
-    p_.tile.assign(m.layers.size(), std::vector<int64_t>(e.rank(), 1));
-    p_.phase.order = NestedOrder(m.layers.size(), e.rank());
-    for (const Buffer& buffer : e.inputs()) p_.inputs.push_back(ReadInPlace(buffer));
-  }
+      : e_(e),
+        m_(m),
+        device_(device),
+        innermost_(InnermostMemoryLayer(m)),
+        threads_(threads),
+        p_(SinglePoints(e, m, numerics)) {}
 
   TuningParameters Run(const TileChoice& choice) {
     ApplyTile(choice);

@@ -25,12 +25,6 @@ struct KernelArgument {
   std::vector<int64_t> strides = {};
 };
 
-// The argument that stands for a buffer of the expression.
-inline KernelArgument ArgumentOf(std::string name, const Buffer& buffer, bool is_output) {
-  return {std::move(name), buffer.type,    buffer.elements(),
-          is_output,       buffer.extents, buffer.given_strides};
-}
-
 // How one stage of a kernel is launched.
 struct KernelLaunch {
   std::string function;

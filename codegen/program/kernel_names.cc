@@ -20,18 +20,16 @@ KernelNames NamesOf(const Expression& expression, NameAllocator& names) {
 
 std::vector<KernelArgument> ArgumentsOf(const Expression& expression, const KernelNames& names) {
   std::vector<KernelArgument> arguments;
-  for (size_t b = 0; b < names.inputs.size(); ++b) {
-    arguments.push_back(ArgumentOf(names.inputs[b], expression.inputs()[b], false));
-  }
-  for (size_t b = 0; b < names.outputs.size(); ++b) {
-    arguments.push_back(ArgumentOf(names.outputs[b], expression.outputs()[b], true));
-  }
+  const auto add = [&](const std::vector<Buffer>& buffers, const std::vector<std::string>& of,
+                       bool are_outputs) {
+    for (size_t b = 0; b < of.size(); ++b) {
+      arguments.push_back({of[b], buffers[b].type, buffers[b].elements(), are_outputs,
+                           buffers[b].extents, buffers[b].given_strides});
+    }
+  };
+  add(expression.inputs(), names.inputs, false);
+  add(expression.outputs(), names.outputs, true);
   return arguments;
-}
-
-std::vector<KernelArgument> ArgumentsOf(const LowLevelExpression& low_level) {
-  NameAllocator names;
-  return ArgumentsOf(low_level.given(), NamesOf(low_level.expression(), names));
 }
 
 }  // namespace mdh

@@ -6,7 +6,6 @@
 
 #include "codegen/program/kernel.h"
 #include "codegen/program/scalar_code.h"
-#include "core/decomposition/low_level_expression.h"
 #include "core/expression/expression.h"
 
 namespace mdh {
@@ -19,9 +18,7 @@ struct KernelNames {
 // Expects an allocator that has given no names yet: others are unlike these then.
 KernelNames NamesOf(const Expression& expression, NameAllocator& names);
 
-// Arguments of a kernel, in order: inputs, then outputs. `expression`: the one whose dimensions the
-// caller knows.
+// Arguments of a kernel for the buffers of the expression, in order: inputs, then outputs.
 std::vector<KernelArgument> ArgumentsOf(const Expression& expression, const KernelNames& names);
-std::vector<KernelArgument> ArgumentsOf(const LowLevelExpression& low_level);
 
 }  // namespace mdh

@@ -69,4 +69,16 @@ bool HasFusedPhases(const TuningParameters& p) {
          (!p.recomposition_phase || *p.recomposition_phase == p.phase);
 }
 
+TuningParameters SinglePoints(const Expression& expression, const SystemModel& model,
+                              NumericsPolicy numerics) {
+  TuningParameters p;
+  p.system_model = model.name;
+  p.lowering = model.memory == MemoryKind::kCaches ? Lowering::kTiles : Lowering::kLevels;
+  p.numerics = numerics;
+  p.tile.assign(model.layers.size(), std::vector<int64_t>(expression.rank(), 1));
+  p.phase.order = NestedOrder(model.layers.size(), expression.rank());
+  for (const Buffer& buffer : expression.inputs()) p.inputs.push_back(ReadInPlace(buffer));
+  return p;
+}
+
 }  // namespace mdh

@@ -284,6 +284,11 @@ Lowering UsualLowering(const TuningParameters& parameters);
 // Whether the three phases are one nest.
 bool HasFusedPhases(const TuningParameters& parameters);
 
+// Parts of single points everywhere, layers nested, inputs in place, by the usual lowering: what
+// others begin with.
+TuningParameters SinglePoints(const Expression& expression, const SystemModel& model,
+                              NumericsPolicy numerics);
+
 // Text that reads back: `key=value` pairs separated by ';' on one line, dimensions by position,
 // levels one-based. Fields beyond those of register tiles are left out if they have their default
 // value, and so are the numerics policy and the lowering (UsualLowering).

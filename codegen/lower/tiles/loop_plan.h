@@ -64,12 +64,13 @@ struct StagedCopy {
 // Immutable after construction; plain facts, no statements.
 class LoopPlan {
  public:
-  explicit LoopPlan(const LowLevelExpression& low_level);
+  explicit LoopPlan(LowLevelExpression low_level);
 
-  const Expression& expression() const { return expression_; }
-  int rank() const { return expression_.rank(); }
-  int64_t size(int d) const { return expression_.dimensions()[d].size; }
-  bool is_reduction(int d) const { return expression_.is_reduction(d); }
+  const Expression& expression() const { return low_level_.expression(); }
+  const TuningParameters& parameters() const { return low_level_.parameters(); }
+  int rank() const { return expression().rank(); }
+  int64_t size(int d) const { return expression().dimensions()[d].size; }
+  bool is_reduction(int d) const { return expression().is_reduction(d); }
 
   // Core layer: parts of core_tile(d) points, core_parts(d) of them, nested in core_order().
   int64_t core_tile(int d) const { return core_tile_[d]; }
@@ -132,21 +133,21 @@ class LoopPlan {
   // only if it is that of a named operation.
   bool starts_from_identity() const;
 
-  bool independent_accumulators() const { return independent_accumulators_; }
-  bool streams_results() const { return streams_results_; }
-  int prefetch() const { return prefetch_; }  // iterations
-  NumericsPolicy numerics() const { return numerics_; }
+  bool independent_accumulators() const { return parameters().independent_accumulators; }
+  bool streams_results() const { return parameters().streams_results; }
+  int prefetch() const { return parameters().prefetch; }  // iterations
+  NumericsPolicy numerics() const { return parameters().numerics; }
 
  private:
-  void PlanLoops(const LowLevelExpression& low_level);
-  void PlanStaging(const LowLevelExpression& low_level);
+  void PlanLoops();
+  void PlanStaging();
   void PlanResults();
-  void PlanLastTiles(const LowLevelExpression& low_level);
-  std::vector<LastTile> LastTilesOf(const LowLevelExpression& low_level, int d) const;
-  bool CanBeginEarlier(const LowLevelExpression& low_level, int d, int64_t points) const;
+  void PlanLastTiles();
+  std::vector<LastTile> LastTilesOf(int d) const;
+  bool CanBeginEarlier(int d, int64_t points) const;
   bool HasRoomForTwo(int d) const;
 
-  Expression expression_;
+  LowLevelExpression low_level_;
   std::vector<int64_t> core_tile_;
   std::vector<int> core_order_;
   std::vector<PlannedLoop> outer_loops_;
@@ -160,11 +161,6 @@ class LoopPlan {
   KernelNames names_;
   std::vector<std::string> input_pointers_;
   Block views_;
-  bool independent_accumulators_ = false;
-  bool streams_results_ = false;
-  int prefetch_ = 0;
-  Remainder remainder_;
-  NumericsPolicy numerics_;
   bool uses_result_arrays_ = false;
   std::vector<ResultTarget> outputs_, arrays_;
 };

@@ -64,6 +64,11 @@ ScalarValue InputElement(ScalarType type, int64_t n) {
   return ScalarValue::Integer(type, n * n % 7);
 }
 
+std::vector<KernelArgument> ArgumentsOf(const LowLevelExpression& low_level) {
+  NameAllocator names;
+  return ArgumentsOf(low_level.given(), NamesOf(low_level.expression(), names));
+}
+
 ProgramMemory MemoryOf(const LowLevelExpression& low_level, const LoopProgram& program) {
   ProgramMemory memory;
   for (const KernelArgument& argument : ArgumentsOf(low_level)) {

@@ -8,7 +8,7 @@
 #include "absl/strings/strip.h"
 #include "codegen/choose/default_parameters.h"
 #include "core/decomposition/fuse_dimensions.h"
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 #include "core/expression/unreached_elements.h"
 #include "core/text/printer.h"
 #include "tests/property/worker_pool.h"
@@ -28,7 +28,7 @@ constexpr absl::string_view kNone = "none";     // no valid configuration
 std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& model,
                                  const TuningParameters& p) {
   if (separate.is_empty()) return {"empty dimensions"};
-  if (UsesRegisterTiles(model, p)) return {"register tiles"};
+  if (p.lowering == Lowering::kTiles) return {"register tiles"};
   const Expression expression = *WithFusedDimensions(separate, p);
   const NestShape shape(expression, model, p);
   std::set<std::string> features;

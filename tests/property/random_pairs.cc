@@ -151,7 +151,7 @@ std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
   }
   // Spaces stream large outputs only.
   if (!expression.is_empty() && Below(rng, 4) == 0)
-    parameters.streams_results = UsesRegisterTiles(model, parameters);
+    parameters.streams_results = parameters.lowering == Lowering::kTiles;
   const Result<LowLevelExpression> low = Lower(expression, model, device, parameters);
   if (!low.ok()) return absl::StrCat("lowering: ", low.status().message());
   const Result<Kernel> kernel = GenerateOpenMp(*low, device);

@@ -117,8 +117,8 @@ class PipelineChecker {
       return PipelineError(
           {StepPlace::kStep, s},
           absl::StrCat(StepText(s), writes ? " has " : " takes ", views.size(),
-                       writes ? " outputs (" : " inputs (", absl::StrJoin(views, ", ", append_name),
-                       "), but ", numbers.size(),
+                       writes ? " output" : " input", views.size() == 1 ? " (" : "s (",
+                       absl::StrJoin(views, ", ", append_name), "), but ", numbers.size(),
                        numbers.size() == 1 ? " buffer is" : " buffers are", " given for them"));
     }
     for (int n = 0; n < static_cast<int>(numbers.size()); ++n) {
@@ -183,9 +183,11 @@ class PipelineChecker {
         }
         if (use.step > writer->step) continue;
         return PipelineError(
-            use.place(), absl::StrCat(UseText(use, b), " before ", StepText(writer->step),
-                                      " writes it; a step reads inputs and what the steps before "
-                                      "it have written"));
+            use.place(),
+            absl::StrCat(UseText(use, b), " before ", StepText(writer->step), " writes it; ",
+                         Needs(writer->step, use.step)
+                             ? "each needs what the other writes, so that none can be first"
+                             : "a step reads inputs and what the steps before it have written"));
       }
     }
     if (edges <= Pipeline::kMaxEdges) return absl::OkStatus();
@@ -193,6 +195,26 @@ class PipelineChecker {
         absl::StrCat("pipeline '", spec_.name, "' has ", edges,
                      " edges, which are inputs of steps that steps write; at most ",
                      Pipeline::kMaxEdges, " are allowed"));
+  }
+
+  // Whether step `to` needs what step `from` writes, directly or through others, in whatever order
+  // they stand.
+  bool Needs(int to, int from) const {
+    std::vector<int> open = {to};
+    std::vector<bool> is_seen(spec_.steps.size(), false);
+    while (!open.empty()) {
+      const int s = open.back();
+      open.pop_back();
+      if (s == from) return true;
+      if (is_seen[s]) continue;
+      is_seen[s] = true;
+      for (const int input : spec_.steps[s].inputs) {
+        if (const BufferUse* writer = WriterOf(input); writer != nullptr) {
+          open.push_back(writer->step);
+        }
+      }
+    }
+    return false;
   }
 
   Status CheckRoles() const {

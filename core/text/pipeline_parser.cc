@@ -191,10 +191,12 @@ class PipelineInstantiation {
       if (next >= candidates.size()) {
         return stream_.ErrorAt(
             argument.token,
-            argument.is_named ? absl::StrCat("'", call.name.text, "' has no ", kind, " parameter '",
-                                             argument.token.text, "'")
-                              : absl::StrCat("'", call.name.text, "' has ", candidates.size(), " ",
-                                             kind, " parameters; there is none for this value"));
+            argument.is_named
+                ? absl::StrCat("'", call.name.text, "' has no ", kind, " parameter '",
+                               argument.token.text, "'")
+                : absl::StrCat("'", call.name.text, "' has ", candidates.size(), " ", kind,
+                               candidates.size() == 1 ? " parameter" : " parameters",
+                               "; there is none for this value"));
       }
       const std::string name(candidates[next++]->name.text);
       const std::string value = is_type ? argument.type->ToString() : absl::StrCat(argument.size);
@@ -202,6 +204,14 @@ class PipelineInstantiation {
         return stream_.ErrorAt(argument.token, absl::StrCat("parameter '", name, "' of '",
                                                             call.name.text, "' is given twice"));
       }
+    }
+    for (const ParameterSyntax& parameter : header.parameters) {
+      if (parameter.default_end > parameter.default_begin) continue;
+      if (bindings.count(std::string(parameter.name.text)) > 0) continue;
+      return stream_.ErrorAt(
+          call.name, absl::StrCat("parameter '", parameter.name.text, "' of '", call.name.text,
+                                  "' has no value; give it as ", call.name.text,
+                                  parameter.is_type ? "<" : "<| ", parameter.name.text, " = ...>"));
     }
     return bindings;
   }

@@ -49,7 +49,7 @@ void ExpectError(PipelineSpec spec, const std::string& message,
                  std::optional<PipelinePlace> place = std::nullopt) {
   const Result<Pipeline> pipeline = Pipeline::Create(std::move(spec));
   EXPECT_EQ(ErrorMessage(pipeline), message);
-  if (!pipeline.ok()) EXPECT_EQ(PlaceOfPipeline(pipeline.status()), place) << message;
+  EXPECT_EQ(PlaceOfPipeline(pipeline.status()), place) << message;
 }
 
 TEST(Pipeline, BuffersFollowFromTheSteps) {
@@ -81,7 +81,7 @@ TEST(Pipeline, WrongNames) {
 TEST(Pipeline, WrongArguments) {
   PipelineSpec spec = TwoSteps();
   spec.steps[1].inputs = {2, 0};
-  ExpectError(spec, "step 2 (add_one) takes 1 inputs (x), but 2 buffers are given for them",
+  ExpectError(spec, "step 2 (add_one) takes 1 input (x), but 2 buffers are given for them",
               PipelinePlace{Kind::kStep, 1});
   spec.steps[1].inputs = {3};
   ExpectError(spec, "step 2 (add_one) reads buffer number 3, which does not exist",
@@ -90,7 +90,7 @@ TEST(Pipeline, WrongArguments) {
 
 TEST(Pipeline, EveryBufferHasOneWriterThatComesFirst) {
   PipelineSpec spec = TwoSteps();
-  spec.steps[0].outputs = {1};
+  spec.steps.erase(spec.steps.begin());
   ExpectError(spec, "no step writes 'h'; make it an input, or the result of a step",
               PipelinePlace{Kind::kBuffer, 2});
   spec = TwoSteps();

@@ -14,7 +14,7 @@ namespace {
 
 bool Leaves(const Buffer& view, int access, const std::vector<Dimension>& dimensions) {
   for (size_t x = 0; x < view.extents.size(); ++x) {
-    const std::optional<IndexRange> range = RangeOf(view.accesses[access].indices[x], dimensions);
+    const std::optional<ReadRange> range = RangeOf(view.accesses[access].indices[x], dimensions);
     if (!range.has_value() || range->smallest < 0 || range->largest >= view.extents[x]) return true;
   }
   return false;
@@ -27,7 +27,7 @@ class ProducerInliner {
         number_(producer),
         producer_(pipeline.steps()[producer]),
         consumer_(pipeline.steps()[consumer]),
-        builder_(pipeline, consumer_.expression.dimensions()) {}
+        builder_(pipeline.buffers(), consumer_.expression.dimensions()) {}
 
   Result<PipelineStep> Consumer() {
     const Expression& expression = consumer_.expression;
@@ -130,7 +130,7 @@ class ProducerInliner {
     };
     for (size_t x = 0; x < view.extents.size(); ++x) {
       const AffineIndex& index = view.accesses[a].indices[x];
-      const std::optional<IndexRange> range = RangeOf(index, builder_.dimensions());
+      const std::optional<ReadRange> range = RangeOf(index, builder_.dimensions());
       if (!range.has_value() || range->smallest < 0) {
         require(ScalarOp::kGe, builder_.Index(index), 0);
       }
@@ -158,7 +158,7 @@ class ProducerInliner {
 Result<PipelineStep> WithOutputs(const Pipeline& pipeline, const PipelineStep& step,
                                  const std::vector<bool>& is_kept) {
   const Expression& expression = step.expression;
-  StepBuilder builder(pipeline, expression.dimensions());
+  StepBuilder builder(pipeline.buffers(), expression.dimensions());
   const std::vector<int> all = builder.Apply(expression.function(), builder.Arguments(step));
   std::vector<Buffer> outputs;
   std::vector<int> numbers, results;
@@ -198,7 +198,8 @@ Result<Pipeline> InlineProducer(const Pipeline& pipeline, int producer, int cons
     is_kept.push_back(pipeline.buffers()[output].role == PipelineBuffer::Role::kOutput ||
                       !readers.empty());
   }
-  std::vector<PipelineStep> steps = pipeline.steps();
+  PipelineSpec spec = pipeline.spec();
+  std::vector<PipelineStep>& steps = spec.steps;
   steps[consumer] = std::move(inlined);
   const auto kept = std::count(is_kept.begin(), is_kept.end(), true);
   if (kept == 0) {
@@ -206,7 +207,7 @@ Result<Pipeline> InlineProducer(const Pipeline& pipeline, int producer, int cons
   } else if (kept < static_cast<int64_t>(is_kept.size())) {
     MDH_ASSIGN_OR_RETURN(steps[producer], WithOutputs(pipeline, from, is_kept));
   }
-  return WithSteps(pipeline, std::move(steps));
+  return Reordered(std::move(spec));
 }
 
 }  // namespace mdh

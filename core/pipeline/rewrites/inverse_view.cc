@@ -26,9 +26,9 @@ std::optional<int> OnlyDimension(const AffineIndex& index) {
 
 }  // namespace
 
-std::optional<IndexRange> RangeOf(const AffineIndex& index,
-                                  const std::vector<Dimension>& dimensions) {
-  IndexRange range{index.constant, index.constant};
+std::optional<ReadRange> RangeOf(const AffineIndex& index,
+                                 const std::vector<Dimension>& dimensions) {
+  ReadRange range{index.constant, index.constant};
   for (size_t d = 0; d < dimensions.size(); ++d) {
     const int64_t coefficient = index.coefficients[d];
     int64_t* const bound = coefficient < 0 ? &range.smallest : &range.largest;
@@ -73,7 +73,7 @@ std::optional<std::vector<AffineIndex>> InversePoint(
   for (size_t x = 0; x < written.indices.size(); ++x) {
     const AffineIndex& index = written.indices[x];
     const std::optional<int> d = OnlyDimension(index);
-    const std::optional<IndexRange> range = RangeOf(read.indices[x], to);
+    const std::optional<ReadRange> range = RangeOf(read.indices[x], to);
     if (!d.has_value() || !range.has_value()) return std::nullopt;
     const int64_t last = *d < 0 ? 0 : from[*d].size - 1;
     const int64_t sign = *d < 0 ? 0 : index.coefficients[*d];

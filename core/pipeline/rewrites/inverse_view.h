@@ -10,11 +10,11 @@ namespace mdh {
 
 // Smallest and largest value of an index on the points of these dimensions; nullopt if it does not
 // fit in 63 bits.
-struct IndexRange {
+struct ReadRange {
   int64_t smallest, largest;
 };
-std::optional<IndexRange> RangeOf(const AffineIndex& index,
-                                  const std::vector<Dimension>& dimensions);
+std::optional<ReadRange> RangeOf(const AffineIndex& index,
+                                 const std::vector<Dimension>& dimensions);
 
 // outer(inner(...)): `inner` has one index per dimension of `outer`. nullopt if a number does not
 // fit in 63 bits.

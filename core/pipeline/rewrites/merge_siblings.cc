@@ -78,7 +78,7 @@ Result<Pipeline> MergeSiblings(const Pipeline& pipeline, int first, int second) 
   MDH_RETURN_IF_ERROR(CheckAreSiblings(pipeline, first, second));
   const PipelineStep& a = pipeline.steps()[first];
   const PipelineStep& b = pipeline.steps()[second];
-  StepBuilder builder(pipeline, a.expression.dimensions());
+  StepBuilder builder(pipeline.buffers(), a.expression.dimensions());
   std::vector<int> results = builder.Apply(a.expression.function(), builder.Arguments(a));
   for (const int value : builder.Apply(b.expression.function(), builder.Arguments(b))) {
     results.push_back(value);
@@ -99,10 +99,10 @@ Result<Pipeline> MergeSiblings(const Pipeline& pipeline, int first, int second) 
   MDH_ASSIGN_OR_RETURN(PipelineStep merged,
                        builder.Finish(name, std::move(outputs), std::move(numbers),
                                       std::move(results), std::move(operators)));
-  std::vector<PipelineStep> steps = pipeline.steps();
-  steps[first] = std::move(merged);
-  steps.erase(steps.begin() + second);
-  return WithSteps(pipeline, std::move(steps));
+  PipelineSpec spec = pipeline.spec();
+  spec.steps[first] = std::move(merged);
+  spec.steps.erase(spec.steps.begin() + second);
+  return Reordered(std::move(spec));
 }
 
 }  // namespace mdh

@@ -52,7 +52,7 @@ std::vector<int> StepBuilder::Read(int buffer, const Boundary& outside,
   Parameter parameter{static_cast<int>(input - inputs_.begin()),
                       static_cast<int>(found - input->accesses.begin())};
   std::vector<int> values;
-  for (const ElementType::Field& field : pipeline_.buffers()[buffer].type.fields()) {
+  for (const ElementType::Field& field : buffers_[buffer].type.fields()) {
     parameter.field = static_cast<int>(values.size());
     values.push_back(ValueOf(parameter, field.type));
   }
@@ -97,7 +97,7 @@ std::vector<int> StepBuilder::Arguments(const PipelineStep& step) {
 }
 
 std::string StepBuilder::FreeName(int buffer, std::vector<std::string>* taken) const {
-  const std::string& wanted = pipeline_.buffers()[buffer].name;
+  const std::string& wanted = buffers_[buffer].name;
   std::string name = wanted;
   for (int n = 2; std::count(taken->begin(), taken->end(), name) > 0; ++n) {
     name = absl::StrCat(wanted.substr(0, 120), "_", n);
@@ -124,7 +124,7 @@ Result<PipelineStep> StepBuilder::Finish(std::string name, std::vector<Buffer> o
   };
   int accesses = 0;
   for (size_t b = 0; b < inputs_.size(); ++b) {
-    const PipelineBuffer& memory = pipeline_.buffers()[inputs_[b].buffer];
+    const PipelineBuffer& memory = buffers_[inputs_[b].buffer];
     Buffer view{FreeName(inputs_[b].buffer, &taken), memory.type, memory.extents,
                 inputs_[b].accesses, /*extents_given=*/true};
     view.given_strides = memory.given_strides;
@@ -190,43 +190,42 @@ bool DependsOn(const Pipeline& pipeline, int to, int from) {
   return to != from && needs[to];
 }
 
-Result<Pipeline> WithSteps(const Pipeline& pipeline, std::vector<PipelineStep> steps) {
-  PipelineSpec spec{.name = pipeline.name(), .buffers = {}, .steps = {}};
-  std::vector<int> writer(pipeline.buffers().size(), -1);
+Result<Pipeline> Reordered(PipelineSpec spec) {
+  std::vector<PipelineStep> steps = std::move(spec.steps);
+  std::vector<int> writer(spec.buffers.size(), -1);
   for (size_t s = 0; s < steps.size(); ++s) {
     for (const int output : steps[s].outputs) writer[output] = static_cast<int>(s);
   }
   // The next step is the first one that reads nothing that is still to be written.
-  std::vector<bool> is_done(steps.size(), false);
-  std::vector<PipelineStep> ordered;
-  while (ordered.size() < steps.size()) {
-    const size_t before = ordered.size();
-    for (size_t s = 0; s < steps.size() && ordered.size() == before; ++s) {
-      const auto is_ready = [&](int input) { return writer[input] < 0 || is_done[writer[input]]; };
-      if (is_done[s] || !std::all_of(steps[s].inputs.begin(), steps[s].inputs.end(), is_ready)) {
-        continue;
-      }
-      is_done[s] = true;
-      ordered.push_back(steps[s]);
+  std::vector<bool> is_done(steps.size(), false), is_used(spec.buffers.size(), false);
+  std::vector<size_t> order;
+  while (order.size() < steps.size()) {
+    const auto is_ready = [&](int input) { return writer[input] < 0 || is_done[writer[input]]; };
+    size_t next = 0;
+    while (next < steps.size() &&
+           (is_done[next] ||
+            !std::all_of(steps[next].inputs.begin(), steps[next].inputs.end(), is_ready))) {
+      ++next;
     }
-    if (ordered.size() == before) return Obstacle("a step would need its own result");
+    if (next == steps.size()) return Obstacle("a step would need its own result");
+    is_done[next] = true;
+    order.push_back(next);
+    for (const int b : steps[next].inputs) is_used[b] = true;
+    for (const int b : steps[next].outputs) is_used[b] = true;
   }
-  std::vector<bool> is_used(pipeline.buffers().size(), false);
-  for (const PipelineStep& step : ordered) {
-    for (const int b : step.inputs) is_used[b] = true;
-    for (const int b : step.outputs) is_used[b] = true;
-  }
-  std::vector<int> renumbered(pipeline.buffers().size(), -1);
-  for (size_t b = 0; b < pipeline.buffers().size(); ++b) {
-    const PipelineBuffer& buffer = pipeline.buffers()[b];
-    if (!is_used[b] && buffer.role == PipelineBuffer::Role::kTemporary) continue;
+  std::vector<int> renumbered(spec.buffers.size(), -1);
+  std::vector<PipelineBuffer> buffers = std::move(spec.buffers);
+  spec.buffers.clear();
+  spec.steps.clear();
+  for (size_t b = 0; b < buffers.size(); ++b) {
+    if (!is_used[b] && buffers[b].role == PipelineBuffer::Role::kTemporary) continue;
     renumbered[b] = static_cast<int>(spec.buffers.size());
-    spec.buffers.push_back(buffer);
+    spec.buffers.push_back(std::move(buffers[b]));
   }
-  for (PipelineStep& step : ordered) {
-    for (int& b : step.inputs) b = renumbered[b];
-    for (int& b : step.outputs) b = renumbered[b];
-    spec.steps.push_back(std::move(step));
+  for (const size_t s : order) {
+    for (int& b : steps[s].inputs) b = renumbered[b];
+    for (int& b : steps[s].outputs) b = renumbered[b];
+    spec.steps.push_back(std::move(steps[s]));
   }
   Result<Pipeline> rewritten = Pipeline::Create(std::move(spec));
   if (!rewritten.ok()) return Obstacle(rewritten.status().message());

@@ -34,8 +34,9 @@ class ValueBuilder {
 // makes the expression. Reads of one buffer share an input, equal ones a parameter of f.
 class StepBuilder : public ValueBuilder {
  public:
-  StepBuilder(const Pipeline& pipeline, std::vector<Dimension> dimensions)
-      : pipeline_(pipeline), dimensions_(std::move(dimensions)) {}
+  // `buffers`: those of the pipeline; not owned.
+  StepBuilder(const std::vector<PipelineBuffer>& buffers, std::vector<Dimension> dimensions)
+      : buffers_(buffers), dimensions_(std::move(dimensions)) {}
 
   // What an access reads: one value per field. `view` says what is read outside of the buffer,
   // whose number in the pipeline is `buffer`.
@@ -69,15 +70,15 @@ class StepBuilder : public ValueBuilder {
   int ValueOf(const Parameter& parameter, ScalarType type);
   std::string FreeName(int buffer, std::vector<std::string>* taken) const;
 
-  const Pipeline& pipeline_;
+  const std::vector<PipelineBuffer>& buffers_;
   std::vector<Dimension> dimensions_;
   std::vector<Input> inputs_;
   std::vector<Parameter> parameters_;  // in the order in which they were asked for
 };
 
-// The pipeline with other steps, put in an order in which they can run; temporaries that no step
-// uses any more are left out. Errors: FailedPrecondition if that is no pipeline.
-Result<Pipeline> WithSteps(const Pipeline& pipeline, std::vector<PipelineStep> steps);
+// The pipeline with its steps put in an order in which they can run, and without temporaries that
+// no step uses any more. Errors: FailedPrecondition if that is no pipeline.
+Result<Pipeline> Reordered(PipelineSpec spec);
 
 // Whether `to` needs what `from` writes, directly or through other steps.
 bool DependsOn(const Pipeline& pipeline, int to, int from);

@@ -7,10 +7,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/pipeline/pipeline_canonical.h"
 #include "core/pipeline/pipeline_interpreter.h"
 #include "core/pipeline/rewrites/inline_producer.h"
 #include "core/pipeline/rewrites/merge_siblings.h"
+#include "core/pipeline/rewrites/split_contraction.h"
 #include "core/text/pipeline_parser.h"
 #include "core/text/pipeline_printer.h"
 #include "gtest/gtest.h"
@@ -205,7 +207,109 @@ b := out_view<fp32>( s: (i,k) -> )",
             "dimension 2 is combined by + and by ++");
 }
 
-TEST(InlineProducer, RandomPipelines) { CheckPairs(InlineProducer, 150, {}); }
+// A tensor times a matrix along each of its three dimensions, at once.
+std::string Interpolation(const std::string& type) {
+  return absl::StrCat("interpolation<T = ", type, R"(> :=
+  out_view<T>( v: (a,b,c,i,j,k) -> (a,b,c) ) o
+  md_hom<3,4,5,4,3,2>( f, (++,++,++,+,+,+) ) o
+  inp_view<T,T,T,T>( u: (a,b,c,i,j,k) -> (i,j,k), A: (a,b,c,i,j,k) -> (a,i),
+                     B: (a,b,c,i,j,k) -> (b,j), C: (a,b,c,i,j,k) -> (c,k) )
+where f(u, A, B, C) -> v { v = u * A * B * C }
+)");
+}
+
+int64_t Operations(const Pipeline& pipeline) { return pipeline.FloatingPointOperations(); }
+
+TEST(SplitContraction, InterpolationTakesOneDimensionAtATime) {
+  Rng rng(5);
+  const Pipeline one = Parsed(Interpolation("fp32"));
+  EXPECT_EQ(Operations(one), 4 * 3 * 4 * 5 * 4 * 3 * 2);
+  const Result<Pipeline> split = SplitContraction(one, 0);
+  ASSERT_TRUE(split.ok()) << split.status();
+  ASSERT_EQ(split->steps().size(), 3u);
+  EXPECT_EQ(Operations(*split), 2 * (3 * 4 * 3 * 2 + 3 * 4 * 3 * 2 + 3 * 4 * 5 * 2))
+      << ToText(*split);
+  const Pipeline exact = Parsed(Interpolation("int32"));
+  const Pipeline parts = *SplitContraction(exact, 0);
+  ExpectSameResults(rng, exact, parts);
+  // And back: the same points, the factors in another order.
+  Result<Pipeline> merged = MergeContractions(parts, 0, 1);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  merged = MergeContractions(*merged, 0, 1);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(merged->steps()[0].expression.points(), exact.steps()[0].expression.points());
+  ExpectSameResults(rng, exact, *merged);
+  EXPECT_EQ(SplitContraction(*merged, 0)->steps().size(), 3u);
+}
+
+TEST(SplitContraction, Obstacles) {
+  const auto error = [](const std::string& view, const std::string& f) {
+    return ErrorMessage(SplitContraction(
+        Parsed(absl::StrCat("s := out_view<fp32>( y: (i,k) -> (i) ) o md_hom<4,8>( f, (++,+) ) o "
+                            "inp_view<fp32,fp32,fp32>( a: (i,k) -> ",
+                            view, ", b: (i,k) -> ", view, ", c: (i,k) -> ", view,
+                            " ) where f(a, b, c) -> ", "y { y = ", f, " }")),
+        0));
+  };
+  EXPECT_EQ(error("(k)", "a * b + c"), "the function of 's' is no product of what it reads");
+  EXPECT_EQ(error("(k)", "a * b"), "not all that 's' reads is a factor of its result");
+  EXPECT_EQ(error("(i)", "a * b * c"),
+            "nothing that 's' reads depends on dimension 'k', over which it sums");
+  EXPECT_EQ(error("(i,k)", "a * b * c"),
+            "'s' has 96 operations; the best order of two factors at a time has 128");
+  EXPECT_EQ(ErrorMessage(SplitContraction(Parsed(kLayer), 0)),
+            "'matmul' is a product of 2 factors, not of 3 to 12");
+}
+
+// Of a sum of random products over random dimensions, in integers: the same, however it is split.
+TEST(SplitContraction, RandomProducts) {
+  Rng rng(FreshSeed());
+  int split = 0;
+  for (int n = 0; n < 200; ++n) {
+    const int rank = 2 + static_cast<int>(Below(rng, 4));
+    std::vector<std::string> names, sizes, combine, kept, inputs, types, factors;
+    for (int d = 0; d < rank; ++d) {
+      names.push_back(absl::StrCat("i", d));
+      sizes.push_back(absl::StrCat(1 + Below(rng, 5)));
+      const bool is_kept = Below(rng, 2) == 0;
+      combine.push_back(is_kept ? "++" : "+");
+      if (is_kept) kept.push_back(names.back());
+    }
+    const std::string dimensions = absl::StrCat("(", absl::StrJoin(names, ","), ") -> (");
+    const int64_t count = 3 + Below(rng, 4);
+    for (int64_t f = 0; f < count; ++f) {
+      std::vector<std::string> index;
+      for (const std::string& name : names) {
+        if (Below(rng, 2) == 0) index.push_back(name);
+      }
+      if (Below(rng, 4) == 0)
+        index.push_back(absl::StrCat(AnyOf(rng, names), "+", AnyOf(rng, names)));
+      inputs.push_back(absl::StrCat("x", f, ": ", dimensions, absl::StrJoin(index, ", "), ")"));
+      types.push_back("int32");
+      factors.push_back(Below(rng, 4) == 0 ? absl::StrCat("(x", f, " - 3)") : absl::StrCat("x", f));
+    }
+    std::vector<std::string> parameters;
+    for (int64_t f = 0; f < count; ++f) parameters.push_back(absl::StrCat("x", f));
+    const Pipeline pipeline = Parsed(absl::StrCat(
+        "s := out_view<int32>( y: ", dimensions, absl::StrJoin(kept, ", "), ") ) o md_hom<",
+        absl::StrJoin(sizes, ","), ">( f, (", absl::StrJoin(combine, ","), ") ) o inp_view<",
+        absl::StrJoin(types, ","), ">( ", absl::StrJoin(inputs, ", "), " ) where f(",
+        absl::StrJoin(parameters, ", "), ") -> y { y = 3 * ", absl::StrJoin(factors, " * "), " }"));
+    const Result<Pipeline> rewritten = SplitContraction(pipeline, 0);
+    if (!rewritten.ok()) continue;
+    ++split;
+    ExpectSameResults(rng, pipeline, *rewritten);
+    for (int s = 0; s + 1 < static_cast<int>(rewritten->steps().size()); ++s) {
+      const int reader = rewritten->Readers(rewritten->steps()[s].outputs[0])[0];
+      const Result<Pipeline> merged = MergeContractions(*rewritten, s, reader);
+      if (merged.ok()) ExpectSameResults(rng, pipeline, *merged);
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GE(split, 60);
+}
+
+TEST(InlineProducer, RandomPipelines) { CheckPairs(InlineProducer, 60, {}); }
 
 TEST(MergeSiblings, RandomPipelines) {
   RandomPipelineOptions options;

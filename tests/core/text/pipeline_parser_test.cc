@@ -50,6 +50,15 @@ TEST(PipelineParser, CallsGiveValuesToParameters) {
   EXPECT_EQ(named->buffers()[0].extents, (std::vector<int64_t>{2, 3}));
 }
 
+TEST(PipelineParser, TheExampleOfTheGrammar) {
+  const std::string document = ReadFileOf("core/text/grammar.md");
+  const size_t begin = document.find('\n', document.find("```mdh file=layer.mdh"));
+  const Result<Pipeline> pipeline =
+      ParsePipeline(document.substr(begin, document.find("```", begin) - begin));
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  EXPECT_EQ(pipeline->buffers()[3].extents, (std::vector<int64_t>{64, 128}));
+}
+
 TEST(PipelineParser, OneDefinitionIsAPipelineOfOneStep) {
   const std::string text = ReadFileOf("client/expressions/matmul.mdh");
   const Result<Pipeline> pipeline = ParsePipeline(text, {{"I", "8"}});

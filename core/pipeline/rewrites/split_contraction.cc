@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
-#include "core/pipeline/rewrites/inverse_view.h"
 #include "core/pipeline/rewrites/product_form.h"
 #include "core/pipeline/rewrites/step_builder.h"
 
@@ -284,81 +282,6 @@ Result<int64_t> OperationsAsOne(const Expression& expression,
   return MultiplyOrLargest(count - (expression.has_reduction() ? 0 : 1), expression.points());
 }
 
-// A step over the points of both, in which the factor of the consumer that reads what the producer
-// writes is the product of the producer's factors.
-Result<PipelineStep> MergedStep(const Pipeline& pipeline, const PipelineStep& from,
-                                const PipelineStep& to, const ProductFactor& factor) {
-  const Expression& inner = from.expression;
-  const Expression& outer = to.expression;
-  std::vector<Dimension> dimensions = outer.dimensions(), written_over = inner.dimensions();
-  std::vector<CombineOperator> operators = outer.combine_operators();
-  std::set<std::string> names;
-  for (const Dimension& dimension : dimensions) names.insert(dimension.name);
-  std::vector<int> position(inner.rank(), -1);  // of reduced dimensions among the new ones
-  for (int d = 0; d < inner.rank(); ++d) {
-    if (!inner.is_reduction(d)) continue;
-    written_over[d].size = 1;  // all points along it write one element
-    position[d] = static_cast<int>(dimensions.size());
-    Dimension dimension = inner.dimensions()[d];
-    for (int n = 2; !names.insert(dimension.name).second; ++n) {
-      dimension.name = absl::StrCat(inner.dimensions()[d].name.substr(0, 120), "_", n);
-    }
-    dimensions.push_back(std::move(dimension));
-    operators.push_back(inner.combine_operators()[d]);
-  }
-  const auto widened = [&](AffineIndex index) {
-    index.coefficients.resize(dimensions.size(), 0);
-    return index;
-  };
-  const Buffer& view = outer.inputs()[factor.buffer];
-  std::optional<std::vector<AffineIndex>> point =
-      InversePoint(inner.outputs()[0].accesses[0], written_over, view.accesses[factor.access],
-                   outer.dimensions(), view.extents, /*only_inside=*/false);
-  if (!point.has_value()) {
-    return Obstacle(absl::StrCat("which point of '", inner.name(), "' writes what '", outer.name(),
-                                 "' reads does not follow from its indices"));
-  }
-  for (int d = 0; d < inner.rank(); ++d) {
-    AffineIndex& index = (*point)[d];
-    index = widened(std::move(index));
-    if (position[d] >= 0) index.coefficients[position[d]] = 1;
-  }
-  StepBuilder builder(pipeline.buffers(), dimensions);
-  // Neither function reads indices: the last parameters, if there are any, are not used.
-  std::vector<int> inner_arguments, outer_arguments;
-  for (size_t b = 0; b < inner.inputs().size(); ++b) {
-    for (const IndexFunction& access : inner.inputs()[b].accesses) {
-      const std::optional<IndexFunction> composed = Composed(access, *point, dimensions.size());
-      if (!composed.has_value()) return Obstacle("an index does not fit in 63 bits");
-      for (const int value : builder.Read(from.inputs[b], inner.inputs()[b].boundary, *composed)) {
-        inner_arguments.push_back(value);
-      }
-    }
-  }
-  inner_arguments.resize(inner.function().parameters().size(), -1);
-  for (int b = 0; b < static_cast<int>(outer.inputs().size()); ++b) {
-    const Buffer& input = outer.inputs()[b];
-    for (int a = 0; a < static_cast<int>(input.accesses.size()); ++a) {
-      if (b == factor.buffer && a == factor.access) {
-        outer_arguments.push_back(builder.Apply(inner.function(), inner_arguments)[0]);
-        continue;
-      }
-      IndexFunction access;
-      for (const AffineIndex& index : input.accesses[a].indices) {
-        access.indices.push_back(widened(index));
-      }
-      for (const int value : builder.Read(to.inputs[b], input.boundary, access)) {
-        outer_arguments.push_back(value);
-      }
-    }
-  }
-  outer_arguments.resize(outer.function().parameters().size(), -1);
-  Buffer output = outer.outputs()[0];
-  for (AffineIndex& index : output.accesses[0].indices) index = widened(std::move(index));
-  return builder.Finish(outer.name(), {std::move(output)}, to.outputs,
-                        builder.Apply(outer.function(), outer_arguments), std::move(operators));
-}
-
 }  // namespace
 
 Result<Pipeline> SplitContraction(const Pipeline& pipeline, int step) {
@@ -376,39 +299,6 @@ Result<Pipeline> SplitContraction(const Pipeline& pipeline, int step) {
                                  order.Operations(order.all())));
   }
   return ContractionSplitter(pipeline, step, std::move(factors), order).Split();
-}
-
-Result<Pipeline> MergeContractions(const Pipeline& pipeline, int producer, int consumer) {
-  const PipelineStep& from = pipeline.steps()[producer];
-  const PipelineStep& to = pipeline.steps()[consumer];
-  MDH_ASSIGN_OR_RETURN(const std::vector<ProductFactor> inner, ProductForm(from.expression));
-  MDH_ASSIGN_OR_RETURN(const std::vector<ProductFactor> outer, ProductForm(to.expression));
-  const int temporary = from.outputs[0];
-  const PipelineBuffer& buffer = pipeline.buffers()[temporary];
-  const ScalarType type = to.expression.function().results()[0].type;
-  if (buffer.role != PipelineBuffer::Role::kTemporary ||
-      pipeline.Readers(temporary) != std::vector<int>{consumer}) {
-    return Obstacle(
-        absl::StrCat("'", buffer.name, "' is not for '", to.expression.name(), "' alone"));
-  }
-  if (from.expression.function().results()[0].type != type || buffer.type != ElementType(type)) {
-    return Obstacle(absl::StrCat("'", from.expression.name(), "', '", buffer.name, "' and '",
-                                 to.expression.name(), "' have different types"));
-  }
-  const ProductFactor* found = nullptr;
-  for (const ProductFactor& factor : outer) {
-    if (to.inputs[factor.buffer] != temporary) continue;
-    if (found != nullptr || !factor.is_plain()) {
-      return Obstacle(absl::StrCat("'", to.expression.name(), "' has '", buffer.name,
-                                   "' not once as a factor by itself"));
-    }
-    found = &factor;
-  }
-  MDH_ASSIGN_OR_RETURN(PipelineStep merged, MergedStep(pipeline, from, to, *found));
-  PipelineSpec spec = pipeline.spec();
-  spec.steps[consumer] = std::move(merged);
-  spec.steps.erase(spec.steps.begin() + producer);
-  return Reordered(std::move(spec));
 }
 
 bool IsRoundedByOrder(const Expression& expression) {

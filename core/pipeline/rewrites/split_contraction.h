@@ -1,5 +1,5 @@
 // F4: the order of contractions. A sum of products of several buffers is split into sums of
-// products of two, or put together again.
+// products of two (merge_contractions.h puts them together again).
 #pragma once
 
 #include "core/base/status.h"
@@ -24,18 +24,6 @@ namespace mdh {
 // Errors: FailedPrecondition with the obstacle, also if the step is in the best order as it is.
 inline constexpr int kMaxFactors = 12;
 Result<Pipeline> SplitContraction(const Pipeline& pipeline, int step);
-
-// The reverse: step `consumer`, a sum of products, computes within its sum what it reads of step
-// `producer`, another one, whose temporary is gone.
-//
-// Legal iff
-//   - both are as above (the consumer may reduce nothing) and sum up in one type; what the consumer
-//     reads, once and as a factor by itself, is the producer's only output, which nothing else
-//     reads and the pipeline does not give;
-//   - the temporary is stored in the type in which it is summed up;
-//   - w of the producer can be inverted on what the consumer reads (InlineProducer).
-// Numerics as above. Errors: FailedPrecondition with the obstacle.
-Result<Pipeline> MergeContractions(const Pipeline& pipeline, int producer, int consumer);
 
 // Whether results of this step may be rounded differently by the rewrites above: not those of
 // integers.

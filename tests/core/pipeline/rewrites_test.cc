@@ -11,6 +11,7 @@
 #include "core/pipeline/pipeline_canonical.h"
 #include "core/pipeline/pipeline_interpreter.h"
 #include "core/pipeline/rewrites/inline_producer.h"
+#include "core/pipeline/rewrites/merge_contractions.h"
 #include "core/pipeline/rewrites/merge_siblings.h"
 #include "core/pipeline/rewrites/split_contraction.h"
 #include "core/text/pipeline_parser.h"
